@@ -1,5 +1,6 @@
 #![doc = include_str!("../README.md")]
 
+mod accounting;
 mod hash;
 mod ids;
 mod json;
@@ -10,6 +11,7 @@ mod summary;
 mod time;
 mod view;
 
+pub use accounting::Accounting;
 pub use hash::{FieldHasher, Hash};
 pub use ids::{
     ConversationId, Seq, SeqRange, SessionKey, SummaryId, TrimPolicyId, ViewName, ViewVersion,
