@@ -30,7 +30,8 @@ pub enum AtomKind {
     Plain,
     /// A response's lines with its calls, their results, and whatever stands between them.
     Group(GroupState),
-    /// A message with a result that came too late or answers nothing: see [`Atom::late`].
+    /// A message without calls but with a result that came too late or answers nothing: see
+    /// [`Atom::late`].
     Late,
     /// A note outside of any group.
     Note,
@@ -278,7 +279,7 @@ mod tests {
 
     #[test]
     fn lookups_find_atoms_and_cuts_keep_them_whole() {
-        let atoms = atoms(&lines("u a+x t-x u"), HullPolicy::default());
+        let atoms = atoms(lines("u a+x t-x u"), HullPolicy::default());
         assert_eq!(atoms.range(), 0..4);
         let found: Vec<_> = (0..5).map(|n| atoms.index_of(n)).collect();
         assert_eq!(found, [Some(0), Some(1), Some(1), Some(2), None]);
@@ -299,7 +300,7 @@ mod tests {
 
     #[test]
     fn of_nothing_there_are_no_atoms() {
-        let none = atoms(&lines(""), HullPolicy::default());
+        let none = atoms(lines(""), HullPolicy::default());
         assert!(none.is_empty());
         assert_eq!((none.start(), none.settled_end()), (none.end(), none.end()));
         assert_eq!(none.index_of(0), None);

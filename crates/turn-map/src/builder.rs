@@ -328,7 +328,7 @@ impl AtomBuilder {
     }
 
     /// The hull of the response that began at `start` now reaches to the newest message, and so
-    /// swallows every hull behind it.
+    /// swallows every hull behind it. Only a result reaches over other hulls, so there are calls.
     fn extend(&mut self, start: usize, position: usize) {
         let Some(index) = self.hull_index(start) else {
             return;
@@ -336,7 +336,6 @@ impl AtomBuilder {
         for later in self.hulls.split_off(index + 1) {
             if let Some(hull) = self.hulls.back_mut() {
                 hull.holds += later.holds;
-                hull.has_calls |= later.has_calls;
                 hull.unanswered.extend(later.unanswered);
             }
         }
@@ -446,7 +445,7 @@ mod tests {
 
     fn within(responses: u32, script: &str) -> String {
         shown(&atoms(
-            &lines(script),
+            lines(script),
             HullPolicy::default().with_responses(responses),
         ))
     }
@@ -499,7 +498,7 @@ mod tests {
     #[test]
     fn a_call_without_result_is_interrupted_by_the_next_response() {
         assert_eq!(partition("u a+x u a u"), "P0 I1 P2 P3 P4");
-        let found = atoms(&lines("a+x+y+z t-y a"), HullPolicy::default());
+        let found = atoms(lines("a+x+y+z t-y a"), HullPolicy::default());
         let group = &found.as_slice()[0];
         assert_eq!(group.kind(), AtomKind::Group(GroupState::Interrupted));
         assert_eq!(group.range(), 0..2);
@@ -514,7 +513,7 @@ mod tests {
     #[test]
     fn a_late_result_is_alone_and_points_to_its_call() {
         assert_eq!(partition("u a+x a t-x u"), "P0 I1 P2 L3 P4");
-        let found = atoms(&lines("u a+x a t-x t-x t-y"), HullPolicy::default());
+        let found = atoms(lines("u a+x a t-x t-x t-y"), HullPolicy::default());
         let late: Vec<_> = found.iter().flat_map(|atom| atom.late()).collect();
         let late: Vec<_> = late.iter().map(|l| (l.message, &*l.id, l.call)).collect();
         // The second result for x and the one for y answer nothing: orphans.
@@ -525,7 +524,7 @@ mod tests {
     fn a_late_result_inside_of_a_group_stays_there() {
         assert_eq!(partition("a+x a+y t-x t-y u"), "I0 G1-3 P4");
         assert_eq!(partition("a+x a+y t-x-y u"), "I0 G1-2 P3");
-        let found = atoms(&lines("a+x a+y t-x-y u"), HullPolicy::default());
+        let found = atoms(lines("a+x a+y t-x-y u"), HullPolicy::default());
         assert_eq!(found.as_slice()[1].late()[0].call, Some(0));
         // A response that brings a late result itself.
         assert_eq!(partition("a+x a-x u"), "I0 L1 P2");
@@ -535,7 +534,7 @@ mod tests {
     fn a_reused_id_belongs_to_the_nearest_call_that_waits() {
         assert_eq!(partition("a+x t-x a+x t-x u"), "G0-1 G2-3 P4");
         // The first x was never answered; the third result answers it, late.
-        let found = atoms(&lines("a+x a+x t-x u t-x"), HullPolicy::default());
+        let found = atoms(lines("a+x a+x t-x u t-x"), HullPolicy::default());
         assert_eq!(shown(&found), "I0 G1-2 P3 L4");
         assert_eq!(found.as_slice()[3].late()[0].call, Some(0));
         // Twice in one response: two results are due.
@@ -555,7 +554,7 @@ mod tests {
         assert_eq!(partition("u a+x t-x"), "P0 G1-2");
         assert_eq!(partition("u a/r"), "P0 | P1");
         assert_eq!(partition("u a"), "P0 P1");
-        let found = atoms(&lines("a+x+y t-y"), HullPolicy::default());
+        let found = atoms(lines("a+x+y t-y"), HullPolicy::default());
         let waiting: Vec<_> = found.as_slice()[0]
             .unanswered()
             .iter()

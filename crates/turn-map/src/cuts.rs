@@ -69,7 +69,8 @@ const fn phi_recent() -> usize {
 }
 
 /// koda's fewest messages, and the count below which it keeps just those.
-const KODA: (usize, usize) = (4, 12);
+const KODA_LEAST: usize = 4;
+const KODA_HALF_FROM: usize = 12;
 
 impl Default for CutPolicy {
     /// anna's fresh tail.
@@ -106,6 +107,25 @@ impl Cuts {
 }
 
 impl CutPolicy {
+    /// anna's fresh tail, the default: 20 messages.
+    pub const ANNA: Self = Self::FreshTail {
+        messages: twenty(),
+        max_tokens: None,
+    };
+    /// anna's handoff: 20 messages.
+    pub const ANNA_HANDOFF: Self = Self::LastMessages { messages: twenty() };
+    /// pi's rule with its documented default: 16,384 tokens.
+    pub const PI: Self = Self::RecentTokens {
+        tokens: pi_recent(),
+    };
+    /// koda's rule: 4 messages or half of them.
+    pub const KODA: Self = Self::PreserveCount;
+    /// phi-core's defaults: 2 turns at the beginning, 10 at the end.
+    pub const PHI_CORE: Self = Self::FirstAndRecentTurns {
+        first: phi_first(),
+        recent: phi_recent(),
+    };
+
     /// Where to cut `atoms`.
     ///
     /// `turns` are the turns of the same list; only [`FirstAndRecentTurns`] looks at them. `cost`
@@ -155,11 +175,10 @@ impl CutPolicy {
 
 /// koda's rule.
 fn preserve_count(messages: usize) -> usize {
-    let (least, from) = KODA;
-    if messages < from {
-        least
+    if messages < KODA_HALF_FROM {
+        KODA_LEAST
     } else {
-        messages.div_ceil(2).max(least)
+        messages.div_ceil(2).max(KODA_LEAST)
     }
 }
 

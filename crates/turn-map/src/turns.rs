@@ -142,32 +142,32 @@ mod tests {
 
     #[test]
     fn neighbours_with_the_same_index_are_one_turn() {
-        let map = TurnMap::by_index(&indexed(&[Some(7), Some(7), Some(7), Some(3), Some(3)]));
+        let map = TurnMap::by_index(indexed(&[Some(7), Some(7), Some(7), Some(3), Some(3)]));
         assert_eq!(ranges(&map), [0..3, 3..5]);
         assert_eq!(map.count(), 2);
     }
 
     #[test]
     fn messages_without_an_index_are_alone() {
-        let map = TurnMap::by_index(&indexed(&[None, None, None]));
+        let map = TurnMap::by_index(indexed(&[None, None, None]));
         assert_eq!(ranges(&map), [0..1, 1..2, 2..3]);
         // They also break a run: the same index on both sides is two turns.
-        let map = TurnMap::by_index(&indexed(&[Some(1), None, Some(1), Some(1)]));
+        let map = TurnMap::by_index(indexed(&[Some(1), None, Some(1), Some(1)]));
         assert_eq!(ranges(&map), [0..1, 1..2, 2..4]);
     }
 
     #[test]
     fn by_role_a_turn_starts_where_a_user_speaks() {
-        let map = TurnMap::by_role(&lines("s u a+x u-x a u u a"));
+        let map = TurnMap::by_role(lines("s u a+x u-x a u u a"));
         assert_eq!(ranges(&map), [0..1, 1..5, 5..6, 6..8]);
     }
 
     #[test]
     fn notes_stay_in_the_turn_around_them() {
-        assert_eq!(ranges(&TurnMap::by_role(&lines("u n a n u"))), [0..4, 4..5]);
+        assert_eq!(ranges(&TurnMap::by_role(lines("u n a n u"))), [0..4, 4..5]);
         let mut messages = indexed(&[Some(1), None, Some(1)]);
         messages[1].note = true;
-        assert_eq!(ranges(&TurnMap::by_index(&messages)), [0..3]);
+        assert_eq!(TurnMap::by_index(&messages).range(0), 0..3);
     }
 
     #[test]
