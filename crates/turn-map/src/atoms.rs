@@ -123,6 +123,10 @@ impl Atom {
 ///
 /// Only [`Atoms`] makes one, so a cut never splits an atom. It is good for the list that it was
 /// made from and, if it is not beyond [`Atoms::settled_end`], for every longer one.
+///
+/// ```compile_fail,E0423
+/// let anywhere = turn_map::Cut(3);
+/// ```
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Cut(usize);
 
@@ -132,7 +136,8 @@ impl Cut {
         self.0
     }
 
-    /// The messages before and behind the cut, of a list whose first message has position 0.
+    /// The messages before and behind the cut, of a list whose first message has position 0; a
+    /// shorter list is all before it.
     pub fn split<M>(self, messages: &[M]) -> (&[M], &[M]) {
         messages.split_at(self.0.min(messages.len()))
     }

@@ -92,7 +92,7 @@ impl AtomBuilder {
         Self::starting_at(0, policy)
     }
 
-    /// A builder whose first message has this position.
+    /// A builder whose first message has this position, such as its number in a log.
     pub fn starting_at(position: usize, policy: HullPolicy) -> Self {
         let further = usize::try_from(policy.responses).unwrap_or(usize::MAX);
         Self {

@@ -128,7 +128,7 @@ impl CutPolicy {
 
     /// Where to cut `atoms`.
     ///
-    /// `turns` are the turns of the same list; only [`FirstAndRecentTurns`] looks at them. `cost`
+    /// `turns` are the turns of the same list, at the same positions; only [`FirstAndRecentTurns`] looks at them. `cost`
     /// gives the tokens of the message at a position, 0 for a note; [`FreshTail`] and
     /// [`RecentTokens`] ask it, newest atom first, up to the first atom that goes.
     ///

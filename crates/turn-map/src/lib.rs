@@ -4,6 +4,8 @@ mod atoms;
 mod builder;
 mod cuts;
 mod message;
+#[cfg(feature = "memory-model")]
+mod model;
 #[cfg(test)]
 mod script;
 mod turns;

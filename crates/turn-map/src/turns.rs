@@ -23,18 +23,26 @@ pub enum Grouping {
 pub struct TurnMap {
     grouping: Grouping,
     starts: Vec<usize>,
-    len: usize,
+    first: usize,
+    /// The position that the next message will have.
+    next: usize,
     /// The index that the next message must carry to stay in the last turn.
     current: Option<u64>,
 }
 
 impl TurnMap {
-    /// A map of no messages, to be fed with [`push`](Self::push).
+    /// A map of no messages, to be fed with [`push`](Self::push). The first has position 0.
     pub const fn new(grouping: Grouping) -> Self {
+        Self::starting_at(0, grouping)
+    }
+
+    /// A map of no messages, whose first one will have this position.
+    pub const fn starting_at(position: usize, grouping: Grouping) -> Self {
         Self {
             grouping,
             starts: Vec::new(),
-            len: 0,
+            first: position,
+            next: position,
             current: None,
         }
     }
@@ -72,9 +80,9 @@ impl TurnMap {
             }
         };
         if starts {
-            self.starts.push(self.len);
+            self.starts.push(self.next);
         }
-        self.len += 1;
+        self.next += 1;
     }
 
     /// How many turns there are.
@@ -84,7 +92,7 @@ impl TurnMap {
 
     /// How many messages there are, notes included.
     pub fn messages(&self) -> usize {
-        self.len
+        self.next - self.first
     }
 
     /// The positions of one turn's messages; empty when there is no such turn.
@@ -94,14 +102,14 @@ impl TurnMap {
 
     /// The positions of several turns' messages. Turns that do not exist add nothing.
     pub fn span(&self, turns: Range<usize>) -> Range<usize> {
-        let start = |turn: usize| self.starts.get(turn).copied().unwrap_or(self.len);
+        let start = |turn: usize| self.starts.get(turn).copied().unwrap_or(self.next);
         let first = start(turns.start);
         first..start(turns.end).max(first)
     }
 
     /// The turn of the message at `position`; none when there is no such message.
     pub fn turn_of(&self, position: usize) -> Option<usize> {
-        if position >= self.len {
+        if position >= self.next {
             return None;
         }
         self.starts
@@ -112,7 +120,10 @@ impl TurnMap {
     /// The messages of several turns, out of the list that the map was built from. Turns that do
     /// not exist add nothing.
     pub fn slice<'m, M>(&self, messages: &'m [M], turns: Range<usize>) -> &'m [M] {
-        messages.get(self.span(turns)).unwrap_or_default()
+        let span = self.span(turns);
+        messages
+            .get(span.start - self.first..span.end - self.first)
+            .unwrap_or_default()
     }
 
     /// The positions of each turn's messages, in order.
@@ -188,6 +199,17 @@ mod tests {
         assert_eq!(map.turn_of(3), None);
         // A list that is not the map's own gives nothing rather than a panic.
         assert_eq!(map.slice(&messages[..1], 0..2).len(), 0);
+        let mut later = TurnMap::starting_at(10, Grouping::Index);
+        messages.iter().for_each(|message| later.push(message));
+        assert_eq!(
+            (ranges(&later), later.messages()),
+            (vec![10..11, 11..13], 3)
+        );
+        assert_eq!(
+            (later.turn_of(9), later.turn_of(12), later.turn_of(13)),
+            (None, Some(1), None)
+        );
+        assert_eq!(later.slice(&messages, 1..2).len(), 2);
         let none = TurnMap::new(Grouping::Role);
         assert_eq!(
             (none.count(), none.messages(), none.turn_of(0)),

@@ -223,7 +223,7 @@ proptest! {
     }
 }
 
-/// Every tenth call is answered only after all later ones: nothing here may be quadratic.
+/// Nothing may be quadratic, however calls and results are arranged.
 #[test]
 fn a_hundred_thousand_messages_are_no_trouble() {
     let line = |role, call: Option<String>, result: Option<String>| Line {
