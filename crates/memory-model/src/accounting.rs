@@ -17,21 +17,54 @@ pub trait Accounting: Send + Sync + fmt::Debug {
     /// The cost of a text by itself, in tokens.
     fn text(&self, text: &str) -> u64;
 
+    /// The cost of a rendered message of these parts, in tokens.
+    fn parts(&self, role: Role, parts: &[Part]) -> u64;
+
     /// The cost of a message, rendered alone, in tokens; 0 for a note.
-    fn message(&self, message: &Message) -> u64;
+    fn message(&self, message: &Message) -> u64 {
+        match message.kind {
+            EntryKind::Message => self.parts(message.role, &message.parts),
+            EntryKind::Note => 0,
+        }
+    }
 
     /// The cost of a summary, rendered, in tokens.
     fn summary(&self, summary: &Summary) -> u64;
 }
 
+/// Parts that are counted as one message.
+#[derive(Debug, Clone, Copy)]
+pub struct CountedParts<'a> {
+    /// Who speaks.
+    pub role: Role,
+    /// The content.
+    pub parts: &'a [Part],
+}
+
+impl CountedMessage for CountedParts<'_> {
+    fn role(&self) -> token_estimate::Role {
+        estimate_role(self.role)
+    }
+
+    fn pieces(&self, visit: &mut dyn FnMut(Piece<'_>)) {
+        for part in self.parts {
+            part_pieces(part, visit);
+        }
+    }
+}
+
+fn estimate_role(role: Role) -> token_estimate::Role {
+    match role {
+        Role::System => token_estimate::Role::System,
+        Role::User => token_estimate::Role::User,
+        Role::Assistant => token_estimate::Role::Assistant,
+        Role::Tool => token_estimate::Role::Tool,
+    }
+}
+
 impl CountedMessage for Message {
     fn role(&self) -> token_estimate::Role {
-        match self.role {
-            Role::System => token_estimate::Role::System,
-            Role::User => token_estimate::Role::User,
-            Role::Assistant => token_estimate::Role::Assistant,
-            Role::Tool => token_estimate::Role::Tool,
-        }
+        estimate_role(self.role)
     }
 
     /// The pieces of a message; a note has none.

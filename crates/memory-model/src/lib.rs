@@ -11,7 +11,7 @@ mod summary;
 mod time;
 mod view;
 
-pub use accounting::Accounting;
+pub use accounting::{Accounting, CountedParts};
 pub use hash::{FieldHasher, Hash};
 pub use ids::{
     ConversationId, Seq, SeqRange, SessionKey, SummaryId, TrimPolicyId, ViewName, ViewVersion,
