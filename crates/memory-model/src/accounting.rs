@@ -4,9 +4,12 @@ use std::fmt;
 
 use token_estimate::{CountedMessage, EstimatorId, Piece};
 
+use crate::hash::Hash;
+use crate::ids::{SeqRange, SummaryId};
 use crate::message::{EntryKind, Message, Role};
 use crate::part::{Media, MediaSource, Part, ResultContent};
-use crate::summary::Summary;
+use crate::summary::{Child, Recipe, Summary};
+use crate::time::Timestamp;
 
 /// The one place where costs come from: whatever is stored, planned or held against a budget is
 /// counted by the same rules, over what is really rendered.
@@ -30,6 +33,37 @@ pub trait Accounting: Send + Sync + fmt::Debug {
 
     /// The cost of a summary, rendered, in tokens.
     fn summary(&self, summary: &Summary) -> u64;
+}
+
+/// What rendering adds to a summary's text in a context, in tokens: the cost of the summary that
+/// these children would give, with an empty text.
+pub fn summary_overhead(
+    accounting: &dyn Accounting,
+    range: SeqRange,
+    depth: u32,
+    children: &[Child],
+) -> u64 {
+    // Times as long as times get in practice: microseconds that do not end in zero.
+    let at = Timestamp(1_000_000_000_123_456);
+    accounting.summary(&Summary {
+        id: SummaryId::new("sum_0123456789abcdef"),
+        range,
+        depth,
+        children: children.to_vec(),
+        text: String::new(),
+        messages: None,
+        tokens: 0,
+        source_tokens: 0,
+        provisional: false,
+        recipe: Recipe::new(""),
+        tier: String::new(),
+        model: None,
+        earliest_at: at,
+        latest_at: at,
+        created_at: at,
+        source_hash: Hash::ZERO,
+        hash: Hash::ZERO,
+    })
 }
 
 /// Parts that are counted as one message.
