@@ -2,8 +2,8 @@
 
 use std::sync::Arc;
 
-use memory_model::{Accounting, CountedParts, Part, Role, Summary};
-use token_estimate::{EstimatorId, TokenEstimator};
+use memory_model::{Accounting, Summary};
+use token_estimate::TokenEstimator;
 
 use crate::context::ContextMessage;
 use crate::render::render_summary;
@@ -19,24 +19,11 @@ impl ContextAccounting {
     pub fn new(estimator: Arc<dyn TokenEstimator>) -> Self {
         Self { estimator }
     }
-
-    /// The estimator.
-    pub fn token_estimator(&self) -> &Arc<dyn TokenEstimator> {
-        &self.estimator
-    }
 }
 
 impl Accounting for ContextAccounting {
-    fn estimator(&self) -> EstimatorId {
-        self.estimator.id()
-    }
-
-    fn text(&self, text: &str) -> u64 {
-        self.estimator.text(text)
-    }
-
-    fn parts(&self, role: Role, parts: &[Part]) -> u64 {
-        self.estimator.message(&CountedParts { role, parts })
+    fn estimator(&self) -> &dyn TokenEstimator {
+        &self.estimator
     }
 
     fn summary(&self, summary: &Summary) -> u64 {

@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use token_estimate::{CountedMessage, EstimatorId, Piece};
+use token_estimate::{CountedMessage, EstimatorId, Piece, TokenEstimator};
 
 use crate::hash::Hash;
 use crate::ids::{SeqRange, SummaryId};
@@ -14,14 +14,26 @@ use crate::time::Timestamp;
 /// The one place where costs come from: whatever is stored, planned or held against a budget is
 /// counted by the same rules, over what is really rendered.
 pub trait Accounting: Send + Sync + fmt::Debug {
-    /// The estimator and its version; figures of different estimators are never mixed.
-    fn estimator(&self) -> EstimatorId;
+    /// The estimator that everything is counted with.
+    fn estimator(&self) -> &dyn TokenEstimator;
+
+    /// The cost of a summary, rendered, in tokens.
+    fn summary(&self, summary: &Summary) -> u64;
+
+    /// The estimator's name and version; figures of different estimators are never mixed.
+    fn estimator_id(&self) -> EstimatorId {
+        self.estimator().id()
+    }
 
     /// The cost of a text by itself, in tokens.
-    fn text(&self, text: &str) -> u64;
+    fn text(&self, text: &str) -> u64 {
+        self.estimator().text(text)
+    }
 
     /// The cost of a rendered message of these parts, in tokens.
-    fn parts(&self, role: Role, parts: &[Part]) -> u64;
+    fn parts(&self, role: Role, parts: &[Part]) -> u64 {
+        self.estimator().message(&CountedParts { role, parts })
+    }
 
     /// The cost of a message, rendered alone, in tokens; 0 for a note.
     fn message(&self, message: &Message) -> u64 {
@@ -30,9 +42,6 @@ pub trait Accounting: Send + Sync + fmt::Debug {
             EntryKind::Note => 0,
         }
     }
-
-    /// The cost of a summary, rendered, in tokens.
-    fn summary(&self, summary: &Summary) -> u64;
 }
 
 /// What rendering adds to a summary's text in a context, in tokens: the cost of the summary that
@@ -153,7 +162,7 @@ fn base64_len(media: &Media) -> usize {
 
 #[cfg(test)]
 mod tests {
-    use token_estimate::{Preset, TokenEstimator};
+    use token_estimate::Preset;
 
     use super::*;
     use crate::json::RawJson;
