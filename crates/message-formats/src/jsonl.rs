@@ -177,11 +177,7 @@ fn parts(value: &RawValue) -> Option<Vec<Part>> {
 
 /// The parts of a line in the chat format that most providers share: `content`, an assistant's
 /// `tool_calls`, and a tool's answer to `tool_call_id`.
-fn chat_parts<'k>(
-    object: &RawObject<'_>,
-    role: Role,
-    carried: &mut Vec<&'k str>,
-) -> Option<Vec<Part>> {
+fn chat_parts(object: &RawObject<'_>, role: Role, carried: &mut Vec<&str>) -> Option<Vec<Part>> {
     carried.push("content");
     let value = object.get("content");
     if let (Role::Tool, Some(call_id)) = (role, object.string("tool_call_id")) {

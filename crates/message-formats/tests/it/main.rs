@@ -1,5 +1,12 @@
 //! Integration tests of `message-formats`.
-#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, missing_docs)]
+#![allow(
+    clippy::unwrap_used,
+    clippy::expect_used,
+    clippy::panic,
+    clippy::print_stdout,
+    clippy::type_complexity,
+    missing_docs
+)]
 
 mod claude;
 mod corpus;
