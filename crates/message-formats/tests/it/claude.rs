@@ -152,8 +152,9 @@ fn side_chains_are_conversations_linked_to_their_calls() {
         user("u", "", "go", ""),
         assistant("a1", "u", "r1", &task("t1", "first job"), ""),
         assistant("a2", "a1", "r1", &task("t2", "second job"), ""),
-        // The second call's chain starts first, by its prompt; lines of both interleave.
-        user("s2", "", "second job", SIDE),
+        // The first call's chain is known by its prompt; the other call is what is left for the
+        // second chain. Lines of both interleave.
+        user("s2", "", "first job", SIDE),
         user("s1", "", "job with another wording", SIDE),
         assistant("s2a", "s2", "r3", r#"{"type":"text","text":"two"}"#, SIDE),
         assistant("s1a", "s1", "r2", &task("t9", "deeper"), SIDE),
@@ -200,8 +201,8 @@ fn side_chains_are_conversations_linked_to_their_calls() {
         found,
         [
             ("s1", 4, None, None, None),
-            ("s1/s2", 2, Some("s1"), Some("t2"), Some("a2")),
-            ("s1/s1", 3, Some("s1"), Some("t1"), Some("a1")),
+            ("s1/s2", 2, Some("s1"), Some("t1"), Some("a1")),
+            ("s1/s1", 3, Some("s1"), Some("t2"), Some("a2")),
             ("s1/d1", 1, Some("s1/s1"), Some("t9"), Some("s1a")),
             ("s1/ag7", 2, Some("s1"), None, None),
         ]
