@@ -10,6 +10,7 @@
 
 mod claude;
 mod corpus;
+mod fixtures;
 mod hard;
 mod jsonl;
 mod laws;
