@@ -15,7 +15,7 @@
 //! assert!(check(&source, &[export.replace("Deploy.", "Deploy")]).is_err());
 //! ```
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use super::walker::{Json, parse};
 
@@ -64,6 +64,9 @@ struct SourceLine {
     strings: Vec<(Kind, String)>,
     text: String,
 }
+
+/// The roles of plain JSON lines.
+const ROLES: [&str; 5] = ["system", "developer", "user", "assistant", "tool"];
 
 /// What a source holds, as the checker reads it.
 #[derive(Debug, Clone, Default)]
@@ -126,7 +129,8 @@ impl Source {
 
 /// Checks that the conversations of a source, each as the export format writes it, hold every line
 /// of the source exactly once, in file order within a conversation, with every string byte for
-/// byte.
+/// byte. A fork may be given with or without the stretch that it shares with its parent, which
+/// then must stand before it.
 ///
 /// # Errors
 /// The first difference, with the source's line.
@@ -140,33 +144,42 @@ pub fn check(source: &Source, exports: &[String]) -> Result<Checked, String> {
         }
     }
     let mut free = without_id.into_iter();
+    let mut matched: BTreeMap<String, usize> = BTreeMap::new();
     let mut found = vec![false; source.lines.len()];
     let mut checked = Checked::default();
     for export in exports {
         let mut last = None;
+        let mut here = BTreeSet::new();
         for text in export.lines() {
             let entry = exported(text).ok_or_else(|| format!("not an export line: {text:.200}"))?;
             let named = by_id.get(entry.id.as_str()).or_else(|| {
                 let (id, _) = entry.id.rsplit_once('#')?;
                 by_id.get(id)
             });
+            let known = matched.get(&entry.id).copied();
             let at = match named {
-                Some(places) => places
-                    .iter()
-                    .copied()
-                    .find(|&at| found.get(at) == Some(&false)),
-                None => free.next(),
+                Some(places) => {
+                    let mut places = places.iter().copied();
+                    places.find(|&at| found.get(at) == Some(&false)).or(known)
+                }
+                None => known.or_else(|| free.next()),
             };
             let at = at.ok_or_else(|| format!("{}: no such line in the source", entry.id))?;
             let line = source.lines.get(at).ok_or("no such line")?;
+            if !here.insert(at) {
+                return Err(format!("line {}: found twice", line.number));
+            }
             if last > Some(at) {
                 return Err(format!("line {}: out of order", line.number));
             }
             last = Some(at);
-            if let Some(flag) = found.get_mut(at) {
-                *flag = true;
-            }
             compare(line, &entry)?;
+            matched.insert(entry.id, at);
+            match found.get_mut(at) {
+                Some(flag) if !*flag => *flag = true,
+                // The stretch that a fork shares with its parent.
+                _ => continue,
+            }
             checked.strings += line.strings.len();
             if line.note {
                 checked.notes += 1;
@@ -300,10 +313,10 @@ fn source_line(line: &Json<'_>, text: &str) -> Option<SourceLine> {
             _ => out.push((Kind::Raw, text.to_owned())),
         },
         ("message", Some(message)) if pi_message(message, &role(message), out).is_some() => {}
-        _ if !role(line).is_empty() && tag.is_empty() && line.repeats() => {
+        _ if ROLES.contains(&role(line).as_str()) && line.repeats() => {
             out.push((Kind::Raw, text.to_owned()));
         }
-        _ if !role(line).is_empty() && tag.is_empty() => jsonl(line, out),
+        _ if ROLES.contains(&role(line).as_str()) => jsonl(line, out),
         _ => {
             found.note = true;
             out.push((Kind::Raw, text.to_owned()));
@@ -501,6 +514,8 @@ mod tests {
         assert_eq!(run(&[&a]).unwrap_err(), "line 2: not found");
         assert_eq!(run(&[&b, &a]).unwrap_err(), "line 1: out of order");
         assert!(run(&[&a, &a, &b]).is_err());
+        let fork = format!("{a}\n{b}");
+        assert_eq!(check(&source, &[a.clone(), fork]).unwrap().messages, 2);
         assert!(run(&[&a, &export("b", "text b ")]).is_err());
         assert!(run(&[&a, &export("c", "text b")]).is_err());
     }
