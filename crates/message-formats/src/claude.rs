@@ -99,10 +99,10 @@ impl LineReader for Reader {
         }
         let object = &line.object;
         let tag = object.string("type").unwrap_or_default();
-        let uuid = object.string("uuid");
+        let uuid = object.id("uuid");
         let conversational = ["user", "assistant", "system"].contains(&tag.as_str());
         if conversational && self.key.is_none() {
-            let session = object.string("sessionId").filter(|key| !key.is_empty());
+            let session = object.id("sessionId");
             self.key = Some(session.unwrap_or_else(|| format!("claude-{}", short_hash(line.text))));
         }
         let session = if object.is_true("isSidechain") {
@@ -195,7 +195,7 @@ impl Reader {
     /// tree, or a new one.
     fn chain(&mut self, line: &Line<'_>, uuid: Option<&str>, noise: bool) -> usize {
         let object = &line.object;
-        let agent = object.string("agentId");
+        let agent = object.id("agentId");
         let known = match (&agent, object.string("parentUuid")) {
             (Some(agent), _) => self.agents.get(agent).copied(),
             (None, Some(parent)) => self.chain_of.get(&parent).copied(),
@@ -290,13 +290,11 @@ fn message(line: &Line<'_>, tag: &str) -> Message {
         message.role = Role::Tool;
     }
     if role == Role::Assistant {
-        message.response = inner.string("id").filter(|id| !id.is_empty());
+        message.response = inner.id("id");
     }
     let mut outer = MetaBuilder::default();
     outer.extend(object.others(&CARRIED));
-    if object.time("timestamp").is_none() {
-        outer.extend(object.members.iter().filter(|m| m.name == "timestamp"));
-    }
+    outer.extend(object.inexact_time("timestamp"));
     let mut rest = MetaBuilder::default();
     let carried: &[&str] = match message.response {
         Some(_) => &["role", "content", "id", "type"],

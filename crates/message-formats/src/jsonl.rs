@@ -58,12 +58,9 @@ impl LineReader for Reader {
             .session
             .get_or_insert_with(|| format!("jsonl-{}", short_hash(line.text)))
             .clone();
-        let named = line.object.string("session").filter(|key| !key.is_empty());
+        let named = line.object.id("session");
         let message = message(line).unwrap_or_else(|| whole(line));
-        let id = line
-            .object
-            .string("external_id")
-            .filter(|id| !id.is_empty());
+        let id = line.object.id("external_id");
         if let Some(log) = self.session(named.unwrap_or(fallback)) {
             log.push(message, id, line.text);
         }
@@ -119,11 +116,8 @@ fn message(line: &Line<'_>) -> Option<Message> {
     if let Some(turn) = object.present("turn") {
         message.turn = Some(serde_json::from_str::<TurnId>(turn.get()).ok()?);
     }
-    // What cannot be read as what it should be stays among the facts.
-    match object.time("created_at") {
-        Some(time) => message.created_at = time,
-        None => extra.extend(object.members.iter().filter(|m| m.name == "created_at")),
-    }
+    message.created_at = object.time("created_at").unwrap_or_default();
+    extra.extend(object.inexact_time("created_at"));
     if name == "developer" {
         extra.add("\"role\"", "\"developer\"");
     }

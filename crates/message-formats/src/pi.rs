@@ -54,7 +54,7 @@ impl LineReader for Reader {
     fn line(&mut self, line: &Line<'_>, _report: &mut Report) {
         let object = &line.object;
         let tag = object.string("type").unwrap_or_default();
-        let id = object.string("id").filter(|id| !id.is_empty());
+        let id = object.id("id");
         let header = tag == "session";
         if self.branches.is_empty() {
             self.key = id
@@ -187,9 +187,7 @@ fn message(line: &Line<'_>) -> Message {
     let mut message = Message::new(role, parts);
     let mut outer = MetaBuilder::default();
     outer.extend(object.others(&CARRIED));
-    if object.time("timestamp").is_none() {
-        outer.extend(object.members.iter().filter(|m| m.name == "timestamp"));
-    }
+    outer.extend(object.inexact_time("timestamp"));
     let mut rest = MetaBuilder::default();
     rest.extend(inner.others(carried));
     set_meta(&mut message, outer, rest, blocks);

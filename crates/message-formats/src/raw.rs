@@ -86,6 +86,11 @@ impl<'a> RawObject<'a> {
         self.get(name).and_then(string)
     }
 
+    /// An id: a string that is not empty.
+    pub(crate) fn id(&self, name: &str) -> Option<String> {
+        self.string(name).filter(|id| !id.is_empty())
+    }
+
     /// An object.
     pub(crate) fn object(&self, name: &str) -> Option<RawObject<'a>> {
         self.get(name)
@@ -131,6 +136,17 @@ impl<'a> RawObject<'a> {
             return Timestamp::parse(&text).or_else(|| micros(&text));
         }
         value.get().parse::<i64>().ok().map(Timestamp::from_millis)
+    }
+
+    /// The member of a time that a [`Timestamp`] cannot hold exactly: it is no time, has an offset
+    /// or is finer than a microsecond.
+    pub(crate) fn inexact_time(&self, name: &'static str) -> impl Iterator<Item = &Member<'a>> {
+        let exact = self.time(name).is_some()
+            && self.string(name).is_none_or(|text| {
+                text.len() <= "2026-03-02T09:00:00.123456Z".len() && text.ends_with(['Z', 's'])
+            });
+        let members = self.members.iter();
+        members.filter(move |member| !exact && member.name == name)
     }
 }
 
@@ -222,5 +238,12 @@ mod tests {
         assert_eq!(object.time("b"), Some(Timestamp(1_500_000)));
         assert_eq!(object.time("c"), None);
         assert_eq!(object.time("d"), Some(Timestamp(-7)));
+        let object = RawObject::parse(
+            r#"{"a":"2026-03-02T09:00:00.123456Z","b":"2026-03-02T09:00:00+02:00","c":"2026-03-02T09:00:00.1234567Z","d":"x","e":1}"#,
+        )
+        .unwrap();
+        for (name, inexact) in [("a", 0), ("b", 1), ("c", 1), ("d", 1), ("e", 0)] {
+            assert_eq!(object.inexact_time(name).count(), inexact, "{name}");
+        }
     }
 }
