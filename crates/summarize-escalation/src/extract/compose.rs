@@ -4,9 +4,9 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use token_estimate::TokenEstimator;
 
-use super::gather::{FileStat, Gathered, Item, Kind};
+use super::gather::{FileStat, Gathered, Item, Kind, TYPED};
 use super::parse::ARROW;
-use super::text::{clip, digest};
+use super::text::{clip, digest, lead};
 use crate::prompt::minute;
 use crate::{SummaryRequest, cut_to_tokens};
 
@@ -145,16 +145,21 @@ impl Composer<'_> {
     /// newest messages.
     fn users(&self, soft: u64, hard: u64) -> Vec<Line> {
         let users = self.of(&[Kind::User]);
+        // A document among typed messages is named rather than told.
+        let typed = users
+            .iter()
+            .any(|at| self.items.get(*at).is_some_and(|item| item.weight >= TYPED));
         let render = |chars: usize| -> Vec<Line> {
             let last = users.last().copied();
             users
                 .iter()
                 .filter_map(|at| {
-                    // The newest is what is being worked on.
-                    let chars = if Some(*at) == last {
-                        chars.max(400)
-                    } else {
-                        chars
+                    let pasted = self.items.get(*at).is_some_and(|item| item.weight < TYPED);
+                    let chars = match () {
+                        () if pasted && typed => chars.min(300.max(chars / 3)),
+                        // The newest is what is being worked on.
+                        () if Some(*at) == last => chars.max(400),
+                        () => chars,
                     };
                     self.line(*at, chars)
                 })
@@ -171,7 +176,7 @@ impl Composer<'_> {
         let mut order: Vec<usize> = (0..lines.len()).collect();
         order.sort_by_key(|n| {
             let at = lines.get(*n).map_or(0, |line| line.at);
-            let pasted = self.items.get(at).is_some_and(|item| item.weight < 60);
+            let pasted = self.items.get(at).is_some_and(|item| item.weight < TYPED);
             (
                 *n != 0 && *n + 1 != lines.len(),
                 pasted,
@@ -216,7 +221,7 @@ impl Composer<'_> {
                 Some(Kind::Reply) => 320,
                 Some(Kind::Note) => 400,
                 Some(Kind::Error) => 260,
-                _ => 180,
+                _ => 240,
             };
             base * scale / 4
         };
@@ -303,7 +308,7 @@ impl Composer<'_> {
         for (name, _, _) in names.into_iter().take(400) {
             if name.contains(", ")
                 || lines.iter().any(|line| line.text.contains(name.as_str()))
-                || found.files.contains_key(name)
+                || found.files.keys().any(|path| path.ends_with(name.as_str()))
             {
                 continue;
             }
@@ -411,11 +416,14 @@ impl Composer<'_> {
 
 fn print_item(item: &Item, chars: usize) -> String {
     let mut line = format!("- [{}] ", item.range_text());
-    if !item.label.is_empty() {
-        line.push_str(&item.label);
+    line.push_str(&item.label);
+    let silent = item.sentences.iter().all(String::is_empty) && item.outcome.is_empty();
+    if !item.label.is_empty() && !silent {
         line.push_str(": ");
     }
-    if item.outcome.is_empty() {
+    if item.kind == Kind::User && item.weight < TYPED {
+        line.push_str(&lead(&item.sentences, chars));
+    } else if item.outcome.is_empty() {
         line.push_str(&digest(&item.sentences, chars));
     } else {
         let about = digest(&item.sentences, chars / 2);

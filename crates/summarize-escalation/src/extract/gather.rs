@@ -13,6 +13,11 @@ use crate::Source;
 /// typed, in bytes.
 const TYPED_BYTES: usize = 3_000;
 
+/// The weight of what a user typed.
+pub(super) const TYPED: u32 = 100;
+/// The weight of a document that a user's message holds.
+pub(super) const PASTED: u32 = 50;
+
 /// What kind of thing a line tells.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum Kind {
@@ -124,7 +129,9 @@ pub(super) fn gather(source: &[Source<'_>]) -> Gathered {
 /// The first and the last call of a run of calls tell where it began and where it led.
 fn end_group(found: &mut Gathered, group: &mut Vec<usize>) {
     for at in [group.first(), group.last()].into_iter().flatten() {
-        if let Some(item) = found.items.get_mut(*at) {
+        if let Some(item) = found.items.get_mut(*at)
+            && item.weight > 2
+        {
             item.weight += 10;
         }
     }
@@ -200,8 +207,10 @@ fn message<'a>(
                     found.file(path, changed, 1 - changed);
                 }
                 let weight = match () {
+                    () if call.asks => 2,
+                    () if call.about.is_empty() => 5,
                     () if call.lasting => 42,
-                    () if call.looks() => 6,
+                    () if call.looks => 6,
                     () if !call.files.is_empty() => 12,
                     () if call.command => 24,
                     () => 28,
@@ -236,7 +245,10 @@ fn message<'a>(
         return;
     }
     end_group(found, group);
-    found.name(&said);
+    let pasted = entry.role == Role::User && said.len() > TYPED_BYTES;
+    if !pasted {
+        found.name(&said);
+    }
     match entry.role {
         Role::User => {
             let typed = without_harness(&said);
@@ -250,7 +262,11 @@ fn message<'a>(
                 label,
                 sentences: sentences(&typed),
                 outcome: String::new(),
-                weight: if typed.len() > TYPED_BYTES { 50 } else { 100 },
+                weight: if typed.len() > TYPED_BYTES {
+                    PASTED
+                } else {
+                    TYPED
+                },
             });
         }
         Role::Assistant => reply(found, range, &said, last_word),
@@ -281,7 +297,10 @@ fn reply(found: &mut Gathered, range: SeqRange, said: &str, last_word: bool) {
         let telling = all.into_iter().filter(|s| is_decision(s)).collect();
         (45, telling)
     } else {
-        (10, all.into_iter().take(1).collect())
+        let first: Vec<String> = all.into_iter().take(1).collect();
+        // What ends with a colon announces the call that follows.
+        let announces = first.iter().any(|s| s.ends_with([':', '：']));
+        (if announces { 3 } else { 10 }, first)
     };
     found.push(Item {
         range,
@@ -301,7 +320,7 @@ fn result(
     is_error: Option<bool>,
 ) {
     let about = call.map_or_else(String::new, |(_, call)| {
-        format!("{} {}", call.name, super::text::clip(&call.about, 70))
+        format!("{} {}", call.name, super::text::clip(&call.about, 100))
     });
     if let Some((_, call)) = call
         && call.asks
@@ -324,6 +343,12 @@ fn result(
         _ => String::new(),
     };
     if !errors.is_empty() || failed {
+        // The error names the call; the call need not be told twice.
+        if let Some((at, _)) = call
+            && let Some(item) = found.items.get_mut(*at)
+        {
+            item.weight = 0;
+        }
         found.push(Item {
             range,
             kind: Kind::Error,
@@ -336,6 +361,13 @@ fn result(
         && call.command
         && let Some(item) = found.items.get_mut(*at)
     {
-        item.outcome = output(text).last;
+        // What a look showed is no outcome, unless it is short.
+        let shown = text.trim();
+        if !call.looks || (shown.len() < 200 && shown.lines().count() <= 2) {
+            item.outcome = output(text).last;
+        }
+        if item.outcome.starts_with("(no output") {
+            item.outcome.clear();
+        }
     }
 }
