@@ -325,7 +325,7 @@ pub(super) fn failure(text: &str) -> String {
     seen.extend(output(text).errors);
     if seen.len() < 2 {
         seen.extend(lines.next());
-        seen.extend(lines.last());
+        seen.extend(lines.next_back());
     }
     let mut kept: Vec<String> = Vec::new();
     for line in seen {

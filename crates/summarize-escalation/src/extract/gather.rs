@@ -312,6 +312,20 @@ fn reply(found: &mut Gathered, range: SeqRange, said: &str, last_word: bool) {
     });
 }
 
+/// How a command ended: all it said when that is short, else its last line.
+fn outcome(text: &str) -> String {
+    let text = text.trim();
+    if text.len() < 160 && text.lines().count() <= 3 {
+        let lines: Vec<String> = text
+            .lines()
+            .map(squeeze)
+            .filter(|l| !l.is_empty())
+            .collect();
+        return lines.join(" | ");
+    }
+    output(text).last
+}
+
 fn result(
     found: &mut Gathered,
     range: SeqRange,
@@ -364,7 +378,7 @@ fn result(
         // What a look showed is no outcome, unless it is short.
         let shown = text.trim();
         if !call.looks || (shown.len() < 200 && shown.lines().count() <= 2) {
-            item.outcome = output(text).last;
+            item.outcome = outcome(text);
         }
         if item.outcome.starts_with("(no output") {
             item.outcome.clear();

@@ -82,7 +82,7 @@ fn a_huge_result_takes_milliseconds_and_shows_its_ends() {
 #[test]
 fn nothing_said_is_said() {
     let log = fixtures::entries(vec![Message::user(""), Message::assistant("  ")]);
-    let text = extract(&log, 100);
+    let text = extract(&log, 200);
     assert!(text.starts_with("Extract of messages 1..2"), "{text}");
     assert_eq!(extract(&log, 3), "No text.");
     assert_eq!(extract(&[], 100), extract(&[], 100));

@@ -4,7 +4,7 @@ use memory_model::{LogEntry, Message, Part, RawJson, ResultContent, Role, Timest
 use summarize_escalation::testing;
 use token_estimate::Preset;
 
-pub fn entries(messages: Vec<Message>) -> Vec<LogEntry> {
+pub(crate) fn entries(messages: Vec<Message>) -> Vec<LogEntry> {
     let mut at = Timestamp::parse("2026-03-01T09:00:00Z").unwrap();
     let timed = messages
         .into_iter()
@@ -30,7 +30,7 @@ fn failed(id: &str, text: &str) -> Message {
 }
 
 /// A parser's bug is found and fixed.
-pub fn coding() -> Vec<LogEntry> {
+pub(crate) fn coding() -> Vec<LogEntry> {
     let source = "fn parse(input: &str) -> Vec<Token> {\n    // a long body\n}\n".repeat(30);
     let tests = format!(
         "{}error[E0502]: cannot borrow `tokens` as mutable\n  --> src/lexer.rs:88:9\ntest result: FAILED. 3 passed; 1 failed\n",
@@ -108,7 +108,7 @@ pub fn coding() -> Vec<LogEntry> {
 }
 
 /// A trip is planned, in Japanese and Korean, with a picture.
-pub fn planning() -> Vec<LogEntry> {
+pub(crate) fn planning() -> Vec<LogEntry> {
     let picture: Part = serde_json::from_str(&format!(
         r#"{{"type":"image","media_type":"image/png","data":"{}"}}"#,
         "QUJD".repeat(4_000)
