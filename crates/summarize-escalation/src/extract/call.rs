@@ -215,7 +215,7 @@ fn first_text(value: &Value) -> Option<String> {
     }
 }
 
-/// A command without the shell around it and the `cd` before it, and its first two lines.
+/// A command without the shell around it and the `cd` before it, on one line.
 fn short_command(command: &str) -> String {
     let mut rest = head(command).trim();
     for shell in ["bash -lc ", "bash -c ", "sh -c "] {
@@ -234,7 +234,6 @@ fn short_command(command: &str) -> String {
         .lines()
         .map(squeeze)
         .filter(|line| !line.is_empty() && !line.starts_with('#'))
-        .take(2)
         .collect();
     match lines.is_empty() {
         true => squeeze(&rest),

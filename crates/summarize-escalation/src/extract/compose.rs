@@ -20,7 +20,7 @@ pub(super) const NAMES: &str = "Also named: ";
 pub(super) const EXPAND: &str = "Expand for details about: ";
 
 /// How many characters of a user's message may be shown, most to least.
-const USER_CHARS: [usize; 8] = [2_000, 1_000, 600, 400, 250, 160, 110, 70];
+const USER_CHARS: [usize; 10] = [8_000, 4_000, 2_000, 1_000, 600, 400, 250, 160, 110, 70];
 /// How the lengths of other lines are stretched or shrunk, in quarters, most to least.
 const SCALES: [usize; 5] = [16, 8, 4, 3, 2];
 
@@ -165,7 +165,7 @@ impl Composer<'_> {
                 .filter_map(|at| {
                     let pasted = self.items.get(*at).is_some_and(|item| item.weight < TYPED);
                     let chars = match () {
-                        () if pasted && typed => chars.min(300.max(chars / 3)),
+                        () if pasted && typed => chars.min(160.max(chars / 8)),
                         // The newest is what is being worked on.
                         () if Some(*at) == last => chars.max(400),
                         () => chars,

@@ -6,12 +6,15 @@ use memory_model::{EntryKind, LogEntry, Part, ResultContent, Role, SeqRange};
 
 use super::call::{Call, FileUse, failure, output};
 use super::parse;
-use super::text::{is_decision, sentences, squeeze, visit_names, window, without_harness};
+use super::text::{clip, is_decision, sentences, squeeze, visit_names, window, without_harness};
 use crate::Source;
 
 /// A user's message longer than this is a document that was handed over rather than something
 /// typed, in bytes.
 const TYPED_BYTES: usize = 3_000;
+
+/// Messages longer than this that begin alike are taken for a program's, in bytes.
+const TEMPLATE_BYTES: usize = 300;
 
 /// The weight of what a user typed.
 pub(super) const TYPED: u32 = 100;
@@ -123,7 +126,29 @@ pub(super) fn gather(source: &[Source<'_>]) -> Gathered {
         }
     }
     end_group(&mut found, &mut group);
+    demote_templates(&mut found);
     found
+}
+
+/// Long messages that begin alike were written by a program, not typed.
+fn demote_templates(found: &mut Gathered) {
+    let beginning = |item: &Item| {
+        let long = item.sentences.iter().map(String::len).sum::<usize>() > TEMPLATE_BYTES;
+        let user = item.kind == Kind::User && item.weight == TYPED;
+        let first = item.sentences.first();
+        first.filter(|_| user && long).map(|first| clip(first, 24))
+    };
+    let mut counts: BTreeMap<String, u32> = BTreeMap::new();
+    for item in &found.items {
+        if let Some(begin) = beginning(item) {
+            *counts.entry(begin).or_default() += 1;
+        }
+    }
+    for item in &mut found.items {
+        if beginning(item).is_some_and(|begin| counts.get(&begin).is_some_and(|n| *n > 1)) {
+            item.weight = PASTED;
+        }
+    }
 }
 
 /// The first and the last call of a run of calls tell where it began and where it led.
@@ -334,7 +359,7 @@ fn result(
     is_error: Option<bool>,
 ) {
     let about = call.map_or_else(String::new, |(_, call)| {
-        format!("{} {}", call.name, super::text::clip(&call.about, 100))
+        format!("{} {}", call.name, clip(&call.about, 100))
     });
     if let Some((_, call)) = call
         && call.asks

@@ -12,8 +12,9 @@ const TAIL_BYTES: usize = 8 * 1024;
 const CODE_LINES: usize = 2;
 
 /// Blocks that a program put into a user's message, dropped whole.
-const HARNESS_BLOCKS: [&str; 3] = [
+const HARNESS_BLOCKS: [&str; 4] = [
     "system-reminder",
+    "system_instruction",
     "local-command-caveat",
     "environment_details",
 ];

@@ -97,7 +97,7 @@ async fn the_default_ladder_row_by_row() {
     check(
         &Ladder::default(),
         vec![
-            row(&[ok.clone()], Ok(Tier::Normal), false, 1),
+            row(std::slice::from_ref(&ok), Ok(Tier::Normal), false, 1),
             row(&[Answer::text(text_of(150))], Ok(Tier::Normal), false, 1),
             row(&[long.clone(), ok.clone()], Ok(Tier::Aggressive), false, 2),
             row(&[long.clone(), long.clone()], Ok(Tier::Extractive), true, 2),
