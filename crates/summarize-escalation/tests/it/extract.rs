@@ -2,7 +2,7 @@ use std::time::{Duration, Instant};
 
 use memory_model::{Message, RawJson, Seq, SeqRange};
 use summarize_escalation::{Extractive, Source, SummaryRequest, SummarySource, testing};
-use token_estimate::{Preset, TokenEstimator};
+use token_estimate::{CountedMessage, EstimatorId, Preset, TokenEstimator};
 
 use crate::fixtures;
 
@@ -130,4 +130,35 @@ fn a_summary_of_prose_is_quoted_by_its_range() {
         text.contains("- [5..9] We decided to use tea.\n- [5..9] It is cheaper."),
         "{text}"
     );
+}
+
+/// Text costs more together than in pieces: no line's cost says what the whole will cost.
+#[derive(Debug)]
+struct Together;
+
+impl TokenEstimator for Together {
+    fn id(&self) -> EstimatorId {
+        EstimatorId::new("together", 1).unwrap()
+    }
+
+    fn text(&self, text: &str) -> u64 {
+        let bytes = text.len() as u64;
+        bytes * bytes / 2_000
+    }
+
+    fn message(&self, _: &dyn CountedMessage) -> u64 {
+        0
+    }
+}
+
+#[test]
+fn an_estimator_need_not_be_additive() {
+    let log = fixtures::coding();
+    let source: Vec<Source<'_>> = log.iter().map(Source::from).collect();
+    for target in [3, 40, 200, 700] {
+        let request = SummaryRequest::new(&source, &Together).with_target_tokens(target);
+        let text = Extractive.extract(&request);
+        assert!(Together.text(&text) <= target, "{target}: {text}");
+        assert!(text.contains("User: "), "{target}: {text}");
+    }
 }
