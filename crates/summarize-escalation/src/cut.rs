@@ -201,7 +201,7 @@ mod tests {
         let long = "A line of words.\n".repeat(100);
         let cut = cut(&long, 100);
         assert!(cut.ends_with(CUT_NOTE), "{cut}");
-        assert_eq!(cut.lines().count(), 23);
+        assert_eq!(cut.lines().count(), 22);
     }
 
     fn any_text() -> impl Strategy<Value = String> {

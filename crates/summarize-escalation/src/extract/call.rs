@@ -69,6 +69,44 @@ const LASTING: &[&str] = &[
     "apply",
 ];
 
+/// How commands begin that only look at something.
+const LOOKING: &[&str] = &[
+    "cat ",
+    "ls",
+    "grep ",
+    "rg ",
+    "find ",
+    "head ",
+    "tail ",
+    "sed -n",
+    "awk ",
+    "tree",
+    "jq ",
+    "pwd",
+    "which ",
+    "wc ",
+    "echo ",
+    "nl ",
+    "less ",
+    "stat ",
+    "file ",
+    "du ",
+    "git status",
+    "git diff",
+    "git log",
+    "git show",
+    "git branch",
+    "git remote",
+    "gh pr view",
+    "gh pr diff",
+    "gh pr list",
+    "gh pr checks",
+    "gh issue view",
+    "gh issue list",
+    "gh api",
+    "gh run view",
+];
+
 /// Whether a file was changed or only read.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum FileUse {
@@ -86,6 +124,8 @@ pub(super) struct Call {
     pub(super) command: bool,
     /// It asked the user, so that its result is the user's word.
     pub(super) asks: bool,
+    /// It only looked at something.
+    pub(super) looks: bool,
     /// It changed something that lasts.
     pub(super) lasting: bool,
 }
@@ -110,7 +150,7 @@ impl Call {
         if about.is_none()
             && let Value::Object(map) = &value
         {
-            about = map.values().find_map(flat);
+            about = map.values().find_map(first_text);
         }
         let about = about.unwrap_or_default();
         let mut files = patched(&about);
@@ -124,27 +164,25 @@ impl Call {
             Some(command) => short_command(&command),
             None => squeeze(head(&about)),
         };
+        let command = value_has_command(&value);
+        let looks = match command {
+            true => LOOKING.iter().any(|start| about.starts_with(start)),
+            false => [
+                "read", "grep", "glob", "search", "list", "view", "find", "ls", "fetch",
+            ]
+            .iter()
+            .any(|word| lower.contains(word)),
+        };
+        let about_lower = about.to_lowercase();
         Self {
             name: squeeze(name),
-            lasting: value_has_command(&value) && {
-                let lower = about.to_lowercase();
-                LASTING.iter().any(|word| lower.contains(word))
-            },
-            command: value_has_command(&value),
+            lasting: command && !looks && LASTING.iter().any(|word| about_lower.contains(word)),
+            command,
+            looks,
             asks: lower.contains("ask") && lower.contains("question") || lower.contains("ask_user"),
             about,
             files,
         }
-    }
-
-    /// Whether the call only looked.
-    pub(super) fn looks(&self) -> bool {
-        let lower = self.name.to_lowercase();
-        [
-            "read", "grep", "glob", "search", "list", "view", "find", "ls",
-        ]
-        .iter()
-        .any(|word| lower.contains(word))
     }
 }
 
@@ -168,7 +206,16 @@ fn flat(value: &Value) -> Option<String> {
     }
 }
 
-/// A command without the shell around it and the `cd` before it, and its first two lines.
+/// The first text in a value.
+fn first_text(value: &Value) -> Option<String> {
+    match value {
+        Value::Array(items) => items.iter().find_map(first_text),
+        Value::Object(map) => map.values().find_map(first_text),
+        _ => flat(value),
+    }
+}
+
+/// A command without the shell around it and the `cd` before it, on one line.
 fn short_command(command: &str) -> String {
     let mut rest = head(command).trim();
     for shell in ["bash -lc ", "bash -c ", "sh -c "] {
@@ -179,14 +226,17 @@ fn short_command(command: &str) -> String {
     {
         rest = after.trim();
     }
+    // A message given as a here-document is read as a message.
+    let rest = rest
+        .replace("$(cat <<'EOF'\n", "")
+        .replace("$(cat <<EOF\n", "");
     let lines: Vec<String> = rest
         .lines()
         .map(squeeze)
         .filter(|line| !line.is_empty() && !line.starts_with('#'))
-        .take(2)
         .collect();
     match lines.is_empty() {
-        true => squeeze(rest),
+        true => squeeze(&rest),
         false => lines.join(" "),
     }
 }
@@ -261,24 +311,30 @@ pub(super) fn output(text: &str) -> Output {
     out
 }
 
-/// The first lines of a failed result, as one.
+/// What a failed result says: its first line, then the lines that report errors, or where there
+/// are none, the next and the last line.
 pub(super) fn failure(text: &str) -> String {
-    let mut seen = output(text).errors;
-    let (head, _) = window(text, 2_000, 0);
-    let first = head
-        .replace("<tool_use_error>", "")
-        .replace("</tool_use_error>", "");
-    let first: Vec<String> = first
+    let (head, tail) = window(text, RESULT_BYTES, RESULT_BYTES);
+    let mut lines = head
         .lines()
-        .map(squeeze)
-        .filter(|line| !line.is_empty())
-        .take(2)
-        .collect();
-    let first = first.join(" ");
-    seen.retain(|line| !first.contains(line.as_str()));
-    seen.insert(0, first);
-    seen.truncate(3);
-    seen.join(" | ")
+        .chain(tail.lines())
+        .map(|line| squeeze(window(line.trim_start_matches("<tool_use_error>"), 400, 0).0))
+        .filter(|line| line.chars().any(char::is_alphanumeric));
+    let mut seen: Vec<String> = lines.next().into_iter().collect();
+    seen.extend(output(text).errors);
+    if seen.len() < 2 {
+        seen.extend(lines.next());
+        seen.extend(lines.next_back());
+    }
+    let mut kept: Vec<String> = Vec::new();
+    for line in seen {
+        let line = line.replace("</tool_use_error>", "");
+        if !kept.contains(&line) {
+            kept.push(line);
+        }
+    }
+    kept.truncate(3);
+    kept.join(" | ")
 }
 
 /// Whether a line of a command's output reports an error, and does not merely speak of one.

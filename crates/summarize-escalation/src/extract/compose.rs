@@ -4,9 +4,9 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use token_estimate::TokenEstimator;
 
-use super::gather::{FileStat, Gathered, Item, Kind};
+use super::gather::{FileStat, Gathered, Item, Kind, TYPED};
 use super::parse::ARROW;
-use super::text::{clip, digest};
+use super::text::{clip, digest, lead};
 use crate::prompt::minute;
 use crate::{SummaryRequest, cut_to_tokens};
 
@@ -20,9 +20,14 @@ pub(super) const NAMES: &str = "Also named: ";
 pub(super) const EXPAND: &str = "Expand for details about: ";
 
 /// How many characters of a user's message may be shown, most to least.
-const USER_CHARS: [usize; 8] = [2_000, 1_000, 600, 400, 250, 160, 110, 70];
+const USER_CHARS: [usize; 10] = [8_000, 4_000, 2_000, 1_000, 600, 400, 250, 160, 110, 70];
 /// How the lengths of other lines are stretched or shrunk, in quarters, most to least.
 const SCALES: [usize; 5] = [16, 8, 4, 3, 2];
+
+/// What weighs as much tells something; what weighs less fills up.
+const TELLING: u32 = 24;
+/// A line is not shortened below this many characters.
+const SHORTEST: usize = 60;
 
 /// A line that may be printed.
 struct Line {
@@ -51,7 +56,7 @@ pub(super) fn compose(found: &Gathered, request: &SummaryRequest<'_>, target: u6
     let files = files_line(&found.files, share(16), &composer);
     left = left.saturating_sub(files.as_deref().map_or(0, |line| composer.cost(line)));
     // For the last two lines.
-    let reserve = share(10);
+    let reserve = share(12);
     let mut room = left.saturating_sub(reserve);
 
     let mut lines = composer.users(room.min(share(50)), room);
@@ -61,7 +66,7 @@ pub(super) fn compose(found: &Gathered, request: &SummaryRequest<'_>, target: u6
     lines.sort_by_key(|line| line.at);
 
     let shown: BTreeSet<usize> = lines.iter().map(|line| line.at).collect();
-    let expand = composer.expand_line(found, &shown, (share(8)).min(left));
+    let expand = composer.expand_line(found, &shown, share(10).min(left));
     left = left.saturating_sub(expand.as_deref().map_or(0, |line| composer.cost(line)));
     let names = composer.names_line(found, &lines, share(12).min(left));
 
@@ -74,10 +79,14 @@ pub(super) fn compose(found: &Gathered, request: &SummaryRequest<'_>, target: u6
     };
     composer.trim(&mut parts, target);
     let text = parts.print();
-    if !text.is_empty() {
+    let told = |line: &Line| {
+        let item = composer.items.get(line.at);
+        item.is_some_and(|item| item.weight >= TELLING)
+    };
+    if parts.lines.iter().any(told) || (composer.items.is_empty() && !text.is_empty()) {
         return text;
     }
-    // Not one whole line fits.
+    // Not one whole line that tells something fits.
     let best = composer.best();
     cut_to_tokens(&best, target, request.estimator).unwrap_or_default()
 }
@@ -145,16 +154,21 @@ impl Composer<'_> {
     /// newest messages.
     fn users(&self, soft: u64, hard: u64) -> Vec<Line> {
         let users = self.of(&[Kind::User]);
+        // A document among typed messages is named rather than told.
+        let typed = users
+            .iter()
+            .any(|at| self.items.get(*at).is_some_and(|item| item.weight >= TYPED));
         let render = |chars: usize| -> Vec<Line> {
             let last = users.last().copied();
             users
                 .iter()
                 .filter_map(|at| {
-                    // The newest is what is being worked on.
-                    let chars = if Some(*at) == last {
-                        chars.max(400)
-                    } else {
-                        chars
+                    let pasted = self.items.get(*at).is_some_and(|item| item.weight < TYPED);
+                    let chars = match () {
+                        () if pasted && typed => chars.min(160.max(chars / 8)),
+                        // The newest is what is being worked on.
+                        () if Some(*at) == last => chars.max(400),
+                        () => chars,
                     };
                     self.line(*at, chars)
                 })
@@ -171,22 +185,22 @@ impl Composer<'_> {
         let mut order: Vec<usize> = (0..lines.len()).collect();
         order.sort_by_key(|n| {
             let at = lines.get(*n).map_or(0, |line| line.at);
-            let pasted = self.items.get(at).is_some_and(|item| item.weight < 60);
+            let pasted = self.items.get(at).is_some_and(|item| item.weight < TYPED);
             (
                 *n != 0 && *n + 1 != lines.len(),
                 pasted,
                 std::cmp::Reverse(*n),
             )
         });
-        let mut room = soft;
+        let mut spent = 0;
         let mut chosen = BTreeSet::new();
         for n in order {
             let Some(line) = lines.get(n) else { continue };
-            if line.cost <= room {
-                room -= line.cost;
-                chosen.insert(n);
-            } else if chosen.is_empty() && line.cost <= hard {
-                room = 0;
+            // Where the work began and where it stands may take more than the half.
+            let ends = n == 0 || n + 1 == lines.len();
+            let most = if ends { soft.max(hard * 3 / 4) } else { soft };
+            if spent + line.cost <= most {
+                spent += line.cost;
                 chosen.insert(n);
             }
         }
@@ -216,7 +230,7 @@ impl Composer<'_> {
                 Some(Kind::Reply) => 320,
                 Some(Kind::Note) => 400,
                 Some(Kind::Error) => 260,
-                _ => 180,
+                _ => 240,
             };
             base * scale / 4
         };
@@ -245,14 +259,17 @@ impl Composer<'_> {
                 *at,
             )
         });
+        let (telling, rest): (Vec<usize>, Vec<usize>) = order.into_iter().partition(|at| {
+            self.items
+                .get(*at)
+                .is_some_and(|item| item.weight >= TELLING)
+        });
         let mut chosen = Vec::new();
         let mut left = room;
         let mut waiting = Vec::new();
         let mut spent: BTreeMap<Kind, u64> = BTreeMap::new();
-        for at in order {
-            let Some(line) = self.line(at, chars(at, scale)) else {
-                continue;
-            };
+        // First what tells something, no kind of it crowding out the others.
+        for at in telling {
             let kind = self.items.get(at).map_or(Kind::Note, |item| item.kind);
             let cap = match kind {
                 Kind::Error => room / 4,
@@ -261,24 +278,58 @@ impl Composer<'_> {
                 Kind::User | Kind::Note => room,
             };
             let spent = spent.entry(kind).or_default();
-            if line.cost > left {
-                continue;
+            match self.fitting(at, chars(at, scale), left) {
+                Some(line) if Some(at) == last_reply || *spent + line.cost <= cap => {
+                    *spent += line.cost;
+                    left -= line.cost;
+                    chosen.push(line);
+                }
+                _ => waiting.push(at),
             }
-            if Some(at) != last_reply && *spent + line.cost > cap {
-                waiting.push(line);
-                continue;
-            }
-            *spent += line.cost;
-            left -= line.cost;
-            chosen.push(line);
         }
-        for line in waiting {
-            if line.cost <= left {
+        // Then what had to wait, then the rest.
+        for at in waiting.into_iter().chain(rest) {
+            if let Some(line) = self.fitting(at, chars(at, scale), left) {
                 left -= line.cost;
                 chosen.push(line);
             }
         }
+        self.grow(&mut chosen, left, |at| chars(at, scale));
         chosen
+    }
+
+    /// The line at its length, or shortened to a half or a quarter of it, if it fits.
+    fn fitting(&self, at: usize, chars: usize, room: u64) -> Option<Line> {
+        [chars, chars / 2, chars / 4]
+            .into_iter()
+            .filter(|length| *length >= chars.min(SHORTEST))
+            .filter_map(|length| self.line(at, length))
+            .find(|line| line.cost <= room)
+    }
+
+    /// Gives what room is left to the lines that were shortened, newest first.
+    fn grow(&self, lines: &mut [Line], mut room: u64, chars: impl Fn(usize) -> usize) {
+        let mut order: Vec<usize> = (0..lines.len()).collect();
+        order.sort_by_key(|n| std::cmp::Reverse(lines.get(*n).map_or(0, |line| line.at)));
+        for factor in [2, 4, 8] {
+            for n in &order {
+                let Some(line) = lines.get_mut(*n) else {
+                    continue;
+                };
+                let telling = self.items.get(line.at).is_some_and(|i| i.weight >= TELLING);
+                if !telling || !line.text.contains('…') {
+                    continue;
+                }
+                let longer = self.line(line.at, chars(line.at) * factor);
+                if let Some(longer) = longer
+                    && longer.cost > line.cost
+                    && longer.cost - line.cost <= room
+                {
+                    room -= longer.cost - line.cost;
+                    *line = longer;
+                }
+            }
+        }
     }
 
     /// The most important line, for a target that no whole line fits.
@@ -299,30 +350,32 @@ impl Composer<'_> {
             .sort_by_key(|(name, count, last)| (std::cmp::Reverse((*count, *last)), name.as_str()));
         let mut line = NAMES.to_owned();
         let start = line.len();
+        let mut cost = self.cost(&line);
         // Beyond this many, what is named is noise.
         for (name, _, _) in names.into_iter().take(400) {
             if name.contains(", ")
                 || lines.iter().any(|line| line.text.contains(name.as_str()))
-                || found.files.contains_key(name)
+                || found.files.keys().any(|path| path.ends_with(name.as_str()))
             {
                 continue;
             }
-            let length = line.len();
-            if length > start {
-                line.push_str(", ");
-            }
-            line.push_str(name);
-            if self.cost(&line) > room {
-                line.truncate(length);
+            let piece = match line.len() > start {
+                true => format!(", {name}"),
+                false => name.clone(),
+            };
+            cost += self.estimator.text(&piece);
+            if cost > room {
                 break;
             }
+            line.push_str(&piece);
         }
         (line.len() > start).then_some(line)
     }
 
     /// What was left out.
     fn expand_line(&self, found: &Gathered, shown: &BTreeSet<usize>, room: u64) -> Option<String> {
-        let mut topics = Vec::new();
+        let told = found.topics.iter().rev().take(12);
+        let mut topics: Vec<String> = told.map(|topic| clip(topic, 80)).collect();
         let mut acts: BTreeMap<&str, u64> = BTreeMap::new();
         let mut kinds: BTreeMap<Kind, u64> = BTreeMap::new();
         for (at, item) in self.items.iter().enumerate() {
@@ -358,14 +411,6 @@ impl Composer<'_> {
         if found.calls > 0 {
             topics.push("tool output".to_owned());
         }
-        topics.extend(
-            found
-                .topics
-                .iter()
-                .rev()
-                .take(12)
-                .map(|topic| clip(topic, 80)),
-        );
         topics.push("exact wording".to_owned());
         let mut line = EXPAND.to_owned();
         for (n, topic) in topics.iter().enumerate() {
@@ -411,11 +456,14 @@ impl Composer<'_> {
 
 fn print_item(item: &Item, chars: usize) -> String {
     let mut line = format!("- [{}] ", item.range_text());
-    if !item.label.is_empty() {
-        line.push_str(&item.label);
+    line.push_str(&item.label);
+    let silent = item.sentences.iter().all(String::is_empty) && item.outcome.is_empty();
+    if !item.label.is_empty() && !silent {
         line.push_str(": ");
     }
-    if item.outcome.is_empty() {
+    if item.kind == Kind::User && item.weight < TYPED {
+        line.push_str(&lead(&item.sentences, chars));
+    } else if item.outcome.is_empty() {
         line.push_str(&digest(&item.sentences, chars));
     } else {
         let about = digest(&item.sentences, chars / 2);
@@ -503,41 +551,46 @@ fn files_line(
     }
     let base = if base.len() > 12 { base } else { "" };
     let start = line.len();
+    // Counted piece by piece, so that many files cost little time; the whole is checked later.
+    let mut cost = composer.cost(&line);
     for (word, list) in [("changed", changed), ("read", read)] {
         let mut first = true;
         for (path, stat) in list {
-            let length = line.len();
-            if first {
-                line.push_str(if length > start { "; " } else { "" });
-                line.push_str(word);
-                line.push(' ');
-            } else {
-                line.push_str(", ");
-            }
-            line.push_str(path.strip_prefix(base).unwrap_or(path));
+            let mut piece = match (first, line.len() > start) {
+                (true, true) => format!("; {word} "),
+                (true, false) => format!("{word} "),
+                (false, _) => ", ".to_owned(),
+            };
+            piece.push_str(path.strip_prefix(base).unwrap_or(path));
             let times = if stat.changed > 0 {
                 stat.changed
             } else {
                 stat.read
             };
             if times > 1 {
-                line.push_str(&format!(" ×{times}"));
+                piece.push_str(&format!(" ×{times}"));
             }
-            if composer.cost(&line) > room {
-                line.truncate(length);
+            let more = composer.estimator.text(&piece);
+            if cost.saturating_add(more) > room {
                 break;
             }
+            cost += more;
+            line.push_str(&piece);
             first = false;
         }
     }
     (line.len() > start).then_some(line)
 }
 
-/// The longest folder that at least three quarters of the absolute paths share.
+/// The longest folder that at least three quarters of the paths share; none where a path is
+/// relative, so that a printed path is never taken for another.
 fn common_folder<'a>(paths: impl Iterator<Item = &'a str>) -> &'a str {
     let mut counts: BTreeMap<&str, usize> = BTreeMap::new();
     let mut total = 0_usize;
-    for path in paths.filter(|path| path.starts_with('/')) {
+    for path in paths {
+        if !path.starts_with('/') {
+            return "";
+        }
         total += 1;
         for (at, _) in path.match_indices('/').skip(1) {
             *counts.entry(path.get(..=at).unwrap_or("")).or_default() += 1;

@@ -6,12 +6,20 @@ use memory_model::{EntryKind, LogEntry, Part, ResultContent, Role, SeqRange};
 
 use super::call::{Call, FileUse, failure, output};
 use super::parse;
-use super::text::{is_decision, sentences, squeeze, visit_names, window, without_harness};
+use super::text::{clip, is_decision, sentences, squeeze, visit_names, window, without_harness};
 use crate::Source;
 
 /// A user's message longer than this is a document that was handed over rather than something
 /// typed, in bytes.
 const TYPED_BYTES: usize = 3_000;
+
+/// Messages longer than this that begin alike are taken for a program's, in bytes.
+const TEMPLATE_BYTES: usize = 300;
+
+/// The weight of what a user typed.
+pub(super) const TYPED: u32 = 100;
+/// The weight of a document that a user's message holds.
+pub(super) const PASTED: u32 = 50;
 
 /// What kind of thing a line tells.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -118,13 +126,37 @@ pub(super) fn gather(source: &[Source<'_>]) -> Gathered {
         }
     }
     end_group(&mut found, &mut group);
+    demote_templates(&mut found);
     found
+}
+
+/// Long messages that begin alike were written by a program, not typed.
+fn demote_templates(found: &mut Gathered) {
+    let beginning = |item: &Item| {
+        let long = item.sentences.iter().map(String::len).sum::<usize>() > TEMPLATE_BYTES;
+        let user = item.kind == Kind::User && item.weight == TYPED;
+        let first = item.sentences.first();
+        first.filter(|_| user && long).map(|first| clip(first, 24))
+    };
+    let mut counts: BTreeMap<String, u32> = BTreeMap::new();
+    for item in &found.items {
+        if let Some(begin) = beginning(item) {
+            *counts.entry(begin).or_default() += 1;
+        }
+    }
+    for item in &mut found.items {
+        if beginning(item).is_some_and(|begin| counts.get(&begin).is_some_and(|n| *n > 1)) {
+            item.weight = PASTED;
+        }
+    }
 }
 
 /// The first and the last call of a run of calls tell where it began and where it led.
 fn end_group(found: &mut Gathered, group: &mut Vec<usize>) {
     for at in [group.first(), group.last()].into_iter().flatten() {
-        if let Some(item) = found.items.get_mut(*at) {
+        if let Some(item) = found.items.get_mut(*at)
+            && item.weight > 2
+        {
             item.weight += 10;
         }
     }
@@ -200,8 +232,10 @@ fn message<'a>(
                     found.file(path, changed, 1 - changed);
                 }
                 let weight = match () {
+                    () if call.asks => 2,
+                    () if call.about.is_empty() => 5,
                     () if call.lasting => 42,
-                    () if call.looks() => 6,
+                    () if call.looks => 6,
                     () if !call.files.is_empty() => 12,
                     () if call.command => 24,
                     () => 28,
@@ -236,7 +270,10 @@ fn message<'a>(
         return;
     }
     end_group(found, group);
-    found.name(&said);
+    let pasted = entry.role == Role::User && said.len() > TYPED_BYTES;
+    if !pasted {
+        found.name(&said);
+    }
     match entry.role {
         Role::User => {
             let typed = without_harness(&said);
@@ -250,7 +287,11 @@ fn message<'a>(
                 label,
                 sentences: sentences(&typed),
                 outcome: String::new(),
-                weight: if typed.len() > TYPED_BYTES { 50 } else { 100 },
+                weight: if typed.len() > TYPED_BYTES {
+                    PASTED
+                } else {
+                    TYPED
+                },
             });
         }
         Role::Assistant => reply(found, range, &said, last_word),
@@ -281,7 +322,10 @@ fn reply(found: &mut Gathered, range: SeqRange, said: &str, last_word: bool) {
         let telling = all.into_iter().filter(|s| is_decision(s)).collect();
         (45, telling)
     } else {
-        (10, all.into_iter().take(1).collect())
+        let first: Vec<String> = all.into_iter().take(1).collect();
+        // What ends with a colon announces the call that follows.
+        let announces = first.iter().any(|s| s.ends_with([':', '：']));
+        (if announces { 3 } else { 10 }, first)
     };
     found.push(Item {
         range,
@@ -293,6 +337,20 @@ fn reply(found: &mut Gathered, range: SeqRange, said: &str, last_word: bool) {
     });
 }
 
+/// How a command ended: all it said when that is short, else its last line.
+fn outcome(text: &str) -> String {
+    let text = text.trim();
+    if text.len() < 160 && text.lines().count() <= 3 {
+        let lines: Vec<String> = text
+            .lines()
+            .map(squeeze)
+            .filter(|l| !l.is_empty())
+            .collect();
+        return lines.join(" | ");
+    }
+    output(text).last
+}
+
 fn result(
     found: &mut Gathered,
     range: SeqRange,
@@ -301,7 +359,7 @@ fn result(
     is_error: Option<bool>,
 ) {
     let about = call.map_or_else(String::new, |(_, call)| {
-        format!("{} {}", call.name, super::text::clip(&call.about, 70))
+        format!("{} {}", call.name, clip(&call.about, 100))
     });
     if let Some((_, call)) = call
         && call.asks
@@ -324,6 +382,12 @@ fn result(
         _ => String::new(),
     };
     if !errors.is_empty() || failed {
+        // The error names the call; the call need not be told twice.
+        if let Some((at, _)) = call
+            && let Some(item) = found.items.get_mut(*at)
+        {
+            item.weight = 0;
+        }
         found.push(Item {
             range,
             kind: Kind::Error,
@@ -336,6 +400,13 @@ fn result(
         && call.command
         && let Some(item) = found.items.get_mut(*at)
     {
-        item.outcome = output(text).last;
+        // What a look showed is no outcome, unless it is short.
+        let shown = text.trim();
+        if !call.looks || (shown.len() < 200 && shown.lines().count() <= 2) {
+            item.outcome = outcome(text);
+        }
+        if item.outcome.starts_with("(no output") {
+            item.outcome.clear();
+        }
     }
 }

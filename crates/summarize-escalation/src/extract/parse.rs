@@ -67,13 +67,18 @@ fn extract_line(line: &str, within: SeqRange) -> Option<Item> {
         Some((label, text)) if !label.contains(' ') || label.starts_with("User ") => (label, text),
         _ => ("", rest),
     };
+    let telling = is_decision(text) || is_directive(text) || text.len() > 120;
+    let looked = ["read", "grep", "glob", "search", "view"]
+        .iter()
+        .any(|word| label.to_lowercase().contains(word));
     let (kind, weight) = match label {
         "" | "System" => (Kind::Note, 40),
         "User" => (Kind::User, 100),
         _ if label.starts_with("User ") => (Kind::User, 100),
-        "Assistant" => (Kind::Reply, 60),
+        "Assistant" if text.ends_with([':', '：']) => (Kind::Reply, 3),
+        "Assistant" => (Kind::Reply, if telling { 60 } else { 25 }),
         "Error" => (Kind::Error, 36),
-        _ => (Kind::Act, 25),
+        _ => (Kind::Act, if looked { 6 } else { 25 }),
     };
     let (text, outcome) = match kind {
         Kind::Act | Kind::Error => text.split_once(ARROW).unwrap_or((text, "")),

@@ -12,8 +12,9 @@ const TAIL_BYTES: usize = 8 * 1024;
 const CODE_LINES: usize = 2;
 
 /// Blocks that a program put into a user's message, dropped whole.
-const HARNESS_BLOCKS: [&str; 3] = [
+const HARNESS_BLOCKS: [&str; 4] = [
     "system-reminder",
+    "system_instruction",
     "local-command-caveat",
     "environment_details",
 ];
@@ -76,10 +77,9 @@ const DECISIONS: &[&str] = &[
     "conclu",
     "confirmed",
     "works",
-    "passes",
-    "passed",
-    "failed",
-    "fails",
+    "pass",
+    "fail",
+    "open:",
     "broken",
     "cannot",
     "can't",
@@ -199,11 +199,17 @@ fn layout_free(line: &str) -> String {
     squeeze(&line.replace("**", ""))
 }
 
-/// One line, single spaces, no control characters.
+/// One line, single spaces, no control characters, no rules of dots, dashes and the like.
 pub(super) fn squeeze(text: &str) -> String {
     let mut out = String::with_capacity(text.len().min(4096));
     let mut space = false;
+    let (mut last, mut run) = (' ', 0);
     for c in text.chars() {
+        run = if c == last { run + 1 } else { 1 };
+        last = c;
+        if run > 4 && matches!(c, '.' | '-' | '=' | '_' | '*' | '#' | '~' | '─' | '━' | '═') {
+            continue;
+        }
         if c.is_whitespace() || c.is_control() {
             space = !out.is_empty();
         } else {
@@ -390,6 +396,11 @@ pub(super) fn digest(sentences: &[String], max: usize) -> String {
     out
 }
 
+/// At most `max` characters of a document: how it begins.
+pub(super) fn lead(sentences: &[String], max: usize) -> String {
+    clip(&sentences.join(" "), max)
+}
+
 /// At most `max` characters of a line: at a word if one ends past the half; `…` marks the cut.
 pub(super) fn clip(line: &str, max: usize) -> String {
     let Some((end, _)) = line.char_indices().nth(max) else {
@@ -412,7 +423,10 @@ pub(super) fn visit_names(text: &str, f: &mut dyn FnMut(&str)) {
             break;
         };
         let length = name.chars().count();
-        if (2..=60).contains(&length) && !name.contains('\n') && name.trim() == name {
+        // A single common word in quotes names little.
+        let telling = length > 5 || !name.bytes().all(|b| b.is_ascii_lowercase());
+        let plain = !name.contains(['\n', '\\']) && name.split(' ').count() < 4;
+        if (3..=50).contains(&length) && telling && plain && name.trim() == name {
             f(name);
         }
         rest = tail;
