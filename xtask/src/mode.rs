@@ -1,0 +1,60 @@
+//! Write, check or dry run: how every task treats its output.
+
+use std::path::{Path, PathBuf};
+
+use anyhow::{Context as _, bail};
+
+/// What to do with an output.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Mode {
+    /// Write it.
+    Write,
+    /// Fail when it is out of date.
+    Check,
+    /// Print it.
+    DryRun,
+}
+
+impl Mode {
+    pub(crate) fn from_flags(flags: &[String]) -> anyhow::Result<Mode> {
+        match flags {
+            [] => Ok(Mode::Write),
+            [flag] if flag == "--check" => Ok(Mode::Check),
+            [flag] if flag == "--dry-run" => Ok(Mode::DryRun),
+            _ => bail!("flags: at most one of --check and --dry-run"),
+        }
+    }
+
+    /// Treats `content` of the file `path` (relative to the root). `command` is the task that writes it.
+    pub(crate) fn apply(self, path: &str, content: &str, command: &str) -> anyhow::Result<()> {
+        let file = root().join(path);
+        let same = std::fs::read_to_string(&file).is_ok_and(|found| found == content);
+        match self {
+            Mode::Check if same => Ok(()),
+            Mode::Check => bail!("{path} is out of date: run `{command}`"),
+            _ if same => {
+                println!("{path}: up to date");
+                Ok(())
+            }
+            Mode::DryRun => {
+                println!("{path}: would be written as follows\n{content}");
+                Ok(())
+            }
+            Mode::Write => {
+                if let Some(folder) = file.parent() {
+                    std::fs::create_dir_all(folder)
+                        .with_context(|| format!("create {}", folder.display()))?;
+                }
+                std::fs::write(&file, content).with_context(|| format!("write {path}"))?;
+                println!("{path}: written");
+                Ok(())
+            }
+        }
+    }
+}
+
+/// The root of the workspace.
+pub(crate) fn root() -> PathBuf {
+    let here = Path::new(env!("CARGO_MANIFEST_DIR"));
+    here.parent().unwrap_or(here).to_path_buf()
+}
