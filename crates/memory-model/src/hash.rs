@@ -1,0 +1,114 @@
+//! Hashes: what makes losslessness checkable.
+
+use std::fmt;
+
+use serde::{Deserialize, Deserializer, Serialize, Serializer};
+use sha2::{Digest, Sha256};
+
+/// A SHA-256 digest; shown as 64 lower-case hex digits.
+#[derive(Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Hash(pub [u8; 32]);
+
+impl Hash {
+    /// The chain of an empty log.
+    pub const ZERO: Hash = Hash([0; 32]);
+
+    /// Reads a digest of exactly 32 bytes.
+    pub fn from_slice(bytes: &[u8]) -> Option<Self> {
+        bytes.try_into().ok().map(Self)
+    }
+
+    /// The chain after one more message: H(chain ‖ hash).
+    pub fn chain(self, hash: Hash) -> Hash {
+        let mut hasher = Sha256::new();
+        hasher.update(self.0);
+        hasher.update(hash.0);
+        Hash(hasher.finalize().into())
+    }
+}
+
+impl fmt::Display for Hash {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.0.iter().try_for_each(|byte| write!(f, "{byte:02x}"))
+    }
+}
+
+impl fmt::Debug for Hash {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        fmt::Display::fmt(self, f)
+    }
+}
+
+impl Serialize for Hash {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.collect_str(self)
+    }
+}
+
+impl<'de> Deserialize<'de> for Hash {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        let text = std::borrow::Cow::<'de, str>::deserialize(deserializer)?;
+        let mut out = [0u8; 32];
+        let digits = text.as_bytes();
+        if digits.len() != 64 {
+            return Err(serde::de::Error::custom("a hash has 64 hex digits"));
+        }
+        for (byte, pair) in out.iter_mut().zip(digits.chunks_exact(2)) {
+            let pair = std::str::from_utf8(pair).map_err(serde::de::Error::custom)?;
+            *byte = u8::from_str_radix(pair, 16).map_err(serde::de::Error::custom)?;
+        }
+        Ok(Hash(out))
+    }
+}
+
+/// Builds a digest from fields, each prefixed with its length, so that no two lists of fields
+/// give the same bytes.
+#[derive(Clone)]
+pub struct FieldHasher(Sha256);
+
+impl FieldHasher {
+    /// A hasher for one kind of object; `domain` keeps kinds apart.
+    pub fn new(domain: &str) -> Self {
+        let mut hasher = Self(Sha256::new());
+        hasher.bytes(domain.as_bytes());
+        hasher
+    }
+
+    /// Adds bytes.
+    pub fn bytes(&mut self, bytes: &[u8]) {
+        self.0.update((bytes.len() as u64).to_le_bytes());
+        self.0.update(bytes);
+    }
+
+    /// Adds text that may be missing; missing differs from empty.
+    pub fn optional(&mut self, text: Option<&str>) {
+        match text {
+            Some(text) => {
+                self.0.update([1]);
+                self.bytes(text.as_bytes());
+            }
+            None => self.0.update([0]),
+        }
+    }
+
+    /// Adds a number.
+    pub fn number(&mut self, number: i64) {
+        self.0.update(number.to_le_bytes());
+    }
+
+    /// Adds a digest.
+    pub fn hash(&mut self, hash: Hash) {
+        self.0.update(hash.0);
+    }
+
+    /// The digest of all fields.
+    pub fn finish(self) -> Hash {
+        Hash(self.0.finalize().into())
+    }
+}
+
+impl fmt::Debug for FieldHasher {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("FieldHasher(..)")
+    }
+}

@@ -1,0 +1,27 @@
+#![doc = include_str!("../README.md")]
+
+mod accounting;
+mod hash;
+mod ids;
+mod json;
+mod message;
+mod part;
+mod plan;
+mod summary;
+mod time;
+mod view;
+
+pub use accounting::Accounting;
+pub use hash::{FieldHasher, Hash};
+pub use ids::{
+    ConversationId, Seq, SeqRange, SessionKey, SummaryId, TrimPolicyId, ViewName, ViewVersion,
+};
+pub use json::{RawJson, decoded_strings};
+pub use message::{EntryKind, ExportEntry, LogEntry, Message, Role, TurnId};
+pub use part::{Media, MediaSource, Part, ResultContent, part_from_raw};
+pub use plan::{Job, JobKind, Mode, Plan, StopReason};
+pub use summary::{Child, Recipe, SourceHasher, Summary, summary_hash, summary_id};
+pub use time::{Clock, StepClock, Timestamp};
+pub use view::{
+    Body, Span, SpanRange, SpanStart, SpliceError, SpliceRows, View, spans_of, splice_starts,
+};

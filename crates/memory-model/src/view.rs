@@ -1,0 +1,418 @@
+//! Views: partitions of a log into spans, and their algebra.
+//!
+//! Everything here is pure and total. Stores keep only where spans begin ([`SpanStart`]) and use
+//! [`splice_starts`] to turn a publish into the few rows that change.
+
+use std::fmt;
+
+use serde::{Deserialize, Serialize};
+
+use crate::ids::{Seq, SeqRange, SummaryId, TrimPolicyId};
+
+/// What stands in a context for the messages of a span.
+#[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Body {
+    /// The messages themselves.
+    Raw,
+    /// A summary of exactly these messages.
+    Summary {
+        /// The summary.
+        id: SummaryId,
+        /// Its depth: 0 for a leaf.
+        depth: u32,
+    },
+    /// The messages, each shortened by a pure function.
+    Trimmed(TrimPolicyId),
+    /// Nothing; counted, never silent.
+    Omitted,
+}
+
+impl Body {
+    /// Whether two neighbouring spans with this body are one span.
+    fn merges(&self) -> bool {
+        !matches!(self, Body::Summary { .. })
+    }
+
+    /// Whether a span with this body may be cut in two without changing what it costs.
+    fn divisible(&self) -> bool {
+        matches!(self, Body::Raw | Body::Omitted)
+    }
+
+    /// The summary's id, for a summary.
+    pub fn summary(&self) -> Option<&SummaryId> {
+        match self {
+            Body::Summary { id, .. } => Some(id),
+            _ => None,
+        }
+    }
+}
+
+/// The stretch of a span: it starts at `first` and ends at `last`, both inclusive, or is open.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
+pub struct SpanRange {
+    /// First position, inclusive.
+    pub first: Seq,
+    /// Last position, inclusive; `None` for a view's final span, which never ends.
+    pub last: Option<Seq>,
+}
+
+impl SpanRange {
+    /// The part of the span that lies at or before `head`; `None` when nothing does.
+    pub fn up_to(&self, head: Seq) -> Option<SeqRange> {
+        SeqRange::new(self.first, self.last.map_or(head, |last| last.min(head)))
+    }
+}
+
+impl fmt::Display for SpanRange {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.last {
+            Some(last) => write!(f, "{}..{last}", self.first),
+            None => write!(f, "{}..", self.first),
+        }
+    }
+}
+
+/// A stretch of the log and what stands for it.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Span {
+    /// Which messages.
+    pub range: SpanRange,
+    /// What stands for them.
+    pub body: Body,
+    /// What the body costs in tokens. For `Raw` the sum of the messages' costs as far as they
+    /// exist, filled in by whoever reads the log; 0 in the pure algebra and for `Omitted`.
+    pub tokens: u64,
+}
+
+impl Span {
+    /// A closed span.
+    pub fn closed(range: SeqRange, body: Body, tokens: u64) -> Self {
+        Self {
+            range: SpanRange {
+                first: range.first,
+                last: Some(range.last),
+            },
+            body,
+            tokens,
+        }
+    }
+
+    /// The range of a closed span; `None` for the open one.
+    pub fn closed_range(&self) -> Option<SeqRange> {
+        self.range
+            .last
+            .and_then(|last| SeqRange::new(self.range.first, last))
+    }
+
+    /// Whether two spans stand for the same messages in the same way, whatever they cost.
+    pub fn same(&self, other: &Span) -> bool {
+        self.range == other.range && self.body == other.body
+    }
+}
+
+/// Where a span begins, and its body: the row that a store keeps. It ends where the next begins.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct SpanStart {
+    /// First position, inclusive.
+    pub first: Seq,
+    /// What stands for the messages from there.
+    pub body: Body,
+    /// Cost of the body in tokens; 0 for `Raw` and `Omitted`.
+    pub tokens: u64,
+}
+
+/// The rows that a publish takes away and puts in place.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct SpliceRows {
+    /// Rows that end, in rising order.
+    pub removed: Vec<SpanStart>,
+    /// Rows that begin, in rising order.
+    pub added: Vec<SpanStart>,
+}
+
+/// Why a splice did not happen.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum SpliceError {
+    /// The view no longer holds what the caller expected: somebody else published first.
+    #[error("the view holds {} other span(s) over the replaced range", found.len())]
+    Lost {
+        /// What the view holds over the range.
+        found: Vec<Span>,
+    },
+    /// The new spans do not cover exactly the replaced range, in order, without gaps.
+    #[error("the new spans do not tile {at}: {problem}")]
+    NotTiling {
+        /// The range to replace.
+        at: SeqRange,
+        /// What is wrong.
+        problem: String,
+    },
+    /// The replaced range begins or ends inside a span that cannot be divided.
+    #[error("{at} cuts the span {span}, which can only be replaced whole")]
+    Divides {
+        /// The range to replace.
+        at: SeqRange,
+        /// The span.
+        span: SpanRange,
+    },
+}
+
+/// A partition of `[1, ∞)` into spans: in order, without gaps or overlaps, the last one raw and
+/// open.
+///
+/// ```
+/// use memory_model::{Body, Seq, SeqRange, Span, SummaryId, View};
+///
+/// let view = View::new();
+/// let at = SeqRange::new(Seq(1), Seq(10)).unwrap();
+/// let leaf = Body::Summary { id: SummaryId::new("sum_0123456789abcdef"), depth: 0 };
+/// let compacted = view
+///     .splice(at, &[Span::closed(at, Body::Raw, 0)], &[Span::closed(at, leaf, 40)])
+///     .unwrap();
+/// assert_eq!(compacted.spans().len(), 2);
+/// assert_eq!(compacted.spans()[1].range.first, Seq(11));
+/// ```
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct View {
+    spans: Vec<Span>,
+}
+
+impl Default for View {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
+impl View {
+    /// The view of a conversation that was never compacted: one raw span.
+    pub fn new() -> Self {
+        let range = SpanRange {
+            first: Seq::FIRST,
+            last: None,
+        };
+        Self {
+            spans: vec![Span {
+                range,
+                body: Body::Raw,
+                tokens: 0,
+            }],
+        }
+    }
+
+    /// The view whose spans begin at `starts`.
+    ///
+    /// # Errors
+    /// A sentence that names the row, when the rows do not begin at 1, do not rise, hold
+    /// neighbours that should be merged, or do not end with a raw span.
+    pub fn from_starts(starts: &[SpanStart]) -> Result<Self, String> {
+        match starts.first() {
+            None => return Err("a view has at least one span".to_owned()),
+            Some(start) if start.first != Seq::FIRST => {
+                return Err(format!(
+                    "the first span begins at {}, not at 1",
+                    start.first
+                ));
+            }
+            Some(_) => {}
+        }
+        for (left, right) in starts.iter().zip(starts.iter().skip(1)) {
+            if right.first <= left.first {
+                return Err(format!(
+                    "spans begin at {} and then at {}",
+                    left.first, right.first
+                ));
+            }
+            if left.body == right.body && left.body.merges() {
+                return Err(format!(
+                    "the spans at {} and {} should be one",
+                    left.first, right.first
+                ));
+            }
+        }
+        if let Some(last) = starts.last()
+            && last.body != Body::Raw
+        {
+            return Err(format!("the final span, at {}, is not raw", last.first));
+        }
+        Ok(Self {
+            spans: spans_of(starts, None),
+        })
+    }
+
+    /// The spans, in order.
+    pub fn spans(&self) -> &[Span] {
+        &self.spans
+    }
+
+    /// Where the spans begin.
+    pub fn starts(&self) -> Vec<SpanStart> {
+        self.spans
+            .iter()
+            .map(|span| SpanStart {
+                first: span.range.first,
+                body: span.body.clone(),
+                tokens: span.tokens,
+            })
+            .collect()
+    }
+
+    /// The spans over `at`, the first and last clipped to it. Clipped `Summary` and `Trimmed`
+    /// spans keep their whole range, so that they never look like something they are not.
+    pub fn clip(&self, at: SeqRange) -> Vec<Span> {
+        clip(&self.spans, at)
+    }
+
+    /// Replaces the spans over `at`, which must still be `expect`, by `new`.
+    ///
+    /// # Errors
+    /// [`SpliceError::Lost`] when the view holds something else over `at`;
+    /// [`SpliceError::NotTiling`] when `new` does not cover exactly `at`;
+    /// [`SpliceError::Divides`] when `at` cuts through a summary or a trimmed span.
+    pub fn splice(&self, at: SeqRange, expect: &[Span], new: &[Span]) -> Result<View, SpliceError> {
+        let rows = splice_starts(&self.starts(), at, expect, new)?;
+        let mut starts = self.starts();
+        starts.retain(|start| !rows.removed.iter().any(|gone| gone.first == start.first));
+        starts.extend(rows.added);
+        starts.sort_by_key(|start| start.first);
+        Ok(View {
+            spans: spans_of(&starts, None),
+        })
+    }
+}
+
+/// The spans that begin at `starts`; the last one ends at `last`, or is open.
+pub fn spans_of(starts: &[SpanStart], last: Option<Seq>) -> Vec<Span> {
+    let ends = starts
+        .iter()
+        .skip(1)
+        .map(|next| Some(next.first.prev()))
+        .chain([last]);
+    starts
+        .iter()
+        .zip(ends)
+        .map(|(start, last)| Span {
+            range: SpanRange {
+                first: start.first,
+                last,
+            },
+            body: start.body.clone(),
+            tokens: start.tokens,
+        })
+        .collect()
+}
+
+fn clip(spans: &[Span], at: SeqRange) -> Vec<Span> {
+    spans
+        .iter()
+        .filter(|span| {
+            span.range.first <= at.last && span.range.last.is_none_or(|last| last >= at.first)
+        })
+        .map(|span| {
+            let mut span = span.clone();
+            if span.body.divisible() {
+                span.range.first = span.range.first.max(at.first);
+                span.range.last = Some(span.range.last.map_or(at.last, |last| last.min(at.last)));
+            }
+            span
+        })
+        .collect()
+}
+
+/// The rows that change when the spans over `at`, which must still be `expect`, become `new`.
+///
+/// `starts` are the view's rows around the range: from the row that covers the position before
+/// `at` (or the first row) through the row that begins right after `at`, if there is one. More
+/// rows do no harm.
+///
+/// # Errors
+/// As [`View::splice`].
+pub fn splice_starts(
+    starts: &[SpanStart],
+    at: SeqRange,
+    expect: &[Span],
+    new: &[Span],
+) -> Result<SpliceRows, SpliceError> {
+    tiles(at, new)?;
+    let spans = spans_of(starts, None);
+    let found = clip(&spans, at);
+    let same = found.len() == expect.len() && found.iter().zip(expect).all(|(a, b)| a.same(b));
+    if !same {
+        return Err(SpliceError::Lost { found });
+    }
+    for span in &found {
+        let cut = span.range.first < at.first || span.range.last.is_none_or(|last| last > at.last);
+        if cut {
+            return Err(SpliceError::Divides {
+                at,
+                span: span.range,
+            });
+        }
+    }
+
+    // The replacement with its neighbours, before merging: the row to the left, the new spans, and
+    // what continues after them.
+    let after = at.last.next();
+    let left = starts.iter().rev().find(|start| start.first < at.first);
+    let right = starts.iter().rev().find(|start| start.first <= after);
+    let mut rows: Vec<SpanStart> = Vec::new();
+    let candidates = left
+        .cloned()
+        .into_iter()
+        .chain(new.iter().map(|span| SpanStart {
+            first: span.range.first,
+            body: span.body.clone(),
+            tokens: span.tokens,
+        }))
+        .chain(right.map(|row| SpanStart {
+            first: after,
+            ..row.clone()
+        }));
+    for row in candidates {
+        match rows.last_mut() {
+            Some(last) if last.body == row.body && row.body.merges() => {
+                last.tokens = last.tokens.saturating_add(row.tokens);
+            }
+            _ => rows.push(row),
+        }
+    }
+
+    let touched = |start: &&SpanStart| {
+        left.is_some_and(|left| left.first == start.first)
+            || (at.first <= start.first && start.first <= after)
+    };
+    let old: Vec<&SpanStart> = starts.iter().filter(touched).collect();
+    Ok(SpliceRows {
+        removed: old
+            .iter()
+            .filter(|o| !rows.contains(o))
+            .map(|o| (*o).clone())
+            .collect(),
+        added: rows.iter().filter(|r| !old.contains(r)).cloned().collect(),
+    })
+}
+
+/// Checks that `new` covers exactly `at`: closed spans, in order, without gaps.
+fn tiles(at: SeqRange, new: &[Span]) -> Result<(), SpliceError> {
+    let mut next = at.first;
+    for span in new {
+        let Some(range) = span.closed_range() else {
+            let problem = format!("the span {} is open or empty", span.range);
+            return Err(SpliceError::NotTiling { at, problem });
+        };
+        if range.first != next {
+            let problem = format!("the span {range} should begin at {next}");
+            return Err(SpliceError::NotTiling { at, problem });
+        }
+        next = range.last.next();
+    }
+    if next != at.last.next() {
+        let problem = format!("they end at {}", next.prev());
+        return Err(SpliceError::NotTiling { at, problem });
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests;

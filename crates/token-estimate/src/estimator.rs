@@ -1,0 +1,132 @@
+use std::fmt::Debug;
+use std::sync::Arc;
+
+use crate::{CountedMessage, Error, ErrorKind, EstimatorId, Preset};
+
+/// Says what text and messages cost, in tokens.
+///
+/// Implementations are pure: the same input gives the same figure under the same [`id`].
+/// Arithmetic saturates; nothing panics.
+///
+/// [`id`]: TokenEstimator::id
+pub trait TokenEstimator: Send + Sync + Debug {
+    /// The formula's name and version, to be recorded beside every figure.
+    fn id(&self) -> EstimatorId;
+
+    /// The cost of a text by itself. Allocates nothing.
+    fn text(&self, text: &str) -> u64;
+
+    /// The cost of one message, its own overhead included.
+    fn message(&self, message: &dyn CountedMessage) -> u64;
+
+    /// What a request costs besides its messages. It is in no message's cost; a caller that wants
+    /// it leaves that much of the budget free.
+    fn request_overhead(&self) -> u64 {
+        0
+    }
+}
+
+/// What can be said of every [`TokenEstimator`].
+pub trait TokenEstimatorExt: TokenEstimator {
+    /// The cost of a list: the sum over its messages.
+    fn messages<M: CountedMessage>(&self, messages: impl IntoIterator<Item = M>) -> u64 {
+        messages
+            .into_iter()
+            .fold(0, |sum: u64, m| sum.saturating_add(self.message(&m)))
+    }
+}
+
+impl<E: TokenEstimator + ?Sized> TokenEstimatorExt for E {}
+
+macro_rules! forward {
+    ($($pointer:ty),*) => {$(
+        impl<E: TokenEstimator + ?Sized> TokenEstimator for $pointer {
+            fn id(&self) -> EstimatorId {
+                (**self).id()
+            }
+
+            fn text(&self, text: &str) -> u64 {
+                (**self).text(text)
+            }
+
+            fn message(&self, message: &dyn CountedMessage) -> u64 {
+                (**self).message(message)
+            }
+
+            fn request_overhead(&self) -> u64 {
+                (**self).request_overhead()
+            }
+        }
+    )*};
+}
+
+forward!(&E, Box<E>, Arc<E>);
+
+/// The estimator for new conversations: `anna`.
+pub fn default_estimator() -> Arc<dyn TokenEstimator> {
+    Arc::new(Preset::default())
+}
+
+/// The estimator of that name (`anna`) or id (`anna@1`).
+///
+/// # Errors
+///
+/// [`ErrorKind::UnknownEstimator`], which lists the names there are.
+pub fn estimator(name_or_id: &str) -> Result<Arc<dyn TokenEstimator>, Error> {
+    Preset::ALL
+        .into_iter()
+        .find(|preset| preset.name() == name_or_id || preset.id().as_str() == name_or_id)
+        .map(|preset| Arc::new(preset) as Arc<dyn TokenEstimator>)
+        .ok_or_else(|| Error::new(ErrorKind::UnknownEstimator, name_or_id))
+}
+
+/// The names that [`estimator`] knows, the default first.
+pub fn estimator_names() -> impl Iterator<Item = &'static str> {
+    Preset::ALL.into_iter().map(Preset::name)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{MessageParts, Piece, Role};
+
+    #[test]
+    fn every_name_and_every_id_finds_its_estimator() {
+        for name in estimator_names() {
+            let found = estimator(name).unwrap();
+            assert_eq!(found.id().name(), name);
+            assert_eq!(estimator(found.id().as_str()).unwrap().id(), found.id());
+        }
+        assert_eq!(
+            default_estimator().id().name(),
+            estimator_names().next().unwrap()
+        );
+    }
+
+    #[test]
+    fn an_unknown_name_is_answered_with_the_known_ones() {
+        let error = estimator("anna@9").unwrap_err();
+        assert_eq!(error.kind(), ErrorKind::UnknownEstimator);
+        assert_eq!(
+            error.to_string(),
+            "there is no estimator \"anna@9\": choose one of anna, anna-handoff, operator-use, pi, \
+             koda, phi-core"
+        );
+    }
+
+    #[test]
+    fn pointers_to_an_estimator_are_estimators() {
+        let parts = [Piece::Text("four letters")];
+        let message = MessageParts::new(Role::User, &parts);
+        let plain = Preset::Koda;
+        let shared: Arc<dyn TokenEstimator> = Arc::new(plain);
+        let boxed: Box<dyn TokenEstimator> = Box::new(&plain);
+        for any in [&shared as &dyn TokenEstimator, &boxed, &&plain] {
+            assert_eq!(any.id(), plain.id());
+            assert_eq!(any.text("four letters"), 3);
+            assert_eq!(any.request_overhead(), 100);
+            assert_eq!(any.messages([&message, &message]), 26);
+            assert_eq!(any.messages::<MessageParts<'_>>([]), 0);
+        }
+    }
+}

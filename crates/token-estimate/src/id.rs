@@ -1,0 +1,116 @@
+use std::borrow::Cow;
+use std::fmt;
+use std::str::FromStr;
+
+use crate::{Error, ErrorKind};
+
+/// The stable name and version of a formula, such as `anna@1`.
+///
+/// Store it beside every figure: figures made under different ids must not be added up.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
+#[cfg_attr(feature = "serde", serde(try_from = "String", into = "String"))]
+pub struct EstimatorId(Cow<'static, str>);
+
+impl EstimatorId {
+    /// An id from a name and a version.
+    ///
+    /// # Errors
+    ///
+    /// [`ErrorKind::MalformedId`] when the name is empty or holds anything but lower-case ASCII
+    /// letters, digits and hyphens, or when the version is 0.
+    pub fn new(name: &str, version: u32) -> Result<Self, Error> {
+        format!("{name}@{version}").parse()
+    }
+
+    /// For the formulas of this crate, whose ids are known to be well formed.
+    pub(crate) const fn known(id: &'static str) -> Self {
+        Self(Cow::Borrowed(id))
+    }
+
+    /// The whole id, `name@version`.
+    pub fn as_str(&self) -> &str {
+        &self.0
+    }
+
+    /// The part before the `@`.
+    pub fn name(&self) -> &str {
+        self.0.split_once('@').map_or(&self.0, |(name, _)| name)
+    }
+
+    /// The number after the `@`.
+    pub fn version(&self) -> u32 {
+        self.0
+            .split_once('@')
+            .and_then(|(_, version)| version.parse().ok())
+            .unwrap_or(0)
+    }
+}
+
+impl FromStr for EstimatorId {
+    type Err = Error;
+
+    fn from_str(id: &str) -> Result<Self, Error> {
+        let malformed = || Error::new(ErrorKind::MalformedId, id);
+        let (name, version) = id.split_once('@').ok_or_else(malformed)?;
+        let named = |b: u8| b.is_ascii_lowercase() || b.is_ascii_digit() || b == b'-';
+        let number = version.parse::<u32>().map_err(|_| malformed())?;
+        // Only the canonical spelling of the number, so that equal ids are equal strings.
+        let canonical = number > 0 && version.bytes().all(|b| b.is_ascii_digit());
+        if name.is_empty() || !name.bytes().all(named) || !canonical || version.starts_with('0') {
+            return Err(malformed());
+        }
+        Ok(Self(Cow::Owned(id.to_owned())))
+    }
+}
+
+impl TryFrom<String> for EstimatorId {
+    type Error = Error;
+
+    fn try_from(id: String) -> Result<Self, Error> {
+        id.parse()
+    }
+}
+
+impl From<EstimatorId> for String {
+    fn from(id: EstimatorId) -> Self {
+        id.0.into_owned()
+    }
+}
+
+impl AsRef<str> for EstimatorId {
+    fn as_ref(&self) -> &str {
+        self.as_str()
+    }
+}
+
+impl fmt::Display for EstimatorId {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.as_str())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_id_reads_back_as_it_was_written() {
+        let id = EstimatorId::new("calibrated-o200k", 12).unwrap();
+        assert_eq!(id.to_string(), "calibrated-o200k@12");
+        assert_eq!((id.name(), id.version()), ("calibrated-o200k", 12));
+        assert_eq!(id.to_string().parse::<EstimatorId>().unwrap(), id);
+        assert_eq!(EstimatorId::known("anna@1"), "anna@1".parse().unwrap());
+    }
+
+    #[test]
+    fn other_spellings_are_refused() {
+        for bad in [
+            "", "anna", "@1", "anna@", "anna@0", "anna@01", "anna@+1", "anna@1@1", "Anna@1",
+        ] {
+            let error = bad.parse::<EstimatorId>().unwrap_err();
+            assert_eq!(error.kind(), ErrorKind::MalformedId, "{bad}");
+            assert!(error.to_string().contains("anna@1"));
+        }
+    }
+}
