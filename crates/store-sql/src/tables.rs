@@ -141,23 +141,23 @@ pub enum Message {
     Response,
     /// Column `name`: participant.
     Name,
-    /// Column `turn`: turn id, where the source has one.
-    Turn,
-    /// Column `loop`: loop id, where the source has one.
+    /// Column `loop`: id of the agent loop, where the source has one.
     Loop,
+    /// Column `turn`: index of the turn in its loop.
+    Turn,
     /// Column `at`: microseconds since 1970 as the source says; not monotonic.
     At,
     /// Column `tokens`: by the conversation's estimator.
     Tokens,
     /// Column `running`: sum of tokens over the visible log up to here.
     Running,
-    /// Column `hash`: SHA-256 of the stored bytes.
+    /// Column `hash`: SHA-256 over body and the fields beside it.
     Hash,
-    /// Column `codec`: how body is packed: 0 = JSON text as it came.
+    /// Column `codec`: how body is packed: 0 = JSON text.
     Codec,
     /// Column `meta`: JSON as it came: model, usage, stop reason.
     Meta,
-    /// Column `body`: the parts; null once erased.
+    /// Column `body`: the parts as a JSON list; null once erased.
     Body,
 }
 
@@ -173,8 +173,8 @@ impl Message {
             Self::ExternalId => "external_id",
             Self::Response => "response",
             Self::Name => "name",
-            Self::Turn => "turn",
             Self::Loop => "loop",
+            Self::Turn => "turn",
             Self::At => "at",
             Self::Tokens => "tokens",
             Self::Running => "running",

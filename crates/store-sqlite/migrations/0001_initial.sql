@@ -84,21 +84,21 @@ create table message (
   conversation integer not null references conversation (no), -- whose own log it is in
   seq          integer not null, -- 1, 2, 3, … without a gap; a fork's own log begins after what it shares
   kind         text    not null check (kind in ('message', 'note')), -- notes are kept and never sent to a model
-  role         text    check (role in ('system', 'user', 'assistant', 'tool')),
+  role         text    not null check (role in ('system', 'user', 'assistant', 'tool')),
   external_id  text, -- the source's own id, unique in a conversation
   response     text, -- entries of one model response carry the same id
   name         text, -- participant
-  turn         text, -- turn id, where the source has one
-  loop         text, -- loop id, where the source has one
-  at           integer, -- microseconds since 1970 as the source says; not monotonic
+  loop         text, -- id of the agent loop, where the source has one
+  turn         integer, -- index of the turn in its loop
+  at           integer not null, -- microseconds since 1970 as the source says; not monotonic
   tokens       integer not null check (tokens >= 0), -- by the conversation's estimator
   running      integer not null check (running >= tokens), -- sum of tokens over the visible log up to here
-  hash         blob    not null check (length(hash) = 32), -- SHA-256 of the stored bytes
-  codec        integer not null default 0, -- how body is packed: 0 = JSON text as it came
+  hash         blob    not null check (length(hash) = 32), -- SHA-256 over body and the fields beside it
+  codec        integer not null default 0, -- how body is packed: 0 = JSON text
   meta         text, -- JSON as it came: model, usage, stop reason
-  body         blob, -- the parts; null once erased
+  body         blob, -- the parts as a JSON list; null once erased
   check (id = ((conversation << 32) | seq)),
-  check (kind = 'note' or role is not null)
+  check ((loop is null) = (turn is null))
 ) strict;
 
 -- Importing twice inserts nothing: duplicates are found here.
@@ -135,9 +135,9 @@ when not (
   and (new.meta is null or new.meta is old.meta)
   and (new.name is null or new.name is old.name)
   and new.id = old.id and new.conversation = old.conversation and new.seq = old.seq
-  and new.kind = old.kind and new.role is old.role and new.external_id is old.external_id
+  and new.kind = old.kind and new.role = old.role and new.external_id is old.external_id
   and new.response is old.response and new.turn is old.turn and new.loop is old.loop
-  and new.at is old.at and new.tokens = old.tokens and new.running = old.running
+  and new.at = old.at and new.tokens = old.tokens and new.running = old.running
   and new.hash = old.hash and new.codec = old.codec
   and exists (select 1 from erasure where conversation = old.conversation and old.seq between first and last)
 )
@@ -272,11 +272,11 @@ create table summary (
   source_tokens integer not null, -- of its children
   provisional   integer not null default 0 check (provisional in (0, 1)), -- written without a model
   recipe        text    not null, -- what made it: strategy, prompt and model class; with source_hash the key that is paid once
-  tier          text, -- step of the ladder that gave the text
+  tier          text    not null, -- step of the ladder that gave the text
   model         text,
   created_at    integer not null, -- microseconds
-  earliest_at   integer, -- smallest time of the covered messages, microseconds
-  latest_at     integer, -- greatest time of the covered messages, microseconds
+  earliest_at   integer not null, -- smallest time of the covered messages, microseconds
+  latest_at     integer not null, -- greatest time of the covered messages, microseconds
   source_hash   blob    not null check (length(source_hash) = 32), -- over the children's hashes
   hash          blob    not null check (length(hash) = 32), -- over source_hash, range, depth, recipe and text
   meta          text, -- JSON as it came
@@ -376,17 +376,17 @@ select c.no as id, c.key as session_id, c.title,
 create view messages as
 select m.id, m.conversation as conversation_id, m.seq, m.role,
        case
-         when m.codec <> 0 or m.body is null then null
-         when exists (select 1 from json_each(cast(m.body as text)) p where p.value ->> '$.type' = 'tool_result') then 'tool_result'
-         when exists (select 1 from json_each(cast(m.body as text)) p where p.value ->> '$.type' = 'tool_call') then 'tool_call'
-         when exists (select 1 from json_each(cast(m.body as text)) p where p.value ->> '$.type' in ('image', 'file')) then 'multimodal'
+         when not json_valid(m.content) then null
+         when exists (select 1 from json_each(m.content) p where p.value ->> '$.type' = 'tool_result') then 'tool_result'
+         when exists (select 1 from json_each(m.content) p where p.value ->> '$.type' = 'tool_call') then 'tool_call'
+         when exists (select 1 from json_each(m.content) p where p.value ->> '$.type' in ('image', 'file')) then 'multimodal'
          else 'text'
        end as event_type,
-       case when m.codec = 0 then cast(m.body as text) end as content,
-       m.tokens as token_count, m.at as created_at
-  from message m
+       m.content, m.tokens as token_count, m.at as created_at
+  from (select *, case when codec = 0 then cast(body as text) end as content from message) m
  where m.kind = 'message';
 
+-- The parts of messages. SQLite reads no JSON that is nested deeper than 1000: such a message has no rows here.
 create view message_parts as
 select m.id as message_id, p.key as ordinal,
        case p.value ->> '$.type' when 'tool_call' then 'tool' when 'tool_result' then 'tool' else p.value ->> '$.type' end as part_type,
@@ -396,7 +396,7 @@ select m.id as message_id, p.key as ordinal,
        case p.value ->> '$.type' when 'tool_call' then p.value -> '$.arguments' end as tool_input,
        case p.value ->> '$.type' when 'tool_result' then p.value -> '$.content' end as tool_output,
        p.value as metadata
-  from message m, json_each(case when m.codec = 0 then cast(m.body as text) end) p
+  from message m, json_each(case when m.codec = 0 and json_valid(cast(m.body as text)) then cast(m.body as text) end) p
  where m.kind = 'message';
 
 create view summaries as

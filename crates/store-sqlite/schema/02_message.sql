@@ -4,21 +4,21 @@ create table message (
   conversation integer not null references conversation (no), -- whose own log it is in
   seq          integer not null, -- 1, 2, 3, … without a gap; a fork's own log begins after what it shares
   kind         text    not null check (kind in ('message', 'note')), -- notes are kept and never sent to a model
-  role         text    check (role in ('system', 'user', 'assistant', 'tool')),
+  role         text    not null check (role in ('system', 'user', 'assistant', 'tool')),
   external_id  text, -- the source's own id, unique in a conversation
   response     text, -- entries of one model response carry the same id
   name         text, -- participant
-  turn         text, -- turn id, where the source has one
-  loop         text, -- loop id, where the source has one
-  at           integer, -- microseconds since 1970 as the source says; not monotonic
+  loop         text, -- id of the agent loop, where the source has one
+  turn         integer, -- index of the turn in its loop
+  at           integer not null, -- microseconds since 1970 as the source says; not monotonic
   tokens       integer not null check (tokens >= 0), -- by the conversation's estimator
   running      integer not null check (running >= tokens), -- sum of tokens over the visible log up to here
-  hash         blob    not null check (length(hash) = 32), -- SHA-256 of the stored bytes
-  codec        integer not null default 0, -- how body is packed: 0 = JSON text as it came
+  hash         blob    not null check (length(hash) = 32), -- SHA-256 over body and the fields beside it
+  codec        integer not null default 0, -- how body is packed: 0 = JSON text
   meta         text, -- JSON as it came: model, usage, stop reason
-  body         blob, -- the parts; null once erased
+  body         blob, -- the parts as a JSON list; null once erased
   check (id = ((conversation << 32) | seq)),
-  check (kind = 'note' or role is not null)
+  check ((loop is null) = (turn is null))
 ) strict;
 
 -- Importing twice inserts nothing: duplicates are found here.
@@ -55,9 +55,9 @@ when not (
   and (new.meta is null or new.meta is old.meta)
   and (new.name is null or new.name is old.name)
   and new.id = old.id and new.conversation = old.conversation and new.seq = old.seq
-  and new.kind = old.kind and new.role is old.role and new.external_id is old.external_id
+  and new.kind = old.kind and new.role = old.role and new.external_id is old.external_id
   and new.response is old.response and new.turn is old.turn and new.loop is old.loop
-  and new.at is old.at and new.tokens = old.tokens and new.running = old.running
+  and new.at = old.at and new.tokens = old.tokens and new.running = old.running
   and new.hash = old.hash and new.codec = old.codec
   and exists (select 1 from erasure where conversation = old.conversation and old.seq between first and last)
 )

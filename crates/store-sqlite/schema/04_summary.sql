@@ -10,11 +10,11 @@ create table summary (
   source_tokens integer not null, -- of its children
   provisional   integer not null default 0 check (provisional in (0, 1)), -- written without a model
   recipe        text    not null, -- what made it: strategy, prompt and model class; with source_hash the key that is paid once
-  tier          text, -- step of the ladder that gave the text
+  tier          text    not null, -- step of the ladder that gave the text
   model         text,
   created_at    integer not null, -- microseconds
-  earliest_at   integer, -- smallest time of the covered messages, microseconds
-  latest_at     integer, -- greatest time of the covered messages, microseconds
+  earliest_at   integer not null, -- smallest time of the covered messages, microseconds
+  latest_at     integer not null, -- greatest time of the covered messages, microseconds
   source_hash   blob    not null check (length(source_hash) = 32), -- over the children's hashes
   hash          blob    not null check (length(hash) = 32), -- over source_hash, range, depth, recipe and text
   meta          text, -- JSON as it came

@@ -10,17 +10,17 @@ select c.no as id, c.key as session_id, c.title,
 create view messages as
 select m.id, m.conversation as conversation_id, m.seq, m.role,
        case
-         when m.codec <> 0 or m.body is null then null
-         when exists (select 1 from json_each(cast(m.body as text)) p where p.value ->> '$.type' = 'tool_result') then 'tool_result'
-         when exists (select 1 from json_each(cast(m.body as text)) p where p.value ->> '$.type' = 'tool_call') then 'tool_call'
-         when exists (select 1 from json_each(cast(m.body as text)) p where p.value ->> '$.type' in ('image', 'file')) then 'multimodal'
+         when not json_valid(m.content) then null
+         when exists (select 1 from json_each(m.content) p where p.value ->> '$.type' = 'tool_result') then 'tool_result'
+         when exists (select 1 from json_each(m.content) p where p.value ->> '$.type' = 'tool_call') then 'tool_call'
+         when exists (select 1 from json_each(m.content) p where p.value ->> '$.type' in ('image', 'file')) then 'multimodal'
          else 'text'
        end as event_type,
-       case when m.codec = 0 then cast(m.body as text) end as content,
-       m.tokens as token_count, m.at as created_at
-  from message m
+       m.content, m.tokens as token_count, m.at as created_at
+  from (select *, case when codec = 0 then cast(body as text) end as content from message) m
  where m.kind = 'message';
 
+-- The parts of messages. SQLite reads no JSON that is nested deeper than 1000: such a message has no rows here.
 create view message_parts as
 select m.id as message_id, p.key as ordinal,
        case p.value ->> '$.type' when 'tool_call' then 'tool' when 'tool_result' then 'tool' else p.value ->> '$.type' end as part_type,
@@ -30,7 +30,7 @@ select m.id as message_id, p.key as ordinal,
        case p.value ->> '$.type' when 'tool_call' then p.value -> '$.arguments' end as tool_input,
        case p.value ->> '$.type' when 'tool_result' then p.value -> '$.content' end as tool_output,
        p.value as metadata
-  from message m, json_each(case when m.codec = 0 then cast(m.body as text) end) p
+  from message m, json_each(case when m.codec = 0 and json_valid(cast(m.body as text)) then cast(m.body as text) end) p
  where m.kind = 'message';
 
 create view summaries as

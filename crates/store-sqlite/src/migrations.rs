@@ -6,7 +6,7 @@ pub(crate) const MIGRATIONS: &[Migration] = &[
     Migration {
         version: 1,
         name: "initial",
-        checksum: "d6c33a472b244b7855bb8f157db544b178782db52c99a583c71ede00e92022b8",
+        checksum: "81c73883f8cd93bc54f30823fe197d1dd64016d1dbca84b57b25a6dda21c1647",
         sql: include_str!("../migrations/0001_initial.sql"),
     },
 ];
