@@ -21,7 +21,7 @@ pub enum Conversation {
     Parent,
     /// Column `shared`: fork: last seq that is read from the parent.
     Shared,
-    /// Column `spawned_at`: spawn: seq of the call in the parent's log.
+    /// Column `spawned_at`: spawn: seq of the call in the parent's log, 0 when it is not known.
     SpawnedAt,
     /// Column `spawned_call`: spawn: id of that call.
     SpawnedCall,
@@ -35,6 +35,8 @@ pub enum Conversation {
     Estimator,
     /// Column `indexed_to`: the search index holds its own log up to here.
     IndexedTo,
+    /// Column `fences`: the last fence given to a job; never given again.
+    Fences,
     /// Column `archived`.
     Archived,
     /// Column `title`.
@@ -64,6 +66,7 @@ impl Conversation {
             Self::Chain => "chain",
             Self::Estimator => "estimator",
             Self::IndexedTo => "indexed_to",
+            Self::Fences => "fences",
             Self::Archived => "archived",
             Self::Title => "title",
             Self::CreatedAt => "created_at",
@@ -554,7 +557,7 @@ impl Iden for SummaryChild {
     }
 }
 
-/// Work on a conversation that must not be done twice: an advisory lease, and what was prepared under it.
+/// Work on a conversation that must not be done twice: an advisory lease, and what was prepared under it. The row goes when the work is done.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Job {
     /// The table itself.
@@ -563,15 +566,15 @@ pub enum Job {
     Conversation,
     /// Column `key`: what the work is about.
     Key,
-    /// Column `state`.
+    /// Column `state`: free: it failed and may be tried again.
     State,
     /// Column `owner`: who holds it.
     Owner,
-    /// Column `fence`: raised by each grant; a holder with an older one has lost it.
+    /// Column `fence`: from conversation.fences; a holder with an older one has lost it.
     Fence,
     /// Column `expires`: microseconds.
     Expires,
-    /// Column `tries`.
+    /// Column `tries`: how often it failed.
     Tries,
     /// Column `draft`: JSON: the prepared work, kept until it is published.
     Draft,

@@ -6,13 +6,14 @@ create table conversation (
   kind         text    not null check (kind in ('root', 'fork', 'spawn')),
   parent       integer references conversation (no), -- null for a root
   shared       integer, -- fork: last seq that is read from the parent
-  spawned_at   integer, -- spawn: seq of the call in the parent's log
+  spawned_at   integer, -- spawn: seq of the call in the parent's log, 0 when it is not known
   spawned_call text, -- spawn: id of that call
   head         integer not null default 0, -- last visible seq, 0 when the log is empty; raised by message_advance
   tokens       integer not null default 0, -- running total of the visible log at head
   chain        blob    not null default (zeroblob(32)) check (length(chain) = 32), -- hash chain of its own log, zeros when empty
   estimator    text    not null, -- id and version of what counted the tokens; one per conversation
   indexed_to   integer not null default 0, -- the search index holds its own log up to here
+  fences       integer not null default 0, -- the last fence given to a job; never given again
   archived     integer not null default 0 check (archived in (0, 1)),
   title        text,
   created_at   integer not null, -- microseconds since 1970, UTC
@@ -20,14 +21,12 @@ create table conversation (
   meta         text, -- JSON as it came
   check ((kind = 'root') = (parent is null)),
   check ((kind = 'fork') = (shared is not null)),
-  check (kind = 'spawn' or (spawned_at is null and spawned_call is null))
+  check ((kind = 'spawn') = (spawned_at is not null)),
+  check (kind = 'spawn' or spawned_call is null)
 ) strict;
 
--- A family, for isolation and for listing the children of a conversation.
-create index conversation_parent on conversation (parent) where parent is not null;
-
--- Newest first is how conversations are listed.
-create index conversation_updated on conversation (updated_at, no);
+-- A family: a conversation with its forks and what was spawned from it.
+create index conversation_tree on conversation (tree);
 
 -- Stops INSERT OR REPLACE, which would drop a row without asking the delete trigger.
 create trigger conversation_insert before insert on conversation
@@ -43,7 +42,7 @@ end;
 
 -- Where a conversation comes from is fixed; its head only grows.
 create trigger conversation_update before update on conversation
-when new.head < old.head
+when new.head < old.head or new.fences < old.fences
   or new.no <> old.no or new.tree <> old.tree or new.key <> old.key or new.kind <> old.kind
   or new.parent is not old.parent or new.shared is not old.shared
   or new.spawned_at is not old.spawned_at or new.spawned_call is not old.spawned_call
@@ -198,6 +197,9 @@ create table span (
   check ((kind = 'trimmed') = (policy is not null))
 ) strict, without rowid;
 
+-- What a publish added and still lives.
+create index span_added on span (conversation, view, added_in);
+
 -- Spans that a publish replaced. With the live ones they give every version of a view.
 create table span_history (
   conversation integer not null references conversation (no),
@@ -213,6 +215,9 @@ create table span_history (
   primary key (conversation, view, removed_in, first),
   check (added_in < removed_in)
 ) strict, without rowid;
+
+-- What a publish added and a later one replaced.
+create index span_history_added on span_history (conversation, view, added_in);
 
 create trigger span_history_insert before insert on span_history
 when exists (select 1 from span_history where conversation = new.conversation and view = new.view
@@ -337,15 +342,16 @@ begin
   select raise(abort, 'summary_child: append-only, it can not be deleted');
 end;
 
--- Work on a conversation that must not be done twice: an advisory lease, and what was prepared under it.
+-- Work on a conversation that must not be done twice: an advisory lease, and what was prepared under it. The row
+-- goes when the work is done.
 create table job (
   conversation integer not null references conversation (no),
   key          text    not null, -- what the work is about
-  state        text    not null check (state in ('held', 'ready', 'failed', 'free')),
+  state        text    not null check (state in ('held', 'ready', 'free')), -- free: it failed and may be tried again
   owner        text    not null, -- who holds it
-  fence        integer not null, -- raised by each grant; a holder with an older one has lost it
+  fence        integer not null, -- from conversation.fences; a holder with an older one has lost it
   expires      integer not null, -- microseconds
-  tries        integer not null default 0,
+  tries        integer not null default 0, -- how often it failed
   draft        text, -- JSON: the prepared work, kept until it is published
   primary key (conversation, key)
 ) strict;

@@ -30,6 +30,9 @@ create table span (
   check ((kind = 'trimmed') = (policy is not null))
 ) strict, without rowid;
 
+-- What a publish added and still lives.
+create index span_added on span (conversation, view, added_in);
+
 -- Spans that a publish replaced. With the live ones they give every version of a view.
 create table span_history (
   conversation integer not null references conversation (no),
@@ -45,6 +48,9 @@ create table span_history (
   primary key (conversation, view, removed_in, first),
   check (added_in < removed_in)
 ) strict, without rowid;
+
+-- What a publish added and a later one replaced.
+create index span_history_added on span_history (conversation, view, added_in);
 
 create trigger span_history_insert before insert on span_history
 when exists (select 1 from span_history where conversation = new.conversation and view = new.view

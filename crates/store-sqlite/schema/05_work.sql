@@ -1,12 +1,13 @@
--- Work on a conversation that must not be done twice: an advisory lease, and what was prepared under it.
+-- Work on a conversation that must not be done twice: an advisory lease, and what was prepared under it. The row
+-- goes when the work is done.
 create table job (
   conversation integer not null references conversation (no),
   key          text    not null, -- what the work is about
-  state        text    not null check (state in ('held', 'ready', 'failed', 'free')),
+  state        text    not null check (state in ('held', 'ready', 'free')), -- free: it failed and may be tried again
   owner        text    not null, -- who holds it
-  fence        integer not null, -- raised by each grant; a holder with an older one has lost it
+  fence        integer not null, -- from conversation.fences; a holder with an older one has lost it
   expires      integer not null, -- microseconds
-  tries        integer not null default 0,
+  tries        integer not null default 0, -- how often it failed
   draft        text, -- JSON: the prepared work, kept until it is published
   primary key (conversation, key)
 ) strict;

@@ -6,7 +6,7 @@ pub(crate) const MIGRATIONS: &[Migration] = &[
     Migration {
         version: 1,
         name: "initial",
-        checksum: "81c73883f8cd93bc54f30823fe197d1dd64016d1dbca84b57b25a6dda21c1647",
+        checksum: "43bf40b77e64287b3eb91e72b28d293650bb4bdcff93a2f4d356a28a3bcfb1c9",
         sql: include_str!("../migrations/0001_initial.sql"),
     },
 ];
