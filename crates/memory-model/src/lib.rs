@@ -23,5 +23,6 @@ pub use plan::{Job, JobKind, Mode, Plan, StopReason};
 pub use summary::{Child, Recipe, SourceHasher, Summary, summary_hash, summary_id};
 pub use time::{Clock, StepClock, Timestamp};
 pub use view::{
-    Body, Span, SpanRange, SpanStart, SpliceError, SpliceRows, View, spans_of, splice_starts,
+    Body, Span, SpanRange, SpanStart, SpliceError, SpliceRows, View, clip_starts, spans_of,
+    splice_starts,
 };

@@ -303,6 +303,11 @@ pub fn spans_of(starts: &[SpanStart], last: Option<Seq>) -> Vec<Span> {
         .collect()
 }
 
+/// The spans over `at`, as [`View::clip`] gives them, from the rows around it.
+pub fn clip_starts(starts: &[SpanStart], at: SeqRange) -> Vec<Span> {
+    clip(&spans_of(starts, None), at)
+}
+
 fn clip(spans: &[Span], at: SeqRange) -> Vec<Span> {
     spans
         .iter()
@@ -335,8 +340,7 @@ pub fn splice_starts(
     new: &[Span],
 ) -> Result<SpliceRows, SpliceError> {
     tiles(at, new)?;
-    let spans = spans_of(starts, None);
-    let found = clip(&spans, at);
+    let found = clip_starts(starts, at);
     let same = found.len() == expect.len() && found.iter().zip(expect).all(|(a, b)| a.same(b));
     if !same {
         return Err(SpliceError::Lost { found });

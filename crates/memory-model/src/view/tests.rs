@@ -41,8 +41,11 @@ fn per_message(view: &View, n: u32) -> Vec<Body> {
         .collect()
 }
 
+/// A publish: where it starts, how long it is, and what fills it.
+type Edit = (u32, u32, Vec<(u32, Body)>);
+
 /// A publish over whole spans or parts of divisible ones: the range, and how to fill it.
-fn edits() -> impl Strategy<Value = Vec<(u32, u32, Vec<(u32, Body)>)>> {
+fn edits() -> impl Strategy<Value = Vec<Edit>> {
     let piece = (1u32..8, body());
     prop::collection::vec(
         (1u32..60, 1u32..30, prop::collection::vec(piece, 1..4)),

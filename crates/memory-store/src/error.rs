@@ -1,0 +1,96 @@
+//! The one error of every store.
+
+use std::error::Error as StdError;
+use std::fmt;
+
+/// What kind of thing went wrong in a store.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+#[non_exhaustive]
+pub enum ErrorKind {
+    /// The conversation, summary or view does not exist.
+    NotFound,
+    /// The request cannot be right: an empty range, a fork beyond the head, a summary whose
+    /// children do not exist.
+    Invalid,
+    /// The log's head is not where the caller said it is.
+    HeadMoved,
+    /// The entries were counted with another estimator than the conversation's.
+    EstimatorMismatch,
+    /// A lease was lost to another owner, or a revision is out of date.
+    Stale,
+    /// What is stored contradicts itself.
+    Corrupt,
+    /// The file is not a database of ours.
+    ForeignDatabase,
+    /// The database was written by a newer version.
+    NewerSchema,
+    /// A limit of the store was reached, such as the longest log.
+    Limit,
+    /// The database is locked by somebody else and stayed so.
+    Busy,
+    /// The system below failed: disk, file, connection.
+    Io,
+}
+
+impl ErrorKind {
+    /// Whether the same call may succeed later without a change by the caller.
+    pub fn is_retryable(self) -> bool {
+        matches!(self, ErrorKind::Busy | ErrorKind::Io)
+    }
+}
+
+/// An error of a store: its kind, a sentence that names the object, and the cause below it.
+pub struct Error {
+    kind: ErrorKind,
+    message: String,
+    source: Option<Box<dyn StdError + Send + Sync>>,
+}
+
+impl Error {
+    /// An error of `kind`; `message` names the object and says what to do next.
+    pub fn new(kind: ErrorKind, message: impl Into<String>) -> Self {
+        Self {
+            kind,
+            message: message.into(),
+            source: None,
+        }
+    }
+
+    /// Adds the cause.
+    pub fn with_source(mut self, source: impl Into<Box<dyn StdError + Send + Sync>>) -> Self {
+        self.source = Some(source.into());
+        self
+    }
+
+    /// What kind of thing went wrong.
+    pub fn kind(&self) -> ErrorKind {
+        self.kind
+    }
+}
+
+impl fmt::Display for Error {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.message)
+    }
+}
+
+impl fmt::Debug for Error {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Error")
+            .field("kind", &self.kind)
+            .field("message", &self.message)
+            .field("source", &self.source)
+            .finish()
+    }
+}
+
+impl StdError for Error {
+    fn source(&self) -> Option<&(dyn StdError + 'static)> {
+        self.source
+            .as_deref()
+            .map(|source| source as &(dyn StdError + 'static))
+    }
+}
+
+/// The result of a store's call.
+pub type Result<T> = std::result::Result<T, Error>;

@@ -1,0 +1,823 @@
+//! The reference store: plain collections behind one lock.
+//!
+//! It is written to be read. Databases are tested against it.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
+use async_trait::async_trait;
+use memory_model::{
+    Body, ConversationId, EntryKind, Hash, LogEntry, RawJson, Recipe, Seq, SeqRange, Span,
+    SpanStart, SpliceError, Summary, SummaryId, Timestamp, ViewName, ViewVersion, clip_starts,
+    spans_of, splice_starts,
+};
+
+use crate::error::{Error, ErrorKind, Result};
+use crate::publish::{KnownSummary, check_references, check_shape, spans_cost};
+use crate::store::{Maintain, Search, Store};
+use crate::types::{
+    Append, AppendAt, Appended, Claim, Conversation, ConversationFilter, ConversationPatch,
+    ConversationRef, Draft, EntryOutcome, Fence, JobKey, JobOutcome, LogRead, NewConversation,
+    Order, Origin, Owner, Page, Publication, Publish, Published, Segment, Snapshot, State,
+    ViewInfo, publication_hash, rest_of,
+};
+use crate::verify::Violation;
+
+/// The longest log: positions must leave room for "one after the last".
+const MAX_SEQ: u32 = u32::MAX - 1;
+
+/// A store in memory: the reference for all others, and enough for tests and short sessions.
+#[derive(Debug, Default)]
+pub struct InMemoryStore {
+    inner: Mutex<Inner>,
+}
+
+#[derive(Debug, Default)]
+struct Inner {
+    conversations: Vec<Record>,
+}
+
+#[derive(Debug)]
+struct Record {
+    info: Conversation,
+    /// The own log, from `info.own_first()` on.
+    log: Vec<LogEntry>,
+    views: BTreeMap<ViewName, ViewRecord>,
+    summaries: Vec<Summary>,
+    jobs: BTreeMap<JobKey, Job>,
+    states: BTreeMap<String, State>,
+}
+
+#[derive(Debug, Clone)]
+struct ViewRecord {
+    rows: Vec<SpanStart>,
+    publications: Vec<Publication>,
+    saved: i64,
+}
+
+#[derive(Debug)]
+struct Job {
+    holder: Option<(Owner, Timestamp)>,
+    token: u64,
+    tries: u32,
+    draft: Option<Draft>,
+}
+
+impl ViewRecord {
+    fn new() -> Self {
+        Self {
+            rows: vec![first_row()],
+            publications: Vec::new(),
+            saved: 0,
+        }
+    }
+
+    fn version(&self) -> ViewVersion {
+        ViewVersion(self.publications.len() as u64)
+    }
+
+    fn chain(&self) -> Hash {
+        self.publications
+            .last()
+            .map_or(Hash::ZERO, |last| last.hash)
+    }
+
+    /// The rows as they were at a version.
+    fn rows_at(&self, version: ViewVersion) -> Vec<SpanStart> {
+        let mut rows = BTreeMap::from([(Seq::FIRST, first_row())]);
+        for publication in self.publications.iter().filter(|p| p.version <= version) {
+            for row in &publication.removed {
+                rows.remove(&row.first);
+            }
+            for row in &publication.added {
+                rows.insert(row.first, row.clone());
+            }
+        }
+        rows.into_values().collect()
+    }
+}
+
+fn first_row() -> SpanStart {
+    SpanStart {
+        first: Seq::FIRST,
+        body: Body::Raw,
+        tokens: 0,
+    }
+}
+
+impl InMemoryStore {
+    /// An empty store.
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    fn lock(&self) -> MutexGuard<'_, Inner> {
+        // Every change is made to a copy or in one step, so a panic elsewhere leaves no half state.
+        self.inner.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Inner {
+    fn get(&self, id: ConversationId) -> Result<&Record> {
+        (id.0 as usize)
+            .checked_sub(1)
+            .and_then(|index| self.conversations.get(index))
+            .ok_or_else(|| no_conversation(id))
+    }
+
+    fn get_mut(&mut self, id: ConversationId) -> Result<&mut Record> {
+        (id.0 as usize)
+            .checked_sub(1)
+            .and_then(|index| self.conversations.get_mut(index))
+            .ok_or_else(|| no_conversation(id))
+    }
+
+    /// The entry that is visible at a position.
+    fn entry(&self, record: &Record, seq: Seq) -> Option<&LogEntry> {
+        let segment = record
+            .info
+            .segments
+            .iter()
+            .find(|s| s.first <= seq && s.last.is_none_or(|last| seq <= last))?;
+        let source = self.get(segment.source).ok()?;
+        source.log.get((seq.0 - source.info.own_first().0) as usize)
+    }
+
+    fn running_at(&self, record: &Record, seq: Seq) -> u64 {
+        match seq.min(record.info.head) {
+            Seq::NONE => 0,
+            seq => self.entry(record, seq).map_or(0, |entry| entry.running),
+        }
+    }
+
+    fn cost(&self, record: &Record, range: SeqRange) -> u64 {
+        self.running_at(record, range.last)
+            .saturating_sub(self.running_at(record, range.first.prev()))
+    }
+
+    fn find(&self, record: &Record, id: &str) -> Option<&LogEntry> {
+        (1..=record.info.head.0)
+            .filter_map(|seq| self.entry(record, Seq(seq)))
+            .find(|entry| entry.external_id.as_deref() == Some(id))
+    }
+}
+
+fn no_conversation(id: ConversationId) -> Error {
+    Error::new(
+        ErrorKind::NotFound,
+        format!("there is no conversation {id}"),
+    )
+}
+
+/// The segments of a fork: what its parent sees up to `at`, and its own log after that.
+fn fork_segments(parent: &[Segment], at: Seq, own: ConversationId) -> Vec<Segment> {
+    let mut segments: Vec<Segment> = parent
+        .iter()
+        .filter(|segment| segment.first <= at)
+        .map(|segment| Segment {
+            last: Some(segment.last.map_or(at, |last| last.min(at))),
+            ..*segment
+        })
+        .collect();
+    segments.push(Segment {
+        first: at.next(),
+        last: None,
+        source: own,
+    });
+    segments
+}
+
+#[async_trait]
+impl Store for InMemoryStore {
+    async fn open(&self, new: &NewConversation) -> Result<Conversation> {
+        let mut inner = self.lock();
+        if let Some(found) = inner.conversations.iter().find(|r| r.info.key == new.key) {
+            return Ok(found.info.clone());
+        }
+        let id = ConversationId(inner.conversations.len() as u32 + 1);
+        let own = vec![Segment {
+            first: Seq::FIRST,
+            last: None,
+            source: id,
+        }];
+        let (tree, segments, head, tokens) = match &new.origin {
+            Origin::Root => (id, own, Seq::NONE, 0),
+            Origin::Spawn { parent, .. } => (inner.get(*parent)?.info.tree, own, Seq::NONE, 0),
+            Origin::Fork { parent, at } => {
+                let parent = inner.get(*parent)?;
+                if *at > parent.info.head {
+                    return Err(Error::new(
+                        ErrorKind::Invalid,
+                        format!(
+                            "cannot fork {} at {at}: its log ends at {}",
+                            parent.info.key, parent.info.head
+                        ),
+                    ));
+                }
+                if parent.info.estimator != new.estimator {
+                    return Err(mismatch(&parent.info, &new.estimator));
+                }
+                let segments = fork_segments(&parent.info.segments, *at, id);
+                (
+                    parent.info.tree,
+                    segments,
+                    *at,
+                    inner.running_at(parent, *at),
+                )
+            }
+        };
+        let info = Conversation {
+            id,
+            key: new.key.clone(),
+            origin: new.origin.clone(),
+            tree,
+            segments,
+            head,
+            tokens,
+            chain: Hash::ZERO,
+            estimator: new.estimator.clone(),
+            title: new.title.clone(),
+            archived: false,
+            meta: new.meta.clone(),
+            created_at: new.now,
+            updated_at: new.now,
+        };
+        inner.conversations.push(Record {
+            info: info.clone(),
+            log: Vec::new(),
+            views: BTreeMap::new(),
+            summaries: Vec::new(),
+            jobs: BTreeMap::new(),
+            states: BTreeMap::new(),
+        });
+        Ok(info)
+    }
+
+    async fn conversation(&self, which: &ConversationRef) -> Result<Option<Conversation>> {
+        let inner = self.lock();
+        let found = match which {
+            ConversationRef::Id(id) => inner.get(*id).ok(),
+            ConversationRef::Key(key) => inner.conversations.iter().find(|r| r.info.key == *key),
+        };
+        Ok(found.map(|record| record.info.clone()))
+    }
+
+    async fn list(
+        &self,
+        filter: &ConversationFilter,
+        after: Option<ConversationId>,
+        limit: usize,
+    ) -> Result<Page<Conversation, ConversationId>> {
+        let inner = self.lock();
+        let items: Vec<Conversation> = inner
+            .conversations
+            .iter()
+            .map(|record| &record.info)
+            .filter(|info| after.is_none_or(|after| info.id > after))
+            .filter(|info| filter.archived || !info.archived)
+            .filter(|info| filter.tree.is_none_or(|tree| info.tree == tree))
+            .cloned()
+            .collect();
+        Ok(page(items, limit, |info| info.id))
+    }
+
+    async fn update(
+        &self,
+        conversation: ConversationId,
+        patch: &ConversationPatch,
+        now: Timestamp,
+    ) -> Result<Conversation> {
+        let mut inner = self.lock();
+        let info = &mut inner.get_mut(conversation)?.info;
+        if let Some(title) = &patch.title {
+            info.title = Some(title.clone());
+        }
+        if let Some(archived) = patch.archived {
+            info.archived = archived;
+        }
+        if let Some(meta) = &patch.meta {
+            info.meta = Some(meta.clone());
+        }
+        info.updated_at = now;
+        Ok(info.clone())
+    }
+
+    async fn append(&self, conversation: ConversationId, append: &Append) -> Result<Appended> {
+        let mut inner = self.lock();
+        let record = inner.get(conversation)?;
+        let info = &record.info;
+        if let AppendAt::Head(head) = append.at
+            && head != info.head
+        {
+            return Err(Error::new(
+                ErrorKind::HeadMoved,
+                format!(
+                    "the log of {} ends at {}, not at {head}",
+                    info.key, info.head
+                ),
+            ));
+        }
+        if info.estimator != append.estimator {
+            return Err(mismatch(info, &append.estimator));
+        }
+        let (mut head, mut tokens, mut chain) = (info.head, info.tokens, info.chain);
+        let mut fresh: Vec<LogEntry> = Vec::new();
+        let mut outcomes = Vec::with_capacity(append.entries.len());
+        for entry in &append.entries {
+            let body = entry.message.body().map_err(|source| {
+                Error::new(ErrorKind::Invalid, "a message cannot be written as JSON")
+                    .with_source(source)
+            })?;
+            let hash = entry.message.hash(&body);
+            if let Some(id) = entry.message.external_id.as_deref() {
+                let earlier = inner.find(record, id).map(|found| (found.seq, found.hash));
+                let earlier = earlier.or_else(|| {
+                    let found = fresh
+                        .iter()
+                        .find(|e| e.external_id.as_deref() == Some(id))?;
+                    Some((found.seq, found.hash))
+                });
+                if let Some((seq, stored)) = earlier {
+                    outcomes.push(match stored == hash {
+                        true => EntryOutcome::Duplicate(seq),
+                        false => EntryOutcome::Conflict(seq),
+                    });
+                    continue;
+                }
+            }
+            if head.0 >= MAX_SEQ {
+                return Err(Error::new(
+                    ErrorKind::Limit,
+                    format!(
+                        "the log of {} is full: fork it at its head to go on",
+                        info.key
+                    ),
+                ));
+            }
+            head = head.next();
+            let cost = if entry.message.kind == EntryKind::Note {
+                0
+            } else {
+                entry.tokens
+            };
+            tokens = tokens.saturating_add(cost);
+            chain = chain.chain(hash);
+            outcomes.push(EntryOutcome::Inserted(head));
+            fresh.push(LogEntry {
+                seq: head,
+                message: entry.message.clone(),
+                tokens: cost,
+                running: tokens,
+                hash,
+            });
+        }
+        let record = inner.get_mut(conversation)?;
+        if !fresh.is_empty() {
+            record.info.updated_at = append.now;
+        }
+        record.log.extend(fresh);
+        record.info.head = head;
+        record.info.tokens = tokens;
+        record.info.chain = chain;
+        Ok(Appended {
+            outcomes,
+            head,
+            tokens,
+        })
+    }
+
+    async fn read(&self, conversation: ConversationId, read: &LogRead) -> Result<Page<LogEntry>> {
+        let inner = self.lock();
+        let record = inner.get(conversation)?;
+        let Some(range) = SeqRange::new(read.range.first, read.range.last.min(record.info.head))
+        else {
+            return Ok(Page::complete(Vec::new()));
+        };
+        let seqs: Box<dyn Iterator<Item = u32> + Send> = match read.order {
+            Order::OldestFirst => Box::new(range.first.0..=range.last.0),
+            Order::NewestFirst => Box::new((range.first.0..=range.last.0).rev()),
+        };
+        let mut items: Vec<LogEntry> = Vec::new();
+        let mut bytes = 0u64;
+        for seq in seqs {
+            if items.len() >= read.max_rows.max(1) || (!items.is_empty() && bytes >= read.max_bytes)
+            {
+                break;
+            }
+            let Some(entry) = inner.entry(record, Seq(seq)) else {
+                break;
+            };
+            bytes += entry.message.body().map_or(0, |body| body.len() as u64);
+            items.push(entry.clone());
+        }
+        let next = items
+            .last()
+            .and_then(|last| rest_of(range, read.order, last.seq));
+        Ok(Page { items, next })
+    }
+
+    async fn running(&self, conversation: ConversationId, at: &[Seq]) -> Result<Vec<u64>> {
+        let inner = self.lock();
+        let record = inner.get(conversation)?;
+        Ok(at
+            .iter()
+            .map(|seq| inner.running_at(record, *seq))
+            .collect())
+    }
+
+    async fn seq_at(&self, conversation: ConversationId, running: u64) -> Result<Option<Seq>> {
+        let inner = self.lock();
+        let record = inner.get(conversation)?;
+        let found = (1..=record.info.head.0)
+            .map(Seq)
+            .find(|seq| inner.running_at(record, *seq) >= running);
+        Ok(found)
+    }
+
+    async fn find(&self, conversation: ConversationId, ids: &[String]) -> Result<Vec<Option<Seq>>> {
+        let inner = self.lock();
+        let record = inner.get(conversation)?;
+        Ok(ids
+            .iter()
+            .map(|id| inner.find(record, id).map(|entry| entry.seq))
+            .collect())
+    }
+
+    async fn snapshot(&self, conversation: ConversationId, view: &ViewName) -> Result<Snapshot> {
+        let inner = self.lock();
+        let record = inner.get(conversation)?;
+        let found = record.views.get(view);
+        Ok(Snapshot {
+            conversation,
+            head: record.info.head,
+            log_tokens: record.info.tokens,
+            view: view.clone(),
+            version: found.map_or(ViewVersion(0), ViewRecord::version),
+            saved: found.map_or(0, |view| view.saved),
+        })
+    }
+
+    async fn views(&self, conversation: ConversationId) -> Result<Vec<ViewInfo>> {
+        let inner = self.lock();
+        let views = &inner.get(conversation)?.views;
+        Ok(views
+            .iter()
+            .map(|(name, view)| ViewInfo {
+                name: name.clone(),
+                version: view.version(),
+                spans: view.rows.len() as u64,
+                saved: view.saved,
+                chain: view.chain(),
+            })
+            .collect())
+    }
+
+    async fn spans(
+        &self,
+        snapshot: &Snapshot,
+        range: SeqRange,
+        order: Order,
+        limit: usize,
+    ) -> Result<Page<Span>> {
+        let inner = self.lock();
+        let record = inner.get(snapshot.conversation)?;
+        let rows = match record.views.get(&snapshot.view) {
+            Some(view) if snapshot.version > view.version() => {
+                return Err(Error::new(
+                    ErrorKind::Invalid,
+                    format!(
+                        "view {} of {} has no version {} yet",
+                        snapshot.view, record.info.key, snapshot.version
+                    ),
+                ));
+            }
+            Some(view) => view.rows_at(snapshot.version),
+            None => vec![first_row()],
+        };
+        let mut items: Vec<Span> = spans_of(&rows, None)
+            .into_iter()
+            .filter(|span| span.range.first <= range.last)
+            .filter(|span| span.range.last.is_none_or(|last| last >= range.first))
+            .collect();
+        if order == Order::NewestFirst {
+            items.reverse();
+        }
+        let more = items.len() > limit.max(1);
+        items.truncate(limit.max(1));
+        let next = match (more, items.last()) {
+            (true, Some(last)) => match order {
+                Order::OldestFirst => last
+                    .range
+                    .last
+                    .and_then(|last| SeqRange::new(last.next(), range.last)),
+                Order::NewestFirst => SeqRange::new(range.first, last.range.first.prev()),
+            },
+            _ => None,
+        };
+        Ok(Page { items, next })
+    }
+
+    async fn publish(&self, conversation: ConversationId, publish: &Publish) -> Result<Published> {
+        let mut inner = self.lock();
+        let record = inner.get(conversation)?;
+        let referred = check_shape(publish, record.info.head)?;
+        let stored: BTreeMap<SummaryId, KnownSummary> = record
+            .summaries
+            .iter()
+            .filter(|summary| referred.contains(&summary.id))
+            .map(|summary| (summary.id.clone(), summary.into()))
+            .collect();
+        check_references(publish, &stored)?;
+        if let Some(fence) = &publish.fence {
+            check_fence(record, fence)?;
+        }
+        let mut view = record
+            .views
+            .get(&publish.view)
+            .cloned()
+            .unwrap_or_else(ViewRecord::new);
+        let rows = match splice_starts(&view.rows, publish.at, &publish.expect, &publish.spans) {
+            Ok(rows) => rows,
+            Err(SpliceError::Lost { found }) => {
+                let same = found.len() == publish.spans.len()
+                    && found.iter().zip(&publish.spans).all(|(a, b)| a.same(b));
+                return Ok(match same {
+                    true => Published::Already(view.version()),
+                    false => Published::Lost { found },
+                });
+            }
+            Err(error) => {
+                return Err(Error::new(ErrorKind::Invalid, error.to_string()).with_source(error));
+            }
+        };
+        let cost = |spans: &[Span]| spans_cost(spans, |range| inner.cost(record, range));
+        let saving = i128::from(cost(&clip_starts(&view.rows, publish.at)))
+            - i128::from(cost(&publish.spans));
+        view.saved = i64::try_from(i128::from(view.saved) + saving).unwrap_or(i64::MAX);
+        let version = view.version().next();
+        let hash = publication_hash(
+            view.chain(),
+            version,
+            publish.at,
+            &rows.removed,
+            &rows.added,
+        );
+        view.rows
+            .retain(|row| !rows.removed.iter().any(|gone| gone.first == row.first));
+        view.rows.extend(rows.added.iter().cloned());
+        view.rows.sort_by_key(|row| row.first);
+        view.publications.push(Publication {
+            version,
+            at: publish.at,
+            removed: rows.removed,
+            added: rows.added,
+            created_at: publish.now,
+            hash,
+        });
+        let record = inner.get_mut(conversation)?;
+        let known: BTreeSet<SummaryId> = record.summaries.iter().map(|s| s.id.clone()).collect();
+        let new = publish
+            .summaries
+            .iter()
+            .filter(|summary| !known.contains(&summary.id));
+        record.summaries.extend(new.cloned());
+        record.views.insert(publish.view.clone(), view);
+        record.info.updated_at = publish.now;
+        if let Some(fence) = &publish.fence {
+            record.jobs.remove(&fence.key);
+        }
+        Ok(Published::Done(version))
+    }
+
+    async fn publications(
+        &self,
+        conversation: ConversationId,
+        view: &ViewName,
+        after: ViewVersion,
+        limit: usize,
+    ) -> Result<Page<Publication, ViewVersion>> {
+        let inner = self.lock();
+        let found = inner.get(conversation)?.views.get(view);
+        let items: Vec<Publication> = found
+            .into_iter()
+            .flat_map(|view| &view.publications)
+            .filter(|publication| publication.version > after)
+            .cloned()
+            .collect();
+        Ok(page(items, limit, |publication| publication.version))
+    }
+
+    async fn summaries(
+        &self,
+        conversation: ConversationId,
+        ids: &[SummaryId],
+    ) -> Result<Vec<Option<Summary>>> {
+        let inner = self.lock();
+        let summaries = &inner.get(conversation)?.summaries;
+        Ok(ids
+            .iter()
+            .map(|id| summaries.iter().find(|s| s.id == *id).cloned())
+            .collect())
+    }
+
+    async fn summary_log(
+        &self,
+        conversation: ConversationId,
+        after: Option<&SummaryId>,
+        limit: usize,
+    ) -> Result<Page<Summary, SummaryId>> {
+        let inner = self.lock();
+        let summaries = &inner.get(conversation)?.summaries;
+        let skip = match after {
+            None => 0,
+            Some(id) => summaries
+                .iter()
+                .position(|s| s.id == *id)
+                .map_or(0, |index| index + 1),
+        };
+        let items = summaries.iter().skip(skip).cloned().collect();
+        Ok(page(items, limit, |summary: &Summary| summary.id.clone()))
+    }
+
+    async fn containers(
+        &self,
+        conversation: ConversationId,
+        summary: &SummaryId,
+    ) -> Result<Vec<SummaryId>> {
+        let inner = self.lock();
+        let summaries = &inner.get(conversation)?.summaries;
+        Ok(summaries
+            .iter()
+            .filter(|s| {
+                s.children
+                    .iter()
+                    .any(|child| child.summary() == Some(summary))
+            })
+            .map(|s| s.id.clone())
+            .collect())
+    }
+
+    async fn made_from(
+        &self,
+        conversation: ConversationId,
+        source: Hash,
+        recipe: &Recipe,
+    ) -> Result<Option<Summary>> {
+        let inner = self.lock();
+        let summaries = &inner.get(conversation)?.summaries;
+        let found = summaries
+            .iter()
+            .rev()
+            .find(|s| s.source_hash == source && s.recipe == *recipe);
+        Ok(found.cloned())
+    }
+
+    async fn claim(
+        &self,
+        conversation: ConversationId,
+        key: &JobKey,
+        owner: &Owner,
+        now: Timestamp,
+        ttl_micros: i64,
+    ) -> Result<Claim> {
+        let mut inner = self.lock();
+        let jobs = &mut inner.get_mut(conversation)?.jobs;
+        let job = jobs.entry(key.clone()).or_insert(Job {
+            holder: None,
+            token: 0,
+            tries: 0,
+            draft: None,
+        });
+        if let Some((holder, until)) = &job.holder
+            && *until > now
+            && holder != owner
+        {
+            return Ok(Claim::Held {
+                owner: holder.clone(),
+                until: *until,
+            });
+        }
+        job.token += 1;
+        job.holder = Some((owner.clone(), Timestamp(now.0.saturating_add(ttl_micros))));
+        let fence = Fence {
+            conversation,
+            key: key.clone(),
+            token: job.token,
+        };
+        Ok(match &job.draft {
+            Some(draft) => Claim::Ready(fence, draft.clone()),
+            None => Claim::Granted(fence),
+        })
+    }
+
+    async fn settle(&self, fence: &Fence, outcome: &JobOutcome, now: Timestamp) -> Result<()> {
+        let mut inner = self.lock();
+        let record = inner.get_mut(fence.conversation)?;
+        check_fence(record, fence)?;
+        let Some(job) = record.jobs.get_mut(&fence.key) else {
+            return Err(stale(fence));
+        };
+        match outcome {
+            JobOutcome::Renew { ttl_micros } => {
+                if let Some((_, until)) = &mut job.holder {
+                    *until = Timestamp(now.0.saturating_add(*ttl_micros));
+                }
+            }
+            JobOutcome::Prepared(draft) => job.draft = Some(draft.clone()),
+            JobOutcome::Failed => {
+                job.tries = job.tries.saturating_add(1);
+                job.holder = None;
+            }
+            JobOutcome::Release => {
+                record.jobs.remove(&fence.key);
+            }
+        }
+        Ok(())
+    }
+
+    async fn state(&self, conversation: ConversationId, key: &str) -> Result<Option<State>> {
+        let inner = self.lock();
+        Ok(inner.get(conversation)?.states.get(key).cloned())
+    }
+
+    async fn put_state(
+        &self,
+        conversation: ConversationId,
+        key: &str,
+        revision: u64,
+        value: Option<&RawJson>,
+    ) -> Result<u64> {
+        let mut inner = self.lock();
+        let states = &mut inner.get_mut(conversation)?.states;
+        let found = states.get(key).map_or(0, |state| state.revision);
+        if found != revision {
+            return Err(Error::new(
+                ErrorKind::Stale,
+                format!("{key} has revision {found}, not {revision}: read it again"),
+            ));
+        }
+        match value {
+            Some(value) => {
+                let state = State {
+                    value: value.clone(),
+                    revision: revision + 1,
+                };
+                states.insert(key.to_owned(), state);
+                Ok(revision + 1)
+            }
+            None => {
+                states.remove(key);
+                Ok(0)
+            }
+        }
+    }
+}
+
+fn check_fence(record: &Record, fence: &Fence) -> Result<()> {
+    match record.jobs.get(&fence.key) {
+        Some(job) if job.token == fence.token && job.holder.is_some() => Ok(()),
+        _ => Err(stale(fence)),
+    }
+}
+
+fn stale(fence: &Fence) -> Error {
+    Error::new(
+        ErrorKind::Stale,
+        format!("the lease on job {:?} is lost: claim it again", fence.key.0),
+    )
+}
+
+fn mismatch(info: &Conversation, given: &token_estimate::EstimatorId) -> Error {
+    Error::new(
+        ErrorKind::EstimatorMismatch,
+        format!(
+            "{} is counted with {}, not with {given}: recount first",
+            info.key, info.estimator
+        ),
+    )
+}
+
+fn page<T, C>(mut items: Vec<T>, limit: usize, cursor: impl Fn(&T) -> C) -> Page<T, C> {
+    let limit = limit.max(1);
+    let more = items.len() > limit;
+    items.truncate(limit);
+    let next = if more { items.last().map(cursor) } else { None };
+    Page { items, next }
+}
+
+impl Search for InMemoryStore {}
+
+#[async_trait]
+impl Maintain for InMemoryStore {
+    async fn check(&self) -> Result<Vec<Violation>> {
+        Ok(Vec::new())
+    }
+
+    fn location(&self) -> String {
+        "memory".to_owned()
+    }
+
+    async fn close(&self) -> Result<()> {
+        Ok(())
+    }
+}

@@ -1,0 +1,207 @@
+//! What every store checks before it publishes, as pure functions.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use memory_model::{Body, Child, Seq, SeqRange, Span, Summary, SummaryId, summary_id};
+
+use crate::error::{Error, ErrorKind, Result};
+use crate::types::Publish;
+
+/// What a store must know of a summary that a publish refers to without bringing it along.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct KnownSummary {
+    /// What it covers.
+    pub range: SeqRange,
+    /// Its depth.
+    pub depth: u32,
+    /// Its cost in tokens.
+    pub tokens: u64,
+}
+
+impl From<&Summary> for KnownSummary {
+    fn from(summary: &Summary) -> Self {
+        Self {
+            range: summary.range,
+            depth: summary.depth,
+            tokens: summary.tokens,
+        }
+    }
+}
+
+/// Checks all of a publish that needs no store, and returns the ids of summaries that the store
+/// must look up for [`check_references`].
+///
+/// # Errors
+/// `Invalid`, naming the span or summary.
+pub fn check_shape(publish: &Publish, head: Seq) -> Result<BTreeSet<SummaryId>> {
+    let at = publish.at;
+    if at.last > head {
+        return Err(invalid(format!(
+            "cannot publish over {at}: the log ends at {head}"
+        )));
+    }
+    tile(
+        "the new spans",
+        at,
+        publish.spans.iter().map(Span::closed_range),
+    )?;
+    let given: BTreeMap<&SummaryId, &Summary> = publish
+        .summaries
+        .iter()
+        .map(|summary| (&summary.id, summary))
+        .collect();
+    if given.len() != publish.summaries.len() {
+        return Err(invalid(format!(
+            "the publish over {at} brings a summary twice"
+        )));
+    }
+    let mut referred = BTreeSet::new();
+    for summary in &publish.summaries {
+        check_summary(summary)?;
+        referred.extend(summary.children.iter().filter_map(Child::summary).cloned());
+    }
+    referred.extend(
+        publish
+            .spans
+            .iter()
+            .filter_map(|span| span.body.summary())
+            .cloned(),
+    );
+    for id in given.keys() {
+        if !referred.contains(*id) {
+            return Err(invalid(format!(
+                "the publish over {at} brings {id}, which nothing uses"
+            )));
+        }
+    }
+    referred.retain(|id| !given.contains_key(id));
+    Ok(referred)
+}
+
+/// Checks one summary by itself: its children tile its range, its id and hash come from its
+/// content.
+fn check_summary(summary: &Summary) -> Result<()> {
+    let id = &summary.id;
+    let name = format!("the children of {id}");
+    tile(
+        &name,
+        summary.range,
+        summary.children.iter().map(|child| Some(child.range())),
+    )?;
+    if summary.hash != summary.expected_hash() || *id != summary_id(summary.hash) {
+        return Err(invalid(format!(
+            "the hash or id of {id} is not what its content gives"
+        )));
+    }
+    let leaf = summary
+        .children
+        .iter()
+        .all(|child| child.summary().is_none());
+    if leaf != (summary.depth == 0) {
+        return Err(invalid(format!(
+            "{id} has depth {}, which its children do not give",
+            summary.depth
+        )));
+    }
+    Ok(())
+}
+
+/// Checks that spans and summaries agree with the summaries that they refer to.
+///
+/// # Errors
+/// `Invalid`, naming the summary.
+pub fn check_references(
+    publish: &Publish,
+    stored: &BTreeMap<SummaryId, KnownSummary>,
+) -> Result<()> {
+    let mut known = stored.clone();
+    known.extend(
+        publish
+            .summaries
+            .iter()
+            .map(|summary| (summary.id.clone(), summary.into())),
+    );
+    let find = |id: &SummaryId| {
+        known.get(id).ok_or_else(|| {
+            invalid(format!(
+                "{id} is neither in the publish nor in the conversation"
+            ))
+        })
+    };
+    for span in &publish.spans {
+        let Body::Summary { id, depth } = &span.body else {
+            continue;
+        };
+        let summary = find(id)?;
+        let right = Some(summary.range) == span.closed_range()
+            && summary.depth == *depth
+            && summary.tokens == span.tokens;
+        if !right {
+            return Err(invalid(format!(
+                "the span {} differs from its summary {id} in range, depth or tokens",
+                span.range
+            )));
+        }
+    }
+    for summary in &publish.summaries {
+        let mut deepest = None;
+        for child in &summary.children {
+            let Child::Summary { range, id } = child else {
+                continue;
+            };
+            let constituent = find(id)?;
+            if constituent.range != *range {
+                return Err(invalid(format!(
+                    "{} names {id} as its child over {range}, but {id} covers {}",
+                    summary.id, constituent.range
+                )));
+            }
+            deepest = deepest.max(Some(constituent.depth));
+        }
+        let depth = deepest.map_or(0, |deepest| deepest.saturating_add(1));
+        if depth != summary.depth {
+            return Err(invalid(format!(
+                "{} has depth {}, but its children give {depth}",
+                summary.id, summary.depth
+            )));
+        }
+    }
+    Ok(())
+}
+
+/// What spans cost in a context, in tokens; `raw` gives the cost of messages.
+pub fn spans_cost(spans: &[Span], raw: impl Fn(SeqRange) -> u64) -> u64 {
+    spans
+        .iter()
+        .map(|span| match (&span.body, span.closed_range()) {
+            (Body::Raw, Some(range)) => raw(range),
+            (Body::Raw | Body::Omitted, _) => 0,
+            _ => span.tokens,
+        })
+        .fold(0, u64::saturating_add)
+}
+
+fn tile(what: &str, range: SeqRange, pieces: impl Iterator<Item = Option<SeqRange>>) -> Result<()> {
+    let mut next = range.first;
+    for piece in pieces {
+        match piece {
+            Some(piece) if piece.first == next => next = piece.last.next(),
+            _ => {
+                return Err(invalid(format!(
+                    "{what} do not tile {range}: one should begin at {next}"
+                )));
+            }
+        }
+    }
+    if next != range.last.next() {
+        return Err(invalid(format!(
+            "{what} do not tile {range}: they end at {}",
+            next.prev()
+        )));
+    }
+    Ok(())
+}
+
+fn invalid(message: String) -> Error {
+    Error::new(ErrorKind::Invalid, message)
+}

@@ -1,0 +1,249 @@
+//! The traits that a database implements.
+
+use std::fmt;
+
+use async_trait::async_trait;
+use memory_model::{
+    ConversationId, Hash, LogEntry, Recipe, Seq, SeqRange, Span, Summary, SummaryId, Timestamp,
+    ViewName, ViewVersion,
+};
+
+use crate::error::Result;
+use crate::search::{Hits, Query, scan};
+use crate::types::{
+    Append, Appended, Claim, Conversation, ConversationFilter, ConversationPatch, ConversationRef,
+    Fence, JobKey, JobOutcome, LogRead, NewConversation, Order, Owner, Page, Publication, Publish,
+    Published, Snapshot, State, ViewInfo,
+};
+use crate::verify::Violation;
+
+/// A place where conversations are kept.
+///
+/// Every call that writes is one transaction: after a failure, a crash or a dropped future the
+/// store is as before or as after, never between. No transaction object leaves a store.
+///
+/// Reads see every write that was finished before they began. Reads of a [`Snapshot`] see the same
+/// whatever is written meanwhile.
+#[async_trait]
+pub trait Store: Send + Sync + fmt::Debug {
+    /// Gets the conversation with the key, or creates it. An existing one is returned as it is:
+    /// its origin, estimator and title do not change.
+    ///
+    /// # Errors
+    /// `NotFound` when the parent does not exist; `Invalid` when a fork begins beyond the
+    /// parent's head.
+    async fn open(&self, new: &NewConversation) -> Result<Conversation>;
+
+    /// Looks a conversation up.
+    async fn conversation(&self, which: &ConversationRef) -> Result<Option<Conversation>>;
+
+    /// Conversations in the order of their numbers, from `after` (exclusive) on; at most `limit`.
+    async fn list(
+        &self,
+        filter: &ConversationFilter,
+        after: Option<ConversationId>,
+        limit: usize,
+    ) -> Result<Page<Conversation, ConversationId>>;
+
+    /// Changes a conversation's title, archive flag or facts.
+    ///
+    /// # Errors
+    /// `NotFound`.
+    async fn update(
+        &self,
+        conversation: ConversationId,
+        patch: &ConversationPatch,
+        now: Timestamp,
+    ) -> Result<Conversation>;
+
+    /// Appends entries in order. An entry whose external id is already visible is not stored
+    /// again; entries of the same call count as visible.
+    ///
+    /// # Errors
+    /// `NotFound`; `HeadMoved`; `EstimatorMismatch`; `Limit` when the log would pass 2³² − 2
+    /// entries.
+    async fn append(&self, conversation: ConversationId, append: &Append) -> Result<Appended>;
+
+    /// Reads a page of a log, across segments. `next` is the rest of the range, `None` when the
+    /// page ends it or the head was reached.
+    ///
+    /// # Errors
+    /// `NotFound`; `Corrupt` names the first entry that cannot be read.
+    async fn read(&self, conversation: ConversationId, read: &LogRead) -> Result<Page<LogEntry>>;
+
+    /// The running token sums at the given positions, in their order: the cost of all visible
+    /// messages up to and including each. 0 at `Seq(0)`; beyond the head the sum at the head.
+    async fn running(&self, conversation: ConversationId, at: &[Seq]) -> Result<Vec<u64>>;
+
+    /// The first position whose running sum is at least `running` tokens; `None` when the whole
+    /// log costs less.
+    async fn seq_at(&self, conversation: ConversationId, running: u64) -> Result<Option<Seq>>;
+
+    /// The positions of entries by external id, in the order asked; `None` for those not visible.
+    async fn find(&self, conversation: ConversationId, ids: &[String]) -> Result<Vec<Option<Seq>>>;
+
+    /// The state of a view now. A view that was never published is one raw span at version 0.
+    ///
+    /// # Errors
+    /// `NotFound` for the conversation.
+    async fn snapshot(&self, conversation: ConversationId, view: &ViewName) -> Result<Snapshot>;
+
+    /// The views of a conversation that were published at least once, by name.
+    async fn views(&self, conversation: ConversationId) -> Result<Vec<ViewInfo>>;
+
+    /// The spans of a snapshot that touch `range`, whole, at most `limit` of them. `next` is the
+    /// part of the range that is left. Works at any version of the view up to today's. Raw and
+    /// omitted spans have 0 tokens here; see [`fill_raw_tokens`].
+    async fn spans(
+        &self,
+        snapshot: &Snapshot,
+        range: SeqRange,
+        order: Order,
+        limit: usize,
+    ) -> Result<Page<Span>>;
+
+    /// Replaces spans if the view still holds what the caller expects.
+    ///
+    /// # Errors
+    /// `NotFound`; `Invalid` when the new spans do not tile the range, lie beyond the head, or
+    /// name summaries that are in neither the call nor the conversation or cover another range,
+    /// when a given summary's children do not tile its range or do not exist, or its hash or id is
+    /// not what its content gives; `Stale` when the fence is lost.
+    async fn publish(&self, conversation: ConversationId, publish: &Publish) -> Result<Published>;
+
+    /// Publications of a view with versions above `after`, oldest first, at most `limit`.
+    async fn publications(
+        &self,
+        conversation: ConversationId,
+        view: &ViewName,
+        after: ViewVersion,
+        limit: usize,
+    ) -> Result<Page<Publication, ViewVersion>>;
+
+    /// Summaries by id, in the order asked; `None` for those that the conversation does not have.
+    async fn summaries(
+        &self,
+        conversation: ConversationId,
+        ids: &[SummaryId],
+    ) -> Result<Vec<Option<Summary>>>;
+
+    /// All summaries of a conversation, in the order of their making, after the one given.
+    async fn summary_log(
+        &self,
+        conversation: ConversationId,
+        after: Option<&SummaryId>,
+        limit: usize,
+    ) -> Result<Page<Summary, SummaryId>>;
+
+    /// The summaries that were made from this one.
+    async fn containers(
+        &self,
+        conversation: ConversationId,
+        summary: &SummaryId,
+    ) -> Result<Vec<SummaryId>>;
+
+    /// The newest summary of these sources by this recipe, if one was ever published.
+    async fn made_from(
+        &self,
+        conversation: ConversationId,
+        source: Hash,
+        recipe: &Recipe,
+    ) -> Result<Option<Summary>>;
+
+    /// Asks for a job: granted when nobody holds it or the holder's lease has ended.
+    async fn claim(
+        &self,
+        conversation: ConversationId,
+        key: &JobKey,
+        owner: &Owner,
+        now: Timestamp,
+        ttl_micros: i64,
+    ) -> Result<Claim>;
+
+    /// Says how a granted job goes on.
+    ///
+    /// # Errors
+    /// `Stale` when the job was granted to somebody else meanwhile, or is gone.
+    async fn settle(&self, fence: &Fence, outcome: &JobOutcome, now: Timestamp) -> Result<()>;
+
+    /// A small value of a conversation.
+    async fn state(&self, conversation: ConversationId, key: &str) -> Result<Option<State>>;
+
+    /// Sets a small value if it still has the given revision (0: does not exist), and returns the
+    /// new revision. A value of `None` removes it.
+    ///
+    /// # Errors
+    /// `Stale` when the revision is another.
+    async fn put_state(
+        &self,
+        conversation: ConversationId,
+        key: &str,
+        revision: u64,
+        value: Option<&memory_model::RawJson>,
+    ) -> Result<u64>;
+}
+
+/// Search in a store.
+#[async_trait]
+pub trait Search: Store {
+    /// Finds entries or summaries of one conversation.
+    ///
+    /// The default reads and scans everything: always right, the oracle for any index, and the
+    /// fallback where there is none.
+    async fn search(&self, conversation: ConversationId, query: &Query) -> Result<Hits> {
+        scan(self, conversation, query).await
+    }
+}
+
+/// Care of a store.
+#[async_trait]
+pub trait Maintain: Store {
+    /// Checks what only the database itself can check: its pages, indices, foreign keys, triggers
+    /// and that its rows agree with each other. [`crate::verify`] checks everything else.
+    async fn check(&self) -> Result<Vec<Violation>>;
+
+    /// Where the data is, for people: a path, a URL without secrets, or `memory`.
+    fn location(&self) -> String;
+
+    /// Finishes what is under way and gives resources back. The store is not used afterwards.
+    async fn close(&self) -> Result<()>;
+}
+
+/// A store with everything: what the layers above hold behind one pointer.
+pub trait FullStore: Store + Search + Maintain {}
+
+impl<S: Store + Search + Maintain + ?Sized> FullStore for S {}
+
+/// Sets the token figures of raw spans from the log's running sums, in one call to the store.
+///
+/// # Errors
+/// As [`Store::running`].
+pub async fn fill_raw_tokens<S: Store + ?Sized>(
+    store: &S,
+    snapshot: &Snapshot,
+    spans: &mut [Span],
+) -> Result<()> {
+    let mut at = Vec::new();
+    for span in spans.iter() {
+        if span.body == memory_model::Body::Raw
+            && let Some(range) = span.range.up_to(snapshot.head)
+        {
+            at.push(range.first.prev());
+            at.push(range.last);
+        }
+    }
+    if at.is_empty() {
+        return Ok(());
+    }
+    let running = store.running(snapshot.conversation, &at).await?;
+    let mut pairs = running.chunks_exact(2);
+    for span in spans.iter_mut() {
+        if span.body == memory_model::Body::Raw
+            && span.range.up_to(snapshot.head).is_some()
+            && let Some([before, through]) = pairs.next()
+        {
+            span.tokens = through.saturating_sub(*before);
+        }
+    }
+    Ok(())
+}
