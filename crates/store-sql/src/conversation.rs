@@ -81,7 +81,10 @@ pub fn conversation(row: &impl Columns) -> Result<Conversation> {
     };
     let origin = match row.text(3)?.as_str() {
         "root" => Origin::Root,
-        "fork" => Origin::Fork { parent: parent()?, at: to_seq(row.int(5)?)? },
+        "fork" => Origin::Fork {
+            parent: parent()?,
+            at: to_seq(row.int(5)?)?,
+        },
         "spawn" => Origin::Spawn {
             parent: parent()?,
             at: to_seq(row.int(6)?)?,
@@ -117,7 +120,10 @@ pub fn conversation(row: &impl Columns) -> Result<Conversation> {
 
 /// The greatest number so far, null when there is none.
 pub fn last_number() -> SelectStatement {
-    Query::select().expr(Func::max(Expr::col(C::No))).from(C::Table).take()
+    Query::select()
+        .expr(Func::max(Expr::col(C::No)))
+        .from(C::Table)
+        .take()
 }
 
 /// Inserts a conversation under the number `no`; `head` and `tokens` are those of what it shares.
@@ -151,26 +157,29 @@ pub fn insert(
         new.title.clone().into(),
         new.now.0.into(),
         new.now.0.into(),
-        new.meta.as_ref().map(|meta| meta.as_str().to_owned()).into(),
+        new.meta
+            .as_ref()
+            .map(|meta| meta.as_str().to_owned())
+            .into(),
     ];
     let mut statement = Query::insert();
     statement.into_table(C::Table).columns([
-            C::No,
-            C::Tree,
-            C::Key,
-            C::Kind,
-            C::Parent,
-            C::Shared,
-            C::SpawnedAt,
-            C::SpawnedCall,
-            C::Head,
-            C::Tokens,
-            C::Estimator,
-            C::Title,
-            C::CreatedAt,
-            C::UpdatedAt,
-            C::Meta,
-        ]);
+        C::No,
+        C::Tree,
+        C::Key,
+        C::Kind,
+        C::Parent,
+        C::Shared,
+        C::SpawnedAt,
+        C::SpawnedCall,
+        C::Head,
+        C::Tokens,
+        C::Estimator,
+        C::Title,
+        C::CreatedAt,
+        C::UpdatedAt,
+        C::Meta,
+    ]);
     add_row(&mut statement, values)?;
     Ok(statement)
 }
@@ -213,26 +222,31 @@ pub fn touch(no: u32, now: Timestamp) -> UpdateStatement {
         .take()
 }
 
-/// The segments of a conversation in order: rows for [`segment`].
-pub fn segments(no: u32) -> SelectStatement {
+/// The segments of conversations, in order: rows for [`segment`].
+pub fn segments(conversations: &[u32]) -> SelectStatement {
     Query::select()
-        .columns([S::First, S::Last, S::Source])
+        .columns([S::Conversation, S::First, S::Last, S::Source])
         .from(S::Table)
-        .and_where(Expr::col(S::Conversation).eq(i64::from(no)))
+        .and_where(Expr::col(S::Conversation).is_in(conversations.iter().map(|no| i64::from(*no))))
+        .order_by(S::Conversation, Order::Asc)
         .order_by(S::First, Order::Asc)
         .take()
 }
 
-/// A row of [`segments`].
+/// A row of [`segments`], with the conversation that it belongs to.
 ///
 /// # Errors
 /// When the row does not mean a segment.
-pub fn segment(row: &impl Columns) -> Result<Segment> {
-    Ok(Segment {
-        first: to_seq(row.int(0)?)?,
-        last: row.opt_int(1)?.map(to_seq).transpose()?,
-        source: ConversationId(to_u32("source of a segment", row.int(2)?)?),
-    })
+pub fn segment(row: &impl Columns) -> Result<(ConversationId, Segment)> {
+    let segment = Segment {
+        first: to_seq(row.int(1)?)?,
+        last: row.opt_int(2)?.map(to_seq).transpose()?,
+        source: ConversationId(to_u32("source of a segment", row.int(3)?)?),
+    };
+    Ok((
+        ConversationId(to_u32("conversation", row.int(0)?)?),
+        segment,
+    ))
 }
 
 /// Inserts the segments of a new conversation.
@@ -241,7 +255,9 @@ pub fn segment(row: &impl Columns) -> Result<Segment> {
 /// When the statement can not be built.
 pub fn insert_segments(no: u32, segments: &[Segment]) -> Result<InsertStatement> {
     let mut statement = Query::insert();
-    statement.into_table(S::Table).columns([S::Conversation, S::First, S::Last, S::Source]);
+    statement
+        .into_table(S::Table)
+        .columns([S::Conversation, S::First, S::Last, S::Source]);
     for segment in segments {
         let values: [SimpleExpr; 4] = [
             i64::from(no).into(),

@@ -3,7 +3,7 @@
 use memory_model::{Hash, Seq};
 use memory_store::{Error, ErrorKind};
 
-use crate::error::{Result, add_row, corrupt};
+use crate::error::{Result, corrupt};
 
 /// A count for a column.
 ///
@@ -11,8 +11,11 @@ use crate::error::{Result, add_row, corrupt};
 /// When it is greater than the greatest integer of a database.
 pub fn to_int(what: &str, number: u64) -> Result<i64> {
     i64::try_from(number).map_err(|source| {
-        Error::new(ErrorKind::Limit, format!("{what}: {number} is too large to be stored"))
-            .with_source(source)
+        Error::new(
+            ErrorKind::Limit,
+            format!("{what}: {number} is too large to be stored"),
+        )
+        .with_source(source)
     })
 }
 
@@ -46,8 +49,12 @@ pub fn to_seq(number: i64) -> Result<Seq> {
 /// # Errors
 /// When it has not 32 bytes.
 pub fn to_hash(what: &str, bytes: &[u8]) -> Result<Hash> {
-    Hash::from_slice(bytes)
-        .ok_or_else(|| corrupt(what, format!("a hash of {} bytes instead of 32", bytes.len())))
+    Hash::from_slice(bytes).ok_or_else(|| {
+        corrupt(
+            what,
+            format!("a hash of {} bytes instead of 32", bytes.len()),
+        )
+    })
 }
 
 /// The key of a log row: `conversation << 32 | seq`.

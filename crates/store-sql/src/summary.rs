@@ -1,8 +1,6 @@
 //! Summaries and what they are made of.
 
-use memory_model::{
-    Child, ConversationId, Hash, RawJson, Recipe, SeqRange, Summary, SummaryId, Timestamp,
-};
+use memory_model::{Child, Hash, RawJson, Recipe, SeqRange, Summary, SummaryId, Timestamp};
 use sea_query::{
     Expr, ExprTrait as _, Func, InsertStatement, Order, Query, SelectStatement, SimpleExpr,
 };
@@ -34,13 +32,11 @@ const READ: [S; 19] = [
     S::Messages,
 ];
 
-/// A stored summary with its row's key and its conversation.
+/// A stored summary with its row's key.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct SummaryRow {
     /// The row's key.
     pub id: i64,
-    /// Whose it is.
-    pub conversation: ConversationId,
     /// The summary; its children are still empty.
     pub summary: Summary,
 }
@@ -49,24 +45,24 @@ fn rows() -> SelectStatement {
     Query::select().columns(READ).from(S::Table).take()
 }
 
-fn of_any(sources: &[u32]) -> Expr {
-    Expr::col((S::Table, S::Conversation)).is_in(sources.iter().map(|no| i64::from(*no)))
+fn of(conversation: u32) -> Expr {
+    Expr::col((S::Table, S::Conversation)).eq(i64::from(conversation))
 }
 
-/// Summaries of some conversations by public id: rows for [`summary`].
-pub fn by_ids(sources: &[u32], ids: &[&str]) -> SelectStatement {
+/// Summaries of a conversation by public id: rows for [`summary`].
+pub fn by_ids(conversation: u32, ids: &[&str]) -> SelectStatement {
     rows()
-        .and_where(of_any(sources))
+        .and_where(of(conversation))
         .and_where(Expr::col(S::PublicId).is_in(ids.iter().copied()))
         .take()
 }
 
-/// Keys, conversations, public ids, ranges, depths and costs of summaries by public id: rows for [`known`].
-pub fn known_by_ids(sources: &[u32], ids: &[&str]) -> SelectStatement {
+/// Keys, public ids, ranges, depths and costs of summaries by public id: rows for [`known`].
+pub fn known_by_ids(conversation: u32, ids: &[&str]) -> SelectStatement {
     Query::select()
-        .columns([S::Id, S::Conversation, S::PublicId, S::First, S::Last, S::Depth, S::Tokens])
+        .columns([S::Id, S::PublicId, S::First, S::Last, S::Depth, S::Tokens])
         .from(S::Table)
-        .and_where(of_any(sources))
+        .and_where(of(conversation))
         .and_where(Expr::col(S::PublicId).is_in(ids.iter().copied()))
         .take()
 }
@@ -76,8 +72,6 @@ pub fn known_by_ids(sources: &[u32], ids: &[&str]) -> SelectStatement {
 pub struct Known {
     /// The row's key.
     pub id: i64,
-    /// Whose it is.
-    pub conversation: ConversationId,
     /// Its public id.
     pub public_id: SummaryId,
     /// What it covers.
@@ -93,13 +87,12 @@ pub struct Known {
 /// # Errors
 /// When the row does not mean a summary.
 pub fn known(row: &impl Columns) -> Result<Known> {
-    let public_id = SummaryId::new(row.text(2)?);
+    let public_id = SummaryId::new(row.text(1)?);
     Ok(Known {
         id: row.int(0)?,
-        conversation: ConversationId(to_u32("conversation", row.int(1)?)?),
-        range: range(&public_id, row.int(3)?, row.int(4)?)?,
-        depth: to_u32("depth", row.int(5)?)?,
-        tokens: to_count("tokens of a summary", row.int(6)?)?,
+        range: range(&public_id, row.int(2)?, row.int(3)?)?,
+        depth: to_u32("depth", row.int(4)?)?,
+        tokens: to_count("tokens of a summary", row.int(5)?)?,
         public_id,
     })
 }
@@ -109,13 +102,22 @@ fn range(id: &SummaryId, first: i64, last: i64) -> Result<SeqRange> {
         .ok_or_else(|| corrupt(id.as_str(), format!("{first}..{last} is no range")))
 }
 
-/// Summaries of one conversation in the order of their making, after the row `after` (0: from the first): rows for
+/// Summaries of one conversation in the order of their making, after the one given if there is such a one: rows for
 /// [`summary`].
-pub fn log(conversation: u32, after: i64, limit: u64) -> SelectStatement {
-    rows()
+pub fn log(conversation: u32, after: Option<&SummaryId>, limit: u64) -> SelectStatement {
+    let mut statement = rows();
+    if let Some(after) = after {
+        let key = Query::select()
+            .expr(Func::max(Expr::col(S::Id)))
+            .from(S::Table)
+            .and_where(of(conversation))
+            .and_where(Expr::col(S::PublicId).eq(after.as_str()))
+            .take();
+        statement.and_where(Expr::col(S::Id).gt(Func::coalesce([Expr::from(key), 0_i64.into()])));
+    }
+    statement
         .and_where(
-            Expr::col(S::Id)
-                .between(after.max(packed(conversation, 0)) + 1, packed(conversation, u32::MAX)),
+            Expr::col(S::Id).between(packed(conversation, 0), packed(conversation, u32::MAX)),
         )
         .order_by(S::Id, Order::Asc)
         .limit(limit)
@@ -123,11 +125,13 @@ pub fn log(conversation: u32, after: i64, limit: u64) -> SelectStatement {
 }
 
 /// The newest summary of these sources by this recipe: rows for [`summary`].
-pub fn made_from(sources: &[u32], source: Hash, recipe: &Recipe) -> SelectStatement {
+pub fn made_from(conversation: u32, source: Hash, recipe: &Recipe) -> SelectStatement {
     rows()
-        .and_where(of_any(sources))
+        .and_where(of(conversation))
         .and_where(Expr::col(S::SourceHash).eq(source.0.to_vec()))
         .and_where(Expr::col(S::Recipe).eq(recipe.as_str()))
+        .order_by(S::Id, Order::Desc)
+        .limit(1)
         .take()
 }
 
@@ -148,12 +152,13 @@ pub fn last_key(conversation: u32) -> SelectStatement {
 /// When the row does not mean a summary.
 pub fn summary(row: &impl Columns) -> Result<SummaryRow> {
     let public_id = SummaryId::new(row.text(2)?);
-    let messages = row.opt_text(18)?.map(RawJson::parse).transpose().map_err(|e| {
-        corrupt(public_id.as_str(), "its messages are not JSON").with_source(e)
-    })?;
+    let messages = row
+        .opt_text(18)?
+        .map(RawJson::parse)
+        .transpose()
+        .map_err(|e| corrupt(public_id.as_str(), "its messages are not JSON").with_source(e))?;
     Ok(SummaryRow {
         id: row.int(0)?,
-        conversation: ConversationId(to_u32("conversation", row.int(1)?)?),
         summary: Summary {
             range: range(&public_id, row.int(3)?, row.int(4)?)?,
             depth: to_u32("depth", row.int(5)?)?,
@@ -200,7 +205,11 @@ pub fn insert(id: i64, conversation: u32, summary: &Summary) -> Result<InsertSta
         summary.source_hash.0.to_vec().into(),
         summary.hash.0.to_vec().into(),
         summary.text.as_str().into(),
-        summary.messages.as_ref().map(|messages| messages.as_str().to_owned()).into(),
+        summary
+            .messages
+            .as_ref()
+            .map(|messages| messages.as_str().to_owned())
+            .into(),
     ];
     let mut statement = Query::insert();
     statement.into_table(S::Table).columns(READ);
@@ -225,9 +234,13 @@ pub struct ChildRow {
 /// When the statement can not be built.
 pub fn insert_children(container: i64, children: &[ChildRow]) -> Result<InsertStatement> {
     let mut statement = Query::insert();
-    statement
-        .into_table(K::Table)
-        .columns([K::Container, K::Ordinal, K::First, K::Last, K::Constituent]);
+    statement.into_table(K::Table).columns([
+        K::Container,
+        K::Ordinal,
+        K::First,
+        K::Last,
+        K::Constituent,
+    ]);
     for child in children {
         let values: [SimpleExpr; 5] = [
             container.into(),
@@ -268,30 +281,38 @@ pub fn child(row: &impl Columns) -> Result<(i64, Child)> {
     let container = row.int(0)?;
     let (first, last) = (to_seq(row.int(1)?)?, to_seq(row.int(2)?)?);
     let wrong = |problem: String| corrupt(format!("a child of summary {container}"), problem);
-    let range = SeqRange::new(first, last)
-        .ok_or_else(|| wrong(format!("{first}..{last} is no range")))?;
+    let range =
+        SeqRange::new(first, last).ok_or_else(|| wrong(format!("{first}..{last} is no range")))?;
     let child = match (row.opt_int(3)?, row.opt_text(4)?) {
         (None, _) => Child::Messages { range },
-        (Some(_), Some(id)) => Child::Summary { range, id: SummaryId::new(id) },
+        (Some(_), Some(id)) => Child::Summary {
+            range,
+            id: SummaryId::new(id),
+        },
         (Some(key), None) => return Err(wrong(format!("the constituent {key} is gone"))),
     };
     Ok((container, child))
 }
 
-/// The summaries of some conversations that were made from the one with the key `constituent`, in the order of their
-/// making: conversation, public id, last seq.
-pub fn containers(sources: &[u32], constituent: i64) -> SelectStatement {
-    Query::select()
-        .column((S::Table, S::Conversation))
-        .column((S::Table, S::PublicId))
-        .column((S::Table, S::Last))
+/// The summaries of a conversation that were made from the one with the given public id, in the order of their
+/// making: one public id a row.
+pub fn containers(conversation: u32, constituent: &SummaryId) -> SelectStatement {
+    let key = Query::select()
+        .column((S::Table, S::Id))
+        .from(S::Table)
+        .and_where(of(conversation))
+        .and_where(Expr::col((S::Table, S::PublicId)).eq(constituent.as_str()))
+        .take();
+    let keys = Query::select()
+        .column((K::Table, K::Container))
         .from(K::Table)
-        .inner_join(
-            S::Table,
-            Expr::col((S::Table, S::Id)).equals((K::Table, K::Container)),
-        )
-        .and_where(Expr::col((K::Table, K::Constituent)).eq(constituent))
-        .and_where(of_any(sources))
+        .and_where(Expr::col((K::Table, K::Constituent)).eq(Expr::from(key)))
+        .take();
+    Query::select()
+        .column((S::Table, S::PublicId))
+        .from(S::Table)
+        .and_where(Expr::col((S::Table, S::Id)).in_subquery(keys))
+        .and_where(of(conversation))
         .order_by((S::Table, S::Id), Order::Asc)
         .take()
 }

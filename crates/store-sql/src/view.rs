@@ -11,9 +11,7 @@ use sea_query::{
 use crate::convert::{to_count, to_hash, to_int, to_seq, to_u32};
 use crate::error::{Result, add_row, corrupt};
 use crate::sql::Columns;
-use crate::tables::{
-    Conversation as C, Publication as P, Span as S, SpanHistory as H, View as V,
-};
+use crate::tables::{Conversation as C, Publication as P, Span as S, SpanHistory as H, View as V};
 
 /// Head, tokens and, null for a view that was never published, version and saved tokens.
 pub fn snapshot(no: u32, view: &ViewName) -> SelectStatement {
@@ -79,14 +77,19 @@ pub fn put_view(
         chain.0.to_vec().into(),
     ];
     let mut statement = Query::insert();
-    statement.into_table(V::Table).columns([V::Conversation, V::Name, V::Version, V::Saved, V::Chain])
-        .values(values)
-        .map_err(|e| corrupt("view", "the insert can not be built").with_source(e))?
-        .on_conflict(
-            OnConflict::columns([V::Conversation, V::Name])
-                .update_columns([V::Version, V::Saved, V::Chain])
-                .to_owned(),
-        );
+    statement.into_table(V::Table).columns([
+        V::Conversation,
+        V::Name,
+        V::Version,
+        V::Saved,
+        V::Chain,
+    ]);
+    add_row(&mut statement, values)?;
+    statement.on_conflict(
+        OnConflict::columns([V::Conversation, V::Name])
+            .update_columns([V::Version, V::Saved, V::Chain])
+            .to_owned(),
+    );
     Ok(statement)
 }
 
@@ -99,8 +102,22 @@ pub enum Where {
     Falling(Seq),
 }
 
-const LIVE: [S; 6] = [S::First, S::Kind, S::Summary, S::Policy, S::Tokens, S::Depth];
-const GONE: [H; 6] = [H::First, H::Kind, H::Summary, H::Policy, H::Tokens, H::Depth];
+const LIVE: [S; 6] = [
+    S::First,
+    S::Kind,
+    S::Summary,
+    S::Policy,
+    S::Tokens,
+    S::Depth,
+];
+const GONE: [H; 6] = [
+    H::First,
+    H::Kind,
+    H::Summary,
+    H::Policy,
+    H::Tokens,
+    H::Depth,
+];
 
 /// Span rows as they were at `version`, at most `limit`: rows for [`start`]. One statement, so it sees one state of
 /// the database.
@@ -141,7 +158,9 @@ pub fn spans(
             Order::Desc
         }
     };
-    live.union(UnionType::All, gone).order_by(S::First, order).limit(limit);
+    live.union(UnionType::All, gone)
+        .order_by(S::First, order)
+        .limit(limit);
     Ok(live)
 }
 
@@ -164,15 +183,22 @@ pub fn start(row: &impl Columns, at: usize) -> Result<SpanStart> {
         "omitted" => Body::Omitted,
         _ => return Err(wrong("unknown kind")),
     };
-    Ok(SpanStart { first, body, tokens: to_count("tokens of a span", row.int(at + 4)?)? })
+    Ok(SpanStart {
+        first,
+        body,
+        tokens: to_count("tokens of a span", row.int(at + 4)?)?,
+    })
 }
 
 fn body_values(span: &SpanStart) -> Result<[SimpleExpr; 5]> {
     let (kind, summary, policy, depth) = match &span.body {
         Body::Raw => ("raw", None, None, 0),
-        Body::Summary { id, depth } => {
-            ("summary", Some(id.as_str().to_owned()), None, i64::from(*depth))
-        }
+        Body::Summary { id, depth } => (
+            "summary",
+            Some(id.as_str().to_owned()),
+            None,
+            i64::from(*depth),
+        ),
         Body::Trimmed(policy) => ("trimmed", None, Some(policy.as_str().to_owned()), 0),
         Body::Omitted => ("omitted", None, None, 0),
     };
@@ -263,7 +289,7 @@ pub fn retire(
             H::Depth,
         ])
         .select_from(select)
-        .map_err(|e| corrupt("span", "the insert can not be built").with_source(e))?;
+        .map_err(|e| corrupt("span", "the copy to the history can not be built").with_source(e))?;
     Ok(statement)
 }
 
@@ -299,9 +325,15 @@ pub fn insert_publication(
         hash.0.to_vec().into(),
     ];
     let mut statement = Query::insert();
-    statement
-        .into_table(P::Table)
-        .columns([P::Conversation, P::View, P::Version, P::First, P::Last, P::At, P::Hash]);
+    statement.into_table(P::Table).columns([
+        P::Conversation,
+        P::View,
+        P::Version,
+        P::First,
+        P::Last,
+        P::At,
+        P::Hash,
+    ]);
     add_row(&mut statement, values)?;
     Ok(statement)
 }

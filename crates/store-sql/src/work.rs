@@ -99,25 +99,28 @@ pub fn put_job(conversation: ConversationId, key: &JobKey, job: &Job) -> Result<
         to_int("fence", job.fence)?.into(),
         job.expires.0.into(),
         to_int("tries", job.tries)?.into(),
-        job.draft.as_ref().map(|draft| draft.0.as_str().to_owned()).into(),
+        job.draft
+            .as_ref()
+            .map(|draft| draft.0.as_str().to_owned())
+            .into(),
     ];
     let mut statement = Query::insert();
     statement.into_table(J::Table).columns([
-            J::Conversation,
-            J::Key,
-            J::State,
-            J::Owner,
-            J::Fence,
-            J::Expires,
-            J::Tries,
-            J::Draft,
-        ]);
+        J::Conversation,
+        J::Key,
+        J::State,
+        J::Owner,
+        J::Fence,
+        J::Expires,
+        J::Tries,
+        J::Draft,
+    ]);
     add_row(&mut statement, values)?;
     statement.on_conflict(
-            OnConflict::columns([J::Conversation, J::Key])
-                .update_columns([J::State, J::Owner, J::Fence, J::Expires, J::Tries, J::Draft])
-                .to_owned(),
-        );
+        OnConflict::columns([J::Conversation, J::Key])
+            .update_columns([J::State, J::Owner, J::Fence, J::Expires, J::Tries, J::Draft])
+            .to_owned(),
+    );
     Ok(statement)
 }
 
@@ -157,7 +160,10 @@ pub fn find_state(conversation: ConversationId, key: &str) -> SelectStatement {
 pub fn state(row: &impl Columns) -> Result<State> {
     let value = RawJson::parse(row.text(0)?)
         .map_err(|e| corrupt("state", "the value is not JSON").with_source(e))?;
-    Ok(State { value, revision: to_count("revision", row.int(1)?)? })
+    Ok(State {
+        value,
+        revision: to_count("revision", row.int(1)?)?,
+    })
 }
 
 /// Writes a small value, new or changed.
@@ -177,13 +183,15 @@ pub fn put_state(
         to_int("revision", revision)?.into(),
     ];
     let mut statement = Query::insert();
-    statement.into_table(V::Table).columns([V::Conversation, V::Key, V::Value, V::Revision]);
+    statement
+        .into_table(V::Table)
+        .columns([V::Conversation, V::Key, V::Value, V::Revision]);
     add_row(&mut statement, values)?;
     statement.on_conflict(
-            OnConflict::columns([V::Conversation, V::Key])
-                .update_columns([V::Value, V::Revision])
-                .to_owned(),
-        );
+        OnConflict::columns([V::Conversation, V::Key])
+            .update_columns([V::Value, V::Revision])
+            .to_owned(),
+    );
     Ok(statement)
 }
 

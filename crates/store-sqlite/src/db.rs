@@ -1,10 +1,11 @@
 //! Connections: one writer, many readers, and a count of every statement.
 
-use std::ops::{Deref, DerefMut};
+use std::ops::{ControlFlow, DerefMut as _};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
+use futures::TryStreamExt as _;
 use sea_query::SqliteQueryBuilder;
 use sea_query_sqlx::SqlxBinder;
 use sqlx::pool::PoolConnection;
@@ -15,7 +16,7 @@ use sqlx::sqlite::{
 use sqlx::{Connection as _, Sqlite, Transaction};
 use tokio::sync::{MappedMutexGuard, Mutex, MutexGuard};
 
-use crate::error::{Error, Result};
+use crate::error::{Result, closed, failed};
 
 /// How long a statement waits for another process before it gives up.
 const BUSY: Duration = Duration::from_secs(10);
@@ -51,7 +52,11 @@ impl Db {
                 .test_before_acquire(false)
                 .connect_lazy_with(options.pragma("query_only", "on"))
         });
-        Self { writer: Mutex::new(Some(writer)), readers, statements: Arc::default() }
+        Self {
+            writer: Mutex::new(Some(writer)),
+            readers,
+            statements: Arc::default(),
+        }
     }
 
     /// How many statements ran so far, `begin` and `commit` among them.
@@ -60,22 +65,28 @@ impl Db {
     }
 
     async fn writer(&self) -> Result<MappedMutexGuard<'_, SqliteConnection>> {
-        MutexGuard::try_map(self.writer.lock().await, Option::as_mut).map_err(|_| Error::closed())
+        MutexGuard::try_map(self.writer.lock().await, Option::as_mut).map_err(|_| closed())
     }
 
     /// A connection to write with. Everything that is written through [`Writer::begin`] is undone when the future is
     /// dropped before it commits.
     pub(crate) async fn write(&self) -> Result<Writer<'_>> {
-        Ok(Writer { connection: self.writer().await?, statements: &self.statements })
+        Ok(Writer {
+            connection: self.writer().await?,
+            statements: &self.statements,
+        })
     }
 
     /// A connection to read with.
     pub(crate) async fn read(&self) -> Result<Reader<'_>> {
         let connection = match &self.readers {
-            Some(pool) => Source::Pool(Box::new(pool.acquire().await?)),
+            Some(pool) => Source::Pool(Box::new(pool.acquire().await.map_err(failed)?)),
             None => Source::Writer(self.writer().await?),
         };
-        Ok(Reader { connection, statements: &self.statements })
+        Ok(Reader {
+            connection,
+            statements: &self.statements,
+        })
     }
 
     /// Waits for running statements and closes all connections; closing again does nothing.
@@ -84,7 +95,7 @@ impl Db {
             pool.close().await;
         }
         if let Some(writer) = self.writer.lock().await.take() {
-            writer.close().await?;
+            writer.close().await.map_err(failed)?;
         }
         Ok(())
     }
@@ -100,14 +111,15 @@ impl Writer<'_> {
     /// Begins a transaction that holds the write lock from the start, so that it can not fail later on.
     pub(crate) async fn begin(&mut self) -> Result<Tx<'_>> {
         self.statements.fetch_add(1, Ordering::Relaxed);
-        let transaction = self.connection.begin_with("begin immediate").await?;
-        Ok(Tx { transaction, statements: self.statements })
-    }
-
-    /// The bare connection, for maintenance that can not run in a transaction.
-    pub(crate) fn bare(&mut self) -> &mut SqliteConnection {
-        self.statements.fetch_add(1, Ordering::Relaxed);
-        &mut self.connection
+        let transaction = self
+            .connection
+            .begin_with("begin immediate")
+            .await
+            .map_err(failed)?;
+        Ok(Tx {
+            transaction,
+            statements: self.statements,
+        })
     }
 }
 
@@ -120,7 +132,7 @@ pub(crate) struct Tx<'a> {
 impl Tx<'_> {
     pub(crate) async fn commit(self) -> Result<()> {
         self.statements.fetch_add(1, Ordering::Relaxed);
-        Ok(self.transaction.commit().await?)
+        self.transaction.commit().await.map_err(failed)
     }
 }
 
@@ -143,10 +155,16 @@ pub(crate) struct On<'a> {
 
 impl On<'_> {
     /// All rows of a statement.
-    pub(crate) async fn all(&mut self, statement: &(impl SqlxBinder + Sync)) -> Result<Vec<SqliteRow>> {
+    pub(crate) async fn all(
+        &mut self,
+        statement: &(impl SqlxBinder + Sync),
+    ) -> Result<Vec<SqliteRow>> {
         self.statements.fetch_add(1, Ordering::Relaxed);
         let (sql, values) = store_sql::build(statement, SqliteQueryBuilder);
-        Ok(sqlx::query_with(sql, values).fetch_all(&mut *self.connection).await?)
+        sqlx::query_with(sql, values)
+            .fetch_all(&mut *self.connection)
+            .await
+            .map_err(failed)
     }
 
     /// The first row of a statement.
@@ -156,20 +174,55 @@ impl On<'_> {
     ) -> Result<Option<SqliteRow>> {
         self.statements.fetch_add(1, Ordering::Relaxed);
         let (sql, values) = store_sql::build(statement, SqliteQueryBuilder);
-        Ok(sqlx::query_with(sql, values).fetch_optional(&mut *self.connection).await?)
+        sqlx::query_with(sql, values)
+            .fetch_optional(&mut *self.connection)
+            .await
+            .map_err(failed)
+    }
+
+    /// The rows of a statement one by one, until `row` says that it has enough.
+    pub(crate) async fn each(
+        &mut self,
+        statement: &(impl SqlxBinder + Sync),
+        mut row: impl FnMut(&SqliteRow) -> Result<ControlFlow<()>> + Send,
+    ) -> Result<ControlFlow<()>> {
+        self.statements.fetch_add(1, Ordering::Relaxed);
+        let (sql, values) = store_sql::build(statement, SqliteQueryBuilder);
+        let mut rows = sqlx::query_with(sql, values).fetch(&mut *self.connection);
+        while let Some(found) = rows.try_next().await.map_err(failed)? {
+            if row(&found)?.is_break() {
+                return Ok(ControlFlow::Break(()));
+            }
+        }
+        Ok(ControlFlow::Continue(()))
+    }
+
+    /// The rows of a statement that is fixed text: a pragma.
+    pub(crate) async fn fixed(&mut self, sql: &'static str) -> Result<Vec<SqliteRow>> {
+        self.statements.fetch_add(1, Ordering::Relaxed);
+        sqlx::query(sql)
+            .fetch_all(&mut *self.connection)
+            .await
+            .map_err(failed)
     }
 
     /// Runs a statement; how many rows it changed.
     pub(crate) async fn run(&mut self, statement: &(impl SqlxBinder + Sync)) -> Result<u64> {
         self.statements.fetch_add(1, Ordering::Relaxed);
         let (sql, values) = store_sql::build(statement, SqliteQueryBuilder);
-        Ok(sqlx::query_with(sql, values).execute(&mut *self.connection).await?.rows_affected())
+        let done = sqlx::query_with(sql, values)
+            .execute(&mut *self.connection)
+            .await;
+        done.map(|done| done.rows_affected()).map_err(failed)
     }
 }
 
 impl Tx<'_> {
     pub(crate) fn on(&mut self) -> On<'_> {
-        On { connection: &mut self.transaction, statements: self.statements }
+        On {
+            connection: &mut self.transaction,
+            statements: self.statements,
+        }
     }
 }
 
@@ -179,6 +232,9 @@ impl Reader<'_> {
             Source::Pool(connection) => connection.deref_mut().deref_mut(),
             Source::Writer(connection) => connection.deref_mut(),
         };
-        On { connection, statements: self.statements }
+        On {
+            connection,
+            statements: self.statements,
+        }
     }
 }

@@ -3,7 +3,7 @@
 use sqlx::sqlite::SqliteConnection;
 use sqlx::{AssertSqlSafe, Connection as _, Row as _};
 
-use crate::error::{Error, Result};
+use crate::error::{Result, foreign, newer_schema, opening};
 use crate::migrations::MIGRATIONS;
 
 /// "amem" in ASCII: what marks a file as ours.
@@ -34,27 +34,36 @@ enum Found {
 
 /// Looks at the database without changing it.
 async fn look(db: &mut SqliteConnection, place: &str) -> Result<Found> {
-    let fail = |e: sqlx::Error| Error::opening(place, e);
-    let application: i64 =
-        sqlx::query("pragma application_id").fetch_one(&mut *db).await.map_err(fail)?.get(0);
-    let version: i64 =
-        sqlx::query("pragma user_version").fetch_one(&mut *db).await.map_err(fail)?.get(0);
-    let objects: i64 =
-        sqlx::query("select count(*) from sqlite_schema").fetch_one(&mut *db).await.map_err(fail)?.get(0);
+    let fail = |e: sqlx::Error| opening(place, e);
+    let application: i64 = sqlx::query("pragma application_id")
+        .fetch_one(&mut *db)
+        .await
+        .map_err(fail)?
+        .get(0);
+    let version: i64 = sqlx::query("pragma user_version")
+        .fetch_one(&mut *db)
+        .await
+        .map_err(fail)?
+        .get(0);
+    let objects: i64 = sqlx::query("select count(*) from sqlite_schema")
+        .fetch_one(&mut *db)
+        .await
+        .map_err(fail)?
+        .get(0);
     match (application, version, objects) {
         (APPLICATION_ID, version, _) if version > known() => {
-            Err(Error::newer_schema(place, version, known()))
+            Err(newer_schema(place, version, known()))
         }
         (APPLICATION_ID, version, _) => Ok(Found::Ours(version)),
         (0, 0, 0) => Ok(Found::Fresh),
-        _ => Err(Error::foreign(place)),
+        _ => Err(foreign(place)),
     }
 }
 
 /// Checks that the database is ours and brings it to the version of this program: three short reads when it is
 /// there already, however large the database.
 pub(crate) async fn bring_up(db: &mut SqliteConnection, place: &str) -> Result<()> {
-    let fail = |e: sqlx::Error| Error::opening(place, e);
+    let fail = |e: sqlx::Error| opening(place, e);
     let mut version = match look(db, place).await? {
         Found::Fresh => {
             // Both are settings of the file and can only be made before it holds anything.
@@ -79,7 +88,10 @@ pub(crate) async fn bring_up(db: &mut SqliteConnection, place: &str) -> Result<(
             tx.rollback().await.map_err(fail)?;
             continue;
         }
-        sqlx::raw_sql(migration.sql).execute(&mut *tx).await.map_err(fail)?;
+        sqlx::raw_sql(migration.sql)
+            .execute(&mut *tx)
+            .await
+            .map_err(fail)?;
         sqlx::query("insert into schema_migrations (version, name, checksum) values (?, ?, ?)")
             .bind(migration.version)
             .bind(migration.name)
@@ -92,7 +104,10 @@ pub(crate) async fn bring_up(db: &mut SqliteConnection, place: &str) -> Result<(
             "pragma application_id = {APPLICATION_ID}; pragma user_version = {}",
             migration.version
         );
-        sqlx::raw_sql(AssertSqlSafe(mark)).execute(&mut *tx).await.map_err(fail)?;
+        sqlx::raw_sql(AssertSqlSafe(mark))
+            .execute(&mut *tx)
+            .await
+            .map_err(fail)?;
         tx.commit().await.map_err(fail)?;
         version = migration.version;
     }
@@ -112,7 +127,10 @@ mod tests {
                 .iter()
                 .map(|byte| format!("{byte:02x}"))
                 .collect();
-            assert_eq!((migration.version, migration.checksum), (number, sum.as_str()));
+            assert_eq!(
+                (migration.version, migration.checksum),
+                (number, sum.as_str())
+            );
         }
     }
 }
