@@ -34,22 +34,15 @@ enum Found {
 
 /// Looks at the database without changing it.
 async fn look(db: &mut SqliteConnection, place: &str) -> Result<Found> {
-    let fail = |e: sqlx::Error| opening(place, e);
-    let application: i64 = sqlx::query("pragma application_id")
-        .fetch_one(&mut *db)
-        .await
-        .map_err(fail)?
-        .get(0);
-    let version: i64 = sqlx::query("pragma user_version")
-        .fetch_one(&mut *db)
-        .await
-        .map_err(fail)?
-        .get(0);
-    let objects: i64 = sqlx::query("select count(*) from sqlite_schema")
-        .fetch_one(&mut *db)
-        .await
-        .map_err(fail)?
-        .get(0);
+    // One statement: another process may be at the same file, and half of its work must not be taken for a stranger's.
+    let row = sqlx::query(
+        "select application_id, user_version, (select count(*) from sqlite_schema) \
+           from pragma_application_id, pragma_user_version",
+    )
+    .fetch_one(&mut *db)
+    .await
+    .map_err(|e| opening(place, e))?;
+    let (application, version, objects): (i64, i64, i64) = (row.get(0), row.get(1), row.get(2));
     match (application, version, objects) {
         (APPLICATION_ID, version, _) if version > known() => {
             Err(newer_schema(place, version, known()))
@@ -60,8 +53,8 @@ async fn look(db: &mut SqliteConnection, place: &str) -> Result<Found> {
     }
 }
 
-/// Checks that the database is ours and brings it to the version of this program: three short reads when it is
-/// there already, however large the database.
+/// Checks that the database is ours and brings it to the version of this program: one short read when it is there
+/// already, however large the database.
 pub(crate) async fn bring_up(db: &mut SqliteConnection, place: &str) -> Result<()> {
     let fail = |e: sqlx::Error| opening(place, e);
     let mut version = match look(db, place).await? {
