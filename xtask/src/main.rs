@@ -1,14 +1,37 @@
-//! Maintenance tasks: `cargo xtask <task> [--check | --dry-run]`.
+//! Maintenance tasks: `cargo xtask <task>`. One file per task; each has three modes: write (the default),
+//! `--check` (change nothing, fail when something is out of date and name the command that mends it) and
+//! `--dry-run` (change nothing, print what would be written).
+#![allow(clippy::print_stdout, reason = "a program for a terminal")]
 
+mod codegen;
+mod diff;
 mod fixtures;
+mod migrations;
 mod mode;
+mod schema;
 
 use mode::Mode;
 
+const USAGE: &str = "\
+usage: cargo xtask <task> [--check | --dry-run]
+
+  migrations new NAME    begin an empty migration
+  migrations diff NAME   draft the migration that leads to crates/store-sqlite/schema
+  migrations list        number, name and whether it is released
+  migrations check       numbers, checksums, schema source, generated files
+  migrations release     enter new migrations into migrations/lock: from then on they may not change
+  codegen                what is generated from the schema: identifiers, list of migrations, docs/schema.md
+  fixtures               the conversations in fixtures/";
+
 fn main() -> anyhow::Result<()> {
-    let args: Vec<String> = std::env::args().skip(1).collect();
-    match args.split_first() {
-        Some((task, rest)) if task == "fixtures" => fixtures::run(Mode::from_args(rest)?),
-        _ => anyhow::bail!("usage: cargo xtask fixtures [--check | --dry-run]"),
+    let (flags, words): (Vec<String>, Vec<String>) =
+        std::env::args().skip(1).partition(|a| a.starts_with("--"));
+    let mode = Mode::from_flags(&flags)?;
+    let words: Vec<&str> = words.iter().map(String::as_str).collect();
+    match words.as_slice() {
+        ["migrations", rest @ ..] => migrations::run(rest, mode),
+        ["codegen"] => codegen::run(mode),
+        ["fixtures"] => fixtures::run(mode),
+        _ => anyhow::bail!("{USAGE}"),
     }
 }

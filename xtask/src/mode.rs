@@ -1,29 +1,60 @@
-//! How a generator treats the files that it is about.
+//! Write, check or dry run: how every task treats its output.
 
-/// What to do with the generated files.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+use std::path::{Path, PathBuf};
+
+use anyhow::{Context as _, bail};
+
+/// What to do with an output.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Mode {
-    /// Write them.
+    /// Write it.
     Write,
-    /// Fail when they are not up to date.
+    /// Fail when it is out of date.
     Check,
-    /// Say what writing would change.
+    /// Print it.
     DryRun,
 }
 
 impl Mode {
-    /// The mode that a task's arguments ask for.
-    ///
-    /// # Errors
-    /// When an argument is not known.
-    pub(crate) fn from_args(args: &[String]) -> anyhow::Result<Self> {
-        match args {
+    pub(crate) fn from_flags(flags: &[String]) -> anyhow::Result<Mode> {
+        match flags {
             [] => Ok(Mode::Write),
-            [arg] if arg == "--check" => Ok(Mode::Check),
-            [arg] if arg == "--dry-run" => Ok(Mode::DryRun),
-            other => {
-                anyhow::bail!("unknown arguments {other:?}: give nothing, --check or --dry-run")
+            [flag] if flag == "--check" => Ok(Mode::Check),
+            [flag] if flag == "--dry-run" => Ok(Mode::DryRun),
+            _ => bail!("flags: at most one of --check and --dry-run"),
+        }
+    }
+
+    /// Treats `content` of the file `path` (relative to the root). `command` is the task that writes it.
+    pub(crate) fn apply(self, path: &str, content: &str, command: &str) -> anyhow::Result<()> {
+        let file = root().join(path);
+        let same = std::fs::read_to_string(&file).is_ok_and(|found| found == content);
+        match self {
+            Mode::Check if same => Ok(()),
+            Mode::Check => bail!("{path} is out of date: run `{command}`"),
+            _ if same => {
+                println!("{path}: up to date");
+                Ok(())
+            }
+            Mode::DryRun => {
+                println!("{path}: would be written as follows\n{content}");
+                Ok(())
+            }
+            Mode::Write => {
+                if let Some(folder) = file.parent() {
+                    std::fs::create_dir_all(folder)
+                        .with_context(|| format!("create {}", folder.display()))?;
+                }
+                std::fs::write(&file, content).with_context(|| format!("write {path}"))?;
+                println!("{path}: written");
+                Ok(())
             }
         }
     }
+}
+
+/// The root of the workspace.
+pub(crate) fn root() -> PathBuf {
+    let here = Path::new(env!("CARGO_MANIFEST_DIR"));
+    here.parent().unwrap_or(here).to_path_buf()
 }

@@ -1,0 +1,318 @@
+//! Summaries and what they are made of.
+
+use memory_model::{Child, Hash, RawJson, Recipe, SeqRange, Summary, SummaryId, Timestamp};
+use sea_query::{
+    Expr, ExprTrait as _, Func, InsertStatement, Order, Query, SelectStatement, SimpleExpr,
+};
+
+use crate::convert::{packed, to_count, to_hash, to_int, to_seq, to_u32};
+use crate::error::{Result, add_row, corrupt};
+use crate::sql::Columns;
+use crate::tables::{Summary as S, SummaryChild as K};
+
+const READ: [S; 19] = [
+    S::Id,
+    S::Conversation,
+    S::PublicId,
+    S::First,
+    S::Last,
+    S::Depth,
+    S::Tokens,
+    S::SourceTokens,
+    S::Provisional,
+    S::Recipe,
+    S::Tier,
+    S::Model,
+    S::CreatedAt,
+    S::EarliestAt,
+    S::LatestAt,
+    S::SourceHash,
+    S::Hash,
+    S::Text,
+    S::Messages,
+];
+
+/// A stored summary with its row's key.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct SummaryRow {
+    /// The row's key.
+    pub id: i64,
+    /// The summary; its children are still empty.
+    pub summary: Summary,
+}
+
+fn rows() -> SelectStatement {
+    Query::select().columns(READ).from(S::Table).take()
+}
+
+fn of(conversation: u32) -> Expr {
+    Expr::col((S::Table, S::Conversation)).eq(i64::from(conversation))
+}
+
+/// Summaries of a conversation by public id: rows for [`summary`].
+pub fn by_ids(conversation: u32, ids: &[&str]) -> SelectStatement {
+    rows()
+        .and_where(of(conversation))
+        .and_where(Expr::col(S::PublicId).is_in(ids.iter().copied()))
+        .take()
+}
+
+/// Keys, public ids, ranges, depths and costs of summaries by public id: rows for [`known`].
+pub fn known_by_ids(conversation: u32, ids: &[&str]) -> SelectStatement {
+    Query::select()
+        .columns([S::Id, S::PublicId, S::First, S::Last, S::Depth, S::Tokens])
+        .from(S::Table)
+        .and_where(of(conversation))
+        .and_where(Expr::col(S::PublicId).is_in(ids.iter().copied()))
+        .take()
+}
+
+/// What a publish must know of a stored summary.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Known {
+    /// The row's key.
+    pub id: i64,
+    /// Its public id.
+    pub public_id: SummaryId,
+    /// What it covers.
+    pub range: SeqRange,
+    /// Its depth.
+    pub depth: u32,
+    /// Its cost in tokens.
+    pub tokens: u64,
+}
+
+/// A row of [`known_by_ids`].
+///
+/// # Errors
+/// When the row does not mean a summary.
+pub fn known(row: &impl Columns) -> Result<Known> {
+    let public_id = SummaryId::new(row.text(1)?);
+    Ok(Known {
+        id: row.int(0)?,
+        range: range(&public_id, row.int(2)?, row.int(3)?)?,
+        depth: to_u32("depth", row.int(4)?)?,
+        tokens: to_count("tokens of a summary", row.int(5)?)?,
+        public_id,
+    })
+}
+
+fn range(id: &SummaryId, first: i64, last: i64) -> Result<SeqRange> {
+    SeqRange::new(to_seq(first)?, to_seq(last)?)
+        .ok_or_else(|| corrupt(id.as_str(), format!("{first}..{last} is no range")))
+}
+
+/// Summaries of one conversation in the order of their making, after the one given if there is such a one: rows for
+/// [`summary`].
+pub fn log(conversation: u32, after: Option<&SummaryId>, limit: u64) -> SelectStatement {
+    let mut statement = rows();
+    if let Some(after) = after {
+        let key = Query::select()
+            .expr(Func::max(Expr::col(S::Id)))
+            .from(S::Table)
+            .and_where(of(conversation))
+            .and_where(Expr::col(S::PublicId).eq(after.as_str()))
+            .take();
+        statement.and_where(Expr::col(S::Id).gt(Func::coalesce([Expr::from(key), 0_i64.into()])));
+    }
+    statement
+        .and_where(
+            Expr::col(S::Id).between(packed(conversation, 0), packed(conversation, u32::MAX)),
+        )
+        .order_by(S::Id, Order::Asc)
+        .limit(limit)
+        .take()
+}
+
+/// The newest summary of these sources by this recipe: rows for [`summary`].
+pub fn made_from(conversation: u32, source: Hash, recipe: &Recipe) -> SelectStatement {
+    rows()
+        .and_where(of(conversation))
+        .and_where(Expr::col(S::SourceHash).eq(source.0.to_vec()))
+        .and_where(Expr::col(S::Recipe).eq(recipe.as_str()))
+        .order_by(S::Id, Order::Desc)
+        .limit(1)
+        .take()
+}
+
+/// The key of the last summary of a conversation, null when there is none.
+pub fn last_key(conversation: u32) -> SelectStatement {
+    Query::select()
+        .expr(Func::max(Expr::col(S::Id)))
+        .from(S::Table)
+        .and_where(
+            Expr::col(S::Id).between(packed(conversation, 0), packed(conversation, u32::MAX)),
+        )
+        .take()
+}
+
+/// A row of [`by_ids`], [`log`] or [`made_from`].
+///
+/// # Errors
+/// When the row does not mean a summary.
+pub fn summary(row: &impl Columns) -> Result<SummaryRow> {
+    let public_id = SummaryId::new(row.text(2)?);
+    let messages = row
+        .opt_text(18)?
+        .map(RawJson::parse)
+        .transpose()
+        .map_err(|e| corrupt(public_id.as_str(), "its messages are not JSON").with_source(e))?;
+    Ok(SummaryRow {
+        id: row.int(0)?,
+        summary: Summary {
+            range: range(&public_id, row.int(3)?, row.int(4)?)?,
+            depth: to_u32("depth", row.int(5)?)?,
+            children: Vec::new(),
+            text: row.text(17)?,
+            messages,
+            tokens: to_count("tokens of a summary", row.int(6)?)?,
+            source_tokens: to_count("source tokens of a summary", row.int(7)?)?,
+            provisional: row.int(8)? != 0,
+            recipe: Recipe::new(row.text(9)?),
+            tier: row.text(10)?,
+            model: row.opt_text(11)?,
+            created_at: Timestamp(row.int(12)?),
+            earliest_at: Timestamp(row.int(13)?),
+            latest_at: Timestamp(row.int(14)?),
+            source_hash: to_hash(public_id.as_str(), &row.bytes(15)?)?,
+            hash: to_hash(public_id.as_str(), &row.bytes(16)?)?,
+            id: public_id,
+        },
+    })
+}
+
+/// Inserts one summary under the key `id`.
+///
+/// # Errors
+/// When a number does not fit its column.
+pub fn insert(id: i64, conversation: u32, summary: &Summary) -> Result<InsertStatement> {
+    let values: [SimpleExpr; 19] = [
+        id.into(),
+        i64::from(conversation).into(),
+        summary.id.as_str().into(),
+        i64::from(summary.range.first.0).into(),
+        i64::from(summary.range.last.0).into(),
+        i64::from(summary.depth).into(),
+        to_int("tokens of a summary", summary.tokens)?.into(),
+        to_int("source tokens of a summary", summary.source_tokens)?.into(),
+        i64::from(summary.provisional).into(),
+        summary.recipe.as_str().into(),
+        summary.tier.as_str().into(),
+        summary.model.clone().into(),
+        summary.created_at.0.into(),
+        summary.earliest_at.0.into(),
+        summary.latest_at.0.into(),
+        summary.source_hash.0.to_vec().into(),
+        summary.hash.0.to_vec().into(),
+        summary.text.as_str().into(),
+        summary
+            .messages
+            .as_ref()
+            .map(|messages| messages.as_str().to_owned())
+            .into(),
+    ];
+    let mut statement = Query::insert();
+    statement.into_table(S::Table).columns(READ);
+    add_row(&mut statement, values)?;
+    Ok(statement)
+}
+
+/// A child of a summary with the key of the constituent, for [`insert_children`].
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct ChildRow {
+    /// Its place, from 0.
+    pub ordinal: u32,
+    /// What it covers.
+    pub range: SeqRange,
+    /// The constituent's key; `None` for messages.
+    pub constituent: Option<i64>,
+}
+
+/// Inserts children of the summary with the key `container`.
+///
+/// # Errors
+/// When the statement can not be built.
+pub fn insert_children(container: i64, children: &[ChildRow]) -> Result<InsertStatement> {
+    let mut statement = Query::insert();
+    statement.into_table(K::Table).columns([
+        K::Container,
+        K::Ordinal,
+        K::First,
+        K::Last,
+        K::Constituent,
+    ]);
+    for child in children {
+        let values: [SimpleExpr; 5] = [
+            container.into(),
+            i64::from(child.ordinal).into(),
+            i64::from(child.range.first.0).into(),
+            i64::from(child.range.last.0).into(),
+            child.constituent.into(),
+        ];
+        add_row(&mut statement, values)?;
+    }
+    Ok(statement)
+}
+
+/// The children of summaries by key, in order: rows for [`child`].
+pub fn children(containers: &[i64]) -> SelectStatement {
+    Query::select()
+        .column((K::Table, K::Container))
+        .column((K::Table, K::First))
+        .column((K::Table, K::Last))
+        .column((K::Table, K::Constituent))
+        .column((S::Table, S::PublicId))
+        .from(K::Table)
+        .left_join(
+            S::Table,
+            Expr::col((S::Table, S::Id)).equals((K::Table, K::Constituent)),
+        )
+        .and_where(Expr::col((K::Table, K::Container)).is_in(containers.iter().copied()))
+        .order_by((K::Table, K::Container), Order::Asc)
+        .order_by((K::Table, K::Ordinal), Order::Asc)
+        .take()
+}
+
+/// A row of [`children`]: the container's key, and the child.
+///
+/// # Errors
+/// When the row does not mean a child.
+pub fn child(row: &impl Columns) -> Result<(i64, Child)> {
+    let container = row.int(0)?;
+    let (first, last) = (to_seq(row.int(1)?)?, to_seq(row.int(2)?)?);
+    let wrong = |problem: String| corrupt(format!("a child of summary {container}"), problem);
+    let range =
+        SeqRange::new(first, last).ok_or_else(|| wrong(format!("{first}..{last} is no range")))?;
+    let child = match (row.opt_int(3)?, row.opt_text(4)?) {
+        (None, _) => Child::Messages { range },
+        (Some(_), Some(id)) => Child::Summary {
+            range,
+            id: SummaryId::new(id),
+        },
+        (Some(key), None) => return Err(wrong(format!("the constituent {key} is gone"))),
+    };
+    Ok((container, child))
+}
+
+/// The summaries of a conversation that were made from the one with the given public id, in the order of their
+/// making: one public id a row.
+pub fn containers(conversation: u32, constituent: &SummaryId) -> SelectStatement {
+    let key = Query::select()
+        .column((S::Table, S::Id))
+        .from(S::Table)
+        .and_where(of(conversation))
+        .and_where(Expr::col((S::Table, S::PublicId)).eq(constituent.as_str()))
+        .take();
+    let keys = Query::select()
+        .column((K::Table, K::Container))
+        .from(K::Table)
+        .and_where(Expr::col((K::Table, K::Constituent)).eq(Expr::from(key)))
+        .take();
+    Query::select()
+        .column((S::Table, S::PublicId))
+        .from(S::Table)
+        .and_where(Expr::col((S::Table, S::Id)).in_subquery(keys))
+        .and_where(of(conversation))
+        .order_by((S::Table, S::Id), Order::Asc)
+        .take()
+}

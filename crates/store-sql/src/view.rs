@@ -1,0 +1,445 @@
+//! Views: live spans, replaced spans, publications.
+
+use memory_model::{
+    Body, Hash, Seq, SeqRange, SpanStart, SummaryId, Timestamp, TrimPolicyId, ViewName, ViewVersion,
+};
+use sea_query::{
+    DeleteStatement, Expr, ExprTrait as _, Func, InsertStatement, OnConflict, Order, Query,
+    SelectStatement, SimpleExpr, UnionType,
+};
+
+use crate::convert::{to_count, to_hash, to_int, to_seq, to_u32};
+use crate::error::{Result, add_row, corrupt};
+use crate::sql::Columns;
+use crate::tables::{Conversation as C, Publication as P, Span as S, SpanHistory as H, View as V};
+
+/// Head, tokens and, null for a view that was never published, version and saved tokens.
+pub fn snapshot(no: u32, view: &ViewName) -> SelectStatement {
+    Query::select()
+        .column((C::Table, C::Head))
+        .column((C::Table, C::Tokens))
+        .column((V::Table, V::Version))
+        .column((V::Table, V::Saved))
+        .from(C::Table)
+        .left_join(
+            V::Table,
+            Expr::col((V::Table, V::Conversation))
+                .equals((C::Table, C::No))
+                .and(Expr::col((V::Table, V::Name)).eq(view.as_str())),
+        )
+        .and_where(Expr::col((C::Table, C::No)).eq(i64::from(no)))
+        .take()
+}
+
+/// A view's version, saved tokens and chain.
+pub fn view(no: u32, view: &ViewName) -> SelectStatement {
+    Query::select()
+        .columns([V::Version, V::Saved, V::Chain])
+        .from(V::Table)
+        .and_where(Expr::col(V::Conversation).eq(i64::from(no)))
+        .and_where(Expr::col(V::Name).eq(view.as_str()))
+        .take()
+}
+
+/// All views of a conversation by name: name, version, saved, chain, number of spans.
+pub fn views(no: u32) -> SelectStatement {
+    let spans = Query::select()
+        .expr(Func::count(Expr::col(S::First)))
+        .from(S::Table)
+        .and_where(Expr::col((S::Table, S::Conversation)).equals((V::Table, V::Conversation)))
+        .and_where(Expr::col((S::Table, S::View)).equals((V::Table, V::Name)))
+        .take();
+    Query::select()
+        .columns([V::Name, V::Version, V::Saved, V::Chain])
+        .expr(Expr::from(spans))
+        .from(V::Table)
+        .and_where(Expr::col(V::Conversation).eq(i64::from(no)))
+        .order_by(V::Name, Order::Asc)
+        .take()
+}
+
+/// Writes a view's row, new or changed.
+///
+/// # Errors
+/// When a number does not fit its column.
+pub fn put_view(
+    no: u32,
+    view: &ViewName,
+    version: ViewVersion,
+    saved: i64,
+    chain: Hash,
+) -> Result<InsertStatement> {
+    let values: [SimpleExpr; 5] = [
+        i64::from(no).into(),
+        view.as_str().into(),
+        to_int("version", version.0)?.into(),
+        saved.into(),
+        chain.0.to_vec().into(),
+    ];
+    let mut statement = Query::insert();
+    statement.into_table(V::Table).columns([
+        V::Conversation,
+        V::Name,
+        V::Version,
+        V::Saved,
+        V::Chain,
+    ]);
+    add_row(&mut statement, values)?;
+    statement.on_conflict(
+        OnConflict::columns([V::Conversation, V::Name])
+            .update_columns([V::Version, V::Saved, V::Chain])
+            .to_owned(),
+    );
+    Ok(statement)
+}
+
+/// Which rows of a version of a view to read.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Where {
+    /// Those that begin in the range, rising.
+    Rising(Seq, Seq),
+    /// Those that begin at or before the position, falling.
+    Falling(Seq),
+}
+
+const LIVE: [S; 6] = [
+    S::First,
+    S::Kind,
+    S::Summary,
+    S::Policy,
+    S::Tokens,
+    S::Depth,
+];
+const GONE: [H; 6] = [
+    H::First,
+    H::Kind,
+    H::Summary,
+    H::Policy,
+    H::Tokens,
+    H::Depth,
+];
+
+/// Span rows as they were at `version`, at most `limit`: rows for [`start`]. One statement, so it sees one state of
+/// the database.
+///
+/// # Errors
+/// When a number does not fit its column.
+pub fn spans(
+    no: u32,
+    view: &ViewName,
+    version: ViewVersion,
+    rows: Where,
+    limit: u64,
+) -> Result<SelectStatement> {
+    let version = to_int("version", version.0)?;
+    let mut live = Query::select();
+    // `+ 0` keeps the planner on the primary key, which gives the order.
+    live.columns(LIVE)
+        .from(S::Table)
+        .and_where(Expr::col(S::Conversation).eq(i64::from(no)))
+        .and_where(Expr::col(S::View).eq(view.as_str()))
+        .and_where(Expr::col(S::AddedIn).add(0_i64).lte(version));
+    let mut gone = Query::select();
+    gone.columns(GONE)
+        .from(H::Table)
+        .and_where(Expr::col(H::Conversation).eq(i64::from(no)))
+        .and_where(Expr::col(H::View).eq(view.as_str()))
+        .and_where(Expr::col(H::RemovedIn).gt(version))
+        .and_where(Expr::col(H::AddedIn).add(0_i64).lte(version));
+    let order = match rows {
+        Where::Rising(from, to) => {
+            live.and_where(Expr::col(S::First).between(i64::from(from.0), i64::from(to.0)));
+            gone.and_where(Expr::col(H::First).between(i64::from(from.0), i64::from(to.0)));
+            Order::Asc
+        }
+        Where::Falling(from) => {
+            live.and_where(Expr::col(S::First).lte(i64::from(from.0)));
+            gone.and_where(Expr::col(H::First).lte(i64::from(from.0)));
+            Order::Desc
+        }
+    };
+    live.union(UnionType::All, gone)
+        .order_by(S::First, order)
+        .limit(limit);
+    Ok(live)
+}
+
+/// A row of [`spans`], from column `at` on.
+///
+/// # Errors
+/// When the row does not mean a span.
+pub fn start(row: &impl Columns, at: usize) -> Result<SpanStart> {
+    let first = to_seq(row.int(at)?)?;
+    let wrong = |problem: &str| corrupt(format!("span at {first}"), problem);
+    let body = match row.text(at + 1)?.as_str() {
+        "raw" => Body::Raw,
+        "summary" => Body::Summary {
+            id: SummaryId::new(row.opt_text(at + 2)?.ok_or_else(|| wrong("no summary"))?),
+            depth: to_u32("depth", row.int(at + 5)?)?,
+        },
+        "trimmed" => Body::Trimmed(TrimPolicyId::new(
+            row.opt_text(at + 3)?.ok_or_else(|| wrong("no policy"))?,
+        )),
+        "omitted" => Body::Omitted,
+        _ => return Err(wrong("unknown kind")),
+    };
+    Ok(SpanStart {
+        first,
+        body,
+        tokens: to_count("tokens of a span", row.int(at + 4)?)?,
+    })
+}
+
+fn body_values(span: &SpanStart) -> Result<[SimpleExpr; 5]> {
+    let (kind, summary, policy, depth) = match &span.body {
+        Body::Raw => ("raw", None, None, 0),
+        Body::Summary { id, depth } => (
+            "summary",
+            Some(id.as_str().to_owned()),
+            None,
+            i64::from(*depth),
+        ),
+        Body::Trimmed(policy) => ("trimmed", None, Some(policy.as_str().to_owned()), 0),
+        Body::Omitted => ("omitted", None, None, 0),
+    };
+    Ok([
+        kind.into(),
+        summary.into(),
+        policy.into(),
+        to_int("tokens of a span", span.tokens)?.into(),
+        depth.into(),
+    ])
+}
+
+/// Inserts live spans that `version` added.
+///
+/// # Errors
+/// When a number does not fit its column.
+pub fn insert_spans(
+    no: u32,
+    view: &ViewName,
+    version: ViewVersion,
+    spans: &[SpanStart],
+) -> Result<InsertStatement> {
+    let mut statement = Query::insert();
+    statement.into_table(S::Table).columns([
+        S::Conversation,
+        S::View,
+        S::First,
+        S::AddedIn,
+        S::Kind,
+        S::Summary,
+        S::Policy,
+        S::Tokens,
+        S::Depth,
+    ]);
+    for span in spans {
+        let head: [SimpleExpr; 4] = [
+            i64::from(no).into(),
+            view.as_str().into(),
+            i64::from(span.first.0).into(),
+            to_int("version", version.0)?.into(),
+        ];
+        add_row(&mut statement, head.into_iter().chain(body_values(span)?))?;
+    }
+    Ok(statement)
+}
+
+fn starting_at(no: u32, view: &ViewName, firsts: &[Seq]) -> [Expr; 3] {
+    [
+        Expr::col(S::Conversation).eq(i64::from(no)),
+        Expr::col(S::View).eq(view.as_str()),
+        Expr::col(S::First).is_in(firsts.iter().map(|seq| i64::from(seq.0))),
+    ]
+}
+
+/// Copies live spans to the history, as removed in `version`.
+///
+/// # Errors
+/// When a number does not fit its column.
+pub fn retire(
+    no: u32,
+    view: &ViewName,
+    version: ViewVersion,
+    firsts: &[Seq],
+) -> Result<InsertStatement> {
+    let mut select = Query::select();
+    select
+        .columns([S::Conversation, S::View])
+        .expr(Expr::val(to_int("version", version.0)?))
+        .columns([S::First, S::AddedIn])
+        .columns([S::Kind, S::Summary, S::Policy, S::Tokens, S::Depth])
+        .from(S::Table);
+    for condition in starting_at(no, view, firsts) {
+        select.and_where(condition);
+    }
+    let mut statement = Query::insert();
+    statement
+        .into_table(H::Table)
+        .columns([
+            H::Conversation,
+            H::View,
+            H::RemovedIn,
+            H::First,
+            H::AddedIn,
+            H::Kind,
+            H::Summary,
+            H::Policy,
+            H::Tokens,
+            H::Depth,
+        ])
+        .select_from(select)
+        .map_err(|e| corrupt("span", "the copy to the history can not be built").with_source(e))?;
+    Ok(statement)
+}
+
+/// Deletes live spans that were copied by [`retire`].
+pub fn delete_spans(no: u32, view: &ViewName, firsts: &[Seq]) -> DeleteStatement {
+    let mut statement = Query::delete();
+    statement.from_table(S::Table);
+    for condition in starting_at(no, view, firsts) {
+        statement.and_where(condition);
+    }
+    statement
+}
+
+/// Inserts the row of a publish.
+///
+/// # Errors
+/// When a number does not fit its column.
+pub fn insert_publication(
+    no: u32,
+    view: &ViewName,
+    version: ViewVersion,
+    at: SeqRange,
+    now: Timestamp,
+    hash: Hash,
+) -> Result<InsertStatement> {
+    let values: [SimpleExpr; 7] = [
+        i64::from(no).into(),
+        view.as_str().into(),
+        to_int("version", version.0)?.into(),
+        i64::from(at.first.0).into(),
+        i64::from(at.last.0).into(),
+        now.0.into(),
+        hash.0.to_vec().into(),
+    ];
+    let mut statement = Query::insert();
+    statement.into_table(P::Table).columns([
+        P::Conversation,
+        P::View,
+        P::Version,
+        P::First,
+        P::Last,
+        P::At,
+        P::Hash,
+    ]);
+    add_row(&mut statement, values)?;
+    Ok(statement)
+}
+
+/// The row of a publish, without the spans that it changed.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct PublicationRow {
+    /// The version that it made.
+    pub version: ViewVersion,
+    /// The range it replaced.
+    pub at: SeqRange,
+    /// When.
+    pub created_at: Timestamp,
+    /// Chain over this and all earlier ones.
+    pub hash: Hash,
+}
+
+/// Publications after a version, oldest first: rows for [`publication`].
+///
+/// # Errors
+/// When a number does not fit its column.
+pub fn publications(
+    no: u32,
+    view: &ViewName,
+    after: ViewVersion,
+    limit: u64,
+) -> Result<SelectStatement> {
+    Ok(Query::select()
+        .columns([P::Version, P::First, P::Last, P::At, P::Hash])
+        .from(P::Table)
+        .and_where(Expr::col(P::Conversation).eq(i64::from(no)))
+        .and_where(Expr::col(P::View).eq(view.as_str()))
+        .and_where(Expr::col(P::Version).gt(to_int("version", after.0)?))
+        .order_by(P::Version, Order::Asc)
+        .limit(limit)
+        .take())
+}
+
+/// A row of [`publications`].
+///
+/// # Errors
+/// When the row does not mean a publication.
+pub fn publication(row: &impl Columns) -> Result<PublicationRow> {
+    let (first, last) = (to_seq(row.int(1)?)?, to_seq(row.int(2)?)?);
+    Ok(PublicationRow {
+        version: ViewVersion(to_count("version", row.int(0)?)?),
+        at: SeqRange::new(first, last)
+            .ok_or_else(|| corrupt("publication", format!("{first}..{last} is no range")))?,
+        created_at: Timestamp(row.int(3)?),
+        hash: to_hash("publication", &row.bytes(4)?)?,
+    })
+}
+
+/// Spans that the versions from `from` to `to` (inclusive) removed: the version, then columns for [`start`]; by
+/// version and position.
+///
+/// # Errors
+/// When a number does not fit its column.
+pub fn removed(
+    no: u32,
+    view: &ViewName,
+    from: ViewVersion,
+    to: ViewVersion,
+) -> Result<SelectStatement> {
+    Ok(Query::select()
+        .column(H::RemovedIn)
+        .columns(GONE)
+        .from(H::Table)
+        .and_where(Expr::col(H::Conversation).eq(i64::from(no)))
+        .and_where(Expr::col(H::View).eq(view.as_str()))
+        .and_where(
+            Expr::col(H::RemovedIn).between(to_int("version", from.0)?, to_int("version", to.0)?),
+        )
+        .order_by(H::RemovedIn, Order::Asc)
+        .order_by(H::First, Order::Asc)
+        .take())
+}
+
+/// Spans that the versions from `from` to `to` (inclusive) added, like [`removed`].
+///
+/// # Errors
+/// When a number does not fit its column.
+pub fn added(
+    no: u32,
+    view: &ViewName,
+    from: ViewVersion,
+    to: ViewVersion,
+) -> Result<SelectStatement> {
+    let (from, to) = (to_int("version", from.0)?, to_int("version", to.0)?);
+    let gone = Query::select()
+        .column(H::AddedIn)
+        .columns(GONE)
+        .from(H::Table)
+        .and_where(Expr::col(H::Conversation).eq(i64::from(no)))
+        .and_where(Expr::col(H::View).eq(view.as_str()))
+        .and_where(Expr::col(H::AddedIn).between(from, to))
+        .take();
+    Ok(Query::select()
+        .column(S::AddedIn)
+        .columns(LIVE)
+        .from(S::Table)
+        .and_where(Expr::col(S::Conversation).eq(i64::from(no)))
+        .and_where(Expr::col(S::View).eq(view.as_str()))
+        .and_where(Expr::col(S::AddedIn).between(from, to))
+        .union(UnionType::All, gone)
+        .order_by(S::AddedIn, Order::Asc)
+        .order_by(S::First, Order::Asc)
+        .take())
+}

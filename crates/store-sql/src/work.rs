@@ -1,0 +1,205 @@
+//! Jobs and small values.
+
+use memory_model::{ConversationId, RawJson, Timestamp};
+use memory_store::{Draft, JobKey, Owner, State};
+use sea_query::{
+    DeleteStatement, Expr, ExprTrait as _, InsertStatement, OnConflict, Query, SelectStatement,
+    SimpleExpr, UpdateStatement,
+};
+
+use crate::convert::{to_count, to_int};
+use crate::error::{Result, add_row, corrupt};
+use crate::sql::Columns;
+use crate::tables::{Conversation as C, Job as J, State as V};
+
+/// Where a job stands.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum JobState {
+    /// Somebody works on it.
+    Held,
+    /// It is prepared.
+    Ready,
+    /// It failed and may be tried again.
+    Free,
+}
+
+impl JobState {
+    fn as_str(self) -> &'static str {
+        match self {
+            JobState::Held => "held",
+            JobState::Ready => "ready",
+            JobState::Free => "free",
+        }
+    }
+}
+
+/// A job as it is stored.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Job {
+    /// Where it stands.
+    pub state: JobState,
+    /// Who was granted it last.
+    pub owner: Owner,
+    /// The fence of the last grant.
+    pub fence: u64,
+    /// When the lease ends.
+    pub expires: Timestamp,
+    /// How often it failed.
+    pub tries: u64,
+    /// What was prepared.
+    pub draft: Option<Draft>,
+}
+
+/// Looks a job up: a row for [`job`].
+pub fn find_job(conversation: ConversationId, key: &JobKey) -> SelectStatement {
+    Query::select()
+        .columns([J::State, J::Owner, J::Fence, J::Expires, J::Tries, J::Draft])
+        .from(J::Table)
+        .and_where(Expr::col(J::Conversation).eq(i64::from(conversation.0)))
+        .and_where(Expr::col(J::Key).eq(key.0.as_str()))
+        .take()
+}
+
+/// A row of [`find_job`].
+///
+/// # Errors
+/// When the row does not mean a job.
+pub fn job(row: &impl Columns) -> Result<Job> {
+    let state = match row.text(0)?.as_str() {
+        "held" => JobState::Held,
+        "ready" => JobState::Ready,
+        "free" => JobState::Free,
+        other => return Err(corrupt("job", format!("unknown state {other}"))),
+    };
+    let draft = row
+        .opt_text(5)?
+        .map(RawJson::parse)
+        .transpose()
+        .map_err(|e| corrupt("job", "its draft is not JSON").with_source(e))?;
+    Ok(Job {
+        state,
+        owner: Owner(row.text(1)?),
+        fence: to_count("fence", row.int(2)?)?,
+        expires: Timestamp(row.int(3)?),
+        tries: to_count("tries", row.int(4)?)?,
+        draft: draft.map(Draft),
+    })
+}
+
+/// Writes a job, new or changed.
+///
+/// # Errors
+/// When a number does not fit its column.
+pub fn put_job(conversation: ConversationId, key: &JobKey, job: &Job) -> Result<InsertStatement> {
+    let values: [SimpleExpr; 8] = [
+        i64::from(conversation.0).into(),
+        key.0.as_str().into(),
+        job.state.as_str().into(),
+        job.owner.0.as_str().into(),
+        to_int("fence", job.fence)?.into(),
+        job.expires.0.into(),
+        to_int("tries", job.tries)?.into(),
+        job.draft
+            .as_ref()
+            .map(|draft| draft.0.as_str().to_owned())
+            .into(),
+    ];
+    let mut statement = Query::insert();
+    statement.into_table(J::Table).columns([
+        J::Conversation,
+        J::Key,
+        J::State,
+        J::Owner,
+        J::Fence,
+        J::Expires,
+        J::Tries,
+        J::Draft,
+    ]);
+    add_row(&mut statement, values)?;
+    statement.on_conflict(
+        OnConflict::columns([J::Conversation, J::Key])
+            .update_columns([J::State, J::Owner, J::Fence, J::Expires, J::Tries, J::Draft])
+            .to_owned(),
+    );
+    Ok(statement)
+}
+
+/// Deletes a job.
+pub fn delete_job(conversation: ConversationId, key: &JobKey) -> DeleteStatement {
+    Query::delete()
+        .from_table(J::Table)
+        .and_where(Expr::col(J::Conversation).eq(i64::from(conversation.0)))
+        .and_where(Expr::col(J::Key).eq(key.0.as_str()))
+        .take()
+}
+
+/// Takes the next fence of a conversation, as the statement's one row.
+pub fn next_fence(conversation: ConversationId) -> UpdateStatement {
+    Query::update()
+        .table(C::Table)
+        .value(C::Fences, Expr::col(C::Fences).add(1_i64))
+        .and_where(Expr::col(C::No).eq(i64::from(conversation.0)))
+        .returning_col(C::Fences)
+        .take()
+}
+
+/// Looks a small value up: a row for [`state`].
+pub fn find_state(conversation: ConversationId, key: &str) -> SelectStatement {
+    Query::select()
+        .columns([V::Value, V::Revision])
+        .from(V::Table)
+        .and_where(Expr::col(V::Conversation).eq(i64::from(conversation.0)))
+        .and_where(Expr::col(V::Key).eq(key))
+        .take()
+}
+
+/// A row of [`find_state`].
+///
+/// # Errors
+/// When the row does not mean a value.
+pub fn state(row: &impl Columns) -> Result<State> {
+    let value = RawJson::parse(row.text(0)?)
+        .map_err(|e| corrupt("state", "the value is not JSON").with_source(e))?;
+    Ok(State {
+        value,
+        revision: to_count("revision", row.int(1)?)?,
+    })
+}
+
+/// Writes a small value, new or changed.
+///
+/// # Errors
+/// When a number does not fit its column.
+pub fn put_state(
+    conversation: ConversationId,
+    key: &str,
+    value: &RawJson,
+    revision: u64,
+) -> Result<InsertStatement> {
+    let values: [SimpleExpr; 4] = [
+        i64::from(conversation.0).into(),
+        key.into(),
+        value.as_str().into(),
+        to_int("revision", revision)?.into(),
+    ];
+    let mut statement = Query::insert();
+    statement
+        .into_table(V::Table)
+        .columns([V::Conversation, V::Key, V::Value, V::Revision]);
+    add_row(&mut statement, values)?;
+    statement.on_conflict(
+        OnConflict::columns([V::Conversation, V::Key])
+            .update_columns([V::Value, V::Revision])
+            .to_owned(),
+    );
+    Ok(statement)
+}
+
+/// Deletes a small value.
+pub fn delete_state(conversation: ConversationId, key: &str) -> DeleteStatement {
+    Query::delete()
+        .from_table(V::Table)
+        .and_where(Expr::col(V::Conversation).eq(i64::from(conversation.0)))
+        .and_where(Expr::col(V::Key).eq(key))
+        .take()
+}

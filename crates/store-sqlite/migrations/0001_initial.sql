@@ -1,0 +1,459 @@
+-- A conversation: one append-only log with everything that hangs on it. Numbers go up from 1 and are never reused.
+create table conversation (
+  no           integer primary key,
+  tree         integer not null references conversation (no) deferrable initially deferred, -- root of its family; a root names itself
+  key          text    not null unique, -- the session key that callers use
+  kind         text    not null check (kind in ('root', 'fork', 'spawn')),
+  parent       integer references conversation (no), -- null for a root
+  shared       integer, -- fork: last seq that is read from the parent
+  spawned_at   integer, -- spawn: seq of the call in the parent's log, 0 when it is not known
+  spawned_call text, -- spawn: id of that call
+  head         integer not null default 0, -- last visible seq, 0 when the log is empty; raised by message_advance
+  tokens       integer not null default 0, -- running total of the visible log at head
+  chain        blob    not null default (zeroblob(32)) check (length(chain) = 32), -- hash chain of its own log, zeros when empty
+  estimator    text    not null, -- id and version of what counted the tokens; one per conversation
+  indexed_to   integer not null default 0, -- the search index holds its own log up to here
+  fences       integer not null default 0, -- the last fence given to a job; never given again
+  archived     integer not null default 0 check (archived in (0, 1)),
+  title        text,
+  created_at   integer not null, -- microseconds since 1970, UTC
+  updated_at   integer not null, -- microseconds; kept by the store
+  meta         text, -- JSON as it came
+  check ((kind = 'root') = (parent is null)),
+  check ((kind = 'fork') = (shared is not null)),
+  check ((kind = 'spawn') = (spawned_at is not null)),
+  check (kind = 'spawn' or spawned_call is null)
+) strict;
+
+-- A family: a conversation with its forks and what was spawned from it.
+create index conversation_tree on conversation (tree);
+
+-- Stops INSERT OR REPLACE, which would drop a row without asking the delete trigger.
+create trigger conversation_insert before insert on conversation
+when exists (select 1 from conversation where no = new.no or key = new.key)
+begin
+  select raise(abort, 'conversation: exists already, it can not be replaced');
+end;
+
+create trigger conversation_delete before delete on conversation
+begin
+  select raise(abort, 'conversation: can not be deleted');
+end;
+
+-- Where a conversation comes from is fixed; its head only grows.
+create trigger conversation_update before update on conversation
+when new.head < old.head or new.fences < old.fences
+  or new.no <> old.no or new.tree <> old.tree or new.key <> old.key or new.kind <> old.kind
+  or new.parent is not old.parent or new.shared is not old.shared
+  or new.spawned_at is not old.spawned_at or new.spawned_call is not old.spawned_call
+begin
+  select raise(abort, 'conversation: its head only grows, its key and origin are fixed');
+end;
+
+-- The stretches of logs that a conversation reads, in order and without a gap. Set when it is opened.
+create table segment (
+  conversation integer not null references conversation (no),
+  first        integer not null, -- first seq, inclusive
+  last         integer, -- last seq, inclusive; null while open: the conversation's own log
+  source       integer not null references conversation (no), -- whose log is read
+  primary key (conversation, first),
+  check (first >= 1 and (last is null or last >= first)),
+  check ((last is null) = (source = conversation))
+) strict, without rowid;
+
+create trigger segment_insert before insert on segment
+when exists (select 1 from segment where conversation = new.conversation and first = new.first)
+begin
+  select raise(abort, 'segment: append-only, it can not be replaced');
+end;
+
+create trigger segment_update before update on segment
+begin
+  select raise(abort, 'segment: append-only, it can not be updated');
+end;
+
+create trigger segment_delete before delete on segment
+begin
+  select raise(abort, 'segment: append-only, it can not be deleted');
+end;
+
+-- One entry of a log. Never updated, never deleted; see the triggers.
+create table message (
+  id           integer primary key, -- conversation << 32 | seq, so that a log is one stretch of the table
+  conversation integer not null references conversation (no), -- whose own log it is in
+  seq          integer not null, -- 1, 2, 3, … without a gap; a fork's own log begins after what it shares
+  kind         text    not null check (kind in ('message', 'note')), -- notes are kept and never sent to a model
+  role         text    not null check (role in ('system', 'user', 'assistant', 'tool')),
+  external_id  text, -- the source's own id, unique in a conversation
+  response     text, -- entries of one model response carry the same id
+  name         text, -- participant
+  loop         text, -- id of the agent loop, where the source has one
+  turn         integer, -- index of the turn in its loop
+  at           integer not null, -- microseconds since 1970 as the source says; not monotonic
+  tokens       integer not null check (tokens >= 0), -- by the conversation's estimator
+  running      integer not null check (running >= tokens), -- sum of tokens over the visible log up to here
+  hash         blob    not null check (length(hash) = 32), -- SHA-256 over body and the fields beside it
+  codec        integer not null default 0, -- how body is packed: 0 = JSON text
+  meta         text, -- JSON as it came: model, usage, stop reason
+  body         blob, -- the parts as a JSON list; null once erased
+  check (id = ((conversation << 32) | seq)),
+  check ((loop is null) = (turn is null))
+) strict;
+
+-- Importing twice inserts nothing: duplicates are found here.
+create unique index message_external on message (conversation, external_id) where external_id is not null;
+
+-- Dense and append-only. Asking for the next seq also stops INSERT OR REPLACE and UPSERT on the id; the second
+-- condition stops them on the external id.
+create trigger message_insert before insert on message
+begin
+  select raise(abort, 'message: seq must be head + 1')
+   where new.seq is not (select head + 1 from conversation where no = new.conversation);
+  select raise(abort, 'message: running must be the conversation''s tokens + tokens')
+   where new.running is not (select tokens + new.tokens from conversation where no = new.conversation);
+  select raise(abort, 'message: external id exists already')
+   where new.external_id is not null
+     and exists (select 1 from message where conversation = new.conversation and external_id = new.external_id);
+end;
+
+-- After, not before: a row that ON CONFLICT drops must not move the head.
+create trigger message_advance after insert on message
+begin
+  update conversation set head = new.seq, tokens = new.running where no = new.conversation;
+end;
+
+create trigger message_delete before delete on message
+begin
+  select raise(abort, 'message: append-only, it can not be deleted');
+end;
+
+-- The one change allowed: a recorded erasure blanks what was said. Place, size and hash stay.
+create trigger message_update before update on message
+when not (
+  new.body is null
+  and (new.meta is null or new.meta is old.meta)
+  and (new.name is null or new.name is old.name)
+  and new.id = old.id and new.conversation = old.conversation and new.seq = old.seq
+  and new.kind = old.kind and new.role = old.role and new.external_id is old.external_id
+  and new.response is old.response and new.turn is old.turn and new.loop is old.loop
+  and new.at = old.at and new.tokens = old.tokens and new.running = old.running
+  and new.hash = old.hash and new.codec = old.codec
+  and exists (select 1 from erasure where conversation = old.conversation and old.seq between first and last)
+)
+begin
+  select raise(abort, 'message: append-only, it can not be updated');
+end;
+
+-- Stretches of a log whose words were erased on purpose, and why.
+create table erasure (
+  conversation integer not null references conversation (no),
+  first        integer not null, -- inclusive
+  last         integer not null, -- inclusive
+  at           integer not null, -- microseconds
+  reason       text    not null,
+  primary key (conversation, first, last, at),
+  check (first >= 1 and last >= first)
+) strict, without rowid;
+
+create trigger erasure_update before update on erasure
+begin
+  select raise(abort, 'erasure: append-only, it can not be updated');
+end;
+
+create trigger erasure_delete before delete on erasure
+begin
+  select raise(abort, 'erasure: append-only, it can not be deleted');
+end;
+
+-- A view of a conversation: a partition of its log into spans. No row means version 0, one raw span from 1.
+create table view (
+  conversation integer not null references conversation (no),
+  name         text    not null,
+  version      integer not null default 0, -- raised by each publish
+  saved        integer not null default 0, -- tokens of covered messages less those of the spans: it costs conversation.tokens - saved
+  chain        blob    not null default (zeroblob(32)) check (length(chain) = 32), -- hash of the last publication, zeros before the first
+  primary key (conversation, name)
+) strict, without rowid;
+
+create trigger view_update before update on view
+when new.version < old.version
+begin
+  select raise(abort, 'view: its version only grows');
+end;
+
+-- The live spans. Only the first seq is kept: a span ends where the next begins, and the last one is raw and open.
+create table span (
+  conversation integer not null references conversation (no),
+  view         text    not null,
+  first        integer not null check (first >= 1), -- first seq, inclusive
+  added_in     integer not null, -- version that added it
+  kind         text    not null check (kind in ('raw', 'summary', 'trimmed', 'omitted')),
+  summary      text, -- public id, for a summary
+  policy       text, -- name and version of the trim policy, for a trimmed span
+  tokens       integer not null, -- what it costs when rendered; 0 for a raw span, whose cost the running sums give
+  depth        integer not null default 0, -- of the summary
+  primary key (conversation, view, first),
+  check ((kind = 'summary') = (summary is not null)),
+  check ((kind = 'trimmed') = (policy is not null))
+) strict, without rowid;
+
+-- What a publish added and still lives.
+create index span_added on span (conversation, view, added_in);
+
+-- Spans that a publish replaced. With the live ones they give every version of a view.
+create table span_history (
+  conversation integer not null references conversation (no),
+  view         text    not null,
+  removed_in   integer not null, -- version that replaced it; older versions still show it
+  first        integer not null,
+  added_in     integer not null,
+  kind         text    not null,
+  summary      text,
+  policy       text,
+  tokens       integer not null,
+  depth        integer not null,
+  primary key (conversation, view, removed_in, first),
+  check (added_in < removed_in)
+) strict, without rowid;
+
+-- What a publish added and a later one replaced.
+create index span_history_added on span_history (conversation, view, added_in);
+
+create trigger span_history_insert before insert on span_history
+when exists (select 1 from span_history where conversation = new.conversation and view = new.view
+                and removed_in = new.removed_in and first = new.first)
+begin
+  select raise(abort, 'span_history: append-only, it can not be replaced');
+end;
+
+create trigger span_history_update before update on span_history
+begin
+  select raise(abort, 'span_history: append-only, it can not be updated');
+end;
+
+create trigger span_history_delete before delete on span_history
+begin
+  select raise(abort, 'span_history: append-only, it can not be deleted');
+end;
+
+-- One row per publish: which stretch changed, chained over the rows that went and came.
+create table publication (
+  conversation integer not null references conversation (no),
+  view         text    not null,
+  version      integer not null check (version >= 1), -- 1, 2, 3, … per view
+  first        integer not null, -- inclusive
+  last         integer not null, -- inclusive
+  at           integer not null, -- microseconds
+  hash         blob    not null check (length(hash) = 32), -- over the hash before it, the range, the removed and the added spans
+  primary key (conversation, view, version)
+) strict, without rowid;
+
+create trigger publication_insert before insert on publication
+begin
+  select raise(abort, 'publication: version must be the last one + 1')
+   where new.version <> 1 + coalesce((select max(version) from publication
+                                       where conversation = new.conversation and view = new.view), 0);
+end;
+
+create trigger publication_update before update on publication
+begin
+  select raise(abort, 'publication: append-only, it can not be updated');
+end;
+
+create trigger publication_delete before delete on publication
+begin
+  select raise(abort, 'publication: append-only, it can not be deleted');
+end;
+
+-- A node of the summary graph: it stands for a contiguous range. Redoing one makes a new node.
+create table summary (
+  id            integer primary key, -- conversation << 32 | ordinal, so that the nodes of a conversation are one stretch
+  conversation  integer not null references conversation (no),
+  public_id     text    not null, -- sum_ and 16 hex digits of its hash
+  first         integer not null, -- first seq covered, inclusive
+  last          integer not null, -- last seq covered, inclusive
+  depth         integer not null check (depth >= 0), -- 1 + deepest child, a leaf has 0
+  tokens        integer not null, -- of its text, by the conversation's estimator
+  source_tokens integer not null, -- of its children
+  provisional   integer not null default 0 check (provisional in (0, 1)), -- written without a model
+  recipe        text    not null, -- what made it: strategy, prompt and model class; with source_hash the key that is paid once
+  tier          text    not null, -- step of the ladder that gave the text
+  model         text,
+  created_at    integer not null, -- microseconds
+  earliest_at   integer not null, -- smallest time of the covered messages, microseconds
+  latest_at     integer not null, -- greatest time of the covered messages, microseconds
+  source_hash   blob    not null check (length(source_hash) = 32), -- over the children's hashes
+  hash          blob    not null check (length(hash) = 32), -- over source_hash, range, depth, recipe and text
+  meta          text, -- JSON as it came
+  text          text    not null,
+  messages      text, -- JSON: rendered messages, where a strategy keeps those instead of text
+  unique (conversation, public_id),
+  check ((id >> 32) = conversation),
+  check (first >= 1 and last >= first)
+) strict;
+
+-- The same source by the same recipe is never paid for twice.
+create index summary_source on summary (conversation, source_hash, recipe);
+
+create trigger summary_insert before insert on summary
+when exists (select 1 from summary where id = new.id or (conversation = new.conversation and public_id = new.public_id))
+begin
+  select raise(abort, 'summary: append-only, it can not be replaced');
+end;
+
+create trigger summary_update before update on summary
+begin
+  select raise(abort, 'summary: append-only, it can not be updated');
+end;
+
+create trigger summary_delete before delete on summary
+begin
+  select raise(abort, 'summary: append-only, it can not be deleted');
+end;
+
+-- What a summary was made of: runs that tile its range, messages and summaries mixed.
+create table summary_child (
+  container   integer not null references summary (id), -- the summary made
+  ordinal     integer not null, -- 0, 1, 2, …
+  first       integer not null, -- inclusive
+  last        integer not null, -- inclusive
+  constituent integer references summary (id), -- the summary that went in; null for a run of messages
+  primary key (container, ordinal),
+  check (first >= 1 and last >= first),
+  check (constituent is null or constituent <> container)
+) strict, without rowid;
+
+-- Up the graph: which summaries contain this one.
+create index summary_child_constituent on summary_child (constituent) where constituent is not null;
+
+create trigger summary_child_insert before insert on summary_child
+when exists (select 1 from summary_child where container = new.container and ordinal = new.ordinal)
+begin
+  select raise(abort, 'summary_child: append-only, it can not be replaced');
+end;
+
+create trigger summary_child_update before update on summary_child
+begin
+  select raise(abort, 'summary_child: append-only, it can not be updated');
+end;
+
+create trigger summary_child_delete before delete on summary_child
+begin
+  select raise(abort, 'summary_child: append-only, it can not be deleted');
+end;
+
+-- Work on a conversation that must not be done twice: an advisory lease, and what was prepared under it. The row
+-- goes when the work is done.
+create table job (
+  conversation integer not null references conversation (no),
+  key          text    not null, -- what the work is about
+  state        text    not null check (state in ('held', 'ready', 'free')), -- free: it failed and may be tried again
+  owner        text    not null, -- who holds it
+  fence        integer not null, -- from conversation.fences; a holder with an older one has lost it
+  expires      integer not null, -- microseconds
+  tries        integer not null default 0, -- how often it failed
+  draft        text, -- JSON: the prepared work, kept until it is published
+  primary key (conversation, key)
+) strict;
+
+-- Small values that belong to a conversation: pins, notes, settings.
+create table state (
+  conversation integer not null references conversation (no),
+  key          text    not null,
+  value        text    not null,
+  revision     integer not null, -- raised by each write, compared before it
+  primary key (conversation, key)
+) strict;
+
+-- Which migrations made this database.
+create table schema_migrations (
+  version  integer primary key,
+  name     text not null,
+  checksum text not null -- SHA-256 of the file, 64 hex digits
+) strict;
+
+create view conversations as
+select c.no as id, c.key as session_id, c.title,
+       case when json_valid(c.meta) then c.meta ->> '$.channel' end as channel,
+       c.archived, c.updated_at as last_active, c.created_at
+  from conversation c;
+
+-- Every log, one row per message; notes are left out. A fork's row shows its own log only: see segment.
+create view messages as
+select m.id, m.conversation as conversation_id, m.seq, m.role,
+       case
+         when not json_valid(m.content) then null
+         when exists (select 1 from json_each(m.content) p where p.value ->> '$.type' = 'tool_result') then 'tool_result'
+         when exists (select 1 from json_each(m.content) p where p.value ->> '$.type' = 'tool_call') then 'tool_call'
+         when exists (select 1 from json_each(m.content) p where p.value ->> '$.type' in ('image', 'file')) then 'multimodal'
+         else 'text'
+       end as event_type,
+       m.content, m.tokens as token_count, m.at as created_at
+  from (select *, case when codec = 0 then cast(body as text) end as content from message) m
+ where m.kind = 'message';
+
+-- The parts of messages. SQLite reads no JSON that is nested deeper than 1000: such a message has no rows here.
+create view message_parts as
+select m.id as message_id, p.key as ordinal,
+       case p.value ->> '$.type' when 'tool_call' then 'tool' when 'tool_result' then 'tool' else p.value ->> '$.type' end as part_type,
+       p.value ->> '$.text' as text_content,
+       coalesce(p.value ->> '$.id', p.value ->> '$.call_id') as tool_call_id,
+       p.value ->> '$.name' as tool_name,
+       case p.value ->> '$.type' when 'tool_call' then p.value -> '$.arguments' end as tool_input,
+       case p.value ->> '$.type' when 'tool_result' then p.value -> '$.content' end as tool_output,
+       p.value as metadata
+  from message m, json_each(case when m.codec = 0 and json_valid(cast(m.body as text)) then cast(m.body as text) end) p
+ where m.kind = 'message';
+
+create view summaries as
+select s.public_id as id, s.conversation as conversation_id,
+       case s.depth when 0 then 'leaf' else 'condensed' end as kind,
+       s.depth, s.text as content, s.tokens as token_count, s.earliest_at, s.latest_at,
+       s.last - s.first + 1 as descendant_count,
+       s.source_tokens as descendant_token_count,
+       s.source_tokens as source_message_token_count,
+       s.created_at
+  from summary s;
+
+-- What a view shows, one row per item in order: messages as they are, or a summary. view is null for a conversation
+-- that was never compacted.
+create view context_items as
+with live as (
+  select conversation, view, first, kind, summary,
+         coalesce(lead(first) over (partition by conversation, view order by first) - 1, 4294967295) as last
+    from span
+  union all
+  select c.no, null, 1, 'raw', null, 4294967295
+    from conversation c
+   where not exists (select 1 from view v where v.conversation = c.no)
+)
+select l.conversation as conversation_id, l.view, m.seq as ordinal, 'message' as item_type, m.id as message_id, null as summary_id
+  from live l
+  join segment g on g.conversation = l.conversation
+  join message m on m.id between (g.source << 32) | max(l.first, g.first)
+                         and (g.source << 32) | min(l.last, coalesce(g.last, 4294967295))
+ where l.kind in ('raw', 'trimmed') and max(l.first, g.first) <= min(l.last, coalesce(g.last, 4294967295))
+   and m.kind = 'message'
+union all
+select l.conversation, l.view, l.first, 'summary', null, l.summary
+  from live l
+ where l.kind = 'summary';
+
+-- The messages that a summary was made of directly.
+create view summary_messages as
+select s.public_id as summary_id, m.id as message_id, m.seq as ordinal
+  from summary_child k
+  join summary s on s.id = k.container
+  join segment g on g.conversation = s.conversation
+  join message m on m.id between (g.source << 32) | max(k.first, g.first)
+                         and (g.source << 32) | min(k.last, coalesce(g.last, 4294967295))
+ where k.constituent is null and max(k.first, g.first) <= min(k.last, coalesce(g.last, 4294967295));
+
+-- The older engine wrote the containing node as summary_id and what went into it as parent_summary_id, and read it
+-- the other way round. container and constituent say which is which.
+create view summary_parents as
+select c.public_id as container, p.public_id as constituent,
+       c.public_id as summary_id, p.public_id as parent_summary_id, k.ordinal
+  from summary_child k
+  join summary c on c.id = k.container
+  join summary p on p.id = k.constituent;

@@ -1,0 +1,87 @@
+-- One entry of a log. Never updated, never deleted; see the triggers.
+create table message (
+  id           integer primary key, -- conversation << 32 | seq, so that a log is one stretch of the table
+  conversation integer not null references conversation (no), -- whose own log it is in
+  seq          integer not null, -- 1, 2, 3, … without a gap; a fork's own log begins after what it shares
+  kind         text    not null check (kind in ('message', 'note')), -- notes are kept and never sent to a model
+  role         text    not null check (role in ('system', 'user', 'assistant', 'tool')),
+  external_id  text, -- the source's own id, unique in a conversation
+  response     text, -- entries of one model response carry the same id
+  name         text, -- participant
+  loop         text, -- id of the agent loop, where the source has one
+  turn         integer, -- index of the turn in its loop
+  at           integer not null, -- microseconds since 1970 as the source says; not monotonic
+  tokens       integer not null check (tokens >= 0), -- by the conversation's estimator
+  running      integer not null check (running >= tokens), -- sum of tokens over the visible log up to here
+  hash         blob    not null check (length(hash) = 32), -- SHA-256 over body and the fields beside it
+  codec        integer not null default 0, -- how body is packed: 0 = JSON text
+  meta         text, -- JSON as it came: model, usage, stop reason
+  body         blob, -- the parts as a JSON list; null once erased
+  check (id = ((conversation << 32) | seq)),
+  check ((loop is null) = (turn is null))
+) strict;
+
+-- Importing twice inserts nothing: duplicates are found here.
+create unique index message_external on message (conversation, external_id) where external_id is not null;
+
+-- Dense and append-only. Asking for the next seq also stops INSERT OR REPLACE and UPSERT on the id; the second
+-- condition stops them on the external id.
+create trigger message_insert before insert on message
+begin
+  select raise(abort, 'message: seq must be head + 1')
+   where new.seq is not (select head + 1 from conversation where no = new.conversation);
+  select raise(abort, 'message: running must be the conversation''s tokens + tokens')
+   where new.running is not (select tokens + new.tokens from conversation where no = new.conversation);
+  select raise(abort, 'message: external id exists already')
+   where new.external_id is not null
+     and exists (select 1 from message where conversation = new.conversation and external_id = new.external_id);
+end;
+
+-- After, not before: a row that ON CONFLICT drops must not move the head.
+create trigger message_advance after insert on message
+begin
+  update conversation set head = new.seq, tokens = new.running where no = new.conversation;
+end;
+
+create trigger message_delete before delete on message
+begin
+  select raise(abort, 'message: append-only, it can not be deleted');
+end;
+
+-- The one change allowed: a recorded erasure blanks what was said. Place, size and hash stay.
+create trigger message_update before update on message
+when not (
+  new.body is null
+  and (new.meta is null or new.meta is old.meta)
+  and (new.name is null or new.name is old.name)
+  and new.id = old.id and new.conversation = old.conversation and new.seq = old.seq
+  and new.kind = old.kind and new.role = old.role and new.external_id is old.external_id
+  and new.response is old.response and new.turn is old.turn and new.loop is old.loop
+  and new.at = old.at and new.tokens = old.tokens and new.running = old.running
+  and new.hash = old.hash and new.codec = old.codec
+  and exists (select 1 from erasure where conversation = old.conversation and old.seq between first and last)
+)
+begin
+  select raise(abort, 'message: append-only, it can not be updated');
+end;
+
+-- Stretches of a log whose words were erased on purpose, and why.
+create table erasure (
+  conversation integer not null references conversation (no),
+  first        integer not null, -- inclusive
+  last         integer not null, -- inclusive
+  at           integer not null, -- microseconds
+  reason       text    not null,
+  primary key (conversation, first, last, at),
+  check (first >= 1 and last >= first)
+) strict, without rowid;
+
+create trigger erasure_update before update on erasure
+begin
+  select raise(abort, 'erasure: append-only, it can not be updated');
+end;
+
+create trigger erasure_delete before delete on erasure
+begin
+  select raise(abort, 'erasure: append-only, it can not be deleted');
+end;

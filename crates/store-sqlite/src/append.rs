@@ -1,0 +1,332 @@
+//! Opening and extending conversations.
+
+use std::collections::BTreeMap;
+
+use memory_model::{ConversationId, EntryKind, Hash, Seq, Timestamp};
+use memory_store::{
+    Append, AppendAt, Appended, Conversation, ConversationFilter, ConversationPatch,
+    ConversationRef, EntryOutcome, Error, ErrorKind, NewConversation, Origin, Page, Result,
+    Segment,
+};
+use store_sql::Columns as _;
+use store_sql::message::NewRow;
+use store_sql::{conversation as sql, message};
+
+use crate::db::On;
+use crate::{SqliteStore, batched, no_conversation};
+
+/// The longest log: positions must leave room for "one after the last".
+const MAX_SEQ: u32 = u32::MAX - 1;
+/// Numbers above this would not fit into a row's key.
+const MAX_CONVERSATION: i64 = i32::MAX as i64;
+
+impl SqliteStore {
+    /// A conversation by number, with its segments.
+    pub(crate) async fn get(&self, on: &mut On<'_>, id: ConversationId) -> Result<Conversation> {
+        self.look_up(on, &ConversationRef::Id(id))
+            .await?
+            .ok_or_else(|| no_conversation(id))
+    }
+
+    pub(crate) async fn look_up(
+        &self,
+        on: &mut On<'_>,
+        which: &ConversationRef,
+    ) -> Result<Option<Conversation>> {
+        let Some(row) = on.first(&sql::find(which)).await? else {
+            return Ok(None);
+        };
+        let mut found = sql::conversation(&row)?;
+        found.segments = self.segments(on, found.id).await?.to_vec();
+        Ok(Some(found))
+    }
+
+    pub(crate) async fn open_conversation(&self, new: &NewConversation) -> Result<Conversation> {
+        let which = ConversationRef::Key(new.key.clone());
+        // The common case takes no write lock.
+        let mut reader = self.db.read().await?;
+        if let Some(found) = self.look_up(&mut reader.on(), &which).await? {
+            return Ok(found);
+        }
+        drop(reader);
+        let mut writer = self.db.write().await?;
+        let mut tx = writer.begin().await?;
+        let mut on = tx.on();
+        if let Some(found) = self.look_up(&mut on, &which).await? {
+            return Ok(found);
+        }
+        let last = match on.first(&sql::last_number()).await? {
+            Some(row) => row.opt_int(0)?.unwrap_or(0),
+            None => 0,
+        };
+        if last >= MAX_CONVERSATION {
+            let message = "the database is full of conversations: open another file";
+            return Err(Error::new(ErrorKind::Limit, message));
+        }
+        let id = ConversationId(store_sql::to_u32("conversation", last + 1)?);
+        let own = Segment {
+            first: Seq::FIRST,
+            last: None,
+            source: id,
+        };
+        let (tree, segments, head, tokens) = match &new.origin {
+            Origin::Root => (id, vec![own], Seq::NONE, 0),
+            Origin::Spawn { parent, .. } => (
+                self.get(&mut on, *parent).await?.tree,
+                vec![own],
+                Seq::NONE,
+                0,
+            ),
+            Origin::Fork { parent, at } => {
+                let parent = self.get(&mut on, *parent).await?;
+                if *at > parent.head {
+                    return Err(Error::new(
+                        ErrorKind::Invalid,
+                        format!(
+                            "cannot fork {} at {at}: its log ends at {}",
+                            parent.key, parent.head
+                        ),
+                    ));
+                }
+                if parent.estimator != new.estimator {
+                    return Err(mismatch(&parent, &new.estimator));
+                }
+                let tokens = self.running_at(&mut on, &parent, &[*at]).await?;
+                let segments = fork_segments(&parent.segments, *at, id);
+                (
+                    parent.tree,
+                    segments,
+                    *at,
+                    tokens.first().copied().unwrap_or(0),
+                )
+            }
+        };
+        on.run(&sql::insert(id.0, tree.0, new, head, tokens)?)
+            .await?;
+        on.run(&sql::insert_segments(id.0, &segments)?).await?;
+        tx.commit().await?;
+        Ok(Conversation {
+            id,
+            key: new.key.clone(),
+            origin: new.origin.clone(),
+            tree,
+            segments,
+            head,
+            tokens,
+            chain: Hash::ZERO,
+            estimator: new.estimator.clone(),
+            title: new.title.clone(),
+            archived: false,
+            meta: new.meta.clone(),
+            created_at: new.now,
+            updated_at: new.now,
+        })
+    }
+
+    pub(crate) async fn list_conversations(
+        &self,
+        filter: &ConversationFilter,
+        after: Option<ConversationId>,
+        limit: usize,
+    ) -> Result<Page<Conversation, ConversationId>> {
+        let mut reader = self.db.read().await?;
+        let mut on = reader.on();
+        let rows = on.all(&sql::list(filter, after, one_more(limit))).await?;
+        let found: Vec<Conversation> = rows.iter().map(sql::conversation).collect::<Result<_>>()?;
+        let mut page = page(found, limit, |conversation: &Conversation| conversation.id);
+        let ids: Vec<ConversationId> = page.items.iter().map(|found| found.id).collect();
+        for (found, segments) in page
+            .items
+            .iter_mut()
+            .zip(self.segments_of(&mut on, &ids).await?)
+        {
+            found.segments = segments.to_vec();
+        }
+        Ok(page)
+    }
+
+    pub(crate) async fn patch(
+        &self,
+        id: ConversationId,
+        patch: &ConversationPatch,
+        now: Timestamp,
+    ) -> Result<Conversation> {
+        let mut writer = self.db.write().await?;
+        let mut tx = writer.begin().await?;
+        tx.on().run(&sql::patch(id.0, patch, now)).await?;
+        let found = self.get(&mut tx.on(), id).await?;
+        tx.commit().await?;
+        Ok(found)
+    }
+
+    pub(crate) async fn append_entries(
+        &self,
+        id: ConversationId,
+        append: &Append,
+    ) -> Result<Appended> {
+        // Bytes and hashes first: they take the longest and need no lock.
+        let mut bodies = Vec::with_capacity(append.entries.len());
+        for entry in &append.entries {
+            let body = entry.message.body().map_err(|source| {
+                Error::new(ErrorKind::Invalid, "a message cannot be written as JSON")
+                    .with_source(source)
+            })?;
+            bodies.push((entry.message.hash(&body), body));
+        }
+
+        let mut writer = self.db.write().await?;
+        let mut tx = writer.begin().await?;
+        let mut on = tx.on();
+        let info = self.get(&mut on, id).await?;
+        if let AppendAt::Head(head) = append.at
+            && head != info.head
+        {
+            return Err(Error::new(
+                ErrorKind::HeadMoved,
+                format!(
+                    "the log of {} ends at {}, not at {head}",
+                    info.key, info.head
+                ),
+            ));
+        }
+        if info.estimator != append.estimator {
+            return Err(mismatch(&info, &append.estimator));
+        }
+        let ids: Vec<&str> = append
+            .entries
+            .iter()
+            .filter_map(|entry| entry.message.external_id.as_deref())
+            .collect();
+        let mut seen = visible(&mut on, &info, &ids).await?;
+
+        let (mut head, mut tokens, mut chain) = (info.head, info.tokens, info.chain);
+        let mut outcomes = Vec::with_capacity(append.entries.len());
+        let mut rows = Vec::with_capacity(append.entries.len());
+        for (entry, (hash, body)) in append.entries.iter().zip(bodies) {
+            let message = &entry.message;
+            let earlier = message.external_id.as_deref().and_then(|id| seen.get(id));
+            if let Some((seq, stored)) = earlier {
+                outcomes.push(match *stored == hash {
+                    true => EntryOutcome::Duplicate(*seq),
+                    false => EntryOutcome::Conflict(*seq),
+                });
+                continue;
+            }
+            if head.0 >= MAX_SEQ {
+                return Err(Error::new(
+                    ErrorKind::Limit,
+                    format!(
+                        "the log of {} is full: fork it at its head to go on",
+                        info.key
+                    ),
+                ));
+            }
+            head = head.next();
+            let cost = if message.kind == EntryKind::Note {
+                0
+            } else {
+                entry.tokens
+            };
+            tokens = tokens.saturating_add(cost);
+            chain = chain.chain(hash);
+            if let Some(id) = &message.external_id {
+                seen.insert(id.clone(), (head, hash));
+            }
+            outcomes.push(EntryOutcome::Inserted(head));
+            rows.push(NewRow {
+                seq: head,
+                message,
+                tokens: cost,
+                running: tokens,
+                hash,
+                body,
+            });
+        }
+        if rows.is_empty() {
+            return Ok(Appended {
+                outcomes,
+                head,
+                tokens,
+            });
+        }
+        let mut rows = rows.into_iter();
+        for batch in message::batches(rows.len()) {
+            on.run(&message::insert(id.0, rows.by_ref().take(batch.len()))?)
+                .await?;
+        }
+        on.run(&sql::set_chain(id.0, chain, append.now)).await?;
+        tx.commit().await?;
+        Ok(Appended {
+            outcomes,
+            head,
+            tokens,
+        })
+    }
+}
+
+/// The visible entries with the given external ids: the earliest position of each, and its hash.
+pub(crate) async fn visible(
+    on: &mut On<'_>,
+    info: &Conversation,
+    ids: &[&str],
+) -> Result<BTreeMap<String, (Seq, Hash)>> {
+    let mut found = BTreeMap::new();
+    for segment in &info.segments {
+        for batch in batched(ids) {
+            for row in on
+                .all(&message::by_external(segment.source.0, &batch))
+                .await?
+            {
+                let seq = store_sql::to_seq(row.int(1)?)?;
+                if seq < segment.first || segment.last.is_some_and(|last| seq > last) {
+                    continue;
+                }
+                let hash = store_sql::to_hash("message", &row.bytes(2)?)?;
+                found.entry(row.text(0)?).or_insert((seq, hash));
+            }
+        }
+    }
+    Ok(found)
+}
+
+/// The segments of a fork: what its parent sees up to `at`, and its own log after that.
+fn fork_segments(parent: &[Segment], at: Seq, own: ConversationId) -> Vec<Segment> {
+    let mut segments: Vec<Segment> = parent
+        .iter()
+        .filter(|segment| segment.first <= at)
+        .map(|segment| Segment {
+            last: Some(segment.last.map_or(at, |last| last.min(at))),
+            ..*segment
+        })
+        .collect();
+    segments.push(Segment {
+        first: at.next(),
+        last: None,
+        source: own,
+    });
+    segments
+}
+
+fn mismatch(info: &Conversation, given: &impl std::fmt::Display) -> Error {
+    Error::new(
+        ErrorKind::EstimatorMismatch,
+        format!(
+            "{} is counted with {}, not with {given}: recount first",
+            info.key, info.estimator
+        ),
+    )
+}
+
+/// How many rows to ask for to know whether there are more than `limit`.
+pub(crate) fn one_more(limit: usize) -> u64 {
+    u32::try_from(limit.max(1)).map_or(u64::from(u32::MAX), |limit| u64::from(limit) + 1)
+}
+
+/// A page from one row more than the limit.
+pub(crate) fn page<T, C>(mut items: Vec<T>, limit: usize, cursor: impl Fn(&T) -> C) -> Page<T, C> {
+    let limit = limit.max(1);
+    let more = items.len() > limit;
+    items.truncate(limit);
+    let next = if more { items.last().map(cursor) } else { None };
+    Page { items, next }
+}

@@ -1,0 +1,135 @@
+//! What only the database can check of itself.
+
+use std::collections::BTreeMap;
+
+use memory_store::{Result, Violation, ViolationKind};
+use sqlx::sqlite::SqliteRow;
+use sqlx::{ConnectOptions as _, Row as _};
+use store_sql::Columns as _;
+
+use crate::error::failed;
+use crate::{SqliteStore, db, migrate};
+
+/// Questions whose answer must be empty: what a row of the answer means, and the question.
+const QUESTIONS: [(ViolationKind, &str, &str); 7] = [
+    (
+        ViolationKind::EntryMissing,
+        "the head of conversation % is not where its log ends",
+        "select c.no from conversation c where c.head <> coalesce(
+           (select max(m.seq) from message m where m.id between c.no << 32 and c.no << 32 | 4294967295),
+           coalesce(c.shared, 0))",
+    ),
+    (
+        ViolationKind::SpansOverlap,
+        "conversation % has spans of a view that does not exist",
+        "select distinct s.conversation from span s where not exists
+           (select 1 from view v where v.conversation = s.conversation and v.name = s.view)",
+    ),
+    (
+        ViolationKind::HistoryChanged,
+        "a view of conversation % has a history that does not end at its version",
+        "select v.conversation from view v where v.version <> coalesce(
+           (select max(p.version) from publication p where p.conversation = v.conversation and p.view = v.name), 0)",
+    ),
+    (
+        ViolationKind::HistoryChanged,
+        "conversation % has replaced spans that no publication replaced",
+        "select distinct h.conversation from span_history h where not exists
+           (select 1 from publication p where p.conversation = h.conversation and p.view = h.view
+               and p.version = h.removed_in)",
+    ),
+    (
+        ViolationKind::ForeignLineage,
+        "the summary % was made from a summary of another conversation",
+        "select c.public_id from summary_child k join summary c on c.id = k.container
+           join summary p on p.id = k.constituent where p.conversation <> c.conversation",
+    ),
+    (
+        ViolationKind::Cycle,
+        "the summary % was made from one that is not less deep",
+        "select c.public_id from summary_child k join summary c on c.id = k.container
+           join summary p on p.id = k.constituent where p.depth >= c.depth",
+    ),
+    (
+        ViolationKind::ChildRangeWrong,
+        "the children of the summary % do not tile its range",
+        "select s.public_id from summary s left join summary_child k on k.container = s.id group by s.id
+          having min(k.first) is not s.first or max(k.last) is not s.last
+              or sum(k.last - k.first + 1) is not s.last - s.first + 1",
+    ),
+];
+
+/// A table, index, trigger or view by kind and name, with its statement.
+type Objects = BTreeMap<(String, String), String>;
+
+const OBJECTS: &str = "select type, name, sql from sqlite_schema where sql is not null";
+
+fn objects(rows: &[SqliteRow]) -> Result<Objects> {
+    rows.iter()
+        .map(|row| Ok(((row.text(0)?, row.text(1)?), row.text(2)?)))
+        .collect()
+}
+
+impl SqliteStore {
+    pub(crate) async fn check_database(&self) -> Result<Vec<Violation>> {
+        let mut reader = self.db.read().await?;
+        let mut on = reader.on();
+        let mut found = Vec::new();
+        let database = |message: String| Violation::new(ViolationKind::Database, message);
+        for row in on.fixed("pragma integrity_check(100)").await? {
+            let line = row.text(0)?;
+            if line != "ok" {
+                found.push(database(format!("the database is damaged: {line}")));
+            }
+        }
+        for row in on.fixed("pragma foreign_key_check").await? {
+            let (table, parent) = (row.text(0)?, row.text(2)?);
+            found.push(database(format!(
+                "a row of {table} refers to a row of {parent} that is gone"
+            )));
+        }
+        let (is, should) = (
+            objects(&on.fixed(OBJECTS).await?)?,
+            expected(&self.place).await?,
+        );
+        for ((kind, name), sql) in &should {
+            match is.get(&(kind.clone(), name.clone())) {
+                None => found.push(database(format!("the {kind} {name} is gone"))),
+                Some(other) if other != sql => {
+                    found.push(database(format!("the {kind} {name} was changed")));
+                }
+                Some(_) => {}
+            }
+        }
+        for (kind, name) in is.keys().filter(|key| !should.contains_key(*key)) {
+            found.push(database(format!(
+                "there is a {kind} {name} that does not belong here"
+            )));
+        }
+        for (kind, text, question) in QUESTIONS {
+            for row in on.fixed(question).await? {
+                let what: String = match row.try_get::<i64, _>(0) {
+                    Ok(number) => number.to_string(),
+                    Err(_) => row.text(0)?,
+                };
+                found.push(Violation::new(kind, text.replace('%', &what)));
+            }
+        }
+        Ok(found)
+    }
+}
+
+/// What a fresh database of today's schema holds.
+async fn expected(place: &str) -> Result<Objects> {
+    let mut fresh = db::options()
+        .in_memory(true)
+        .connect()
+        .await
+        .map_err(failed)?;
+    migrate::bring_up(&mut fresh, place).await?;
+    let rows = sqlx::query(OBJECTS)
+        .fetch_all(&mut fresh)
+        .await
+        .map_err(failed)?;
+    objects(&rows)
+}

@@ -1,0 +1,240 @@
+//! Connections: one writer, many readers, and a count of every statement.
+
+use std::ops::{ControlFlow, DerefMut as _};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::Duration;
+
+use futures::TryStreamExt as _;
+use sea_query::SqliteQueryBuilder;
+use sea_query_sqlx::SqlxBinder;
+use sqlx::pool::PoolConnection;
+use sqlx::sqlite::{
+    SqliteConnectOptions, SqliteConnection, SqlitePool, SqlitePoolOptions, SqliteRow,
+    SqliteSynchronous,
+};
+use sqlx::{Connection as _, Sqlite, Transaction};
+use tokio::sync::{MappedMutexGuard, Mutex, MutexGuard};
+
+use crate::error::{Result, closed, failed};
+
+/// How long a statement waits for another process before it gives up.
+const BUSY: Duration = Duration::from_secs(10);
+/// The write-ahead log is cut back to this many bytes at a checkpoint.
+const WAL_LIMIT: &str = "67108864";
+/// Connections for reading.
+const READERS: u32 = 4;
+
+/// Settings that every connection has.
+pub(crate) fn options() -> SqliteConnectOptions {
+    SqliteConnectOptions::new()
+        .foreign_keys(true)
+        .busy_timeout(BUSY)
+        .synchronous(SqliteSynchronous::Normal)
+        .pragma("journal_size_limit", WAL_LIMIT)
+}
+
+/// The connections of one store.
+#[derive(Debug)]
+pub(crate) struct Db {
+    /// `None` once closed.
+    writer: Mutex<Option<SqliteConnection>>,
+    /// `None` for a database in memory, where the writer reads too.
+    readers: Option<SqlitePool>,
+    statements: Arc<AtomicU64>,
+}
+
+impl Db {
+    pub(crate) fn new(writer: SqliteConnection, readers: Option<SqliteConnectOptions>) -> Self {
+        let readers = readers.map(|options| {
+            SqlitePoolOptions::new()
+                .max_connections(READERS)
+                .test_before_acquire(false)
+                .connect_lazy_with(options.pragma("query_only", "on"))
+        });
+        Self {
+            writer: Mutex::new(Some(writer)),
+            readers,
+            statements: Arc::default(),
+        }
+    }
+
+    /// How many statements ran so far, `begin` and `commit` among them.
+    pub(crate) fn statements(&self) -> u64 {
+        self.statements.load(Ordering::Relaxed)
+    }
+
+    async fn writer(&self) -> Result<MappedMutexGuard<'_, SqliteConnection>> {
+        MutexGuard::try_map(self.writer.lock().await, Option::as_mut).map_err(|_| closed())
+    }
+
+    /// A connection to write with. Everything that is written through [`Writer::begin`] is undone when the future is
+    /// dropped before it commits.
+    pub(crate) async fn write(&self) -> Result<Writer<'_>> {
+        Ok(Writer {
+            connection: self.writer().await?,
+            statements: &self.statements,
+        })
+    }
+
+    /// A connection to read with.
+    pub(crate) async fn read(&self) -> Result<Reader<'_>> {
+        let connection = match &self.readers {
+            Some(pool) => Source::Pool(Box::new(pool.acquire().await.map_err(failed)?)),
+            None => Source::Writer(self.writer().await?),
+        };
+        Ok(Reader {
+            connection,
+            statements: &self.statements,
+        })
+    }
+
+    /// Waits for running statements and closes all connections; closing again does nothing.
+    pub(crate) async fn close(&self) -> Result<()> {
+        if let Some(pool) = &self.readers {
+            pool.close().await;
+        }
+        if let Some(writer) = self.writer.lock().await.take() {
+            writer.close().await.map_err(failed)?;
+        }
+        Ok(())
+    }
+}
+
+/// The writing connection, held.
+pub(crate) struct Writer<'a> {
+    connection: MappedMutexGuard<'a, SqliteConnection>,
+    statements: &'a AtomicU64,
+}
+
+impl Writer<'_> {
+    /// Begins a transaction that holds the write lock from the start, so that it can not fail later on.
+    pub(crate) async fn begin(&mut self) -> Result<Tx<'_>> {
+        self.statements.fetch_add(1, Ordering::Relaxed);
+        let transaction = self
+            .connection
+            .begin_with("begin immediate")
+            .await
+            .map_err(failed)?;
+        Ok(Tx {
+            transaction,
+            statements: self.statements,
+        })
+    }
+}
+
+/// A transaction: rolled back when dropped.
+pub(crate) struct Tx<'a> {
+    transaction: Transaction<'a, Sqlite>,
+    statements: &'a AtomicU64,
+}
+
+impl Tx<'_> {
+    pub(crate) async fn commit(self) -> Result<()> {
+        self.statements.fetch_add(1, Ordering::Relaxed);
+        self.transaction.commit().await.map_err(failed)
+    }
+}
+
+enum Source<'a> {
+    Pool(Box<PoolConnection<Sqlite>>),
+    Writer(MappedMutexGuard<'a, SqliteConnection>),
+}
+
+/// A reading connection, held.
+pub(crate) struct Reader<'a> {
+    connection: Source<'a>,
+    statements: &'a AtomicU64,
+}
+
+/// What statements run on: a connection and the count of statements.
+pub(crate) struct On<'a> {
+    connection: &'a mut SqliteConnection,
+    statements: &'a AtomicU64,
+}
+
+impl On<'_> {
+    /// All rows of a statement.
+    pub(crate) async fn all(
+        &mut self,
+        statement: &(impl SqlxBinder + Sync),
+    ) -> Result<Vec<SqliteRow>> {
+        self.statements.fetch_add(1, Ordering::Relaxed);
+        let (sql, values) = store_sql::build(statement, SqliteQueryBuilder);
+        sqlx::query_with(sql, values)
+            .fetch_all(&mut *self.connection)
+            .await
+            .map_err(failed)
+    }
+
+    /// The first row of a statement.
+    pub(crate) async fn first(
+        &mut self,
+        statement: &(impl SqlxBinder + Sync),
+    ) -> Result<Option<SqliteRow>> {
+        self.statements.fetch_add(1, Ordering::Relaxed);
+        let (sql, values) = store_sql::build(statement, SqliteQueryBuilder);
+        sqlx::query_with(sql, values)
+            .fetch_optional(&mut *self.connection)
+            .await
+            .map_err(failed)
+    }
+
+    /// The rows of a statement one by one, until `row` says that it has enough.
+    pub(crate) async fn each(
+        &mut self,
+        statement: &(impl SqlxBinder + Sync),
+        mut row: impl FnMut(&SqliteRow) -> Result<ControlFlow<()>> + Send,
+    ) -> Result<ControlFlow<()>> {
+        self.statements.fetch_add(1, Ordering::Relaxed);
+        let (sql, values) = store_sql::build(statement, SqliteQueryBuilder);
+        let mut rows = sqlx::query_with(sql, values).fetch(&mut *self.connection);
+        while let Some(found) = rows.try_next().await.map_err(failed)? {
+            if row(&found)?.is_break() {
+                return Ok(ControlFlow::Break(()));
+            }
+        }
+        Ok(ControlFlow::Continue(()))
+    }
+
+    /// The rows of a statement that is fixed text: a pragma.
+    pub(crate) async fn fixed(&mut self, sql: &'static str) -> Result<Vec<SqliteRow>> {
+        self.statements.fetch_add(1, Ordering::Relaxed);
+        sqlx::query(sql)
+            .fetch_all(&mut *self.connection)
+            .await
+            .map_err(failed)
+    }
+
+    /// Runs a statement; how many rows it changed.
+    pub(crate) async fn run(&mut self, statement: &(impl SqlxBinder + Sync)) -> Result<u64> {
+        self.statements.fetch_add(1, Ordering::Relaxed);
+        let (sql, values) = store_sql::build(statement, SqliteQueryBuilder);
+        let done = sqlx::query_with(sql, values)
+            .execute(&mut *self.connection)
+            .await;
+        done.map(|done| done.rows_affected()).map_err(failed)
+    }
+}
+
+impl Tx<'_> {
+    pub(crate) fn on(&mut self) -> On<'_> {
+        On {
+            connection: &mut self.transaction,
+            statements: self.statements,
+        }
+    }
+}
+
+impl Reader<'_> {
+    pub(crate) fn on(&mut self) -> On<'_> {
+        let connection = match &mut self.connection {
+            Source::Pool(connection) => connection.deref_mut().deref_mut(),
+            Source::Writer(connection) => connection.deref_mut(),
+        };
+        On {
+            connection,
+            statements: self.statements,
+        }
+    }
+}

@@ -1,0 +1,199 @@
+#![doc = include_str!("../README.md")]
+
+mod append;
+mod check;
+mod db;
+mod error;
+mod migrate;
+mod migrations;
+mod publish;
+mod read;
+mod spans;
+mod store;
+mod work;
+
+use std::collections::BTreeMap;
+use std::path::Path;
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
+
+use memory_model::ConversationId;
+use memory_store::{Error, ErrorKind, Result, Segment};
+use sqlx::ConnectOptions as _;
+use sqlx::sqlite::SqliteConnectOptions;
+
+use crate::db::{Db, On};
+
+pub use memory_store;
+
+/// How often opening is tried again while another process creates the same file.
+const OPEN_TRIES: u32 = 100;
+/// How long to wait between the tries.
+const OPEN_PAUSE: Duration = Duration::from_millis(20);
+/// How many conversations' segments are remembered.
+const SEGMENT_CACHE: usize = 4096;
+
+/// A store in a SQLite database: one file, one writer at a time, readers that never wait.
+///
+/// Several stores and processes may have the same file open.
+#[derive(Debug)]
+pub struct SqliteStore {
+    db: Db,
+    place: String,
+    /// Segments never change once a conversation exists, so remembering them is always right.
+    segments: Mutex<BTreeMap<ConversationId, Arc<[Segment]>>>,
+}
+
+impl SqliteStore {
+    /// Opens the database at `path`, and creates it if there is none.
+    ///
+    /// Takes the same time however much is in it. An older schema is brought to today's.
+    ///
+    /// # Errors
+    /// `ForeignDatabase` when the file is something else, `NewerSchema` when a newer version wrote it, `Busy` when
+    /// another process holds it, `Io` when it can not be read or made. Nothing is changed then.
+    pub async fn open(path: impl AsRef<Path>) -> Result<Self> {
+        let path = path.as_ref();
+        let place = path.display().to_string();
+        let options = db::options().filename(path);
+        let mut tries = OPEN_TRIES;
+        let writer = loop {
+            // Two that create a file at once can collide where SQLite does not wait.
+            match connect(options.clone().create_if_missing(true), &place).await {
+                Err(error) if error.kind() == ErrorKind::Busy && tries > 0 => tries -= 1,
+                done => break done?,
+            }
+            tokio::time::sleep(OPEN_PAUSE).await;
+        };
+        Ok(Self {
+            db: Db::new(writer, Some(options)),
+            place,
+            segments: Mutex::default(),
+        })
+    }
+
+    /// Opens a database in memory, which is gone when the store is. It reads and writes over one connection.
+    ///
+    /// # Errors
+    /// `Io` when SQLite can not start.
+    pub async fn in_memory() -> Result<Self> {
+        let place = "sqlite::memory:".to_owned();
+        let writer = connect(db::options().in_memory(true), &place).await?;
+        Ok(Self {
+            db: Db::new(writer, None),
+            place,
+            segments: Mutex::default(),
+        })
+    }
+
+    /// How many statements the store ran so far, `begin` and `commit` among them: for tests and measurements.
+    pub fn statements(&self) -> u64 {
+        self.db.statements()
+    }
+
+    /// The segments of a conversation.
+    async fn segments(&self, on: &mut On<'_>, id: ConversationId) -> Result<Arc<[Segment]>> {
+        let all = self.segments_of(on, &[id]).await?;
+        all.into_iter().next().ok_or_else(|| no_conversation(id))
+    }
+
+    /// The segments of several conversations, in their order.
+    async fn segments_of(
+        &self,
+        on: &mut On<'_>,
+        ids: &[ConversationId],
+    ) -> Result<Vec<Arc<[Segment]>>> {
+        let mut known = BTreeMap::new();
+        {
+            let cache = self.segments.lock().unwrap_or_else(PoisonError::into_inner);
+            known.extend(
+                ids.iter()
+                    .filter_map(|id| Some((*id, cache.get(id)?.clone()))),
+            );
+        }
+        let missing: Vec<u32> = ids
+            .iter()
+            .filter(|id| !known.contains_key(id))
+            .map(|id| id.0)
+            .collect();
+        if !missing.is_empty() {
+            let mut found: BTreeMap<ConversationId, Vec<Segment>> = BTreeMap::new();
+            for batch in batched(&missing) {
+                for row in on.all(&store_sql::conversation::segments(&batch)).await? {
+                    let (id, segment) = store_sql::conversation::segment(&row)?;
+                    found.entry(id).or_default().push(segment);
+                }
+            }
+            let mut cache = self.segments.lock().unwrap_or_else(PoisonError::into_inner);
+            if cache.len() + found.len() > SEGMENT_CACHE {
+                cache.clear();
+            }
+            for (id, segments) in found {
+                let segments: Arc<[Segment]> = segments.into();
+                cache.insert(id, segments.clone());
+                known.insert(id, segments);
+            }
+        }
+        ids.iter()
+            .map(|id| known.get(id).cloned().ok_or_else(|| no_conversation(*id)))
+            .collect()
+    }
+}
+
+async fn connect(
+    options: SqliteConnectOptions,
+    place: &str,
+) -> Result<sqlx::sqlite::SqliteConnection> {
+    let mut writer = options
+        .connect()
+        .await
+        .map_err(|e| error::opening(place, e))?;
+    migrate::bring_up(&mut writer, place).await?;
+    Ok(writer)
+}
+
+fn no_conversation(id: ConversationId) -> Error {
+    Error::new(
+        ErrorKind::NotFound,
+        format!("there is no conversation {id}"),
+    )
+}
+
+/// Splits a list into lists of the sizes that statements come in; the last one is filled up by repeating its last
+/// item, which changes nothing in an `in (…)`.
+fn batched<T: Clone>(items: &[T]) -> Vec<Vec<T>> {
+    let [large, middle, one] = store_sql::message::BATCHES;
+    items
+        .chunks(large)
+        .map(|chunk| {
+            let size = [one, middle, large]
+                .into_iter()
+                .find(|size| chunk.len() <= *size);
+            let mut batch = chunk.to_vec();
+            if let (Some(size), Some(last)) = (size, chunk.last()) {
+                batch.resize(size, last.clone());
+            }
+            batch
+        })
+        .collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::batched;
+
+    #[test]
+    fn batches_have_few_sizes_and_all_items() {
+        for len in [0_usize, 1, 2, 8, 9, 64, 65, 130] {
+            let items: Vec<usize> = (0..len).collect();
+            let batches = batched(&items);
+            assert!(
+                batches.iter().all(|b| [1, 8, 64].contains(&b.len())),
+                "{len}"
+            );
+            let mut all: Vec<usize> = batches.into_iter().flatten().collect();
+            all.dedup();
+            assert_eq!(all, items);
+        }
+    }
+}

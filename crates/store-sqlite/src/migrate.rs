@@ -1,0 +1,129 @@
+//! Opening: whose database is this, and is it of this version?
+
+use sqlx::sqlite::SqliteConnection;
+use sqlx::{AssertSqlSafe, Connection as _, Row as _};
+
+use crate::error::{Result, foreign, newer_schema, opening};
+use crate::migrations::MIGRATIONS;
+
+/// "amem" in ASCII: what marks a file as ours.
+pub(crate) const APPLICATION_ID: i64 = 0x616d_656d;
+
+/// One step of the schema.
+pub(crate) struct Migration {
+    pub(crate) version: i64,
+    pub(crate) name: &'static str,
+    /// SHA-256 of `sql`, in hex.
+    pub(crate) checksum: &'static str,
+    pub(crate) sql: &'static str,
+}
+
+/// The version that this program knows.
+pub(crate) fn known() -> i64 {
+    MIGRATIONS.last().map_or(0, |last| last.version)
+}
+
+/// What a file is.
+#[derive(Debug, PartialEq, Eq)]
+enum Found {
+    /// Empty: new, or created by another opener a moment ago.
+    Fresh,
+    /// Ours, with the version of its schema.
+    Ours(i64),
+}
+
+/// Looks at the database without changing it.
+async fn look(db: &mut SqliteConnection, place: &str) -> Result<Found> {
+    // One statement: another process may be at the same file, and half of its work must not be taken for a stranger's.
+    let row = sqlx::query(
+        "select application_id, user_version, (select count(*) from sqlite_schema) \
+           from pragma_application_id, pragma_user_version",
+    )
+    .fetch_one(&mut *db)
+    .await
+    .map_err(|e| opening(place, e))?;
+    let (application, version, objects): (i64, i64, i64) = (row.get(0), row.get(1), row.get(2));
+    match (application, version, objects) {
+        (APPLICATION_ID, version, _) if version > known() => {
+            Err(newer_schema(place, version, known()))
+        }
+        (APPLICATION_ID, version, _) => Ok(Found::Ours(version)),
+        (0, 0, 0) => Ok(Found::Fresh),
+        _ => Err(foreign(place)),
+    }
+}
+
+/// Checks that the database is ours and brings it to the version of this program: one short read when it is there
+/// already, however large the database.
+pub(crate) async fn bring_up(db: &mut SqliteConnection, place: &str) -> Result<()> {
+    let fail = |e: sqlx::Error| opening(place, e);
+    let mut version = match look(db, place).await? {
+        Found::Fresh => {
+            // Both are settings of the file and can only be made before it holds anything.
+            sqlx::raw_sql("pragma auto_vacuum = incremental; pragma journal_mode = wal")
+                .execute(&mut *db)
+                .await
+                .map_err(fail)?;
+            0
+        }
+        Found::Ours(version) => version,
+    };
+    for migration in MIGRATIONS {
+        if migration.version <= version {
+            continue;
+        }
+        let mut tx = db.begin_with("begin exclusive").await.map_err(fail)?;
+        // Another process may have been faster.
+        if let Found::Ours(now) = look(&mut tx, place).await?
+            && now >= migration.version
+        {
+            version = now;
+            tx.rollback().await.map_err(fail)?;
+            continue;
+        }
+        sqlx::raw_sql(migration.sql)
+            .execute(&mut *tx)
+            .await
+            .map_err(fail)?;
+        sqlx::query("insert into schema_migrations (version, name, checksum) values (?, ?, ?)")
+            .bind(migration.version)
+            .bind(migration.name)
+            .bind(migration.checksum)
+            .execute(&mut *tx)
+            .await
+            .map_err(fail)?;
+        // Pragmas take no parameters; both are numbers of this program.
+        let mark = format!(
+            "pragma application_id = {APPLICATION_ID}; pragma user_version = {}",
+            migration.version
+        );
+        sqlx::raw_sql(AssertSqlSafe(mark))
+            .execute(&mut *tx)
+            .await
+            .map_err(fail)?;
+        tx.commit().await.map_err(fail)?;
+        version = migration.version;
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use sha2::{Digest as _, Sha256};
+
+    use super::*;
+
+    #[test]
+    fn checksums_are_those_of_the_text() {
+        for (number, migration) in (1_i64..).zip(MIGRATIONS) {
+            let sum: String = Sha256::digest(migration.sql.as_bytes())
+                .iter()
+                .map(|byte| format!("{byte:02x}"))
+                .collect();
+            assert_eq!(
+                (migration.version, migration.checksum),
+                (number, sum.as_str())
+            );
+        }
+    }
+}

@@ -1,0 +1,236 @@
+//! Reading logs and summaries.
+
+use std::collections::BTreeMap;
+use std::ops::ControlFlow;
+
+use memory_model::{ConversationId, Hash, LogEntry, Recipe, Seq, SeqRange, Summary, SummaryId};
+use memory_store::{Conversation, LogRead, Order, Page, Result, rest_of};
+use sqlx::sqlite::SqliteRow;
+use store_sql::Columns as _;
+use store_sql::{message, summary as sql};
+
+use crate::append::{one_more, page, visible};
+use crate::db::On;
+use crate::{SqliteStore, batched};
+
+impl SqliteStore {
+    pub(crate) async fn read_log(
+        &self,
+        id: ConversationId,
+        read: &LogRead,
+    ) -> Result<Page<LogEntry>> {
+        let mut reader = self.db.read().await?;
+        let mut on = reader.on();
+        let info = self.get(&mut on, id).await?;
+        let Some(range) = SeqRange::new(read.range.first, read.range.last.min(info.head)) else {
+            return Ok(Page::complete(Vec::new()));
+        };
+        let mut segments = info.segments;
+        let order = match read.order {
+            Order::OldestFirst => sea_query::Order::Asc,
+            Order::NewestFirst => {
+                segments.reverse();
+                sea_query::Order::Desc
+            }
+        };
+        let max_rows = read.max_rows.max(1);
+        let mut items: Vec<LogEntry> = Vec::new();
+        let mut bytes = 0u64;
+        let mut flow = ControlFlow::Continue(());
+        for segment in segments {
+            let own = SeqRange {
+                first: segment.first,
+                last: segment.last.unwrap_or(info.head),
+            };
+            let Some(part) = range.intersect(&own) else {
+                continue;
+            };
+            let limit = u64::try_from(max_rows - items.len())
+                .unwrap_or(u64::MAX)
+                .min(1 << 32);
+            let statement = message::range(segment.source.0, part, order.clone(), limit);
+            flow = on
+                .each(&statement, |row| {
+                    let (entry, size) = message::entry(row)?;
+                    items.push(entry);
+                    bytes = bytes.saturating_add(size);
+                    Ok(match items.len() >= max_rows || bytes >= read.max_bytes {
+                        true => ControlFlow::Break(()),
+                        false => ControlFlow::Continue(()),
+                    })
+                })
+                .await?;
+            if flow.is_break() {
+                break;
+            }
+        }
+        let next = match (flow, items.last()) {
+            (ControlFlow::Break(()), Some(last)) => rest_of(range, read.order, last.seq),
+            _ => None,
+        };
+        Ok(Page { items, next })
+    }
+
+    /// Running sums at positions of a conversation, in their order.
+    pub(crate) async fn running_at(
+        &self,
+        on: &mut On<'_>,
+        info: &Conversation,
+        at: &[Seq],
+    ) -> Result<Vec<u64>> {
+        let key = |seq: Seq| {
+            let segment = info
+                .segments
+                .iter()
+                .find(|s| s.first <= seq && s.last.is_none_or(|last| seq <= last))?;
+            Some(store_sql::packed(segment.source.0, seq.0))
+        };
+        // What the conversation's own row tells needs no other.
+        let inside = |seq: Seq| seq > Seq::NONE && seq < info.head;
+        let mut keys: Vec<i64> = at
+            .iter()
+            .filter(|seq| inside(**seq))
+            .filter_map(|seq| key(*seq))
+            .collect();
+        keys.sort_unstable();
+        keys.dedup();
+        let mut sums = BTreeMap::new();
+        for batch in batched(&keys) {
+            for row in on.all(&message::running(&batch)).await? {
+                sums.insert(
+                    row.int(0)?,
+                    store_sql::to_count("running tokens", row.int(1)?)?,
+                );
+            }
+        }
+        Ok(at
+            .iter()
+            .map(|seq| match *seq {
+                Seq::NONE => 0,
+                seq if seq >= info.head => info.tokens,
+                seq => key(seq)
+                    .and_then(|key| sums.get(&key))
+                    .copied()
+                    .unwrap_or(0),
+            })
+            .collect())
+    }
+
+    pub(crate) async fn running_sums(&self, id: ConversationId, at: &[Seq]) -> Result<Vec<u64>> {
+        let mut reader = self.db.read().await?;
+        let mut on = reader.on();
+        let info = self.get(&mut on, id).await?;
+        self.running_at(&mut on, &info, at).await
+    }
+
+    pub(crate) async fn position_of(
+        &self,
+        id: ConversationId,
+        running: u64,
+    ) -> Result<Option<Seq>> {
+        let mut reader = self.db.read().await?;
+        let mut on = reader.on();
+        let info = self.get(&mut on, id).await?;
+        if info.head == Seq::NONE || running > info.tokens {
+            return Ok(None);
+        }
+        let found = on
+            .first(&message::seq_at(id.0, info.head, running)?)
+            .await?;
+        found.map(|row| store_sql::to_seq(row.int(0)?)).transpose()
+    }
+
+    pub(crate) async fn find_external(
+        &self,
+        id: ConversationId,
+        ids: &[String],
+    ) -> Result<Vec<Option<Seq>>> {
+        let mut reader = self.db.read().await?;
+        let mut on = reader.on();
+        let info = self.get(&mut on, id).await?;
+        let asked: Vec<&str> = ids.iter().map(String::as_str).collect();
+        let found = visible(&mut on, &info, &asked).await?;
+        Ok(ids
+            .iter()
+            .map(|id| found.get(id).map(|(seq, _)| *seq))
+            .collect())
+    }
+
+    /// Summaries from their rows, with their children.
+    async fn with_children(&self, on: &mut On<'_>, rows: &[SqliteRow]) -> Result<Vec<Summary>> {
+        let mut found: Vec<sql::SummaryRow> =
+            rows.iter().map(sql::summary).collect::<Result<_>>()?;
+        let keys: Vec<i64> = found.iter().map(|row| row.id).collect();
+        let mut children = BTreeMap::<i64, Vec<_>>::new();
+        for batch in batched(&keys) {
+            for row in on.all(&sql::children(&batch)).await? {
+                let (container, child) = sql::child(&row)?;
+                children.entry(container).or_default().push(child);
+            }
+        }
+        for row in &mut found {
+            row.summary.children = children.remove(&row.id).unwrap_or_default();
+        }
+        Ok(found.into_iter().map(|row| row.summary).collect())
+    }
+
+    pub(crate) async fn summaries_by_id(
+        &self,
+        id: ConversationId,
+        ids: &[SummaryId],
+    ) -> Result<Vec<Option<Summary>>> {
+        let mut reader = self.db.read().await?;
+        let mut on = reader.on();
+        self.segments(&mut on, id).await?;
+        let asked: Vec<&str> = ids.iter().map(SummaryId::as_str).collect();
+        let mut found = BTreeMap::new();
+        for batch in batched(&asked) {
+            let rows = on.all(&sql::by_ids(id.0, &batch)).await?;
+            for summary in self.with_children(&mut on, &rows).await? {
+                found.insert(summary.id.clone(), summary);
+            }
+        }
+        Ok(ids.iter().map(|id| found.get(id).cloned()).collect())
+    }
+
+    pub(crate) async fn summaries_in_order(
+        &self,
+        id: ConversationId,
+        after: Option<&SummaryId>,
+        limit: usize,
+    ) -> Result<Page<Summary, SummaryId>> {
+        let mut reader = self.db.read().await?;
+        let mut on = reader.on();
+        self.segments(&mut on, id).await?;
+        let rows = on.all(&sql::log(id.0, after, one_more(limit))).await?;
+        let found = self.with_children(&mut on, &rows).await?;
+        Ok(page(found, limit, |summary: &Summary| summary.id.clone()))
+    }
+
+    pub(crate) async fn containers_of(
+        &self,
+        id: ConversationId,
+        summary: &SummaryId,
+    ) -> Result<Vec<SummaryId>> {
+        let mut reader = self.db.read().await?;
+        let mut on = reader.on();
+        self.segments(&mut on, id).await?;
+        let rows = on.all(&sql::containers(id.0, summary)).await?;
+        rows.iter()
+            .map(|row| Ok(SummaryId::new(row.text(0)?)))
+            .collect()
+    }
+
+    pub(crate) async fn summary_made_from(
+        &self,
+        id: ConversationId,
+        source: Hash,
+        recipe: &Recipe,
+    ) -> Result<Option<Summary>> {
+        let mut reader = self.db.read().await?;
+        let mut on = reader.on();
+        self.segments(&mut on, id).await?;
+        let rows = on.all(&sql::made_from(id.0, source, recipe)).await?;
+        Ok(self.with_children(&mut on, &rows).await?.pop())
+    }
+}

@@ -1,0 +1,177 @@
+//! The traits.
+
+use async_trait::async_trait;
+use memory_model::{
+    ConversationId, Hash, LogEntry, RawJson, Recipe, Seq, SeqRange, Span, Summary, SummaryId,
+    Timestamp, ViewName, ViewVersion,
+};
+use memory_store::{
+    Append, Appended, Claim, Conversation, ConversationFilter, ConversationPatch, ConversationRef,
+    Fence, JobKey, JobOutcome, LogRead, Maintain, NewConversation, Order, Owner, Page, Publication,
+    Publish, Published, Result, Search, Snapshot, State, Store, ViewInfo, Violation,
+};
+
+use crate::SqliteStore;
+
+#[async_trait]
+impl Store for SqliteStore {
+    async fn open(&self, new: &NewConversation) -> Result<Conversation> {
+        self.open_conversation(new).await
+    }
+
+    async fn conversation(&self, which: &ConversationRef) -> Result<Option<Conversation>> {
+        let mut reader = self.db.read().await?;
+        self.look_up(&mut reader.on(), which).await
+    }
+
+    async fn list(
+        &self,
+        filter: &ConversationFilter,
+        after: Option<ConversationId>,
+        limit: usize,
+    ) -> Result<Page<Conversation, ConversationId>> {
+        self.list_conversations(filter, after, limit).await
+    }
+
+    async fn update(
+        &self,
+        conversation: ConversationId,
+        patch: &ConversationPatch,
+        now: Timestamp,
+    ) -> Result<Conversation> {
+        self.patch(conversation, patch, now).await
+    }
+
+    async fn append(&self, conversation: ConversationId, append: &Append) -> Result<Appended> {
+        self.append_entries(conversation, append).await
+    }
+
+    async fn read(&self, conversation: ConversationId, read: &LogRead) -> Result<Page<LogEntry>> {
+        self.read_log(conversation, read).await
+    }
+
+    async fn running(&self, conversation: ConversationId, at: &[Seq]) -> Result<Vec<u64>> {
+        self.running_sums(conversation, at).await
+    }
+
+    async fn seq_at(&self, conversation: ConversationId, running: u64) -> Result<Option<Seq>> {
+        self.position_of(conversation, running).await
+    }
+
+    async fn find(&self, conversation: ConversationId, ids: &[String]) -> Result<Vec<Option<Seq>>> {
+        self.find_external(conversation, ids).await
+    }
+
+    async fn snapshot(&self, conversation: ConversationId, view: &ViewName) -> Result<Snapshot> {
+        self.look_at(conversation, view).await
+    }
+
+    async fn views(&self, conversation: ConversationId) -> Result<Vec<ViewInfo>> {
+        self.list_views(conversation).await
+    }
+
+    async fn spans(
+        &self,
+        snapshot: &Snapshot,
+        range: SeqRange,
+        order: Order,
+        limit: usize,
+    ) -> Result<Page<Span>> {
+        self.spans_page(snapshot, range, order, limit).await
+    }
+
+    async fn publish(&self, conversation: ConversationId, publish: &Publish) -> Result<Published> {
+        self.publish_spans(conversation, publish).await
+    }
+
+    async fn publications(
+        &self,
+        conversation: ConversationId,
+        view: &ViewName,
+        after: ViewVersion,
+        limit: usize,
+    ) -> Result<Page<Publication, ViewVersion>> {
+        self.publication_log(conversation, view, after, limit).await
+    }
+
+    async fn summaries(
+        &self,
+        conversation: ConversationId,
+        ids: &[SummaryId],
+    ) -> Result<Vec<Option<Summary>>> {
+        self.summaries_by_id(conversation, ids).await
+    }
+
+    async fn summary_log(
+        &self,
+        conversation: ConversationId,
+        after: Option<&SummaryId>,
+        limit: usize,
+    ) -> Result<Page<Summary, SummaryId>> {
+        self.summaries_in_order(conversation, after, limit).await
+    }
+
+    async fn containers(
+        &self,
+        conversation: ConversationId,
+        summary: &SummaryId,
+    ) -> Result<Vec<SummaryId>> {
+        self.containers_of(conversation, summary).await
+    }
+
+    async fn made_from(
+        &self,
+        conversation: ConversationId,
+        source: Hash,
+        recipe: &Recipe,
+    ) -> Result<Option<Summary>> {
+        self.summary_made_from(conversation, source, recipe).await
+    }
+
+    async fn claim(
+        &self,
+        conversation: ConversationId,
+        key: &JobKey,
+        owner: &Owner,
+        now: Timestamp,
+        ttl_micros: i64,
+    ) -> Result<Claim> {
+        self.claim_job(conversation, key, owner, now, ttl_micros)
+            .await
+    }
+
+    async fn settle(&self, fence: &Fence, outcome: &JobOutcome, now: Timestamp) -> Result<()> {
+        self.settle_job(fence, outcome, now).await
+    }
+
+    async fn state(&self, conversation: ConversationId, key: &str) -> Result<Option<State>> {
+        self.get_state(conversation, key).await
+    }
+
+    async fn put_state(
+        &self,
+        conversation: ConversationId,
+        key: &str,
+        revision: u64,
+        value: Option<&RawJson>,
+    ) -> Result<u64> {
+        self.set_state(conversation, key, revision, value).await
+    }
+}
+
+impl Search for SqliteStore {}
+
+#[async_trait]
+impl Maintain for SqliteStore {
+    async fn check(&self) -> Result<Vec<Violation>> {
+        self.check_database().await
+    }
+
+    fn location(&self) -> String {
+        self.place.clone()
+    }
+
+    async fn close(&self) -> Result<()> {
+        self.db.close().await
+    }
+}

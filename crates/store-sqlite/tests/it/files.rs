@@ -1,0 +1,270 @@
+//! Files: opened again, opened twice, not ours, too new; and content that is hard to keep.
+
+use std::sync::Arc;
+
+use memory_model::{Body, Message, RawJson, Seq, Span, Timestamp};
+use memory_store::{
+    AppendAt, ConversationRef, EntryOutcome, ErrorKind, LogRead, Maintain as _, NewConversation,
+    Order, Published, Store as _,
+};
+use sqlx::ConnectOptions as _;
+use sqlx::sqlite::SqliteConnectOptions;
+use store_sqlite::SqliteStore;
+
+use crate::common::{
+    append, batch, dag, estimator, leaf, range, replace, root, store, summary, texts,
+};
+
+async fn raw(path: &std::path::Path, sql: &'static str) {
+    let options = SqliteConnectOptions::new()
+        .filename(path)
+        .create_if_missing(true);
+    let mut db = options.connect().await.unwrap();
+    sqlx::raw_sql(sql).execute(&mut db).await.unwrap();
+    sqlx::Connection::close(db).await.unwrap();
+}
+
+#[tokio::test]
+async fn a_file_opened_again_is_the_same() {
+    let (folder, store) = store().await;
+    let id = root(&store, "a").await;
+    append(&store, id, texts(1, 20)).await;
+    let made = leaf(&store, id, range(1, 8)).await;
+    let before = store.conversation(&ConversationRef::Id(id)).await.unwrap();
+    store.close().await.unwrap();
+    store.close().await.unwrap();
+    assert_eq!(
+        store.snapshot(id, &dag()).await.unwrap_err().kind(),
+        ErrorKind::Io
+    );
+
+    let path = folder.path().join("memory.db");
+    let store = SqliteStore::open(&path).await.unwrap();
+    assert_eq!(store.statements(), 0);
+    assert_eq!(
+        store.conversation(&ConversationRef::Id(id)).await.unwrap(),
+        before
+    );
+    let shot = store.snapshot(id, &dag()).await.unwrap();
+    assert_eq!(
+        (shot.version.0, shot.saved, shot.head),
+        (1, 8 * 3 - 5, Seq(20))
+    );
+    let spans = store
+        .spans(&shot, range(1, 20), Order::OldestFirst, 10)
+        .await
+        .unwrap();
+    assert_eq!(
+        spans.items[0].body,
+        Body::Summary {
+            id: made.id.clone(),
+            depth: 0
+        }
+    );
+    assert_eq!(
+        store
+            .summaries(id, std::slice::from_ref(&made.id))
+            .await
+            .unwrap(),
+        [Some(made)]
+    );
+    assert_eq!(store.check().await.unwrap(), []);
+    assert_eq!(store.location(), path.display().to_string());
+}
+
+#[tokio::test]
+async fn what_is_not_ours_is_refused_and_left_alone() {
+    let folder = tempfile::tempdir().unwrap();
+    let text = folder.path().join("notes.txt");
+    std::fs::write(
+        &text,
+        "This is no database, only a text that is long enough to have a page header. ".repeat(20),
+    )
+    .unwrap();
+    let other = folder.path().join("other.db");
+    raw(&other, "create table mine (x); insert into mine values (1)").await;
+    let marked = folder.path().join("marked.db");
+    raw(&marked, "pragma application_id = 7").await;
+    for (path, kind) in [
+        (&text, ErrorKind::ForeignDatabase),
+        (&other, ErrorKind::ForeignDatabase),
+        (&marked, ErrorKind::ForeignDatabase),
+        (
+            &folder.path().join("no/such/folder/memory.db"),
+            ErrorKind::Io,
+        ),
+        (&folder.path().to_path_buf(), ErrorKind::Io),
+    ] {
+        let before = std::fs::read(path).ok();
+        let error = SqliteStore::open(path).await.unwrap_err();
+        assert_eq!(error.kind(), kind, "{error:?}");
+        assert!(
+            error.to_string().contains(&path.display().to_string()),
+            "{error}"
+        );
+        assert_eq!(std::fs::read(path).ok(), before);
+    }
+}
+
+#[tokio::test]
+async fn a_newer_schema_is_refused_and_left_alone() {
+    let (folder, store) = store().await;
+    root(&store, "a").await;
+    store.close().await.unwrap();
+    let path = folder.path().join("memory.db");
+    raw(&path, "pragma user_version = 9999").await;
+    let before = std::fs::read(&path).unwrap();
+    let error = SqliteStore::open(&path).await.unwrap_err();
+    assert_eq!(error.kind(), ErrorKind::NewerSchema);
+    assert!(
+        error.to_string().contains("9999") && error.to_string().contains("update"),
+        "{error}"
+    );
+    assert_eq!(std::fs::read(&path).unwrap(), before);
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 4)]
+async fn many_handles_create_and_write_one_file() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = Arc::new(folder.path().join("memory.db"));
+    let mut tasks = Vec::new();
+    for handle in 0..4 {
+        let path = path.clone();
+        tasks.push(tokio::spawn(async move {
+            let store = SqliteStore::open(path.as_path()).await.unwrap();
+            let id = root(&store, "shared").await;
+            for n in 0..25 {
+                let own = Message::user("own").with_external_id(format!("{handle}-{n}"));
+                let same = Message::user("same").with_external_id(format!("same-{n}"));
+                append(&store, id, vec![own, same]).await;
+            }
+            store.close().await.unwrap();
+        }));
+    }
+    for task in tasks {
+        task.await.unwrap();
+    }
+    let store = SqliteStore::open(path.as_path()).await.unwrap();
+    let id = root(&store, "shared").await;
+    let found = store
+        .conversation(&ConversationRef::Id(id))
+        .await
+        .unwrap()
+        .unwrap();
+    assert_eq!((found.head, found.tokens), (Seq(4 * 25 + 25), 3 * 125));
+    let page = store.read(id, &LogRead::new(range(1, 125))).await.unwrap();
+    let mut chain = memory_model::Hash::ZERO;
+    for (n, entry) in (1..).zip(&page.items) {
+        assert_eq!((entry.seq, entry.running), (Seq(n), 3 * u64::from(n)));
+        chain = chain.chain(entry.hash);
+    }
+    assert_eq!(chain, found.chain);
+    assert_eq!(store.check().await.unwrap(), []);
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 4)]
+async fn of_two_publishes_of_one_run_one_wins_and_the_other_leaves_nothing() {
+    let (folder, first) = store().await;
+    let second = SqliteStore::open(folder.path().join("memory.db"))
+        .await
+        .unwrap();
+    let id = root(&first, "a").await;
+    append(&first, id, texts(1, 10)).await;
+    let expect = vec![Span::closed(range(1, 5), Body::Raw, 0)];
+    let one = replace(
+        expect.clone(),
+        summary(&first, id, range(1, 5), &[], "one").await,
+    );
+    let two = replace(expect, summary(&first, id, range(1, 5), &[], "two").await);
+    let (one, two) = tokio::join!(first.publish(id, &one), second.publish(id, &two));
+    let done = [one.unwrap(), two.unwrap()];
+    let won = done
+        .iter()
+        .filter(|done| matches!(done, Published::Done(_)))
+        .count();
+    let lost = done
+        .iter()
+        .filter(|done| matches!(done, Published::Lost { .. }))
+        .count();
+    assert_eq!((won, lost), (1, 1), "{done:?}");
+    assert_eq!(
+        first.summary_log(id, None, 10).await.unwrap().items.len(),
+        1
+    );
+}
+
+#[tokio::test]
+async fn hard_content_comes_back_byte_for_byte() {
+    let (_folder, store) = store().await;
+    let key = "nul \0 key";
+    let id = root(&store, key).await;
+    let arguments =
+        RawJson::parse(r#"{"b":1.00,"a":1,"a":2,"n":1e400,"s":"\ud800","z":"\u0000"}"#).unwrap();
+    let deep = RawJson::parse(format!("{}{}", "[".repeat(5000), "]".repeat(5000))).unwrap();
+    let messages = vec![
+        Message::user("a\0b")
+            .with_external_id("x\0y")
+            .with_name("n\0")
+            .with_response("r\0"),
+        Message::user(""),
+        Message::new(memory_model::Role::Assistant, Vec::new()),
+        Message::tool_call("\0", "", arguments.clone()).with_turn("loop\0", u32::MAX),
+        Message::tool_call("d", "deep", deep),
+        Message::note(
+            memory_model::Role::System,
+            vec![memory_model::Part::text("n")],
+        )
+        .with_meta(arguments)
+        .with_created_at(Timestamp(i64::MIN)),
+        Message::user("x".repeat(50_000_000)).with_created_at(Timestamp(i64::MAX)),
+    ];
+    let done = append(&store, id, messages.clone()).await;
+    assert_eq!(done.tokens, 6 * 3);
+    let page = store.read(id, &LogRead::new(range(1, 7))).await.unwrap();
+    let found: Vec<&Message> = page.items.iter().map(|entry| &entry.message).collect();
+    assert!(found.iter().zip(&messages).all(|(a, b)| *a == b));
+    assert_eq!((page.items.len(), page.next), (7, None));
+    let again = append(&store, id, messages[..1].to_vec()).await;
+    assert_eq!(again.outcomes, [EntryOutcome::Duplicate(Seq(1))]);
+    let by_key = store
+        .conversation(&ConversationRef::Key(key.into()))
+        .await
+        .unwrap();
+    assert_eq!(by_key.unwrap().id, id);
+    assert_eq!(store.check().await.unwrap(), []);
+}
+
+#[tokio::test]
+async fn a_page_ends_after_the_bytes_asked_for() {
+    let (_folder, store) = store().await;
+    let id = root(&store, "a").await;
+    append(
+        &store,
+        id,
+        (0..10).map(|_| Message::user("x".repeat(1000))).collect(),
+    )
+    .await;
+    let read = LogRead {
+        max_bytes: 2500,
+        ..LogRead::new(range(1, 10))
+    };
+    let page = store.read(id, &read).await.unwrap();
+    assert_eq!((page.items.len(), page.next), (3, Some(range(4, 10))));
+    let page = store.read(id, &read.newest_first()).await.unwrap();
+    assert_eq!((page.items[0].seq, page.next), (Seq(10), Some(range(1, 7))));
+}
+
+#[tokio::test]
+async fn a_head_that_moved_is_told() {
+    let store = SqliteStore::in_memory().await.unwrap();
+    let id = root(&store, "a").await;
+    append(&store, id, texts(1, 3)).await;
+    let mut at_two = batch(texts(4, 1));
+    at_two.at = AppendAt::Head(Seq(2));
+    assert_eq!(
+        store.append(id, &at_two).await.unwrap_err().kind(),
+        ErrorKind::HeadMoved
+    );
+    let other = NewConversation::root("a", estimator(), Timestamp(9));
+    assert_eq!(store.open(&other).await.unwrap().created_at, Timestamp(1));
+}

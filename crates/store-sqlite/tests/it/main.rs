@@ -1,0 +1,10 @@
+//! Tests of the store on real files.
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, missing_docs)]
+
+mod cancel;
+mod common;
+mod differential;
+mod files;
+mod plans;
+mod statements;
+mod triggers;

@@ -1,0 +1,175 @@
+//! The statements use the indices that they were made for.
+
+use memory_model::{Hash, Recipe, Seq, SummaryId, ViewVersion};
+use memory_store::{ConversationFilter, ConversationRef, JobKey};
+use sea_query::{Order, SqliteQueryBuilder};
+use sqlx::sqlite::SqliteConnectOptions;
+use sqlx::{AssertSqlSafe, ConnectOptions as _, Row as _};
+use store_sql::view::Where;
+
+use crate::common::{append, dag, leaf, range, root, store, texts};
+
+#[tokio::test]
+async fn every_statement_searches_and_none_scans() {
+    let (folder, store) = store().await;
+    let id = root(&store, "a").await;
+    for n in 0..100 {
+        root(&store, &format!("other {n}")).await;
+    }
+    append(&store, id, texts(1, 2000)).await;
+    for n in 0..50 {
+        leaf(&store, id, range(n * 10 + 1, n * 10 + 10)).await;
+    }
+    let options = SqliteConnectOptions::new().filename(folder.path().join("memory.db"));
+    let mut db = options.connect().await.unwrap();
+    let (view, version) = (dag(), ViewVersion(7));
+    let sum = SummaryId::new("sum_0");
+    let family = ConversationFilter::default();
+    let statements = [
+        (
+            "conversation by key",
+            store_sql::conversation::find(&ConversationRef::Key("a".into()))
+                .to_string(SqliteQueryBuilder),
+        ),
+        (
+            "conversation by number",
+            store_sql::conversation::find(&ConversationRef::Id(id)).to_string(SqliteQueryBuilder),
+        ),
+        (
+            "list",
+            store_sql::conversation::list(&family, Some(id), 10).to_string(SqliteQueryBuilder),
+        ),
+        (
+            "segments",
+            store_sql::conversation::segments(&[1]).to_string(SqliteQueryBuilder),
+        ),
+        (
+            "log",
+            store_sql::message::range(1, range(5, 50), Order::Desc, 10)
+                .to_string(SqliteQueryBuilder),
+        ),
+        (
+            "external",
+            store_sql::message::by_external(1, &["a", "b"]).to_string(SqliteQueryBuilder),
+        ),
+        (
+            "running",
+            store_sql::message::running(&[7, 8]).to_string(SqliteQueryBuilder),
+        ),
+        (
+            "seq_at",
+            store_sql::message::seq_at(1, Seq(9), 4)
+                .unwrap()
+                .to_string(SqliteQueryBuilder),
+        ),
+        (
+            "snapshot",
+            store_sql::view::snapshot(1, &view).to_string(SqliteQueryBuilder),
+        ),
+        (
+            "spans falling",
+            store_sql::view::spans(1, &view, version, Where::Falling(Seq(90)), 9)
+                .unwrap()
+                .to_string(SqliteQueryBuilder),
+        ),
+        (
+            "spans rising",
+            store_sql::view::spans(1, &view, version, Where::Rising(Seq(2), Seq(90)), 9)
+                .unwrap()
+                .to_string(SqliteQueryBuilder),
+        ),
+        (
+            "removed",
+            store_sql::view::removed(1, &view, version, version)
+                .unwrap()
+                .to_string(SqliteQueryBuilder),
+        ),
+        (
+            "added",
+            store_sql::view::added(1, &view, version, version)
+                .unwrap()
+                .to_string(SqliteQueryBuilder),
+        ),
+        (
+            "publications",
+            store_sql::view::publications(1, &view, version, 9)
+                .unwrap()
+                .to_string(SqliteQueryBuilder),
+        ),
+        (
+            "retire",
+            store_sql::view::retire(1, &view, version, &[Seq(1)])
+                .unwrap()
+                .to_string(SqliteQueryBuilder),
+        ),
+        (
+            "summaries",
+            store_sql::summary::by_ids(1, &["a"]).to_string(SqliteQueryBuilder),
+        ),
+        (
+            "summary log",
+            store_sql::summary::log(1, Some(&sum), 9).to_string(SqliteQueryBuilder),
+        ),
+        (
+            "made from",
+            store_sql::summary::made_from(1, Hash::ZERO, &Recipe::new("r"))
+                .to_string(SqliteQueryBuilder),
+        ),
+        (
+            "last key",
+            store_sql::summary::last_key(1).to_string(SqliteQueryBuilder),
+        ),
+        (
+            "children",
+            store_sql::summary::children(&[1]).to_string(SqliteQueryBuilder),
+        ),
+        (
+            "containers",
+            store_sql::summary::containers(1, &sum).to_string(SqliteQueryBuilder),
+        ),
+        (
+            "job",
+            store_sql::work::find_job(id, &JobKey("k".into())).to_string(SqliteQueryBuilder),
+        ),
+        (
+            "state",
+            store_sql::work::find_state(id, "k").to_string(SqliteQueryBuilder),
+        ),
+    ];
+    let mut plans = String::new();
+    for analyzed in [false, true] {
+        if analyzed {
+            sqlx::raw_sql("analyze").execute(&mut db).await.unwrap();
+        }
+        for (what, sql) in &statements {
+            let rows = sqlx::query(AssertSqlSafe(format!("explain query plan {sql}")))
+                .fetch_all(&mut db)
+                .await
+                .unwrap();
+            let plan: Vec<String> = rows.iter().map(|row| row.get("detail")).collect();
+            for step in &plan {
+                let fine = !step.starts_with("SCAN")
+                    || step.contains("CONSTANT ROW")
+                    || *what == "seq_at" && step.starts_with("SCAN search");
+                assert!(fine, "{what}: {plan:#?}");
+                assert!(
+                    what.starts_with("added") || !step.contains("_added"),
+                    "{what}: {plan:#?}"
+                );
+            }
+            plans.push_str(&format!("{what}: {}\n", plan.join("; ")));
+        }
+    }
+    for expected in [
+        "log: SEARCH message USING INTEGER PRIMARY KEY (rowid>? AND rowid<?)",
+        "external: SEARCH message USING INDEX message_external (conversation=? AND external_id=?)",
+        "made from: SEARCH summary USING INDEX summary_source (conversation=? AND source_hash=? AND recipe=?)",
+        "span USING PRIMARY KEY (conversation=? AND view=? AND first<?)",
+        "span_history USING PRIMARY KEY (conversation=? AND view=? AND removed_in>?)",
+        "span_added",
+        "span_history_added",
+        "summary_child_constituent",
+    ] {
+        assert!(plans.contains(expected), "{expected} is not in\n{plans}");
+    }
+}

@@ -1,0 +1,104 @@
+//! No operation takes more statements because the history is longer.
+
+use memory_model::{Body, Seq, Span};
+use memory_store::{LogRead, Order, Store as _};
+use store_sqlite::SqliteStore;
+
+use crate::common::{append, dag, leaf, range, replace, root, summary, texts};
+
+/// Counts the statements of each operation at the end of a log of about `size` entries.
+async fn costs(size: u32) -> Vec<(&'static str, u64)> {
+    let store = SqliteStore::in_memory().await.unwrap();
+    let id = root(&store, "a").await;
+    append(&store, id, texts(1, size)).await;
+    for n in 0..size / 20 {
+        leaf(&store, id, range(n * 10 + 1, n * 10 + 10)).await;
+    }
+    let mut costs = Vec::new();
+    let mut before = store.statements();
+    let mut note = |what: &'static str, store: &SqliteStore| {
+        costs.push((what, store.statements() - before));
+        before = store.statements();
+    };
+    let head = size;
+    append(&store, id, texts(head + 1, 1)).await;
+    note("append", &store);
+    append(&store, id, texts(head + 2, 64)).await;
+    note("append 64", &store);
+    store
+        .read(id, &LogRead::new(range(head / 2, head)))
+        .await
+        .unwrap();
+    note("read", &store);
+    let shot = store.snapshot(id, &dag()).await.unwrap();
+    note("snapshot", &store);
+    store
+        .spans(&shot, range(1, head), Order::NewestFirst, 16)
+        .await
+        .unwrap();
+    note("spans, newest first", &store);
+    store
+        .spans(&shot, range(1, head), Order::OldestFirst, 16)
+        .await
+        .unwrap();
+    note("spans, oldest first", &store);
+    let at = range(head - 19, head - 10);
+    let made = summary(&store, id, at, &[], "leaf@1").await;
+    note("a leaf's messages", &store);
+    let publish = replace(vec![Span::closed(at, Body::Raw, 0)], made.clone());
+    store.publish(id, &publish).await.unwrap();
+    note("publish", &store);
+    let ids = vec![made.id.clone(); 8];
+    assert!(
+        store
+            .summaries(id, &ids)
+            .await
+            .unwrap()
+            .iter()
+            .all(Option::is_some)
+    );
+    note("summaries", &store);
+    store.containers(id, &made.id).await.unwrap();
+    note("containers", &store);
+    assert_eq!(
+        store
+            .running(id, &[Seq(1), Seq(head / 2), Seq(head)])
+            .await
+            .unwrap()
+            .len(),
+        3
+    );
+    note("running", &store);
+    assert_eq!(store.seq_at(id, 3 * 17 - 1).await.unwrap(), Some(Seq(17)));
+    note("seq_at", &store);
+    store
+        .find(id, &["e7".to_owned(), "none".to_owned()])
+        .await
+        .unwrap();
+    note("find", &store);
+    costs
+}
+
+#[tokio::test]
+async fn statement_counts_do_not_grow_with_history() {
+    let small = costs(100).await;
+    assert_eq!(small, costs(4000).await);
+    assert_eq!(
+        small,
+        [
+            ("append", 6),
+            ("append 64", 6),
+            ("read", 2),
+            ("snapshot", 1),
+            ("spans, newest first", 3),
+            ("spans, oldest first", 3),
+            ("a leaf's messages", 2),
+            ("publish", 17),
+            ("summaries", 2),
+            ("containers", 1),
+            ("running", 2),
+            ("seq_at", 2),
+            ("find", 2),
+        ]
+    );
+}

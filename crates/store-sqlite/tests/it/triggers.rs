@@ -1,0 +1,253 @@
+//! The file itself refuses what must not happen, whoever writes.
+
+use memory_model::{Message, Seq};
+use memory_store::{Maintain as _, Store as _, ViolationKind};
+use sqlx::sqlite::{SqliteConnectOptions, SqliteConnection};
+use sqlx::{ConnectOptions as _, Row as _};
+
+use crate::common::{append, leaf, range, root, store, texts};
+
+async fn stranger(folder: &tempfile::TempDir) -> SqliteConnection {
+    SqliteConnectOptions::new()
+        .filename(folder.path().join("memory.db"))
+        .foreign_keys(false)
+        .connect()
+        .await
+        .unwrap()
+}
+
+const COLUMNS: &str =
+    "(id, conversation, seq, kind, role, external_id, at, tokens, running, hash, body)";
+
+#[tokio::test]
+async fn nothing_said_can_be_changed_dropped_or_replaced() {
+    let (folder, store) = store().await;
+    let id = root(&store, "a").await;
+    append(&store, id, texts(1, 12)).await;
+    leaf(&store, id, range(1, 4)).await;
+    leaf(&store, id, range(5, 8)).await;
+    let mut db = stranger(&folder).await;
+    let row = |id: i64, seq: u32, external: &str, running: u32| {
+        format!(
+            "({id}, 1, {seq}, 'message', 'user', {external}, 0, 3, {running}, zeroblob(32), x'5b5d')"
+        )
+    };
+    let refused = [
+        // The log.
+        "update message set body = x'5b5d'".to_owned(),
+        "update message set body = null".to_owned(),
+        "update message set tokens = 4, running = running + 1".to_owned(),
+        "delete from message".to_owned(),
+        "delete from message where seq = 12".to_owned(),
+        format!("insert into message {COLUMNS} values {}", row(4294967310, 14, "null", 42)),
+        format!("insert into message {COLUMNS} values {}", row(4294967309, 13, "null", 99)),
+        format!("insert or replace into message {COLUMNS} values {}", row(4294967299, 3, "null", 9)),
+        format!("insert or replace into message {COLUMNS} values {}", row(4294967309, 13, "'e3'", 39)),
+        format!("replace into message {COLUMNS} values {}", row(4294967309, 13, "'e3'", 39)),
+        format!(
+            "insert into message {COLUMNS} values {} on conflict (id) do update set body = excluded.body",
+            row(4294967299, 3, "null", 9)
+        ),
+        format!(
+            "insert into message {COLUMNS} values {} on conflict (conversation, external_id) \
+             where external_id is not null do update set body = excluded.body",
+            row(4294967309, 13, "'e3'", 39)
+        ),
+        format!("update or replace message set id = {} where seq = 3", 4294967300_i64),
+        // Conversations.
+        "delete from conversation".to_owned(),
+        "update conversation set head = head - 1".to_owned(),
+        "update conversation set key = 'b'".to_owned(),
+        "update conversation set tree = 2, no = 2".to_owned(),
+        "replace into conversation (no, tree, key, kind, estimator, created_at, updated_at) \
+         values (1, 1, 'c', 'root', 'anna@1', 0, 0)"
+            .to_owned(),
+        "replace into conversation (tree, key, kind, estimator, created_at, updated_at) \
+         values (1, 'a', 'root', 'anna@1', 0, 0)"
+            .to_owned(),
+        "update segment set first = 2".to_owned(),
+        "delete from segment".to_owned(),
+        "replace into segment values (1, 1, null, 1)".to_owned(),
+        // Views and summaries.
+        "update view set version = 0".to_owned(),
+        "update span_history set tokens = 0".to_owned(),
+        "delete from span_history".to_owned(),
+        "insert or replace into span_history select * from span_history".to_owned(),
+        "update publication set at = 0".to_owned(),
+        "delete from publication".to_owned(),
+        "insert or replace into publication select * from publication".to_owned(),
+        "insert into publication select conversation, view, version + 5, first, last, at, hash from publication"
+            .to_owned(),
+        "update summary set text = ''".to_owned(),
+        "delete from summary".to_owned(),
+        "insert or replace into summary select * from summary".to_owned(),
+        "update summary_child set last = 3".to_owned(),
+        "delete from summary_child".to_owned(),
+        "insert or replace into summary_child select * from summary_child".to_owned(),
+    ];
+    for sql in refused {
+        let done = sqlx::raw_sql(sqlx::AssertSqlSafe(sql.clone()))
+            .execute(&mut db)
+            .await;
+        let error = done.expect_err(&sql).to_string();
+        assert!(
+            error.contains("append-only")
+                || error.contains("can not")
+                || error.contains("must")
+                || error.contains("grows")
+                || error.contains("exists"),
+            "{sql}: {error}"
+        );
+    }
+    let rows = sqlx::query("select count(*) from message")
+        .fetch_one(&mut db)
+        .await
+        .unwrap();
+    assert_eq!(rows.get::<i64, _>(0), 12);
+    assert_eq!(store.check().await.unwrap(), []);
+}
+
+#[tokio::test]
+async fn an_erasure_blanks_words_and_nothing_else() {
+    let (folder, store) = store().await;
+    let id = root(&store, "a").await;
+    append(&store, id, texts(1, 5)).await;
+    let mut db = stranger(&folder).await;
+    sqlx::raw_sql("insert into erasure values (1, 2, 3, 0, 'asked for')")
+        .execute(&mut db)
+        .await
+        .unwrap();
+    for refused in [
+        "update message set body = null where seq = 4",
+        "update message set body = null, hash = zeroblob(32) where seq = 2",
+        "update message set body = x'5b5d' where seq = 2",
+        "update message set body = null, role = 'assistant' where seq = 2",
+        "update erasure set last = 5",
+        "delete from erasure",
+    ] {
+        sqlx::raw_sql(refused)
+            .execute(&mut db)
+            .await
+            .expect_err(refused);
+    }
+    sqlx::raw_sql("update message set body = null, meta = null, name = null where seq in (2, 3)")
+        .execute(&mut db)
+        .await
+        .unwrap();
+    let page = store
+        .read(id, &memory_store::LogRead::new(range(1, 5)))
+        .await
+        .unwrap();
+    let texts: Vec<String> = page.items.iter().map(|entry| entry.text()).collect();
+    assert_eq!(texts, ["message 1", "", "", "message 4", "message 5"]);
+}
+
+#[tokio::test]
+async fn check_sees_what_triggers_would_have_stopped() {
+    for (damage, kind) in [
+        ("drop trigger message_delete", ViolationKind::Database),
+        ("drop trigger message_insert", ViolationKind::Database),
+        ("drop index message_external", ViolationKind::Database),
+        ("create table stranger (x)", ViolationKind::Database),
+        (
+            "drop trigger message_delete; delete from message where seq = 12",
+            ViolationKind::EntryMissing,
+        ),
+        (
+            "drop trigger publication_delete; delete from publication where version = 2",
+            ViolationKind::HistoryChanged,
+        ),
+        ("delete from view", ViolationKind::SpansOverlap),
+        (
+            "drop trigger summary_child_update; update summary_child set last = last - 1",
+            ViolationKind::ChildRangeWrong,
+        ),
+        (
+            "drop trigger summary_child_delete; drop trigger summary_delete; delete from summary",
+            ViolationKind::Database,
+        ),
+        (
+            "pragma writable_schema = on; update sqlite_schema set sql = replace(sql, 'head + 1', 'head + 2') \
+             where name = 'message_insert'",
+            ViolationKind::Database,
+        ),
+    ] {
+        let (folder, store) = store().await;
+        let id = root(&store, "a").await;
+        append(&store, id, texts(1, 12)).await;
+        leaf(&store, id, range(1, 4)).await;
+        leaf(&store, id, range(5, 8)).await;
+        assert_eq!(store.check().await.unwrap(), []);
+        let mut db = stranger(&folder).await;
+        sqlx::raw_sql(damage).execute(&mut db).await.unwrap();
+        let found = store.check().await.unwrap();
+        assert!(found.iter().any(|v| v.kind == kind), "{damage}: {found:?}");
+    }
+}
+
+#[tokio::test]
+async fn views_with_the_older_names_show_the_same() {
+    let (folder, store) = store().await;
+    let id = root(&store, "a").await;
+    append(&store, id, texts(1, 9)).await;
+    append(
+        &store,
+        id,
+        vec![Message::tool_call(
+            "c",
+            "read",
+            memory_model::RawJson::parse("{\"a\": 1}").unwrap(),
+        )],
+    )
+    .await;
+    leaf(&store, id, range(1, 4)).await;
+    let mut db = stranger(&folder).await;
+    let mut ask = async |sql: &'static str| -> String {
+        let rows = sqlx::query(sql).fetch_all(&mut db).await.unwrap();
+        rows.iter()
+            .map(|row| row.get::<String, _>(0))
+            .collect::<Vec<_>>()
+            .join(" ")
+    };
+    assert_eq!(
+        ask(
+            "select item_type || coalesce(message_id & 255, '') from context_items order by ordinal"
+        )
+        .await,
+        "summary message5 message6 message7 message8 message9 message10"
+    );
+    assert_eq!(ask("select session_id from conversations").await, "a");
+    assert_eq!(
+        ask("select event_type from messages where seq > 8").await,
+        "text tool_call"
+    );
+    assert_eq!(
+        ask("select part_type || ' ' || tool_name || ' ' || tool_input from message_parts where part_type = 'tool'").await,
+        "tool read {\"a\":1}"
+    );
+    assert_eq!(
+        ask("select kind || descendant_count from summaries").await,
+        "leaf4"
+    );
+    assert_eq!(
+        ask("select group_concat(ordinal) from summary_messages").await,
+        "1,2,3,4"
+    );
+    let fork = memory_store::NewConversation {
+        origin: memory_store::Origin::Fork {
+            parent: id,
+            at: Seq(6),
+        },
+        ..memory_store::NewConversation::root(
+            "f",
+            crate::common::estimator(),
+            memory_model::Timestamp(0),
+        )
+    };
+    let fork = store.open(&fork).await.unwrap().id;
+    append(&store, fork, texts(90, 2)).await;
+    assert_eq!(
+        ask("select group_concat(ordinal) from context_items where conversation_id = 2").await,
+        "1,2,3,4,5,6,7,8"
+    );
+}

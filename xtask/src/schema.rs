@@ -1,0 +1,176 @@
+//! Reading the schema: its source, the migrations, and what SQLite makes of either.
+
+use std::collections::BTreeMap;
+
+use anyhow::Context as _;
+use sqlx::{AssertSqlSafe, Connection as _, Row as _, SqliteConnection};
+
+use crate::mode::root;
+
+/// Folder of the schema source, one family of objects per file.
+pub(crate) const SOURCE: &str = "crates/store-sqlite/schema";
+/// Folder of the migrations.
+pub(crate) const MIGRATIONS: &str = "crates/store-sqlite/migrations";
+
+/// A table, index, trigger or view as `sqlite_schema` has it, in order of creation.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Object {
+    /// `table`, `index`, `trigger` or `view`.
+    pub(crate) kind: String,
+    pub(crate) name: String,
+    /// The table it belongs to; its own name for tables and views.
+    pub(crate) table: String,
+    /// The statement that makes it.
+    pub(crate) sql: String,
+    /// Columns, for tables and views.
+    pub(crate) columns: Vec<Column>,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Column {
+    pub(crate) name: String,
+    pub(crate) ty: String,
+    pub(crate) not_null: bool,
+    pub(crate) default: Option<String>,
+    pub(crate) key: bool,
+}
+
+/// The comment above an object and those beside its columns.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Doc {
+    pub(crate) text: String,
+    pub(crate) columns: BTreeMap<String, String>,
+}
+
+/// The `.sql` files of a folder: name and text, sorted by name.
+pub(crate) fn files(folder: &str) -> anyhow::Result<Vec<(String, String)>> {
+    let mut found = Vec::new();
+    for entry in std::fs::read_dir(root().join(folder)).with_context(|| format!("read {folder}"))? {
+        let path = entry?.path();
+        let name = path
+            .file_name()
+            .and_then(|n| n.to_str())
+            .unwrap_or_default()
+            .to_owned();
+        if name.ends_with(".sql") {
+            let text = std::fs::read_to_string(&path)
+                .with_context(|| format!("read {}", path.display()))?;
+            found.push((name, text));
+        }
+    }
+    found.sort();
+    Ok(found)
+}
+
+/// Runs `scripts` in order in an empty database in memory and lists what is there afterwards.
+pub(crate) fn build(scripts: &[(String, String)]) -> anyhow::Result<Vec<Object>> {
+    let runtime = tokio::runtime::Builder::new_current_thread().build()?;
+    runtime.block_on(async {
+        let mut db = SqliteConnection::connect("sqlite::memory:").await?;
+        for (name, text) in scripts {
+            sqlx::raw_sql(AssertSqlSafe(text.clone()))
+                .execute(&mut db)
+                .await
+                .with_context(|| format!("run {name}"))?;
+        }
+        let rows = sqlx::query(
+            "select type, name, tbl_name, sql from sqlite_schema where sql is not null order by rowid",
+        )
+        .fetch_all(&mut db)
+        .await?;
+        let mut objects = Vec::new();
+        for row in rows {
+            let (kind, name): (String, String) = (row.get(0), row.get(1));
+            let mut columns = Vec::new();
+            if kind == "table" || kind == "view" {
+                let list = sqlx::query(
+                    "select name, type, \"notnull\", dflt_value, pk from pragma_table_xinfo(?) order by cid",
+                )
+                .bind(&name)
+                .fetch_all(&mut db)
+                .await?;
+                columns.extend(list.iter().map(|c| Column {
+                    name: c.get(0),
+                    ty: c.get::<String, _>(1).to_lowercase(),
+                    not_null: c.get::<i64, _>(2) != 0,
+                    default: c.get(3),
+                    key: c.get::<i64, _>(4) != 0,
+                }));
+            }
+            objects.push(Object { kind, name, table: row.get(2), sql: row.get(3), columns });
+        }
+        Ok(objects)
+    })
+}
+
+/// The comments of a schema source, by object. The source keeps to a layout: `create KIND NAME` begins a line,
+/// its comment stands right above it, and a column's comment ends the column's line.
+pub(crate) fn docs(source: &[(String, String)]) -> BTreeMap<String, Doc> {
+    let mut docs = BTreeMap::new();
+    for (_, text) in source {
+        let mut above: Vec<&str> = Vec::new();
+        let mut table: Option<String> = None;
+        for line in text.lines() {
+            if let Some(comment) = line.strip_prefix("-- ") {
+                above.push(comment);
+            } else if let Some(rest) = line.strip_prefix("create ") {
+                let mut words = rest.split_whitespace().filter(|w| *w != "unique");
+                let kind = words.next().unwrap_or_default();
+                let name = words.next().unwrap_or_default().to_owned();
+                let doc = Doc {
+                    text: above.join(" "),
+                    columns: BTreeMap::new(),
+                };
+                docs.insert(name.clone(), doc);
+                table = (kind == "table").then_some(name);
+                above.clear();
+            } else {
+                above.clear();
+                let Some(doc) = table.as_ref().and_then(|name| docs.get_mut(name)) else {
+                    continue;
+                };
+                if let (Some((_, comment)), Some(column)) =
+                    (line.split_once("-- "), line.split_whitespace().next())
+                {
+                    doc.columns
+                        .insert(column.to_owned(), comment.trim().to_owned());
+                }
+            }
+        }
+    }
+    docs
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn comments_are_found_above_and_beside() {
+        let text = "-- One.\n-- Two.\ncreate table t (\n  a integer, -- the a\n  b text,\n  check (a > 0)\n) strict;\n\n\
+                    -- Not this.\n\n-- Fast.\ncreate unique index t_b on t (b);\n";
+        let docs = docs(&[("x.sql".into(), text.into())]);
+        assert_eq!(docs["t"].text, "One. Two.");
+        assert_eq!(docs["t"].columns["a"], "the a");
+        assert!(!docs["t"].columns.contains_key("b"));
+        assert_eq!(docs["t_b"].text, "Fast.");
+    }
+
+    #[test]
+    fn build_lists_objects_with_columns() {
+        let made = build(&[(
+            "x".into(),
+            "create table t (a integer primary key, b text not null) strict;".into(),
+        )])
+        .unwrap();
+        assert_eq!(made.len(), 1);
+        assert_eq!(
+            (
+                made[0].columns[1].name.as_str(),
+                made[0].columns[1].not_null
+            ),
+            ("b", true)
+        );
+        assert!(build(&[("x".into(), "create tabel".into())]).is_err());
+    }
+}
