@@ -24,6 +24,8 @@
 //! # let runtime = tokio::runtime::Builder::new_current_thread().build().unwrap();
 //! # runtime.block_on(async {
 //! memory_store::conformance::run(&Memory).await;
+//! // And random interleavings, step by step against the reference store.
+//! memory_store::conformance::random_ops(&Memory, 8).await;
 //! # });
 //! # }
 //! ```
@@ -37,10 +39,12 @@
 
 mod build;
 mod family;
+mod faulty;
 mod jobs;
 mod lineage;
 mod log;
 mod publish;
+mod random;
 mod search;
 mod views;
 
@@ -53,6 +57,9 @@ pub use build::{
     PlainCounts, Source, append, entry, expand, fill, message, publish_summary, range, raw,
     replace, root, shown, sound, spans_of_view, summary_of, texts, verify_store,
 };
+
+pub use faulty::{Fault, FaultyStore};
+pub use random::random_ops;
 
 /// Makes stores for the suite.
 #[allow(async_fn_in_trait, reason = "tests await these in place")]

@@ -15,3 +15,8 @@ impl Fixture for Memory {
 }
 
 memory_store::conformance_tests!(Memory);
+
+#[tokio::test]
+async fn random_operations_agree_with_the_simplest_model() {
+    memory_store::conformance::random_ops(&Memory, 128).await;
+}
