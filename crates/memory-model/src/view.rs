@@ -367,7 +367,10 @@ pub fn splice_starts(
         .chain(new.iter().map(|span| SpanStart {
             first: span.range.first,
             body: span.body.clone(),
-            tokens: span.tokens,
+            tokens: match span.body.divisible() {
+                true => 0,
+                false => span.tokens,
+            },
         }))
         .chain(right.map(|row| SpanStart {
             first: after,

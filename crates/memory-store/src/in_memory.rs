@@ -2,14 +2,15 @@
 //!
 //! It is written to be read. Databases are tested against it.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::borrow::Cow;
+use std::collections::BTreeMap;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use async_trait::async_trait;
 use memory_model::{
-    Body, ConversationId, EntryKind, Hash, LogEntry, RawJson, Recipe, Seq, SeqRange, Span,
-    SpanStart, SpliceError, Summary, SummaryId, Timestamp, ViewName, ViewVersion, clip_starts,
-    spans_of, splice_starts,
+    Body, ConversationId, EntryKind, Hash, LogEntry, RawJson, Recipe, Seq, SeqRange, SessionKey,
+    Span, SpanStart, SpliceError, Summary, SummaryId, Timestamp, ViewName, ViewVersion,
+    clip_starts, spans_of, splice_starts,
 };
 
 use crate::error::{Error, ErrorKind, Result};
@@ -26,6 +27,9 @@ use crate::verify::Violation;
 /// The longest log: positions must leave room for "one after the last".
 const MAX_SEQ: u32 = u32::MAX - 1;
 
+/// The most conversations in a store: their numbers fit the upper half of a signed 64-bit row id.
+const MAX_CONVERSATIONS: u32 = i32::MAX as u32;
+
 /// A store in memory: the reference for all others, and enough for tests and short sessions.
 #[derive(Debug, Default)]
 pub struct InMemoryStore {
@@ -35,6 +39,7 @@ pub struct InMemoryStore {
 #[derive(Debug, Default)]
 struct Inner {
     conversations: Vec<Record>,
+    keys: BTreeMap<SessionKey, ConversationId>,
 }
 
 #[derive(Debug)]
@@ -42,9 +47,15 @@ struct Record {
     info: Conversation,
     /// The own log, from `info.own_first()` on.
     log: Vec<LogEntry>,
+    /// Where the own log's external ids are.
+    external: BTreeMap<String, Seq>,
     views: BTreeMap<ViewName, ViewRecord>,
     summaries: Vec<Summary>,
+    /// Where summaries are in `summaries`.
+    summary_index: BTreeMap<SummaryId, usize>,
     jobs: BTreeMap<JobKey, Job>,
+    /// The number of the newest fence.
+    fences: u64,
     states: BTreeMap<String, State>,
 }
 
@@ -55,7 +66,7 @@ struct ViewRecord {
     saved: i64,
 }
 
-#[derive(Debug)]
+#[derive(Debug, Default)]
 struct Job {
     holder: Option<(Owner, Timestamp)>,
     token: u64,
@@ -83,7 +94,10 @@ impl ViewRecord {
     }
 
     /// The rows as they were at a version.
-    fn rows_at(&self, version: ViewVersion) -> Vec<SpanStart> {
+    fn rows_at(&self, version: ViewVersion) -> Cow<'_, [SpanStart]> {
+        if version == self.version() {
+            return Cow::Borrowed(&self.rows);
+        }
         let mut rows = BTreeMap::from([(Seq::FIRST, first_row())]);
         for publication in self.publications.iter().filter(|p| p.version <= version) {
             for row in &publication.removed {
@@ -93,7 +107,7 @@ impl ViewRecord {
                 rows.insert(row.first, row.clone());
             }
         }
-        rows.into_values().collect()
+        Cow::Owned(rows.into_values().collect())
     }
 }
 
@@ -102,6 +116,14 @@ fn first_row() -> SpanStart {
         first: Seq::FIRST,
         body: Body::Raw,
         tokens: 0,
+    }
+}
+
+impl Record {
+    fn summary(&self, id: &SummaryId) -> Option<&Summary> {
+        self.summary_index
+            .get(id)
+            .and_then(|index| self.summaries.get(*index))
     }
 }
 
@@ -140,7 +162,8 @@ impl Inner {
             .iter()
             .find(|s| s.first <= seq && s.last.is_none_or(|last| seq <= last))?;
         let source = self.get(segment.source).ok()?;
-        source.log.get((seq.0 - source.info.own_first().0) as usize)
+        let index = seq.0.checked_sub(source.info.own_first().0)?;
+        source.log.get(index as usize)
     }
 
     fn running_at(&self, record: &Record, seq: Seq) -> u64 {
@@ -156,9 +179,13 @@ impl Inner {
     }
 
     fn find(&self, record: &Record, id: &str) -> Option<&LogEntry> {
-        (1..=record.info.head.0)
-            .filter_map(|seq| self.entry(record, Seq(seq)))
-            .find(|entry| entry.external_id.as_deref() == Some(id))
+        let seq = record.info.segments.iter().find_map(|segment| {
+            let source = self.get(segment.source).ok()?;
+            let seq = *source.external.get(id)?;
+            let visible = segment.first <= seq && segment.last.is_none_or(|last| seq <= last);
+            visible.then_some(seq)
+        })?;
+        self.entry(record, seq)
     }
 }
 
@@ -191,10 +218,14 @@ fn fork_segments(parent: &[Segment], at: Seq, own: ConversationId) -> Vec<Segmen
 impl Store for InMemoryStore {
     async fn open(&self, new: &NewConversation) -> Result<Conversation> {
         let mut inner = self.lock();
-        if let Some(found) = inner.conversations.iter().find(|r| r.info.key == new.key) {
-            return Ok(found.info.clone());
+        if let Some(found) = inner.keys.get(&new.key) {
+            return Ok(inner.get(*found)?.info.clone());
         }
-        let id = ConversationId(inner.conversations.len() as u32 + 1);
+        let id = u32::try_from(inner.conversations.len() + 1)
+            .ok()
+            .filter(|id| *id <= MAX_CONVERSATIONS)
+            .map(ConversationId)
+            .ok_or_else(|| Error::new(ErrorKind::Limit, "the store is full: open another"))?;
         let own = vec![Segment {
             first: Seq::FIRST,
             last: None,
@@ -242,12 +273,16 @@ impl Store for InMemoryStore {
             created_at: new.now,
             updated_at: new.now,
         };
+        inner.keys.insert(new.key.clone(), id);
         inner.conversations.push(Record {
             info: info.clone(),
             log: Vec::new(),
+            external: BTreeMap::new(),
             views: BTreeMap::new(),
             summaries: Vec::new(),
+            summary_index: BTreeMap::new(),
             jobs: BTreeMap::new(),
+            fences: 0,
             states: BTreeMap::new(),
         });
         Ok(info)
@@ -257,7 +292,7 @@ impl Store for InMemoryStore {
         let inner = self.lock();
         let found = match which {
             ConversationRef::Id(id) => inner.get(*id).ok(),
-            ConversationRef::Key(key) => inner.conversations.iter().find(|r| r.info.key == *key),
+            ConversationRef::Key(key) => inner.keys.get(key).and_then(|id| inner.get(*id).ok()),
         };
         Ok(found.map(|record| record.info.clone()))
     }
@@ -269,16 +304,14 @@ impl Store for InMemoryStore {
         limit: usize,
     ) -> Result<Page<Conversation, ConversationId>> {
         let inner = self.lock();
-        let items: Vec<Conversation> = inner
+        let left = inner
             .conversations
             .iter()
             .map(|record| &record.info)
             .filter(|info| after.is_none_or(|after| info.id > after))
             .filter(|info| filter.archived || !info.archived)
-            .filter(|info| filter.tree.is_none_or(|tree| info.tree == tree))
-            .cloned()
-            .collect();
-        Ok(page(items, limit, |info| info.id))
+            .filter(|info| filter.tree.is_none_or(|tree| info.tree == tree));
+        Ok(page(left, limit, |info| info.id))
     }
 
     async fn update(
@@ -322,6 +355,7 @@ impl Store for InMemoryStore {
         }
         let (mut head, mut tokens, mut chain) = (info.head, info.tokens, info.chain);
         let mut fresh: Vec<LogEntry> = Vec::new();
+        let mut external: BTreeMap<String, Seq> = BTreeMap::new();
         let mut outcomes = Vec::with_capacity(append.entries.len());
         for entry in &append.entries {
             let body = entry.message.body().map_err(|source| {
@@ -332,9 +366,8 @@ impl Store for InMemoryStore {
             if let Some(id) = entry.message.external_id.as_deref() {
                 let earlier = inner.find(record, id).map(|found| (found.seq, found.hash));
                 let earlier = earlier.or_else(|| {
-                    let found = fresh
-                        .iter()
-                        .find(|e| e.external_id.as_deref() == Some(id))?;
+                    let seq = *external.get(id)?;
+                    let found = fresh.get((seq.0 - info.head.0) as usize - 1)?;
                     Some((found.seq, found.hash))
                 });
                 if let Some((seq, stored)) = earlier {
@@ -363,6 +396,9 @@ impl Store for InMemoryStore {
             tokens = tokens.saturating_add(cost);
             chain = chain.chain(hash);
             outcomes.push(EntryOutcome::Inserted(head));
+            if let Some(id) = &entry.message.external_id {
+                external.insert(id.clone(), head);
+            }
             fresh.push(LogEntry {
                 seq: head,
                 message: entry.message.clone(),
@@ -376,6 +412,7 @@ impl Store for InMemoryStore {
             record.info.updated_at = append.now;
         }
         record.log.extend(fresh);
+        record.external.extend(external);
         record.info.head = head;
         record.info.tokens = tokens;
         record.info.chain = chain;
@@ -428,10 +465,16 @@ impl Store for InMemoryStore {
     async fn seq_at(&self, conversation: ConversationId, running: u64) -> Result<Option<Seq>> {
         let inner = self.lock();
         let record = inner.get(conversation)?;
-        let found = (1..=record.info.head.0)
-            .map(Seq)
-            .find(|seq| inner.running_at(record, *seq) >= running);
-        Ok(found)
+        // The first position in [low, high) whose sum is large enough.
+        let (mut low, mut high) = (Seq::FIRST, record.info.head.next());
+        while low < high {
+            let middle = Seq(low.0 + (high.0 - low.0) / 2);
+            match inner.running_at(record, middle) >= running {
+                true => high = middle,
+                false => low = middle.next(),
+            }
+        }
+        Ok((low <= record.info.head).then_some(low))
     }
 
     async fn find(&self, conversation: ConversationId, ids: &[String]) -> Result<Vec<Option<Seq>>> {
@@ -481,31 +524,39 @@ impl Store for InMemoryStore {
     ) -> Result<Page<Span>> {
         let inner = self.lock();
         let record = inner.get(snapshot.conversation)?;
-        let rows = match record.views.get(&snapshot.view) {
-            Some(view) if snapshot.version > view.version() => {
-                return Err(Error::new(
-                    ErrorKind::Invalid,
-                    format!(
-                        "view {} of {} has no version {} yet",
-                        snapshot.view, record.info.key, snapshot.version
-                    ),
-                ));
-            }
+        let view = record.views.get(&snapshot.view);
+        if snapshot.version > view.map_or(ViewVersion(0), ViewRecord::version) {
+            return Err(Error::new(
+                ErrorKind::Invalid,
+                format!(
+                    "view {} of {} has no version {} yet",
+                    snapshot.view, record.info.key, snapshot.version
+                ),
+            ));
+        }
+        let rows = match view {
             Some(view) => view.rows_at(snapshot.version),
-            None => vec![first_row()],
+            None => Cow::Owned(vec![first_row()]),
         };
-        let mut items: Vec<Span> = spans_of(&rows, None)
-            .into_iter()
-            .filter(|span| span.range.first <= range.last)
-            .filter(|span| span.range.last.is_none_or(|last| last >= range.first))
-            .collect();
+        // The rows whose spans touch the range: from the one that covers its first position on.
+        let from = rows.partition_point(|row| row.first <= range.first).max(1) - 1;
+        let to = rows
+            .partition_point(|row| row.first <= range.last)
+            .max(from);
+        let limit = limit.max(1);
+        let more = to - from > limit;
+        let (from, to) = match (more, order) {
+            (false, _) => (from, to),
+            (true, Order::OldestFirst) => (from, from + limit),
+            (true, Order::NewestFirst) => (to - limit, to),
+        };
+        let end = rows.get(to).map(|row| row.first.prev());
+        let mut items = spans_of(rows.get(from..to).unwrap_or_default(), end);
         if order == Order::NewestFirst {
             items.reverse();
         }
-        let more = items.len() > limit.max(1);
-        items.truncate(limit.max(1));
-        let next = match (more, items.last()) {
-            (true, Some(last)) => match order {
+        let next = match items.last() {
+            Some(last) if more => match order {
                 Order::OldestFirst => last
                     .range
                     .last
@@ -521,22 +572,21 @@ impl Store for InMemoryStore {
         let mut inner = self.lock();
         let record = inner.get(conversation)?;
         let referred = check_shape(publish, record.info.head)?;
-        let stored: BTreeMap<SummaryId, KnownSummary> = record
-            .summaries
+        let stored: BTreeMap<SummaryId, KnownSummary> = referred
             .iter()
-            .filter(|summary| referred.contains(&summary.id))
+            .filter_map(|id| record.summary(id))
             .map(|summary| (summary.id.clone(), summary.into()))
             .collect();
         check_references(publish, &stored)?;
         if let Some(fence) = &publish.fence {
             check_fence(record, fence)?;
         }
-        let mut view = record
-            .views
-            .get(&publish.view)
-            .cloned()
-            .unwrap_or_else(ViewRecord::new);
+        let new = ViewRecord::new();
+        let view = record.views.get(&publish.view).unwrap_or(&new);
         let rows = match splice_starts(&view.rows, publish.at, &publish.expect, &publish.spans) {
+            Ok(rows) if rows.removed.is_empty() && rows.added.is_empty() => {
+                return Ok(Published::Already(view.version()));
+            }
             Ok(rows) => rows,
             Err(SpliceError::Lost { found }) => {
                 let same = found.len() == publish.spans.len()
@@ -553,7 +603,8 @@ impl Store for InMemoryStore {
         let cost = |spans: &[Span]| spans_cost(spans, |range| inner.cost(record, range));
         let saving = i128::from(cost(&clip_starts(&view.rows, publish.at)))
             - i128::from(cost(&publish.spans));
-        view.saved = i64::try_from(i128::from(view.saved) + saving).unwrap_or(i64::MAX);
+        let saved = i128::from(view.saved) + saving;
+        let saved = saved.clamp(i64::MIN.into(), i64::MAX.into());
         let version = view.version().next();
         let hash = publication_hash(
             view.chain(),
@@ -562,6 +613,12 @@ impl Store for InMemoryStore {
             &rows.removed,
             &rows.added,
         );
+        let record = inner.get_mut(conversation)?;
+        let view = record
+            .views
+            .entry(publish.view.clone())
+            .or_insert_with(ViewRecord::new);
+        view.saved = i64::try_from(saved).unwrap_or_default();
         view.rows
             .retain(|row| !rows.removed.iter().any(|gone| gone.first == row.first));
         view.rows.extend(rows.added.iter().cloned());
@@ -574,14 +631,13 @@ impl Store for InMemoryStore {
             created_at: publish.now,
             hash,
         });
-        let record = inner.get_mut(conversation)?;
-        let known: BTreeSet<SummaryId> = record.summaries.iter().map(|s| s.id.clone()).collect();
-        let new = publish
-            .summaries
-            .iter()
-            .filter(|summary| !known.contains(&summary.id));
-        record.summaries.extend(new.cloned());
-        record.views.insert(publish.view.clone(), view);
+        for summary in &publish.summaries {
+            if !record.summary_index.contains_key(&summary.id) {
+                let index = record.summaries.len();
+                record.summary_index.insert(summary.id.clone(), index);
+                record.summaries.push(summary.clone());
+            }
+        }
         record.info.updated_at = publish.now;
         if let Some(fence) = &publish.fence {
             record.jobs.remove(&fence.key);
@@ -598,13 +654,11 @@ impl Store for InMemoryStore {
     ) -> Result<Page<Publication, ViewVersion>> {
         let inner = self.lock();
         let found = inner.get(conversation)?.views.get(view);
-        let items: Vec<Publication> = found
+        let left = found
             .into_iter()
             .flat_map(|view| &view.publications)
-            .filter(|publication| publication.version > after)
-            .cloned()
-            .collect();
-        Ok(page(items, limit, |publication| publication.version))
+            .skip_while(|publication| publication.version <= after);
+        Ok(page(left, limit, |publication| publication.version))
     }
 
     async fn summaries(
@@ -613,11 +667,8 @@ impl Store for InMemoryStore {
         ids: &[SummaryId],
     ) -> Result<Vec<Option<Summary>>> {
         let inner = self.lock();
-        let summaries = &inner.get(conversation)?.summaries;
-        Ok(ids
-            .iter()
-            .map(|id| summaries.iter().find(|s| s.id == *id).cloned())
-            .collect())
+        let record = inner.get(conversation)?;
+        Ok(ids.iter().map(|id| record.summary(id).cloned()).collect())
     }
 
     async fn summary_log(
@@ -627,16 +678,21 @@ impl Store for InMemoryStore {
         limit: usize,
     ) -> Result<Page<Summary, SummaryId>> {
         let inner = self.lock();
-        let summaries = &inner.get(conversation)?.summaries;
+        let record = inner.get(conversation)?;
         let skip = match after {
             None => 0,
-            Some(id) => summaries
-                .iter()
-                .position(|s| s.id == *id)
-                .map_or(0, |index| index + 1),
+            Some(id) => match record.summary_index.get(id) {
+                Some(index) => index + 1,
+                None => {
+                    return Err(Error::new(
+                        ErrorKind::NotFound,
+                        format!("{} has no summary {id}", record.info.key),
+                    ));
+                }
+            },
         };
-        let items = summaries.iter().skip(skip).cloned().collect();
-        Ok(page(items, limit, |summary: &Summary| summary.id.clone()))
+        let left = record.summaries.iter().skip(skip);
+        Ok(page(left, limit, |summary| summary.id.clone()))
     }
 
     async fn containers(
@@ -681,13 +737,8 @@ impl Store for InMemoryStore {
         ttl_micros: i64,
     ) -> Result<Claim> {
         let mut inner = self.lock();
-        let jobs = &mut inner.get_mut(conversation)?.jobs;
-        let job = jobs.entry(key.clone()).or_insert(Job {
-            holder: None,
-            token: 0,
-            tries: 0,
-            draft: None,
-        });
+        let record = inner.get_mut(conversation)?;
+        let job = record.jobs.entry(key.clone()).or_default();
         if let Some((holder, until)) = &job.holder
             && *until > now
             && holder != owner
@@ -697,7 +748,8 @@ impl Store for InMemoryStore {
                 until: *until,
             });
         }
-        job.token += 1;
+        record.fences += 1;
+        job.token = record.fences;
         job.holder = Some((owner.clone(), Timestamp(now.0.saturating_add(ttl_micros))));
         let fence = Fence {
             conversation,
@@ -775,7 +827,13 @@ impl Store for InMemoryStore {
 
 fn check_fence(record: &Record, fence: &Fence) -> Result<()> {
     match record.jobs.get(&fence.key) {
-        Some(job) if job.token == fence.token && job.holder.is_some() => Ok(()),
+        Some(job)
+            if record.info.id == fence.conversation
+                && job.token == fence.token
+                && job.holder.is_some() =>
+        {
+            Ok(())
+        }
         _ => Err(stale(fence)),
     }
 }
@@ -797,11 +855,17 @@ fn mismatch(info: &Conversation, given: &token_estimate::EstimatorId) -> Error {
     )
 }
 
-fn page<T, C>(mut items: Vec<T>, limit: usize, cursor: impl Fn(&T) -> C) -> Page<T, C> {
-    let limit = limit.max(1);
-    let more = items.len() > limit;
-    items.truncate(limit);
-    let next = if more { items.last().map(cursor) } else { None };
+/// The first `limit` of what is left, and where to go on if there is more.
+fn page<'a, T: Clone + 'a, C>(
+    mut left: impl Iterator<Item = &'a T>,
+    limit: usize,
+    cursor: impl Fn(&T) -> C,
+) -> Page<T, C> {
+    let items: Vec<T> = left.by_ref().take(limit.max(1)).cloned().collect();
+    let next = match left.next() {
+        Some(_) => items.last().map(cursor),
+        None => None,
+    };
     Page { items, next }
 }
 

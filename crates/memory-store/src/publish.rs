@@ -28,13 +28,17 @@ impl From<&Summary> for KnownSummary {
     }
 }
 
-/// Checks all of a publish that needs no store, and returns the ids of summaries that the store
-/// must look up for [`check_references`].
+/// Checks all of a publish that needs no store, and returns the ids of all summaries in it, which
+/// the store must look up for [`check_references`]: of one that is brought along the store may
+/// have its own, which stays as it is.
 ///
 /// # Errors
 /// `Invalid`, naming the span or summary.
 pub fn check_shape(publish: &Publish, head: Seq) -> Result<BTreeSet<SummaryId>> {
     let at = publish.at;
+    if SeqRange::new(at.first, at.last).is_none() {
+        return Err(invalid(format!("cannot publish over {at}: it is no range")));
+    }
     if at.last > head {
         return Err(invalid(format!(
             "cannot publish over {at}: the log ends at {head}"
@@ -74,7 +78,6 @@ pub fn check_shape(publish: &Publish, head: Seq) -> Result<BTreeSet<SummaryId>> 
             )));
         }
     }
-    referred.retain(|id| !given.contains_key(id));
     Ok(referred)
 }
 
@@ -82,6 +85,12 @@ pub fn check_shape(publish: &Publish, head: Seq) -> Result<BTreeSet<SummaryId>> 
 /// content.
 fn check_summary(summary: &Summary) -> Result<()> {
     let id = &summary.id;
+    if SeqRange::new(summary.range.first, summary.range.last).is_none() {
+        return Err(invalid(format!(
+            "{id} covers {}, which is no range",
+            summary.range
+        )));
+    }
     let name = format!("the children of {id}");
     tile(
         &name,
@@ -106,7 +115,8 @@ fn check_summary(summary: &Summary) -> Result<()> {
     Ok(())
 }
 
-/// Checks that spans and summaries agree with the summaries that they refer to.
+/// Checks that spans and summaries agree with the summaries that they refer to; `stored` are those
+/// of [`check_shape`]'s ids that the conversation has.
 ///
 /// # Errors
 /// `Invalid`, naming the summary.
@@ -114,15 +124,13 @@ pub fn check_references(
     publish: &Publish,
     stored: &BTreeMap<SummaryId, KnownSummary>,
 ) -> Result<()> {
-    let mut known = stored.clone();
-    known.extend(
-        publish
-            .summaries
-            .iter()
-            .map(|summary| (summary.id.clone(), summary.into())),
-    );
+    let given: BTreeMap<&SummaryId, KnownSummary> = publish
+        .summaries
+        .iter()
+        .map(|summary| (&summary.id, summary.into()))
+        .collect();
     let find = |id: &SummaryId| {
-        known.get(id).ok_or_else(|| {
+        stored.get(id).or_else(|| given.get(id)).ok_or_else(|| {
             invalid(format!(
                 "{id} is neither in the publish nor in the conversation"
             ))
@@ -185,7 +193,9 @@ fn tile(what: &str, range: SeqRange, pieces: impl Iterator<Item = Option<SeqRang
     let mut next = range.first;
     for piece in pieces {
         match piece {
-            Some(piece) if piece.first == next => next = piece.last.next(),
+            Some(piece) if piece.first == next && piece.first <= piece.last => {
+                next = piece.last.next();
+            }
             _ => {
                 return Err(invalid(format!(
                     "{what} do not tile {range}: one should begin at {next}"

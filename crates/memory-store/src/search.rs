@@ -328,8 +328,13 @@ fn fold(text: &str) -> String {
     if text.is_ascii() {
         text.to_ascii_lowercase()
     } else {
-        text.chars().flat_map(char::to_lowercase).collect()
+        text.chars().flat_map(fold_char).collect()
     }
+}
+
+/// A character's lower case; a final sigma is a sigma.
+fn fold_char(c: char) -> impl Iterator<Item = char> {
+    c.to_lowercase().map(|c| if c == 'ς' { 'σ' } else { c })
 }
 
 /// The text around the first place where `pattern` (folded) occurs; `None` when it does not.
@@ -341,7 +346,7 @@ fn snippet(text: &str, pattern: &str, chars: usize) -> Option<String> {
     let start = text
         .chars()
         .take_while(|c| {
-            folded_bytes += c.to_lowercase().map(char::len_utf8).sum::<usize>();
+            folded_bytes += fold_char(*c).map(char::len_utf8).sum::<usize>();
             folded_bytes <= at
         })
         .count();

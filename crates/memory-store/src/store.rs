@@ -31,7 +31,7 @@ pub trait Store: Send + Sync + fmt::Debug {
     ///
     /// # Errors
     /// `NotFound` when the parent does not exist; `Invalid` when a fork begins beyond the
-    /// parent's head.
+    /// parent's head; `EstimatorMismatch` when a fork names another estimator than its parent's.
     async fn open(&self, new: &NewConversation) -> Result<Conversation>;
 
     /// Looks a conversation up.
@@ -94,6 +94,9 @@ pub trait Store: Send + Sync + fmt::Debug {
     /// The spans of a snapshot that touch `range`, whole, at most `limit` of them. `next` is the
     /// part of the range that is left. Works at any version of the view up to today's. Raw and
     /// omitted spans have 0 tokens here; see [`fill_raw_tokens`].
+    ///
+    /// # Errors
+    /// `NotFound`; `Invalid` when the view has no such version yet.
     async fn spans(
         &self,
         snapshot: &Snapshot,
@@ -102,7 +105,11 @@ pub trait Store: Send + Sync + fmt::Debug {
         limit: usize,
     ) -> Result<Page<Span>>;
 
-    /// Replaces spans if the view still holds what the caller expects.
+    /// Replaces spans if the view still holds what the caller expects. Token figures of raw and
+    /// omitted spans are not stored. A summary that the conversation already has is not changed by
+    /// a publish that brings it again.
+    ///
+    /// A publish that is done ends the fence's job; `Already` and `Lost` leave it as it is.
     ///
     /// # Errors
     /// `NotFound`; `Invalid` when the new spans do not tile the range, lie beyond the head, or
@@ -128,6 +135,9 @@ pub trait Store: Send + Sync + fmt::Debug {
     ) -> Result<Vec<Option<Summary>>>;
 
     /// All summaries of a conversation, in the order of their making, after the one given.
+    ///
+    /// # Errors
+    /// `NotFound` for the conversation, or when it has no such summary.
     async fn summary_log(
         &self,
         conversation: ConversationId,
@@ -135,7 +145,7 @@ pub trait Store: Send + Sync + fmt::Debug {
         limit: usize,
     ) -> Result<Page<Summary, SummaryId>>;
 
-    /// The summaries that were made from this one.
+    /// The summaries that were made from this one, in the order of their making.
     async fn containers(
         &self,
         conversation: ConversationId,
@@ -150,7 +160,9 @@ pub trait Store: Send + Sync + fmt::Debug {
         recipe: &Recipe,
     ) -> Result<Option<Summary>>;
 
-    /// Asks for a job: granted when nobody holds it or the holder's lease has ended.
+    /// Asks for a job: granted when nobody holds it, the holder's lease has ended, or the holder
+    /// itself asks again. Each grant makes the fences of earlier ones stale for ever: a number is
+    /// not used again even after the job is done or released.
     async fn claim(
         &self,
         conversation: ConversationId,
@@ -163,7 +175,8 @@ pub trait Store: Send + Sync + fmt::Debug {
     /// Says how a granted job goes on.
     ///
     /// # Errors
-    /// `Stale` when the job was granted to somebody else meanwhile, or is gone.
+    /// `NotFound` for the conversation; `Stale` when the job was granted again meanwhile, or is
+    /// failed, released or done.
     async fn settle(&self, fence: &Fence, outcome: &JobOutcome, now: Timestamp) -> Result<()>;
 
     /// A small value of a conversation.

@@ -1,0 +1,323 @@
+//! A store that fails when told to.
+
+use std::sync::{Mutex, PoisonError};
+
+use async_trait::async_trait;
+use memory_model::{
+    ConversationId, Hash, LogEntry, RawJson, Recipe, Seq, SeqRange, Span, Summary, SummaryId,
+    Timestamp, ViewName, ViewVersion,
+};
+
+use crate::error::{Error, ErrorKind, Result};
+use crate::search::{Hits, Query};
+use crate::store::{FullStore, Maintain, Search, Store};
+use crate::types::{
+    Append, Appended, Claim, Conversation, ConversationFilter, ConversationPatch, ConversationRef,
+    Fence, JobKey, JobOutcome, LogRead, NewConversation, Order, Owner, Page, Publication, Publish,
+    Published, Snapshot, State, ViewInfo,
+};
+use crate::verify::Violation;
+
+/// How a write fails.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Fault {
+    /// Nothing is written.
+    Before,
+    /// Everything is written, but the caller is told that it failed: a crash between the commit
+    /// and the answer.
+    After,
+}
+
+/// A store whose writes fail from a given one on, to see what its users make of a crash.
+///
+/// Calls that write are `open`, `update`, `append`, `publish`, `claim`, `settle` and `put_state`,
+/// whether or not they change something. From the first failure on every further write fails and
+/// writes nothing, as after a crash, until [`FaultyStore::heal`]; or only one fails, with
+/// [`FaultyStore::fail_once`]. Failures are of kind `Io`. Reads always work.
+///
+/// ```
+/// use memory_store::conformance::{Fault, FaultyStore, root};
+/// use memory_store::{InMemoryStore, Store};
+///
+/// # #[tokio::main(flavor = "current_thread")]
+/// # async fn main() {
+/// // How many writes does the work take? Then let each of them fail, in both ways.
+/// let dry = FaultyStore::new(InMemoryStore::new());
+/// root(&dry, "chat").await;
+/// for write in 1..=dry.writes() {
+///     let store = FaultyStore::new(InMemoryStore::new());
+///     store.fail_from(write, Fault::Before);
+///     // Do the work, expect it to fail, heal, look at what is left, do the work again.
+///     store.heal();
+///     root(&store, "chat").await;
+/// }
+/// # }
+/// ```
+#[derive(Debug)]
+pub struct FaultyStore<S> {
+    inner: S,
+    state: Mutex<Faults>,
+}
+
+#[derive(Debug, Default)]
+struct Faults {
+    writes: u64,
+    next: Option<Next>,
+}
+
+#[derive(Debug, Clone, Copy)]
+struct Next {
+    write: u64,
+    fault: Fault,
+    once: bool,
+}
+
+impl<S: FullStore> FaultyStore<S> {
+    /// Wraps a store; nothing fails yet.
+    pub fn new(inner: S) -> Self {
+        Self {
+            inner,
+            state: Mutex::default(),
+        }
+    }
+
+    /// How many writes were asked for so far, failed ones too.
+    pub fn writes(&self) -> u64 {
+        self.state().writes
+    }
+
+    /// Lets a write, and all after it, fail: 1 is the next one.
+    pub fn fail_from(&self, write: u64, fault: Fault) {
+        self.plan(write, fault, false);
+    }
+
+    /// Lets one write fail: 1 is the next one.
+    pub fn fail_once(&self, write: u64, fault: Fault) {
+        self.plan(write, fault, true);
+    }
+
+    /// Lets all writes succeed again.
+    pub fn heal(&self) {
+        self.state().next = None;
+    }
+
+    /// The store inside.
+    pub fn inner(&self) -> &S {
+        &self.inner
+    }
+
+    /// Gives the store inside back.
+    pub fn into_inner(self) -> S {
+        self.inner
+    }
+
+    fn plan(&self, write: u64, fault: Fault, once: bool) {
+        let mut state = self.state();
+        let write = state.writes.saturating_add(write.max(1));
+        state.next = Some(Next { write, fault, once });
+    }
+
+    fn state(&self) -> std::sync::MutexGuard<'_, Faults> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Does a write, or fails it. The future does nothing until it is awaited.
+    async fn write<T>(&self, write: impl Future<Output = Result<T>> + Send) -> Result<T> {
+        let (number, fault) = {
+            let mut state = self.state();
+            state.writes += 1;
+            let number = state.writes;
+            let fault = match state.next {
+                Some(next) if number == next.write => Some(next.fault),
+                Some(next) if number > next.write && !next.once => Some(Fault::Before),
+                _ => None,
+            };
+            (number, fault)
+        };
+        let failed = |when: &str| {
+            Err(Error::new(
+                ErrorKind::Io,
+                format!("write {number} was made to fail {when} it was done"),
+            ))
+        };
+        match fault {
+            None => write.await,
+            Some(Fault::Before) => failed("before"),
+            Some(Fault::After) => {
+                write.await?;
+                failed("after")
+            }
+        }
+    }
+}
+
+#[async_trait]
+impl<S: FullStore> Store for FaultyStore<S> {
+    async fn open(&self, new: &NewConversation) -> Result<Conversation> {
+        self.write(self.inner.open(new)).await
+    }
+
+    async fn conversation(&self, which: &ConversationRef) -> Result<Option<Conversation>> {
+        self.inner.conversation(which).await
+    }
+
+    async fn list(
+        &self,
+        filter: &ConversationFilter,
+        after: Option<ConversationId>,
+        limit: usize,
+    ) -> Result<Page<Conversation, ConversationId>> {
+        self.inner.list(filter, after, limit).await
+    }
+
+    async fn update(
+        &self,
+        conversation: ConversationId,
+        patch: &ConversationPatch,
+        now: Timestamp,
+    ) -> Result<Conversation> {
+        self.write(self.inner.update(conversation, patch, now))
+            .await
+    }
+
+    async fn append(&self, conversation: ConversationId, append: &Append) -> Result<Appended> {
+        self.write(self.inner.append(conversation, append)).await
+    }
+
+    async fn read(&self, conversation: ConversationId, read: &LogRead) -> Result<Page<LogEntry>> {
+        self.inner.read(conversation, read).await
+    }
+
+    async fn running(&self, conversation: ConversationId, at: &[Seq]) -> Result<Vec<u64>> {
+        self.inner.running(conversation, at).await
+    }
+
+    async fn seq_at(&self, conversation: ConversationId, running: u64) -> Result<Option<Seq>> {
+        self.inner.seq_at(conversation, running).await
+    }
+
+    async fn find(&self, conversation: ConversationId, ids: &[String]) -> Result<Vec<Option<Seq>>> {
+        self.inner.find(conversation, ids).await
+    }
+
+    async fn snapshot(&self, conversation: ConversationId, view: &ViewName) -> Result<Snapshot> {
+        self.inner.snapshot(conversation, view).await
+    }
+
+    async fn views(&self, conversation: ConversationId) -> Result<Vec<ViewInfo>> {
+        self.inner.views(conversation).await
+    }
+
+    async fn spans(
+        &self,
+        snapshot: &Snapshot,
+        range: SeqRange,
+        order: Order,
+        limit: usize,
+    ) -> Result<Page<Span>> {
+        self.inner.spans(snapshot, range, order, limit).await
+    }
+
+    async fn publish(&self, conversation: ConversationId, publish: &Publish) -> Result<Published> {
+        self.write(self.inner.publish(conversation, publish)).await
+    }
+
+    async fn publications(
+        &self,
+        conversation: ConversationId,
+        view: &ViewName,
+        after: ViewVersion,
+        limit: usize,
+    ) -> Result<Page<Publication, ViewVersion>> {
+        self.inner
+            .publications(conversation, view, after, limit)
+            .await
+    }
+
+    async fn summaries(
+        &self,
+        conversation: ConversationId,
+        ids: &[SummaryId],
+    ) -> Result<Vec<Option<Summary>>> {
+        self.inner.summaries(conversation, ids).await
+    }
+
+    async fn summary_log(
+        &self,
+        conversation: ConversationId,
+        after: Option<&SummaryId>,
+        limit: usize,
+    ) -> Result<Page<Summary, SummaryId>> {
+        self.inner.summary_log(conversation, after, limit).await
+    }
+
+    async fn containers(
+        &self,
+        conversation: ConversationId,
+        summary: &SummaryId,
+    ) -> Result<Vec<SummaryId>> {
+        self.inner.containers(conversation, summary).await
+    }
+
+    async fn made_from(
+        &self,
+        conversation: ConversationId,
+        source: Hash,
+        recipe: &Recipe,
+    ) -> Result<Option<Summary>> {
+        self.inner.made_from(conversation, source, recipe).await
+    }
+
+    async fn claim(
+        &self,
+        conversation: ConversationId,
+        key: &JobKey,
+        owner: &Owner,
+        now: Timestamp,
+        ttl_micros: i64,
+    ) -> Result<Claim> {
+        self.write(self.inner.claim(conversation, key, owner, now, ttl_micros))
+            .await
+    }
+
+    async fn settle(&self, fence: &Fence, outcome: &JobOutcome, now: Timestamp) -> Result<()> {
+        self.write(self.inner.settle(fence, outcome, now)).await
+    }
+
+    async fn state(&self, conversation: ConversationId, key: &str) -> Result<Option<State>> {
+        self.inner.state(conversation, key).await
+    }
+
+    async fn put_state(
+        &self,
+        conversation: ConversationId,
+        key: &str,
+        revision: u64,
+        value: Option<&RawJson>,
+    ) -> Result<u64> {
+        self.write(self.inner.put_state(conversation, key, revision, value))
+            .await
+    }
+}
+
+#[async_trait]
+impl<S: FullStore> Search for FaultyStore<S> {
+    async fn search(&self, conversation: ConversationId, query: &Query) -> Result<Hits> {
+        self.inner.search(conversation, query).await
+    }
+}
+
+#[async_trait]
+impl<S: FullStore> Maintain for FaultyStore<S> {
+    async fn check(&self) -> Result<Vec<Violation>> {
+        self.inner.check().await
+    }
+
+    fn location(&self) -> String {
+        self.inner.location()
+    }
+
+    async fn close(&self) -> Result<()> {
+        self.inner.close().await
+    }
+}

@@ -1,0 +1,309 @@
+//! Leases and small values.
+
+use memory_model::{ConversationId, RawJson, Timestamp, ViewVersion};
+
+use super::Fixture;
+use super::build::{Source, fill, range, raw, replace, root, shown, sound, summary_of};
+use crate::error::ErrorKind;
+use crate::store::Store;
+use crate::types::{Claim, Draft, Fence, JobKey, JobOutcome, Owner, Published, State};
+
+async fn claim<S: Store>(
+    store: &S,
+    chat: ConversationId,
+    job: &str,
+    owner: &str,
+    now: i64,
+) -> Claim {
+    let (job, owner) = (JobKey(job.to_owned()), Owner(owner.to_owned()));
+    store
+        .claim(chat, &job, &owner, Timestamp(now), 100)
+        .await
+        .unwrap()
+}
+
+fn granted(claim: Claim) -> Fence {
+    match claim {
+        Claim::Granted(fence) => fence,
+        other => panic!("expected a grant, not {other:?}"),
+    }
+}
+
+fn held(claim: Claim) -> (String, i64) {
+    match claim {
+        Claim::Held { owner, until } => (owner.0, until.0),
+        other => panic!("expected a held job, not {other:?}"),
+    }
+}
+
+async fn settle<S: Store>(
+    store: &S,
+    fence: &Fence,
+    outcome: JobOutcome,
+    now: i64,
+) -> Result<(), ErrorKind> {
+    let settled = store.settle(fence, &outcome, Timestamp(now)).await;
+    settled.map_err(|error| error.kind())
+}
+
+fn draft(text: &str) -> Draft {
+    Draft(RawJson::parse(text).unwrap())
+}
+
+/// While a lease runs, nobody else gets the job; its owner may take it again.
+pub async fn a_job_is_granted_once<F: Fixture>(fixture: &F) {
+    let store = fixture.fresh().await;
+    let chat = root(&store, "chat").await.id;
+    let other = root(&store, "other").await.id;
+    let first = granted(claim(&store, chat, "job", "a", 1_000).await);
+    assert_eq!(
+        (first.conversation, &first.key),
+        (chat, &JobKey("job".to_owned()))
+    );
+    assert_eq!(
+        held(claim(&store, chat, "job", "b", 1_050).await),
+        ("a".to_owned(), 1_100)
+    );
+    // Other jobs and other conversations are free.
+    granted(claim(&store, chat, "job 2", "b", 1_050).await);
+    granted(claim(&store, other, "job", "b", 1_050).await);
+    // The owner claims again, after a crash perhaps: the older fence is worth nothing then.
+    let second = granted(claim(&store, chat, "job", "a", 1_060).await);
+    assert!(second.token > first.token);
+    assert_eq!(
+        settle(&store, &first, JobOutcome::Release, 1_061).await,
+        Err(ErrorKind::Stale)
+    );
+    assert_eq!(
+        settle(&store, &second, JobOutcome::Release, 1_062).await,
+        Ok(())
+    );
+    assert_eq!(
+        settle(&store, &second, JobOutcome::Release, 1_063).await,
+        Err(ErrorKind::Stale)
+    );
+    granted(claim(&store, chat, "job", "b", 1_064).await);
+    sound(&store).await;
+}
+
+/// A lease ends at its time; until somebody else takes the job its owner may go on.
+pub async fn a_lease_ends_and_is_renewed<F: Fixture>(fixture: &F) {
+    let store = fixture.fresh().await;
+    let chat = root(&store, "chat").await.id;
+    let a = granted(claim(&store, chat, "job", "a", 0).await);
+    let renew = JobOutcome::Renew { ttl_micros: 500 };
+    assert_eq!(settle(&store, &a, renew.clone(), 90).await, Ok(()));
+    assert_eq!(
+        held(claim(&store, chat, "job", "b", 589).await),
+        ("a".to_owned(), 590)
+    );
+    // Late, but nobody took it.
+    assert_eq!(settle(&store, &a, renew.clone(), 700).await, Ok(()));
+    let b = granted(claim(&store, chat, "job", "b", 1_200).await);
+    assert!(b.token > a.token);
+    for outcome in [
+        renew,
+        JobOutcome::Prepared(draft("1")),
+        JobOutcome::Failed,
+        JobOutcome::Release,
+    ] {
+        assert_eq!(
+            settle(&store, &a, outcome, 1_201).await,
+            Err(ErrorKind::Stale)
+        );
+    }
+    assert_eq!(
+        held(claim(&store, chat, "job", "c", 1_202).await),
+        ("b".to_owned(), 1_300)
+    );
+    let unknown = Fence {
+        key: JobKey("never claimed".to_owned()),
+        ..b
+    };
+    assert_eq!(
+        settle(&store, &unknown, JobOutcome::Failed, 1).await,
+        Err(ErrorKind::Stale)
+    );
+    sound(&store).await;
+}
+
+/// Prepared work waits for whoever claims the job next.
+pub async fn prepared_work_is_kept<F: Fixture>(fixture: &F) {
+    let store = fixture.fresh().await;
+    let chat = root(&store, "chat").await.id;
+    let a = granted(claim(&store, chat, "job", "a", 0).await);
+    let work = draft(r#"{"b":1.00,"b":2,"s":"\ud800","n":1e400}"#);
+    let prepared = JobOutcome::Prepared(work.clone());
+    assert_eq!(settle(&store, &a, prepared, 10).await, Ok(()));
+    // The lease goes on.
+    assert_eq!(
+        held(claim(&store, chat, "job", "b", 50).await),
+        ("a".to_owned(), 100)
+    );
+    let store = fixture.reopen(store).await;
+    let Claim::Ready(b, found) = claim(&store, chat, "job", "b", 100).await else {
+        panic!("prepared work is ready");
+    };
+    assert_eq!(found, work);
+    assert_eq!(
+        settle(&store, &a, JobOutcome::Release, 101).await,
+        Err(ErrorKind::Stale)
+    );
+    // It is replaced by newer work, and gone after release.
+    let newer = JobOutcome::Prepared(draft("2"));
+    assert_eq!(settle(&store, &b, newer, 102).await, Ok(()));
+    let Claim::Ready(b, found) = claim(&store, chat, "job", "b", 103).await else {
+        panic!("prepared work is ready");
+    };
+    assert_eq!(found, draft("2"));
+    assert_eq!(settle(&store, &b, JobOutcome::Release, 104).await, Ok(()));
+    granted(claim(&store, chat, "job", "c", 105).await);
+    sound(&store).await;
+}
+
+/// After a failure anybody may claim the job at once, and the failed fence is worth nothing.
+pub async fn a_failed_job_is_free_again<F: Fixture>(fixture: &F) {
+    let store = fixture.fresh().await;
+    let chat = root(&store, "chat").await.id;
+    let a = granted(claim(&store, chat, "job", "a", 0).await);
+    assert_eq!(settle(&store, &a, JobOutcome::Failed, 10).await, Ok(()));
+    assert_eq!(
+        settle(&store, &a, JobOutcome::Failed, 10).await,
+        Err(ErrorKind::Stale)
+    );
+    let b = granted(claim(&store, chat, "job", "b", 11).await);
+    assert!(b.token > a.token);
+    sound(&store).await;
+}
+
+/// A publish under a fence is done only while the fence holds, and then ends the job.
+pub async fn a_fence_guards_a_publish<F: Fixture>(fixture: &F) {
+    let store = fixture.fresh().await;
+    let chat = root(&store, "chat").await.id;
+    let other = root(&store, "other").await.id;
+    fill(&store, chat, 8).await;
+    let leaf = summary_of(&store, chat, &[Source::Messages(range(1, 4))], "leaf").await;
+    let at = range(1, 4);
+    let mut publish = replace(
+        "dag",
+        at,
+        vec![raw(at)],
+        vec![shown(&leaf)],
+        vec![leaf.clone()],
+    );
+
+    let a = granted(claim(&store, chat, "job", "a", 0).await);
+    let b = granted(claim(&store, chat, "job", "b", 100).await);
+    let foreign = granted(claim(&store, other, "job", "b", 100).await);
+    // The same job and number, but of another conversation.
+    let disguised = Fence {
+        token: b.token,
+        ..foreign
+    };
+    for stale in [a, disguised] {
+        publish.fence = Some(stale);
+        let error = store.publish(chat, &publish).await.unwrap_err();
+        assert_eq!(error.kind(), ErrorKind::Stale, "{error}");
+    }
+    assert_eq!(store.views(chat).await.unwrap(), []);
+    let ids = std::slice::from_ref(&leaf.id);
+    assert_eq!(
+        store.summaries(chat, ids).await.unwrap(),
+        [None],
+        "nothing was stored"
+    );
+
+    // A lost publish leaves the job as it is.
+    let mut lost = publish.clone();
+    lost.expect = vec![];
+    lost.fence = Some(b.clone());
+    let outcome = store.publish(chat, &lost).await.unwrap();
+    assert!(matches!(outcome, Published::Lost { .. }));
+    held(claim(&store, chat, "job", "c", 101).await);
+
+    publish.fence = Some(b.clone());
+    let done = store.publish(chat, &publish).await.unwrap();
+    assert_eq!(done, Published::Done(ViewVersion(1)));
+    let gone = settle(&store, &b, JobOutcome::Release, 102).await;
+    assert_eq!(gone, Err(ErrorKind::Stale), "the job is done");
+    granted(claim(&store, chat, "job", "c", 103).await);
+    sound(&store).await;
+}
+
+/// Numbers of fences are never used again, so an old fence stays worthless for ever.
+pub async fn an_old_fence_never_comes_back<F: Fixture>(fixture: &F) {
+    let store = fixture.fresh().await;
+    let chat = root(&store, "chat").await.id;
+    let mut old = vec![granted(claim(&store, chat, "job", "a", 0).await)];
+    for now in [1_000, 2_000, 3_000] {
+        let next = granted(claim(&store, chat, "job", "b", now).await);
+        assert_eq!(
+            settle(&store, &next, JobOutcome::Release, now).await,
+            Ok(())
+        );
+        old.push(next);
+        let current = granted(claim(&store, chat, "job", "c", now + 1).await);
+        for fence in &old {
+            assert!(fence.token < current.token, "{fence:?} and {current:?}");
+            let renew = JobOutcome::Renew { ttl_micros: 9 };
+            assert_eq!(
+                settle(&store, fence, renew, now + 2).await,
+                Err(ErrorKind::Stale)
+            );
+        }
+    }
+    sound(&store).await;
+}
+
+/// A small value is set only by who knows its revision.
+pub async fn state_is_changed_by_revision<F: Fixture>(fixture: &F) {
+    let store = fixture.fresh().await;
+    let chat = root(&store, "chat").await.id;
+    let other = root(&store, "other").await.id;
+    let json = |text: &str| RawJson::parse(text).unwrap();
+    let (one, two) = (json(r#"{"a":1.00,"a":2}"#), json("null"));
+    assert_eq!(store.state(chat, "key").await.unwrap(), None);
+    let stale = store
+        .put_state(chat, "key", 1, Some(&one))
+        .await
+        .unwrap_err();
+    assert_eq!(stale.kind(), ErrorKind::Stale, "{stale}");
+    assert_eq!(
+        store.put_state(chat, "key", 0, Some(&one)).await.unwrap(),
+        1
+    );
+    assert_eq!(
+        store.put_state(chat, "key", 1, Some(&two)).await.unwrap(),
+        2
+    );
+    for revision in [0, 1, 3] {
+        for value in [None, Some(&one)] {
+            let stale = store
+                .put_state(chat, "key", revision, value)
+                .await
+                .unwrap_err();
+            assert_eq!(stale.kind(), ErrorKind::Stale, "{stale}");
+        }
+    }
+    let found = State {
+        value: two,
+        revision: 2,
+    };
+    assert_eq!(store.state(chat, "key").await.unwrap(), Some(found));
+    assert_eq!(store.state(chat, "Key").await.unwrap(), None);
+    assert_eq!(store.state(other, "key").await.unwrap(), None);
+    assert_eq!(
+        store.put_state(other, "key", 0, Some(&one)).await.unwrap(),
+        1
+    );
+    assert_eq!(store.put_state(chat, "key", 2, None).await.unwrap(), 0);
+    assert_eq!(store.state(chat, "key").await.unwrap(), None);
+    assert_eq!(store.put_state(chat, "key", 0, None).await.unwrap(), 0);
+    let back = store.state(other, "key").await.unwrap();
+    assert_eq!(back.map(|state| state.value), Some(one.clone()));
+    assert_eq!(
+        store.put_state(chat, "key", 0, Some(&one)).await.unwrap(),
+        1
+    );
+    sound(&store).await;
+}

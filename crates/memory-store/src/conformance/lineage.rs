@@ -1,0 +1,199 @@
+//! Summaries: stored whole, found again, linked both ways.
+
+use memory_model::{Message, RawJson, Recipe, Seq, SummaryId, Timestamp};
+
+use super::Fixture;
+use super::build::{
+    PlainCounts, Source, append, expand, fill, info, publish_summary, range, raw, rehash, replace,
+    root, shown, sound, summary_of,
+};
+use crate::error::ErrorKind;
+use crate::store::Store;
+use crate::types::{NewConversation, Origin};
+use memory_model::Accounting;
+
+/// Every field of a summary comes back.
+pub async fn summaries_come_back_whole<F: Fixture>(fixture: &F) {
+    let store = fixture.fresh().await;
+    let chat = root(&store, "chat").await;
+    let at = Timestamp(-5);
+    let messages = (0..6).map(|n| {
+        Message::user(format!("message {n}")).with_created_at(Timestamp(i64::from((n * 7) % 5)))
+    });
+    append(&store, chat.id, messages.collect()).await;
+    let sources = [Source::Messages(range(1, 4))];
+    let mut full = summary_of(&store, chat.id, &sources, "NUL \0, 'quotes\"").await;
+    full.messages = Some(RawJson::parse(r#"[{"a":1.00,"a":2,"s":"\ud800"}]"#).unwrap());
+    full.provisional = true;
+    full.recipe = Recipe::new("recipe \0 line");
+    full.tier = "cut\0".to_owned();
+    full.model = Some("a model\0".to_owned());
+    full.created_at = at;
+    rehash(&mut full);
+    let plain = summary_of(&store, chat.id, &[Source::Messages(range(5, 6))], "").await;
+    for summary in [&full, &plain] {
+        publish_summary(&store, chat.id, "dag", summary).await;
+    }
+    let ids = [plain.id.clone(), full.id.clone()];
+    let found = store.summaries(chat.id, &ids).await.unwrap();
+    assert_eq!(found, [Some(plain), Some(full)]);
+    sound(&store).await;
+}
+
+/// Look-ups answer in the order asked; the log lists summaries in the order of their making.
+pub async fn summaries_are_looked_up_and_listed<F: Fixture>(fixture: &F) {
+    let store = fixture.fresh().await;
+    let chat = root(&store, "chat").await;
+    fill(&store, chat.id, 30).await;
+    let mut made = Vec::new();
+    for n in 0..7u32 {
+        let at = range(n * 4 + 1, n * 4 + 4);
+        let leaf = summary_of(
+            &store,
+            chat.id,
+            &[Source::Messages(at)],
+            &format!("leaf {n}"),
+        )
+        .await;
+        publish_summary(&store, chat.id, "dag", &leaf).await;
+        made.push(leaf);
+    }
+    let none = SummaryId::new("sum_ffffffffffffffff");
+    let ids = [
+        made[3].id.clone(),
+        none.clone(),
+        made[0].id.clone(),
+        made[3].id.clone(),
+    ];
+    let found = store.summaries(chat.id, &ids).await.unwrap();
+    let expected = [Some(&made[3]), None, Some(&made[0]), Some(&made[3])];
+    assert_eq!(found, expected.map(|s| s.cloned()));
+    assert_eq!(store.summaries(chat.id, &[]).await.unwrap(), []);
+
+    for limit in [0, 1, 3, 7, 100] {
+        let mut listed = Vec::new();
+        let mut after: Option<SummaryId> = None;
+        loop {
+            let page = store
+                .summary_log(chat.id, after.as_ref(), limit)
+                .await
+                .unwrap();
+            assert!(page.items.len() <= limit.max(1));
+            listed.extend(page.items);
+            after = page.next;
+            if after.is_none() {
+                break;
+            }
+        }
+        assert_eq!(listed, made, "in pages of {limit}");
+    }
+    let end = store
+        .summary_log(chat.id, Some(&made[6].id), 5)
+        .await
+        .unwrap();
+    assert_eq!((end.items.len(), end.next), (0, None));
+    let error = store
+        .summary_log(chat.id, Some(&none), 5)
+        .await
+        .unwrap_err();
+    assert_eq!(error.kind(), ErrorKind::NotFound, "{error}");
+    sound(&store).await;
+}
+
+/// A summary leads to what was made from it, to its sources, and to the messages.
+pub async fn containers_and_sources<F: Fixture>(fixture: &F) {
+    let store = fixture.fresh().await;
+    let chat = root(&store, "chat").await;
+    fill(&store, chat.id, 12).await;
+    let a = summary_of(&store, chat.id, &[Source::Messages(range(1, 3))], "a").await;
+    let b = summary_of(&store, chat.id, &[Source::Messages(range(4, 6))], "b").await;
+    publish_summary(&store, chat.id, "dag", &a).await;
+    publish_summary(&store, chat.id, "dag", &b).await;
+    // Messages and summaries mixed, as an update of an earlier summary needs.
+    let sources = [
+        Source::Summary(&a),
+        Source::Summary(&b),
+        Source::Messages(range(7, 9)),
+    ];
+    let c = summary_of(&store, chat.id, &sources, "c").await;
+    publish_summary(&store, chat.id, "dag", &c).await;
+    let sources = [Source::Summary(&c), Source::Messages(range(10, 11))];
+    let d = summary_of(&store, chat.id, &sources, "d").await;
+    publish_summary(&store, chat.id, "dag", &d).await;
+    assert_eq!((c.depth, d.depth), (1, 2));
+    // A second container of the same leaf, in another view.
+    let sources = [Source::Summary(&a), Source::Messages(range(4, 5))];
+    let e = summary_of(&store, chat.id, &sources, "e").await;
+    publish_summary(&store, chat.id, "other", &e).await;
+
+    let containers = async |id: &SummaryId| store.containers(chat.id, id).await.unwrap();
+    assert_eq!(containers(&a.id).await, [c.id.clone(), e.id.clone()]);
+    assert_eq!(containers(&b.id).await, std::slice::from_ref(&c.id));
+    assert_eq!(containers(&c.id).await, std::slice::from_ref(&d.id));
+    assert_eq!(containers(&d.id).await, []);
+    assert_eq!(containers(&SummaryId::new("sum_none")).await, []);
+    let positions: Vec<Seq> = (1..=11).map(Seq).collect();
+    assert_eq!(expand(&store, chat.id, &d.id).await, positions);
+
+    let made = async |s: &memory_model::Summary, recipe: &str| {
+        let recipe = Recipe::new(recipe);
+        let found = store.made_from(chat.id, s.source_hash, &recipe).await;
+        found.unwrap().map(|found| found.id)
+    };
+    assert_eq!(made(&c, "test@1").await, Some(c.id.clone()));
+    assert_eq!(made(&c, "test@2").await, None);
+    // The newest of the same sources by the same recipe.
+    let newer = summary_of(
+        &store,
+        chat.id,
+        &[Source::Messages(range(1, 3))],
+        "a, again",
+    )
+    .await;
+    assert_eq!(newer.source_hash, a.source_hash);
+    publish_summary(&store, chat.id, "third", &newer).await;
+    assert_eq!(made(&a, "test@1").await, Some(newer.id));
+    sound(&store).await;
+}
+
+/// Summaries are seen in their own conversation only.
+pub async fn summaries_belong_to_one_conversation<F: Fixture>(fixture: &F) {
+    let store = fixture.fresh().await;
+    let chat = root(&store, "chat").await;
+    fill(&store, chat.id, 8).await;
+    let leaf = summary_of(&store, chat.id, &[Source::Messages(range(1, 4))], "leaf").await;
+    publish_summary(&store, chat.id, "dag", &leaf).await;
+    let new = NewConversation {
+        origin: Origin::Fork {
+            parent: chat.id,
+            at: Seq(6),
+        },
+        ..NewConversation::root("child", PlainCounts.estimator(), Timestamp(9))
+    };
+    let child = store.open(&new).await.unwrap();
+    let ids = std::slice::from_ref(&leaf.id);
+    assert_eq!(store.summaries(child.id, ids).await.unwrap(), [None]);
+    let made = store
+        .made_from(child.id, leaf.source_hash, &leaf.recipe)
+        .await;
+    assert_eq!(made.unwrap(), None);
+    assert_eq!(
+        store.summary_log(child.id, None, 5).await.unwrap().items,
+        []
+    );
+    // The fork may bring the same summary as its own: the messages are the same.
+    let same = summary_of(&store, child.id, &[Source::Messages(range(1, 4))], "leaf").await;
+    assert_eq!(same.id, leaf.id);
+    let at = range(1, 4);
+    let publish = replace(
+        "dag",
+        at,
+        vec![raw(at)],
+        vec![shown(&same)],
+        vec![same.clone()],
+    );
+    store.publish(child.id, &publish).await.unwrap();
+    assert_eq!(store.summaries(child.id, ids).await.unwrap(), [Some(same)]);
+    assert_eq!(info(&store, chat.id).await.head, Seq(8));
+    sound(&store).await;
+}

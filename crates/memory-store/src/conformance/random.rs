@@ -1,0 +1,650 @@
+//! Random interleavings of everything, step by step against the reference store.
+
+use std::collections::BTreeMap;
+use std::fmt::Debug;
+
+use memory_model::{
+    Accounting, Body, ConversationId, Message, Part, RawJson, Role, Seq, SeqRange, Span, Summary,
+    Timestamp, TrimPolicyId, ViewName, ViewVersion,
+};
+use proptest::prelude::*;
+use proptest::strategy::ValueTree;
+use proptest::test_runner::TestRunner;
+
+use super::Fixture;
+use super::build::{
+    PlainCounts, Source, clipped, entries, entry, info, raw, replace, shown, spans_of_view,
+    summary_of,
+};
+use crate::error::{ErrorKind, Result};
+use crate::in_memory::InMemoryStore;
+use crate::search::Query;
+use crate::store::{FullStore, Search, Store};
+use crate::types::{
+    Append, AppendAt, Claim, Draft, Fence, JobKey, JobOutcome, LogRead, NewConversation, Order,
+    Origin, Owner, Publish, Published,
+};
+
+/// One step. Numbers are taken modulo what there is.
+#[derive(Debug, Clone)]
+enum Op {
+    Root,
+    Fork {
+        parent: u8,
+        at: u8,
+    },
+    Spawn {
+        parent: u8,
+        at: u8,
+    },
+    Append {
+        chat: u8,
+        texts: Vec<u8>,
+        demand_head: bool,
+    },
+    /// A summary over whole spans: a leaf over raw ones, else a condensed one.
+    Summarize {
+        chat: u8,
+        view: u8,
+        first: u8,
+        len: u8,
+        text: u8,
+        stale: bool,
+        fenced: bool,
+    },
+    /// Something else over whole or partial spans.
+    Show {
+        chat: u8,
+        view: u8,
+        first: u8,
+        len: u8,
+        body: Shown,
+    },
+    /// A publish that may be nonsense.
+    Odd {
+        chat: u8,
+        first: u8,
+        len: u8,
+        expect_first: u8,
+        span_len: u8,
+    },
+    Claim {
+        chat: u8,
+        job: u8,
+        owner: u8,
+        later: u8,
+    },
+    Settle {
+        fence: u8,
+        outcome: u8,
+    },
+    PutState {
+        chat: u8,
+        revision: u8,
+        remove: bool,
+    },
+    Reopen,
+}
+
+#[derive(Debug, Clone, Copy)]
+enum Shown {
+    Raw,
+    Omitted,
+    Trimmed(u8),
+}
+
+fn op() -> impl Strategy<Value = Op> {
+    let n = any::<u8>;
+    let shown = prop_oneof![
+        Just(Shown::Raw),
+        Just(Shown::Omitted),
+        (0u8..2).prop_map(Shown::Trimmed),
+    ];
+    prop_oneof![
+        1 => Just(Op::Root),
+        2 => (n(), n()).prop_map(|(parent, at)| Op::Fork { parent, at }),
+        1 => (n(), n()).prop_map(|(parent, at)| Op::Spawn { parent, at }),
+        6 => (n(), prop::collection::vec(n(), 0..9), prop::bool::weighted(0.2))
+            .prop_map(|(chat, texts, demand_head)| Op::Append { chat, texts, demand_head }),
+        6 => (n(), n(), n(), n(), n(), prop::bool::weighted(0.2), prop::bool::weighted(0.3))
+            .prop_map(|(chat, view, first, len, text, stale, fenced)| Op::Summarize {
+                chat, view, first, len, text, stale, fenced,
+            }),
+        4 => (n(), n(), n(), n(), shown)
+            .prop_map(|(chat, view, first, len, body)| Op::Show { chat, view, first, len, body }),
+        1 => (n(), n(), n(), n(), n())
+            .prop_map(|(chat, first, len, expect_first, span_len)| Op::Odd {
+                chat, first, len, expect_first, span_len,
+            }),
+        2 => (n(), n(), n(), n())
+            .prop_map(|(chat, job, owner, later)| Op::Claim { chat, job, owner, later }),
+        2 => (n(), n()).prop_map(|(fence, outcome)| Op::Settle { fence, outcome }),
+        1 => (n(), n(), any::<bool>())
+            .prop_map(|(chat, revision, remove)| Op::PutState { chat, revision, remove }),
+        1 => Just(Op::Reopen),
+    ]
+}
+
+/// What the log and the views must hold by the simplest rules there are.
+#[derive(Debug, Default)]
+struct Simple {
+    /// Each conversation's visible messages, in order: their external ids and texts.
+    logs: BTreeMap<ConversationId, Vec<(Option<String>, String)>>,
+    /// For each view of a conversation what stands for each position, from 1; raw beyond the end.
+    views: BTreeMap<(ConversationId, String), Vec<Body>>,
+}
+
+impl Simple {
+    fn appended(&mut self, chat: ConversationId, messages: &[Message]) {
+        let log = self.logs.entry(chat).or_default();
+        for message in messages {
+            let id = message.external_id.clone();
+            if id.is_none() || log.iter().all(|(known, _)| *known != id) {
+                log.push((id, message.text()));
+            }
+        }
+    }
+
+    fn published(&mut self, chat: ConversationId, view: &str, spans: &[Span]) {
+        let bodies = self.views.entry((chat, view.to_owned())).or_default();
+        for span in spans {
+            let at = span.closed_range().expect("published spans are closed");
+            bodies.resize(bodies.len().max(at.last.0 as usize), Body::Raw);
+            for body in &mut bodies[at.first.0 as usize - 1..at.last.0 as usize] {
+                *body = span.body.clone();
+            }
+        }
+    }
+}
+
+struct World<'a, F: Fixture> {
+    fixture: &'a F,
+    store: Option<F::Store>,
+    reference: InMemoryStore,
+    simple: Simple,
+    chats: Vec<ConversationId>,
+    /// Fences of the same grants: the store's and the reference's.
+    fences: Vec<(Fence, Fence)>,
+    clock: i64,
+}
+
+type Checked<T> = std::result::Result<T, String>;
+
+/// Both answers, if they agree; errors agree in their kind.
+fn same<T: PartialEq + Debug>(
+    what: &str,
+    store: Result<T>,
+    reference: Result<T>,
+) -> Checked<Result<T>> {
+    match (store, reference) {
+        (Ok(a), Ok(b)) if a == b => Ok(Ok(a)),
+        (Err(a), Err(b)) if a.kind() == b.kind() => Ok(Err(a)),
+        (a, b) => Err(format!(
+            "{what}: the store says\n{a:?}\nthe reference says\n{b:?}"
+        )),
+    }
+}
+
+/// Makes a call on both stores and compares the answers.
+macro_rules! both {
+    ($world:expr, $call:ident($($arg:expr),*)) => {
+        same(
+            stringify!($call),
+            $world.store().$call($($arg),*).await,
+            $world.reference.$call($($arg),*).await,
+        )
+    };
+}
+
+const VIEWS: [&str; 2] = ["dag", "blocks"];
+
+impl<F: Fixture> World<'_, F> {
+    fn store(&self) -> &F::Store {
+        self.store.as_ref().expect("the store is open")
+    }
+
+    fn chat(&self, n: u8) -> ConversationId {
+        self.chats[usize::from(n) % self.chats.len()]
+    }
+
+    fn now(&mut self) -> Timestamp {
+        self.clock += 10;
+        Timestamp(self.clock)
+    }
+
+    async fn open(&mut self, origin: Origin) -> Checked<()> {
+        let key = format!("chat {}", self.chats.len());
+        let new = NewConversation {
+            origin: origin.clone(),
+            ..NewConversation::root(key.as_str(), PlainCounts.estimator(), self.now())
+        };
+        let Ok(made) = both!(self, open(&new))? else {
+            return Ok(());
+        };
+        let shared = match origin {
+            Origin::Fork { parent, at } => self.simple.logs[&parent][..at.0 as usize].to_vec(),
+            _ => Vec::new(),
+        };
+        self.simple.logs.insert(made.id, shared);
+        self.chats.push(made.id);
+        Ok(())
+    }
+
+    async fn step(&mut self, op: &Op) -> Checked<()> {
+        match op {
+            Op::Root => self.open(Origin::Root).await?,
+            Op::Fork { parent, at } => {
+                let parent = self.chat(*parent);
+                let head = info(&self.reference, parent).await.head.0;
+                // One in a few is beyond the head.
+                let at = Seq(u32::from(*at) % (head + 2));
+                self.open(Origin::Fork { parent, at }).await?;
+            }
+            Op::Spawn { parent, at } => {
+                let parent = self.chat(*parent);
+                let (at, call) = (Seq(u32::from(*at)), (at % 2 == 0).then(|| at.to_string()));
+                self.open(Origin::Spawn { parent, at, call }).await?;
+            }
+            Op::Append {
+                chat,
+                texts,
+                demand_head,
+            } => {
+                self.append(self.chat(*chat), texts, *demand_head).await?;
+            }
+            Op::Summarize {
+                chat,
+                view,
+                first,
+                len,
+                text,
+                stale,
+                fenced,
+            } => {
+                let chat = self.chat(*chat);
+                let view = VIEWS[usize::from(*view) % VIEWS.len()];
+                let Some(at) = self.whole_spans(chat, view, *first, *len).await else {
+                    return Ok(());
+                };
+                let text = format!("summary {} of {at}", text % 3);
+                let summary = self.summary(chat, view, at, &text).await;
+                let mut expect = clipped(&self.reference, chat, view, at).await;
+                if *stale {
+                    expect.truncate(expect.len() / 2);
+                }
+                let spans = vec![shown(&summary)];
+                let mut publish = replace(view, at, expect, spans, vec![summary]);
+                publish.now = self.now();
+                let fences = self.fences.last().filter(|_| *fenced).cloned();
+                self.publish(chat, view, publish, fences).await?;
+            }
+            Op::Show {
+                chat,
+                view,
+                first,
+                len,
+                body,
+            } => {
+                let chat = self.chat(*chat);
+                let view = VIEWS[usize::from(*view) % VIEWS.len()];
+                let head = info(&self.reference, chat).await.head.0;
+                if head == 0 {
+                    return Ok(());
+                }
+                // May cut an indivisible span; then both stores must refuse.
+                let first = u32::from(*first) % head + 1;
+                let last = (first + u32::from(len % 6)).min(head);
+                let at = SeqRange::new(Seq(first), Seq(last)).expect("first is not after last");
+                let (body, tokens) = match body {
+                    Shown::Raw => (Body::Raw, 0),
+                    Shown::Omitted => (Body::Omitted, 0),
+                    Shown::Trimmed(n) => (
+                        Body::Trimmed(TrimPolicyId::new(format!("t@{n}"))),
+                        u64::from(*n) + 3,
+                    ),
+                };
+                let expect = clipped(&self.reference, chat, view, at).await;
+                let spans = vec![Span::closed(at, body, tokens)];
+                let mut publish = replace(view, at, expect, spans, vec![]);
+                publish.now = self.now();
+                self.publish(chat, view, publish, None).await?;
+            }
+            Op::Odd {
+                chat,
+                first,
+                len,
+                expect_first,
+                span_len,
+            } => {
+                let odd = |first: u8, len: u8| SeqRange {
+                    first: Seq(u32::from(first % 40)),
+                    last: Seq(u32::from(first % 40) + u32::from(len % 10)),
+                };
+                let at = odd(*first, *len);
+                let expect = vec![raw(odd(*expect_first, *len))];
+                let spans = vec![Span::closed(odd(*first, *span_len), Body::Omitted, 0)];
+                let mut publish = replace("dag", at, expect, spans, vec![]);
+                publish.now = self.now();
+                self.publish(self.chat(*chat), "dag", publish, None).await?;
+            }
+            Op::Claim {
+                chat,
+                job,
+                owner,
+                later,
+            } => {
+                self.clock += i64::from(*later);
+                let (chat, now) = (self.chat(*chat), self.now());
+                let job = JobKey(format!("job {}", job % 3));
+                let owner = Owner(format!("owner {}", owner % 3));
+                // The numbers of fences are the store's own affair; they only rise.
+                let store = self.store().claim(chat, &job, &owner, now, 100).await;
+                let reference = self.reference.claim(chat, &job, &owner, now, 100).await;
+                self.claimed(
+                    store.map_err(|e| e.to_string())?,
+                    reference.map_err(|e| e.to_string())?,
+                )?;
+            }
+            Op::Settle { fence, outcome } => {
+                if self.fences.is_empty() {
+                    return Ok(());
+                }
+                let fence = self.fences[usize::from(*fence) % self.fences.len()].clone();
+                let outcome = match outcome % 4 {
+                    0 => JobOutcome::Renew { ttl_micros: 50 },
+                    1 => JobOutcome::Prepared(Draft(RawJson::parse("[1]").expect("this is JSON"))),
+                    2 => JobOutcome::Failed,
+                    _ => JobOutcome::Release,
+                };
+                let now = self.now();
+                same(
+                    "settle",
+                    self.store().settle(&fence.0, &outcome, now).await,
+                    self.reference.settle(&fence.1, &outcome, now).await,
+                )?
+                .ok();
+            }
+            Op::PutState {
+                chat,
+                revision,
+                remove,
+            } => {
+                let value = RawJson::parse(revision.to_string()).expect("a number is JSON");
+                let value = (!remove).then_some(&value);
+                let (chat, revision) = (self.chat(*chat), u64::from(revision % 3));
+                both!(self, put_state(chat, "key", revision, value))?.ok();
+                both!(self, state(chat, "key"))?.ok();
+            }
+            Op::Reopen => {
+                let store = self.store.take().expect("the store is open");
+                self.store = Some(self.fixture.reopen(store).await);
+            }
+        }
+        Ok(())
+    }
+
+    async fn append(&mut self, chat: ConversationId, texts: &[u8], demand: bool) -> Checked<()> {
+        let messages: Vec<Message> = texts
+            .iter()
+            .map(|n| {
+                // Few ids, so that duplicates and conflicts happen.
+                let id = n % 64;
+                let text = format!("message {id} {}", "word ".repeat(usize::from(n / 32)));
+                let message = match n % 16 {
+                    7 => Message::note(Role::System, vec![Part::text(text)]),
+                    _ => Message::user(text),
+                };
+                match n % 4 {
+                    0 => message,
+                    _ => message.with_external_id(format!("id {id}")),
+                }
+            })
+            .collect();
+        let head = Seq(u32::try_from(texts.len()).unwrap_or_default());
+        let append = Append {
+            at: if demand {
+                AppendAt::Head(head)
+            } else {
+                AppendAt::Any
+            },
+            estimator: PlainCounts.estimator(),
+            entries: messages.iter().cloned().map(entry).collect(),
+            now: self.now(),
+        };
+        match both!(self, append(chat, &append))? {
+            Ok(_) => self.simple.appended(chat, &messages),
+            Err(error) if error.kind() == ErrorKind::HeadMoved => {}
+            Err(error) => return Err(format!("an append failed: {error}")),
+        }
+        Ok(())
+    }
+
+    fn claimed(&mut self, store: Claim, reference: Claim) -> Checked<()> {
+        let newest = |fence: &Fence| {
+            let earlier =
+                |old: &&Fence| old.conversation == fence.conversation && old.key == fence.key;
+            let fences = self.fences.iter().map(|(fence, _)| fence);
+            fences.filter(earlier).all(|old| old.token < fence.token)
+        };
+        match (store, reference) {
+            (Claim::Granted(a), Claim::Granted(b)) if newest(&a) => self.fences.push((a, b)),
+            (Claim::Ready(a, x), Claim::Ready(b, y)) if newest(&a) && x == y => {
+                self.fences.push((a, b))
+            }
+            (a @ Claim::Held { .. }, b) if a == b => {}
+            (a, b) => return Err(format!("claim: the store says {a:?}, the reference {b:?}")),
+        }
+        Ok(())
+    }
+
+    /// A range of whole spans, at most up to the head.
+    async fn whole_spans(
+        &self,
+        chat: ConversationId,
+        view: &str,
+        first: u8,
+        len: u8,
+    ) -> Option<SeqRange> {
+        let head = info(&self.reference, chat).await.head;
+        let spans = spans_of_view(&self.reference, chat, view).await;
+        let ranges: Vec<SeqRange> = spans
+            .iter()
+            .filter_map(|span| span.range.up_to(head))
+            .collect();
+        let from = usize::from(first) % ranges.len().max(1);
+        let to = (from + usize::from(len % 4)).min(ranges.len().max(1) - 1);
+        let mut at = SeqRange::new(ranges.get(from)?.first, ranges.get(to)?.last)?;
+        // Part of a raw span, where it is one.
+        if from == to && spans[from].body == Body::Raw {
+            let skip = u32::from(len / 4) % u32::try_from(at.len()).ok()?;
+            at.first = Seq(at.first.0 + skip / 2);
+            at.last = Seq(at.last.0 - (skip - skip / 2));
+        }
+        Some(at)
+    }
+
+    /// A summary of what the view shows over a range, messages where it shows no summary.
+    async fn summary(&self, chat: ConversationId, view: &str, at: SeqRange, text: &str) -> Summary {
+        let spans = clipped(&self.reference, chat, view, at).await;
+        let mut ids = Vec::new();
+        for span in &spans {
+            ids.extend(span.body.summary().cloned());
+        }
+        let found = self.reference.summaries(chat, &ids).await;
+        let mut found = found
+            .expect("summaries are looked up")
+            .into_iter()
+            .flatten();
+        let found: Vec<Option<Summary>> = spans
+            .iter()
+            .map(|span| span.body.summary().and_then(|_| found.next()))
+            .collect();
+        let sources: Vec<Source<'_>> = spans
+            .iter()
+            .zip(&found)
+            .filter_map(|(span, summary)| match summary {
+                Some(summary) => Some(Source::Summary(summary)),
+                None => span.closed_range().map(Source::Messages),
+            })
+            .collect();
+        summary_of(&self.reference, chat, &sources, text).await
+    }
+
+    async fn publish(
+        &mut self,
+        chat: ConversationId,
+        view: &str,
+        mut publish: Publish,
+        fences: Option<(Fence, Fence)>,
+    ) -> Checked<()> {
+        let (ours, theirs) = fences.unzip();
+        publish.fence = ours;
+        let store = self.store().publish(chat, &publish).await;
+        publish.fence = theirs;
+        let reference = self.reference.publish(chat, &publish).await;
+        if let Ok(Published::Done(_)) = same("publish", store, reference)? {
+            self.simple.published(chat, view, &publish.spans);
+        }
+        Ok(())
+    }
+
+    /// Compares everything that can be read.
+    async fn compare(&self) -> Checked<()> {
+        let filter = crate::types::ConversationFilter::default();
+        both!(self, list(&filter, None, 1_000))?.ok();
+        for chat in &self.chats {
+            let chat = *chat;
+            let now = info(&self.reference, chat).await;
+            let all = SeqRange::new(Seq::FIRST, Seq(now.head.0 + 3)).expect("not empty");
+            both!(
+                self,
+                read(chat, &LogRead::new(all).newest_first().with_max_rows(7))
+            )?
+            .ok();
+            let log = entries(self.store(), chat).await;
+            if log != entries(&self.reference, chat).await {
+                return Err(format!("the logs of {chat} differ"));
+            }
+            let log: Vec<_> = log
+                .iter()
+                .map(|e| (e.external_id.clone(), e.text()))
+                .collect();
+            if log != self.simple.logs[&chat] {
+                return Err(format!("the log of {chat} is not what was appended"));
+            }
+            let positions: Vec<Seq> = (0..=now.head.0 + 1).map(Seq).collect();
+            both!(self, running(chat, &positions))?.ok();
+            for tokens in (0..=now.tokens + 1).step_by(5) {
+                both!(self, seq_at(chat, tokens))?.ok();
+            }
+            let ids: Vec<String> = (0..64).map(|n| format!("id {n}")).collect();
+            both!(self, find(chat, &ids))?.ok();
+            both!(self, summary_log(chat, None, 1_000))?.ok();
+            both!(self, views(chat))?.ok();
+            both!(self, search(chat, &Query::new("1 WORD").with_limit(3)))?.ok();
+            for view in VIEWS {
+                self.compare_view(chat, view, all).await?;
+            }
+        }
+        Ok(())
+    }
+
+    async fn compare_view(&self, chat: ConversationId, name: &str, all: SeqRange) -> Checked<()> {
+        let view = ViewName::from(name);
+        both!(self, publications(chat, &view, ViewVersion(0), 1_000))?.ok();
+        let Ok(mut snapshot) = both!(self, snapshot(chat, &view))? else {
+            return Err(format!("view {name} of {chat} cannot be read"));
+        };
+        let spans = spans_of_view(self.store(), chat, name).await;
+        let head = snapshot.head.0 as usize;
+        let bodies: Vec<Body> = (1..=snapshot.head.0)
+            .map(|seq| {
+                let holds = |span: &&Span| {
+                    span.range.first.0 <= seq && span.range.last.is_none_or(|last| last.0 >= seq)
+                };
+                let mut holders = spans.iter().filter(holds);
+                let body = holders.next().map(|span| span.body.clone());
+                body.filter(|_| holders.next().is_none())
+                    .ok_or_else(|| format!("view {name} of {chat}: {seq} is not in one span"))
+            })
+            .collect::<Checked<_>>()?;
+        let mut expected = self
+            .simple
+            .views
+            .get(&(chat, name.to_owned()))
+            .cloned()
+            .unwrap_or_default();
+        expected.resize(head, Body::Raw);
+        if bodies != expected {
+            return Err(format!(
+                "view {name} of {chat} is not what was published: {bodies:?}"
+            ));
+        }
+        for version in 0..=snapshot.version.0 {
+            snapshot.version = ViewVersion(version);
+            both!(self, spans(&snapshot, all, Order::OldestFirst, 1_000))?.ok();
+            both!(self, spans(&snapshot, all, Order::NewestFirst, 2))?.ok();
+        }
+        Ok(())
+    }
+}
+
+async fn run_case<F: Fixture>(fixture: &F, ops: &[Op]) -> Checked<()> {
+    let mut world = World {
+        fixture,
+        store: Some(fixture.fresh().await),
+        reference: InMemoryStore::new(),
+        simple: Simple::default(),
+        chats: Vec::new(),
+        fences: Vec::new(),
+        clock: 0,
+    };
+    world.step(&Op::Root).await?;
+    for (n, op) in ops.iter().enumerate() {
+        let step = world.step(op).await;
+        step.map_err(|why| format!("step {} ({op:?}): {why}", n + 1))?;
+    }
+    world.compare().await?;
+    verified(world.store(), "the store").await?;
+    verified(&world.reference, "the reference").await
+}
+
+async fn verified<S: FullStore>(store: &S, name: &str) -> Checked<()> {
+    let reports = super::build::verify_store(store).await;
+    match reports.iter().flat_map(|report| &report.violations).next() {
+        None => Ok(()),
+        Some(violation) => Err(format!("{name} does not verify: {violation}")),
+    }
+}
+
+/// Plays random sequences of calls on a store and on [`InMemoryStore`], compares every answer, and
+/// in the end everything that can be read, also with a model still simpler than that; then
+/// verifies both. The first `cases` sequences are the same at every run. A failure is shrunk to a
+/// short sequence before it is reported.
+///
+/// # Panics
+/// When the stores disagree or do not verify.
+pub async fn random_ops<F: Fixture>(fixture: &F, cases: u32) {
+    let mut runner = TestRunner::deterministic();
+    let strategy = prop::collection::vec(op(), 1..60);
+    for case in 0..cases {
+        let mut tree = strategy.new_tree(&mut runner).expect("a sequence is made");
+        let Err(mut why) = run_case(fixture, &tree.current()).await else {
+            continue;
+        };
+        let mut smallest = tree.current();
+        let mut budget = 2_000;
+        let mut moved = tree.simplify();
+        while moved && budget > 0 {
+            budget -= 1;
+            match run_case(fixture, &tree.current()).await {
+                Err(again) => {
+                    (smallest, why) = (tree.current(), again);
+                    moved = tree.simplify();
+                }
+                Ok(()) => moved = tree.complicate(),
+            }
+        }
+        panic!("sequence {case} fails; the shortest that does is\n{smallest:#?}\n{why}");
+    }
+}
