@@ -42,10 +42,11 @@ impl Page<'_> {
         let payload = Payload::of_message(&entry.message, self.accounting);
         let total = payload.len();
         // What is read costs at least what it costs in a context: some rules count reasoning 0.
-        let whole = self
-            .accounting
-            .message(&entry.message)
-            .max(payload.cost(self.accounting, (0, total), u64::MAX));
+        let whole = self.accounting.message(&entry.message).max(payload.cost(
+            self.accounting,
+            (0, total),
+            u64::MAX,
+        ));
         let take = self.take(entry.seq, &payload, whole)?;
         let cap = self.media_cap();
         let cut = match &take {
@@ -99,10 +100,11 @@ impl Page<'_> {
         let text = content(summary);
         let payload = Payload::of_text(text);
         let total = payload.len();
-        let whole = self
-            .accounting
-            .summary(summary)
-            .max(payload.cost(self.accounting, (0, total), u64::MAX));
+        let whole = self.accounting.summary(summary).max(payload.cost(
+            self.accounting,
+            (0, total),
+            u64::MAX,
+        ));
         let SeqRange { first, last } = summary.range;
         let take = self.take(first, &payload, whole)?;
         let step = self.step(first, &take, total);

@@ -9,9 +9,7 @@ use memory_store::{Conversation, ConversationRef, LogRead, Query, Search};
 
 use crate::describe::Description;
 use crate::error::{Error, ErrorKind, Result};
-use crate::expand::{
-    DEFAULT_TOKEN_CAP, ExpandArgs, ExpandCursor, ExpandPolicy, Expansion, Target,
-};
+use crate::expand::{DEFAULT_TOKEN_CAP, ExpandArgs, ExpandCursor, ExpandPolicy, Expansion, Target};
 use crate::grep::{DEFAULT_LIMIT, GrepAnswer, GrepArgs};
 use crate::page::{Page, Step, foreign};
 use crate::text::short;
