@@ -120,11 +120,6 @@ impl World {
             .await
     }
 
-    pub(crate) async fn condensed(&self, of: &[&Summary], text: &str) -> Summary {
-        let children = of.iter().map(|s| child(s)).collect();
-        self.summarize(children, text).await
-    }
-
     /// Makes and publishes a summary of children that the view shows now.
     pub(crate) async fn summarize(&self, children: Vec<Child>, text: &str) -> Summary {
         let over = SeqRange::new(
