@@ -393,23 +393,30 @@ fn cut_leaf(part: &Part, text: &str, end: bool) -> Part {
 #[cfg(test)]
 mod tests {
     use memory_model::Summary;
+    use token_estimate::TokenEstimator;
 
     use super::*;
 
     #[derive(Debug)]
     struct Bytes;
 
-    impl Accounting for Bytes {
-        fn estimator(&self) -> token_estimate::EstimatorId {
-            token_estimate::TokenEstimator::id(&token_estimate::Preset::Anna)
+    impl TokenEstimator for Bytes {
+        fn id(&self) -> token_estimate::EstimatorId {
+            token_estimate::Preset::Anna.id()
         }
 
         fn text(&self, text: &str) -> u64 {
             text.len() as u64
         }
 
-        fn message(&self, _: &Message) -> u64 {
+        fn message(&self, _: &dyn token_estimate::CountedMessage) -> u64 {
             5
+        }
+    }
+
+    impl Accounting for Bytes {
+        fn estimator(&self) -> &dyn TokenEstimator {
+            self
         }
 
         fn summary(&self, _: &Summary) -> u64 {

@@ -17,16 +17,8 @@ use token_estimate::{EstimatorId, Preset, TokenEstimator};
 pub(crate) struct Counts(pub(crate) Preset);
 
 impl Accounting for Counts {
-    fn estimator(&self) -> EstimatorId {
-        self.0.id()
-    }
-
-    fn text(&self, text: &str) -> u64 {
-        self.0.text(text)
-    }
-
-    fn message(&self, message: &Message) -> u64 {
-        self.0.message(message)
+    fn estimator(&self) -> &dyn TokenEstimator {
+        &self.0
     }
 
     fn summary(&self, summary: &Summary) -> u64 {
