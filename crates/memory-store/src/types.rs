@@ -478,7 +478,8 @@ pub enum JobOutcome {
     },
     /// The work is prepared and kept until it is published.
     Prepared(Draft),
-    /// The work failed; the job is free again and remembers how often it failed.
+    /// The work failed; the job is free again and remembers how often it failed. Prepared work is
+    /// kept.
     Failed,
     /// The job is done or given up: nothing is kept.
     Release,
