@@ -127,14 +127,6 @@ fn verify_children(
                         );
                         report.add(ViolationKind::ChildRangeWrong, message);
                     }
-                    if constituent.depth >= summary.depth {
-                        let message = format!(
-                            "{key}: {id} of depth {} was made from {child} of depth {}: summaries \
-                             must not contain themselves",
-                            summary.depth, constituent.depth
-                        );
-                        report.add(ViolationKind::Cycle, message);
-                    }
                 }
             },
         }
@@ -154,9 +146,12 @@ fn verify_children(
         .filter_map(|child| summaries.get(child.summary()?))
         .map(|child| child.depth)
         .max();
-    if whole && summary.depth != deepest.map_or(0, |depth| depth.saturating_add(1)) {
+    let depth = deepest.map_or(0, |deepest| deepest.saturating_add(1));
+    // A missing child may have been the deepest.
+    if summary.depth < depth || (whole && summary.depth != depth) {
         let message = format!(
-            "{key}: {id} has depth {}, which its children do not give",
+            "{key}: {id} has depth {}, but its children give {depth}: summaries must not contain \
+             themselves",
             summary.depth
         );
         report.add(ViolationKind::Cycle, message);
