@@ -119,7 +119,9 @@ async fn one(path: &Path, name: &str) -> Result<(), String> {
     for key in &keys {
         let session = memory.existing(key.clone()).await.unwrap();
         let log = session.load().await.unwrap();
-        contexts(&session, &log).await.map_err(|error| format!("{key}, as it is: {error}"))?;
+        contexts(&session, &log)
+            .await
+            .map_err(|error| format!("{key}, as it is: {error}"))?;
         let outcome = session.compact(Mode::Full).await.unwrap();
         let finished = matches!(
             outcome.stop_reason,
