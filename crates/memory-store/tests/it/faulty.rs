@@ -10,7 +10,7 @@ use memory_store::{Append, AppendAt, ErrorKind, InMemoryStore, Published, Store}
 fn append_of(text: &str) -> Append {
     Append {
         at: AppendAt::Any,
-        estimator: memory_model::Accounting::estimator(&memory_store::conformance::PlainCounts),
+        estimator: memory_model::Accounting::estimator_id(&memory_store::conformance::PlainCounts),
         entries: vec![entry(message(text, text))],
         now: memory_model::Timestamp(5),
     }
