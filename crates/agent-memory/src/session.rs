@@ -18,7 +18,8 @@ use crate::error::{Error, ErrorKind, Result};
 use crate::material::material;
 use crate::memory::Memory;
 
-/// How many messages one transaction takes.
+/// How many messages of an import one transaction takes.
+#[cfg(feature = "import")]
 const BATCH: usize = 256;
 
 /// One conversation. Cheap to clone; clones share everything.

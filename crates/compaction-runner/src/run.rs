@@ -2,7 +2,8 @@
 
 use std::collections::BTreeSet;
 
-use futures::StreamExt as _;
+use futures::future::BoxFuture;
+use futures::{FutureExt as _, StreamExt as _};
 use memory_model::{
     Accounting, Body, Clock, ConversationId, Job, JobKind, LogEntry, Mode, PassInput, PassKind,
     Plan, Planner, RawJson, Seq, SeqRange, Span, StopReason, SummaryId,
@@ -355,14 +356,18 @@ impl<'a> Compaction<'a> {
             .filter(|job| !tally.refused.contains(&(job.range, job.depth)))
             .collect();
         tally.planned += todo.len() as u64;
-        let mut prepared = futures::stream::iter(todo)
-            .map(|job| async move {
+        // Boxed before they are polled: a closure kept in the stream would make the whole run's
+        // future impossible to spawn.
+        let work: Vec<BoxFuture<'_, (&Job, Result<Prepared>)>> = todo
+            .into_iter()
+            .map(|job| {
                 let first = at_hand.partition_point(|entry| entry.seq < job.range.first);
                 let last = at_hand.partition_point(|entry| entry.seq <= job.range.last);
                 let entries = at_hand.get(first..last).unwrap_or_default();
-                (job, self.prepare(job, entries).await)
+                async move { (job, self.prepare(job, entries).await) }.boxed()
             })
-            .buffered(self.policy.concurrency.max(1));
+            .collect();
+        let mut prepared = futures::stream::iter(work).buffered(self.policy.concurrency.max(1));
         while let Some((job, prepared)) = prepared.next().await {
             if self.cancel.is_cancelled() {
                 tally.cancelled = true;

@@ -10,3 +10,5 @@
 
 mod contexts;
 mod corpus;
+mod engine;
+mod support;
