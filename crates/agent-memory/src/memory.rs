@@ -85,14 +85,20 @@ impl Memory {
     /// # Errors
     /// `UnknownEstimator` when it is counted with an estimator that this build does not know.
     pub async fn session(&self, key: impl Into<SessionKey>) -> Result<Session> {
-        self.open(key.into(), Origin::Root).await
+        let estimator = self.inner.estimator.id();
+        self.open(key.into(), Origin::Root, estimator).await
     }
 
-    pub(crate) async fn open(&self, key: SessionKey, origin: Origin) -> Result<Session> {
+    pub(crate) async fn open(
+        &self,
+        key: SessionKey,
+        origin: Origin,
+        estimator: EstimatorId,
+    ) -> Result<Session> {
         let new = NewConversation {
             key,
             origin,
-            estimator: self.inner.estimator.id(),
+            estimator,
             title: None,
             meta: None,
             now: self.inner.clock.now(),

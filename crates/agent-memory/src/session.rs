@@ -278,15 +278,13 @@ impl Session {
     /// # Errors
     /// `Invalid` when the log ends before `at`.
     pub async fn fork(&self, at: Seq, key: impl Into<SessionKey>) -> Result<Session> {
-        self.memory
-            .open(
-                key.into(),
-                Origin::Fork {
-                    parent: self.id,
-                    at,
-                },
-            )
-            .await
+        let origin = Origin::Fork {
+            parent: self.id,
+            at,
+        };
+        // What is shared is counted already.
+        let estimator = self.accounting.estimator_id();
+        self.memory.open(key.into(), origin, estimator).await
     }
 
     /// What is known of the session (anna's `LoadInfo`).

@@ -110,7 +110,11 @@ pub fn assemble(
         budget: budget.get(),
     };
     if receipt.identity_tokens > budget.get() {
-        return Err(too_small(receipt.identity_tokens));
+        let least = newest(&blocks)
+            .and_then(|index| blocks.get(index))
+            .and_then(|block| degrade(&block.rendered, block.range, 0, accounting).err());
+        let needed = least.unwrap_or(0);
+        return Err(too_small(needed.saturating_add(receipt.identity_tokens)));
     }
 
     let chosen = match policy.eviction {
