@@ -38,5 +38,7 @@ pub use memory_store::{
 pub use retrieval_tools::{ExpandArgs, GrepArgs, Retrieval};
 #[cfg(feature = "sqlite")]
 pub use store_sqlite::SqliteStore;
-pub use summarize_escalation::{Extractive, Ladder, Summarizer};
+pub use summarize_escalation::{
+    Extractive, Generate, Ladder, LlmSummarizer, Summarizer, SummaryRequest, SummaryText,
+};
 pub use token_estimate::{TokenEstimator, default_estimator, estimator, estimator_names};

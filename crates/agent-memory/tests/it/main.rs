@@ -8,6 +8,7 @@
     clippy::disallowed_methods
 )]
 
+mod anna;
 mod contexts;
 mod corpus;
 mod engine;
