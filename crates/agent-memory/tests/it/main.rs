@@ -11,5 +11,6 @@
 mod anna;
 mod contexts;
 mod corpus;
+mod corruption;
 mod engine;
 mod support;
