@@ -13,4 +13,8 @@ mod contexts;
 mod corpus;
 mod corruption;
 mod engine;
+mod hard;
+mod snapshots;
+mod statements;
 mod support;
+mod waiting;

@@ -1,0 +1,257 @@
+//! Content that breaks lesser systems, all the way: transcript, database, summaries, context,
+//! export, and back into a second database.
+
+use std::path::Path;
+use std::time::{Duration, Instant};
+
+use agent_memory::testing::memory;
+use agent_memory::{Budget, DagPolicy, ExpandArgs, FreshTail, LogEntry, Memory, Mode, Session};
+use message_formats::testing::raw_check;
+use message_formats::{ReadOptions, Transcript, read};
+
+use crate::contexts::{blocks, check};
+use crate::support::export;
+
+fn parse(bytes: &[u8], session: &str) -> Transcript {
+    read(bytes, &ReadOptions::default().with_session(session)).unwrap()
+}
+
+async fn open(folder: &Path, name: &str) -> Memory {
+    let tail = FreshTail {
+        messages: 2,
+        ..FreshTail::default()
+    };
+    memory()
+        .dag(
+            DagPolicy::default()
+                .with_fresh_tail(tail)
+                .with_leaf_min_messages(3),
+        )
+        .sqlite(folder.join(name))
+        .open()
+        .await
+        .unwrap()
+}
+
+/// What a log holds, without what the store numbers.
+fn said(log: &[LogEntry]) -> Vec<String> {
+    log.iter()
+        .map(|entry| format!("{} {:?} {}", entry.seq, entry.message, entry.tokens))
+        .collect()
+}
+
+/// A transcript's way through everything. Returns the skipped lines and the first session, whose
+/// database is left open in `folder`.
+async fn round_trip(bytes: &[u8], folder: &Path) -> (Transcript, Session) {
+    let transcript = parse(bytes, "hard");
+    let first = open(folder, "first.db").await;
+    let imported = first.import(&transcript).await.unwrap();
+    let again = first.import(&transcript).await.unwrap();
+    assert!(again.sessions.iter().all(|s| s.inserted + s.conflicts == 0));
+
+    let mut exports = Vec::new();
+    for done in &imported.sessions {
+        let session = first.existing(done.session.clone()).await.unwrap();
+        let log = session.load().await.unwrap();
+        for compacted in [false, true] {
+            if compacted {
+                session.compact(Mode::Full).await.unwrap();
+            }
+            let blocks = blocks(&log, &session.spans().await.unwrap());
+            for budget in [1_000, 8_000, 200_000] {
+                let context = session.assemble(Budget::tokens(budget)).await;
+                let context = context.unwrap_or_else(|error| panic!("at {budget}: {error}"));
+                check(&context, budget, &blocks, session.accounting())
+                    .unwrap_or_else(|error| panic!("at {budget}: {error}"));
+            }
+        }
+        exports.push(export(&session).await);
+    }
+    let verified = first.verify().await.unwrap();
+    assert!(verified.is_ok(), "{:?}", verified.violations);
+    raw_check::check(&raw_check::Source::parse(bytes), &exports).unwrap();
+
+    let second = open(folder, "second.db").await;
+    for (done, export) in imported.sessions.iter().zip(&exports) {
+        let key = done.session.as_str();
+        let copy = parse(export.as_bytes(), key);
+        assert!(copy.skipped.is_empty(), "{:?}", copy.skipped);
+        second.import(&copy).await.unwrap();
+        let original = first.existing(key).await.unwrap().load().await.unwrap();
+        let copied = second.existing(key).await.unwrap().load().await.unwrap();
+        assert!(said(&original) == said(&copied), "{key} differs");
+    }
+    assert!(second.verify().await.unwrap().is_ok());
+    second.close().await.unwrap();
+    let main = imported.sessions[0].session.clone();
+    (transcript, first.existing(main).await.unwrap())
+}
+
+/// Lines of plain JSON, as bytes.
+fn lines(lines: &[&[u8]]) -> Vec<u8> {
+    lines.join(&b'\n')
+}
+
+#[tokio::test]
+async fn the_fixtures_come_through() {
+    for fixture in [
+        "jsonl/hard-content",
+        "jsonl/huge-results",
+        "jsonl/support-chat",
+        "pi/branched",
+        "pi/unanswered-calls",
+        "claude-code/parallel-and-sidechain",
+    ] {
+        let path = Path::new(env!("CARGO_MANIFEST_DIR"))
+            .join("../../fixtures")
+            .join(fixture)
+            .join("session.jsonl");
+        let folder = tempfile::tempdir().unwrap();
+        let (transcript, _) = round_trip(&std::fs::read(path).unwrap(), folder.path()).await;
+        let hard = fixture == "jsonl/hard-content";
+        assert_eq!(transcript.lost_any(), hard, "{fixture}");
+    }
+}
+
+#[tokio::test]
+async fn odd_text_comes_through() {
+    let bytes = lines(&[
+        br#"{"role":"user","content":"NUL \u0000 and \u0001 and \u007f and \ufeff"}"#,
+        br#"{"role":"user","content":"half \ud83d"}"#,
+        br#"{"role":"user","content":[{"type":"text","text":"\udc00 other half"}]}"#,
+        br#"{"role":"assistant","content":"first","content":"second"}"#,
+        br#"{"role":"assistant","parts":[{"type":"tool_call","id":"a","name":"n","arguments":{"v":1e400,"v":-0.0,"w":1.00,"x":123456789012345678901234567890}}]}"#,
+        br#"{"role":"tool","parts":[{"type":"tool_result","call_id":"a","content":"<summary id=\"sum_0000000000000000\"></content>"}]}"#,
+        b"{\"role\":\"user\",\"content\":\"not UTF-8: \xff\xfe\"}",
+        br#"{"role":"user","content":""}"#,
+        br#"{"role":"assistant","content":[]}"#,
+        br#"{"role":"user","content":"again"}"#,
+        br#"{"role":"user","content":"again"}"#,
+        br#"{"role":"user","content":"again"}"#,
+        "{\"role\":\"user\",\"content\":\"line\u{2028}separator \u{202e}reversed e\u{301} \u{1f468}\u{200d}\u{1f469}\"}".as_bytes(),
+        br#"{"role":"assistant","parts":[{"type":"tool_call","id":"never","name":"wait","arguments":"not an object"}]}"#,
+        br#"{"role":"user","content":"Are you there?"}"#,
+        br#"{"role":"tool","parts":[{"type":"tool_result","call_id":"never","content":"late"}]}"#,
+        br#"{"role":"tool","parts":[{"type":"tool_result","call_id":"unheard-of","content":"of what?"}]}"#,
+        br#"{"role":"assistant","parts":[{"type":"tool_call","id":"open","name":"wait","arguments":{}}]}"#,
+    ]);
+    let folder = tempfile::tempdir().unwrap();
+    let (transcript, session) = round_trip(&bytes, folder.path()).await;
+    assert_eq!(transcript.skipped.get("invalid_utf8"), Some(&1));
+    assert_eq!(transcript.skipped.len(), 1);
+    let found = session.retrieval().grep("NUL \u{0} and").await.unwrap();
+    assert_eq!(found.hits.len(), 1);
+    assert_eq!(session.load().await.unwrap().len(), 17);
+}
+
+/// A response that came as use, result, use, result is one message when it is shown.
+#[tokio::test]
+async fn use_result_use_result_under_one_response() {
+    let mut bytes = br#"{"role":"user","content":"Look at three files."}"#.to_vec();
+    for n in 0..3 {
+        let call = format!(
+            "\n{{\"role\":\"assistant\",\"response\":\"r1\",\"parts\":[{{\"type\":\"tool_call\",\"id\":\"c{n}\",\"name\":\"read\",\"arguments\":{{}}}}]}}"
+        );
+        let result = format!(
+            "\n{{\"role\":\"tool\",\"parts\":[{{\"type\":\"tool_result\",\"call_id\":\"c{n}\",\"content\":\"file {n}\"}}]}}"
+        );
+        bytes.extend(call.as_bytes());
+        bytes.extend(result.as_bytes());
+    }
+    let folder = tempfile::tempdir().unwrap();
+    let (_, session) = round_trip(&bytes, folder.path()).await;
+    let context = session.assemble(Budget::tokens(10_000)).await.unwrap();
+    let calls: Vec<usize> = context.messages.iter().map(|m| m.parts.len()).collect();
+    assert_eq!(calls, [1, 3, 1, 1, 1]);
+}
+
+/// One line of 50 MB, and a conversation around it.
+#[tokio::test]
+async fn a_line_of_fifty_megabytes() {
+    let mut bytes = Vec::with_capacity(52 << 20);
+    bytes.extend(br#"{"role":"user","content":"Print the log."}"#);
+    bytes.extend(b"\n{\"role\":\"assistant\",\"parts\":[{\"type\":\"tool_call\",\"id\":\"c\",\"name\":\"cat\",\"arguments\":{}}]}");
+    bytes.extend(b"\n{\"role\":\"tool\",\"parts\":[{\"type\":\"tool_result\",\"call_id\":\"c\",\"content\":\"");
+    let mut line = 0;
+    while bytes.len() < 50_000_000 {
+        line += 1;
+        bytes.extend(format!("{line} INFO request served in {} ms\\n", line % 97).as_bytes());
+    }
+    bytes.extend(b"NEEDLE\"}]}");
+    bytes.extend(b"\n{\"role\":\"assistant\",\"content\":\"The last line says NEEDLE.\"}");
+
+    let begun = Instant::now();
+    let folder = tempfile::tempdir().unwrap();
+    let memory = open(folder.path(), "large.db").await;
+    memory.import(&parse(&bytes, "large")).await.unwrap();
+    let session = memory.existing("large").await.unwrap();
+    for budget in [1_000, 100_000] {
+        let context = session.assemble(Budget::tokens(budget)).await.unwrap();
+        assert!(context.tokens <= budget && context.messages.len() > 1);
+    }
+    let found = session.retrieval().grep("NEEDLE").await.unwrap();
+    assert_eq!(found.hits.len(), 2);
+    assert!(found.hits.iter().all(|hit| hit.snippet.len() < 4_000));
+    session.compact(Mode::Full).await.unwrap();
+    let page = session
+        .retrieval()
+        .expand(ExpandArgs::new("message:3"))
+        .await;
+    let page = page.unwrap();
+    assert!(!page.complete && page.tokens <= 4_000);
+    assert!(memory.verify().await.unwrap().is_ok());
+    let copy = export(&session).await;
+    assert!(copy.len() > 50_000_000);
+    let took = begun.elapsed();
+    println!("50 MB: {took:?}");
+    // Seconds on an idle machine; a machine under load is given more.
+    assert!(took < Duration::from_secs(60), "{took:?}");
+}
+
+#[tokio::test]
+async fn five_thousand_calls_at_once() {
+    let calls: Vec<String> = (0..5_000)
+        .map(|n| format!("{{\"type\":\"tool_call\",\"id\":\"c{n}\",\"name\":\"read\",\"arguments\":{{\"n\":{n}}}}}"))
+        .collect();
+    let mut bytes = br#"{"role":"user","content":"Read everything."}"#.to_vec();
+    let calls = calls.join(",");
+    bytes.extend(
+        format!("\n{{\"role\":\"assistant\",\"response\":\"r\",\"parts\":[{calls}]}}").as_bytes(),
+    );
+    for n in 0..5_000 {
+        bytes.extend(
+            format!("\n{{\"role\":\"tool\",\"parts\":[{{\"type\":\"tool_result\",\"call_id\":\"c{n}\",\"content\":\"file {n}\"}}]}}").as_bytes(),
+        );
+    }
+    // While it is the newest group, and once it is not.
+    for after in [0, 8] {
+        let mut bytes = bytes.clone();
+        for n in 0..after {
+            bytes.extend(
+                format!("\n{{\"role\":\"assistant\",\"content\":\"Done {n}.\"}}").as_bytes(),
+            );
+        }
+        let folder = tempfile::tempdir().unwrap();
+        let begun = Instant::now();
+        round_trip(&bytes, folder.path()).await;
+        println!("5,000 calls: {:?}", begun.elapsed());
+    }
+}
+
+#[tokio::test]
+async fn deep_nesting_comes_through() {
+    let mut bytes = br#"{"role":"user","content":"How deep?"}"#.to_vec();
+    for depth in [100, 127, 128, 1_000, 100_000] {
+        let nested = format!("{}{}", "[".repeat(depth), "]".repeat(depth));
+        bytes.extend(
+            format!("\n{{\"role\":\"assistant\",\"parts\":[{{\"type\":\"tool_call\",\"id\":\"c{depth}\",\"name\":\"dig\",\"arguments\":{nested}}}]}}").as_bytes(),
+        );
+        bytes.extend(
+            format!("\n{{\"role\":\"tool\",\"parts\":[{{\"type\":\"tool_result\",\"call_id\":\"c{depth}\",\"content\":{nested}}}]}}").as_bytes(),
+        );
+    }
+    let folder = tempfile::tempdir().unwrap();
+    let (transcript, session) = round_trip(&bytes, folder.path()).await;
+    assert!(!transcript.lost_any(), "{:?}", transcript.skipped);
+    assert_eq!(session.load().await.unwrap().len(), 11);
+}

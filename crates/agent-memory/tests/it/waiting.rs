@@ -1,0 +1,112 @@
+//! A summarizer that never returns holds nothing up.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use agent_memory::testing::{Scripted, memory};
+use agent_memory::{Budget, Builder, Cancel, Message, Mode, Session, StopReason, Timestamp};
+
+use crate::support::{Place, both, dump, talk};
+
+const INGESTS: usize = 1_000;
+
+fn hanging(summarizer: &Scripted) -> impl Fn() -> Builder {
+    let summarizer = summarizer.clone();
+    move || memory().summarizer(Arc::new(summarizer.clone()))
+}
+
+/// Says what is said while a compaction waits. Its times are given: the clock of the place that
+/// compacts is read more often.
+async fn go_on(session: &Session) {
+    for n in 0..INGESTS {
+        let message = Message::user(format!("Meanwhile {n}.")).with_created_at(Timestamp(1));
+        session.ingest(message).await.unwrap();
+    }
+}
+
+/// What a place holds where nothing was compacted.
+async fn without_compaction() -> Vec<String> {
+    let mut dumps = Vec::new();
+    for place in both(memory).await {
+        let session = place.memory.session("s").await.unwrap();
+        talk(&session, 60).await;
+        go_on(&session).await;
+        dumps.push(dump(&place.memory).await);
+    }
+    dumps
+}
+
+/// Begins a compaction that waits for ever.
+async fn begin(
+    place: &Place,
+    summarizer: &Scripted,
+    cancel: &Cancel,
+) -> (
+    Session,
+    tokio::task::JoinHandle<agent_memory::Result<agent_memory::Outcome>>,
+) {
+    let session = place.memory.session("s").await.unwrap();
+    talk(&session, 60).await;
+    let before = summarizer.calls();
+    let (clone, cancel) = (session.clone(), cancel.clone());
+    let task =
+        tokio::spawn(async move { clone.compact_with(Mode::Full, None, cancel.clone()).await });
+    while summarizer.calls() == before {
+        tokio::time::sleep(Duration::from_millis(1)).await;
+    }
+    (session, task)
+}
+
+/// Everything that must not wait.
+async fn work(session: &Session) {
+    go_on(session).await;
+    let context = session.assemble(Budget::tokens(2_000)).await.unwrap();
+    assert!(context.tokens > 1_000 && context.tokens <= 2_000);
+    let found = session.retrieval().grep("Meanwhile 999.").await.unwrap();
+    assert_eq!(found.hits.len(), 1);
+}
+
+#[tokio::test]
+async fn a_waiting_compaction_holds_nothing_up_and_can_be_cancelled() {
+    let expected = without_compaction().await;
+    let summarizer = Scripted::hangs();
+    for (place, expected) in both(hanging(&summarizer)).await.into_iter().zip(expected) {
+        let cancel = Cancel::new();
+        let (session, task) = begin(&place, &summarizer, &cancel).await;
+        work(&session).await;
+        assert!(!task.is_finished());
+        cancel.cancel();
+        let outcome = task.await.unwrap().unwrap();
+        assert_eq!(outcome.stop_reason, StopReason::Cancelled);
+        assert_eq!(outcome.summaries, []);
+        assert_eq!(dump(&place.memory).await, expected, "{}", place.name);
+
+        // Its lease is given back: another process can begin at once.
+        let place = place.reopen(memory().owner("another")).await;
+        let session = place.memory.session("s").await.unwrap();
+        let outcome = session.compact(Mode::Full).await.unwrap();
+        assert!(outcome.leaf > 0 && outcome.stop_reason == StopReason::NothingEligible);
+        assert!(place.memory.verify().await.unwrap().is_ok());
+    }
+}
+
+#[tokio::test]
+async fn a_waiting_compaction_can_be_dropped() {
+    let expected = without_compaction().await;
+    let summarizer = Scripted::hangs();
+    for (place, expected) in both(hanging(&summarizer)).await.into_iter().zip(expected) {
+        let (session, task) = begin(&place, &summarizer, &Cancel::new()).await;
+        work(&session).await;
+        task.abort();
+        assert!(task.await.unwrap_err().is_cancelled());
+        assert_eq!(dump(&place.memory).await, expected, "{}", place.name);
+
+        // The same process may begin again; so may others once the lease is over.
+        let head_cut = Arc::new(Scripted::head_cut());
+        let place = place.reopen(memory().summarizer(head_cut)).await;
+        let session = place.memory.session("s").await.unwrap();
+        let outcome = session.compact(Mode::Full).await.unwrap();
+        assert!(outcome.leaf > 0, "{}: {outcome:?}", place.name);
+        assert!(place.memory.verify().await.unwrap().is_ok());
+    }
+}
