@@ -324,7 +324,7 @@ fn job_key(view: &str, job: &Job, source: memory_model::Hash, recipe: &Recipe) -
     ))
 }
 
-/// The earliest and the latest time of the sources.
+/// The earliest and the latest time of the sources; those without a time do not count.
 fn times(sources: &Sources) -> (Timestamp, Timestamp) {
     let entries = sources.entries.iter().map(|e| (e.created_at, e.created_at));
     let summaries = sources
@@ -333,6 +333,7 @@ fn times(sources: &Sources) -> (Timestamp, Timestamp) {
         .map(|s| (s.earliest_at, s.latest_at));
     entries
         .chain(summaries)
+        .filter(|(_, latest)| *latest != Timestamp::default())
         .reduce(|a, b| (a.0.min(b.0), a.1.max(b.1)))
         .unwrap_or_default()
 }

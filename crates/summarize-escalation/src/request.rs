@@ -206,10 +206,14 @@ impl<'a> SummaryRequest<'a> {
         SeqRange::new(first.max(Seq::FIRST), last)
     }
 
-    /// The earliest and the latest time of the messages; times need not rise in the log.
+    /// The earliest and the latest time of the messages; times need not rise in the log. Messages
+    /// without a time do not count; `None` when there are no others.
     pub fn times(&self) -> Option<(Timestamp, Timestamp)> {
-        let first = self.source.iter().map(|piece| piece.times().0).min()?;
-        let last = self.source.iter().map(|piece| piece.times().1).max()?;
-        Some((first, last))
+        let known = |times: &(Timestamp, Timestamp)| times.1 != Timestamp::default();
+        let times = || self.source.iter().map(Source::times).filter(known);
+        Some((
+            times().map(|(first, _)| first).min()?,
+            times().map(|(_, last)| last).max()?,
+        ))
     }
 }

@@ -43,6 +43,11 @@ fn said(log: &[LogEntry]) -> Vec<String> {
 /// A transcript's way through everything. Returns the skipped lines and the first session, whose
 /// database is left open in `folder`.
 async fn round_trip(bytes: &[u8], folder: &Path) -> (Transcript, Session) {
+    all_the_way(bytes, folder, false).await
+}
+
+/// `deep`: too deeply nested for the code that checks against the raw lines.
+async fn all_the_way(bytes: &[u8], folder: &Path, deep: bool) -> (Transcript, Session) {
     let transcript = parse(bytes, "hard");
     let first = open(folder, "first.db").await;
     let imported = first.import(&transcript).await.unwrap();
@@ -69,7 +74,9 @@ async fn round_trip(bytes: &[u8], folder: &Path) -> (Transcript, Session) {
     }
     let verified = first.verify().await.unwrap();
     assert!(verified.is_ok(), "{:?}", verified.violations);
-    raw_check::check(&raw_check::Source::parse(bytes), &exports).unwrap();
+    if !deep {
+        raw_check::check(&raw_check::Source::parse(bytes), &exports).unwrap();
+    }
 
     let second = open(folder, "second.db").await;
     for (done, export) in imported.sessions.iter().zip(&exports) {
@@ -204,8 +211,8 @@ async fn a_line_of_fifty_megabytes() {
     assert!(copy.len() > 50_000_000);
     let took = begun.elapsed();
     println!("50 MB: {took:?}");
-    // Seconds on an idle machine; a machine under load is given more.
-    assert!(took < Duration::from_secs(60), "{took:?}");
+    // A few seconds where nothing else runs.
+    assert!(took < Duration::from_secs(30), "{took:?}");
 }
 
 #[tokio::test]
@@ -240,18 +247,28 @@ async fn five_thousand_calls_at_once() {
 
 #[tokio::test]
 async fn deep_nesting_comes_through() {
+    let depths = [100, 127, 128, 1_000, 100_000];
+    let nested = |depth: usize| format!("{}{}", "[".repeat(depth), "]".repeat(depth));
     let mut bytes = br#"{"role":"user","content":"How deep?"}"#.to_vec();
-    for depth in [100, 127, 128, 1_000, 100_000] {
-        let nested = format!("{}{}", "[".repeat(depth), "]".repeat(depth));
-        bytes.extend(
-            format!("\n{{\"role\":\"assistant\",\"parts\":[{{\"type\":\"tool_call\",\"id\":\"c{depth}\",\"name\":\"dig\",\"arguments\":{nested}}}]}}").as_bytes(),
+    for depth in depths {
+        let nested = nested(depth);
+        let call = format!(
+            "\n{{\"role\":\"assistant\",\"parts\":[{{\"type\":\"tool_call\",\"id\":\"c{depth}\",\"name\":\"dig\",\"arguments\":{nested}}}]}}"
         );
-        bytes.extend(
-            format!("\n{{\"role\":\"tool\",\"parts\":[{{\"type\":\"tool_result\",\"call_id\":\"c{depth}\",\"content\":{nested}}}]}}").as_bytes(),
+        let result = format!(
+            "\n{{\"role\":\"tool\",\"parts\":[{{\"type\":\"tool_result\",\"call_id\":\"c{depth}\",\"content\":{nested}}}]}}"
         );
+        bytes.extend(call.as_bytes());
+        bytes.extend(result.as_bytes());
     }
     let folder = tempfile::tempdir().unwrap();
-    let (transcript, session) = round_trip(&bytes, folder.path()).await;
+    let (transcript, session) = all_the_way(&bytes, folder.path(), true).await;
     assert!(!transcript.lost_any(), "{:?}", transcript.skipped);
+    let export = export(&session).await;
+    for depth in depths {
+        // Neither more nor less: a call's arguments end at `}`, and the text begins after `:`.
+        let whole = format!(":{}}}", nested(depth));
+        assert_eq!(export.matches(&whole).count(), 2, "{depth}");
+    }
     assert_eq!(session.load().await.unwrap().len(), 11);
 }
