@@ -6,6 +6,7 @@
 mod codegen;
 mod diff;
 mod fixtures;
+mod layering;
 mod migrations;
 mod mode;
 mod schema;
@@ -21,7 +22,8 @@ usage: cargo xtask <task> [--check | --dry-run]
   migrations check       numbers, checksums, schema source, generated files
   migrations release     enter new migrations into migrations/lock: from then on they may not change
   codegen                what is generated from the schema: identifiers, list of migrations, docs/schema.md
-  fixtures               the conversations in fixtures/";
+  fixtures               the conversations in fixtures/
+  layering               which crate may use what, held against `cargo tree`";
 
 fn main() -> anyhow::Result<()> {
     let (flags, words): (Vec<String>, Vec<String>) =
@@ -32,6 +34,7 @@ fn main() -> anyhow::Result<()> {
         ["migrations", rest @ ..] => migrations::run(rest, mode),
         ["codegen"] => codegen::run(mode),
         ["fixtures"] => fixtures::run(mode),
+        ["layering"] => layering::run(),
         _ => anyhow::bail!("{USAGE}"),
     }
 }
