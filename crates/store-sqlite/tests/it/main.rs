@@ -3,7 +3,7 @@
 
 mod cancel;
 mod common;
-mod differential;
+mod conformance;
 mod files;
 mod plans;
 mod statements;
