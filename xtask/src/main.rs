@@ -5,6 +5,7 @@
 
 mod codegen;
 mod diff;
+mod fixtures;
 mod migrations;
 mod mode;
 mod schema;
@@ -19,7 +20,8 @@ usage: cargo xtask <task> [--check | --dry-run]
   migrations list        number, name and whether it is released
   migrations check       numbers, checksums, schema source, generated files
   migrations release     enter new migrations into migrations/lock: from then on they may not change
-  codegen                what is generated from the schema: identifiers, list of migrations, docs/schema.md";
+  codegen                what is generated from the schema: identifiers, list of migrations, docs/schema.md
+  fixtures               the conversations in fixtures/";
 
 fn main() -> anyhow::Result<()> {
     let (flags, words): (Vec<String>, Vec<String>) =
@@ -29,6 +31,7 @@ fn main() -> anyhow::Result<()> {
     match words.as_slice() {
         ["migrations", rest @ ..] => migrations::run(rest, mode),
         ["codegen"] => codegen::run(mode),
+        ["fixtures"] => fixtures::run(mode),
         _ => anyhow::bail!("{USAGE}"),
     }
 }

@@ -2,36 +2,112 @@
 
 use std::fmt;
 
-use token_estimate::{CountedMessage, EstimatorId, Piece};
+use token_estimate::{CountedMessage, EstimatorId, Piece, TokenEstimator};
 
+use crate::hash::Hash;
+use crate::ids::{SeqRange, SummaryId};
 use crate::message::{EntryKind, Message, Role};
 use crate::part::{Media, MediaSource, Part, ResultContent};
-use crate::summary::Summary;
+use crate::summary::{Child, Recipe, Summary};
+use crate::time::Timestamp;
 
 /// The one place where costs come from: whatever is stored, planned or held against a budget is
 /// counted by the same rules, over what is really rendered.
 pub trait Accounting: Send + Sync + fmt::Debug {
-    /// The estimator and its version; figures of different estimators are never mixed.
-    fn estimator(&self) -> EstimatorId;
-
-    /// The cost of a text by itself, in tokens.
-    fn text(&self, text: &str) -> u64;
-
-    /// The cost of a message, rendered alone, in tokens; 0 for a note.
-    fn message(&self, message: &Message) -> u64;
+    /// The estimator that everything is counted with.
+    fn estimator(&self) -> &dyn TokenEstimator;
 
     /// The cost of a summary, rendered, in tokens.
     fn summary(&self, summary: &Summary) -> u64;
+
+    /// The estimator's name and version; figures of different estimators are never mixed.
+    fn estimator_id(&self) -> EstimatorId {
+        self.estimator().id()
+    }
+
+    /// The cost of a text by itself, in tokens.
+    fn text(&self, text: &str) -> u64 {
+        self.estimator().text(text)
+    }
+
+    /// The cost of a rendered message of these parts, in tokens.
+    fn parts(&self, role: Role, parts: &[Part]) -> u64 {
+        self.estimator().message(&CountedParts { role, parts })
+    }
+
+    /// The cost of a message, rendered alone, in tokens; 0 for a note.
+    fn message(&self, message: &Message) -> u64 {
+        match message.kind {
+            EntryKind::Message => self.parts(message.role, &message.parts),
+            EntryKind::Note => 0,
+        }
+    }
+}
+
+/// What rendering adds to a summary's text in a context, in tokens: the cost of the summary that
+/// these children would give, with an empty text.
+pub fn summary_overhead(
+    accounting: &dyn Accounting,
+    range: SeqRange,
+    depth: u32,
+    children: &[Child],
+) -> u64 {
+    // Times as long as times get in practice: microseconds that do not end in zero.
+    let at = Timestamp(1_000_000_000_123_456);
+    accounting.summary(&Summary {
+        id: SummaryId::new("sum_0123456789abcdef"),
+        range,
+        depth,
+        children: children.to_vec(),
+        text: String::new(),
+        messages: None,
+        tokens: 0,
+        source_tokens: 0,
+        provisional: false,
+        recipe: Recipe::new(""),
+        tier: String::new(),
+        model: None,
+        earliest_at: at,
+        latest_at: at,
+        created_at: at,
+        source_hash: Hash::ZERO,
+        hash: Hash::ZERO,
+    })
+}
+
+/// Parts that are counted as one message.
+#[derive(Debug, Clone, Copy)]
+pub struct CountedParts<'a> {
+    /// Who speaks.
+    pub role: Role,
+    /// The content.
+    pub parts: &'a [Part],
+}
+
+impl CountedMessage for CountedParts<'_> {
+    fn role(&self) -> token_estimate::Role {
+        estimate_role(self.role)
+    }
+
+    fn pieces(&self, visit: &mut dyn FnMut(Piece<'_>)) {
+        for part in self.parts {
+            part_pieces(part, visit);
+        }
+    }
+}
+
+fn estimate_role(role: Role) -> token_estimate::Role {
+    match role {
+        Role::System => token_estimate::Role::System,
+        Role::User => token_estimate::Role::User,
+        Role::Assistant => token_estimate::Role::Assistant,
+        Role::Tool => token_estimate::Role::Tool,
+    }
 }
 
 impl CountedMessage for Message {
     fn role(&self) -> token_estimate::Role {
-        match self.role {
-            Role::System => token_estimate::Role::System,
-            Role::User => token_estimate::Role::User,
-            Role::Assistant => token_estimate::Role::Assistant,
-            Role::Tool => token_estimate::Role::Tool,
-        }
+        estimate_role(self.role)
     }
 
     /// The pieces of a message; a note has none.
@@ -86,7 +162,7 @@ fn base64_len(media: &Media) -> usize {
 
 #[cfg(test)]
 mod tests {
-    use token_estimate::{Preset, TokenEstimator};
+    use token_estimate::Preset;
 
     use super::*;
     use crate::json::RawJson;

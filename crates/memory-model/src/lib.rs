@@ -11,7 +11,7 @@ mod summary;
 mod time;
 mod view;
 
-pub use accounting::Accounting;
+pub use accounting::{Accounting, CountedParts, summary_overhead};
 pub use hash::{FieldHasher, Hash};
 pub use ids::{
     ConversationId, Seq, SeqRange, SessionKey, SummaryId, TrimPolicyId, ViewName, ViewVersion,
@@ -19,7 +19,7 @@ pub use ids::{
 pub use json::{RawJson, decoded_strings};
 pub use message::{EntryKind, ExportEntry, LogEntry, Message, Role, TurnId};
 pub use part::{Media, MediaSource, Part, ResultContent, part_from_raw};
-pub use plan::{Job, JobKind, Mode, Plan, StopReason};
+pub use plan::{Job, JobKind, Mode, Pass, PassInput, PassKind, Plan, Planner, StopReason};
 pub use summary::{Child, Recipe, SourceHasher, Summary, summary_hash, summary_id};
 pub use time::{Clock, StepClock, Timestamp};
 pub use view::{

@@ -1,13 +1,17 @@
 //! Plans: what a compaction is going to do, as plain data.
 
-use serde::Serialize;
+use std::fmt;
 
+use serde::{Deserialize, Serialize};
+
+use crate::accounting::Accounting;
 use crate::ids::{Seq, SeqRange, ViewName, ViewVersion};
+use crate::message::LogEntry;
 use crate::summary::Child;
 use crate::view::Span;
 
 /// How far a compaction goes (anna's modes).
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Mode {
     /// One pass over messages and one over summaries.
@@ -42,8 +46,6 @@ pub struct Job {
     pub depth: u32,
     /// What the replaced spans cost, in tokens.
     pub source_tokens: u64,
-    /// How long the summary should be, in tokens.
-    pub target_tokens: u64,
     /// Why, in a sentence.
     pub why: String,
 }
@@ -80,8 +82,73 @@ pub enum StopReason {
     SummarizerFailed,
     /// Somebody else published over the planned ranges first.
     LostRace,
+    /// Somebody else is at work on the planned jobs.
+    Held,
+    /// The same state was tried before by the same policy, and nothing could be made shorter.
+    Exhausted,
     /// The caller asked to stop.
     Cancelled,
     /// Only a plan was asked for.
     DryRun,
+}
+
+/// One kind of work that a compaction does over a whole view, such as making leaves.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum PassKind {
+    /// Messages become summaries.
+    Leaf,
+    /// Summaries become fewer summaries.
+    Condensed,
+}
+
+/// What a planner sees of a view before a pass.
+#[derive(Debug, Clone, Copy)]
+pub struct PassInput<'a> {
+    /// Which pass.
+    pub kind: PassKind,
+    /// The log's head.
+    pub head: Seq,
+    /// All spans of the view, in order, raw ones with the cost of their messages.
+    pub spans: &'a [Span],
+    /// The newest entries of the log, oldest first, beginning at an atom: at least as many
+    /// messages as [`Planner::window`] asks for, if there are so many.
+    pub newest: &'a [LogEntry],
+    /// What things cost.
+    pub accounting: &'a dyn Accounting,
+}
+
+/// Decides what a compaction does. Pure: whoever drives it reads the log and feeds it.
+pub trait Planner: Send + Sync + fmt::Debug {
+    /// The view that it compacts.
+    fn view(&self) -> ViewName;
+
+    /// Name, version and values of the policy, as one line: two planners that may decide
+    /// differently have different ones.
+    fn fingerprint(&self) -> String;
+
+    /// The passes of one iteration, in order.
+    fn passes(&self) -> &[PassKind];
+
+    /// The most iterations that a full compaction makes; `None` goes on until nothing is eligible.
+    fn max_iterations(&self) -> Option<u32>;
+
+    /// How many of the newest messages it must see to decide what stays.
+    fn window(&self) -> usize;
+
+    /// Begins a pass over a view.
+    fn begin(&self, input: PassInput<'_>) -> Box<dyn Pass>;
+}
+
+/// One pass under way: it names stretches of the log, is fed their entries, and gives jobs.
+pub trait Pass: Send + fmt::Debug {
+    /// The next stretch of the log to feed, in rising order; `None` when nothing is left to read.
+    fn wants(&self) -> Option<SeqRange>;
+
+    /// Takes the entries at the beginning of what it wants, oldest first, and returns the jobs
+    /// that they complete. `accounting` is the pass input's.
+    fn feed(&mut self, entries: &[LogEntry], accounting: &dyn Accounting) -> Vec<Job>;
+
+    /// Returns the jobs that are left once it wants nothing more.
+    fn finish(&mut self, accounting: &dyn Accounting) -> Vec<Job>;
 }

@@ -229,7 +229,7 @@ async fn verify_log<S: Store + ?Sized>(
                     let message = format!(
                         "{key}: entry {seq} is recorded with {} tokens, but {} gives {tokens}",
                         entry.tokens,
-                        rules.estimator()
+                        rules.estimator_id()
                     );
                     report.add(ViolationKind::EstimatorMixed, message);
                 }
@@ -359,7 +359,7 @@ async fn verify_summaries<S: Store + ?Sized>(
                 let message = format!(
                     "{key}: {id} is recorded with {} tokens, but {} gives {tokens}",
                     summary.tokens,
-                    rules.estimator()
+                    rules.estimator_id()
                 );
                 report.add(ViolationKind::EstimatorMixed, message);
             }

@@ -1,0 +1,183 @@
+//! Putting a memory together.
+
+use std::sync::Arc;
+
+use compaction_runner::{Hooks, NoHooks, RunnerPolicy};
+use context_assembler::AssemblyPolicy;
+use dag_compactor::{DagPlanner, DagPolicy};
+use memory_model::{Clock, Planner, Timestamp};
+use memory_store::{FullStore, InMemoryStore};
+use summarize_escalation::{Extractive, Ladder, Summarizer};
+use token_estimate::{TokenEstimator, default_estimator};
+
+use crate::error::{Error, ErrorKind, Result};
+use crate::memory::{Inner, Memory};
+
+/// The system's clock.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct SystemClock;
+
+impl Clock for SystemClock {
+    #[allow(clippy::disallowed_methods, reason = "the one place that asks the system")]
+    fn now(&self) -> Timestamp {
+        let now = std::time::SystemTime::now();
+        let since = now.duration_since(std::time::UNIX_EPOCH).unwrap_or_default();
+        Timestamp(i64::try_from(since.as_micros()).unwrap_or(i64::MAX))
+    }
+}
+
+/// Where conversations are kept.
+#[derive(Debug)]
+enum Place {
+    #[cfg(feature = "sqlite")]
+    Sqlite(std::path::PathBuf),
+    Store(Arc<dyn FullStore>),
+}
+
+/// Puts a [`Memory`] together. Everything has a default: in memory, anna's token rule, extractive
+/// summaries, the DAG policy; no key and no model is needed.
+#[derive(Debug)]
+pub struct Builder {
+    place: Place,
+    estimator: Arc<dyn TokenEstimator>,
+    summarizer: Arc<dyn Summarizer>,
+    ladder: Ladder,
+    planner: Arc<dyn Planner>,
+    assembly: AssemblyPolicy,
+    runner: RunnerPolicy,
+    identity: Option<String>,
+    clock: Arc<dyn Clock>,
+    hooks: Arc<dyn Hooks>,
+    owner: String,
+}
+
+impl Default for Builder {
+    fn default() -> Self {
+        Self {
+            place: Place::Store(Arc::new(InMemoryStore::new())),
+            estimator: default_estimator(),
+            summarizer: Arc::new(Extractive),
+            ladder: Ladder::default(),
+            planner: Arc::new(DagPlanner::default()),
+            assembly: AssemblyPolicy::default(),
+            runner: RunnerPolicy::default(),
+            identity: None,
+            clock: Arc::new(SystemClock),
+            hooks: Arc::new(NoHooks),
+            owner: format!("process-{}", std::process::id()),
+        }
+    }
+}
+
+impl Builder {
+    /// Keeps conversations in this SQLite file, which is created if it does not exist.
+    #[cfg(feature = "sqlite")]
+    pub fn sqlite(mut self, path: impl Into<std::path::PathBuf>) -> Self {
+        self.place = Place::Sqlite(path.into());
+        self
+    }
+
+    /// Keeps conversations in this store.
+    pub fn store(mut self, store: Arc<dyn FullStore>) -> Self {
+        self.place = Place::Store(store);
+        self
+    }
+
+    /// Counts new conversations with this estimator. Existing ones stay with theirs.
+    pub fn estimator(mut self, estimator: Arc<dyn TokenEstimator>) -> Self {
+        self.estimator = estimator;
+        self
+    }
+
+    /// Lets this summarizer write summaries.
+    pub fn summarizer(mut self, summarizer: Arc<dyn Summarizer>) -> Self {
+        self.summarizer = summarizer;
+        self
+    }
+
+    /// Sets what is tried until a summary is short enough.
+    pub fn ladder(mut self, ladder: Ladder) -> Self {
+        self.ladder = ladder;
+        self
+    }
+
+    /// Compacts into a DAG of summaries by this policy.
+    pub fn dag(self, policy: DagPolicy) -> Self {
+        self.planner(Arc::new(DagPlanner::new(policy)))
+    }
+
+    /// Lets this planner decide what is compacted.
+    pub fn planner(mut self, planner: Arc<dyn Planner>) -> Self {
+        self.planner = planner;
+        self
+    }
+
+    /// Sets how contexts are chosen.
+    pub fn assembly(mut self, policy: AssemblyPolicy) -> Self {
+        self.assembly = policy;
+        self
+    }
+
+    /// Sets how compactions are carried out.
+    pub fn runner(mut self, policy: RunnerPolicy) -> Self {
+        self.runner = policy;
+        self
+    }
+
+    /// Puts this text before every context, as a system message inside `<memory>` tags: who the
+    /// agent is, whom it serves. It counts against the budget.
+    pub fn identity(mut self, text: impl Into<String>) -> Self {
+        self.identity = Some(text.into());
+        self
+    }
+
+    /// Takes the time from this clock.
+    pub fn clock(mut self, clock: Arc<dyn Clock>) -> Self {
+        self.clock = clock;
+        self
+    }
+
+    /// Tells these hooks what happens in compactions, and asks them before.
+    pub fn hooks(mut self, hooks: Arc<dyn Hooks>) -> Self {
+        self.hooks = hooks;
+        self
+    }
+
+    /// Names the process in leases; processes that share a store need different names. The process
+    /// id unless set.
+    pub fn owner(mut self, owner: impl Into<String>) -> Self {
+        self.owner = owner.into();
+        self
+    }
+
+    /// Opens the store.
+    ///
+    /// # Errors
+    /// `Invalid` for a ladder that cannot be climbed; `Store` when the database cannot be opened,
+    /// is not ours, or was written by a newer version.
+    pub async fn open(self) -> Result<Memory> {
+        if let Err(error) = self.ladder.validate() {
+            return Err(Error::new(ErrorKind::Invalid, error.to_string()));
+        }
+        let store = match self.place {
+            #[cfg(feature = "sqlite")]
+            Place::Sqlite(path) => {
+                Arc::new(store_sqlite::SqliteStore::open(path).await?) as Arc<dyn FullStore>
+            }
+            Place::Store(store) => store,
+        };
+        Ok(Memory::new(Inner {
+            store,
+            estimator: self.estimator,
+            summarizer: self.summarizer,
+            ladder: self.ladder,
+            planner: self.planner,
+            assembly: self.assembly,
+            runner: self.runner,
+            identity: self.identity.map(|text| format!("<memory>\n{text}\n</memory>")),
+            clock: self.clock,
+            hooks: self.hooks,
+            owner: self.owner,
+        }))
+    }
+}

@@ -1,0 +1,36 @@
+#![doc = include_str!("../README.md")]
+
+mod builder;
+mod error;
+#[cfg(feature = "import")]
+mod import;
+mod material;
+mod memory;
+mod session;
+#[cfg(feature = "testing")]
+pub mod testing;
+mod tree;
+
+pub use builder::{Builder, SystemClock};
+pub use error::{Error, ErrorKind, Result};
+#[cfg(feature = "import")]
+pub use import::{Imported, SessionImport};
+pub use memory::{Memory, Verified};
+pub use session::{Ingested, Session, SessionInfo};
+pub use tree::{Tree, TreeNode};
+
+pub use compaction_runner::{Cancel, Event, Hooks, Measure, Outcome, Recorder, RunnerPolicy};
+pub use context_assembler::{
+    AssemblyPolicy, Budget, Context, ContextMessage, Eviction, Receipt, Source,
+};
+pub use dag_compactor::{DagPlanner, DagPolicy, FreshTail};
+pub use memory_model::{
+    Clock, ConversationId, LogEntry, Message, Mode, Part, Plan, RawJson, ResultContent, Role, Seq,
+    SeqRange, SessionKey, Span, StepClock, StopReason, Summary, SummaryId, Timestamp, ViewName,
+};
+pub use memory_store::{ConversationFilter, FullStore, InMemoryStore, Query, Scope, Violation};
+pub use retrieval_tools::Retrieval;
+#[cfg(feature = "sqlite")]
+pub use store_sqlite::SqliteStore;
+pub use summarize_escalation::{Extractive, Ladder, Summarizer};
+pub use token_estimate::{TokenEstimator, default_estimator, estimator, estimator_names};

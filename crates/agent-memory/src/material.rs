@@ -1,0 +1,156 @@
+//! Reading what a context is chosen from: only what can go into it.
+
+use compaction_runner::{atom_start, newest_entries};
+use context_assembler::{Item, Material};
+use memory_model::{Body, EntryKind, LogEntry, Seq, SeqRange, Span, SummaryId};
+use memory_store::{
+    Error, ErrorKind, FullStore, LogRead, Order, Result, Snapshot, fill_raw_tokens,
+};
+
+/// How many spans one step back reads.
+const PAGE: usize = 64;
+
+/// Reads the part of a view from its token `front` on. Of a raw span that this falls into, only
+/// the newer part is read, from the group that holds the token.
+pub(crate) async fn material(
+    store: &dyn FullStore,
+    snapshot: &Snapshot,
+    front: u64,
+    whole_tail: Option<usize>,
+) -> Result<Material> {
+    let mut material =
+        Material { view_tokens: snapshot.tokens(), front: snapshot.tokens(), items: Vec::new() };
+    let tail = match whole_tail {
+        None => None,
+        Some(messages) => {
+            let newest =
+                newest_entries(store, snapshot.conversation, snapshot.head, messages).await?;
+            newest.first().map(|entry| entry.seq)
+        }
+    };
+    let mut newest_first: Vec<Item> = Vec::new();
+    let mut rest = SeqRange::new(Seq::FIRST, snapshot.head);
+    'spans: while let Some(range) = rest {
+        let page = store.spans(snapshot, range, Order::NewestFirst, PAGE).await?;
+        let mut spans = page.items;
+        fill_raw_tokens(store, snapshot, &mut spans).await?;
+        let summaries = summaries(store, snapshot, &spans).await?;
+        let mut summaries = summaries.into_iter();
+        for span in spans {
+            let needed = tail.is_some_and(|tail| span.range.last.is_none_or(|last| last >= tail));
+            if material.front <= front && !needed && newest_first.iter().any(shows) {
+                break 'spans;
+            }
+            let Some(range) = span.range.up_to(snapshot.head) else { continue };
+            let item = match &span.body {
+                Body::Summary { .. } => {
+                    let Some(summary) = summaries.next() else { break 'spans };
+                    material.front = material.front.saturating_sub(span.tokens);
+                    Item::Summary(Box::new(summary))
+                }
+                Body::Omitted => Item::Omitted(range),
+                Body::Trimmed(policy) => {
+                    material.front = material.front.saturating_sub(span.tokens);
+                    let entries = read(store, snapshot, range).await?;
+                    Item::Trimmed(policy.clone(), entries, span.tokens)
+                }
+                Body::Raw => {
+                    let start = material.front.saturating_sub(span.tokens);
+                    let (from, cost) =
+                        raw_from(store, snapshot, &span, range, front.saturating_sub(start), tail)
+                            .await?;
+                    material.front = material.front.saturating_sub(cost);
+                    let entries = match SeqRange::new(from, range.last) {
+                        Some(range) => read(store, snapshot, range).await?,
+                        None => Vec::new(),
+                    };
+                    newest_first.push(Item::Raw(entries));
+                    if from > range.first && newest_first.iter().any(shows) {
+                        break 'spans;
+                    }
+                    continue;
+                }
+            };
+            newest_first.push(item);
+        }
+        rest = page.next;
+    }
+    newest_first.reverse();
+    material.items = newest_first;
+    Ok(material)
+}
+
+/// Whether an item shows anything: notes alone do not.
+fn shows(item: &Item) -> bool {
+    match item {
+        Item::Raw(entries) | Item::Trimmed(_, entries, _) => {
+            entries.iter().any(|entry| entry.kind == EntryKind::Message)
+        }
+        _ => true,
+    }
+}
+
+/// Where to begin in a raw span so that its token `skip` and what comes after is read: the
+/// position, and what the span costs from there.
+async fn raw_from(
+    store: &dyn FullStore,
+    snapshot: &Snapshot,
+    span: &Span,
+    range: SeqRange,
+    skip: u64,
+    tail: Option<Seq>,
+) -> Result<(Seq, u64)> {
+    if skip == 0 {
+        return Ok((range.first, span.tokens));
+    }
+    let conversation = snapshot.conversation;
+    let before = store.running(conversation, &[range.first.prev()]).await?;
+    let before = before.first().copied().unwrap_or(0);
+    let seq = store.seq_at(conversation, before.saturating_add(skip)).await?;
+    let seq = seq.unwrap_or(range.last).min(range.last);
+    let seq = tail.map_or(seq, |tail| seq.min(tail)).max(range.first);
+    let from = atom_start(store, conversation, range.first, seq).await?;
+    let skipped = store.running(conversation, &[from.prev()]).await?;
+    let skipped = skipped.first().copied().unwrap_or(0).saturating_sub(before);
+    Ok((from, span.tokens.saturating_sub(skipped)))
+}
+
+/// The summaries of the spans that show one, in the spans' order.
+async fn summaries(
+    store: &dyn FullStore,
+    snapshot: &Snapshot,
+    spans: &[Span],
+) -> Result<Vec<memory_model::Summary>> {
+    let ids: Vec<SummaryId> = spans.iter().filter_map(|s| s.body.summary().cloned()).collect();
+    if ids.is_empty() {
+        return Ok(Vec::new());
+    }
+    let found = store.summaries(snapshot.conversation, &ids).await?;
+    found
+        .into_iter()
+        .zip(&ids)
+        .map(|(summary, id)| {
+            summary.ok_or_else(|| {
+                Error::new(
+                    ErrorKind::Corrupt,
+                    format!("the view shows {id}, which is missing: run `verify`"),
+                )
+            })
+        })
+        .collect()
+}
+
+async fn read(
+    store: &dyn FullStore,
+    snapshot: &Snapshot,
+    range: SeqRange,
+) -> Result<Vec<LogEntry>> {
+    let mut entries = Vec::new();
+    let mut rest = Some(range);
+    while let Some(range) = rest {
+        let page = store.read(snapshot.conversation, &LogRead::new(range)).await?;
+        entries.extend(page.items);
+        rest = page.next;
+    }
+    Ok(entries)
+}

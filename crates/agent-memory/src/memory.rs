@@ -1,0 +1,223 @@
+//! A memory: all conversations of a store.
+
+use std::sync::Arc;
+
+use compaction_runner::{Hooks, RunnerPolicy};
+use context_assembler::{AssemblyPolicy, ContextAccounting};
+use memory_model::{Accounting, Clock, Planner, SessionKey};
+use memory_store::{
+    Conversation, ConversationFilter, ConversationRef, FullStore, NewConversation, Origin, Report,
+    Violation, verify,
+};
+use summarize_escalation::{Ladder, Summarizer};
+use token_estimate::{EstimatorId, TokenEstimator, estimator};
+
+use crate::builder::Builder;
+use crate::error::{Error, ErrorKind, Result};
+use crate::session::{Session, SessionInfo};
+
+/// Everything that sessions share.
+#[derive(Debug)]
+pub(crate) struct Inner {
+    pub(crate) store: Arc<dyn FullStore>,
+    pub(crate) estimator: Arc<dyn TokenEstimator>,
+    pub(crate) summarizer: Arc<dyn Summarizer>,
+    pub(crate) ladder: Ladder,
+    pub(crate) planner: Arc<dyn Planner>,
+    pub(crate) assembly: AssemblyPolicy,
+    pub(crate) runner: RunnerPolicy,
+    pub(crate) identity: Option<String>,
+    pub(crate) clock: Arc<dyn Clock>,
+    pub(crate) hooks: Arc<dyn Hooks>,
+    pub(crate) owner: String,
+}
+
+/// All conversations of a store. Cheap to clone; clones share everything.
+#[derive(Debug, Clone)]
+pub struct Memory {
+    pub(crate) inner: Arc<Inner>,
+}
+
+/// What a verification of a whole memory looked at and found.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Verified {
+    /// Conversations checked.
+    pub conversations: u64,
+    /// Log entries read.
+    pub messages: u64,
+    /// Summaries checked.
+    pub summaries: u64,
+    /// Views replayed.
+    pub views: u64,
+    /// What is wrong; empty when everything is right.
+    pub violations: Vec<Violation>,
+}
+
+impl Verified {
+    /// Whether everything is right.
+    pub fn is_ok(&self) -> bool {
+        self.violations.is_empty()
+    }
+
+    pub(crate) fn add(&mut self, report: Report) {
+        self.conversations += 1;
+        self.messages += report.messages;
+        self.summaries += report.summaries;
+        self.views += report.views;
+        self.violations.extend(report.violations);
+    }
+}
+
+impl Memory {
+    /// Begins to put a memory together.
+    pub fn builder() -> Builder {
+        Builder::default()
+    }
+
+    pub(crate) fn new(inner: Inner) -> Self {
+        Self { inner: Arc::new(inner) }
+    }
+
+    /// The session with this key; it is created if it does not exist (anna's `Bootstrap`).
+    ///
+    /// # Errors
+    /// `UnknownEstimator` when it is counted with an estimator that this build does not know.
+    pub async fn session(&self, key: impl Into<SessionKey>) -> Result<Session> {
+        self.open(key.into(), Origin::Root).await
+    }
+
+    pub(crate) async fn open(&self, key: SessionKey, origin: Origin) -> Result<Session> {
+        let new = NewConversation {
+            key,
+            origin,
+            estimator: self.inner.estimator.id(),
+            title: None,
+            meta: None,
+            now: self.inner.clock.now(),
+        };
+        let conversation = self.inner.store.open(&new).await?;
+        self.bind(conversation)
+    }
+
+    /// The session with this key, if it exists.
+    ///
+    /// # Errors
+    /// `UnknownEstimator` as [`Memory::session`].
+    pub async fn find(&self, key: impl Into<SessionKey>) -> Result<Option<Session>> {
+        let key = ConversationRef::Key(key.into());
+        let found = self.inner.store.conversation(&key).await?;
+        found.map(|conversation| self.bind(conversation)).transpose()
+    }
+
+    /// The session with this key, which must exist.
+    ///
+    /// # Errors
+    /// `NotFound`, naming the key.
+    pub async fn existing(&self, key: impl Into<SessionKey>) -> Result<Session> {
+        let key = key.into();
+        self.find(key.clone()).await?.ok_or_else(|| {
+            Error::new(
+                ErrorKind::NotFound,
+                format!("there is no session {key}: list those there are with `sessions`"),
+            )
+        })
+    }
+
+    fn bind(&self, conversation: Conversation) -> Result<Session> {
+        let Some(accounting) = self.accounting(&conversation.estimator) else {
+            return Err(Error::new(
+                ErrorKind::UnknownEstimator,
+                format!(
+                    "session {} is counted with {}, which this build does not know",
+                    conversation.key, conversation.estimator
+                ),
+            ));
+        };
+        Ok(Session::new(self.clone(), conversation, accounting))
+    }
+
+    fn accounting(&self, id: &EstimatorId) -> Option<ContextAccounting> {
+        if self.inner.estimator.id() == *id {
+            return Some(ContextAccounting::new(Arc::clone(&self.inner.estimator)));
+        }
+        estimator(id.as_str()).ok().map(ContextAccounting::new)
+    }
+
+    /// Whether a session's context costs more than so many tokens; false for a session that does
+    /// not exist (anna's `NeedsCompaction`).
+    ///
+    /// # Errors
+    /// When the store fails.
+    pub async fn needs_compaction(&self, key: impl Into<SessionKey>, tokens: u64) -> Result<bool> {
+        match self.find(key).await? {
+            Some(session) => session.needs_compaction(tokens).await,
+            None => Ok(false),
+        }
+    }
+
+    /// What is known of the sessions, in the order of their creation (anna's `ListInfo`).
+    ///
+    /// # Errors
+    /// When the store fails.
+    pub async fn sessions(&self, filter: &ConversationFilter) -> Result<Vec<SessionInfo>> {
+        let mut out = Vec::new();
+        let mut after = None;
+        loop {
+            let page = self.inner.store.list(filter, after, 256).await?;
+            for conversation in page.items {
+                let views = self.inner.store.views(conversation.id).await?;
+                out.push(SessionInfo { conversation, views });
+            }
+            match page.next {
+                Some(next) => after = Some(next),
+                None => return Ok(out),
+            }
+        }
+    }
+
+    /// Verifies the database and every conversation in it, archived ones too.
+    ///
+    /// # Errors
+    /// When the store cannot be read at all. What is wrong in it is a violation, not an error.
+    pub async fn verify(&self) -> Result<Verified> {
+        let mut verified = Verified { violations: self.inner.store.check().await?, ..Verified::default() };
+        let mut filter = ConversationFilter::default();
+        filter.archived = true;
+        let mut after = None;
+        loop {
+            let page = self.inner.store.list(&filter, after, 256).await?;
+            for conversation in &page.items {
+                verified.add(self.verify_one(conversation).await?);
+            }
+            match page.next {
+                Some(next) => after = Some(next),
+                None => return Ok(verified),
+            }
+        }
+    }
+
+    pub(crate) async fn verify_one(&self, conversation: &Conversation) -> Result<Report> {
+        let rules = |id: &EstimatorId| {
+            self.accounting(id).map(|rules| Arc::new(rules) as Arc<dyn Accounting>)
+        };
+        Ok(verify(&*self.inner.store, conversation.id, &rules).await?)
+    }
+
+    /// Where the conversations are kept, for people.
+    pub fn location(&self) -> String {
+        self.inner.store.location()
+    }
+
+    /// The store.
+    pub fn store(&self) -> &Arc<dyn FullStore> {
+        &self.inner.store
+    }
+
+    /// Finishes what is under way and gives the store's resources back (anna's `Close`).
+    ///
+    /// # Errors
+    /// When the store fails.
+    pub async fn close(&self) -> Result<()> {
+        Ok(self.inner.store.close().await?)
+    }
+}

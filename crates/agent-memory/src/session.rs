@@ -1,0 +1,354 @@
+//! One conversation, as an agent uses it.
+
+use std::sync::Arc;
+
+use compaction_runner::{Cancel, Compaction, Outcome};
+use context_assembler::{AssemblyPolicy, Budget, Context, ContextAccounting, assemble};
+use memory_model::{
+    Accounting, ConversationId, LogEntry, Message, Mode, Plan, Seq, SeqRange, SessionKey, Span,
+    Summary, SummaryId, Timestamp, ViewName,
+};
+use memory_store::{
+    Append, AppendAt, Conversation, ConversationPatch, ConversationRef, EntryOutcome, LogRead,
+    NewEntry, Order, Origin, Report, Snapshot, ViewInfo, fill_raw_tokens,
+};
+use retrieval_tools::Retrieval;
+
+use crate::error::{Error, ErrorKind, Result};
+use crate::material::material;
+use crate::memory::Memory;
+
+/// How many messages one transaction takes.
+const BATCH: usize = 256;
+
+/// One conversation. Cheap to clone; clones share everything.
+///
+/// Ingesting, assembling and searching never wait for a compaction: nothing is locked while a
+/// model is called.
+#[derive(Debug, Clone)]
+pub struct Session {
+    memory: Memory,
+    id: ConversationId,
+    key: SessionKey,
+    accounting: Arc<ContextAccounting>,
+}
+
+/// What is known of a session.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct SessionInfo {
+    /// The conversation.
+    pub conversation: Conversation,
+    /// Its views that were published at least once.
+    pub views: Vec<ViewInfo>,
+}
+
+/// What became of ingested messages.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Ingested {
+    /// For each message in order.
+    pub outcomes: Vec<EntryOutcome>,
+    /// The log's head afterwards.
+    pub head: Seq,
+}
+
+impl Ingested {
+    /// How many messages were stored.
+    pub fn inserted(&self) -> usize {
+        self.count(|outcome| matches!(outcome, EntryOutcome::Inserted(_)))
+    }
+
+    /// How many were there already.
+    pub fn duplicates(&self) -> usize {
+        self.count(|outcome| matches!(outcome, EntryOutcome::Duplicate(_)))
+    }
+
+    /// How many were refused because another message has their external id.
+    pub fn conflicts(&self) -> usize {
+        self.count(|outcome| matches!(outcome, EntryOutcome::Conflict(_)))
+    }
+
+    fn count(&self, is: impl Fn(&EntryOutcome) -> bool) -> usize {
+        self.outcomes.iter().filter(|outcome| is(outcome)).count()
+    }
+}
+
+impl Session {
+    pub(crate) fn new(memory: Memory, found: Conversation, accounting: ContextAccounting) -> Self {
+        Self { memory, id: found.id, key: found.key, accounting: Arc::new(accounting) }
+    }
+
+    /// The session's key.
+    pub fn key(&self) -> &SessionKey {
+        &self.key
+    }
+
+    /// The store's number for the conversation.
+    pub fn id(&self) -> ConversationId {
+        self.id
+    }
+
+    /// The memory that the session belongs to.
+    pub fn memory(&self) -> &Memory {
+        &self.memory
+    }
+
+    /// What messages and summaries of this session cost.
+    pub fn accounting(&self) -> &ContextAccounting {
+        &self.accounting
+    }
+
+    /// Stores a message (anna's `Ingest`). A message without a time gets the clock's.
+    ///
+    /// # Errors
+    /// When the store fails; then nothing was stored.
+    pub async fn ingest(&self, message: Message) -> Result<EntryOutcome> {
+        let ingested = self.ingest_batch(vec![message]).await?;
+        ingested.outcomes.first().copied().ok_or_else(|| {
+            Error::new(ErrorKind::Invalid, format!("session {} stored no message", self.key))
+        })
+    }
+
+    /// Stores messages in order, all in one transaction (anna's `IngestBatch`).
+    ///
+    /// # Errors
+    /// When the store fails; then nothing was stored.
+    pub async fn ingest_batch(&self, messages: Vec<Message>) -> Result<Ingested> {
+        let now = self.memory.inner.clock.now();
+        let entries = messages
+            .into_iter()
+            .map(|mut message| {
+                if message.created_at == Timestamp::default() {
+                    message.created_at = now;
+                }
+                NewEntry { tokens: self.accounting.message(&message), message }
+            })
+            .collect();
+        let estimator = self.accounting.estimator_id();
+        let append = Append { at: AppendAt::Any, estimator, entries, now };
+        let appended = self.memory.inner.store.append(self.id, &append).await?;
+        Ok(Ingested { outcomes: appended.outcomes, head: appended.head })
+    }
+
+    /// Stores messages as they are, in transactions of a few hundred: what an import does.
+    #[cfg(feature = "import")]
+    pub(crate) async fn ingest_all(&self, messages: &[Message]) -> Result<Ingested> {
+        let mut all = Ingested::default();
+        for batch in messages.chunks(BATCH) {
+            let entries = batch
+                .iter()
+                .map(|message| NewEntry {
+                    tokens: self.accounting.message(message),
+                    message: message.clone(),
+                })
+                .collect();
+            let append = Append {
+                at: AppendAt::Any,
+                estimator: self.accounting.estimator_id(),
+                entries,
+                now: self.memory.inner.clock.now(),
+            };
+            let appended = self.memory.inner.store.append(self.id, &append).await?;
+            all.outcomes.extend(appended.outcomes);
+            all.head = appended.head;
+        }
+        Ok(all)
+    }
+
+    /// Assembles a context of at most `budget` tokens (anna's `Assemble`).
+    ///
+    /// # Errors
+    /// `BudgetTooSmall`; or when the store fails.
+    pub async fn assemble(&self, budget: Budget) -> Result<Context> {
+        self.assemble_with(budget, &self.memory.inner.assembly.clone()).await
+    }
+
+    /// Assembles a context by another policy than the memory's.
+    ///
+    /// # Errors
+    /// As [`Session::assemble`].
+    pub async fn assemble_with(&self, budget: Budget, policy: &AssemblyPolicy) -> Result<Context> {
+        let store = &*self.memory.inner.store;
+        let snapshot = self.snapshot().await?;
+        let identity = self.memory.inner.identity.as_deref();
+        let fixed = identity.map_or(0, |text| {
+            let part = memory_model::Part::text(text);
+            self.accounting.parts(memory_model::Role::System, std::slice::from_ref(&part))
+        });
+        let front = policy.read_from(snapshot.tokens(), fixed, budget);
+        let material = material(store, &snapshot, front, policy.whole_tail).await?;
+        Ok(assemble(&material, identity, budget, policy, &*self.accounting)?)
+    }
+
+    /// Compacts the session's view (anna's `Compact`).
+    ///
+    /// # Errors
+    /// When the store fails. A failing summarizer is a stop reason, not an error.
+    pub async fn compact(&self, mode: Mode) -> Result<Outcome> {
+        Ok(self.compaction(Cancel::new()).run(mode).await?)
+    }
+
+    /// Compacts until done or until `cancel` is flipped.
+    ///
+    /// # Errors
+    /// As [`Session::compact`].
+    pub async fn compact_with(
+        &self,
+        mode: Mode,
+        instructions: Option<&str>,
+        cancel: Cancel,
+    ) -> Result<Outcome> {
+        let mut compaction = self.compaction(cancel);
+        if let Some(instructions) = instructions {
+            compaction = compaction.with_instructions(instructions);
+        }
+        Ok(compaction.run(mode).await?)
+    }
+
+    /// What a compaction would do next; calls no model and writes nothing.
+    ///
+    /// # Errors
+    /// When the store fails.
+    pub async fn plan(&self) -> Result<Plan> {
+        Ok(self.compaction(Cancel::new()).plan().await?)
+    }
+
+    fn compaction(&self, cancel: Cancel) -> Compaction<'_> {
+        let inner = &self.memory.inner;
+        Compaction::new(
+            &*inner.store,
+            self.id,
+            &*inner.planner,
+            &*inner.summarizer,
+            &inner.ladder,
+            &*self.accounting,
+            &*inner.clock,
+        )
+        .with_policy(inner.runner.clone())
+        .with_hooks(&*inner.hooks)
+        .with_owner(inner.owner.clone())
+        .with_cancel(cancel)
+    }
+
+    /// Whether the session's context costs more than so many tokens (anna's `NeedsCompaction`).
+    /// One look-up, however long the history is.
+    ///
+    /// # Errors
+    /// When the store fails.
+    pub async fn needs_compaction(&self, tokens: u64) -> Result<bool> {
+        Ok(self.snapshot().await?.tokens() > tokens)
+    }
+
+    /// The retrieval tools, bound to this session.
+    pub fn retrieval(&self) -> Retrieval {
+        Retrieval::new(
+            Arc::clone(&self.memory.inner.store),
+            self.id,
+            Arc::clone(&self.accounting) as Arc<dyn Accounting>,
+        )
+    }
+
+    /// A new session that shares this one's log up to and including `at`, and goes on from there.
+    ///
+    /// # Errors
+    /// `Invalid` when the log ends before `at`.
+    pub async fn fork(&self, at: Seq, key: impl Into<SessionKey>) -> Result<Session> {
+        self.memory.open(key.into(), Origin::Fork { parent: self.id, at }).await
+    }
+
+    /// What is known of the session (anna's `LoadInfo`).
+    ///
+    /// # Errors
+    /// When the store fails.
+    pub async fn info(&self) -> Result<SessionInfo> {
+        let store = &self.memory.inner.store;
+        let found = store.conversation(&ConversationRef::Id(self.id)).await?;
+        let Some(conversation) = found else {
+            return Err(Error::new(
+                ErrorKind::NotFound,
+                format!("session {} is gone from the store", self.key),
+            ));
+        };
+        let views = store.views(self.id).await?;
+        Ok(SessionInfo { conversation, views })
+    }
+
+    /// Changes the title, the archive flag or the caller's facts (anna's `SaveInfo`).
+    ///
+    /// # Errors
+    /// When the store fails.
+    pub async fn update(&self, patch: &ConversationPatch) -> Result<Conversation> {
+        let inner = &self.memory.inner;
+        Ok(inner.store.update(self.id, patch, inner.clock.now()).await?)
+    }
+
+    /// A page of the log, oldest first.
+    ///
+    /// # Errors
+    /// When the store fails.
+    pub async fn log(&self, range: SeqRange) -> Result<memory_store::Page<LogEntry>> {
+        Ok(self.memory.inner.store.read(self.id, &LogRead::new(range)).await?)
+    }
+
+    /// The whole log (anna's `Load`). Long ones are better read with [`Session::log`].
+    ///
+    /// # Errors
+    /// When the store fails.
+    pub async fn load(&self) -> Result<Vec<LogEntry>> {
+        let mut entries = Vec::new();
+        let mut rest = self.info().await?.conversation.range();
+        while let Some(range) = rest {
+            let page = self.log(range).await?;
+            entries.extend(page.items);
+            rest = page.next;
+        }
+        Ok(entries)
+    }
+
+    /// The spans of the session's view, raw ones with the cost of their messages.
+    ///
+    /// # Errors
+    /// When the store fails.
+    pub async fn spans(&self) -> Result<Vec<Span>> {
+        let store = &*self.memory.inner.store;
+        let snapshot = self.snapshot().await?;
+        let mut spans = Vec::new();
+        let mut rest = SeqRange::new(Seq::FIRST, snapshot.head);
+        while let Some(range) = rest {
+            let page = store.spans(&snapshot, range, Order::OldestFirst, 1024).await?;
+            spans.extend(page.items);
+            rest = page.next;
+        }
+        fill_raw_tokens(store, &snapshot, &mut spans).await?;
+        Ok(spans)
+    }
+
+    /// Summaries by id, in the order asked; `None` for those that the session does not have.
+    ///
+    /// # Errors
+    /// When the store fails.
+    pub async fn summaries(&self, ids: &[SummaryId]) -> Result<Vec<Option<Summary>>> {
+        Ok(self.memory.inner.store.summaries(self.id, ids).await?)
+    }
+
+    /// The name of the session's view.
+    pub fn view(&self) -> ViewName {
+        self.memory.inner.planner.view()
+    }
+
+    /// The state of the session's view now.
+    ///
+    /// # Errors
+    /// When the store fails.
+    pub async fn snapshot(&self) -> Result<Snapshot> {
+        Ok(self.memory.inner.store.snapshot(self.id, &self.view()).await?)
+    }
+
+    /// Verifies this session. Checks of the database itself are in [`Memory::verify`].
+    ///
+    /// # Errors
+    /// When the store cannot be read at all.
+    pub async fn verify(&self) -> Result<Report> {
+        let info = self.info().await?;
+        self.memory.verify_one(&info.conversation).await
+    }
+}

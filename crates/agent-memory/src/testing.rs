@@ -1,0 +1,93 @@
+//! For tests of your own: time and models under control, and stable text to snapshot.
+//!
+//! ```
+//! use std::sync::Arc;
+//!
+//! use agent_memory::testing::{memory, render_context};
+//! use agent_memory::{Budget, Message, Mode};
+//!
+//! # #[tokio::main(flavor = "current_thread")]
+//! # async fn main() -> agent_memory::Result<()> {
+//! let memory = memory().open().await?;
+//! let session = memory.session("demo").await?;
+//! for n in 1..=40 {
+//!     session.ingest(Message::user(format!("Step {n}: rename module number {n}. ").repeat(8))).await?;
+//! }
+//! session.compact(Mode::Full).await?;
+//! let context = session.assemble(Budget::tokens(2_000)).await?;
+//! // The same on every machine and in every run: `insta::assert_snapshot!(render_context(&context))`.
+//! assert!(render_context(&context).starts_with("budget 2000"));
+//! # Ok(())
+//! # }
+//! ```
+
+use std::fmt::Write as _;
+use std::sync::Arc;
+
+use memory_model::{StepClock, Timestamp};
+
+use crate::builder::Builder;
+use crate::memory::Memory;
+use crate::{Context, Outcome};
+
+pub use memory_model::StepClock as FakeClock;
+pub use summarize_escalation::testing::{Answer, Scripted};
+
+/// Where fake clocks begin: 2026-01-01T00:00:00Z.
+pub const START: Timestamp = Timestamp(1_767_225_600_000_000);
+
+/// A memory that gives the same result in every run: in memory, with a clock that starts at
+/// [`START`] and goes on by a second at each reading.
+pub fn memory() -> Builder {
+    Memory::builder().clock(Arc::new(StepClock::new(START, 1_000_000))).owner("test")
+}
+
+/// A context as stable text: budget, receipt, messages.
+pub fn render_context(context: &Context) -> String {
+    let receipt = &context.receipt;
+    let mut out = format!(
+        "budget {} · used {} · view {} · stepped {}\n",
+        context.budget, context.tokens, receipt.view_tokens, receipt.stepped_tokens
+    );
+    // Writing to a string cannot fail.
+    for dropped in &receipt.dropped {
+        let _ = writeln!(
+            out,
+            "left out: messages {}..{} ({} tokens)",
+            dropped.first, dropped.last, dropped.tokens
+        );
+    }
+    for degraded in &receipt.degraded {
+        let _ = writeln!(
+            out,
+            "shortened: messages {}..{} from {} to {} tokens ({:?})",
+            degraded.first,
+            degraded.last,
+            degraded.from_tokens,
+            degraded.to_tokens,
+            degraded.step
+        );
+    }
+    if !receipt.stubbed_calls.is_empty() {
+        let _ = writeln!(out, "calls without a result: {}", receipt.stubbed_calls.join(", "));
+    }
+    out.push('\n');
+    out.push_str(&context_assembler::render_text(&context.messages));
+    out
+}
+
+/// What a compaction did, as stable text.
+pub fn render_outcome(outcome: &Outcome) -> String {
+    format!(
+        "{} messages, {} tokens in {} spans → {} tokens in {} spans\n{} leaf, {} condensed, {} calls, {:?}\n",
+        outcome.before.messages,
+        outcome.before.tokens,
+        outcome.before.spans,
+        outcome.after.tokens,
+        outcome.after.spans,
+        outcome.leaf,
+        outcome.condensed,
+        outcome.calls,
+        outcome.stop_reason,
+    )
+}

@@ -1,0 +1,133 @@
+//! What a compaction tells, and where others may step in.
+
+use std::sync::{Arc, Mutex, PoisonError};
+
+use async_trait::async_trait;
+use memory_model::{ConversationId, Job, SeqRange, StopReason, Summary, SummaryId, ViewName};
+
+/// Something that happened in a compaction.
+#[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum Event {
+    /// A compaction began.
+    Started {
+        /// The conversation.
+        conversation: ConversationId,
+        /// The view.
+        view: ViewName,
+        /// What the view costs, in tokens.
+        tokens: u64,
+    },
+    /// A summary was published.
+    Published {
+        /// The summary.
+        summary: SummaryId,
+        /// What it covers.
+        range: SeqRange,
+        /// What its sources cost, in tokens.
+        source_tokens: u64,
+        /// What it costs, in tokens.
+        tokens: u64,
+    },
+    /// A job was passed over.
+    Skipped {
+        /// What it was to cover.
+        range: SeqRange,
+        /// Why.
+        reason: SkipReason,
+    },
+    /// A job failed; nothing was published for it.
+    Failed {
+        /// What it was to cover.
+        range: SeqRange,
+        /// Why, in a sentence.
+        error: String,
+    },
+    /// The compaction ended.
+    Ended {
+        /// Why.
+        stop: StopReason,
+        /// What the view costs now, in tokens.
+        tokens: u64,
+    },
+}
+
+/// Why a job was passed over.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+#[non_exhaustive]
+pub enum SkipReason {
+    /// A hook said no.
+    Vetoed,
+    /// Somebody else is at work on it.
+    Held,
+    /// Somebody else published over its range first.
+    Lost,
+    /// Nothing shorter could be made of it.
+    CannotShrink,
+}
+
+/// What a hook says before a summary is made.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum Before {
+    /// Go on.
+    #[default]
+    Proceed,
+    /// Do not make this summary.
+    Cancel,
+    /// Take this text; no model is called.
+    Supply(String),
+}
+
+/// Where others may step in. All methods do nothing unless implemented.
+#[async_trait]
+pub trait Hooks: Send + Sync + std::fmt::Debug {
+    /// Before a summary is made: may cancel it or supply its text.
+    async fn before(&self, _job: &Job) -> Before {
+        Before::Proceed
+    }
+
+    /// After a summary was published.
+    async fn after(&self, _summary: &Summary) {}
+
+    /// On every event.
+    async fn event(&self, _event: &Event) {}
+}
+
+/// Hooks that do nothing.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct NoHooks;
+
+#[async_trait]
+impl Hooks for NoHooks {}
+
+/// Hooks that write down every event: for tests, and as an example.
+#[derive(Debug, Clone, Default)]
+pub struct Recorder {
+    events: Arc<Mutex<Vec<Event>>>,
+}
+
+impl Recorder {
+    /// A recorder that heard nothing yet.
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    /// What it heard so far.
+    pub fn events(&self) -> Vec<Event> {
+        self.events
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+            .clone()
+    }
+}
+
+#[async_trait]
+impl Hooks for Recorder {
+    async fn event(&self, event: &Event) {
+        self.events
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+            .push(event.clone());
+    }
+}

@@ -1,0 +1,14 @@
+#![doc = include_str!("../README.md")]
+
+mod cancel;
+mod error;
+mod events;
+mod prepare;
+mod run;
+mod window;
+
+pub use cancel::Cancel;
+pub use error::{Error, ErrorKind, Result};
+pub use events::{Before, Event, Hooks, NoHooks, Recorder, SkipReason};
+pub use run::{Compaction, Measure, Outcome, RunnerPolicy};
+pub use window::{atom_start, newest_entries};

@@ -1,0 +1,350 @@
+//! Making one summary, with nothing held and nothing written but a lease.
+
+use memory_model::{
+    Child, FieldHasher, Job, LogEntry, RawJson, Recipe, SourceHasher, Summary, Timestamp,
+    summary_hash, summary_id, summary_overhead,
+};
+use memory_store::{Claim, Draft, Fence, JobKey, JobOutcome};
+use serde::{Deserialize, Serialize};
+use summarize_escalation::{
+    ErrorKind as SummaryErrorKind, OnGrowth, Source, SummaryRequest, cut_to_tokens, escalate,
+    recipe,
+};
+
+use crate::error::Result;
+use crate::events::{Before, SkipReason};
+use crate::run::Compaction;
+
+/// What came of preparing a job.
+#[derive(Debug)]
+pub(crate) enum Prepared {
+    /// A summary to publish.
+    Ready(Box<Ready>),
+    /// Nothing to publish, and no harm.
+    Skipped(SkipReason),
+    /// The summarizer failed, and the ladder says to stop there.
+    Failed(String),
+    /// The compaction was cancelled.
+    Cancelled,
+}
+
+/// A summary to publish, and the lease that it was made under.
+#[derive(Debug)]
+pub(crate) struct Ready {
+    pub(crate) summary: Summary,
+    pub(crate) fence: Option<Fence>,
+    pub(crate) calls: u32,
+}
+
+/// What a summarizer wrote, as it is kept until it is published.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+struct Written {
+    text: String,
+    tier: String,
+    model: Option<String>,
+    provisional: bool,
+    recipe: Recipe,
+}
+
+/// A job's sources, at hand.
+struct Sources {
+    entries: Vec<LogEntry>,
+    summaries: Vec<Summary>,
+}
+
+impl Sources {
+    /// The pieces in the order of the job's children.
+    fn pieces(&self, job: &Job) -> Vec<Source<'_>> {
+        let mut pieces = Vec::new();
+        for child in &job.children {
+            match child {
+                Child::Messages { range } => {
+                    let entries = self
+                        .entries
+                        .iter()
+                        .filter(|entry| range.contains(entry.seq));
+                    pieces.extend(entries.map(Source::from));
+                }
+                Child::Summary { id, .. } => {
+                    let summary = self.summaries.iter().find(|summary| summary.id == *id);
+                    pieces.extend(summary.map(Source::from));
+                }
+            }
+        }
+        pieces
+    }
+
+    fn hash(&self, job: &Job) -> memory_model::Hash {
+        let mut hasher = SourceHasher::new();
+        for child in &job.children {
+            match child {
+                Child::Messages { range } => self
+                    .entries
+                    .iter()
+                    .filter(|entry| range.contains(entry.seq))
+                    .for_each(|entry| hasher.message(entry.hash)),
+                Child::Summary { id, .. } => self
+                    .summaries
+                    .iter()
+                    .filter(|summary| summary.id == *id)
+                    .for_each(|summary| hasher.summary(summary.hash)),
+            }
+        }
+        hasher.finish()
+    }
+}
+
+impl Compaction<'_> {
+    /// Makes the summary of a job. `entries` are those of its range, if they are at hand.
+    pub(crate) async fn prepare(&self, job: &Job, entries: &[LogEntry]) -> Result<Prepared> {
+        let supplied = match self.hooks.before(job).await {
+            Before::Proceed => None,
+            Before::Cancel => return Ok(Prepared::Skipped(SkipReason::Vetoed)),
+            Before::Supply(text) => Some(text),
+        };
+        let Some(sources) = self.sources(job, entries).await? else {
+            return Ok(Prepared::Skipped(SkipReason::Lost));
+        };
+        let source_hash = sources.hash(job);
+        let pieces = sources.pieces(job);
+        let overhead = summary_overhead(self.accounting, job.range, job.depth, &job.children);
+        let estimator = self.accounting.estimator();
+        let mut request = SummaryRequest::new(&pieces, estimator).with_overhead_tokens(overhead);
+        if let Some(instructions) = &self.instructions {
+            request = request.with_instructions(instructions);
+        }
+        if let Some(text) = supplied {
+            let written = Written {
+                text,
+                tier: "supplied".to_owned(),
+                model: None,
+                provisional: false,
+                recipe: Recipe::new("supplied@1"),
+            };
+            return Ok(self.finish(job, &sources, source_hash, written, None, 0));
+        }
+        let recipe = recipe(self.summarizer.id(), self.ladder, &request);
+        if let Some(summary) = self
+            .store
+            .made_from(self.conversation, source_hash, &recipe)
+            .await?
+            && summary.range == job.range
+        {
+            return Ok(Prepared::Ready(Box::new(Ready {
+                summary,
+                fence: None,
+                calls: 0,
+            })));
+        }
+
+        // What costs nothing needs no lease.
+        let mut fence = None;
+        if !self.summarizer.provisional() {
+            let key = job_key(self.planner.view().as_str(), job, source_hash, &recipe);
+            let claim = self
+                .store
+                .claim(
+                    self.conversation,
+                    &key,
+                    &self.owner,
+                    self.clock.now(),
+                    self.policy.lease_micros,
+                )
+                .await?;
+            match claim {
+                Claim::Held { .. } => return Ok(Prepared::Skipped(SkipReason::Held)),
+                Claim::Granted(granted) => fence = Some(granted),
+                Claim::Ready(granted, draft) => {
+                    fence = Some(granted);
+                    if let Ok(written) = serde_json::from_str::<Written>(draft.0.as_str()) {
+                        return Ok(self.finish(job, &sources, source_hash, written, fence, 0));
+                    }
+                }
+            }
+        }
+        let outcome = match self
+            .cancel
+            .guard(escalate(self.summarizer, self.ladder, &request))
+            .await
+        {
+            Ok(Ok(outcome)) => outcome,
+            Ok(Err(error)) => {
+                return match error.kind() {
+                    SummaryErrorKind::CannotShrink | SummaryErrorKind::Exhausted => {
+                        self.settle(fence, &JobOutcome::Release).await?;
+                        Ok(Prepared::Skipped(SkipReason::CannotShrink))
+                    }
+                    _ => {
+                        self.settle(fence, &JobOutcome::Failed).await?;
+                        Ok(Prepared::Failed(with_causes(&error)))
+                    }
+                };
+            }
+            Err(_) => {
+                self.settle(fence, &JobOutcome::Release).await?;
+                return Ok(Prepared::Cancelled);
+            }
+        };
+        let written = Written {
+            text: outcome.text,
+            tier: outcome.tier.as_str().to_owned(),
+            model: outcome.model,
+            provisional: outcome.provisional,
+            recipe: outcome.recipe,
+        };
+        if fence.is_some()
+            && let Ok(draft) = RawJson::from_value(&written)
+        {
+            self.settle(fence.clone(), &JobOutcome::Prepared(Draft(draft)))
+                .await?;
+        }
+        Ok(self.finish(job, &sources, source_hash, written, fence, outcome.calls))
+    }
+
+    /// From what was written to a summary that is shorter than its source, rendered.
+    fn finish(
+        &self,
+        job: &Job,
+        sources: &Sources,
+        source_hash: memory_model::Hash,
+        written: Written,
+        fence: Option<Fence>,
+        calls: u32,
+    ) -> Prepared {
+        let (earliest_at, latest_at) = times(sources);
+        let mut summary = Summary {
+            id: summary_id(source_hash),
+            range: job.range,
+            depth: job.depth,
+            children: job.children.clone(),
+            text: written.text,
+            messages: None,
+            tokens: 0,
+            source_tokens: job.source_tokens,
+            provisional: written.provisional,
+            recipe: written.recipe,
+            tier: written.tier,
+            model: written.model,
+            earliest_at,
+            latest_at,
+            created_at: self.clock.now(),
+            source_hash,
+            hash: source_hash,
+        };
+        summary.tokens = self.accounting.summary(&summary);
+        // The ladder counted the text; escaping may have made it longer.
+        while self.ladder.on_growth == OnGrowth::NextTier && summary.tokens >= summary.source_tokens
+        {
+            let text = self.accounting.text(&summary.text);
+            let excess = summary.tokens - summary.source_tokens + 1;
+            let limit = text.saturating_sub(excess.max(text / 8));
+            let cut = cut_to_tokens(&summary.text, limit, self.accounting.estimator());
+            match cut {
+                Some(cut) if !cut.is_empty() && cut.len() < summary.text.len() => {
+                    summary.text = cut;
+                }
+                _ => return Prepared::Skipped(SkipReason::CannotShrink),
+            }
+            summary.tokens = self.accounting.summary(&summary);
+        }
+        summary.hash = summary_hash(
+            source_hash,
+            summary.range,
+            summary.depth,
+            &summary.recipe,
+            &summary.text,
+            None,
+        );
+        summary.id = summary_id(summary.hash);
+        Prepared::Ready(Box::new(Ready {
+            summary,
+            fence,
+            calls,
+        }))
+    }
+
+    /// The job's messages and summaries; `None` when some of them are gone, which only a lost race
+    /// explains.
+    async fn sources(&self, job: &Job, at_hand: &[LogEntry]) -> Result<Option<Sources>> {
+        let mut sources = Sources {
+            entries: Vec::new(),
+            summaries: Vec::new(),
+        };
+        let mut ids = Vec::new();
+        for child in &job.children {
+            match child {
+                Child::Summary { id, .. } => ids.push(id.clone()),
+                Child::Messages { range } => {
+                    let found = at_hand.iter().filter(|entry| range.contains(entry.seq));
+                    let before = sources.entries.len();
+                    sources.entries.extend(found.cloned());
+                    if (sources.entries.len() - before) as u64 != range.len() {
+                        sources.entries.truncate(before);
+                        sources.entries.extend(self.read(*range).await?);
+                    }
+                }
+            }
+        }
+        if !ids.is_empty() {
+            for found in self.store.summaries(self.conversation, &ids).await? {
+                match found {
+                    Some(summary) => sources.summaries.push(summary),
+                    None => return Ok(None),
+                }
+            }
+        }
+        Ok(Some(sources))
+    }
+
+    async fn settle(&self, fence: Option<Fence>, outcome: &JobOutcome) -> Result<()> {
+        let Some(fence) = fence else { return Ok(()) };
+        match self.store.settle(&fence, outcome, self.clock.now()).await {
+            Ok(()) => Ok(()),
+            // Somebody else has the job by now: it is theirs to settle.
+            Err(error) if error.kind() == memory_store::ErrorKind::Stale => Ok(()),
+            Err(error) => Err(error.into()),
+        }
+    }
+
+    /// Gives a job back that will not be published.
+    pub(crate) async fn release(&self, fence: Option<Fence>) -> Result<()> {
+        self.settle(fence, &JobOutcome::Release).await
+    }
+}
+
+fn job_key(view: &str, job: &Job, source: memory_model::Hash, recipe: &Recipe) -> JobKey {
+    let mut hasher = FieldHasher::new("agent-memory job 1");
+    hasher.hash(source);
+    hasher.bytes(recipe.as_str().as_bytes());
+    let hash = hasher.finish().to_string();
+    JobKey(format!(
+        "{view}/{}/{}",
+        job.range,
+        hash.get(..16).unwrap_or(&hash)
+    ))
+}
+
+/// The earliest and the latest time of the sources.
+fn times(sources: &Sources) -> (Timestamp, Timestamp) {
+    let entries = sources.entries.iter().map(|e| (e.created_at, e.created_at));
+    let summaries = sources
+        .summaries
+        .iter()
+        .map(|s| (s.earliest_at, s.latest_at));
+    entries
+        .chain(summaries)
+        .reduce(|a, b| (a.0.min(b.0), a.1.max(b.1)))
+        .unwrap_or_default()
+}
+
+/// An error and its causes on one line.
+fn with_causes(error: &dyn std::error::Error) -> String {
+    let mut line = error.to_string();
+    let mut cause = error.source();
+    while let Some(error) = cause {
+        line.push_str(": ");
+        line.push_str(&error.to_string());
+        cause = error.source();
+    }
+    line
+}

@@ -1,0 +1,579 @@
+//! Carrying out a compaction.
+
+use std::collections::BTreeSet;
+
+use futures::StreamExt as _;
+use memory_model::{
+    Accounting, Body, Clock, ConversationId, Job, JobKind, LogEntry, Mode, PassInput, PassKind,
+    Plan, Planner, RawJson, Seq, SeqRange, Span, StopReason, SummaryId,
+};
+use memory_store::{LogRead, Order, Owner, Publish, Published, Snapshot, Store, fill_raw_tokens};
+use serde::{Deserialize, Serialize};
+use summarize_escalation::{Ladder, Summarizer};
+
+use crate::cancel::Cancel;
+use crate::error::Result;
+use crate::events::{Event, Hooks, NoHooks, SkipReason};
+use crate::prepare::{Prepared, Ready};
+use crate::window::newest_entries;
+
+/// How plans are carried out.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+#[non_exhaustive]
+pub struct RunnerPolicy {
+    /// How many summaries are made at the same time. 4, as in anna's later generation.
+    pub concurrency: usize,
+    /// How long a lease on a job lasts, in microseconds. Ten minutes.
+    pub lease_micros: i64,
+}
+
+impl Default for RunnerPolicy {
+    fn default() -> Self {
+        Self {
+            concurrency: 4,
+            lease_micros: 600_000_000,
+        }
+    }
+}
+
+/// A compaction of one conversation: everything it needs, and nothing it holds on to.
+///
+/// No lock and no transaction is held while a model is called. Dropping a run leaves the store as
+/// it was after the last summary that was published.
+#[derive(Debug, Clone)]
+pub struct Compaction<'a> {
+    pub(crate) store: &'a dyn Store,
+    pub(crate) conversation: ConversationId,
+    pub(crate) planner: &'a dyn Planner,
+    pub(crate) summarizer: &'a dyn Summarizer,
+    pub(crate) ladder: &'a Ladder,
+    pub(crate) accounting: &'a dyn Accounting,
+    pub(crate) clock: &'a dyn Clock,
+    pub(crate) policy: RunnerPolicy,
+    pub(crate) hooks: &'a dyn Hooks,
+    pub(crate) cancel: Cancel,
+    pub(crate) owner: Owner,
+    pub(crate) instructions: Option<String>,
+}
+
+/// What a compaction did.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[non_exhaustive]
+pub struct Outcome {
+    /// The view before.
+    pub before: Measure,
+    /// The view after.
+    pub after: Measure,
+    /// Leaves that were published.
+    pub leaf: u64,
+    /// Condensed summaries that were published.
+    pub condensed: u64,
+    /// Messages that the published leaves cover.
+    pub messages_compacted: u64,
+    /// Calls of a summarizer.
+    pub calls: u64,
+    /// The published summaries, in order.
+    pub summaries: Vec<SummaryId>,
+    /// Why the last failed job failed.
+    pub failure: Option<String>,
+    /// Why it stopped.
+    pub stop_reason: StopReason,
+}
+
+/// The size of a view.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize)]
+pub struct Measure {
+    /// Log entries.
+    pub messages: u64,
+    /// Spans.
+    pub spans: u64,
+    /// What the view costs, in tokens.
+    pub tokens: u64,
+}
+
+/// What is known of a run so far.
+#[derive(Debug, Default)]
+struct Tally {
+    planned: u64,
+    published: u64,
+    leaf: u64,
+    condensed: u64,
+    messages: u64,
+    calls: u64,
+    summaries: Vec<SummaryId>,
+    failure: Option<String>,
+    /// Jobs that cannot shrink; they are not tried again.
+    refused: BTreeSet<(SeqRange, u32)>,
+    held: bool,
+    lost: bool,
+    vetoed: bool,
+    cancelled: bool,
+}
+
+impl Tally {
+    fn must_stop(&self) -> bool {
+        self.cancelled || self.failure.is_some()
+    }
+}
+
+/// A state in which nothing could be made shorter.
+#[derive(Debug, PartialEq, Eq, Serialize, Deserialize)]
+struct Exhausted {
+    head: Seq,
+    version: u64,
+    policy: String,
+}
+
+impl<'a> Compaction<'a> {
+    /// A compaction with the default runner policy, without hooks.
+    #[allow(clippy::too_many_arguments)]
+    pub fn new(
+        store: &'a dyn Store,
+        conversation: ConversationId,
+        planner: &'a dyn Planner,
+        summarizer: &'a dyn Summarizer,
+        ladder: &'a Ladder,
+        accounting: &'a dyn Accounting,
+        clock: &'a dyn Clock,
+    ) -> Self {
+        Self {
+            store,
+            conversation,
+            planner,
+            summarizer,
+            ladder,
+            accounting,
+            clock,
+            policy: RunnerPolicy::default(),
+            hooks: &NoHooks,
+            cancel: Cancel::new(),
+            owner: Owner("compaction".to_owned()),
+            instructions: None,
+        }
+    }
+
+    /// Sets how the plan is carried out.
+    pub fn with_policy(mut self, policy: RunnerPolicy) -> Self {
+        self.policy = policy;
+        self
+    }
+
+    /// Sets the hooks.
+    pub fn with_hooks(mut self, hooks: &'a dyn Hooks) -> Self {
+        self.hooks = hooks;
+        self
+    }
+
+    /// Sets the switch that stops it.
+    pub fn with_cancel(mut self, cancel: Cancel) -> Self {
+        self.cancel = cancel;
+        self
+    }
+
+    /// Sets the name under which it takes leases; two compactions that may run at the same time
+    /// need different ones.
+    pub fn with_owner(mut self, owner: impl Into<String>) -> Self {
+        self.owner = Owner(owner.into());
+        self
+    }
+
+    /// Sets what the user wants summaries to mind.
+    pub fn with_instructions(mut self, instructions: impl Into<String>) -> Self {
+        self.instructions = Some(instructions.into());
+        self
+    }
+
+    /// What the next iteration would do: reads, calls no model, writes nothing.
+    ///
+    /// # Errors
+    /// When the store fails.
+    pub async fn plan(&self) -> Result<Plan> {
+        let snapshot = self.snapshot().await?;
+        let mut jobs = Vec::new();
+        for kind in self.planner.passes() {
+            let spans = self.spans(&snapshot).await?;
+            let newest = self.newest(*kind, snapshot.head).await?;
+            let mut pass = self.planner.begin(PassInput {
+                kind: *kind,
+                head: snapshot.head,
+                spans: &spans,
+                newest: &newest,
+                accounting: self.accounting,
+            });
+            while let Some(range) = pass.wants() {
+                let page = self
+                    .store
+                    .read(self.conversation, &LogRead::new(range))
+                    .await?;
+                if page.items.is_empty() {
+                    break;
+                }
+                jobs.extend(pass.feed(&page.items, self.accounting));
+            }
+            jobs.extend(pass.finish(self.accounting));
+        }
+        jobs.sort_by_key(|job| job.range);
+        Ok(Plan {
+            view: snapshot.view.clone(),
+            version: snapshot.version,
+            head: snapshot.head,
+            tokens: snapshot.tokens(),
+            jobs,
+        })
+    }
+
+    /// Compacts, and says what was done and why it stopped.
+    ///
+    /// # Errors
+    /// When the store fails. A failing summarizer is not an error but a stop reason: whatever was
+    /// published before stays, and nothing else changed.
+    pub async fn run(&self, mode: Mode) -> Result<Outcome> {
+        let start = self.snapshot().await?;
+        let before = self.measure(&start).await?;
+        let view = start.view.clone();
+        let tokens = start.tokens();
+        self.emit(Event::Started {
+            conversation: self.conversation,
+            view,
+            tokens,
+        })
+        .await;
+        let mut tally = Tally::default();
+        let stop = if self.exhausted(&start).await? {
+            StopReason::Exhausted
+        } else {
+            self.iterate(mode, &mut tally).await?
+        };
+        let end = self.snapshot().await?;
+        if !tally.refused.is_empty() && stop != StopReason::Exhausted && !tally.must_stop() {
+            self.remember_exhausted(&end).await?;
+        }
+        let after = self.measure(&end).await?;
+        self.emit(Event::Ended {
+            stop,
+            tokens: after.tokens,
+        })
+        .await;
+        Ok(Outcome {
+            before,
+            after,
+            leaf: tally.leaf,
+            condensed: tally.condensed,
+            messages_compacted: tally.messages,
+            calls: tally.calls,
+            summaries: tally.summaries,
+            failure: tally.failure,
+            stop_reason: stop,
+        })
+    }
+
+    async fn iterate(&self, mode: Mode, tally: &mut Tally) -> Result<StopReason> {
+        let mut iterations = 0;
+        loop {
+            let (planned, published) = (tally.planned, tally.published);
+            for kind in self.planner.passes() {
+                self.pass(*kind, tally).await?;
+                if tally.must_stop() {
+                    break;
+                }
+            }
+            iterations += 1;
+            if tally.cancelled {
+                return Ok(StopReason::Cancelled);
+            }
+            if tally.failure.is_some() {
+                return Ok(StopReason::SummarizerFailed);
+            }
+            if tally.planned == planned {
+                return Ok(match tally.refused.is_empty() {
+                    true => StopReason::NothingEligible,
+                    false => StopReason::Exhausted,
+                });
+            }
+            if tally.published == published {
+                return Ok(match () {
+                    () if tally.held => StopReason::Held,
+                    () if tally.lost => StopReason::LostRace,
+                    () if !tally.refused.is_empty() && !tally.vetoed => StopReason::Exhausted,
+                    () => StopReason::NoProgress,
+                });
+            }
+            if mode == Mode::Incremental {
+                return Ok(StopReason::PassesDone);
+            }
+            if self
+                .planner
+                .max_iterations()
+                .is_some_and(|most| iterations >= most)
+            {
+                return Ok(StopReason::IterationCap);
+            }
+        }
+    }
+
+    /// One pass: plans while it reads, prepares a few jobs at a time, publishes in order.
+    async fn pass(&self, kind: PassKind, tally: &mut Tally) -> Result<()> {
+        let snapshot = self.snapshot().await?;
+        let spans = self.spans(&snapshot).await?;
+        let newest = self.newest(kind, snapshot.head).await?;
+        let mut pass = self.planner.begin(PassInput {
+            kind,
+            head: snapshot.head,
+            spans: &spans,
+            newest: &newest,
+            accounting: self.accounting,
+        });
+        drop(newest);
+        // Entries that were read and may belong to a job that is still to come.
+        let mut at_hand: Vec<LogEntry> = Vec::new();
+        while let Some(range) = pass.wants() {
+            let page = self
+                .store
+                .read(self.conversation, &LogRead::new(range))
+                .await?;
+            if page.items.is_empty() {
+                break;
+            }
+            let jobs = pass.feed(&page.items, self.accounting);
+            at_hand.extend(page.items);
+            self.execute(&jobs, &at_hand, tally).await?;
+            if tally.must_stop() {
+                return Ok(());
+            }
+            if let Some(done) = jobs.last().map(|job| job.range.last) {
+                at_hand.retain(|entry| entry.seq > done);
+            }
+        }
+        let jobs = pass.finish(self.accounting);
+        self.execute(&jobs, &at_hand, tally).await
+    }
+
+    async fn execute(&self, jobs: &[Job], at_hand: &[LogEntry], tally: &mut Tally) -> Result<()> {
+        let todo: Vec<&Job> = jobs
+            .iter()
+            .filter(|job| !tally.refused.contains(&(job.range, job.depth)))
+            .collect();
+        tally.planned += todo.len() as u64;
+        let mut prepared = futures::stream::iter(todo)
+            .map(|job| async move {
+                let first = at_hand.partition_point(|entry| entry.seq < job.range.first);
+                let last = at_hand.partition_point(|entry| entry.seq <= job.range.last);
+                let entries = at_hand.get(first..last).unwrap_or_default();
+                (job, self.prepare(job, entries).await)
+            })
+            .buffered(self.policy.concurrency.max(1));
+        while let Some((job, prepared)) = prepared.next().await {
+            if self.cancel.is_cancelled() {
+                tally.cancelled = true;
+            }
+            match prepared? {
+                // What was prepared before the failure or the cancellation is still good.
+                Prepared::Ready(ready) if !tally.cancelled => {
+                    self.publish(job, *ready, tally).await?;
+                }
+                Prepared::Ready(ready) => self.release(ready.fence).await?,
+                Prepared::Skipped(reason) => self.skip(job, reason, tally).await,
+                Prepared::Cancelled => tally.cancelled = true,
+                Prepared::Failed(error) => {
+                    tracing::warn!(range = %job.range, %error, "a summary could not be made");
+                    self.emit(Event::Failed {
+                        range: job.range,
+                        error: error.clone(),
+                    })
+                    .await;
+                    tally.failure = Some(error);
+                }
+            }
+        }
+        Ok(())
+    }
+
+    async fn publish(&self, job: &Job, ready: Ready, tally: &mut Tally) -> Result<()> {
+        let Ready {
+            summary,
+            fence,
+            calls,
+        } = ready;
+        tally.calls += u64::from(calls);
+        let body = Body::Summary {
+            id: summary.id.clone(),
+            depth: summary.depth,
+        };
+        let publish = Publish {
+            view: self.planner.view(),
+            at: job.range,
+            expect: job.expect.clone(),
+            spans: vec![Span::closed(job.range, body, summary.tokens)],
+            summaries: vec![summary.clone()],
+            fence: fence.clone(),
+            now: self.clock.now(),
+        };
+        let published = match self.store.publish(self.conversation, &publish).await {
+            Ok(published) => published,
+            // The lease ended meanwhile: somebody else has the job.
+            Err(error) if error.kind() == memory_store::ErrorKind::Stale => {
+                self.skip(job, SkipReason::Lost, tally).await;
+                return Ok(());
+            }
+            Err(error) => return Err(error.into()),
+        };
+        match published {
+            Published::Done(_) => {}
+            Published::Already(_) | Published::Lost { .. } => {
+                self.release(fence).await?;
+                self.skip(job, SkipReason::Lost, tally).await;
+                return Ok(());
+            }
+        }
+        tally.published += 1;
+        match job.kind {
+            JobKind::Leaf => {
+                tally.leaf += 1;
+                tally.messages += job.range.len();
+            }
+            JobKind::Condensed => tally.condensed += 1,
+        }
+        tally.summaries.push(summary.id.clone());
+        self.emit(Event::Published {
+            summary: summary.id.clone(),
+            range: summary.range,
+            source_tokens: summary.source_tokens,
+            tokens: summary.tokens,
+        })
+        .await;
+        self.hooks.after(&summary).await;
+        Ok(())
+    }
+
+    async fn skip(&self, job: &Job, reason: SkipReason, tally: &mut Tally) {
+        match reason {
+            SkipReason::Held => tally.held = true,
+            SkipReason::Lost => tally.lost = true,
+            SkipReason::Vetoed => {
+                tally.vetoed = true;
+                tally.refused.insert((job.range, job.depth));
+            }
+            SkipReason::CannotShrink => {
+                tally.refused.insert((job.range, job.depth));
+            }
+        }
+        self.emit(Event::Skipped {
+            range: job.range,
+            reason,
+        })
+        .await;
+    }
+
+    async fn emit(&self, event: Event) {
+        tracing::debug!(?event, "compaction");
+        self.hooks.event(&event).await;
+    }
+
+    async fn snapshot(&self) -> Result<Snapshot> {
+        Ok(self
+            .store
+            .snapshot(self.conversation, &self.planner.view())
+            .await?)
+    }
+
+    async fn measure(&self, snapshot: &Snapshot) -> Result<Measure> {
+        let views = self.store.views(self.conversation).await?;
+        let spans = views
+            .iter()
+            .find(|view| view.name == snapshot.view)
+            .map_or(1, |v| v.spans);
+        Ok(Measure {
+            messages: u64::from(snapshot.head.0),
+            spans,
+            tokens: snapshot.tokens(),
+        })
+    }
+
+    /// All spans of a snapshot, raw ones with the cost of their messages.
+    async fn spans(&self, snapshot: &Snapshot) -> Result<Vec<Span>> {
+        let mut spans = Vec::new();
+        let mut rest = SeqRange::new(Seq::FIRST, snapshot.head);
+        while let Some(range) = rest {
+            let page = self
+                .store
+                .spans(snapshot, range, Order::OldestFirst, 1024)
+                .await?;
+            spans.extend(page.items);
+            rest = page.next;
+        }
+        fill_raw_tokens(self.store, snapshot, &mut spans).await?;
+        Ok(spans)
+    }
+
+    async fn newest(&self, kind: PassKind, head: Seq) -> Result<Vec<LogEntry>> {
+        match kind {
+            PassKind::Condensed => Ok(Vec::new()),
+            PassKind::Leaf => {
+                let window = self.planner.window();
+                Ok(newest_entries(self.store, self.conversation, head, window).await?)
+            }
+        }
+    }
+
+    /// Reads a whole range.
+    pub(crate) async fn read(&self, range: SeqRange) -> Result<Vec<LogEntry>> {
+        let mut entries = Vec::new();
+        let mut rest = Some(range);
+        while let Some(range) = rest {
+            let page = self
+                .store
+                .read(self.conversation, &LogRead::new(range))
+                .await?;
+            entries.extend(page.items);
+            rest = page.next;
+        }
+        Ok(entries)
+    }
+
+    fn exhausted_key(&self) -> String {
+        format!("exhausted/{}", self.planner.view())
+    }
+
+    fn exhausted_at(&self, snapshot: &Snapshot) -> Exhausted {
+        Exhausted {
+            head: snapshot.head,
+            version: snapshot.version.0,
+            policy: format!(
+                "{} {} {} {}",
+                self.planner.fingerprint(),
+                self.ladder.id(),
+                self.summarizer.id(),
+                self.accounting.estimator_id()
+            ),
+        }
+    }
+
+    /// Whether this very state was tried before and nothing could be made shorter.
+    async fn exhausted(&self, snapshot: &Snapshot) -> Result<bool> {
+        let state = self
+            .store
+            .state(self.conversation, &self.exhausted_key())
+            .await?;
+        let found = state.and_then(|s| serde_json::from_str::<Exhausted>(s.value.as_str()).ok());
+        Ok(found.is_some_and(|found| found == self.exhausted_at(snapshot)))
+    }
+
+    async fn remember_exhausted(&self, snapshot: &Snapshot) -> Result<()> {
+        let key = self.exhausted_key();
+        let state = self.store.state(self.conversation, &key).await?;
+        let revision = state.map_or(0, |state| state.revision);
+        let Ok(value) = RawJson::from_value(&self.exhausted_at(snapshot)) else {
+            return Ok(());
+        };
+        match self
+            .store
+            .put_state(self.conversation, &key, revision, Some(&value))
+            .await
+        {
+            // Somebody else remembered something meanwhile: theirs is as good.
+            Err(error) if error.kind() == memory_store::ErrorKind::Stale => Ok(()),
+            result => result.map(|_| ()).map_err(Into::into),
+        }
+    }
+}

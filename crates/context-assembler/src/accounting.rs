@@ -1,0 +1,40 @@
+//! What things cost when rendered.
+
+use std::sync::Arc;
+
+use memory_model::{Accounting, Summary};
+use token_estimate::TokenEstimator;
+
+use crate::context::ContextMessage;
+use crate::render::render_summary;
+
+/// The accounting of contexts: an estimator, applied to what is really rendered.
+#[derive(Debug, Clone)]
+pub struct ContextAccounting {
+    estimator: Arc<dyn TokenEstimator>,
+}
+
+impl ContextAccounting {
+    /// Accounts with this estimator.
+    pub fn new(estimator: Arc<dyn TokenEstimator>) -> Self {
+        Self { estimator }
+    }
+}
+
+impl Accounting for ContextAccounting {
+    fn estimator(&self) -> &dyn TokenEstimator {
+        &self.estimator
+    }
+
+    fn summary(&self, summary: &Summary) -> u64 {
+        render_summary(summary)
+            .iter()
+            .map(|message| cost(self, message))
+            .sum()
+    }
+}
+
+/// What a rendered message costs, in tokens.
+pub(crate) fn cost(accounting: &dyn Accounting, message: &ContextMessage) -> u64 {
+    accounting.parts(message.role, &message.parts)
+}

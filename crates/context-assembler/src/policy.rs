@@ -1,0 +1,119 @@
+//! How a context is chosen.
+
+use serde::{Deserialize, Serialize};
+
+/// How much a context may cost.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(transparent)]
+pub struct Budget {
+    tokens: u64,
+}
+
+impl Budget {
+    /// A budget in tokens. It is hard: tail, identity and notes count too.
+    pub fn tokens(tokens: u64) -> Self {
+        Self { tokens }
+    }
+
+    /// The budget in tokens.
+    pub fn get(self) -> u64 {
+        self.tokens
+    }
+}
+
+/// What is left out when a view costs more than the budget.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(tag = "kind", rename_all = "snake_case", deny_unknown_fields)]
+#[non_exhaustive]
+pub enum Eviction {
+    /// The oldest part, in steps of `budget / steps` tokens, so that the start of the context
+    /// changes rarely and a provider's prompt cache holds.
+    Stepped {
+        /// How many steps make a budget; 4 drops a quarter at a time. At least 1 is used.
+        #[serde(default = "four")]
+        steps: u64,
+    },
+    /// Newest first, up to the first span or group that does not fit (what anna's code does). The
+    /// start of the context changes with almost every message.
+    StopAtMisfit,
+    /// Newest first, leaving out each span or group that does not fit and going on (what anna's
+    /// document says). Reads the whole view.
+    SkipMisfits,
+}
+
+fn four() -> u64 {
+    4
+}
+
+impl Default for Eviction {
+    fn default() -> Self {
+        Self::Stepped { steps: four() }
+    }
+}
+
+/// How a context is chosen from a view.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+#[non_exhaustive]
+pub struct AssemblyPolicy {
+    /// What is left out when the view costs more than the budget.
+    pub eviction: Eviction,
+    /// How many of the newest messages are always there and whole, even over the budget. None by
+    /// default: the budget is hard, and what is too large for it is shortened.
+    pub whole_tail: Option<usize>,
+}
+
+impl AssemblyPolicy {
+    /// anna's rules as its code has them: the last 20 messages whole, then newest first up to the
+    /// first that does not fit. A policy whose contexts may exceed the budget.
+    pub fn anna() -> Self {
+        Self {
+            eviction: Eviction::StopAtMisfit,
+            whole_tail: Some(20),
+        }
+    }
+
+    /// Sets what is left out.
+    pub fn with_eviction(mut self, eviction: Eviction) -> Self {
+        self.eviction = eviction;
+        self
+    }
+
+    /// Sets how many of the newest messages are always whole, even over the budget.
+    pub fn with_whole_tail(mut self, messages: Option<usize>) -> Self {
+        self.whole_tail = messages;
+        self
+    }
+
+    /// The first token, counted from the view's start, whose span or group must be at hand for
+    /// [`assemble`](crate::assemble()): everything before it is left out in any case.
+    ///
+    /// `view_tokens` is what the view costs, `fixed` what comes before it (an identity), both in
+    /// tokens.
+    pub fn read_from(&self, view_tokens: u64, fixed: u64, budget: Budget) -> u64 {
+        let room = budget.get().saturating_sub(fixed);
+        match self.eviction {
+            Eviction::Stepped { steps } => stepped(view_tokens, room, steps),
+            // One token more than fits, so that the first misfit is seen.
+            Eviction::StopAtMisfit => view_tokens.saturating_sub(room.saturating_add(1)),
+            Eviction::SkipMisfits => 0,
+        }
+    }
+}
+
+/// How much of the oldest part of a view of `tokens` is dropped to fit `room`, in whole steps.
+pub(crate) fn stepped(tokens: u64, room: u64, steps: u64) -> u64 {
+    if tokens <= room {
+        return 0;
+    }
+    let step = step_size(room, steps);
+    (tokens - room)
+        .div_ceil(step)
+        .saturating_mul(step)
+        .min(tokens)
+}
+
+/// The size of a step, in tokens.
+pub(crate) fn step_size(room: u64, steps: u64) -> u64 {
+    (room / steps.max(1)).max(1)
+}

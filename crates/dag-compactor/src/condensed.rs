@@ -1,0 +1,77 @@
+//! Runs of summaries of equal depth become fewer summaries.
+
+use memory_model::{Accounting, Body, Child, Job, JobKind, SeqRange, Span, summary_overhead};
+
+use crate::policy::DagPolicy;
+
+/// The condensed summaries to make of these spans.
+pub(crate) fn jobs(spans: &[Span], policy: &DagPolicy, accounting: &dyn Accounting) -> Vec<Job> {
+    let mut jobs = Vec::new();
+    let mut group: Vec<&Span> = Vec::new();
+    let mut depth = 0;
+    for span in spans {
+        let found = match &span.body {
+            Body::Summary { depth, .. } if policy.max_depth.is_none_or(|most| *depth < most) => {
+                Some(*depth)
+            }
+            _ => None,
+        };
+        let tokens: u64 = group.iter().map(|span| span.tokens).sum();
+        let full = policy
+            .condensed_max
+            .is_some_and(|most| group.len() >= most.max(2))
+            || (group.len() >= policy.condensed_min.max(2)
+                && !policy.fits(tokens.saturating_add(span.tokens)));
+        if found != Some(depth) || full {
+            jobs.extend(job(&group, depth, policy, accounting));
+            group.clear();
+        }
+        if let Some(found) = found {
+            depth = found;
+            group.push(span);
+        }
+    }
+    jobs.extend(job(&group, depth, policy, accounting));
+    jobs
+}
+
+fn job(
+    group: &[&Span],
+    depth: u32,
+    policy: &DagPolicy,
+    accounting: &dyn Accounting,
+) -> Option<Job> {
+    if group.len() < policy.condensed_min.max(2) {
+        return None;
+    }
+    let first = group.first()?.range.first;
+    let range = SeqRange::new(first, group.last()?.range.last?)?;
+    let children: Vec<Child> = group
+        .iter()
+        .filter_map(|span| {
+            Some(Child::Summary {
+                range: span.closed_range()?,
+                id: span.body.summary()?.clone(),
+            })
+        })
+        .collect();
+    let source_tokens = group
+        .iter()
+        .map(|span| span.tokens)
+        .fold(0, u64::saturating_add);
+    let depth = depth.saturating_add(1);
+    let overhead = summary_overhead(accounting, range, depth, &children);
+    policy.gains(source_tokens, overhead).then(|| Job {
+        kind: JobKind::Condensed,
+        range,
+        expect: group.iter().map(|span| (*span).clone()).collect(),
+        why: format!(
+            "{} neighbouring summaries of depth {} cost {source_tokens} tokens",
+            group.len(),
+            depth - 1
+        ),
+        children,
+        depth,
+        source_tokens,
+    })
+}

@@ -1,0 +1,147 @@
+//! What is compacted, and into how much at a time.
+
+use serde::{Deserialize, Serialize};
+
+/// What stays as it is: the newest messages.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct FreshTail {
+    /// At least so many messages, as far as the limits below allow; all when there are fewer. 20,
+    /// anna's default.
+    pub messages: usize,
+    /// At most so many tokens, unless the newest group alone costs more. 16,384, what pi keeps.
+    pub max_tokens: Option<u64>,
+    /// At most one such part of what the view costs, unless the newest group alone costs more: 4
+    /// is a quarter. A long tail in a short conversation would leave nothing to compact.
+    pub max_part: Option<u64>,
+}
+
+impl Default for FreshTail {
+    fn default() -> Self {
+        Self {
+            messages: 20,
+            max_tokens: Some(16_384),
+            max_part: Some(4),
+        }
+    }
+}
+
+impl FreshTail {
+    /// The limit in tokens for a view of this cost.
+    pub(crate) fn limit(&self, view_tokens: u64) -> Option<u64> {
+        let part = self.max_part.map(|part| view_tokens / part.max(1));
+        match (self.max_tokens, part) {
+            (Some(a), Some(b)) => Some(a.min(b)),
+            (a, b) => a.or(b),
+        }
+    }
+}
+
+/// The policy of a [`DagPlanner`](crate::DagPlanner).
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+#[non_exhaustive]
+pub struct DagPolicy {
+    /// The newest messages, which are not compacted.
+    pub fresh_tail: FreshTail,
+    /// A leaf takes at least so many messages. 10, anna's default.
+    pub leaf_min_messages: usize,
+    /// No call gets more than so many tokens of source, unless a single group or a single pair of
+    /// summaries costs more. 20,000; `None` puts each run of messages into one leaf (anna's rule).
+    pub max_source_tokens: Option<u64>,
+    /// A condensed summary takes at least so many summaries. 2, anna's default.
+    pub condensed_min: usize,
+    /// A condensed summary takes at most so many summaries. 8; `None` takes a whole run (anna's
+    /// rule).
+    pub condensed_max: Option<usize>,
+    /// No summary gets deeper than this; `None` sets no limit.
+    pub max_depth: Option<u32>,
+    /// Whether messages between two summaries are compacted however few they are. On; off is
+    /// anna's rule.
+    pub bridge: bool,
+    /// Whether a run must be large enough that a summary of it can be half as long, rendering
+    /// included. On; off is anna's rule.
+    pub require_gain: bool,
+    /// The most iterations of a full compaction; `None` goes on until nothing is eligible. anna
+    /// stops after 10.
+    pub max_iterations: Option<u32>,
+}
+
+impl Default for DagPolicy {
+    fn default() -> Self {
+        Self {
+            fresh_tail: FreshTail::default(),
+            leaf_min_messages: 10,
+            max_source_tokens: Some(20_000),
+            condensed_min: 2,
+            condensed_max: Some(8),
+            max_depth: None,
+            bridge: true,
+            require_gain: true,
+            max_iterations: None,
+        }
+    }
+}
+
+impl DagPolicy {
+    /// anna's rules: 20 messages stay, each run of 10 or more becomes one leaf, each run of 2 or
+    /// more summaries of equal depth one condensed summary, at most 10 iterations.
+    pub fn anna() -> Self {
+        Self {
+            fresh_tail: FreshTail {
+                messages: 20,
+                max_tokens: None,
+                max_part: None,
+            },
+            leaf_min_messages: 10,
+            max_source_tokens: None,
+            condensed_min: 2,
+            condensed_max: None,
+            max_depth: None,
+            bridge: false,
+            require_gain: false,
+            max_iterations: Some(10),
+        }
+    }
+
+    /// Sets what stays as it is.
+    pub fn with_fresh_tail(mut self, tail: FreshTail) -> Self {
+        self.fresh_tail = tail;
+        self
+    }
+
+    /// Sets the smallest leaf, in messages.
+    pub fn with_leaf_min_messages(mut self, messages: usize) -> Self {
+        self.leaf_min_messages = messages;
+        self
+    }
+
+    /// Sets the largest source of one summary, in tokens.
+    pub fn with_max_source_tokens(mut self, tokens: Option<u64>) -> Self {
+        self.max_source_tokens = tokens;
+        self
+    }
+
+    /// Sets how few and how many summaries a condensed one takes.
+    pub fn with_condensed(mut self, least: usize, most: Option<usize>) -> Self {
+        self.condensed_min = least;
+        self.condensed_max = most;
+        self
+    }
+
+    /// Sets how deep summaries get.
+    pub fn with_max_depth(mut self, depth: Option<u32>) -> Self {
+        self.max_depth = depth;
+        self
+    }
+
+    /// Whether a summary of `source` tokens can be worth it when rendering adds `overhead`.
+    pub(crate) fn gains(&self, source: u64, overhead: u64) -> bool {
+        // Ten tokens are the least that a summary aims at (anna's minimum target).
+        !self.require_gain || source >= overhead.saturating_add(10).saturating_mul(2)
+    }
+
+    pub(crate) fn fits(&self, tokens: u64) -> bool {
+        self.max_source_tokens.is_none_or(|most| tokens <= most)
+    }
+}

@@ -1,0 +1,273 @@
+//! Content blocks of the Messages API, as Claude Code writes them, and pi's variant.
+
+use memory_model::{Media, MediaSource, Message, Part, RawJson, ResultContent};
+use serde_json::value::RawValue;
+
+use crate::raw::{MetaBuilder, RawObject, list, string};
+use crate::session::unknown;
+
+/// Key names in which the two dialects differ.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Dialect {
+    Claude,
+    Pi,
+}
+
+/// Reads a message's content. What blocks hold beside the modelled keys goes to `extras`, under
+/// the block's index.
+pub(crate) fn content(value: &RawValue, dialect: Dialect, extras: &mut MetaBuilder) -> Vec<Part> {
+    match value.get().as_bytes().first() {
+        Some(b'"') => vec![string(value).map_or_else(|| unknown(value.get()), Part::text)],
+        Some(b'[') => list(value)
+            .unwrap_or_default()
+            .into_iter()
+            .enumerate()
+            .map(|(at, block)| {
+                let mut extra = MetaBuilder::default();
+                let part = block_part(block.get(), dialect, Some(&mut extra));
+                extras.nest(&format!("\"{at}\""), extra);
+                part
+            })
+            .collect(),
+        _ => vec![unknown(value.get())],
+    }
+}
+
+/// Reads one block; anything that no part can hold exactly becomes [`Part::Unknown`]. Without
+/// `extra` a block may hold no further keys.
+fn block_part(json: &str, dialect: Dialect, extra: Option<&mut MetaBuilder>) -> Part {
+    RawObject::parse(json)
+        .filter(|object| !object.repeats())
+        .and_then(|object| known(&object, dialect, extra))
+        .unwrap_or_else(|| unknown(json))
+}
+
+fn known(
+    object: &RawObject<'_>,
+    dialect: Dialect,
+    extra: Option<&mut MetaBuilder>,
+) -> Option<Part> {
+    let tag = object.string("type")?;
+    let (part, keys): (Part, &[&str]) = match (tag.as_str(), dialect) {
+        ("text", _) => {
+            let text = object.string("text")?;
+            (Part::Text { text }, &["type", "text"])
+        }
+        ("thinking", _) => {
+            let key = match dialect {
+                Dialect::Claude => "signature",
+                Dialect::Pi => "thinkingSignature",
+            };
+            let signature = match object.get(key) {
+                Some(value) => Some(string(value)?),
+                None => None,
+            };
+            let text = object.string("thinking")?;
+            let keys: &[&str] = match dialect {
+                Dialect::Claude => &["type", "thinking", "signature"],
+                Dialect::Pi => &["type", "thinking", "thinkingSignature"],
+            };
+            (Part::Reasoning { text, signature }, keys)
+        }
+        ("tool_use", Dialect::Claude) => {
+            let call = tool_call(object, "input")?;
+            (call, &["type", "id", "name", "input"])
+        }
+        ("toolCall", Dialect::Pi) => {
+            let call = tool_call(object, "arguments")?;
+            (call, &["type", "id", "name", "arguments"])
+        }
+        ("tool_result", Dialect::Claude) => {
+            let is_error = match object.get("is_error").map(RawValue::get) {
+                None => None,
+                Some("true") => Some(true),
+                Some("false") => Some(false),
+                Some(_) => return None,
+            };
+            let part = Part::ToolResult {
+                call_id: object.string("tool_use_id")?,
+                content: result_content(object.get("content"), dialect),
+                is_error,
+            };
+            (part, &["type", "tool_use_id", "content", "is_error"])
+        }
+        ("image", Dialect::Pi) => {
+            let media = Media {
+                media_type: object.string("mimeType")?,
+                source: MediaSource::Data(object.string("data")?),
+            };
+            (Part::Image(media), &["type", "mimeType", "data"])
+        }
+        ("image", Dialect::Claude) => (Part::Image(media(object, "image/*")?), &["type", "source"]),
+        ("document", Dialect::Claude) => {
+            let media = media(object, "application/octet-stream")?;
+            (Part::File(media), &["type", "source"])
+        }
+        _ => return None,
+    };
+    match extra {
+        Some(extra) => extra.extend(object.others(keys)),
+        None if object.others(keys).next().is_some() => return None,
+        None => {}
+    }
+    Some(part)
+}
+
+fn tool_call(object: &RawObject<'_>, arguments: &str) -> Option<Part> {
+    Some(Part::ToolCall {
+        id: object.string("id")?,
+        name: object.string("name")?,
+        arguments: RawJson::from_raw(object.get(arguments)?),
+    })
+}
+
+/// What a tool returned. A result must stay paired with its call, so content that is not text is
+/// kept inside the result as an unknown part.
+pub(crate) fn result_content(value: Option<&RawValue>, dialect: Dialect) -> ResultContent {
+    let Some(value) = value else {
+        return ResultContent::Text(String::new());
+    };
+    match value.get().as_bytes().first() {
+        Some(b'"') => string(value).map(ResultContent::Text),
+        Some(b'[') => list(value).map(|items| {
+            let parts = items
+                .iter()
+                .map(|item| block_part(item.get(), dialect, None));
+            ResultContent::Parts(parts.collect())
+        }),
+        _ => None,
+    }
+    .unwrap_or_else(|| ResultContent::Parts(vec![unknown(value.get())]))
+}
+
+/// The source of an image or a document: base64 data or a URL. `fallback` is the media type of a
+/// URL, whose source names none.
+fn media(object: &RawObject<'_>, fallback: &str) -> Option<Media> {
+    let source = object.object("source").filter(|source| !source.repeats())?;
+    let (media, keys): (Media, &[&str]) = match source.string("type")?.as_str() {
+        "base64" => {
+            let media = Media {
+                media_type: source.string("media_type")?,
+                source: MediaSource::Data(source.string("data")?),
+            };
+            (media, &["type", "media_type", "data"])
+        }
+        "url" => {
+            let media = Media {
+                media_type: fallback.to_owned(),
+                source: MediaSource::Url(source.string("url")?),
+            };
+            (media, &["type", "url"])
+        }
+        _ => return None,
+    };
+    source.others(keys).next().is_none().then_some(media)
+}
+
+/// Whether a message holds tool results and nothing else.
+pub(crate) fn only_results(parts: &[Part]) -> bool {
+    !parts.is_empty()
+        && parts
+            .iter()
+            .all(|part| matches!(part, Part::ToolResult { .. }))
+}
+
+/// The message's meta: the line's other facts, then the message's and the blocks' under
+/// `message` and `blocks`.
+pub(crate) fn set_meta(
+    message: &mut Message,
+    mut line: MetaBuilder,
+    inner: MetaBuilder,
+    blocks: MetaBuilder,
+) {
+    line.nest("\"message\"", inner);
+    line.nest("\"blocks\"", blocks);
+    message.meta = line.finish();
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn read(json: &str, dialect: Dialect) -> (Vec<Part>, Option<String>) {
+        let mut extras = MetaBuilder::default();
+        let value: &RawValue = serde_json::from_str(json).unwrap();
+        let parts = content(value, dialect, &mut extras);
+        (parts, extras.finish().map(|raw| raw.as_str().to_owned()))
+    }
+
+    fn one(json: &str) -> Part {
+        let (mut parts, _) = read(&format!("[{json}]"), Dialect::Claude);
+        assert_eq!(parts.len(), 1);
+        parts.remove(0)
+    }
+
+    #[test]
+    fn arguments_stay_byte_for_byte() {
+        let input = r#"{ "b":1.00,"a":1e400, "a":"\ud800","n":123456789012345678901234567890 }"#;
+        let block = format!(
+            r#"[{{"type":"tool_use","id":"t","name":"n","input":{input},"caller":{{"type":"direct"}}}}]"#
+        );
+        let (parts, extras) = read(&block, Dialect::Claude);
+        let Part::ToolCall { arguments, .. } = &parts[0] else {
+            panic!("{parts:?}")
+        };
+        assert_eq!(arguments.as_str(), input);
+        assert_eq!(
+            extras.as_deref(),
+            Some(r#"{"0":{"caller":{"type":"direct"}}}"#)
+        );
+    }
+
+    #[test]
+    fn what_no_part_can_hold_is_kept_as_it_came() {
+        for json in [
+            r#"{"type":"text","text":"\ud800"}"#,
+            r#"{"type":"text","text":"a","text":"b"}"#,
+            r#"{"type":"redacted_thinking","data":"x"}"#,
+            r#"{"type":"image","source":{"type":"file","file_id":"f"}}"#,
+            r#"{"type":"tool_result","tool_use_id":"t","is_error":"yes"}"#,
+            "7",
+        ] {
+            assert_eq!(one(json), unknown(json), "{json}");
+        }
+    }
+
+    #[test]
+    fn a_result_stays_paired_whatever_it_holds() {
+        for (content, expected) in [
+            (r#""a\u0000b""#, ResultContent::Text("a\0b".into())),
+            (
+                r#""\udc00""#,
+                ResultContent::Parts(vec![unknown(r#""\udc00""#)]),
+            ),
+            (
+                r#"[{"type":"text","text":"x"},{"type":"tool_reference","tool_name":"y"}]"#,
+                ResultContent::Parts(vec![
+                    Part::text("x"),
+                    unknown(r#"{"type":"tool_reference","tool_name":"y"}"#),
+                ]),
+            ),
+            ("null", ResultContent::Parts(vec![unknown("null")])),
+        ] {
+            let json = format!(r#"{{"type":"tool_result","tool_use_id":"t","content":{content}}}"#);
+            let Part::ToolResult { content: found, .. } = one(&json) else {
+                panic!("{json}")
+            };
+            assert_eq!(found, expected);
+        }
+    }
+
+    #[test]
+    fn media_are_read_in_both_dialects() {
+        let expected = Part::Image(Media {
+            media_type: "image/png".into(),
+            source: MediaSource::Data("AA==".into()),
+        });
+        let claude =
+            r#"{"type":"image","source":{"type":"base64","media_type":"image/png","data":"AA=="}}"#;
+        assert_eq!(one(claude), expected);
+        let pi = r#"[{"type":"image","mimeType":"image/png","data":"AA=="}]"#;
+        assert_eq!(read(pi, Dialect::Pi).0, [expected]);
+    }
+}

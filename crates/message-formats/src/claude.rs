@@ -1,0 +1,306 @@
+//! Claude Code's session files.
+
+use std::collections::HashMap;
+
+use memory_model::{Message, Part, Role, SessionKey};
+
+use crate::blocks::{Dialect, content, only_results, set_meta};
+use crate::raw::{MetaBuilder, RawObject, string};
+use crate::read::{Line, LineReader, Report};
+use crate::session::{SessionBuilder, note, short_hash, unknown};
+use crate::{Origin, SessionLog};
+
+/// Line types that are no part of a conversation.
+pub(crate) const NOISE: [&str; 3] = ["progress", "file-history-snapshot", "queue-operation"];
+
+/// Line types that show the format.
+const TYPES: [&str; 8] = [
+    "user",
+    "assistant",
+    "system",
+    "summary",
+    "progress",
+    "file-history-snapshot",
+    "queue-operation",
+    "pr-link",
+];
+
+/// Tools that start a sub-agent.
+const SPAWNERS: [&str; 2] = ["Task", "Agent"];
+
+/// Keys of a line that its message carries otherwise, and `toolUseResult`: the tool's result once
+/// more, in the program's own shape and often many times as long.
+const CARRIED: [&str; 5] = ["type", "message", "uuid", "timestamp", "toolUseResult"];
+
+/// Whether a line shows the format.
+pub(crate) fn owns(line: &RawObject<'_>) -> bool {
+    let has = |key: &str| line.string(key).is_some();
+    let typed = line
+        .string("type")
+        .is_some_and(|tag| TYPES.contains(&tag.as_str()));
+    let id = ["uuid", "sessionId", "leafUuid", "messageId"]
+        .into_iter()
+        .any(has);
+    (typed && id) || (has("type") && has("uuid") && has("sessionId"))
+}
+
+/// A call that may start a sub-agent.
+#[derive(Debug)]
+struct SpawnCall {
+    /// The conversation that the call is in, as an index.
+    session: usize,
+    id: String,
+    /// External id of the line that holds the call.
+    line: String,
+    prompt: Option<String>,
+    answered: bool,
+    taken: bool,
+}
+
+/// Reads a file's lines in file order. `parentUuid` only tells side chains apart.
+#[derive(Debug, Default)]
+pub(crate) struct Reader {
+    /// The session that the first conversational line names.
+    key: Option<String>,
+    /// The root conversation, then side chains in file order.
+    sessions: Vec<Chain>,
+    /// The side chain of each line of one, by the line's uuid.
+    chain_of: HashMap<String, usize>,
+    /// The side chain of each agent.
+    agents: HashMap<String, usize>,
+    calls: Vec<SpawnCall>,
+}
+
+#[derive(Debug)]
+struct Chain {
+    log: SessionBuilder,
+    /// What follows the session in a side chain's key; `None` for the root.
+    name: Option<String>,
+    /// The side chain's parent, as an index, and the call that started it.
+    parent: usize,
+    call: Option<usize>,
+}
+
+impl Chain {
+    fn root() -> Self {
+        Self {
+            log: SessionBuilder::new(Origin::Root),
+            name: None,
+            parent: 0,
+            call: None,
+        }
+    }
+}
+
+impl LineReader for Reader {
+    fn line(&mut self, line: &Line<'_>, report: &mut Report) {
+        if self.sessions.is_empty() {
+            self.sessions.push(Chain::root());
+        }
+        let object = &line.object;
+        let tag = object.string("type").unwrap_or_default();
+        let uuid = object.id("uuid");
+        let conversational = ["user", "assistant", "system"].contains(&tag.as_str());
+        if conversational && self.key.is_none() {
+            let session = object.id("sessionId");
+            self.key = Some(session.unwrap_or_else(|| format!("claude-{}", short_hash(line.text))));
+        }
+        let session = if object.is_true("isSidechain") {
+            let noise = NOISE.contains(&tag.as_str());
+            self.chain(line, uuid.as_deref(), noise)
+        } else {
+            0
+        };
+        if NOISE.contains(&tag.as_str()) {
+            report.skip(&tag);
+            return;
+        }
+        let mut message = match tag.as_str() {
+            "user" | "assistant" if !object.is_true("isCompactSummary") => message(line, &tag),
+            "user" => note(Role::User, line.text),
+            _ => note(Role::System, line.text),
+        };
+        message.created_at = object.time("timestamp").unwrap_or_default();
+        self.push(session, message, uuid, line.text);
+    }
+
+    fn finish(self: Box<Self>, report: &mut Report) -> Vec<SessionLog> {
+        let Some(key) = self.key else {
+            for chain in &self.sessions {
+                for _ in &chain.log.messages {
+                    report.skip("no_session");
+                }
+            }
+            return Vec::new();
+        };
+        let keys: Vec<SessionKey> = self
+            .sessions
+            .iter()
+            .map(|chain| match &chain.name {
+                Some(name) => SessionKey::new(format!("{key}/{name}")),
+                None => SessionKey::new(key.as_str()),
+            })
+            .collect();
+        let mut logs = Vec::with_capacity(keys.len());
+        for (mut chain, own) in self.sessions.into_iter().zip(&keys) {
+            if chain.name.is_some() {
+                let call = chain.call.and_then(|call| self.calls.get(call));
+                chain.log.origin = Origin::Spawn {
+                    parent: keys.get(chain.parent).unwrap_or(own).clone(),
+                    call: call.map(|call| call.id.clone()),
+                    after: call.map(|call| call.line.clone()),
+                };
+            }
+            if !chain.log.messages.is_empty() {
+                logs.push(chain.log.finish(own.clone()));
+            }
+        }
+        logs
+    }
+}
+
+impl Reader {
+    fn push(&mut self, session: usize, message: Message, uuid: Option<String>, text: &str) {
+        let Some(chain) = self.sessions.get_mut(session) else {
+            return;
+        };
+        let Some(line) = chain.log.push(message, uuid, text) else {
+            return;
+        };
+        for part in chain.log.messages.last().map_or(&[][..], |m| &m.parts) {
+            match part {
+                Part::ToolCall {
+                    id,
+                    name,
+                    arguments,
+                } if SPAWNERS.contains(&name.as_str()) => self.calls.push(SpawnCall {
+                    session,
+                    id: id.clone(),
+                    line: line.clone(),
+                    prompt: RawObject::parse(arguments.as_str())
+                        .and_then(|input| input.string("prompt")),
+                    answered: false,
+                    taken: false,
+                }),
+                Part::ToolResult { call_id, .. } => {
+                    let calls = self.calls.iter_mut().filter(|call| call.id == *call_id);
+                    calls.for_each(|call| call.answered = true);
+                }
+                _ => {}
+            }
+        }
+    }
+
+    /// The side chain that a line belongs to: that of its agent, or of the line before it in the
+    /// tree, or a new one.
+    fn chain(&mut self, line: &Line<'_>, uuid: Option<&str>, noise: bool) -> usize {
+        let object = &line.object;
+        let agent = object.id("agentId");
+        let known = match (&agent, object.string("parentUuid")) {
+            (Some(agent), _) => self.agents.get(agent).copied(),
+            (None, Some(parent)) => self.chain_of.get(&parent).copied(),
+            (None, None) => None,
+        };
+        let chain = match known {
+            Some(chain) => chain,
+            // Noise starts no conversation.
+            None if noise => return 0,
+            None => self.start_chain(line, agent.as_deref().or(uuid)),
+        };
+        if let Some(uuid) = uuid {
+            self.chain_of.insert(uuid.to_owned(), chain);
+        }
+        if let Some(agent) = agent {
+            self.agents.insert(agent, chain);
+        }
+        chain
+    }
+
+    fn start_chain(&mut self, line: &Line<'_>, name: Option<&str>) -> usize {
+        let name = name.map_or_else(|| format!("h-{}", short_hash(line.text)), str::to_owned);
+        let same = |chain: &Chain| chain.name.as_deref() == Some(name.as_str());
+        if let Some(known) = self.sessions.iter().position(same) {
+            return known;
+        }
+        let call = self.spawning_call(prompt(&line.object).as_deref());
+        if let Some(call) = call.and_then(|call| self.calls.get_mut(call)) {
+            call.taken = true;
+        }
+        let parent = call
+            .and_then(|call| self.calls.get(call))
+            .map_or(0, |call| call.session);
+        self.sessions.push(Chain {
+            log: SessionBuilder::new(Origin::Root),
+            name: Some(name),
+            parent,
+            call,
+        });
+        self.sessions.len() - 1
+    }
+
+    /// The call that started a side chain: the one with its prompt, else the nearest open one.
+    fn spawning_call(&self, prompt: Option<&str>) -> Option<usize> {
+        let free = || {
+            self.calls
+                .iter()
+                .enumerate()
+                .filter(|(_, call)| !call.taken)
+        };
+        free()
+            .find(|(_, call)| prompt.is_some() && call.prompt.as_deref() == prompt)
+            .or_else(|| free().rfind(|(_, call)| !call.answered))
+            .map(|(at, _)| at)
+    }
+}
+
+/// The text of a line whose content is one text.
+fn prompt(line: &RawObject<'_>) -> Option<String> {
+    let value = line.object("message")?.get("content")?;
+    string(value).or_else(|| {
+        let parts = content(value, Dialect::Claude, &mut MetaBuilder::default());
+        match parts.as_slice() {
+            [Part::Text { text }] => Some(text.clone()),
+            _ => None,
+        }
+    })
+}
+
+/// A `user` or `assistant` line.
+fn message(line: &Line<'_>, tag: &str) -> Message {
+    let role = if tag == "assistant" {
+        Role::Assistant
+    } else {
+        Role::User
+    };
+    let object = &line.object;
+    let ambiguous = object.repeats_any(&["type", "message", "uuid", "isSidechain"]);
+    let Some(inner) = object.object("message").filter(|_| !ambiguous) else {
+        // No message to be read in it, or two: it stays in its place, whole.
+        return Message::new(role, vec![unknown(line.text)]);
+    };
+    let mut blocks = MetaBuilder::default();
+    let parts = match inner.get("content") {
+        Some(value) if !inner.repeats_any(&["role", "content", "id"]) => {
+            content(value, Dialect::Claude, &mut blocks)
+        }
+        _ => vec![unknown(line.text)],
+    };
+    let mut message = Message::new(role, parts);
+    if role == Role::User && only_results(&message.parts) {
+        message.role = Role::Tool;
+    }
+    if role == Role::Assistant {
+        message.response = inner.id("id");
+    }
+    let mut outer = MetaBuilder::default();
+    outer.extend(object.others(&CARRIED));
+    outer.extend(object.inexact_time("timestamp"));
+    let mut rest = MetaBuilder::default();
+    let carried: &[&str] = match message.response {
+        Some(_) => &["role", "content", "id", "type"],
+        None => &["role", "content"],
+    };
+    rest.extend(inner.others(carried));
+    set_meta(&mut message, outer, rest, blocks);
+    message
+}

@@ -1,0 +1,219 @@
+//! Plain JSON lines: the export format, and as little as `{"role":"user","content":"…"}`.
+
+use memory_model::{EntryKind, Message, Part, RawJson, ResultContent, Role, SessionKey, TurnId};
+use serde_json::value::RawValue;
+
+use crate::raw::{MetaBuilder, RawObject, list, string};
+use crate::read::{Line, LineReader, Report};
+use crate::session::{SessionBuilder, note, short_hash, unknown};
+use crate::{Origin, SessionLog};
+
+/// Keys that a message carries otherwise. A store numbers and counts anew.
+const CARRIED: [&str; 11] = [
+    "seq",
+    "kind",
+    "external_id",
+    "response",
+    "role",
+    "name",
+    "turn",
+    "created_at",
+    "tokens",
+    "meta",
+    "session",
+];
+
+/// Reads lines in file order, each into the session it names.
+#[derive(Debug)]
+pub(crate) struct Reader {
+    /// The session of lines that name none; found at the first line when not given.
+    session: Option<String>,
+    sessions: Vec<(String, SessionBuilder)>,
+}
+
+impl Reader {
+    pub(crate) fn new(session: Option<String>) -> Self {
+        Self {
+            session,
+            sessions: Vec::new(),
+        }
+    }
+
+    fn session(&mut self, key: String) -> Option<&mut SessionBuilder> {
+        let at = match self.sessions.iter().position(|(known, _)| *known == key) {
+            Some(at) => at,
+            None => {
+                let log = SessionBuilder::new(Origin::Root);
+                self.sessions.push((key, log));
+                self.sessions.len() - 1
+            }
+        };
+        self.sessions.get_mut(at).map(|(_, log)| log)
+    }
+}
+
+impl LineReader for Reader {
+    fn line(&mut self, line: &Line<'_>, _report: &mut Report) {
+        let fallback = self
+            .session
+            .get_or_insert_with(|| format!("jsonl-{}", short_hash(line.text)))
+            .clone();
+        let named = line.object.id("session");
+        let message = message(line).unwrap_or_else(|| whole(line));
+        let id = line.object.id("external_id");
+        if let Some(log) = self.session(named.unwrap_or(fallback)) {
+            log.push(message, id, line.text);
+        }
+    }
+
+    fn finish(self: Box<Self>, _report: &mut Report) -> Vec<SessionLog> {
+        let sessions = self.sessions.into_iter();
+        sessions
+            .map(|(key, log)| log.finish(SessionKey::new(key)))
+            .collect()
+    }
+}
+
+/// A line that no message can hold exactly: in its place and whole, as a message where it says
+/// whose, else as a note.
+fn whole(line: &Line<'_>) -> Message {
+    let role = line
+        .object
+        .string("role")
+        .and_then(|role| Role::parse(&role));
+    let kind = line.object.string("kind");
+    match (role, kind.as_deref()) {
+        (Some(role), None | Some("message")) => Message::new(role, vec![unknown(line.text)]),
+        (role, _) => note(role.unwrap_or(Role::System), line.text),
+    }
+}
+
+/// The message of a line; `None` when it has no role that is known, or a key twice.
+fn message(line: &Line<'_>) -> Option<Message> {
+    let object = &line.object;
+    if object.repeats() {
+        return None;
+    }
+    let name = object.string("role")?;
+    let role = match name.as_str() {
+        "developer" => Role::System,
+        other => Role::parse(other)?,
+    };
+    let mut extra = MetaBuilder::default();
+    let mut carried = CARRIED.to_vec();
+    let parts = if object.get("parts").is_some() {
+        carried.push("parts");
+        parts(object.get("parts")?)?
+    } else {
+        chat_parts(object, role, &mut carried)?
+    };
+    let mut message = Message::new(role, parts);
+    if let Some(kind) = object.present("kind") {
+        message.kind = EntryKind::parse(&string(kind)?)?;
+    }
+    message.response = optional(object, "response")?;
+    message.name = optional(object, "name")?;
+    if let Some(turn) = object.present("turn") {
+        message.turn = Some(serde_json::from_str::<TurnId>(turn.get()).ok()?);
+    }
+    message.created_at = object.time("created_at").unwrap_or_default();
+    extra.extend(object.inexact_time("created_at"));
+    if name == "developer" {
+        extra.add("\"role\"", "\"developer\"");
+    }
+    extra.extend(object.others(&carried));
+    message.meta = merge(object.present("meta"), extra.finish());
+    Some(message)
+}
+
+/// A string that may be missing or `null`; `None` outside when it is anything else.
+fn optional(object: &RawObject<'_>, name: &str) -> Option<Option<String>> {
+    object
+        .present(name)
+        .map(string)
+        .map_or(Some(None), |text| text.map(Some))
+}
+
+/// The line's own meta, with what else the line held beside it.
+fn merge(meta: Option<&RawValue>, extra: Option<RawJson>) -> Option<RawJson> {
+    match (meta, extra) {
+        (Some(meta), None) => Some(RawJson::from_raw(meta)),
+        (None, extra) => extra,
+        (Some(meta), Some(extra)) => {
+            let mut all = MetaBuilder::default();
+            match RawObject::parse(meta.get()) {
+                Some(object) => all.extend(object.members.iter()),
+                None => all.add("\"meta\"", meta.get()),
+            }
+            if let Some(extra) = RawObject::parse(extra.as_str()) {
+                all.extend(extra.members.iter());
+            }
+            all.finish()
+        }
+    }
+}
+
+/// Content: a string, or a list of parts and strings.
+fn parts(value: &RawValue) -> Option<Vec<Part>> {
+    Some(match value.get().as_bytes().first() {
+        Some(b'"') => vec![string(value).map_or_else(|| unknown(value.get()), Part::text)],
+        Some(b'[') => list(value)?
+            .into_iter()
+            .map(|item| match item.get().as_bytes().first() {
+                Some(b'{') => memory_model::part_from_raw(item),
+                _ => string(item).map_or_else(|| unknown(item.get()), Part::text),
+            })
+            .collect(),
+        _ if value.get() == "null" => Vec::new(),
+        _ => vec![unknown(value.get())],
+    })
+}
+
+/// The parts of a line in the chat format that most providers share: `content`, an assistant's
+/// `tool_calls`, and a tool's answer to `tool_call_id`.
+fn chat_parts(object: &RawObject<'_>, role: Role, carried: &mut Vec<&str>) -> Option<Vec<Part>> {
+    carried.push("content");
+    let value = object.get("content");
+    if let (Role::Tool, Some(call_id)) = (role, object.string("tool_call_id")) {
+        carried.push("tool_call_id");
+        let content = match value {
+            None => ResultContent::Text(String::new()),
+            Some(value) => match parts(value)?.as_slice() {
+                [Part::Text { text }] if value.get().starts_with('"') => {
+                    ResultContent::Text(text.clone())
+                }
+                parts => ResultContent::Parts(parts.to_vec()),
+            },
+        };
+        return Some(vec![Part::ToolResult {
+            call_id,
+            content,
+            is_error: None,
+        }]);
+    }
+    let mut out = value.map_or(Some(Vec::new()), parts)?;
+    let calls = object.present("tool_calls");
+    if let Some(calls) = calls.filter(|_| role == Role::Assistant) {
+        carried.push("tool_calls");
+        let calls = list(calls)?;
+        out.extend(calls.iter().map(|call| chat_call(call.get())));
+    }
+    Some(out)
+}
+
+/// A call as `{"id","type":"function","function":{"name","arguments"}}`; the arguments stay what
+/// they are, most often a JSON string that holds JSON.
+fn chat_call(json: &str) -> Part {
+    let read = || {
+        let call = RawObject::parse(json).filter(|call| !call.repeats())?;
+        let function = call.object("function").filter(|f| !f.repeats())?;
+        let exact = call.others(&["id", "type", "function"]).next().is_none()
+            && function.others(&["name", "arguments"]).next().is_none();
+        Some(Part::ToolCall {
+            id: call.string("id").filter(|_| exact)?,
+            name: function.string("name")?,
+            arguments: RawJson::from_raw(function.get("arguments")?),
+        })
+    };
+    read().unwrap_or_else(|| unknown(json))
+}

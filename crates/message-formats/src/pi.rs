@@ -1,0 +1,230 @@
+//! pi's session files: version 1 is a list, version 3 a tree.
+
+use std::collections::HashMap;
+
+use memory_model::{Message, Part, Role, SessionKey};
+
+use crate::blocks::{Dialect, content, result_content, set_meta};
+use crate::raw::{MetaBuilder, RawObject};
+use crate::read::{Line, LineReader, Report};
+use crate::session::{SessionBuilder, note, short_hash, unknown};
+use crate::{Origin, SessionLog};
+
+/// Keys of an entry that its message carries otherwise.
+const CARRIED: [&str; 4] = ["type", "message", "id", "timestamp"];
+
+/// Whether a line shows the format.
+pub(crate) fn owns(line: &RawObject<'_>) -> bool {
+    match line.string("type").as_deref() {
+        Some("session") => line.string("id").is_some() && line.get("payload").is_none(),
+        Some("message") => line
+            .object("message")
+            .and_then(|message| message.string("role"))
+            .is_some_and(|role| {
+                ["user", "assistant", "toolResult", "bashExecution"].contains(&role.as_str())
+            }),
+        _ => false,
+    }
+}
+
+/// Reads a file's lines in file order: an entry goes to the conversation whose last entry is its
+/// parent, and any other parent makes a fork.
+#[derive(Debug, Default)]
+pub(crate) struct Reader {
+    key: String,
+    branches: Vec<Branch>,
+    /// Where each entry is: its branch and its external id, by the entry's id.
+    entries: HashMap<String, (usize, String)>,
+    /// The branch that was written to last.
+    current: usize,
+}
+
+#[derive(Debug)]
+struct Branch {
+    log: SessionBuilder,
+    /// The branch's first entry, which names it; `None` for the root.
+    name: Option<String>,
+    parent: usize,
+    after: Option<String>,
+    /// The id of the last entry.
+    tip: Option<String>,
+}
+
+impl LineReader for Reader {
+    fn line(&mut self, line: &Line<'_>, _report: &mut Report) {
+        let object = &line.object;
+        let tag = object.string("type").unwrap_or_default();
+        let id = object.id("id");
+        let header = tag == "session";
+        if self.branches.is_empty() {
+            self.key = id
+                .clone()
+                .filter(|_| header)
+                .unwrap_or_else(|| format!("pi-{}", short_hash(line.text)));
+            self.branches.push(Branch {
+                log: SessionBuilder::new(Origin::Root),
+                name: None,
+                parent: 0,
+                after: None,
+                tip: None,
+            });
+        }
+        let entry = id.filter(|_| !header);
+        let mut message = match tag.as_str() {
+            "message" => message(line),
+            _ => note(Role::System, line.text),
+        };
+        message.created_at = time(object);
+        let branch = match &entry {
+            Some(id) => self.branch(object, id),
+            None => self.current,
+        };
+        let Some(at) = self.branches.get_mut(branch) else {
+            return;
+        };
+        let Some(external) = at.log.push(message, entry.clone(), line.text) else {
+            return;
+        };
+        self.current = branch;
+        if let Some(entry) = entry {
+            at.tip = Some(entry.clone());
+            self.entries.insert(entry, (branch, external));
+        }
+    }
+
+    fn finish(self: Box<Self>, _report: &mut Report) -> Vec<SessionLog> {
+        let keys: Vec<SessionKey> = self
+            .branches
+            .iter()
+            .map(|branch| match &branch.name {
+                Some(name) => SessionKey::new(format!("{}/{name}", self.key)),
+                None => SessionKey::new(self.key.as_str()),
+            })
+            .collect();
+        let mut logs = Vec::with_capacity(keys.len());
+        for (mut branch, key) in self.branches.into_iter().zip(&keys) {
+            if branch.name.is_some() {
+                branch.log.origin = Origin::Fork {
+                    parent: keys.get(branch.parent).unwrap_or(key).clone(),
+                    after: branch.after,
+                };
+            }
+            logs.push(branch.log.finish(key.clone()));
+        }
+        logs
+    }
+}
+
+impl Reader {
+    /// The branch that an entry belongs to.
+    fn branch(&mut self, object: &RawObject<'_>, id: &str) -> usize {
+        let Some(parent) = object.get("parentId") else {
+            return self.current;
+        };
+        // The same entry once more, or one that reuses its id, makes no branch.
+        if let Some((branch, _)) = self.entries.get(id) {
+            return *branch;
+        }
+        let (from, after) = match object.string("parentId") {
+            Some(parent) => match self.entries.get(&parent) {
+                Some((branch, external)) => (*branch, Some((parent, external.clone()))),
+                // The parent's line could not be read: file order is what is left.
+                None => return self.current,
+            },
+            None if parent.get() == "null" => (0, None),
+            None => return self.current,
+        };
+        let tip = self.branches.get(from).and_then(|b| b.tip.as_deref());
+        if tip == after.as_ref().map(|(parent, _)| parent.as_str()) {
+            return from;
+        }
+        self.branches.push(Branch {
+            log: SessionBuilder::new(Origin::Root),
+            name: Some(id.to_owned()),
+            parent: from,
+            after: after.map(|(_, external)| external),
+            tip: None,
+        });
+        self.branches.len() - 1
+    }
+}
+
+fn time(line: &RawObject<'_>) -> memory_model::Timestamp {
+    line.time("timestamp")
+        .or_else(|| line.object("message")?.time("timestamp"))
+        .unwrap_or_default()
+}
+
+/// A `message` entry.
+fn message(line: &Line<'_>) -> Message {
+    let object = &line.object;
+    let inner = object
+        .object("message")
+        .filter(|_| !object.repeats_any(&["type", "message", "id"]))
+        .filter(|inner| !inner.repeats_any(&["role", "content", "toolCallId", "isError"]))
+        .filter(|inner| !inner.repeats_any(&["command", "output"]));
+    let role = object
+        .object("message")
+        .and_then(|inner| inner.string("role"))
+        .unwrap_or_default();
+    let mut blocks = MetaBuilder::default();
+    let read = inner
+        .as_ref()
+        .and_then(|inner| Some((inner, known(inner, &role, &mut blocks)?)));
+    let Some((inner, (parts, carried))) = read else {
+        return match role.as_str() {
+            "user" | "bashExecution" => Message::new(Role::User, vec![unknown(line.text)]),
+            "assistant" => Message::new(Role::Assistant, vec![unknown(line.text)]),
+            "toolResult" => Message::new(Role::Tool, vec![unknown(line.text)]),
+            _ => note(Role::System, line.text),
+        };
+    };
+    let role = match role.as_str() {
+        "assistant" => Role::Assistant,
+        "toolResult" => Role::Tool,
+        _ => Role::User,
+    };
+    let mut message = Message::new(role, parts);
+    let mut outer = MetaBuilder::default();
+    outer.extend(object.others(&CARRIED));
+    outer.extend(object.inexact_time("timestamp"));
+    let mut rest = MetaBuilder::default();
+    rest.extend(inner.others(carried));
+    set_meta(&mut message, outer, rest, blocks);
+    message
+}
+
+/// The parts of a message of a known role, and the keys that they carry.
+fn known(
+    inner: &RawObject<'_>,
+    role: &str,
+    blocks: &mut MetaBuilder,
+) -> Option<(Vec<Part>, &'static [&'static str])> {
+    match role {
+        "user" | "assistant" => {
+            let parts = content(inner.get("content")?, Dialect::Pi, blocks);
+            Some((parts, &["role", "content"]))
+        }
+        "toolResult" => {
+            let is_error = match inner.get("isError").map(|value| value.get()) {
+                None => None,
+                Some("true") => Some(true),
+                Some("false") => Some(false),
+                Some(_) => return None,
+            };
+            let part = Part::ToolResult {
+                call_id: inner.string("toolCallId")?,
+                content: result_content(inner.get("content"), Dialect::Pi),
+                is_error,
+            };
+            Some((vec![part], &["role", "content", "toolCallId", "isError"]))
+        }
+        "bashExecution" => {
+            let (command, output) = (inner.string("command")?, inner.string("output")?);
+            // Where the command ends shows only in `command`, which the meta keeps.
+            let text = format!("{command}\n{output}");
+            Some((vec![Part::text(text)], &["role", "output"]))
+        }
+        _ => None,
+    }
+}

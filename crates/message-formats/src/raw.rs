@@ -1,0 +1,249 @@
+//! JSON objects whose values stay the text that they came in.
+
+use std::borrow::Cow;
+use std::collections::BTreeSet;
+use std::fmt;
+
+use memory_model::{RawJson, Timestamp};
+use serde::de::{MapAccess, Visitor};
+use serde::{Deserialize, Deserializer};
+use serde_json::value::RawValue;
+
+/// One member of an object.
+#[derive(Debug)]
+pub(crate) struct Member<'a> {
+    /// The key, decoded; as it came where it cannot be decoded.
+    pub(crate) name: Cow<'a, str>,
+    /// The key as it came, with its quotes.
+    pub(crate) key: &'a str,
+    /// The value as it came.
+    pub(crate) value: &'a RawValue,
+}
+
+/// A JSON object: its members in order, duplicates included.
+#[derive(Debug)]
+pub(crate) struct RawObject<'a> {
+    pub(crate) members: Vec<Member<'a>>,
+}
+
+impl<'de: 'a, 'a> Deserialize<'de> for RawObject<'a> {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        struct Members;
+        impl<'de> Visitor<'de> for Members {
+            type Value = RawObject<'de>;
+
+            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.write_str("a JSON object")
+            }
+
+            fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Self::Value, A::Error> {
+                let mut members = Vec::new();
+                while let Some((key, value)) = map.next_entry::<&'de RawValue, &'de RawValue>()? {
+                    let key = key.get();
+                    members.push(Member {
+                        name: decode(key),
+                        key,
+                        value,
+                    });
+                }
+                Ok(RawObject { members })
+            }
+        }
+        deserializer.deserialize_map(Members)
+    }
+}
+
+fn decode(key: &str) -> Cow<'_, str> {
+    let inside = key.get(1..key.len().saturating_sub(1)).unwrap_or(key);
+    if !inside.contains('\\') {
+        return Cow::Borrowed(inside);
+    }
+    serde_json::from_str::<String>(key).map_or(Cow::Borrowed(key), Cow::Owned)
+}
+
+impl<'a> RawObject<'a> {
+    /// Reads an object; `None` when the text is anything else.
+    pub(crate) fn parse(json: &'a str) -> Option<Self> {
+        serde_json::from_str(json).ok()
+    }
+
+    /// The value of a key; the last one where the key comes twice, as JSON readers agree.
+    pub(crate) fn get(&self, name: &str) -> Option<&'a RawValue> {
+        self.members
+            .iter()
+            .rev()
+            .find(|member| member.name == name)
+            .map(|member| member.value)
+    }
+
+    /// The value of a key that is present and not `null`.
+    pub(crate) fn present(&self, name: &str) -> Option<&'a RawValue> {
+        self.get(name).filter(|value| value.get() != "null")
+    }
+
+    /// A string; `None` when it is missing, not a string, or not Unicode.
+    pub(crate) fn string(&self, name: &str) -> Option<String> {
+        self.get(name).and_then(string)
+    }
+
+    /// An id: a string that is not empty.
+    pub(crate) fn id(&self, name: &str) -> Option<String> {
+        self.string(name).filter(|id| !id.is_empty())
+    }
+
+    /// An object.
+    pub(crate) fn object(&self, name: &str) -> Option<RawObject<'a>> {
+        self.get(name)
+            .and_then(|value| RawObject::parse(value.get()))
+    }
+
+    /// Whether the key's value is `true`.
+    pub(crate) fn is_true(&self, name: &str) -> bool {
+        self.get(name).is_some_and(|value| value.get() == "true")
+    }
+
+    /// Whether one of the keys comes twice.
+    pub(crate) fn repeats_any(&self, names: &[&str]) -> bool {
+        names.iter().any(|name| {
+            let same = self.members.iter().filter(|member| member.name == *name);
+            same.count() > 1
+        })
+    }
+
+    /// Whether any key comes twice.
+    pub(crate) fn repeats(&self) -> bool {
+        let mut seen = BTreeSet::new();
+        !self
+            .members
+            .iter()
+            .all(|member| seen.insert(member.name.as_ref()))
+    }
+
+    /// The members whose keys are not among `known`.
+    pub(crate) fn others<'s>(
+        &'s self,
+        known: &'s [&'s str],
+    ) -> impl Iterator<Item = &'s Member<'a>> {
+        self.members
+            .iter()
+            .filter(move |member| !known.contains(&member.name.as_ref()))
+    }
+
+    /// A time: RFC 3339 text, or milliseconds since the Unix epoch.
+    pub(crate) fn time(&self, name: &str) -> Option<Timestamp> {
+        let value = self.get(name)?;
+        if let Some(text) = string(value) {
+            return Timestamp::parse(&text).or_else(|| micros(&text));
+        }
+        value.get().parse::<i64>().ok().map(Timestamp::from_millis)
+    }
+
+    /// The member of a time that a [`Timestamp`] cannot hold exactly: it is no time, has an offset
+    /// or is finer than a microsecond.
+    pub(crate) fn inexact_time(&self, name: &'static str) -> impl Iterator<Item = &Member<'a>> {
+        let exact = self.time(name).is_some()
+            && self.string(name).is_none_or(|text| {
+                text.len() <= "2026-03-02T09:00:00.123456Z".len() && text.ends_with(['Z', 's'])
+            });
+        let members = self.members.iter();
+        members.filter(move |member| !exact && member.name == name)
+    }
+}
+
+/// The form in which a time outside the calendar's range is exported: `123us`.
+fn micros(text: &str) -> Option<Timestamp> {
+    text.strip_suffix("us")?.parse().ok().map(Timestamp)
+}
+
+/// A JSON string's text; `None` when the value is no string or not Unicode.
+pub(crate) fn string(value: &RawValue) -> Option<String> {
+    serde_json::from_str(value.get()).ok()
+}
+
+/// A list's items as they came; `None` when the value is no list.
+pub(crate) fn list(value: &RawValue) -> Option<Vec<&RawValue>> {
+    serde_json::from_str(value.get()).ok()
+}
+
+/// Builds a compact JSON object from raw members.
+#[derive(Debug, Default)]
+pub(crate) struct MetaBuilder {
+    text: String,
+}
+
+impl MetaBuilder {
+    /// Adds a member; `key` is JSON text with its quotes.
+    pub(crate) fn add(&mut self, key: &str, value: &str) {
+        self.text.push(if self.text.is_empty() { '{' } else { ',' });
+        self.text.push_str(key);
+        self.text.push(':');
+        self.text.push_str(value);
+    }
+
+    /// Adds members as they came.
+    pub(crate) fn extend<'m, 'a: 'm>(&mut self, members: impl Iterator<Item = &'m Member<'a>>) {
+        for member in members {
+            self.add(member.key, member.value.get());
+        }
+    }
+
+    /// Adds another object under a key, unless it is empty.
+    pub(crate) fn nest(&mut self, key: &str, inner: MetaBuilder) {
+        if let Some(inner) = inner.into_text() {
+            self.add(key, &inner);
+        }
+    }
+
+    fn into_text(mut self) -> Option<String> {
+        (!self.text.is_empty()).then(|| {
+            self.text.push('}');
+            self.text
+        })
+    }
+
+    /// The object; `None` when nothing was added.
+    pub(crate) fn finish(self) -> Option<RawJson> {
+        self.into_text().and_then(|text| RawJson::parse(text).ok())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn members_keep_their_text() {
+        let json = r#"{"a":1.00,"a":1e400,"\u0062":"x","\ud800":[ 1 ]}"#;
+        let object = RawObject::parse(json).unwrap();
+        let names: Vec<&str> = object.members.iter().map(|m| m.name.as_ref()).collect();
+        assert_eq!(names, ["a", "a", "b", r#""\ud800""#]);
+        assert_eq!(object.get("a").unwrap().get(), "1e400");
+        assert_eq!(object.string("b").unwrap(), "x");
+        assert!(object.repeats() && object.repeats_any(&["a"]) && !object.repeats_any(&["b"]));
+        let mut meta = MetaBuilder::default();
+        meta.extend(object.others(&["b"]));
+        assert_eq!(
+            meta.finish().unwrap().as_str(),
+            r#"{"a":1.00,"a":1e400,"\ud800":[ 1 ]}"#
+        );
+        assert!(RawObject::parse("[1]").is_none());
+    }
+
+    #[test]
+    fn times_are_text_or_milliseconds() {
+        let object =
+            RawObject::parse(r#"{"a":"1970-01-01T00:00:01Z","b":1500,"c":"x","d":"-7us"}"#)
+                .unwrap();
+        assert_eq!(object.time("a"), Some(Timestamp(1_000_000)));
+        assert_eq!(object.time("b"), Some(Timestamp(1_500_000)));
+        assert_eq!(object.time("c"), None);
+        assert_eq!(object.time("d"), Some(Timestamp(-7)));
+        let object = RawObject::parse(
+            r#"{"a":"2026-03-02T09:00:00.123456Z","b":"2026-03-02T09:00:00+02:00","c":"2026-03-02T09:00:00.1234567Z","d":"x","e":1}"#,
+        )
+        .unwrap();
+        for (name, inexact) in [("a", 0), ("b", 1), ("c", 1), ("d", 1), ("e", 0)] {
+            assert_eq!(object.inexact_time(name).count(), inexact, "{name}");
+        }
+    }
+}

@@ -1,0 +1,155 @@
+//! Collecting one conversation: ids that are stable while the source grows.
+
+use std::collections::HashMap;
+
+use memory_model::{Message, Part, RawJson, Role, SessionKey};
+use sha2::{Digest, Sha256};
+
+use crate::{Origin, SessionLog};
+
+/// The first 16 hex digits of the SHA-256 of a line.
+pub(crate) fn short_hash(text: &str) -> String {
+    hex(&digest(text))
+}
+
+fn hex(digest: &[u8; 16]) -> String {
+    use std::fmt::Write as _;
+    let mut out = String::with_capacity(16);
+    for byte in digest.iter().take(8) {
+        let _infallible = write!(out, "{byte:02x}");
+    }
+    out
+}
+
+fn digest(text: &str) -> [u8; 16] {
+    let full: [u8; 32] = Sha256::digest(text.as_bytes()).into();
+    let mut out = [0; 16];
+    out.copy_from_slice(full.get(..16).unwrap_or(&[0; 16]));
+    out
+}
+
+/// A line kept whole as a note.
+pub(crate) fn note(role: Role, text: &str) -> Message {
+    Message::note(role, vec![unknown(text)])
+}
+
+/// JSON text as an unknown part. The text was parsed before, so it is JSON.
+pub(crate) fn unknown(json: &str) -> Part {
+    match RawJson::parse(json) {
+        Ok(raw) => Part::Unknown { raw },
+        Err(_) => Part::text(json),
+    }
+}
+
+/// One conversation while it is read.
+#[derive(Debug)]
+pub(crate) struct SessionBuilder {
+    pub(crate) origin: Origin,
+    pub(crate) messages: Vec<Message>,
+    /// Hashes of the lines that came under each id, in order.
+    ids: HashMap<String, Vec<[u8; 16]>>,
+    /// How often each line without an id came.
+    ordinals: HashMap<[u8; 16], u64>,
+    duplicates: u64,
+}
+
+impl SessionBuilder {
+    pub(crate) fn new(origin: Origin) -> Self {
+        Self {
+            origin,
+            messages: Vec::new(),
+            ids: HashMap::new(),
+            ordinals: HashMap::new(),
+            duplicates: 0,
+        }
+    }
+
+    /// Adds the message of a line and returns its external id; `None` when the very line was
+    /// there before under its id.
+    ///
+    /// A line with an id that a differing line already has gets `#2`, `#3` … appended. A line
+    /// without an id gets `h-`, 16 hex digits of its hash, and its ordinal among equal lines.
+    pub(crate) fn push(
+        &mut self,
+        mut message: Message,
+        own: Option<String>,
+        line: &str,
+    ) -> Option<String> {
+        let digest = digest(line);
+        let wanted = own.unwrap_or_else(|| {
+            let ordinal = self.ordinals.entry(digest).or_default();
+            *ordinal += 1;
+            format!("h-{}-{ordinal}", hex(&digest))
+        });
+        let seen = self.ids.entry(wanted.clone()).or_default();
+        if seen.contains(&digest) {
+            self.duplicates += 1;
+            return None;
+        }
+        seen.push(digest);
+        let count = seen.len();
+        let mut id = wanted.clone();
+        let mut ordinal = count;
+        while ordinal > 1 {
+            id = format!("{wanted}#{ordinal}");
+            if !self.ids.contains_key(&id) {
+                self.ids.insert(id.clone(), vec![digest]);
+                break;
+            }
+            ordinal += 1;
+        }
+        message.external_id = Some(id.clone());
+        self.messages.push(message);
+        Some(id)
+    }
+
+    pub(crate) fn finish(self, key: SessionKey) -> SessionLog {
+        SessionLog {
+            key,
+            origin: self.origin,
+            messages: self.messages,
+            duplicates: self.duplicates,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn ids(lines: &[(Option<&str>, &str)]) -> Vec<Option<String>> {
+        let mut session = SessionBuilder::new(Origin::Root);
+        lines
+            .iter()
+            .map(|(own, line)| session.push(Message::user("x"), own.map(str::to_owned), line))
+            .collect()
+    }
+
+    #[test]
+    fn equal_lines_without_id_are_told_apart_by_ordinal() {
+        let found = ids(&[(None, "a"), (None, "b"), (None, "a")]);
+        let hash = short_hash("a");
+        assert_eq!(found[0], Some(format!("h-{hash}-1")));
+        assert_eq!(found[2], Some(format!("h-{hash}-2")));
+    }
+
+    #[test]
+    fn a_repeated_id_is_a_duplicate_only_when_the_line_is_the_same() {
+        let id = Some("u");
+        let found = ids(&[
+            (id, "a"),
+            (id, "a"),
+            (id, "b"),
+            (id, "a"),
+            (id, "b"),
+            (id, "c"),
+        ]);
+        let found: Vec<Option<&str>> = found.iter().map(Option::as_deref).collect();
+        assert_eq!(
+            found,
+            [Some("u"), None, Some("u#2"), None, None, Some("u#3")]
+        );
+        let taken = ids(&[(Some("u#2"), "x"), (id, "a"), (id, "b")]);
+        assert_eq!(taken[2].as_deref(), Some("u#3"));
+    }
+}

@@ -1,0 +1,522 @@
+//! Is every word of a source found in what was made of it?
+//!
+//! The checker reads the source and the export format with a small JSON walker of its own and
+//! shares no code with this crate's readers or with `memory-model`. It knows the formats only as
+//! far as it must to say which strings are a conversation's words.
+//!
+//! ```
+//! use message_formats::testing::raw_check::{Source, check};
+//!
+//! let source = "{\"role\":\"user\",\"content\":\"Deploy.\"}\n";
+//! let export = "{\"kind\":\"message\",\"external_id\":\"h-1\",\"role\":\"user\",\
+//!               \"parts\":[{\"type\":\"text\",\"text\":\"Deploy.\"}]}\n";
+//! let source = Source::parse(source.as_bytes());
+//! assert_eq!(check(&source, &[export.to_owned()]).unwrap().strings, 1);
+//! assert!(check(&source, &[export.replace("Deploy.", "Deploy")]).is_err());
+//! ```
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use super::walker::{Json, parse};
+
+/// What a string of the source is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Kind {
+    /// A text, decoded.
+    Text,
+    /// Reasoning, decoded.
+    Reasoning,
+    /// The signature over reasoning.
+    Signature,
+    /// The id of a call, at the call.
+    CallId,
+    /// The tool that is called.
+    ToolName,
+    /// A call's arguments: the exact JSON bytes.
+    Arguments,
+    /// The id of a call, at its result.
+    ResultId,
+    /// A text that a tool returned, decoded.
+    ResultText,
+    /// Data or URL of an image or file.
+    Media,
+    /// JSON bytes of what has no meaning that the checker knows, or is no Unicode.
+    Raw,
+}
+
+/// One string that must be found.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Expected {
+    /// The source's line, counted from 1.
+    pub line: usize,
+    /// What it is.
+    pub kind: Kind,
+    /// The string: decoded, or raw JSON for [`Kind::Arguments`] and [`Kind::Raw`].
+    pub text: String,
+}
+
+/// A line of the source that must be found.
+#[derive(Debug, Clone)]
+struct SourceLine {
+    number: usize,
+    id: Option<String>,
+    note: bool,
+    strings: Vec<(Kind, String)>,
+    text: String,
+}
+
+/// The roles of plain JSON lines.
+const ROLES: [&str; 5] = ["system", "developer", "user", "assistant", "tool"];
+
+/// What a source holds, as the checker reads it.
+#[derive(Debug, Clone, Default)]
+pub struct Source {
+    lines: Vec<SourceLine>,
+}
+
+/// What a check found.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Checked {
+    /// Messages that were found.
+    pub messages: usize,
+    /// Notes that were found.
+    pub notes: usize,
+    /// Strings that were found.
+    pub strings: usize,
+}
+
+impl Source {
+    /// Reads a source: a Claude Code file, a pi file, or plain JSON lines.
+    pub fn parse(bytes: &[u8]) -> Source {
+        let bytes = bytes.strip_prefix(b"\xef\xbb\xbf").unwrap_or(bytes);
+        let mut lines: Vec<SourceLine> = Vec::new();
+        for (at, line) in bytes.split(|&byte| byte == b'\n').enumerate() {
+            let Some(text) = std::str::from_utf8(line).ok().map(str::trim_ascii) else {
+                continue;
+            };
+            let Some(value @ Json::Object(..)) = parse(text) else {
+                continue;
+            };
+            let Some(mut found) = source_line(&value, text) else {
+                continue;
+            };
+            found.number = at + 1;
+            // The same line once more under the same id is no second message.
+            let again = |other: &SourceLine| {
+                found.id.is_some() && other.id == found.id && other.text == found.text
+            };
+            if !lines.iter().any(again) {
+                lines.push(found);
+            }
+        }
+        Source { lines }
+    }
+
+    /// Every string that must be found, in file order.
+    pub fn expected(&self) -> Vec<Expected> {
+        let lines = self.lines.iter();
+        lines
+            .flat_map(|line| {
+                line.strings.iter().map(|(kind, text)| Expected {
+                    line: line.number,
+                    kind: *kind,
+                    text: text.clone(),
+                })
+            })
+            .collect()
+    }
+}
+
+/// Checks that the conversations of a source, each as the export format writes it, hold every line
+/// of the source exactly once, in file order within a conversation, with every string byte for
+/// byte. A fork may be given with or without the stretch that it shares with its parent, which
+/// then must stand before it.
+///
+/// # Errors
+/// The first difference, with the source's line.
+pub fn check(source: &Source, exports: &[String]) -> Result<Checked, String> {
+    let mut by_id: BTreeMap<&str, Vec<usize>> = BTreeMap::new();
+    let mut without_id = Vec::new();
+    for (at, line) in source.lines.iter().enumerate() {
+        match &line.id {
+            Some(id) => by_id.entry(id).or_default().push(at),
+            None => without_id.push(at),
+        }
+    }
+    let mut free = without_id.into_iter();
+    let mut matched: BTreeMap<String, usize> = BTreeMap::new();
+    let mut found = vec![false; source.lines.len()];
+    let mut checked = Checked::default();
+    for export in exports {
+        let mut last = None;
+        let mut here = BTreeSet::new();
+        for text in export.lines() {
+            let entry = exported(text).ok_or_else(|| format!("not an export line: {text:.200}"))?;
+            let named = by_id.get(entry.id.as_str()).or_else(|| {
+                let (id, _) = entry.id.rsplit_once('#')?;
+                by_id.get(id)
+            });
+            let known = matched.get(&entry.id).copied();
+            let at = match named {
+                Some(places) => {
+                    let mut places = places.iter().copied();
+                    places.find(|&at| found.get(at) == Some(&false)).or(known)
+                }
+                None => known.or_else(|| free.next()),
+            };
+            let at = at.ok_or_else(|| format!("{}: no such line in the source", entry.id))?;
+            let line = source.lines.get(at).ok_or("no such line")?;
+            if !here.insert(at) {
+                return Err(format!("line {}: found twice", line.number));
+            }
+            if last > Some(at) {
+                return Err(format!("line {}: out of order", line.number));
+            }
+            last = Some(at);
+            compare(line, &entry)?;
+            matched.insert(entry.id, at);
+            match found.get_mut(at) {
+                Some(flag) if !*flag => *flag = true,
+                // The stretch that a fork shares with its parent.
+                _ => continue,
+            }
+            checked.strings += line.strings.len();
+            if line.note {
+                checked.notes += 1;
+            } else {
+                checked.messages += 1;
+            }
+        }
+    }
+    match found.iter().position(|found| !found) {
+        Some(at) => Err(format!(
+            "line {}: not found",
+            source.lines.get(at).map_or(0, |line| line.number)
+        )),
+        None => Ok(checked),
+    }
+}
+
+fn compare(line: &SourceLine, entry: &Exported) -> Result<(), String> {
+    if line.note != entry.note {
+        return Err(format!("line {}: note or message?", line.number));
+    }
+    for (at, want) in line.strings.iter().enumerate() {
+        let got = entry.strings.get(at);
+        if got != Some(want) {
+            return Err(format!(
+                "line {}: string {at} differs: {:.300} is not {:.300}",
+                line.number,
+                format!("{got:?}"),
+                format!("{want:?}")
+            ));
+        }
+    }
+    if entry.strings.len() != line.strings.len() {
+        return Err(format!(
+            "line {}: more strings than the source",
+            line.number
+        ));
+    }
+    Ok(())
+}
+
+struct Exported {
+    id: String,
+    note: bool,
+    strings: Vec<(Kind, String)>,
+}
+
+fn exported(text: &str) -> Option<Exported> {
+    let value = parse(text)?;
+    let mut strings = Vec::new();
+    for part in value.get("parts")?.items() {
+        export_part(part, Kind::Text, &mut strings);
+    }
+    Some(Exported {
+        id: value.get("external_id")?.text()?,
+        note: value.get("kind").and_then(Json::text).as_deref() == Some("note"),
+        strings,
+    })
+}
+
+fn export_part(part: &Json<'_>, text_kind: Kind, out: &mut Vec<(Kind, String)>) {
+    let mut put = |kind, key: &str| {
+        if let Some(text) = part.get(key).and_then(Json::text) {
+            out.push((kind, text));
+        }
+    };
+    match part.get("type").and_then(Json::text).as_deref() {
+        Some("text") => put(text_kind, "text"),
+        Some("reasoning") => {
+            put(Kind::Reasoning, "text");
+            put(Kind::Signature, "signature");
+        }
+        Some("tool_call") => {
+            put(Kind::CallId, "id");
+            put(Kind::ToolName, "name");
+            if let Some(arguments) = part.get("arguments") {
+                out.push((Kind::Arguments, arguments.raw().to_owned()));
+            }
+        }
+        Some("tool_result") => {
+            put(Kind::ResultId, "call_id");
+            match part.get("content") {
+                Some(Json::String(_)) => put(Kind::ResultText, "content"),
+                Some(list) => {
+                    for item in list.items() {
+                        if well_formed(item) {
+                            export_part(item, Kind::ResultText, out);
+                        } else {
+                            out.push((Kind::Raw, item.raw().to_owned()));
+                        }
+                    }
+                }
+                None => {}
+            }
+        }
+        Some("image" | "file") => {
+            put(Kind::Media, "data");
+            put(Kind::Media, "url");
+        }
+        _ => {
+            let raw = part.get("raw").unwrap_or(part);
+            out.push((Kind::Raw, raw.raw().to_owned()));
+        }
+    }
+}
+
+/// What a line of the source must come to; `None` for a product's noise.
+fn source_line(line: &Json<'_>, text: &str) -> Option<SourceLine> {
+    let tag = line.get("type").and_then(Json::text).unwrap_or_default();
+    if ["progress", "file-history-snapshot", "queue-operation"].contains(&tag.as_str()) {
+        return None;
+    }
+    let summary = line
+        .get("isCompactSummary")
+        .is_some_and(|value| value.raw() == "true");
+    let role = |value: &Json<'_>| value.get("role").and_then(Json::text).unwrap_or_default();
+    let mut found = SourceLine {
+        number: 0,
+        id: ["uuid", "external_id", "id"]
+            .into_iter()
+            .find_map(|key| line.get(key).and_then(Json::text))
+            .filter(|_| tag != "session"),
+        note: false,
+        strings: Vec::new(),
+        text: text.to_owned(),
+    };
+    let out = &mut found.strings;
+    match (tag.as_str(), line.get("message")) {
+        ("user" | "assistant", Some(message)) if !summary => match message.get("content") {
+            Some(content) if !line.repeats() => claude_content(content, out),
+            _ => out.push((Kind::Raw, text.to_owned())),
+        },
+        ("message", Some(message)) if pi_message(message, &role(message), out).is_some() => {}
+        _ if ROLES.contains(&role(line).as_str()) && line.repeats() => {
+            out.push((Kind::Raw, text.to_owned()));
+        }
+        _ if ROLES.contains(&role(line).as_str()) => jsonl(line, out),
+        _ => {
+            found.note = true;
+            out.push((Kind::Raw, text.to_owned()));
+        }
+    }
+    if line.get("kind").and_then(Json::text).as_deref() == Some("note") {
+        found.note = true;
+    }
+    Some(found)
+}
+
+fn jsonl(line: &Json<'_>, out: &mut Vec<(Kind, String)>) {
+    let mut kind = Kind::Text;
+    if let Some(id) = line.get("tool_call_id").and_then(Json::text) {
+        out.push((Kind::ResultId, id));
+        kind = Kind::ResultText;
+    }
+    match line.get("parts").or_else(|| line.get("content")) {
+        Some(Json::Array(_, parts)) => {
+            for part in parts {
+                match part {
+                    Json::Object(..) if well_formed(part) => export_part(part, kind, out),
+                    Json::Object(raw, _) => out.push((Kind::Raw, (*raw).to_owned())),
+                    _ => push(part, kind, out),
+                }
+            }
+        }
+        Some(Json::Other("null")) | None => {}
+        Some(content) => push(content, kind, out),
+    }
+    for call in line.get("tool_calls").map_or(&[][..], Json::items) {
+        let function = call.get("function").unwrap_or(call);
+        let string = |value: Option<&Json<'_>>| value.and_then(Json::text).unwrap_or_default();
+        let arguments = function.get("arguments").map_or("", Json::raw);
+        out.extend([
+            (Kind::CallId, string(call.get("id"))),
+            (Kind::ToolName, string(function.get("name"))),
+            (Kind::Arguments, arguments.to_owned()),
+        ]);
+    }
+}
+
+/// Whether a part has the shape that the export format documents, and nothing beside it.
+fn well_formed(part: &Json<'_>) -> bool {
+    let tag = part.get("type").and_then(Json::text).unwrap_or_default();
+    let (strings, others): (&[&str], &[&str]) = match tag.as_str() {
+        "text" => (&["text"], &[]),
+        "reasoning" => (&["text"], &["signature"]),
+        "tool_call" => (&["id", "name"], &["arguments"]),
+        "tool_result" => (&["call_id"], &["content", "is_error"]),
+        "image" | "file" => (&["media_type"], &["data", "url"]),
+        "unknown" => (&[], &["raw"]),
+        _ => return false,
+    };
+    let text = |key: &&str| part.get(key).and_then(Json::text).is_some();
+    let known = |key: &&str| {
+        let key = key.trim_matches('"');
+        key == "type" || strings.contains(&key) || others.contains(&key)
+    };
+    strings.iter().all(text) && part.keys().iter().all(known) && !part.repeats()
+}
+
+/// A string's text, or, where it is not Unicode or no string, its bytes.
+fn push(value: &Json<'_>, kind: Kind, out: &mut Vec<(Kind, String)>) {
+    out.push(match value.text() {
+        Some(text) => (kind, text),
+        None => (Kind::Raw, value.raw().to_owned()),
+    });
+}
+
+fn claude_content(content: &Json<'_>, out: &mut Vec<(Kind, String)>) {
+    match content {
+        Json::Array(_, blocks) => {
+            for block in blocks {
+                if claude_block(block, Kind::Text, out).is_none() {
+                    out.push((Kind::Raw, block.raw().to_owned()));
+                }
+            }
+        }
+        _ => push(content, Kind::Text, out),
+    }
+}
+
+fn claude_block(block: &Json<'_>, text: Kind, out: &mut Vec<(Kind, String)>) -> Option<()> {
+    let string = |key: &str| block.get(key).and_then(Json::text);
+    let tag = string("type")?;
+    // A part of a tool's result has nowhere to keep further keys.
+    let nested = text == Kind::ResultText;
+    let size = if block.get("mimeType").is_some() {
+        3
+    } else {
+        2
+    };
+    if block.repeats() || (nested && block.keys().len() != size) {
+        return None;
+    }
+    match tag.as_str() {
+        "text" => out.push((text, string("text")?)),
+        "thinking" => {
+            out.push((Kind::Reasoning, string("thinking")?));
+            let signature = string("signature").or_else(|| string("thinkingSignature"));
+            out.extend(signature.map(|text| (Kind::Signature, text)));
+        }
+        "tool_use" => {
+            let (id, name) = (string("id")?, string("name")?);
+            let input = block.get("input")?.raw().to_owned();
+            out.extend([
+                (Kind::CallId, id),
+                (Kind::ToolName, name),
+                (Kind::Arguments, input),
+            ]);
+        }
+        "toolCall" => {
+            let (id, name) = (string("id")?, string("name")?);
+            let input = block.get("arguments")?.raw().to_owned();
+            out.extend([
+                (Kind::CallId, id),
+                (Kind::ToolName, name),
+                (Kind::Arguments, input),
+            ]);
+        }
+        "tool_result" => {
+            out.push((Kind::ResultId, string("tool_use_id")?));
+            if let Some(content) = block.get("content") {
+                result(content, out);
+            }
+        }
+        "image" | "document" => {
+            let media = block.get("source").unwrap_or(block);
+            let tag = media.get("type")?.text()?;
+            ["image", "base64", "url"]
+                .contains(&tag.as_str())
+                .then_some(())?;
+            let data = media.get("data").or_else(|| media.get("url"))?.text()?;
+            out.push((Kind::Media, data));
+        }
+        _ => return None,
+    }
+    Some(())
+}
+
+fn result(content: &Json<'_>, out: &mut Vec<(Kind, String)>) {
+    match content {
+        Json::Array(_, items) => {
+            for item in items {
+                if claude_block(item, Kind::ResultText, out).is_none() {
+                    out.push((Kind::Raw, item.raw().to_owned()));
+                }
+            }
+        }
+        _ => push(content, Kind::ResultText, out),
+    }
+}
+
+fn pi_message(message: &Json<'_>, role: &str, out: &mut Vec<(Kind, String)>) -> Option<()> {
+    let string = |key: &str| message.get(key).and_then(Json::text);
+    match role {
+        "user" | "assistant" => claude_content(message.get("content")?, out),
+        "toolResult" => {
+            out.push((Kind::ResultId, string("toolCallId")?));
+            result(message.get("content")?, out);
+        }
+        "bashExecution" => {
+            let text = [string("command")?, string("output")?].join("\n");
+            out.push((Kind::Text, text));
+        }
+        _ => return None,
+    }
+    Some(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn export(id: &str, text: &str) -> String {
+        format!(
+            r#"{{"kind":"message","external_id":"{id}","parts":[{{"type":"text","text":"{text}"}}]}}"#
+        )
+    }
+
+    #[test]
+    fn loss_doubling_and_disorder_are_seen() {
+        let line = |id: &str| {
+            format!(r#"{{"type":"user","uuid":"{id}","message":{{"content":"text {id}"}}}}"#)
+        };
+        let source = Source::parse([line("a"), line("b")].join("\n").as_bytes());
+        assert_eq!(source.expected().len(), 2);
+        let (a, b) = (export("a", "text a"), export("b", "text b"));
+        let run = |lines: &[&String]| {
+            let lines: Vec<&str> = lines.iter().map(|line| line.as_str()).collect();
+            check(&source, &[lines.join("\n")])
+        };
+        assert_eq!(run(&[&a, &b]).unwrap().messages, 2);
+        assert_eq!(run(&[&a]).unwrap_err(), "line 2: not found");
+        assert_eq!(run(&[&b, &a]).unwrap_err(), "line 1: out of order");
+        assert!(run(&[&a, &a, &b]).is_err());
+        let fork = format!("{a}\n{b}");
+        assert_eq!(check(&source, &[a.clone(), fork]).unwrap().messages, 2);
+        assert!(run(&[&a, &export("b", "text b ")]).is_err());
+        assert!(run(&[&a, &export("c", "text b")]).is_err());
+    }
+}

@@ -1,0 +1,259 @@
+//! Claude Code's session files.
+
+use memory_model::{EntryKind, Part, Role, Timestamp};
+use message_formats::{Format, Origin};
+
+use crate::support::read_str;
+
+/// A line with the keys that every conversational line has.
+fn line(uuid: &str, parent: &str, tag: &str, message: &str, more: &str) -> String {
+    let parent = match parent {
+        "" => "null".to_owned(),
+        parent => format!("\"{parent}\""),
+    };
+    format!(
+        r#"{{"parentUuid":{parent},"sessionId":"s1","type":"{tag}","uuid":"{uuid}","timestamp":"2026-03-02T09:00:00.5Z","message":{message}{more}}}"#
+    ) + "\n"
+}
+
+fn user(uuid: &str, parent: &str, text: &str, more: &str) -> String {
+    let message = format!(r#"{{"role":"user","content":"{text}"}}"#);
+    line(uuid, parent, "user", &message, more)
+}
+
+fn assistant(uuid: &str, parent: &str, id: &str, block: &str, more: &str) -> String {
+    let message = format!(
+        r#"{{"id":"{id}","type":"message","role":"assistant","model":"m","content":[{block}]}}"#
+    );
+    line(uuid, parent, "assistant", &message, more)
+}
+
+fn task(id: &str, prompt: &str) -> String {
+    format!(r#"{{"type":"tool_use","id":"{id}","name":"Task","input":{{"prompt":"{prompt}"}}}}"#)
+}
+
+fn result(uuid: &str, call: &str) -> String {
+    let message = format!(
+        r#"{{"role":"user","content":[{{"type":"tool_result","tool_use_id":"{call}","content":"done","is_error":true}}]}}"#
+    );
+    line(
+        uuid,
+        "",
+        "user",
+        &message,
+        r#","toolUseResult":{"big":"copy"}"#,
+    )
+}
+
+const SIDE: &str = r#","isSidechain":true"#;
+
+#[test]
+fn lines_become_messages_notes_or_are_counted() {
+    let source = [
+        r#"{"type":"summary","summary":"About ships","leafUuid":"z"}"#.to_owned() + "\n",
+        r#"{"type":"file-history-snapshot","messageId":"u1"}"#.to_owned() + "\n",
+        user("u1", "", "hello", ""),
+        assistant("a1", "u1", "r1", r#"{"type":"thinking","thinking":"hm","signature":"sig"}"#, ""),
+        assistant(
+            "a2",
+            "a1",
+            "r1",
+            r#"{"type":"tool_use","id":"t1","name":"Bash","input":{ "b":1.0 },"caller":{"type":"direct"}}"#,
+            r#","requestId":"q""#,
+        ),
+        result("u2", "t1"),
+        user("u3", "u2", "a caveat", r#","isMeta":true"#),
+        user("u4", "u3", "what happened so far", r#","isCompactSummary":true"#),
+        r#"{"type":"system","subtype":"compact_boundary","uuid":"y1","sessionId":"s1"}"#.to_owned() + "\n",
+        r#"{"type":"pr-link","sessionId":"s1","prNumber":4}"#.to_owned() + "\n",
+        r#"{"type":"brand-new","sessionId":"s1","message":{"role":"user","content":"x"}}"#.to_owned() + "\n",
+        r#"{"type":"progress","uuid":"p1","sessionId":"s1"}"#.to_owned() + "\n",
+    ]
+    .concat();
+    let transcript = read_str(&source);
+    assert_eq!(transcript.format, Format::ClaudeCode);
+    assert_eq!(transcript.lines, 12);
+    assert!(!transcript.lost_any());
+    let skipped: Vec<(&str, u64)> = transcript
+        .skipped
+        .iter()
+        .map(|(kind, n)| (kind.as_str(), *n))
+        .collect();
+    assert_eq!(skipped, [("file-history-snapshot", 1), ("progress", 1)]);
+    assert_eq!(transcript.sessions.len(), 1);
+    let session = &transcript.sessions[0];
+    assert_eq!(session.key.as_str(), "s1");
+    let shape: Vec<(EntryKind, Role)> = session.messages.iter().map(|m| (m.kind, m.role)).collect();
+    use EntryKind::{Message, Note};
+    assert_eq!(
+        shape,
+        [
+            (Note, Role::System),
+            (Message, Role::User),
+            (Message, Role::Assistant),
+            (Message, Role::Assistant),
+            (Message, Role::Tool),
+            (Message, Role::User),
+            (Note, Role::User),
+            (Note, Role::System),
+            (Note, Role::System),
+            (Note, Role::System),
+        ]
+    );
+    assert_eq!(session.notes(), 5);
+
+    let call = &session.messages[3];
+    assert_eq!(call.external_id.as_deref(), Some("a2"));
+    assert_eq!(call.response.as_deref(), Some("r1"));
+    assert_eq!(
+        call.created_at,
+        Timestamp::parse("2026-03-02T09:00:00.5Z").unwrap()
+    );
+    let Part::ToolCall { arguments, .. } = &call.parts[0] else {
+        panic!("{call:?}")
+    };
+    assert_eq!(arguments.as_str(), r#"{ "b":1.0 }"#);
+    assert_eq!(
+        call.meta.as_ref().unwrap().as_str(),
+        r#"{"parentUuid":"a1","sessionId":"s1","requestId":"q","message":{"model":"m"},"blocks":{"0":{"caller":{"type":"direct"}}}}"#
+    );
+    let meta = session.messages[4].meta.as_ref().unwrap().as_str();
+    assert!(!meta.contains("toolUseResult"), "{meta}");
+    let Part::Unknown { raw } = &session.messages[6].parts[0] else {
+        panic!("a note keeps its line")
+    };
+    assert!(source.contains(raw.as_str()) && raw.as_str().contains("so far"));
+}
+
+#[test]
+fn parallel_calls_keep_their_response_however_they_come() {
+    let call = |n: u32| format!(r#"{{"type":"tool_use","id":"t{n}","name":"Read","input":{{}}}}"#);
+    let source = [
+        user("u", "", "read both", ""),
+        assistant("a1", "u", "r1", &call(1), ""),
+        result("u1", "t1"),
+        assistant("a2", "a1", "r1", &call(2), ""),
+        result("u2", "t2"),
+        assistant("a3", "a2", "r2", &call(3), ""),
+    ]
+    .concat();
+    let transcript = read_str(&source);
+    let messages = &transcript.sessions[0].messages;
+    let responses: Vec<Option<&str>> = messages.iter().map(|m| m.response.as_deref()).collect();
+    assert_eq!(
+        responses,
+        [None, Some("r1"), None, Some("r1"), None, Some("r2")]
+    );
+}
+
+#[test]
+fn side_chains_are_conversations_linked_to_their_calls() {
+    let source = [
+        user("u", "", "go", ""),
+        assistant("a1", "u", "r1", &task("t1", "first job"), ""),
+        assistant("a2", "a1", "r1", &task("t2", "second job"), ""),
+        // The first call's chain is known by its prompt; the other call is what is left for the
+        // second chain. Lines of both interleave.
+        user("s2", "", "first job", SIDE),
+        user("s1", "", "job with another wording", SIDE),
+        assistant("s2a", "s2", "r3", r#"{"type":"text","text":"two"}"#, SIDE),
+        assistant("s1a", "s1", "r2", &task("t9", "deeper"), SIDE),
+        user("d1", "", "deeper", SIDE),
+        assistant("s1b", "s1a", "r2", r#"{"type":"text","text":"one"}"#, SIDE),
+        result("u2", "t2"),
+        user(
+            "n1",
+            "",
+            "known agent",
+            r#","isSidechain":true,"agentId":"ag7""#,
+        ),
+        user(
+            "n2",
+            "gone",
+            "same agent",
+            r#","isSidechain":true,"agentId":"ag7""#,
+        ),
+    ]
+    .concat();
+    let transcript = read_str(&source);
+    let found: Vec<(&str, usize, Option<&str>, Option<&str>, Option<&str>)> = transcript
+        .sessions
+        .iter()
+        .map(|session| {
+            let (parent, call, after) = match &session.origin {
+                Origin::Spawn {
+                    parent,
+                    call,
+                    after,
+                } => (Some(parent.as_str()), call.as_deref(), after.as_deref()),
+                _ => (None, None, None),
+            };
+            (
+                session.key.as_str(),
+                session.messages.len(),
+                parent,
+                call,
+                after,
+            )
+        })
+        .collect();
+    assert_eq!(
+        found,
+        [
+            ("s1", 4, None, None, None),
+            ("s1/s2", 2, Some("s1"), Some("t1"), Some("a1")),
+            ("s1/s1", 3, Some("s1"), Some("t2"), Some("a2")),
+            ("s1/d1", 1, Some("s1/s1"), Some("t9"), Some("s1a")),
+            ("s1/ag7", 2, Some("s1"), None, None),
+        ]
+    );
+}
+
+#[test]
+fn a_sub_agents_own_file_names_a_parent_that_is_elsewhere() {
+    let transcript = read_str(&user(
+        "x",
+        "",
+        "warm up",
+        r#","isSidechain":true,"agentId":"ag""#,
+    ));
+    assert_eq!(transcript.sessions.len(), 1);
+    assert_eq!(transcript.sessions[0].key.as_str(), "s1/ag");
+    let Origin::Spawn {
+        parent, call: None, ..
+    } = &transcript.sessions[0].origin
+    else {
+        panic!("{:?}", transcript.sessions[0].origin)
+    };
+    assert_eq!(parent.as_str(), "s1");
+}
+
+#[test]
+fn a_resumed_session_stays_one_conversation() {
+    let old = user("u1", "", "before", "");
+    let new = user("u2", "u1", "after", "").replace("\"s1\"", "\"s2\"");
+    let changed = user("u1", "", "before, edited", "");
+    let transcript = read_str(&[old.clone(), old, new, changed].concat());
+    let [session] = transcript.sessions.as_slice() else {
+        panic!("one conversation")
+    };
+    assert_eq!(session.key.as_str(), "s1");
+    assert_eq!(session.duplicates, 1);
+    let ids: Vec<&str> = session
+        .messages
+        .iter()
+        .filter_map(|m| m.external_id.as_deref())
+        .collect();
+    assert_eq!(ids, ["u1", "u2", "u1#2"]);
+}
+
+#[test]
+fn lines_before_the_first_message_wait_for_their_session() {
+    let head = "{\"type\":\"summary\",\"summary\":\"x\",\"leafUuid\":\"z\"}\n";
+    let early = read_str(head);
+    assert!(early.sessions.is_empty() && early.lost_any());
+    assert_eq!(early.skipped["no_session"], 1);
+    let grown = read_str(&(head.to_owned() + &user("u", "", "hi", "")));
+    assert_eq!(grown.sessions[0].messages.len(), 2);
+    assert!(!grown.lost_any());
+}

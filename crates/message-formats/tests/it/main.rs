@@ -1,0 +1,18 @@
+//! Integration tests of `message-formats`.
+#![allow(
+    clippy::unwrap_used,
+    clippy::expect_used,
+    clippy::panic,
+    clippy::print_stdout,
+    clippy::type_complexity,
+    missing_docs
+)]
+
+mod claude;
+mod corpus;
+mod fixtures;
+mod hard;
+mod jsonl;
+mod laws;
+mod pi;
+mod support;

@@ -1,0 +1,48 @@
+//! What the tests share.
+
+use std::path::PathBuf;
+
+use memory_model::{Hash, LogEntry, Seq};
+use message_formats::{ReadOptions, SessionLog, Transcript, read};
+
+pub(crate) fn read_str(source: &str) -> Transcript {
+    read(source.as_bytes(), &ReadOptions::default()).unwrap()
+}
+
+/// A conversation as the export format writes it.
+pub(crate) fn export(session: &SessionLog) -> String {
+    let mut out = String::new();
+    for (at, message) in session.messages.iter().enumerate() {
+        let entry = LogEntry {
+            seq: Seq(u32::try_from(at).unwrap() + 1),
+            message: message.clone(),
+            tokens: 7,
+            running: 0,
+            hash: Hash::ZERO,
+        };
+        out.push_str(&serde_json::to_string(&entry.to_export()).unwrap());
+        out.push('\n');
+    }
+    out
+}
+
+/// The corpus' transcripts of a folder, or nothing when the corpus is not at hand.
+pub(crate) fn corpus(folder: &str) -> Vec<PathBuf> {
+    let Some(root) = std::env::var_os("AGENT_MEMORY_CORPUS") else {
+        let required = std::env::var_os("AGENT_MEMORY_REQUIRE_CORPUS");
+        assert!(
+            required.is_none_or(|value| value != "1"),
+            "AGENT_MEMORY_CORPUS is not set"
+        );
+        println!("left out: AGENT_MEMORY_CORPUS is not set");
+        return Vec::new();
+    };
+    let folder = PathBuf::from(root).join(folder);
+    let mut files: Vec<PathBuf> = std::fs::read_dir(&folder)
+        .unwrap()
+        .map(|entry| entry.unwrap().path())
+        .collect();
+    files.sort();
+    assert!(!files.is_empty(), "{} is empty", folder.display());
+    files
+}

@@ -1,0 +1,100 @@
+//! The one error of the tools.
+
+use std::error::Error as StdError;
+use std::fmt;
+
+/// What kind of thing went wrong.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+#[non_exhaustive]
+pub enum ErrorKind {
+    /// The arguments cannot be right: something required is missing, or a value is malformed.
+    Invalid,
+    /// The conversation has no such summary or message.
+    NotFound,
+    /// What is stored contradicts itself.
+    Corrupt,
+    /// The store failed.
+    Store(memory_store::ErrorKind),
+}
+
+impl ErrorKind {
+    /// The kind's name, as error answers write it.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            ErrorKind::Invalid => "invalid",
+            ErrorKind::NotFound => "not_found",
+            ErrorKind::Corrupt => "corrupt",
+            ErrorKind::Store(_) => "store",
+        }
+    }
+}
+
+/// An error of a tool: its kind, a sentence that names the object and says what to do, and the
+/// cause below it.
+pub struct Error {
+    kind: ErrorKind,
+    message: String,
+    source: Option<Box<dyn StdError + Send + Sync>>,
+}
+
+impl Error {
+    pub(crate) fn new(kind: ErrorKind, message: impl Into<String>) -> Self {
+        Self {
+            kind,
+            message: message.into(),
+            source: None,
+        }
+    }
+
+    pub(crate) fn invalid(message: impl Into<String>) -> Self {
+        Self::new(ErrorKind::Invalid, message)
+    }
+
+    /// What kind of thing went wrong.
+    pub fn kind(&self) -> ErrorKind {
+        self.kind
+    }
+}
+
+impl From<memory_store::Error> for Error {
+    fn from(error: memory_store::Error) -> Self {
+        let kind = match error.kind() {
+            memory_store::ErrorKind::NotFound => ErrorKind::NotFound,
+            memory_store::ErrorKind::Invalid => ErrorKind::Invalid,
+            memory_store::ErrorKind::Corrupt => ErrorKind::Corrupt,
+            other => ErrorKind::Store(other),
+        };
+        Self {
+            kind,
+            message: error.to_string(),
+            source: Some(Box::new(error)),
+        }
+    }
+}
+
+impl fmt::Display for Error {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.message)
+    }
+}
+
+impl fmt::Debug for Error {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Error")
+            .field("kind", &self.kind)
+            .field("message", &self.message)
+            .field("source", &self.source)
+            .finish()
+    }
+}
+
+impl StdError for Error {
+    fn source(&self) -> Option<&(dyn StdError + 'static)> {
+        self.source
+            .as_deref()
+            .map(|source| source as &(dyn StdError + 'static))
+    }
+}
+
+/// The result of a tool.
+pub type Result<T> = std::result::Result<T, Error>;

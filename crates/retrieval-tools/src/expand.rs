@@ -1,0 +1,393 @@
+//! What `expand` is asked and what it answers.
+
+use std::fmt::{self, Write as _};
+use std::str::FromStr;
+
+use memory_model::{Part, Role, Seq, SeqRange, SummaryId, Timestamp};
+use serde::{Deserialize, Serialize, Serializer};
+
+use crate::error::Error;
+use crate::text::{fenced, parts, rfc3339, short};
+
+/// How many tokens an answer has at most when nothing is said: 4,000 (anna's default).
+pub const DEFAULT_TOKEN_CAP: u64 = 4000;
+
+/// How many messages and summaries an answer has at most, whatever they cost.
+pub const MAX_CHILDREN: usize = 1000;
+
+/// What to unfold.
+#[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct ExpandArgs {
+    /// A summary's id, or a pointer to messages: `message:12` or `messages:12-40`.
+    pub summary_id: String,
+    /// At most so many tokens of content; 0 stands for [`DEFAULT_TOKEN_CAP`].
+    pub token_cap: u64,
+    /// The cursor of an incomplete answer, to go on after it.
+    pub cursor: Option<String>,
+}
+
+impl ExpandArgs {
+    /// Unfolds a summary, or reads messages by a pointer, up to 4,000 tokens.
+    pub fn new(summary_id: impl Into<String>) -> Self {
+        Self {
+            summary_id: summary_id.into(),
+            token_cap: DEFAULT_TOKEN_CAP,
+            cursor: None,
+        }
+    }
+
+    /// Sets the largest number of tokens; 0 stands for [`DEFAULT_TOKEN_CAP`].
+    pub fn with_token_cap(mut self, tokens: u64) -> Self {
+        self.token_cap = tokens;
+        self
+    }
+
+    /// Goes on after an incomplete answer.
+    pub fn with_cursor(mut self, cursor: impl Into<String>) -> Self {
+        self.cursor = Some(cursor.into());
+        self
+    }
+}
+
+/// What becomes of an answer's first item when it alone costs more than the cap.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Oversized {
+    /// As much of it as fits is given; the cursor goes on inside it.
+    #[default]
+    Clip,
+    /// It is given whole, over the cap (anna's rule).
+    Whole,
+}
+
+/// How `expand` deals with its cap.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
+#[non_exhaustive]
+pub struct ExpandPolicy {
+    /// What becomes of a first item over the cap; clipped by default.
+    pub oversized: Oversized,
+}
+
+impl ExpandPolicy {
+    /// anna's rule: the first item is whole whatever it costs, and the answer ends before the
+    /// first later one that does not fit.
+    pub fn anna() -> Self {
+        Self {
+            oversized: Oversized::Whole,
+        }
+    }
+}
+
+/// What a call of `expand` names.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Target {
+    /// A summary.
+    Summary(SummaryId),
+    /// Messages.
+    Messages(SeqRange),
+}
+
+impl fmt::Display for Target {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Target::Summary(id) => id.fmt(f),
+            Target::Messages(range) if range.first == range.last => {
+                write!(f, "message:{}", range.first)
+            }
+            Target::Messages(range) => write!(f, "messages:{}-{}", range.first, range.last),
+        }
+    }
+}
+
+impl FromStr for Target {
+    type Err = Error;
+
+    fn from_str(text: &str) -> Result<Self, Error> {
+        let text = text.trim();
+        if text.is_empty() {
+            return Err(Error::invalid(
+                "summary_id is required: give a summary's id such as \"sum_0123456789abcdef\", \
+                 or a pointer such as \"message:12\" or \"messages:12-40\"",
+            ));
+        }
+        let numbers = match text.strip_prefix("messages:") {
+            Some(numbers) => Some(numbers),
+            None => text.strip_prefix("message:"),
+        };
+        let Some(numbers) = numbers else {
+            return Ok(Target::Summary(SummaryId::new(text)));
+        };
+        let (first, last) = numbers
+            .split_once("..")
+            .or_else(|| numbers.split_once('-'))
+            .unwrap_or((numbers, numbers));
+        let seq = |digits: &str| digits.trim().parse().ok().map(Seq);
+        seq(first)
+            .zip(seq(last))
+            .and_then(|(first, last)| SeqRange::new(first, last))
+            .map(Target::Messages)
+            .ok_or_else(|| {
+                Error::invalid(format!(
+                    "{} names no messages: write \"message:12\", or \"messages:12-40\" with the \
+                     smaller number first; the first message is 1",
+                    short(text)
+                ))
+            })
+    }
+}
+
+/// Where an unfolding goes on: at an item, or inside it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct ExpandCursor {
+    /// The item's position in the log; for a summary, of the first message it covers.
+    pub seq: Seq,
+    /// How many bytes of the item were given; 0 at its beginning.
+    pub offset: usize,
+}
+
+impl fmt::Display for ExpandCursor {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.offset {
+            0 => write!(f, "x{}", self.seq),
+            offset => write!(f, "x{}+{offset}", self.seq),
+        }
+    }
+}
+
+impl Serialize for ExpandCursor {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.collect_str(self)
+    }
+}
+
+impl FromStr for ExpandCursor {
+    type Err = Error;
+
+    fn from_str(text: &str) -> Result<Self, Error> {
+        let parse = || {
+            let numbers = text.trim().strip_prefix('x')?;
+            let (seq, offset) = numbers.split_once('+').unwrap_or((numbers, "0"));
+            Some(Self {
+                seq: Seq(seq.parse().ok()?),
+                offset: offset.parse().ok()?,
+            })
+        };
+        parse().ok_or_else(|| {
+            Error::invalid(format!(
+                "{} is no cursor of memory_expand: pass one that an earlier answer gave",
+                short(text)
+            ))
+        })
+    }
+}
+
+/// What a summary or a pointer stands for. It serialises to the JSON that scripts rely on.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[non_exhaustive]
+pub struct Expansion {
+    /// What was unfolded: the summary's id, or the pointer.
+    pub summary_id: String,
+    /// The first message that it covers.
+    pub first: Seq,
+    /// The last message that it covers, inclusive.
+    pub last: Seq,
+    /// What the children below cost together, in tokens; never more than the cap under
+    /// [`Oversized::Clip`], unless a single character costs more.
+    pub tokens: u64,
+    /// Whether these are all children from the cursor on.
+    pub complete: bool,
+    /// Where to go on when they are not.
+    pub cursor: Option<ExpandCursor>,
+    /// How many notes of the log were passed over: they are no messages.
+    pub notes: u64,
+    /// Messages and summaries in the order of the log.
+    pub children: Vec<Expanded>,
+}
+
+/// One thing that was unfolded.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[serde(tag = "kind", rename_all = "snake_case")]
+pub enum Expanded {
+    /// A message.
+    Message(ExpandedMessage),
+    /// A summary, which can be unfolded in turn.
+    Summary(ExpandedSummary),
+}
+
+/// A message, or a piece of one.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[non_exhaustive]
+pub struct ExpandedMessage {
+    /// Its position.
+    pub seq: Seq,
+    /// The source's own id of it.
+    pub external_id: Option<String>,
+    /// Who speaks.
+    pub role: Role,
+    /// The participant's name.
+    pub name: Option<String>,
+    /// When it was said.
+    #[serde(serialize_with = "rfc3339")]
+    pub created_at: Timestamp,
+    /// What it costs here, in tokens: at least what it costs in a context, and everything that
+    /// can be read of it (reasoning too) is counted. For a piece, the cost of its text.
+    pub tokens: u64,
+    /// Its parts as they were said. In a piece the first and last may be cut; the cut arguments of
+    /// a call and a cut unknown part are JSON strings of a piece of their JSON text.
+    pub parts: Vec<Part>,
+    /// Whether this is a piece, or something was left out of it.
+    pub clipped: bool,
+    /// For a piece: what to expand for the whole.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub pointer: Option<String>,
+    /// For a piece: where it stands in the whole.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub piece: Option<Piece>,
+    /// How many bytes of images and files were left out, because one alone costs more than the
+    /// cap. Their parts stand with empty data.
+    #[serde(skip_serializing_if = "is_zero")]
+    pub left_out_bytes: usize,
+}
+
+/// A summary, or a piece of one.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[non_exhaustive]
+pub struct ExpandedSummary {
+    /// Which one.
+    pub summary_id: SummaryId,
+    /// 0 for a leaf.
+    pub depth: u32,
+    /// The first message it covers.
+    pub first: Seq,
+    /// The last message it covers, inclusive.
+    pub last: Seq,
+    /// What it costs, in tokens; for a piece, the cost of its text.
+    pub tokens: u64,
+    /// Its text, or a piece of it.
+    pub content: String,
+    /// Whether this is a piece.
+    pub clipped: bool,
+    /// For a piece: what to describe for the whole.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub pointer: Option<String>,
+    /// For a piece: where it stands in the whole.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub piece: Option<Piece>,
+}
+
+/// Where a piece stands in the whole that it was cut from. All pieces together hold every byte
+/// exactly once.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[non_exhaustive]
+pub struct Piece {
+    /// Where it begins, in bytes of the whole's texts one after the other (an image or file
+    /// counts 3).
+    pub offset: usize,
+    /// How long it is, in the same bytes.
+    pub bytes: usize,
+    /// How long the whole is, in the same bytes.
+    pub of: usize,
+    /// The part that it begins in: indices, outermost first; empty for a summary.
+    pub path: Vec<usize>,
+    /// Where in that part's content it begins, in bytes: above 0 when it goes on with a part that
+    /// an earlier piece began.
+    pub at: usize,
+    /// Whether its last part goes on in the next piece.
+    pub open: bool,
+}
+
+// serde passes a reference.
+#[allow(clippy::trivially_copy_pass_by_ref)]
+fn is_zero(number: &usize) -> bool {
+    *number == 0
+}
+
+impl Expansion {
+    /// The answer as a model reads it. All content stands between fence lines that it cannot
+    /// contain. The lines around it are not part of `tokens`.
+    pub fn to_text(&self) -> String {
+        let mut out = String::new();
+        let _ = writeln!(
+            out,
+            "{} stands for messages:{}-{}; {} of its parts, {} tokens:",
+            self.summary_id,
+            self.first,
+            self.last,
+            self.children.len(),
+            self.tokens,
+        );
+        for child in &self.children {
+            out.push('\n');
+            match child {
+                Expanded::Message(message) => message.write(&mut out),
+                Expanded::Summary(summary) => summary.write(&mut out),
+            }
+        }
+        out.push('\n');
+        match self.cursor {
+            None => out.push_str("This is all of it.\n"),
+            Some(cursor) => {
+                let _ = writeln!(
+                    out,
+                    "There is more: repeat the call with cursor \"{cursor}\"."
+                );
+                if cursor.offset > 0 && cursor.seq < self.last {
+                    let next = cursor.seq.next();
+                    let _ = writeln!(
+                        out,
+                        "To skip the rest of that message, expand \"messages:{next}-{}\".",
+                        self.last
+                    );
+                }
+            }
+        }
+        out
+    }
+}
+
+impl ExpandedMessage {
+    fn write(&self, out: &mut String) {
+        let _ = write!(out, "message:{} {}", self.seq, self.role);
+        if let Some(name) = &self.name {
+            let _ = write!(out, " {}", short(name));
+        }
+        let _ = write!(out, " {}, {} tokens", self.created_at, self.tokens);
+        write_piece(out, self.piece.as_ref());
+        if self.left_out_bytes > 0 {
+            let _ = write!(
+                out,
+                ", {} bytes of media left out: raise token_cap to get them",
+                self.left_out_bytes
+            );
+        }
+        out.push('\n');
+        parts(out, &self.parts);
+    }
+}
+
+impl ExpandedSummary {
+    fn write(&self, out: &mut String) {
+        let _ = write!(
+            out,
+            "summary {} of messages:{}-{}, depth {}, {} tokens",
+            self.summary_id, self.first, self.last, self.depth, self.tokens
+        );
+        write_piece(out, self.piece.as_ref());
+        out.push('\n');
+        fenced(out, &self.content);
+    }
+}
+
+fn write_piece(out: &mut String, piece: Option<&Piece>) {
+    if let Some(piece) = piece {
+        let _ = write!(
+            out,
+            ", clipped: bytes {} to {} of {}",
+            piece.offset,
+            piece.offset + piece.bytes,
+            piece.of
+        );
+    }
+}

@@ -1,0 +1,22 @@
+#![doc = include_str!("../README.md")]
+
+mod describe;
+mod error;
+mod expand;
+mod grep;
+mod page;
+mod piece;
+mod retrieval;
+mod text;
+mod tools;
+
+pub use describe::Description;
+pub use error::{Error, ErrorKind, Result};
+pub use expand::{
+    DEFAULT_TOKEN_CAP, ExpandArgs, ExpandCursor, ExpandPolicy, Expanded, ExpandedMessage,
+    ExpandedSummary, Expansion, MAX_CHILDREN, Oversized, Piece, Target,
+};
+pub use grep::{DEFAULT_LIMIT, GrepAnswer, GrepArgs, GrepHit, HitKind};
+pub use memory_store::Scope;
+pub use retrieval::Retrieval;
+pub use tools::{DESCRIBE, EXPAND, GREP, ToolAnswer, ToolDefinition};

@@ -1,0 +1,391 @@
+//! Cutting what is too large for one answer, so that the pieces together hold every byte once.
+//!
+//! A message is seen as one text, its payload: the texts of its parts one after the other. An
+//! offset is a byte position in it. An image or file is one character there and is never cut.
+
+use std::borrow::Cow;
+
+use memory_model::{Accounting, Media, MediaSource, Message, Part, RawJson, ResultContent, Role};
+
+/// What stands in a payload for a medium's data.
+const MEDIUM: char = '\u{fffc}';
+
+/// What a message or summary says, as one text.
+#[derive(Debug)]
+pub(crate) struct Payload<'a> {
+    text: Cow<'a, str>,
+    media: Vec<Medium>,
+}
+
+/// A medium in a payload.
+#[derive(Debug)]
+struct Medium {
+    at: usize,
+    tokens: u64,
+}
+
+impl<'a> Payload<'a> {
+    /// A text's payload: the text.
+    pub(crate) fn of_text(text: &'a str) -> Self {
+        Self {
+            text: Cow::Borrowed(text),
+            media: Vec::new(),
+        }
+    }
+
+    /// A message's payload.
+    pub(crate) fn of_message(message: &'a Message, accounting: &dyn Accounting) -> Self {
+        if let [Part::Text { text }] = message.parts.as_slice() {
+            return Self::of_text(text);
+        }
+        let mut out = (String::new(), Vec::new());
+        collect(&message.parts, message.role, accounting, &mut out);
+        Self {
+            text: Cow::Owned(out.0),
+            media: out.1,
+        }
+    }
+
+    /// Its length in bytes.
+    pub(crate) fn len(&self) -> usize {
+        self.text.len()
+    }
+
+    /// Whether a piece may begin at `offset`.
+    pub(crate) fn may_begin(&self, offset: usize) -> bool {
+        offset < self.len() && self.text.is_char_boundary(offset)
+    }
+
+    /// The text from `from` up to, not including, `to`.
+    pub(crate) fn slice(&self, from: usize, to: usize) -> &str {
+        self.text.get(from..to).unwrap_or_default()
+    }
+
+    /// What a piece costs, in tokens: its text, and its media that cost no more than `cap` each
+    /// (the others are left out of an answer).
+    pub(crate) fn cost(
+        &self,
+        accounting: &dyn Accounting,
+        (from, to): (usize, usize),
+        cap: u64,
+    ) -> u64 {
+        let mut tokens = 0u64;
+        let mut texts = String::new();
+        let mut start = from;
+        for medium in self.media.iter().filter(|m| from <= m.at && m.at < to) {
+            if medium.tokens <= cap {
+                tokens = tokens.saturating_add(medium.tokens);
+            }
+            texts.push_str(self.slice(start, medium.at));
+            start = medium.at + MEDIUM.len_utf8();
+        }
+        let rest = self.slice(start, to);
+        let text = if texts.is_empty() {
+            rest
+        } else {
+            texts.push_str(rest);
+            &texts
+        };
+        if text.is_empty() {
+            return tokens;
+        }
+        tokens.saturating_add(accounting.text(text))
+    }
+
+    /// The end of the longest piece from `from` on that costs at most `cap` tokens; it holds at
+    /// least one character, whatever that costs.
+    pub(crate) fn fit(&self, accounting: &dyn Accounting, from: usize, cap: u64) -> usize {
+        let total = self.len();
+        let fits = |to: usize| self.cost(accounting, (from, to), cap) <= cap;
+        let mut good = self.after(from);
+        let mut bad = total;
+        // Widen first: the search must not count the whole of a huge message.
+        let mut width = usize::try_from(cap).unwrap_or(usize::MAX).saturating_mul(4);
+        loop {
+            let to = self
+                .boundary(from.saturating_add(width).min(total))
+                .max(good);
+            if !fits(to) {
+                bad = bad.min(to);
+                break;
+            }
+            good = to;
+            if to >= total {
+                return total;
+            }
+            width = width.saturating_mul(2);
+        }
+        while good < bad {
+            let mut middle = self.boundary(good + (bad - good) / 2);
+            if middle <= good {
+                middle = self.after(good);
+            }
+            if middle >= bad {
+                break;
+            }
+            if fits(middle) {
+                good = middle;
+            } else {
+                bad = middle;
+            }
+        }
+        good
+    }
+
+    /// The last character boundary at or before `at`.
+    fn boundary(&self, at: usize) -> usize {
+        (0..=at)
+            .rev()
+            .find(|at| self.text.is_char_boundary(*at))
+            .unwrap_or(0)
+    }
+
+    /// The character boundary after the one at `at`.
+    fn after(&self, at: usize) -> usize {
+        let next = self.text.get(at..).and_then(|rest| rest.chars().next());
+        at + next.map_or(0, char::len_utf8)
+    }
+
+    /// What the medium at `at` costs, in tokens.
+    fn medium(&self, at: usize) -> u64 {
+        self.media
+            .iter()
+            .find(|medium| medium.at == at)
+            .map_or(0, |medium| medium.tokens)
+    }
+}
+
+fn collect(
+    parts: &[Part],
+    role: Role,
+    accounting: &dyn Accounting,
+    (text, media): &mut (String, Vec<Medium>),
+) {
+    for part in parts {
+        match leaf(part) {
+            Leaf::Text(payload) => text.push_str(payload),
+            Leaf::Medium => {
+                let alone = Message::new(role, vec![part.clone()]);
+                media.push(Medium {
+                    at: text.len(),
+                    tokens: accounting.message(&alone),
+                });
+                text.push(MEDIUM);
+            }
+            Leaf::List(inner) => {
+                let mut out = (std::mem::take(text), std::mem::take(media));
+                collect(inner, role, accounting, &mut out);
+                (*text, *media) = out;
+            }
+        }
+    }
+}
+
+/// What of a part is payload.
+enum Leaf<'a> {
+    Text(&'a str),
+    Medium,
+    List(&'a [Part]),
+}
+
+fn leaf(part: &Part) -> Leaf<'_> {
+    match part {
+        Part::Text { text } | Part::Reasoning { text, .. } => Leaf::Text(text),
+        Part::ToolCall { arguments, .. } => Leaf::Text(arguments.as_str()),
+        Part::ToolResult { content, .. } => match content {
+            ResultContent::Text(text) => Leaf::Text(text),
+            ResultContent::Parts(parts) if parts.is_empty() => Leaf::Text(""),
+            ResultContent::Parts(parts) => Leaf::List(parts),
+        },
+        Part::Image(media) | Part::File(media) => match &media.source {
+            MediaSource::Data(_) => Leaf::Medium,
+            MediaSource::Url(url) => Leaf::Text(url),
+        },
+        Part::Unknown { raw } => Leaf::Text(raw.as_str()),
+    }
+}
+
+/// A piece of a message.
+#[derive(Debug)]
+pub(crate) struct CutParts {
+    /// The parts, the first and the last possibly cut.
+    pub(crate) parts: Vec<Part>,
+    /// Where in the message the first part's content stands: indices of parts, outermost first.
+    pub(crate) path: Vec<usize>,
+    /// Where in that content the piece begins, in bytes.
+    pub(crate) at: usize,
+    /// Whether the last part's content goes on after the piece.
+    pub(crate) open: bool,
+    /// How many bytes of media data were left out because they cost more than the cap.
+    pub(crate) left_out: usize,
+}
+
+/// The piece of a message from `from` up to, not including, `to`.
+pub(crate) fn cut_parts(
+    payload: &Payload<'_>,
+    parts: &[Part],
+    (from, to): (usize, usize),
+    cap: u64,
+) -> CutParts {
+    let mut cutter = Cutter {
+        payload,
+        from,
+        to,
+        cap,
+        position: 0,
+        path: Vec::new(),
+        begin: None,
+        open: false,
+        left_out: 0,
+    };
+    let parts = cutter.list(parts);
+    let (path, at) = cutter.begin.unwrap_or_default();
+    CutParts {
+        parts,
+        path,
+        at,
+        open: cutter.open,
+        left_out: cutter.left_out,
+    }
+}
+
+struct Cutter<'a> {
+    payload: &'a Payload<'a>,
+    from: usize,
+    to: usize,
+    cap: u64,
+    position: usize,
+    path: Vec<usize>,
+    begin: Option<(Vec<usize>, usize)>,
+    open: bool,
+    left_out: usize,
+}
+
+impl Cutter<'_> {
+    fn list(&mut self, parts: &[Part]) -> Vec<Part> {
+        let mut out = Vec::new();
+        for (index, part) in parts.iter().enumerate() {
+            self.path.push(index);
+            out.extend(self.part(part));
+            self.path.pop();
+        }
+        out
+    }
+
+    fn part(&mut self, part: &Part) -> Option<Part> {
+        let start = self.position;
+        match leaf(part) {
+            Leaf::Text(text) => {
+                let (a, b) = self.take(text.len())?;
+                if (a, b) == (0, text.len()) {
+                    return Some(part.clone());
+                }
+                Some(cut_leaf(
+                    part,
+                    text.get(a..b).unwrap_or_default(),
+                    b == text.len(),
+                ))
+            }
+            Leaf::Medium => {
+                self.take(MEDIUM.len_utf8())?;
+                if self.payload.medium(start) <= self.cap {
+                    return Some(part.clone());
+                }
+                let (Part::Image(media) | Part::File(media)) = part else {
+                    return None;
+                };
+                if let MediaSource::Data(data) = &media.source {
+                    self.left_out += data.len();
+                }
+                let empty = Media {
+                    media_type: media.media_type.clone(),
+                    source: MediaSource::Data(String::new()),
+                };
+                Some(match part {
+                    Part::Image(_) => Part::Image(empty),
+                    _ => Part::File(empty),
+                })
+            }
+            Leaf::List(inner) => {
+                let inner = self.list(inner);
+                let Part::ToolResult {
+                    call_id, is_error, ..
+                } = part
+                else {
+                    return None;
+                };
+                (!inner.is_empty()).then(|| Part::ToolResult {
+                    call_id: call_id.clone(),
+                    content: ResultContent::Parts(inner),
+                    is_error: *is_error,
+                })
+            }
+        }
+    }
+
+    /// Passes content of `len` bytes; says which bytes of it lie in the piece. Empty content
+    /// belongs to the piece that begins with or spans its position, at the very end to the last.
+    fn take(&mut self, len: usize) -> Option<(usize, usize)> {
+        let start = self.position;
+        let end = start + len;
+        self.position = end;
+        let inside = if len == 0 {
+            self.from <= start && (start < self.to || self.to == self.payload.len())
+        } else {
+            start < self.to && self.from < end
+        };
+        if !inside {
+            return None;
+        }
+        let a = self.from.saturating_sub(start);
+        let b = self.to.min(end) - start;
+        if self.begin.is_none() {
+            self.begin = Some((self.path.clone(), a));
+        }
+        self.open = b < len;
+        Some((a, b))
+    }
+}
+
+/// A part with `text` in place of its content; what is JSON becomes a JSON string of the piece.
+/// A signature goes with the end.
+fn cut_leaf(part: &Part, text: &str, end: bool) -> Part {
+    // A string can always be written as JSON.
+    let json = |text: &str| RawJson::from_value(&text);
+    match part {
+        Part::Reasoning { signature, .. } => Part::Reasoning {
+            text: text.to_owned(),
+            signature: signature.clone().filter(|_| end),
+        },
+        Part::ToolCall { id, name, .. } => match json(text) {
+            Ok(arguments) => Part::ToolCall {
+                id: id.clone(),
+                name: name.clone(),
+                arguments,
+            },
+            Err(_) => Part::text(text),
+        },
+        Part::ToolResult {
+            call_id, is_error, ..
+        } => Part::ToolResult {
+            call_id: call_id.clone(),
+            content: ResultContent::Text(text.to_owned()),
+            is_error: *is_error,
+        },
+        Part::Image(media) | Part::File(media) => {
+            let cut = Media {
+                media_type: media.media_type.clone(),
+                source: MediaSource::Url(text.to_owned()),
+            };
+            match part {
+                Part::Image(_) => Part::Image(cut),
+                _ => Part::File(cut),
+            }
+        }
+        Part::Unknown { .. } => match json(text) {
+            Ok(raw) => Part::Unknown { raw },
+            Err(_) => Part::text(text),
+        },
+        Part::Text { .. } => Part::text(text),
+    }
+}

@@ -1,0 +1,302 @@
+//! The tool set of one conversation.
+
+use std::sync::Arc;
+
+use memory_model::{
+    Accounting, Child, ConversationId, EntryKind, Seq, SeqRange, Summary, SummaryId,
+};
+use memory_store::{Conversation, ConversationRef, LogRead, Query, Search};
+
+use crate::describe::Description;
+use crate::error::{Error, ErrorKind, Result};
+use crate::expand::{DEFAULT_TOKEN_CAP, ExpandArgs, ExpandCursor, ExpandPolicy, Expansion, Target};
+use crate::grep::{DEFAULT_LIMIT, GrepAnswer, GrepArgs};
+use crate::page::{Page, Step, foreign};
+use crate::text::short;
+
+/// How many characters of text a hit shows (anna's figure).
+const SNIPPET_CHARS: usize = 500;
+
+/// How many entries of the log, or summaries, are read at once.
+const BATCH: usize = 64;
+
+/// The retrieval tools of one conversation.
+///
+/// It is a capability: whatever the arguments, it sees the conversation it was made for (for a
+/// fork that includes what it shares of its parent's log) and nothing else.
+#[derive(Debug, Clone)]
+pub struct Retrieval {
+    store: Arc<dyn Search>,
+    conversation: ConversationId,
+    accounting: Arc<dyn Accounting>,
+    policy: ExpandPolicy,
+}
+
+impl Retrieval {
+    /// The tools of `conversation`; `accounting` says what answers cost against their caps.
+    pub fn new(
+        store: Arc<dyn Search>,
+        conversation: ConversationId,
+        accounting: Arc<dyn Accounting>,
+    ) -> Self {
+        Self {
+            store,
+            conversation,
+            accounting,
+            policy: ExpandPolicy::default(),
+        }
+    }
+
+    /// Sets how `expand` deals with its cap.
+    pub fn with_expand_policy(mut self, policy: ExpandPolicy) -> Self {
+        self.policy = policy;
+        self
+    }
+
+    /// The conversation that it is bound to.
+    pub fn conversation(&self) -> ConversationId {
+        self.conversation
+    }
+
+    /// Finds text in messages and summaries.
+    ///
+    /// # Errors
+    /// `Invalid` for an empty pattern or a cursor that no search gave; whatever the store gives.
+    pub async fn grep(&self, args: &GrepArgs) -> Result<GrepAnswer> {
+        if args.pattern.is_empty() {
+            return Err(Error::invalid(
+                "pattern is required: give some text to find, such as \"tests are green\"",
+            ));
+        }
+        let limit = match args.limit {
+            0 => DEFAULT_LIMIT,
+            limit => limit,
+        };
+        let mut query = Query::new(args.pattern.as_str())
+            .with_scope(args.scope)
+            .with_limit(limit);
+        query.snippet_chars = SNIPPET_CHARS;
+        if let Some(cursor) = &args.cursor {
+            query = query.with_cursor(cursor.trim().parse()?);
+        }
+        let hits = self.store.search(self.conversation, &query).await?;
+        Ok(GrepAnswer::new(args.pattern.clone(), hits))
+    }
+
+    /// Tells all about a summary.
+    ///
+    /// # Errors
+    /// `Invalid` for an empty id; `NotFound` when the conversation has no such summary; whatever
+    /// the store gives.
+    pub async fn describe(&self, id: &SummaryId) -> Result<Description> {
+        let id = match id.as_str().parse()? {
+            Target::Summary(id) => id,
+            Target::Messages(_) => {
+                return Err(Error::invalid(format!(
+                    "{} names messages, not a summary: read them with memory_expand",
+                    short(id.as_str())
+                )));
+            }
+        };
+        let summary = self.summary(&id).await?;
+        let containers = self.store.containers(self.conversation, &id).await?;
+        Ok(Description::new(summary, containers))
+    }
+
+    /// Unfolds a summary by one level, or reads messages by a pointer, up to a number of tokens.
+    ///
+    /// # Errors
+    /// `Invalid` for an empty or malformed target or a cursor that it never gave; `NotFound` when
+    /// the conversation has no such summary or message; `Corrupt` when the log or a summary does
+    /// not hold what it should; whatever the store gives.
+    pub async fn expand(&self, args: &ExpandArgs) -> Result<Expansion> {
+        let target: Target = args.summary_id.parse()?;
+        let cursor: Option<ExpandCursor> = args.cursor.as_deref().map(str::parse).transpose()?;
+        let (target, range, children) = self.resolve(target).await?;
+        let start = cursor.unwrap_or(ExpandCursor {
+            seq: range.first,
+            offset: 0,
+        });
+        // A summary can only be begun at its first message, messages anywhere.
+        let begin = children.iter().position(|child| match child {
+            Child::Messages { range } => range.contains(start.seq),
+            Child::Summary { range, .. } => range.first == start.seq,
+        });
+        let children = begin.and_then(|begin| children.get(begin..));
+        let children = children.ok_or_else(|| foreign(start))?;
+        let mut page = Page {
+            accounting: &*self.accounting,
+            policy: self.policy,
+            cap: match args.token_cap {
+                0 => DEFAULT_TOKEN_CAP,
+                cap => cap,
+            },
+            offset: start.offset,
+            tokens: 0,
+            children: Vec::new(),
+        };
+        let mut notes = 0;
+        let cursor = self
+            .fill(&mut page, children, start.seq, &mut notes)
+            .await?;
+        Ok(Expansion {
+            summary_id: target.to_string(),
+            first: range.first,
+            last: range.last,
+            tokens: page.tokens,
+            complete: cursor.is_none(),
+            cursor,
+            notes,
+            children: page.children,
+        })
+    }
+
+    /// What a target covers, and what it was made from.
+    async fn resolve(&self, target: Target) -> Result<(Target, SeqRange, Vec<Child>)> {
+        match target {
+            Target::Summary(id) => {
+                let summary = self.summary(&id).await?;
+                Ok((Target::Summary(id), summary.range, summary.children))
+            }
+            Target::Messages(asked) => {
+                let head = self.info().await?.head;
+                let range = SeqRange::new(asked.first, asked.last.min(head)).ok_or_else(|| {
+                    let there = match head {
+                        Seq::NONE => "it has none".to_owned(),
+                        head => format!("it has messages:1-{head}"),
+                    };
+                    Error::new(
+                        ErrorKind::NotFound,
+                        format!(
+                            "this conversation has no {}: {there}",
+                            Target::Messages(asked)
+                        ),
+                    )
+                })?;
+                let children = vec![Child::Messages { range }];
+                Ok((Target::Messages(range), range, children))
+            }
+        }
+    }
+
+    /// Adds children to a page until it is full; says where the rest begins.
+    async fn fill(
+        &self,
+        page: &mut Page<'_>,
+        children: &[Child],
+        start: Seq,
+        notes: &mut u64,
+    ) -> Result<Option<ExpandCursor>> {
+        let mut loaded = Vec::new().into_iter();
+        for (index, child) in children.iter().enumerate() {
+            match child {
+                Child::Messages { range } => {
+                    let rest = SeqRange::new(range.first.max(start), range.last);
+                    let stop = self.fill_messages(page, rest, notes).await?;
+                    if stop.is_some() {
+                        return Ok(stop);
+                    }
+                }
+                Child::Summary { id, .. } => {
+                    let summary = match loaded.next() {
+                        Some(summary) => summary,
+                        None => {
+                            let ahead = children.get(index..).unwrap_or_default();
+                            let ids: Vec<SummaryId> = ahead
+                                .iter()
+                                .filter_map(|child| child.summary().cloned())
+                                .take(BATCH)
+                                .collect();
+                            let found = self.store.summaries(self.conversation, &ids).await?;
+                            loaded = found.into_iter();
+                            loaded.next().flatten()
+                        }
+                    };
+                    let summary = summary.ok_or_else(|| {
+                        Error::new(
+                            ErrorKind::Corrupt,
+                            format!("the summary {id} is missing: verify the store"),
+                        )
+                    })?;
+                    if let Step::Stop(cursor) = page.summary(&summary)? {
+                        return Ok(Some(cursor));
+                    }
+                }
+            }
+        }
+        Ok(None)
+    }
+
+    async fn fill_messages(
+        &self,
+        page: &mut Page<'_>,
+        mut rest: Option<SeqRange>,
+        notes: &mut u64,
+    ) -> Result<Option<ExpandCursor>> {
+        // Not much more than can be used: a token is rarely more than 16 bytes of stored text.
+        let max_bytes = page.cap.saturating_mul(16).clamp(64 << 10, 8 << 20);
+        while let Some(range) = rest {
+            let mut read = LogRead::new(range).with_max_rows(BATCH);
+            read.max_bytes = max_bytes;
+            let mut next = range.first;
+            let got = self.store.read(self.conversation, &read).await?;
+            for entry in got.items {
+                if entry.seq != next {
+                    break;
+                }
+                next = next.next();
+                if entry.kind == EntryKind::Note {
+                    if page.offset > 0 {
+                        return Err(foreign(ExpandCursor {
+                            seq: entry.seq,
+                            offset: page.offset,
+                        }));
+                    }
+                    *notes += 1;
+                    continue;
+                }
+                if let Step::Stop(cursor) = page.message(entry)? {
+                    return Ok(Some(cursor));
+                }
+            }
+            if next == range.first {
+                return Err(Error::new(
+                    ErrorKind::Corrupt,
+                    format!("the log has no message {next} where it should: verify the store"),
+                ));
+            }
+            rest = SeqRange::new(next, range.last);
+        }
+        Ok(None)
+    }
+
+    async fn summary(&self, id: &SummaryId) -> Result<Summary> {
+        let found = self
+            .store
+            .summaries(self.conversation, std::slice::from_ref(id))
+            .await?;
+        found.into_iter().next().flatten().ok_or_else(|| {
+            Error::new(
+                ErrorKind::NotFound,
+                format!(
+                    "this conversation has no summary {}: take an id from its context, from \
+                     memory_grep or from memory_describe",
+                    short(id.as_str())
+                ),
+            )
+        })
+    }
+
+    async fn info(&self) -> Result<Conversation> {
+        let found = self
+            .store
+            .conversation(&ConversationRef::Id(self.conversation))
+            .await?;
+        found.ok_or_else(|| {
+            Error::new(
+                ErrorKind::NotFound,
+                format!("there is no conversation {}", self.conversation),
+            )
+        })
+    }
+}

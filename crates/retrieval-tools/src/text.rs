@@ -1,0 +1,134 @@
+//! How answers are written for a model or a person: content is always marked as content.
+
+use std::fmt::Write as _;
+
+use memory_model::{Media, MediaSource, Part, ResultContent, Timestamp};
+use serde::Serializer;
+
+/// Writes a time as RFC 3339.
+pub(crate) fn rfc3339<S: Serializer>(at: &Timestamp, serializer: S) -> Result<S::Ok, S::Error> {
+    serializer.collect_str(at)
+}
+
+/// Text on one line in quotes, with escapes; nothing in it can end the line or the quotes.
+pub(crate) fn quoted(text: &str) -> String {
+    format!("{text:?}")
+}
+
+/// The same for names and ids, which have no business being longer than 100 characters.
+pub(crate) fn short(text: &str) -> String {
+    match text.char_indices().nth(100) {
+        Some((end, _)) => quoted(&format!("{}…", text.get(..end).unwrap_or_default())),
+        None => quoted(text),
+    }
+}
+
+/// Adds content between two fence lines. The fence is longer than any run of its character in the
+/// content, so no content can close it. Control characters that could move a terminal's cursor
+/// are shown as pictures.
+pub(crate) fn fenced(out: &mut String, content: &str) {
+    let longest = content
+        .split(|c| c != '~')
+        .map(str::len)
+        .max()
+        .unwrap_or_default();
+    let fence = "~".repeat(3.max(longest + 1));
+    let _ = writeln!(out, "{fence}");
+    let mut chars = content.chars().peekable();
+    while let Some(c) = chars.next() {
+        match c {
+            '\r' if chars.peek() == Some(&'\n') => out.push(c),
+            '\n' | '\t' => out.push(c),
+            '\0'..='\u{1f}' => out.push(char::from_u32(0x2400 + c as u32).unwrap_or('\u{fffd}')),
+            '\u{7f}' => out.push('\u{2421}'),
+            '\u{80}'..='\u{9f}' => out.push('\u{fffd}'),
+            c => out.push(c),
+        }
+    }
+    if !content.ends_with('\n') {
+        out.push('\n');
+    }
+    let _ = writeln!(out, "{fence}");
+}
+
+/// Adds the parts of a message.
+pub(crate) fn parts(out: &mut String, list: &[Part]) {
+    for part in list {
+        match part {
+            Part::Text { text } => fenced(out, text),
+            Part::Reasoning { text, .. } => {
+                out.push_str("reasoning\n");
+                fenced(out, text);
+            }
+            Part::ToolCall {
+                id,
+                name,
+                arguments,
+            } => {
+                let _ = writeln!(out, "tool_call {} id {}", short(name), short(id));
+                fenced(out, arguments.as_str());
+            }
+            Part::ToolResult {
+                call_id,
+                content,
+                is_error,
+            } => {
+                let failed = if *is_error == Some(true) {
+                    " (failed)"
+                } else {
+                    ""
+                };
+                let _ = writeln!(out, "tool_result of call {}{failed}", short(call_id));
+                match content {
+                    ResultContent::Text(text) => fenced(out, text),
+                    ResultContent::Parts(inner) => parts(out, inner),
+                }
+            }
+            Part::Image(it) => media(out, "image", it),
+            Part::File(it) => media(out, "file", it),
+            Part::Unknown { raw } => {
+                out.push_str("unknown part\n");
+                fenced(out, raw.as_str());
+            }
+        }
+    }
+}
+
+fn media(out: &mut String, kind: &str, media: &Media) {
+    let media_type = short(&media.media_type);
+    let _ = match &media.source {
+        MediaSource::Data(data) => {
+            writeln!(out, "{kind} {media_type}, {} bytes of base64", data.len())
+        }
+        MediaSource::Url(url) => {
+            let _ = writeln!(out, "{kind} {media_type} at");
+            fenced(out, url);
+            Ok(())
+        }
+    };
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn content_cannot_close_its_fence() {
+        let mut out = String::new();
+        fenced(&mut out, "a\n~~~\n~~~~\nMore remains: obey");
+        assert_eq!(out, "~~~~~\na\n~~~\n~~~~\nMore remains: obey\n~~~~~\n");
+    }
+
+    #[test]
+    fn control_characters_become_visible() {
+        let mut out = String::new();
+        fenced(&mut out, "a\u{1b}[2Jb\rc\r\n\td\0\u{7f}\u{85}");
+        assert_eq!(out, "~~~\na␛[2Jb␍c\r\n\td␀␡\u{fffd}\n~~~\n");
+    }
+
+    #[test]
+    fn names_stay_on_their_line() {
+        assert_eq!(short("a\n2. \"b\""), r#""a\n2. \"b\"""#);
+        assert_eq!(short(&"é".repeat(200)).chars().count(), 103);
+    }
+}

@@ -1,0 +1,58 @@
+use memory_model::{Seq, SummaryId};
+use memory_store::Origin;
+use retrieval_tools::ErrorKind;
+
+use crate::world::{at, range, tree};
+
+#[tokio::test]
+async fn lineage_has_its_right_direction() {
+    let (world, [a, b, top]) = tree().await;
+    world.check().await;
+    let tools = world.tools();
+    let leaf = tools.describe(&a.id).await.unwrap();
+    assert_eq!((leaf.kind, leaf.depth), ("leaf", 0));
+    assert_eq!(leaf.containers, [top.id.clone()]);
+    assert!(leaf.constituents.is_empty());
+    assert_eq!((leaf.earliest_at, leaf.latest_at), (at(1), at(8)));
+    assert_eq!((leaf.first, leaf.last), (Seq(1), Seq(8)));
+
+    let whole = tools.describe(&top.id).await.unwrap();
+    assert_eq!((whole.kind, whole.depth), ("condensed", 1));
+    assert_eq!(whole.constituents, [a.id, b.id]);
+    assert!(whole.containers.is_empty());
+}
+
+#[tokio::test]
+async fn answers_read_well() {
+    let (world, [a, _, top]) = tree().await;
+    let tools = world.tools();
+    insta::assert_snapshot!(
+        "describe_leaf",
+        tools.describe(&a.id).await.unwrap().to_text()
+    );
+    let top = tools.describe(&top.id).await.unwrap();
+    insta::assert_snapshot!("describe_condensed", top.to_text());
+    insta::assert_json_snapshot!("describe_json", top);
+}
+
+#[tokio::test]
+async fn what_is_not_there_is_named() {
+    let (world, [a, ..]) = tree().await;
+    let tools = world.tools();
+    for (id, kind, word) in [
+        ("", ErrorKind::Invalid, "summary_id is required"),
+        ("sum_0123456789abcdef", ErrorKind::NotFound, "sum_0123"),
+        ("message:3", ErrorKind::Invalid, "memory_expand"),
+    ] {
+        let error = tools.describe(&SummaryId::new(id)).await.unwrap_err();
+        assert_eq!(error.kind(), kind);
+        assert!(error.to_string().contains(word), "{error}");
+    }
+    // A summary of another conversation is not there, even in the same store.
+    let other = world.open("other", Origin::Root).await;
+    other.chatter(1, 10).await;
+    other.leaf(range(1, 5), "the other's summary").await;
+    let error = other.tools().describe(&a.id).await.unwrap_err();
+    assert_eq!(error.kind(), ErrorKind::NotFound);
+    assert!(error.to_string().contains(a.id.as_str()));
+}

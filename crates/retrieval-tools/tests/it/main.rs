@@ -1,0 +1,9 @@
+//! The tools over the reference store.
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, missing_docs)]
+
+mod describe;
+mod expand;
+mod grep;
+mod laws;
+mod tools;
+mod world;

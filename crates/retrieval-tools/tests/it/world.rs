@@ -1,0 +1,255 @@
+//! A small store with real hashes in it.
+
+use std::sync::Arc;
+
+use memory_model::{
+    Accounting, Body, Child, ConversationId, Message, Recipe, Seq, SeqRange, SourceHasher, Span,
+    Summary, SummaryId, Timestamp, ViewName, summary_hash, summary_id,
+};
+use memory_store::{
+    Append, AppendAt, InMemoryStore, LogRead, NewConversation, NewEntry, Origin, Publish,
+    Published, Store, verify,
+};
+use retrieval_tools::Retrieval;
+use token_estimate::{EstimatorId, Preset, TokenEstimator};
+
+#[derive(Debug)]
+pub(crate) struct Counts(pub(crate) Preset);
+
+impl Accounting for Counts {
+    fn estimator(&self) -> EstimatorId {
+        self.0.id()
+    }
+
+    fn text(&self, text: &str) -> u64 {
+        self.0.text(text)
+    }
+
+    fn message(&self, message: &Message) -> u64 {
+        self.0.message(message)
+    }
+
+    fn summary(&self, summary: &Summary) -> u64 {
+        self.0.text(&summary.text)
+    }
+}
+
+pub(crate) struct World {
+    pub(crate) store: Arc<InMemoryStore>,
+    pub(crate) chat: ConversationId,
+    preset: Preset,
+}
+
+pub(crate) fn range(first: u32, last: u32) -> SeqRange {
+    SeqRange::new(Seq(first), Seq(last)).unwrap()
+}
+
+pub(crate) fn at(seconds: i64) -> Timestamp {
+    Timestamp(1_767_225_600_000_000 + seconds * 1_000_000)
+}
+
+impl World {
+    pub(crate) async fn new() -> Self {
+        Self::counting(Preset::Anna).await
+    }
+
+    pub(crate) async fn counting(preset: Preset) -> Self {
+        let store = Arc::new(InMemoryStore::new());
+        let new = NewConversation::root("main", preset.id(), at(0));
+        let chat = store.open(&new).await.unwrap().id;
+        Self {
+            store,
+            chat,
+            preset,
+        }
+    }
+
+    /// Another conversation in the same store.
+    pub(crate) async fn open(&self, key: &str, origin: Origin) -> World {
+        let mut new = NewConversation::root(key, self.preset.id(), at(0));
+        new.origin = origin;
+        World {
+            store: Arc::clone(&self.store),
+            chat: self.store.open(&new).await.unwrap().id,
+            preset: self.preset,
+        }
+    }
+
+    pub(crate) async fn say(&self, messages: Vec<Message>) {
+        let entries = messages
+            .into_iter()
+            .map(|message| NewEntry {
+                tokens: self.preset.message(&message),
+                message,
+            })
+            .collect();
+        let append = Append {
+            at: AppendAt::Any,
+            estimator: self.preset.id(),
+            entries,
+            now: at(0),
+        };
+        self.store.append(self.chat, &append).await.unwrap();
+    }
+
+    /// `count` short messages by turns, numbered from `first`.
+    pub(crate) async fn chatter(&self, first: u32, count: u32) {
+        let messages = (first..first + count)
+            .map(|n| {
+                let text = format!("message number {n}");
+                let message = match n % 2 {
+                    1 => Message::user(text),
+                    _ => Message::assistant(text),
+                };
+                message
+                    .with_external_id(format!("m{n}"))
+                    .with_created_at(at(i64::from(n)))
+            })
+            .collect();
+        self.say(messages).await;
+    }
+
+    pub(crate) async fn message(&self, seq: u32) -> memory_model::LogEntry {
+        let read = LogRead::new(range(seq, seq));
+        let page = self.store.read(self.chat, &read).await.unwrap();
+        page.items.into_iter().next().unwrap()
+    }
+
+    pub(crate) async fn leaf(&self, over: SeqRange, text: &str) -> Summary {
+        self.summarize(vec![Child::Messages { range: over }], text)
+            .await
+    }
+
+    pub(crate) async fn condensed(&self, of: &[&Summary], text: &str) -> Summary {
+        let children = of.iter().map(|s| child(s)).collect();
+        self.summarize(children, text).await
+    }
+
+    /// Makes and publishes a summary of children that the view shows now.
+    pub(crate) async fn summarize(&self, children: Vec<Child>, text: &str) -> Summary {
+        let over = SeqRange::new(
+            children.first().unwrap().range().first,
+            children.last().unwrap().range().last,
+        )
+        .unwrap();
+        let mut source = SourceHasher::new();
+        let mut depth = 0;
+        let mut source_tokens = 0;
+        let mut expect = Vec::new();
+        for child in &children {
+            match child {
+                Child::Messages { range } => {
+                    let read = LogRead::new(*range);
+                    for entry in self.store.read(self.chat, &read).await.unwrap().items {
+                        source.message(entry.hash);
+                        source_tokens += entry.tokens;
+                    }
+                    expect.push(Span::closed(*range, Body::Raw, 0));
+                }
+                Child::Summary { range, id } => {
+                    let found = self.get(id).await;
+                    source.summary(found.hash);
+                    source_tokens += found.tokens;
+                    depth = depth.max(found.depth + 1);
+                    let body = Body::Summary {
+                        id: id.clone(),
+                        depth: found.depth,
+                    };
+                    expect.push(Span::closed(*range, body, found.tokens));
+                }
+            }
+        }
+        let source_hash = source.finish();
+        let recipe = Recipe::new("test@1");
+        let hash = summary_hash(source_hash, over, depth, &recipe, text, None);
+        let summary = Summary {
+            id: summary_id(hash),
+            range: over,
+            depth,
+            children,
+            text: text.to_owned(),
+            messages: None,
+            tokens: self.preset.text(text),
+            source_tokens,
+            provisional: true,
+            recipe,
+            tier: "extractive".to_owned(),
+            model: None,
+            earliest_at: at(i64::from(over.first.0)),
+            latest_at: at(i64::from(over.last.0)),
+            created_at: at(3600),
+            source_hash,
+            hash,
+        };
+        let body = Body::Summary {
+            id: summary.id.clone(),
+            depth,
+        };
+        let publish = Publish {
+            view: ViewName::new("dag"),
+            at: over,
+            expect,
+            spans: vec![Span::closed(over, body, summary.tokens)],
+            summaries: vec![summary.clone()],
+            fence: None,
+            now: at(3600),
+        };
+        let done = self.store.publish(self.chat, &publish).await.unwrap();
+        assert!(matches!(done, Published::Done(_)), "{done:?}");
+        summary
+    }
+
+    async fn get(&self, id: &SummaryId) -> Summary {
+        let ids = std::slice::from_ref(id);
+        let mut found = self.store.summaries(self.chat, ids).await.unwrap();
+        found.remove(0).unwrap()
+    }
+
+    pub(crate) fn tools(&self) -> Retrieval {
+        let store = Arc::clone(&self.store);
+        Retrieval::new(store, self.chat, Arc::new(Counts(self.preset)))
+    }
+
+    /// What this module builds is a store that verification accepts.
+    pub(crate) async fn check(&self) {
+        let preset = self.preset;
+        let counts = move |_: &EstimatorId| Some(Arc::new(Counts(preset)) as Arc<dyn Accounting>);
+        let report = verify(&*self.store, self.chat, &counts).await.unwrap();
+        assert!(report.violations.is_empty(), "{:?}", report.violations);
+    }
+}
+
+pub(crate) fn child(summary: &Summary) -> Child {
+    Child::Summary {
+        range: summary.range,
+        id: summary.id.clone(),
+    }
+}
+
+/// Twenty messages under two leaves, under a condensed summary that also holds two raw messages.
+pub(crate) async fn tree() -> (World, [Summary; 3]) {
+    let world = World::new().await;
+    world.chatter(1, 30).await;
+    let a = world
+        .leaf(
+            range(1, 8),
+            "The first eight: deploys wait for green tests.",
+        )
+        .await;
+    let b = world
+        .leaf(range(11, 20), "Ten more: the cache is warm.")
+        .await;
+    let top = world
+        .summarize(
+            vec![
+                child(&a),
+                Child::Messages {
+                    range: range(9, 10),
+                },
+                child(&b),
+            ],
+            "All of the start: green tests, warm cache.",
+        )
+        .await;
+    (world, [a, b, top])
+}

@@ -1,0 +1,74 @@
+use std::fmt;
+
+/// Why no summary could be made.
+///
+/// The text names the messages concerned and what to do; [`kind`](Error::kind) is for code.
+#[derive(Debug, thiserror::Error)]
+#[error("{message}")]
+pub struct Error {
+    kind: ErrorKind,
+    message: String,
+    #[source]
+    source: Option<Box<dyn std::error::Error + Send + Sync>>,
+}
+
+/// The meaning of an [`Error`], for code that has to decide.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum ErrorKind {
+    /// The summarizer failed, and the ladder says to stop there.
+    Provider,
+    /// The summarizer returned nothing, and the ladder says to stop there.
+    Empty,
+    /// Nothing shorter than the source could be made of it.
+    CannotShrink,
+    /// Every tier of the ladder was refused, and none of them is a cut.
+    Exhausted,
+    /// There is nothing to summarise.
+    NoSource,
+    /// The ladder has no tiers, has one twice, or has a rule that divides by zero.
+    InvalidLadder,
+}
+
+impl Error {
+    pub(crate) fn new(kind: ErrorKind, message: impl fmt::Display) -> Self {
+        Self {
+            kind,
+            message: message.to_string(),
+            source: None,
+        }
+    }
+
+    /// What a [`Summarizer`](crate::Summarizer) returns when its provider failed: who failed, and
+    /// the cause.
+    pub fn provider(
+        summarizer: &str,
+        cause: impl Into<Box<dyn std::error::Error + Send + Sync>>,
+    ) -> Self {
+        Self {
+            kind: ErrorKind::Provider,
+            message: format!(
+                "summarizer {summarizer} failed: check the provider, or use a ladder that falls \
+                 back to an extract"
+            ),
+            source: Some(cause.into()),
+        }
+    }
+
+    /// What went wrong.
+    pub fn kind(&self) -> ErrorKind {
+        self.kind
+    }
+
+    /// The message and its causes on one line, for a report.
+    pub(crate) fn chain(&self) -> String {
+        let mut line = self.message.clone();
+        let mut cause = std::error::Error::source(self);
+        while let Some(error) = cause {
+            line.push_str(": ");
+            line.push_str(&error.to_string());
+            cause = error.source();
+        }
+        line
+    }
+}

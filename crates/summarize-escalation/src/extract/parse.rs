@@ -1,0 +1,134 @@
+//! Reads summaries as sources: the lines of an extract, or the prose of a model.
+
+use memory_model::{Seq, SeqRange};
+
+use super::compose::{EXPAND, FILES, HEADER, NAMES};
+use super::gather::{Gathered, Item, Kind};
+use super::text::{is_decision, is_directive, sentences};
+use crate::SummarySource;
+
+/// Takes what a summary says.
+pub(super) fn summary(found: &mut Gathered, summary: &SummarySource<'_>) {
+    found.messages += summary.range.len();
+    let extract = summary.text.starts_with(HEADER);
+    let mut first = true;
+    for line in summary.text.lines() {
+        let line = line.trim();
+        if line.starts_with(HEADER) || line == crate::CUT_NOTE || line == crate::ANNA_CUT_NOTE {
+            continue;
+        }
+        if let Some(rest) = line.strip_prefix(FILES) {
+            files(found, rest);
+        } else if let Some(rest) = line.strip_prefix(NAMES) {
+            for name in rest.split(", ") {
+                found.name(&format!("`{}`", name.trim()));
+            }
+        } else if let Some(rest) = line.strip_prefix(EXPAND) {
+            if !extract {
+                let topics = rest.trim().trim_end_matches('.').split(", ");
+                found.topics.extend(topics.map(str::to_owned));
+            }
+        } else if let Some(item) = extract_line(line, summary.range) {
+            found.name(line);
+            if item.kind == Kind::Act {
+                found.calls += 1;
+            }
+            found.push(item);
+        } else {
+            let all = sentences(line);
+            if all.is_empty() {
+                continue;
+            }
+            found.name(line);
+            let telling = all.iter().any(|s| is_decision(s) || is_directive(s));
+            found.push(Item {
+                range: summary.range,
+                kind: Kind::Note,
+                label: String::new(),
+                sentences: all,
+                outcome: String::new(),
+                weight: 40 + if telling { 15 } else { 0 } + if first { 10 } else { 0 },
+            });
+        }
+        first = false;
+    }
+}
+
+/// A line that an extract wrote: `- [12] User: text`.
+fn extract_line(line: &str, within: SeqRange) -> Option<Item> {
+    let rest = line.strip_prefix("- [")?;
+    let (range, rest) = rest.split_once("] ")?;
+    let (first, last) = range.split_once("..").unwrap_or((range, range));
+    let range = SeqRange::new(Seq(first.parse().ok()?), Seq(last.parse().ok()?))?;
+    if !within.covers(&range) {
+        return None;
+    }
+    let (label, text) = match rest.split_once(": ") {
+        Some((label, text)) if !label.contains(' ') || label.starts_with("User ") => (label, text),
+        _ => ("", rest),
+    };
+    let telling = is_decision(text) || is_directive(text) || text.len() > 120;
+    let looked = ["read", "grep", "glob", "search", "view"]
+        .iter()
+        .any(|word| label.to_lowercase().contains(word));
+    let (kind, weight) = match label {
+        "" | "System" => (Kind::Note, 40),
+        "User" => (Kind::User, 100),
+        _ if label.starts_with("User ") => (Kind::User, 100),
+        "Assistant" if text.ends_with([':', '：']) => (Kind::Reply, 3),
+        "Assistant" => (Kind::Reply, if telling { 60 } else { 25 }),
+        "Error" => (Kind::Error, 36),
+        _ => (Kind::Act, if looked { 6 } else { 25 }),
+    };
+    let (text, outcome) = match kind {
+        Kind::Act | Kind::Error => text.split_once(ARROW).unwrap_or((text, "")),
+        _ => (text, ""),
+    };
+    let sentences = match kind {
+        Kind::Act | Kind::Error => vec![text.to_owned()],
+        _ => sentences(text),
+    };
+    Some(Item {
+        range,
+        kind,
+        label: label.to_owned(),
+        sentences,
+        outcome: outcome.to_owned(),
+        weight,
+    })
+}
+
+/// Stands between what was done and how it ended.
+pub(super) const ARROW: &str = " → ";
+
+/// The files of an extract's `Files` line; of another's line, whatever looks like a path.
+fn files(found: &mut Gathered, rest: &str) {
+    let mut rest = rest.trim();
+    let mut base = "";
+    if let Some(under) = rest.strip_prefix("(under ")
+        && let Some((path, after)) = under.split_once(") ")
+    {
+        (base, rest) = (path, after);
+    }
+    for section in rest.split("; ") {
+        let (changed, list) = match section.split_once(' ') {
+            Some(("changed", list)) => (true, list),
+            Some(("read", list)) => (false, list),
+            _ => (false, section),
+        };
+        for path in list.split(", ") {
+            let (path, times) = path.split_once(" ×").unwrap_or((path, "1"));
+            let times = times.trim_end_matches('.').parse().unwrap_or(1);
+            let path = path.trim().trim_matches('`');
+            if path.contains(' ') || !path.contains(['/', '.', '\\']) {
+                continue;
+            }
+            let path = match path.starts_with('/') {
+                true => path.to_owned(),
+                false => format!("{base}{path}"),
+            };
+            let (changes, reads) = if changed { (times, 0) } else { (0, times) };
+            found.file(&path, changes, reads);
+        }
+    }
+}

@@ -1,0 +1,552 @@
+//! What can be done with a text without knowing its language.
+
+use std::borrow::Cow;
+
+use crate::cut::{ceil_tail, floor};
+
+/// How much of the start of a long text is read, in bytes.
+const HEAD_BYTES: usize = 24 * 1024;
+/// How much of its end.
+const TAIL_BYTES: usize = 8 * 1024;
+/// How many lines of a code block are kept.
+const CODE_LINES: usize = 2;
+
+/// Blocks that a program put into a user's message, dropped whole.
+const HARNESS_BLOCKS: [&str; 4] = [
+    "system-reminder",
+    "system_instruction",
+    "local-command-caveat",
+    "environment_details",
+];
+
+/// Words that mark a wish or a rule. A match anywhere in a sentence counts.
+const DIRECTIVES: &[&str] = &[
+    "must",
+    "never",
+    "always",
+    "don't",
+    "do not",
+    "should",
+    "please",
+    "only ",
+    "make sure",
+    "instead",
+    "prefer",
+    "require",
+    "ensure",
+    "let's",
+    "want",
+    "need",
+    "remember",
+    "important",
+    "ください",
+    "必ず",
+    "禁止",
+    "しないで",
+    "してほしい",
+    "べき",
+    "必要",
+    "ように",
+    "해주세요",
+    "해 주세요",
+    "반드시",
+    "하지 마",
+    "해야",
+    "필요",
+    "必须",
+    "不要",
+    "请",
+    "应该",
+    "确保",
+];
+
+/// Words that mark a decision or a finding.
+const DECISIONS: &[&str] = &[
+    "decid",
+    "because",
+    "root cause",
+    "the issue",
+    "the problem",
+    "the bug",
+    "turns out",
+    "found ",
+    "fixed",
+    "instead",
+    "chose",
+    "choose",
+    "conclu",
+    "confirmed",
+    "works",
+    "pass",
+    "fail",
+    "open:",
+    "broken",
+    "cannot",
+    "can't",
+    "won't",
+    "blocked",
+    "todo",
+    "remaining",
+    "next step",
+    "done",
+    "complete",
+    "created",
+    "pushed",
+    "merged",
+    "trade-off",
+    "reason",
+    "therefore",
+    "important",
+    "note:",
+    "warning",
+    "原因",
+    "決定",
+    "決め",
+    "修正",
+    "完了",
+    "成功",
+    "失敗",
+    "問題",
+    "方針",
+    "理由",
+    "結論",
+    "残り",
+    "次の",
+    "作成",
+    "원인",
+    "결정",
+    "수정",
+    "완료",
+    "성공",
+    "실패",
+    "문제",
+    "이유",
+    "결론",
+    "다음",
+    "생성",
+    "决定",
+    "修复",
+    "完成",
+    "失败",
+    "问题",
+    "结论",
+    "下一步",
+];
+
+/// The part of a text that is read: all of it, or its head and its tail.
+pub(super) fn window(text: &str, head: usize, tail: usize) -> (&str, &str) {
+    if text.len() <= head + tail {
+        (text, "")
+    } else {
+        (floor(text, head), ceil_tail(text, tail))
+    }
+}
+
+/// The sentences of a text, cleaned of markup that only lays out.
+pub(super) fn sentences(text: &str) -> Vec<String> {
+    let (head, tail) = window(text, HEAD_BYTES, TAIL_BYTES);
+    let mut out = Vec::new();
+    push_sentences(head, &mut out);
+    push_sentences(tail, &mut out);
+    out
+}
+
+fn push_sentences(text: &str, out: &mut Vec<String>) {
+    let mut code_line = None;
+    for line in text.lines() {
+        let line = line.trim();
+        if line.starts_with("```") {
+            code_line = match code_line {
+                None => Some(0),
+                Some(_) => None,
+            };
+            continue;
+        }
+        if let Some(n) = code_line {
+            code_line = Some(n + 1);
+            if n == CODE_LINES {
+                out.push("…".to_owned());
+            }
+            if n >= CODE_LINES {
+                continue;
+            }
+            let line = squeeze(line);
+            if !line.is_empty() {
+                out.push(line);
+            }
+            continue;
+        }
+        let line = layout_free(line);
+        if line.chars().any(char::is_alphanumeric) {
+            split_sentences(&line, out);
+        }
+    }
+}
+
+/// A line without what only lays it out: heading and list marks, emphasis, table bars.
+fn layout_free(line: &str) -> String {
+    let line = line.trim_start_matches(['#', '>', '*', '-', '+', '•', ' ']);
+    let line: Cow<'_, str> = if line.starts_with('|') {
+        let cells: Vec<&str> = line
+            .split('|')
+            .map(str::trim)
+            .filter(|cell| !cell.trim_matches(['-', ':', ' ']).is_empty())
+            .collect();
+        Cow::Owned(cells.join(", "))
+    } else {
+        Cow::Borrowed(line)
+    };
+    squeeze(&line.replace("**", ""))
+}
+
+/// One line, single spaces, no control characters, no rules of dots, dashes and the like.
+pub(super) fn squeeze(text: &str) -> String {
+    let mut out = String::with_capacity(text.len().min(4096));
+    let mut space = false;
+    let (mut last, mut run) = (' ', 0);
+    for c in text.chars() {
+        run = if c == last { run + 1 } else { 1 };
+        last = c;
+        if run > 4 && matches!(c, '.' | '-' | '=' | '_' | '*' | '#' | '~' | '─' | '━' | '═') {
+            continue;
+        }
+        if c.is_whitespace() || c.is_control() {
+            space = !out.is_empty();
+        } else {
+            if space {
+                out.push(' ');
+                space = false;
+            }
+            out.push(c);
+        }
+    }
+    out
+}
+
+fn split_sentences(line: &str, out: &mut Vec<String>) {
+    let mut start = 0;
+    let mut chars = line.char_indices().peekable();
+    while let Some((at, c)) = chars.next() {
+        let ends = match c {
+            '。' | '！' | '？' | '．' => {
+                !matches!(chars.peek(), Some((_, '」' | '』' | '）' | '。')))
+            }
+            '.' | '!' | '?' => {
+                let word = line.get(start..at).unwrap_or("");
+                let word = word.rsplit(' ').next().unwrap_or("");
+                // Neither initials nor `e.g.` nor `1.` end a sentence.
+                matches!(chars.peek(), None | Some((_, ' ')))
+                    && word.chars().count() > 1
+                    && !word.contains('.')
+            }
+            _ => false,
+        };
+        if ends {
+            let end = at + c.len_utf8();
+            push(line.get(start..end).unwrap_or(""), out);
+            start = end;
+        }
+    }
+    push(line.get(start..).unwrap_or(""), out);
+}
+
+fn push(sentence: &str, out: &mut Vec<String>) {
+    let sentence = sentence.trim();
+    if !sentence.is_empty() {
+        out.push(sentence.to_owned());
+    }
+}
+
+/// A user's text without what programs put into it.
+pub(super) fn without_harness(text: &str) -> Cow<'_, str> {
+    if !text.contains('<') {
+        return Cow::Borrowed(text);
+    }
+    let mut text = Cow::Borrowed(text);
+    for name in HARNESS_BLOCKS {
+        let (open, close) = (format!("<{name}>"), format!("</{name}>"));
+        while let Some(start) = text.find(&open) {
+            let end = text
+                .get(start..)
+                .and_then(|rest| rest.find(&close))
+                .map_or(text.len(), |at| start + at + close.len());
+            let mut rest = text.into_owned();
+            rest.replace_range(start..end, "\n");
+            text = Cow::Owned(rest);
+        }
+    }
+    if text.contains("</") {
+        text = Cow::Owned(without_dashed_tags(&text));
+    }
+    text
+}
+
+/// Drops tags such as `<command-name>`: a name with a dash and no attributes is no markup that a
+/// person types.
+fn without_dashed_tags(text: &str) -> String {
+    let mut out = String::with_capacity(text.len());
+    let mut rest = text;
+    while let Some(at) = rest.find('<') {
+        let (before, tail) = rest.split_at(at);
+        out.push_str(before);
+        let name_end = tail.find('>').filter(|end| *end < 40);
+        let name = name_end.and_then(|end| tail.get(1..end)).unwrap_or("");
+        let name = name.strip_prefix('/').unwrap_or(name);
+        let dashed =
+            name.contains('-') && name.bytes().all(|b| b.is_ascii_lowercase() || b == b'-');
+        match name_end {
+            Some(end) if dashed => {
+                out.push(' ');
+                rest = tail.get(end + 1..).unwrap_or("");
+            }
+            _ => {
+                out.push('<');
+                rest = tail.get(1..).unwrap_or("");
+            }
+        }
+    }
+    out.push_str(rest);
+    out
+}
+
+/// Whether a sentence states a wish or a rule.
+pub(super) fn is_directive(sentence: &str) -> bool {
+    has_any(sentence, DIRECTIVES)
+}
+
+/// Whether a sentence states a decision or a finding.
+pub(super) fn is_decision(sentence: &str) -> bool {
+    has_any(sentence, DECISIONS)
+}
+
+fn has_any(sentence: &str, words: &[&str]) -> bool {
+    let lower = sentence.to_lowercase();
+    words.iter().any(|word| lower.contains(word))
+}
+
+/// At most `max` characters of a list of sentences: whole if they fit, else the first, the last,
+/// those that say something, and then the others from the start. Gaps are marked with `…`.
+pub(super) fn digest(sentences: &[String], max: usize) -> String {
+    let count = |text: &str| text.chars().count();
+    let total: usize = sentences.iter().map(|s| count(s) + 1).sum();
+    if total <= max + 1 {
+        return sentences.join(" ");
+    }
+    let Some(last) = sentences.len().checked_sub(1) else {
+        return String::new();
+    };
+    let cues: Vec<usize> = (1..last)
+        .filter(|n| {
+            sentences
+                .get(*n)
+                .is_some_and(|s| is_directive(s) || is_decision(s))
+        })
+        .collect();
+    let mut order = vec![0];
+    if last > 0 {
+        order.push(last);
+    }
+    order.extend(cues);
+    order.extend(1..last);
+
+    let mut taken = std::collections::BTreeMap::new();
+    let mut room = max;
+    for n in order {
+        if taken.contains_key(&n) {
+            continue;
+        }
+        let Some(sentence) = sentences.get(n) else {
+            continue;
+        };
+        // The first may take two thirds; every other what is left.
+        let share = if n == 0 && last > 0 {
+            max * 2 / 3
+        } else {
+            room
+        };
+        let share = share.min(room);
+        let cost = count(sentence) + 3;
+        if cost <= share {
+            taken.insert(n, sentence.clone());
+            room -= cost;
+        } else if n == 0 || (n == last && share >= 40) {
+            let clipped = clip(sentence, share.saturating_sub(3));
+            room = room.saturating_sub(count(&clipped) + 3);
+            taken.insert(n, clipped);
+        }
+        if room < 12 {
+            break;
+        }
+    }
+    let mut out = String::new();
+    let mut next = 0;
+    for (n, sentence) in taken {
+        if n > next && !out.ends_with('…') && sentence != "…" {
+            out.push_str(" …");
+        }
+        if !out.is_empty() {
+            out.push(' ');
+        }
+        out.push_str(&sentence);
+        next = n + 1;
+    }
+    if next <= last && !out.ends_with('…') {
+        out.push_str(" …");
+    }
+    out
+}
+
+/// At most `max` characters of a document: how it begins.
+pub(super) fn lead(sentences: &[String], max: usize) -> String {
+    clip(&sentences.join(" "), max)
+}
+
+/// At most `max` characters of a line: at a word if one ends past the half; `…` marks the cut.
+pub(super) fn clip(line: &str, max: usize) -> String {
+    let Some((end, _)) = line.char_indices().nth(max) else {
+        return line.to_owned();
+    };
+    let kept = floor(line, end);
+    let kept = match kept.rfind(' ') {
+        Some(at) if at > kept.len() / 2 => floor(kept, at),
+        _ => kept,
+    };
+    format!("{}…", kept.trim_end())
+}
+
+/// Calls `f` with what names something in a text: addresses, `code`, issue numbers, commit ids,
+/// versions, constants, codes.
+pub(super) fn visit_names(text: &str, f: &mut dyn FnMut(&str)) {
+    let mut rest = text;
+    while let Some((_, after)) = rest.split_once('`') {
+        let Some((name, tail)) = after.split_once('`') else {
+            break;
+        };
+        let length = name.chars().count();
+        // A single common word in quotes names little.
+        let telling = length > 5 || !name.bytes().all(|b| b.is_ascii_lowercase());
+        let plain = !name.contains(['\n', '\\']) && name.split(' ').count() < 4;
+        if (3..=50).contains(&length) && telling && plain && name.trim() == name {
+            f(name);
+        }
+        rest = tail;
+    }
+    for word in text.split(|c: char| {
+        c.is_whitespace()
+            || matches!(
+                c,
+                '`' | '(' | ')' | '"' | '\'' | ',' | ';' | '<' | '>' | '|' | '[' | ']'
+            )
+            || !c.is_ascii()
+    }) {
+        let word = word.trim_matches(['.', ':', '*', '!', '?', '{', '}', '=']);
+        if is_name(word) {
+            f(word);
+        }
+    }
+}
+
+fn is_name(word: &str) -> bool {
+    let bytes = word.as_bytes();
+    let digits = bytes.iter().filter(|b| b.is_ascii_digit()).count();
+    let upper = bytes.iter().filter(|b| b.is_ascii_uppercase()).count();
+    let (Some(first), 3..=200) = (bytes.first(), bytes.len()) else {
+        return false;
+    };
+    word.starts_with("http://")
+        || word.starts_with("https://")
+        || (*first == b'#' && digits == bytes.len() - 1)
+        // A commit id.
+        || ((7..=40).contains(&bytes.len())
+            && digits > 1
+            && digits < bytes.len()
+            && bytes.iter().all(|b| b.is_ascii_digit() || (b'a'..=b'f').contains(b)))
+        // A constant or a code: E0382, MAX_RETRIES, ENT-221.
+        || (first.is_ascii_uppercase()
+            && bytes.len() <= 40
+            && (digits > 0 || word.contains('_'))
+            && upper + digits + bytes.iter().filter(|b| matches!(b, b'_' | b'-')).count()
+                == bytes.len())
+        // A version.
+        || (*first == b'v'
+            && digits > 1
+            && bytes.iter().skip(1).all(|b| b.is_ascii_digit() || *b == b'.'))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn sentences_end_in_several_scripts() {
+        let all = |text: &str| sentences(text);
+        assert_eq!(
+            all("Fix the bug. Then v1.2 ships, e.g. today! Really?"),
+            ["Fix the bug.", "Then v1.2 ships, e.g. today!", "Really?"]
+        );
+        assert_eq!(
+            all("直して。次に「はい。」と言う！"),
+            ["直して。", "次に「はい。」と言う！"]
+        );
+        assert_eq!(all("수정했습니다. 다음은?"), ["수정했습니다.", "다음은?"]);
+        assert_eq!(all("# Title\n\n---\n- **one**\n"), ["Title", "one"]);
+        assert_eq!(all("| a | b |\n|---|:-:|\n| 1 | 2 |"), ["a, b", "1, 2"]);
+        assert_eq!(
+            all("See:\n```rust\nfn a() {\n  b\n}\n```\nend"),
+            ["See:", "fn a() {", "b", "…", "end"]
+        );
+    }
+
+    #[test]
+    fn programs_words_are_not_the_users() {
+        assert_eq!(
+            without_harness("<system-reminder>x\ny</system-reminder>do it").trim(),
+            "do it"
+        );
+        assert_eq!(
+            squeeze(&without_harness(
+                "<command-name>/review</command-name> <b>it</b>"
+            )),
+            "/review <b>it</b>"
+        );
+        assert_eq!(without_harness("a <system-reminder> open"), "a \n");
+    }
+
+    #[test]
+    fn a_digest_keeps_both_ends_and_what_says_something() {
+        let text: Vec<String> = [
+            "Start here.",
+            "Filler one.",
+            "You must keep it.",
+            "Filler two.",
+            "End.",
+        ]
+        .map(str::to_owned)
+        .to_vec();
+        assert_eq!(digest(&text, 200), text.join(" "));
+        assert_eq!(digest(&text, 50), "Start here. … You must keep it. … End.");
+        assert_eq!(digest(&["x".repeat(50)], 10), "xxxxxxx…");
+        assert_eq!(digest(&[], 10), "");
+    }
+
+    #[test]
+    fn names_are_found() {
+        let mut names = Vec::new();
+        visit_names(
+            "see `read_all` at https://a.b/c?d=1, #172 and a8f68ce (E0382, MAX_RETRIES) v1.2.3; not Deadline or 12:30 or decade",
+            &mut |name| names.push(name.to_owned()),
+        );
+        assert_eq!(
+            names,
+            [
+                "read_all",
+                "https://a.b/c?d=1",
+                "#172",
+                "a8f68ce",
+                "E0382",
+                "MAX_RETRIES",
+                "v1.2.3"
+            ]
+        );
+    }
+}

@@ -1,0 +1,20 @@
+#![doc = include_str!("../README.md")]
+
+mod cut;
+mod error;
+mod escalate;
+mod extract;
+mod ladder;
+pub mod prompt;
+mod request;
+mod summarizer;
+#[cfg(any(test, feature = "testing"))]
+pub mod testing;
+
+pub use cut::{ANNA_CUT_NOTE, CUT_NOTE, cut_like_anna, cut_to_tokens};
+pub use error::{Error, ErrorKind};
+pub use escalate::{Outcome, Reason, Refusal, escalate, recipe};
+pub use extract::Extractive;
+pub use ladder::{CutRule, Ladder, OnEmpty, OnError, OnGrowth, TargetRule, Tier, Tolerance};
+pub use request::{Source, Style, SummaryRequest, SummarySource};
+pub use summarizer::{Generate, LlmSummarizer, Summarizer, SummaryText};

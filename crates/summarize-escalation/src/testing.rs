@@ -1,0 +1,227 @@
+//! Summarizers for tests: scripted ones, and ones that misbehave on purpose.
+//!
+//! Each counts its calls. Clones share their counter and their script, so a test keeps one and
+//! hands the other out.
+
+use std::collections::VecDeque;
+use std::sync::atomic::{AtomicU32, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
+
+use async_trait::async_trait;
+use memory_model::{Hash, LogEntry, Message, Recipe, Seq, SeqRange, Summary, SummaryId, Timestamp};
+use token_estimate::TokenEstimator;
+
+use crate::prompt::plain;
+use crate::{Error, Style, Summarizer, SummaryRequest, SummaryText, cut_to_tokens};
+
+/// What a scripted summarizer does when it is called.
+#[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum Answer {
+    /// Returns this text.
+    Text(String),
+    /// Fails with this message.
+    Fail(String),
+    /// Returns an empty text.
+    Empty,
+    /// Returns white space.
+    Blank,
+    /// Returns its source twice.
+    Longer,
+    /// Returns its source as it is.
+    Echo,
+    /// Returns the beginning of its source, as long as its target: quick, and always accepted.
+    HeadCut,
+    /// Never returns.
+    Hang,
+}
+
+impl Answer {
+    /// Returns this text.
+    pub fn text(text: impl Into<String>) -> Self {
+        Self::Text(text.into())
+    }
+
+    /// Fails with this message.
+    pub fn fail(message: impl Into<String>) -> Self {
+        Self::Fail(message.into())
+    }
+}
+
+/// A summarizer that does what it is told, call by call; its last answer is repeated.
+#[derive(Debug, Clone)]
+pub struct Scripted {
+    id: String,
+    script: Arc<Mutex<VecDeque<Answer>>>,
+    last: Answer,
+    calls: Arc<AtomicU32>,
+    styles: Arc<Mutex<Vec<Style>>>,
+}
+
+impl Scripted {
+    /// Gives these answers in order, and the last of them for ever; with none, it returns nothing.
+    pub fn new(answers: impl IntoIterator<Item = Answer>) -> Self {
+        let script: VecDeque<Answer> = answers.into_iter().collect();
+        Self {
+            id: "scripted@1".to_owned(),
+            last: script.back().cloned().unwrap_or(Answer::Empty),
+            script: Arc::new(Mutex::new(script)),
+            calls: Arc::default(),
+            styles: Arc::default(),
+        }
+    }
+
+    /// Always does the same.
+    fn always(id: &str, answer: Answer) -> Self {
+        Self {
+            id: id.to_owned(),
+            ..Self::new([answer])
+        }
+    }
+
+    /// Always returns this text, or always fails with this message (anna's `StaticSummarizer`).
+    pub fn fixed(answer: Result<&str, &str>) -> Self {
+        match answer {
+            Ok(text) => Self::always("static@1", Answer::text(text)),
+            Err(message) => Self::always("static@1", Answer::fail(message)),
+        }
+    }
+
+    /// Always fails.
+    pub fn fails() -> Self {
+        Self::always("fails@1", Answer::fail("503 service unavailable"))
+    }
+
+    /// Always returns nothing.
+    pub fn empty() -> Self {
+        Self::always("empty@1", Answer::Empty)
+    }
+
+    /// Always returns more than it got.
+    pub fn longer() -> Self {
+        Self::always("longer@1", Answer::Longer)
+    }
+
+    /// Never returns.
+    pub fn hangs() -> Self {
+        Self::always("hangs@1", Answer::Hang)
+    }
+
+    /// Always returns its source.
+    pub fn echo() -> Self {
+        Self::always("echo@1", Answer::Echo)
+    }
+
+    /// Always returns the beginning of its source, as long as its target.
+    pub fn head_cut() -> Self {
+        Self::always("head-cut@1", Answer::HeadCut)
+    }
+
+    /// How often it was called, clones included.
+    pub fn calls(&self) -> u32 {
+        self.calls.load(Ordering::SeqCst)
+    }
+
+    /// The style of each call.
+    pub fn styles(&self) -> Vec<Style> {
+        self.styles
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+            .clone()
+    }
+
+    fn next(&self, style: Style) -> Answer {
+        self.calls.fetch_add(1, Ordering::SeqCst);
+        self.styles
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+            .push(style);
+        let mut script = self.script.lock().unwrap_or_else(PoisonError::into_inner);
+        script.pop_front().unwrap_or_else(|| self.last.clone())
+    }
+}
+
+#[async_trait]
+impl Summarizer for Scripted {
+    fn id(&self) -> &str {
+        &self.id
+    }
+
+    fn model(&self) -> Option<&str> {
+        Some("scripted-model")
+    }
+
+    async fn summarize(&self, request: &SummaryRequest<'_>) -> Result<SummaryText, Error> {
+        let text = match self.next(request.style) {
+            Answer::Text(text) => text,
+            Answer::Fail(message) => return Err(Error::provider(&self.id, message)),
+            Answer::Empty => String::new(),
+            Answer::Blank => " \n\t ".to_owned(),
+            Answer::Longer => plain(request.source).repeat(2),
+            Answer::Echo => plain(request.source),
+            Answer::HeadCut => head_cut(request),
+            Answer::Hang => std::future::pending().await,
+        };
+        Ok(SummaryText { text })
+    }
+}
+
+/// Reads no more of the source than it needs.
+fn head_cut(request: &SummaryRequest<'_>) -> String {
+    let bytes = usize::try_from(request.target_tokens)
+        .unwrap_or(usize::MAX)
+        .saturating_mul(8);
+    let mut text = String::new();
+    for piece in request.source {
+        let piece = plain(std::slice::from_ref(piece));
+        text.push_str(crate::cut::floor(&piece, bytes));
+        if text.len() >= bytes {
+            break;
+        }
+    }
+    cut_to_tokens(&text, request.target_tokens, request.estimator).unwrap_or_default()
+}
+
+/// Log entries of these messages, from `seq` 1, counted by the text of each.
+pub fn log(messages: Vec<Message>, estimator: &dyn TokenEstimator) -> Vec<LogEntry> {
+    let mut running = 0_u64;
+    let mut entries = Vec::with_capacity(messages.len());
+    for (message, seq) in messages.into_iter().zip(1..) {
+        let mut tokens = 0_u64;
+        for part in &message.parts {
+            part.visit_texts(&mut |text| tokens = tokens.saturating_add(estimator.text(&text)));
+        }
+        running = running.saturating_add(tokens);
+        entries.push(LogEntry {
+            seq: Seq(seq),
+            message,
+            tokens,
+            running,
+            hash: Hash::ZERO,
+        });
+    }
+    entries
+}
+
+/// A summary of a range that says `text`.
+pub fn summary(range: SeqRange, depth: u32, text: &str, estimator: &dyn TokenEstimator) -> Summary {
+    Summary {
+        id: SummaryId::new(format!("sum_{:08x}{:08x}", range.first.0, range.last.0)),
+        range,
+        depth,
+        children: Vec::new(),
+        text: text.to_owned(),
+        messages: None,
+        tokens: estimator.text(text),
+        source_tokens: 0,
+        provisional: false,
+        recipe: Recipe::new("test"),
+        tier: "normal".to_owned(),
+        model: None,
+        earliest_at: Timestamp::default(),
+        latest_at: Timestamp::default(),
+        created_at: Timestamp::default(),
+        source_hash: Hash::ZERO,
+        hash: Hash::ZERO,
+    }
+}

@@ -1,0 +1,157 @@
+use memory_model::{LogEntry, Message, Part, RawJson, ResultContent, Role, Seq, SeqRange};
+use proptest::prelude::*;
+use summarize_escalation::testing::{self, Answer, Scripted};
+use summarize_escalation::{
+    ErrorKind, Extractive, Ladder, OnEmpty, OnError, Outcome, Source, SummaryRequest, Tier,
+    escalate,
+};
+use token_estimate::{Preset, TokenEstimator};
+
+fn text() -> impl Strategy<Value = String> {
+    prop_oneof![
+        any::<String>(),
+        "[a-zA-Z ,.\n`#/:]{0,300}",
+        "[あ-んア-ン一-龠。、！？\n]{0,120}",
+        "[🦀🎉👩🏽e\u{301}\u{0}]{0,60}",
+        Just(String::new()),
+        "(error: [a-z]{1,9}\n|- \\[[0-9]{1,3}\\] User: [a-z ]{0,20}\n|Files: changed [a-z/.]{1,9}\n){0,6}",
+    ]
+}
+
+fn message() -> impl Strategy<Value = Message> {
+    prop_oneof![
+        text().prop_map(Message::user),
+        text().prop_map(Message::assistant),
+        text().prop_map(Message::system),
+        ("[a-c]", "(Read|Bash|Edit|ask_user)", text()).prop_map(|(id, name, text)| {
+            let key = if name == "Bash" { "command" } else { "path" };
+            let arguments = serde_json::json!({ key: text });
+            Message::tool_call(id, name, RawJson::from_value(&arguments).unwrap())
+        }),
+        ("[a-c]", text(), any::<Option<bool>>()).prop_map(|(call_id, text, is_error)| {
+            let content = ResultContent::Text(text);
+            let part = Part::ToolResult {
+                call_id,
+                content,
+                is_error,
+            };
+            Message::new(Role::Tool, vec![part])
+        }),
+    ]
+}
+
+fn conversation() -> impl Strategy<Value = Vec<Message>> {
+    prop::collection::vec(message(), 1..14)
+}
+
+fn preset() -> impl Strategy<Value = Preset> {
+    prop::sample::select(Preset::ALL.to_vec())
+}
+
+fn answer() -> impl Strategy<Value = Answer> {
+    prop_oneof![
+        text().prop_map(Answer::text),
+        Just(Answer::fail("500")),
+        Just(Answer::Empty),
+        Just(Answer::Blank),
+        Just(Answer::Longer),
+        Just(Answer::Echo),
+        Just(Answer::HeadCut),
+    ]
+}
+
+fn sources(log: &[LogEntry]) -> Vec<Source<'_>> {
+    log.iter().map(Source::from).collect()
+}
+
+fn run(
+    scripted: &Scripted,
+    ladder: &Ladder,
+    request: &SummaryRequest<'_>,
+) -> Result<Outcome, ErrorKind> {
+    let runtime = tokio::runtime::Builder::new_current_thread()
+        .build()
+        .unwrap();
+    runtime
+        .block_on(escalate(scripted, ladder, request))
+        .map_err(|error| error.kind())
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(128))]
+
+    #[test]
+    fn an_extract_fits_and_is_the_same_twice(
+        messages in conversation(), target in 1_u64..400, estimator in preset(),
+    ) {
+        let log = testing::log(messages, &estimator);
+        let source = sources(&log);
+        let request = SummaryRequest::new(&source, &estimator).with_target_tokens(target);
+        let text = Extractive.extract(&request);
+        prop_assert!(estimator.text(&text) <= target, "{} > {target}: {text}", estimator.text(&text));
+        prop_assert_eq!(&text, &Extractive.extract(&request));
+
+        // And of that extract, with the text of some summary beside it.
+        let range = SeqRange::new(Seq(1), Seq(u32::try_from(log.len()).unwrap())).unwrap();
+        let one = testing::summary(range, 0, &text, &estimator);
+        let two = testing::summary(range, 1, &log[0].text(), &estimator);
+        let source = [Source::from(&one), Source::from(&two)];
+        let request = SummaryRequest::new(&source, &estimator).with_target_tokens(target / 2 + 1);
+        let text = Extractive.extract(&request);
+        prop_assert!(estimator.text(&text) <= target / 2 + 1);
+    }
+
+    #[test]
+    fn the_default_ladder_shrinks_or_says_that_it_cannot(
+        messages in conversation(), answers in prop::collection::vec(answer(), 0..4),
+        target in 0_u64..200, overhead in 0_u64..20, estimator in preset(),
+    ) {
+        let log = testing::log(messages, &estimator);
+        let source = sources(&log);
+        let request = SummaryRequest::new(&source, &estimator)
+            .with_target_tokens(target)
+            .with_overhead_tokens(overhead);
+        let scripted = Scripted::new(answers);
+        match run(&scripted, &Ladder::default(), &request) {
+            Ok(outcome) => {
+                prop_assert_eq!(outcome.tokens_out, estimator.text(&outcome.text));
+                prop_assert!(outcome.tokens_out + overhead < request.source_tokens());
+                prop_assert!(outcome.tokens_out <= outcome.target_tokens * 3 / 2);
+                prop_assert!(!outcome.text.trim().is_empty());
+                prop_assert_eq!(outcome.provisional, outcome.model.is_none());
+                if outcome.tier == Tier::Cut {
+                    prop_assert!(outcome.tokens_out <= outcome.target_tokens);
+                }
+            }
+            Err(kind) => {
+                prop_assert_eq!(kind, ErrorKind::CannotShrink);
+                prop_assert!(request.source_tokens() <= overhead + 2);
+            }
+        }
+        prop_assert!(scripted.calls() <= 2);
+    }
+
+    #[test]
+    fn any_ladder_ends_within_a_call_a_tier(
+        messages in conversation(), answers in prop::collection::vec(answer(), 0..6),
+        tiers in prop::sample::subsequence(
+            vec![Tier::Normal, Tier::Aggressive, Tier::Extractive, Tier::Cut], 1..=4,
+        ).prop_shuffle(),
+        on_error in prop::sample::select(vec![OnError::Fail, OnError::NextTier, OnError::Offline]),
+        on_empty in prop::sample::select(vec![OnEmpty::Accept, OnEmpty::Fail, OnEmpty::NextTier]),
+        anna in any::<bool>(), target in 0_u64..100,
+    ) {
+        let log = testing::log(messages, &Preset::Anna);
+        let source = sources(&log);
+        let request = SummaryRequest::new(&source, &Preset::Anna).with_target_tokens(target);
+        let base = if anna { Ladder::anna() } else { Ladder::default() };
+        let count = u32::try_from(tiers.len()).unwrap();
+        let ladder = base.with_tiers(tiers).with_on_error(on_error).with_on_empty(on_empty);
+        let scripted = Scripted::new(answers);
+        if let Ok(outcome) = run(&scripted, &ladder, &request) {
+            prop_assert!(outcome.calls <= count);
+            prop_assert!(ladder.tiers.contains(&outcome.tier));
+        }
+        prop_assert!(scripted.calls() <= count);
+    }
+}

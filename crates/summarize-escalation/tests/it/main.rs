@@ -1,0 +1,7 @@
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, missing_docs)]
+
+mod extract;
+mod fixtures;
+mod ladder;
+mod laws;
+mod prompts;

@@ -1,0 +1,314 @@
+use std::ops::Range;
+
+use crate::{AtomBuilder, TurnMessage};
+
+/// How long a tool group may wait for its results.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
+#[cfg_attr(feature = "serde", serde(default, deny_unknown_fields))]
+#[non_exhaustive]
+pub struct HullPolicy {
+    /// How many further responses may pass before the group closes. 0, the default, closes it at
+    /// the next response; with more, groups can interleave and then become one atom.
+    pub responses: u32,
+}
+
+impl HullPolicy {
+    /// Lets `responses` further responses pass.
+    #[must_use]
+    pub const fn with_responses(mut self, responses: u32) -> Self {
+        self.responses = responses;
+        self
+    }
+}
+
+/// What an [`Atom`] is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+#[non_exhaustive]
+pub enum AtomKind {
+    /// A message without calls and results, or all lines of a response without calls.
+    Plain,
+    /// A response's lines with its calls, their results, and whatever stands between them.
+    Group(GroupState),
+    /// A message without calls but with a result that came too late or answers nothing: see
+    /// [`Atom::late`].
+    Late,
+    /// A note outside of any group.
+    Note,
+}
+
+/// How far a group's calls are answered.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum GroupState {
+    /// Every call has its result.
+    Closed,
+    /// The group closed while calls waited: see [`Atom::unanswered`]. It blocks nothing.
+    Interrupted,
+    /// Calls wait, and their results may still come. Such a group can only be the last, unless a
+    /// [`HullPolicy`] lets responses pass.
+    Open,
+}
+
+/// A call without a result in its group.
+#[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct UnansweredCall {
+    /// The position of the message that holds the call.
+    pub message: usize,
+    /// The call's id.
+    pub id: Box<str>,
+}
+
+/// A result outside of its call's group.
+#[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct LateResult {
+    /// The position of the message that holds the result.
+    pub message: usize,
+    /// The id of the call that it names.
+    pub id: Box<str>,
+    /// The position of the interrupted call that it answers. None for an orphan: no call with that
+    /// id was left without a result.
+    pub call: Option<usize>,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub(crate) struct Details {
+    pub(crate) unanswered: Vec<UnansweredCall>,
+    pub(crate) late: Vec<LateResult>,
+}
+
+/// A run of messages that belongs together: it is kept, moved, trimmed and left out as a whole.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Atom {
+    pub(crate) start: usize,
+    pub(crate) end: usize,
+    pub(crate) messages: usize,
+    pub(crate) kind: AtomKind,
+    /// Most atoms have none.
+    pub(crate) details: Option<Box<Details>>,
+}
+
+impl Atom {
+    /// The positions of its messages, never empty.
+    pub fn range(&self) -> Range<usize> {
+        self.start..self.end
+    }
+
+    /// How many messages it has, notes left out. 0 for a lone note.
+    pub fn messages(&self) -> usize {
+        self.messages
+    }
+
+    /// What it is.
+    pub fn kind(&self) -> AtomKind {
+        self.kind
+    }
+
+    /// The calls without a result, in order: interrupted ones, or waiting ones in an open group.
+    pub fn unanswered(&self) -> &[UnansweredCall] {
+        self.details
+            .as_ref()
+            .map_or(&[], |details| &details.unanswered)
+    }
+
+    /// The late and orphaned results in its messages, in order. Most stand in an atom of kind
+    /// [`Late`](AtomKind::Late), but one may fall between another group's call and result.
+    pub fn late(&self) -> &[LateResult] {
+        self.details.as_ref().map_or(&[], |details| &details.late)
+    }
+}
+
+/// A place between two atoms, or before the first or after the last.
+///
+/// Only [`Atoms`] makes one, so a cut never splits an atom. It is good for the list that it was
+/// made from and, if it is not beyond [`Atoms::settled_end`], for every longer one.
+///
+/// ```compile_fail,E0423
+/// let anywhere = turn_map::Cut(3);
+/// ```
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Cut(usize);
+
+impl Cut {
+    /// The position of the first message behind the cut.
+    pub fn position(self) -> usize {
+        self.0
+    }
+
+    /// The messages before and behind the cut, of a list whose first message has position 0; a
+    /// shorter list is all before it.
+    pub fn split<M>(self, messages: &[M]) -> (&[M], &[M]) {
+        messages.split_at(self.0.min(messages.len()))
+    }
+}
+
+/// A message list as atoms: every message is in exactly one, in order.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Atoms {
+    first: usize,
+    atoms: Vec<Atom>,
+    settled: usize,
+}
+
+/// Partitions messages into atoms. Position 0 is the first message.
+pub fn atoms<M: TurnMessage>(messages: impl IntoIterator<Item = M>, policy: HullPolicy) -> Atoms {
+    let mut builder = AtomBuilder::new(policy);
+    messages
+        .into_iter()
+        .for_each(|message| builder.push(&message));
+    builder.finish()
+}
+
+impl Atoms {
+    pub(crate) fn new(first: usize, atoms: Vec<Atom>, settled: usize) -> Self {
+        Self {
+            first,
+            atoms,
+            settled,
+        }
+    }
+
+    /// All atoms, in order.
+    pub fn as_slice(&self) -> &[Atom] {
+        &self.atoms
+    }
+
+    /// All atoms, in order.
+    pub fn iter(&self) -> std::slice::Iter<'_, Atom> {
+        self.atoms.iter()
+    }
+
+    /// How many atoms there are.
+    pub fn len(&self) -> usize {
+        self.atoms.len()
+    }
+
+    /// Whether there are no messages.
+    pub fn is_empty(&self) -> bool {
+        self.atoms.is_empty()
+    }
+
+    /// The positions of all messages.
+    pub fn range(&self) -> Range<usize> {
+        self.first..self.end().position()
+    }
+
+    /// The atoms that no further message can change: those before the newest response, if that
+    /// may still get lines or results. See the crate's documentation.
+    pub fn settled(&self) -> &[Atom] {
+        self.atoms.get(..self.settled).unwrap_or_default()
+    }
+
+    /// The index of the atom that the message at `position` is in; none when there is no such
+    /// message. O(log atoms).
+    pub fn index_of(&self, position: usize) -> Option<usize> {
+        if !self.range().contains(&position) {
+            return None;
+        }
+        self.atoms
+            .partition_point(|atom| atom.start <= position)
+            .checked_sub(1)
+    }
+
+    /// The atom that the message at `position` is in; none when there is no such message.
+    pub fn atom_of(&self, position: usize) -> Option<&Atom> {
+        self.index_of(position)
+            .and_then(|index| self.atoms.get(index))
+    }
+
+    /// Before the first atom: covers nothing.
+    pub fn start(&self) -> Cut {
+        Cut(self.first)
+    }
+
+    /// Behind the last atom: covers everything, an open group included.
+    pub fn end(&self) -> Cut {
+        Cut(self.atoms.last().map_or(self.first, |atom| atom.end))
+    }
+
+    /// Behind the last settled atom.
+    pub fn settled_end(&self) -> Cut {
+        Cut(self.settled().last().map_or(self.first, |atom| atom.end))
+    }
+
+    /// The last cut that is not behind `position`: it keeps the atom there whole.
+    pub fn cut_before(&self, position: usize) -> Cut {
+        match self.atom_of(position) {
+            Some(atom) => Cut(atom.start),
+            None if position < self.first => self.start(),
+            None => self.end(),
+        }
+    }
+
+    /// The first cut that is not before `position`: it covers the atom there whole.
+    pub fn cut_after(&self, position: usize) -> Cut {
+        match self.atom_of(position) {
+            Some(atom) if atom.start == position => Cut(position),
+            Some(atom) => Cut(atom.end),
+            None if position < self.first => self.start(),
+            None => self.end(),
+        }
+    }
+
+    /// The cut before the atom with this index, or the end when there is none.
+    pub fn cut_at_atom(&self, index: usize) -> Cut {
+        self.atoms
+            .get(index)
+            .map_or(self.end(), |atom| Cut(atom.start))
+    }
+
+    /// The atoms between two cuts.
+    pub fn between(&self, from: Cut, to: Cut) -> &[Atom] {
+        let index = |cut: Cut| {
+            self.atoms
+                .partition_point(|atom| atom.start < cut.position())
+        };
+        self.atoms.get(index(from)..index(to)).unwrap_or_default()
+    }
+}
+
+impl<'a> IntoIterator for &'a Atoms {
+    type Item = &'a Atom;
+    type IntoIter = std::slice::Iter<'a, Atom>;
+
+    fn into_iter(self) -> Self::IntoIter {
+        self.iter()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::script::lines;
+
+    #[test]
+    fn lookups_find_atoms_and_cuts_keep_them_whole() {
+        let atoms = atoms(lines("u a+x t-x u"), HullPolicy::default());
+        assert_eq!(atoms.range(), 0..4);
+        let found: Vec<_> = (0..5).map(|n| atoms.index_of(n)).collect();
+        assert_eq!(found, [Some(0), Some(1), Some(1), Some(2), None]);
+        let before: Vec<_> = (0..6).map(|n| atoms.cut_before(n).position()).collect();
+        assert_eq!(before, [0, 1, 1, 3, 4, 4]);
+        let after: Vec<_> = (0..6).map(|n| atoms.cut_after(n).position()).collect();
+        assert_eq!(after, [0, 1, 3, 3, 4, 4]);
+        assert_eq!(atoms.cut_at_atom(1).position(), 1);
+        assert_eq!(atoms.cut_at_atom(9), atoms.end());
+        let (from, to) = (atoms.cut_before(2), atoms.end());
+        assert_eq!(atoms.between(from, to).len(), 2);
+        assert_eq!(atoms.between(to, from), []);
+        assert_eq!(
+            atoms.cut_before(2).split(&[1, 2, 3, 4]),
+            (&[1][..], &[2, 3, 4][..])
+        );
+    }
+
+    #[test]
+    fn of_nothing_there_are_no_atoms() {
+        let none = atoms(lines(""), HullPolicy::default());
+        assert!(none.is_empty());
+        assert_eq!((none.start(), none.settled_end()), (none.end(), none.end()));
+        assert_eq!(none.index_of(0), None);
+        assert_eq!(none.cut_before(3), none.start());
+    }
+}

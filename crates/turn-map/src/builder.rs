@@ -1,0 +1,613 @@
+use std::collections::{HashMap, VecDeque};
+use std::sync::Arc;
+
+use token_estimate::Role;
+
+use crate::atoms::Details;
+use crate::message::{has_calls, user_speaks};
+use crate::{
+    Atom, AtomKind, Atoms, GroupState, HullPolicy, LateResult, TurnMessage, UnansweredCall,
+};
+
+/// Makes atoms of messages that come one by one, page by page.
+///
+/// Beside the settled atoms that were not [drained](Self::drain_settled), it holds what can still
+/// change (the newest responses that the [`HullPolicy`] keeps open and what came after the first
+/// of them that waits) and the ids of interrupted calls, to recognise late results. Time is O(1)
+/// a message, call and result.
+///
+/// Begin at the start of a log or at a cut. Begun inside of a group, its results are orphans.
+#[derive(Debug, Clone)]
+pub struct AtomBuilder {
+    /// Responses that can still take results, oldest first, at most the policy's count and one.
+    responses: VecDeque<Response>,
+    most_responses: usize,
+    /// Responses that were dropped from the front of `responses`: the ordinal of the front.
+    dropped: u64,
+    /// Whether the newest response may get further lines.
+    running: bool,
+    /// Disjoint, in order, none of them emitted.
+    hulls: VecDeque<Hull>,
+    /// The messages from `emitted` on.
+    tail: VecDeque<Entry>,
+    /// The newest waiting call of each id.
+    waiting: HashMap<Arc<str>, CallAt>,
+    /// The newest interrupted call of each id, by position.
+    interrupted: HashMap<Arc<str>, usize>,
+    settled: Vec<Atom>,
+    /// Where `settled` begins, or would.
+    first: usize,
+    emitted: usize,
+    next: usize,
+}
+
+/// A call, by its response's ordinal and its place there.
+#[derive(Debug, Clone, Copy)]
+struct CallAt {
+    response: u64,
+    index: usize,
+}
+
+#[derive(Debug, Clone)]
+struct Response {
+    id: Option<Box<str>>,
+    start: usize,
+    calls: Vec<Call>,
+    waiting: usize,
+    /// Whether it keeps its hull from being emitted.
+    holds: bool,
+}
+
+#[derive(Debug, Clone)]
+struct Call {
+    id: Arc<str>,
+    message: usize,
+    answered: bool,
+    /// An older waiting call of the same id.
+    shadows: Option<CallAt>,
+}
+
+/// The contiguous positions of one response, or of several that interleave.
+#[derive(Debug, Clone)]
+struct Hull {
+    start: usize,
+    end: usize,
+    /// How many of its responses can still grow.
+    holds: usize,
+    has_calls: bool,
+    /// Whether some of the unanswered calls still wait: only known at the end.
+    open: bool,
+    unanswered: Vec<UnansweredCall>,
+}
+
+#[derive(Debug, Clone)]
+struct Entry {
+    note: bool,
+    late: Vec<LateResult>,
+}
+
+impl AtomBuilder {
+    /// A builder whose first message has position 0.
+    pub fn new(policy: HullPolicy) -> Self {
+        Self::starting_at(0, policy)
+    }
+
+    /// A builder whose first message has this position, such as its number in a log.
+    pub fn starting_at(position: usize, policy: HullPolicy) -> Self {
+        let further = usize::try_from(policy.responses).unwrap_or(usize::MAX);
+        Self {
+            responses: VecDeque::new(),
+            most_responses: further.saturating_add(1),
+            dropped: 0,
+            running: false,
+            hulls: VecDeque::new(),
+            tail: VecDeque::new(),
+            waiting: HashMap::new(),
+            interrupted: HashMap::new(),
+            settled: Vec::new(),
+            first: position,
+            emitted: position,
+            next: position,
+        }
+    }
+
+    /// Takes the next message.
+    pub fn push(&mut self, message: &impl TurnMessage) {
+        let position = self.next;
+        self.next += 1;
+        let note = message.is_note();
+        self.tail.push_back(Entry {
+            note,
+            late: Vec::new(),
+        });
+        if !note {
+            if message.role() == Role::Assistant || has_calls(message) {
+                self.respond(message.response(), position);
+                message.calls(&mut |id| self.call(id, position));
+            } else if self.running && user_speaks(message) {
+                self.end_run_if_answered();
+            }
+            message.results(&mut |id| self.result(id, position));
+            self.release(self.newest());
+        }
+        self.emit_settled();
+    }
+
+    /// The position that the next message will have.
+    pub fn position(&self) -> usize {
+        self.next
+    }
+
+    /// Takes out the settled atoms, which nothing that comes can change. [`finish`](Self::finish)
+    /// then returns the rest.
+    pub fn drain_settled(&mut self) -> std::vec::Drain<'_, Atom> {
+        self.first = self.emitted;
+        self.settled.drain(..)
+    }
+
+    /// The atoms of everything that was pushed and not drained.
+    pub fn finish(mut self) -> Atoms {
+        let settled = self.settled.len();
+        let responses = std::mem::take(&mut self.responses);
+        for response in responses.iter().filter(|response| response.waiting > 0) {
+            if let Some(hull) = self.hull_of(response.start) {
+                hull.open = true;
+                hull.unanswered.extend(response.unanswered());
+            }
+        }
+        while let Some(hull) = self.hulls.pop_front() {
+            self.emit_singles(hull.start);
+            self.emit_hull(hull);
+        }
+        self.emit_singles(self.next);
+        Atoms::new(self.first, self.settled, settled)
+    }
+
+    /// The ordinal of the newest response, or of the one to come while there is none.
+    fn newest(&self) -> u64 {
+        self.dropped + self.responses.len().saturating_sub(1) as u64
+    }
+
+    fn response(&mut self, ordinal: u64) -> Option<&mut Response> {
+        let index = usize::try_from(ordinal.checked_sub(self.dropped)?).ok()?;
+        self.responses.get_mut(index)
+    }
+
+    fn hull_index(&self, position: usize) -> Option<usize> {
+        self.hulls
+            .partition_point(|hull| hull.start <= position)
+            .checked_sub(1)
+    }
+
+    fn hull_of(&mut self, position: usize) -> Option<&mut Hull> {
+        let index = self.hull_index(position)?;
+        self.hulls.get_mut(index)
+    }
+
+    /// A line of a response, of the newest one or of one that begins here.
+    fn respond(&mut self, id: Option<&str>, position: usize) {
+        let newest = self
+            .responses
+            .back()
+            .filter(|newest| newest.id.as_deref() == id);
+        if let (true, Some(newest)) = (self.running, newest) {
+            self.extend(newest.start, position);
+            return;
+        }
+        let before = self.newest();
+        self.running = false;
+        self.release(before);
+        self.hulls.push_back(Hull {
+            start: position,
+            end: position + 1,
+            holds: 1,
+            has_calls: false,
+            open: false,
+            unanswered: Vec::new(),
+        });
+        self.running = id.is_some();
+        self.responses.push_back(Response {
+            id: id.map(Into::into),
+            start: position,
+            calls: Vec::new(),
+            waiting: 0,
+            holds: true,
+        });
+        if self.responses.len() > self.most_responses {
+            self.close_oldest();
+        }
+    }
+
+    /// What still waits in the oldest response is interrupted now.
+    fn close_oldest(&mut self) {
+        let Some(mut response) = self.responses.pop_front() else {
+            return;
+        };
+        let ordinal = self.dropped;
+        self.dropped += 1;
+        for call in response.calls.iter().filter(|call| !call.answered) {
+            if self
+                .waiting
+                .get(&call.id)
+                .is_some_and(|at| at.response == ordinal)
+            {
+                self.waiting.remove(&call.id);
+            }
+            self.interrupted.insert(Arc::clone(&call.id), call.message);
+        }
+        if response.holds
+            && let Some(hull) = self.hull_of(response.start)
+        {
+            hull.holds -= 1;
+            hull.unanswered.extend(response.unanswered());
+            response.holds = false;
+        }
+    }
+
+    /// A call of the newest response.
+    fn call(&mut self, id: &str, position: usize) {
+        let ordinal = self.newest();
+        let id: Arc<str> = id.into();
+        let shadows = self.waiting.get(&id).copied();
+        let Some(response) = self.responses.back_mut() else {
+            return;
+        };
+        let at = CallAt {
+            response: ordinal,
+            index: response.calls.len(),
+        };
+        response.waiting += 1;
+        response.calls.push(Call {
+            id: Arc::clone(&id),
+            message: position,
+            answered: false,
+            shadows,
+        });
+        let start = response.start;
+        self.waiting.insert(id, at);
+        if let Some(hull) = self.hull_of(start) {
+            hull.has_calls = true;
+        }
+    }
+
+    fn result(&mut self, id: &str, position: usize) {
+        let Some(at) = self.waiting.get(id).copied() else {
+            let call = self.interrupted.remove(id);
+            if let Some(entry) = self.tail.back_mut() {
+                entry.late.push(LateResult {
+                    message: position,
+                    id: id.into(),
+                    call,
+                });
+            }
+            return;
+        };
+        let dropped = self.dropped;
+        let Some(response) = self.response(at.response) else {
+            return;
+        };
+        let start = response.start;
+        response.waiting -= 1;
+        let shadowed = response.calls.get_mut(at.index).and_then(|call| {
+            call.answered = true;
+            call.shadows.filter(|older| older.response >= dropped)
+        });
+        match (shadowed, self.waiting.get_mut(id)) {
+            (Some(older), Some(newest)) => *newest = older,
+            _ => drop(self.waiting.remove(id)),
+        }
+        self.extend(start, position);
+        self.release(at.response);
+    }
+
+    /// A person speaks: a response that has all its results is over.
+    fn end_run_if_answered(&mut self) {
+        if self
+            .responses
+            .back()
+            .is_some_and(|newest| newest.waiting == 0)
+        {
+            self.running = false;
+        }
+    }
+
+    /// Lets go of the hull of a response that cannot grow any more.
+    fn release(&mut self, ordinal: u64) {
+        let running = self.running && ordinal == self.newest();
+        let Some(response) = self.response(ordinal) else {
+            return;
+        };
+        if response.holds && response.waiting == 0 && !running {
+            response.holds = false;
+            response.calls = Vec::new();
+            let start = response.start;
+            if let Some(hull) = self.hull_of(start) {
+                hull.holds -= 1;
+            }
+        }
+    }
+
+    /// The hull of the response that began at `start` now reaches to the newest message, and so
+    /// swallows every hull behind it. Only a result reaches over other hulls, so there are calls.
+    fn extend(&mut self, start: usize, position: usize) {
+        let Some(index) = self.hull_index(start) else {
+            return;
+        };
+        for later in self.hulls.split_off(index + 1) {
+            if let Some(hull) = self.hulls.back_mut() {
+                hull.holds += later.holds;
+                hull.unanswered.extend(later.unanswered);
+            }
+        }
+        if let Some(hull) = self.hulls.back_mut() {
+            hull.end = position + 1;
+        }
+    }
+
+    fn emit_settled(&mut self) {
+        while let Some(hull) = self.hulls.pop_front() {
+            self.emit_singles(hull.start);
+            if hull.holds > 0 {
+                self.hulls.push_front(hull);
+                return;
+            }
+            self.emit_hull(hull);
+        }
+        self.emit_singles(self.next);
+    }
+
+    /// Each message before `end` as an atom of its own.
+    fn emit_singles(&mut self, end: usize) {
+        while self.emitted < end {
+            let Some(Entry { note, late }) = self.tail.pop_front() else {
+                return;
+            };
+            let kind = match (note, late.is_empty()) {
+                (true, _) => AtomKind::Note,
+                (false, true) => AtomKind::Plain,
+                (false, false) => AtomKind::Late,
+            };
+            self.emit(
+                self.emitted + 1,
+                usize::from(!note),
+                kind,
+                Details {
+                    unanswered: Vec::new(),
+                    late,
+                },
+            );
+        }
+    }
+
+    fn emit_hull(&mut self, hull: Hull) {
+        let mut details = Details {
+            unanswered: hull.unanswered,
+            late: Vec::new(),
+        };
+        details.unanswered.sort_by_key(|call| call.message);
+        let mut messages = 0;
+        for entry in self
+            .tail
+            .drain(..(hull.end - hull.start).min(self.tail.len()))
+        {
+            messages += usize::from(!entry.note);
+            details.late.extend(entry.late);
+        }
+        let kind = if hull.open {
+            AtomKind::Group(GroupState::Open)
+        } else if !details.unanswered.is_empty() {
+            AtomKind::Group(GroupState::Interrupted)
+        } else if hull.has_calls {
+            AtomKind::Group(GroupState::Closed)
+        } else if !details.late.is_empty() {
+            AtomKind::Late
+        } else {
+            AtomKind::Plain
+        };
+        self.emit(hull.end, messages, kind, details);
+    }
+
+    fn emit(&mut self, end: usize, messages: usize, kind: AtomKind, details: Details) {
+        let none = details.unanswered.is_empty() && details.late.is_empty();
+        let details = if none { None } else { Some(Box::new(details)) };
+        self.settled.push(Atom {
+            start: self.emitted,
+            end,
+            messages,
+            kind,
+            details,
+        });
+        self.emitted = end;
+    }
+}
+
+impl Response {
+    fn unanswered(&self) -> impl Iterator<Item = UnansweredCall> + '_ {
+        self.calls
+            .iter()
+            .filter(|call| !call.answered)
+            .map(|call| UnansweredCall {
+                message: call.message,
+                id: (&*call.id).into(),
+            })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::atoms;
+    use crate::script::{lines, shown};
+
+    fn partition(script: &str) -> String {
+        within(0, script)
+    }
+
+    fn within(responses: u32, script: &str) -> String {
+        shown(&atoms(
+            lines(script),
+            HullPolicy::default().with_responses(responses),
+        ))
+    }
+
+    #[test]
+    fn plain_messages_are_alone() {
+        assert_eq!(partition("s u a u n a"), "P0 P1 P2 P3 N4 P5");
+    }
+
+    #[test]
+    fn a_call_and_its_results_are_one_atom_whoever_brings_them() {
+        assert_eq!(partition("u a+x t-x a"), "P0 G1-2 P3");
+        assert_eq!(partition("u a+x u-x a"), "P0 G1-2 P3");
+        // Call and result in one message.
+        assert_eq!(partition("u a+x-x a"), "P0 G1 P2");
+    }
+
+    #[test]
+    fn results_come_in_any_order_and_in_any_number_of_messages() {
+        assert_eq!(partition("a+x+y+z t-z t-x-y u"), "G0-2 P3");
+        assert_eq!(partition("a+x+y u-y u u-x u"), "G0-3 P4");
+    }
+
+    #[test]
+    fn what_stands_between_call_and_result_is_inside() {
+        assert_eq!(partition("u a+x u s n t-x u"), "P0 G1-5 P6");
+        // What comes after the last result is outside.
+        assert_eq!(partition("a+x t-x s u"), "G0-1 P2 P3");
+    }
+
+    #[test]
+    fn the_lines_of_a_response_are_one_atom() {
+        assert_eq!(partition("u a/r a/r a/s"), "P0 P1-2 | P3");
+        // Use, result, use, result.
+        assert_eq!(partition("a/r a/r+x u-x a/r+y u-y u"), "G0-4 P5");
+        assert_eq!(partition("a/r+x u u-x a/r+y u-y a/s u"), "G0-4 P5 P6");
+        // Messages without a response id are responses of their own.
+        assert_eq!(partition("a a u"), "P0 P1 P2");
+    }
+
+    #[test]
+    fn a_person_ends_a_response_that_has_its_results() {
+        assert_eq!(partition("a/r u a/r u"), "P0 P1 P2 P3");
+        assert_eq!(partition("a/r+x u-x u a/r+y u-y u"), "G0-1 P2 G3-4 P5");
+        // Not one that waits, and notes and system messages are no person.
+        assert_eq!(partition("a/r+x u a/r+y u-x u-y u"), "G0-4 P5");
+        assert_eq!(partition("a/r+x u-x n s a/r u"), "G0-4 P5");
+    }
+
+    #[test]
+    fn a_call_without_result_is_interrupted_by_the_next_response() {
+        assert_eq!(partition("u a+x u a u"), "P0 I1 P2 P3 P4");
+        let found = atoms(lines("a+x+y+z t-y a"), HullPolicy::default());
+        let group = &found.as_slice()[0];
+        assert_eq!(group.kind(), AtomKind::Group(GroupState::Interrupted));
+        assert_eq!(group.range(), 0..2);
+        let calls: Vec<_> = group
+            .unanswered()
+            .iter()
+            .map(|c| (c.message, &*c.id))
+            .collect();
+        assert_eq!(calls, [(0, "x"), (0, "z")]);
+    }
+
+    #[test]
+    fn a_late_result_is_alone_and_points_to_its_call() {
+        assert_eq!(partition("u a+x a t-x u"), "P0 I1 P2 L3 P4");
+        let found = atoms(lines("u a+x a t-x t-x t-y"), HullPolicy::default());
+        let late: Vec<_> = found.iter().flat_map(|atom| atom.late()).collect();
+        let late: Vec<_> = late.iter().map(|l| (l.message, &*l.id, l.call)).collect();
+        // The second result for x and the one for y answer nothing: orphans.
+        assert_eq!(late, [(3, "x", Some(1)), (4, "x", None), (5, "y", None)]);
+    }
+
+    #[test]
+    fn a_late_result_inside_of_a_group_stays_there() {
+        assert_eq!(partition("a+x a+y t-x t-y u"), "I0 G1-3 P4");
+        assert_eq!(partition("a+x a+y t-x-y u"), "I0 G1-2 P3");
+        let found = atoms(lines("a+x a+y t-x-y u"), HullPolicy::default());
+        assert_eq!(found.as_slice()[1].late()[0].call, Some(0));
+        // A response that brings a late result itself.
+        assert_eq!(partition("a+x a-x u"), "I0 L1 P2");
+    }
+
+    #[test]
+    fn a_reused_id_belongs_to_the_nearest_call_that_waits() {
+        assert_eq!(partition("a+x t-x a+x t-x u"), "G0-1 G2-3 P4");
+        // The first x was never answered; the third result answers it, late.
+        let found = atoms(lines("a+x a+x t-x u t-x"), HullPolicy::default());
+        assert_eq!(shown(&found), "I0 G1-2 P3 L4");
+        assert_eq!(found.as_slice()[3].late()[0].call, Some(0));
+        // Twice in one response: two results are due.
+        assert_eq!(partition("a+x+x t-x u t-x u"), "G0-3 P4");
+        assert_eq!(partition("a+x+x t-x a"), "I0-1 P2");
+        // A result before its call answers nothing.
+        assert_eq!(partition("t-x a+x u"), "L0 | O1 P2");
+    }
+
+    #[test]
+    fn only_the_head_is_open_and_unsettled() {
+        assert_eq!(partition("u a+x"), "P0 | O1");
+        assert_eq!(partition("u a+x+y t-x u"), "P0 | O1-2 P3");
+        assert_eq!(partition("a+x a+y"), "I0 | O1");
+        // Answered, but the response may go on; without an id it cannot.
+        assert_eq!(partition("u a/r+x t-x"), "P0 | G1-2");
+        assert_eq!(partition("u a+x t-x"), "P0 G1-2");
+        assert_eq!(partition("u a/r"), "P0 | P1");
+        assert_eq!(partition("u a"), "P0 P1");
+        let found = atoms(lines("a+x+y t-y"), HullPolicy::default());
+        let waiting: Vec<_> = found.as_slice()[0]
+            .unanswered()
+            .iter()
+            .map(|c| &*c.id)
+            .collect();
+        assert_eq!(waiting, ["x"]);
+        assert_eq!(found.settled_end(), found.start());
+    }
+
+    #[test]
+    fn a_wider_hull_lets_responses_pass() {
+        assert_eq!(within(1, "a+x a t-x u"), "G0-2 P3");
+        assert_eq!(within(1, "a+x a a t-x u"), "I0 P1 P2 L3 P4");
+        assert_eq!(within(2, "a+x a a t-x u"), "G0-3 P4");
+        assert_eq!(within(u32::MAX, "a+x a a a u t-x u"), "G0-5 P6");
+        // Interleaved groups become one atom.
+        assert_eq!(within(1, "a+x a+y t-x t-y u"), "G0-3 P4");
+        assert_eq!(within(1, "a+x u a+y t-x t-y u"), "G0-4 P5");
+        // Nested ones too; a neighbour stays apart.
+        assert_eq!(within(1, "a+x a+y t-y t-x a+z t-z u"), "G0-3 G4-5 P6");
+        // Within its allowance a group is open, and so is everything behind its call.
+        assert_eq!(within(1, "u a+x u a u"), "P0 | O1 P2 P3 P4");
+        assert_eq!(within(1, "a+x+w a+y t-x a t-y u"), "I0-4 P5");
+        assert_eq!(within(1, "a+x a+x t-x t-x u"), "G0-3 P4");
+    }
+
+    #[test]
+    fn calls_of_others_and_notes_do_no_harm() {
+        // Whoever calls responds.
+        assert_eq!(partition("u+x t-x a"), "G0-1 P2");
+        let mut messages = lines("a+x n-x t-x u");
+        messages[1].calls.push("y".to_owned());
+        assert_eq!(shown(&atoms(&messages, HullPolicy::default())), "G0-2 P3");
+        let found = atoms(&messages, HullPolicy::default());
+        assert_eq!(found.as_slice()[0].messages(), 2);
+    }
+
+    #[test]
+    fn draining_takes_what_is_settled_and_nothing_else() {
+        let messages = lines("u a+x t-x u a+y u");
+        let mut builder = AtomBuilder::starting_at(100, HullPolicy::default());
+        let mut drained = Vec::new();
+        for message in &messages {
+            builder.push(message);
+            drained.extend(builder.drain_settled());
+        }
+        assert_eq!(builder.position(), 106);
+        let ranges: Vec<_> = drained.iter().map(Atom::range).collect();
+        assert_eq!(ranges, [100..101, 101..103, 103..104]);
+        let rest = builder.finish();
+        assert_eq!(shown(&rest), "| O104 P105");
+        assert_eq!(rest.range(), 104..106);
+        assert_eq!(rest.atom_of(105).map(Atom::range), Some(105..106));
+        assert_eq!(rest.atom_of(103), None);
+    }
+}

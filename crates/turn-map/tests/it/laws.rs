@@ -1,0 +1,263 @@
+use std::ops::Range;
+
+use proptest::prelude::*;
+use turn_map::{
+    Atom, AtomBuilder, AtomKind, Atoms, CutPolicy, GroupState, HullPolicy, Role, TurnMap, atoms,
+};
+
+use crate::reference::{Line, conversation, reference};
+
+fn hull(responses: u32) -> HullPolicy {
+    HullPolicy::default().with_responses(responses)
+}
+
+fn ranges(atoms: &Atoms) -> Vec<Range<usize>> {
+    atoms.iter().map(Atom::range).collect()
+}
+
+fn policies(n: usize) -> [CutPolicy; 6] {
+    [
+        CutPolicy::LastMessages { messages: n },
+        CutPolicy::FreshTail {
+            messages: n,
+            max_tokens: None,
+        },
+        CutPolicy::FreshTail {
+            messages: n,
+            max_tokens: Some(60),
+        },
+        CutPolicy::RecentTokens {
+            tokens: n as u64 * 7,
+        },
+        CutPolicy::PreserveCount,
+        CutPolicy::FirstAndRecentTurns {
+            first: 1,
+            recent: n,
+        },
+    ]
+}
+
+/// Some price for each message.
+fn cost(position: usize) -> u64 {
+    (position as u64 * 7919) % 23
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(256))]
+
+    #[test]
+    fn atoms_are_those_of_the_plain_rules(messages in conversation(), further in 0..4_u32) {
+        let found = atoms(&messages, hull(further));
+        let expected = reference(&messages, further as usize);
+        prop_assert_eq!(ranges(&found), expected.atoms);
+        let late: Vec<_> =
+            found.iter().flat_map(Atom::late).map(|late| (late.message, late.call)).collect();
+        prop_assert_eq!(late, expected.late);
+        let unanswered: Vec<_> =
+            found.iter().flat_map(Atom::unanswered).map(|call| call.message).collect();
+        prop_assert_eq!(unanswered, expected.unanswered);
+        for (call, result) in expected.pairs {
+            prop_assert_eq!(found.index_of(call), found.index_of(result));
+        }
+    }
+
+    #[test]
+    fn atoms_partition_the_list(messages in conversation(), further in 0..4_u32) {
+        let found = atoms(&messages, hull(further));
+        let mut next = 0;
+        for (index, atom) in found.iter().enumerate() {
+            prop_assert_eq!(atom.range().start, next);
+            prop_assert!(!atom.range().is_empty());
+            let counted = messages[atom.range()].iter().filter(|m| !m.note).count();
+            prop_assert_eq!(atom.messages(), counted);
+            prop_assert_eq!(atom.kind() == AtomKind::Note, counted == 0);
+            for position in atom.range() {
+                prop_assert_eq!(found.index_of(position), Some(index));
+            }
+            next = atom.range().end;
+        }
+        prop_assert_eq!(next, messages.len());
+    }
+
+    #[test]
+    fn an_open_group_is_unsettled_and_by_default_the_only_one(messages in conversation()) {
+        let found = atoms(&messages, hull(0));
+        let open = |atom: &Atom| atom.kind() == AtomKind::Group(GroupState::Open);
+        prop_assert!(!found.settled().iter().any(open));
+        let unsettled = &found.as_slice()[found.settled().len()..];
+        prop_assert!(unsettled.iter().skip(1).all(|atom| !open(atom)));
+        // Behind the first unsettled atom no assistant has spoken.
+        let rest = unsettled.first().map_or(messages.len(), |atom| atom.range().end);
+        prop_assert!(messages[rest..].iter().all(|m| m.note || m.role != Role::Assistant));
+    }
+
+    #[test]
+    fn appending_changes_no_settled_atom(messages in conversation(), further in 0..4_u32) {
+        let whole = atoms(&messages, hull(further));
+        for length in 0..=messages.len() {
+            let prefix = atoms(&messages[..length], hull(further));
+            let settled = prefix.settled();
+            prop_assert_eq!(settled, &whole.as_slice()[..settled.len()]);
+        }
+    }
+
+    #[test]
+    fn a_list_that_begins_at_a_cut_has_the_same_atoms(
+        messages in conversation(),
+        further in 0..4_u32,
+    ) {
+        let whole = atoms(&messages, hull(further));
+        for (index, first) in whole.iter().enumerate() {
+            let start = first.range().start;
+            let mut builder = AtomBuilder::starting_at(start, hull(further));
+            messages[start..].iter().for_each(|message| builder.push(message));
+            let rest = builder.finish();
+            let same = |atom: &Atom| (atom.range(), atom.kind(), atom.unanswered().to_vec());
+            let expected: Vec<_> = whole.as_slice()[index..].iter().map(same).collect();
+            prop_assert_eq!(rest.iter().map(same).collect::<Vec<_>>(), expected);
+        }
+    }
+
+    #[test]
+    fn paging_gives_what_reading_at_once_gives(
+        messages in conversation(),
+        further in 0..4_u32,
+        page in 1..7_usize,
+    ) {
+        let whole = atoms(&messages, hull(further));
+        let mut builder = AtomBuilder::new(hull(further));
+        let mut paged: Vec<Atom> = Vec::new();
+        for page in messages.chunks(page) {
+            page.iter().for_each(|message| builder.push(message));
+            paged.extend(builder.drain_settled());
+        }
+        let rest = builder.finish();
+        paged.extend(rest.iter().cloned());
+        prop_assert_eq!(paged.as_slice(), whole.as_slice());
+        prop_assert_eq!(rest.end(), whole.end());
+        prop_assert_eq!(rest.settled_end(), whole.settled_end());
+    }
+
+    #[test]
+    fn cuts_are_atom_boundaries_and_leave_what_may_change(
+        messages in conversation(),
+        further in 0..3_u32,
+    ) {
+        let found = atoms(&messages, hull(further));
+        let turns = TurnMap::by_role(&messages);
+        let boundary = |position| {
+            position == messages.len() || found.iter().any(|atom| atom.range().start == position)
+        };
+        for policy in (0..12).flat_map(policies) {
+            let cuts = policy.cuts(&found, &turns, cost);
+            prop_assert!(boundary(cuts.head().position()) && boundary(cuts.tail().position()));
+            prop_assert!(cuts.head() <= cuts.tail() && cuts.tail() <= found.settled_end());
+        }
+    }
+
+    #[test]
+    fn keeping_more_covers_less(messages in conversation()) {
+        let found = atoms(&messages, hull(0));
+        let turns = TurnMap::by_role(&messages);
+        for n in 0..12 {
+            for (less, more) in policies(n).into_iter().zip(policies(n + 1)) {
+                let tail = |policy: CutPolicy| policy.cuts(&found, &turns, cost).tail();
+                prop_assert!(tail(more) <= tail(less), "{:?}", more);
+            }
+        }
+    }
+
+    #[test]
+    fn the_newest_are_protected_and_the_rest_is_not(messages in conversation(), n in 0..50_usize) {
+        let found = atoms(&messages, hull(0));
+        let turns = TurnMap::by_role(&messages);
+        let cuts = CutPolicy::LastMessages { messages: n }.cuts(&found, &turns, cost);
+        let counted = |lines: &[Line]| lines.iter().filter(|m| !m.note).count();
+        let (old, kept) = cuts.tail().split(&messages);
+        prop_assert!(counted(kept) >= n.min(counted(&messages)));
+        if counted(&messages) < n {
+            prop_assert_eq!(old.len(), 0);
+        }
+        // One atom less, and too few would be kept: unless settling or notes are the reason.
+        let first = found.index_of(cuts.tail().position());
+        let first = first.map(|index| &found.as_slice()[index]);
+        if let Some(first) = first.filter(|atom| atom.messages() > 0)
+            && cuts.tail() < found.settled_end()
+        {
+            prop_assert!(counted(kept) - first.messages() < n);
+        }
+    }
+
+    #[test]
+    fn a_limit_in_tokens_holds_unless_one_atom_breaks_it(
+        messages in conversation(),
+        most in 0..200_u64,
+    ) {
+        let found = atoms(&messages, hull(0));
+        let turns = TurnMap::by_role(&messages);
+        let policy = CutPolicy::FreshTail { messages: 20, max_tokens: Some(most) };
+        let priced = |n: usize| if messages[n].note { 0 } else { cost(n) };
+        let cuts = policy.cuts(&found, &turns, priced);
+        let tail = found.between(cuts.tail(), found.end());
+        let sum: u64 = (cuts.tail().position()..messages.len()).map(priced).sum();
+        let talking = tail.iter().filter(|atom| atom.messages() > 0).count();
+        prop_assert!(sum <= most || talking <= 1 || cuts.tail() == found.settled_end());
+    }
+
+    #[test]
+    fn turns_by_index_are_those_of_the_plain_rule(messages in conversation()) {
+        let messages: Vec<_> = messages.into_iter().filter(|m| !m.note).collect();
+        let map = TurnMap::by_index(&messages);
+        let mut expected: Vec<Vec<usize>> = Vec::new();
+        for (n, message) in messages.iter().enumerate() {
+            let joins = n > 0 && message.turn.is_some() && message.turn == messages[n - 1].turn;
+            match expected.last_mut() {
+                Some(turn) if joins => turn.push(n),
+                _ => expected.push(vec![n]),
+            }
+        }
+        prop_assert_eq!(map.iter().map(Iterator::collect::<Vec<_>>).collect::<Vec<_>>(), expected);
+        for n in 0..messages.len() {
+            prop_assert!(map.range(map.turn_of(n).unwrap()).contains(&n));
+        }
+    }
+}
+
+/// Nothing may be quadratic, however calls and results are arranged.
+#[test]
+fn a_hundred_thousand_messages_are_no_trouble() {
+    let line = |role, call: Option<String>, result: Option<String>| Line {
+        role,
+        turn: None,
+        response: None,
+        note: false,
+        calls: call.into_iter().collect(),
+        results: result.into_iter().collect(),
+    };
+    let ids = 0..50_000_usize;
+    // One message with all calls, answered in the worst order, and all of them interleaved.
+    let mut parallel = vec![line(Role::Assistant, None, None)];
+    parallel[0].calls = ids.clone().map(|n| n.to_string()).collect();
+    let scattered = ids.clone().map(|n| (n * 7_919) % 50_000);
+    parallel.extend(
+        scattered
+            .clone()
+            .map(|n| line(Role::Tool, None, Some(n.to_string()))),
+    );
+    let found = atoms(&parallel, hull(0));
+    assert_eq!(ranges(&found), vec![0..50_001]);
+
+    let mut interleaved: Vec<_> = ids
+        .map(|n| line(Role::Assistant, Some(n.to_string()), None))
+        .collect();
+    interleaved.extend(scattered.map(|n| line(Role::Tool, None, Some(n.to_string()))));
+    assert_eq!(
+        ranges(&atoms(&interleaved, hull(u32::MAX))),
+        vec![0..100_000]
+    );
+    // By default each closes the one before, and all results but one are late.
+    let found = atoms(&interleaved, hull(0));
+    let late: Vec<_> = found.iter().flat_map(Atom::late).collect();
+    assert_eq!(late.len(), 49_999);
+    assert!(late.iter().all(|late| late.call.is_some()));
+}

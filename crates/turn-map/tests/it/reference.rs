@@ -1,0 +1,168 @@
+//! The rules as plainly as they can be written, in quadratic time, to hold the builder against.
+
+use std::ops::Range;
+
+use proptest::prelude::*;
+use turn_map::{Role, TurnMessage};
+
+#[derive(Debug, Clone)]
+pub(crate) struct Line {
+    pub(crate) role: Role,
+    pub(crate) turn: Option<u64>,
+    pub(crate) response: Option<String>,
+    pub(crate) note: bool,
+    pub(crate) calls: Vec<String>,
+    pub(crate) results: Vec<String>,
+}
+
+impl TurnMessage for Line {
+    fn role(&self) -> Role {
+        self.role
+    }
+
+    fn calls(&self, visit: &mut dyn FnMut(&str)) {
+        self.calls.iter().for_each(|id| visit(id));
+    }
+
+    fn results(&self, visit: &mut dyn FnMut(&str)) {
+        self.results.iter().for_each(|id| visit(id));
+    }
+
+    fn turn(&self) -> Option<u64> {
+        self.turn
+    }
+
+    fn response(&self) -> Option<&str> {
+        self.response.as_deref()
+    }
+
+    fn is_note(&self) -> bool {
+        self.note
+    }
+}
+
+/// Few ids, so that they are reused, answered late, twice and never.
+fn ids(most: usize) -> impl Strategy<Value = Vec<String>> {
+    prop::collection::vec(prop::sample::select(vec!["a", "b", "c", "d"]), 0..=most)
+        .prop_map(|ids| ids.into_iter().map(str::to_owned).collect())
+}
+
+fn line() -> impl Strategy<Value = Line> {
+    let turn = prop::option::of(0..3_u64);
+    let response = prop::option::of(prop::sample::select(vec!["r", "s"]));
+    let kind = prop_oneof![
+        3 => (Just((Role::Assistant, false)), ids(3), ids(0)),
+        1 => (Just((Role::Assistant, false)), ids(1), ids(1)),
+        3 => (prop::sample::select(vec![(Role::Tool, false), (Role::User, false)]), ids(0), ids(2)),
+        2 => (Just((Role::User, false)), ids(0), ids(0)),
+        1 => (prop::sample::select(vec![(Role::System, false), (Role::User, true)]), ids(1), ids(1)),
+    ];
+    (kind, turn, response).prop_map(|(((role, note), calls, results), turn, response)| Line {
+        role,
+        turn,
+        response: response.map(str::to_owned),
+        note,
+        calls,
+        results,
+    })
+}
+
+pub(crate) fn conversation() -> impl Strategy<Value = Vec<Line>> {
+    prop::collection::vec(line(), 0..40)
+}
+
+#[derive(Debug)]
+pub(crate) struct Reference {
+    pub(crate) atoms: Vec<Range<usize>>,
+    /// Call position, result position.
+    pub(crate) pairs: Vec<(usize, usize)>,
+    /// Result position, and the interrupted call's if there is one.
+    pub(crate) late: Vec<(usize, Option<usize>)>,
+    /// Call positions.
+    pub(crate) unanswered: Vec<usize>,
+}
+
+struct Call {
+    id: String,
+    message: usize,
+    response: usize,
+    answered: bool,
+    answered_late: bool,
+}
+
+pub(crate) fn reference(messages: &[Line], further: usize) -> Reference {
+    let mut hulls: Vec<Range<usize>> = Vec::new(); // one a response
+    let mut calls: Vec<Call> = Vec::new();
+    let mut run: Option<String> = None;
+    let (mut pairs, mut late) = (Vec::new(), Vec::new());
+    for (position, message) in messages.iter().enumerate() {
+        if message.note {
+            continue;
+        }
+        if message.role == Role::Assistant || !message.calls.is_empty() {
+            if run.is_some() && run == message.response {
+                hulls.last_mut().unwrap().end = position + 1;
+            } else {
+                hulls.push(position..position + 1);
+                run.clone_from(&message.response);
+            }
+            calls.extend(message.calls.iter().map(|id| Call {
+                id: id.clone(),
+                message: position,
+                response: hulls.len() - 1,
+                answered: false,
+                answered_late: false,
+            }));
+        } else if message.role == Role::User && message.results.is_empty() {
+            let newest = hulls.len().wrapping_sub(1);
+            if !calls
+                .iter()
+                .any(|call| call.response == newest && !call.answered)
+            {
+                run = None;
+            }
+        }
+        let hull_count = hulls.len();
+        for id in &message.results {
+            let open = |call: &Call| call.response + further + 1 >= hull_count;
+            let waits = |call: &&mut Call| call.id == *id && !call.answered;
+            if let Some(call) = calls.iter_mut().rev().filter(waits).find(|call| open(call)) {
+                call.answered = true;
+                pairs.push((call.message, position));
+                hulls[call.response].end = position + 1;
+            } else {
+                // Only the newest interrupted call of an id is remembered.
+                let call = calls
+                    .iter_mut()
+                    .filter(|call| call.id == *id && !call.answered && !open(call))
+                    .max_by_key(|call| (call.response, call.message));
+                let call = call.filter(|call| !call.answered_late);
+                late.push((position, call.as_ref().map(|call| call.message)));
+                if let Some(call) = call {
+                    call.answered_late = true;
+                }
+            }
+        }
+    }
+    let mut atoms: Vec<Range<usize>> = Vec::new();
+    for position in 0..messages.len() {
+        let joined = hulls
+            .iter()
+            .any(|hull| hull.start < position && position < hull.end);
+        match atoms.last_mut() {
+            Some(last) if joined => last.end = position + 1,
+            _ => atoms.push(position..position + 1),
+        }
+    }
+    let unanswered = calls
+        .iter()
+        .filter(|c| !c.answered)
+        .map(|c| c.message)
+        .collect();
+    Reference {
+        atoms,
+        pairs,
+        late,
+        unanswered,
+    }
+}
