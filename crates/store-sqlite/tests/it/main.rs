@@ -4,7 +4,9 @@
 mod cancel;
 mod common;
 mod conformance;
+mod damage;
 mod files;
 mod plans;
+mod processes;
 mod statements;
 mod triggers;
