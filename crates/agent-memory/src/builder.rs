@@ -18,10 +18,15 @@ use crate::memory::{Inner, Memory};
 pub struct SystemClock;
 
 impl Clock for SystemClock {
-    #[allow(clippy::disallowed_methods, reason = "the one place that asks the system")]
+    #[allow(
+        clippy::disallowed_methods,
+        reason = "the one place that asks the system"
+    )]
     fn now(&self) -> Timestamp {
         let now = std::time::SystemTime::now();
-        let since = now.duration_since(std::time::UNIX_EPOCH).unwrap_or_default();
+        let since = now
+            .duration_since(std::time::UNIX_EPOCH)
+            .unwrap_or_default();
         Timestamp(i64::try_from(since.as_micros()).unwrap_or(i64::MAX))
     }
 }
@@ -174,7 +179,9 @@ impl Builder {
             planner: self.planner,
             assembly: self.assembly,
             runner: self.runner,
-            identity: self.identity.map(|text| format!("<memory>\n{text}\n</memory>")),
+            identity: self
+                .identity
+                .map(|text| format!("<memory>\n{text}\n</memory>")),
             clock: self.clock,
             hooks: self.hooks,
             owner: self.owner,

@@ -31,7 +31,11 @@ pub struct Error {
 
 impl Error {
     pub(crate) fn new(kind: ErrorKind, message: impl Into<String>) -> Self {
-        Self { kind, message: message.into(), source: None }
+        Self {
+            kind,
+            message: message.into(),
+            source: None,
+        }
     }
 
     /// What kind of thing went wrong.
@@ -48,7 +52,9 @@ impl fmt::Display for Error {
 
 impl std::error::Error for Error {
     fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
-        self.source.as_deref().map(|source| source as &(dyn std::error::Error + 'static))
+        self.source
+            .as_deref()
+            .map(|source| source as &(dyn std::error::Error + 'static))
     }
 }
 
@@ -61,7 +67,11 @@ fn below(kind: ErrorKind, error: &dyn std::error::Error) -> Error {
         cause = error.source();
     }
     let source = (!causes.is_empty()).then(|| causes.join(": ").into());
-    Error { kind, message: error.to_string(), source }
+    Error {
+        kind,
+        message: error.to_string(),
+        source,
+    }
 }
 
 impl From<memory_store::Error> for Error {

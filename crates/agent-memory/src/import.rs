@@ -47,7 +47,10 @@ impl Imported {
             .iter()
             .find(|session| session.origin == message_formats::Origin::Root)
             .or(transcript.sessions.first())?;
-        self.sessions.iter().map(|s| &s.session).find(|key| **key == root.key)
+        self.sessions
+            .iter()
+            .map(|s| &s.session)
+            .find(|key| **key == root.key)
     }
 }
 
@@ -60,8 +63,10 @@ impl Memory {
     /// When the store fails; sessions that were imported before the failure stay, and importing
     /// again goes on where it stopped.
     pub async fn import(&self, transcript: &Transcript) -> Result<Imported> {
-        let mut imported =
-            Imported { sessions: Vec::new(), skipped: transcript.skipped.clone() };
+        let mut imported = Imported {
+            sessions: Vec::new(),
+            skipped: transcript.skipped.clone(),
+        };
         for log in &transcript.sessions {
             let session = self.open_imported(log).await?;
             let ingested = session.ingest_all(&log.messages).await?;
@@ -72,7 +77,6 @@ impl Memory {
 
     async fn open_imported(&self, log: &SessionLog) -> Result<Session> {
         let origin = match &log.origin {
-            message_formats::Origin::Root => Origin::Root,
             message_formats::Origin::Fork { parent, after } => {
                 let parent = self.existing(parent.clone()).await?;
                 let at = match after {
@@ -88,22 +92,32 @@ impl Memory {
                         )
                     })?,
                 };
-                Origin::Fork { parent: parent.id(), at }
-            }
-            // A sub-agent's own file may come without its parent.
-            message_formats::Origin::Spawn { parent, call, after } => {
-                match self.find(parent.clone()).await? {
-                    None => Origin::Root,
-                    Some(parent) => {
-                        let at = match after {
-                            None => None,
-                            Some(after) => parent.position(after).await?,
-                        };
-                        let at = at.unwrap_or(memory_model::Seq::NONE);
-                        Origin::Spawn { parent: parent.id(), at, call: call.clone() }
-                    }
+                Origin::Fork {
+                    parent: parent.id(),
+                    at,
                 }
             }
+            // A sub-agent's own file may come without its parent.
+            message_formats::Origin::Spawn {
+                parent,
+                call,
+                after,
+            } => match self.find(parent.clone()).await? {
+                None => Origin::Root,
+                Some(parent) => {
+                    let at = match after {
+                        None => None,
+                        Some(after) => parent.position(after).await?,
+                    };
+                    let at = at.unwrap_or(memory_model::Seq::NONE);
+                    Origin::Spawn {
+                        parent: parent.id(),
+                        at,
+                        call: call.clone(),
+                    }
+                }
+            },
+            _ => Origin::Root,
         };
         self.open(log.key.clone(), origin).await
     }

@@ -18,8 +18,11 @@ pub(crate) async fn material(
     front: u64,
     whole_tail: Option<usize>,
 ) -> Result<Material> {
-    let mut material =
-        Material { view_tokens: snapshot.tokens(), front: snapshot.tokens(), items: Vec::new() };
+    let mut material = Material {
+        view_tokens: snapshot.tokens(),
+        front: snapshot.tokens(),
+        items: Vec::new(),
+    };
     let tail = match whole_tail {
         None => None,
         Some(messages) => {
@@ -31,7 +34,9 @@ pub(crate) async fn material(
     let mut newest_first: Vec<Item> = Vec::new();
     let mut rest = SeqRange::new(Seq::FIRST, snapshot.head);
     'spans: while let Some(range) = rest {
-        let page = store.spans(snapshot, range, Order::NewestFirst, PAGE).await?;
+        let page = store
+            .spans(snapshot, range, Order::NewestFirst, PAGE)
+            .await?;
         let mut spans = page.items;
         fill_raw_tokens(store, snapshot, &mut spans).await?;
         let summaries = summaries(store, snapshot, &spans).await?;
@@ -41,10 +46,14 @@ pub(crate) async fn material(
             if material.front <= front && !needed && newest_first.iter().any(shows) {
                 break 'spans;
             }
-            let Some(range) = span.range.up_to(snapshot.head) else { continue };
+            let Some(range) = span.range.up_to(snapshot.head) else {
+                continue;
+            };
             let item = match &span.body {
                 Body::Summary { .. } => {
-                    let Some(summary) = summaries.next() else { break 'spans };
+                    let Some(summary) = summaries.next() else {
+                        break 'spans;
+                    };
                     material.front = material.front.saturating_sub(span.tokens);
                     Item::Summary(Box::new(summary))
                 }
@@ -56,9 +65,15 @@ pub(crate) async fn material(
                 }
                 Body::Raw => {
                     let start = material.front.saturating_sub(span.tokens);
-                    let (from, cost) =
-                        raw_from(store, snapshot, &span, range, front.saturating_sub(start), tail)
-                            .await?;
+                    let (from, cost) = raw_from(
+                        store,
+                        snapshot,
+                        &span,
+                        range,
+                        front.saturating_sub(start),
+                        tail,
+                    )
+                    .await?;
                     material.front = material.front.saturating_sub(cost);
                     let entries = match SeqRange::new(from, range.last) {
                         Some(range) => read(store, snapshot, range).await?,
@@ -106,7 +121,9 @@ async fn raw_from(
     let conversation = snapshot.conversation;
     let before = store.running(conversation, &[range.first.prev()]).await?;
     let before = before.first().copied().unwrap_or(0);
-    let seq = store.seq_at(conversation, before.saturating_add(skip)).await?;
+    let seq = store
+        .seq_at(conversation, before.saturating_add(skip))
+        .await?;
     let seq = seq.unwrap_or(range.last).min(range.last);
     let seq = tail.map_or(seq, |tail| seq.min(tail)).max(range.first);
     let from = atom_start(store, conversation, range.first, seq).await?;
@@ -121,7 +138,10 @@ async fn summaries(
     snapshot: &Snapshot,
     spans: &[Span],
 ) -> Result<Vec<memory_model::Summary>> {
-    let ids: Vec<SummaryId> = spans.iter().filter_map(|s| s.body.summary().cloned()).collect();
+    let ids: Vec<SummaryId> = spans
+        .iter()
+        .filter_map(|s| s.body.summary().cloned())
+        .collect();
     if ids.is_empty() {
         return Ok(Vec::new());
     }
@@ -148,7 +168,9 @@ async fn read(
     let mut entries = Vec::new();
     let mut rest = Some(range);
     while let Some(range) = rest {
-        let page = store.read(snapshot.conversation, &LogRead::new(range)).await?;
+        let page = store
+            .read(snapshot.conversation, &LogRead::new(range))
+            .await?;
         entries.extend(page.items);
         rest = page.next;
     }

@@ -75,7 +75,9 @@ impl Memory {
     }
 
     pub(crate) fn new(inner: Inner) -> Self {
-        Self { inner: Arc::new(inner) }
+        Self {
+            inner: Arc::new(inner),
+        }
     }
 
     /// The session with this key; it is created if it does not exist (anna's `Bootstrap`).
@@ -106,7 +108,9 @@ impl Memory {
     pub async fn find(&self, key: impl Into<SessionKey>) -> Result<Option<Session>> {
         let key = ConversationRef::Key(key.into());
         let found = self.inner.store.conversation(&key).await?;
-        found.map(|conversation| self.bind(conversation)).transpose()
+        found
+            .map(|conversation| self.bind(conversation))
+            .transpose()
     }
 
     /// The session with this key, which must exist.
@@ -166,7 +170,10 @@ impl Memory {
             let page = self.inner.store.list(filter, after, 256).await?;
             for conversation in page.items {
                 let views = self.inner.store.views(conversation.id).await?;
-                out.push(SessionInfo { conversation, views });
+                out.push(SessionInfo {
+                    conversation,
+                    views,
+                });
             }
             match page.next {
                 Some(next) => after = Some(next),
@@ -180,7 +187,10 @@ impl Memory {
     /// # Errors
     /// When the store cannot be read at all. What is wrong in it is a violation, not an error.
     pub async fn verify(&self) -> Result<Verified> {
-        let mut verified = Verified { violations: self.inner.store.check().await?, ..Verified::default() };
+        let mut verified = Verified {
+            violations: self.inner.store.check().await?,
+            ..Verified::default()
+        };
         let mut filter = ConversationFilter::default();
         filter.archived = true;
         let mut after = None;
@@ -198,7 +208,8 @@ impl Memory {
 
     pub(crate) async fn verify_one(&self, conversation: &Conversation) -> Result<Report> {
         let rules = |id: &EstimatorId| {
-            self.accounting(id).map(|rules| Arc::new(rules) as Arc<dyn Accounting>)
+            self.accounting(id)
+                .map(|rules| Arc::new(rules) as Arc<dyn Accounting>)
         };
         Ok(verify(&*self.inner.store, conversation.id, &rules).await?)
     }

@@ -10,7 +10,7 @@ use memory_model::{
 };
 use memory_store::{
     Append, AppendAt, Conversation, ConversationPatch, ConversationRef, EntryOutcome, LogRead,
-    NewEntry, Order, Origin, Report, Snapshot, ViewInfo, fill_raw_tokens,
+    NewEntry, Order, Origin, Report, Search, Snapshot, ViewInfo, fill_raw_tokens,
 };
 use retrieval_tools::Retrieval;
 
@@ -74,7 +74,12 @@ impl Ingested {
 
 impl Session {
     pub(crate) fn new(memory: Memory, found: Conversation, accounting: ContextAccounting) -> Self {
-        Self { memory, id: found.id, key: found.key, accounting: Arc::new(accounting) }
+        Self {
+            memory,
+            id: found.id,
+            key: found.key,
+            accounting: Arc::new(accounting),
+        }
     }
 
     /// The session's key.
@@ -104,7 +109,10 @@ impl Session {
     pub async fn ingest(&self, message: Message) -> Result<EntryOutcome> {
         let ingested = self.ingest_batch(vec![message]).await?;
         ingested.outcomes.first().copied().ok_or_else(|| {
-            Error::new(ErrorKind::Invalid, format!("session {} stored no message", self.key))
+            Error::new(
+                ErrorKind::Invalid,
+                format!("session {} stored no message", self.key),
+            )
         })
     }
 
@@ -120,13 +128,24 @@ impl Session {
                 if message.created_at == Timestamp::default() {
                     message.created_at = now;
                 }
-                NewEntry { tokens: self.accounting.message(&message), message }
+                NewEntry {
+                    tokens: self.accounting.message(&message),
+                    message,
+                }
             })
             .collect();
         let estimator = self.accounting.estimator_id();
-        let append = Append { at: AppendAt::Any, estimator, entries, now };
+        let append = Append {
+            at: AppendAt::Any,
+            estimator,
+            entries,
+            now,
+        };
         let appended = self.memory.inner.store.append(self.id, &append).await?;
-        Ok(Ingested { outcomes: appended.outcomes, head: appended.head })
+        Ok(Ingested {
+            outcomes: appended.outcomes,
+            head: appended.head,
+        })
     }
 
     /// Stores messages as they are, in transactions of a few hundred: what an import does.
@@ -159,7 +178,8 @@ impl Session {
     /// # Errors
     /// `BudgetTooSmall`; or when the store fails.
     pub async fn assemble(&self, budget: Budget) -> Result<Context> {
-        self.assemble_with(budget, &self.memory.inner.assembly.clone()).await
+        self.assemble_with(budget, &self.memory.inner.assembly.clone())
+            .await
     }
 
     /// Assembles a context by another policy than the memory's.
@@ -172,11 +192,18 @@ impl Session {
         let identity = self.memory.inner.identity.as_deref();
         let fixed = identity.map_or(0, |text| {
             let part = memory_model::Part::text(text);
-            self.accounting.parts(memory_model::Role::System, std::slice::from_ref(&part))
+            self.accounting
+                .parts(memory_model::Role::System, std::slice::from_ref(&part))
         });
         let front = policy.read_from(snapshot.tokens(), fixed, budget);
         let material = material(store, &snapshot, front, policy.whole_tail).await?;
-        Ok(assemble(&material, identity, budget, policy, &*self.accounting)?)
+        Ok(assemble(
+            &material,
+            identity,
+            budget,
+            policy,
+            &*self.accounting,
+        )?)
     }
 
     /// Compacts the session's view (anna's `Compact`).
@@ -240,11 +267,9 @@ impl Session {
 
     /// The retrieval tools, bound to this session.
     pub fn retrieval(&self) -> Retrieval {
-        Retrieval::new(
-            Arc::clone(&self.memory.inner.store),
-            self.id,
-            Arc::clone(&self.accounting) as Arc<dyn Accounting>,
-        )
+        let store = Arc::clone(&self.memory.inner.store) as Arc<dyn Search>;
+        let accounting = Arc::clone(&self.accounting) as Arc<dyn Accounting>;
+        Retrieval::new(store, self.id, accounting)
     }
 
     /// A new session that shares this one's log up to and including `at`, and goes on from there.
@@ -252,7 +277,15 @@ impl Session {
     /// # Errors
     /// `Invalid` when the log ends before `at`.
     pub async fn fork(&self, at: Seq, key: impl Into<SessionKey>) -> Result<Session> {
-        self.memory.open(key.into(), Origin::Fork { parent: self.id, at }).await
+        self.memory
+            .open(
+                key.into(),
+                Origin::Fork {
+                    parent: self.id,
+                    at,
+                },
+            )
+            .await
     }
 
     /// What is known of the session (anna's `LoadInfo`).
@@ -269,7 +302,10 @@ impl Session {
             ));
         };
         let views = store.views(self.id).await?;
-        Ok(SessionInfo { conversation, views })
+        Ok(SessionInfo {
+            conversation,
+            views,
+        })
     }
 
     /// Changes the title, the archive flag or the caller's facts (anna's `SaveInfo`).
@@ -278,7 +314,10 @@ impl Session {
     /// When the store fails.
     pub async fn update(&self, patch: &ConversationPatch) -> Result<Conversation> {
         let inner = &self.memory.inner;
-        Ok(inner.store.update(self.id, patch, inner.clock.now()).await?)
+        Ok(inner
+            .store
+            .update(self.id, patch, inner.clock.now())
+            .await?)
     }
 
     /// A page of the log, oldest first.
@@ -286,7 +325,12 @@ impl Session {
     /// # Errors
     /// When the store fails.
     pub async fn log(&self, range: SeqRange) -> Result<memory_store::Page<LogEntry>> {
-        Ok(self.memory.inner.store.read(self.id, &LogRead::new(range)).await?)
+        Ok(self
+            .memory
+            .inner
+            .store
+            .read(self.id, &LogRead::new(range))
+            .await?)
     }
 
     /// The whole log (anna's `Load`). Long ones are better read with [`Session::log`].
@@ -314,7 +358,9 @@ impl Session {
         let mut spans = Vec::new();
         let mut rest = SeqRange::new(Seq::FIRST, snapshot.head);
         while let Some(range) = rest {
-            let page = store.spans(&snapshot, range, Order::OldestFirst, 1024).await?;
+            let page = store
+                .spans(&snapshot, range, Order::OldestFirst, 1024)
+                .await?;
             spans.extend(page.items);
             rest = page.next;
         }
@@ -340,7 +386,12 @@ impl Session {
     /// # Errors
     /// When the store fails.
     pub async fn snapshot(&self) -> Result<Snapshot> {
-        Ok(self.memory.inner.store.snapshot(self.id, &self.view()).await?)
+        Ok(self
+            .memory
+            .inner
+            .store
+            .snapshot(self.id, &self.view())
+            .await?)
     }
 
     /// Verifies this session. Checks of the database itself are in [`Memory::verify`].

@@ -39,7 +39,9 @@ pub const START: Timestamp = Timestamp(1_767_225_600_000_000);
 /// A memory that gives the same result in every run: in memory, with a clock that starts at
 /// [`START`] and goes on by a second at each reading.
 pub fn memory() -> Builder {
-    Memory::builder().clock(Arc::new(StepClock::new(START, 1_000_000))).owner("test")
+    Memory::builder()
+        .clock(Arc::new(StepClock::new(START, 1_000_000)))
+        .owner("test")
 }
 
 /// A context as stable text: budget, receipt, messages.
@@ -61,15 +63,15 @@ pub fn render_context(context: &Context) -> String {
         let _ = writeln!(
             out,
             "shortened: messages {}..{} from {} to {} tokens ({:?})",
-            degraded.first,
-            degraded.last,
-            degraded.from_tokens,
-            degraded.to_tokens,
-            degraded.step
+            degraded.first, degraded.last, degraded.from_tokens, degraded.to_tokens, degraded.step
         );
     }
     if !receipt.stubbed_calls.is_empty() {
-        let _ = writeln!(out, "calls without a result: {}", receipt.stubbed_calls.join(", "));
+        let _ = writeln!(
+            out,
+            "calls without a result: {}",
+            receipt.stubbed_calls.join(", ")
+        );
     }
     out.push('\n');
     out.push_str(&context_assembler::render_text(&context.messages));

@@ -36,16 +36,29 @@ impl Session {
         let head = self.snapshot().await?.head;
         let mut nodes = Vec::new();
         for span in self.spans().await? {
-            let Some(range) = span.range.up_to(head) else { continue };
+            let Some(range) = span.range.up_to(head) else {
+                continue;
+            };
             let (kind, id) = match &span.body {
                 Body::Raw => ("raw", None),
                 Body::Summary { id, .. } => ("summary", Some(id.clone())),
                 Body::Trimmed(_) => ("trimmed", None),
                 Body::Omitted => ("omitted", None),
             };
-            nodes.push((TreeNode { range, kind, summary: None, tokens: span.tokens, children: Vec::new() }, id));
+            nodes.push((
+                TreeNode {
+                    range,
+                    kind,
+                    summary: None,
+                    tokens: span.tokens,
+                    children: Vec::new(),
+                },
+                id,
+            ));
         }
-        Ok(Tree { nodes: self.fill(nodes, depth).await? })
+        Ok(Tree {
+            nodes: self.fill(nodes, depth).await?,
+        })
     }
 
     /// Looks up the summaries of a whole level at once, then the level below.
@@ -77,7 +90,9 @@ impl Session {
         if below.is_empty() {
             return Ok(level);
         }
-        let mut filled = Box::pin(self.fill(below, depth.saturating_sub(1))).await?.into_iter();
+        let mut filled = Box::pin(self.fill(below, depth.saturating_sub(1)))
+            .await?
+            .into_iter();
         for (node, count) in level.iter_mut().zip(counts) {
             node.children = filled.by_ref().take(count).collect();
             for child in &mut node.children {
@@ -102,7 +117,13 @@ impl Session {
                 }
             }
         };
-        let node = TreeNode { range, kind, summary: None, tokens, children: Vec::new() };
+        let node = TreeNode {
+            range,
+            kind,
+            summary: None,
+            tokens,
+            children: Vec::new(),
+        };
         Ok((node, child.summary().cloned()))
     }
 }
@@ -110,19 +131,21 @@ impl Session {
 impl std::fmt::Display for Tree {
     /// A line a node, children indented.
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        self.nodes.iter().try_for_each(|node| write_node(node, 0, f))
+        self.nodes
+            .iter()
+            .try_for_each(|node| write_node(node, 0, f))
     }
 }
 
-fn write_node(
-    node: &TreeNode,
-    level: usize,
-    f: &mut std::fmt::Formatter<'_>,
-) -> std::fmt::Result {
+fn write_node(node: &TreeNode, level: usize, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
     let indent = "  ".repeat(level);
     match &node.summary {
         Some(summary) => {
-            let provisional = if summary.provisional { ", provisional" } else { "" };
+            let provisional = if summary.provisional {
+                ", provisional"
+            } else {
+                ""
+            };
             writeln!(
                 f,
                 "{indent}{} {} depth {} · messages {} · {} tokens for {} · {}{provisional}",
@@ -136,8 +159,14 @@ fn write_node(
             )?;
         }
         None => {
-            writeln!(f, "{indent}{} · messages {} · {} tokens", node.kind, node.range, node.tokens)?;
+            writeln!(
+                f,
+                "{indent}{} · messages {} · {} tokens",
+                node.kind, node.range, node.tokens
+            )?;
         }
     }
-    node.children.iter().try_for_each(|child| write_node(child, level + 1, f))
+    node.children
+        .iter()
+        .try_for_each(|child| write_node(child, level + 1, f))
 }

@@ -7,7 +7,7 @@ use memory_model::{Part, Role, Seq, SeqRange, SummaryId, Timestamp};
 use serde::{Deserialize, Serialize, Serializer};
 
 use crate::error::Error;
-use crate::text::{fenced, parts, rfc3339, short};
+use crate::text::{Cut, fenced, parts, rfc3339, short};
 
 /// How many tokens an answer has at most when nothing is said: 4,000 (anna's default).
 pub const DEFAULT_TOKEN_CAP: u64 = 4000;
@@ -47,6 +47,24 @@ impl ExpandArgs {
     pub fn with_cursor(mut self, cursor: impl Into<String>) -> Self {
         self.cursor = Some(cursor.into());
         self
+    }
+}
+
+impl From<&ExpandArgs> for ExpandArgs {
+    fn from(args: &ExpandArgs) -> Self {
+        args.clone()
+    }
+}
+
+impl From<&str> for ExpandArgs {
+    fn from(summary_id: &str) -> Self {
+        Self::new(summary_id)
+    }
+}
+
+impl From<&SummaryId> for ExpandArgs {
+    fn from(id: &SummaryId) -> Self {
+        Self::new(id.as_str())
     }
 }
 
@@ -289,6 +307,8 @@ pub struct Piece {
     pub bytes: usize,
     /// How long the whole is, in the same bytes.
     pub of: usize,
+    /// What the whole costs, in tokens.
+    pub of_tokens: u64,
     /// The part that it begins in: indices, outermost first; empty for a summary.
     pub path: Vec<usize>,
     /// Where in that part's content it begins, in bytes: above 0 when it goes on with a part that
@@ -309,15 +329,23 @@ impl Expansion {
     /// contain. The lines around it are not part of `tokens`.
     pub fn to_text(&self) -> String {
         let mut out = String::new();
-        let _ = writeln!(
-            out,
-            "{} stands for messages:{}-{}; {} of its parts, {} tokens:",
-            self.summary_id,
-            self.first,
-            self.last,
-            self.children.len(),
-            self.tokens,
-        );
+        out.push_str(&self.summary_id);
+        if !self.summary_id.starts_with("message") {
+            let _ = write!(out, " covers messages:{}-{}", self.first, self.last);
+        }
+        let items = match self.children.len() {
+            1 => "1 item".to_owned(),
+            count => format!("{count} items"),
+        };
+        let _ = write!(out, "; here {items}, {} tokens", self.tokens);
+        match self.notes {
+            0 => {}
+            1 => out.push_str(", 1 note left out"),
+            notes => {
+                let _ = write!(out, ", {notes} notes left out");
+            }
+        }
+        out.push_str(".\n");
         for child in &self.children {
             out.push('\n');
             match child {
@@ -333,12 +361,16 @@ impl Expansion {
                     out,
                     "There is more: repeat the call with cursor \"{cursor}\"."
                 );
-                if cursor.offset > 0 && cursor.seq < self.last {
-                    let next = cursor.seq.next();
+                let end = match self.children.last() {
+                    Some(Expanded::Message(message)) => message.seq,
+                    Some(Expanded::Summary(summary)) => summary.last,
+                    None => self.last,
+                };
+                if cursor.offset > 0 && end < self.last {
                     let _ = writeln!(
                         out,
-                        "To skip the rest of that message, expand \"messages:{next}-{}\".",
-                        self.last
+                        "To skip the rest of the clipped one, use cursor \"x{}\" instead.",
+                        end.next()
                     );
                 }
             }
@@ -356,14 +388,19 @@ impl ExpandedMessage {
         let _ = write!(out, " {}, {} tokens", self.created_at, self.tokens);
         write_piece(out, self.piece.as_ref());
         if self.left_out_bytes > 0 {
+            let needed = self.piece.as_ref().map_or(0, |piece| piece.of_tokens);
             let _ = write!(
                 out,
-                ", {} bytes of media left out: raise token_cap to get them",
+                ", {} bytes of media left out: token_cap {needed} gives all",
                 self.left_out_bytes
             );
         }
         out.push('\n');
-        parts(out, &self.parts);
+        let cut = self.piece.as_ref().map(|piece| Cut {
+            first: piece.at > 0,
+            last: piece.open,
+        });
+        parts(out, &self.parts, cut.unwrap_or_default());
     }
 }
 

@@ -55,6 +55,18 @@ impl GrepArgs {
     }
 }
 
+impl From<&GrepArgs> for GrepArgs {
+    fn from(args: &GrepArgs) -> Self {
+        args.clone()
+    }
+}
+
+impl From<&str> for GrepArgs {
+    fn from(pattern: &str) -> Self {
+        Self::new(pattern)
+    }
+}
+
 /// What `grep` found. It serialises to the JSON that scripts rely on.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 #[non_exhaustive]

@@ -389,3 +389,123 @@ fn cut_leaf(part: &Part, text: &str, end: bool) -> Part {
         Part::Text { .. } => Part::text(text),
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use memory_model::Summary;
+    use token_estimate::TokenEstimator;
+
+    use super::*;
+
+    #[derive(Debug)]
+    struct Bytes;
+
+    impl TokenEstimator for Bytes {
+        fn id(&self) -> token_estimate::EstimatorId {
+            token_estimate::Preset::Anna.id()
+        }
+
+        fn text(&self, text: &str) -> u64 {
+            text.len() as u64
+        }
+
+        fn message(&self, _: &dyn token_estimate::CountedMessage) -> u64 {
+            5
+        }
+    }
+
+    impl Accounting for Bytes {
+        fn estimator(&self) -> &dyn TokenEstimator {
+            self
+        }
+
+        fn summary(&self, _: &Summary) -> u64 {
+            0
+        }
+    }
+
+    fn list(parts: Vec<Part>) -> Part {
+        Part::ToolResult {
+            call_id: "c".to_owned(),
+            content: ResultContent::Parts(parts),
+            is_error: None,
+        }
+    }
+
+    fn image() -> Part {
+        Part::Image(Media {
+            media_type: "image/png".to_owned(),
+            source: MediaSource::Data("AAAA".to_owned()),
+        })
+    }
+
+    fn message() -> Message {
+        let parts = vec![
+            Part::text(""),
+            Part::text("ab"),
+            Part::text(""),
+            list(Vec::new()),
+            list(vec![Part::text(""), Part::text("緑"), image()]),
+            image(),
+            Part::text(""),
+        ];
+        Message::new(Role::Tool, parts)
+    }
+
+    /// Counts empty parts, and media.
+    fn count(parts: &[Part]) -> (usize, usize) {
+        let one = |part: &Part| match leaf(part) {
+            Leaf::Text(text) => (usize::from(text.is_empty()), 0),
+            Leaf::Medium => (0, 1),
+            Leaf::List(inner) => count(inner),
+        };
+        parts
+            .iter()
+            .map(one)
+            .fold((0, 0), |(a, b), (c, d)| (a + c, b + d))
+    }
+
+    #[test]
+    fn wherever_it_is_cut_each_part_is_in_one_piece() {
+        let message = message();
+        let payload = Payload::of_message(&message, &Bytes);
+        let total = payload.len();
+        assert_eq!((total, count(&message.parts)), (11, (5, 2)));
+        let cuts: Vec<usize> = (1..total).filter(|at| payload.may_begin(*at)).collect();
+        assert_eq!(cuts, [1, 2, 5, 8]);
+        for at in cuts {
+            let pieces = [(0, at), (at, total)].map(|piece| {
+                let cut = cut_parts(&payload, &message.parts, piece, u64::MAX);
+                count(&cut.parts)
+            });
+            assert_eq!(pieces[0].0 + pieces[1].0, 5, "cut at {at}");
+            assert_eq!(pieces[0].1 + pieces[1].1, 2, "cut at {at}");
+        }
+    }
+
+    #[test]
+    fn a_piece_is_as_long_as_can_be() {
+        let message = message();
+        let payload = Payload::of_message(&message, &Bytes);
+        // Texts cost their bytes, an image 5, or nothing where it is left out.
+        for (from, cap, to) in [
+            (0, 1, 1),
+            (0, 4, 2),
+            (0, 5, 5),
+            (0, 9, 5),
+            (0, 10, 8),
+            (0, 15, 11),
+            (2, 2, 5),
+            (5, 5, 8),
+            (5, 4, 11),
+        ] {
+            assert_eq!(payload.fit(&Bytes, from, cap), to, "{from} cap {cap}");
+        }
+        let text = "緑".repeat(1000);
+        let payload = Payload::of_text(&text);
+        for cap in [1, 2, 3, 4, 100, 2999, 3000, u64::MAX] {
+            let to = payload.fit(&Bytes, 0, cap) as u64;
+            assert_eq!(to, (cap.min(3000) / 3 * 3).max(3), "cap {cap}");
+        }
+    }
+}

@@ -62,7 +62,8 @@ impl Retrieval {
     ///
     /// # Errors
     /// `Invalid` for an empty pattern or a cursor that no search gave; whatever the store gives.
-    pub async fn grep(&self, args: &GrepArgs) -> Result<GrepAnswer> {
+    pub async fn grep(&self, args: impl Into<GrepArgs> + Send) -> Result<GrepAnswer> {
+        let args = args.into();
         if args.pattern.is_empty() {
             return Err(Error::invalid(
                 "pattern is required: give some text to find, such as \"tests are green\"",
@@ -80,7 +81,7 @@ impl Retrieval {
             query = query.with_cursor(cursor.trim().parse()?);
         }
         let hits = self.store.search(self.conversation, &query).await?;
-        Ok(GrepAnswer::new(args.pattern.clone(), hits))
+        Ok(GrepAnswer::new(args.pattern, hits))
     }
 
     /// Tells all about a summary.
@@ -89,6 +90,11 @@ impl Retrieval {
     /// `Invalid` for an empty id; `NotFound` when the conversation has no such summary; whatever
     /// the store gives.
     pub async fn describe(&self, id: &SummaryId) -> Result<Description> {
+        if id.as_str().trim().is_empty() {
+            return Err(Error::invalid(
+                "summary_id is required: give a summary's id such as \"sum_0123456789abcdef\"",
+            ));
+        }
         let id = match id.as_str().parse()? {
             Target::Summary(id) => id,
             Target::Messages(_) => {
@@ -109,7 +115,8 @@ impl Retrieval {
     /// `Invalid` for an empty or malformed target or a cursor that it never gave; `NotFound` when
     /// the conversation has no such summary or message; `Corrupt` when the log or a summary does
     /// not hold what it should; whatever the store gives.
-    pub async fn expand(&self, args: &ExpandArgs) -> Result<Expansion> {
+    pub async fn expand(&self, args: impl Into<ExpandArgs> + Send) -> Result<Expansion> {
+        let args = args.into();
         let target: Target = args.summary_id.parse()?;
         let cursor: Option<ExpandCursor> = args.cursor.as_deref().map(str::parse).transpose()?;
         let (target, range, children) = self.resolve(target).await?;

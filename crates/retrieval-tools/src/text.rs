@@ -1,8 +1,9 @@
 //! How answers are written for a model or a person: content is always marked as content.
 
+use std::borrow::Cow;
 use std::fmt::Write as _;
 
-use memory_model::{Media, MediaSource, Part, ResultContent, Timestamp};
+use memory_model::{Media, MediaSource, Part, RawJson, ResultContent, Timestamp};
 use serde::Serializer;
 
 /// Writes a time as RFC 3339.
@@ -51,9 +52,22 @@ pub(crate) fn fenced(out: &mut String, content: &str) {
     let _ = writeln!(out, "{fence}");
 }
 
+/// Which ends of a list of parts are cut.
+#[derive(Debug, Clone, Copy, Default)]
+pub(crate) struct Cut {
+    /// The first part's content began earlier.
+    pub(crate) first: bool,
+    /// The last part's content goes on later.
+    pub(crate) last: bool,
+}
+
 /// Adds the parts of a message.
-pub(crate) fn parts(out: &mut String, list: &[Part]) {
-    for part in list {
+pub(crate) fn parts(out: &mut String, list: &[Part], cut: Cut) {
+    for (index, part) in list.iter().enumerate() {
+        let cut = Cut {
+            first: cut.first && index == 0,
+            last: cut.last && index + 1 == list.len(),
+        };
         match part {
             Part::Text { text } => fenced(out, text),
             Part::Reasoning { text, .. } => {
@@ -66,7 +80,7 @@ pub(crate) fn parts(out: &mut String, list: &[Part]) {
                 arguments,
             } => {
                 let _ = writeln!(out, "tool_call {} id {}", short(name), short(id));
-                fenced(out, arguments.as_str());
+                fenced(out, &json_text(arguments, cut));
             }
             Part::ToolResult {
                 call_id,
@@ -81,22 +95,35 @@ pub(crate) fn parts(out: &mut String, list: &[Part]) {
                 let _ = writeln!(out, "tool_result of call {}{failed}", short(call_id));
                 match content {
                     ResultContent::Text(text) => fenced(out, text),
-                    ResultContent::Parts(inner) => parts(out, inner),
+                    ResultContent::Parts(inner) => parts(out, inner, cut),
                 }
             }
             Part::Image(it) => media(out, "image", it),
             Part::File(it) => media(out, "file", it),
             Part::Unknown { raw } => {
                 out.push_str("unknown part\n");
-                fenced(out, raw.as_str());
+                fenced(out, &json_text(raw, cut));
             }
         }
     }
 }
 
+/// JSON text as it came; of a cut part, the piece of it.
+fn json_text(raw: &RawJson, cut: Cut) -> Cow<'_, str> {
+    if (cut.first || cut.last)
+        && let Ok(piece) = serde_json::from_str::<String>(raw.as_str())
+    {
+        return Cow::Owned(piece);
+    }
+    Cow::Borrowed(raw.as_str())
+}
+
 fn media(out: &mut String, kind: &str, media: &Media) {
     let media_type = short(&media.media_type);
     let _ = match &media.source {
+        MediaSource::Data(data) if data.is_empty() => {
+            writeln!(out, "{kind} {media_type}, no data")
+        }
         MediaSource::Data(data) => {
             writeln!(out, "{kind} {media_type}, {} bytes of base64", data.len())
         }

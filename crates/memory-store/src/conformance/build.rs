@@ -3,9 +3,8 @@
 use std::sync::Arc;
 
 use memory_model::{
-    Accounting, Body, Child, ConversationId, EntryKind, Hash, LogEntry, Message, Recipe, Seq,
-    SeqRange, SourceHasher, Span, Summary, SummaryId, Timestamp, ViewName, summary_hash,
-    summary_id,
+    Accounting, Body, Child, ConversationId, Hash, LogEntry, Message, Recipe, Seq, SeqRange,
+    SourceHasher, Span, Summary, SummaryId, Timestamp, ViewName, summary_hash, summary_id,
 };
 use token_estimate::{EstimatorId, Preset, TokenEstimator};
 
@@ -21,19 +20,8 @@ use crate::verify::{Report, verify};
 pub struct PlainCounts;
 
 impl Accounting for PlainCounts {
-    fn estimator(&self) -> EstimatorId {
-        Preset::Anna.id()
-    }
-
-    fn text(&self, text: &str) -> u64 {
-        Preset::Anna.text(text)
-    }
-
-    fn message(&self, message: &Message) -> u64 {
-        match message.kind {
-            EntryKind::Message => Preset::Anna.message(message),
-            EntryKind::Note => 0,
-        }
+    fn estimator(&self) -> &dyn TokenEstimator {
+        &Preset::Anna
     }
 
     fn summary(&self, summary: &Summary) -> u64 {
@@ -62,7 +50,7 @@ pub fn entry(message: Message) -> NewEntry {
 
 /// Opens a root conversation counted by [`PlainCounts`].
 pub async fn root<S: Store + ?Sized>(store: &S, key: &str) -> Conversation {
-    let new = NewConversation::root(key, PlainCounts.estimator(), Timestamp(1));
+    let new = NewConversation::root(key, PlainCounts.estimator_id(), Timestamp(1));
     store.open(&new).await.expect("a new conversation opens")
 }
 
@@ -74,7 +62,7 @@ pub async fn append<S: Store + ?Sized>(
 ) -> Appended {
     let append = Append {
         at: AppendAt::Any,
-        estimator: PlainCounts.estimator(),
+        estimator: PlainCounts.estimator_id(),
         entries: messages.into_iter().map(entry).collect(),
         now: Timestamp(2),
     };
@@ -358,7 +346,7 @@ pub async fn verify_store<S: FullStore + ?Sized>(store: &S) -> Vec<Report> {
         ..ConversationFilter::default()
     };
     let rules = |id: &EstimatorId| {
-        (*id == PlainCounts.estimator()).then(|| Arc::new(PlainCounts) as Arc<dyn Accounting>)
+        (*id == PlainCounts.estimator_id()).then(|| Arc::new(PlainCounts) as Arc<dyn Accounting>)
     };
     let mut reports = Vec::new();
     let mut after = None;

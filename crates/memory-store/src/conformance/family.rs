@@ -28,7 +28,7 @@ async fn fork<S: Store>(
     };
     let new = NewConversation {
         origin,
-        ..NewConversation::root(key, PlainCounts.estimator(), Timestamp(9))
+        ..NewConversation::root(key, PlainCounts.estimator_id(), Timestamp(9))
     };
     store.open(&new).await
 }
@@ -39,7 +39,7 @@ pub async fn open_gets_or_creates<F: Fixture>(fixture: &F) {
     let new = NewConversation {
         title: Some("first".to_owned()),
         meta: Some(RawJson::parse(r#"{"b":1.00,"a":1,"a":2}"#).unwrap()),
-        ..NewConversation::root("chat", PlainCounts.estimator(), Timestamp(5))
+        ..NewConversation::root("chat", PlainCounts.estimator_id(), Timestamp(5))
     };
     let made = store.open(&new).await.unwrap();
     assert!(made.id.0 > 0, "numbers are positive");
@@ -54,7 +54,7 @@ pub async fn open_gets_or_creates<F: Fixture>(fixture: &F) {
     assert_eq!(made.segments, [own]);
     assert_eq!((made.head, made.tokens), (Seq(0), 0));
     assert_eq!(made.chain, Hash::ZERO);
-    assert_eq!(made.estimator, PlainCounts.estimator());
+    assert_eq!(made.estimator, PlainCounts.estimator_id());
     assert_eq!(made.title, new.title);
     assert_eq!(made.meta, new.meta, "facts come back byte for byte");
     assert!(!made.archived);
@@ -344,7 +344,7 @@ pub async fn spawned_conversations_share_nothing<F: Fixture>(fixture: &F) {
     };
     let new = NewConversation {
         origin: origin.clone(),
-        ..NewConversation::root("agent", PlainCounts.estimator(), Timestamp(9))
+        ..NewConversation::root("agent", PlainCounts.estimator_id(), Timestamp(9))
     };
     let agent = store.open(&new).await.unwrap();
     assert_eq!(
@@ -362,7 +362,7 @@ pub async fn spawned_conversations_share_nothing<F: Fixture>(fixture: &F) {
     };
     let new = NewConversation {
         origin,
-        ..NewConversation::root("orphan", PlainCounts.estimator(), Timestamp(9))
+        ..NewConversation::root("orphan", PlainCounts.estimator_id(), Timestamp(9))
     };
     assert_eq!(
         store.open(&new).await.unwrap_err().kind(),
@@ -397,7 +397,7 @@ pub async fn missing_conversations_are_not_found<F: Fixture>(fixture: &F) {
     };
     let empty = Append {
         at: AppendAt::Any,
-        estimator: PlainCounts.estimator(),
+        estimator: PlainCounts.estimator_id(),
         entries: vec![entry(message("m", "text"))],
         now: Timestamp(1),
     };

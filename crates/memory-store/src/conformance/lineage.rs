@@ -168,7 +168,7 @@ pub async fn summaries_belong_to_one_conversation<F: Fixture>(fixture: &F) {
             parent: chat.id,
             at: Seq(6),
         },
-        ..NewConversation::root("child", PlainCounts.estimator(), Timestamp(9))
+        ..NewConversation::root("child", PlainCounts.estimator_id(), Timestamp(9))
     };
     let child = store.open(&new).await.unwrap();
     let ids = std::slice::from_ref(&leaf.id);

@@ -55,7 +55,7 @@ pub async fn appends_are_dense_and_in_order<F: Fixture>(fixture: &F) {
     let before = info(&store, chat.id).await;
     let nothing = Append {
         at: AppendAt::Head(Seq(14)),
-        estimator: PlainCounts.estimator(),
+        estimator: PlainCounts.estimator_id(),
         entries: Vec::new(),
         now: Timestamp(99),
     };
@@ -105,7 +105,7 @@ pub async fn an_external_id_is_stored_once<F: Fixture>(fixture: &F) {
     let before = info(&store, chat.id).await;
     let append_again = Append {
         at: AppendAt::Any,
-        estimator: PlainCounts.estimator(),
+        estimator: PlainCounts.estimator_id(),
         entries: vec![entry(message("b", "two")), entry(message("a", "other"))],
         now: Timestamp(77),
     };
@@ -181,7 +181,7 @@ pub async fn an_append_can_demand_the_head<F: Fixture>(fixture: &F) {
     let chat = root(&store, "chat").await;
     let mut demand = Append {
         at: AppendAt::Head(Seq(0)),
-        estimator: PlainCounts.estimator(),
+        estimator: PlainCounts.estimator_id(),
         entries: vec![entry(Message::user("one"))],
         now: Timestamp(2),
     };
@@ -200,7 +200,7 @@ pub async fn an_append_can_demand_the_head<F: Fixture>(fixture: &F) {
 pub async fn figures_of_another_estimator_are_refused<F: Fixture>(fixture: &F) {
     let store = fixture.fresh().await;
     let chat = root(&store, "chat").await;
-    let right = PlainCounts.estimator();
+    let right = PlainCounts.estimator_id();
     let newer = token_estimate::EstimatorId::new(right.name(), right.version() + 1).unwrap();
     let other = token_estimate::EstimatorId::new("other", right.version()).unwrap();
     for estimator in [newer, other] {
@@ -226,7 +226,7 @@ pub async fn notes_are_kept_and_cost_nothing<F: Fixture>(fixture: &F) {
     noted.tokens = 50;
     let mixed = Append {
         at: AppendAt::Any,
-        estimator: PlainCounts.estimator(),
+        estimator: PlainCounts.estimator_id(),
         entries: vec![
             entry(Message::user("one")),
             noted,
@@ -469,7 +469,7 @@ pub async fn running_sums_and_positions<F: Fixture>(fixture: &F) {
             parent: parent.id,
             at: Seq(5),
         },
-        ..crate::types::NewConversation::root("child", PlainCounts.estimator(), Timestamp(3))
+        ..crate::types::NewConversation::root("child", PlainCounts.estimator_id(), Timestamp(3))
     };
     let child = store.open(&new).await.unwrap();
     append(

@@ -216,7 +216,7 @@ impl<F: Fixture> World<'_, F> {
         let key = format!("chat {}", self.chats.len());
         let new = NewConversation {
             origin: origin.clone(),
-            ..NewConversation::root(key.as_str(), PlainCounts.estimator(), self.now())
+            ..NewConversation::root(key.as_str(), PlainCounts.estimator_id(), self.now())
         };
         let Ok(made) = both!(self, open(&new))? else {
             return Ok(());
@@ -407,7 +407,7 @@ impl<F: Fixture> World<'_, F> {
             } else {
                 AppendAt::Any
             },
-            estimator: PlainCounts.estimator(),
+            estimator: PlainCounts.estimator_id(),
             entries: messages.iter().cloned().map(entry).collect(),
             now: self.now(),
         };

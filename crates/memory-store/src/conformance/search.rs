@@ -278,7 +278,7 @@ pub async fn search_stays_in_its_conversation<F: Fixture>(fixture: &F) {
             parent: chat,
             at: Seq(5),
         },
-        ..NewConversation::root("child", PlainCounts.estimator(), Timestamp(9))
+        ..NewConversation::root("child", PlainCounts.estimator_id(), Timestamp(9))
     };
     let child = store.open(&new).await.unwrap().id;
     append(&store, child, vec![message("b", "the child's needle")]).await;

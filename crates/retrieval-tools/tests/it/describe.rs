@@ -11,7 +11,7 @@ async fn lineage_has_its_right_direction() {
     let tools = world.tools();
     let leaf = tools.describe(&a.id).await.unwrap();
     assert_eq!((leaf.kind, leaf.depth), ("leaf", 0));
-    assert_eq!(leaf.containers, [top.id.clone()]);
+    assert_eq!(leaf.containers, std::slice::from_ref(&top.id));
     assert!(leaf.constituents.is_empty());
     assert_eq!((leaf.earliest_at, leaf.latest_at), (at(1), at(8)));
     assert_eq!((leaf.first, leaf.last), (Seq(1), Seq(8)));

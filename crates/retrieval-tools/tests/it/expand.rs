@@ -2,6 +2,7 @@ use memory_model::{Media, MediaSource, Message, Part, RawJson, ResultContent, Ro
 use memory_store::Origin;
 use retrieval_tools::{
     DEFAULT_TOKEN_CAP, ErrorKind, ExpandArgs, ExpandPolicy, Expanded, ExpandedMessage, Expansion,
+    MAX_CHILDREN,
 };
 
 use crate::world::{World, at, range, tree};
@@ -11,11 +12,13 @@ async fn expand(world: &World, what: &str) -> Expansion {
 }
 
 fn messages(expansion: &Expansion) -> Vec<&ExpandedMessage> {
-    let only = |child| match child {
-        &Expanded::Message(ref message) => Some(message),
-        Expanded::Summary(_) => None,
-    };
-    expansion.children.iter().filter_map(only).collect()
+    let mut all = Vec::new();
+    for child in &expansion.children {
+        if let Expanded::Message(message) = child {
+            all.push(message);
+        }
+    }
+    all
 }
 
 fn seqs(expansion: &Expansion) -> Vec<u32> {
@@ -152,7 +155,10 @@ async fn pieces_keep_the_shape_of_a_message() {
     world.say(vec![Message::new(Role::Assistant, parts)]).await;
     let args = ExpandArgs::new("message:1").with_token_cap(8);
     let answer = world.tools().expand(&args).await.unwrap();
-    insta::assert_json_snapshot!("expand_json_piece", answer);
+    insta::assert_snapshot!(
+        "expand_json_piece",
+        serde_json::to_string_pretty(&answer).unwrap()
+    );
     let rest = args.with_cursor(answer.cursor.unwrap().to_string());
     let rest = world.tools().expand(&rest).await.unwrap();
     insta::assert_snapshot!("expand_rest", rest.to_text());
@@ -219,7 +225,25 @@ async fn notes_are_passed_over_and_counted() {
     let leaf = world.leaf(range(1, 3), "1 3").await;
     let answer = expand(&world, leaf.id.as_str()).await;
     assert_eq!((seqs(&answer), answer.notes), (vec![1, 3], 1));
-    assert!(expand(&world, "message:2").await.children.is_empty());
+    let note = expand(&world, "message:2").await;
+    assert!(note.children.is_empty());
+    assert_eq!(
+        note.to_text(),
+        "message:2; here 0 items, 0 tokens, 1 note left out.\n\nThis is all of it.\n"
+    );
+}
+
+#[tokio::test]
+async fn what_costs_nothing_is_bounded_too() {
+    let world = World::new().await;
+    world
+        .say((0..1100).map(|_| Message::user("")).collect())
+        .await;
+    let first = expand(&world, "messages:1-1100").await;
+    assert_eq!((first.tokens, first.children.len()), (0, MAX_CHILDREN));
+    let args = ExpandArgs::new("messages:1-1100").with_cursor(first.cursor.unwrap().to_string());
+    let rest = world.tools().expand(&args).await.unwrap();
+    assert_eq!((rest.children.len(), rest.complete), (100, true));
 }
 
 #[tokio::test]

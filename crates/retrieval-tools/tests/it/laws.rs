@@ -253,7 +253,9 @@ async fn unfold(world: &World, summary: &Summary, cap: u64) -> Vec<(Seq, Vec<Par
     let mut all = read.messages;
     for (id, text) in read.summaries {
         let id = memory_model::SummaryId::new(id);
-        let found = memory_store::Store::summaries(&*world.store, world.chat, &[id]).await;
+        let found =
+            memory_store::Store::summaries(&*world.store, world.chat, std::slice::from_ref(&id))
+                .await;
         let found = found.unwrap().remove(0).unwrap();
         assert_eq!(found.text, text);
         all.extend(Box::pin(unfold(world, &found, cap)).await);

@@ -17,16 +17,8 @@ use token_estimate::{EstimatorId, Preset, TokenEstimator};
 pub(crate) struct Counts(pub(crate) Preset);
 
 impl Accounting for Counts {
-    fn estimator(&self) -> EstimatorId {
-        self.0.id()
-    }
-
-    fn text(&self, text: &str) -> u64 {
-        self.0.text(text)
-    }
-
-    fn message(&self, message: &Message) -> u64 {
-        self.0.message(message)
+    fn estimator(&self) -> &dyn TokenEstimator {
+        &self.0
     }
 
     fn summary(&self, summary: &Summary) -> u64 {
@@ -118,11 +110,6 @@ impl World {
     pub(crate) async fn leaf(&self, over: SeqRange, text: &str) -> Summary {
         self.summarize(vec![Child::Messages { range: over }], text)
             .await
-    }
-
-    pub(crate) async fn condensed(&self, of: &[&Summary], text: &str) -> Summary {
-        let children = of.iter().map(|s| child(s)).collect();
-        self.summarize(children, text).await
     }
 
     /// Makes and publishes a summary of children that the view shows now.
