@@ -60,6 +60,6 @@ mod in_memory {
 
 #[tokio::test]
 async fn random_operations_agree_with_the_reference() {
-    memory_store::conformance::random_ops(&Files::new(), 32).await;
-    memory_store::conformance::random_ops(&InMemory, 64).await;
+    memory_store::conformance::random_ops(&Files::new(), 16).await;
+    memory_store::conformance::random_ops(&InMemory, 48).await;
 }
