@@ -3,8 +3,10 @@
 
 mod cancel;
 mod common;
-mod differential;
+mod conformance;
+mod damage;
 mod files;
 mod plans;
+mod processes;
 mod statements;
 mod triggers;
