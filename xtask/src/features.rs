@@ -11,12 +11,20 @@ pub(crate) fn run(package: &str) -> anyhow::Result<()> {
     let cargo = std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
     let output = Command::new(cargo)
         .current_dir(root())
-        .args(["metadata", "--format-version", "1", "--no-deps", "--offline"])
+        .args([
+            "metadata",
+            "--format-version",
+            "1",
+            "--no-deps",
+            "--offline",
+        ])
         .output()
         .context("run cargo metadata")?;
     ensure!(output.status.success(), "cargo metadata failed");
     let metadata: serde_json::Value = serde_json::from_slice(&output.stdout)?;
-    let packages = metadata["packages"].as_array().context("read the list of packages")?;
+    let packages = metadata["packages"]
+        .as_array()
+        .context("read the list of packages")?;
     let found = packages
         .iter()
         .find(|found| found["name"] == package)

@@ -1,5 +1,11 @@
 //! Tests of the store on real files.
-#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, missing_docs)]
+#![allow(
+    clippy::unwrap_used,
+    clippy::expect_used,
+    clippy::panic,
+    clippy::disallowed_types,
+    missing_docs
+)]
 
 mod cancel;
 mod common;
