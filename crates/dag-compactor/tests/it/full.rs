@@ -5,7 +5,7 @@ use memory_model::{Body, Job, JobKind, PassKind};
 use proptest::prelude::*;
 use turn_map::{AtomKind, GroupState, HullPolicy, atoms};
 
-use crate::world::{World, accounting, log};
+use crate::world::{World, log};
 
 fn words() -> impl Strategy<Value = String> {
     let size = prop_oneof![4 => 0_u32..120, 1 => 300_u32..3_000];
@@ -196,6 +196,5 @@ fn tail(world: &World, policy: &DagPolicy) -> u32 {
         tokens += cost;
         start = atom.range().start;
     }
-    let _ = accounting();
     start.min(atoms.settled_end().position()) as u32 + 1
 }

@@ -102,7 +102,8 @@ impl World {
         spans
     }
 
-    /// The newest entries: at least `messages` messages, beginning at an atom.
+    /// The newest entries: at least `messages` messages, beginning at an atom and not behind one
+    /// that can still change.
     pub(crate) fn newest(&self, messages: usize) -> &[LogEntry] {
         let atoms = atoms(&self.entries, HullPolicy::default());
         let mut from = self.entries.len();
@@ -111,7 +112,8 @@ impl World {
             from -= 1;
             found += usize::from(self.entries[from].kind == EntryKind::Message);
         }
-        &self.entries[atoms.cut_before(from).position()..]
+        let cut = atoms.cut_before(from).min(atoms.settled_end());
+        &self.entries[cut.position()..]
     }
 
     /// The jobs of a pass, its entries fed in pages.
@@ -146,7 +148,7 @@ impl World {
         self.view = self.view.splice(job.range, &job.expect, &new).unwrap();
     }
 
-    /// The spans as words: `L` and `C` with depth for summaries, `R` for messages.
+    /// The spans as words: `S` and the depth for summaries, `R` for messages.
     pub(crate) fn shown(&self) -> String {
         let word = |span: &Span| match &span.body {
             Body::Summary { depth, .. } => format!("S{depth}:{}", span.range),
