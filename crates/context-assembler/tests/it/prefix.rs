@@ -1,9 +1,12 @@
 //! The start of a context stays as it is.
 
-use context_assembler::{AssemblyPolicy, Budget, ContextMessage, Eviction, assemble};
+use context_assembler::{
+    AssemblyPolicy, Budget, ContextMessage, Eviction, Item, Material, assemble,
+};
+use memory_model::{LogEntry, Role};
 use token_estimate::Preset;
 
-use crate::script::{Event, accounting, log, material, messages};
+use crate::script::{Event, accounting, log, messages};
 
 /// A conversation of realistic sizes: questions, tool calls with results of a few hundred tokens,
 /// now and then a large one, answers.
@@ -28,6 +31,26 @@ fn conversation(turns: usize) -> Vec<Event> {
     events
 }
 
+/// What a caller reads: from the group that `read_from` falls in.
+fn read(entries: &[LogEntry], policy: &AssemblyPolicy, budget: Budget) -> Material {
+    let view_tokens = entries.last().map_or(0, |entry| entry.running);
+    let from = policy.read_from(view_tokens, 0, budget);
+    let mut first = entries.partition_point(|entry| entry.running <= from);
+    // A user speaks only between groups.
+    while first > 0
+        && entries
+            .get(first)
+            .is_some_and(|entry| entry.role != Role::User)
+    {
+        first -= 1;
+    }
+    Material {
+        view_tokens,
+        front: first.checked_sub(1).map_or(0, |last| entries[last].running),
+        items: vec![Item::Raw(entries[first..].to_vec())],
+    }
+}
+
 /// The share of the tokens sent that the context before had at the same place.
 fn reused(preset: Preset, eviction: Eviction) -> f64 {
     const BUDGET: u64 = 48_000;
@@ -37,15 +60,9 @@ fn reused(preset: Preset, eviction: Eviction) -> f64 {
     let mut before: Vec<ContextMessage> = Vec::new();
     let (mut sent, mut same) = (0, 0);
     for head in 1..=entries.len() {
-        let material = material(&entries[..head], &[], &accounting);
-        let context = assemble(
-            &material,
-            None,
-            Budget::tokens(BUDGET),
-            &policy,
-            &accounting,
-        )
-        .unwrap();
+        let budget = Budget::tokens(BUDGET);
+        let material = read(&entries[..head], &policy, budget);
+        let context = assemble(&material, None, budget, &policy, &accounting).unwrap();
         assert!(context.tokens <= BUDGET);
         sent += context.tokens;
         same += context
@@ -79,16 +96,9 @@ fn the_start_changes_only_with_the_step() {
     let mut changes = 0;
     let mut steps = 0;
     for head in 1..=entries.len() {
-        let material = material(&entries[..head], &[], &accounting);
-        let policy = AssemblyPolicy::default();
-        let context = assemble(
-            &material,
-            None,
-            Budget::tokens(16_000),
-            &policy,
-            &accounting,
-        )
-        .unwrap();
+        let (policy, budget) = (AssemblyPolicy::default(), Budget::tokens(16_000));
+        let material = read(&entries[..head], &policy, budget);
+        let context = assemble(&material, None, budget, &policy, &accounting).unwrap();
         let first = context.messages[0].clone();
         let dropped = context.receipt.stepped_tokens;
         if let Some((before, start)) = last.filter(|_| head > 3) {
