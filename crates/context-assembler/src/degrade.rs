@@ -8,6 +8,8 @@ use crate::render::{message_pointer, render_text};
 
 /// Texts are not clipped below this many tokens: what is left would say nothing.
 const SMALLEST_CLIP: u64 = 16;
+/// Nor is less of them shown than so many bytes.
+const LEAST_SHOWN: usize = 24;
 
 /// A group's messages, shortened to fit.
 pub(crate) struct Degraded {
@@ -363,7 +365,7 @@ fn clip(text: &str, whole: u64, tokens: u64, pointer: &str, accounting: &dyn Acc
             high = middle - 1;
         }
     }
-    if low > 0 {
+    if low >= LEAST_SHOWN {
         return clipped(low);
     }
     let left_out = left_out(whole, pointer);
