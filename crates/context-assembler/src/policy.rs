@@ -86,7 +86,8 @@ impl AssemblyPolicy {
     }
 
     /// The token, counted from the view's start, from which on spans and groups should be at hand
-    /// for [`assemble`](crate::assemble()), beginning with the span or group that it falls in.
+    /// for [`assemble`](crate::assemble()), beginning with the span or group that it falls in; 0 is the whole
+    /// view, what costs nothing included.
     ///
     /// What is before it would hardly fit: a step's worth is added to what does, since a response
     /// whose lines are joined costs less rendered than recorded. With a `whole_tail`, that many

@@ -302,7 +302,7 @@ proptest! {
             let policy = AssemblyPolicy::default().with_eviction(eviction);
             let budget = Budget::tokens(budget);
             let from = policy.read_from(whole.view_tokens, 0, budget);
-            let skipped = entries.iter().take_while(|entry| entry.running <= from).count();
+            let skipped = entries.iter().take_while(|entry| from > 0 && entry.running <= from).count();
             let part = Material {
                 view_tokens: whole.view_tokens,
                 front: skipped.checked_sub(1).map_or(0, |last| entries[last].running),
