@@ -25,8 +25,9 @@ pub use context_assembler::{
 };
 pub use dag_compactor::{DagPlanner, DagPolicy, FreshTail};
 pub use memory_model::{
-    Clock, ConversationId, LogEntry, Message, Mode, Part, Plan, RawJson, ResultContent, Role, Seq,
-    SeqRange, SessionKey, Span, StepClock, StopReason, Summary, SummaryId, Timestamp, ViewName,
+    Clock, ConversationId, EntryKind, LogEntry, Message, Mode, Part, Plan, RawJson, ResultContent,
+    Role, Seq, SeqRange, SessionKey, Span, StepClock, StopReason, Summary, SummaryId, Timestamp,
+    ViewName,
 };
 pub use memory_store::{ConversationFilter, FullStore, InMemoryStore, Query, Scope, Violation};
 pub use retrieval_tools::Retrieval;
