@@ -200,7 +200,9 @@ impl Compaction<'_> {
                 Claim::Ready(granted, draft) => {
                     fence = Some(granted);
                     if let Ok(written) = serde_json::from_str::<Written>(draft.0.as_str()) {
-                        return self.finish(job, &sources, source_hash, written, fence).await;
+                        return self
+                            .finish(job, &sources, source_hash, written, fence)
+                            .await;
                     }
                 }
             }
@@ -255,7 +257,8 @@ impl Compaction<'_> {
                 }
             }
         }
-        self.finish(job, &sources, source_hash, written, fence).await
+        self.finish(job, &sources, source_hash, written, fence)
+            .await
     }
 
     /// Runs a future unless the run is cancelled or the store has failed.
@@ -329,11 +332,7 @@ impl Compaction<'_> {
 
     /// The job's messages and summaries; `None` when some of them are gone, which only a lost race
     /// explains.
-    async fn sources<'e>(
-        &self,
-        job: &Job,
-        at_hand: &'e [LogEntry],
-    ) -> Result<Option<Sources<'e>>> {
+    async fn sources<'e>(&self, job: &Job, at_hand: &'e [LogEntry]) -> Result<Option<Sources<'e>>> {
         let mut entries: Vec<Cow<'e, LogEntry>> = Vec::new();
         let mut summaries = Vec::new();
         let mut ids = Vec::new();

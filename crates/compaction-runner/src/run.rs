@@ -4,7 +4,8 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use futures::StreamExt as _;
+use futures::future::BoxFuture;
+use futures::{FutureExt as _, StreamExt as _};
 use memory_model::{
     Accounting, Body, Clock, ConversationId, Job, JobKind, LogEntry, Mode, PassInput, PassKind,
     Plan, Planner, RawJson, Seq, SeqRange, Span, StopReason, SummaryId,
@@ -383,14 +384,12 @@ impl<'a> Compaction<'a> {
         // Set when nothing more is to be begun; what was begun is brought to its end.
         let stop = AtomicBool::new(false);
         let stop = &stop;
-        let mut prepared = futures::stream::iter(todo)
-            .map(|job| async move {
-                if stop.load(Ordering::Relaxed) {
-                    return None;
-                }
-                Some((job, self.prepare(job, at_hand, watch).await))
-            })
-            .buffered(self.policy.concurrency.max(1));
+        // Boxed, so that a run can be sent between threads: a closure over borrowed jobs cannot.
+        let work: Vec<BoxFuture<'_, Option<(&Job, Result<Prepared>)>>> = todo
+            .into_iter()
+            .map(|job| self.begin(job, at_hand, watch, stop).boxed())
+            .collect();
+        let mut prepared = futures::stream::iter(work).buffered(self.policy.concurrency.max(1));
         let mut failed = None;
         while let Some(begun) = prepared.next().await {
             let Some((job, prepared)) = begun else {
@@ -412,6 +411,20 @@ impl<'a> Compaction<'a> {
             }
         }
         failed.map_or(Ok(()), Err)
+    }
+
+    /// Prepares a job, unless nothing more is to be begun.
+    async fn begin<'j>(
+        &self,
+        job: &'j Job,
+        at_hand: &[LogEntry],
+        watch: &Watch,
+        stop: &AtomicBool,
+    ) -> Option<(&'j Job, Result<Prepared>)> {
+        if stop.load(Ordering::Relaxed) {
+            return None;
+        }
+        Some((job, self.prepare(job, at_hand, watch).await))
     }
 
     async fn conclude(

@@ -25,12 +25,14 @@ pub async fn newest_entries<S: Store + ?Sized>(
     let mut newest_first: Vec<LogEntry> = Vec::new();
     let mut found = 0;
     let mut rest = SeqRange::new(Seq::FIRST, head);
+    // One page, unless there are notes among the newest entries.
+    let mut rows = messages.max(8);
     while let Some(range) = rest {
         if found >= messages.max(1) {
             break;
         }
-        let want = messages.max(1).saturating_sub(found).max(8);
-        let read = LogRead::new(range).newest_first().with_max_rows(want);
+        let read = LogRead::new(range).newest_first().with_max_rows(rows);
+        rows = rows.max((rows.saturating_mul(2)).min(LARGEST));
         let page = store.read(conversation, &read).await?;
         found += page
             .items
