@@ -45,7 +45,7 @@ impl App {
             return Err(Failure::new(Kind::NoDatabase, text)
                 .hint(format!(
                     "import something first: {}, or name another database with --store",
-                    self.command(&["import", "FILE"])
+                    self.command(&["import"], &["FILE"])
                 ))
                 .into());
         }
@@ -119,18 +119,23 @@ impl App {
     pub(crate) fn no_session(&self, name: &str) -> Failure {
         Failure::new(Kind::NotFound, format!("there is no session {name}")).hint(format!(
             "list those there are: {}",
-            self.command(&["sessions"])
+            self.command(&["sessions"], &[])
         ))
     }
 
-    /// A command to paste into a shell, with this run's database.
-    pub(crate) fn command(&self, arguments: &[&str]) -> String {
+    /// A command to paste into a shell, with this run's database: its name and options, then what
+    /// it is about.
+    pub(crate) fn command(&self, options: &[&str], about: &[&str]) -> String {
         let mut words = vec![program()];
         if let Some(store) = self.store.as_deref().filter(|_| given()) {
             words.push("--store".to_owned());
             words.push(quoted(store).into_owned());
         }
-        words.extend(arguments.iter().map(|word| quoted(word).into_owned()));
+        words.extend(options.iter().map(|word| quoted(word).into_owned()));
+        if about.iter().any(|word| word.starts_with('-')) {
+            words.push("--".to_owned());
+        }
+        words.extend(about.iter().map(|word| quoted(word).into_owned()));
         words.join(" ")
     }
 }

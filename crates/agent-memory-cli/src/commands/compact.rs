@@ -4,7 +4,7 @@ use std::path::Path;
 use std::sync::Arc;
 
 use agent_memory::{
-    Budget, ErrorKind, Memory, Mode, Plan, Session, StopReason, SummaryId, Violation,
+    Budget, EntryKind, ErrorKind, Memory, Mode, Plan, Session, StopReason, SummaryId, Violation,
 };
 use message_formats::Transcript;
 use serde::Serialize;
@@ -83,7 +83,7 @@ pub(crate) async fn run(app: &mut App, args: &Compact) -> anyhow::Result<()> {
         let text = format!("{} is a directory", args.target);
         let hint = format!(
             "import it first: {}",
-            app.command(&["import", &args.target])
+            app.command(&["import"], &[&args.target])
         );
         return Err(Failure::new(Kind::Unreadable, text).hint(hint).into());
     }
@@ -142,13 +142,14 @@ async fn compact(
     let cancel = agent_memory::Cancel::new();
     let outcome = session.compact_with(mode, instructions, cancel).await?;
     progress.say("verifying");
+    let messages = messages(session).await?;
     let report = session.verify().await?;
     progress.done();
     let answer = Answer {
         session: session.key().to_string(),
         imported,
         before: Before {
-            messages: outcome.before.messages,
+            messages,
             tokens: outcome.before.tokens,
         },
         after: After {
@@ -189,6 +190,21 @@ async fn compact(
     }
 }
 
+/// How many messages a session has, notes not counted.
+async fn messages(session: &Session) -> anyhow::Result<u64> {
+    let mut messages = 0;
+    let mut rest = session.info().await?.conversation.range();
+    while let Some(range) = rest {
+        let page = session.log(range).await?;
+        let found = page.items.iter();
+        messages += found
+            .filter(|entry| entry.kind == EntryKind::Message)
+            .count() as u64;
+        rest = page.next;
+    }
+    Ok(messages)
+}
+
 async fn print(
     app: &mut App,
     args: &Compact,
@@ -226,7 +242,7 @@ async fn print(
     ]))?;
     app.out.line(&format!(
         "{} in {}; {} leaf and {} condensed summaries made; {}",
-        count(answer.before.messages, "log entry", "log entries"),
+        count(answer.before.messages, "message", "messages"),
         count(answer.after.spans, "span", "spans"),
         number(answer.summaries.leaf),
         number(answer.summaries.condensed),
@@ -253,16 +269,16 @@ async fn print(
     }
     app.out.line("")?;
     app.out.line("To go on:")?;
-    for words in show::next(session).await? {
-        let words: Vec<&str> = words.iter().map(String::as_str).collect();
-        app.out.line(&format!("  {}", app.command(&words)))?;
+    for (command, about) in show::next(session).await? {
+        let command = app.command(&[command], &[key, &about]);
+        app.out.line(&format!("  {command}"))?;
     }
     Ok(())
 }
 
 /// The command that shows all of a context.
 fn app_command(app: &App, key: &str, args: &Compact) -> String {
-    app.command(&["context", key, "--budget", &args.budget.to_string()])
+    app.command(&["context", "--budget", &args.budget.to_string()], &[key])
 }
 
 fn why(stop: StopReason) -> &'static str {
@@ -316,7 +332,7 @@ async fn dry_run(app: &mut App, session: &Session) -> anyhow::Result<()> {
             session: session.key().to_string(),
             imported: None,
             before: Before {
-                messages: u64::from(plan.head.0),
+                messages: messages(session).await?,
                 tokens: plan.tokens,
             },
             after: After {
@@ -341,7 +357,7 @@ async fn dry_run(app: &mut App, session: &Session) -> anyhow::Result<()> {
         "view {} now: {} of {} in {}",
         plan.view,
         count(plan.tokens, "token", "tokens"),
-        count(u64::from(plan.head.0), "log entry", "log entries"),
+        count(messages(session).await?, "message", "messages"),
         count(spans, "span", "spans"),
     ))?;
     if plan.jobs.is_empty() {

@@ -225,7 +225,7 @@ pub(crate) async fn run(app: &mut App, args: &Import) -> anyhow::Result<()> {
         app.out.text(&answer.table())?;
         app.out.text(&answer.losses())?;
         if let Some(first) = answer.sessions.first() {
-            let command = app.command(&["compact", &first.session]);
+            let command = app.command(&["compact"], &[&first.session]);
             app.out.line(&format!("compact one: {command}"))?;
         }
     }
