@@ -6,7 +6,7 @@ use std::sync::Arc;
 use agent_memory::{ConversationFilter, Memory, Session, SessionKey};
 
 use crate::error::{Failure, Kind};
-use crate::output::{Output, note, quoted};
+use crate::output::{Output, quoted};
 use crate::place::Place;
 use crate::progress::Progress;
 
@@ -55,16 +55,15 @@ impl App {
     /// Opens the database to write into it, and says where it is. It is made if there is none.
     pub(crate) async fn open_for_writing(
         &self,
-        progress: Option<Arc<Progress>>,
+        progress: &Arc<Progress>,
     ) -> anyhow::Result<Memory> {
         let place = self.place()?;
         place.prepare()?;
-        let mut builder = Memory::builder().sqlite(&place.path);
-        if let Some(progress) = progress {
-            builder = builder.hooks(progress);
-        }
+        let builder = Memory::builder()
+            .sqlite(&place.path)
+            .hooks(Arc::<Progress>::clone(progress));
         let memory = builder.open().await?;
-        note(&format!("database: {}", place.path.display()));
+        progress.aside(&format!("database: {}", place.path.display()));
         Ok(memory)
     }
 

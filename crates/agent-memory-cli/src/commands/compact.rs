@@ -69,23 +69,16 @@ pub(crate) async fn run(app: &mut App, args: &Compact) -> anyhow::Result<()> {
     let (Strategy::Dag, SummarizerArg::Extractive) = (args.strategy, args.summarizer);
     let progress = Arc::new(Progress::new(app.json));
     let path = Path::new(&args.target);
-    // A dangling link is a file that cannot be read, not the name of a session.
-    if path.symlink_metadata().is_err() {
+    // A dangling link is a file that cannot be read, not the name of a session. A directory cannot
+    // be compacted, so its name may be a session's.
+    if path.is_dir() || path.symlink_metadata().is_err() {
         let memory = open(app, args, &progress).await?;
         let session = app.session(&memory, &args.target).await;
-        let session = session.map_err(|error| neither(error, &args.target))?;
+        let session = session.map_err(|error| neither(app, error, &args.target))?;
         if args.dry_run {
             return dry_run(app, &session).await;
         }
         return compact(app, args, &session, None, &progress).await;
-    }
-    if path.is_dir() {
-        let text = format!("{} is a directory", args.target);
-        let hint = format!(
-            "import it first: {}",
-            app.command(&["import"], &[&args.target])
-        );
-        return Err(Failure::new(Kind::Unreadable, text).hint(hint).into());
     }
     progress.say(&format!("reading {}", args.target));
     let transcript = import::read(path, None)?;
@@ -96,7 +89,7 @@ pub(crate) async fn run(app: &mut App, args: &Compact) -> anyhow::Result<()> {
         let session = rehearse(app, &transcript, main.as_str()).await?;
         return dry_run(app, &session).await;
     }
-    let memory = app.open_for_writing(Some(Arc::clone(&progress))).await?;
+    let memory = app.open_for_writing(&progress).await?;
     progress.say(&format!("importing {}", args.target));
     let mut imported = import::Answer::default();
     imported.take(&memory, &args.target, &transcript).await?;
@@ -109,21 +102,28 @@ pub(crate) async fn run(app: &mut App, args: &Compact) -> anyhow::Result<()> {
 async fn open(app: &App, args: &Compact, progress: &Arc<Progress>) -> anyhow::Result<Memory> {
     if args.dry_run || !app.place()?.exists() {
         let opened = app.open().await;
-        return opened.map_err(|error| neither(error, &args.target));
+        return opened.map_err(|error| neither(app, error, &args.target));
     }
-    app.open_for_writing(Some(Arc::clone(progress))).await
+    app.open_for_writing(progress).await
 }
 
 /// What was named is no file, and there is no such session either.
-fn neither(error: anyhow::Error, target: &str) -> anyhow::Error {
-    match error.downcast::<Failure>() {
-        Ok(mut failure) if matches!(failure.kind, Kind::NotFound | Kind::NoDatabase) => {
-            failure.message = format!("there is no file {target}, and {}", failure.message);
-            failure.into()
+fn neither(app: &App, error: anyhow::Error, target: &str) -> anyhow::Error {
+    let mut failure = match error.downcast::<Failure>() {
+        Ok(failure) => failure,
+        Err(error) => return error,
+    };
+    if matches!(failure.kind, Kind::NotFound | Kind::NoDatabase) {
+        if Path::new(target).is_dir() {
+            let command = app.command(&["import"], &[target]);
+            let text = format!("{target} is a directory");
+            return Failure::new(Kind::Unreadable, text)
+                .hint(format!("import it first: {command}"))
+                .into();
         }
-        Ok(failure) => failure.into(),
-        Err(error) => error,
+        failure.message = format!("there is no file {target}, and {}", failure.message);
     }
+    failure.into()
 }
 
 async fn compact(

@@ -439,3 +439,17 @@ fn only_session(home: &Home) -> String {
         .unwrap()
         .to_owned()
 }
+
+#[test]
+fn what_begins_with_a_dash_is_pasted_behind_two() {
+    let home = Home::new();
+    let line = |n: u32| format!("{{\"role\":\"user\",\"content\":\"--cap {n}\"}}\n");
+    home.file("a.jsonl", (1..4).map(line).collect::<String>());
+    home.ok(&["import", "a.jsonl", "--session=-s"]);
+    let found = home.ok(&["grep", "--limit", "1", "--", "-s", "--cap"]);
+    assert!(
+        found.out.contains("--cursor m1 -- -s --cap"),
+        "{}",
+        found.out
+    );
+}

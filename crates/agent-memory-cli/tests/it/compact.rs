@@ -101,6 +101,7 @@ fn redacted(home: &Home, out: &str) -> String {
         .replace(fixtures, "fixtures/")
 }
 
+#[cfg(unix)]
 #[test]
 fn pasted_commands_work() {
     let home = Home::new();
@@ -189,4 +190,12 @@ fn of_a_file_with_several_sessions_the_root_is_compacted() {
     let sessions = answer["imported"]["sessions"].as_array().unwrap();
     assert!(sessions.len() > 1);
     assert_eq!(answer["session"], sessions[0]["session"]);
+}
+
+#[test]
+fn a_session_may_be_called_like_a_directory() {
+    let home = Home::new();
+    std::fs::create_dir(home.path().join("chess")).unwrap();
+    home.ok(&["import", "--session", "chess", &fixture("jsonl/tiny")]);
+    assert_eq!(home.json(&["compact", "chess"])["session"], "chess");
 }
