@@ -19,6 +19,6 @@ pub use types::{
     Append, AppendAt, Appended, Claim, Conversation, ConversationFilter, ConversationPatch,
     ConversationRef, Draft, EntryOutcome, Fence, JobKey, JobOutcome, LogRead, NewConversation,
     NewEntry, Order, Origin, Owner, Page, Publication, Publish, Published, Segment, Snapshot,
-    State, ViewInfo, publication_hash, rest_of,
+    State, ViewInfo, fork_segments, publication_hash, rest_of,
 };
 pub use verify::{Report, Violation, ViolationKind, verify};

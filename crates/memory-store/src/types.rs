@@ -131,6 +131,24 @@ impl Conversation {
     }
 }
 
+/// The segments of a fork: what its parent sees up to `at`, and its own log after that.
+pub fn fork_segments(parent: &[Segment], at: Seq, own: ConversationId) -> Vec<Segment> {
+    let mut segments: Vec<Segment> = parent
+        .iter()
+        .filter(|segment| segment.first <= at)
+        .map(|segment| Segment {
+            last: Some(segment.last.map_or(at, |last| last.min(at))),
+            ..*segment
+        })
+        .collect();
+    segments.push(Segment {
+        first: at.next(),
+        last: None,
+        source: own,
+    });
+    segments
+}
+
 /// Names a conversation by number or by key.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum ConversationRef {
@@ -460,7 +478,8 @@ pub enum JobOutcome {
     },
     /// The work is prepared and kept until it is published.
     Prepared(Draft),
-    /// The work failed; the job is free again and remembers how often it failed.
+    /// The work failed; the job is free again and remembers how often it failed. Prepared work is
+    /// kept.
     Failed,
     /// The job is done or given up: nothing is kept.
     Release,

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use memory_store::{Result, Violation, ViolationKind};
+use memory_store::{ErrorKind, Result, Violation, ViolationKind};
 use sqlx::sqlite::SqliteRow;
 use sqlx::{ConnectOptions as _, Row as _};
 use store_sql::Columns as _;
@@ -72,9 +72,21 @@ fn objects(rows: &[SqliteRow]) -> Result<Objects> {
 
 impl SqliteStore {
     pub(crate) async fn check_database(&self) -> Result<Vec<Violation>> {
+        let mut found = Vec::new();
+        match self.look_for_damage(&mut found).await {
+            // So damaged that looking goes no further.
+            Err(error) if error.kind() == ErrorKind::Corrupt => found.push(Violation::new(
+                ViolationKind::Database,
+                format!("{} is damaged and can not be read to its end", self.place),
+            )),
+            looked => looked?,
+        }
+        Ok(found)
+    }
+
+    async fn look_for_damage(&self, found: &mut Vec<Violation>) -> Result<()> {
         let mut reader = self.db.read().await?;
         let mut on = reader.on();
-        let mut found = Vec::new();
         let database = |message: String| Violation::new(ViolationKind::Database, message);
         for row in on.fixed("pragma integrity_check(100)").await? {
             let line = row.text(0)?;
@@ -115,7 +127,7 @@ impl SqliteStore {
                 found.push(Violation::new(kind, text.replace('%', &what)));
             }
         }
-        Ok(found)
+        Ok(())
     }
 }
 

@@ -265,3 +265,16 @@ fn bad_rows_are_named() {
         assert_eq!(View::from_starts(&starts).unwrap_err(), message);
     }
 }
+
+#[test]
+fn figures_of_raw_and_omitted_spans_are_not_kept() {
+    let at = range(2, 4);
+    let odd = Span::closed(at, Body::Omitted, 99);
+    let rows = splice_starts(
+        &View::new().starts(),
+        at,
+        &[Span::closed(at, Body::Raw, 7)],
+        &[odd],
+    );
+    assert!(rows.unwrap().added.iter().all(|row| row.tokens == 0));
+}

@@ -381,3 +381,39 @@ pub async fn sound<S: FullStore + ?Sized>(store: &S) {
         assert_eq!(report.violations, [], "the store is sound");
     }
 }
+
+/// Waits for three futures that run side by side.
+pub(super) async fn join3<A: Future, B: Future, C: Future>(
+    a: A,
+    b: B,
+    c: C,
+) -> (A::Output, B::Output, C::Output) {
+    let (mut a, mut b, mut c) = (Box::pin(a), Box::pin(b), Box::pin(c));
+    let (mut x, mut y, mut z) = (None, None, None);
+    std::future::poll_fn(move |context| {
+        use std::task::Poll;
+        if x.is_none()
+            && let Poll::Ready(out) = a.as_mut().poll(context)
+        {
+            x = Some(out);
+        }
+        if y.is_none()
+            && let Poll::Ready(out) = b.as_mut().poll(context)
+        {
+            y = Some(out);
+        }
+        if z.is_none()
+            && let Poll::Ready(out) = c.as_mut().poll(context)
+        {
+            z = Some(out);
+        }
+        match (x.take(), y.take(), z.take()) {
+            (Some(a), Some(b), Some(c)) => Poll::Ready((a, b, c)),
+            (a, b, c) => {
+                (x, y, z) = (a, b, c);
+                Poll::Pending
+            }
+        }
+    })
+    .await
+}

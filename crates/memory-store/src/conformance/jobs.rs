@@ -173,6 +173,12 @@ pub async fn a_failed_job_is_free_again<F: Fixture>(fixture: &F) {
     );
     let b = granted(claim(&store, chat, "job", "b", 11).await);
     assert!(b.token > a.token);
+    // Prepared work outlives a failure: what failed may have been its publishing.
+    let prepared = JobOutcome::Prepared(draft("[]"));
+    assert_eq!(settle(&store, &b, prepared, 12).await, Ok(()));
+    assert_eq!(settle(&store, &b, JobOutcome::Failed, 13).await, Ok(()));
+    let ready = claim(&store, chat, "job", "c", 14).await;
+    assert!(matches!(ready, Claim::Ready(_, work) if work == draft("[]")));
     sound(&store).await;
 }
 

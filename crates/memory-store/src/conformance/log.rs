@@ -8,12 +8,14 @@ use memory_model::{
 use super::Fixture;
 use super::build::Source;
 use super::build::{
-    PlainCounts, append, entries, entry, fill, info, message, publish_summary, range, root, sound,
-    summary_of, texts,
+    PlainCounts, append, entries, entry, fill, info, join3, message, publish_summary, range, root,
+    sound, summary_of, texts,
 };
 use crate::error::ErrorKind;
 use crate::store::{Maintain, Store};
-use crate::types::{Append, AppendAt, EntryOutcome, LogRead, Order};
+use crate::types::{
+    Append, AppendAt, Claim, EntryOutcome, JobKey, LogRead, NewConversation, Order, Owner,
+};
 
 /// Entries get positions 1, 2, 3 … in the order given, with hashes, sums and a chain.
 pub async fn appends_are_dense_and_in_order<F: Fixture>(fixture: &F) {
@@ -530,5 +532,77 @@ pub async fn a_store_opens_again<F: Fixture>(fixture: &F) {
     let head = info(&store, chat.id).await.head;
     assert_eq!(SeqRange::new(head, head).map(|r| r.len()), Some(1));
     assert_eq!(head, Seq(15));
+    sound(&store).await;
+}
+
+/// Writers side by side: logs stay dense, a key is one conversation, one demand of a head is met.
+pub async fn writers_side_by_side<F: Fixture>(fixture: &F) {
+    let store = fixture.fresh().await;
+    let new = NewConversation::root("chat", PlainCounts.estimator_id(), Timestamp(1));
+    let (a, b, c) = join3(store.open(&new), store.open(&new), store.open(&new)).await;
+    let chat = a.unwrap();
+    assert_eq!((b.unwrap().id, c.unwrap().id), (chat.id, chat.id));
+    let batch = |name: &str, at| Append {
+        at,
+        estimator: PlainCounts.estimator_id(),
+        entries: (0..5)
+            .map(|n| entry(message(&format!("{name}{n}"), &format!("{name} says {n}"))))
+            .collect(),
+        now: Timestamp(2),
+    };
+    let (a, b, c) = ["a", "b", "c"]
+        .map(|name| batch(name, AppendAt::Any))
+        .into();
+    let (a, b, c) = join3(
+        store.append(chat.id, &a),
+        store.append(chat.id, &b),
+        store.append(chat.id, &c),
+    )
+    .await;
+    for appended in [a, b, c] {
+        let outcomes = appended.unwrap().outcomes;
+        let positions: Vec<u32> = outcomes
+            .iter()
+            .map(|outcome| match outcome {
+                EntryOutcome::Inserted(seq) => seq.0,
+                other => panic!("{other:?}"),
+            })
+            .collect();
+        assert!(
+            positions.windows(2).all(|pair| pair[1] == pair[0] + 1),
+            "{positions:?}"
+        );
+    }
+    assert_eq!(texts(&store, chat.id).await.len(), 15);
+    // The same batch thrice is stored once.
+    let same = batch("d", AppendAt::Any);
+    let (a, b, c) = join3(
+        store.append(chat.id, &same),
+        store.append(chat.id, &same),
+        store.append(chat.id, &same),
+    )
+    .await;
+    assert_eq!([a, b, c].map(|done| done.unwrap().head), [Seq(20); 3]);
+    let (a, b, c) = ["e", "f", "g"]
+        .map(|name| batch(name, AppendAt::Head(Seq(20))))
+        .into();
+    let (a, b, c) = join3(
+        store.append(chat.id, &a),
+        store.append(chat.id, &b),
+        store.append(chat.id, &c),
+    )
+    .await;
+    let refused: Vec<ErrorKind> = [a, b, c]
+        .into_iter()
+        .filter_map(|done| done.err().map(|error| error.kind()))
+        .collect();
+    assert_eq!(refused, [ErrorKind::HeadMoved; 2]);
+    let job = JobKey("job".to_owned());
+    let owners = ["a", "b", "c"].map(|name| Owner(name.to_owned()));
+    let claim = |owner| store.claim(chat.id, &job, owner, Timestamp(1), 100);
+    let (a, b, c) = join3(claim(&owners[0]), claim(&owners[1]), claim(&owners[2])).await;
+    let granted = [a, b, c].into_iter().map(|claim| claim.unwrap());
+    let granted = granted.filter(|claim| matches!(claim, Claim::Granted(_)));
+    assert_eq!(granted.count(), 1, "one of three claims is granted");
     sound(&store).await;
 }

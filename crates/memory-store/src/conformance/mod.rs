@@ -181,6 +181,7 @@ macro_rules! conformance_tests {
             reads_beyond_the_head_end_there
             running_sums_and_positions
             a_store_opens_again
+            writers_side_by_side
             a_view_starts_as_one_raw_span
             spans_are_paged_in_both_orders
             old_versions_stay_readable

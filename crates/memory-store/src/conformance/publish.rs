@@ -7,8 +7,8 @@ use memory_model::{
 
 use super::Fixture;
 use super::build::{
-    Source, clipped, fill, info, publish_summary, range, raw, rehash, replace, root, shown, sound,
-    spans_of_view, summary_of,
+    Source, clipped, fill, info, join3, publish_summary, range, raw, rehash, replace, root, shown,
+    sound, spans_of_view, summary_of,
 };
 use super::views::snapshot;
 use crate::error::ErrorKind;
@@ -708,40 +708,4 @@ pub async fn two_writers_and_one_winner<F: Fixture>(fixture: &F) {
     assert_eq!(log.items.len(), 2, "the loser leaves no orphan");
     assert_eq!(snapshot(&store, chat, "dag").await.version, ViewVersion(2));
     sound(&store).await;
-}
-
-/// Waits for three futures that run side by side.
-async fn join3<A: Future, B: Future, C: Future>(
-    a: A,
-    b: B,
-    c: C,
-) -> (A::Output, B::Output, C::Output) {
-    let (mut a, mut b, mut c) = (Box::pin(a), Box::pin(b), Box::pin(c));
-    let (mut x, mut y, mut z) = (None, None, None);
-    std::future::poll_fn(move |context| {
-        use std::task::Poll;
-        if x.is_none()
-            && let Poll::Ready(out) = a.as_mut().poll(context)
-        {
-            x = Some(out);
-        }
-        if y.is_none()
-            && let Poll::Ready(out) = b.as_mut().poll(context)
-        {
-            y = Some(out);
-        }
-        if z.is_none()
-            && let Poll::Ready(out) = c.as_mut().poll(context)
-        {
-            z = Some(out);
-        }
-        match (x.take(), y.take(), z.take()) {
-            (Some(a), Some(b), Some(c)) => Poll::Ready((a, b, c)),
-            (a, b, c) => {
-                (x, y, z) = (a, b, c);
-                Poll::Pending
-            }
-        }
-    })
-    .await
 }

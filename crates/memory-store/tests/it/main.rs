@@ -1,6 +1,9 @@
 //! The reference store passes the suite that it is the reference for.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, missing_docs)]
 
+mod faulty;
+mod verify;
+
 use memory_store::InMemoryStore;
 use memory_store::conformance::Fixture;
 

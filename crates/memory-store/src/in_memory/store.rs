@@ -1,218 +1,24 @@
-//! The reference store: plain collections behind one lock.
-//!
-//! It is written to be read. Databases are tested against it.
+//! The calls.
 
 use std::borrow::Cow;
 use std::collections::BTreeMap;
-use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use async_trait::async_trait;
 use memory_model::{
-    Body, ConversationId, EntryKind, Hash, LogEntry, RawJson, Recipe, Seq, SeqRange, SessionKey,
-    Span, SpanStart, SpliceError, Summary, SummaryId, Timestamp, ViewName, ViewVersion,
-    clip_starts, spans_of, splice_starts,
+    ConversationId, EntryKind, Hash, LogEntry, RawJson, Recipe, Seq, SeqRange, Span, SpliceError,
+    Summary, SummaryId, Timestamp, ViewName, ViewVersion, clip_starts, spans_of, splice_starts,
 };
 
+use super::{InMemoryStore, MAX_CONVERSATIONS, MAX_SEQ, Record, ViewRecord, first_row};
 use crate::error::{Error, ErrorKind, Result};
 use crate::publish::{KnownSummary, check_references, check_shape, spans_cost};
-use crate::store::{Maintain, Search, Store};
+use crate::store::Store;
 use crate::types::{
     Append, AppendAt, Appended, Claim, Conversation, ConversationFilter, ConversationPatch,
-    ConversationRef, Draft, EntryOutcome, Fence, JobKey, JobOutcome, LogRead, NewConversation,
-    Order, Origin, Owner, Page, Publication, Publish, Published, Segment, Snapshot, State,
-    ViewInfo, publication_hash, rest_of,
+    ConversationRef, EntryOutcome, Fence, JobKey, JobOutcome, LogRead, NewConversation, Order,
+    Origin, Owner, Page, Publication, Publish, Published, Segment, Snapshot, State, ViewInfo,
+    fork_segments, publication_hash, rest_of,
 };
-use crate::verify::Violation;
-
-/// The longest log: positions must leave room for "one after the last".
-const MAX_SEQ: u32 = u32::MAX - 1;
-
-/// The most conversations in a store: their numbers fit the upper half of a signed 64-bit row id.
-const MAX_CONVERSATIONS: u32 = i32::MAX as u32;
-
-/// A store in memory: the reference for all others, and enough for tests and short sessions.
-#[derive(Debug, Default)]
-pub struct InMemoryStore {
-    inner: Mutex<Inner>,
-}
-
-#[derive(Debug, Default)]
-struct Inner {
-    conversations: Vec<Record>,
-    keys: BTreeMap<SessionKey, ConversationId>,
-}
-
-#[derive(Debug)]
-struct Record {
-    info: Conversation,
-    /// The own log, from `info.own_first()` on.
-    log: Vec<LogEntry>,
-    /// Where the own log's external ids are.
-    external: BTreeMap<String, Seq>,
-    views: BTreeMap<ViewName, ViewRecord>,
-    summaries: Vec<Summary>,
-    /// Where summaries are in `summaries`.
-    summary_index: BTreeMap<SummaryId, usize>,
-    jobs: BTreeMap<JobKey, Job>,
-    /// The number of the newest fence.
-    fences: u64,
-    states: BTreeMap<String, State>,
-}
-
-#[derive(Debug, Clone)]
-struct ViewRecord {
-    rows: Vec<SpanStart>,
-    publications: Vec<Publication>,
-    saved: i64,
-}
-
-#[derive(Debug, Default)]
-struct Job {
-    holder: Option<(Owner, Timestamp)>,
-    token: u64,
-    tries: u32,
-    draft: Option<Draft>,
-}
-
-impl ViewRecord {
-    fn new() -> Self {
-        Self {
-            rows: vec![first_row()],
-            publications: Vec::new(),
-            saved: 0,
-        }
-    }
-
-    fn version(&self) -> ViewVersion {
-        ViewVersion(self.publications.len() as u64)
-    }
-
-    fn chain(&self) -> Hash {
-        self.publications
-            .last()
-            .map_or(Hash::ZERO, |last| last.hash)
-    }
-
-    /// The rows as they were at a version.
-    fn rows_at(&self, version: ViewVersion) -> Cow<'_, [SpanStart]> {
-        if version == self.version() {
-            return Cow::Borrowed(&self.rows);
-        }
-        let mut rows = BTreeMap::from([(Seq::FIRST, first_row())]);
-        for publication in self.publications.iter().filter(|p| p.version <= version) {
-            for row in &publication.removed {
-                rows.remove(&row.first);
-            }
-            for row in &publication.added {
-                rows.insert(row.first, row.clone());
-            }
-        }
-        Cow::Owned(rows.into_values().collect())
-    }
-}
-
-fn first_row() -> SpanStart {
-    SpanStart {
-        first: Seq::FIRST,
-        body: Body::Raw,
-        tokens: 0,
-    }
-}
-
-impl Record {
-    fn summary(&self, id: &SummaryId) -> Option<&Summary> {
-        self.summary_index
-            .get(id)
-            .and_then(|index| self.summaries.get(*index))
-    }
-}
-
-impl InMemoryStore {
-    /// An empty store.
-    pub fn new() -> Self {
-        Self::default()
-    }
-
-    fn lock(&self) -> MutexGuard<'_, Inner> {
-        // Every change is made to a copy or in one step, so a panic elsewhere leaves no half state.
-        self.inner.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-}
-
-impl Inner {
-    fn get(&self, id: ConversationId) -> Result<&Record> {
-        (id.0 as usize)
-            .checked_sub(1)
-            .and_then(|index| self.conversations.get(index))
-            .ok_or_else(|| no_conversation(id))
-    }
-
-    fn get_mut(&mut self, id: ConversationId) -> Result<&mut Record> {
-        (id.0 as usize)
-            .checked_sub(1)
-            .and_then(|index| self.conversations.get_mut(index))
-            .ok_or_else(|| no_conversation(id))
-    }
-
-    /// The entry that is visible at a position.
-    fn entry(&self, record: &Record, seq: Seq) -> Option<&LogEntry> {
-        let segment = record
-            .info
-            .segments
-            .iter()
-            .find(|s| s.first <= seq && s.last.is_none_or(|last| seq <= last))?;
-        let source = self.get(segment.source).ok()?;
-        let index = seq.0.checked_sub(source.info.own_first().0)?;
-        source.log.get(index as usize)
-    }
-
-    fn running_at(&self, record: &Record, seq: Seq) -> u64 {
-        match seq.min(record.info.head) {
-            Seq::NONE => 0,
-            seq => self.entry(record, seq).map_or(0, |entry| entry.running),
-        }
-    }
-
-    fn cost(&self, record: &Record, range: SeqRange) -> u64 {
-        self.running_at(record, range.last)
-            .saturating_sub(self.running_at(record, range.first.prev()))
-    }
-
-    fn find(&self, record: &Record, id: &str) -> Option<&LogEntry> {
-        let seq = record.info.segments.iter().find_map(|segment| {
-            let source = self.get(segment.source).ok()?;
-            let seq = *source.external.get(id)?;
-            let visible = segment.first <= seq && segment.last.is_none_or(|last| seq <= last);
-            visible.then_some(seq)
-        })?;
-        self.entry(record, seq)
-    }
-}
-
-fn no_conversation(id: ConversationId) -> Error {
-    Error::new(
-        ErrorKind::NotFound,
-        format!("there is no conversation {id}"),
-    )
-}
-
-/// The segments of a fork: what its parent sees up to `at`, and its own log after that.
-fn fork_segments(parent: &[Segment], at: Seq, own: ConversationId) -> Vec<Segment> {
-    let mut segments: Vec<Segment> = parent
-        .iter()
-        .filter(|segment| segment.first <= at)
-        .map(|segment| Segment {
-            last: Some(segment.last.map_or(at, |last| last.min(at))),
-            ..*segment
-        })
-        .collect();
-    segments.push(Segment {
-        first: at.next(),
-        last: None,
-        source: own,
-    });
-    segments
-}
 
 #[async_trait]
 impl Store for InMemoryStore {
@@ -867,21 +673,4 @@ fn page<'a, T: Clone + 'a, C>(
         None => None,
     };
     Page { items, next }
-}
-
-impl Search for InMemoryStore {}
-
-#[async_trait]
-impl Maintain for InMemoryStore {
-    async fn check(&self) -> Result<Vec<Violation>> {
-        Ok(Vec::new())
-    }
-
-    fn location(&self) -> String {
-        "memory".to_owned()
-    }
-
-    async fn close(&self) -> Result<()> {
-        Ok(())
-    }
 }

@@ -1,0 +1,154 @@
+//! What must hold of every context, checked from outside: from the log, the view and the context,
+//! without the assembler's own notion of groups' costs.
+
+use std::collections::BTreeMap;
+
+use agent_memory::{Context, LogEntry, Part, Seq, SeqRange, Source, Span};
+use memory_model::{Accounting, Body, EntryKind};
+use turn_map::{AtomBuilder, HullPolicy};
+
+/// A span or a group: what a budget takes or leaves as a whole.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Block {
+    pub(crate) range: SeqRange,
+    pub(crate) tokens: u64,
+    pub(crate) shows: bool,
+}
+
+/// The blocks of a view.
+pub(crate) fn blocks(log: &[LogEntry], spans: &[Span]) -> Vec<Block> {
+    let head = log.last().map_or(Seq(0), |entry| entry.seq);
+    let mut blocks = Vec::new();
+    for span in spans {
+        let Some(range) = span.range.up_to(head) else {
+            continue;
+        };
+        match &span.body {
+            Body::Raw => {
+                let entries = &log[range.first.0 as usize - 1..range.last.0 as usize];
+                let mut builder =
+                    AtomBuilder::starting_at(range.first.0 as usize, HullPolicy::default());
+                entries.iter().for_each(|entry| builder.push(entry));
+                for atom in builder.finish().iter() {
+                    let atom_range = atom.range();
+                    let range =
+                        SeqRange::new(Seq(atom_range.start as u32), Seq(atom_range.end as u32 - 1))
+                            .unwrap();
+                    let entries = &log[atom_range.start - 1..atom_range.end - 1];
+                    let tokens = entries.iter().map(|entry| entry.tokens).sum();
+                    let shows = entries.iter().any(|entry| entry.kind == EntryKind::Message);
+                    blocks.push(Block {
+                        range,
+                        tokens,
+                        shows,
+                    });
+                }
+            }
+            _ => blocks.push(Block {
+                range,
+                tokens: span.tokens,
+                shows: true,
+            }),
+        }
+    }
+    blocks
+}
+
+/// Checks budget, order, pairs and the presence of the newest group.
+pub(crate) fn check(
+    context: &Context,
+    budget: u64,
+    blocks: &[Block],
+    accounting: &dyn Accounting,
+) -> Result<(), String> {
+    let counted: u64 = context
+        .messages
+        .iter()
+        .map(|m| accounting.parts(m.role, &m.parts))
+        .sum();
+    if counted != context.tokens || context.tokens > budget {
+        return Err(format!(
+            "{} tokens counted, {} said, {budget} allowed",
+            counted, context.tokens
+        ));
+    }
+    let firsts: Vec<Seq> = context
+        .messages
+        .iter()
+        .filter_map(|m| m.source.range())
+        .map(|r| r.first)
+        .collect();
+    if !firsts.is_sorted() {
+        return Err(format!("positions do not rise: {firsts:?}"));
+    }
+    let mut open: BTreeMap<&str, i32> = BTreeMap::new();
+    for message in &context.messages {
+        for part in &message.parts {
+            match part {
+                Part::ToolCall { id, .. } => *open.entry(id).or_default() += 1,
+                Part::ToolResult { call_id, .. } => {
+                    let count = open.entry(call_id).or_default();
+                    *count -= 1;
+                    if *count < 0 {
+                        return Err(format!("a result of {call_id} stands before its call"));
+                    }
+                }
+                _ => {}
+            }
+        }
+    }
+    if let Some((id, _)) = open.iter().find(|(_, count)| **count != 0) {
+        return Err(format!("the call {id} has no result"));
+    }
+    if let Some(newest) = blocks.iter().rfind(|block| block.shows) {
+        let shown = context.messages.iter().rev().find_map(|m| m.source.range());
+        let whole = shown.is_some_and(|shown| newest.range.contains(shown.last));
+        if !whole {
+            return Err(format!(
+                "the newest group {} is missing: {shown:?}",
+                newest.range
+            ));
+        }
+        let trimmed = context
+            .messages
+            .iter()
+            .filter(|m| matches!(m.source, Source::Trimmed { .. }))
+            .all(|m| {
+                let range = m.source.range().unwrap();
+                context
+                    .receipt
+                    .degraded
+                    .iter()
+                    .any(|d| d.first <= range.first && range.last <= d.last)
+            });
+        if !trimmed {
+            return Err("something is shortened that the receipt does not name".to_owned());
+        }
+    }
+    Ok(())
+}
+
+/// Checks that a stepped context uses its budget: everything fits, or at least three quarters are
+/// used, less the one block that the cut fell in.
+pub(crate) fn check_use(context: &Context, budget: u64, blocks: &[Block]) -> Result<(), String> {
+    if context.receipt.dropped.is_empty() && context.receipt.degraded.is_empty() {
+        return Ok(());
+    }
+    let Some(boundary) = &context.receipt.boundary else {
+        return Err("something is left out, but no boundary is named".to_owned());
+    };
+    let block = blocks
+        .iter()
+        .find(|block| block.range.first == boundary.first && block.range.last == boundary.last);
+    let Some(block) = block else {
+        return Err(format!("the boundary {boundary:?} is no span and no group"));
+    };
+    let least = (budget * 3 / 4).saturating_sub(block.tokens);
+    if context.tokens < least {
+        return Err(format!(
+            "only {} of {budget} tokens are used, and the block at the cut has {}",
+            context.tokens, block.tokens
+        ));
+    }
+    Ok(())
+}

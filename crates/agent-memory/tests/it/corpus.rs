@@ -1,0 +1,235 @@
+//! Every real transcript, from import to context and back to the exact words.
+
+use std::path::{Path, PathBuf};
+
+use agent_memory::{
+    AssemblyPolicy, Budget, Eviction, Memory, Mode, Session, SessionKey, StopReason,
+};
+use message_formats::testing::raw_check;
+use message_formats::{ReadOptions, Transcript, read};
+
+use crate::contexts::{blocks, check, check_use};
+
+/// The folder of real transcripts, unless it is not there.
+fn corpus() -> Option<PathBuf> {
+    match std::env::var_os("AGENT_MEMORY_CORPUS") {
+        Some(path) => Some(PathBuf::from(path)),
+        None => {
+            assert!(
+                std::env::var_os("AGENT_MEMORY_REQUIRE_CORPUS").is_none_or(|v| v != "1"),
+                "AGENT_MEMORY_REQUIRE_CORPUS=1, but AGENT_MEMORY_CORPUS is not set"
+            );
+            println!("left out: AGENT_MEMORY_CORPUS is not set");
+            None
+        }
+    }
+}
+
+fn transcripts(corpus: &Path) -> Vec<PathBuf> {
+    let mut files: Vec<PathBuf> = ["claude-code", "pi"]
+        .iter()
+        .flat_map(|folder| std::fs::read_dir(corpus.join(folder)).unwrap())
+        .map(|entry| entry.unwrap().path())
+        .filter(|path| path.extension().is_some_and(|ext| ext == "jsonl"))
+        .collect();
+    files.sort();
+    assert!(
+        files.len() >= 15,
+        "the corpus has {} transcripts",
+        files.len()
+    );
+    files
+}
+
+fn parse(bytes: &[u8]) -> Transcript {
+    read(bytes, &ReadOptions::default()).unwrap()
+}
+
+async fn open(folder: &Path) -> Memory {
+    Memory::builder()
+        .sqlite(folder.join("memory.db"))
+        .open()
+        .await
+        .unwrap()
+}
+
+/// A session as the export format writes it.
+async fn export(session: &Session) -> String {
+    let mut out = String::new();
+    for entry in session.load().await.unwrap() {
+        out.push_str(&serde_json::to_string(&entry.to_export()).unwrap());
+        out.push('\n');
+    }
+    out
+}
+
+async fn exports(memory: &Memory, keys: &[SessionKey]) -> Vec<String> {
+    let mut out = Vec::new();
+    for key in keys {
+        out.push(export(&memory.existing(key.clone()).await.unwrap()).await);
+    }
+    out
+}
+
+#[tokio::test]
+async fn every_transcript_goes_in_and_comes_out() {
+    let Some(corpus) = corpus() else { return };
+    println!(
+        "{:<34} {:>8} {:>5} {:>8} {:>8} {:>5} {:>5} {:>8}",
+        "transcript", "messages", "notes", "before", "after", "%", "sums", "strings"
+    );
+    let mut failures = Vec::new();
+    for path in transcripts(&corpus) {
+        let name = path.file_name().unwrap().to_string_lossy().into_owned();
+        if let Err(failure) = one(&path, &name).await {
+            failures.push(format!("{name}: {failure}"));
+        }
+    }
+    assert!(failures.is_empty(), "{}", failures.join("\n"));
+}
+
+async fn one(path: &Path, name: &str) -> Result<(), String> {
+    let bytes = std::fs::read(path).unwrap();
+    let folder = tempfile::tempdir().unwrap();
+    let memory = open(folder.path()).await;
+    let transcript = parse(&bytes);
+    let imported = memory.import(&transcript).await.unwrap();
+    let keys: Vec<SessionKey> = imported
+        .sessions
+        .iter()
+        .map(|s| s.session.clone())
+        .collect();
+
+    // Every text, argument, call id and result of the raw file, byte for byte.
+    let exported = exports(&memory, &keys).await;
+    let source = raw_check::Source::parse(&bytes);
+    let checked = raw_check::check(&source, &exported)?;
+
+    // Again inserts nothing.
+    let again = memory.import(&transcript).await.unwrap();
+    let inserted: u64 = again
+        .sessions
+        .iter()
+        .map(|s| s.inserted + s.conflicts)
+        .sum();
+    if inserted != 0 {
+        return Err(format!("importing again stored {inserted} entries"));
+    }
+
+    for key in &keys {
+        let session = memory.existing(key.clone()).await.unwrap();
+        let log = session.load().await.unwrap();
+        contexts(&session, &log)
+            .await
+            .map_err(|error| format!("{key}, as it is: {error}"))?;
+        let outcome = session.compact(Mode::Full).await.unwrap();
+        let finished = matches!(
+            outcome.stop_reason,
+            StopReason::NothingEligible | StopReason::Exhausted
+        );
+        if !finished {
+            return Err(format!(
+                "{key}: the compaction stopped for {:?}",
+                outcome.stop_reason
+            ));
+        }
+        let plan = session.plan().await.unwrap();
+        if !plan.jobs.is_empty() && outcome.stop_reason != StopReason::Exhausted {
+            return Err(format!("{key}: {} jobs are left", plan.jobs.len()));
+        }
+        if outcome.before.tokens > 20_000 && outcome.after.tokens * 10 > outcome.before.tokens * 6 {
+            return Err(format!(
+                "{key}: {} tokens are left of {}",
+                outcome.after.tokens, outcome.before.tokens
+            ));
+        }
+        contexts(&session, &log)
+            .await
+            .map_err(|error| format!("{key}: {error}"))?;
+        let notes = log
+            .iter()
+            .filter(|e| e.kind == memory_model::EntryKind::Note)
+            .count();
+        println!(
+            "{:<34} {:>8} {:>5} {:>8} {:>8} {:>4}% {:>5} {:>8}",
+            if key == &keys[0] {
+                name
+            } else {
+                "  + sidechain or branch"
+            },
+            log.len() - notes,
+            notes,
+            outcome.before.tokens,
+            outcome.after.tokens,
+            outcome.after.tokens * 100 / outcome.before.tokens.max(1),
+            outcome.leaf + outcome.condensed,
+            if key == &keys[0] {
+                checked.strings.to_string()
+            } else {
+                String::new()
+            },
+        );
+    }
+    let verified = memory.verify().await.unwrap();
+    if !verified.is_ok() {
+        return Err(format!("verify: {:?}", verified.violations));
+    }
+
+    // Cut anywhere, then grown, it gives the same log.
+    let lines: Vec<usize> = bytes
+        .iter()
+        .enumerate()
+        .filter(|(_, byte)| **byte == b'\n')
+        .map(|(index, _)| index + 1)
+        .collect();
+    // A fixed multiplier spreads ten cuts over the file, differently for each file.
+    let mut state = bytes.len() as u64;
+    for _ in 0..10 {
+        state = state
+            .wrapping_mul(6_364_136_223_846_793_005)
+            .wrapping_add(1_442_695_040_888_963_407);
+        let cut = lines[(state >> 33) as usize % lines.len()];
+        let grown = Memory::builder().open().await.unwrap();
+        let beginning = read(&bytes[..cut], &ReadOptions::default());
+        // A beginning without any message is not a transcript yet.
+        if let Ok(beginning) = beginning {
+            grown.import(&beginning).await.unwrap();
+        }
+        grown.import(&transcript).await.unwrap();
+        if exports(&grown, &keys).await != exported {
+            return Err(format!("cut at byte {cut} and grown, the log differs"));
+        }
+    }
+    Ok(())
+}
+
+async fn contexts(session: &Session, log: &[memory_model::LogEntry]) -> Result<(), String> {
+    let blocks = blocks(log, &session.spans().await.unwrap());
+    let stop = AssemblyPolicy::default().with_eviction(Eviction::StopAtMisfit);
+    for budget in [1_000, 4_000, 16_000, 64_000, 200_000] {
+        let context = session
+            .assemble(Budget::tokens(budget))
+            .await
+            .map_err(|error| format!("at {budget}: {error}"))?;
+        check(&context, budget, &blocks, session.accounting())
+            .and_then(|()| check_use(&context, budget, &blocks))
+            .map_err(|error| format!("at {budget}: {error}"))?;
+
+        let context = session
+            .assemble_with(Budget::tokens(budget), &stop)
+            .await
+            .unwrap();
+        check(&context, budget, &blocks, session.accounting())
+            .map_err(|error| format!("at {budget}, up to the first misfit: {error}"))?;
+        if let Some(misfit) = &context.receipt.boundary
+            && context.receipt.degraded.is_empty()
+            && context.tokens + misfit.tokens + 64 <= budget
+        {
+            return Err(format!(
+                "at {budget}: {misfit:?} would have fitted beside {}",
+                context.tokens
+            ));
+        }
+    }
+    Ok(())
+}

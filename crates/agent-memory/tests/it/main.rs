@@ -1,0 +1,12 @@
+//! The facade, end to end.
+#![allow(
+    missing_docs,
+    clippy::unwrap_used,
+    clippy::expect_used,
+    clippy::panic,
+    clippy::print_stdout,
+    clippy::disallowed_methods
+)]
+
+mod contexts;
+mod corpus;

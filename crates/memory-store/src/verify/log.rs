@@ -1,0 +1,270 @@
+//! The log: dense, unchanged, rightly summed.
+
+use memory_model::{Accounting, Hash, LogEntry, Seq, SeqRange};
+
+use super::{Report, ViolationKind};
+use crate::error::{ErrorKind, Result};
+use crate::store::Store;
+use crate::types::{Conversation, LogRead};
+
+/// What the rest of a verification needs to know of the log.
+pub(super) struct Log {
+    /// The entries that are there, by rising position.
+    entries: Vec<Known>,
+}
+
+struct Known {
+    seq: Seq,
+    /// As recorded; `None` when the entry cannot be read.
+    hash: Option<Hash>,
+    running: u64,
+}
+
+impl Log {
+    /// The hashes of all entries in a range; `None` when one is missing.
+    pub(super) fn hashes(&self, range: SeqRange) -> Option<Vec<Hash>> {
+        let from = self
+            .entries
+            .partition_point(|known| known.seq < range.first);
+        let to = self
+            .entries
+            .partition_point(|known| known.seq <= range.last);
+        let entries = self.entries.get(from..to)?;
+        if entries.len() as u64 != range.len() {
+            return None;
+        }
+        entries.iter().map(|known| known.hash).collect()
+    }
+
+    /// What the messages of a range cost, in tokens.
+    pub(super) fn cost(&self, range: SeqRange) -> u64 {
+        let through = |seq: Seq| {
+            let after = self.entries.partition_point(|known| known.seq <= seq);
+            after
+                .checked_sub(1)
+                .and_then(|index| self.entries.get(index))
+                .map_or(0, |known| known.running)
+        };
+        through(range.last).saturating_sub(through(range.first.prev()))
+    }
+}
+
+pub(super) async fn verify<S: Store + ?Sized>(
+    store: &S,
+    conversation: &Conversation,
+    rules: Option<&dyn Accounting>,
+    report: &mut Report,
+) -> Result<Log> {
+    let mut check = Check {
+        conversation,
+        rules,
+        log: Log {
+            entries: Vec::new(),
+        },
+        chain: Hash::ZERO,
+        sum: 0,
+        expected: Seq::FIRST,
+    };
+    let mut rest = conversation.range();
+    while let Some(range) = rest {
+        let page = read_what_can_be(store, conversation, range, report).await?;
+        external_ids(store, conversation, &page.entries, report).await?;
+        for (seq, entry) in page.entries {
+            check.entry(range, seq, entry, report);
+        }
+        rest = page.next;
+        if rest.is_some_and(|next| next.first <= range.first || next.last > range.last) {
+            let message = format!(
+                "{}: reading {range} goes on at {}: the rest was not read",
+                conversation.key,
+                rest.map_or(Seq::NONE, |next| next.first)
+            );
+            report.add(ViolationKind::Other, message);
+            break;
+        }
+    }
+    Ok(check.finish(report))
+}
+
+/// The state of a walk through the log.
+struct Check<'a> {
+    conversation: &'a Conversation,
+    rules: Option<&'a dyn Accounting>,
+    log: Log,
+    /// Over the own log's recorded hashes.
+    chain: Hash,
+    sum: u64,
+    expected: Seq,
+}
+
+impl Check<'_> {
+    fn entry(&mut self, range: SeqRange, seq: Seq, entry: Option<LogEntry>, report: &mut Report) {
+        let key = &self.conversation.key;
+        if seq < self.expected || !range.contains(seq) {
+            let message = format!("{key}: an entry {seq} is where {} belongs", self.expected);
+            report.add(ViolationKind::EntryMisplaced, message);
+            return;
+        }
+        self.missing_before(seq, report);
+        self.expected = seq.next();
+        let Some(entry) = entry else {
+            self.log.entries.push(Known {
+                seq,
+                hash: None,
+                running: self.sum,
+            });
+            return;
+        };
+        report.messages += 1;
+        let hash = entry.message.body().map(|body| entry.message.hash(&body));
+        if hash.ok() != Some(entry.hash) {
+            let message = format!("{key}: entry {seq} is not what was stored: its hash differs");
+            report.add(ViolationKind::EntryChanged, message);
+        }
+        if let Some(rules) = self.rules {
+            let tokens = rules.message(&entry.message);
+            if tokens != entry.tokens {
+                let message = format!(
+                    "{key}: entry {seq} is recorded with {} tokens, but {} gives {tokens}",
+                    entry.tokens,
+                    rules.estimator_id()
+                );
+                report.add(ViolationKind::EstimatorMixed, message);
+            }
+        }
+        self.sum = self.sum.saturating_add(entry.tokens);
+        if self.sum != entry.running {
+            let message = format!(
+                "{key}: the running sum at entry {seq} is {}, but the figures give {}",
+                entry.running, self.sum
+            );
+            report.add(ViolationKind::SumWrong, message);
+            self.sum = entry.running;
+        }
+        if seq >= self.conversation.own_first() {
+            self.chain = self.chain.chain(entry.hash);
+        }
+        self.log.entries.push(Known {
+            seq,
+            hash: Some(entry.hash),
+            running: self.sum,
+        });
+    }
+
+    /// Reports what is missing between the last entry and `seq`.
+    fn missing_before(&self, seq: Seq, report: &mut Report) {
+        if let Some(missing) = SeqRange::new(self.expected, seq.prev()) {
+            let message = match missing.len() {
+                1 => format!(
+                    "{}: entry {} is missing",
+                    self.conversation.key, missing.first
+                ),
+                _ => format!("{}: entries {missing} are missing", self.conversation.key),
+            };
+            report.add(ViolationKind::EntryMissing, message);
+        }
+    }
+
+    fn finish(self, report: &mut Report) -> Log {
+        let Conversation {
+            key, head, tokens, ..
+        } = self.conversation;
+        self.missing_before(head.next(), report);
+        if self.chain != self.conversation.chain {
+            let message = format!("{key}: the chain over the log's hashes does not match the log");
+            report.add(ViolationKind::ChainBroken, message);
+        }
+        if self.sum != *tokens {
+            let message = format!(
+                "{key}: the log is recorded with {tokens} tokens, but its entries give {}",
+                self.sum
+            );
+            report.add(ViolationKind::SumWrong, message);
+        }
+        self.log
+    }
+}
+
+struct ReadPage {
+    entries: Vec<(Seq, Option<LogEntry>)>,
+    next: Option<SeqRange>,
+}
+
+/// Reads a page; where an entry cannot be read, reads one by one and reports which.
+async fn read_what_can_be<S: Store + ?Sized>(
+    store: &S,
+    conversation: &Conversation,
+    range: SeqRange,
+    report: &mut Report,
+) -> Result<ReadPage> {
+    match store.read(conversation.id, &LogRead::new(range)).await {
+        Ok(page) => {
+            let entries = page.items.into_iter().map(|e| (e.seq, Some(e))).collect();
+            return Ok(ReadPage {
+                entries,
+                next: page.next,
+            });
+        }
+        Err(error) if error.kind() == ErrorKind::Corrupt => {}
+        Err(error) => return Err(error),
+    }
+    let last = Seq(range.first.0.saturating_add(255)).min(range.last);
+    let mut entries = Vec::new();
+    for seq in (range.first.0..=last.0).map(Seq) {
+        match store
+            .read(conversation.id, &LogRead::new(SeqRange::single(seq)))
+            .await
+        {
+            Ok(page) => entries.extend(page.items.into_iter().map(|e| (e.seq, Some(e)))),
+            Err(error) if error.kind() == ErrorKind::Corrupt => {
+                report.add(
+                    ViolationKind::EntryUnreadable,
+                    format!("{}: {error}", conversation.key),
+                );
+                entries.push((seq, None));
+            }
+            Err(error) => return Err(error),
+        }
+    }
+    Ok(ReadPage {
+        entries,
+        next: SeqRange::new(last.next(), range.last),
+    })
+}
+
+/// Checks that entries are found by their external ids.
+async fn external_ids<S: Store + ?Sized>(
+    store: &S,
+    conversation: &Conversation,
+    entries: &[(Seq, Option<LogEntry>)],
+    report: &mut Report,
+) -> Result<()> {
+    let (mut ids, mut positions) = (Vec::new(), Vec::new());
+    for (seq, entry) in entries {
+        if let Some(id) = entry.as_ref().and_then(|entry| entry.external_id.clone()) {
+            ids.push(id);
+            positions.push(*seq);
+        }
+    }
+    if ids.is_empty() {
+        return Ok(());
+    }
+    let found = store.find(conversation.id, &ids).await?;
+    for (index, (id, seq)) in ids.iter().zip(positions).enumerate() {
+        let found = found.get(index).copied().flatten();
+        if found != Some(seq) {
+            let message = match found {
+                Some(other) => format!(
+                    "{}: entry {seq} has the id {id:?}, which is found at {other}",
+                    conversation.key
+                ),
+                None => format!(
+                    "{}: entry {seq} is not found by its id {id:?}",
+                    conversation.key
+                ),
+            };
+            report.add(ViolationKind::IndexWrong, message);
+        }
+    }
+    Ok(())
+}

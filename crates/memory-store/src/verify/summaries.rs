@@ -1,0 +1,170 @@
+//! Summaries: unchanged, made from what is there, never from themselves.
+
+use std::collections::BTreeMap;
+
+use memory_model::{
+    Accounting, Child, ConversationId, SeqRange, SourceHasher, Summary, SummaryId, summary_id,
+};
+
+use super::log::Log;
+use super::{Report, ViolationKind};
+use crate::error::Result;
+use crate::store::Store;
+use crate::types::Conversation;
+
+/// All summaries of a conversation.
+pub(super) async fn load<S: Store + ?Sized>(
+    store: &S,
+    conversation: ConversationId,
+    report: &mut Report,
+) -> Result<BTreeMap<SummaryId, Summary>> {
+    let mut summaries: BTreeMap<SummaryId, Summary> = BTreeMap::new();
+    let mut after: Option<SummaryId> = None;
+    loop {
+        let page = store.summary_log(conversation, after.as_ref(), 256).await?;
+        let before = summaries.len();
+        for summary in page.items {
+            let id = summary.id.clone();
+            if summaries.insert(id.clone(), summary).is_some() {
+                let message = format!("conversation {conversation}: {id} is there twice");
+                report.add(ViolationKind::Other, message);
+            }
+        }
+        after = page.next;
+        if after.is_none() {
+            return Ok(summaries);
+        }
+        if summaries.len() == before {
+            let message = format!(
+                "conversation {conversation}: the list of summaries does not come to an end"
+            );
+            report.add(ViolationKind::Other, message);
+            return Ok(summaries);
+        }
+    }
+}
+
+pub(super) fn verify(
+    conversation: &Conversation,
+    summaries: &BTreeMap<SummaryId, Summary>,
+    log: &Log,
+    rules: Option<&dyn Accounting>,
+    report: &mut Report,
+) {
+    let key = &conversation.key;
+    for (id, summary) in summaries {
+        report.summaries += 1;
+        if summary.hash != summary.expected_hash() || *id != summary_id(summary.hash) {
+            let message = format!("{key}: {id} is not what was stored: its hash or id differs");
+            report.add(ViolationKind::SummaryChanged, message);
+        }
+        verify_children(key.as_str(), conversation, summary, summaries, log, report);
+        if let Some(rules) = rules {
+            let tokens = rules.summary(summary);
+            if tokens != summary.tokens {
+                let message = format!(
+                    "{key}: {id} is recorded with {} tokens, but {} gives {tokens}",
+                    summary.tokens,
+                    rules.estimator_id()
+                );
+                report.add(ViolationKind::EstimatorMixed, message);
+            }
+        }
+    }
+}
+
+fn verify_children(
+    key: &str,
+    conversation: &Conversation,
+    summary: &Summary,
+    summaries: &BTreeMap<SummaryId, Summary>,
+    log: &Log,
+    report: &mut Report,
+) {
+    let id = &summary.id;
+    let mut next = summary.range.first;
+    let mut source = SourceHasher::new();
+    let mut cost = 0u64;
+    let mut whole = true;
+    for child in &summary.children {
+        let range = child.range();
+        if SeqRange::new(range.first, range.last).is_none() {
+            whole = false;
+            let message = format!("{key}: the child {range} of {id} is no range");
+            report.add(ViolationKind::ChildRangeWrong, message);
+            continue;
+        }
+        if range.first != next || range.last > conversation.head {
+            whole = false;
+            let message =
+                format!("{key}: the child {range} of {id} does not follow the one before");
+            report.add(ViolationKind::ChildRangeWrong, message);
+        }
+        next = range.last.next();
+        match child {
+            Child::Messages { range } => {
+                cost = cost.saturating_add(log.cost(*range));
+                match log.hashes(*range) {
+                    Some(hashes) => hashes.into_iter().for_each(|hash| source.message(hash)),
+                    None => whole = false,
+                }
+            }
+            Child::Summary { range, id: child } => match summaries.get(child) {
+                None => {
+                    whole = false;
+                    let message = format!(
+                        "{key}: {id} was made from {child}, which is not in this conversation"
+                    );
+                    report.add(ViolationKind::ForeignLineage, message);
+                }
+                Some(constituent) => {
+                    source.summary(constituent.hash);
+                    cost = cost.saturating_add(constituent.tokens);
+                    if constituent.range != *range {
+                        let message = format!(
+                            "{key}: {id} was made from {child} over {range}, but {child} covers {}",
+                            constituent.range
+                        );
+                        report.add(ViolationKind::ChildRangeWrong, message);
+                    }
+                }
+            },
+        }
+    }
+    if next != summary.range.last.next() {
+        whole = false;
+        let message = format!(
+            "{key}: the children of {id} end at {}, not at {}",
+            next.prev(),
+            summary.range.last
+        );
+        report.add(ViolationKind::ChildRangeWrong, message);
+    }
+    let deepest = summary
+        .children
+        .iter()
+        .filter_map(|child| summaries.get(child.summary()?))
+        .map(|child| child.depth)
+        .max();
+    let depth = deepest.map_or(0, |deepest| deepest.saturating_add(1));
+    // A missing child may have been the deepest.
+    if summary.depth < depth || (whole && summary.depth != depth) {
+        let message = format!(
+            "{key}: {id} has depth {}, but its children give {depth}: summaries must not contain \
+             themselves",
+            summary.depth
+        );
+        report.add(ViolationKind::Cycle, message);
+    }
+    if whole && source.finish() != summary.source_hash {
+        let message = format!("{key}: the sources of {id} are not what it was made from");
+        report.add(ViolationKind::SourceChanged, message);
+    }
+    if whole && cost != summary.source_tokens {
+        let message = format!(
+            "{key}: the sources of {id} are recorded with {} tokens, but cost {cost}",
+            summary.source_tokens
+        );
+        report.add(ViolationKind::SumWrong, message);
+    }
+}

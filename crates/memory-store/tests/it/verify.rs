@@ -1,0 +1,604 @@
+//! `verify` is able to fail: it names each way in which a store can go wrong.
+//!
+//! A wrapper alters what a sound store returns, as a damaged database would.
+
+use async_trait::async_trait;
+use memory_model::Accounting;
+use memory_model::{
+    Body, Child, ConversationId, Hash, LogEntry, Part, RawJson, Recipe, Seq, SeqRange, Span,
+    Summary, SummaryId, Timestamp, ViewName, ViewVersion,
+};
+use memory_store::conformance::{
+    Source, fill, message, publish_summary, range, root, summary_of, verify_store,
+};
+use memory_store::*;
+
+/// What a wrapper does to the answers of some calls.
+struct Hooks {
+    conversation: fn(&mut Option<Conversation>),
+    read: fn(&LogRead, &mut Page<LogEntry>) -> Result<()>,
+    find: fn(&mut Vec<Option<Seq>>),
+    spans: fn(&mut Page<Span>),
+    views: fn(&mut Vec<ViewInfo>),
+    publications: fn(&mut Page<Publication, ViewVersion>),
+    summaries: fn(&mut Page<Summary, SummaryId>),
+}
+
+impl Default for Hooks {
+    fn default() -> Self {
+        Self {
+            conversation: |_| {},
+            read: |_, _| Ok(()),
+            find: |_| {},
+            spans: |_| {},
+            views: |_| {},
+            publications: |_| {},
+            summaries: |_| {},
+        }
+    }
+}
+
+impl std::fmt::Debug for Hooks {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str("Hooks")
+    }
+}
+
+#[derive(Debug)]
+struct Corrupt {
+    inner: InMemoryStore,
+    hooks: Hooks,
+}
+
+#[async_trait]
+impl Store for Corrupt {
+    async fn open(&self, new: &NewConversation) -> Result<Conversation> {
+        self.inner.open(new).await
+    }
+
+    async fn conversation(&self, which: &ConversationRef) -> Result<Option<Conversation>> {
+        let mut answer = self.inner.conversation(which).await?;
+        (self.hooks.conversation)(&mut answer);
+        Ok(answer)
+    }
+
+    async fn list(
+        &self,
+        filter: &ConversationFilter,
+        after: Option<ConversationId>,
+        limit: usize,
+    ) -> Result<Page<Conversation, ConversationId>> {
+        self.inner.list(filter, after, limit).await
+    }
+
+    async fn update(
+        &self,
+        conversation: ConversationId,
+        patch: &ConversationPatch,
+        now: Timestamp,
+    ) -> Result<Conversation> {
+        self.inner.update(conversation, patch, now).await
+    }
+
+    async fn append(&self, conversation: ConversationId, append: &Append) -> Result<Appended> {
+        self.inner.append(conversation, append).await
+    }
+
+    async fn read(&self, conversation: ConversationId, read: &LogRead) -> Result<Page<LogEntry>> {
+        let mut answer = self.inner.read(conversation, read).await?;
+        (self.hooks.read)(read, &mut answer)?;
+        Ok(answer)
+    }
+
+    async fn running(&self, conversation: ConversationId, at: &[Seq]) -> Result<Vec<u64>> {
+        self.inner.running(conversation, at).await
+    }
+
+    async fn seq_at(&self, conversation: ConversationId, running: u64) -> Result<Option<Seq>> {
+        self.inner.seq_at(conversation, running).await
+    }
+
+    async fn find(&self, conversation: ConversationId, ids: &[String]) -> Result<Vec<Option<Seq>>> {
+        let mut answer = self.inner.find(conversation, ids).await?;
+        (self.hooks.find)(&mut answer);
+        Ok(answer)
+    }
+
+    async fn snapshot(&self, conversation: ConversationId, view: &ViewName) -> Result<Snapshot> {
+        self.inner.snapshot(conversation, view).await
+    }
+
+    async fn views(&self, conversation: ConversationId) -> Result<Vec<ViewInfo>> {
+        let mut answer = self.inner.views(conversation).await?;
+        (self.hooks.views)(&mut answer);
+        Ok(answer)
+    }
+
+    async fn spans(
+        &self,
+        snapshot: &Snapshot,
+        range: SeqRange,
+        order: Order,
+        limit: usize,
+    ) -> Result<Page<Span>> {
+        let mut answer = self.inner.spans(snapshot, range, order, limit).await?;
+        (self.hooks.spans)(&mut answer);
+        Ok(answer)
+    }
+
+    async fn publish(&self, conversation: ConversationId, publish: &Publish) -> Result<Published> {
+        self.inner.publish(conversation, publish).await
+    }
+
+    async fn publications(
+        &self,
+        conversation: ConversationId,
+        view: &ViewName,
+        after: ViewVersion,
+        limit: usize,
+    ) -> Result<Page<Publication, ViewVersion>> {
+        let mut answer = self
+            .inner
+            .publications(conversation, view, after, limit)
+            .await?;
+        (self.hooks.publications)(&mut answer);
+        Ok(answer)
+    }
+
+    async fn summaries(
+        &self,
+        conversation: ConversationId,
+        ids: &[SummaryId],
+    ) -> Result<Vec<Option<Summary>>> {
+        self.inner.summaries(conversation, ids).await
+    }
+
+    async fn summary_log(
+        &self,
+        conversation: ConversationId,
+        after: Option<&SummaryId>,
+        limit: usize,
+    ) -> Result<Page<Summary, SummaryId>> {
+        let mut answer = self.inner.summary_log(conversation, after, limit).await?;
+        (self.hooks.summaries)(&mut answer);
+        Ok(answer)
+    }
+
+    async fn containers(
+        &self,
+        conversation: ConversationId,
+        summary: &SummaryId,
+    ) -> Result<Vec<SummaryId>> {
+        self.inner.containers(conversation, summary).await
+    }
+
+    async fn made_from(
+        &self,
+        conversation: ConversationId,
+        source: Hash,
+        recipe: &Recipe,
+    ) -> Result<Option<Summary>> {
+        self.inner.made_from(conversation, source, recipe).await
+    }
+
+    async fn claim(
+        &self,
+        conversation: ConversationId,
+        key: &JobKey,
+        owner: &Owner,
+        now: Timestamp,
+        ttl_micros: i64,
+    ) -> Result<Claim> {
+        self.inner
+            .claim(conversation, key, owner, now, ttl_micros)
+            .await
+    }
+
+    async fn settle(&self, fence: &Fence, outcome: &JobOutcome, now: Timestamp) -> Result<()> {
+        self.inner.settle(fence, outcome, now).await
+    }
+
+    async fn state(&self, conversation: ConversationId, key: &str) -> Result<Option<State>> {
+        self.inner.state(conversation, key).await
+    }
+
+    async fn put_state(
+        &self,
+        conversation: ConversationId,
+        key: &str,
+        revision: u64,
+        value: Option<&RawJson>,
+    ) -> Result<u64> {
+        self.inner
+            .put_state(conversation, key, revision, value)
+            .await
+    }
+}
+
+impl Search for Corrupt {}
+
+#[async_trait]
+impl Maintain for Corrupt {
+    async fn check(&self) -> Result<Vec<Violation>> {
+        self.inner.check().await
+    }
+
+    fn location(&self) -> String {
+        self.inner.location()
+    }
+
+    async fn close(&self) -> Result<()> {
+        self.inner.close().await
+    }
+}
+
+/// One conversation of 20 messages; three leaves, a condensed summary over two of them, and a
+/// summary made from a summary and messages.
+async fn sound() -> InMemoryStore {
+    let store = InMemoryStore::new();
+    let chat = root(&store, "chat").await.id;
+    fill(&store, chat, 20).await;
+    let mut leaves = Vec::new();
+    for (first, text) in [(1, "one"), (5, "two"), (9, "three")] {
+        let at = range(first, first + 3);
+        let leaf = summary_of(&store, chat, &[Source::Messages(at)], text).await;
+        publish_summary(&store, chat, "dag", &leaf).await;
+        leaves.push(leaf);
+    }
+    let sources = [Source::Summary(&leaves[0]), Source::Summary(&leaves[1])];
+    let condensed = summary_of(&store, chat, &sources, "both").await;
+    publish_summary(&store, chat, "dag", &condensed).await;
+    let sources = [Source::Summary(&leaves[2]), Source::Messages(range(13, 15))];
+    let mixed = summary_of(&store, chat, &sources, "more").await;
+    publish_summary(&store, chat, "dag", &mixed).await;
+    store
+}
+
+async fn violations(hooks: Hooks) -> Vec<ViolationKind> {
+    let store = Corrupt {
+        inner: sound().await,
+        hooks,
+    };
+    let reports = verify_store(&store).await;
+    let mut kinds: Vec<ViolationKind> = reports
+        .iter()
+        .flat_map(|report| &report.violations)
+        .inspect(|violation| assert!(!violation.message.is_empty()))
+        .map(|violation| violation.kind)
+        .collect();
+    kinds.sort();
+    kinds.dedup();
+    kinds
+}
+
+fn entry(page: &mut Page<LogEntry>, seq: u32, change: impl FnOnce(&mut LogEntry)) {
+    if let Some(entry) = page.items.iter_mut().find(|e| e.seq == Seq(seq)) {
+        change(entry);
+    }
+}
+
+fn rehash(entry: &mut LogEntry) {
+    entry.hash = entry.message.hash(&entry.message.body().unwrap());
+}
+
+fn summary(page: &mut Page<Summary, SummaryId>, text: &str, change: impl FnOnce(&mut Summary)) {
+    if let Some(summary) = page.items.iter_mut().find(|s| s.text == text) {
+        change(summary);
+    }
+}
+
+/// Gives a summary the hash that its altered content asks for, but not the id: that is its name.
+fn reseal(summary: &mut Summary) {
+    summary.hash = summary.expected_hash();
+}
+
+#[tokio::test]
+async fn a_sound_store_has_no_violations() {
+    assert_eq!(violations(Hooks::default()).await, []);
+}
+
+#[tokio::test]
+async fn every_damage_is_named() {
+    use ViolationKind::*;
+    macro_rules! table {
+        ($($what:literal, $call:ident: $change:expr => [$($kind:ident),+];)*) => {
+            $({
+                let hooks = Hooks {
+                    $call: $change,
+                    ..Hooks::default()
+                };
+                let found = violations(hooks).await;
+                for kind in [$($kind),+] {
+                    assert!(found.contains(&kind), "{}: {kind:?} is not in {found:?}", $what);
+                }
+            })*
+        };
+    }
+    table! {
+        "row gone", read: |_, page| {
+            page.items.retain(|e| e.seq != Seq(7));
+            Ok(())
+        } => [EntryMissing, ChainBroken];
+        "last rows gone", read: |_, page| {
+            page.items.truncate(18);
+            Ok(())
+        } => [EntryMissing, SumWrong, ChainBroken];
+        "text changed", read: |_, page| {
+            entry(page, 7, |e| e.message.parts = vec![Part::text("something else")]);
+            Ok(())
+        } => [EntryChanged];
+        "text changed with its hash", read: |_, page| {
+            entry(page, 7, |e| {
+                e.message.parts = vec![Part::text("something else")];
+                rehash(e);
+            });
+            Ok(())
+        } => [ChainBroken, SourceChanged];
+        "role changed", read: |_, page| {
+            entry(page, 7, |e| e.message.role = memory_model::Role::Assistant);
+            Ok(())
+        } => [EntryChanged];
+        "hole in seq", read: |_, page| {
+            for e in page.items.iter_mut().filter(|e| e.seq >= Seq(7)) {
+                e.seq = e.seq.next();
+            }
+            Ok(())
+        } => [EntryMissing, EntryMisplaced];
+        "row twice", read: |_, page| {
+            let again = page.items[6].clone();
+            page.items.insert(7, again);
+            Ok(())
+        } => [EntryMisplaced];
+        "rows swapped", read: |_, page| {
+            page.items.swap(6, 7);
+            Ok(())
+        } => [EntryMisplaced, EntryMissing];
+        "far position", read: |_, page| {
+            entry(page, 20, |e| e.seq = Seq(u32::MAX));
+            Ok(())
+        } => [EntryMisplaced, EntryMissing];
+        "position zero", read: |_, page| {
+            entry(page, 1, |e| e.seq = Seq(0));
+            Ok(())
+        } => [EntryMisplaced, EntryMissing];
+        "unreadable row", read: |read, _| match read.range.contains(Seq(7)) {
+            true => Err(Error::new(ErrorKind::Corrupt, "entry 7 cannot be read")),
+            false => Ok(()),
+        } => [EntryUnreadable];
+        "reading does not advance", read: |read, page| {
+            page.next = Some(read.range);
+            Ok(())
+        } => [Other];
+        "reading goes back", read: |read, page| {
+            page.next = SeqRange::new(Seq(1), read.range.last);
+            Ok(())
+        } => [Other];
+        "a head far beyond the log", conversation: |found| {
+            found.as_mut().unwrap().head = Seq(u32::MAX);
+        } => [EntryMissing];
+        "a head of nothing", conversation: |found| {
+            found.as_mut().unwrap().head = Seq(0);
+        } => [ChainBroken, SumWrong, ChildRangeWrong];
+        "wrong running sum", read: |_, page| {
+            entry(page, 7, |e| e.running += 1);
+            Ok(())
+        } => [SumWrong];
+        "wrong sum of the log", conversation: |found| {
+            found.as_mut().unwrap().tokens += 1;
+        } => [SumWrong];
+        "estimator mixed", read: |_, page| {
+            entry(page, 7, |e| e.tokens += 1);
+            Ok(())
+        } => [EstimatorMixed, SumWrong];
+        "unknown estimator", conversation: |found| {
+            found.as_mut().unwrap().estimator = token_estimate::EstimatorId::new("x", 1).unwrap();
+        } => [EstimatorMixed];
+        "chain broken", conversation: |found| {
+            found.as_mut().unwrap().chain = Hash::ZERO;
+        } => [ChainBroken];
+        "index damaged", find: |found| found[3] = None => [IndexWrong];
+        "index points elsewhere", find: |found| found.swap(3, 4) => [IndexWrong];
+        "index answers short", find: |found| found.clear() => [IndexWrong];
+        "foreign segment", conversation: |found| {
+            found.as_mut().unwrap().segments[0].source = ConversationId(9);
+        } => [FamilyWrong];
+        "missing parent", conversation: |found| {
+            if let Some(c) = found.as_mut().filter(|c| c.id == ConversationId(1)) {
+                c.origin = Origin::Fork { parent: ConversationId(99), at: Seq(3) };
+            }
+        } => [FamilyWrong];
+        "summary text changed", summaries: |page| {
+            summary(page, "one", |s| s.text = "another".to_owned());
+        } => [SummaryChanged];
+        "summary text changed with its hash", summaries: |page| {
+            summary(page, "one", |s| {
+                s.text = "another".to_owned();
+                reseal(s);
+            });
+        } => [SummaryChanged, SourceChanged];
+        "summary gone", summaries: |page| {
+            page.items.retain(|s| s.text != "more");
+        } => [SpanWrong];
+        "foreign lineage", summaries: |page| {
+            page.items.retain(|s| s.text != "two");
+        } => [ForeignLineage];
+        "child range wrong", summaries: |page| summary(page, "one", |s| {
+            s.children = vec![Child::Messages { range: range(1, 3) }];
+        }) => [ChildRangeWrong];
+        "child beyond the log", summaries: |page| summary(page, "one", |s| {
+            s.children = vec![Child::Messages { range: range(1, u32::MAX) }];
+        }) => [ChildRangeWrong];
+        "child that is no range", summaries: |page| summary(page, "one", |s| {
+            let odd = SeqRange { first: Seq(0), last: Seq(0) };
+            s.children.insert(0, Child::Messages { range: odd });
+        }) => [ChildRangeWrong];
+        "no children", summaries: |page| {
+            summary(page, "one", |s| s.children.clear());
+        } => [ChildRangeWrong];
+        "child covers something else", summaries: |page| {
+            let two = page.items.iter().find(|s| s.text == "two").map(|s| s.id.clone()).unwrap();
+            summary(page, "both", |s| {
+                s.children[0] = Child::Summary { range: range(1, 4), id: two };
+            });
+        } => [ChildRangeWrong];
+        "cycle", summaries: |page| summary(page, "both", |s| {
+            let id = s.id.clone();
+            s.children = vec![Child::Summary { range: s.range, id }];
+        }) => [Cycle];
+        "depth that skips", summaries: |page| {
+            summary(page, "both", |s| s.depth = 5);
+        } => [Cycle];
+        "source changed", summaries: |page| {
+            summary(page, "one", |s| s.source_hash = Hash::ZERO);
+        } => [SourceChanged];
+        "source tokens wrong", summaries: |page| {
+            summary(page, "one", |s| s.source_tokens += 1);
+        } => [SumWrong];
+        "summary tokens wrong", summaries: |page| {
+            summary(page, "more", |s| s.tokens += 1);
+        } => [EstimatorMixed, SpanWrong];
+        "summary twice", summaries: |page| {
+            let again = page.items[0].clone();
+            page.items.push(again);
+        } => [Other];
+        "summaries without end", summaries: |page| {
+            page.next = page.items.first().map(|s| s.id.clone());
+        } => [Other];
+        "overlapping spans", spans: |page| {
+            page.items[0].range.last = Some(Seq(10));
+        } => [SpansOverlap];
+        "spans out of order", spans: |page| page.items.swap(0, 1) => [SpansOverlap];
+        "a span gone", spans: |page| {
+            page.items.remove(0);
+        } => [SpansOverlap, ViewDiffers];
+        "no spans", spans: |page| page.items.clear() => [SpansOverlap, ViewDiffers];
+        "another body", spans: |page| page.items[0].body = Body::Omitted => [ViewDiffers];
+        "an unknown summary shown", spans: |page| {
+            page.items[0].body = Body::Summary { id: SummaryId::new("sum_x"), depth: 0 };
+        } => [SpanWrong, ViewDiffers];
+        "a span that begins at nothing", spans: |page| {
+            page.items[0].range.first = Seq(0);
+        } => [SpansOverlap];
+        "a span beyond the head", spans: |page| {
+            let last = page.items.last_mut().unwrap();
+            let (mut open, beyond) = (last.clone(), range(16, 30));
+            *last = Span::closed(beyond, Body::Omitted, 0);
+            open.range.first = Seq(31);
+            page.items.push(open);
+        } => [SpansOverlap, ViewDiffers];
+        "spans without end", spans: |page| page.next = Some(range(1, 5)) => [Other];
+        "wrong saved", views: |views| views[0].saved += 1 => [SumWrong];
+        "wrong count of spans", views: |views| views[0].spans += 1 => [ViewDiffers];
+        "an unknown view", views: |views| {
+            let mut other = views[0].clone();
+            other.name = ViewName::from("other");
+            other.version = ViewVersion(0);
+            views.push(other);
+        } => [HistoryChanged];
+        "history edited", publications: |page| {
+            page.items[1].at = range(5, 9);
+        } => [HistoryChanged];
+        "history rows edited", publications: |page| {
+            page.items[0].added[0].tokens += 1;
+        } => [HistoryChanged, ViewDiffers];
+        "history cut at the end", publications: |page| {
+            page.items.pop();
+        } => [HistoryChanged, ViewDiffers];
+        "history with a hole", publications: |page| {
+            page.items.remove(2);
+        } => [HistoryChanged];
+        "history twice", publications: |page| {
+            let again = page.items[0].clone();
+            page.items.insert(1, again);
+        } => [HistoryChanged];
+        "history without end", publications: |page| {
+            page.items.clear();
+            page.next = Some(ViewVersion(1));
+        } => [HistoryChanged];
+        "history chain broken", views: |views| views[0].chain = Hash::ZERO => [HistoryChanged];
+    }
+}
+
+#[tokio::test]
+async fn damage_of_a_parent_shows_in_its_forks() {
+    let store = sound().await;
+    let new = NewConversation {
+        origin: Origin::Fork {
+            parent: ConversationId(1),
+            at: Seq(10),
+        },
+        ..NewConversation::root(
+            "child",
+            memory_store::conformance::PlainCounts.estimator_id(),
+            Timestamp(5),
+        )
+    };
+    let child = store.open(&new).await.unwrap().id;
+    memory_store::conformance::append(&store, child, vec![message("c", "more")]).await;
+    let hooks = Hooks {
+        read: |_, page| {
+            entry(page, 7, |e| e.message.parts.clear());
+            Ok(())
+        },
+        ..Hooks::default()
+    };
+    let reports = verify_store(&Corrupt {
+        inner: store,
+        hooks,
+    })
+    .await;
+    assert_eq!(reports.len(), 2);
+    for report in reports {
+        assert!(
+            report
+                .violations
+                .iter()
+                .any(|v| v.kind == ViolationKind::EntryChanged)
+        );
+    }
+}
+
+#[tokio::test]
+async fn a_missing_conversation_is_not_found() {
+    let store = InMemoryStore::new();
+    let error = verify(&store, ConversationId(1), &|_| None)
+        .await
+        .unwrap_err();
+    assert_eq!(error.kind(), ErrorKind::NotFound);
+}
+
+/// Publications that change more than their range are named even if the chain over them was made
+/// anew.
+#[tokio::test]
+async fn publications_keep_to_their_range() {
+    let hooks: [fn(&mut Page<Publication, ViewVersion>); 4] = [
+        // The range is smaller than what changes.
+        |page| page.items[4].at = range(13, 14),
+        // A row after the range.
+        |page| {
+            let mut row = page.items[2].added[1].clone();
+            row.first = Seq(18);
+            row.body = Body::Omitted;
+            page.items[2].added.push(row);
+        },
+        // What stands right after the range.
+        |page| page.items[2].added[1].body = Body::Omitted,
+        // A row further to the left than the neighbour.
+        |page| {
+            let mut row = page.items[0].added[0].clone();
+            page.items[2].removed.push(row.clone());
+            row.tokens += 1;
+            page.items[2].added.push(row);
+        },
+    ];
+    for publications in hooks {
+        let hooks = Hooks {
+            publications,
+            ..Hooks::default()
+        };
+        let inner = sound().await;
+        let reports = verify_store(&Corrupt { inner, hooks }).await;
+        let named = |v: &Violation| v.message.contains("changes more than");
+        assert!(reports[0].violations.iter().any(named), "{reports:?}");
+    }
+}
