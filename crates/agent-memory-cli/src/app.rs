@@ -6,7 +6,7 @@ use std::sync::Arc;
 use agent_memory::{ConversationFilter, Memory, Session, SessionKey};
 
 use crate::error::{Failure, Kind};
-use crate::output::{Output, note, quoted};
+use crate::output::{Output, quoted};
 use crate::place::Place;
 use crate::progress::Progress;
 
@@ -45,7 +45,7 @@ impl App {
             return Err(Failure::new(Kind::NoDatabase, text)
                 .hint(format!(
                     "import something first: {}, or name another database with --store",
-                    self.command(&["import", "FILE"])
+                    self.command(&["import"], &["FILE"])
                 ))
                 .into());
         }
@@ -55,16 +55,15 @@ impl App {
     /// Opens the database to write into it, and says where it is. It is made if there is none.
     pub(crate) async fn open_for_writing(
         &self,
-        progress: Option<Arc<Progress>>,
+        progress: &Arc<Progress>,
     ) -> anyhow::Result<Memory> {
         let place = self.place()?;
         place.prepare()?;
-        let mut builder = Memory::builder().sqlite(&place.path);
-        if let Some(progress) = progress {
-            builder = builder.hooks(progress);
-        }
+        let builder = Memory::builder()
+            .sqlite(&place.path)
+            .hooks(Arc::<Progress>::clone(progress));
         let memory = builder.open().await?;
-        note(&format!("database: {}", place.path.display()));
+        progress.aside(&format!("database: {}", place.path.display()));
         Ok(memory)
     }
 
@@ -119,18 +118,23 @@ impl App {
     pub(crate) fn no_session(&self, name: &str) -> Failure {
         Failure::new(Kind::NotFound, format!("there is no session {name}")).hint(format!(
             "list those there are: {}",
-            self.command(&["sessions"])
+            self.command(&["sessions"], &[])
         ))
     }
 
-    /// A command to paste into a shell, with this run's database.
-    pub(crate) fn command(&self, arguments: &[&str]) -> String {
+    /// A command to paste into a shell, with this run's database: its name and options, then what
+    /// it is about.
+    pub(crate) fn command(&self, options: &[&str], about: &[&str]) -> String {
         let mut words = vec![program()];
         if let Some(store) = self.store.as_deref().filter(|_| given()) {
             words.push("--store".to_owned());
             words.push(quoted(store).into_owned());
         }
-        words.extend(arguments.iter().map(|word| quoted(word).into_owned()));
+        words.extend(options.iter().map(|word| quoted(word).into_owned()));
+        if about.iter().any(|word| word.starts_with('-')) {
+            words.push("--".to_owned());
+        }
+        words.extend(about.iter().map(|word| quoted(word).into_owned()));
         words.join(" ")
     }
 }

@@ -17,15 +17,14 @@ Exit codes:
   7  verification found something wrong
   8  something was skipped, and --strict was given";
 
-/// Keeps every message of an agent's conversations, and shows a model what fits its context.
+/// The command line.
 #[derive(Debug, Parser)]
 #[command(
     name = "agent-memory",
     version,
     about,
     after_help = EXIT_CODES,
-    arg_required_else_help = true,
-    max_term_width = 100
+    arg_required_else_help = true
 )]
 pub(crate) struct Cli {
     /// The database: `sqlite:PATH`, or just a path [default: memory.db in the platform's data
@@ -35,12 +34,13 @@ pub(crate) struct Cli {
         global = true,
         value_name = "STORE",
         env = "AGENT_MEMORY_STORE",
-        hide_env_values = true
+        hide_env_values = true,
+        display_order = 100
     )]
     pub(crate) store: Option<String>,
 
     /// Print JSON instead of text
-    #[arg(long, global = true)]
+    #[arg(long, global = true, display_order = 101)]
     pub(crate) json: bool,
 
     /// What to do

@@ -6,7 +6,7 @@ use std::time::Duration;
 use agent_memory::{Event, Hooks};
 use indicatif::ProgressBar;
 
-use crate::output::{number, safe};
+use crate::output::{count, note, safe};
 
 /// What is being done, on one line of stderr that goes away. Nothing at all when stderr is no
 /// terminal or the answer is JSON.
@@ -32,6 +32,11 @@ impl Progress {
         self.bar.set_message(safe(text).into_owned());
     }
 
+    /// Writes a line to stderr that stays.
+    pub(crate) fn aside(&self, text: &str) {
+        self.bar.suspend(|| note(text));
+    }
+
     /// Takes the line away.
     pub(crate) fn done(&self) {
         self.bar.finish_and_clear();
@@ -50,8 +55,8 @@ impl Hooks for Progress {
         if let Event::Published { range, .. } = event {
             self.bar.inc(1);
             self.say(&format!(
-                "compacting: {} summaries, now at message {}",
-                number(self.bar.position()),
+                "compacting: {}, now at message {}",
+                count(self.bar.position(), "summary", "summaries"),
                 range.last
             ));
         }

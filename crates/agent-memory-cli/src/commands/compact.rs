@@ -4,7 +4,7 @@ use std::path::Path;
 use std::sync::Arc;
 
 use agent_memory::{
-    Budget, ErrorKind, Memory, Mode, Plan, Session, StopReason, SummaryId, Violation,
+    Budget, EntryKind, ErrorKind, Memory, Mode, Plan, Session, StopReason, SummaryId, Violation,
 };
 use message_formats::Transcript;
 use serde::Serialize;
@@ -69,23 +69,16 @@ pub(crate) async fn run(app: &mut App, args: &Compact) -> anyhow::Result<()> {
     let (Strategy::Dag, SummarizerArg::Extractive) = (args.strategy, args.summarizer);
     let progress = Arc::new(Progress::new(app.json));
     let path = Path::new(&args.target);
-    // A dangling link is a file that cannot be read, not the name of a session.
-    if path.symlink_metadata().is_err() {
+    // A dangling link is a file that cannot be read, not the name of a session. A directory cannot
+    // be compacted, so its name may be a session's.
+    if path.is_dir() || path.symlink_metadata().is_err() {
         let memory = open(app, args, &progress).await?;
         let session = app.session(&memory, &args.target).await;
-        let session = session.map_err(|error| neither(error, &args.target))?;
+        let session = session.map_err(|error| neither(app, error, &args.target))?;
         if args.dry_run {
             return dry_run(app, &session).await;
         }
         return compact(app, args, &session, None, &progress).await;
-    }
-    if path.is_dir() {
-        let text = format!("{} is a directory", args.target);
-        let hint = format!(
-            "import it first: {}",
-            app.command(&["import", &args.target])
-        );
-        return Err(Failure::new(Kind::Unreadable, text).hint(hint).into());
     }
     progress.say(&format!("reading {}", args.target));
     let transcript = import::read(path, None)?;
@@ -96,7 +89,7 @@ pub(crate) async fn run(app: &mut App, args: &Compact) -> anyhow::Result<()> {
         let session = rehearse(app, &transcript, main.as_str()).await?;
         return dry_run(app, &session).await;
     }
-    let memory = app.open_for_writing(Some(Arc::clone(&progress))).await?;
+    let memory = app.open_for_writing(&progress).await?;
     progress.say(&format!("importing {}", args.target));
     let mut imported = import::Answer::default();
     imported.take(&memory, &args.target, &transcript).await?;
@@ -109,21 +102,28 @@ pub(crate) async fn run(app: &mut App, args: &Compact) -> anyhow::Result<()> {
 async fn open(app: &App, args: &Compact, progress: &Arc<Progress>) -> anyhow::Result<Memory> {
     if args.dry_run || !app.place()?.exists() {
         let opened = app.open().await;
-        return opened.map_err(|error| neither(error, &args.target));
+        return opened.map_err(|error| neither(app, error, &args.target));
     }
-    app.open_for_writing(Some(Arc::clone(progress))).await
+    app.open_for_writing(progress).await
 }
 
 /// What was named is no file, and there is no such session either.
-fn neither(error: anyhow::Error, target: &str) -> anyhow::Error {
-    match error.downcast::<Failure>() {
-        Ok(mut failure) if matches!(failure.kind, Kind::NotFound | Kind::NoDatabase) => {
-            failure.message = format!("there is no file {target}, and {}", failure.message);
-            failure.into()
+fn neither(app: &App, error: anyhow::Error, target: &str) -> anyhow::Error {
+    let mut failure = match error.downcast::<Failure>() {
+        Ok(failure) => failure,
+        Err(error) => return error,
+    };
+    if matches!(failure.kind, Kind::NotFound | Kind::NoDatabase) {
+        if Path::new(target).is_dir() {
+            let command = app.command(&["import"], &[target]);
+            let text = format!("{target} is a directory");
+            return Failure::new(Kind::Unreadable, text)
+                .hint(format!("import it first: {command}"))
+                .into();
         }
-        Ok(failure) => failure.into(),
-        Err(error) => error,
+        failure.message = format!("there is no file {target}, and {}", failure.message);
     }
+    failure.into()
 }
 
 async fn compact(
@@ -142,13 +142,14 @@ async fn compact(
     let cancel = agent_memory::Cancel::new();
     let outcome = session.compact_with(mode, instructions, cancel).await?;
     progress.say("verifying");
+    let messages = messages(session).await?;
     let report = session.verify().await?;
     progress.done();
     let answer = Answer {
         session: session.key().to_string(),
         imported,
         before: Before {
-            messages: outcome.before.messages,
+            messages,
             tokens: outcome.before.tokens,
         },
         after: After {
@@ -189,6 +190,21 @@ async fn compact(
     }
 }
 
+/// How many messages a session has, notes not counted.
+async fn messages(session: &Session) -> anyhow::Result<u64> {
+    let mut messages = 0;
+    let mut rest = session.info().await?.conversation.range();
+    while let Some(range) = rest {
+        let page = session.log(range).await?;
+        let found = page.items.iter();
+        messages += found
+            .filter(|entry| entry.kind == EntryKind::Message)
+            .count() as u64;
+        rest = page.next;
+    }
+    Ok(messages)
+}
+
 async fn print(
     app: &mut App,
     args: &Compact,
@@ -226,7 +242,7 @@ async fn print(
     ]))?;
     app.out.line(&format!(
         "{} in {}; {} leaf and {} condensed summaries made; {}",
-        count(answer.before.messages, "log entry", "log entries"),
+        count(answer.before.messages, "message", "messages"),
         count(answer.after.spans, "span", "spans"),
         number(answer.summaries.leaf),
         number(answer.summaries.condensed),
@@ -253,16 +269,16 @@ async fn print(
     }
     app.out.line("")?;
     app.out.line("To go on:")?;
-    for words in show::next(session).await? {
-        let words: Vec<&str> = words.iter().map(String::as_str).collect();
-        app.out.line(&format!("  {}", app.command(&words)))?;
+    for (command, about) in show::next(session).await? {
+        let command = app.command(&[command], &[key, &about]);
+        app.out.line(&format!("  {command}"))?;
     }
     Ok(())
 }
 
 /// The command that shows all of a context.
 fn app_command(app: &App, key: &str, args: &Compact) -> String {
-    app.command(&["context", key, "--budget", &args.budget.to_string()])
+    app.command(&["context", "--budget", &args.budget.to_string()], &[key])
 }
 
 fn why(stop: StopReason) -> &'static str {
@@ -316,7 +332,7 @@ async fn dry_run(app: &mut App, session: &Session) -> anyhow::Result<()> {
             session: session.key().to_string(),
             imported: None,
             before: Before {
-                messages: u64::from(plan.head.0),
+                messages: messages(session).await?,
                 tokens: plan.tokens,
             },
             after: After {
@@ -341,7 +357,7 @@ async fn dry_run(app: &mut App, session: &Session) -> anyhow::Result<()> {
         "view {} now: {} of {} in {}",
         plan.view,
         count(plan.tokens, "token", "tokens"),
-        count(u64::from(plan.head.0), "log entry", "log entries"),
+        count(messages(session).await?, "message", "messages"),
         count(spans, "span", "spans"),
     ))?;
     if plan.jobs.is_empty() {

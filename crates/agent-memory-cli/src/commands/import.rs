@@ -203,7 +203,7 @@ pub(crate) async fn run(app: &mut App, args: &Import) -> anyhow::Result<()> {
         };
         let memory = match &memory {
             Some(memory) => memory,
-            None => memory.insert(app.open_for_writing(None).await?),
+            None => memory.insert(app.open_for_writing(&progress).await?),
         };
         progress.say(&format!("importing {file}"));
         answer.take(memory, &file, &transcript).await?;
@@ -225,7 +225,7 @@ pub(crate) async fn run(app: &mut App, args: &Import) -> anyhow::Result<()> {
         app.out.text(&answer.table())?;
         app.out.text(&answer.losses())?;
         if let Some(first) = answer.sessions.first() {
-            let command = app.command(&["compact", &first.session]);
+            let command = app.command(&["compact"], &[&first.session]);
             app.out.line(&format!("compact one: {command}"))?;
         }
     }

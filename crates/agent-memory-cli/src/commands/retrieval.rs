@@ -30,9 +30,10 @@ pub(crate) async fn grep(app: &mut App, args: &Grep) -> anyhow::Result<()> {
     if let Some(cursor) = &answer.cursor {
         let cursor = cursor.to_string();
         let limit = args.limit.to_string();
-        let mut words = vec!["grep", key, &args.pattern, "--scope", scope.as_str()];
-        words.extend(["--limit", &limit, "--cursor", &cursor]);
-        app.out.line(&format!("next: {}", app.command(&words)))?;
+        let mut options = vec!["grep", "--scope", scope.as_str(), "--limit", &limit];
+        options.extend(["--cursor", &cursor]);
+        let command = app.command(&options, &[key, &args.pattern]);
+        app.out.line(&format!("next: {command}"))?;
     }
     Ok(())
 }
@@ -50,9 +51,9 @@ pub(crate) async fn describe(app: &mut App, args: &Describe) -> anyhow::Result<(
     // Its last line tells a model which tool to call; a person gets the command.
     let text = text.trim_end().rsplit_once('\n').map_or("", |(all, _)| all);
     app.out.line(text)?;
-    let words = ["expand", session.key().as_str(), answer.summary_id.as_str()];
-    app.out
-        .line(&format!("expand it: {}", app.command(&words)))?;
+    let about = [session.key().as_str(), answer.summary_id.as_str()];
+    let command = app.command(&["expand"], &about);
+    app.out.line(&format!("expand it: {command}"))?;
     Ok(())
 }
 
@@ -71,9 +72,10 @@ pub(crate) async fn expand(app: &mut App, args: &Expand) -> anyhow::Result<()> {
     app.out.text(&answer.to_text())?;
     if let Some(cursor) = &answer.cursor {
         let (cap, cursor) = (args.cap.to_string(), cursor.to_string());
-        let mut words = vec!["expand", session.key().as_str(), answer.summary_id.as_str()];
-        words.extend(["--cap", &cap, "--cursor", &cursor]);
-        app.out.line(&format!("next: {}", app.command(&words)))?;
+        let options = ["expand", "--cap", &cap, "--cursor", &cursor];
+        let about = [session.key().as_str(), answer.summary_id.as_str()];
+        app.out
+            .line(&format!("next: {}", app.command(&options, &about)))?;
     }
     Ok(())
 }

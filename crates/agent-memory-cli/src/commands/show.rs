@@ -2,7 +2,9 @@
 
 use std::fmt::Write as _;
 
-use agent_memory::{Context, ContextMessage, EntryKind, Role, Seq, SeqRange, Session, TreeNode};
+use agent_memory::{
+    Context, ContextMessage, EntryKind, Role, Seq, SeqRange, Session, Source, TreeNode,
+};
 use context_assembler::render_text;
 
 use super::context::receipt;
@@ -16,6 +18,7 @@ const CHILDREN: usize = 4;
 const MESSAGES: (usize, usize) = (4, 12);
 /// How much of a message is shown: lines, and characters of a line.
 const LINES: usize = 6;
+const SUMMARY_LINES: usize = 16;
 const CHARS: usize = 100;
 
 /// The view as a tree, the newest spans of it.
@@ -117,9 +120,13 @@ pub(crate) fn context(command: String, context: &Context) -> String {
 /// Adds the beginning of a message; whether something was left out.
 fn shortened(message: &ContextMessage, out: &mut String) -> bool {
     let text = render_text(std::slice::from_ref(message));
+    let lines = match message.source {
+        Source::Summary { .. } => SUMMARY_LINES,
+        _ => LINES,
+    };
     let mut clipped = false;
     for (index, line) in text.lines().enumerate() {
-        if index > LINES {
+        if index > lines {
             clipped = true;
             out.push_str("    …\n");
             break;
@@ -132,23 +139,21 @@ fn shortened(message: &ContextMessage, out: &mut String) -> bool {
     clipped
 }
 
-/// Commands that go on from here, with this session's own ids and words.
-pub(crate) async fn next(session: &Session) -> anyhow::Result<Vec<Vec<String>>> {
-    let key = session.key().as_str();
-    let words = |words: &[&str]| words.iter().map(|word| (*word).to_owned()).collect();
-    let mut out: Vec<Vec<String>> = Vec::new();
+/// How to go on from here, with this session's own ids and words: commands, and what they are
+/// about beside the session.
+pub(crate) async fn next(session: &Session) -> anyhow::Result<Vec<(&'static str, String)>> {
+    let mut out = Vec::new();
     if let Some(word) = word(session).await? {
-        out.push(words(&["grep", key, &word]));
+        out.push(("grep", word));
     }
     let spans = session.spans().await?;
     if let Some(id) = spans.iter().rev().find_map(|span| span.body.summary()) {
-        out.push(words(&["describe", key, id.as_str()]));
-        out.push(words(&["expand", key, id.as_str()]));
+        out.push(("describe", id.to_string()));
+        out.push(("expand", id.to_string()));
     }
     let head = session.snapshot().await?.head;
     if head >= Seq::FIRST {
-        let last = head.min(Seq(3));
-        out.push(words(&["expand", key, &format!("messages:1-{last}")]));
+        out.push(("expand", format!("messages:1-{}", head.min(Seq(3)))));
     }
     Ok(out)
 }
