@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use memory_model::SessionKey;
+use memory_model::{Accounting as _, SessionKey};
 use memory_store::Origin;
 use message_formats::{SessionLog, Transcript};
 use serde::Serialize;
@@ -76,6 +76,7 @@ impl Memory {
     }
 
     async fn open_imported(&self, log: &SessionLog) -> Result<Session> {
+        let mut estimator = self.inner.estimator.id();
         let origin = match &log.origin {
             message_formats::Origin::Fork { parent, after } => {
                 let parent = self.existing(parent.clone()).await?;
@@ -92,6 +93,7 @@ impl Memory {
                         )
                     })?,
                 };
+                estimator = parent.accounting().estimator_id();
                 Origin::Fork {
                     parent: parent.id(),
                     at,
@@ -119,7 +121,7 @@ impl Memory {
             },
             _ => Origin::Root,
         };
-        self.open(log.key.clone(), origin).await
+        self.open(log.key.clone(), origin, estimator).await
     }
 }
 

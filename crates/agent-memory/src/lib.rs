@@ -19,19 +19,26 @@ pub use memory::{Memory, Verified};
 pub use session::{Ingested, Session, SessionInfo};
 pub use tree::{Tree, TreeNode};
 
-pub use compaction_runner::{Cancel, Event, Hooks, Measure, Outcome, Recorder, RunnerPolicy};
+pub use compaction_runner::{
+    Before, Cancel, Event, Hooks, Measure, NoHooks, Outcome, Recorder, RunnerPolicy, SkipReason,
+};
 pub use context_assembler::{
     AssemblyPolicy, Budget, Context, ContextMessage, Eviction, Receipt, Source,
 };
 pub use dag_compactor::{DagPlanner, DagPolicy, FreshTail};
 pub use memory_model::{
-    Clock, ConversationId, EntryKind, LogEntry, Message, Mode, Part, Plan, RawJson, ResultContent,
-    Role, Seq, SeqRange, SessionKey, Span, StepClock, StopReason, Summary, SummaryId, Timestamp,
-    ViewName,
+    Body, Child, Clock, ConversationId, EntryKind, Job, LogEntry, Media, MediaSource, Message,
+    Mode, Part, Plan, Planner, RawJson, ResultContent, Role, Seq, SeqRange, SessionKey, Span,
+    StepClock, StopReason, Summary, SummaryId, Timestamp, TurnId, ViewName,
 };
-pub use memory_store::{ConversationFilter, FullStore, InMemoryStore, Query, Scope, Violation};
-pub use retrieval_tools::Retrieval;
+pub use memory_store::{
+    Conversation, ConversationFilter, ConversationPatch, EntryOutcome, FullStore, InMemoryStore,
+    Origin, Query, Scope, Violation, ViolationKind,
+};
+pub use retrieval_tools::{ExpandArgs, GrepArgs, Retrieval};
 #[cfg(feature = "sqlite")]
 pub use store_sqlite::SqliteStore;
-pub use summarize_escalation::{Extractive, Ladder, Summarizer};
+pub use summarize_escalation::{
+    Extractive, Generate, Ladder, LlmSummarizer, Summarizer, SummaryRequest, SummaryText,
+};
 pub use token_estimate::{TokenEstimator, default_estimator, estimator, estimator_names};

@@ -7,7 +7,7 @@ use context_assembler::{AssemblyPolicy, ContextAccounting};
 use memory_model::{Accounting, Clock, Planner, SessionKey};
 use memory_store::{
     Conversation, ConversationFilter, ConversationRef, FullStore, NewConversation, Origin, Report,
-    Violation, verify,
+    Violation, ViolationKind, verify,
 };
 use summarize_escalation::{Ladder, Summarizer};
 use token_estimate::{EstimatorId, TokenEstimator, estimator};
@@ -59,7 +59,14 @@ impl Verified {
         self.violations.is_empty()
     }
 
-    pub(crate) fn add(&mut self, report: Report) {
+    /// Notes that something is too damaged to be looked at further.
+    fn unreadable(&mut self, what: &str, error: &dyn std::error::Error) {
+        let message = format!("{what} cannot be read: {error}");
+        self.violations
+            .push(Violation::new(ViolationKind::Database, message));
+    }
+
+    fn add(&mut self, report: Report) {
         self.conversations += 1;
         self.messages += report.messages;
         self.summaries += report.summaries;
@@ -85,14 +92,20 @@ impl Memory {
     /// # Errors
     /// `UnknownEstimator` when it is counted with an estimator that this build does not know.
     pub async fn session(&self, key: impl Into<SessionKey>) -> Result<Session> {
-        self.open(key.into(), Origin::Root).await
+        let estimator = self.inner.estimator.id();
+        self.open(key.into(), Origin::Root, estimator).await
     }
 
-    pub(crate) async fn open(&self, key: SessionKey, origin: Origin) -> Result<Session> {
+    pub(crate) async fn open(
+        &self,
+        key: SessionKey,
+        origin: Origin,
+        estimator: EstimatorId,
+    ) -> Result<Session> {
         let new = NewConversation {
             key,
             origin,
-            estimator: self.inner.estimator.id(),
+            estimator,
             title: None,
             meta: None,
             now: self.inner.clock.now(),
@@ -195,9 +208,23 @@ impl Memory {
         filter.archived = true;
         let mut after = None;
         loop {
-            let page = self.inner.store.list(&filter, after, 256).await?;
+            let page = match self.inner.store.list(&filter, after, 256).await {
+                Err(error) if error.kind() == memory_store::ErrorKind::Corrupt => {
+                    verified.unreadable("the conversations", &error);
+                    return Ok(verified);
+                }
+                page => page?,
+            };
             for conversation in &page.items {
-                verified.add(self.verify_one(conversation).await?);
+                match self.verify_one(conversation).await {
+                    Err(error)
+                        if error.kind() == ErrorKind::Store(memory_store::ErrorKind::Corrupt) =>
+                    {
+                        verified.conversations += 1;
+                        verified.unreadable(conversation.key.as_str(), &error);
+                    }
+                    report => verified.add(report?),
+                }
             }
             match page.next {
                 Some(next) => after = Some(next),

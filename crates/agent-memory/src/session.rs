@@ -18,7 +18,8 @@ use crate::error::{Error, ErrorKind, Result};
 use crate::material::material;
 use crate::memory::Memory;
 
-/// How many messages one transaction takes.
+/// How many messages of an import one transaction takes.
+#[cfg(feature = "import")]
 const BATCH: usize = 256;
 
 /// One conversation. Cheap to clone; clones share everything.
@@ -277,15 +278,13 @@ impl Session {
     /// # Errors
     /// `Invalid` when the log ends before `at`.
     pub async fn fork(&self, at: Seq, key: impl Into<SessionKey>) -> Result<Session> {
-        self.memory
-            .open(
-                key.into(),
-                Origin::Fork {
-                    parent: self.id,
-                    at,
-                },
-            )
-            .await
+        let origin = Origin::Fork {
+            parent: self.id,
+            at,
+        };
+        // What is shared is counted already.
+        let estimator = self.accounting.estimator_id();
+        self.memory.open(key.into(), origin, estimator).await
     }
 
     /// What is known of the session (anna's `LoadInfo`).

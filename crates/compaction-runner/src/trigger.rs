@@ -77,12 +77,19 @@ impl Default for Trigger {
 
 impl Trigger {
     /// phi-core's default: fires when less than 5 % of the window is left below 90 %.
-    pub const PHI_CORE: Self = Self::Headroom { at: 0.90, least: 0.05 };
+    pub const PHI_CORE: Self = Self::Headroom {
+        at: 0.90,
+        least: 0.05,
+    };
 
     /// Whether it is time to compact. A window of 0 tokens is not known: what depends on it does
     /// not fire.
     pub fn fires(&self, usage: &Usage) -> bool {
-        let Usage { tokens, window, system_tokens } = *usage;
+        let Usage {
+            tokens,
+            window,
+            system_tokens,
+        } = *usage;
         let share = |tokens: u64| tokens as f64 / window as f64;
         match self {
             Self::Never => false,
@@ -105,7 +112,11 @@ mod tests {
     use super::*;
 
     fn usage(tokens: u64, window: u64) -> Usage {
-        Usage { tokens, window, system_tokens: 0 }
+        Usage {
+            tokens,
+            window,
+            system_tokens: 0,
+        }
     }
 
     #[test]
@@ -124,16 +135,27 @@ mod tests {
     #[test]
     fn headroom_counts_the_system_prompt() {
         // phi-core's example: a window of 100,000 and 4,000 of system prompt fire above 81,000.
-        let at = |tokens| Usage { tokens, window: 100_000, system_tokens: 4_000 };
+        let at = |tokens| Usage {
+            tokens,
+            window: 100_000,
+            system_tokens: 4_000,
+        };
         assert!(!Trigger::PHI_CORE.fires(&at(80_000)));
         assert!(Trigger::PHI_CORE.fires(&at(82_000)));
     }
 
     #[test]
     fn triggers_combine() {
-        let (low, high) = (Trigger::Absolute { tokens: 10 }, Trigger::Absolute { tokens: 20 });
-        let any = Trigger::Any { of: vec![low.clone(), high.clone()] };
-        let all = Trigger::All { of: vec![low, high] };
+        let (low, high) = (
+            Trigger::Absolute { tokens: 10 },
+            Trigger::Absolute { tokens: 20 },
+        );
+        let any = Trigger::Any {
+            of: vec![low.clone(), high.clone()],
+        };
+        let all = Trigger::All {
+            of: vec![low, high],
+        };
         assert!(any.fires(&usage(15, 0)) && !all.fires(&usage(15, 0)));
         assert!(all.fires(&usage(25, 0)));
         assert!(!Trigger::All { of: Vec::new() }.fires(&usage(25, 0)));

@@ -7,17 +7,24 @@ use sqlx::sqlite::SqliteRow;
 use sqlx::{ConnectOptions as _, Row as _};
 use store_sql::Columns as _;
 
+use crate::db::On;
 use crate::error::failed;
 use crate::{SqliteStore, db, migrate};
 
 /// Questions whose answer must be empty: what a row of the answer means, and the question.
-const QUESTIONS: [(ViolationKind, &str, &str); 7] = [
+const QUESTIONS: [(ViolationKind, &str, &str); 9] = [
     (
         ViolationKind::EntryMissing,
-        "the head of conversation % is not where its log ends",
-        "select c.no from conversation c where c.head <> coalesce(
+        "the log of conversation % ends before its head",
+        "select c.no from conversation c where c.head > coalesce(
            (select max(m.seq) from message m where m.id between c.no << 32 and c.no << 32 | 4294967295),
            coalesce(c.shared, 0))",
+    ),
+    (
+        ViolationKind::EntryMisplaced,
+        "the log of conversation % goes on after its head",
+        "select c.no from conversation c where c.head <
+           (select max(m.seq) from message m where m.id between c.no << 32 and c.no << 32 | 4294967295)",
     ),
     (
         ViolationKind::SpansOverlap,
@@ -43,6 +50,12 @@ const QUESTIONS: [(ViolationKind, &str, &str); 7] = [
         "the summary % was made from a summary of another conversation",
         "select c.public_id from summary_child k join summary c on c.id = k.container
            join summary p on p.id = k.constituent where p.conversation <> c.conversation",
+    ),
+    (
+        ViolationKind::ForeignLineage,
+        "the summary % was made from one that is gone",
+        "select coalesce(c.public_id, k.container) from summary_child k left join summary c on c.id = k.container
+          where k.constituent is not null and not exists (select 1 from summary p where p.id = k.constituent)",
     ),
     (
         ViolationKind::Cycle,
@@ -72,29 +85,17 @@ fn objects(rows: &[SqliteRow]) -> Result<Objects> {
 
 impl SqliteStore {
     pub(crate) async fn check_database(&self) -> Result<Vec<Violation>> {
-        let mut found = Vec::new();
-        match self.look_for_damage(&mut found).await {
-            // So damaged that looking goes no further.
-            Err(error) if error.kind() == ErrorKind::Corrupt => found.push(Violation::new(
-                ViolationKind::Database,
-                format!("{} is damaged and can not be read to its end", self.place),
-            )),
-            looked => looked?,
-        }
-        Ok(found)
-    }
-
-    async fn look_for_damage(&self, found: &mut Vec<Violation>) -> Result<()> {
         let mut reader = self.db.read().await?;
         let mut on = reader.on();
+        let mut found = Vec::new();
         let database = |message: String| Violation::new(ViolationKind::Database, message);
-        for row in on.fixed("pragma integrity_check(100)").await? {
+        for row in ask(&mut on, "pragma integrity_check(100)", &mut found).await? {
             let line = row.text(0)?;
             if line != "ok" {
                 found.push(database(format!("the database is damaged: {line}")));
             }
         }
-        for row in on.fixed("pragma foreign_key_check").await? {
+        for row in ask(&mut on, "pragma foreign_key_check", &mut found).await? {
             let (table, parent) = (row.text(0)?, row.text(2)?);
             found.push(database(format!(
                 "a row of {table} refers to a row of {parent} that is gone"
@@ -119,7 +120,7 @@ impl SqliteStore {
             )));
         }
         for (kind, text, question) in QUESTIONS {
-            for row in on.fixed(question).await? {
+            for row in ask(&mut on, question, &mut found).await? {
                 let what: String = match row.try_get::<i64, _>(0) {
                     Ok(number) => number.to_string(),
                     Err(_) => row.text(0)?,
@@ -127,7 +128,24 @@ impl SqliteStore {
                 found.push(Violation::new(kind, text.replace('%', &what)));
             }
         }
-        Ok(())
+        Ok(found)
+    }
+}
+
+/// Asks; a database too damaged to answer is one more violation, and no answer.
+async fn ask(
+    on: &mut On<'_>,
+    question: &'static str,
+    found: &mut Vec<Violation>,
+) -> Result<Vec<SqliteRow>> {
+    match on.fixed(question).await {
+        Err(error) if error.kind() == ErrorKind::Corrupt => {
+            let asked = question.split_whitespace().collect::<Vec<_>>().join(" ");
+            let message = format!("the database is too damaged to answer `{asked}`");
+            found.push(Violation::new(ViolationKind::Database, message));
+            Ok(Vec::new())
+        }
+        answer => answer,
     }
 }
 

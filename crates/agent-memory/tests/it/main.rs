@@ -5,8 +5,13 @@
     clippy::expect_used,
     clippy::panic,
     clippy::print_stdout,
-    clippy::disallowed_methods
+    clippy::disallowed_methods,
+    clippy::disallowed_types
 )]
 
+mod anna;
 mod contexts;
 mod corpus;
+mod corruption;
+mod engine;
+mod support;

@@ -8,7 +8,7 @@ use memory_model::{
 
 use super::log::Log;
 use super::{Report, ViolationKind};
-use crate::error::Result;
+use crate::error::{ErrorKind, Result};
 use crate::store::Store;
 use crate::types::Conversation;
 
@@ -21,7 +21,15 @@ pub(super) async fn load<S: Store + ?Sized>(
     let mut summaries: BTreeMap<SummaryId, Summary> = BTreeMap::new();
     let mut after: Option<SummaryId> = None;
     loop {
-        let page = store.summary_log(conversation, after.as_ref(), 256).await?;
+        let page = match store.summary_log(conversation, after.as_ref(), 256).await {
+            Err(error) if error.kind() == ErrorKind::Corrupt => {
+                let message =
+                    format!("conversation {conversation}: its summaries cannot be read: {error}");
+                report.add(ViolationKind::Other, message);
+                return Ok(summaries);
+            }
+            page => page?,
+        };
         let before = summaries.len();
         for summary in page.items {
             let id = summary.id.clone();

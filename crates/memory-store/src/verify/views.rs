@@ -78,10 +78,21 @@ pub(super) async fn verify<S: Store + ?Sized>(
         }
         saved += i128::from(log.cost(range)) - i128::from(span.tokens);
         if let Body::Summary { id, depth } = &span.body {
-            let right = summaries.get(id).is_some_and(|summary| {
+            let shown = summaries.get(id);
+            let right = shown.is_some_and(|summary| {
                 summary.range == range && summary.depth == *depth && summary.tokens == span.tokens
             });
-            if !right {
+            let reaches_out = |summary: &&Summary| {
+                range.intersect(&summary.range).is_some() && !range.covers(&summary.range)
+            };
+            if let Some(summary) = shown.filter(reaches_out) {
+                let message = format!(
+                    "{name}: the span {range} shows {id}, which covers {}: it reaches into its \
+                     neighbours",
+                    summary.range
+                );
+                report.add(ViolationKind::SpansOverlap, message);
+            } else if !right {
                 let message = format!("{name}: the span {range} does not show {id} as it is");
                 report.add(ViolationKind::SpanWrong, message);
             }

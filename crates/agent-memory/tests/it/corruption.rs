@@ -1,0 +1,710 @@
+//! A database that was damaged behind our back: `verify` says what is wrong and where.
+
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Weak};
+
+use agent_memory::testing::memory;
+use agent_memory::{DagPolicy, FreshTail, Memory, Message, Mode, Seq, ViolationKind, estimator};
+use context_assembler::ContextAccounting;
+use message_formats::ReadOptions;
+use sqlx::sqlite::{SqliteConnectOptions, SqliteConnection};
+use sqlx::{AssertSqlSafe, ConnectOptions as _, Connection as _, Row as _};
+use tempfile::TempDir;
+use tokio::sync::Mutex;
+
+/// One way to damage a database.
+struct Case {
+    name: &'static str,
+    sql: &'static str,
+    kind: ViolationKind,
+    /// What the message must hold. `{top}`, `{leaf}` and `{main}` stand for what they name.
+    names: &'static str,
+}
+
+const fn case(
+    name: &'static str,
+    kind: ViolationKind,
+    names: &'static str,
+    sql: &'static str,
+) -> Case {
+    Case {
+        name,
+        sql,
+        kind,
+        names,
+    }
+}
+
+/// Conversation 1 is the imported one, 2 its fork, 3 another. `TOP` is a condensed summary of
+/// conversation 1, `LEAF` the first that it was made from.
+const CASES: &[Case] = &[
+    case(
+        "a row is gone",
+        ViolationKind::EntryMissing,
+        "{main}: entry 50 is missing",
+        "delete from message where conversation = 1 and seq = 50",
+    ),
+    case(
+        "many rows are gone",
+        ViolationKind::EntryMissing,
+        "{main}: entries 50..59 are missing",
+        "delete from message where conversation = 1 and seq between 50 and 59",
+    ),
+    case(
+        "the newest row is gone",
+        ViolationKind::EntryMissing,
+        "{main}: entry",
+        "delete from message where id = (select max(id) from message where conversation = 1)",
+    ),
+    case(
+        "a text is changed",
+        ViolationKind::EntryChanged,
+        "{main}: entry 51 ",
+        "update message set body = cast(replace(cast(body as text), ' ', '_') as blob)
+          where conversation = 1 and seq = 51",
+    ),
+    case(
+        "a body is no JSON any more",
+        ViolationKind::EntryUnreadable,
+        "51",
+        "update message set body = substr(body, 2) where conversation = 1 and seq = 51",
+    ),
+    case(
+        "a body is blanked",
+        ViolationKind::EntryChanged,
+        "{main}: entry 51 ",
+        "update message set body = null where conversation = 1 and seq = 51",
+    ),
+    case(
+        "a role is changed",
+        ViolationKind::EntryChanged,
+        "{main}: entry 52 ",
+        "update message set role = 'system' where conversation = 1 and seq = 52",
+    ),
+    case(
+        "a time is changed",
+        ViolationKind::EntryChanged,
+        "{main}: entry 53 ",
+        "update message set at = at + 1 where conversation = 1 and seq = 53",
+    ),
+    case(
+        "a message became a note",
+        ViolationKind::EntryChanged,
+        "{main}: entry 53 ",
+        "update message set kind = 'note' where conversation = 1 and seq = 53",
+    ),
+    case(
+        "a recorded hash is changed",
+        ViolationKind::EntryChanged,
+        "{main}: entry 54 ",
+        "update message set hash = randomblob(32) where conversation = 1 and seq = 54",
+    ),
+    case(
+        "a hole in the numbers",
+        ViolationKind::EntryMissing,
+        "{main}: entry 60 is missing",
+        "update message set id = id + 100000, seq = seq + 100000 where conversation = 1 and seq >= 60;
+         update message set id = id - 99999, seq = seq - 99999 where conversation = 1 and seq >= 60",
+    ),
+    case(
+        "a row too many",
+        ViolationKind::EntryMisplaced,
+        "conversation 1",
+        "insert into message select id + 1, conversation, seq + 1, kind, role, null, response, name, loop, turn, at,
+                tokens, running + tokens, hash, codec, meta, body
+           from message where id = (select max(id) from message where conversation = 1)",
+    ),
+    case(
+        "two rows changed places",
+        ViolationKind::ChainBroken,
+        "{main}",
+        "update message set id = id + 100000, seq = seq + 100000 where conversation = 1 and seq = 61;
+         update message set id = id - 1, seq = 61 where conversation = 1 and seq = 62;
+         update message set id = id - 99999, seq = 62 where conversation = 1 and seq = 100061",
+    ),
+    case(
+        "the log's chain is another",
+        ViolationKind::ChainBroken,
+        "{main}",
+        "update conversation set chain = randomblob(32) where no = 1",
+    ),
+    case(
+        "the end is cut off with the head",
+        ViolationKind::ChainBroken,
+        "{main}",
+        "delete from message where id = (select max(id) from message where conversation = 1);
+         update conversation set head = head - 1, tokens = (select max(running) from message
+           where conversation = 1) where no = 1",
+    ),
+    case(
+        "an external id is changed",
+        ViolationKind::EntryChanged,
+        "{main}: entry 55 ",
+        "update message set external_id = 'another' where conversation = 1 and seq = 55",
+    ),
+    case(
+        "a running sum is wrong",
+        ViolationKind::SumWrong,
+        "entry 64 ",
+        "update message set running = running + 1 where conversation = 1 and seq = 64",
+    ),
+    case(
+        "the conversation's total is wrong",
+        ViolationKind::SumWrong,
+        "{main}: the log is recorded with",
+        "update conversation set tokens = tokens + 7 where no = 1",
+    ),
+    case(
+        "what the view saves is wrong",
+        ViolationKind::SumWrong,
+        "view dag",
+        "update view set saved = saved + 1 where conversation = 1",
+    ),
+    case(
+        "the cost of a summary's sources is wrong",
+        ViolationKind::SumWrong,
+        "{leaf}",
+        "update summary set source_tokens = source_tokens + 1 where id = LEAF",
+    ),
+    case(
+        "a message's figure is of another estimator",
+        ViolationKind::EstimatorMixed,
+        "{main}: entry 65 ",
+        "update message set tokens = tokens + 1 where conversation = 1 and seq = 65;
+         update message set running = running + 1 where conversation = 1 and seq >= 65;
+         update conversation set tokens = tokens + 1 where no = 1",
+    ),
+    case(
+        "a summary's figure is of another estimator",
+        ViolationKind::EstimatorMixed,
+        "{leaf}",
+        "update summary set tokens = tokens + 1 where id = LEAF",
+    ),
+    case(
+        "the conversation's estimator is another",
+        ViolationKind::EstimatorMixed,
+        "koda@1 gives",
+        "update conversation set estimator = 'koda@1' where no = 1",
+    ),
+    case(
+        "the conversation's estimator is unknown",
+        ViolationKind::EstimatorMixed,
+        "{main} is counted with strange@7",
+        "update conversation set estimator = 'strange@7' where no = 1",
+    ),
+    case(
+        "a span begins inside another",
+        ViolationKind::SpansOverlap,
+        "{main}: view dag",
+        "insert into span select conversation, view, 2, added_in, 'raw', null, null, 0, 0
+           from span where conversation = 1 and kind = 'summary' order by first limit 1",
+    ),
+    case(
+        "a span begins too early",
+        ViolationKind::SpansOverlap,
+        "{main}: view dag",
+        "update span set first = first - 3 where conversation = 1
+           and first = (select max(first) from span where conversation = 1)",
+    ),
+    case(
+        "a span is gone",
+        ViolationKind::SpanWrong,
+        "{main}: view dag",
+        "delete from span where conversation = 1
+           and first = (select max(first) from span where conversation = 1 and kind = 'summary')",
+    ),
+    case(
+        "the first span is gone",
+        ViolationKind::SpansOverlap,
+        "{main}: view dag",
+        "delete from span where conversation = 1 and first = 1",
+    ),
+    case(
+        "a span shows another summary",
+        ViolationKind::SpanWrong,
+        "{leaf}",
+        "update span set summary = (select public_id from summary where id = LEAF)
+          where conversation = 1 and kind = 'summary'
+            and first = (select max(first) from span where conversation = 1 and kind = 'summary')",
+    ),
+    case(
+        "a span's cost is changed",
+        ViolationKind::SpanWrong,
+        "{top}",
+        "update span set tokens = tokens - 1 where conversation = 1 and summary =
+           (select public_id from summary where id = TOP)",
+    ),
+    case(
+        "spans of no view",
+        ViolationKind::SpansOverlap,
+        "conversation 1",
+        "insert into span select conversation, 'ghost', first, added_in, kind, summary, policy, tokens, depth
+           from span where conversation = 1",
+    ),
+    case(
+        "the history of spans is edited",
+        ViolationKind::HistoryChanged,
+        "{main}: view dag: the history was changed at version",
+        "update span_history set tokens = tokens + 1 where conversation = 1 and kind = 'summary'",
+    ),
+    case(
+        "the history has spans that nothing replaced",
+        ViolationKind::HistoryChanged,
+        "conversation 1",
+        "insert into span_history select conversation, view, 900, 1, added_in - 900, kind, summary, policy, tokens, depth
+           from span where conversation = 1 and first = 1",
+    ),
+    case(
+        "a publication is edited",
+        ViolationKind::HistoryChanged,
+        "{main}: view dag: the history was changed at version 1",
+        "update publication set last = last + 1 where conversation = 1 and version = 1",
+    ),
+    case(
+        "a publication is gone",
+        ViolationKind::HistoryChanged,
+        "{main}: view dag: version 2 is missing from its history",
+        "delete from publication where conversation = 1 and version = 2",
+    ),
+    case(
+        "the view was set back a version",
+        ViolationKind::HistoryChanged,
+        "conversation 1",
+        "update view set version = version - 1 where conversation = 1",
+    ),
+    case(
+        "the history's chain is another",
+        ViolationKind::HistoryChanged,
+        "{main}: view dag",
+        "update view set chain = randomblob(32) where conversation = 1",
+    ),
+    case(
+        "a summary's text is changed",
+        ViolationKind::SummaryChanged,
+        "{leaf}",
+        "update summary set text = replace(text, 'e', 'a') where id = LEAF",
+    ),
+    case(
+        "a summary's range is changed",
+        ViolationKind::SummaryChanged,
+        "{leaf}",
+        "update summary set last = last - 1 where id = LEAF",
+    ),
+    case(
+        "a summary is said to be of other sources",
+        ViolationKind::SourceChanged,
+        "{leaf}",
+        "update summary set source_hash = randomblob(32) where id = LEAF",
+    ),
+    case(
+        "a summary's source is not what it was",
+        ViolationKind::SourceChanged,
+        "{leaf}",
+        "update message set hash = randomblob(32) where conversation = 1 and seq = 2",
+    ),
+    case(
+        "a child covers too little",
+        ViolationKind::ChildRangeWrong,
+        "{leaf}",
+        "update summary_child set last = last - 1 where container = LEAF",
+    ),
+    case(
+        "a child is gone",
+        ViolationKind::ChildRangeWrong,
+        "{top}",
+        "delete from summary_child where container = TOP and ordinal = 1",
+    ),
+    case(
+        "a summary contains what contains it",
+        ViolationKind::Cycle,
+        "{leaf}",
+        "update summary_child set constituent = TOP where container = LEAF",
+    ),
+    case(
+        "a summary is as deep as what it was made from",
+        ViolationKind::Cycle,
+        "{top}",
+        "update summary set depth = 0 where id = TOP",
+    ),
+    case(
+        "a summary was made from another conversation's",
+        ViolationKind::ForeignLineage,
+        "{top}",
+        "update summary_child set constituent = (select min(id) from summary where conversation = 3)
+          where container = TOP and ordinal = 0",
+    ),
+    case(
+        "a summary that others were made from is gone",
+        ViolationKind::ForeignLineage,
+        "{top}",
+        "delete from summary where id = LEAF",
+    ),
+    case(
+        "a fork reads less of its parent",
+        ViolationKind::FamilyWrong,
+        "fork",
+        "update segment set last = last - 1 where conversation = 2 and source = 1",
+    ),
+    case(
+        "a fork is of another family",
+        ViolationKind::FamilyWrong,
+        "fork",
+        "update conversation set tree = 3 where no = 2",
+    ),
+    case(
+        "a conversation is gone",
+        ViolationKind::Database,
+        "a row of message refers to a row of conversation that is gone",
+        "delete from conversation where no = 3",
+    ),
+    case(
+        "an index is gone",
+        ViolationKind::Database,
+        "the index summary_source is gone",
+        "drop index summary_source",
+    ),
+    case(
+        "an index is another",
+        ViolationKind::Database,
+        "the index message_external was changed",
+        "drop index message_external; create index message_external on message (external_id)",
+    ),
+    case(
+        "a table too many",
+        ViolationKind::Database,
+        "there is a table notes",
+        "create table notes (text)",
+    ),
+];
+
+/// A database with leaves, condensed summaries, several versions of two views, and a fork.
+struct Original {
+    folder: TempDir,
+    main: String,
+    top: String,
+    leaf: String,
+}
+
+fn policy() -> DagPolicy {
+    let tail = FreshTail {
+        messages: 4,
+        max_tokens: Some(2_000),
+        max_part: None,
+    };
+    DagPolicy::default()
+        .with_fresh_tail(tail)
+        .with_max_source_tokens(Some(1_500))
+        .with_condensed(2, Some(3))
+        .with_max_depth(Some(1))
+}
+
+fn fixture(name: &str) -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR"))
+        .join("../../fixtures")
+        .join(name)
+        .join("session.jsonl")
+}
+
+impl Original {
+    async fn build() -> Self {
+        let folder = tempfile::tempdir().unwrap();
+        let memory = memory()
+            .dag(policy())
+            .sqlite(folder.path().join("original.db"))
+            .open()
+            .await
+            .unwrap();
+        let path = fixture("claude-code/bugfix");
+        let transcript = message_formats::read_file(&path, &ReadOptions::default()).unwrap();
+        memory.import(&transcript).await.unwrap();
+        let main = transcript.sessions[0].key.to_string();
+        let session = memory.existing(main.as_str()).await.unwrap();
+        let outcome = session.compact(Mode::Full).await.unwrap();
+        assert!(outcome.leaf >= 5 && outcome.condensed >= 2, "{outcome:?}");
+        let fork = session.fork(Seq(70), "fork").await.unwrap();
+        fork.ingest(Message::user("Another way.")).await.unwrap();
+        fork.compact(Mode::Full).await.unwrap();
+        let other = memory.session("other").await.unwrap();
+        crate::support::talk(&other, 60).await;
+        other.compact(Mode::Full).await.unwrap();
+        memory.close().await.unwrap();
+
+        let mut db = open(&folder.path().join("original.db")).await;
+        let one = async |db: &mut SqliteConnection, id: &str| -> String {
+            let sql = format!("select public_id from summary where id = {id}");
+            let row = sqlx::query(AssertSqlSafe(sql)).fetch_one(&mut *db).await;
+            row.unwrap().get(0)
+        };
+        let (top, leaf) = (one(&mut db, TOP).await, one(&mut db, LEAF).await);
+        db.close().await.unwrap();
+        Self {
+            folder,
+            main,
+            top,
+            leaf,
+        }
+    }
+
+    /// The one that all tests which run at a time damage copies of. Nothing has it open.
+    async fn get() -> Arc<Self> {
+        static SHARED: Mutex<Weak<Original>> = Mutex::const_new(Weak::new());
+        let mut shared = SHARED.lock().await;
+        match shared.upgrade() {
+            Some(original) => original,
+            None => {
+                let original = Arc::new(Self::build().await);
+                *shared = Arc::downgrade(&original);
+                original
+            }
+        }
+    }
+
+    /// A copy to be damaged.
+    fn copy(&self, name: &str) -> PathBuf {
+        let path = self.folder.path().join(format!("{name}.db"));
+        std::fs::copy(self.folder.path().join("original.db"), &path).unwrap();
+        path
+    }
+
+    fn fill(&self, names: &str) -> String {
+        names
+            .replace("{main}", &self.main)
+            .replace("{top}", &self.top)
+            .replace("{leaf}", &self.leaf)
+    }
+}
+
+/// The first condensed summary that the view shows.
+const TOP: &str = "(select s.id from summary s join span p on p.summary = s.public_id \
+    and p.conversation = 1 where s.conversation = 1 and s.depth > 0 order by s.first limit 1)";
+/// The first leaf; `TOP` was made from it.
+const LEAF: &str =
+    "(select id from summary where conversation = 1 and depth = 0 order by first limit 1)";
+
+async fn open(path: &Path) -> SqliteConnection {
+    SqliteConnectOptions::new()
+        .filename(path)
+        .foreign_keys(false)
+        .pragma("ignore_check_constraints", "on")
+        .connect()
+        .await
+        .unwrap()
+}
+
+async fn run(db: &mut SqliteConnection, sql: &str) {
+    let done = sqlx::raw_sql(AssertSqlSafe(sql.to_owned())).execute(db);
+    done.await.unwrap_or_else(|error| panic!("{sql}: {error}"));
+}
+
+/// Runs statements with the triggers out of the way, and puts those back.
+async fn damage(path: &Path, sql: &str) {
+    let mut db = open(path).await;
+    let triggers = sqlx::query("select name, sql from sqlite_schema where type = 'trigger'")
+        .fetch_all(&mut db)
+        .await
+        .unwrap();
+    for trigger in &triggers {
+        let name: String = trigger.get(0);
+        run(&mut db, &format!("drop trigger {name}")).await;
+    }
+    // Both are looked up before anything is changed.
+    let sql = sql.replace("TOP", "(select id from temp.top)");
+    let sql = sql.replace("LEAF", "(select id from temp.leaf)");
+    let look_up = format!(
+        "create temp table top as select {TOP} as id; create temp table leaf as select {LEAF} as id"
+    );
+    run(&mut db, &look_up).await;
+    run(&mut db, &sql).await;
+    for trigger in &triggers {
+        run(&mut db, &trigger.get::<String, _>(1)).await;
+    }
+    db.close().await.unwrap();
+}
+
+async fn open_again(path: &Path) -> Memory {
+    memory().sqlite(path).open().await.unwrap()
+}
+
+#[tokio::test]
+async fn every_damage_is_named() {
+    let original = Original::get().await;
+    // As it is, it is sound.
+    let control = open_again(&original.copy("control")).await;
+    let verified = control.verify().await.unwrap();
+    assert!(verified.is_ok(), "{:?}", verified.violations);
+    assert_eq!((verified.conversations, verified.views), (3, 3));
+    control.close().await.unwrap();
+
+    let mut missed = Vec::new();
+    for case in CASES {
+        let path = original.copy(case.name);
+        damage(&path, case.sql).await;
+        let memory = open_again(&path).await;
+        let verified = match memory.verify().await {
+            Ok(verified) => verified,
+            Err(error) => {
+                missed.push(format!("{}: an error instead: {error}", case.name));
+                continue;
+            }
+        };
+        memory.close().await.unwrap();
+        let names = original.fill(case.names);
+        let named = verified
+            .violations
+            .iter()
+            .any(|v| v.kind == case.kind && v.message.contains(&names));
+        if !named {
+            let violations = &verified.violations;
+            missed.push(format!(
+                "{}: {:?} {names:?} in {violations:#?}",
+                case.name, case.kind
+            ));
+        }
+    }
+    assert!(
+        missed.is_empty(),
+        "{} missed:\n{}",
+        missed.len(),
+        missed.join("\n")
+    );
+}
+
+/// Some messages recounted with another estimator, with all sums put right.
+#[tokio::test]
+async fn recounting_a_part_is_noticed() {
+    let original = Original::get().await;
+    let path = original.copy("recounted");
+    let memory = open_again(&path).await;
+    let session = memory.existing(original.main.as_str()).await.unwrap();
+    let koda = ContextAccounting::new(estimator("koda").unwrap());
+    let recounted: Vec<String> = session.load().await.unwrap()[59..70]
+        .iter()
+        .map(|entry| {
+            let tokens = memory_model::Accounting::message(&koda, &entry.message);
+            let seq = entry.seq;
+            format!("update message set tokens = {tokens} where conversation = 1 and seq = {seq};")
+        })
+        .collect();
+    memory.close().await.unwrap();
+    let sums = "update message set running = (select sum(tokens) from message m
+                   where m.conversation = 1 and m.seq <= message.seq) where conversation = 1;
+                update conversation set tokens = (select sum(tokens) from message
+                   where conversation = 1) where no = 1";
+    damage(&path, &format!("{}{sums}", recounted.concat())).await;
+    let verified = open_again(&path).await.verify().await.unwrap();
+    for seq in 60..=70 {
+        let names = format!("{}: entry {seq} is recorded with", original.main);
+        let named = verified
+            .violations
+            .iter()
+            .any(|v| v.kind == ViolationKind::EstimatorMixed && v.message.starts_with(&names));
+        assert!(named, "{seq}: {:#?}", verified.violations);
+    }
+}
+
+#[tokio::test]
+async fn a_trigger_that_is_gone_is_noticed() {
+    let original = Original::get().await;
+    let path = original.copy("trigger");
+    let mut db = open(&path).await;
+    run(&mut db, "drop trigger message_delete").await;
+    db.close().await.unwrap();
+    let verified = open_again(&path).await.verify().await.unwrap();
+    let [violation] = verified.violations.as_slice() else {
+        panic!("{:#?}", verified.violations);
+    };
+    assert_eq!(violation.kind, ViolationKind::Database);
+    assert!(
+        violation
+            .message
+            .contains("the trigger message_delete is gone")
+    );
+}
+
+/// An index that does not hold what its table does.
+#[tokio::test]
+async fn a_damaged_index_is_noticed() {
+    let original = Original::get().await;
+    let path = original.copy("index");
+    let hide = "pragma writable_schema = on;
+         create table hidden as select * from sqlite_schema where name = 'message_external';
+         delete from sqlite_schema where name = 'message_external';";
+    let mut db = open(&path).await;
+    run(&mut db, hide).await;
+    db.close().await.unwrap();
+    // The index is not known now, so it does not follow.
+    damage(
+        &path,
+        "update message set external_id = 'moved' where conversation = 1 and seq = 40",
+    )
+    .await;
+    let mut db = open(&path).await;
+    run(
+        &mut db,
+        "pragma writable_schema = on;
+         insert into sqlite_schema select * from hidden;
+         pragma writable_schema = reset;
+         drop table hidden",
+    )
+    .await;
+    db.close().await.unwrap();
+    let verified = open_again(&path).await.verify().await.unwrap();
+    for (kind, names) in [
+        (ViolationKind::Database, "index message_external"),
+        (
+            ViolationKind::IndexWrong,
+            "entry 40 is not found by its id \"moved\"",
+        ),
+    ] {
+        let named = verified
+            .violations
+            .iter()
+            .any(|v| v.kind == kind && v.message.contains(names));
+        assert!(named, "{names}: {:#?}", verified.violations);
+    }
+}
+
+/// Pages of garbage, a file cut short: named, or refused on opening; never taken for sound.
+#[tokio::test]
+async fn a_damaged_file_is_noticed() {
+    let original = Original::get().await;
+    let sound = std::fs::read(original.copy("sound")).unwrap();
+    let pages = sound.len() / 4096;
+    assert!(pages > 40, "{pages}");
+    let mut named = 0;
+    for page in (1..pages).step_by(pages / 16) {
+        let path = original.copy(&format!("page {page}"));
+        let mut bytes = sound.clone();
+        // Half of a page, so that its header is damaged too.
+        bytes[page * 4096..page * 4096 + 2048].fill(0xa5);
+        std::fs::write(&path, &bytes).unwrap();
+        named += usize::from(noticed(&path).await);
+    }
+    // Without some pages it cannot be opened; with the others `verify` has to tell.
+    assert!(named >= 8, "{named}");
+    for keep in [sound.len() / 2, sound.len() - 4096] {
+        let path = original.copy(&format!("first {keep}"));
+        std::fs::write(&path, &sound[..keep]).unwrap();
+        noticed(&path).await;
+    }
+}
+
+/// Whether `verify` noticed; `false` when opening did.
+async fn noticed(path: &Path) -> bool {
+    let name = path.file_name().unwrap().to_str().unwrap();
+    let memory = match memory().sqlite(path).open().await {
+        Ok(memory) => memory,
+        Err(error) => {
+            assert!(error.to_string().contains(name), "{error}");
+            return false;
+        }
+    };
+    let verified = memory
+        .verify()
+        .await
+        .unwrap_or_else(|e| panic!("{name}: {e}"));
+    let database = |v: &agent_memory::Violation| v.kind == ViolationKind::Database;
+    assert!(verified.violations.iter().any(database), "{name}");
+    memory.close().await.unwrap();
+    true
+}

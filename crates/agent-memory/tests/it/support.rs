@@ -1,0 +1,164 @@
+//! Memories to test with, on both stores, and everything in them as text.
+
+use std::fmt::Write as _;
+
+use agent_memory::testing::memory;
+use agent_memory::{
+    Builder, ConversationFilter, Memory, Message, RawJson, Session, SessionKey, ViewName,
+};
+use memory_model::{Seq, SeqRange, ViewVersion};
+use memory_store::{Order, Snapshot};
+use tempfile::TempDir;
+
+/// A memory on one of the stores.
+pub(crate) struct Place {
+    pub(crate) name: &'static str,
+    pub(crate) memory: Memory,
+    /// Where its database is; removed when the place goes.
+    folder: Option<TempDir>,
+}
+
+impl Place {
+    /// The same database opened again, with another builder.
+    pub(crate) async fn reopen(self, builder: Builder) -> Place {
+        let Some(folder) = self.folder else {
+            let memory = builder.store(self.memory.store().clone());
+            return Place {
+                memory: memory.open().await.unwrap(),
+                folder: None,
+                ..self
+            };
+        };
+        self.memory.close().await.unwrap();
+        let memory = builder.sqlite(folder.path().join("memory.db"));
+        Place {
+            name: self.name,
+            memory: memory.open().await.unwrap(),
+            folder: Some(folder),
+        }
+    }
+}
+
+/// The same memory in memory and in an SQLite file.
+pub(crate) async fn both(build: impl Fn() -> Builder) -> [Place; 2] {
+    let folder = tempfile::tempdir().unwrap();
+    [
+        Place {
+            name: "in memory",
+            memory: build().open().await.unwrap(),
+            folder: None,
+        },
+        Place {
+            name: "sqlite",
+            memory: build()
+                .sqlite(folder.path().join("memory.db"))
+                .open()
+                .await
+                .unwrap(),
+            folder: Some(folder),
+        },
+    ]
+}
+
+/// Both places with nothing set.
+pub(crate) async fn plain() -> [Place; 2] {
+    both(memory).await
+}
+
+/// The `n`th message of a made-up conversation, about 30 tokens long: users and assistants in turn.
+pub(crate) fn said(n: usize) -> Message {
+    let text = format!(
+        "Step {n}: the module numbered {n} was renamed, its callers were changed and its tests \
+         run. Nothing else was touched by it."
+    );
+    match n % 2 {
+        1 => Message::user(text),
+        _ => Message::assistant(text),
+    }
+}
+
+/// Stores the first `count` messages of a made-up conversation.
+pub(crate) async fn talk(session: &Session, count: usize) {
+    session
+        .ingest_batch((1..=count).map(said).collect())
+        .await
+        .unwrap();
+}
+
+pub(crate) fn json(text: &str) -> RawJson {
+    RawJson::parse(text).unwrap()
+}
+
+/// A session as the export format writes it.
+pub(crate) async fn export(session: &Session) -> String {
+    let mut out = String::new();
+    for entry in session.load().await.unwrap() {
+        out.push_str(&serde_json::to_string(&entry.to_export()).unwrap());
+        out.push('\n');
+    }
+    out
+}
+
+/// The exports of these sessions.
+pub(crate) async fn exports(memory: &Memory, keys: &[SessionKey]) -> Vec<String> {
+    let mut out = Vec::new();
+    for key in keys {
+        out.push(export(&memory.existing(key.clone()).await.unwrap()).await);
+    }
+    out
+}
+
+/// Everything that a memory keeps but leases: conversations, logs, summaries, views with every
+/// version.
+pub(crate) async fn dump(memory: &Memory) -> String {
+    let mut filter = ConversationFilter::default();
+    filter.archived = true;
+    let mut out = String::new();
+    for info in memory.sessions(&filter).await.unwrap() {
+        let store = memory.store();
+        let id = info.conversation.id;
+        let session = memory.existing(info.conversation.key.clone()).await;
+        for entry in session.unwrap().load().await.unwrap() {
+            writeln!(out, "{entry:?}").unwrap();
+        }
+        let head = info.conversation.head;
+        let mut conversation = info.conversation;
+        conversation.updated_at = conversation.created_at;
+        writeln!(out, "{conversation:?}").unwrap();
+        let summaries = store.summary_log(id, None, 10_000).await.unwrap();
+        for summary in summaries.items {
+            writeln!(out, "{summary:?}").unwrap();
+        }
+        for view in info.views {
+            writeln!(out, "{view:?}").unwrap();
+            for publication in publications(memory, &view.name, id).await {
+                writeln!(out, "{publication:?}").unwrap();
+            }
+            let snapshot = Snapshot {
+                conversation: id,
+                head,
+                log_tokens: conversation.tokens,
+                view: view.name.clone(),
+                version: view.version,
+                saved: view.saved,
+            };
+            let all = SeqRange::new(Seq::FIRST, head).unwrap();
+            let spans = store.spans(&snapshot, all, Order::OldestFirst, 10_000);
+            for span in spans.await.unwrap().items {
+                writeln!(out, "{span:?}").unwrap();
+            }
+        }
+    }
+    out
+}
+
+async fn publications(
+    memory: &Memory,
+    view: &ViewName,
+    id: agent_memory::ConversationId,
+) -> Vec<memory_store::Publication> {
+    let page = memory
+        .store()
+        .publications(id, view, ViewVersion(0), 10_000);
+    page.await.unwrap().items
+}
