@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use serde_json::Value;
-use sqlx::{AssertSqlSafe, Connection as _, SqliteConnection};
+use sqlx::{Connection as _, SqliteConnection};
 
 use crate::support::{Home, fixture};
 
@@ -37,7 +37,7 @@ fn fails(home: &Home, arguments: &[&str], code: i32, kind: &str) -> String {
 }
 
 /// Runs statements on a database as a stranger would.
-fn sql(path: &Path, statements: &str) {
+fn sql(path: &Path, statements: &'static str) {
     let runtime = tokio::runtime::Builder::new_current_thread()
         .enable_all()
         .build()
@@ -45,7 +45,7 @@ fn sql(path: &Path, statements: &str) {
     runtime.block_on(async {
         let url = format!("sqlite://{}?mode=rwc", path.display());
         let mut connection = SqliteConnection::connect(&url).await.unwrap();
-        sqlx::raw_sql(AssertSqlSafe(statements.to_owned()))
+        sqlx::raw_sql(statements)
             .execute(&mut connection)
             .await
             .unwrap();
