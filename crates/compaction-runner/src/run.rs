@@ -139,6 +139,9 @@ impl Tally {
     }
 }
 
+/// A job that was begun and what came of it; `None` when it was not begun.
+type Begun<'j> = Option<(&'j Job, Result<Prepared>)>;
+
 /// A state in which nothing could be made shorter.
 #[derive(Debug, PartialEq, Eq, Serialize, Deserialize)]
 struct Exhausted {
@@ -385,7 +388,7 @@ impl<'a> Compaction<'a> {
         let stop = AtomicBool::new(false);
         let stop = &stop;
         // Boxed, so that a run can be sent between threads: a closure over borrowed jobs cannot.
-        let work: Vec<BoxFuture<'_, Option<(&Job, Result<Prepared>)>>> = todo
+        let work: Vec<BoxFuture<'_, Begun<'_>>> = todo
             .into_iter()
             .map(|job| self.begin(job, at_hand, watch, stop).boxed())
             .collect();
@@ -420,7 +423,7 @@ impl<'a> Compaction<'a> {
         at_hand: &[LogEntry],
         watch: &Watch,
         stop: &AtomicBool,
-    ) -> Option<(&'j Job, Result<Prepared>)> {
+    ) -> Begun<'j> {
         if stop.load(Ordering::Relaxed) {
             return None;
         }

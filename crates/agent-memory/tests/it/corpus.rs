@@ -9,6 +9,7 @@ use message_formats::testing::raw_check;
 use message_formats::{ReadOptions, Transcript, read};
 
 use crate::contexts::{blocks, check, check_use};
+use crate::support::exports;
 
 /// The folder of real transcripts, unless it is not there.
 fn corpus() -> Option<PathBuf> {
@@ -51,24 +52,6 @@ async fn open(folder: &Path) -> Memory {
         .open()
         .await
         .unwrap()
-}
-
-/// A session as the export format writes it.
-async fn export(session: &Session) -> String {
-    let mut out = String::new();
-    for entry in session.load().await.unwrap() {
-        out.push_str(&serde_json::to_string(&entry.to_export()).unwrap());
-        out.push('\n');
-    }
-    out
-}
-
-async fn exports(memory: &Memory, keys: &[SessionKey]) -> Vec<String> {
-    let mut out = Vec::new();
-    for key in keys {
-        out.push(export(&memory.existing(key.clone()).await.unwrap()).await);
-    }
-    out
 }
 
 #[tokio::test]
