@@ -5,7 +5,9 @@
 
 mod codegen;
 mod diff;
+mod features;
 mod fixtures;
+mod layering;
 mod migrations;
 mod mode;
 mod schema;
@@ -21,7 +23,9 @@ usage: cargo xtask <task> [--check | --dry-run]
   migrations check       numbers, checksums, schema source, generated files
   migrations release     enter new migrations into migrations/lock: from then on they may not change
   codegen                what is generated from the schema: identifiers, list of migrations, docs/schema.md
-  fixtures               the conversations in fixtures/";
+  fixtures               the conversations in fixtures/
+  features CRATE         the features of a crate, one a line
+  layering               which crate may use what, held against `cargo tree`";
 
 fn main() -> anyhow::Result<()> {
     let (flags, words): (Vec<String>, Vec<String>) =
@@ -32,6 +36,8 @@ fn main() -> anyhow::Result<()> {
         ["migrations", rest @ ..] => migrations::run(rest, mode),
         ["codegen"] => codegen::run(mode),
         ["fixtures"] => fixtures::run(mode),
+        ["features", package] => features::run(package),
+        ["layering"] => layering::run(),
         _ => anyhow::bail!("{USAGE}"),
     }
 }

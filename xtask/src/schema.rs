@@ -1,3 +1,7 @@
+#![allow(
+    clippy::disallowed_types,
+    reason = "runs the schema source of this repository"
+)]
 //! Reading the schema: its source, the migrations, and what SQLite makes of either.
 
 use std::collections::BTreeMap;

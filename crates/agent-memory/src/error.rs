@@ -60,10 +60,14 @@ impl std::error::Error for Error {
 
 /// An error of a layer below: its text and its cause stay, its kind becomes ours.
 fn below(kind: ErrorKind, error: &dyn std::error::Error) -> Error {
-    let mut causes = Vec::new();
+    let mut causes: Vec<String> = Vec::new();
     let mut cause = error.source();
     while let Some(error) = cause {
-        causes.push(error.to_string());
+        // Drivers often repeat the text of what they wrap.
+        let text = error.to_string();
+        if causes.last().is_none_or(|last| !last.contains(&text)) {
+            causes.push(text);
+        }
         cause = error.source();
     }
     let source = (!causes.is_empty()).then(|| causes.join(": ").into());

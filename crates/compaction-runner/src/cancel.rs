@@ -1,7 +1,8 @@
 //! Stopping a compaction from outside.
 
+use std::collections::BTreeMap;
 use std::future::Future;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use futures::future::{AbortHandle, Abortable, Aborted};
 
@@ -17,7 +18,8 @@ pub struct Cancel {
 #[derive(Debug, Default)]
 struct State {
     cancelled: bool,
-    waiting: Vec<AbortHandle>,
+    next: u64,
+    waiting: BTreeMap<u64, AbortHandle>,
 }
 
 impl Cancel {
@@ -28,32 +30,47 @@ impl Cancel {
 
     /// Stops what runs under this switch, and all that will.
     pub fn cancel(&self) {
-        let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
-        state.cancelled = true;
-        for handle in state.waiting.drain(..) {
-            handle.abort();
-        }
+        let waiting = {
+            let mut state = self.lock();
+            state.cancelled = true;
+            std::mem::take(&mut state.waiting)
+        };
+        // Waking what waits runs foreign code: not under the lock.
+        waiting.values().for_each(AbortHandle::abort);
     }
 
     /// Whether the switch was flipped.
     pub fn is_cancelled(&self) -> bool {
-        self.state
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner)
-            .cancelled
+        self.lock().cancelled
     }
 
     /// Runs a future until it is done or the switch is flipped.
     pub(crate) async fn guard<F: Future>(&self, future: F) -> Result<F::Output, Aborted> {
         let (handle, registration) = AbortHandle::new_pair();
-        {
-            let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
+        let number = {
+            let mut state = self.lock();
             if state.cancelled {
                 return Err(Aborted);
             }
-            state.waiting.retain(|waiting| !waiting.is_aborted());
-            state.waiting.push(handle);
-        }
+            state.next += 1;
+            let number = state.next;
+            state.waiting.insert(number, handle);
+            number
+        };
+        let _registered = Registered(self, number);
         Abortable::new(future, registration).await
+    }
+
+    fn lock(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// A place among those that wait, given back when the wait is over or dropped.
+struct Registered<'a>(&'a Cancel, u64);
+
+impl Drop for Registered<'_> {
+    fn drop(&mut self) {
+        self.0.lock().waiting.remove(&self.1);
     }
 }

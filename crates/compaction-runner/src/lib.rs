@@ -5,10 +5,12 @@ mod error;
 mod events;
 mod prepare;
 mod run;
+mod trigger;
 mod window;
 
 pub use cancel::Cancel;
 pub use error::{Error, ErrorKind, Result};
 pub use events::{Before, Event, Hooks, NoHooks, Recorder, SkipReason};
 pub use run::{Compaction, Measure, Outcome, RunnerPolicy};
+pub use trigger::{Trigger, Usage};
 pub use window::{atom_start, newest_entries};

@@ -1,5 +1,11 @@
 //! Making one summary, with nothing held and nothing written but a lease.
 
+use std::borrow::Cow;
+use std::future::Future;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use async_trait::async_trait;
+use futures::future::Aborted;
 use memory_model::{
     Child, FieldHasher, Job, LogEntry, RawJson, Recipe, SourceHasher, Summary, Timestamp,
     summary_hash, summary_id, summary_overhead,
@@ -7,10 +13,11 @@ use memory_model::{
 use memory_store::{Claim, Draft, Fence, JobKey, JobOutcome};
 use serde::{Deserialize, Serialize};
 use summarize_escalation::{
-    ErrorKind as SummaryErrorKind, OnGrowth, Source, SummaryRequest, cut_to_tokens, escalate,
-    recipe,
+    Error as SummaryError, ErrorKind as SummaryErrorKind, OnGrowth, Source, Summarizer,
+    SummaryRequest, SummaryText, cut_to_tokens, escalate, recipe,
 };
 
+use crate::cancel::Cancel;
 use crate::error::Result;
 use crate::events::{Before, SkipReason};
 use crate::run::Compaction;
@@ -33,7 +40,45 @@ pub(crate) enum Prepared {
 pub(crate) struct Ready {
     pub(crate) summary: Summary,
     pub(crate) fence: Option<Fence>,
-    pub(crate) calls: u32,
+}
+
+/// What the jobs of a run share while they are prepared.
+#[derive(Debug, Default)]
+pub(crate) struct Watch {
+    /// How often the summarizer was called.
+    pub(crate) calls: AtomicU64,
+    /// Stops what is under way once the store has failed.
+    pub(crate) halt: Cancel,
+}
+
+/// The summarizer, its calls counted.
+#[derive(Debug)]
+struct Counted<'a> {
+    summarizer: &'a dyn Summarizer,
+    calls: &'a AtomicU64,
+}
+
+#[async_trait]
+impl Summarizer for Counted<'_> {
+    fn id(&self) -> &str {
+        self.summarizer.id()
+    }
+
+    fn model(&self) -> Option<&str> {
+        self.summarizer.model()
+    }
+
+    fn provisional(&self) -> bool {
+        self.summarizer.provisional()
+    }
+
+    async fn summarize(
+        &self,
+        request: &SummaryRequest<'_>,
+    ) -> std::result::Result<SummaryText, SummaryError> {
+        self.calls.fetch_add(1, Ordering::Relaxed);
+        self.summarizer.summarize(request).await
+    }
 }
 
 /// What a summarizer wrote, as it is kept until it is published.
@@ -46,29 +91,24 @@ struct Written {
     recipe: Recipe,
 }
 
-/// A job's sources, at hand.
-struct Sources {
-    entries: Vec<LogEntry>,
+/// A job's sources, in the order of its children.
+struct Sources<'a> {
+    entries: Vec<Cow<'a, LogEntry>>,
     summaries: Vec<Summary>,
 }
 
-impl Sources {
+impl Sources<'_> {
     /// The pieces in the order of the job's children.
     fn pieces(&self, job: &Job) -> Vec<Source<'_>> {
-        let mut pieces = Vec::new();
+        let mut pieces = Vec::with_capacity(self.entries.len() + self.summaries.len());
+        let (mut entries, mut summaries) = (self.entries.iter(), self.summaries.iter());
         for child in &job.children {
             match child {
                 Child::Messages { range } => {
-                    let entries = self
-                        .entries
-                        .iter()
-                        .filter(|entry| range.contains(entry.seq));
-                    pieces.extend(entries.map(Source::from));
+                    let some = entries.by_ref().take(range.len() as usize);
+                    pieces.extend(some.map(|entry| Source::from(entry.as_ref())));
                 }
-                Child::Summary { id, .. } => {
-                    let summary = self.summaries.iter().find(|summary| summary.id == *id);
-                    pieces.extend(summary.map(Source::from));
-                }
+                Child::Summary { .. } => pieces.extend(summaries.next().map(Source::from)),
             }
         }
         pieces
@@ -76,18 +116,18 @@ impl Sources {
 
     fn hash(&self, job: &Job) -> memory_model::Hash {
         let mut hasher = SourceHasher::new();
+        let (mut entries, mut summaries) = (self.entries.iter(), self.summaries.iter());
         for child in &job.children {
             match child {
-                Child::Messages { range } => self
-                    .entries
-                    .iter()
-                    .filter(|entry| range.contains(entry.seq))
+                Child::Messages { range } => entries
+                    .by_ref()
+                    .take(range.len() as usize)
                     .for_each(|entry| hasher.message(entry.hash)),
-                Child::Summary { id, .. } => self
-                    .summaries
-                    .iter()
-                    .filter(|summary| summary.id == *id)
-                    .for_each(|summary| hasher.summary(summary.hash)),
+                Child::Summary { .. } => {
+                    if let Some(summary) = summaries.next() {
+                        hasher.summary(summary.hash);
+                    }
+                }
             }
         }
         hasher.finish()
@@ -96,11 +136,17 @@ impl Sources {
 
 impl Compaction<'_> {
     /// Makes the summary of a job. `entries` are those of its range, if they are at hand.
-    pub(crate) async fn prepare(&self, job: &Job, entries: &[LogEntry]) -> Result<Prepared> {
-        let supplied = match self.hooks.before(job).await {
-            Before::Proceed => None,
-            Before::Cancel => return Ok(Prepared::Skipped(SkipReason::Vetoed)),
-            Before::Supply(text) => Some(text),
+    pub(crate) async fn prepare(
+        &self,
+        job: &Job,
+        entries: &[LogEntry],
+        watch: &Watch,
+    ) -> Result<Prepared> {
+        let supplied = match self.unless_stopped(watch, self.hooks.before(job)).await {
+            Ok(Before::Proceed) => None,
+            Ok(Before::Cancel) => return Ok(Prepared::Skipped(SkipReason::Vetoed)),
+            Ok(Before::Supply(text)) => Some(text),
+            Err(Aborted) => return Ok(Prepared::Cancelled),
         };
         let Some(sources) = self.sources(job, entries).await? else {
             return Ok(Prepared::Skipped(SkipReason::Lost));
@@ -121,7 +167,7 @@ impl Compaction<'_> {
                 provisional: false,
                 recipe: Recipe::new("supplied@1"),
             };
-            return Ok(self.finish(job, &sources, source_hash, written, None, 0));
+            return self.finish(job, &sources, source_hash, written, None).await;
         }
         let recipe = recipe(self.summarizer.id(), self.ladder, &request);
         if let Some(summary) = self
@@ -130,11 +176,8 @@ impl Compaction<'_> {
             .await?
             && summary.range == job.range
         {
-            return Ok(Prepared::Ready(Box::new(Ready {
-                summary,
-                fence: None,
-                calls: 0,
-            })));
+            let fence = None;
+            return Ok(Prepared::Ready(Box::new(Ready { summary, fence })));
         }
 
         // What costs nothing needs no lease.
@@ -157,14 +200,19 @@ impl Compaction<'_> {
                 Claim::Ready(granted, draft) => {
                     fence = Some(granted);
                     if let Ok(written) = serde_json::from_str::<Written>(draft.0.as_str()) {
-                        return Ok(self.finish(job, &sources, source_hash, written, fence, 0));
+                        return self
+                            .finish(job, &sources, source_hash, written, fence)
+                            .await;
                     }
                 }
             }
         }
+        let counted = Counted {
+            summarizer: self.summarizer,
+            calls: &watch.calls,
+        };
         let outcome = match self
-            .cancel
-            .guard(escalate(self.summarizer, self.ladder, &request))
+            .unless_stopped(watch, escalate(&counted, self.ladder, &request))
             .await
         {
             Ok(Ok(outcome)) => outcome,
@@ -175,12 +223,14 @@ impl Compaction<'_> {
                         Ok(Prepared::Skipped(SkipReason::CannotShrink))
                     }
                     _ => {
-                        self.settle(fence, &JobOutcome::Failed).await?;
+                        // Nothing is worth keeping: a job that changes with every message would
+                        // leave a row at each failure.
+                        self.settle(fence, &JobOutcome::Release).await?;
                         Ok(Prepared::Failed(with_causes(&error)))
                     }
                 };
             }
-            Err(_) => {
+            Err(Aborted) => {
                 self.settle(fence, &JobOutcome::Release).await?;
                 return Ok(Prepared::Cancelled);
             }
@@ -192,25 +242,43 @@ impl Compaction<'_> {
             provisional: outcome.provisional,
             recipe: outcome.recipe,
         };
-        if fence.is_some()
+        if let Some(held) = &fence
             && let Ok(draft) = RawJson::from_value(&written)
         {
-            self.settle(fence.clone(), &JobOutcome::Prepared(Draft(draft)))
-                .await?;
+            let prepared = JobOutcome::Prepared(Draft(draft));
+            match self.store.settle(held, &prepared, self.clock.now()).await {
+                Ok(()) => {}
+                // The lease ended before the model answered. What it wrote is good all the same:
+                // publishing compares, and so decides.
+                Err(error) if error.kind() == memory_store::ErrorKind::Stale => fence = None,
+                // Nor is it lost because it could not be kept: it is published next.
+                Err(error) => {
+                    tracing::warn!(range = %job.range, %error, "a draft could not be kept");
+                }
+            }
         }
-        Ok(self.finish(job, &sources, source_hash, written, fence, outcome.calls))
+        self.finish(job, &sources, source_hash, written, fence)
+            .await
+    }
+
+    /// Runs a future unless the run is cancelled or the store has failed.
+    async fn unless_stopped<F: Future>(
+        &self,
+        watch: &Watch,
+        future: F,
+    ) -> std::result::Result<F::Output, Aborted> {
+        self.cancel.guard(watch.halt.guard(future)).await?
     }
 
     /// From what was written to a summary that is shorter than its source, rendered.
-    fn finish(
+    async fn finish(
         &self,
         job: &Job,
-        sources: &Sources,
+        sources: &Sources<'_>,
         source_hash: memory_model::Hash,
         written: Written,
         fence: Option<Fence>,
-        calls: u32,
-    ) -> Prepared {
+    ) -> Result<Prepared> {
         let (earliest_at, latest_at) = times(sources);
         let mut summary = Summary {
             id: summary_id(source_hash),
@@ -243,7 +311,10 @@ impl Compaction<'_> {
                 Some(cut) if !cut.is_empty() && cut.len() < summary.text.len() => {
                     summary.text = cut;
                 }
-                _ => return Prepared::Skipped(SkipReason::CannotShrink),
+                _ => {
+                    self.settle(fence, &JobOutcome::Release).await?;
+                    return Ok(Prepared::Skipped(SkipReason::CannotShrink));
+                }
             }
             summary.tokens = self.accounting.summary(&summary);
         }
@@ -256,44 +327,43 @@ impl Compaction<'_> {
             None,
         );
         summary.id = summary_id(summary.hash);
-        Prepared::Ready(Box::new(Ready {
-            summary,
-            fence,
-            calls,
-        }))
+        Ok(Prepared::Ready(Box::new(Ready { summary, fence })))
     }
 
     /// The job's messages and summaries; `None` when some of them are gone, which only a lost race
     /// explains.
-    async fn sources(&self, job: &Job, at_hand: &[LogEntry]) -> Result<Option<Sources>> {
-        let mut sources = Sources {
-            entries: Vec::new(),
-            summaries: Vec::new(),
-        };
+    async fn sources<'e>(&self, job: &Job, at_hand: &'e [LogEntry]) -> Result<Option<Sources<'e>>> {
+        let mut entries: Vec<Cow<'e, LogEntry>> = Vec::new();
+        let mut summaries = Vec::new();
         let mut ids = Vec::new();
         for child in &job.children {
             match child {
                 Child::Summary { id, .. } => ids.push(id.clone()),
                 Child::Messages { range } => {
-                    let found = at_hand.iter().filter(|entry| range.contains(entry.seq));
-                    let before = sources.entries.len();
-                    sources.entries.extend(found.cloned());
-                    if (sources.entries.len() - before) as u64 != range.len() {
-                        sources.entries.truncate(before);
-                        sources.entries.extend(self.read(*range).await?);
+                    let first = at_hand.partition_point(|entry| entry.seq < range.first);
+                    let last = at_hand.partition_point(|entry| entry.seq <= range.last);
+                    let found = at_hand.get(first..last).unwrap_or_default();
+                    if found.len() as u64 == range.len() {
+                        entries.extend(found.iter().map(Cow::Borrowed));
+                        continue;
                     }
+                    let read = self.read(*range).await?;
+                    if read.len() as u64 != range.len() {
+                        return Ok(None);
+                    }
+                    entries.extend(read.into_iter().map(Cow::Owned));
                 }
             }
         }
         if !ids.is_empty() {
             for found in self.store.summaries(self.conversation, &ids).await? {
                 match found {
-                    Some(summary) => sources.summaries.push(summary),
+                    Some(summary) => summaries.push(summary),
                     None => return Ok(None),
                 }
             }
         }
-        Ok(Some(sources))
+        Ok(Some(Sources { entries, summaries }))
     }
 
     async fn settle(&self, fence: Option<Fence>, outcome: &JobOutcome) -> Result<()> {
@@ -306,9 +376,15 @@ impl Compaction<'_> {
         }
     }
 
-    /// Gives a job back that will not be published.
+    /// Gives a job back that nobody wants any more.
     pub(crate) async fn release(&self, fence: Option<Fence>) -> Result<()> {
         self.settle(fence, &JobOutcome::Release).await
+    }
+
+    /// Gives a job back whose work is done but not published: whoever claims it next has it.
+    pub(crate) async fn hand_back(&self, fence: Option<Fence>) -> Result<()> {
+        let now = JobOutcome::Renew { ttl_micros: 0 };
+        self.settle(fence, &now).await
     }
 }
 
@@ -325,7 +401,7 @@ fn job_key(view: &str, job: &Job, source: memory_model::Hash, recipe: &Recipe) -
 }
 
 /// The earliest and the latest time of the sources; those without a time do not count.
-fn times(sources: &Sources) -> (Timestamp, Timestamp) {
+fn times(sources: &Sources<'_>) -> (Timestamp, Timestamp) {
     let entries = sources.entries.iter().map(|e| (e.created_at, e.created_at));
     let summaries = sources
         .summaries

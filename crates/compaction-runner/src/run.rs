@@ -1,6 +1,8 @@
 //! Carrying out a compaction.
 
 use std::collections::BTreeSet;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use futures::future::BoxFuture;
 use futures::{FutureExt as _, StreamExt as _};
@@ -15,8 +17,11 @@ use summarize_escalation::{Ladder, Summarizer};
 use crate::cancel::Cancel;
 use crate::error::Result;
 use crate::events::{Event, Hooks, NoHooks, SkipReason};
-use crate::prepare::{Prepared, Ready};
+use crate::prepare::{Prepared, Ready, Watch};
 use crate::window::newest_entries;
+
+/// How many entries are kept at hand for jobs to come. A longer job is read again.
+const AT_HAND: usize = 8_192;
 
 /// How plans are carried out.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -72,7 +77,7 @@ pub struct Outcome {
     pub condensed: u64,
     /// Messages that the published leaves cover.
     pub messages_compacted: u64,
-    /// Calls of a summarizer.
+    /// Calls of the summarizer, failed and cancelled ones too. A ladder's own extracts do not count.
     pub calls: u64,
     /// The published summaries, in order.
     pub summaries: Vec<SummaryId>,
@@ -101,22 +106,41 @@ struct Tally {
     leaf: u64,
     condensed: u64,
     messages: u64,
-    calls: u64,
     summaries: Vec<SummaryId>,
     failure: Option<String>,
     /// Jobs that cannot shrink; they are not tried again.
     refused: BTreeSet<(SeqRange, u32)>,
+    /// Jobs that a hook said no to; it is not asked again.
+    vetoed: BTreeSet<(SeqRange, u32)>,
+    /// Whether somebody else was at work on a job of this iteration.
     held: bool,
+    /// Whether somebody else was first with a job of this iteration.
     lost: bool,
-    vetoed: bool,
     cancelled: bool,
+    /// The state that this iteration began with.
+    seen: Option<Snapshot>,
+    watch: Arc<Watch>,
 }
 
 impl Tally {
     fn must_stop(&self) -> bool {
         self.cancelled || self.failure.is_some()
     }
+
+    /// Why nothing came of an iteration, as far as its jobs tell.
+    fn in_vain(&self) -> Option<StopReason> {
+        match () {
+            () if self.held => Some(StopReason::Held),
+            () if self.lost => Some(StopReason::LostRace),
+            () if !self.vetoed.is_empty() => Some(StopReason::NoProgress),
+            () if !self.refused.is_empty() => Some(StopReason::Exhausted),
+            () => None,
+        }
+    }
 }
+
+/// A job that was begun and what came of it; `None` when it was not begun.
+type Begun<'j> = Option<(&'j Job, Result<Prepared>)>;
 
 /// A state in which nothing could be made shorter.
 #[derive(Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -246,10 +270,12 @@ impl<'a> Compaction<'a> {
         } else {
             self.iterate(mode, &mut tally).await?
         };
-        let end = self.snapshot().await?;
-        if !tally.refused.is_empty() && stop != StopReason::Exhausted && !tally.must_stop() {
-            self.remember_exhausted(&end).await?;
+        if stop == StopReason::Exhausted
+            && let Some(tried) = &tally.seen
+        {
+            self.remember_exhausted(tried).await?;
         }
+        let end = self.snapshot().await?;
         let after = self.measure(&end).await?;
         self.emit(Event::Ended {
             stop,
@@ -262,7 +288,7 @@ impl<'a> Compaction<'a> {
             leaf: tally.leaf,
             condensed: tally.condensed,
             messages_compacted: tally.messages,
-            calls: tally.calls,
+            calls: tally.watch.calls.load(Ordering::Relaxed),
             summaries: tally.summaries,
             failure: tally.failure,
             stop_reason: stop,
@@ -273,6 +299,7 @@ impl<'a> Compaction<'a> {
         let mut iterations = 0;
         loop {
             let (planned, published) = (tally.planned, tally.published);
+            (tally.held, tally.lost, tally.seen) = (false, false, None);
             for kind in self.planner.passes() {
                 self.pass(*kind, tally).await?;
                 if tally.must_stop() {
@@ -287,18 +314,10 @@ impl<'a> Compaction<'a> {
                 return Ok(StopReason::SummarizerFailed);
             }
             if tally.planned == planned {
-                return Ok(match tally.refused.is_empty() {
-                    true => StopReason::NothingEligible,
-                    false => StopReason::Exhausted,
-                });
+                return Ok(tally.in_vain().unwrap_or(StopReason::NothingEligible));
             }
             if tally.published == published {
-                return Ok(match () {
-                    () if tally.held => StopReason::Held,
-                    () if tally.lost => StopReason::LostRace,
-                    () if !tally.refused.is_empty() && !tally.vetoed => StopReason::Exhausted,
-                    () => StopReason::NoProgress,
-                });
+                return Ok(tally.in_vain().unwrap_or(StopReason::NoProgress));
             }
             if mode == Mode::Incremental {
                 return Ok(StopReason::PassesDone);
@@ -326,9 +345,14 @@ impl<'a> Compaction<'a> {
             accounting: self.accounting,
         });
         drop(newest);
+        tally.seen.get_or_insert(snapshot);
         // Entries that were read and may belong to a job that is still to come.
         let mut at_hand: Vec<LogEntry> = Vec::new();
         while let Some(range) = pass.wants() {
+            if self.cancel.is_cancelled() {
+                tally.cancelled = true;
+                return Ok(());
+            }
             let page = self
                 .store
                 .read(self.conversation, &LogRead::new(range))
@@ -342,9 +366,8 @@ impl<'a> Compaction<'a> {
             if tally.must_stop() {
                 return Ok(());
             }
-            if let Some(done) = jobs.last().map(|job| job.range.last) {
-                at_hand.retain(|entry| entry.seq > done);
-            }
+            let done = jobs.last().map(|job| job.range.last);
+            keep_at_hand(&mut at_hand, &spans, done);
         }
         let jobs = pass.finish(self.accounting);
         self.execute(&jobs, &at_hand, tally).await
@@ -353,82 +376,128 @@ impl<'a> Compaction<'a> {
     async fn execute(&self, jobs: &[Job], at_hand: &[LogEntry], tally: &mut Tally) -> Result<()> {
         let todo: Vec<&Job> = jobs
             .iter()
-            .filter(|job| !tally.refused.contains(&(job.range, job.depth)))
-            .collect();
-        tally.planned += todo.len() as u64;
-        // Boxed before they are polled: a closure kept in the stream would make the whole run's
-        // future impossible to spawn.
-        let work: Vec<BoxFuture<'_, (&Job, Result<Prepared>)>> = todo
-            .into_iter()
-            .map(|job| {
-                let first = at_hand.partition_point(|entry| entry.seq < job.range.first);
-                let last = at_hand.partition_point(|entry| entry.seq <= job.range.last);
-                let entries = at_hand.get(first..last).unwrap_or_default();
-                async move { (job, self.prepare(job, entries).await) }.boxed()
+            .filter(|job| {
+                let key = (job.range, job.depth);
+                !tally.refused.contains(&key) && !tally.vetoed.contains(&key)
             })
             .collect();
+        tally.planned += todo.len() as u64;
+        let watch = Arc::clone(&tally.watch);
+        let watch = &*watch;
+        // Set when nothing more is to be begun; what was begun is brought to its end.
+        let stop = AtomicBool::new(false);
+        let stop = &stop;
+        // Boxed, so that a run can be sent between threads: a closure over borrowed jobs cannot.
+        let work: Vec<BoxFuture<'_, Begun<'_>>> = todo
+            .into_iter()
+            .map(|job| self.begin(job, at_hand, watch, stop).boxed())
+            .collect();
         let mut prepared = futures::stream::iter(work).buffered(self.policy.concurrency.max(1));
-        while let Some((job, prepared)) = prepared.next().await {
-            if self.cancel.is_cancelled() {
-                tally.cancelled = true;
+        let mut failed = None;
+        while let Some(begun) = prepared.next().await {
+            let Some((job, prepared)) = begun else {
+                continue;
+            };
+            if failed.is_some() {
+                if let Ok(Prepared::Ready(ready)) = prepared {
+                    // The store has just failed: giving back is all that can be tried.
+                    let _ = self.hand_back(ready.fence).await;
+                }
+                continue;
             }
-            match prepared? {
-                // What was prepared before the failure or the cancellation is still good.
-                Prepared::Ready(ready) if !tally.cancelled => {
-                    self.publish(job, *ready, tally).await?;
-                }
-                Prepared::Ready(ready) => self.release(ready.fence).await?,
-                Prepared::Skipped(reason) => self.skip(job, reason, tally).await,
-                Prepared::Cancelled => tally.cancelled = true,
-                Prepared::Failed(error) => {
-                    tracing::warn!(range = %job.range, %error, "a summary could not be made");
-                    self.emit(Event::Failed {
-                        range: job.range,
-                        error: error.clone(),
-                    })
-                    .await;
-                    tally.failure = Some(error);
-                }
+            if let Err(error) = self.conclude(job, prepared, tally).await {
+                failed = Some(error);
+                watch.halt.cancel();
+            }
+            if failed.is_some() || tally.must_stop() {
+                stop.store(true, Ordering::Relaxed);
             }
         }
-        Ok(())
+        failed.map_or(Ok(()), Err)
+    }
+
+    /// Prepares a job, unless nothing more is to be begun.
+    async fn begin<'j>(
+        &self,
+        job: &'j Job,
+        at_hand: &[LogEntry],
+        watch: &Watch,
+        stop: &AtomicBool,
+    ) -> Begun<'j> {
+        if stop.load(Ordering::Relaxed) {
+            return None;
+        }
+        Some((job, self.prepare(job, at_hand, watch).await))
+    }
+
+    async fn conclude(
+        &self,
+        job: &Job,
+        prepared: Result<Prepared>,
+        tally: &mut Tally,
+    ) -> Result<()> {
+        match prepared? {
+            // What was prepared before the cancellation is kept for the next run. What was
+            // prepared before a failure is published.
+            Prepared::Ready(ready) if tally.cancelled || self.cancel.is_cancelled() => {
+                tally.cancelled = true;
+                self.hand_back(ready.fence).await
+            }
+            Prepared::Ready(ready) => self.publish(job, *ready, tally).await,
+            Prepared::Skipped(reason) => {
+                self.skip(job, reason, tally).await;
+                Ok(())
+            }
+            Prepared::Cancelled => {
+                tally.cancelled = true;
+                Ok(())
+            }
+            Prepared::Failed(error) => {
+                tracing::warn!(range = %job.range, %error, "a summary could not be made");
+                self.emit(Event::Failed {
+                    range: job.range,
+                    error: error.clone(),
+                })
+                .await;
+                tally.failure = Some(error);
+                Ok(())
+            }
+        }
     }
 
     async fn publish(&self, job: &Job, ready: Ready, tally: &mut Tally) -> Result<()> {
-        let Ready {
-            summary,
-            fence,
-            calls,
-        } = ready;
-        tally.calls += u64::from(calls);
+        let Ready { summary, fence } = ready;
         let body = Body::Summary {
             id: summary.id.clone(),
             depth: summary.depth,
         };
-        let publish = Publish {
+        let mut publish = Publish {
             view: self.planner.view(),
             at: job.range,
             expect: job.expect.clone(),
             spans: vec![Span::closed(job.range, body, summary.tokens)],
             summaries: vec![summary.clone()],
-            fence: fence.clone(),
+            fence,
             now: self.clock.now(),
         };
-        let published = match self.store.publish(self.conversation, &publish).await {
-            Ok(published) => published,
-            // The lease ended meanwhile: somebody else has the job.
-            Err(error) if error.kind() == memory_store::ErrorKind::Stale => {
+        let mut published = self.store.publish(self.conversation, &publish).await;
+        if let Err(error) = &published
+            && error.kind() == memory_store::ErrorKind::Stale
+        {
+            // The lease ended meanwhile. Whether the work is still wanted, the view decides.
+            publish.fence = None;
+            published = self.store.publish(self.conversation, &publish).await;
+        }
+        match published {
+            Ok(Published::Done(_)) => {}
+            Ok(Published::Already(_) | Published::Lost { .. }) => {
+                self.release(publish.fence).await?;
                 self.skip(job, SkipReason::Lost, tally).await;
                 return Ok(());
             }
-            Err(error) => return Err(error.into()),
-        };
-        match published {
-            Published::Done(_) => {}
-            Published::Already(_) | Published::Lost { .. } => {
-                self.release(fence).await?;
-                self.skip(job, SkipReason::Lost, tally).await;
-                return Ok(());
+            Err(error) => {
+                let _ = self.hand_back(publish.fence).await;
+                return Err(error.into());
             }
         }
         tally.published += 1;
@@ -456,8 +525,7 @@ impl<'a> Compaction<'a> {
             SkipReason::Held => tally.held = true,
             SkipReason::Lost => tally.lost = true,
             SkipReason::Vetoed => {
-                tally.vetoed = true;
-                tally.refused.insert((job.range, job.depth));
+                tally.vetoed.insert((job.range, job.depth));
             }
             SkipReason::CannotShrink => {
                 tally.refused.insert((job.range, job.depth));
@@ -545,11 +613,12 @@ impl<'a> Compaction<'a> {
             head: snapshot.head,
             version: snapshot.version.0,
             policy: format!(
-                "{} {} {} {}",
+                "{} {} {} {} {}",
                 self.planner.fingerprint(),
                 self.ladder.id(),
                 self.summarizer.id(),
-                self.accounting.estimator_id()
+                self.accounting.estimator_id(),
+                self.instructions.as_deref().unwrap_or_default()
             ),
         }
     }
@@ -580,5 +649,21 @@ impl<'a> Compaction<'a> {
             Err(error) if error.kind() == memory_store::ErrorKind::Stale => Ok(()),
             result => result.map(|_| ()).map_err(Into::into),
         }
+    }
+}
+
+/// Lets go of the entries that no job to come needs. A job never needs those before its span's
+/// beginning, and one that is longer than what is kept is read again.
+fn keep_at_hand(at_hand: &mut Vec<LogEntry>, spans: &[Span], done: Option<Seq>) {
+    let Some(newest) = at_hand.last().map(|entry| entry.seq) else {
+        return;
+    };
+    let span = spans.partition_point(|span| span.range.first <= newest);
+    let span = span.checked_sub(1).and_then(|index| spans.get(index));
+    let from = span.map_or(Seq::FIRST, |span| span.range.first);
+    let from = done.map_or(from, |done| from.max(done.next()));
+    at_hand.drain(..at_hand.partition_point(|entry| entry.seq < from));
+    if at_hand.len() > AT_HAND {
+        at_hand.clear();
     }
 }

@@ -96,8 +96,9 @@ pub struct Receipt {
     pub stepped_tokens: u64,
     /// What was left out for the budget, in order; neighbours are one entry.
     pub dropped: Vec<Dropped>,
-    /// The oldest span or group that the budget did not take whole: the one that the stepping cut
-    /// fell in, or the first misfit.
+    /// The newest span or group that the budget did not take whole: the one that the stepping cut
+    /// fell in, or the first misfit, or the newest group if even that was shortened. Its tokens are
+    /// what it costs rendered.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub boundary: Option<Dropped>,
     /// What was shortened for the budget.
@@ -115,7 +116,7 @@ pub struct Dropped {
     pub first: Seq,
     /// Last position.
     pub last: Seq,
-    /// What it costs, in tokens.
+    /// What the view says that it costs, in tokens.
     pub tokens: u64,
 }
 
@@ -138,7 +139,7 @@ pub struct Degradation {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Step {
-    /// Tool results were replaced by stubs that point to them, oldest first.
+    /// Tool results were replaced by stubs that point to them, oldest first; the newest stays.
     StubbedResults,
     /// The largest texts were clipped in the middle, with a pointer.
     Clipped,

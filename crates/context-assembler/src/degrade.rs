@@ -8,6 +8,8 @@ use crate::render::{message_pointer, render_text};
 
 /// Texts are not clipped below this many tokens: what is left would say nothing.
 const SMALLEST_CLIP: u64 = 16;
+/// Nor is less of them shown than so many bytes.
+const LEAST_SHOWN: usize = 24;
 
 /// A group's messages, shortened to fit.
 pub(crate) struct Degraded {
@@ -15,7 +17,9 @@ pub(crate) struct Degraded {
     pub(crate) degradation: Degradation,
 }
 
-/// Shortens a group to at most `limit` tokens. Fails with what the last step needs at least.
+/// Shortens a group to at most `limit` tokens. Fails with what the shortest form needs.
+///
+/// The less room, the later the step, and no step makes anything larger.
 pub(crate) fn degrade(
     whole: &[ContextMessage],
     range: SeqRange,
@@ -23,41 +27,37 @@ pub(crate) fn degrade(
     accounting: &dyn Accounting,
 ) -> Result<Degraded, u64> {
     let from_tokens = total(whole);
-    let done = |mut messages: Vec<ContextMessage>, step| {
-        for (message, before) in messages.iter_mut().zip(whole) {
-            if message.parts != before.parts {
-                mark_trimmed(message);
-            }
-        }
-        let to_tokens = total(&messages);
-        Degraded {
-            degradation: degradation(range, step, from_tokens, to_tokens),
-            messages,
-        }
+    let done = |messages: Vec<ContextMessage>, step| Degraded {
+        degradation: Degradation {
+            first: range.first,
+            last: range.last,
+            step,
+            from_tokens,
+            to_tokens: total(&messages),
+        },
+        messages,
     };
     let mut messages = whole.to_vec();
-    if stub_results(&mut messages, limit, accounting) {
-        return Ok(done(messages, Step::StubbedResults));
+    stub_old_results(&mut messages, limit, accounting);
+    if total(&messages) <= limit {
+        return Ok(done(marked(messages, whole), Step::StubbedResults));
     }
-    if clip_largest(&mut messages, limit, accounting) {
-        return Ok(done(messages, Step::Clipped));
+    let blocks = clippable(&messages, accounting);
+    if let Some(clipped) = clip_largest(&messages, &blocks, limit, accounting) {
+        return Ok(done(marked(clipped, whole), Step::Clipped));
     }
-    let message = as_text(whole, range, limit, accounting)?;
-    let to_tokens = message.tokens;
-    Ok(Degraded {
-        messages: vec![message],
-        degradation: degradation(range, Step::Text, from_tokens, to_tokens),
-    })
-}
-
-fn degradation(range: SeqRange, step: Step, from_tokens: u64, to_tokens: u64) -> Degradation {
-    Degradation {
-        first: range.first,
-        last: range.last,
-        step,
-        from_tokens,
-        to_tokens,
+    let smallest = at_level(&messages, &blocks, 0, accounting);
+    let text = GroupText::new(whole, range, accounting);
+    let pointer = text.message(0, accounting);
+    let floor = total(&smallest).min(pointer.tokens);
+    if floor > limit {
+        return Err(floor);
     }
+    if total(&smallest) <= pointer.tokens {
+        return Ok(done(marked(smallest, whole), Step::Clipped));
+    }
+    let message = text.within(limit, accounting).unwrap_or(pointer);
+    Ok(done(vec![message], Step::Text))
 }
 
 pub(crate) fn total(messages: &[ContextMessage]) -> u64 {
@@ -67,129 +67,278 @@ pub(crate) fn total(messages: &[ContextMessage]) -> u64 {
         .fold(0, u64::saturating_add)
 }
 
-fn mark_trimmed(message: &mut ContextMessage) {
-    if let Source::Message { first, last } = message.source {
-        message.source = Source::Trimmed { first, last };
+/// The messages, those that differ from what they were marked as shortened.
+fn marked(mut messages: Vec<ContextMessage>, whole: &[ContextMessage]) -> Vec<ContextMessage> {
+    for (message, before) in messages.iter_mut().zip(whole) {
+        if let Source::Message { first, last } = message.source
+            && message.parts != before.parts
+        {
+            message.source = Source::Trimmed { first, last };
+        }
     }
+    messages
 }
 
 /// What to give the expand tool for the message that a part stands in.
 fn pointer(message: &ContextMessage) -> String {
     match (&message.source, message.source.range()) {
         (Source::Summary { summary_id, .. }, _) => summary_id.to_string(),
-        (_, Some(range)) if range.first == range.last => message_pointer(range.first),
-        (_, Some(range)) => format!("messages:{}-{}", range.first, range.last),
+        (_, Some(range)) => range_pointer(range),
         (_, None) => "the identity".to_owned(),
     }
 }
 
-/// Replaces results by stubs, oldest first, until the messages fit. True when they do.
-fn stub_results(messages: &mut [ContextMessage], limit: u64, accounting: &dyn Accounting) -> bool {
+fn range_pointer(range: SeqRange) -> String {
+    if range.first == range.last {
+        message_pointer(range.first)
+    } else {
+        format!("messages:{}-{}", range.first, range.last)
+    }
+}
+
+/// What stands for a text that is left out.
+fn left_out(tokens: u64, pointer: &str) -> String {
+    format!("[{tokens} tokens left out; expand {pointer}]")
+}
+
+/// What a part adds to a message, in tokens.
+fn part_cost(role: Role, part: &Part, accounting: &dyn Accounting) -> u64 {
+    accounting
+        .parts(role, std::slice::from_ref(part))
+        .saturating_sub(accounting.parts(role, &[]))
+}
+
+/// Replaces results by stubs, oldest first, until the messages fit. The newest result stays: it is
+/// what the model waits for.
+fn stub_old_results(messages: &mut [ContextMessage], limit: u64, accounting: &dyn Accounting) {
+    let is_result = |part: &Part| matches!(part, Part::ToolResult { .. });
+    let newest = messages
+        .iter()
+        .rposition(|message| message.parts.iter().any(is_result));
     let mut sum = total(messages);
-    for message in messages.iter_mut() {
-        let pointer = pointer(message);
-        for index in 0..message.parts.len() {
-            if sum <= limit {
-                return true;
-            }
-            let Some(Part::ToolResult { content, .. }) = message.parts.get_mut(index) else {
-                continue;
-            };
-            let tokens = accounting.text(&content.text());
-            let stub = format!("[result of {tokens} tokens left out; expand {pointer}]");
-            let before = std::mem::replace(content, ResultContent::Text(stub));
-            let now = cost(accounting, message);
-            if now < message.tokens {
-                sum = sum.saturating_sub(message.tokens - now);
-                message.tokens = now;
-            } else if let Some(Part::ToolResult { content, .. }) = message.parts.get_mut(index) {
-                *content = before;
-            }
-        }
-    }
-    sum <= limit
-}
-
-/// Clips the largest texts, one after the other, until the messages fit. True when they do.
-fn clip_largest(messages: &mut [ContextMessage], limit: u64, accounting: &dyn Accounting) -> bool {
-    // What can be clipped, with the text as it was.
-    let mut blocks: Vec<Block> = Vec::new();
-    for (at, message) in messages.iter().enumerate() {
-        for (part_at, part) in message.parts.iter().enumerate() {
-            let text = match part {
-                Part::Text { text } => text.clone(),
-                Part::ToolResult { content, .. } => content.text().into_owned(),
-                Part::Unknown { raw } => raw.as_str().to_owned(),
-                // Signed reasoning is sent back whole or not at all.
-                Part::Reasoning { .. } | Part::Image(_) | Part::File(_) => String::new(),
-                Part::ToolCall { .. } => continue,
-            };
-            let tokens = part_cost(message.role, part, accounting);
-            blocks.push(Block {
-                message: at,
-                part: part_at,
-                text,
-                tokens,
-            });
-        }
-    }
-    // Every round makes one block smaller, so this ends; the bound is a safety net.
-    for _ in 0..blocks.len().saturating_mul(4).saturating_add(8) {
-        let sum = total(messages);
+    for (index, message) in messages.iter_mut().enumerate() {
         if sum <= limit {
-            return true;
+            return;
         }
-        let Some(block) = blocks.iter_mut().max_by_key(|block| block.tokens) else {
-            return false;
-        };
-        if block.tokens <= SMALLEST_CLIP {
-            return false;
-        }
-        let target = block.tokens.saturating_sub(sum - limit).max(SMALLEST_CLIP);
-        let target = target.min(block.tokens - 1);
-        let Some(message) = messages.get_mut(block.message) else {
-            return false;
-        };
+        let keep = usize::from(newest == Some(index));
+        let mut old: Vec<usize> = (0..message.parts.len())
+            .filter(|at| message.parts.get(*at).is_some_and(is_result))
+            .collect();
+        old.truncate(old.len().saturating_sub(keep));
         let pointer = pointer(message);
-        let Some(part) = message.parts.get_mut(block.part) else {
-            return false;
-        };
-        match part {
-            Part::Reasoning { .. } => *part = Part::text("[reasoning left out]"),
-            Part::Image(_) => *part = Part::text(format!("[image left out; expand {pointer}]")),
-            Part::File(_) => *part = Part::text(format!("[file left out; expand {pointer}]")),
-            Part::ToolResult { content, .. } => {
-                *content = ResultContent::Text(clip(&block.text, target, &pointer, accounting));
-            }
-            _ => *part = Part::text(clip(&block.text, target, &pointer, accounting)),
+        let stubs: Vec<(usize, Part)> = old
+            .into_iter()
+            .filter_map(|at| {
+                Some((
+                    at,
+                    stub(message.role, message.parts.get(at)?, &pointer, accounting)?,
+                ))
+            })
+            .collect();
+        if stubs.is_empty() {
+            continue;
         }
-        let role = message.role;
-        let tokens = message
-            .parts
-            .get(block.part)
-            .map_or(0, |p| part_cost(role, p, accounting));
-        // A block that does not get smaller is as small as it gets.
-        block.tokens = if tokens < block.tokens { tokens } else { 0 };
-        message.tokens = cost(accounting, message);
+        let others = sum - message.tokens;
+        let with = |count: usize| {
+            let mut shorter = message.clone();
+            for (at, stub) in stubs.iter().take(count) {
+                if let Some(part) = shorter.parts.get_mut(*at) {
+                    *part = stub.clone();
+                }
+            }
+            shorter.tokens = cost(accounting, &shorter);
+            shorter
+        };
+        let mut best = with(stubs.len());
+        if others.saturating_add(best.tokens) <= limit {
+            // All of them are enough: find how few are.
+            let (mut low, mut high) = (0, stubs.len());
+            while high - low > 1 {
+                let middle = low + (high - low) / 2;
+                let some = with(middle);
+                if others.saturating_add(some.tokens) <= limit {
+                    (high, best) = (middle, some);
+                } else {
+                    low = middle;
+                }
+            }
+        }
+        sum = others.saturating_add(best.tokens);
+        *message = best;
     }
-    false
 }
 
-struct Block {
+/// A result's stub, if that is shorter.
+fn stub(role: Role, part: &Part, pointer: &str, accounting: &dyn Accounting) -> Option<Part> {
+    let Part::ToolResult {
+        call_id, is_error, ..
+    } = part
+    else {
+        return None;
+    };
+    let tokens = part_cost(role, part, accounting);
+    let stub = Part::ToolResult {
+        call_id: call_id.clone(),
+        content: ResultContent::Text(left_out(tokens, pointer)),
+        is_error: *is_error,
+    };
+    (part_cost(role, &stub, accounting) < tokens).then_some(stub)
+}
+
+/// A part that may be clipped.
+struct Clippable {
     message: usize,
     part: usize,
-    text: String,
+    /// Its text; `None` for what is left out whole.
+    text: Option<String>,
+    /// What the text costs by itself, in tokens.
+    text_tokens: u64,
+    /// What the part costs, in tokens.
     tokens: u64,
 }
 
-fn part_cost(role: Role, part: &Part, accounting: &dyn Accounting) -> u64 {
-    accounting.parts(role, std::slice::from_ref(part))
+/// The parts that may be clipped, in order. Calls may not: half an argument is none.
+fn clippable(messages: &[ContextMessage], accounting: &dyn Accounting) -> Vec<Clippable> {
+    let mut blocks = Vec::new();
+    for (at, message) in messages.iter().enumerate() {
+        for (part_at, part) in message.parts.iter().enumerate() {
+            let text = match part {
+                Part::Text { text } => Some(text.clone()),
+                Part::ToolResult { content, .. } => Some(flat(content)),
+                Part::Unknown { raw } => Some(raw.as_str().to_owned()),
+                // Signed reasoning is sent back whole or not at all.
+                Part::Reasoning { .. } | Part::Image(_) | Part::File(_) => None,
+                Part::ToolCall { .. } => continue,
+            };
+            blocks.push(Clippable {
+                message: at,
+                part: part_at,
+                text_tokens: text.as_ref().map_or(0, |text| accounting.text(text)),
+                text,
+                tokens: part_cost(message.role, part, accounting),
+            });
+        }
+    }
+    blocks
 }
 
-/// A text's beginning and end, with a pointer between them, at most `tokens` together. With no
-/// room for any text only the pointer is left.
-pub(crate) fn clip(text: &str, tokens: u64, pointer: &str, accounting: &dyn Accounting) -> String {
-    let whole = accounting.text(text);
+/// A result as one text.
+fn flat(content: &ResultContent) -> String {
+    let ResultContent::Parts(parts) = content else {
+        return content.text().into_owned();
+    };
+    let mut texts: Vec<&str> = Vec::with_capacity(parts.len());
+    for part in parts {
+        match part {
+            Part::Text { text } | Part::Reasoning { text, .. } => texts.push(text),
+            Part::Unknown { raw } => texts.push(raw.as_str()),
+            Part::Image(_) => texts.push("[image left out]"),
+            Part::File(_) => texts.push("[file left out]"),
+            Part::ToolCall { .. } | Part::ToolResult { .. } => texts.push("[left out]"),
+        }
+    }
+    texts.join("\n")
+}
+
+/// Clips all parts above a level to that level, the highest that makes the messages fit.
+fn clip_largest(
+    messages: &[ContextMessage],
+    blocks: &[Clippable],
+    limit: u64,
+    accounting: &dyn Accounting,
+) -> Option<Vec<ContextMessage>> {
+    // What is clipped costs some tokens whatever the level: not worth trying.
+    let large = blocks.iter().filter(|block| block.tokens > SMALLEST_CLIP);
+    if large.count() as u64 > limit {
+        return None;
+    }
+    let mut best = at_level(messages, blocks, SMALLEST_CLIP, accounting);
+    if total(&best) > limit {
+        return None;
+    }
+    // A level above the limit clips nothing that has to be.
+    let largest = blocks.iter().map(|block| block.tokens).max().unwrap_or(0);
+    let (mut low, mut high) = (SMALLEST_CLIP, largest.min(limit));
+    while low < high {
+        let middle = low + (high - low).div_ceil(2);
+        let clipped = at_level(messages, blocks, middle, accounting);
+        if total(&clipped) <= limit {
+            (low, best) = (middle, clipped);
+        } else {
+            high = middle - 1;
+        }
+    }
+    Some(best)
+}
+
+/// The messages with every part above `level` tokens clipped to it, where that makes it shorter.
+fn at_level(
+    messages: &[ContextMessage],
+    blocks: &[Clippable],
+    level: u64,
+    accounting: &dyn Accounting,
+) -> Vec<ContextMessage> {
+    let mut blocks = blocks.iter().peekable();
+    let mut out = Vec::with_capacity(messages.len());
+    for (at, message) in messages.iter().enumerate() {
+        let mut parts = Vec::with_capacity(message.parts.len());
+        let mut changed = false;
+        for (part_at, part) in message.parts.iter().enumerate() {
+            let block = blocks.next_if(|block| (block.message, block.part) == (at, part_at));
+            let clipped = block
+                .filter(|block| block.tokens > level)
+                .map(|block| clipped_part(message, part, block, level, accounting))
+                .filter(|new| {
+                    let tokens = block.map_or(0, |block| block.tokens);
+                    part_cost(message.role, new, accounting) < tokens
+                });
+            changed |= clipped.is_some();
+            parts.push(clipped.unwrap_or_else(|| part.clone()));
+        }
+        let mut message = ContextMessage {
+            role: message.role,
+            name: message.name.clone(),
+            tokens: message.tokens,
+            source: message.source.clone(),
+            parts,
+        };
+        if changed {
+            message.tokens = cost(accounting, &message);
+        }
+        out.push(message);
+    }
+    out
+}
+
+fn clipped_part(
+    message: &ContextMessage,
+    part: &Part,
+    block: &Clippable,
+    level: u64,
+    accounting: &dyn Accounting,
+) -> Part {
+    let pointer = pointer(message);
+    let text = match (&block.text, part) {
+        (Some(text), _) => clip(text, block.text_tokens, level, &pointer, accounting),
+        (None, Part::Image(_)) => format!("[image left out; expand {pointer}]"),
+        (None, Part::File(_)) => format!("[file left out; expand {pointer}]"),
+        (None, _) => "[reasoning left out]".to_owned(),
+    };
+    match part {
+        Part::ToolResult {
+            call_id, is_error, ..
+        } => Part::ToolResult {
+            call_id: call_id.clone(),
+            content: ResultContent::Text(text),
+            is_error: *is_error,
+        },
+        _ => Part::text(text),
+    }
+}
+
+/// A text's beginning and end, with a pointer between them, at most `tokens` together; `whole` is
+/// what it costs, in tokens. With no room for any text the shorter of text and pointer is left.
+fn clip(text: &str, whole: u64, tokens: u64, pointer: &str, accounting: &dyn Accounting) -> String {
     if whole <= tokens {
         return text.to_owned();
     }
@@ -202,55 +351,83 @@ pub(crate) fn clip(text: &str, tokens: u64, pointer: &str, accounting: &dyn Acco
         );
         format!("{head}\n[… of {whole} tokens, the middle is left out; expand {pointer} …]\n{tail}")
     };
-    let (mut low, mut high) = (0, text.len());
+    let fits = |bytes: usize| accounting.text(&clipped(bytes)) <= tokens;
+    // What fits is short, the text may be long: come from below.
+    let (mut low, mut high) = (0, 64.min(text.len()));
+    while fits(high) && high < text.len() {
+        (low, high) = (high, high.saturating_mul(2).min(text.len()));
+    }
     while low < high {
         let middle = low + (high - low).div_ceil(2);
-        if accounting.text(&clipped(middle)) <= tokens {
+        if fits(middle) {
             low = middle;
         } else {
             high = middle - 1;
         }
     }
-    if low == 0 {
-        format!("[{whole} tokens left out; expand {pointer}]")
+    if low >= LEAST_SHOWN {
+        return clipped(low);
+    }
+    let left_out = left_out(whole, pointer);
+    if accounting.text(&left_out) < accounting.text(text) {
+        left_out
     } else {
-        clipped(low)
+        text.to_owned()
     }
 }
 
-/// A group as one text, clipped to fit; fails with what it needs at least.
-fn as_text(
-    whole: &[ContextMessage],
+/// A group as one text.
+struct GroupText {
     range: SeqRange,
-    limit: u64,
-    accounting: &dyn Accounting,
-) -> Result<ContextMessage, u64> {
-    let pointer = match whole.first().map(|message| &message.source) {
-        Some(Source::Summary { summary_id, .. }) => summary_id.to_string(),
-        _ if range.first == range.last => message_pointer(range.first),
-        _ => format!("messages:{}-{}", range.first, range.last),
-    };
-    let text = render_text(whole);
-    let mut room = limit;
-    loop {
+    pointer: String,
+    text: String,
+    tokens: u64,
+}
+
+impl GroupText {
+    fn new(whole: &[ContextMessage], range: SeqRange, accounting: &dyn Accounting) -> Self {
+        let pointer = match whole.first().map(|message| &message.source) {
+            Some(Source::Summary { summary_id, .. }) => summary_id.to_string(),
+            _ => range_pointer(range),
+        };
+        let text = render_text(whole);
+        let tokens = accounting.text(&text);
+        Self {
+            range,
+            pointer,
+            text,
+            tokens,
+        }
+    }
+
+    /// A message of the text, clipped to `tokens`.
+    fn message(&self, tokens: u64, accounting: &dyn Accounting) -> ContextMessage {
+        let text = clip(&self.text, self.tokens, tokens, &self.pointer, accounting);
         let mut message = ContextMessage {
             role: Role::User,
             name: None,
             tokens: 0,
             source: Source::Trimmed {
-                first: range.first,
-                last: range.last,
+                first: self.range.first,
+                last: self.range.last,
             },
-            parts: vec![Part::text(clip(&text, room, &pointer, accounting))],
+            parts: vec![Part::text(text)],
         };
         message.tokens = cost(accounting, &message);
-        if message.tokens <= limit {
-            return Ok(message);
+        message
+    }
+
+    /// A message of at most `limit` tokens, if clipping gets there.
+    fn within(&self, limit: u64, accounting: &dyn Accounting) -> Option<ContextMessage> {
+        let mut room = limit;
+        // A message may cost more than its text: once for its overhead, once for its rounding.
+        for _ in 0..4 {
+            let message = self.message(room, accounting);
+            if message.tokens <= limit {
+                return Some(message);
+            }
+            room = room.checked_sub((message.tokens - limit).max(1))?;
         }
-        if room == 0 {
-            return Err(message.tokens);
-        }
-        // A message may cost more than its text.
-        room = room.saturating_sub((message.tokens - limit).max(1));
+        None
     }
 }

@@ -2,6 +2,8 @@
 
 mod accounting;
 mod assemble;
+mod blocks;
+mod choose;
 mod context;
 mod degrade;
 mod policy;

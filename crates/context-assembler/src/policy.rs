@@ -85,32 +85,34 @@ impl AssemblyPolicy {
         self
     }
 
-    /// The first token, counted from the view's start, whose span or group must be at hand for
-    /// [`assemble`](crate::assemble()): everything before it is left out in any case.
+    /// The token, counted from the view's start, from which on spans and groups should be at hand
+    /// for [`assemble`](crate::assemble()), beginning with the span or group that it falls in; 0 is the whole
+    /// view, what costs nothing included.
+    ///
+    /// What is before it would hardly fit: a step's worth is added to what does, since a response
+    /// whose lines are joined costs less rendered than recorded. With a `whole_tail`, that many
+    /// newest messages must be at hand too, wherever they begin.
     ///
     /// `view_tokens` is what the view costs, `fixed` what comes before it (an identity), both in
     /// tokens.
     pub fn read_from(&self, view_tokens: u64, fixed: u64, budget: Budget) -> u64 {
         let room = budget.get().saturating_sub(fixed);
+        if view_tokens <= room {
+            return 0;
+        }
+        let misses = view_tokens - room;
         match self.eviction {
-            Eviction::Stepped { steps } => stepped(view_tokens, room, steps),
-            // One token more than fits, so that the first misfit is seen.
-            Eviction::StopAtMisfit => view_tokens.saturating_sub(room.saturating_add(1)),
+            Eviction::Stepped { steps } => {
+                let step = step_size(room, steps);
+                misses.div_ceil(step).saturating_sub(1).saturating_mul(step)
+            }
+            // One token more, so that the first misfit is seen.
+            Eviction::StopAtMisfit => {
+                misses.saturating_sub(step_size(room, four()).saturating_add(1))
+            }
             Eviction::SkipMisfits => 0,
         }
     }
-}
-
-/// How much of the oldest part of a view of `tokens` is dropped to fit `room`, in whole steps.
-pub(crate) fn stepped(tokens: u64, room: u64, steps: u64) -> u64 {
-    if tokens <= room {
-        return 0;
-    }
-    let step = step_size(room, steps);
-    (tokens - room)
-        .div_ceil(step)
-        .saturating_mul(step)
-        .min(tokens)
 }
 
 /// The size of a step, in tokens.

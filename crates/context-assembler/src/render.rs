@@ -2,10 +2,11 @@
 //! form of ours.
 
 use std::borrow::Cow;
+use std::collections::HashMap;
 use std::fmt::Write as _;
 
 use memory_model::{EntryKind, LogEntry, Part, ResultContent, Role, Seq, SeqRange, Summary};
-use turn_map::Atom;
+use turn_map::{Atom, LateResult};
 
 use crate::context::{ContextMessage, Source};
 
@@ -151,39 +152,53 @@ pub(crate) fn render_atom(
     entries: &[LogEntry],
     stubbed: &mut Vec<String>,
 ) -> Vec<ContextMessage> {
-    let mut out: Vec<ContextMessage> = Vec::new();
-    // Where the message of each response begun in this atom stands.
-    let mut open: Vec<(&str, usize)> = Vec::new();
+    let mut out: Vec<ContextMessage> = Vec::with_capacity(entries.len());
+    // Calls without a result, by the message that is to hold their stubs' calls.
+    let mut stubs: Vec<Vec<Part>> = Vec::with_capacity(entries.len());
+    // An atom holds the lines of at most one response: where their message stands.
+    let mut response: Option<(&str, usize)> = None;
+    let (mut unanswered, mut late) = (atom.unanswered(), atom.late());
     for entry in entries
         .iter()
         .filter(|entry| entry.kind == EntryKind::Message)
     {
-        let mut parts = Vec::with_capacity(entry.parts.len());
-        for part in &entry.parts {
-            parts.push(place_result(part, entry.seq, atom));
-        }
-        let joined = match entry.response.as_deref() {
-            Some(id) if entry.role == Role::Assistant => {
-                let found = open
-                    .iter()
-                    .find(|(open, _)| *open == id)
-                    .map(|(_, index)| *index);
-                if found.is_none() {
-                    open.push((id, out.len()));
-                }
-                found
+        let here = entry.seq.0 as usize;
+        let calls = take_while(&mut unanswered, |call| call.message <= here);
+        let results = take_while(&mut late, |late| late.message <= here);
+        let mut parts = entry.parts.clone();
+        place_late(&mut parts, results);
+        let stub = calls.iter().map(|call| Part::ToolResult {
+            call_id: call.id.to_string(),
+            content: ResultContent::Text("[no result]".to_owned()),
+            is_error: None,
+        });
+        stubbed.extend(calls.iter().map(|call| call.id.to_string()));
+        let joined = match (entry.response.as_deref(), response) {
+            (Some(id), Some((open, index))) if entry.role == Role::Assistant && open == id => {
+                Some(index)
             }
             _ => None,
         };
-        if let Some(message) = joined.and_then(|index| out.get_mut(index)) {
+        let lines = joined.and_then(|index| Some((out.get_mut(index)?, stubs.get_mut(index)?)));
+        if let Some((message, stubs)) = lines {
             message.parts.extend(parts);
+            stubs.extend(stub);
             if let Source::Message { last, .. } = &mut message.source {
                 *last = entry.seq;
             }
             continue;
         }
+        if let (Some(id), Role::Assistant) = (entry.response.as_deref(), entry.role) {
+            response = Some((id, out.len()));
+        }
+        let result = |part: &Part| matches!(part, Part::ToolResult { .. });
+        // A tool's message is one of results; without any left it is a text like others.
+        let role = match entry.role {
+            Role::Tool if !results.is_empty() && !parts.iter().any(result) => Role::User,
+            role => role,
+        };
         out.push(ContextMessage {
-            role: entry.role,
+            role,
             name: entry.name.clone(),
             tokens: 0,
             source: Source::Message {
@@ -192,82 +207,94 @@ pub(crate) fn render_atom(
             },
             parts,
         });
+        stubs.push(stub.collect());
     }
-    add_stubs(atom, &mut out, stubbed);
-    out
-}
-
-/// A result as it may stand: as it is when its call is in the same atom, else as text.
-fn place_result(part: &Part, seq: Seq, atom: &Atom) -> Part {
-    let Part::ToolResult {
-        call_id, content, ..
-    } = part
-    else {
-        return part.clone();
-    };
-    let late = atom
-        .late()
-        .iter()
-        .find(|late| late.message == seq.0 as usize && *late.id == **call_id);
-    let Some(late) = late else {
-        return part.clone();
-    };
-    let heading = match late.call {
-        Some(call) => format!("[late result of the call {call_id} in message {call}]"),
-        None => format!("[result of the call {call_id}, which is not in this context]"),
-    };
-    Part::text(format!("{heading}\n{}", content.text()))
-}
-
-/// Gives every call that has no result in its atom a stub, right after the message that calls.
-fn add_stubs(atom: &Atom, out: &mut Vec<ContextMessage>, stubbed: &mut Vec<String>) {
     if atom.unanswered().is_empty() {
+        return out;
+    }
+    // Each stub right after the message that calls.
+    out.into_iter()
+        .zip(stubs)
+        .flat_map(|(message, stubs)| {
+            let stub = (!stubs.is_empty()).then(|| ContextMessage {
+                role: Role::Tool,
+                name: None,
+                tokens: 0,
+                source: message.source.clone(),
+                parts: stubs,
+            });
+            std::iter::once(message).chain(stub)
+        })
+        .collect()
+}
+
+/// Takes the beginning of a slice, as far as `belongs` says.
+fn take_while<'a, T>(rest: &mut &'a [T], belongs: impl FnMut(&T) -> bool) -> &'a [T] {
+    let (taken, left) = rest.split_at(rest.partition_point(belongs));
+    *rest = left;
+    taken
+}
+
+/// Makes text of the results among a message's parts that are `late`. Where several results of a
+/// message name the same call, the first may answer it; the late ones are the last.
+fn place_late(parts: &mut Vec<Part>, late: &[LateResult]) {
+    if late.is_empty() {
         return;
     }
-    let mut index = 0;
-    while index < out.len() {
-        let Some(message) = out.get(index) else { break };
-        let (source, mut stubs) = (message.source.clone(), Vec::new());
-        if message.role == Role::Assistant {
-            for part in &message.parts {
-                let Part::ToolCall { id, .. } = part else {
-                    continue;
-                };
-                let unanswered = atom.unanswered().iter().any(|call| {
-                    *call.id == **id
-                        && source
-                            .range()
-                            .is_some_and(|range| range.contains(Seq(call.message as u32)))
-                });
-                if unanswered && !stubs.iter().any(|(stub, _)| stub == id) {
-                    let content = ResultContent::Text("[no result]".to_owned());
-                    let result = Part::ToolResult {
-                        call_id: id.clone(),
-                        content,
-                        is_error: None,
-                    };
-                    stubs.push((id.clone(), result));
+    let mut left: HashMap<&str, Vec<&LateResult>> = HashMap::new();
+    for result in late {
+        left.entry(&result.id).or_default().push(result);
+    }
+    let mut newest_first = Vec::with_capacity(parts.len());
+    for part in std::mem::take(parts).into_iter().rev() {
+        match part {
+            Part::ToolResult {
+                call_id,
+                content,
+                is_error,
+            } => match left.get_mut(call_id.as_str()).and_then(Vec::pop) {
+                Some(late) => {
+                    newest_first.extend(late_parts(late, content, is_error).into_iter().rev());
                 }
-            }
+                None => newest_first.push(Part::ToolResult {
+                    call_id,
+                    content,
+                    is_error,
+                }),
+            },
+            part => newest_first.push(part),
         }
-        index += 1;
-        if stubs.is_empty() {
-            continue;
+    }
+    newest_first.reverse();
+    *parts = newest_first;
+}
+
+/// A late result as parts that are no result: a heading that points to its call, then its content.
+fn late_parts(late: &LateResult, content: ResultContent, is_error: Option<bool>) -> Vec<Part> {
+    let id = late.id.escape_debug();
+    let failed = if is_error == Some(true) {
+        ", failed"
+    } else {
+        ""
+    };
+    let heading = match late.call {
+        Some(call) => format!("[late result of the call {id} in message {call}{failed}]"),
+        None => format!("[result of the call {id}, which is not in this context{failed}]"),
+    };
+    match content {
+        ResultContent::Text(text) => vec![Part::text(format!("{heading}\n{text}"))],
+        ResultContent::Parts(parts) => {
+            // Calls and results inside of a result are data, not calls.
+            let inner = parts.into_iter().map(|part| match part {
+                Part::ToolCall { .. } | Part::ToolResult { .. } => {
+                    let mut text = String::new();
+                    part_text(&part, &mut text);
+                    Part::text(text)
+                }
+                part => part,
+            });
+            std::iter::once(Part::text(heading)).chain(inner).collect()
         }
-        let mut parts = Vec::with_capacity(stubs.len());
-        for (id, part) in stubs {
-            stubbed.push(id);
-            parts.push(part);
-        }
-        let stub = ContextMessage {
-            role: Role::Tool,
-            name: None,
-            tokens: 0,
-            source,
-            parts,
-        };
-        out.insert(index, stub);
-        index += 1;
     }
 }
 
@@ -345,10 +372,19 @@ fn part_text(part: &Part, out: &mut String) {
     }
 }
 
+/// Each line of `text`, indented. Whatever a terminal may take for the end of a line ends one, and
+/// other control characters are written as escapes, so that no text can move the cursor.
 fn indent(text: &str, out: &mut String) {
-    for line in text.lines() {
+    const ENDS: [char; 6] = ['\r', '\u{b}', '\u{c}', '\u{85}', '\u{2028}', '\u{2029}'];
+    for line in text.lines().flat_map(|line| line.split(ENDS)) {
         out.push_str("    ");
-        out.push_str(line);
+        for c in line.chars() {
+            if c.is_control() && c != '\t' {
+                out.extend(c.escape_debug());
+            } else {
+                out.push(c);
+            }
+        }
         out.push('\n');
     }
 }

@@ -9,6 +9,7 @@ pub(crate) fn jobs(spans: &[Span], policy: &DagPolicy, accounting: &dyn Accounti
     let mut jobs = Vec::new();
     let mut group: Vec<&Span> = Vec::new();
     let mut depth = 0;
+    let mut tokens = 0_u64;
     for span in spans {
         let found = match &span.body {
             Body::Summary { depth, .. } if policy.max_depth.is_none_or(|most| *depth < most) => {
@@ -16,18 +17,18 @@ pub(crate) fn jobs(spans: &[Span], policy: &DagPolicy, accounting: &dyn Accounti
             }
             _ => None,
         };
-        let tokens: u64 = group.iter().map(|span| span.tokens).sum();
         let full = policy
             .condensed_max
-            .is_some_and(|most| group.len() >= most.max(2))
-            || (group.len() >= policy.condensed_min.max(2)
-                && !policy.fits(tokens.saturating_add(span.tokens)));
+            .is_some_and(|most| group.len() >= most.max(policy.fewest()))
+            || (group.len() >= policy.fewest() && !policy.fits(tokens.saturating_add(span.tokens)));
         if found != Some(depth) || full {
             jobs.extend(job(&group, depth, policy, accounting));
             group.clear();
+            tokens = 0;
         }
         if let Some(found) = found {
             depth = found;
+            tokens = tokens.saturating_add(span.tokens);
             group.push(span);
         }
     }
@@ -41,7 +42,7 @@ fn job(
     policy: &DagPolicy,
     accounting: &dyn Accounting,
 ) -> Option<Job> {
-    if group.len() < policy.condensed_min.max(2) {
+    if group.len() < policy.fewest() {
         return None;
     }
     let first = group.first()?.range.first;

@@ -89,14 +89,10 @@ fn tail_start(input: &PassInput<'_>, policy: &DagPolicy) -> Seq {
         builder.push(entry);
     }
     let atoms = builder.finish();
-    let view_tokens: u64 = input
-        .spans
-        .iter()
-        .map(|span| span.tokens)
-        .fold(0, u64::saturating_add);
+    let log_tokens = input.newest.last().map_or(0, |entry| entry.running);
     let cut = CutPolicy::FreshTail {
         messages: policy.fresh_tail.messages,
-        max_tokens: policy.fresh_tail.limit(view_tokens),
+        max_tokens: policy.fresh_tail.limit(log_tokens),
     };
     let cost = |position: usize| {
         position

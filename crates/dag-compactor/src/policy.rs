@@ -11,8 +11,10 @@ pub struct FreshTail {
     pub messages: usize,
     /// At most so many tokens, unless the newest group alone costs more. 16,384, what pi keeps.
     pub max_tokens: Option<u64>,
-    /// At most one such part of what the view costs, unless the newest group alone costs more: 4
-    /// is a quarter. A long tail in a short conversation would leave nothing to compact.
+    /// At most one such part of what the whole log costs, unless the newest group alone costs more:
+    /// 4 is a quarter. A long tail in a short conversation would leave nothing to compact. It is
+    /// the log's cost and not the view's, because a view shrinks as it is compacted, and the tail
+    /// would shrink with it from pass to pass.
     pub max_part: Option<u64>,
 }
 
@@ -27,9 +29,9 @@ impl Default for FreshTail {
 }
 
 impl FreshTail {
-    /// The limit in tokens for a view of this cost.
-    pub(crate) fn limit(&self, view_tokens: u64) -> Option<u64> {
-        let part = self.max_part.map(|part| view_tokens / part.max(1));
+    /// The limit in tokens for a log of this cost.
+    pub(crate) fn limit(&self, log_tokens: u64) -> Option<u64> {
+        let part = self.max_part.map(|part| log_tokens / part.max(1));
         match (self.max_tokens, part) {
             (Some(a), Some(b)) => Some(a.min(b)),
             (a, b) => a.or(b),
@@ -44,15 +46,17 @@ impl FreshTail {
 pub struct DagPolicy {
     /// The newest messages, which are not compacted.
     pub fresh_tail: FreshTail,
-    /// A leaf takes at least so many messages. 10, anna's default.
+    /// A leaf takes at least so many messages, or fewer when more would cost too much for one call.
+    /// 10, anna's default.
     pub leaf_min_messages: usize,
-    /// No call gets more than so many tokens of source, unless a single group or a single pair of
-    /// summaries costs more. 20,000; `None` puts each run of messages into one leaf (anna's rule).
+    /// No call gets more than so many tokens of source, unless a single group costs more (with what
+    /// stands before it when that is too little for a summary of its own), or the fewest summaries
+    /// that a condensed one takes. 20,000; `None` puts each run of messages into one leaf (anna's rule).
     pub max_source_tokens: Option<u64>,
     /// A condensed summary takes at least so many summaries. 2, anna's default.
     pub condensed_min: usize,
-    /// A condensed summary takes at most so many summaries. 8; `None` takes a whole run (anna's
-    /// rule).
+    /// A condensed summary takes at most so many summaries, but never fewer than `condensed_min`.
+    /// 8; `None` takes a whole run (anna's rule).
     pub condensed_max: Option<usize>,
     /// No summary gets deeper than this; `None` sets no limit.
     pub max_depth: Option<u32>,
@@ -139,6 +143,11 @@ impl DagPolicy {
     pub(crate) fn gains(&self, source: u64, overhead: u64) -> bool {
         // Ten tokens are the least that a summary aims at (anna's minimum target).
         !self.require_gain || source >= overhead.saturating_add(10).saturating_mul(2)
+    }
+
+    /// The fewest summaries that a condensed one takes: of one there is nothing to condense.
+    pub(crate) fn fewest(&self) -> usize {
+        self.condensed_min.max(2)
     }
 
     pub(crate) fn fits(&self, tokens: u64) -> bool {

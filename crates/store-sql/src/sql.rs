@@ -1,3 +1,7 @@
+#![allow(
+    clippy::disallowed_types,
+    reason = "the one audited place where built SQL is trusted"
+)]
 //! From statements to the driver and from its rows back.
 
 use sea_query::QueryBuilder;

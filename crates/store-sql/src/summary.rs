@@ -102,23 +102,21 @@ fn range(id: &SummaryId, first: i64, last: i64) -> Result<SeqRange> {
         .ok_or_else(|| corrupt(id.as_str(), format!("{first}..{last} is no range")))
 }
 
-/// Summaries of one conversation in the order of their making, after the one given if there is such a one: rows for
-/// [`summary`].
-pub fn log(conversation: u32, after: Option<&SummaryId>, limit: u64) -> SelectStatement {
-    let mut statement = rows();
-    if let Some(after) = after {
-        let key = Query::select()
-            .expr(Func::max(Expr::col(S::Id)))
-            .from(S::Table)
-            .and_where(of(conversation))
-            .and_where(Expr::col(S::PublicId).eq(after.as_str()))
-            .take();
-        statement.and_where(Expr::col(S::Id).gt(Func::coalesce([Expr::from(key), 0_i64.into()])));
-    }
-    statement
-        .and_where(
-            Expr::col(S::Id).between(packed(conversation, 0), packed(conversation, u32::MAX)),
-        )
+/// The key of a summary: one number.
+pub fn key(conversation: u32, id: &SummaryId) -> SelectStatement {
+    Query::select()
+        .column((S::Table, S::Id))
+        .from(S::Table)
+        .and_where(of(conversation))
+        .and_where(Expr::col((S::Table, S::PublicId)).eq(id.as_str()))
+        .take()
+}
+
+/// Summaries of one conversation in the order of their making, after the key given: rows for [`summary`].
+pub fn log(conversation: u32, after: Option<i64>, limit: u64) -> SelectStatement {
+    let first = after.unwrap_or(packed(conversation, 0)).saturating_add(1);
+    rows()
+        .and_where(Expr::col(S::Id).between(first, packed(conversation, u32::MAX)))
         .order_by(S::Id, Order::Asc)
         .limit(limit)
         .take()
@@ -297,16 +295,12 @@ pub fn child(row: &impl Columns) -> Result<(i64, Child)> {
 /// The summaries of a conversation that were made from the one with the given public id, in the order of their
 /// making: one public id a row.
 pub fn containers(conversation: u32, constituent: &SummaryId) -> SelectStatement {
-    let key = Query::select()
-        .column((S::Table, S::Id))
-        .from(S::Table)
-        .and_where(of(conversation))
-        .and_where(Expr::col((S::Table, S::PublicId)).eq(constituent.as_str()))
-        .take();
     let keys = Query::select()
         .column((K::Table, K::Container))
         .from(K::Table)
-        .and_where(Expr::col((K::Table, K::Constituent)).eq(Expr::from(key)))
+        .and_where(
+            Expr::col((K::Table, K::Constituent)).eq(Expr::from(key(conversation, constituent))),
+        )
         .take();
     Query::select()
         .column((S::Table, S::PublicId))

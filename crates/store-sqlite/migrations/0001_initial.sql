@@ -107,13 +107,14 @@ create unique index message_external on message (conversation, external_id) wher
 -- condition stops them on the external id.
 create trigger message_insert before insert on message
 begin
-  select raise(abort, 'message: seq must be head + 1')
-   where new.seq is not (select head + 1 from conversation where no = new.conversation);
-  select raise(abort, 'message: running must be the conversation''s tokens + tokens')
-   where new.running is not (select tokens + new.tokens from conversation where no = new.conversation);
-  select raise(abort, 'message: external id exists already')
-   where new.external_id is not null
-     and exists (select 1 from message where conversation = new.conversation and external_id = new.external_id);
+  select case
+           when new.seq is not c.head + 1 then raise(abort, 'message: seq must be head + 1')
+           when new.running is not c.tokens + new.tokens then raise(abort, 'message: running must be the sum before + tokens')
+           when new.external_id is not null
+                and exists (select 1 from message where conversation = new.conversation and external_id = new.external_id)
+             then raise(abort, 'message: external id exists already, it can not be replaced')
+         end
+    from (select 1) left join conversation c on c.no = new.conversation;
 end;
 
 -- After, not before: a row that ON CONFLICT drops must not move the head.

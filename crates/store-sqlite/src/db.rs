@@ -13,7 +13,7 @@ use sqlx::sqlite::{
     SqliteConnectOptions, SqliteConnection, SqlitePool, SqlitePoolOptions, SqliteRow,
     SqliteSynchronous,
 };
-use sqlx::{Connection as _, Sqlite, Transaction};
+use sqlx::{ConnectOptions as _, Connection as _, Sqlite, Transaction};
 use tokio::sync::{MappedMutexGuard, Mutex, MutexGuard};
 
 use crate::error::{Result, closed, failed};
@@ -22,6 +22,8 @@ use crate::error::{Result, closed, failed};
 const BUSY: Duration = Duration::from_secs(10);
 /// The write-ahead log is cut back to this many bytes at a checkpoint.
 const WAL_LIMIT: &str = "67108864";
+/// How many rows are read ahead of the reader: few, for a row may have many megabytes.
+const ROWS_AHEAD: usize = 16;
 /// Connections for reading.
 const READERS: u32 = 4;
 
@@ -31,7 +33,9 @@ pub(crate) fn options() -> SqliteConnectOptions {
         .foreign_keys(true)
         .busy_timeout(BUSY)
         .synchronous(SqliteSynchronous::Normal)
+        .row_buffer_size(ROWS_AHEAD)
         .pragma("journal_size_limit", WAL_LIMIT)
+        .disable_statement_logging()
 }
 
 /// The connections of one store.

@@ -29,6 +29,9 @@ fn kind(error: &sqlx::Error) -> ErrorKind {
 
 /// An error while a statement ran.
 pub(crate) fn failed(error: sqlx::Error) -> Error {
+    if matches!(error, sqlx::Error::PoolClosed) {
+        return closed();
+    }
     let kind = kind(&error);
     let text = match kind {
         ErrorKind::Busy => "the database is locked by another process: try again later",

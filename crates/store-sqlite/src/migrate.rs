@@ -1,7 +1,7 @@
 //! Opening: whose database is this, and is it of this version?
 
 use sqlx::sqlite::SqliteConnection;
-use sqlx::{AssertSqlSafe, Connection as _, Row as _};
+use sqlx::{Connection as _, Row as _};
 
 use crate::error::{Result, foreign, newer_schema, opening};
 use crate::migrations::MIGRATIONS;
@@ -16,6 +16,8 @@ pub(crate) struct Migration {
     /// SHA-256 of `sql`, in hex.
     pub(crate) checksum: &'static str,
     pub(crate) sql: &'static str,
+    /// Marks the file as ours, at this version.
+    pub(crate) mark: &'static str,
 }
 
 /// The version that this program knows.
@@ -92,12 +94,7 @@ pub(crate) async fn bring_up(db: &mut SqliteConnection, place: &str) -> Result<(
             .execute(&mut *tx)
             .await
             .map_err(fail)?;
-        // Pragmas take no parameters; both are numbers of this program.
-        let mark = format!(
-            "pragma application_id = {APPLICATION_ID}; pragma user_version = {}",
-            migration.version
-        );
-        sqlx::raw_sql(AssertSqlSafe(mark))
+        sqlx::raw_sql(migration.mark)
             .execute(&mut *tx)
             .await
             .map_err(fail)?;

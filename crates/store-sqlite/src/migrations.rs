@@ -2,9 +2,13 @@
 
 use crate::migrate::Migration;
 
-pub(crate) const MIGRATIONS: &[Migration] = &[Migration {
-    version: 1,
-    name: "initial",
-    checksum: "43bf40b77e64287b3eb91e72b28d293650bb4bdcff93a2f4d356a28a3bcfb1c9",
-    sql: include_str!("../migrations/0001_initial.sql"),
-}];
+#[rustfmt::skip]
+pub(crate) const MIGRATIONS: &[Migration] = &[
+    Migration {
+        version: 1,
+        name: "initial",
+        checksum: "43237abe74d5323ce4f82c94643f0758abef52fc230fede4fed073929d8450e2",
+        sql: include_str!("../migrations/0001_initial.sql"),
+        mark: "pragma application_id = 1634559341; pragma user_version = 1",
+    },
+];

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use memory_model::{
     Body, Child, ConversationId, Hash, Seq, SeqRange, Span, SpanStart, SpliceError, Summary,
-    SummaryId, ViewVersion, splice_starts,
+    SummaryId, ViewVersion, clip_starts, splice_starts,
 };
 use memory_store::{
     Conversation, Error, ErrorKind, KnownSummary, Publish, Published, Result, check_references,
@@ -32,15 +32,10 @@ impl SqliteStore {
         let mut on = tx.on();
         let info = self.get(&mut on, id).await?;
         let referred = check_shape(publish, info.head)?;
-        let asked: Vec<&str> = referred
-            .iter()
-            .map(SummaryId::as_str)
-            .chain(publish.summaries.iter().map(|summary| summary.id.as_str()))
-            .collect();
+        let asked: Vec<&str> = referred.iter().map(SummaryId::as_str).collect();
         let known = known_summaries(&mut on, id, &asked).await?;
         let stored: BTreeMap<SummaryId, KnownSummary> = known
             .values()
-            .filter(|known| referred.contains(&known.public_id))
             .map(|known| {
                 let Known {
                     range,
@@ -60,7 +55,7 @@ impl SqliteStore {
             .collect();
         check_references(publish, &stored)?;
         if let Some(fence) = &publish.fence {
-            self.check_fence(&mut on, fence).await?;
+            self.check_fence(&mut on, id, fence).await?;
         }
 
         let view = &publish.view;
@@ -96,6 +91,9 @@ impl SqliteStore {
             }
         };
         let splice = match splice_starts(&rows, at, &publish.expect, &publish.spans) {
+            Ok(splice) if splice.removed.is_empty() && splice.added.is_empty() => {
+                return Ok(Published::Already(version));
+            }
             Ok(splice) => splice,
             Err(SpliceError::Lost { found }) => {
                 let same = found.len() == publish.spans.len()
@@ -159,24 +157,7 @@ impl SqliteStore {
         rows: &[SpanStart],
         saved: i64,
     ) -> Result<i64> {
-        let before: Vec<Span> = publish
-            .expect
-            .iter()
-            .map(|span| {
-                let row = rows
-                    .binary_search_by_key(&span.range.first, |row| row.first)
-                    .ok()
-                    .and_then(|place| rows.get(place));
-                let tokens = match row {
-                    Some(row) if row.body == span.body => row.tokens,
-                    _ => 0,
-                };
-                Span {
-                    tokens,
-                    ..span.clone()
-                }
-            })
-            .collect();
+        let before = clip_starts(rows, publish.at);
         let mut at: Vec<Seq> = before
             .iter()
             .chain(&publish.spans)
@@ -195,7 +176,8 @@ impl SqliteStore {
         let raw = |range: SeqRange| sum(range.last).saturating_sub(sum(range.first.prev()));
         let saving =
             i128::from(spans_cost(&before, raw)) - i128::from(spans_cost(&publish.spans, raw));
-        Ok(i64::try_from(i128::from(saved) + saving).unwrap_or(i64::MAX))
+        let saved = (i128::from(saved) + saving).clamp(i64::MIN.into(), i64::MAX.into());
+        Ok(i64::try_from(saved).unwrap_or_default())
     }
 }
 

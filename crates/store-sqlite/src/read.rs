@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::ops::ControlFlow;
 
 use memory_model::{ConversationId, Hash, LogEntry, Recipe, Seq, SeqRange, Summary, SummaryId};
-use memory_store::{Conversation, LogRead, Order, Page, Result, rest_of};
+use memory_store::{Conversation, Error, ErrorKind, LogRead, Order, Page, Result, rest_of};
 use sqlx::sqlite::SqliteRow;
 use store_sql::Columns as _;
 use store_sql::{message, summary as sql};
@@ -202,6 +202,18 @@ impl SqliteStore {
         let mut reader = self.db.read().await?;
         let mut on = reader.on();
         self.segments(&mut on, id).await?;
+        let after = match after {
+            None => None,
+            Some(after) => match on.first(&sql::key(id.0, after)).await? {
+                Some(row) => Some(row.int(0)?),
+                None => {
+                    return Err(Error::new(
+                        ErrorKind::NotFound,
+                        format!("conversation {id} has no summary {after}"),
+                    ));
+                }
+            },
+        };
         let rows = on.all(&sql::log(id.0, after, one_more(limit))).await?;
         let found = self.with_children(&mut on, &rows).await?;
         Ok(page(found, limit, |summary: &Summary| summary.id.clone()))

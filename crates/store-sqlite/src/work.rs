@@ -15,10 +15,21 @@ impl SqliteStore {
         row.map(|row| sql::job(&row)).transpose()
     }
 
-    /// The job under a fence that still holds.
-    pub(crate) async fn check_fence(&self, on: &mut On<'_>, fence: &Fence) -> Result<Job> {
-        match self.job(on, fence.conversation, &fence.key).await? {
-            Some(job) if job.fence == fence.token && job.state != JobState::Free => Ok(job),
+    /// The job of `id` under a fence that still holds.
+    pub(crate) async fn check_fence(
+        &self,
+        on: &mut On<'_>,
+        id: ConversationId,
+        fence: &Fence,
+    ) -> Result<Job> {
+        match self.job(on, id, &fence.key).await? {
+            Some(job)
+                if fence.conversation == id
+                    && job.fence == fence.token
+                    && job.state != JobState::Free =>
+            {
+                Ok(job)
+            }
             _ => Err(Error::new(
                 ErrorKind::Stale,
                 format!("the lease on job {:?} is lost: claim it again", fence.key.0),
@@ -88,7 +99,7 @@ impl SqliteStore {
         let mut writer = self.db.write().await?;
         let mut tx = writer.begin().await?;
         let mut on = tx.on();
-        let mut job = self.check_fence(&mut on, fence).await?;
+        let mut job = self.check_fence(&mut on, fence.conversation, fence).await?;
         match outcome {
             JobOutcome::Renew { ttl_micros } => {
                 job.expires = Timestamp(now.0.saturating_add(*ttl_micros));

@@ -66,19 +66,15 @@ pub fn render(request: &SummaryRequest<'_>) -> Prompt {
         JobKind::Leaf => MESSAGES_TAG,
         JobKind::Condensed => SUMMARIES_TAG,
     };
-    match (request.range(), request.times()) {
-        (Some(range), Some((earliest, latest))) => {
-            let _ = writeln!(
-                user,
-                "<{tag} messages=\"{range}\" from=\"{}\" to=\"{}\">",
-                minute(earliest),
-                minute(latest)
-            );
-        }
-        _ => {
-            let _ = writeln!(user, "<{tag}>");
-        }
+    let _ = write!(user, "<{tag}");
+    if let Some(range) = request.range() {
+        let _ = write!(user, " messages=\"{range}\"");
     }
+    if let Some((earliest, latest)) = request.times() {
+        let (from, to) = (minute(earliest), minute(latest));
+        let _ = write!(user, " from=\"{from}\" to=\"{to}\"");
+    }
+    user.push_str(">\n");
     for piece in request.source {
         match piece {
             Source::Message(entry) => {

@@ -5,7 +5,8 @@
     clippy::expect_used,
     clippy::panic,
     clippy::print_stdout,
-    clippy::disallowed_methods
+    clippy::disallowed_methods,
+    clippy::disallowed_types
 )]
 
 mod anna;

@@ -7,8 +7,8 @@ use memory_store::{
     AppendAt, ConversationRef, EntryOutcome, ErrorKind, LogRead, Maintain as _, NewConversation,
     Order, Published, Store as _,
 };
-use sqlx::ConnectOptions as _;
 use sqlx::sqlite::SqliteConnectOptions;
+use sqlx::{ConnectOptions as _, Row as _};
 use store_sqlite::SqliteStore;
 
 use crate::common::{
@@ -70,6 +70,35 @@ async fn a_file_opened_again_is_the_same() {
     );
     assert_eq!(store.check().await.unwrap(), []);
     assert_eq!(store.location(), path.display().to_string());
+}
+
+#[tokio::test]
+async fn a_new_file_has_its_settings() {
+    let (folder, _store) = store().await;
+    let options = SqliteConnectOptions::new().filename(folder.path().join("memory.db"));
+    let mut db = options.connect().await.unwrap();
+    let row = sqlx::query(
+        "select application_id, user_version, journal_mode, auto_vacuum, \
+                (select group_concat(version || ' ' || name) from schema_migrations) \
+           from pragma_application_id, pragma_user_version, pragma_journal_mode, pragma_auto_vacuum",
+    )
+    .fetch_one(&mut db)
+    .await
+    .unwrap();
+    assert_eq!(
+        row.get::<i64, _>(0),
+        i64::from(u32::from_be_bytes(*b"amem"))
+    );
+    assert_eq!(
+        (row.get::<String, _>(2).as_str(), row.get::<i64, _>(3)),
+        ("wal", 2)
+    );
+    let migrations: String = row.get(4);
+    assert!(migrations.starts_with("1 initial"), "{migrations}");
+    assert_eq!(
+        migrations.split(',').count(),
+        usize::try_from(row.get::<i64, _>(1)).unwrap()
+    );
 }
 
 #[tokio::test]

@@ -1,10 +1,18 @@
 //! Tests of the store on real files.
-#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, missing_docs)]
+#![allow(
+    clippy::unwrap_used,
+    clippy::expect_used,
+    clippy::panic,
+    clippy::disallowed_types,
+    missing_docs
+)]
 
 mod cancel;
 mod common;
-mod differential;
+mod conformance;
+mod damage;
 mod files;
 mod plans;
+mod processes;
 mod statements;
 mod triggers;

@@ -108,7 +108,7 @@ async fn every_statement_searches_and_none_scans() {
         ),
         (
             "summary log",
-            store_sql::summary::log(1, Some(&sum), 9).to_string(SqliteQueryBuilder),
+            store_sql::summary::log(1, Some(9), 9).to_string(SqliteQueryBuilder),
         ),
         (
             "made from",

@@ -1,0 +1,258 @@
+//! What the program can be asked.
+
+use std::path::PathBuf;
+
+use clap::{Args, Parser, Subcommand, ValueEnum};
+
+/// The exit codes, as `--help` lists them. `error.rs` gives them.
+const EXIT_CODES: &str = "\
+Exit codes:
+  0  done, also when nothing was left to do or nothing was found
+  1  something else went wrong
+  2  the command line is wrong
+  3  there is no such session, summary or message, or no database yet
+  4  the input is wrong: unreadable, empty, not text, of no known format
+  5  the database is not ours, of a newer version, locked or damaged
+  6  the budget is too small
+  7  verification found something wrong
+  8  something was skipped, and --strict was given";
+
+/// The command line.
+#[derive(Debug, Parser)]
+#[command(
+    name = "agent-memory",
+    version,
+    about,
+    after_help = EXIT_CODES,
+    arg_required_else_help = true
+)]
+pub(crate) struct Cli {
+    /// The database: `sqlite:PATH`, or just a path [default: memory.db in the platform's data
+    /// directory]
+    #[arg(
+        long,
+        global = true,
+        value_name = "STORE",
+        env = "AGENT_MEMORY_STORE",
+        hide_env_values = true,
+        display_order = 100
+    )]
+    pub(crate) store: Option<String>,
+
+    /// Print JSON instead of text
+    #[arg(long, global = true, display_order = 101)]
+    pub(crate) json: bool,
+
+    /// What to do
+    #[command(subcommand)]
+    pub(crate) command: Command,
+}
+
+/// The commands.
+#[derive(Debug, Subcommand)]
+pub(crate) enum Command {
+    /// Compact a transcript or a session, and show what became of it
+    Compact(Compact),
+    /// Take over transcripts: Claude Code, pi, or JSON lines, found by their content
+    Import(Import),
+    /// Assemble the context that a model would get
+    Context(Context),
+    /// Find text in a session's messages and summaries
+    Grep(Grep),
+    /// Tell all about a summary
+    Describe(Describe),
+    /// Unfold a summary by one level, or read messages word for word
+    Expand(Expand),
+    /// List the sessions
+    Sessions(Sessions),
+    /// Tell how much is stored
+    Stats,
+    /// Check that nothing was lost or changed
+    Verify(Verify),
+    /// Write a session's log, one JSON object a line; `import` takes it back
+    Export(Export),
+    /// Count the tokens of files with every estimator; opens no database
+    Tokens(Tokens),
+    /// Print a completion script for a shell
+    Completions(Completions),
+}
+
+/// Arguments of `compact`.
+#[derive(Debug, Args)]
+pub(crate) struct Compact {
+    /// A transcript's file, or a session: its name or how it begins
+    #[arg(value_name = "FILE or SESSION")]
+    pub(crate) target: String,
+    /// How the history is compacted
+    #[arg(long, value_enum, default_value_t = Strategy::Dag)]
+    pub(crate) strategy: Strategy,
+    /// How far to go: until nothing is left to do, or one pass over messages and one over summaries
+    #[arg(long, value_enum, default_value_t = ModeArg::Full)]
+    pub(crate) mode: ModeArg,
+    /// Who writes the summaries
+    #[arg(long, value_enum, default_value_t = SummarizerArg::Extractive)]
+    pub(crate) summarizer: SummarizerArg,
+    /// What the summaries should mind
+    #[arg(long, value_name = "TEXT")]
+    pub(crate) instructions: Option<String>,
+    /// Only print what would be done next; write nothing
+    #[arg(long)]
+    pub(crate) dry_run: bool,
+    /// The budget, in tokens, of the context that is shown afterwards
+    #[arg(long, value_name = "TOKENS", default_value_t = 8000)]
+    pub(crate) budget: u64,
+}
+
+/// How a history is compacted.
+#[derive(Debug, Clone, Copy, ValueEnum)]
+pub(crate) enum Strategy {
+    /// A graph of summaries: leaves over messages, condensed ones over summaries
+    Dag,
+}
+
+/// How far a compaction goes.
+#[derive(Debug, Clone, Copy, ValueEnum)]
+pub(crate) enum ModeArg {
+    /// One pass over messages and one over summaries
+    Incremental,
+    /// Until nothing is left to do
+    Full,
+}
+
+/// Who writes the summaries.
+#[derive(Debug, Clone, Copy, ValueEnum)]
+pub(crate) enum SummarizerArg {
+    /// Sentences picked from the messages; needs no model and no key
+    Extractive,
+}
+
+/// Arguments of `import`.
+#[derive(Debug, Args)]
+pub(crate) struct Import {
+    /// Transcripts, or directories that are searched for them
+    #[arg(value_name = "FILE or DIR", required = true)]
+    pub(crate) paths: Vec<PathBuf>,
+    /// The session of JSON lines that name none
+    #[arg(long, value_name = "KEY")]
+    pub(crate) session: Option<String>,
+    /// Fail with exit code 8 when anything was skipped, after importing the rest
+    #[arg(long)]
+    pub(crate) strict: bool,
+}
+
+/// Arguments of `context`.
+#[derive(Debug, Args)]
+pub(crate) struct Context {
+    /// The session: its name or how it begins
+    pub(crate) session: String,
+    /// The most that the context may cost, in tokens
+    #[arg(long, value_name = "TOKENS", default_value_t = 8000)]
+    pub(crate) budget: u64,
+    /// How to print it; --json is the same as json
+    #[arg(long = "as", value_enum, value_name = "FORM", default_value_t = Form::Text)]
+    pub(crate) form: Form,
+    /// Print also how the context came about (JSON always has it)
+    #[arg(long)]
+    pub(crate) receipt: bool,
+}
+
+/// How a context is printed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(crate) enum Form {
+    /// For people
+    Text,
+    /// For programs
+    Json,
+}
+
+/// Arguments of `grep`.
+#[derive(Debug, Args)]
+pub(crate) struct Grep {
+    /// The session: its name or how it begins
+    pub(crate) session: String,
+    /// The text to find, literally, whatever its case
+    pub(crate) pattern: String,
+    /// Where to look
+    #[arg(long, value_enum, default_value_t = ScopeArg::Both)]
+    pub(crate) scope: ScopeArg,
+    /// At most so many hits
+    #[arg(long, value_name = "N", default_value_t = 20)]
+    pub(crate) limit: usize,
+    /// Go on where an earlier answer stopped
+    #[arg(long)]
+    pub(crate) cursor: Option<String>,
+}
+
+/// Where to look.
+#[derive(Debug, Clone, Copy, ValueEnum)]
+pub(crate) enum ScopeArg {
+    /// Messages only
+    Messages,
+    /// Summaries only
+    Summaries,
+    /// Messages, then summaries
+    Both,
+}
+
+/// Arguments of `describe`.
+#[derive(Debug, Args)]
+pub(crate) struct Describe {
+    /// The session: its name or how it begins
+    pub(crate) session: String,
+    /// The summary's id
+    pub(crate) summary: String,
+}
+
+/// Arguments of `expand`.
+#[derive(Debug, Args)]
+pub(crate) struct Expand {
+    /// The session: its name or how it begins
+    pub(crate) session: String,
+    /// A summary's id, `message:12`, or `messages:12-40`
+    #[arg(value_name = "SUMMARY or MESSAGES")]
+    pub(crate) target: String,
+    /// At most so many tokens of content
+    #[arg(long, value_name = "TOKENS", default_value_t = 4000)]
+    pub(crate) cap: u64,
+    /// Go on where an earlier answer stopped
+    #[arg(long)]
+    pub(crate) cursor: Option<String>,
+}
+
+/// Arguments of `sessions`.
+#[derive(Debug, Args)]
+pub(crate) struct Sessions {
+    /// Also those that were put away
+    #[arg(long)]
+    pub(crate) all: bool,
+}
+
+/// Arguments of `verify`.
+#[derive(Debug, Args)]
+pub(crate) struct Verify {
+    /// Only this session [default: the database and every session]
+    pub(crate) session: Option<String>,
+}
+
+/// Arguments of `export`.
+#[derive(Debug, Args)]
+pub(crate) struct Export {
+    /// The session: its name or how it begins
+    pub(crate) session: String,
+}
+
+/// Arguments of `tokens`.
+#[derive(Debug, Args)]
+pub(crate) struct Tokens {
+    /// The files; their raw text is counted, whatever their format
+    #[arg(value_name = "FILE", required = true)]
+    pub(crate) files: Vec<PathBuf>,
+}
+
+/// Arguments of `completions`.
+#[derive(Debug, Args)]
+pub(crate) struct Completions {
+    /// The shell
+    #[arg(value_enum)]
+    pub(crate) shell: clap_complete::Shell,
+}

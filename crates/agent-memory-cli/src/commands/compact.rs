@@ -1,0 +1,381 @@
+//! `compact`: the main job.
+
+use std::path::Path;
+use std::sync::Arc;
+
+use agent_memory::{
+    Budget, EntryKind, ErrorKind, Memory, Mode, Plan, Session, StopReason, SummaryId, Violation,
+};
+use message_formats::Transcript;
+use serde::Serialize;
+
+use super::import::{self, main_session};
+use super::{show, verify};
+use crate::app::App;
+use crate::args::{Compact, ModeArg, Strategy, SummarizerArg};
+use crate::error::{Failure, Kind};
+use crate::output::{count, note, number, percent, table};
+use crate::progress::Progress;
+
+#[derive(Debug, Serialize)]
+struct Answer {
+    session: String,
+    imported: Option<import::Answer>,
+    before: Before,
+    after: After,
+    summaries: Summaries,
+    /// The summary that was published last.
+    summary: Option<SummaryId>,
+    calls: u64,
+    stop_reason: StopReason,
+    /// Why the summarizer failed, if it did.
+    failure: Option<String>,
+    verify: Verified,
+    /// What would be done next; for a dry run.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    plan: Option<Plan>,
+}
+
+#[derive(Debug, Serialize)]
+struct Before {
+    messages: u64,
+    tokens: u64,
+}
+
+#[derive(Debug, Serialize)]
+struct After {
+    spans: u64,
+    tokens: u64,
+}
+
+#[derive(Debug, Default, Serialize)]
+struct Summaries {
+    leaf: u64,
+    condensed: u64,
+}
+
+#[derive(Debug, Serialize)]
+struct Verified {
+    ok: bool,
+    violations: Vec<Violation>,
+}
+
+pub(crate) async fn run(app: &mut App, args: &Compact) -> anyhow::Result<()> {
+    if args.budget == 0 {
+        let text = "a budget of 0 tokens is too small: no context fits into it";
+        let hint = "give --budget 1000 or more, or leave it out";
+        return Err(Failure::new(Kind::BudgetTooSmall, text).hint(hint).into());
+    }
+    let (Strategy::Dag, SummarizerArg::Extractive) = (args.strategy, args.summarizer);
+    let progress = Arc::new(Progress::new(app.json));
+    let path = Path::new(&args.target);
+    // A dangling link is a file that cannot be read, not the name of a session. A directory cannot
+    // be compacted, so its name may be a session's.
+    if path.is_dir() || path.symlink_metadata().is_err() {
+        let memory = open(app, args, &progress).await?;
+        let session = app.session(&memory, &args.target).await;
+        let session = session.map_err(|error| neither(app, error, &args.target))?;
+        if args.dry_run {
+            return dry_run(app, &session).await;
+        }
+        return compact(app, args, &session, None, &progress).await;
+    }
+    progress.say(&format!("reading {}", args.target));
+    let transcript = import::read(path, None)?;
+    let Some(main) = main_session(&transcript).cloned() else {
+        return Err(Failure::new(Kind::Empty, format!("{} is empty", args.target)).into());
+    };
+    if args.dry_run {
+        let session = rehearse(app, &transcript, main.as_str()).await?;
+        return dry_run(app, &session).await;
+    }
+    let memory = app.open_for_writing(&progress).await?;
+    progress.say(&format!("importing {}", args.target));
+    let mut imported = import::Answer::default();
+    imported.take(&memory, &args.target, &transcript).await?;
+    drop(transcript);
+    let session = memory.existing(main).await?;
+    compact(app, args, &session, Some(imported), &progress).await
+}
+
+/// Opens a database that must exist, to write into it unless this is a dry run.
+async fn open(app: &App, args: &Compact, progress: &Arc<Progress>) -> anyhow::Result<Memory> {
+    if args.dry_run || !app.place()?.exists() {
+        let opened = app.open().await;
+        return opened.map_err(|error| neither(app, error, &args.target));
+    }
+    app.open_for_writing(progress).await
+}
+
+/// What was named is no file, and there is no such session either.
+fn neither(app: &App, error: anyhow::Error, target: &str) -> anyhow::Error {
+    let mut failure = match error.downcast::<Failure>() {
+        Ok(failure) => failure,
+        Err(error) => return error,
+    };
+    if matches!(failure.kind, Kind::NotFound | Kind::NoDatabase) {
+        if Path::new(target).is_dir() {
+            let command = app.command(&["import"], &[target]);
+            let text = format!("{target} is a directory");
+            return Failure::new(Kind::Unreadable, text)
+                .hint(format!("import it first: {command}"))
+                .into();
+        }
+        failure.message = format!("there is no file {target}, and {}", failure.message);
+    }
+    failure.into()
+}
+
+async fn compact(
+    app: &mut App,
+    args: &Compact,
+    session: &Session,
+    imported: Option<import::Answer>,
+    progress: &Progress,
+) -> anyhow::Result<()> {
+    let mode = match args.mode {
+        ModeArg::Incremental => Mode::Incremental,
+        ModeArg::Full => Mode::Full,
+    };
+    progress.say("compacting");
+    let instructions = args.instructions.as_deref();
+    let cancel = agent_memory::Cancel::new();
+    let outcome = session.compact_with(mode, instructions, cancel).await?;
+    progress.say("verifying");
+    let messages = messages(session).await?;
+    let report = session.verify().await?;
+    progress.done();
+    let answer = Answer {
+        session: session.key().to_string(),
+        imported,
+        before: Before {
+            messages,
+            tokens: outcome.before.tokens,
+        },
+        after: After {
+            spans: outcome.after.spans,
+            tokens: outcome.after.tokens,
+        },
+        summaries: Summaries {
+            leaf: outcome.leaf,
+            condensed: outcome.condensed,
+        },
+        summary: outcome.summaries.last().cloned(),
+        calls: outcome.calls,
+        stop_reason: outcome.stop_reason,
+        failure: outcome.failure,
+        verify: Verified {
+            ok: report.is_ok(),
+            violations: report.violations,
+        },
+        plan: None,
+    };
+    if app.json {
+        app.out.json(&answer)?;
+    } else {
+        print(app, args, session, &answer).await?;
+    }
+    session.memory().close().await?;
+    if !answer.verify.ok {
+        return Err(verify::failed(answer.verify.violations.len() as u64).into());
+    }
+    match answer.failure {
+        Some(failure) if answer.stop_reason == StopReason::SummarizerFailed => {
+            let text = format!("a summary could not be made: {failure}");
+            Err(Failure::new(Kind::Summarizer, text)
+                .hint("nothing is lost: what was published stays; run it again to go on")
+                .into())
+        }
+        _ => Ok(()),
+    }
+}
+
+/// How many messages a session has, notes not counted.
+async fn messages(session: &Session) -> anyhow::Result<u64> {
+    let mut messages = 0;
+    let mut rest = session.info().await?.conversation.range();
+    while let Some(range) = rest {
+        let page = session.log(range).await?;
+        let found = page.items.iter();
+        messages += found
+            .filter(|entry| entry.kind == EntryKind::Message)
+            .count() as u64;
+        rest = page.next;
+    }
+    Ok(messages)
+}
+
+async fn print(
+    app: &mut App,
+    args: &Compact,
+    session: &Session,
+    answer: &Answer,
+) -> anyhow::Result<()> {
+    let key = session.key().as_str();
+    app.out.line(&format!("session  {key}"))?;
+    app.out
+        .line(&format!("database {}", session.memory().location()))?;
+    if let Some(imported) = &answer.imported {
+        app.out.line("")?;
+        app.out.text(&imported.table())?;
+        app.out.text(&imported.losses())?;
+    }
+    app.out.line("")?;
+    let nothing = answer.summaries.leaf + answer.summaries.condensed == 0;
+    if nothing
+        && matches!(
+            answer.stop_reason,
+            StopReason::NothingEligible | StopReason::Exhausted
+        )
+    {
+        app.out.line("Nothing is left to do. The state is:")?;
+    }
+    let log_tokens = session.info().await?.conversation.tokens;
+    let row = |name: &str, tokens: u64| {
+        let of = percent(tokens, log_tokens);
+        vec![name.to_owned(), number(tokens), "tokens".to_owned(), of]
+    };
+    app.out.text(&table(&[
+        row("whole log", log_tokens),
+        row("before", answer.before.tokens),
+        row("after", answer.after.tokens),
+    ]))?;
+    app.out.line(&format!(
+        "{} in {}; {} leaf and {} condensed summaries made; {}",
+        count(answer.before.messages, "message", "messages"),
+        count(answer.after.spans, "span", "spans"),
+        number(answer.summaries.leaf),
+        number(answer.summaries.condensed),
+        why(answer.stop_reason),
+    ))?;
+    if answer.verify.ok {
+        app.out.line("verified: every word is there")?;
+    }
+    for violation in &answer.verify.violations {
+        app.out.line(&format!("wrong: {violation}"))?;
+    }
+    app.out.line("")?;
+    let tree = show::tree(session).await?;
+    app.out.text(&tree)?;
+    app.out.line("")?;
+    match session.assemble(Budget::tokens(args.budget)).await {
+        Ok(context) => app
+            .out
+            .text(&show::context(app_command(app, key, args), &context))?,
+        Err(error) if matches!(error.kind(), ErrorKind::BudgetTooSmall { .. }) => {
+            app.out.line(&format!("no context: {error}"))?;
+        }
+        Err(error) => return Err(error.into()),
+    }
+    app.out.line("")?;
+    app.out.line("To go on:")?;
+    for (command, about) in show::next(session).await? {
+        let command = app.command(&[command], &[key, &about]);
+        app.out.line(&format!("  {command}"))?;
+    }
+    Ok(())
+}
+
+/// The command that shows all of a context.
+fn app_command(app: &App, key: &str, args: &Compact) -> String {
+    app.command(&["context", "--budget", &args.budget.to_string()], &[key])
+}
+
+fn why(stop: StopReason) -> &'static str {
+    match stop {
+        StopReason::NothingEligible => "nothing else is old enough to compact",
+        StopReason::PassesDone => "both passes are done, more may be possible",
+        StopReason::IterationCap => "the policy's number of passes was reached",
+        StopReason::NoProgress => "a pass changed nothing",
+        StopReason::SummarizerFailed => "the summarizer failed",
+        StopReason::LostRace => "somebody else compacted at the same time",
+        StopReason::Held => "somebody else is at work on the rest",
+        StopReason::Exhausted => "nothing can be made shorter",
+        StopReason::Cancelled => "it was stopped",
+        _ => "it stopped",
+    }
+}
+
+/// A file's session as it would be: the stored one, or one that is only imported into memory.
+async fn rehearse(app: &App, transcript: &Transcript, main: &str) -> anyhow::Result<Session> {
+    if app.place()?.exists() {
+        let memory = app.open().await?;
+        if let Some(session) = memory.find(main).await? {
+            let logs = transcript.sessions.iter();
+            let ids: Vec<String> = logs
+                .filter(|log| log.key == *session.key())
+                .flat_map(|log| log.messages.iter())
+                .filter_map(|message| message.external_id.clone())
+                .collect();
+            let found = memory.store().find(session.id(), &ids).await?;
+            let new = found.iter().filter(|seq| seq.is_none()).count() as u64;
+            if new > 0 {
+                note(&format!(
+                    "the plan leaves out {} of the file: import it to plan with them",
+                    count(new, "new entry", "new entries")
+                ));
+            }
+            return Ok(session);
+        }
+    }
+    let memory = Memory::builder().open().await?;
+    memory.import(transcript).await?;
+    Ok(memory.existing(main).await?)
+}
+
+async fn dry_run(app: &mut App, session: &Session) -> anyhow::Result<()> {
+    let plan = session.plan().await?;
+    let report = session.verify().await?;
+    let spans = session.spans().await?.len() as u64;
+    if app.json {
+        let answer = Answer {
+            session: session.key().to_string(),
+            imported: None,
+            before: Before {
+                messages: messages(session).await?,
+                tokens: plan.tokens,
+            },
+            after: After {
+                spans,
+                tokens: plan.tokens,
+            },
+            summaries: Summaries::default(),
+            summary: None,
+            calls: 0,
+            stop_reason: StopReason::DryRun,
+            failure: None,
+            verify: Verified {
+                ok: report.is_ok(),
+                violations: report.violations,
+            },
+            plan: Some(plan),
+        };
+        return Ok(app.out.json(&answer)?);
+    }
+    app.out.line(&format!("session {}", session.key()))?;
+    app.out.line(&format!(
+        "view {} now: {} of {} in {}",
+        plan.view,
+        count(plan.tokens, "token", "tokens"),
+        count(messages(session).await?, "message", "messages"),
+        count(spans, "span", "spans"),
+    ))?;
+    if plan.jobs.is_empty() {
+        return Ok(app.out.line("Nothing is left to do.")?);
+    }
+    app.out.line(&format!(
+        "The next iteration would make {}:",
+        count(plan.jobs.len() as u64, "summary", "summaries")
+    ))?;
+    for job in &plan.jobs {
+        app.out.line(&format!(
+            "  messages {}-{}, {}, to depth {}: {}",
+            job.range.first,
+            job.range.last,
+            count(job.source_tokens, "token", "tokens"),
+            job.depth,
+            job.why
+        ))?;
+    }
+    Ok(app.out.line("Nothing was written.")?)
+}

@@ -1,0 +1,88 @@
+//! `context`: what a model would get.
+
+use agent_memory::{Budget, Context, ContextMessage, Receipt, Session};
+use context_assembler::render_text;
+use serde::Serialize;
+
+use crate::app::App;
+use crate::args;
+use crate::output::{count, number};
+
+#[derive(Debug, Serialize)]
+struct Answer<'a> {
+    session: &'a str,
+    budget: u64,
+    tokens: u64,
+    messages: &'a [ContextMessage],
+    receipt: &'a Receipt,
+}
+
+pub(crate) async fn run(app: &mut App, args: &args::Context) -> anyhow::Result<()> {
+    let memory = app.open().await?;
+    let session = app.session(&memory, &args.session).await?;
+    let context = session.assemble(Budget::tokens(args.budget)).await?;
+    if app.json || args.form == args::Form::Json {
+        return Ok(app.out.json(&answer(&session, &context))?);
+    }
+    app.out.text(&render_text(&context.messages))?;
+    if args.receipt {
+        app.out.text(&receipt(&context))?;
+    }
+    Ok(())
+}
+
+fn answer<'a>(session: &'a Session, context: &'a Context) -> Answer<'a> {
+    Answer {
+        session: session.key().as_str(),
+        budget: context.budget,
+        tokens: context.tokens,
+        messages: &context.messages,
+        receipt: &context.receipt,
+    }
+}
+
+/// The receipt for people.
+pub(crate) fn receipt(context: &Context) -> String {
+    let receipt = &context.receipt;
+    let mut lines = vec![format!(
+        "receipt: {} of a budget of {}; the whole view costs {}",
+        count(context.tokens, "token", "tokens"),
+        number(context.budget),
+        number(receipt.view_tokens)
+    )];
+    for dropped in &receipt.dropped {
+        lines.push(format!(
+            "  left out: messages {}-{}, {} tokens",
+            dropped.first,
+            dropped.last,
+            number(dropped.tokens)
+        ));
+    }
+    for degraded in &receipt.degraded {
+        let how = match degraded.step {
+            context_assembler::Step::StubbedResults => "tool results replaced by stubs",
+            context_assembler::Step::Clipped => "largest texts clipped",
+            context_assembler::Step::Text => "made one text",
+        };
+        lines.push(format!(
+            "  shortened: messages {}-{} from {} to {} tokens, {how}",
+            degraded.first,
+            degraded.last,
+            number(degraded.from_tokens),
+            number(degraded.to_tokens)
+        ));
+    }
+    if !receipt.stubbed_calls.is_empty() {
+        lines.push(format!(
+            "  calls without a result: {}",
+            receipt.stubbed_calls.join(", ")
+        ));
+    }
+    for trim in &receipt.unknown_trims {
+        lines.push(format!(
+            "  shown whole, its trim policy is not known: {trim}"
+        ));
+    }
+    lines.push(String::new());
+    lines.join("\n")
+}

@@ -1,0 +1,295 @@
+//! `import`: transcripts into sessions.
+
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use agent_memory::{Memory, SessionKey};
+use message_formats::{Origin, ReadOptions, Transcript, read_file};
+use serde::Serialize;
+
+use crate::app::App;
+use crate::args::Import;
+use crate::error::{Failure, Kind, from_format};
+use crate::output::{clip, count, number, table};
+use crate::progress::Progress;
+
+/// How many skipped files are named to a person.
+const NAMED: usize = 20;
+
+/// What an import did, as JSON.
+#[derive(Debug, Default, Serialize)]
+pub(crate) struct Answer {
+    pub(crate) sessions: Vec<Row>,
+    /// Files of directories that were passed over.
+    pub(crate) skipped_files: Vec<SkippedFile>,
+}
+
+/// One session of one file.
+#[derive(Debug, Serialize)]
+pub(crate) struct Row {
+    session: String,
+    file: String,
+    format: String,
+    messages: u64,
+    inserted: u64,
+    duplicates: u64,
+    conflicts: u64,
+    notes: u64,
+    /// Lines of the whole file, told with its first session.
+    skipped: BTreeMap<String, u64>,
+}
+
+/// A file that is no transcript.
+#[derive(Debug, Serialize)]
+pub(crate) struct SkippedFile {
+    file: String,
+    kind: &'static str,
+    reason: String,
+}
+
+impl Answer {
+    /// Takes a transcript over.
+    pub(crate) async fn take(
+        &mut self,
+        memory: &Memory,
+        file: &str,
+        transcript: &Transcript,
+    ) -> anyhow::Result<()> {
+        let imported = memory.import(transcript).await?;
+        let mut skipped = Some(imported.skipped);
+        for session in imported.sessions {
+            self.sessions.push(Row {
+                session: session.session.to_string(),
+                file: file.to_owned(),
+                format: session.format,
+                messages: session.messages,
+                inserted: session.inserted,
+                duplicates: session.duplicates,
+                conflicts: session.conflicts,
+                notes: session.notes,
+                skipped: skipped.take().unwrap_or_default(),
+            });
+        }
+        Ok(())
+    }
+
+    /// What was passed over, for a person; empty when nothing was.
+    pub(crate) fn losses(&self) -> String {
+        let mut lines = Vec::new();
+        for row in &self.sessions {
+            let kinds = row.skipped.iter();
+            let kinds: Vec<String> = kinds
+                .map(|(kind, n)| format!("{} {kind}", number(*n)))
+                .collect();
+            if !kinds.is_empty() {
+                lines.push(format!(
+                    "skipped lines of {}: {}",
+                    row.file,
+                    kinds.join(", ")
+                ));
+            }
+            if row.conflicts > 0 {
+                lines.push(format!(
+                    "refused in {}: {} whose id another entry has",
+                    row.session,
+                    count(row.conflicts, "entry", "entries")
+                ));
+            }
+        }
+        let files = self.skipped_files.iter();
+        lines.extend(
+            files
+                .take(NAMED)
+                .map(|skipped| format!("skipped file: {}", skipped.reason)),
+        );
+        if self.skipped_files.len() > NAMED {
+            let more = self.skipped_files.len() - NAMED;
+            lines.push(format!("skipped files: {more} more; --json lists all"));
+        }
+        let ends = |line: String| line + "\n";
+        lines.into_iter().map(ends).collect()
+    }
+
+    fn lost(&self) -> u64 {
+        let lines = self.sessions.iter();
+        let lines = lines.map(|row| row.skipped.values().sum::<u64>() + row.conflicts);
+        lines.sum::<u64>() + self.skipped_files.len() as u64
+    }
+
+    /// The sessions as a table.
+    pub(crate) fn table(&self) -> String {
+        let header = ["session", "format", "messages", "notes", "new", "known"];
+        let mut rows = vec![header.map(str::to_owned).to_vec()];
+        rows.extend(self.sessions.iter().map(|row| {
+            vec![
+                clip(&row.session, 60).into_owned(),
+                row.format.clone(),
+                number(row.messages),
+                number(row.notes),
+                number(row.inserted),
+                number(row.duplicates),
+            ]
+        }));
+        table(&rows)
+    }
+}
+
+/// Reads one file.
+pub(crate) fn read(path: &Path, session: Option<&str>) -> Result<Transcript, Failure> {
+    let name = path.display().to_string();
+    let mut options = ReadOptions::default();
+    if let Some(session) = session {
+        options = options.with_session(session);
+    }
+    let transcript = read_file(path, &options).map_err(|error| from_format(&name, &error))?;
+    if transcript.sessions.is_empty() {
+        let text = format!("{name} holds no message that says which session it belongs to");
+        return Err(Failure::new(Kind::Empty, text).hint("try again when it has grown"));
+    }
+    Ok(transcript)
+}
+
+/// The session that a command on the whole file is about: the first that stands alone.
+pub(crate) fn main_session(transcript: &Transcript) -> Option<&SessionKey> {
+    let sessions = &transcript.sessions;
+    let root = sessions
+        .iter()
+        .find(|session| session.origin == Origin::Root);
+    root.or(sessions.first()).map(|session| &session.key)
+}
+
+pub(crate) async fn run(app: &mut App, args: &Import) -> anyhow::Result<()> {
+    let session = args.session.as_deref();
+    let mut answer = Answer::default();
+    let mut sources: Vec<(PathBuf, bool)> = Vec::new();
+    for path in &args.paths {
+        if path.is_dir() {
+            let files = files_of(path, &mut answer.skipped_files);
+            sources.extend(files.into_iter().map(|file| (file, false)));
+        } else {
+            sources.push((path.clone(), true));
+        }
+    }
+    // Nothing is written when one of the files that were named is no transcript. Of many, none is
+    // kept meanwhile.
+    let mut only = None;
+    for (path, named) in &sources {
+        if *named {
+            let transcript = read(path, session)?;
+            only = (sources.len() == 1).then_some(transcript);
+        }
+    }
+    let progress = Arc::new(Progress::new(app.json));
+    let mut memory = None;
+    for (path, named) in sources {
+        let file = path.display().to_string();
+        progress.say(&format!("reading {file}"));
+        let transcript = match only.take() {
+            Some(transcript) => Ok(transcript),
+            None => read(&path, session),
+        };
+        let transcript = match transcript {
+            Ok(transcript) => transcript,
+            Err(failure) if named => return Err(failure.into()),
+            Err(failure) => {
+                answer.skipped_files.push(SkippedFile {
+                    file,
+                    kind: failure.kind.as_str(),
+                    reason: failure.message,
+                });
+                continue;
+            }
+        };
+        let memory = match &memory {
+            Some(memory) => memory,
+            None => memory.insert(app.open_for_writing(&progress).await?),
+        };
+        progress.say(&format!("importing {file}"));
+        answer.take(memory, &file, &transcript).await?;
+    }
+    progress.done();
+    let Some(memory) = memory else {
+        let text = format!(
+            "there is no transcript in what was given; {} looked at",
+            count(answer.skipped_files.len() as u64, "file was", "files were")
+        );
+        return Err(Failure::new(Kind::Empty, text)
+            .hint("give a Claude Code or pi session, or a file of JSON lines")
+            .into());
+    };
+    memory.close().await?;
+    if app.json {
+        app.out.json(&answer)?;
+    } else {
+        app.out.text(&answer.table())?;
+        app.out.text(&answer.losses())?;
+        if let Some(first) = answer.sessions.first() {
+            let command = app.command(&["compact"], &[&first.session]);
+            app.out.line(&format!("compact one: {command}"))?;
+        }
+    }
+    match answer.lost() {
+        lost if lost > 0 && args.strict => Err(Failure::new(
+            Kind::Skipped,
+            format!(
+                "{} skipped",
+                count(lost, "line or file was", "lines or files were")
+            ),
+        )
+        .hint("everything else was imported; leave --strict out to accept that")
+        .into()),
+        _ => Ok(()),
+    }
+}
+
+/// All files of a directory: those of a directory before those of its subdirectories, and
+/// sub-agents' own files after the others, so that a parent comes before what it started.
+fn files_of(directory: &Path, unreadable: &mut Vec<SkippedFile>) -> Vec<PathBuf> {
+    let mut skip = |path: &Path, error: &std::io::Error| {
+        let file = path.display().to_string();
+        unreadable.push(SkippedFile {
+            kind: Kind::Unreadable.as_str(),
+            reason: format!("cannot read {file}: {error}"),
+            file,
+        });
+    };
+    let mut files = Vec::new();
+    let mut directories = vec![directory.to_path_buf()];
+    while let Some(directory) = directories.pop() {
+        let entries = match std::fs::read_dir(&directory) {
+            Ok(entries) => entries,
+            Err(error) => {
+                skip(&directory, &error);
+                continue;
+            }
+        };
+        for entry in entries {
+            let entry = match entry {
+                Ok(entry) => entry,
+                Err(error) => {
+                    skip(&directory, &error);
+                    continue;
+                }
+            };
+            let path = entry.path();
+            // A linked directory is not followed: it may lead back up.
+            match entry.file_type() {
+                Ok(kind) if kind.is_dir() => directories.push(path),
+                Ok(kind) if kind.is_file() => files.push(path),
+                Ok(_) => match std::fs::metadata(&path) {
+                    Ok(meta) if meta.is_file() => files.push(path),
+                    Ok(_) => {}
+                    Err(error) => skip(&path, &error),
+                },
+                Err(error) => skip(&path, &error),
+            }
+        }
+    }
+    files.sort_by_cached_key(|path| {
+        let name = path.file_name().unwrap_or_default().to_string_lossy();
+        let agent = name.starts_with("agent-");
+        (path.components().count(), agent, path.clone())
+    });
+    files
+}

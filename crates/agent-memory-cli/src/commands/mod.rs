@@ -1,0 +1,39 @@
+//! The commands, one module each.
+
+mod compact;
+mod context;
+mod export;
+mod import;
+mod retrieval;
+mod sessions;
+mod show;
+mod stats;
+mod tokens;
+mod verify;
+
+use clap::CommandFactory as _;
+
+use crate::app::App;
+use crate::args::{Cli, Command};
+
+/// Runs a command.
+pub(crate) async fn run(app: &mut App, command: Command) -> anyhow::Result<()> {
+    match command {
+        Command::Compact(args) => compact::run(app, &args).await,
+        Command::Import(args) => import::run(app, &args).await,
+        Command::Context(args) => context::run(app, &args).await,
+        Command::Grep(args) => retrieval::grep(app, &args).await,
+        Command::Describe(args) => retrieval::describe(app, &args).await,
+        Command::Expand(args) => retrieval::expand(app, &args).await,
+        Command::Sessions(args) => sessions::run(app, &args).await,
+        Command::Stats => stats::run(app).await,
+        Command::Verify(args) => verify::run(app, &args).await,
+        Command::Export(args) => export::run(app, &args).await,
+        Command::Tokens(args) => tokens::run(app, &args),
+        Command::Completions(args) => {
+            let mut script = Vec::new();
+            clap_complete::generate(args.shell, &mut Cli::command(), "agent-memory", &mut script);
+            Ok(app.out.raw(&script)?)
+        }
+    }
+}

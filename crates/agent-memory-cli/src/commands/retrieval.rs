@@ -1,0 +1,95 @@
+//! `grep`, `describe` and `expand`: from a summary back to the words.
+
+use agent_memory::{Scope, SummaryId};
+use retrieval_tools::{ExpandArgs, GrepArgs};
+
+use crate::app::App;
+use crate::args::{Describe, Expand, Grep, ScopeArg};
+use crate::error::{Failure, Kind};
+
+pub(crate) async fn grep(app: &mut App, args: &Grep) -> anyhow::Result<()> {
+    let memory = app.open().await?;
+    let session = app.session(&memory, &args.session).await?;
+    let scope = match args.scope {
+        ScopeArg::Messages => Scope::Messages,
+        ScopeArg::Summaries => Scope::Summaries,
+        ScopeArg::Both => Scope::Both,
+    };
+    let mut asked = GrepArgs::new(&args.pattern)
+        .with_scope(scope)
+        .with_limit(args.limit);
+    if let Some(cursor) = &args.cursor {
+        asked = asked.with_cursor(cursor);
+    }
+    let answer = session.retrieval().grep(asked).await?;
+    if app.json {
+        return Ok(app.out.json(&answer)?);
+    }
+    app.out.text(&answer.to_text())?;
+    let key = session.key().as_str();
+    if let Some(cursor) = &answer.cursor {
+        let cursor = cursor.to_string();
+        let limit = args.limit.to_string();
+        let mut options = vec!["grep", "--scope", scope.as_str(), "--limit", &limit];
+        options.extend(["--cursor", &cursor]);
+        let command = app.command(&options, &[key, &args.pattern]);
+        app.out.line(&format!("next: {command}"))?;
+    }
+    Ok(())
+}
+
+pub(crate) async fn describe(app: &mut App, args: &Describe) -> anyhow::Result<()> {
+    let memory = app.open().await?;
+    let session = app.session(&memory, &args.session).await?;
+    let id = SummaryId::new(&args.summary);
+    let found = session.retrieval().describe(&id).await;
+    let answer = found.map_err(|error| not_found(error, &args.summary))?;
+    if app.json {
+        return Ok(app.out.json(&answer)?);
+    }
+    let text = answer.to_text();
+    // Its last line tells a model which tool to call; a person gets the command.
+    let text = text.trim_end().rsplit_once('\n').map_or("", |(all, _)| all);
+    app.out.line(text)?;
+    let about = [session.key().as_str(), answer.summary_id.as_str()];
+    let command = app.command(&["expand"], &about);
+    app.out.line(&format!("expand it: {command}"))?;
+    Ok(())
+}
+
+pub(crate) async fn expand(app: &mut App, args: &Expand) -> anyhow::Result<()> {
+    let memory = app.open().await?;
+    let session = app.session(&memory, &args.session).await?;
+    let mut asked = ExpandArgs::new(&args.target).with_token_cap(args.cap);
+    if let Some(cursor) = &args.cursor {
+        asked = asked.with_cursor(cursor);
+    }
+    let found = session.retrieval().expand(asked).await;
+    let answer = found.map_err(|error| not_found(error, &args.target))?;
+    if app.json {
+        return Ok(app.out.json(&answer)?);
+    }
+    app.out.text(&answer.to_text())?;
+    if let Some(cursor) = &answer.cursor {
+        let (cap, cursor) = (args.cap.to_string(), cursor.to_string());
+        let options = ["expand", "--cap", &cap, "--cursor", &cursor];
+        let about = [session.key().as_str(), answer.summary_id.as_str()];
+        app.out
+            .line(&format!("next: {}", app.command(&options, &about)))?;
+    }
+    Ok(())
+}
+
+/// A summary that is not there, with the commands that find one.
+fn not_found(error: retrieval_tools::Error, target: &str) -> anyhow::Error {
+    let summary = !target.trim_start().starts_with("message");
+    if error.kind() == retrieval_tools::ErrorKind::NotFound && summary {
+        return Failure::new(
+            Kind::NotFound,
+            format!("the session has no summary {target}"),
+        )
+        .hint("take an id from what `compact`, `context`, `grep` or `describe` print")
+        .into();
+    }
+    error.into()
+}

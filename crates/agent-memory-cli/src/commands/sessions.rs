@@ -1,0 +1,111 @@
+//! `sessions`: what there is.
+
+use agent_memory::{ConversationFilter, SessionInfo};
+use serde::Serialize;
+
+use crate::app::App;
+use crate::args::Sessions;
+use crate::output::{number, table};
+
+#[derive(Debug, Serialize)]
+struct Answer {
+    sessions: Vec<Listed>,
+}
+
+#[derive(Debug, Serialize)]
+struct Listed {
+    session: String,
+    origin: &'static str,
+    parent: Option<String>,
+    title: Option<String>,
+    archived: bool,
+    messages: u64,
+    tokens: u64,
+    views: Vec<View>,
+    created_at: String,
+    updated_at: String,
+}
+
+/// A view's size.
+#[derive(Debug, Serialize)]
+struct View {
+    name: String,
+    version: u64,
+    spans: u64,
+    tokens: u64,
+}
+
+pub(crate) async fn run(app: &mut App, args: &Sessions) -> anyhow::Result<()> {
+    let memory = app.open().await?;
+    let mut filter = ConversationFilter::default();
+    // Parents are looked up among all.
+    filter.archived = true;
+    let all = memory.sessions(&filter).await?;
+    let sessions: Vec<Listed> = all
+        .iter()
+        .filter(|info| args.all || !info.conversation.archived)
+        .map(|info| listed(info, &all))
+        .collect();
+    if app.json {
+        return Ok(app.out.json(&Answer { sessions })?);
+    }
+    let header = ["session", "entries", "tokens", "compacted to", "changed"];
+    let mut rows = vec![header.map(str::to_owned).to_vec()];
+    for session in sessions {
+        let compacted = match session.views.as_slice() {
+            [] => "-".to_owned(),
+            views => {
+                let view = |view: &View| format!("{} {}", view.name, number(view.tokens));
+                views.iter().map(view).collect::<Vec<_>>().join(", ")
+            }
+        };
+        let changed = session.updated_at.chars().take(19).collect();
+        rows.push(vec![
+            session.session,
+            number(session.messages),
+            number(session.tokens),
+            compacted,
+            changed,
+        ]);
+    }
+    Ok(app.out.text(&table(&rows))?)
+}
+
+fn listed(info: &SessionInfo, all: &[SessionInfo]) -> Listed {
+    let conversation = &info.conversation;
+    let origin = match conversation.origin {
+        memory_store::Origin::Root => "root",
+        memory_store::Origin::Fork { .. } => "fork",
+        memory_store::Origin::Spawn { .. } => "spawn",
+    };
+    let parent = conversation.origin.parent().and_then(|id| {
+        let found = all.iter().find(|other| other.conversation.id == id);
+        found.map(|parent| parent.conversation.key.to_string())
+    });
+    Listed {
+        session: conversation.key.to_string(),
+        origin,
+        parent,
+        title: conversation.title.clone(),
+        archived: conversation.archived,
+        messages: u64::from(conversation.head.0),
+        tokens: conversation.tokens,
+        views: info
+            .views
+            .iter()
+            .map(|view| View {
+                name: view.name.to_string(),
+                version: view.version.0,
+                spans: view.spans,
+                tokens: shown(conversation.tokens, view.saved),
+            })
+            .collect(),
+        created_at: conversation.created_at.to_string(),
+        updated_at: conversation.updated_at.to_string(),
+    }
+}
+
+/// What a view costs, from what the log costs and what the view saves.
+pub(crate) fn shown(log: u64, saved: i64) -> u64 {
+    u64::try_from(i128::from(log) - i128::from(saved)).unwrap_or(0)
+}

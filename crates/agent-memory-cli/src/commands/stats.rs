@@ -1,0 +1,108 @@
+//! `stats`: how much there is.
+
+use std::collections::BTreeMap;
+
+use agent_memory::ConversationFilter;
+use serde::Serialize;
+
+use super::sessions::shown;
+use crate::app::App;
+use crate::output::{bytes, count, number, percent, table};
+
+#[derive(Debug, Serialize)]
+struct Answer {
+    database: String,
+    bytes: u64,
+    conversations: u64,
+    messages: u64,
+    tokens: u64,
+    summaries: u64,
+    views: Vec<View>,
+}
+
+/// All views of one name.
+#[derive(Debug, Default, Serialize)]
+struct View {
+    name: String,
+    conversations: u64,
+    spans: u64,
+    /// What the conversations cost raw.
+    log_tokens: u64,
+    tokens: u64,
+}
+
+pub(crate) async fn run(app: &mut App) -> anyhow::Result<()> {
+    let memory = app.open().await?;
+    let place = app.place()?;
+    let mut answer = Answer {
+        database: place.path.display().to_string(),
+        bytes: place.bytes(),
+        conversations: 0,
+        messages: 0,
+        tokens: 0,
+        summaries: 0,
+        views: Vec::new(),
+    };
+    let mut views: BTreeMap<String, View> = BTreeMap::new();
+    let mut filter = ConversationFilter::default();
+    filter.archived = true;
+    for info in memory.sessions(&filter).await? {
+        let conversation = &info.conversation;
+        answer.conversations += 1;
+        // A fork's own log begins where it left its parent's.
+        let shared = u64::from(conversation.own_first().prev().0);
+        answer.messages += u64::from(conversation.head.0).saturating_sub(shared);
+        let before = memory
+            .store()
+            .running(conversation.id, &[conversation.own_first().prev()])
+            .await?;
+        let before = before.first().copied().unwrap_or_default();
+        answer.tokens += conversation.tokens.saturating_sub(before);
+        for view in &info.views {
+            let name = view.name.to_string();
+            let all = views.entry(name.clone()).or_default();
+            all.name = name;
+            all.conversations += 1;
+            all.spans += view.spans;
+            all.log_tokens += conversation.tokens;
+            all.tokens += shown(conversation.tokens, view.saved);
+        }
+        let mut after = None;
+        loop {
+            let store = memory.store();
+            let page = store.summary_log(conversation.id, after.as_ref(), 256);
+            let page = page.await?;
+            answer.summaries += page.items.len() as u64;
+            after = page.next;
+            if after.is_none() {
+                break;
+            }
+        }
+    }
+    answer.views = views.into_values().collect();
+    if app.json {
+        return Ok(app.out.json(&answer)?);
+    }
+    let row = |name: &str, text: String| vec![name.to_owned(), text];
+    let rows = vec![
+        row("size", bytes(answer.bytes)),
+        row("sessions", number(answer.conversations)),
+        row("log entries", number(answer.messages)),
+        row("tokens", number(answer.tokens)),
+        row("summaries", number(answer.summaries)),
+    ];
+    app.out.line(&format!("database {}", answer.database))?;
+    app.out.text(&table(&rows))?;
+    for view in &answer.views {
+        app.out.line(&format!(
+            "view {}: {} compacted from {} to {} tokens ({}) in {}",
+            view.name,
+            count(view.conversations, "session", "sessions"),
+            number(view.log_tokens),
+            number(view.tokens),
+            percent(view.tokens, view.log_tokens),
+            count(view.spans, "span", "spans"),
+        ))?;
+    }
+    Ok(())
+}

@@ -1,0 +1,263 @@
+//! Errors as a person and a script see them: a sentence, a hint, a kind and an exit code.
+
+use std::fmt;
+
+use agent_memory::ErrorKind as MemoryKind;
+use memory_store::ErrorKind as StoreKind;
+use serde_json::json;
+
+/// What kind of thing went wrong: what `--json` calls it, and the exit code.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Kind {
+    /// Anything else.
+    Other,
+    /// The command line is wrong.
+    Usage,
+    /// A session, summary or message does not exist.
+    NotFound,
+    /// The beginning of a name fits several sessions.
+    Ambiguous,
+    /// There is no database yet.
+    NoDatabase,
+    /// A file cannot be read.
+    Unreadable,
+    /// A file holds nothing.
+    Empty,
+    /// A file is not text.
+    NotText,
+    /// A file is of no known format.
+    UnknownFormat,
+    /// A value cannot be right.
+    Invalid,
+    /// A file is no database of ours.
+    ForeignDatabase,
+    /// The database was written by a newer version.
+    NewerSchema,
+    /// The database is locked.
+    DatabaseBusy,
+    /// The database contradicts itself.
+    DatabaseCorrupt,
+    /// The database cannot be read or written.
+    Database,
+    /// The budget is too small.
+    BudgetTooSmall,
+    /// Verification found something wrong.
+    VerificationFailed,
+    /// Something was skipped under `--strict`.
+    Skipped,
+    /// The summarizer failed.
+    Summarizer,
+}
+
+impl Kind {
+    /// The name in JSON.
+    pub(crate) fn as_str(self) -> &'static str {
+        match self {
+            Kind::Other => "other",
+            Kind::Usage => "usage",
+            Kind::NotFound => "not_found",
+            Kind::Ambiguous => "ambiguous",
+            Kind::NoDatabase => "no_database",
+            Kind::Unreadable => "unreadable",
+            Kind::Empty => "empty",
+            Kind::NotText => "not_text",
+            Kind::UnknownFormat => "unknown_format",
+            Kind::Invalid => "invalid",
+            Kind::ForeignDatabase => "foreign_database",
+            Kind::NewerSchema => "newer_schema",
+            Kind::DatabaseBusy => "database_busy",
+            Kind::DatabaseCorrupt => "database_corrupt",
+            Kind::Database => "database",
+            Kind::BudgetTooSmall => "budget_too_small",
+            Kind::VerificationFailed => "verification_failed",
+            Kind::Skipped => "skipped",
+            Kind::Summarizer => "summarizer",
+        }
+    }
+
+    /// The exit code; `--help` lists them.
+    pub(crate) fn exit_code(self) -> u8 {
+        match self {
+            Kind::Other | Kind::Summarizer => 1,
+            Kind::Usage => 2,
+            Kind::NotFound | Kind::Ambiguous | Kind::NoDatabase => 3,
+            Kind::Unreadable
+            | Kind::Empty
+            | Kind::NotText
+            | Kind::UnknownFormat
+            | Kind::Invalid => 4,
+            Kind::ForeignDatabase
+            | Kind::NewerSchema
+            | Kind::DatabaseBusy
+            | Kind::DatabaseCorrupt
+            | Kind::Database => 5,
+            Kind::BudgetTooSmall => 6,
+            Kind::VerificationFailed => 7,
+            Kind::Skipped => 8,
+        }
+    }
+}
+
+/// Why a command failed.
+#[derive(Debug)]
+pub(crate) struct Failure {
+    pub(crate) kind: Kind,
+    pub(crate) message: String,
+    pub(crate) hint: Option<String>,
+}
+
+impl Failure {
+    pub(crate) fn new(kind: Kind, message: impl Into<String>) -> Self {
+        Self {
+            kind,
+            message: message.into(),
+            hint: None,
+        }
+    }
+
+    /// Says what to do.
+    pub(crate) fn hint(mut self, hint: impl Into<String>) -> Self {
+        self.hint = Some(hint.into());
+        self
+    }
+
+    /// The error as `--json` writes it.
+    pub(crate) fn json(&self) -> serde_json::Value {
+        json!({"error": {
+            "kind": self.kind.as_str(),
+            "message": self.message,
+            "hint": self.hint,
+        }})
+    }
+
+    /// Finds out what an error of any layer means.
+    pub(crate) fn from_any(error: anyhow::Error) -> Self {
+        let error = match error.downcast::<Failure>() {
+            Ok(failure) => return failure,
+            Err(error) => error,
+        };
+        if let Some(found) = error.downcast_ref::<agent_memory::Error>() {
+            return from_memory(found);
+        }
+        if let Some(found) = error.downcast_ref::<retrieval_tools::Error>() {
+            let kind = match found.kind() {
+                retrieval_tools::ErrorKind::NotFound => Kind::NotFound,
+                retrieval_tools::ErrorKind::Invalid => Kind::Invalid,
+                retrieval_tools::ErrorKind::Corrupt => Kind::DatabaseCorrupt,
+                retrieval_tools::ErrorKind::Store(kind) => store_kind(kind),
+                _ => Kind::Other,
+            };
+            // The tools speak to models; here they are commands.
+            return advised(kind, &found.to_string().replace("memory_", ""), found);
+        }
+        if let Some(found) = error.downcast_ref::<memory_store::Error>() {
+            return advised(store_kind(found.kind()), &found.to_string(), found);
+        }
+        Failure::new(Kind::Other, format!("{error:#}"))
+    }
+}
+
+impl fmt::Display for Failure {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.message)
+    }
+}
+
+impl std::error::Error for Failure {}
+
+/// What a reader's error about the file `name` means.
+pub(crate) fn from_format(name: &str, error: &message_formats::Error) -> Failure {
+    use message_formats::ErrorKind;
+    const GIVE: &str = "give a Claude Code or pi session, or lines such as \
+                        {\"role\":\"user\",\"content\":\"…\"}";
+    match error.kind() {
+        ErrorKind::Io => {
+            let cause = std::error::Error::source(error);
+            unreadable(name, cause.map(ToString::to_string).as_deref())
+        }
+        ErrorKind::Empty => Failure::new(Kind::Empty, format!("{name} is empty")).hint(GIVE),
+        ErrorKind::NotText => Failure::new(Kind::NotText, format!("{name} is not text"))
+            .hint("give a transcript of one JSON object a line; unpack it first if it is packed"),
+        ErrorKind::UnknownFormat => Failure::new(
+            Kind::UnknownFormat,
+            format!("{name} holds no line of a known format"),
+        )
+        .hint(GIVE),
+        _ => Failure::new(Kind::Invalid, error.to_string()),
+    }
+}
+
+/// A file that cannot be read.
+pub(crate) fn unreadable(name: &str, cause: Option<&str>) -> Failure {
+    let message = match cause {
+        Some(cause) => format!("cannot read {name}: {cause}"),
+        None => format!("cannot read {name}"),
+    };
+    Failure::new(Kind::Unreadable, message)
+        .hint("check that it is there, that it is a file, and that you may read it")
+}
+
+fn from_memory(error: &agent_memory::Error) -> Failure {
+    let text = error.to_string();
+    match error.kind() {
+        MemoryKind::NotFound => advised(Kind::NotFound, &text, error),
+        MemoryKind::BudgetTooSmall { needed } => {
+            Failure::new(Kind::BudgetTooSmall, text).hint(format!("give --budget {needed} or more"))
+        }
+        MemoryKind::UnknownEstimator => Failure::new(Kind::NewerSchema, text)
+            .hint("use the version of the program that wrote it, or a newer one"),
+        MemoryKind::Store(kind) => advised(store_kind(kind), &text, error),
+        _ => advised(Kind::Invalid, &text, error),
+    }
+}
+
+fn store_kind(kind: StoreKind) -> Kind {
+    match kind {
+        StoreKind::NotFound => Kind::NotFound,
+        StoreKind::Invalid | StoreKind::EstimatorMismatch => Kind::Invalid,
+        StoreKind::ForeignDatabase => Kind::ForeignDatabase,
+        StoreKind::NewerSchema => Kind::NewerSchema,
+        StoreKind::Busy => Kind::DatabaseBusy,
+        StoreKind::Corrupt => Kind::DatabaseCorrupt,
+        _ => Kind::Database,
+    }
+}
+
+/// The libraries' errors name the object and, after a colon, say what to do.
+fn advised(kind: Kind, text: &str, error: &dyn std::error::Error) -> Failure {
+    let mut failure = match text.rsplit_once(": ") {
+        Some((message, hint)) => Failure::new(kind, message).hint(hint),
+        None => Failure::new(kind, text),
+    };
+    let mut cause = error.source();
+    while let Some(error) = cause {
+        // Wrappers often repeat the text of what they wrap.
+        let text = error.to_string();
+        if !failure.message.contains(&text) && !text.contains(&failure.message) {
+            failure.message = format!("{} ({text})", failure.message);
+        }
+        cause = error.source();
+    }
+    failure
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn advice_becomes_the_hint() {
+        let error = memory_store::Error::new(
+            StoreKind::NewerSchema,
+            "x.db has schema 9, this program knows up to 1: update the program",
+        )
+        .with_source("deeper");
+        let failure = Failure::from_any(error.into());
+        assert_eq!(failure.kind.exit_code(), 5);
+        assert_eq!(
+            failure.message,
+            "x.db has schema 9, this program knows up to 1 (deeper)"
+        );
+        assert_eq!(failure.hint.as_deref(), Some("update the program"));
+    }
+}

@@ -1,0 +1,80 @@
+#![doc = include_str!("../README.md")]
+
+mod app;
+mod args;
+mod commands;
+mod error;
+mod output;
+mod place;
+mod progress;
+
+use std::io;
+use std::process::ExitCode;
+
+use clap::Parser as _;
+
+use crate::app::App;
+use crate::args::Cli;
+use crate::error::{Failure, Kind};
+use crate::output::note;
+
+fn main() -> ExitCode {
+    let cli = match Cli::try_parse() {
+        Ok(cli) => cli,
+        Err(error) => return usage(&error),
+    };
+    let json = cli.json;
+    match run(cli) {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) if is_closed_pipe(&error) => ExitCode::SUCCESS,
+        Err(error) => fail(&Failure::from_any(error), json),
+    }
+}
+
+fn run(cli: Cli) -> anyhow::Result<()> {
+    let runtime = tokio::runtime::Builder::new_current_thread()
+        .enable_all()
+        .build()?;
+    let mut app = App::new(cli.store, cli.json);
+    let done = runtime.block_on(commands::run(&mut app, cli.command));
+    // What was found out is shown even when the command then failed.
+    let flushed = app.out.flush();
+    done?;
+    Ok(flushed?)
+}
+
+/// Prints help and version, or what is wrong with the command line.
+fn usage(error: &clap::Error) -> ExitCode {
+    // Whoever reads may have closed the pipe.
+    let _ = error.print();
+    if !error.use_stderr() {
+        return ExitCode::SUCCESS;
+    }
+    if std::env::args_os().any(|argument| argument == "--json") {
+        let text = error.render().to_string();
+        let text = text.trim_start_matches("error: ").lines().next();
+        let failure =
+            Failure::new(Kind::Usage, text.unwrap_or_default()).hint("see `agent-memory --help`");
+        note(&failure.json().to_string());
+    }
+    ExitCode::from(Kind::Usage.exit_code())
+}
+
+fn fail(failure: &Failure, json: bool) -> ExitCode {
+    note(&format!("error: {}", failure.message));
+    if let Some(hint) = &failure.hint {
+        note(&format!("hint: {hint}"));
+    }
+    if json {
+        note(&failure.json().to_string());
+    }
+    ExitCode::from(failure.kind.exit_code())
+}
+
+/// Whether the reader of stdout went away, as `| head` does when it has enough.
+fn is_closed_pipe(error: &anyhow::Error) -> bool {
+    error.chain().any(|cause| {
+        let io = cause.downcast_ref::<io::Error>();
+        io.is_some_and(|io| io.kind() == io::ErrorKind::BrokenPipe)
+    })
+}

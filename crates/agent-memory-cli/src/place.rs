@@ -1,0 +1,153 @@
+//! Where the database is.
+
+use std::path::{Path, PathBuf};
+
+use crate::error::{Failure, Kind};
+
+/// Which database a command is about.
+#[derive(Debug, Clone)]
+pub(crate) struct Place {
+    pub(crate) path: PathBuf,
+    /// Nobody named it: it is the platform's.
+    default: bool,
+}
+
+impl Place {
+    /// The place that `--store` names, or the platform's data directory.
+    pub(crate) fn find(store: Option<&str>) -> Result<Self, Failure> {
+        let Some(store) = store.filter(|store| !store.is_empty()) else {
+            let directory = data_directory(&|name| std::env::var_os(name).map(PathBuf::from));
+            let directory = directory.ok_or_else(|| {
+                Failure::new(
+                    Kind::Usage,
+                    "there is no home directory to keep a database in",
+                )
+                .hint("name one with --store PATH")
+            })?;
+            return Ok(Self {
+                path: directory.join("agent-memory").join("memory.db"),
+                default: true,
+            });
+        };
+        Ok(Self {
+            path: parse(store)?,
+            default: false,
+        })
+    }
+
+    /// Whether a database can be there: an empty file is none.
+    pub(crate) fn exists(&self) -> bool {
+        match std::fs::metadata(&self.path) {
+            Ok(meta) => !meta.is_file() || meta.len() > 0,
+            Err(_) => false,
+        }
+    }
+
+    /// Makes the directory that the database goes into, if it is ours.
+    pub(crate) fn prepare(&self) -> Result<(), Failure> {
+        let Some(parent) = self.path.parent().filter(|p| !p.as_os_str().is_empty()) else {
+            return Ok(());
+        };
+        if self.default {
+            return std::fs::create_dir_all(parent).map_err(|error| {
+                let text = format!("cannot make the directory {}: {error}", parent.display());
+                Failure::new(Kind::Database, text).hint("name another place with --store PATH")
+            });
+        }
+        if parent.is_dir() {
+            return Ok(());
+        }
+        let text = format!(
+            "there is no directory {} for the database",
+            parent.display()
+        );
+        Err(Failure::new(Kind::Database, text).hint("make it, or name another place with --store"))
+    }
+
+    /// How many bytes the database takes, with what was not yet moved into its main file.
+    pub(crate) fn bytes(&self) -> u64 {
+        let mut log = self.path.clone().into_os_string();
+        log.push("-wal");
+        [self.path.as_path(), Path::new(&log)]
+            .iter()
+            .filter_map(|path| std::fs::metadata(path).ok())
+            .map(|meta| meta.len())
+            .sum()
+    }
+}
+
+fn parse(store: &str) -> Result<PathBuf, Failure> {
+    let usage = |text: String| {
+        Failure::new(Kind::Usage, text).hint("give --store sqlite:PATH, or just a path")
+    };
+    let path = match store.strip_prefix("sqlite:") {
+        Some(path) => path.strip_prefix("//").unwrap_or(path),
+        None => match store.split_once("://") {
+            Some((scheme, _)) => {
+                return Err(usage(format!(
+                    "this program cannot open a {scheme} database"
+                )));
+            }
+            None => store,
+        },
+    };
+    if path.is_empty() || path == ":memory:" {
+        return Err(usage(format!("--store {store} names no file")));
+    }
+    Ok(PathBuf::from(path))
+}
+
+/// The directory where programs of the user keep their data. `XDG_DATA_HOME` wins everywhere.
+fn data_directory(variable: &dyn Fn(&str) -> Option<PathBuf>) -> Option<PathBuf> {
+    let set = |name| variable(name).filter(|path| path.is_absolute());
+    let platform = || {
+        if cfg!(windows) {
+            set("APPDATA")
+        } else if cfg!(target_os = "macos") {
+            set("HOME").map(|home| home.join("Library/Application Support"))
+        } else {
+            set("HOME").map(|home| home.join(".local/share"))
+        }
+    };
+    set("XDG_DATA_HOME").or_else(platform)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn stores_are_paths() {
+        for (store, path) in [
+            ("sqlite:a.db", "a.db"),
+            ("sqlite:///tmp/a.db", "/tmp/a.db"),
+            ("x/a.db", "x/a.db"),
+        ] {
+            assert_eq!(parse(store).unwrap(), Path::new(path));
+        }
+        for store in ["postgres://h/d", "sqlite:", "sqlite::memory:"] {
+            assert_eq!(parse(store).unwrap_err().kind, Kind::Usage, "{store}");
+        }
+    }
+
+    #[cfg(unix)]
+    #[test]
+    fn the_environment_decides() {
+        let with = |pairs: &'static [(&str, &str)]| {
+            data_directory(&|name| {
+                let found = pairs.iter().find(|(key, _)| *key == name);
+                found.map(|(_, value)| PathBuf::from(value))
+            })
+        };
+        assert_eq!(with(&[]), None);
+        assert_eq!(
+            with(&[("XDG_DATA_HOME", "/d"), ("HOME", "/h")]),
+            Some("/d".into())
+        );
+        assert!(
+            with(&[("XDG_DATA_HOME", "relative"), ("HOME", "/h")])
+                .unwrap()
+                .starts_with("/h")
+        );
+    }
+}

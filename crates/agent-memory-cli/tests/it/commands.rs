@@ -1,0 +1,455 @@
+//! Every command but `compact`, and its JSON field by field.
+
+use std::collections::BTreeSet;
+
+use serde_json::{Value, json};
+
+use crate::support::{Home, fixture, has};
+
+const TEAM: &str = "claude-code/parallel-and-sidechain";
+
+#[test]
+fn an_import_is_idempotent_and_tells_what_it_did() {
+    let home = Home::new();
+    let file = fixture(TEAM);
+    let first = home.json(&["import", &file]);
+    let sessions = first["sessions"].as_array().unwrap();
+    assert!(sessions.len() > 1, "sidechains are sessions of their own");
+    for (index, session) in sessions.iter().enumerate() {
+        has(
+            session,
+            &[
+                "session",
+                "file",
+                "format",
+                "messages",
+                "inserted",
+                "duplicates",
+                "notes",
+                "skipped",
+            ],
+        );
+        assert_eq!(session["file"], json!(file));
+        assert_eq!(session["format"], "claude-code");
+        let messages = session["messages"].as_u64().unwrap();
+        let notes = session["notes"].as_u64().unwrap();
+        assert_eq!(session["inserted"].as_u64().unwrap(), messages + notes);
+        // Lines of the file are counted once.
+        let skipped = session["skipped"].as_object().unwrap();
+        assert_eq!(skipped.is_empty(), index > 0, "{skipped:?}");
+    }
+    let again = home.json(&["import", &file]);
+    for session in again["sessions"].as_array().unwrap() {
+        assert_eq!(session["inserted"], 0);
+        assert_ne!(session["duplicates"], 0);
+    }
+    let text = home.ok(&["import", &file]);
+    assert!(text.out.contains("claude-code"), "{}", text.out);
+    assert!(text.err.contains("database: "), "{}", text.err);
+    assert!(text.err.contains("memory.db"), "{}", text.err);
+}
+
+#[test]
+fn a_grown_file_adds_only_what_is_new() {
+    let home = Home::new();
+    let all = std::fs::read_to_string(fixture("jsonl/support-chat")).unwrap();
+    let lines: Vec<&str> = all.lines().collect();
+    home.file("chat.jsonl", lines[..20].join("\n"));
+    home.json(&["import", "chat.jsonl"]);
+    home.file("chat.jsonl", &all);
+    let grown = home.json(&["import", "chat.jsonl"]);
+    assert_eq!(grown["sessions"][0]["inserted"], lines.len() - 20);
+    assert_eq!(grown["sessions"][0]["duplicates"], 20);
+}
+
+#[test]
+fn a_directory_is_searched_and_strangers_are_reported() {
+    let home = Home::new();
+    home.file(
+        "in/deep/er/a.jsonl",
+        r#"{"session":"a","role":"user","content":"x"}"#,
+    );
+    home.file(
+        "in/b.jsonl",
+        r#"{"session":"b","role":"user","content":"x"}"#,
+    );
+    home.file("in/notes.txt", "just notes");
+    home.file("in/picture.bin", [0xff, 0xd8, 0xff, 0, 1, 2]);
+    home.file("in/empty.jsonl", "");
+    let answer = home.json(&["import", "in"]);
+    let sessions: Vec<&Value> = answer["sessions"].as_array().unwrap().iter().collect();
+    assert_eq!(sessions[0]["session"], "b");
+    assert_eq!(sessions[1]["session"], "a");
+    let kinds: BTreeSet<&str> = answer["skipped_files"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|file| file["kind"].as_str().unwrap())
+        .collect();
+    assert_eq!(
+        kinds,
+        BTreeSet::from(["empty", "not_text", "unknown_format"])
+    );
+    let strict = home.run(&["import", "in", "--strict"]);
+    assert_eq!(strict.code, 8, "{}", strict.err);
+}
+
+#[test]
+fn strict_fails_after_importing_the_rest() {
+    let home = Home::new();
+    let file = fixture("jsonl/hard-content");
+    let strict = home.run(&["--json", "import", "--strict", &file]);
+    assert_eq!(strict.code, 8, "{}", strict.err);
+    let answer: Value = serde_json::from_str(&strict.out).unwrap();
+    assert_eq!(
+        answer["sessions"][0]["skipped"],
+        json!({"invalid_json": 1, "invalid_utf8": 1})
+    );
+    assert_ne!(answer["sessions"][0]["inserted"], 0);
+    assert_eq!(
+        home.json(&["sessions"])["sessions"]
+            .as_array()
+            .unwrap()
+            .len(),
+        1
+    );
+    // Without the flag the same is fine, and nothing was skipped in a clean file.
+    home.ok(&["import", &file]);
+    home.ok(&["import", "--strict", &fixture("jsonl/tiny")]);
+}
+
+#[test]
+fn json_lines_take_the_session_that_is_given() {
+    let home = Home::new();
+    let answer = home.json(&["import", "--session", "chess", &fixture("jsonl/tiny")]);
+    assert_eq!(answer["sessions"][0]["session"], "chess");
+}
+
+#[test]
+fn a_context_is_within_its_budget() {
+    let home = Home::new();
+    home.ok(&["compact", &fixture("claude-code/release-week")]);
+    let key = only_session(&home);
+    for budget in [1000_u64, 4000, 100_000] {
+        let text = budget.to_string();
+        let context = home.json(&["context", &key, "--budget", &text]);
+        has(
+            &context,
+            &["session", "budget", "tokens", "messages", "receipt"],
+        );
+        assert_eq!(context["session"], json!(key));
+        assert_eq!(context["budget"], budget);
+        assert!(context["tokens"].as_u64().unwrap() <= budget);
+        let messages = context["messages"].as_array().unwrap();
+        let mut sum = 0;
+        for message in messages {
+            has(message, &["role", "tokens", "source", "parts"]);
+            has(&message["source"], &["kind", "first", "last"]);
+            sum += message["tokens"].as_u64().unwrap();
+        }
+        assert_eq!(sum, context["tokens"].as_u64().unwrap());
+        let with_summary = messages.iter().any(|m| m["source"]["kind"] == "summary");
+        assert_eq!(with_summary, budget > 4000, "at {budget}");
+        let as_json = home.ok(&["context", &key, "--budget", &text, "--as", "json"]);
+        assert_eq!(
+            serde_json::from_str::<Value>(&as_json.out).unwrap(),
+            context
+        );
+    }
+    let text = home.ok(&["context", &key, "--budget", "4000", "--receipt"]);
+    assert!(text.out.contains("of a budget of 4,000"), "{}", text.out);
+    assert!(text.out.contains("left out: messages 1-"), "{}", text.out);
+}
+
+#[test]
+fn what_is_found_can_be_described_and_expanded_to_the_words() {
+    let home = Home::new();
+    let compacted = home.json(&["compact", &fixture("claude-code/release-week")]);
+    let key = compacted["session"].as_str().unwrap();
+    let top = compacted["summary"].as_str().unwrap();
+
+    let found = home.json(&["grep", key, "retries", "--limit", "2"]);
+    has(
+        &found,
+        &["pattern", "strategy", "scope", "complete", "cursor", "hits"],
+    );
+    assert_eq!(found["complete"], false);
+    assert_eq!(found["hits"].as_array().unwrap().len(), 2);
+    for hit in found["hits"].as_array().unwrap() {
+        has(
+            hit,
+            &[
+                "kind",
+                "seq",
+                "external_id",
+                "role",
+                "score",
+                "snippet",
+                "created_at",
+            ],
+        );
+    }
+    let cursor = found["cursor"].as_str().unwrap();
+    let next = home.json(&["grep", key, "retries", "--limit", "2", "--cursor", cursor]);
+    assert_ne!(next["hits"][0]["seq"], found["hits"][0]["seq"]);
+    let summaries = home.json(&["grep", key, "the", "--scope", "summaries"]);
+    for hit in summaries["hits"].as_array().unwrap() {
+        assert_eq!(hit["kind"], "summary");
+        has(hit, &["summary_id", "snippet", "score", "created_at"]);
+    }
+    let none = home.json(&["grep", key, "no such words anywhere"]);
+    assert_eq!(
+        (&none["hits"], &none["complete"]),
+        (&json!([]), &json!(true))
+    );
+
+    let described = home.json(&["describe", key, top]);
+    has(
+        &described,
+        &[
+            "summary_id",
+            "kind",
+            "depth",
+            "first",
+            "last",
+            "tokens",
+            "source_tokens",
+            "content",
+            "containers",
+            "constituents",
+            "provisional",
+            "tier",
+            "model",
+            "created_at",
+        ],
+    );
+    assert_eq!(described["kind"], "condensed");
+
+    // Down to the leaves, and every message of the range is there once.
+    let mut seqs = Vec::new();
+    unfold(&home, key, top, &mut seqs);
+    let (first, last) = (&described["first"], &described["last"]);
+    let all: Vec<u64> = (first.as_u64().unwrap()..=last.as_u64().unwrap()).collect();
+    assert_eq!(seqs, all);
+
+    let text = home.ok(&["expand", key, "messages:1-3", "--cap", "20"]);
+    assert!(text.out.contains("next: "), "{}", text.out);
+    let text = home.ok(&["grep", key, "retries", "--limit", "1"]);
+    assert!(text.out.contains("--cursor m"), "{}", text.out);
+    let text = home.ok(&["describe", key, top]);
+    assert!(text.out.contains("expand it: "), "{}", text.out);
+    assert!(!text.out.contains("memory_expand"), "{}", text.out);
+}
+
+fn unfold(home: &Home, key: &str, target: &str, seqs: &mut Vec<u64>) {
+    let mut cursor: Option<String> = None;
+    loop {
+        let mut arguments = vec!["expand", key, target, "--cap", "100000"];
+        if let Some(cursor) = &cursor {
+            arguments.extend(["--cursor", cursor]);
+        }
+        let page = home.json(&arguments);
+        has(
+            &page,
+            &["summary_id", "tokens", "complete", "cursor", "children"],
+        );
+        for child in page["children"].as_array().unwrap() {
+            match child["kind"].as_str().unwrap() {
+                "message" => seqs.push(child["seq"].as_u64().unwrap()),
+                _ => unfold(home, key, child["summary_id"].as_str().unwrap(), seqs),
+            }
+        }
+        match page["cursor"].as_str() {
+            Some(next) => cursor = Some(next.to_owned()),
+            None => return,
+        }
+    }
+}
+
+#[test]
+fn sessions_stats_and_verify_agree() {
+    let home = Home::new();
+    home.ok(&["import", &fixture("pi/branched")]);
+    home.ok(&["compact", &fixture("claude-code/bugfix")]);
+    let sessions = home.json(&["sessions"]);
+    let sessions = sessions["sessions"].as_array().unwrap();
+    assert_eq!(
+        sessions.len(),
+        4,
+        "a root, a fork, a fork of the fork, and the bug"
+    );
+    for session in sessions {
+        has(
+            session,
+            &[
+                "session",
+                "messages",
+                "tokens",
+                "views",
+                "created_at",
+                "updated_at",
+            ],
+        );
+    }
+    let origins: Vec<&str> = sessions
+        .iter()
+        .map(|s| s["origin"].as_str().unwrap())
+        .collect();
+    assert_eq!(origins, ["root", "fork", "fork", "root"]);
+    assert_eq!(sessions[1]["parent"], sessions[0]["session"]);
+    let view = &sessions[3]["views"][0];
+    has(view, &["name", "version", "spans", "tokens"]);
+    assert_eq!(view["name"], "dag");
+    assert!(view["tokens"].as_u64() < sessions[3]["tokens"].as_u64());
+
+    let stats = home.json(&["stats"]);
+    has(
+        &stats,
+        &[
+            "database",
+            "bytes",
+            "conversations",
+            "messages",
+            "tokens",
+            "summaries",
+            "views",
+        ],
+    );
+    assert_eq!(stats["database"], json!(home.database()));
+    assert_eq!(stats["conversations"], 4);
+    assert_eq!(stats["views"][0]["name"], "dag");
+    assert_eq!(stats["views"][0]["tokens"], view["tokens"]);
+    assert!(stats["bytes"].as_u64().unwrap() > 100_000);
+
+    let verified = home.json(&["verify"]);
+    has(
+        &verified,
+        &[
+            "ok",
+            "conversations",
+            "messages",
+            "summaries",
+            "views",
+            "violations",
+        ],
+    );
+    assert_eq!(verified["ok"], true);
+    assert_eq!(verified["conversations"], 4);
+    assert_eq!(verified["summaries"], stats["summaries"]);
+    assert_eq!(verified["violations"], json!([]));
+    let key = sessions[3]["session"].as_str().unwrap();
+    let one = home.json(&["verify", &key[..6]]);
+    assert_eq!(
+        (&one["ok"], &one["conversations"]),
+        (&json!(true), &json!(1))
+    );
+    for command in ["sessions", "stats", "verify"] {
+        assert!(!home.ok(&[command]).out.is_empty());
+    }
+}
+
+#[test]
+fn an_export_comes_back_as_it_was() {
+    let home = Home::new();
+    home.ok(&["import", &fixture(TEAM)]);
+    let key = home.json(&["sessions"])["sessions"][0]["session"].clone();
+    let key = key.as_str().unwrap();
+    let exported = home.ok(&["export", key]).out;
+    let mut kinds = BTreeSet::new();
+    for (index, line) in exported.lines().enumerate() {
+        let entry: Value = serde_json::from_str(line).unwrap();
+        has(
+            &entry,
+            &[
+                "seq",
+                "kind",
+                "external_id",
+                "role",
+                "name",
+                "parts",
+                "created_at",
+                "tokens",
+            ],
+        );
+        assert_eq!(entry["seq"], index + 1);
+        kinds.insert(entry["kind"].as_str().unwrap().to_owned());
+    }
+    assert_eq!(kinds.len(), 2, "notes are written too");
+
+    let other = Home::new();
+    other.file("export.jsonl", &exported);
+    other.ok(&["import", "export.jsonl", "--session", key]);
+    assert_eq!(other.ok(&["export", key]).out, exported);
+}
+
+#[test]
+fn tokens_are_counted_without_a_database() {
+    let home = Home::new();
+    home.file("a.txt", "Deploy only after the tests are green.");
+    let answer = home.json(&["tokens", "a.txt"]);
+    let file = &answer["files"][0];
+    has(file, &["file", "bytes", "estimates"]);
+    assert_eq!(
+        (&file["file"], &file["bytes"]),
+        (&json!("a.txt"), &json!(38))
+    );
+    let estimates = file["estimates"].as_object().unwrap();
+    assert!(estimates.contains_key("anna"), "{estimates:?}");
+    assert!(estimates.values().all(|n| n.as_u64().unwrap() > 0));
+    assert!(home.ok(&["tokens", "a.txt"]).out.contains("anna"));
+    assert!(!home.database().exists());
+}
+
+#[test]
+fn completions_are_for_this_program() {
+    let script = Home::new().ok(&["completions", "bash"]).out;
+    assert!(script.contains("agent-memory") && script.contains("compact"));
+}
+
+#[test]
+fn the_store_can_be_named_in_three_ways() {
+    let home = Home::new();
+    let file = fixture("jsonl/tiny");
+    home.ok(&["--store", "one.db", "import", &file]);
+    home.ok(&["import", &file, "--store", "sqlite:two.db"]);
+    let mut third = home.command(&["import", &file]);
+    third
+        .env("AGENT_MEMORY_STORE", "three.db")
+        .assert()
+        .success();
+    for name in ["one.db", "two.db", "three.db"] {
+        assert!(home.path().join(name).is_file(), "{name}");
+    }
+    assert!(!home.database().exists());
+    // Commands to paste name it only when the command line did.
+    let named = home.ok(&["compact", &file, "--store", "one.db"]).out;
+    assert!(named.contains("--store one.db expand"), "{named}");
+    let mut by_environment = home.command(&["compact", &file]);
+    by_environment.env("AGENT_MEMORY_STORE", "three.db");
+    let out = String::from_utf8(by_environment.output().unwrap().stdout).unwrap();
+    assert!(out.contains("expand") && !out.contains("--store"), "{out}");
+}
+
+/// The key of the only session.
+fn only_session(home: &Home) -> String {
+    let sessions = home.json(&["sessions"]);
+    assert_eq!(sessions["sessions"].as_array().unwrap().len(), 1);
+    sessions["sessions"][0]["session"]
+        .as_str()
+        .unwrap()
+        .to_owned()
+}
+
+#[test]
+fn what_begins_with_a_dash_is_pasted_behind_two() {
+    let home = Home::new();
+    let line = |n: u32| format!("{{\"role\":\"user\",\"content\":\"--cap {n}\"}}\n");
+    home.file("a.jsonl", (1..4).map(line).collect::<String>());
+    home.ok(&["import", "a.jsonl", "--session=-s"]);
+    let found = home.ok(&["grep", "--limit", "1", "--", "-s", "--cap"]);
+    assert!(
+        found.out.contains("--cursor m1 -- -s --cap"),
+        "{}",
+        found.out
+    );
+}

@@ -1,0 +1,201 @@
+//! The main job.
+
+use serde_json::{Value, json};
+
+use crate::support::{Home, fixture, has};
+
+#[test]
+fn a_file_is_imported_compacted_and_shown() {
+    let home = Home::new();
+    let file = fixture("claude-code/release-week");
+    let first = home.json(&["compact", &file]);
+    has(
+        &first,
+        &[
+            "session",
+            "imported",
+            "before",
+            "after",
+            "summaries",
+            "summary",
+            "calls",
+            "stop_reason",
+            "verify",
+        ],
+    );
+    let imported = &first["imported"]["sessions"][0];
+    assert_eq!(imported["session"], first["session"]);
+    assert_eq!(first["before"]["messages"], imported["messages"]);
+    // Right after a first import, before is the whole log.
+    let session = home.json(&["sessions"])["sessions"][0].clone();
+    assert_eq!(first["before"]["tokens"], session["tokens"]);
+    let (before, after) = (tokens(&first["before"]), tokens(&first["after"]));
+    assert!(after * 10 <= before * 6, "{before} to {after}");
+    assert_eq!(first["after"]["spans"], session["views"][0]["spans"]);
+    assert_eq!(first["after"]["tokens"], session["views"][0]["tokens"]);
+    assert!(first["summaries"]["leaf"].as_u64().unwrap() > 0);
+    assert!(first["summaries"]["condensed"].is_u64());
+    assert!(first["summary"].as_str().unwrap().starts_with("sum_"));
+    assert!(first["calls"].as_u64().unwrap() > 0);
+    assert_eq!(first["stop_reason"], "nothing_eligible");
+    assert_eq!(first["verify"], json!({"ok": true, "violations": []}));
+
+    let again = home.json(&["compact", &file]);
+    assert_eq!(again["imported"]["sessions"][0]["inserted"], 0);
+    assert_eq!(again["before"]["tokens"], first["after"]["tokens"]);
+    assert_eq!(again["after"], first["after"]);
+    assert_eq!(again["summaries"], json!({"leaf": 0, "condensed": 0}));
+    assert_eq!(
+        (&again["summary"], &again["calls"]),
+        (&Value::Null, &json!(0))
+    );
+
+    let key = first["session"].as_str().unwrap();
+    let by_name = home.json(&["compact", &key[..8]]);
+    assert_eq!(by_name["imported"], Value::Null);
+    assert_eq!(by_name["session"], first["session"]);
+}
+
+fn tokens(size: &Value) -> u64 {
+    size["tokens"].as_u64().unwrap()
+}
+
+#[test]
+fn what_a_person_sees() {
+    for (name, file) in [
+        ("release_week", "claude-code/release-week"),
+        ("huge_results", "jsonl/huge-results"),
+    ] {
+        let home = Home::new();
+        let file = fixture(file);
+        let first = home.ok(&["compact", &file]);
+        let second = home.ok(&["compact", &file]);
+        assert!(
+            second.out.contains("Nothing is left to do"),
+            "{}",
+            second.out
+        );
+        assert_eq!(tree_of(&first.out), tree_of(&second.out));
+        insta::assert_snapshot!(name, redacted(&home, &first.out));
+        if name == "huge_results" {
+            insta::assert_snapshot!("huge_results_again", redacted(&home, &second.out));
+        }
+    }
+}
+
+/// Everything from the tree on, but for what to do next.
+fn tree_of(out: &str) -> &str {
+    out.split_once("\nView ").unwrap().1
+}
+
+/// Output without what differs from machine to machine.
+fn redacted(home: &Home, out: &str) -> String {
+    let program = assert_cmd::cargo::cargo_bin!("agent-memory");
+    let program = program.to_str().unwrap();
+    let real = home.path().canonicalize().unwrap();
+    let fixtures = fixture("jsonl/tiny");
+    let fixtures = fixtures.strip_suffix("jsonl/tiny/session.jsonl").unwrap();
+    out.replace(program, "agent-memory")
+        .replace(real.to_str().unwrap(), "[home]")
+        .replace(home.path().to_str().unwrap(), "[home]")
+        .replace(fixtures, "fixtures/")
+}
+
+#[cfg(unix)]
+#[test]
+fn pasted_commands_work() {
+    let home = Home::new();
+    let shown = home.ok(&[
+        "compact",
+        &fixture("claude-code/bugfix"),
+        "--store",
+        "it's mine.db",
+    ]);
+    let (_, commands) = shown.out.split_once("To go on:\n").unwrap();
+    let commands: Vec<&str> = commands.lines().collect();
+    assert_eq!(commands.len(), 4, "{commands:?}");
+    for command in commands {
+        let mut shell = assert_cmd::Command::new("sh");
+        let ran = shell
+            .current_dir(home.path())
+            .args(["-c", command])
+            .output()
+            .unwrap();
+        assert!(ran.status.success(), "{command}");
+        assert!(!ran.stdout.is_empty(), "{command}");
+    }
+}
+
+#[test]
+fn modes_and_instructions_are_taken() {
+    let home = Home::new();
+    let file = fixture("claude-code/release-week");
+    let one = home.json(&[
+        "compact",
+        &file,
+        "--mode",
+        "incremental",
+        "--instructions",
+        "Keep all decisions.",
+        "--strategy",
+        "dag",
+        "--summarizer",
+        "extractive",
+    ]);
+    assert_eq!(one["stop_reason"], "passes_done");
+    let rest = home.json(&["compact", &file]);
+    assert_eq!(rest["stop_reason"], "nothing_eligible");
+}
+
+#[test]
+fn a_dry_run_writes_nothing() {
+    let home = Home::new();
+    let file = fixture("claude-code/release-week");
+    let plan = home.json(&["compact", &file, "--dry-run"]);
+    assert_eq!(plan["stop_reason"], "dry_run");
+    assert_eq!(plan["calls"], 0);
+    assert!(!plan["plan"]["jobs"].as_array().unwrap().is_empty());
+    assert!(!home.database().exists());
+    assert!(
+        home.ok(&["compact", &file, "--dry-run"])
+            .out
+            .contains("Nothing was written.")
+    );
+
+    // Of a session that is there, the plan is what is left.
+    let done = home.json(&["compact", &file]);
+    let key = done["session"].as_str().unwrap();
+    for target in [file.as_str(), key] {
+        let plan = home.json(&["compact", target, "--dry-run"]);
+        assert_eq!(plan["plan"]["jobs"], json!([]));
+        assert_eq!(plan["before"]["tokens"], done["after"]["tokens"]);
+    }
+}
+
+#[test]
+fn a_small_budget_still_compacts() {
+    let home = Home::new();
+    let shown = home.ok(&["compact", &fixture("claude-code/bugfix"), "--budget", "1"]);
+    assert!(
+        shown.out.contains("no context: a budget of 1"),
+        "{}",
+        shown.out
+    );
+}
+
+#[test]
+fn of_a_file_with_several_sessions_the_root_is_compacted() {
+    let home = Home::new();
+    let answer = home.json(&["compact", &fixture("claude-code/parallel-and-sidechain")]);
+    let sessions = answer["imported"]["sessions"].as_array().unwrap();
+    assert!(sessions.len() > 1);
+    assert_eq!(answer["session"], sessions[0]["session"]);
+}
+
+#[test]
+fn a_session_may_be_called_like_a_directory() {
+    let home = Home::new();
+    std::fs::create_dir(home.path().join("chess")).unwrap();
+    home.ok(&["import", "--session", "chess", &fixture("jsonl/tiny")]);
+    assert_eq!(home.json(&["compact", "chess"])["session"], "chess");
+}

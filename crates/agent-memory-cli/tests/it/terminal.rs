@@ -1,0 +1,99 @@
+//! What reaches a terminal, and a reader that goes away.
+
+use std::io::Read as _;
+use std::process::{Command, Stdio};
+
+use crate::support::{Home, fixture};
+
+const EVIL: &str = "\u{1b}]0;owned\u{7}\u{1b}[2J\u{9b}31mred";
+
+#[test]
+fn nothing_in_a_transcript_commands_the_terminal() {
+    let home = Home::new();
+    let mut lines = String::new();
+    for n in 0..60 {
+        let role = if n % 2 == 0 { "user" } else { "assistant" };
+        let line = serde_json::json!({
+            "session": format!("bad{EVIL}"),
+            "role": role,
+            "name": EVIL,
+            "external_id": format!("{EVIL}{n}"),
+            "content": format!("needle {n} {EVIL} and a few words more to make a summary of. "
+                ).repeat(8),
+        });
+        lines.push_str(&format!("{line}\n"));
+    }
+    let file = home.file(&format!("{}.jsonl", &EVIL[..5]), lines);
+    let file = file.to_str().unwrap();
+    let compacted = home.json(&["compact", file]);
+    let summary = compacted["summary"].as_str().unwrap();
+    for arguments in [
+        &["compact", file][..],
+        &["import", file],
+        &["context", "bad"],
+        &["context", "bad", "--receipt", "--budget", "1000"],
+        &["grep", "bad", "needle"],
+        &["describe", "bad", summary],
+        &["expand", "bad", summary],
+        &["expand", "bad", "message:1"],
+        &["sessions"],
+        &["stats"],
+        &["verify"],
+        &["tokens", file],
+        &["context", "bad", "--budget", "0"],
+        &["context", EVIL],
+        &["import", "missing\u{1b}[2J"],
+    ] {
+        let ran = home.run(arguments);
+        for text in [&ran.out, &ran.err] {
+            let control = text
+                .chars()
+                .find(|c| c.is_control() && *c != '\n' && *c != '\t');
+            assert_eq!(control, None, "{arguments:?}: {text:?}");
+        }
+        assert!(!ran.out.is_empty() || !ran.err.is_empty());
+    }
+    // Programs get the bytes as they are.
+    let context = home.json(&["context", "bad"]);
+    let last = context["messages"].as_array().unwrap().last().unwrap();
+    assert!(last["parts"][0]["text"].as_str().unwrap().contains(EVIL));
+}
+
+#[test]
+fn a_reader_that_goes_away_is_no_error() {
+    let home = Home::new();
+    home.ok(&["import", &fixture("claude-code/release-week")]);
+    let key = home.json(&["sessions"])["sessions"][0]["session"].clone();
+    let mut child = Command::new(assert_cmd::cargo::cargo_bin!("agent-memory"))
+        .env("XDG_DATA_HOME", home.path())
+        .env_remove("AGENT_MEMORY_STORE")
+        .args(["export", key.as_str().unwrap()])
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .unwrap();
+    let mut out = child.stdout.take().unwrap();
+    let mut some = [0; 100];
+    out.read_exact(&mut some).unwrap();
+    drop(out);
+    let ended = child.wait_with_output().unwrap();
+    assert!(
+        matches!(ended.status.code(), Some(0) | Some(141)),
+        "{:?}",
+        ended.status
+    );
+    assert_eq!(String::from_utf8(ended.stderr).unwrap(), "");
+}
+
+#[test]
+fn results_and_remarks_do_not_mix() {
+    let home = Home::new();
+    let ran = home.ok(&["--json", "compact", &fixture("jsonl/tiny")]);
+    assert!(ran.out.starts_with('{'));
+    assert_eq!(
+        ran.err.lines().count(),
+        1,
+        "only where the database is: {}",
+        ran.err
+    );
+}

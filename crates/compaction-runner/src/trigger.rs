@@ -1,0 +1,172 @@
+//! When to compact: triggers as values that combine.
+
+use serde::{Deserialize, Serialize};
+
+/// What a trigger looks at.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Usage {
+    /// What the context costs, in tokens, system prompt left out.
+    pub tokens: u64,
+    /// The model's window, in tokens.
+    pub window: u64,
+    /// What the system prompt and the tools cost, in tokens; 0 where the host does not say.
+    pub system_tokens: u64,
+}
+
+/// When to compact.
+///
+/// ```
+/// use compaction_runner::{Trigger, Usage};
+///
+/// let trigger = Trigger::default();
+/// let usage = |tokens| Usage { tokens, window: 100_000, system_tokens: 0 };
+/// assert!(!trigger.fires(&usage(75_000)));
+/// assert!(trigger.fires(&usage(75_001)));
+/// ```
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(tag = "kind", rename_all = "snake_case", deny_unknown_fields)]
+#[non_exhaustive]
+pub enum Trigger {
+    /// Not by itself: only when asked to.
+    Never,
+    /// Above a number of tokens (anna's handoff: 80,000).
+    Absolute {
+        /// Fires when the context costs more.
+        tokens: u64,
+    },
+    /// Above a share of the window. 0.75, anna's default, and the default here.
+    Fraction {
+        /// Fires when the context costs more than this share.
+        of_window: f64,
+    },
+    /// When less than a reserve of the window is left (pi's rule; 8,192 by its document).
+    Reserve {
+        /// Fires when the context costs more than the window less this many tokens.
+        tokens: u64,
+    },
+    /// From a whole percentage of the window on (koda's rule; 80 by its document).
+    Percent {
+        /// Fires when the percentage, rounded down, is at least this.
+        percent: u64,
+    },
+    /// When the headroom below a share of the window gets small (phi-core's rule).
+    Headroom {
+        /// The share of the window that headroom is measured from. 0.90.
+        at: f64,
+        /// Fires when less than this share of the window is left below it. 0.05.
+        least: f64,
+    },
+    /// When one of these does.
+    Any {
+        /// The triggers.
+        of: Vec<Trigger>,
+    },
+    /// When all of these do; never when there are none.
+    All {
+        /// The triggers.
+        of: Vec<Trigger>,
+    },
+}
+
+impl Default for Trigger {
+    /// Above 0.75 of the window.
+    fn default() -> Self {
+        Self::Fraction { of_window: 0.75 }
+    }
+}
+
+impl Trigger {
+    /// phi-core's default: fires when less than 5 % of the window is left below 90 %.
+    pub const PHI_CORE: Self = Self::Headroom {
+        at: 0.90,
+        least: 0.05,
+    };
+
+    /// Whether it is time to compact. A window of 0 tokens is not known: what depends on it does
+    /// not fire.
+    pub fn fires(&self, usage: &Usage) -> bool {
+        let Usage {
+            tokens,
+            window,
+            system_tokens,
+        } = *usage;
+        let share = |tokens: u64| tokens as f64 / window as f64;
+        match self {
+            Self::Never => false,
+            Self::Absolute { tokens: most } => tokens > *most,
+            Self::Any { of } => of.iter().any(|trigger| trigger.fires(usage)),
+            Self::All { of } => !of.is_empty() && of.iter().all(|trigger| trigger.fires(usage)),
+            _ if window == 0 => false,
+            Self::Fraction { of_window } => share(tokens) > *of_window,
+            Self::Reserve { tokens: reserve } => tokens > window.saturating_sub(*reserve),
+            Self::Percent { percent } => {
+                u128::from(tokens) * 100 / u128::from(window) >= u128::from(*percent)
+            }
+            Self::Headroom { at, least } => at - share(system_tokens) - share(tokens) < *least,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn usage(tokens: u64, window: u64) -> Usage {
+        Usage {
+            tokens,
+            window,
+            system_tokens: 0,
+        }
+    }
+
+    #[test]
+    fn each_rule_has_its_edge() {
+        for (trigger, window, last_quiet) in [
+            (Trigger::Absolute { tokens: 80_000 }, 1_000_000, 80_000),
+            (Trigger::default(), 100_000, 75_000),
+            (Trigger::Reserve { tokens: 8_192 }, 100_000, 91_808),
+            (Trigger::Percent { percent: 80 }, 100_000, 79_999),
+        ] {
+            assert!(!trigger.fires(&usage(last_quiet, window)), "{trigger:?}");
+            assert!(trigger.fires(&usage(last_quiet + 1, window)), "{trigger:?}");
+        }
+    }
+
+    #[test]
+    fn headroom_counts_the_system_prompt() {
+        // phi-core's example: a window of 100,000 and 4,000 of system prompt fire above 81,000.
+        let at = |tokens| Usage {
+            tokens,
+            window: 100_000,
+            system_tokens: 4_000,
+        };
+        assert!(!Trigger::PHI_CORE.fires(&at(80_000)));
+        assert!(Trigger::PHI_CORE.fires(&at(82_000)));
+    }
+
+    #[test]
+    fn triggers_combine() {
+        let (low, high) = (
+            Trigger::Absolute { tokens: 10 },
+            Trigger::Absolute { tokens: 20 },
+        );
+        let any = Trigger::Any {
+            of: vec![low.clone(), high.clone()],
+        };
+        let all = Trigger::All {
+            of: vec![low, high],
+        };
+        assert!(any.fires(&usage(15, 0)) && !all.fires(&usage(15, 0)));
+        assert!(all.fires(&usage(25, 0)));
+        assert!(!Trigger::All { of: Vec::new() }.fires(&usage(25, 0)));
+        assert!(!Trigger::Never.fires(&usage(u64::MAX, 1)));
+        assert!(!Trigger::Percent { percent: 0 }.fires(&usage(1, 0)));
+    }
+
+    #[test]
+    fn a_trigger_is_a_config_value() {
+        let json = r#"{"kind":"any","of":[{"kind":"reserve","tokens":8192},{"kind":"never"}]}"#;
+        let trigger: Trigger = serde_json::from_str(json).unwrap();
+        assert_eq!(serde_json::to_string(&trigger).unwrap(), json);
+    }
+}

@@ -1,0 +1,119 @@
+//! A store that fails at any write, before or after doing it.
+
+use compaction_runner::{Outcome, Result, RunnerPolicy};
+use memory_model::{ConversationId, Mode, StopReason, ViewVersion};
+use memory_store::conformance::{Fault, FaultyStore};
+use memory_store::{FullStore, InMemoryStore, Store};
+use store_sqlite::SqliteStore;
+use summarize_escalation::testing::Scripted;
+
+use crate::world::{Lab, append, chat, open, small, sound, spans, spans_at, view, whole};
+
+/// A full compaction, one summary at a time.
+async fn run(
+    lab: &Lab,
+    store: &dyn Store,
+    id: ConversationId,
+    model: &Scripted,
+) -> Result<Outcome> {
+    let mut policy = RunnerPolicy::default();
+    policy.concurrency = 1;
+    let compaction = lab.compaction(store, id, model).with_policy(policy);
+    compaction.run(Mode::Full).await
+}
+
+async fn filled<S: FullStore>(inner: S) -> (FaultyStore<S>, ConversationId) {
+    let store = FaultyStore::new(inner);
+    let id = open(&store, "chat").await;
+    append(&store, id, chat(1, 64)).await;
+    (store, id)
+}
+
+/// Fails at each write of a full compaction, looks at what is left, and runs again.
+async fn every_write<S: FullStore>(make: impl AsyncFn() -> S) {
+    let (dry, id) = filled(make().await).await;
+    let before = dry.writes();
+    let lab = Lab::new(small());
+    let model = Scripted::head_cut();
+    let outcome = run(&lab, &dry, id, &model).await.unwrap();
+    assert!(outcome.leaf >= 4 && outcome.condensed >= 2, "{outcome:?}");
+    let writes = dry.writes() - before;
+    let paid = model.calls();
+    // Claimed, prepared, published: three writes for each summary, and no other.
+    assert_eq!(writes, u64::from(paid) * 3);
+    let done = spans(&dry, id).await;
+
+    for write in 1..=writes {
+        for fault in [Fault::Before, Fault::After] {
+            let (store, id) = filled(make().await).await;
+            let calls = model.calls();
+            store.fail_from(write, fault);
+            run(&lab, &store, id, &model).await.unwrap_err();
+            sound(store.inner(), id).await;
+            whole(&store, id, 0).await;
+            // Each publish is there or not: the view is one that the undisturbed run had.
+            let version = store.snapshot(id, &view()).await.unwrap().version;
+            let published = (write - 1) / 3 + u64::from(write % 3 == 0 && fault == Fault::After);
+            assert_eq!(version, ViewVersion(published));
+            assert_eq!(spans(&store, id).await, spans_at(&dry, id, version).await);
+
+            store.heal();
+            let again = run(&lab, &store, id, &model).await.unwrap();
+            assert_eq!(again.stop_reason, StopReason::NothingEligible);
+            assert_eq!(spans(&store, id).await, done);
+            sound(store.inner(), id).await;
+            // Only a draft that could not be kept is paid for again.
+            let lost = write % 3 == 2 && fault == Fault::Before;
+            assert_eq!(
+                model.calls() - calls,
+                paid + u32::from(lost),
+                "{write} {fault:?}"
+            );
+        }
+    }
+}
+
+#[tokio::test]
+async fn every_write_fails_once_in_memory() {
+    every_write(async || InMemoryStore::new()).await;
+}
+
+#[tokio::test]
+async fn every_write_fails_once_on_sqlite() {
+    every_write(async || SqliteStore::in_memory().await.unwrap()).await;
+}
+
+/// A failure that passes leaves no lease that another owner would have to wait for.
+#[tokio::test]
+async fn a_failure_that_passes_gives_everything_back() {
+    let (dry, id) = filled(InMemoryStore::new()).await;
+    let before = dry.writes();
+    let lab = Lab::new(small());
+    let model = Scripted::head_cut();
+    lab.full(&dry, id, &model).await;
+    let (writes, paid) = (dry.writes() - before, model.calls());
+    for write in 1..=writes {
+        for fault in [Fault::Before, Fault::After] {
+            let (store, id) = filled(InMemoryStore::new()).await;
+            let calls = model.calls();
+            store.fail_once(write, fault);
+            let first = lab.compaction(&store, id, &model).with_owner("first");
+            let first = first.run(Mode::Full).await;
+            sound(store.inner(), id).await;
+            store.heal();
+            let second = lab.compaction(&store, id, &model).with_owner("second");
+            let second = second.run(Mode::Full).await.unwrap();
+            sound(store.inner(), id).await;
+            whole(&store, id, 0).await;
+            // A draft that could not be kept is published all the same. Only a claim whose answer
+            // was lost is nobody's to give back.
+            let expected = match (&first, fault) {
+                (Err(_), Fault::After) if second.stop_reason == StopReason::Held => continue,
+                _ => StopReason::NothingEligible,
+            };
+            assert_eq!(second.stop_reason, expected, "{write} {fault:?} {first:?}");
+            // Calls under way when the store failed were stopped: at most three others.
+            assert!(model.calls() - calls <= paid + 3, "{write} {fault:?}");
+        }
+    }
+}

@@ -1,0 +1,517 @@
+//! Summarizers that misbehave, hooks that step in, and work that is not done twice.
+
+use std::sync::Mutex;
+
+use async_trait::async_trait;
+use compaction_runner::{Before, Event, Hooks, Recorder, SkipReason};
+use dag_compactor::{DagPolicy, FreshTail};
+use memory_model::{
+    Body, Job, Message, Mode, Part, Role, Seq, Span, StopReason, Summary, Timestamp,
+};
+use memory_store::conformance::FaultyStore;
+use memory_store::{ConversationRef, InMemoryStore, NewConversation, Origin, Publish, Store};
+use summarize_escalation::testing::{Answer, Scripted};
+use summarize_escalation::{
+    Error, Extractive, Ladder, Summarizer, SummaryRequest, SummaryText, Tier,
+};
+
+use crate::world::{
+    Lab, append, chat, dump, open, script, small, sound, spans, summaries, view, whole,
+};
+
+#[tokio::test]
+async fn under_the_default_ladder_a_failing_model_stops_nothing() {
+    for model in [
+        Scripted::fails(),
+        Scripted::empty(),
+        Scripted::longer(),
+        Scripted::echo(),
+        Scripted::new([Answer::Blank]),
+        Scripted::fixed(Ok("<&>")),
+    ] {
+        let store = InMemoryStore::new();
+        let id = open(&store, "chat").await;
+        append(&store, id, chat(1, 64)).await;
+        let lab = Lab::new(small());
+        let outcome = lab.full(&store, id, &model).await;
+        assert_eq!(
+            outcome.stop_reason,
+            StopReason::NothingEligible,
+            "{model:?}"
+        );
+        assert!(outcome.after.tokens < outcome.before.tokens);
+        assert_eq!(outcome.failure, None);
+        assert_eq!(outcome.calls, u64::from(model.calls()));
+        for summary in summaries(&store, id).await {
+            assert!(summary.tokens < summary.source_tokens, "{summary:?}");
+        }
+        whole(&store, id, 0).await;
+        sound(&store, id).await;
+    }
+}
+
+#[tokio::test]
+async fn annas_ladder_stops_where_the_provider_fails_and_keeps_what_is_done() {
+    let store = InMemoryStore::new();
+    let id = open(&store, "chat").await;
+    append(&store, id, chat(1, 100)).await;
+    let lab = Lab::new(small()).with_ladder(Ladder::anna());
+    let cut = Answer::text("what happened, in short");
+    let model = Scripted::new([cut.clone(), cut, Answer::fail("503")]);
+    let recorder = Recorder::new();
+    let outcome = lab.compaction(&store, id, &model).with_hooks(&recorder);
+    let outcome = outcome.run(Mode::Full).await.unwrap();
+    assert_eq!(outcome.stop_reason, StopReason::SummarizerFailed);
+    assert_eq!(outcome.leaf, 2);
+    let failure = outcome.failure.unwrap();
+    assert!(failure.contains("503"), "{failure}");
+    // Four were under way at once; after the failure no further one was begun.
+    let failed = recorder.events();
+    let failed = failed
+        .iter()
+        .filter(|e| matches!(e, Event::Failed { .. }))
+        .count();
+    assert!((1..=4).contains(&failed), "{failed}");
+    assert!(model.calls() <= 2 + 4, "{}", model.calls());
+    assert_eq!(outcome.calls, u64::from(model.calls()));
+    whole(&store, id, 0).await;
+    sound(&store, id).await;
+    // The failed jobs are free: another owner with a working model of the same name does them.
+    let model = Scripted::new([Answer::text("done")]);
+    let other = lab.compaction(&store, id, &model).with_owner("other");
+    let outcome = other.run(Mode::Full).await.unwrap();
+    assert_ne!(outcome.stop_reason, StopReason::Held);
+    whole(&store, id, 0).await;
+}
+
+#[tokio::test]
+async fn annas_ladder_takes_what_it_takes() {
+    for (model, leaves) in [
+        (Scripted::fails(), false),
+        (Scripted::empty(), true),
+        (Scripted::longer(), true),
+        (Scripted::echo(), true),
+    ] {
+        let store = InMemoryStore::new();
+        let id = open(&store, "chat").await;
+        append(&store, id, chat(1, 64)).await;
+        let lab = Lab::new(DagPolicy::anna()).with_ladder(Ladder::anna());
+        let outcome = lab.full(&store, id, &model).await;
+        assert_eq!(outcome.leaf, u64::from(leaves), "{model:?}");
+        if !leaves {
+            assert_eq!(outcome.stop_reason, StopReason::SummarizerFailed);
+            assert_eq!(outcome.before, outcome.after);
+        }
+        whole(&store, id, 0).await;
+        sound(&store, id).await;
+    }
+}
+
+/// Nothing shorter can be made: no tier is taken.
+fn hopeless() -> Ladder {
+    Ladder::default().with_tiers([Tier::Normal, Tier::Aggressive])
+}
+
+#[tokio::test]
+async fn an_exhausted_state_is_not_tried_again() {
+    let store = FaultyStore::new(InMemoryStore::new());
+    let id = open(&store, "chat").await;
+    append(&store, id, chat(1, 30)).await;
+    let lab = Lab::new(small()).with_ladder(hopeless());
+    let model = Scripted::longer();
+    for mode in [Mode::Full, Mode::Incremental] {
+        let outcome = lab.compaction(&store, id, &model).run(mode).await.unwrap();
+        assert_eq!(outcome.stop_reason, StopReason::Exhausted);
+        assert_eq!((outcome.leaf, outcome.after), (0, outcome.before));
+    }
+    let tried = model.calls();
+    assert!(tried > 0);
+    let (writes, before) = (store.writes(), dump(&store, id).await);
+    let outcome = lab.full(&store, id, &model).await;
+    assert_eq!(
+        (outcome.stop_reason, outcome.calls),
+        (StopReason::Exhausted, 0)
+    );
+    assert_eq!(model.calls(), tried);
+    assert_eq!((store.writes(), dump(&store, id).await), (writes, before));
+    // Under another policy, with another wish or after a new message it is tried again.
+    let asked = lab
+        .compaction(&store, id, &model)
+        .with_instructions("be short");
+    assert!(asked.run(Mode::Full).await.unwrap().calls > 0);
+    let other = Lab::new(small().with_leaf_min_messages(5)).with_ladder(hopeless());
+    assert!(other.full(&store, id, &model).await.calls > 0);
+    append(&store, id, chat(31, 1)).await;
+    let outcome = lab.full(&store, id, &model).await;
+    assert!(outcome.calls > 0);
+    // And a ladder that can goes on from there.
+    let outcome = Lab::new(small()).full(&store, id, &model).await;
+    assert_eq!(outcome.stop_reason, StopReason::NothingEligible);
+    sound(store.inner(), id).await;
+}
+
+#[tokio::test]
+async fn what_could_not_shrink_does_not_keep_the_rest_from_being_done() {
+    let store = InMemoryStore::new();
+    let id = open(&store, "chat").await;
+    append(&store, id, chat(1, 64)).await;
+    let lab = Lab::new(small()).with_ladder(hopeless());
+    // The first two calls are one job's.
+    let model = Scripted::new([
+        Answer::Longer,
+        Answer::HeadCut,
+        Answer::HeadCut,
+        Answer::HeadCut,
+        Answer::Longer,
+        Answer::HeadCut,
+    ]);
+    let outcome = lab
+        .compaction(&store, id, &model)
+        .run(Mode::Incremental)
+        .await
+        .unwrap();
+    assert_eq!(outcome.stop_reason, StopReason::PassesDone);
+    assert!(outcome.leaf > 0);
+    // More is eligible: nothing was remembered that would stop the next run.
+    let outcome = lab.full(&store, id, &model).await;
+    assert!(outcome.leaf > 0, "{outcome:?}");
+    assert_eq!(outcome.stop_reason, StopReason::NothingEligible);
+    whole(&store, id, 0).await;
+    sound(&store, id).await;
+}
+
+/// Says no, or gives a text, by where a job begins.
+#[derive(Debug, Default)]
+struct StepsIn {
+    cancel: Option<u32>,
+    supply: Option<(u32, String)>,
+    asked: Mutex<Vec<u32>>,
+    after: Mutex<Vec<Summary>>,
+}
+
+#[async_trait]
+impl Hooks for StepsIn {
+    async fn before(&self, job: &Job) -> Before {
+        let first = job.range.first.0;
+        self.asked.lock().unwrap().push(first);
+        match &self.supply {
+            _ if self.cancel == Some(first) => Before::Cancel,
+            Some((at, text)) if *at == first => Before::Supply(text.clone()),
+            _ => Before::Proceed,
+        }
+    }
+
+    async fn after(&self, summary: &Summary) {
+        self.after.lock().unwrap().push(summary.clone());
+    }
+}
+
+#[tokio::test]
+async fn hooks_cancel_and_supply() {
+    let store = InMemoryStore::new();
+    let id = open(&store, "chat").await;
+    append(&store, id, chat(1, 20)).await;
+    let lab = Lab::new(small().with_max_source_tokens(None));
+    let model = Scripted::head_cut();
+    let no = StepsIn {
+        cancel: Some(1),
+        ..StepsIn::default()
+    };
+    for _ in 0..2 {
+        let run = lab.compaction(&store, id, &model).with_hooks(&no);
+        let outcome = run.run(Mode::Full).await.unwrap();
+        assert_eq!(outcome.stop_reason, StopReason::NoProgress);
+        assert_eq!((outcome.leaf, model.calls()), (0, 0));
+    }
+    // It was asked in each run: a hook may change its mind.
+    assert_eq!(no.asked.lock().unwrap().len(), 2);
+    let text = "the hook's <words> & nothing else".to_owned();
+    let yes = StepsIn {
+        supply: Some((1, text.clone())),
+        ..StepsIn::default()
+    };
+    let run = lab.compaction(&store, id, &model).with_hooks(&yes);
+    let outcome = run.run(Mode::Full).await.unwrap();
+    assert_eq!((outcome.leaf, model.calls()), (1, 0));
+    let after = yes.after.lock().unwrap().clone();
+    assert_eq!(after[0].text, text);
+    assert_eq!(after[0].tier, "supplied");
+    assert_eq!(after, summaries(&store, id).await);
+    sound(&store, id).await;
+    // Supplied or not, it must be shorter.
+    append(&store, id, chat(21, 40)).await;
+    let long = StepsIn {
+        supply: Some((after[0].range.last.0 + 1, "<&> ".repeat(9_000))),
+        ..StepsIn::default()
+    };
+    let run = lab.compaction(&store, id, &model).with_hooks(&long);
+    let outcome = run.run(Mode::Incremental).await.unwrap();
+    assert!(outcome.after.tokens < outcome.before.tokens);
+    sound(&store, id).await;
+}
+
+#[tokio::test]
+async fn events_tell_the_story_in_order() {
+    let store = InMemoryStore::new();
+    let id = open(&store, "chat").await;
+    append(&store, id, chat(1, 64)).await;
+    let lab = Lab::new(small());
+    let recorder = Recorder::new();
+    let model = Scripted::head_cut();
+    let run = lab.compaction(&store, id, &model).with_hooks(&recorder);
+    let outcome = run.run(Mode::Full).await.unwrap();
+    let events = recorder.events();
+    let (first, rest) = events.split_first().unwrap();
+    let (last, middle) = rest.split_last().unwrap();
+    let tokens = outcome.before.tokens;
+    assert_eq!(
+        *first,
+        Event::Started {
+            conversation: id,
+            view: view(),
+            tokens
+        }
+    );
+    let tokens = outcome.after.tokens;
+    assert_eq!(
+        *last,
+        Event::Ended {
+            stop: StopReason::NothingEligible,
+            tokens
+        }
+    );
+    let mut saved = 0;
+    let mut published = Vec::new();
+    for event in middle {
+        let Event::Published {
+            summary,
+            source_tokens,
+            tokens,
+            ..
+        } = event
+        else {
+            panic!("{event:?}");
+        };
+        saved += source_tokens - tokens;
+        published.push(summary.clone());
+    }
+    assert_eq!(published, outcome.summaries);
+    assert_eq!(saved, outcome.before.tokens - outcome.after.tokens);
+    let ranges: Vec<_> = middle[..outcome.leaf as usize]
+        .iter()
+        .map(|event| match event {
+            Event::Published { range, .. } => range.first,
+            _ => Seq::NONE,
+        })
+        .collect();
+    assert!(ranges.is_sorted(), "{ranges:?}");
+
+    let held = Recorder::new();
+    append(&store, id, chat(65, 40)).await;
+    let hopeless = Lab::new(small()).with_ladder(hopeless());
+    let model = Scripted::longer();
+    let run = hopeless.compaction(&store, id, &model).with_hooks(&held);
+    run.run(Mode::Full).await.unwrap();
+    let skipped = held.events();
+    assert!(skipped[1..skipped.len() - 1].iter().all(|event| matches!(
+        event,
+        Event::Skipped {
+            reason: SkipReason::CannotShrink,
+            ..
+        }
+    )));
+}
+
+/// Hears what it is asked to mind.
+#[derive(Debug, Default)]
+struct Hears(Mutex<Vec<Option<String>>>);
+
+#[async_trait]
+impl Summarizer for Hears {
+    fn id(&self) -> &str {
+        "hears@1"
+    }
+
+    async fn summarize(&self, request: &SummaryRequest<'_>) -> Result<SummaryText, Error> {
+        self.0
+            .lock()
+            .unwrap()
+            .push(request.instructions.map(str::to_owned));
+        Ok(SummaryText::new("in short"))
+    }
+}
+
+#[tokio::test]
+async fn instructions_reach_the_model_and_make_another_summary() {
+    let store = InMemoryStore::new();
+    let id = open(&store, "chat").await;
+    append(&store, id, chat(1, 20)).await;
+    let lab = Lab::new(small().with_max_source_tokens(None));
+    let model = Hears::default();
+    let run = lab
+        .compaction(&store, id, &model)
+        .with_instructions("mind the ports");
+    run.run(Mode::Full).await.unwrap();
+    undo(&store, id).await;
+    lab.full(&store, id, &model).await;
+    let heard = model.0.lock().unwrap().clone();
+    assert_eq!(heard, [Some("mind the ports".to_owned()), None]);
+}
+
+/// Makes the whole view raw again.
+async fn undo(store: &dyn Store, id: memory_model::ConversationId) {
+    let found = store.conversation(&ConversationRef::Id(id)).await.unwrap();
+    let at = found.unwrap().range().unwrap();
+    let mut expect = spans(store, id).await;
+    if let Some(last) = expect.last_mut() {
+        last.range.last = Some(at.last);
+    }
+    let publish = Publish {
+        view: view(),
+        at,
+        expect,
+        spans: vec![Span::closed(at, Body::Raw, 0)],
+        summaries: Vec::new(),
+        fence: None,
+        now: Timestamp(5),
+    };
+    let done = store.publish(id, &publish).await.unwrap();
+    assert!(matches!(done, memory_store::Published::Done(_)), "{done:?}");
+}
+
+#[tokio::test]
+async fn the_same_summary_is_not_paid_for_twice() {
+    let store = InMemoryStore::new();
+    let id = open(&store, "chat").await;
+    append(&store, id, chat(1, 64)).await;
+    let lab = Lab::new(small());
+    let model = Scripted::head_cut();
+    let first = lab.full(&store, id, &model).await;
+    assert!(first.condensed > 0);
+    let (compacted, made, paid) = (
+        spans(&store, id).await,
+        summaries(&store, id).await,
+        model.calls(),
+    );
+    undo(&store, id).await;
+    assert_eq!(spans(&store, id).await.len(), 1);
+    let second = lab.full(&store, id, &model).await;
+    assert_eq!((second.calls, model.calls()), (0, paid));
+    assert_eq!(second.summaries, first.summaries);
+    assert_eq!(spans(&store, id).await, compacted);
+    assert_eq!(summaries(&store, id).await, made);
+    sound(&store, id).await;
+}
+
+#[tokio::test]
+async fn an_iteration_cap_and_the_modes() {
+    let store = InMemoryStore::new();
+    let id = open(&store, "chat").await;
+    append(&store, id, chat(1, 200)).await;
+    let model = Scripted::head_cut();
+    let policy = small().with_condensed(2, Some(2));
+    let plan = Lab::new(policy.clone());
+    let planned = plan.compaction(&store, id, &model).plan().await.unwrap();
+    assert!(planned.jobs.iter().all(|job| job.depth == 0));
+    assert_eq!(
+        (model.calls(), store.views(id).await.unwrap().len()),
+        (0, 0)
+    );
+    let outcome = plan
+        .compaction(&store, id, &model)
+        .run(Mode::Incremental)
+        .await
+        .unwrap();
+    assert_eq!(outcome.stop_reason, StopReason::PassesDone);
+    assert_eq!(outcome.leaf as usize, planned.jobs.len());
+    assert_eq!(outcome.condensed, outcome.leaf / 2);
+    let mut capped = policy.clone();
+    capped.max_iterations = Some(1);
+    let outcome = Lab::new(capped).full(&store, id, &model).await;
+    assert_eq!(outcome.stop_reason, StopReason::IterationCap);
+    let outcome = plan.full(&store, id, &model).await;
+    assert_eq!(outcome.stop_reason, StopReason::NothingEligible);
+    let again = plan.full(&store, id, &model).await;
+    assert_eq!(
+        (again.before, again.leaf + again.condensed),
+        (outcome.after, 0)
+    );
+    whole(&store, id, 0).await;
+    sound(&store, id).await;
+}
+
+#[tokio::test]
+async fn nothing_eligible_writes_nothing() {
+    let notes = || (0..40).map(|_| Message::note(Role::System, vec![Part::text("a note")]));
+    for (messages, times) in [
+        (Vec::new(), 0),
+        (notes().collect(), 0),
+        (chat(1, 5), 0),
+        (script(&"u a+x ".repeat(3)), 0),
+        (chat(1, 64), 1),
+    ] {
+        let store = FaultyStore::new(InMemoryStore::new());
+        let id = open(&store, "chat").await;
+        append(&store, id, messages).await;
+        let (lab, model) = (Lab::new(small()), Scripted::head_cut());
+        for _ in 0..times {
+            lab.full(&store, id, &model).await;
+        }
+        let (writes, calls, before) = (store.writes(), model.calls(), dump(&store, id).await);
+        for mode in [Mode::Incremental, Mode::Full] {
+            let outcome = lab.compaction(&store, id, &model).run(mode).await.unwrap();
+            assert_eq!(outcome.stop_reason, StopReason::NothingEligible);
+            assert_eq!(outcome.before, outcome.after);
+        }
+        assert!(
+            lab.compaction(&store, id, &model)
+                .plan()
+                .await
+                .unwrap()
+                .jobs
+                .is_empty()
+        );
+        assert_eq!((store.writes(), model.calls()), (writes, calls));
+        assert_eq!(dump(&store, id).await, before);
+    }
+}
+
+#[tokio::test]
+async fn a_fork_is_compacted_by_itself() {
+    let store = InMemoryStore::new();
+    let parent = open(&store, "chat").await;
+    append(&store, parent, chat(1, 64)).await;
+    let (lab, model) = (Lab::new(small()), Scripted::head_cut());
+    lab.full(&store, parent, &model).await;
+    let before = dump(&store, parent).await;
+    let mut new = NewConversation::root("fork", "anna@1".parse().unwrap(), Timestamp(1));
+    new.origin = Origin::Fork {
+        parent,
+        at: Seq(40),
+    };
+    let fork = store.open(&new).await.unwrap().id;
+    append(&store, fork, chat(200, 30)).await;
+    let outcome = lab.full(&store, fork, &Extractive).await;
+    assert_eq!(outcome.before.messages, 70);
+    assert!(outcome.after.tokens < outcome.before.tokens);
+    whole(&store, fork, 0).await;
+    sound(&store, fork).await;
+    assert_eq!(dump(&store, parent).await, before);
+}
+
+#[tokio::test]
+async fn a_run_longer_than_what_is_kept_at_hand_is_read_again() {
+    let store = InMemoryStore::new();
+    let id = open(&store, "chat").await;
+    append(&store, id, script(&"u a ".repeat(6_000))).await;
+    let policy = DagPolicy::anna().with_fresh_tail(FreshTail {
+        messages: 4,
+        max_tokens: None,
+        max_part: None,
+    });
+    let lab = Lab::new(policy);
+    let outcome = lab.full(&store, id, &Scripted::head_cut()).await;
+    assert_eq!((outcome.leaf, outcome.messages_compacted), (1, 11_996));
+    whole(&store, id, 0).await;
+    sound(&store, id).await;
+}

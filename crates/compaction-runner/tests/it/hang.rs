@@ -1,0 +1,189 @@
+//! A summarizer that never returns blocks nobody and costs nothing.
+
+use std::sync::Arc;
+
+use compaction_runner::{Cancel, Outcome, Result};
+use memory_model::{ConversationId, Mode, Seq, SeqRange, StopReason};
+use memory_store::{FullStore, InMemoryStore, LogRead, Order, Query};
+use store_sqlite::SqliteStore;
+use summarize_escalation::testing::{Answer, Scripted};
+use tokio::task::JoinHandle;
+
+use crate::world::{Lab, append, chat, dump, open, small, sound, view, whole};
+
+/// A compaction of 60 messages that hangs in its first calls.
+async fn hanging(
+    store: &Arc<dyn FullStore>,
+    id: ConversationId,
+    cancel: &Cancel,
+) -> JoinHandle<Result<Outcome>> {
+    append(&**store, id, chat(1, 60)).await;
+    let summarizer = Scripted::new([Answer::Hang]);
+    let (theirs, hangs, cancel) = (Arc::clone(store), summarizer.clone(), cancel.clone());
+    let task = tokio::spawn(async move {
+        Lab::new(small())
+            .compaction(&*theirs, id, &hangs)
+            .with_cancel(cancel)
+            .with_owner("first")
+            .run(Mode::Full)
+            .await
+    });
+    while summarizer.calls() < 4 {
+        tokio::task::yield_now().await;
+    }
+    task
+}
+
+/// 1,000 appends, with looks at the log, the view and searches in between.
+async fn life_goes_on(store: &dyn FullStore, id: ConversationId) {
+    for n in 61..1_061 {
+        append(store, id, chat(n, 1)).await;
+        if n % 100 == 0 {
+            let snapshot = store.snapshot(id, &view()).await.unwrap();
+            assert_eq!(snapshot.head, Seq(n));
+            let range = SeqRange::new(Seq::FIRST, snapshot.head).unwrap();
+            let spans = store.spans(&snapshot, range, Order::NewestFirst, 8).await;
+            assert_eq!(spans.unwrap().items.len(), 1);
+            let page = store.read(id, &LogRead::new(range)).await.unwrap();
+            assert_eq!(page.items.len(), n.min(1_024) as usize);
+            let hits = store.search(id, &Query::new("service 57 listens")).await;
+            assert_eq!(hits.unwrap().hits.len(), 1);
+        }
+    }
+}
+
+/// What the store holds when nobody ever compacted.
+async fn untouched(store: Arc<dyn FullStore>) -> String {
+    let id = open(&*store, "chat").await;
+    append(&*store, id, chat(1, 60)).await;
+    life_goes_on(&*store, id).await;
+    dump(&*store, id).await
+}
+
+async fn a_cancelled_run_leaves_nothing(store: Arc<dyn FullStore>, twin: Arc<dyn FullStore>) {
+    let id = open(&*store, "chat").await;
+    let cancel = Cancel::new();
+    let task = hanging(&store, id, &cancel).await;
+    life_goes_on(&*store, id).await;
+    cancel.cancel();
+    let outcome = task.await.unwrap().unwrap();
+    assert_eq!(outcome.stop_reason, StopReason::Cancelled);
+    assert_eq!((outcome.calls, outcome.leaf, outcome.condensed), (4, 0, 0));
+    assert_eq!(dump(&*store, id).await, untouched(twin).await);
+    sound(&*store, id).await;
+
+    // Its leases were given back: somebody else goes on at once.
+    let lab = Lab::new(small());
+    let quick = Scripted::new([Answer::HeadCut]);
+    let outcome = lab
+        .compaction(&*store, id, &quick)
+        .with_owner("second")
+        .run(Mode::Full)
+        .await
+        .unwrap();
+    assert_eq!(outcome.stop_reason, StopReason::NothingEligible);
+    whole(&*store, id, 0).await;
+    sound(&*store, id).await;
+}
+
+async fn a_dropped_run_leaves_leases(store: Arc<dyn FullStore>, twin: Arc<dyn FullStore>) {
+    let id = open(&*store, "chat").await;
+    let task = hanging(&store, id, &Cancel::new()).await;
+    life_goes_on(&*store, id).await;
+    task.abort();
+    assert!(task.await.unwrap_err().is_cancelled());
+    assert_eq!(dump(&*store, id).await, untouched(twin).await);
+    sound(&*store, id).await;
+
+    // The jobs that were under way stay the other's for a while; everything else can be done.
+    let quick = Scripted::new([Answer::HeadCut]);
+    let now = Lab::new(small());
+    let outcome = now
+        .compaction(&*store, id, &quick)
+        .with_owner("second")
+        .run(Mode::Full)
+        .await
+        .unwrap();
+    assert_eq!(outcome.stop_reason, StopReason::Held);
+    assert!(outcome.leaf > 0);
+    // Whoever has the same name takes them back at once, and anybody does later.
+    let later = Lab::new(small()).at(601_000_000);
+    let outcome = later
+        .compaction(&*store, id, &quick)
+        .with_owner("second")
+        .run(Mode::Full)
+        .await
+        .unwrap();
+    assert_eq!(outcome.stop_reason, StopReason::NothingEligible);
+    assert!(outcome.leaf >= 4);
+    whole(&*store, id, 0).await;
+    sound(&*store, id).await;
+}
+
+#[tokio::test]
+async fn a_hanging_model_in_memory() {
+    let store = || Arc::new(InMemoryStore::new());
+    a_cancelled_run_leaves_nothing(store(), store()).await;
+    a_dropped_run_leaves_leases(store(), store()).await;
+}
+
+#[tokio::test]
+async fn a_hanging_model_on_sqlite() {
+    let store = async || Arc::new(SqliteStore::in_memory().await.unwrap());
+    a_cancelled_run_leaves_nothing(store().await, store().await).await;
+    a_dropped_run_leaves_leases(store().await, store().await).await;
+}
+
+#[tokio::test]
+async fn what_was_written_before_a_cancellation_is_kept_for_the_next_run() {
+    let store: Arc<dyn FullStore> = Arc::new(InMemoryStore::new());
+    let id = open(&*store, "chat").await;
+    append(&*store, id, chat(1, 60)).await;
+    // The first call hangs, so what the others write waits for its turn.
+    let cut = Answer::HeadCut;
+    let summarizer = Scripted::new([Answer::Hang, cut.clone(), cut.clone(), cut.clone()]);
+    let lab = Lab::new(small());
+    let cancel = Cancel::new();
+    let run = lab
+        .compaction(&*store, id, &summarizer)
+        .with_cancel(cancel.clone())
+        .with_owner("first");
+    let stop = async {
+        while summarizer.calls() < 4 {
+            tokio::task::yield_now().await;
+        }
+        cancel.cancel();
+    };
+    let (outcome, ()) = tokio::join!(run.run(Mode::Full), stop);
+    let outcome = outcome.unwrap();
+    assert_eq!(outcome.stop_reason, StopReason::Cancelled);
+    assert_eq!((outcome.calls, outcome.leaf), (4, 0));
+    let outcome = lab
+        .compaction(&*store, id, &summarizer)
+        .with_owner("second")
+        .run(Mode::Full)
+        .await
+        .unwrap();
+    assert_eq!(outcome.stop_reason, StopReason::NothingEligible);
+    assert_eq!(outcome.calls + 3, outcome.leaf + outcome.condensed);
+}
+
+#[tokio::test]
+async fn a_run_that_is_cancelled_before_it_begins_writes_nothing() {
+    let store = memory_store::conformance::FaultyStore::new(InMemoryStore::new());
+    let id = open(&store, "chat").await;
+    append(&store, id, chat(1, 60)).await;
+    let writes = store.writes();
+    let lab = Lab::new(small());
+    let cancel = Cancel::new();
+    cancel.cancel();
+    let summarizer = Scripted::head_cut();
+    let outcome = lab
+        .compaction(&store, id, &summarizer)
+        .with_cancel(cancel)
+        .run(Mode::Full)
+        .await
+        .unwrap();
+    assert_eq!(outcome.stop_reason, StopReason::Cancelled);
+    assert_eq!((store.writes(), summarizer.calls()), (writes, 0));
+}

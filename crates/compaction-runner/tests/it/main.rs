@@ -1,0 +1,13 @@
+//! Compactions as a whole, on the reference store and on SQLite.
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
+
+mod crash;
+mod failing;
+mod gated;
+mod hang;
+mod laws;
+mod race;
+mod snapshots;
+mod statements;
+mod window;
+mod world;

@@ -1,0 +1,174 @@
+//! Two compactions of the same conversation at the same time.
+
+use std::sync::Arc;
+
+use compaction_runner::{Outcome, RunnerPolicy};
+use memory_model::{Mode, StopReason};
+use memory_store::{FullStore, InMemoryStore};
+use proptest::prelude::*;
+use store_sqlite::SqliteStore;
+use tokio::sync::Barrier;
+
+use crate::gated::Gated;
+use crate::world::{Lab, append, chat, open, small, sound, spans, summaries, whole};
+
+/// Lets two compactions run until both have called their model, then opens their gates in this
+/// order, and at last for good.
+async fn race(
+    store: &dyn FullStore,
+    messages: u32,
+    (a, b): (&Gated, &Gated),
+    (first, second): (&Lab, &Lab),
+    order: &[bool],
+) -> (Outcome, Outcome) {
+    let id = open(store, "chat").await;
+    append(store, id, chat(1, messages)).await;
+    let one = first.compaction(store, id, a).with_owner("one");
+    let mut policy = RunnerPolicy::default();
+    policy.concurrency = 2;
+    let two = second
+        .compaction(store, id, b)
+        .with_owner("two")
+        .with_policy(policy);
+    let gates = async {
+        for &left in order {
+            let gate = if left { &a.gate } else { &b.gate };
+            gate.add_permits(1);
+            for _ in 0..20 {
+                tokio::task::yield_now().await;
+            }
+        }
+        a.gate.add_permits(10_000);
+        b.gate.add_permits(10_000);
+    };
+    let (one, two, ()) = tokio::join!(one.run(Mode::Full), two.run(Mode::Full), gates);
+    let (one, two) = (one.unwrap(), two.unwrap());
+    let published = one.summaries.len() + two.summaries.len();
+    assert_eq!(summaries(store, id).await.len(), published, "no orphans");
+    whole(store, id, 0).await;
+    sound(store, id).await;
+    (one, two)
+}
+
+fn pair(provisional: bool) -> (Gated, Gated) {
+    let meet = Arc::new(Barrier::new(2));
+    // Other names, other recipes, so other jobs: no lease keeps one of them out.
+    let a = Gated::new("a@1", "A says").meeting(&meet);
+    let b = Gated::new("b@1", "B says").meeting(&meet);
+    match provisional {
+        true => (a.provisional(), b.provisional()),
+        false => (a, b),
+    }
+}
+
+/// One job: exactly one of the two publishes it.
+async fn one_wins(store: &dyn FullStore, provisional: bool, a_first: bool) {
+    let (a, b) = pair(provisional);
+    let lab = Lab::new(small().with_max_source_tokens(None));
+    let (one, two) = race(store, 20, (&a, &b), (&lab, &lab), &[a_first, !a_first]).await;
+    assert_eq!((a.calls(), b.calls()), (1, 1), "both had prepared");
+    let (winner, loser) = if a_first { (one, two) } else { (two, one) };
+    assert_eq!((winner.leaf, loser.leaf), (1, 0));
+    assert_eq!(winner.stop_reason, StopReason::NothingEligible);
+    assert_eq!(loser.stop_reason, StopReason::LostRace);
+    assert_eq!(loser.summaries, []);
+}
+
+#[tokio::test]
+async fn of_two_that_prepared_the_same_run_one_publishes() {
+    for provisional in [false, true] {
+        for a_first in [false, true] {
+            one_wins(&InMemoryStore::new(), provisional, a_first).await;
+            let store = SqliteStore::in_memory().await.unwrap();
+            one_wins(&store, provisional, a_first).await;
+        }
+    }
+}
+
+#[tokio::test]
+async fn a_lease_keeps_the_second_from_paying() {
+    let store = InMemoryStore::new();
+    let (a, b) = (Gated::new("m@1", "says"), Gated::new("m@1", "says"));
+    let lab = Lab::new(small().with_max_source_tokens(None));
+    let (one, two) = race(&store, 20, (&a, &b), (&lab, &lab), &[]).await;
+    assert_eq!((a.calls(), b.calls()), (1, 0));
+    assert_eq!((one.leaf, two.leaf), (1, 0));
+    assert_eq!(two.stop_reason, StopReason::Held);
+}
+
+#[tokio::test]
+async fn an_answer_that_outlives_its_lease_is_still_published() {
+    // The second comes when the lease is over, so both are at work; the slow one is done first.
+    for a_first in [true, false] {
+        let meet = Arc::new(Barrier::new(2));
+        let a = Gated::new("m@1", "A says").meeting(&meet);
+        let b = Gated::new("m@1", "B says").meeting(&meet);
+        let store = InMemoryStore::new();
+        let policy = small().with_max_source_tokens(None);
+        let (now, later) = (Lab::new(policy.clone()), Lab::new(policy).at(700_000_000));
+        let (one, two) = race(&store, 20, (&a, &b), (&now, &later), &[a_first, !a_first]).await;
+        assert_eq!((one.leaf == 1, two.leaf == 1), (a_first, !a_first));
+        assert_eq!((one.calls, two.calls), (1, 1));
+    }
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn many_at_once_on_several_threads() {
+    for round in 0..8 {
+        let store: Arc<dyn FullStore> = match round % 2 {
+            0 => Arc::new(InMemoryStore::new()),
+            _ => Arc::new(SqliteStore::in_memory().await.unwrap()),
+        };
+        let id = open(&*store, "chat").await;
+        append(&*store, id, chat(1, 120)).await;
+        let tasks: Vec<_> = (0..3)
+            .map(|n| {
+                let store = Arc::clone(&store);
+                let gated = Gated::new(&format!("m{n}@1"), &format!("{n} says"));
+                gated.gate.add_permits(10_000);
+                tokio::spawn(async move {
+                    Lab::new(small())
+                        .compaction(&*store, id, &gated)
+                        .with_owner(format!("owner {n}"))
+                        .run(Mode::Full)
+                        .await
+                        .unwrap()
+                })
+            })
+            .collect();
+        let mut published = 0;
+        for task in tasks {
+            published += task.await.unwrap().summaries.len();
+        }
+        assert_eq!(summaries(&*store, id).await.len(), published);
+        whole(&*store, id, 0).await;
+        sound(&*store, id).await;
+    }
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(96))]
+
+    #[test]
+    fn whatever_the_order_each_range_is_published_once(
+        order in prop::collection::vec(any::<bool>(), 0..40),
+        provisional: bool,
+        messages in 12_u32..70,
+    ) {
+        let runtime = tokio::runtime::Builder::new_current_thread().build().unwrap();
+        runtime.block_on(async {
+            let store = InMemoryStore::new();
+            let (a, b) = pair(provisional);
+            let lab = Lab::new(small());
+            let (one, two) = race(&store, messages, (&a, &b), (&lab, &lab), &order).await;
+            // Whoever is left finishes the work.
+            let id = open(&store, "chat").await;
+            let last = lab.compaction(&store, id, &a).with_owner("one");
+            let last = last.run(Mode::Full).await.unwrap();
+            prop_assert_eq!(last.stop_reason, StopReason::NothingEligible);
+            prop_assert!(one.leaf + two.leaf + last.leaf > 0);
+            prop_assert!(!spans(&store, id).await.is_empty());
+            Ok(())
+        })?;
+    }
+}

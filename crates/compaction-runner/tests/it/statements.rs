@@ -1,0 +1,50 @@
+//! What a compaction takes depends on what is pending, not on how long the history is.
+
+use dag_compactor::{DagPolicy, FreshTail};
+use memory_model::{Mode, StopReason};
+use store_sqlite::SqliteStore;
+use summarize_escalation::testing::Scripted;
+
+use crate::world::{Lab, append, chat, open};
+
+async fn costs(messages: u32) -> Vec<(&'static str, u64)> {
+    let policy = DagPolicy::default().with_fresh_tail(FreshTail {
+        messages: 20,
+        max_tokens: None,
+        max_part: None,
+    });
+    let (lab, model) = (Lab::new(policy), Scripted::head_cut());
+    let store = SqliteStore::in_memory().await.unwrap();
+    let id = open(&store, "chat").await;
+    append(&store, id, chat(1, messages)).await;
+    let outcome = lab.full(&store, id, &model).await;
+    assert_eq!(outcome.stop_reason, StopReason::NothingEligible);
+    let compaction = lab.compaction(&store, id, &model);
+    let mut costs = Vec::new();
+    let mut before = store.statements();
+    let mut note = |what| {
+        costs.push((what, store.statements() - before));
+        before = store.statements();
+    };
+    compaction.plan().await.unwrap();
+    note("plan");
+    compaction.run(Mode::Full).await.unwrap();
+    note("nothing to do");
+    append(&store, id, chat(messages + 1, 40)).await;
+    note("append");
+    assert_eq!(compaction.plan().await.unwrap().jobs.len(), 1);
+    note("plan of one leaf");
+    let outcome = compaction.run(Mode::Incremental).await.unwrap();
+    assert_eq!((outcome.leaf, outcome.condensed), (1, 0));
+    note("one leaf");
+    costs
+}
+
+#[tokio::test]
+async fn statement_counts_do_not_grow_with_history() {
+    let short = costs(2_000).await;
+    assert_eq!(short, costs(20_000).await);
+    for (what, count) in short {
+        assert!(count <= 80, "{what} takes {count} statements");
+    }
+}

@@ -1,0 +1,166 @@
+//! From what there is to choose from to indivisible pieces.
+
+use memory_model::{Accounting, EntryKind, LogEntry, SeqRange};
+use turn_map::{Atom, AtomBuilder, HullPolicy};
+
+use crate::accounting::cost;
+use crate::assemble::{Item, Material};
+use crate::context::{ContextMessage, Dropped, Receipt};
+use crate::degrade::total;
+use crate::render::{render_atom, render_omitted, render_summary};
+
+/// An indivisible piece of a context.
+pub(crate) struct Block {
+    pub(crate) range: SeqRange,
+    /// What the view costs before it, in tokens.
+    pub(crate) start: u64,
+    /// What the view says that it costs, in tokens.
+    pub(crate) cost: u64,
+    /// How many messages it holds, for a group; summaries and omissions hold none.
+    pub(crate) messages: usize,
+    pub(crate) raw: bool,
+    pub(crate) rendered: Vec<ContextMessage>,
+    /// What it costs rendered, in tokens: more than `cost` where stubs or headings were added,
+    /// less where the lines of a response were joined.
+    pub(crate) tokens: u64,
+    pub(crate) stubbed: Vec<String>,
+}
+
+impl Block {
+    /// What the view costs through it, in tokens.
+    pub(crate) fn end(&self) -> u64 {
+        self.start.saturating_add(self.cost)
+    }
+
+    /// Whether it shows something; a lone note does not.
+    pub(crate) fn shows(&self) -> bool {
+        !self.rendered.is_empty()
+    }
+
+    /// The block as a boundary: with what it costs rendered.
+    pub(crate) fn boundary(&self) -> Dropped {
+        Dropped {
+            first: self.range.first,
+            last: self.range.last,
+            tokens: self.tokens,
+        }
+    }
+}
+
+/// The blocks of the material, oldest first.
+pub(crate) fn blocks(
+    material: &Material,
+    accounting: &dyn Accounting,
+    receipt: &mut Receipt,
+) -> Vec<Block> {
+    let mut blocks: Vec<Block> = Vec::new();
+    let mut start = material.front;
+    let mut push = |mut block: Block| {
+        for message in &mut block.rendered {
+            message.tokens = cost(accounting, message);
+        }
+        block.tokens = total(&block.rendered);
+        block.start = start;
+        start = block.end();
+        blocks.push(block);
+    };
+    for item in &material.items {
+        match item {
+            Item::Summary(summary) => push(Block {
+                range: summary.range,
+                start: 0,
+                cost: summary.tokens,
+                messages: 0,
+                raw: false,
+                rendered: render_summary(summary),
+                tokens: 0,
+                stubbed: Vec::new(),
+            }),
+            Item::Omitted(range) => push(Block {
+                range: *range,
+                start: 0,
+                cost: 0,
+                messages: 0,
+                raw: false,
+                rendered: vec![render_omitted(*range)],
+                tokens: 0,
+                stubbed: Vec::new(),
+            }),
+            Item::Raw(entries) => groups(entries, None, &mut push),
+            Item::Trimmed(policy, entries, cost) => {
+                if !receipt.unknown_trims.contains(policy) {
+                    receipt.unknown_trims.push(policy.clone());
+                }
+                groups(entries, Some(*cost), &mut push);
+            }
+        }
+    }
+    blocks
+}
+
+/// The groups of neighbouring entries. `cost` is what the view says that they cost together, where
+/// that is not the sum of their costs.
+fn groups(entries: &[LogEntry], cost: Option<u64>, push: &mut impl FnMut(Block)) {
+    let whole = sum(entries);
+    let mut before = 0_u64;
+    for (atom, entries) in atoms(entries) {
+        let (Some(first), Some(last)) = (entries.first(), entries.last()) else {
+            continue;
+        };
+        let Some(range) = SeqRange::new(first.seq, last.seq) else {
+            continue;
+        };
+        let after = before.saturating_add(sum(entries));
+        let mut stubbed = Vec::new();
+        push(Block {
+            range,
+            start: 0,
+            cost: share(after, whole, cost).saturating_sub(share(before, whole, cost)),
+            messages: entries
+                .iter()
+                .filter(|entry| entry.kind == EntryKind::Message)
+                .count(),
+            raw: true,
+            rendered: render_atom(&atom, entries, &mut stubbed),
+            tokens: 0,
+            stubbed,
+        });
+        before = after;
+    }
+}
+
+/// The part of `cost` that falls to the first `part` of `whole` tokens; rounded down, so that the
+/// parts' shares sum up to `cost`.
+fn share(part: u64, whole: u64, cost: Option<u64>) -> u64 {
+    let Some(cost) = cost else { return part };
+    let share = u128::from(part) * u128::from(cost) / u128::from(whole.max(1));
+    u64::try_from(share).unwrap_or(u64::MAX)
+}
+
+fn sum(entries: &[LogEntry]) -> u64 {
+    entries
+        .iter()
+        .map(|entry| entry.tokens)
+        .fold(0, u64::saturating_add)
+}
+
+/// The atoms of neighbouring entries, each with its entries.
+fn atoms(entries: &[LogEntry]) -> Vec<(Atom, &[LogEntry])> {
+    let Some(first) = entries.first() else {
+        return Vec::new();
+    };
+    let origin = first.seq.0 as usize;
+    let mut builder = AtomBuilder::starting_at(origin, HullPolicy::default());
+    for entry in entries {
+        builder.push(entry);
+    }
+    let atoms = builder.finish();
+    atoms
+        .iter()
+        .filter_map(|atom| {
+            let range = atom.range();
+            let slice = entries.get(range.start - origin..range.end - origin)?;
+            Some((atom.clone(), slice))
+        })
+        .collect()
+}

@@ -1,0 +1,206 @@
+//! What is too large is shortened in steps, fast, and never grows.
+// How long a test takes is measured with a clock.
+#![allow(clippy::disallowed_methods)]
+
+use std::time::{Duration, Instant};
+
+use context_assembler::{AssemblyPolicy, Budget, Context, Eviction, Step, assemble};
+use memory_model::{Message, Part, RawJson, ResultContent, Role};
+use token_estimate::Preset;
+
+use crate::script::{accounting, log, material};
+
+fn call(id: &str) -> Message {
+    Message::tool_call(id, "read", RawJson::parse("{}").unwrap())
+}
+
+fn run(messages: &[Message], budget: u64) -> Context {
+    let accounting = accounting(Preset::Anna);
+    let entries = log(messages.to_vec(), &accounting);
+    let material = material(&entries, &[], &accounting);
+    let policy = AssemblyPolicy::default();
+    assemble(
+        &material,
+        None,
+        Budget::tokens(budget),
+        &policy,
+        &accounting,
+    )
+    .unwrap()
+}
+
+fn step(context: &Context) -> Option<Step> {
+    context
+        .receipt
+        .degraded
+        .last()
+        .map(|degraded| degraded.step)
+}
+
+fn result_text(context: &Context, id: &str) -> String {
+    let parts = context.messages.iter().flat_map(|message| &message.parts);
+    parts
+        .filter_map(|part| match part {
+            Part::ToolResult {
+                call_id, content, ..
+            } if call_id == id => Some(content.text().into_owned()),
+            _ => None,
+        })
+        .next()
+        .unwrap()
+}
+
+#[test]
+fn old_results_go_first_and_the_newest_stays_as_long_as_it_can() {
+    let line = |n: usize| call(&format!("c{n}")).with_response("r");
+    let result = |n: usize| Message::tool_result(format!("c{n}"), format!("{n}").repeat(8_000));
+    let group: Vec<Message> = (0..4).flat_map(|n| [line(n), result(n)]).collect();
+
+    let whole = run(&group, 10_000);
+    assert_eq!(step(&whole), None);
+    let stubbed = run(&group, 7_000);
+    assert_eq!(step(&stubbed), Some(Step::StubbedResults));
+    assert_eq!(
+        result_text(&stubbed, "c0"),
+        "[2000 tokens left out; expand message:2]"
+    );
+    assert_eq!(result_text(&stubbed, "c1").len(), 8_000);
+    let last = run(&group, 2_500);
+    assert_eq!(step(&last), Some(Step::StubbedResults));
+    assert_eq!(result_text(&last, "c3").len(), 8_000);
+    let clipped = run(&group, 1_000);
+    assert_eq!(step(&clipped), Some(Step::Clipped));
+    assert!(clipped.tokens > 990, "{}", clipped.tokens);
+    let text = result_text(&clipped, "c3");
+    assert!(text.starts_with("333") && text.ends_with("333"), "{text}");
+    assert!(text.contains("[… of 2000 tokens, the middle is left out; expand message:8 …]"));
+    let text = run(&group, 40);
+    assert_eq!(step(&text), Some(Step::Text));
+    assert_eq!(text.messages.len(), 1);
+}
+
+#[test]
+fn the_largest_texts_are_clipped_evenly() {
+    let parts = [300, 40_000, 500, 40_000].map(|bytes| Part::text("x".repeat(bytes)));
+    let context = run(&[Message::new(Role::User, parts.to_vec())], 2_200);
+    assert_eq!(step(&context), Some(Step::Clipped));
+    let sizes: Vec<usize> = context.messages[0]
+        .parts
+        .iter()
+        .map(|part| match part {
+            Part::Text { text } => text.len(),
+            _ => 0,
+        })
+        .collect();
+    assert_eq!((sizes[0], sizes[2]), (300, 500));
+    assert_eq!(sizes[1], sizes[3]);
+    assert!((2_190..=2_200).contains(&context.tokens));
+}
+
+#[test]
+fn a_short_newest_message_needs_no_more_than_itself() {
+    let context = run(&[Message::user("hi")], 1);
+    assert_eq!((context.tokens, step(&context)), (1, None));
+}
+
+/// A group larger than a step that the cut falls in is shown in part.
+#[test]
+fn a_large_group_at_the_cut_leaves_no_hole() {
+    let messages = [
+        Message::user("old"),
+        Message::user("y".repeat(12_000)),
+        Message::user("new"),
+    ];
+    let context = run(&messages, 2_000);
+    assert_eq!(context.messages.len(), 2);
+    assert!(context.tokens > 1_000);
+    let degraded = &context.receipt.degraded[0];
+    assert_eq!(
+        (degraded.first, degraded.step),
+        (memory_model::Seq(2), Step::Clipped)
+    );
+}
+
+#[test]
+fn large_groups_are_shortened_fast() {
+    let many = |count: usize, part: &dyn Fn(usize) -> Part| (0..count).map(part).collect();
+    let calls = |n: usize| Part::ToolCall {
+        id: format!("c{n}"),
+        name: "t".to_owned(),
+        arguments: RawJson::parse("{}").unwrap(),
+    };
+    let results = |n: usize| Part::ToolResult {
+        call_id: format!("c{n}"),
+        content: ResultContent::Text("some result text of a line or so ".repeat(4)),
+        is_error: None,
+    };
+    let lines = |n: usize| call(&format!("c{n}")).with_response("r");
+    let groups: [(&str, Vec<Message>); 4] = [
+        (
+            "one result of 5 MB",
+            vec![
+                call("c"),
+                Message::tool_result("c", "日本語 text ".repeat(350_000)),
+            ],
+        ),
+        (
+            "20,000 calls and results in two messages",
+            vec![
+                Message::new(Role::Assistant, many(20_000, &calls)),
+                Message::new(Role::Tool, many(20_000, &results)),
+            ],
+        ),
+        (
+            "20,000 open calls on lines",
+            (0..20_000).map(lines).collect(),
+        ),
+        (
+            "20,000 late results in one message",
+            vec![Message::new(Role::Tool, many(20_000, &results))],
+        ),
+    ];
+    for preset in [Preset::Anna, Preset::PhiCore] {
+        let accounting = accounting(preset);
+        for (name, messages) in &groups {
+            let entries = log(messages.clone(), &accounting);
+            let material = material(&entries, &[], &accounting);
+            for budget in [100, 1_000, 30_000] {
+                let started = Instant::now();
+                let policy = AssemblyPolicy::default();
+                let budget = Budget::tokens(budget);
+                let context = assemble(&material, None, budget, &policy, &accounting).unwrap();
+                let took = started.elapsed();
+                assert!(!context.receipt.degraded.is_empty());
+                assert!(took < Duration::from_secs(2), "{preset}: {name}: {took:?}");
+            }
+        }
+    }
+}
+
+/// Nothing in choosing looks at all blocks for each block.
+#[test]
+fn a_hundred_thousand_messages_take_no_time() {
+    let accounting = accounting(Preset::Anna);
+    let messages = (0..100_000).map(|n| match n % 3 {
+        0 => Message::user("question"),
+        1 => Message::assistant("answer").with_response(format!("r{n}")),
+        _ => Message::note(Role::System, vec![Part::text("note")]),
+    });
+    let entries = log(messages.collect(), &accounting);
+    let material = material(&entries, &[], &accounting);
+    for eviction in [
+        Eviction::default(),
+        Eviction::StopAtMisfit,
+        Eviction::SkipMisfits,
+    ] {
+        let policy = AssemblyPolicy::default().with_eviction(eviction);
+        for budget in [10, 50_000, 1_000_000] {
+            let started = Instant::now();
+            let budget = Budget::tokens(budget);
+            let context = assemble(&material, None, budget, &policy, &accounting).unwrap();
+            assert!(context.receipt.dropped.len() <= 1);
+            let took = started.elapsed();
+            assert!(took < Duration::from_secs(3), "{eviction:?}: {took:?}");
+        }
+    }
+}

@@ -1,0 +1,371 @@
+//! Laws of every context.
+
+use std::collections::HashMap;
+
+use context_assembler::{
+    AssemblyPolicy, Budget, Context, Error, ErrorKind, Eviction, Item, Material, Source, Step,
+    assemble,
+};
+use memory_model::{Accounting, EntryKind, LogEntry, Part, Seq};
+use proptest::prelude::*;
+use turn_map::{HullPolicy, atoms};
+
+use crate::script::{self, PRESETS, accounting, event, log, material, messages, shown};
+
+const EVICTIONS: [Eviction; 5] = [
+    Eviction::Stepped { steps: 4 },
+    Eviction::Stepped { steps: 1 },
+    Eviction::Stepped { steps: 9 },
+    Eviction::StopAtMisfit,
+    Eviction::SkipMisfits,
+];
+
+pub(crate) fn needed(error: &Error) -> u64 {
+    match error.kind() {
+        ErrorKind::BudgetTooSmall { needed } => needed,
+        kind => panic!("{kind:?}"),
+    }
+}
+
+/// The budgets that are tried for a view of this cost.
+fn budgets(view_tokens: u64, any: u64) -> [u64; 8] {
+    [
+        1,
+        8,
+        40,
+        300,
+        1_000,
+        view_tokens,
+        1 + any % (view_tokens + 50),
+        1 + any % 3_000,
+    ]
+}
+
+fn entries(item: &Item) -> &[LogEntry] {
+    match item {
+        Item::Raw(entries) | Item::Trimmed(_, entries, _) => entries,
+        Item::Summary(_) | Item::Omitted(_) => &[],
+    }
+}
+
+/// The positions of the newest block that shows something.
+fn newest(material: &Material) -> Option<(Seq, Seq)> {
+    for item in material.items.iter().rev() {
+        match item {
+            Item::Summary(summary) => return Some((summary.range.first, summary.range.last)),
+            Item::Omitted(range) => return Some((range.first, range.last)),
+            Item::Raw(entries) | Item::Trimmed(_, entries, _) => {
+                let atoms = atoms(entries, HullPolicy::default());
+                let shows = |at: usize| entries[at].kind == EntryKind::Message;
+                let found = atoms.iter().rev().find(|atom| atom.range().any(shows));
+                if let Some(atom) = found {
+                    let range = atom.range();
+                    return Some((entries[range.start].seq, entries[range.end - 1].seq));
+                }
+            }
+        }
+    }
+    None
+}
+
+pub(crate) fn counted(context: &Context, accounting: &dyn Accounting) {
+    for message in &context.messages {
+        assert_eq!(
+            message.tokens,
+            accounting.parts(message.role, &message.parts)
+        );
+    }
+    let sum: u64 = context.messages.iter().map(|message| message.tokens).sum();
+    assert_eq!(sum, context.tokens);
+}
+
+/// Every call has its result behind it, and no result comes before its call.
+pub(crate) fn paired(context: &Context) {
+    let mut waiting: HashMap<&str, usize> = HashMap::new();
+    for message in &context.messages {
+        for part in &message.parts {
+            if let Part::ToolCall { id, .. } = part {
+                *waiting.entry(id).or_default() += 1;
+            }
+        }
+        for part in &message.parts {
+            if let Part::ToolResult { call_id, .. } = part {
+                let left = waiting.get_mut(call_id.as_str());
+                let left = left.filter(|left| **left > 0);
+                *left.unwrap_or_else(|| panic!("no call for the result {call_id}")) -= 1;
+            }
+        }
+    }
+    waiting.retain(|_, left| *left > 0);
+    assert!(waiting.is_empty(), "without a result: {waiting:?}");
+}
+
+fn ordered(context: &Context) {
+    let firsts: Vec<Seq> = context
+        .messages
+        .iter()
+        .filter_map(|message| message.source.range())
+        .map(|range| range.first)
+        .collect();
+    assert!(firsts.is_sorted(), "{firsts:?}");
+}
+
+/// Each message of the view is shown or dropped, and none is both.
+fn tiled(context: &Context, material: &Material) {
+    let covered = |seq: Seq| {
+        context
+            .messages
+            .iter()
+            .filter_map(|message| message.source.range())
+            .any(|range| range.contains(seq))
+    };
+    let dropped = |seq: Seq| {
+        let dropped = &context.receipt.dropped;
+        dropped
+            .iter()
+            .filter(|d| d.first <= seq && seq <= d.last)
+            .count()
+    };
+    for item in &material.items {
+        let seqs: Vec<Seq> = match item {
+            Item::Summary(summary) => vec![summary.range.first, summary.range.last],
+            Item::Omitted(range) => vec![range.first, range.last],
+            _ => entries(item)
+                .iter()
+                .filter(|entry| entry.kind == EntryKind::Message)
+                .map(|entry| entry.seq)
+                .collect(),
+        };
+        for seq in seqs {
+            assert_eq!(dropped(seq) + usize::from(covered(seq)), 1, "message {seq}");
+        }
+    }
+    for pair in context.receipt.dropped.windows(2) {
+        assert!(pair[0].last < pair[1].first);
+    }
+}
+
+fn newest_is_there(context: &Context, material: &Material) {
+    let Some((first, last)) = newest(material) else {
+        let identity = |source: &Source| *source == Source::Identity;
+        assert!(
+            context
+                .messages
+                .iter()
+                .all(|message| identity(&message.source))
+        );
+        return;
+    };
+    let of_newest: Vec<_> = context
+        .messages
+        .iter()
+        .filter(|message| {
+            let range = message.source.range();
+            range.is_some_and(|range| range.first >= first && range.last <= last)
+        })
+        .collect();
+    assert!(!of_newest.is_empty());
+    let degraded = context.receipt.degraded.iter().find(|d| d.first == first);
+    let shortened = |source: &Source| matches!(source, Source::Trimmed { .. });
+    if let Some(degraded) = degraded {
+        assert_eq!(degraded.last, last);
+        let tokens: u64 = of_newest.iter().map(|message| message.tokens).sum();
+        assert_eq!(tokens, degraded.to_tokens);
+        assert!(degraded.to_tokens < degraded.from_tokens);
+    } else {
+        assert!(!of_newest.iter().any(|message| shortened(&message.source)));
+    }
+}
+
+fn used_well(context: &Context, eviction: Eviction) {
+    if context.receipt.dropped.is_empty() && context.receipt.degraded.is_empty() {
+        return;
+    }
+    let room = context.budget - context.receipt.identity_tokens;
+    let used = context.tokens - context.receipt.identity_tokens;
+    let boundary = context.receipt.boundary.as_ref().expect("a boundary");
+    match eviction {
+        Eviction::Stepped { steps } => assert!(
+            used + boundary.tokens >= room - room / steps,
+            "{used} and the boundary's {} of {room}",
+            boundary.tokens
+        ),
+        _ => assert!(used + boundary.tokens > room),
+    }
+}
+
+fn law(material: &Material, accounting: &dyn Accounting, any: u64) {
+    let identity = any.is_multiple_of(3).then_some("You are a careful agent.");
+    for eviction in EVICTIONS {
+        let policy = AssemblyPolicy::default().with_eviction(eviction);
+        let mut steps: Vec<(u64, Option<Step>)> = Vec::new();
+        for budget in budgets(material.view_tokens, any) {
+            let run = |budget| {
+                assemble(
+                    material,
+                    identity,
+                    Budget::tokens(budget),
+                    &policy,
+                    accounting,
+                )
+            };
+            let context = match run(budget) {
+                Ok(context) => context,
+                Err(error) => {
+                    let needed = needed(&error);
+                    assert!(budget < needed && needed < 1_000, "{budget} {needed}");
+                    assert!(run(needed).is_ok(), "{needed} do not do");
+                    assert!(run(needed - 1).is_err(), "{} do", needed - 1);
+                    continue;
+                }
+            };
+            assert_eq!(context.budget, budget);
+            assert!(context.tokens <= budget);
+            counted(&context, accounting);
+            paired(&context);
+            ordered(&context);
+            tiled(&context, material);
+            newest_is_there(&context, material);
+            used_well(&context, eviction);
+            assert_eq!(run(budget).unwrap(), context);
+            let newest = newest(material);
+            let step = context.receipt.degraded.iter().rev();
+            let step = step
+                .filter(|d| Some((d.first, d.last)) == newest)
+                .map(|d| d.step)
+                .next();
+            steps.push((budget, step));
+        }
+        // Less room never means an earlier step.
+        steps.sort();
+        let steps: Vec<_> = steps.into_iter().map(|(_, step)| step).rev().collect();
+        assert!(steps.is_sorted(), "{steps:?}");
+    }
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { failure_persistence: None, ..ProptestConfig::with_cases(48) })]
+
+    #[test]
+    fn every_context_keeps_the_laws(
+        events in prop::collection::vec(event(), 0..30),
+        stretches in prop::collection::vec((1_usize..8, shown()), 0..6),
+        any in any::<u64>(),
+    ) {
+        for preset in PRESETS {
+            let accounting = accounting(preset);
+            let entries = log(messages(&events), &accounting);
+            law(&material(&entries, &stretches, &accounting), &accounting, any);
+        }
+    }
+
+    /// Where rendering adds a lot: nothing but results without a call.
+    #[test]
+    fn headings_do_not_eat_the_budget(sizes in prop::collection::vec(0_usize..30, 1..200)) {
+        let accounting = accounting(PRESETS[0]);
+        let orphans: Vec<_> = sizes
+            .iter()
+            .map(|n| script::Event::Orphan("x".repeat(*n)))
+            .collect();
+        let entries = log(messages(&orphans), &accounting);
+        law(&material(&entries, &[], &accounting), &accounting, 1_500);
+    }
+
+    /// Where rendering saves a lot: many short lines of few responses.
+    #[test]
+    fn joined_lines_do_not_leave_the_budget_empty(
+        sizes in prop::collection::vec(1_usize..60, 1..20),
+    ) {
+        let accounting = accounting(PRESETS[1]);
+        let lines: Vec<_> = sizes
+            .iter()
+            .map(|n| script::Event::Lines(vec!["ok".to_owned(); *n]))
+            .collect();
+        let entries = log(messages(&lines), &accounting);
+        law(&material(&entries, &[], &accounting), &accounting, 400);
+    }
+
+    /// What `read_from` says is enough: the rest of the view changes nothing.
+    #[test]
+    fn what_is_read_is_enough(
+        sizes in prop::collection::vec(0_usize..900, 1..80),
+        budget in 40_u64..4_000,
+    ) {
+        let accounting = accounting(PRESETS[0]);
+        let users: Vec<_> = sizes
+            .iter()
+            .map(|n| script::Event::User("x".repeat(*n)))
+            .collect();
+        let entries = log(messages(&users), &accounting);
+        let whole = material(&entries, &[], &accounting);
+        for eviction in EVICTIONS {
+            let policy = AssemblyPolicy::default().with_eviction(eviction);
+            let budget = Budget::tokens(budget);
+            let from = policy.read_from(whole.view_tokens, 0, budget);
+            let skipped = entries.iter().take_while(|entry| from > 0 && entry.running <= from).count();
+            let part = Material {
+                view_tokens: whole.view_tokens,
+                front: skipped.checked_sub(1).map_or(0, |last| entries[last].running),
+                items: vec![Item::Raw(entries[skipped..].to_vec())],
+            };
+            let all = assemble(&whole, None, budget, &policy, &accounting).unwrap();
+            let some = assemble(&part, None, budget, &policy, &accounting).unwrap();
+            prop_assert_eq!(all, some);
+        }
+    }
+}
+
+/// Whatever the newest group holds, 999 tokens are enough.
+#[test]
+fn the_floor_is_below_a_thousand_tokens() {
+    use memory_model::{Message, RawJson, Role};
+    let call = |id: String, name: &str, bytes: usize| Part::ToolCall {
+        id,
+        name: name.to_owned(),
+        arguments: RawJson::from_value(&"a".repeat(bytes)).unwrap(),
+    };
+    let many = (0..3_000).map(|n| call(format!("c{n}"), "t", 1)).collect();
+    let long = "n".repeat(50_000);
+    let texts = (0..5_000).map(|_| Part::text("some words here")).collect();
+    let orphan = Message::tool_result(format!("\n\u{1b}{long}"), "x");
+    let newest = [
+        vec![Message::new(Role::Assistant, many)],
+        vec![Message::new(
+            Role::Assistant,
+            vec![call("c".into(), "t", 500_000)],
+        )],
+        vec![Message::new(
+            Role::Assistant,
+            vec![call(long.clone(), &long, 1)],
+        )],
+        vec![Message::new(Role::User, texts).with_name(long.clone())],
+        vec![orphan],
+        vec![Message::user("日本".repeat(60_000))],
+        (0..3_000)
+            .map(|n| Message::assistant(format!("line {n} ")).with_response("r"))
+            .collect(),
+    ];
+    for preset in PRESETS {
+        let accounting = accounting(preset);
+        for messages in &newest {
+            let entries = log(messages.clone(), &accounting);
+            let material = material(&entries, &[], &accounting);
+            let policy = AssemblyPolicy::default();
+            let run = |budget| {
+                assemble(
+                    &material,
+                    None,
+                    Budget::tokens(budget),
+                    &policy,
+                    &accounting,
+                )
+            };
+            let context = run(999).unwrap();
+            counted(&context, &accounting);
+            paired(&context);
+            let needed = needed(&run(0).unwrap_err());
+            assert!(needed < 60, "{needed}");
+            assert!(run(needed).is_ok() && run(needed - 1).is_err());
+        }
+    }
+}

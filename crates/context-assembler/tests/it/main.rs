@@ -1,0 +1,15 @@
+//! What the crate promises, over random conversations and by example.
+#![allow(
+    clippy::unwrap_used,
+    clippy::expect_used,
+    clippy::panic,
+    clippy::print_stdout,
+    missing_docs
+)]
+
+mod degrading;
+mod examples;
+mod laws;
+mod prefix;
+mod script;
+mod snapshots;

@@ -1,0 +1,337 @@
+//! Random conversations and views.
+
+use std::sync::Arc;
+
+use context_assembler::{ContextAccounting, Item, Material};
+use memory_model::{
+    Accounting, Child, Hash, LogEntry, Media, MediaSource, Message, Part, RawJson, Recipe,
+    ResultContent, Role, Seq, SeqRange, Summary, SummaryId, Timestamp, TrimPolicyId,
+};
+use proptest::prelude::*;
+use token_estimate::Preset;
+use turn_map::{HullPolicy, atoms};
+
+/// The estimators that the laws are held against.
+pub(crate) const PRESETS: [Preset; 4] = [
+    Preset::Anna,
+    Preset::Koda,
+    Preset::PhiCore,
+    Preset::OperatorUse,
+];
+
+pub(crate) fn accounting(preset: Preset) -> ContextAccounting {
+    ContextAccounting::new(Arc::new(preset))
+}
+
+/// One thing that happens in a conversation.
+#[derive(Debug, Clone)]
+pub(crate) enum Event {
+    User(String),
+    Assistant(String),
+    /// Lines of one response without calls.
+    Lines(Vec<String>),
+    /// A response with calls. `lines`: each call on a line of its own; `between`: results come
+    /// before the next line; `answered`: how many get their result; `aside`: a user speaks before
+    /// the results.
+    Calls {
+        results: Vec<String>,
+        answered: usize,
+        lines: bool,
+        between: bool,
+        aside: bool,
+    },
+    /// Two calls of one id in a message, and `results` results for it in the next message.
+    Twins {
+        results: usize,
+    },
+    /// A call in a user's message.
+    UserCall,
+    /// A result for the oldest call that has none.
+    Late(String),
+    Orphan(String),
+    Note,
+    Empty,
+    Image,
+    Unknown,
+    Reasoning,
+}
+
+fn text() -> impl Strategy<Value = String> {
+    prop_oneof![
+        4 => (0_usize..60).prop_map(|n| "word ".repeat(n)),
+        2 => (0_usize..600).prop_map(|n| "x\n".repeat(n)),
+        1 => (0_usize..400).prop_map(|n| "日本語の文 & <tag> ".repeat(n)),
+        1 => (1_000_usize..20_000).prop_map(|n| "0123456789".repeat(n / 10)),
+        1 => ".{0,40}",
+    ]
+}
+
+pub(crate) fn event() -> impl Strategy<Value = Event> {
+    let calls = (
+        prop::collection::vec(text(), 1..5),
+        0_usize..6,
+        any::<(bool, bool, bool)>(),
+    );
+    prop_oneof![
+        4 => text().prop_map(Event::User),
+        3 => text().prop_map(Event::Assistant),
+        1 => prop::collection::vec(text(), 1..6).prop_map(Event::Lines),
+        6 => calls.prop_map(|(results, answered, (lines, between, aside))| Event::Calls {
+            results, answered, lines, between, aside
+        }),
+        1 => (0_usize..4).prop_map(|results| Event::Twins { results }),
+        1 => Just(Event::UserCall),
+        2 => text().prop_map(Event::Late),
+        1 => text().prop_map(Event::Orphan),
+        1 => Just(Event::Note),
+        1 => Just(Event::Empty),
+        1 => Just(Event::Image),
+        1 => Just(Event::Unknown),
+        1 => Just(Event::Reasoning),
+    ]
+}
+
+fn call(id: &str) -> Part {
+    Part::ToolCall {
+        id: id.to_owned(),
+        name: "read".to_owned(),
+        arguments: RawJson::parse(r#"{"path":"src/lib.rs"}"#).unwrap(),
+    }
+}
+
+fn result(id: &str, text: &str) -> Part {
+    let image = Part::Image(Media {
+        media_type: "image/png".to_owned(),
+        source: MediaSource::Data("A".repeat(400)),
+    });
+    let content = if text.len() % 5 == 3 {
+        ResultContent::Parts(vec![Part::text(text), image])
+    } else {
+        ResultContent::Text(text.to_owned())
+    };
+    Part::ToolResult {
+        call_id: id.to_owned(),
+        content,
+        is_error: (text.len() % 7 == 1).then_some(true),
+    }
+}
+
+/// The conversation in which these events happen.
+pub(crate) fn messages(events: &[Event]) -> Vec<Message> {
+    let mut out: Vec<Message> = Vec::new();
+    let mut waiting: Vec<String> = Vec::new();
+    for (at, event) in events.iter().enumerate() {
+        let tool = |parts| Message::new(Role::Tool, parts);
+        match event {
+            Event::User(text) => out.push(Message::user(text.as_str()).with_name("ada")),
+            Event::Assistant(text) => out.push(Message::assistant(text.as_str())),
+            Event::Lines(texts) => {
+                out.extend(texts.iter().map(|text| {
+                    Message::assistant(text.as_str()).with_response(format!("lines{at}"))
+                }))
+            }
+            Event::Calls {
+                results,
+                answered,
+                lines,
+                between,
+                aside,
+            } => {
+                let ids: Vec<String> = (0..results.len()).map(|n| format!("c{at}-{n}")).collect();
+                let mut answers: Vec<Message> = Vec::new();
+                if *lines {
+                    for (n, id) in ids.iter().enumerate() {
+                        let line = Message::new(Role::Assistant, vec![call(id)]);
+                        out.push(line.with_response(format!("r{at}")));
+                        let answer = tool(vec![result(id, &results[n])]);
+                        match (n < *answered, *between) {
+                            (true, true) => out.push(answer),
+                            (true, false) => answers.push(answer),
+                            (false, _) => waiting.push(id.clone()),
+                        }
+                    }
+                } else {
+                    let mut parts = vec![Part::text("Let me look.")];
+                    parts.extend(ids.iter().map(|id| call(id)));
+                    out.push(Message::new(Role::Assistant, parts));
+                    let done = ids.iter().zip(results).take(*answered);
+                    let parts: Vec<Part> = done.map(|(id, text)| result(id, text)).collect();
+                    if *between {
+                        answers.extend(parts.into_iter().map(|part| tool(vec![part])));
+                    } else if !parts.is_empty() {
+                        answers.push(tool(parts));
+                    }
+                    waiting.extend(ids.iter().skip(*answered).cloned());
+                }
+                if *aside {
+                    out.push(Message::user("Stop a moment."));
+                    out.push(Message::note(Role::System, vec![Part::text("label")]));
+                }
+                out.extend(answers);
+            }
+            Event::Twins { results } => {
+                let id = format!("twin{at}");
+                out.push(Message::new(Role::Assistant, vec![call(&id), call(&id)]));
+                let parts: Vec<Part> = (0..*results).map(|_| result(&id, "twin")).collect();
+                if !parts.is_empty() {
+                    out.push(tool(parts));
+                }
+            }
+            Event::UserCall => out.push(Message::new(Role::User, vec![call(&format!("u{at}"))])),
+            Event::Late(text) => {
+                if !waiting.is_empty() {
+                    out.push(tool(vec![result(&waiting.remove(0), text)]));
+                }
+            }
+            Event::Orphan(text) => out.push(tool(vec![result(&format!("o\n{at}"), text)])),
+            Event::Note => out.push(Message::note(Role::System, vec![Part::text("note")])),
+            Event::Empty => out.push(Message::new(Role::Assistant, Vec::new())),
+            Event::Image => {
+                let media = Media {
+                    media_type: "image/png".to_owned(),
+                    source: MediaSource::Data("A".repeat(90_000)),
+                };
+                out.push(Message::new(Role::User, vec![Part::Image(media)]));
+            }
+            Event::Unknown => {
+                let raw = RawJson::parse(r#"{"type":"odd","n":1.00}"#).unwrap();
+                out.push(Message::new(Role::User, vec![Part::Unknown { raw }]));
+            }
+            Event::Reasoning => {
+                let thought = Part::Reasoning {
+                    text: "I think. ".repeat(50),
+                    signature: Some("sig".to_owned()),
+                };
+                out.push(Message::new(
+                    Role::Assistant,
+                    vec![thought, Part::text("So.")],
+                ));
+            }
+        }
+    }
+    out
+}
+
+/// The messages as a stored log.
+pub(crate) fn log(messages: Vec<Message>, accounting: &dyn Accounting) -> Vec<LogEntry> {
+    let mut running = 0;
+    let store = |(index, message): (usize, Message)| {
+        let tokens = accounting.message(&message);
+        running += tokens;
+        LogEntry {
+            seq: Seq(index as u32 + 1),
+            hash: Hash::ZERO,
+            message,
+            tokens,
+            running,
+        }
+    };
+    messages.into_iter().enumerate().map(store).collect()
+}
+
+/// What stands for a stretch of a random view.
+#[derive(Debug, Clone, Copy)]
+pub(crate) enum Shown {
+    Raw,
+    Summary { bytes: usize, depth: u32 },
+    Omitted,
+    Trimmed,
+}
+
+pub(crate) fn shown() -> impl Strategy<Value = Shown> {
+    prop_oneof![
+        4 => Just(Shown::Raw),
+        3 => (0_usize..4_000, 0_u32..3).prop_map(|(bytes, depth)| Shown::Summary { bytes, depth }),
+        1 => Just(Shown::Omitted),
+        1 => Just(Shown::Trimmed),
+    ]
+}
+
+pub(crate) fn summary(
+    range: SeqRange,
+    depth: u32,
+    text: String,
+    accounting: &dyn Accounting,
+) -> Summary {
+    let id = |n: u32| SummaryId::new(format!("sum_{n:016x}"));
+    let children = if depth == 0 {
+        vec![Child::Messages { range }]
+    } else {
+        vec![Child::Summary {
+            range,
+            id: id(range.last.0 + 1_000),
+        }]
+    };
+    let mut summary = Summary {
+        id: id(range.first.0),
+        range,
+        depth,
+        children,
+        text,
+        messages: None,
+        tokens: 0,
+        source_tokens: 0,
+        provisional: false,
+        recipe: Recipe::new("test@1"),
+        tier: "normal".to_owned(),
+        model: None,
+        earliest_at: Timestamp(1_700_000_000_000_000),
+        latest_at: Timestamp(1_700_000_060_000_000),
+        created_at: Timestamp(1_700_000_120_000_000),
+        source_hash: Hash::ZERO,
+        hash: Hash::ZERO,
+    };
+    summary.tokens = accounting.summary(&summary);
+    summary
+}
+
+/// A view of the log: stretches of `(atoms, shown)` from its beginning; the rest is raw.
+pub(crate) fn material(
+    entries: &[LogEntry],
+    stretches: &[(usize, Shown)],
+    accounting: &dyn Accounting,
+) -> Material {
+    let cuts = atoms(entries, HullPolicy::default());
+    let mut material = Material::default();
+    let mut atom = 0;
+    let mut from = 0;
+    for (length, shown) in stretches {
+        atom += length;
+        let to = cuts
+            .cut_at_atom(atom.min(cuts.len().saturating_sub(1)))
+            .position();
+        let slice = &entries[from..to.max(from)];
+        let Some(range) = slice
+            .first()
+            .and_then(|first| SeqRange::new(first.seq, slice.last()?.seq))
+        else {
+            continue;
+        };
+        from = to;
+        let tokens: u64 = slice.iter().map(|entry| entry.tokens).sum();
+        let (item, tokens) = match *shown {
+            Shown::Raw => (Item::Raw(slice.to_vec()), tokens),
+            Shown::Summary { bytes, depth } => {
+                let summary = summary(range, depth, "S".repeat(bytes), accounting);
+                let tokens = summary.tokens;
+                (Item::Summary(Box::new(summary)), tokens)
+            }
+            Shown::Omitted => (Item::Omitted(range), 0),
+            Shown::Trimmed => {
+                let policy = TrimPolicyId::new("trim@1");
+                (
+                    Item::Trimmed(policy, slice.to_vec(), tokens / 2),
+                    tokens / 2,
+                )
+            }
+        };
+        material.items.push(item);
+        material.view_tokens += tokens;
+    }
+    let rest = &entries[from..];
+    material.view_tokens += rest.iter().map(|entry| entry.tokens).sum::<u64>();
+    if !rest.is_empty() {
+        material.items.push(Item::Raw(rest.to_vec()));
+    }
+    material
+}

@@ -1,0 +1,226 @@
+//! Conversations written out, with the rules of anna and with the defaults.
+
+use dag_compactor::{DagPlanner, DagPolicy, FreshTail};
+use memory_model::{JobKind, PassKind, Planner, Seq, SeqRange};
+
+use crate::world::{World, log, ranges};
+
+const LEAF: PassKind = PassKind::Leaf;
+const CONDENSED: PassKind = PassKind::Condensed;
+
+fn anna(tail: usize) -> DagPolicy {
+    let policy = DagPolicy::anna();
+    let tail = FreshTail {
+        messages: tail,
+        ..policy.fresh_tail
+    };
+    policy.with_fresh_tail(tail)
+}
+
+fn users(count: usize) -> World {
+    World::new(log(&"u ".repeat(count)))
+}
+
+/// Publishes a summary of `tokens` over a range, whatever the policy says.
+fn cover(world: &mut World, first: u32, last: u32, depth: u32, tokens: u64) {
+    let range = SeqRange::new(Seq(first), Seq(last)).unwrap();
+    let mut job = users(20)
+        .plan(&anna(1).with_leaf_min_messages(1), LEAF, 99)
+        .remove(0);
+    (job.range, job.depth) = (range, depth);
+    job.expect = world.view.clip(range);
+    world.publish(&job, tokens);
+}
+
+#[test]
+fn three_messages_are_not_compacted() {
+    for tail in [2, 20] {
+        let world = users(3);
+        assert_eq!(world.plan(&anna(tail), LEAF, 9), []);
+        assert_eq!(world.plan(&anna(tail), CONDENSED, 9), []);
+    }
+}
+
+#[test]
+fn fifteen_messages_with_a_tail_of_two_become_a_leaf() {
+    let jobs = users(15).plan(&anna(2), LEAF, 4);
+    assert_eq!(ranges(&jobs), [(1, 13)]);
+    assert_eq!(
+        (jobs[0].kind, jobs[0].depth, jobs[0].source_tokens),
+        (JobKind::Leaf, 0, 520)
+    );
+}
+
+/// In the original, a conversation shorter than the tail had no tail at all.
+#[test]
+fn fewer_messages_than_the_tail_all_stay() {
+    for count in 0..=20 {
+        assert_eq!(
+            users(count).plan(&anna(20), LEAF, 9),
+            [],
+            "{count} messages"
+        );
+    }
+    assert_eq!(users(29).plan(&anna(20), LEAF, 9), []);
+    assert_eq!(ranges(&users(30).plan(&anna(20), LEAF, 9)), [(1, 10)]);
+}
+
+#[test]
+fn a_summary_splits_a_run_of_messages() {
+    let mut world = users(6);
+    cover(&mut world, 3, 3, 0, 10);
+    let policy = anna(1).with_leaf_min_messages(2);
+    // Of 1, 2 | 4, 5, 6 the newest stays.
+    assert_eq!(ranges(&world.plan(&policy, LEAF, 9)), [(1, 2), (4, 5)]);
+    let policy = policy.with_leaf_min_messages(3);
+    assert_eq!(world.plan(&policy, LEAF, 9), []);
+}
+
+#[test]
+fn neighbouring_summaries_of_equal_depth_are_condensed() {
+    let mut world = users(30);
+    for first in [1, 6, 11] {
+        cover(&mut world, first, first + 4, 0, 60);
+    }
+    let jobs = world.plan(&anna(20), CONDENSED, 9);
+    assert_eq!(ranges(&jobs), [(1, 15)]);
+    assert_eq!(
+        (jobs[0].depth, jobs[0].children.len(), jobs[0].source_tokens),
+        (1, 3, 180)
+    );
+    // One alone is not; nor are two of different depth, nor two with messages between them.
+    let mut world = users(30);
+    cover(&mut world, 1, 5, 0, 60);
+    assert_eq!(world.plan(&anna(20), CONDENSED, 9), []);
+    cover(&mut world, 6, 10, 1, 60);
+    assert_eq!(world.plan(&anna(20), CONDENSED, 9), []);
+    cover(&mut world, 12, 15, 1, 60);
+    assert_eq!(world.plan(&anna(20), CONDENSED, 9), []);
+}
+
+#[test]
+fn a_condensed_summary_takes_so_many_and_so_much() {
+    let mut world = users(60);
+    for first in (1..40).step_by(4) {
+        cover(&mut world, first, first + 3, 0, 300);
+    }
+    let plan = |policy: DagPolicy| ranges(&world.plan(&policy, CONDENSED, 9));
+    let policy = DagPolicy::default();
+    assert_eq!(plan(policy.clone()), [(1, 32), (33, 40)]);
+    assert_eq!(
+        plan(policy.clone().with_condensed(3, Some(4))),
+        [(1, 16), (17, 32)]
+    );
+    // The fewest win over the most.
+    assert_eq!(
+        plan(policy.clone().with_condensed(5, Some(3))),
+        [(1, 20), (21, 40)]
+    );
+    let limited = policy.clone().with_max_source_tokens(Some(900));
+    assert_eq!(plan(limited), [(1, 12), (13, 24), (25, 36)]);
+    // A pair is taken whatever it costs.
+    let limited = policy.clone().with_max_source_tokens(Some(10));
+    assert_eq!(plan(limited).len(), 5);
+    assert_eq!(plan(policy.with_max_depth(Some(0))), []);
+}
+
+#[test]
+fn leaves_are_cut_at_the_limit() {
+    // 60 messages of 40 tokens before a tail of a quarter.
+    let policy = DagPolicy::default().with_max_source_tokens(Some(1_000));
+    let jobs = users(80).plan(&policy, LEAF, 7);
+    assert_eq!(ranges(&jobs), [(1, 25), (26, 50), (51, 60)]);
+    // Nine that are left over stay for another day.
+    let jobs = users(78).plan(&policy, LEAF, 7);
+    assert_eq!(ranges(&jobs), [(1, 25), (26, 50)]);
+    // A group that alone is too much is a leaf by itself; what is too little goes with it.
+    let script = format!("u*500 a+x t-x*3000 u*1 a+y t-y*3000 {}", "u ".repeat(60));
+    let jobs = World::new(log(&script)).plan(&policy, LEAF, 7);
+    assert_eq!(ranges(&jobs)[..3], [(1, 1), (2, 3), (4, 6)]);
+}
+
+#[test]
+fn groups_are_not_split_and_open_ones_stay() {
+    let policy = anna(2);
+    let script = format!("{}a+x u u t-x u", "u ".repeat(12));
+    let jobs = World::new(log(&script)).plan(&policy, LEAF, 5);
+    assert_eq!(ranges(&jobs), [(1, 12)]);
+    // Nothing from an open group on is covered, however far back it began.
+    let script = format!("{}a+x {}", "u ".repeat(12), "u ".repeat(30));
+    let jobs = World::new(log(&script)).plan(&policy, LEAF, 5);
+    assert_eq!(ranges(&jobs), [(1, 12)]);
+    // Interrupted, it blocks nothing.
+    let script = format!("{}a+x {}a u u", "u ".repeat(12), "u ".repeat(30));
+    let jobs = World::new(log(&script)).plan(&policy, LEAF, 5);
+    assert_eq!(ranges(&jobs), [(1, 44)]);
+}
+
+#[test]
+fn a_run_between_summaries_is_bridged_if_it_gains() {
+    let mut world = users(60);
+    cover(&mut world, 1, 10, 0, 100);
+    cover(&mut world, 15, 40, 0, 100);
+    let policy = DagPolicy::default();
+    assert_eq!(ranges(&world.plan(&policy, LEAF, 9)), [(11, 14)]);
+    let mut off = policy.clone();
+    off.bridge = false;
+    assert_eq!(world.plan(&off, LEAF, 9), []);
+    // Four messages of 2 tokens are cheaper than any summary of them.
+    let mut world = World::new(log(&"u*2 ".repeat(60)));
+    cover(&mut world, 1, 10, 0, 10);
+    cover(&mut world, 15, 40, 0, 10);
+    assert_eq!(world.plan(&policy, LEAF, 9), []);
+    let mut any = policy;
+    any.require_gain = false;
+    assert_eq!(ranges(&world.plan(&any, LEAF, 9)), [(11, 14)]);
+}
+
+#[test]
+fn the_tail_does_not_shrink_with_the_view() {
+    let policy = DagPolicy::default();
+    let mut world = World::new(log(&"u*400 ".repeat(60)));
+    let jobs = world.plan(&policy, LEAF, 9);
+    // A quarter of 24,000 tokens: 15 messages.
+    assert_eq!(ranges(&jobs), [(1, 45)]);
+    world.publish(&jobs[0], 1_000);
+    assert_eq!(world.plan(&policy, LEAF, 9), []);
+}
+
+#[test]
+fn policies_are_told_apart() {
+    let name = |policy| DagPlanner::new(policy).fingerprint();
+    assert_ne!(name(DagPolicy::default()), name(DagPolicy::anna()));
+    assert_ne!(name(anna(2)), name(anna(3)));
+    assert_eq!(
+        DagPlanner::new(DagPolicy::anna()).max_iterations(),
+        Some(10)
+    );
+}
+
+#[test]
+fn a_plan_of_a_conversation() {
+    let turn = |n: usize| format!("u*60 a/r{n}+a{n} t-a{n}*700 a/r{n}+b{n} t-b{n}*500 n a*90 ");
+    let mut world = World::new(log(&(0..14).map(turn).collect::<String>()));
+    let policy = DagPolicy::default().with_max_source_tokens(Some(4_000));
+    let mut shown = String::new();
+    for pass in [LEAF, CONDENSED] {
+        for job in world.plan(&policy, pass, 9) {
+            shown += &format!(
+                "{:?} {} depth {}: {}\n",
+                job.kind, job.range, job.depth, job.why
+            );
+            world.publish(&job, 400);
+        }
+        shown += &format!("{}\n", world.shown());
+    }
+    insta::assert_snapshot!(shown, @r"
+    Leaf 1..15 depth 0: 13 messages outside the fresh tail cost 2928 tokens
+    Leaf 16..29 depth 0: 12 messages outside the fresh tail cost 2868 tokens
+    Leaf 30..43 depth 0: 12 messages outside the fresh tail cost 2868 tokens
+    Leaf 44..57 depth 0: 12 messages outside the fresh tail cost 2868 tokens
+    Leaf 58..71 depth 0: 12 messages outside the fresh tail cost 2868 tokens
+    S0:1..15 S0:16..29 S0:30..43 S0:44..57 S0:58..71 R:72..
+    Condensed 1..71 depth 1: 5 neighbouring summaries of depth 0 cost 2000 tokens
+    S1:1..71 R:72..
+    ");
+}

@@ -1,0 +1,167 @@
+//! A log, a view, and a runner that makes summaries of a given cost.
+
+use std::sync::Arc;
+
+use context_assembler::ContextAccounting;
+use dag_compactor::{DagPlanner, DagPolicy};
+use memory_model::{
+    Accounting, Body, EntryKind, Hash, Job, LogEntry, Message, Part, PassInput, PassKind, Planner,
+    RawJson, Role, Seq, SeqRange, Span, SummaryId, View,
+};
+use token_estimate::Preset;
+use turn_map::{HullPolicy, atoms};
+
+pub(crate) fn accounting() -> ContextAccounting {
+    ContextAccounting::new(Arc::new(Preset::Anna))
+}
+
+/// One word a message: `u`ser, `a`ssistant, `n`ote; `a+x` calls x, `t-x` answers it, `a/r+x` is a
+/// line of the response r. A number behind it is the tokens of its text, 40 without one.
+pub(crate) fn log(script: &str) -> Vec<LogEntry> {
+    let mut running = 0;
+    let store = |(index, word): (usize, &str)| {
+        let message = message(word);
+        let tokens = accounting().message(&message);
+        running += tokens;
+        LogEntry {
+            seq: Seq(index as u32 + 1),
+            message,
+            tokens,
+            running,
+            hash: Hash::ZERO,
+        }
+    };
+    script.split_whitespace().enumerate().map(store).collect()
+}
+
+fn message(word: &str) -> Message {
+    let (word, tokens) = word.split_once('*').unwrap_or((word, "40"));
+    let text = "text".repeat(tokens.parse().unwrap());
+    let (word, id) = match word.split_once(['+', '-']) {
+        Some((word, id)) => (word, Some(id)),
+        None => (word, None),
+    };
+    let (kind, response) = match word.split_once('/') {
+        Some((kind, response)) => (kind, Some(response)),
+        None => (word, None),
+    };
+    let message = match (kind, id) {
+        ("u", _) => Message::user(text),
+        ("n", _) => Message::note(Role::System, vec![Part::text(text)]),
+        ("a", None) => Message::assistant(text),
+        ("a", Some(id)) => {
+            let arguments = RawJson::from_value(&text).unwrap();
+            Message::tool_call(id, "read", arguments)
+        }
+        ("t", Some(id)) => Message::tool_result(id, text),
+        _ => panic!("cannot read {word}"),
+    };
+    match response {
+        Some(response) => message.with_response(response),
+        None => message,
+    }
+}
+
+/// A view of a log, which a planner compacts.
+pub(crate) struct World {
+    pub(crate) entries: Vec<LogEntry>,
+    pub(crate) view: View,
+    pub(crate) made: usize,
+}
+
+impl World {
+    pub(crate) fn new(entries: Vec<LogEntry>) -> Self {
+        Self {
+            entries,
+            view: View::new(),
+            made: 0,
+        }
+    }
+
+    pub(crate) fn head(&self) -> Seq {
+        Seq(self.entries.len() as u32)
+    }
+
+    fn slice(&self, range: SeqRange) -> &[LogEntry] {
+        &self.entries[range.first.0 as usize - 1..range.last.0 as usize]
+    }
+
+    pub(crate) fn tokens(&self, range: SeqRange) -> u64 {
+        self.slice(range).iter().map(|entry| entry.tokens).sum()
+    }
+
+    /// The spans, raw ones with what they cost.
+    pub(crate) fn spans(&self) -> Vec<Span> {
+        let mut spans = self.view.spans().to_vec();
+        for span in spans.iter_mut().filter(|span| span.body == Body::Raw) {
+            span.tokens = span
+                .range
+                .up_to(self.head())
+                .map_or(0, |range| self.tokens(range));
+        }
+        spans
+    }
+
+    /// The newest entries: at least `messages` messages, beginning at an atom and not behind one
+    /// that can still change.
+    pub(crate) fn newest(&self, messages: usize) -> &[LogEntry] {
+        let atoms = atoms(&self.entries, HullPolicy::default());
+        let mut from = self.entries.len();
+        let mut found = 0;
+        while found < messages.max(1) && from > 0 {
+            from -= 1;
+            found += usize::from(self.entries[from].kind == EntryKind::Message);
+        }
+        let cut = atoms.cut_before(from).min(atoms.settled_end());
+        &self.entries[cut.position()..]
+    }
+
+    /// The jobs of a pass, its entries fed in pages.
+    pub(crate) fn plan(&self, policy: &DagPolicy, kind: PassKind, page: usize) -> Vec<Job> {
+        let planner = DagPlanner::new(policy.clone());
+        let accounting = accounting();
+        let spans = self.spans();
+        let mut pass = planner.begin(PassInput {
+            kind,
+            head: self.head(),
+            spans: &spans,
+            newest: self.newest(planner.window()),
+            accounting: &accounting,
+        });
+        let mut jobs = Vec::new();
+        while let Some(range) = pass.wants() {
+            let slice = self.slice(range);
+            jobs.extend(pass.feed(&slice[..page.min(slice.len())], &accounting));
+        }
+        jobs.extend(pass.finish(&accounting));
+        jobs
+    }
+
+    /// Publishes a summary of `tokens` for a job.
+    pub(crate) fn publish(&mut self, job: &Job, tokens: u64) {
+        self.made += 1;
+        let body = Body::Summary {
+            id: SummaryId::new(format!("sum_{:016x}", self.made)),
+            depth: job.depth,
+        };
+        let new = [Span::closed(job.range, body, tokens)];
+        self.view = self.view.splice(job.range, &job.expect, &new).unwrap();
+    }
+
+    /// The spans as words: `S` and the depth for summaries, `R` for messages.
+    pub(crate) fn shown(&self) -> String {
+        let word = |span: &Span| match &span.body {
+            Body::Summary { depth, .. } => format!("S{depth}:{}", span.range),
+            _ => format!("R:{}", span.range),
+        };
+        let words: Vec<String> = self.view.spans().iter().map(word).collect();
+        words.join(" ")
+    }
+}
+
+/// Jobs as ranges.
+pub(crate) fn ranges(jobs: &[Job]) -> Vec<(u32, u32)> {
+    jobs.iter()
+        .map(|job| (job.range.first.0, job.range.last.0))
+        .collect()
+}

@@ -1,0 +1,65 @@
+//! The suite that every store passes: on files, and in memory.
+
+use std::sync::atomic::{AtomicU32, Ordering};
+
+use memory_store::Maintain as _;
+use memory_store::conformance::Fixture;
+use store_sqlite::SqliteStore;
+
+/// Stores in files, all in one folder that goes with the fixture.
+struct Files {
+    folder: tempfile::TempDir,
+    made: AtomicU32,
+}
+
+impl Files {
+    fn new() -> Self {
+        Self {
+            folder: tempfile::tempdir().unwrap(),
+            made: AtomicU32::new(0),
+        }
+    }
+}
+
+impl Fixture for Files {
+    type Store = SqliteStore;
+
+    async fn fresh(&self) -> SqliteStore {
+        let number = self.made.fetch_add(1, Ordering::Relaxed);
+        let path = self.folder.path().join(format!("{number}.db"));
+        SqliteStore::open(path).await.unwrap()
+    }
+
+    async fn reopen(&self, store: SqliteStore) -> SqliteStore {
+        store.close().await.unwrap();
+        SqliteStore::open(store.location()).await.unwrap()
+    }
+}
+
+struct InMemory;
+
+impl Fixture for InMemory {
+    type Store = SqliteStore;
+
+    async fn fresh(&self) -> SqliteStore {
+        SqliteStore::in_memory().await.unwrap()
+    }
+}
+
+mod files {
+    use super::Files;
+
+    memory_store::conformance_tests!(Files::new());
+}
+
+mod in_memory {
+    use super::InMemory;
+
+    memory_store::conformance_tests!(InMemory);
+}
+
+#[tokio::test]
+async fn random_operations_agree_with_the_reference() {
+    memory_store::conformance::random_ops(&Files::new(), 16).await;
+    memory_store::conformance::random_ops(&InMemory, 48).await;
+}

@@ -1,0 +1,203 @@
+//! The layers of the workspace, held against `cargo tree`.
+//!
+//! A crate may use only crates above it in the table, and what a crate must not know is not
+//! anywhere in its dependencies.
+
+use std::collections::BTreeSet;
+use std::process::Command;
+
+use anyhow::{Context as _, bail, ensure};
+
+use crate::mode::root;
+
+/// What only some crates may have among their dependencies, at any depth.
+const ASYNC_RUNTIME: &[&str] = &["tokio", "async-std", "smol"];
+const DATABASES: &[&str] = &[
+    "sqlx",
+    "sqlx-core",
+    "sea-query",
+    "libsqlite3-sys",
+    "rusqlite",
+];
+const PROVIDERS: &[&str] = &["reqwest", "genai", "hyper"];
+
+/// The crates, bottom up, and what each must not know.
+const LAYERS: &[(&str, &[&[&str]])] = &[
+    (
+        "token-estimate",
+        &[
+            ASYNC_RUNTIME,
+            DATABASES,
+            PROVIDERS,
+            &["async-trait", "futures", "memory-model"],
+        ],
+    ),
+    (
+        "memory-model",
+        &[
+            ASYNC_RUNTIME,
+            DATABASES,
+            PROVIDERS,
+            &["async-trait", "futures"],
+        ],
+    ),
+    (
+        "turn-map",
+        &[
+            ASYNC_RUNTIME,
+            DATABASES,
+            PROVIDERS,
+            &["async-trait", "futures", "memory-model"],
+        ],
+    ),
+    (
+        "message-formats",
+        &[ASYNC_RUNTIME, DATABASES, PROVIDERS, &["memory-store"]],
+    ),
+    ("memory-store", &[ASYNC_RUNTIME, DATABASES, PROVIDERS]),
+    (
+        "summarize-escalation",
+        &[ASYNC_RUNTIME, DATABASES, PROVIDERS, &["memory-store"]],
+    ),
+    (
+        "context-assembler",
+        &[
+            ASYNC_RUNTIME,
+            DATABASES,
+            PROVIDERS,
+            &[
+                "async-trait",
+                "futures",
+                "memory-store",
+                "summarize-escalation",
+            ],
+        ],
+    ),
+    (
+        "dag-compactor",
+        &[
+            ASYNC_RUNTIME,
+            DATABASES,
+            PROVIDERS,
+            &[
+                "async-trait",
+                "futures",
+                "memory-store",
+                "summarize-escalation",
+            ],
+        ],
+    ),
+    (
+        "compaction-runner",
+        &[
+            ASYNC_RUNTIME,
+            DATABASES,
+            PROVIDERS,
+            &["dag-compactor", "store-sqlite"],
+        ],
+    ),
+    (
+        "store-sql",
+        &[
+            PROVIDERS,
+            &[
+                "summarize-escalation",
+                "context-assembler",
+                "dag-compactor",
+                "compaction-runner",
+            ],
+        ],
+    ),
+    (
+        "store-sqlite",
+        &[
+            PROVIDERS,
+            &[
+                "summarize-escalation",
+                "context-assembler",
+                "dag-compactor",
+                "compaction-runner",
+            ],
+        ],
+    ),
+    (
+        "retrieval-tools",
+        &[
+            ASYNC_RUNTIME,
+            DATABASES,
+            PROVIDERS,
+            &["store-sqlite", "compaction-runner"],
+        ],
+    ),
+    ("agent-memory", &[PROVIDERS, &["clap", "indicatif"]]),
+    ("agent-memory-cli", &[]),
+];
+
+/// Checks every crate of the workspace.
+pub(crate) fn run() -> anyhow::Result<()> {
+    let mut found: Vec<String> = std::fs::read_dir(root().join("crates"))?
+        .map(|entry| Ok(entry?.file_name().to_string_lossy().into_owned()))
+        .collect::<anyhow::Result<_>>()?;
+    found.sort();
+    for name in &found {
+        let known = LAYERS.iter().any(|(layer, _)| layer == name);
+        ensure!(
+            known,
+            "crates/{name} has no layer: enter it into xtask/src/layering.rs"
+        );
+    }
+    let mut problems = Vec::new();
+    for (level, (name, forbidden)) in LAYERS.iter().enumerate() {
+        let used = dependencies(name)?;
+        for other in LAYERS.iter().skip(level + 1).map(|(other, _)| *other) {
+            if used.contains(other) {
+                problems.push(format!("{name} uses {other}, which is above it"));
+            }
+        }
+        for word in forbidden.iter().flat_map(|words| words.iter()) {
+            if used.contains(*word) {
+                problems.push(format!(
+                    "{name} must not know {word}; see `cargo tree -p {name} -i {word} -e normal`"
+                ));
+            }
+        }
+        println!("{name}: {} dependencies", used.len());
+    }
+    if problems.is_empty() {
+        return Ok(());
+    }
+    bail!("the layering is broken:\n  {}", problems.join("\n  "))
+}
+
+/// The names of everything that a crate depends on, at any depth, as its users get it.
+fn dependencies(name: &str) -> anyhow::Result<BTreeSet<String>> {
+    let cargo = std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
+    let output = Command::new(cargo)
+        .current_dir(root())
+        .args([
+            "tree",
+            "--offline",
+            "--edges",
+            "normal",
+            "--prefix",
+            "none",
+            "--format",
+            "{p}",
+        ])
+        .args(["--package", name])
+        .output()
+        .context("run cargo tree")?;
+    let errors = String::from_utf8_lossy(&output.stderr);
+    ensure!(
+        output.status.success(),
+        "cargo tree -p {name} failed: {errors}"
+    );
+    let text = String::from_utf8(output.stdout).context("read the output of cargo tree")?;
+    let names = text
+        .lines()
+        .filter_map(|line| line.split_whitespace().next());
+    Ok(names
+        .filter(|found| *found != name)
+        .map(str::to_owned)
+        .collect())
+}
