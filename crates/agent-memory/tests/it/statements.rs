@@ -132,13 +132,13 @@ async fn the_numbers_are_constant() {
             append: 5,
             batch_of_64: 5,
             assemble: 12,
-            plan: 17,
-            compact: 43,
+            plan: 15,
+            compact: 41,
             context_of_summaries: 10,
             expand: 6,
             describe: 3,
             grep: 3,
-            nothing_to_compact: 21,
+            nothing_to_compact: 19,
         }
     );
     assert_eq!(counts(5_000).await, short);
