@@ -42,12 +42,12 @@ pub(crate) fn coding() -> Vec<LogEntry> {
              src/lexer.rs. Never change the public API, and don't touch the snapshots.",
         ),
         Message::assistant("I'll look at the lexer first:"),
-        call("c1", "read", r#"{"path":"/work/crumb/src/lexer.rs"}"#),
+        call("c1", "read", r#"{"path":"/code/crumb/src/lexer.rs"}"#),
         Message::tool_result("c1", source),
         call(
             "c2",
             "bash",
-            r#"{"command":"cd /work/crumb && rg -n 'fn next_token' src"}"#,
+            r#"{"command":"cd /code/crumb && rg -n 'fn next_token' src"}"#,
         ),
         Message::tool_result(
             "c2",
@@ -60,7 +60,7 @@ pub(crate) fn coding() -> Vec<LogEntry> {
         call(
             "c3",
             "edit",
-            r#"{"path":"/work/crumb/src/lexer.rs","old":"return None","new":"self.skip_line()"}"#,
+            r#"{"path":"/code/crumb/src/lexer.rs","old":"return None","new":"self.skip_line()"}"#,
         ),
         Message::tool_result("c3", "ok"),
         call("c4", "bash", r#"{"command":"cargo test -p crumb"}"#),
@@ -68,7 +68,7 @@ pub(crate) fn coding() -> Vec<LogEntry> {
         call(
             "c5",
             "edit",
-            r#"{"path":"/work/crumb/src/lexer.rs","old":"a","new":"b"}"#,
+            r#"{"path":"/code/crumb/src/lexer.rs","old":"a","new":"b"}"#,
         ),
         failed(
             "c5",
@@ -77,7 +77,7 @@ pub(crate) fn coding() -> Vec<LogEntry> {
         call(
             "c6",
             "write",
-            r#"{"path":"/work/crumb/src/cursor.rs","content":"pub struct Cursor;"}"#,
+            r#"{"path":"/code/crumb/src/cursor.rs","content":"pub struct Cursor;"}"#,
         ),
         Message::tool_result("c6", "ok"),
         call("c7", "bash", r#"{"command":"cargo test -p crumb"}"#),
