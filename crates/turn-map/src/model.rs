@@ -1,9 +1,9 @@
 //! The workspace's own messages.
 
-use memory_model::{EntryKind, LogEntry, Message, Part};
-use token_estimate::{CountedMessage, Role};
+use memory_model::{EntryKind, LogEntry, Message, Part, ResultContent};
+use token_estimate::{CountedMessage, Role, TokenEstimator};
 
-use crate::TurnMessage;
+use crate::{EditableMessage, PartMessage, PartView, TrimPolicy, TurnMessage, apply};
 
 impl TurnMessage for Message {
     fn role(&self) -> Role {
@@ -65,9 +65,147 @@ impl TurnMessage for LogEntry {
     }
 }
 
+impl PartMessage for Message {
+    fn parts(&self, visit: &mut dyn FnMut(PartView<'_>)) {
+        for part in &self.parts {
+            match part {
+                Part::Text { text } => visit(PartView::Text(text)),
+                Part::ToolCall { id, name, .. } => visit(PartView::Call { id, name }),
+                Part::ToolResult {
+                    call_id,
+                    content,
+                    is_error,
+                } => visit(PartView::Result {
+                    call_id,
+                    text: &content.text(),
+                    is_error: is_error.unwrap_or(false),
+                }),
+                Part::Reasoning { .. } | Part::Image(_) | Part::File(_) | Part::Unknown { .. } => {
+                    visit(PartView::Other);
+                }
+            }
+        }
+    }
+}
+
+impl PartMessage for LogEntry {
+    fn parts(&self, visit: &mut dyn FnMut(PartView<'_>)) {
+        PartMessage::parts(&self.message, visit);
+    }
+}
+
+impl EditableMessage for Message {
+    type Part = Part;
+
+    fn take_parts(&mut self) -> Vec<Part> {
+        std::mem::take(&mut self.parts)
+    }
+
+    fn put_parts(&mut self, parts: Vec<Part>) {
+        self.parts = parts;
+    }
+
+    fn set_role(&mut self, role: Role) {
+        self.role = match role {
+            Role::System => memory_model::Role::System,
+            Role::User => memory_model::Role::User,
+            Role::Assistant => memory_model::Role::Assistant,
+            Role::Tool => memory_model::Role::Tool,
+        };
+    }
+
+    fn results_behind(&self, parts: Vec<Part>) -> Self {
+        Message::new(memory_model::Role::Tool, parts).with_created_at(self.created_at)
+    }
+
+    fn text_part(text: String) -> Part {
+        Part::Text { text }
+    }
+
+    fn result_part(call_id: String, text: String) -> Part {
+        Part::ToolResult {
+            call_id,
+            content: ResultContent::Text(text),
+            is_error: None,
+        }
+    }
+
+    fn set_text(part: &mut Part, text: String) {
+        match part {
+            Part::Text { text: old } => *old = text,
+            Part::ToolResult {
+                content: ResultContent::Text(old),
+                ..
+            } => *old = text,
+            Part::ToolResult {
+                content: ResultContent::Parts(parts),
+                ..
+            } => {
+                // What `ResultContent::text` reads becomes one text where the first of it stood.
+                let is_text =
+                    |part: &Part| matches!(part, Part::Text { .. } | Part::Unknown { .. });
+                let first = parts.iter().position(is_text).unwrap_or(parts.len());
+                parts.retain(|part| !is_text(part));
+                parts.insert(first.min(parts.len()), Part::Text { text });
+            }
+            _ => {}
+        }
+    }
+
+    fn set_content(part: &mut Part, text: String) {
+        if let Part::ToolResult { content, .. } = part {
+            *content = ResultContent::Text(text);
+        }
+    }
+
+    fn set_id(part: &mut Part, id: String) {
+        match part {
+            Part::ToolCall { id: old, .. } | Part::ToolResult { call_id: old, .. } => *old = id,
+            _ => {}
+        }
+    }
+
+    fn result_to_text(part: Part, heading: String) -> Vec<Part> {
+        match part {
+            Part::ToolResult {
+                content: ResultContent::Text(text),
+                ..
+            } => vec![Part::text(format!("{heading}\n{text}"))],
+            Part::ToolResult {
+                content: ResultContent::Parts(parts),
+                ..
+            } => {
+                let parts = parts.into_iter().map(|part| match part {
+                    Part::ToolCall { .. } | Part::ToolResult { .. } => Part::text("[left out]"),
+                    part => part,
+                });
+                std::iter::once(Part::text(heading)).chain(parts).collect()
+            }
+            part => vec![Part::text(heading), part],
+        }
+    }
+}
+
+impl TrimPolicy {
+    /// The message, shortened; none when it stays as it is. Never one that costs more.
+    pub fn trim(
+        &self,
+        message: &Message,
+        pointer: &str,
+        estimator: &dyn TokenEstimator,
+    ) -> Option<Message> {
+        let edits = self.edits(0, message, pointer, estimator);
+        if edits.is_empty() {
+            return None;
+        }
+        let trimmed = apply(vec![message.clone()], &edits).pop()?;
+        (estimator.message(&trimmed) <= estimator.message(message)).then_some(trimmed)
+    }
+}
+
 #[cfg(test)]
 mod tests {
-    use memory_model::{RawJson, ResultContent};
+    use memory_model::RawJson;
 
     use super::*;
     use crate::script::shown;
