@@ -83,7 +83,7 @@ pub fn check_openai<M: PartMessage>(messages: &[M]) -> Vec<Violation> {
         }
     }
     unanswered(&mut waiting, &mut found);
-    found
+    in_order(found)
 }
 
 /// Breaches of the Anthropic messages format's rules: neighbours of the same role are one turn, the
@@ -151,6 +151,11 @@ pub fn check_anthropic<M: PartMessage>(messages: &[M]) -> Vec<Violation> {
     }
     asked.retain(|call| waiting.contains_key(&call.id));
     unanswered(&mut asked, &mut found);
+    in_order(found)
+}
+
+fn in_order(mut found: Vec<Violation>) -> Vec<Violation> {
+    found.sort_by_key(|violation| (violation.message, violation.part));
     found
 }
 

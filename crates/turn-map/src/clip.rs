@@ -172,5 +172,5 @@ fn shorter(
     old_tokens: u64,
     estimator: &dyn TokenEstimator,
 ) -> Option<String> {
-    (new.len() < old.len() && estimator.text(&new) <= old_tokens).then_some(new)
+    (new.len() < old.len() && estimator.text(&new) < old_tokens).then_some(new)
 }

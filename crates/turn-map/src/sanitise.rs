@@ -62,7 +62,7 @@ pub enum Misplaced {
 #[cfg_attr(feature = "serde", serde(rename_all = "snake_case"))]
 #[non_exhaustive]
 pub enum BadIds {
-    /// It and its result get an id that nobody has: the old one and a number.
+    /// It and its result get an id that no call before it has: the old one and a number.
     Rename,
     /// It goes, and its result is an orphan.
     Strip,
@@ -258,7 +258,9 @@ impl Sanitised {
 /// nothing.
 ///
 /// Calls and results pair as in [`atoms`]; of several calls with one id in a response the first gets the
-/// first result. Notes stay where they are. O(messages + parts), unless the policy drops messages.
+/// first result. Notes stay where they are. Unless late results move, what follows changes nothing
+/// before the list's [`settled_end`](crate::Atoms::settled_end), so an unchanged beginning stays
+/// the same bytes. O(messages + parts), unless the policy drops messages.
 pub fn sanitise<M: PartMessage>(messages: &[M], policy: &SanitisePolicy) -> Sanitised {
     let mut work = Work::read(messages, policy);
     loop {
@@ -500,22 +502,21 @@ impl<'a> Work<'a> {
         }
     }
 
-    /// Decides about calls with an id that cannot be.
+    /// Takes out calls with an id that cannot be, if that is the policy.
     fn judge_ids(&mut self) {
+        if self.policy.ids != BadIds::Strip {
+            return;
+        }
         let mut used: HashSet<String> = HashSet::new();
         for at in 0..self.calls.len() {
             let Some(call) = self.calls.get_mut(at).filter(|call| call.kept) else {
                 continue;
             };
-            call.bad_id = if call.id.is_empty() {
-                Some(Problem::EmptyId)
-            } else if used.insert(call.id.clone()) {
-                None
-            } else {
-                Some(Problem::DuplicateId)
-            };
-            if call.bad_id.is_some() && self.policy.ids == BadIds::Strip {
+            call.bad_id = bad_id(&call.id, &used);
+            if call.bad_id.is_some() {
                 self.strip(at, None);
+            } else {
+                used.insert(call.id.clone());
             }
         }
     }
@@ -605,35 +606,26 @@ impl<'a> Work<'a> {
         }
     }
 
-    /// Gives kept calls with a bad id a new one.
+    /// Gives calls with an id that cannot be another, in order, so that what comes later changes no
+    /// id before it.
     fn rename(&mut self) {
-        if self
-            .calls
-            .iter()
-            .all(|call| !call.kept || call.bad_id.is_none())
-        {
-            return;
-        }
-        let calls = self.calls.iter().map(|call| call.id.clone());
-        let mut taken: HashSet<String> = calls
-            .chain(self.answers.iter().map(|answer| answer.id.clone()))
-            .collect();
+        let mut used: HashSet<String> = HashSet::new();
         let mut numbers: HashMap<String, u64> = HashMap::new();
-        for call in self
-            .calls
-            .iter_mut()
-            .filter(|call| call.kept && call.bad_id.is_some())
-        {
+        for call in self.calls.iter_mut().filter(|call| call.kept) {
+            call.bad_id = bad_id(&call.id, &used);
+            if call.bad_id.is_none() {
+                used.insert(call.id.clone());
+                continue;
+            }
             let base = if call.id.is_empty() { "call" } else { &call.id };
             let number = numbers.entry(base.to_owned()).or_insert(1);
-            let id = loop {
+            call.new_id = Some(loop {
                 *number += 1;
                 let id = format!("{base}_{number}");
-                if taken.insert(id.clone()) {
+                if used.insert(id.clone()) {
                     break id;
                 }
-            };
-            call.new_id = Some(id);
+            });
         }
     }
 
@@ -788,6 +780,14 @@ impl<'a> Work<'a> {
         }
         findings.sort_by_key(|finding| (finding.message, finding.part));
         findings
+    }
+}
+
+fn bad_id(id: &str, used: &HashSet<String>) -> Option<Problem> {
+    if id.is_empty() {
+        Some(Problem::EmptyId)
+    } else {
+        used.contains(id).then_some(Problem::DuplicateId)
     }
 }
 
