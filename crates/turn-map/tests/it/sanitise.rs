@@ -256,12 +256,16 @@ fn policy() -> impl Strategy<Value = SanitisePolicy> {
 }
 
 fn texts(list: &[Msg]) -> Vec<&str> {
-    let parts = list.iter().flat_map(|message| &message.parts);
-    let text = |part| match part {
-        &Part::Text(ref text) => Some(text.as_str()),
-        _ => None,
-    };
-    parts.filter_map(text).collect()
+    fn text(part: &Part) -> Option<&str> {
+        match part {
+            Part::Text(text) => Some(text),
+            _ => None,
+        }
+    }
+    list.iter()
+        .flat_map(|message| &message.parts)
+        .filter_map(text)
+        .collect()
 }
 
 proptest! {
