@@ -405,13 +405,15 @@ impl AtomBuilder {
     }
 
     fn emit_settled(&mut self) {
-        while let Some(hull) = self.hulls.pop_front() {
-            self.emit_singles(hull.start);
-            if hull.holds > 0 {
-                self.hulls.push_front(hull);
+        while let Some(hull) = self.hulls.front() {
+            let (start, holds) = (hull.start, hull.holds);
+            self.emit_singles(start);
+            if holds > 0 {
                 return;
             }
-            self.emit_hull(hull);
+            if let Some(hull) = self.hulls.pop_front() {
+                self.emit_hull(hull);
+            }
         }
         self.emit_singles(self.next);
     }

@@ -90,7 +90,17 @@ pub fn clip_tokens(
     pointer: &str,
     estimator: &dyn TokenEstimator,
 ) -> Option<String> {
-    let whole = estimator.text(text);
+    clip_counted(text, estimator.text(text), tokens, pointer, estimator)
+}
+
+/// [`clip_tokens`] of a text that is known to cost `whole` tokens: a long text is not counted again.
+pub fn clip_counted(
+    text: &str,
+    whole: u64,
+    tokens: u64,
+    pointer: &str,
+    estimator: &dyn TokenEstimator,
+) -> Option<String> {
     if whole <= tokens || is_left_out(text) {
         return None;
     }

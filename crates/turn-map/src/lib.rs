@@ -25,7 +25,9 @@ pub use atoms::{
 pub use builder::AtomBuilder;
 pub use check::{Rule, Violation, check_anthropic, check_openai};
 pub use clear::ClearPolicy;
-pub use clip::{clip_chars, clip_lines, clip_tokens, is_left_out, left_out, stub_text};
+pub use clip::{
+    clip_chars, clip_counted, clip_lines, clip_tokens, is_left_out, left_out, stub_text,
+};
 pub use cuts::{CutPolicy, Cuts};
 pub use edit::{Edit, EditableMessage, InsertedResult, apply};
 pub use error::{Error, ErrorKind};
