@@ -1,6 +1,7 @@
 //! Shortening a group until it fits, in named steps.
 
 use memory_model::{Accounting, Part, ResultContent, Role, SeqRange};
+use turn_map::{clip_counted, left_out};
 
 use crate::accounting::cost;
 use crate::context::{ContextMessage, Degradation, Source, Step};
@@ -8,8 +9,6 @@ use crate::render::{message_pointer, render_text};
 
 /// Texts are not clipped below this many tokens: what is left would say nothing.
 const SMALLEST_CLIP: u64 = 16;
-/// Nor is less of them shown than so many bytes.
-const LEAST_SHOWN: usize = 24;
 
 /// A group's messages, shortened to fit.
 pub(crate) struct Degraded {
@@ -94,11 +93,6 @@ fn range_pointer(range: SeqRange) -> String {
     } else {
         format!("messages:{}-{}", range.first, range.last)
     }
-}
-
-/// What stands for a text that is left out.
-fn left_out(tokens: u64, pointer: &str) -> String {
-    format!("[{tokens} tokens left out; expand {pointer}]")
 }
 
 /// What a part adds to a message, in tokens.
@@ -339,41 +333,8 @@ fn clipped_part(
 /// A text's beginning and end, with a pointer between them, at most `tokens` together; `whole` is
 /// what it costs, in tokens. With no room for any text the shorter of text and pointer is left.
 fn clip(text: &str, whole: u64, tokens: u64, pointer: &str, accounting: &dyn Accounting) -> String {
-    if whole <= tokens {
-        return text.to_owned();
-    }
-    let clipped = |bytes: usize| {
-        let head = text.floor_char_boundary(bytes - bytes / 3);
-        let tail = text.ceil_char_boundary(text.len() - (bytes / 3).min(text.len() - head));
-        let (head, tail) = (
-            text.get(..head).unwrap_or(""),
-            text.get(tail..).unwrap_or(""),
-        );
-        format!("{head}\n[… of {whole} tokens, the middle is left out; expand {pointer} …]\n{tail}")
-    };
-    let fits = |bytes: usize| accounting.text(&clipped(bytes)) <= tokens;
-    // What fits is short, the text may be long: come from below.
-    let (mut low, mut high) = (0, 64.min(text.len()));
-    while fits(high) && high < text.len() {
-        (low, high) = (high, high.saturating_mul(2).min(text.len()));
-    }
-    while low < high {
-        let middle = low + (high - low).div_ceil(2);
-        if fits(middle) {
-            low = middle;
-        } else {
-            high = middle - 1;
-        }
-    }
-    if low >= LEAST_SHOWN {
-        return clipped(low);
-    }
-    let left_out = left_out(whole, pointer);
-    if accounting.text(&left_out) < accounting.text(text) {
-        left_out
-    } else {
-        text.to_owned()
-    }
+    clip_counted(text, whole, tokens, pointer, accounting.estimator())
+        .unwrap_or_else(|| text.to_owned())
 }
 
 /// A group as one text.

@@ -32,7 +32,29 @@ pub enum CutPolicy {
         #[cfg_attr(feature = "serde", serde(default))]
         max_tokens: Option<u64>,
     },
-    /// Keeps the newest atoms until they cost this much; the atom that reaches it stays too.
+    /// Keeps the last turns. Of more messages than the limit the oldest go, even within the only
+    /// turn; while the rest costs more than it may, whole turns go, oldest first, but never the
+    /// newest.
+    FreshTurns {
+        /// Turns. 6, the rule of anna's later generation; 0 keeps only the newest atom.
+        #[cfg_attr(feature = "serde", serde(default = "six"))]
+        turns: usize,
+        /// The most messages, notes not counted, unless the newest atom alone has more. 120, the
+        /// rule of anna's later generation.
+        #[cfg_attr(feature = "serde", serde(default = "hundred_twenty"))]
+        max_messages: usize,
+        /// The share of a budget that the tail may take, in per cent: see
+        /// [`within`](Self::within). 40, the rule of anna's later generation.
+        #[cfg_attr(feature = "serde", serde(default = "forty"))]
+        budget_percent: u8,
+        /// The most tokens that the tail may cost, unless its newest turn alone costs more. No
+        /// limit by default.
+        #[cfg_attr(feature = "serde", serde(default))]
+        max_tokens: Option<u64>,
+    },
+    /// Keeps the newest messages until they cost this much. Where an atom's first message reaches
+    /// it, the atom stays; where a later one does, such as a large result, the atom goes, unless it
+    /// is the newest. (pi takes the next place to cut, and failing that keeps everything.)
     RecentTokens {
         /// Tokens. 16384, the documented default of pi's rule.
         #[cfg_attr(feature = "serde", serde(default = "pi_recent"))]
@@ -54,6 +76,18 @@ pub enum CutPolicy {
 /// anna's `keep_tail` and fresh tail, in messages.
 const fn twenty() -> usize {
     20
+}
+
+const fn six() -> usize {
+    6
+}
+
+const fn hundred_twenty() -> usize {
+    120
+}
+
+const fn forty() -> u8 {
+    40
 }
 
 const fn pi_recent() -> u64 {
@@ -87,6 +121,7 @@ impl Default for CutPolicy {
 pub struct Cuts {
     head: Cut,
     tail: Cut,
+    turn_start: Option<Cut>,
 }
 
 impl Cuts {
@@ -104,6 +139,19 @@ impl Cuts {
     pub fn covered(&self) -> Range<usize> {
         self.head.position()..self.tail.position()
     }
+
+    /// Whether the tail begins inside of a turn whose beginning may be compacted. pi then makes two
+    /// summaries: of the turns before it, and of the beginning of this one.
+    pub fn is_split_turn(&self) -> bool {
+        self.turn_start.is_some()
+    }
+
+    /// Before the turn that the [`tail`](Self::tail) splits, if it does: the history is what lies
+    /// between [`head`](Self::head) and here, the turn's beginning what lies between here and the
+    /// tail. An atom that the turn begins in belongs to the turn.
+    pub fn turn_start(&self) -> Option<Cut> {
+        self.turn_start
+    }
 }
 
 impl CutPolicy {
@@ -114,6 +162,13 @@ impl CutPolicy {
     };
     /// anna's handoff: 20 messages.
     pub const ANNA_HANDOFF: Self = Self::LastMessages { messages: twenty() };
+    /// anna's later generation: 6 turns, at most 120 messages and 40 % of the budget.
+    pub const ANNA_TURNS: Self = Self::FreshTurns {
+        turns: six(),
+        max_messages: hundred_twenty(),
+        budget_percent: forty(),
+        max_tokens: None,
+    };
     /// pi's rule with its documented default: 16,384 tokens.
     pub const PI: Self = Self::RecentTokens {
         tokens: pi_recent(),
@@ -126,17 +181,36 @@ impl CutPolicy {
         recent: phi_recent(),
     };
 
+    /// The policy for a budget of so many tokens: a share of the budget becomes a limit in tokens,
+    /// unless the policy has a lower one. Policies without a share stay as they are.
+    #[must_use]
+    pub fn within(mut self, budget: u64) -> Self {
+        if let Self::FreshTurns {
+            budget_percent,
+            max_tokens,
+            ..
+        } = &mut self
+        {
+            let share = u128::from(budget) * u128::from(*budget_percent) / 100;
+            let share = u64::try_from(share).unwrap_or(u64::MAX);
+            *max_tokens = Some(max_tokens.map_or(share, |most| most.min(share)));
+        }
+        self
+    }
+
     /// Where to cut `atoms`.
     ///
-    /// `turns` are the turns of the same list, at the same positions; only [`FirstAndRecentTurns`] looks at them. `cost`
-    /// gives the tokens of the message at a position, 0 for a note; [`FreshTail`] and
-    /// [`RecentTokens`] ask it, newest atom first, up to the first atom that goes.
+    /// `turns` are the turns of the same list, at the same positions; [`FreshTurns`] and
+    /// [`FirstAndRecentTurns`] cut by them, and [`Cuts::turn_start`] is found in them. `cost` gives
+    /// the tokens of the message at a position, 0 for a note; [`FreshTail`], [`FreshTurns`] and
+    /// [`RecentTokens`] ask it, newest first, up to the first message that goes.
     ///
     /// [`FirstAndRecentTurns`]: Self::FirstAndRecentTurns
     /// [`FreshTail`]: Self::FreshTail
+    /// [`FreshTurns`]: Self::FreshTurns
     /// [`RecentTokens`]: Self::RecentTokens
     pub fn cuts(&self, atoms: &Atoms, turns: &TurnMap, cost: impl Fn(usize) -> u64) -> Cuts {
-        let cost = |atom: &Atom| atom.range().map(&cost).fold(0, u64::saturating_add);
+        let atom_cost = |atom: &Atom| atom.range().map(&cost).fold(0, u64::saturating_add);
         let mut head = atoms.start();
         let tail = match *self {
             Self::LastMessages { messages } => last_messages(atoms, messages),
@@ -149,12 +223,28 @@ impl CutPolicy {
                 max_tokens,
             } => {
                 let most = max_tokens.unwrap_or(u64::MAX);
-                keep(atoms, cost, |kept, _, with| {
-                    kept == 0 || (kept < messages && with <= most)
+                keep(atoms, |atom, kept, tokens| {
+                    let with = tokens.saturating_add(atom_cost(atom));
+                    (kept == 0 || (kept < messages && with <= most)).then_some(with)
                 })
             }
-            Self::RecentTokens { tokens } => keep(atoms, cost, |kept, without, _| {
-                kept == 0 || without < tokens
+            Self::FreshTurns {
+                turns: newest,
+                max_messages,
+                max_tokens,
+                ..
+            } => {
+                let tail = fresh_turns(atoms, turns, newest, max_messages);
+                demote(atoms, turns, tail, max_tokens.unwrap_or(u64::MAX), &cost)
+            }
+            Self::RecentTokens { tokens } => keep(atoms, |atom, kept, without| {
+                if kept == 0 {
+                    return Some(without.saturating_add(atom_cost(atom)));
+                }
+                // Without its first message, which costs nothing to reach the limit with.
+                let rest = atom.range().skip(1).map(&cost);
+                let rest = rest.fold(without, u64::saturating_add);
+                (rest < tokens).then(|| rest.saturating_add(cost(atom.range().start)))
             }),
             Self::FirstAndRecentTurns { first, recent } => {
                 let count = turns.count();
@@ -166,11 +256,63 @@ impl CutPolicy {
             }
         };
         let tail = tail.min(atoms.settled_end());
+        let head = head.min(tail);
         Cuts {
-            head: head.min(tail),
+            head,
             tail,
+            turn_start: split_turn(atoms, turns, head, tail),
         }
     }
+}
+
+/// The last turns, and of them the last messages.
+fn fresh_turns(atoms: &Atoms, turns: &TurnMap, newest: usize, max_messages: usize) -> Cut {
+    let oldest = turns.count().saturating_sub(newest);
+    let start = atoms.cut_before(turns.span(oldest..turns.count()).start);
+    keep(atoms, |atom, kept, _| {
+        let fits = kept.saturating_add(atom.messages()) <= max_messages;
+        (kept == 0 || (fits && atom.range().start >= start.position())).then_some(0)
+    })
+}
+
+/// Takes whole turns off the tail, oldest first, while it costs more than `most` and has two.
+fn demote(
+    atoms: &Atoms,
+    turns: &TurnMap,
+    tail: Cut,
+    most: u64,
+    cost: &impl Fn(usize) -> u64,
+) -> Cut {
+    if most == u64::MAX {
+        return tail;
+    }
+    // Newest turn first: where would the tail begin with it, and what would it cost?
+    let (mut end, mut tokens) = (atoms.end(), 0_u64);
+    let mut turn = turns.count();
+    while end > tail {
+        let Some(before) = turn.checked_sub(1) else {
+            return tail;
+        };
+        turn = before;
+        let start = atoms.cut_before(turns.range(turn).start).max(tail);
+        for position in start.position()..end.position() {
+            tokens = tokens.saturating_add(cost(position));
+        }
+        if tokens > most && end < atoms.end() {
+            return before_notes(atoms, end).max(tail);
+        }
+        end = end.min(start);
+    }
+    tail
+}
+
+/// Before the turn that a tail splits.
+fn split_turn(atoms: &Atoms, turns: &TurnMap, head: Cut, tail: Cut) -> Option<Cut> {
+    let kept = atoms.between(tail, atoms.end());
+    let first = kept.iter().find(|atom| atom.kind() != AtomKind::Note)?;
+    let start = turns.start_of(first.range().start)?;
+    let cut = atoms.cut_before(start);
+    (head <= cut && cut < tail).then_some(cut)
 }
 
 /// koda's rule.
@@ -183,23 +325,18 @@ fn preserve_count(messages: usize) -> usize {
 }
 
 fn last_messages(atoms: &Atoms, messages: usize) -> Cut {
-    keep(atoms, |_| 0, |kept, _, _| kept < messages)
+    keep(atoms, |_, kept, _| (kept < messages).then_some(0))
 }
 
-/// The cut before the newest atoms that `stays` lets stay. It is told how many messages stay
-/// already, and what the tail costs without and with the atom.
-fn keep(
-    atoms: &Atoms,
-    cost: impl Fn(&Atom) -> u64,
-    stays: impl Fn(usize, u64, u64) -> bool,
-) -> Cut {
-    let (mut kept, mut tokens) = (0, 0_u64);
+/// The cut before the newest atoms that stay. `stays` is told how many messages stay already and
+/// what they cost, and says what they cost with the atom, or that it goes.
+fn keep(atoms: &Atoms, stays: impl Fn(&Atom, usize, u64) -> Option<u64>) -> Cut {
+    let (mut kept, mut tokens) = (0, 0);
     let mut cut = atoms.end();
     for atom in atoms.iter().rev() {
-        let with = tokens.saturating_add(cost(atom));
-        if !stays(kept, tokens, with) {
+        let Some(with) = stays(atom, kept, tokens) else {
             break;
-        }
+        };
         (kept, tokens) = (kept + atom.messages(), with);
         cut = atoms.cut_before(atom.range().start);
     }
@@ -305,7 +442,9 @@ mod tests {
             [recent(0), recent(10), recent(11), recent(30)],
             [0..5, 0..5, 0..4, 0..3]
         );
-        assert_eq!([recent(31), recent(50), recent(51)], [0..1, 0..1, 0..0]);
+        // The result reaches the limit before its call does: the group goes.
+        assert_eq!([recent(31), recent(40)], [0..3, 0..3]);
+        assert_eq!([recent(41), recent(50), recent(51)], [0..1, 0..1, 0..0]);
         assert_eq!(recent(u64::MAX), 0..0);
         // The newest group alone is far too large: what is before it can still go.
         let large = "u a u a+x+y t-x t-y";
@@ -313,6 +452,102 @@ mod tests {
             covered(CutPolicy::RecentTokens { tokens: 1 }, large, u64::MAX),
             0..3
         );
+    }
+
+    #[test]
+    fn trailing_results_larger_than_the_limit_leave_something_to_compact() {
+        let script = "u a u a+x+y t-x t-y";
+        let messages = lines(script);
+        let atoms = atoms(&messages, HullPolicy::default());
+        let cost = |n| [5, 5, 5, 5, 50_000, 50_000][n];
+        let cuts = CutPolicy::PI.cuts(&atoms, &TurnMap::by_role(&messages), cost);
+        assert_eq!(cuts.covered(), 0..3);
+        // Behind them there is a place to cut: they go.
+        assert_eq!(covered(CutPolicy::PI, "u a+x t-x a", 20_000), 0..3);
+    }
+
+    #[test]
+    fn a_tail_inside_of_a_turn_tells_where_the_turn_begins() {
+        let split = |policy: CutPolicy, script: &str| {
+            let messages = lines(script);
+            let atoms = atoms(&messages, HullPolicy::default());
+            let cuts = policy.cuts(&atoms, &TurnMap::by_role(&messages), |_| 10);
+            assert_eq!(cuts.is_split_turn(), cuts.turn_start().is_some());
+            (cuts.tail().position(), cuts.turn_start().map(Cut::position))
+        };
+        let recent = |tokens| CutPolicy::RecentTokens { tokens };
+        assert_eq!(split(recent(15), "u a u a a a"), (4, Some(2)));
+        assert_eq!(split(recent(35), "u a u a a a"), (2, None));
+        assert_eq!(split(recent(999), "u a u a a a"), (0, None));
+        assert_eq!(split(recent(0), ""), (0, None));
+        // Notes before the user stay with the user, and split nothing.
+        assert_eq!(split(recent(15), "u a n u a"), (2, None));
+        // Nobody began the turn.
+        assert_eq!(split(recent(15), "s a a a"), (2, None));
+        // The turn begins in a group, or in what stays at the beginning.
+        assert_eq!(split(recent(15), "u a+x u t-x a a"), (4, Some(1)));
+        let turns = CutPolicy::FirstAndRecentTurns {
+            first: 1,
+            recent: 0,
+        };
+        assert_eq!(split(turns, "u a a/r"), (2, None));
+        assert_eq!(
+            split(CutPolicy::LastMessages { messages: 1 }, "u a a"),
+            (2, Some(0))
+        );
+    }
+
+    fn fresh(turns: usize, max_messages: usize, max_tokens: Option<u64>) -> CutPolicy {
+        CutPolicy::FreshTurns {
+            turns,
+            max_messages,
+            budget_percent: 40,
+            max_tokens,
+        }
+    }
+
+    #[test]
+    fn fresh_turns_keep_whole_turns_however_many_tools_they_use() {
+        // Sixteen results in the newest turn.
+        let busy = format!("{}u {}a", "u a ".repeat(9), "a+x t-x ".repeat(16));
+        assert_eq!(covered(fresh(6, 120, None), &busy, 1), 0..8);
+        assert_eq!(covered(fresh(1, 120, None), &busy, 1), 0..18);
+        // Fewer turns than that: all stay.
+        assert_eq!(covered(fresh(6, 120, None), &"u a ".repeat(5), 1), 0..0);
+        assert_eq!(covered(fresh(6, 120, None), "", 1), 0..0);
+        assert_eq!(covered(fresh(0, 120, None), "u a u", 1), 0..2);
+    }
+
+    #[test]
+    fn a_giant_turn_keeps_its_newest_messages() {
+        let giant = format!("u {}a", "a+x t-x ".repeat(100));
+        // 120 messages would begin with a result.
+        assert_eq!(covered(fresh(6, 120, None), &giant, 1), 0..83);
+        assert_eq!(covered(fresh(6, 119, None), &giant, 1), 0..83);
+        assert_eq!(covered(fresh(6, 0, None), &giant, 1), 0..201);
+        assert_eq!(covered(fresh(6, 1, None), "u a+x+y t-x t-y", 1), 0..1);
+    }
+
+    #[test]
+    fn a_tail_that_takes_too_much_gives_up_its_oldest_turns_but_not_the_newest() {
+        let script = "u a u a+x t-x u a+y t-y";
+        let cut = |most| covered(fresh(6, 120, Some(most)), script, 10);
+        assert_eq!(
+            [cut(80), cut(79), cut(60), cut(59)],
+            [0..0, 0..2, 0..2, 0..5]
+        );
+        assert_eq!([cut(30), cut(29), cut(0)], [0..5, 0..5, 0..5]);
+        // Forty per cent of a budget; a lower limit stays.
+        let within = |budget| covered(fresh(6, 120, None).within(budget), script, 10);
+        assert_eq!([within(200), within(199), within(75)], [0..0, 0..2, 0..5]);
+        assert_eq!(
+            fresh(6, 120, Some(30)).within(1_000),
+            fresh(6, 120, Some(30))
+        );
+        assert_eq!(CutPolicy::KODA.within(1), CutPolicy::KODA);
+        // A turn that begins inside of a group goes with the group.
+        assert_eq!(covered(fresh(6, 120, Some(10)), "u a+x u t-x u", 10), 0..4);
+        assert_eq!(covered(fresh(6, 120, Some(10)), "u a+x u t-x a", 10), 0..1);
     }
 
     #[test]
@@ -366,6 +601,7 @@ mod tests {
                 recent: 10
             }
         );
+        assert_eq!(read(r#"{"kind":"fresh_turns"}"#), CutPolicy::ANNA_TURNS);
         assert_eq!(
             read(r#"{"kind":"preserve_count"}"#),
             CutPolicy::PreserveCount

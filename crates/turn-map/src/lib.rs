@@ -2,19 +2,41 @@
 
 mod atoms;
 mod builder;
+mod check;
+mod clear;
+mod clip;
 mod cuts;
+mod edit;
+mod error;
+mod id;
 mod message;
 #[cfg(feature = "memory-model")]
 mod model;
+mod part;
+mod sanitise;
 #[cfg(test)]
 mod script;
+mod trim;
 mod turns;
 
 pub use atoms::{
     Atom, AtomKind, Atoms, Cut, GroupState, HullPolicy, LateResult, UnansweredCall, atoms,
 };
 pub use builder::AtomBuilder;
+pub use check::{Rule, Violation, check_anthropic, check_openai};
+pub use clear::ClearPolicy;
+pub use clip::{
+    clip_chars, clip_counted, clip_lines, clip_tokens, is_left_out, left_out, stub_text,
+};
 pub use cuts::{CutPolicy, Cuts};
+pub use edit::{Edit, EditableMessage, InsertedResult, apply};
+pub use error::{Error, ErrorKind};
 pub use message::TurnMessage;
+pub use part::{PartMessage, PartView};
+pub use sanitise::{
+    BadIds, Finding, Late, Misplaced, Orphans, Problem, Remedy, SanitisePolicy, Sanitised,
+    Unanswered, sanitise,
+};
 pub use token_estimate::Role;
+pub use trim::TrimPolicy;
 pub use turns::{Grouping, TurnMap};

@@ -1,9 +1,9 @@
 //! The workspace's own messages.
 
-use memory_model::{EntryKind, LogEntry, Message, Part};
-use token_estimate::{CountedMessage, Role};
+use memory_model::{EntryKind, LogEntry, Message, Part, ResultContent};
+use token_estimate::{CountedMessage, Role, TokenEstimator};
 
-use crate::TurnMessage;
+use crate::{EditableMessage, PartMessage, PartView, TrimPolicy, TurnMessage, apply};
 
 impl TurnMessage for Message {
     fn role(&self) -> Role {
@@ -65,13 +65,154 @@ impl TurnMessage for LogEntry {
     }
 }
 
+impl PartMessage for Message {
+    fn parts(&self, visit: &mut dyn FnMut(PartView<'_>)) {
+        for part in &self.parts {
+            match part {
+                Part::Text { text } => visit(PartView::Text(text)),
+                Part::ToolCall { id, name, .. } => visit(PartView::Call { id, name }),
+                Part::ToolResult {
+                    call_id,
+                    content,
+                    is_error,
+                } => visit(PartView::Result {
+                    call_id,
+                    text: &content.text(),
+                    is_error: is_error.unwrap_or(false),
+                }),
+                Part::Reasoning { .. } | Part::Image(_) | Part::File(_) | Part::Unknown { .. } => {
+                    visit(PartView::Other);
+                }
+            }
+        }
+    }
+}
+
+impl PartMessage for LogEntry {
+    fn parts(&self, visit: &mut dyn FnMut(PartView<'_>)) {
+        PartMessage::parts(&self.message, visit);
+    }
+}
+
+impl EditableMessage for Message {
+    type Part = Part;
+
+    fn take_parts(&mut self) -> Vec<Part> {
+        std::mem::take(&mut self.parts)
+    }
+
+    fn put_parts(&mut self, parts: Vec<Part>) {
+        self.parts = parts;
+    }
+
+    fn set_role(&mut self, role: Role) {
+        self.role = match role {
+            Role::System => memory_model::Role::System,
+            Role::User => memory_model::Role::User,
+            Role::Assistant => memory_model::Role::Assistant,
+            Role::Tool => memory_model::Role::Tool,
+        };
+    }
+
+    fn results_behind(&self, parts: Vec<Part>) -> Self {
+        Message::new(memory_model::Role::Tool, parts).with_created_at(self.created_at)
+    }
+
+    fn text_part(text: String) -> Part {
+        Part::Text { text }
+    }
+
+    fn result_part(call_id: String, text: String) -> Part {
+        Part::ToolResult {
+            call_id,
+            content: ResultContent::Text(text),
+            is_error: None,
+        }
+    }
+
+    fn set_text(part: &mut Part, text: String) {
+        match part {
+            Part::Text { text: old } => *old = text,
+            Part::ToolResult {
+                content: ResultContent::Text(old),
+                ..
+            } => *old = text,
+            Part::ToolResult {
+                content: ResultContent::Parts(parts),
+                ..
+            } => {
+                // What `ResultContent::text` reads becomes one text where the first of it stood.
+                let is_text =
+                    |part: &Part| matches!(part, Part::Text { .. } | Part::Unknown { .. });
+                let first = parts.iter().position(is_text).unwrap_or(parts.len());
+                parts.retain(|part| !is_text(part));
+                parts.insert(first.min(parts.len()), Part::Text { text });
+            }
+            _ => {}
+        }
+    }
+
+    fn set_content(part: &mut Part, text: String) {
+        if let Part::ToolResult { content, .. } = part {
+            *content = ResultContent::Text(text);
+        }
+    }
+
+    fn set_id(part: &mut Part, id: String) {
+        match part {
+            Part::ToolCall { id: old, .. } | Part::ToolResult { call_id: old, .. } => *old = id,
+            _ => {}
+        }
+    }
+
+    fn result_to_text(part: Part, heading: String) -> Vec<Part> {
+        match part {
+            Part::ToolResult {
+                content: ResultContent::Text(text),
+                ..
+            } => vec![Part::text(format!("{heading}\n{text}"))],
+            Part::ToolResult {
+                content: ResultContent::Parts(parts),
+                ..
+            } => {
+                let parts = parts.into_iter().map(|part| match part {
+                    Part::ToolCall { .. } | Part::ToolResult { .. } => Part::text("[left out]"),
+                    part => part,
+                });
+                std::iter::once(Part::text(heading)).chain(parts).collect()
+            }
+            part => vec![Part::text(heading), part],
+        }
+    }
+}
+
+impl TrimPolicy {
+    /// The message, shortened; none when it stays as it is. Never one that costs more.
+    pub fn trim(
+        &self,
+        message: &Message,
+        pointer: &str,
+        estimator: &dyn TokenEstimator,
+    ) -> Option<Message> {
+        let edits = self.edits(0, message, pointer, estimator);
+        if edits.is_empty() {
+            return None;
+        }
+        let trimmed = apply(vec![message.clone()], &edits).pop()?;
+        (estimator.message(&trimmed) <= estimator.message(message)).then_some(trimmed)
+    }
+}
+
 #[cfg(test)]
 mod tests {
-    use memory_model::{RawJson, ResultContent};
+    use memory_model::RawJson;
 
     use super::*;
     use crate::script::shown;
-    use crate::{HullPolicy, TurnMap, atoms};
+    use crate::{
+        ClearPolicy, HullPolicy, SanitisePolicy, TurnMap, atoms, check_anthropic, check_openai,
+        sanitise,
+    };
 
     #[test]
     fn the_models_messages_are_grouped() {
@@ -105,5 +246,85 @@ mod tests {
             "P0 G1-5 P6"
         );
         assert_eq!(TurnMap::by_role(&messages).count(), 2);
+    }
+
+    fn result(id: &str, content: ResultContent) -> Message {
+        let part = Part::ToolResult {
+            call_id: id.to_owned(),
+            content,
+            is_error: Some(true),
+        };
+        Message::new(memory_model::Role::Tool, vec![part])
+    }
+
+    fn picture() -> Part {
+        Part::Image(memory_model::Media {
+            media_type: "image/png".to_owned(),
+            source: memory_model::MediaSource::Data("AAAA".to_owned()),
+        })
+    }
+
+    #[test]
+    fn a_sanitised_list_of_the_models_messages_is_one_that_providers_take() {
+        let call = |id: &str| Message::tool_call(id, "read", RawJson::parse("{}").unwrap());
+        let pictured = ResultContent::Parts(vec![Part::text("seen"), picture()]);
+        let list = vec![
+            call("x"),
+            Message::assistant("Meanwhile."),
+            result("x", pictured),
+            call("y"),
+            Message::user("Go on."),
+            Message::tool_result("y", "found"),
+            call("y"),
+        ];
+        let plan = sanitise(&list, &SanitisePolicy::default());
+        assert_eq!(plan.findings.len(), 5);
+        let mended = apply(list, &plan.edits);
+        assert!(check_openai(&mended).is_empty() && check_anthropic(&mended).is_empty());
+        assert!(sanitise(&mended, &SanitisePolicy::default()).is_clean());
+        let late = &mended[3];
+        assert_eq!(late.role, memory_model::Role::User);
+        let text = |text: &str| Part::text(text);
+        assert_eq!(
+            late.parts,
+            [text("[Late result of call x]"), text("seen"), picture()]
+        );
+        assert_eq!(mended[5], Message::tool_result("y", "found"));
+        assert_eq!(mended[8], Message::tool_result("y_2", "[no result]"));
+    }
+
+    #[test]
+    fn trimming_keeps_pictures_and_clearing_does_not() {
+        let lines = "a line of some length\n".repeat(100);
+        let content = ResultContent::Parts(vec![picture(), Part::text(&lines), Part::text(&lines)]);
+        let message = result("x", content);
+        let preset = token_estimate::Preset::default();
+        let trimmed = TrimPolicy::PHI_CORE
+            .trim(&message, "message:3", &preset)
+            .unwrap();
+        let Part::ToolResult {
+            content: ResultContent::Parts(parts),
+            is_error,
+            ..
+        } = &trimmed.parts[0]
+        else {
+            panic!("{trimmed:?}");
+        };
+        assert_eq!(
+            (parts.len(), &parts[0], *is_error),
+            (2, &picture(), Some(true))
+        );
+        let short = TrimPolicy::Block { tokens: 1_000_000 };
+        assert_eq!(short.trim(&message, "", &preset), None);
+        let clear = ClearPolicy::Old {
+            keep: 0,
+            min_tokens: 1,
+            min_messages: 0,
+            tools: Vec::new(),
+        };
+        let edits = clear.edits(std::slice::from_ref(&message), |_| String::new(), &preset);
+        let cleared = apply(vec![message], &edits).remove(0);
+        let stub = ResultContent::Text("[1101 tokens left out]".to_owned());
+        assert_eq!(cleared, result("x", stub));
     }
 }

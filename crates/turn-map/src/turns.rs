@@ -28,6 +28,8 @@ pub struct TurnMap {
     next: usize,
     /// The index that the next message must carry to stay in the last turn.
     current: Option<u64>,
+    /// Whether turn 0 is only what came before the first message that begins a turn by its role.
+    headless: bool,
 }
 
 impl TurnMap {
@@ -44,6 +46,7 @@ impl TurnMap {
             first: position,
             next: position,
             current: None,
+            headless: false,
         }
     }
 
@@ -67,6 +70,7 @@ impl TurnMap {
     pub fn push(&mut self, message: &impl TurnMessage) {
         let starts = if self.starts.is_empty() {
             self.current = message.turn();
+            self.headless = self.grouping == Grouping::Role && !user_speaks(message);
             true
         } else if message.is_note() {
             false
@@ -115,6 +119,16 @@ impl TurnMap {
         self.starts
             .partition_point(|start| *start <= position)
             .checked_sub(1)
+    }
+
+    /// Where the turn of the message at `position` was begun; none when there is no such message,
+    /// or when by role nobody began it: nothing that a user said is before it.
+    pub fn start_of(&self, position: usize) -> Option<usize> {
+        let turn = self.turn_of(position)?;
+        if self.headless && turn == 0 {
+            return None;
+        }
+        self.starts.get(turn).copied()
     }
 
     /// The messages of several turns, out of the list that the map was built from. Turns that do

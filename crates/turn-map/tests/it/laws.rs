@@ -15,7 +15,7 @@ fn ranges(atoms: &Atoms) -> Vec<Range<usize>> {
     atoms.iter().map(Atom::range).collect()
 }
 
-fn policies(n: usize) -> [CutPolicy; 6] {
+fn policies(n: usize) -> [CutPolicy; 8] {
     [
         CutPolicy::LastMessages { messages: n },
         CutPolicy::FreshTail {
@@ -28,6 +28,18 @@ fn policies(n: usize) -> [CutPolicy; 6] {
         },
         CutPolicy::RecentTokens {
             tokens: n as u64 * 7,
+        },
+        CutPolicy::FreshTurns {
+            turns: n,
+            max_messages: 9,
+            budget_percent: 40,
+            max_tokens: Some(50),
+        },
+        CutPolicy::FreshTurns {
+            turns: 3,
+            max_messages: n,
+            budget_percent: 0,
+            max_tokens: None,
         },
         CutPolicy::PreserveCount,
         CutPolicy::FirstAndRecentTurns {
@@ -202,6 +214,49 @@ proptest! {
         let sum: u64 = (cuts.tail().position()..messages.len()).map(priced).sum();
         let talking = tail.iter().filter(|atom| atom.messages() > 0).count();
         prop_assert!(sum <= most || talking <= 1 || cuts.tail() == found.settled_end());
+    }
+
+    #[test]
+    fn every_cut_keeps_pairs_whole_and_tells_its_turn(messages in conversation()) {
+        let found = atoms(&messages, hull(0));
+        let turns = TurnMap::by_role(&messages);
+        let pairs = reference(&messages, 0).pairs;
+        for policy in (0..12).flat_map(policies) {
+            let cuts = policy.cuts(&found, &turns, cost);
+            let mut places = vec![cuts.head().position(), cuts.tail().position()];
+            if let Some(start) = cuts.turn_start() {
+                prop_assert!(cuts.head() <= start && start < cuts.tail());
+                places.push(start.position());
+            }
+            for place in places {
+                for (call, result) in &pairs {
+                    prop_assert!((*call < place) == (*result < place), "{:?}", policy);
+                }
+            }
+        }
+    }
+
+    /// However large the newest atom is, what is before it may go.
+    #[test]
+    fn limits_make_progress(messages in conversation()) {
+        let found = atoms(&messages, hull(0));
+        let turns = TurnMap::by_role(&messages);
+        let talking: Vec<_> = found.iter().filter(|atom| atom.messages() > 0).collect();
+        prop_assume!(talking.len() > 1);
+        let newest = talking[talking.len() - 1].range().start;
+        for policy in [
+            CutPolicy::RecentTokens { tokens: 1 },
+            CutPolicy::FreshTail { messages: 20, max_tokens: Some(1) },
+            CutPolicy::FreshTurns {
+                turns: 6, max_messages: 1, budget_percent: 40, max_tokens: None,
+            },
+        ] {
+            let tail = policy.cuts(&found, &turns, |_| u64::MAX).tail();
+            prop_assert!(tail == found.settled_end() || tail.position() <= newest);
+            let kept = found.between(tail, found.end());
+            let kept = kept.iter().filter(|atom| atom.messages() > 0).count();
+            prop_assert!(kept == 1 || tail == found.settled_end());
+        }
     }
 
     #[test]

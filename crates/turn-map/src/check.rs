@@ -1,0 +1,238 @@
+//! What providers demand of calls and results.
+
+use std::collections::{HashMap, HashSet};
+
+use token_estimate::Role;
+
+use crate::{PartMessage, PartView};
+
+/// Where a list breaks a provider's rule.
+#[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Violation {
+    /// The position of the message.
+    pub message: usize,
+    /// The part in it.
+    pub part: usize,
+    /// The id of the call or result.
+    pub id: String,
+    /// The rule.
+    pub rule: Rule,
+}
+
+/// A rule about calls and results.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+#[non_exhaustive]
+pub enum Rule {
+    /// Only assistants call.
+    CallByAnother,
+    /// An id is not empty.
+    EmptyId,
+    /// No two calls share an id: with OpenAI in one message, with Anthropic in the whole list.
+    DuplicateId,
+    /// A call is answered right behind its message, before anything else is said.
+    Unanswered,
+    /// A result answers a call of the assistant's message that it stands behind, which no other
+    /// result has answered.
+    AnswersNothing,
+    /// Assistants bring no results.
+    ResultByAssistant,
+    /// In a message the results come first.
+    ResultBehindContent,
+}
+
+/// Breaches of the OpenAI chat format's rules: a message with calls is followed by results that
+/// answer each of its calls once, whether one or several in a message, and no result stands
+/// elsewhere. Notes are passed over.
+///
+/// A message of a tool or a user may have other parts behind its results; they are written as a
+/// message of their own.
+pub fn check_openai<M: PartMessage>(messages: &[M]) -> Vec<Violation> {
+    let mut found = Vec::new();
+    let mut waiting: Vec<Item> = Vec::new();
+    for turn in turns(messages, |_| None) {
+        let answers = matches!(turn.role, Role::User | Role::Tool);
+        if !answers || turn.items.is_empty() {
+            unanswered(&mut waiting, &mut found);
+        }
+        let mut ids = HashSet::new();
+        for item in turn.items {
+            match item.kind {
+                Kind::Call if turn.role != Role::Assistant => {
+                    found.push(item.breaks(Rule::CallByAnother));
+                }
+                Kind::Call => {
+                    if item.id.is_empty() {
+                        found.push(item.breaks(Rule::EmptyId));
+                    } else if !ids.insert(item.id.clone()) {
+                        found.push(item.breaks(Rule::DuplicateId));
+                    }
+                    waiting.push(item);
+                }
+                Kind::Result if turn.role == Role::Assistant => {
+                    found.push(item.breaks(Rule::ResultByAssistant));
+                }
+                Kind::Result if !answers => found.push(item.breaks(Rule::AnswersNothing)),
+                Kind::Result => match waiting.iter().position(|call| call.id == item.id) {
+                    Some(call) => drop(waiting.remove(call)),
+                    None => found.push(item.breaks(Rule::AnswersNothing)),
+                },
+                Kind::Other if answers => unanswered(&mut waiting, &mut found),
+                Kind::Other => {}
+            }
+        }
+    }
+    unanswered(&mut waiting, &mut found);
+    in_order(found)
+}
+
+/// Breaches of the Anthropic messages format's rules: neighbours of the same role are one turn, the
+/// user's if a tool's; a turn with calls is followed by one that begins with results that answer
+/// each of them once; no result stands elsewhere; and no id is used for two calls in the whole
+/// list. Notes are passed over, and so are system messages, which stand outside of the list.
+pub fn check_anthropic<M: PartMessage>(messages: &[M]) -> Vec<Violation> {
+    let wire = |role| match role {
+        Role::System => None,
+        Role::Assistant => Some(Role::Assistant),
+        Role::User | Role::Tool => Some(Role::User),
+    };
+    let mut found = Vec::new();
+    let mut ids: HashSet<String> = HashSet::new();
+    let mut waiting: HashMap<String, Item> = HashMap::new();
+    let mut asked: Vec<Item> = Vec::new();
+    for turn in turns(messages, wire) {
+        match turn.role {
+            Role::Assistant => {
+                for item in turn.items {
+                    match item.kind {
+                        Kind::Call => {
+                            if item.id.is_empty() {
+                                found.push(item.breaks(Rule::EmptyId));
+                            } else if !ids.insert(item.id.clone()) {
+                                found.push(item.breaks(Rule::DuplicateId));
+                            }
+                            waiting.insert(item.id.clone(), item.clone());
+                            asked.push(item);
+                        }
+                        Kind::Result => found.push(item.breaks(Rule::ResultByAssistant)),
+                        Kind::Other => {}
+                    }
+                }
+            }
+            Role::System => {
+                for item in turn.items {
+                    match item.kind {
+                        Kind::Call => found.push(item.breaks(Rule::CallByAnother)),
+                        Kind::Result => found.push(item.breaks(Rule::AnswersNothing)),
+                        Kind::Other => {}
+                    }
+                }
+            }
+            Role::User | Role::Tool => {
+                let mut first = true;
+                for item in turn.items {
+                    match item.kind {
+                        Kind::Call => found.push(item.breaks(Rule::CallByAnother)),
+                        Kind::Result if !first => {
+                            found.push(item.breaks(Rule::ResultBehindContent));
+                        }
+                        Kind::Result if waiting.remove(&item.id).is_none() => {
+                            found.push(item.breaks(Rule::AnswersNothing));
+                        }
+                        Kind::Result => {}
+                        Kind::Other => first = false,
+                    }
+                }
+                asked.retain(|call| waiting.contains_key(&call.id));
+                unanswered(&mut asked, &mut found);
+                waiting.clear();
+            }
+        }
+    }
+    asked.retain(|call| waiting.contains_key(&call.id));
+    unanswered(&mut asked, &mut found);
+    in_order(found)
+}
+
+fn in_order(mut found: Vec<Violation>) -> Vec<Violation> {
+    found.sort_by_key(|violation| (violation.message, violation.part));
+    found
+}
+
+fn unanswered(waiting: &mut Vec<Item>, found: &mut Vec<Violation>) {
+    found.extend(waiting.drain(..).map(|call| call.breaks(Rule::Unanswered)));
+}
+
+#[derive(Clone, Copy)]
+enum Kind {
+    Call,
+    Result,
+    Other,
+}
+
+#[derive(Clone)]
+struct Item {
+    kind: Kind,
+    message: usize,
+    part: usize,
+    id: String,
+}
+
+impl Item {
+    fn breaks(&self, rule: Rule) -> Violation {
+        Violation {
+            message: self.message,
+            part: self.part,
+            id: self.id.clone(),
+            rule,
+        }
+    }
+}
+
+struct Turn {
+    role: Role,
+    items: Vec<Item>,
+}
+
+/// The messages as a provider sees them; neighbours that `joined` gives the same role are one turn.
+fn turns<M: PartMessage>(messages: &[M], joined: impl Fn(Role) -> Option<Role>) -> Vec<Turn> {
+    let mut turns: Vec<Turn> = Vec::new();
+    // Where the newest turn stands that can be joined: what is not joined does not end it.
+    let mut open: Option<usize> = None;
+    for (position, message) in messages.iter().enumerate() {
+        if message.is_note() {
+            continue;
+        }
+        let mut items = Vec::new();
+        let mut part = 0;
+        message.parts(&mut |view| {
+            let (kind, id) = match view {
+                PartView::Call { id, .. } => (Kind::Call, id),
+                PartView::Result { call_id, .. } => (Kind::Result, call_id),
+                PartView::Text(_) | PartView::Other => (Kind::Other, ""),
+            };
+            items.push(Item {
+                kind,
+                message: position,
+                part,
+                id: id.to_owned(),
+            });
+            part += 1;
+        });
+        let role = joined(message.role());
+        let newest = open.and_then(|at| turns.get_mut(at));
+        match (role, newest) {
+            (Some(role), Some(turn)) if turn.role == role => turn.items.extend(items),
+            _ => {
+                if role.is_some() {
+                    open = Some(turns.len());
+                }
+                turns.push(Turn {
+                    role: role.unwrap_or(message.role()),
+                    items,
+                });
+            }
+        }
+    }
+    turns
+}

@@ -1,0 +1,334 @@
+use std::collections::HashMap;
+use std::fmt;
+use std::str::FromStr;
+
+use token_estimate::TokenEstimator;
+
+use crate::clip::stub_text;
+use crate::id::{Id, write_id};
+use crate::message::user_speaks;
+use crate::{Edit, Error, PartMessage, PartView, TrimPolicy};
+
+/// Which old results are cleared: a pure function of a list of messages.
+///
+/// Unlike a [`TrimPolicy`] it depends on what came later, so more is cleared as the list grows.
+/// Calls and the ids of results stay. What was cleared already is left alone.
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
+#[cfg_attr(
+    feature = "serde",
+    serde(tag = "kind", rename_all = "snake_case", deny_unknown_fields)
+)]
+#[non_exhaustive]
+pub enum ClearPolicy {
+    /// Clears what a tool can be asked for again, except the newest (koda's microcompaction).
+    /// `clear-old/6-50-8:Bash,Read@1`
+    Old {
+        /// How many of the tools' newest results stay, whatever they cost. 6, koda's default.
+        #[cfg_attr(feature = "serde", serde(default = "six"))]
+        keep: usize,
+        /// The least that a result costs to be cleared, in tokens. 50, koda's default.
+        #[cfg_attr(feature = "serde", serde(default = "fifty"))]
+        min_tokens: u64,
+        /// In a list of fewer messages, notes not counted, nothing is cleared. 8, koda's default.
+        #[cfg_attr(feature = "serde", serde(default = "eight"))]
+        min_messages: usize,
+        /// The tools. koda's list by default; none means all.
+        #[cfg_attr(feature = "serde", serde(default = "koda_tools"))]
+        tools: Vec<String>,
+    },
+    /// Clears large results that stand before the last message in which the user speaks (the rule
+    /// of anna's later generation). `clear-before-last-user/2000@1`
+    BeforeLastUser {
+        /// Results that cost more are cleared, in tokens. 2,000, that rule's default.
+        #[cfg_attr(feature = "serde", serde(default = "two_thousand"))]
+        over_tokens: u64,
+    },
+    /// Shortens what is older than the newest results up to a sum, the first result that does not
+    /// fit included; errors stay (Operator-Use's rule).
+    /// `clear-unprotected/40000:tool-output-chars/200-2000-200@1`
+    Unprotected {
+        /// What the newest results that stay may cost together, in tokens. 40,000, Operator-Use's default.
+        #[cfg_attr(feature = "serde", serde(default = "forty_thousand"))]
+        protected_tokens: u64,
+        /// How the older ones are shortened. Operator-Use's rule by default.
+        #[cfg_attr(feature = "serde", serde(default = "operator_use"))]
+        trim: TrimPolicy,
+    },
+}
+
+const fn six() -> usize {
+    6
+}
+
+const fn fifty() -> u64 {
+    50
+}
+
+const fn eight() -> usize {
+    8
+}
+
+const fn two_thousand() -> u64 {
+    2_000
+}
+
+const fn forty_thousand() -> u64 {
+    40_000
+}
+
+#[cfg(feature = "serde")]
+const fn operator_use() -> TrimPolicy {
+    TrimPolicy::OPERATOR_USE
+}
+
+fn koda_tools() -> Vec<String> {
+    [
+        "Bash",
+        "Glob",
+        "Grep",
+        "ListFiles",
+        "Read",
+        "WebFetch",
+        "WebSearch",
+    ]
+    .map(str::to_owned)
+    .into()
+}
+
+const NAMES: [&str; 3] = [
+    "clear-old/KEEP-TOKENS-MESSAGES:TOOL,TOOL@1",
+    "clear-before-last-user/TOKENS@1",
+    "clear-unprotected/TOKENS:TRIMPOLICY@1",
+];
+
+impl ClearPolicy {
+    /// koda's microcompaction with its defaults.
+    pub fn koda() -> Self {
+        Self::Old {
+            keep: six(),
+            min_tokens: fifty(),
+            min_messages: eight(),
+            tools: koda_tools(),
+        }
+    }
+
+    /// The rule of anna's later generation with its default.
+    pub fn anna() -> Self {
+        Self::BeforeLastUser {
+            over_tokens: two_thousand(),
+        }
+    }
+
+    /// Operator-Use's context pruner with its defaults.
+    pub fn operator_use() -> Self {
+        Self::Unprotected {
+            protected_tokens: forty_thousand(),
+            trim: TrimPolicy::OPERATOR_USE,
+        }
+    }
+
+    /// How to clear a list, in order. `pointer` says what to give a tool that expands the message
+    /// at a position; an empty one is not mentioned.
+    pub fn edits<M: PartMessage>(
+        &self,
+        messages: &[M],
+        pointer: impl Fn(usize) -> String,
+        estimator: &dyn TokenEstimator,
+    ) -> Vec<Edit> {
+        let results = results(messages, estimator);
+        let mut edits: Vec<Edit> = Vec::new();
+        let mut clear = |at: &ResultAt, trim: Option<TrimPolicy>| {
+            let Some(message) = messages.get(at.message) else {
+                return;
+            };
+            let pointer = pointer(at.message);
+            let mut part = 0;
+            message.parts(&mut |view| {
+                if let (PartView::Result { text, .. }, true) = (view, part == at.part) {
+                    let (message, part) = (at.message, part);
+                    edits.extend(match trim {
+                        None => stub_text(text, &pointer, estimator).map(|text| Edit::SetContent {
+                            message,
+                            part,
+                            text,
+                        }),
+                        Some(trim) => {
+                            let text = trim.trim_result(text, &pointer, estimator);
+                            text.map(|text| Edit::SetText {
+                                message,
+                                part,
+                                text,
+                            })
+                        }
+                    });
+                }
+                part += 1;
+            });
+        };
+        match self {
+            Self::Old {
+                keep,
+                min_tokens,
+                min_messages,
+                tools,
+            } => {
+                let count = messages.iter().filter(|message| !message.is_note()).count();
+                if count < *min_messages {
+                    return edits;
+                }
+                let again = |at: &&ResultAt| {
+                    tools.is_empty() || at.tool.as_ref().is_some_and(|tool| tools.contains(tool))
+                };
+                let old = results.iter().filter(again).count().saturating_sub(*keep);
+                results
+                    .iter()
+                    .filter(again)
+                    .take(old)
+                    .filter(|at| at.tokens >= *min_tokens)
+                    .for_each(|at| clear(at, None));
+            }
+            Self::BeforeLastUser { over_tokens } => {
+                let last = messages.iter().rposition(user_speaks).unwrap_or(0);
+                results
+                    .iter()
+                    .filter(|at| at.message < last && at.tokens > *over_tokens)
+                    .for_each(|at| clear(at, None));
+            }
+            Self::Unprotected {
+                protected_tokens,
+                trim,
+            } => {
+                let mut left = Some(*protected_tokens);
+                let protected = results
+                    .iter()
+                    .rev()
+                    .take_while(|at| {
+                        left = left.and_then(|left| left.checked_sub(at.tokens));
+                        left.is_some()
+                    })
+                    .count();
+                results
+                    .iter()
+                    .take(results.len() - protected)
+                    .filter(|at| !at.is_error)
+                    .for_each(|at| clear(at, Some(*trim)));
+            }
+        }
+        edits
+    }
+}
+
+struct ResultAt {
+    message: usize,
+    part: usize,
+    tokens: u64,
+    is_error: bool,
+    /// The tool of the newest call before it that has the id.
+    tool: Option<String>,
+}
+
+fn results<M: PartMessage>(messages: &[M], estimator: &dyn TokenEstimator) -> Vec<ResultAt> {
+    let mut tools: HashMap<String, String> = HashMap::new();
+    let mut results = Vec::new();
+    for (position, message) in messages.iter().enumerate() {
+        if message.is_note() {
+            continue;
+        }
+        let mut part = 0;
+        message.parts(&mut |view| {
+            match view {
+                PartView::Call { id, name } => {
+                    tools.insert(id.to_owned(), name.to_owned());
+                }
+                PartView::Result {
+                    call_id,
+                    text,
+                    is_error,
+                } => results.push(ResultAt {
+                    message: position,
+                    part,
+                    tokens: estimator.text(text),
+                    is_error,
+                    tool: tools.get(call_id).cloned(),
+                }),
+                PartView::Text(_) | PartView::Other => {}
+            }
+            part += 1;
+        });
+    }
+    results
+}
+
+impl fmt::Display for ClearPolicy {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Old {
+                keep,
+                min_tokens,
+                min_messages,
+                tools,
+            } => {
+                let numbers = [*keep as u64, *min_tokens, *min_messages as u64];
+                let tools: Vec<String> = tools.iter().map(|tool| escaped(tool)).collect();
+                let tools = (!tools.is_empty()).then(|| tools.join(","));
+                write_id(f, "clear-old", &numbers, tools.as_deref())
+            }
+            Self::BeforeLastUser { over_tokens } => {
+                write_id(f, "clear-before-last-user", &[*over_tokens], None)
+            }
+            Self::Unprotected {
+                protected_tokens,
+                trim,
+            } => {
+                let trim = trim.to_string();
+                let trim = trim.strip_suffix("@1").unwrap_or(&trim);
+                write_id(f, "clear-unprotected", &[*protected_tokens], Some(trim))
+            }
+        }
+    }
+}
+
+/// A tool's name, as it stands in an id.
+fn escaped(tool: &str) -> String {
+    tool.replace('%', "%25").replace(',', "%2C")
+}
+
+impl FromStr for ClearPolicy {
+    type Err = Error;
+
+    fn from_str(id: &str) -> Result<Self, Error> {
+        let id = Id::read(id, &NAMES)?;
+        match id.name {
+            "clear-old" => {
+                let [keep, min_tokens, min_messages] = id.numbers()?;
+                let plain = |tool: &str| tool.replace("%2C", ",").replace("%25", "%");
+                Ok(Self::Old {
+                    keep: id.size(keep)?,
+                    min_tokens,
+                    min_messages: id.size(min_messages)?,
+                    tools: id
+                        .rest
+                        .into_iter()
+                        .flat_map(|t| t.split(','))
+                        .map(plain)
+                        .collect(),
+                })
+            }
+            "clear-before-last-user" => {
+                let [over_tokens] = id.numbers()?;
+                id.no_rest().map(|()| Self::BeforeLastUser { over_tokens })
+            }
+            "clear-unprotected" => {
+                let [protected_tokens] = id.numbers()?;
+                let trim = id.rest.ok_or_else(|| id.malformed())?;
+                let trim = format!("{trim}@1").parse().map_err(|_| id.malformed())?;
+                Ok(Self::Unprotected {
+                    protected_tokens,
+                    trim,
+                })
+            }
+            _ => Err(id.unknown()),
+        }
+    }
+}

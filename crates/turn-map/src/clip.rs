@@ -1,0 +1,186 @@
+//! Shorter texts. Every function here is pure, cuts between characters, and returns nothing when
+//! what it would make is not shorter, in bytes and by the estimator.
+
+use token_estimate::TokenEstimator;
+
+/// Less of a text than so many bytes is not shown: it would say nothing.
+const LEAST_SHOWN: usize = 24;
+/// The beginning of a search for how much fits, in bytes.
+const FIRST_TRY: usize = 64;
+/// What a marker between a text's beginning and its end begins and ends with.
+const OPENS: &str = "\n[… of ";
+const CLOSES: &str = " …]\n";
+
+/// What stands for a text that is left out whole: `[900 tokens left out; expand message:7]`.
+///
+/// `pointer` is what to give a tool that expands it; an empty one is not mentioned.
+pub fn left_out(tokens: u64, pointer: &str) -> String {
+    format!("[{tokens} tokens left out{}]", expand(pointer))
+}
+
+/// Whether a text is one that [`left_out`] wrote: leaving that out again would lose the figure.
+pub fn is_left_out(text: &str) -> bool {
+    text.strip_prefix('[')
+        .and_then(|rest| rest.strip_suffix(']'))
+        .and_then(|rest| rest.split_once(" tokens left out"))
+        .is_some_and(|(tokens, pointer)| {
+            !tokens.is_empty()
+                && tokens.bytes().all(|b| b.is_ascii_digit())
+                && (pointer.is_empty() || pointer.starts_with("; expand "))
+                && !pointer.contains('\n')
+        })
+}
+
+fn expand(pointer: &str) -> String {
+    match pointer {
+        "" => String::new(),
+        _ => format!("; expand {pointer}"),
+    }
+}
+
+/// The whole text as [`left_out`] writes it.
+pub fn stub_text(text: &str, pointer: &str, estimator: &dyn TokenEstimator) -> Option<String> {
+    if is_left_out(text) {
+        return None;
+    }
+    let tokens = estimator.text(text);
+    shorter(left_out(tokens, pointer), text, tokens, estimator)
+}
+
+/// A text's first and last lines: of more than `lines`, half of them rounded down and the rest,
+/// with a line between them that counts what is left out (phi-core's rule).
+pub fn clip_lines(
+    text: &str,
+    lines: usize,
+    pointer: &str,
+    estimator: &dyn TokenEstimator,
+) -> Option<String> {
+    let count = text.lines().count();
+    if count <= lines {
+        return None;
+    }
+    let (head, tail) = (lines / 2, lines - lines / 2);
+    let marked = |line: &str| line.starts_with("[… ") && line.ends_with(" …]");
+    if count == lines + 1 && text.lines().nth(head).is_some_and(marked) {
+        return None;
+    }
+    // Where the first lines end and the last begin, in bytes.
+    let after = |line: usize| {
+        let ends = text.match_indices('\n').map(|(at, _)| at + 1);
+        line.checked_sub(1)
+            .map_or(0, |line| ends.clone().nth(line).unwrap_or(text.len()))
+    };
+    let (head, tail) = (after(head), after(count - tail));
+    let clipped = format!(
+        "{}[… {} lines left out{} …]\n{}",
+        text.get(..head).unwrap_or(""),
+        count - lines,
+        expand(pointer),
+        text.get(tail..).unwrap_or("")
+    );
+    shorter(clipped, text, estimator.text(text), estimator)
+}
+
+/// A text's beginning and end (two thirds and one third) with a marker between them, at most
+/// `tokens` together. With no room for any text the [`left_out`] marker alone, which may cost
+/// more than that.
+pub fn clip_tokens(
+    text: &str,
+    tokens: u64,
+    pointer: &str,
+    estimator: &dyn TokenEstimator,
+) -> Option<String> {
+    clip_counted(text, estimator.text(text), tokens, pointer, estimator)
+}
+
+/// [`clip_tokens`] of a text that is known to cost `whole` tokens: a long text is not counted again.
+pub fn clip_counted(
+    text: &str,
+    whole: u64,
+    tokens: u64,
+    pointer: &str,
+    estimator: &dyn TokenEstimator,
+) -> Option<String> {
+    if whole <= tokens || is_left_out(text) {
+        return None;
+    }
+    let clipped = |bytes: usize| ends(text, bytes - bytes / 3, bytes / 3, whole, pointer);
+    let fits = |bytes: usize| estimator.text(&clipped(bytes)) <= tokens;
+    // What fits is short, the text may be long: come from below.
+    let (mut low, mut high) = (0, FIRST_TRY.min(text.len()));
+    while fits(high) && high < text.len() {
+        (low, high) = (high, high.saturating_mul(2).min(text.len()));
+    }
+    while low < high {
+        let middle = low + (high - low).div_ceil(2);
+        if fits(middle) {
+            low = middle;
+        } else {
+            high = middle - 1;
+        }
+    }
+    if low >= LEAST_SHOWN
+        && let Some(clipped) = shorter(clipped(low), text, whole, estimator)
+    {
+        return Some(clipped);
+    }
+    shorter(left_out(whole, pointer), text, whole, estimator)
+}
+
+/// A text's first and last characters with a marker between them.
+pub fn clip_chars(
+    text: &str,
+    head: usize,
+    tail: usize,
+    pointer: &str,
+    estimator: &dyn TokenEstimator,
+) -> Option<String> {
+    let (head, tail) = first_and_last(text, head, tail)?;
+    let whole = estimator.text(text);
+    shorter(
+        ends(text, head, tail, whole, pointer),
+        text,
+        whole,
+        estimator,
+    )
+}
+
+/// Whether a text is what [`clip_chars`] made with so many characters at either end.
+pub(crate) fn is_clipped(text: &str, shown: usize) -> bool {
+    first_and_last(text, shown, shown).is_some_and(|(head, tail)| {
+        let between = text.get(head..text.len() - tail).unwrap_or("");
+        between.starts_with(OPENS) && between.ends_with(CLOSES) && between.lines().count() == 2
+    })
+}
+
+/// How long the first and the last characters of a text are, in bytes; none when they are all.
+fn first_and_last(text: &str, head: usize, tail: usize) -> Option<(usize, usize)> {
+    let starts = || text.char_indices().map(|(at, _)| at);
+    let head = starts().nth(head)?;
+    let tail = match tail.checked_sub(1) {
+        Some(last) => text.len() - starts().rev().nth(last)?,
+        None => 0,
+    };
+    (head + tail < text.len()).then_some((head, tail))
+}
+
+/// At most so many bytes of the beginning and of the end.
+fn ends(text: &str, head: usize, tail: usize, whole: u64, pointer: &str) -> String {
+    let head = text.floor_char_boundary(head);
+    let tail = text.ceil_char_boundary(text.len() - tail.min(text.len() - head));
+    format!(
+        "{}{OPENS}{whole} tokens, the middle is left out{}{CLOSES}{}",
+        text.get(..head).unwrap_or(""),
+        expand(pointer),
+        text.get(tail..).unwrap_or("")
+    )
+}
+
+fn shorter(
+    new: String,
+    old: &str,
+    old_tokens: u64,
+    estimator: &dyn TokenEstimator,
+) -> Option<String> {
+    (new.len() < old.len() && estimator.text(&new) < old_tokens).then_some(new)
+}

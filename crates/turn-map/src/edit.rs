@@ -1,0 +1,280 @@
+use std::collections::HashMap;
+
+use token_estimate::Role;
+
+use crate::PartMessage;
+
+/// One step of a plan that rewrites a list of messages.
+///
+/// All positions are those of the list that the plan was made for, whatever other edits do, so
+/// the order of a plan's edits does not matter, except that inserted messages stand in the order of
+/// their edits. [`apply`] carries out a plan on any [`EditableMessage`]; a foreign list may be
+/// rewritten by hand as well.
+#[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum Edit {
+    /// The message goes. What [`InsertResults`](Self::InsertResults) moves from it or puts behind
+    /// it stays.
+    DropMessage {
+        /// The message.
+        message: usize,
+    },
+    /// The part goes.
+    DropPart {
+        /// The message.
+        message: usize,
+        /// The part in it.
+        part: usize,
+    },
+    /// A text part or a result gets this text. In a result that is a list of parts the text stands
+    /// for all texts, and pictures stay.
+    SetText {
+        /// The message.
+        message: usize,
+        /// The part in it.
+        part: usize,
+        /// The new text.
+        text: String,
+    },
+    /// A result gets this text for its whole content, pictures included.
+    SetContent {
+        /// The message.
+        message: usize,
+        /// The part in it.
+        part: usize,
+        /// The new content.
+        text: String,
+    },
+    /// The part becomes a text part.
+    Replace {
+        /// The message.
+        message: usize,
+        /// The part in it.
+        part: usize,
+        /// The text.
+        text: String,
+    },
+    /// A result becomes text: a heading, then its content, pictures included.
+    ResultToText {
+        /// The message.
+        message: usize,
+        /// The part in it.
+        part: usize,
+        /// What the text begins with; a line of its own.
+        heading: String,
+    },
+    /// A call, or a result that answers it, gets another id.
+    SetId {
+        /// The message.
+        message: usize,
+        /// The part in it.
+        part: usize,
+        /// The new id.
+        id: String,
+    },
+    /// The message gets another role: a tool's message without results is a user's.
+    SetRole {
+        /// The message.
+        message: usize,
+        /// The new role.
+        role: Role,
+    },
+    /// A new message of results, right behind a message and before all that followed it.
+    InsertResults {
+        /// The message that it stands behind.
+        after: usize,
+        /// Its results, never none.
+        results: Vec<InsertedResult>,
+    },
+}
+
+/// A result in an inserted message.
+#[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum InsertedResult {
+    /// A result that no tool gave.
+    Stub {
+        /// The id of the call.
+        call_id: String,
+        /// What it says.
+        text: String,
+    },
+    /// A result that leaves its place, changed as other edits say.
+    Moved {
+        /// The message that it stood in.
+        message: usize,
+        /// The part in it.
+        part: usize,
+    },
+}
+
+/// A message that [`apply`] can rewrite. Its parts are those that [`PartMessage::parts`] hands
+/// over, one for one.
+pub trait EditableMessage: PartMessage + Sized {
+    /// A part.
+    type Part;
+
+    /// Takes all parts out.
+    fn take_parts(&mut self) -> Vec<Self::Part>;
+
+    /// Puts parts in the place of those taken out.
+    fn put_parts(&mut self, parts: Vec<Self::Part>);
+
+    /// Changes who speaks.
+    fn set_role(&mut self, role: Role);
+
+    /// A new message of results that stands behind this one.
+    fn results_behind(&self, parts: Vec<Self::Part>) -> Self;
+
+    /// A text part.
+    fn text_part(text: String) -> Self::Part;
+
+    /// A result.
+    fn result_part(call_id: String, text: String) -> Self::Part;
+
+    /// Gives a text part or a result another text: see [`Edit::SetText`].
+    fn set_text(part: &mut Self::Part, text: String);
+
+    /// Gives a result another content: see [`Edit::SetContent`].
+    fn set_content(part: &mut Self::Part, text: String) {
+        Self::set_text(part, text);
+    }
+
+    /// Gives a call or a result another id.
+    fn set_id(part: &mut Self::Part, id: String);
+
+    /// A result as parts that are none, a heading before them.
+    fn result_to_text(part: Self::Part, heading: String) -> Vec<Self::Part>;
+}
+
+/// Rewrites a list by a plan that was made for it. Edits of messages or parts that do not exist
+/// change nothing.
+pub fn apply<M: EditableMessage>(messages: Vec<M>, edits: &[Edit]) -> Vec<M> {
+    // By message: its own edits, then what stands behind it.
+    let mut plans: HashMap<usize, Plan<'_>> = HashMap::new();
+    let mut parts: HashMap<(usize, usize), M::Part> = HashMap::new();
+    for edit in edits {
+        match edit {
+            Edit::DropMessage { message } => plans.entry(*message).or_default().dropped = true,
+            Edit::SetRole { message, role } => {
+                plans.entry(*message).or_default().role = Some(*role);
+            }
+            Edit::InsertResults { after, results } => {
+                plans.entry(*after).or_default().behind.push(results);
+                for result in results {
+                    if let InsertedResult::Moved { message, part } = result {
+                        plans.entry(*message).or_default().moved.push(*part);
+                    }
+                }
+            }
+            Edit::DropPart { message, .. }
+            | Edit::SetText { message, .. }
+            | Edit::SetContent { message, .. }
+            | Edit::Replace { message, .. }
+            | Edit::ResultToText { message, .. }
+            | Edit::SetId { message, .. } => plans.entry(*message).or_default().edits.push(edit),
+        }
+    }
+    if plans.is_empty() {
+        return messages;
+    }
+    let mut rewritten: Vec<(usize, M)> = Vec::with_capacity(messages.len());
+    for (at, mut message) in messages.into_iter().enumerate() {
+        if let Some(plan) = plans.get(&at) {
+            let old = message.take_parts();
+            let new = plan.rewrite::<M>(at, old, &mut parts);
+            message.put_parts(new);
+            if let Some(role) = plan.role {
+                message.set_role(role);
+            }
+        }
+        rewritten.push((at, message));
+    }
+    let mut out = Vec::with_capacity(rewritten.len());
+    for (at, message) in rewritten {
+        let Some(plan) = plans.get(&at) else {
+            out.push(message);
+            continue;
+        };
+        let behind: Vec<M> = plan
+            .behind
+            .iter()
+            .filter_map(|results| {
+                let results = results.iter().filter_map(|result| match result {
+                    InsertedResult::Stub { call_id, text } => {
+                        Some(M::result_part(call_id.clone(), text.clone()))
+                    }
+                    InsertedResult::Moved { message, part } => parts.remove(&(*message, *part)),
+                });
+                let results: Vec<_> = results.collect();
+                (!results.is_empty()).then(|| message.results_behind(results))
+            })
+            .collect();
+        if !plan.dropped {
+            out.push(message);
+        }
+        out.extend(behind);
+    }
+    out
+}
+
+/// What happens to one message.
+#[derive(Default)]
+struct Plan<'a> {
+    dropped: bool,
+    role: Option<Role>,
+    /// Edits of its parts.
+    edits: Vec<&'a Edit>,
+    /// Parts that move elsewhere.
+    moved: Vec<usize>,
+    behind: Vec<&'a Vec<InsertedResult>>,
+}
+
+impl Plan<'_> {
+    /// The parts that stay; those that move are put aside.
+    fn rewrite<M: EditableMessage>(
+        &self,
+        at: usize,
+        old: Vec<M::Part>,
+        aside: &mut HashMap<(usize, usize), M::Part>,
+    ) -> Vec<M::Part> {
+        let mut by_part: HashMap<usize, Vec<&Edit>> = HashMap::new();
+        for edit in &self.edits {
+            if let Edit::DropPart { part, .. }
+            | Edit::SetText { part, .. }
+            | Edit::SetContent { part, .. }
+            | Edit::Replace { part, .. }
+            | Edit::ResultToText { part, .. }
+            | Edit::SetId { part, .. } = edit
+            {
+                by_part.entry(*part).or_default().push(edit);
+            }
+        }
+        let moved: std::collections::HashSet<usize> = self.moved.iter().copied().collect();
+        let mut new = Vec::with_capacity(old.len());
+        'parts: for (index, mut part) in old.into_iter().enumerate() {
+            let (mut heading, mut replaced) = (None, None);
+            for edit in by_part.get(&index).into_iter().flatten() {
+                match edit {
+                    Edit::DropPart { .. } => continue 'parts,
+                    Edit::SetText { text, .. } => M::set_text(&mut part, text.clone()),
+                    Edit::SetContent { text, .. } => M::set_content(&mut part, text.clone()),
+                    Edit::SetId { id, .. } => M::set_id(&mut part, id.clone()),
+                    Edit::Replace { text, .. } => replaced = Some(text.clone()),
+                    Edit::ResultToText { heading: text, .. } => heading = Some(text.clone()),
+                    _ => {}
+                }
+            }
+            if let Some(text) = replaced {
+                new.push(M::text_part(text));
+            } else if let Some(heading) = heading {
+                new.extend(M::result_to_text(part, heading));
+            } else if moved.contains(&index) {
+                aside.insert((at, index), part);
+            } else {
+                new.push(part);
+            }
+        }
+        new
+    }
+}

@@ -1,0 +1,345 @@
+//! Sanitising: what becomes of what, and that providers take the outcome.
+
+use proptest::prelude::*;
+use turn_map::{
+    BadIds, Edit, Finding, HullPolicy, Late, Misplaced, Orphans, Problem, Remedy, Rule,
+    SanitisePolicy, Unanswered, apply, atoms, check_anthropic, check_openai, sanitise,
+};
+
+use crate::parts::{Msg, Part, messages, script, shown};
+
+fn mended(policy: &SanitisePolicy, words: &str) -> String {
+    let list = script(words);
+    let plan = sanitise(&list, policy);
+    assert_eq!(plan.is_clean(), plan.findings.is_empty());
+    let list = apply(list, &plan.edits);
+    assert_eq!(check_openai(&list), []);
+    assert_eq!(check_anthropic(&list), []);
+    shown(&list)
+}
+
+fn by_default(words: &str) -> String {
+    mended(&SanitisePolicy::default(), words)
+}
+
+fn anna(words: &str) -> String {
+    mended(&SanitisePolicy::anna(), words)
+}
+
+fn koda(words: &str) -> String {
+    mended(&SanitisePolicy::koda(), words)
+}
+
+#[test]
+fn a_clean_list_stays() {
+    for clean in [
+        "",
+        "u:hi a:hello",
+        "s:be u:hi a:+x t:-x a:done",
+        "u:hi a:look:+x:+y t:-y t:-x u:and",
+        "u:hi a:+x:+y u:-x:-y:text a:#",
+        "a/r:+x u:-x a/r:+y u:-y",
+        "u:hi n a:+x n t:-x",
+    ] {
+        for policy in [
+            SanitisePolicy::default(),
+            SanitisePolicy::anna(),
+            SanitisePolicy::koda(),
+        ] {
+            assert!(sanitise(&script(clean), &policy).is_clean(), "{clean}");
+        }
+    }
+}
+
+#[test]
+fn a_call_without_a_result_gets_a_stub() {
+    assert_eq!(by_default("u:hi a:+x"), "u:hi a:+x t:-x=[no_result]");
+    assert_eq!(
+        by_default("a:+x:+y t:-y u:stop a:ok"),
+        "a:+x:+y t:-x=[no_result] t:-y u:stop a:ok"
+    );
+}
+
+#[test]
+fn or_it_is_stripped_and_leaves_a_placeholder_if_nothing_else() {
+    assert_eq!(
+        anna("u:hi a:+x u:more"),
+        "u:hi a:[tool_calls_compacted] u:more"
+    );
+    assert_eq!(anna("u:hi a:+x:+y"), "u:hi a:[tool_calls_compacted]");
+    assert_eq!(anna("u:hi a:text:+x a:ok"), "u:hi a:text a:ok");
+    assert_eq!(anna("a:+x:+y t:-y"), "a:+y t:-y");
+    let silent = SanitisePolicy::anna().with_placeholder("");
+    assert_eq!(mended(&silent, "u:hi a:+x u:more"), "u:hi u:more");
+}
+
+#[test]
+fn or_its_message_goes_and_so_do_the_results_of_the_others() {
+    assert_eq!(koda("u:hi a:text:+x:+y t:-y u:more"), "u:hi u:more");
+    // A complete pair stays.
+    assert_eq!(koda("a:+x t:-x a:+y u:more"), "a:+x t:-x u:more");
+    let told = SanitisePolicy::koda().with_orphans(Orphans::Text);
+    assert_eq!(
+        mended(&told, "a:+x:+y t:-y u:more"),
+        "u:[Result_without_a_call:_y]_r u:more"
+    );
+}
+
+#[test]
+fn an_orphan_becomes_text_or_goes() {
+    assert_eq!(
+        by_default("u:hi t:-x a:ok"),
+        "u:hi u:[Result_without_a_call:_x]_r a:ok"
+    );
+    assert_eq!(anna("u:hi t:-x a:ok"), "u:hi a:ok");
+    assert_eq!(anna("t:-x"), "");
+    assert_eq!(anna("t:- u:hi"), "u:hi");
+    // A second result, and one that comes before its call.
+    assert_eq!(anna("a:+x t:-x t:-x u:hi"), "a:+x t:-x u:hi");
+    assert_eq!(anna("t:-x a:+x u:hi"), "a:[tool_calls_compacted] u:hi");
+    // A tool's message keeps its role as long as it has a result.
+    assert_eq!(
+        by_default("a:+x t:-x:-y"),
+        "a:+x t:-x:[Result_without_a_call:_y]_r"
+    );
+    assert_eq!(
+        by_default("a:+x t:-y:-x"),
+        "a:+x t:-x t:[Result_without_a_call:_y]_r".replace("t:[", "u:[")
+    );
+}
+
+#[test]
+fn a_late_result_becomes_text_or_moves_or_goes() {
+    let late = "a:+x a:busy t:-x";
+    assert_eq!(
+        by_default(late),
+        "a:+x t:-x=[no_result] a:busy u:[Late_result_of_call_x]_r"
+    );
+    assert_eq!(koda(late), "a:+x t:-x a:busy");
+    assert_eq!(anna(late), "a:[tool_calls_compacted] a:busy");
+    let moves = SanitisePolicy::anna().with_late(Late::Move);
+    assert_eq!(mended(&moves, late), "a:+x t:-x a:busy");
+}
+
+#[test]
+fn a_result_that_is_not_right_behind_its_call_moves_or_goes() {
+    assert_eq!(by_default("a:+x u:wait t:-x"), "a:+x t:-x u:wait");
+    assert_eq!(anna("a:+x u:wait t:-x"), "a:[tool_calls_compacted] u:wait");
+    assert_eq!(by_default("a:+x u:wait:-x"), "a:+x t:-x u:wait");
+    assert_eq!(by_default("a:+x:-x u:go"), "a:+x t:-x u:go");
+    assert_eq!(
+        by_default("a:+x:+y t:-y s:note t:-x"),
+        "a:+x:+y t:-x t:-y s:note"
+    );
+    assert_eq!(
+        by_default("a/r:+x a/r:+y t:-x t:-y"),
+        "a/r:+x t:-x a/r:+y t:-y"
+    );
+    let stub = SanitisePolicy::default().with_misplaced(Misplaced::Drop);
+    assert_eq!(
+        mended(&stub, "a:+x u:wait t:-x"),
+        "a:+x t:-x=[no_result] u:wait"
+    );
+}
+
+#[test]
+fn ids_that_are_empty_or_used_twice_are_renamed_or_go() {
+    assert_eq!(by_default("a:+x t:-x a:+x t:-x"), "a:+x t:-x a:+x_2 t:-x_2");
+    assert_eq!(
+        anna("a:+x t:-x a:+x t:-x"),
+        "a:+x t:-x a:[tool_calls_compacted]"
+    );
+    // Parallel calls without ids get their results in order.
+    let mut list = script("a:+:+ t:- t:-");
+    list[2].parts = vec![Part::Result(String::new(), "second".into(), false)];
+    let plan = sanitise(&list, &SanitisePolicy::default());
+    assert_eq!(
+        shown(&apply(list, &plan.edits)),
+        "a:+call_2:+call_3 t:-call_2 t:-call_3=second"
+    );
+    // Not an id that somebody has.
+    assert_eq!(
+        by_default("a:+x t:-x a:+x_2:+x t:-x_2 t:-x"),
+        "a:+x t:-x a:+x_2:+x_3 t:-x_2 t:-x_3"
+    );
+    let strip = SanitisePolicy::default().with_ids(BadIds::Strip);
+    assert_eq!(
+        mended(&strip, "a:+x:+x t:-x t:-x"),
+        "a:+x t:-x u:[Result_without_a_call:_x]_r"
+    );
+}
+
+#[test]
+fn only_assistants_call() {
+    assert_eq!(
+        by_default("u:hi:+x t:-x"),
+        "u:hi u:[Result_without_a_call:_x]_r"
+    );
+    assert_eq!(anna("u:+x t:-x a:ok"), "a:ok");
+}
+
+#[test]
+fn the_report_says_what_was_found_and_done() {
+    let found = |words: &str| -> Vec<(usize, Problem, Remedy)> {
+        let plan = sanitise(&script(words), &SanitisePolicy::default());
+        let tell = |f: &Finding| (f.message, f.problem, f.remedy);
+        plan.findings.iter().map(tell).collect()
+    };
+    assert_eq!(
+        found("a:+x a:+x u:hm t:-x t:-x t:-z"),
+        [
+            (0, Problem::Unanswered, Remedy::Stubbed),
+            (1, Problem::DuplicateId, Remedy::Renamed),
+            (3, Problem::Misplaced, Remedy::Moved),
+            (4, Problem::Late, Remedy::MadeText),
+            (5, Problem::Orphan, Remedy::MadeText),
+        ]
+    );
+    assert_eq!(
+        found("u:+x"),
+        [(0, Problem::CallByAnother, Remedy::Dropped)]
+    );
+}
+
+#[test]
+fn the_checkers_know_what_providers_refuse() {
+    let openai = |words: &str| rules(&check_openai(&script(words)));
+    let anthropic = |words: &str| rules(&check_anthropic(&script(words)));
+    fn rules(found: &[turn_map::Violation]) -> Vec<(usize, Rule)> {
+        found.iter().map(|v| (v.message, v.rule)).collect()
+    }
+    for both in [&openai as &dyn Fn(&str) -> Vec<(usize, Rule)>, &anthropic] {
+        assert_eq!(both("u:a a:+x t:-x n a:+y:+z t:-z:-y u:b"), []);
+        assert_eq!(both("a:+x"), [(0, Rule::Unanswered)]);
+        assert_eq!(both("a:+x u:hm t:-x")[0], (0, Rule::Unanswered));
+        assert_eq!(both("t:-x u:a"), [(0, Rule::AnswersNothing)]);
+        assert_eq!(both("a:+x t:-x t:-x"), [(2, Rule::AnswersNothing)]);
+        assert_eq!(both("a:+ t:-"), [(0, Rule::EmptyId)]);
+        assert_eq!(both("u:+x"), [(0, Rule::CallByAnother)]);
+        assert_eq!(both("a:-x"), [(0, Rule::ResultByAssistant)]);
+        assert_eq!(both("s:-x"), [(0, Rule::AnswersNothing)]);
+    }
+    assert_eq!(openai("a:+x:+x t:-x t:-x"), [(0, Rule::DuplicateId)]);
+    // They differ in what counts as one message.
+    assert_eq!(openai("a:+x t:-x a:+x t:-x"), []);
+    assert_eq!(anthropic("a:+x t:-x a:+x t:-x"), [(2, Rule::DuplicateId)]);
+    assert_eq!(
+        openai("a:+x a:+y t:-x t:-y"),
+        [(0, Rule::Unanswered), (2, Rule::AnswersNothing)]
+    );
+    assert_eq!(anthropic("a:+x a:+y t:-x t:-y"), []);
+    assert_eq!(
+        anthropic("a:+x u:hm:-x"),
+        [(0, Rule::Unanswered), (1, Rule::ResultBehindContent)]
+    );
+}
+
+fn policy() -> impl Strategy<Value = SanitisePolicy> {
+    let unanswered = [Unanswered::Stub, Unanswered::Strip, Unanswered::DropMessage];
+    (
+        prop::sample::select(unanswered.to_vec()),
+        prop::sample::select(vec![Late::Text, Late::Move, Late::Drop]),
+        prop::sample::select(vec![Orphans::Text, Orphans::Drop]),
+        prop::sample::select(vec![Misplaced::Move, Misplaced::Drop]),
+        prop::sample::select(vec![BadIds::Rename, BadIds::Strip]),
+        prop::sample::select(vec!["", "[gone]"]),
+    )
+        .prop_map(|(unanswered, late, orphans, misplaced, ids, placeholder)| {
+            SanitisePolicy::default()
+                .with_unanswered(unanswered)
+                .with_late(late)
+                .with_orphans(orphans)
+                .with_misplaced(misplaced)
+                .with_ids(ids)
+                .with_placeholder(placeholder)
+        })
+}
+
+fn texts(list: &[Msg]) -> Vec<&str> {
+    fn text(part: &Part) -> Option<&str> {
+        match part {
+            Part::Text(text) => Some(text),
+            _ => None,
+        }
+    }
+    list.iter()
+        .flat_map(|message| &message.parts)
+        .filter_map(text)
+        .collect()
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(1_000))]
+
+    #[test]
+    fn providers_take_what_was_mended_and_mending_it_again_changes_nothing(
+        list in messages(),
+        policy in policy(),
+    ) {
+        let plan = sanitise(&list, &policy);
+        prop_assert_eq!(plan.is_clean(), plan.findings.is_empty());
+        let mended = apply(list.clone(), &plan.edits);
+        prop_assert_eq!(check_openai(&mended), vec![], "{}", shown(&mended));
+        prop_assert_eq!(check_anthropic(&mended), vec![], "{}", shown(&mended));
+        let again = sanitise(&mended, &policy);
+        prop_assert_eq!(again.edits, vec![], "{}", shown(&mended));
+        if check_openai(&list).is_empty() && check_anthropic(&list).is_empty() {
+            prop_assert!(plan.is_clean());
+        }
+    }
+
+    #[test]
+    fn the_default_keeps_every_text_and_every_result(list in messages()) {
+        let plan = sanitise(&list, &SanitisePolicy::default());
+        let mended = apply(list.clone(), &plan.edits);
+        let count = |list: &[Msg], which: &dyn Fn(&Part) -> bool| {
+            list.iter().filter(|m| !m.note).flat_map(|m| &m.parts).filter(|p| which(p)).count()
+        };
+        let made = plan.findings.iter().filter(|f| f.remedy == Remedy::MadeText).count();
+        let stubs = plan.findings.iter().filter(|f| f.remedy == Remedy::Stubbed).count();
+        let result = |part: &Part| matches!(part, Part::Result(..));
+        prop_assert_eq!(count(&mended, &result) + made, count(&list, &result) + stubs);
+        let mended = texts(&mended);
+        let mut rest = mended.iter();
+        for text in texts(&list) {
+            prop_assert!(rest.any(|kept| *kept == text), "{}", text);
+        }
+    }
+
+    #[test]
+    fn what_was_mended_by_one_policy_is_clean_for_all(list in messages(), policy in policy()) {
+        let plan = sanitise(&list, &SanitisePolicy::default());
+        let mended = apply(list, &plan.edits);
+        prop_assert!(sanitise(&mended, &policy).is_clean());
+    }
+
+    #[test]
+    fn what_follows_changes_nothing_that_is_settled(list in messages(), policy in policy()) {
+        let policy = match policy.late {
+            Late::Move => policy.with_late(Late::Text),
+            _ => policy,
+        };
+        let whole = sanitise(&list, &policy).edits;
+        for length in 0..list.len() {
+            let list = &list[..length];
+            let end = atoms(list, HullPolicy::default()).settled_end().position();
+            let before = |edits: Vec<Edit>| -> Vec<Edit> {
+                edits.into_iter().filter(|edit| position(edit) < end).collect()
+            };
+            prop_assert_eq!(before(sanitise(list, &policy).edits), before(whole.clone()));
+        }
+    }
+}
+
+fn position(edit: &Edit) -> usize {
+    match edit {
+        Edit::DropMessage { message }
+        | Edit::DropPart { message, .. }
+        | Edit::Replace { message, .. }
+        | Edit::ResultToText { message, .. }
+        | Edit::SetId { message, .. }
+        | Edit::SetRole { message, .. } => *message,
+        Edit::InsertResults { after, .. } => *after,
+        other => panic!("no remedy: {other:?}"),
+    }
+}
