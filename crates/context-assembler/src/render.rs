@@ -5,7 +5,9 @@ use std::borrow::Cow;
 use std::collections::HashMap;
 use std::fmt::Write as _;
 
-use memory_model::{EntryKind, LogEntry, Part, ResultContent, Role, Seq, SeqRange, Summary};
+use memory_model::{
+    EntryKind, LogEntry, Part, ResultContent, Role, Seq, SeqRange, Summary, Timestamp,
+};
 use turn_map::{Atom, LateResult};
 
 use crate::context::{ContextMessage, Source};
@@ -72,13 +74,17 @@ fn summary_xml(summary: &Summary, text: &str) -> String {
     // Writing to a string cannot fail.
     let _ = write!(
         xml,
-        "<summary id=\"{}\" kind=\"{}\" depth=\"{}\" earliest_at=\"{}\" latest_at=\"{}\"",
+        "<summary id=\"{}\" kind=\"{}\" depth=\"{}\"",
         escape(summary.id.as_str()),
         summary.kind(),
         summary.depth,
-        summary.earliest_at,
-        summary.latest_at,
     );
+    // Messages without a time have time 0.
+    let unknown = Timestamp::default();
+    if (summary.earliest_at, summary.latest_at) != (unknown, unknown) {
+        let (earliest, latest) = (summary.earliest_at, summary.latest_at);
+        let _ = write!(xml, " earliest_at=\"{earliest}\" latest_at=\"{latest}\"");
+    }
     if !summary.is_leaf() {
         let _ = write!(xml, " descendant_count=\"{}\"", summary.range.len());
     }
