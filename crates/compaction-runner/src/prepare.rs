@@ -304,8 +304,11 @@ impl Compaction<'_> {
         while self.ladder.on_growth == OnGrowth::NextTier && summary.tokens >= summary.source_tokens
         {
             let text = self.accounting.text(&summary.text);
-            let excess = summary.tokens - summary.source_tokens + 1;
-            let limit = text.saturating_sub(excess.max(text / 8));
+            // As much of it as would fit if all of it rendered alike, and at least an eighth less.
+            let share = u128::from(text) * u128::from(summary.source_tokens)
+                / u128::from(summary.tokens.max(1));
+            let share = u64::try_from(share).unwrap_or(u64::MAX);
+            let limit = share.min(text.saturating_sub((text / 8).max(1)));
             let cut = cut_to_tokens(&summary.text, limit, self.accounting.estimator());
             match cut {
                 Some(cut) if !cut.is_empty() && cut.len() < summary.text.len() => {

@@ -3,7 +3,7 @@
 use std::sync::Mutex;
 
 use async_trait::async_trait;
-use compaction_runner::{Before, Event, Hooks, Recorder, SkipReason};
+use compaction_runner::{Before, Event, Hooks, Recorder, RunnerPolicy, SkipReason};
 use dag_compactor::{DagPolicy, FreshTail};
 use memory_model::{
     Body, Job, Message, Mode, Part, Role, Seq, Span, StopReason, Summary, Timestamp,
@@ -157,19 +157,11 @@ async fn what_could_not_shrink_does_not_keep_the_rest_from_being_done() {
     append(&store, id, chat(1, 64)).await;
     let lab = Lab::new(small()).with_ladder(hopeless());
     // The first two calls are one job's.
-    let model = Scripted::new([
-        Answer::Longer,
-        Answer::HeadCut,
-        Answer::HeadCut,
-        Answer::HeadCut,
-        Answer::Longer,
-        Answer::HeadCut,
-    ]);
-    let outcome = lab
-        .compaction(&store, id, &model)
-        .run(Mode::Incremental)
-        .await
-        .unwrap();
+    let model = Scripted::new([Answer::Longer, Answer::Longer, Answer::HeadCut]);
+    let mut policy = RunnerPolicy::default();
+    policy.concurrency = 1;
+    let run = lab.compaction(&store, id, &model).with_policy(policy);
+    let outcome = run.run(Mode::Incremental).await.unwrap();
     assert_eq!(outcome.stop_reason, StopReason::PassesDone);
     assert!(outcome.leaf > 0);
     // More is eligible: nothing was remembered that would stop the next run.
