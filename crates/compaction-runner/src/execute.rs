@@ -16,6 +16,9 @@ use crate::events::{Event, SkipReason};
 use crate::prepare::{Prepared, Ready, Watch};
 use crate::run::{Compaction, Tally};
 
+/// A job and what came of preparing it; `None` when it was not begun.
+type Begun<'j> = Option<(&'j Job, Result<Prepared>)>;
+
 impl Compaction<'_> {
     /// Prepares a few jobs at a time, and publishes them in order.
     pub(crate) async fn execute(
@@ -38,7 +41,7 @@ impl Compaction<'_> {
         let stop = AtomicBool::new(false);
         let stop = &stop;
         // Boxed, so that a run can be sent between threads: a closure over borrowed jobs cannot.
-        let work: Vec<BoxFuture<'_, Option<(&Job, Result<Prepared>)>>> = todo
+        let work: Vec<BoxFuture<'_, Begun<'_>>> = todo
             .into_iter()
             .map(|job| self.begin(job, at_hand, watch, stop).boxed())
             .collect();
@@ -88,7 +91,7 @@ impl Compaction<'_> {
         at_hand: &[LogEntry],
         watch: &Watch,
         stop: &AtomicBool,
-    ) -> Option<(&'j Job, Result<Prepared>)> {
+    ) -> Begun<'j> {
         if stop.load(Ordering::Relaxed) {
             return None;
         }

@@ -131,7 +131,7 @@ pub(crate) fn chat(from: u32, count: u32) -> Vec<Message> {
                 2 => Message::tool_call(
                     format!("c{n}"),
                     "probe",
-                    RawJson::parse(&format!(r#"{{"port": {}}}"#, 8000 + n)).unwrap(),
+                    RawJson::parse(format!(r#"{{"port": {}}}"#, 8000 + n)).unwrap(),
                 ),
                 3 => Message::tool_result(
                     format!("c{}", n - 1),
