@@ -246,15 +246,10 @@ impl Compaction<'_> {
             && let Ok(draft) = RawJson::from_value(&written)
         {
             let prepared = JobOutcome::Prepared(Draft(draft));
-            match self.store.settle(held, &prepared, self.clock.now()).await {
-                Ok(()) => {}
-                // The lease ended before the model answered. What it wrote is good all the same:
-                // publishing compares, and so decides.
-                Err(error) if error.kind() == memory_store::ErrorKind::Stale => fence = None,
-                // Nor is it lost because it could not be kept: it is published next.
-                Err(error) => {
-                    tracing::warn!(range = %job.range, %error, "a draft could not be kept");
-                }
+            // The lease may have ended before the model answered, or the store may be busy. What
+            // was written is good all the same: it is published next.
+            if let Err(error) = self.store.settle(held, &prepared, self.clock.now()).await {
+                tracing::warn!(range = %job.range, %error, "a draft could not be kept");
             }
         }
         self.finish(job, &sources, source_hash, written, fence)

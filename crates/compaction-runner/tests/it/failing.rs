@@ -54,7 +54,7 @@ async fn under_the_default_ladder_a_failing_model_stops_nothing() {
 async fn annas_ladder_stops_where_the_provider_fails_and_keeps_what_is_done() {
     let store = InMemoryStore::new();
     let id = open(&store, "chat").await;
-    append(&store, id, chat(1, 100)).await;
+    append(&store, id, chat(1, 400)).await;
     let lab = Lab::new(small()).with_ladder(Ladder::anna());
     let cut = Answer::text("what happened, in short");
     let model = Scripted::new([cut.clone(), cut, Answer::fail("503")]);
@@ -506,4 +506,35 @@ async fn a_run_longer_than_what_is_kept_at_hand_is_read_again() {
     assert_eq!((outcome.leaf, outcome.messages_compacted), (1, 11_996));
     whole(&store, id, 0).await;
     sound(&store, id).await;
+}
+
+#[tokio::test]
+async fn a_call_that_still_waits_is_not_covered_however_short_the_tail() {
+    let policy = small()
+        .with_fresh_tail(FreshTail {
+            messages: 1,
+            max_tokens: None,
+            max_part: None,
+        })
+        .with_leaf_min_messages(1);
+    let lab = Lab::new(policy);
+    for waits in ["a+x", "a/r+x", "a/r+x n a/r", "u+x"] {
+        let store = InMemoryStore::new();
+        let id = open(&store, "chat").await;
+        let before = 60;
+        let log = format!("{} {waits} {}", "u ".repeat(before), "u ".repeat(40));
+        append(&store, id, script(&log)).await;
+        lab.full(&store, id, &Scripted::head_cut()).await;
+        let covered = spans(&store, id).await;
+        let raw = covered.last().unwrap();
+        assert_eq!(raw.body, Body::Raw);
+        assert_eq!(raw.range.first, Seq(before as u32 + 1), "{waits}");
+        assert!(covered.len() > 1);
+        // The result comes, and the group is covered as a whole.
+        append(&store, id, script("t-x u a u a u")).await;
+        lab.full(&store, id, &Scripted::head_cut()).await;
+        assert!(spans(&store, id).await.last().unwrap().range.first > Seq(101));
+        whole(&store, id, 0).await;
+        sound(&store, id).await;
+    }
 }
