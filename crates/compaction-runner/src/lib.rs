@@ -3,6 +3,7 @@
 mod cancel;
 mod error;
 mod events;
+mod execute;
 mod prepare;
 mod run;
 mod trigger;

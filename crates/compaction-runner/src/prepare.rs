@@ -246,15 +246,10 @@ impl Compaction<'_> {
             && let Ok(draft) = RawJson::from_value(&written)
         {
             let prepared = JobOutcome::Prepared(Draft(draft));
-            match self.store.settle(held, &prepared, self.clock.now()).await {
-                Ok(()) => {}
-                // The lease ended before the model answered. What it wrote is good all the same:
-                // publishing compares, and so decides.
-                Err(error) if error.kind() == memory_store::ErrorKind::Stale => fence = None,
-                // Nor is it lost because it could not be kept: it is published next.
-                Err(error) => {
-                    tracing::warn!(range = %job.range, %error, "a draft could not be kept");
-                }
+            // The lease may have ended before the model answered, or the store may be busy. What
+            // was written is good all the same: it is published next.
+            if let Err(error) = self.store.settle(held, &prepared, self.clock.now()).await {
+                tracing::warn!(range = %job.range, %error, "a draft could not be kept");
             }
         }
         self.finish(job, &sources, source_hash, written, fence)
@@ -304,8 +299,11 @@ impl Compaction<'_> {
         while self.ladder.on_growth == OnGrowth::NextTier && summary.tokens >= summary.source_tokens
         {
             let text = self.accounting.text(&summary.text);
-            let excess = summary.tokens - summary.source_tokens + 1;
-            let limit = text.saturating_sub(excess.max(text / 8));
+            // As much of it as would fit if all of it rendered alike, and at least an eighth less.
+            let share = u128::from(text) * u128::from(summary.source_tokens)
+                / u128::from(summary.tokens.max(1));
+            let share = u64::try_from(share).unwrap_or(u64::MAX);
+            let limit = share.min(text.saturating_sub((text / 8).max(1)));
             let cut = cut_to_tokens(&summary.text, limit, self.accounting.estimator());
             match cut {
                 Some(cut) if !cut.is_empty() && cut.len() < summary.text.len() => {

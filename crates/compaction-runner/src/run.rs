@@ -2,22 +2,20 @@
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::Ordering;
 
-use futures::future::BoxFuture;
-use futures::{FutureExt as _, StreamExt as _};
 use memory_model::{
-    Accounting, Body, Clock, ConversationId, Job, JobKind, LogEntry, Mode, PassInput, PassKind,
-    Plan, Planner, RawJson, Seq, SeqRange, Span, StopReason, SummaryId,
+    Accounting, Clock, ConversationId, LogEntry, Mode, PassInput, PassKind, Plan, Planner, RawJson,
+    Seq, SeqRange, Span, StopReason, SummaryId,
 };
-use memory_store::{LogRead, Order, Owner, Publish, Published, Snapshot, Store, fill_raw_tokens};
+use memory_store::{LogRead, Order, Owner, Snapshot, Store, fill_raw_tokens};
 use serde::{Deserialize, Serialize};
 use summarize_escalation::{Ladder, Summarizer};
 
 use crate::cancel::Cancel;
 use crate::error::Result;
-use crate::events::{Event, Hooks, NoHooks, SkipReason};
-use crate::prepare::{Prepared, Ready, Watch};
+use crate::events::{Event, Hooks, NoHooks};
+use crate::prepare::Watch;
 use crate::window::newest_entries;
 
 /// How many entries are kept at hand for jobs to come. A longer job is read again.
@@ -100,30 +98,30 @@ pub struct Measure {
 
 /// What is known of a run so far.
 #[derive(Debug, Default)]
-struct Tally {
-    planned: u64,
-    published: u64,
-    leaf: u64,
-    condensed: u64,
-    messages: u64,
-    summaries: Vec<SummaryId>,
-    failure: Option<String>,
+pub(crate) struct Tally {
+    pub(crate) planned: u64,
+    pub(crate) published: u64,
+    pub(crate) leaf: u64,
+    pub(crate) condensed: u64,
+    pub(crate) messages: u64,
+    pub(crate) summaries: Vec<SummaryId>,
+    pub(crate) failure: Option<String>,
     /// Jobs that cannot shrink; they are not tried again.
-    refused: BTreeSet<(SeqRange, u32)>,
+    pub(crate) refused: BTreeSet<(SeqRange, u32)>,
     /// Jobs that a hook said no to; it is not asked again.
-    vetoed: BTreeSet<(SeqRange, u32)>,
+    pub(crate) vetoed: BTreeSet<(SeqRange, u32)>,
     /// Whether somebody else was at work on a job of this iteration.
-    held: bool,
+    pub(crate) held: bool,
     /// Whether somebody else was first with a job of this iteration.
-    lost: bool,
-    cancelled: bool,
+    pub(crate) lost: bool,
+    pub(crate) cancelled: bool,
     /// The state that this iteration began with.
     seen: Option<Snapshot>,
-    watch: Arc<Watch>,
+    pub(crate) watch: Arc<Watch>,
 }
 
 impl Tally {
-    fn must_stop(&self) -> bool {
+    pub(crate) fn must_stop(&self) -> bool {
         self.cancelled || self.failure.is_some()
     }
 
@@ -138,9 +136,6 @@ impl Tally {
         }
     }
 }
-
-/// A job that was begun and what came of it; `None` when it was not begun.
-type Begun<'j> = Option<(&'j Job, Result<Prepared>)>;
 
 /// A state in which nothing could be made shorter.
 #[derive(Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -373,172 +368,7 @@ impl<'a> Compaction<'a> {
         self.execute(&jobs, &at_hand, tally).await
     }
 
-    async fn execute(&self, jobs: &[Job], at_hand: &[LogEntry], tally: &mut Tally) -> Result<()> {
-        let todo: Vec<&Job> = jobs
-            .iter()
-            .filter(|job| {
-                let key = (job.range, job.depth);
-                !tally.refused.contains(&key) && !tally.vetoed.contains(&key)
-            })
-            .collect();
-        tally.planned += todo.len() as u64;
-        let watch = Arc::clone(&tally.watch);
-        let watch = &*watch;
-        // Set when nothing more is to be begun; what was begun is brought to its end.
-        let stop = AtomicBool::new(false);
-        let stop = &stop;
-        // Boxed, so that a run can be sent between threads: a closure over borrowed jobs cannot.
-        let work: Vec<BoxFuture<'_, Begun<'_>>> = todo
-            .into_iter()
-            .map(|job| self.begin(job, at_hand, watch, stop).boxed())
-            .collect();
-        let mut prepared = futures::stream::iter(work).buffered(self.policy.concurrency.max(1));
-        let mut failed = None;
-        while let Some(begun) = prepared.next().await {
-            let Some((job, prepared)) = begun else {
-                continue;
-            };
-            if failed.is_some() {
-                if let Ok(Prepared::Ready(ready)) = prepared {
-                    // The store has just failed: giving back is all that can be tried.
-                    let _ = self.hand_back(ready.fence).await;
-                }
-                continue;
-            }
-            if let Err(error) = self.conclude(job, prepared, tally).await {
-                failed = Some(error);
-                watch.halt.cancel();
-            }
-            if failed.is_some() || tally.must_stop() {
-                stop.store(true, Ordering::Relaxed);
-            }
-        }
-        failed.map_or(Ok(()), Err)
-    }
-
-    /// Prepares a job, unless nothing more is to be begun.
-    async fn begin<'j>(
-        &self,
-        job: &'j Job,
-        at_hand: &[LogEntry],
-        watch: &Watch,
-        stop: &AtomicBool,
-    ) -> Begun<'j> {
-        if stop.load(Ordering::Relaxed) {
-            return None;
-        }
-        Some((job, self.prepare(job, at_hand, watch).await))
-    }
-
-    async fn conclude(
-        &self,
-        job: &Job,
-        prepared: Result<Prepared>,
-        tally: &mut Tally,
-    ) -> Result<()> {
-        match prepared? {
-            // What was prepared before the cancellation is kept for the next run. What was
-            // prepared before a failure is published.
-            Prepared::Ready(ready) if tally.cancelled || self.cancel.is_cancelled() => {
-                tally.cancelled = true;
-                self.hand_back(ready.fence).await
-            }
-            Prepared::Ready(ready) => self.publish(job, *ready, tally).await,
-            Prepared::Skipped(reason) => {
-                self.skip(job, reason, tally).await;
-                Ok(())
-            }
-            Prepared::Cancelled => {
-                tally.cancelled = true;
-                Ok(())
-            }
-            Prepared::Failed(error) => {
-                tracing::warn!(range = %job.range, %error, "a summary could not be made");
-                self.emit(Event::Failed {
-                    range: job.range,
-                    error: error.clone(),
-                })
-                .await;
-                tally.failure = Some(error);
-                Ok(())
-            }
-        }
-    }
-
-    async fn publish(&self, job: &Job, ready: Ready, tally: &mut Tally) -> Result<()> {
-        let Ready { summary, fence } = ready;
-        let body = Body::Summary {
-            id: summary.id.clone(),
-            depth: summary.depth,
-        };
-        let mut publish = Publish {
-            view: self.planner.view(),
-            at: job.range,
-            expect: job.expect.clone(),
-            spans: vec![Span::closed(job.range, body, summary.tokens)],
-            summaries: vec![summary.clone()],
-            fence,
-            now: self.clock.now(),
-        };
-        let mut published = self.store.publish(self.conversation, &publish).await;
-        if let Err(error) = &published
-            && error.kind() == memory_store::ErrorKind::Stale
-        {
-            // The lease ended meanwhile. Whether the work is still wanted, the view decides.
-            publish.fence = None;
-            published = self.store.publish(self.conversation, &publish).await;
-        }
-        match published {
-            Ok(Published::Done(_)) => {}
-            Ok(Published::Already(_) | Published::Lost { .. }) => {
-                self.release(publish.fence).await?;
-                self.skip(job, SkipReason::Lost, tally).await;
-                return Ok(());
-            }
-            Err(error) => {
-                let _ = self.hand_back(publish.fence).await;
-                return Err(error.into());
-            }
-        }
-        tally.published += 1;
-        match job.kind {
-            JobKind::Leaf => {
-                tally.leaf += 1;
-                tally.messages += job.range.len();
-            }
-            JobKind::Condensed => tally.condensed += 1,
-        }
-        tally.summaries.push(summary.id.clone());
-        self.emit(Event::Published {
-            summary: summary.id.clone(),
-            range: summary.range,
-            source_tokens: summary.source_tokens,
-            tokens: summary.tokens,
-        })
-        .await;
-        self.hooks.after(&summary).await;
-        Ok(())
-    }
-
-    async fn skip(&self, job: &Job, reason: SkipReason, tally: &mut Tally) {
-        match reason {
-            SkipReason::Held => tally.held = true,
-            SkipReason::Lost => tally.lost = true,
-            SkipReason::Vetoed => {
-                tally.vetoed.insert((job.range, job.depth));
-            }
-            SkipReason::CannotShrink => {
-                tally.refused.insert((job.range, job.depth));
-            }
-        }
-        self.emit(Event::Skipped {
-            range: job.range,
-            reason,
-        })
-        .await;
-    }
-
-    async fn emit(&self, event: Event) {
+    pub(crate) async fn emit(&self, event: Event) {
         tracing::debug!(?event, "compaction");
         self.hooks.event(&event).await;
     }

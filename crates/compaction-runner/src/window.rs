@@ -2,14 +2,17 @@
 
 use memory_model::{ConversationId, EntryKind, LogEntry, Role, Seq, SeqRange};
 use memory_store::{LogRead, Result, Store};
-use turn_map::TurnMessage;
+use turn_map::{AtomBuilder, HullPolicy, TurnMessage};
 
 /// How many entries the first step reads; each further one reads twice as many, up to `LARGEST`.
 const PAGE: usize = 64;
 const LARGEST: usize = 1_024;
+/// How far back an open call is looked for when nothing since then names it, in entries. Its
+/// result, should it ever come, is then a late one. The first four pages.
+const FURTHEST: usize = 960;
 
 /// The newest entries of a log, oldest first: at least `messages` messages (notes not counted) if
-/// there are so many, beginning at an atom.
+/// there are so many, beginning at an atom, and a response that may still get results among them.
 ///
 /// What it reads depends on `messages` and on how long the oldest of these atoms is, not on how
 /// long the log is.
@@ -42,14 +45,26 @@ pub async fn newest_entries<S: Store + ?Sized>(
         newest_first.extend(page.items);
         rest = page.next;
     }
-    let reaches = newest_first.iter().rev().find_map(reaches_back);
-    if reaches == Some(true)
-        && let Some(oldest) = newest_first.last().map(|entry| entry.seq)
+    if let Some(oldest) = newest_first.last().map(|entry| entry.seq)
         && let Some(range) = SeqRange::new(Seq::FIRST, oldest.prev())
     {
         let mut back = Back::new(range);
-        while back.step(store, conversation).await? {}
-        newest_first.extend(back.into_entries());
+        match newest_first.iter().rev().find_map(reaches_back) {
+            // The newest response is among them, and what is before them is over.
+            Some(false) => {}
+            Some(true) => {
+                while back.step(store, conversation).await? {}
+                newest_first.extend(back.into_entries());
+            }
+            // Nobody responds. The response before may still wait for its results.
+            None => {
+                while back.step(store, conversation).await? && back.entries.len() < FURTHEST {}
+                let mut earlier = back.into_entries();
+                if waits(newest_first.iter().chain(&earlier), oldest) {
+                    newest_first.append(&mut earlier);
+                }
+            }
+        }
     }
     newest_first.reverse();
     Ok(newest_first)
@@ -76,6 +91,17 @@ pub async fn atom_start<S: Store + ?Sized>(
     }
     while back.step(store, conversation).await? {}
     Ok(back.start().unwrap_or(seq))
+}
+
+/// Whether the atoms of these entries, newest first, can still change before `seq`.
+fn waits<'e>(newest_first: impl DoubleEndedIterator<Item = &'e LogEntry>, seq: Seq) -> bool {
+    let mut oldest_first = newest_first.rev().peekable();
+    let Some(first) = oldest_first.peek().map(|entry| entry.seq) else {
+        return false;
+    };
+    let mut builder = AtomBuilder::starting_at(first.0 as usize, HullPolicy::default());
+    oldest_first.for_each(|entry| builder.push(entry));
+    builder.finish().settled_end().position() < seq.0 as usize
 }
 
 /// Whether nothing from `seq` on belongs to a response before it.

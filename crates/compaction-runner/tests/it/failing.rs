@@ -3,7 +3,7 @@
 use std::sync::Mutex;
 
 use async_trait::async_trait;
-use compaction_runner::{Before, Event, Hooks, Recorder, SkipReason};
+use compaction_runner::{Before, Event, Hooks, Recorder, RunnerPolicy, SkipReason};
 use dag_compactor::{DagPolicy, FreshTail};
 use memory_model::{
     Body, Job, Message, Mode, Part, Role, Seq, Span, StopReason, Summary, Timestamp,
@@ -54,7 +54,7 @@ async fn under_the_default_ladder_a_failing_model_stops_nothing() {
 async fn annas_ladder_stops_where_the_provider_fails_and_keeps_what_is_done() {
     let store = InMemoryStore::new();
     let id = open(&store, "chat").await;
-    append(&store, id, chat(1, 100)).await;
+    append(&store, id, chat(1, 400)).await;
     let lab = Lab::new(small()).with_ladder(Ladder::anna());
     let cut = Answer::text("what happened, in short");
     let model = Scripted::new([cut.clone(), cut, Answer::fail("503")]);
@@ -157,19 +157,11 @@ async fn what_could_not_shrink_does_not_keep_the_rest_from_being_done() {
     append(&store, id, chat(1, 64)).await;
     let lab = Lab::new(small()).with_ladder(hopeless());
     // The first two calls are one job's.
-    let model = Scripted::new([
-        Answer::Longer,
-        Answer::HeadCut,
-        Answer::HeadCut,
-        Answer::HeadCut,
-        Answer::Longer,
-        Answer::HeadCut,
-    ]);
-    let outcome = lab
-        .compaction(&store, id, &model)
-        .run(Mode::Incremental)
-        .await
-        .unwrap();
+    let model = Scripted::new([Answer::Longer, Answer::Longer, Answer::HeadCut]);
+    let mut policy = RunnerPolicy::default();
+    policy.concurrency = 1;
+    let run = lab.compaction(&store, id, &model).with_policy(policy);
+    let outcome = run.run(Mode::Incremental).await.unwrap();
     assert_eq!(outcome.stop_reason, StopReason::PassesDone);
     assert!(outcome.leaf > 0);
     // More is eligible: nothing was remembered that would stop the next run.
@@ -514,4 +506,35 @@ async fn a_run_longer_than_what_is_kept_at_hand_is_read_again() {
     assert_eq!((outcome.leaf, outcome.messages_compacted), (1, 11_996));
     whole(&store, id, 0).await;
     sound(&store, id).await;
+}
+
+#[tokio::test]
+async fn a_call_that_still_waits_is_not_covered_however_short_the_tail() {
+    let policy = small()
+        .with_fresh_tail(FreshTail {
+            messages: 1,
+            max_tokens: None,
+            max_part: None,
+        })
+        .with_leaf_min_messages(1);
+    let lab = Lab::new(policy);
+    for waits in ["a+x", "a/r+x", "a/r+x n a/r", "u+x"] {
+        let store = InMemoryStore::new();
+        let id = open(&store, "chat").await;
+        let before = 60;
+        let log = format!("{} {waits} {}", "u ".repeat(before), "u ".repeat(40));
+        append(&store, id, script(&log)).await;
+        lab.full(&store, id, &Scripted::head_cut()).await;
+        let covered = spans(&store, id).await;
+        let raw = covered.last().unwrap();
+        assert_eq!(raw.body, Body::Raw);
+        assert_eq!(raw.range.first, Seq(before as u32 + 1), "{waits}");
+        assert!(covered.len() > 1);
+        // The result comes, and the group is covered as a whole.
+        append(&store, id, script("t-x u a u a u")).await;
+        lab.full(&store, id, &Scripted::head_cut()).await;
+        assert!(spans(&store, id).await.last().unwrap().range.first > Seq(101));
+        whole(&store, id, 0).await;
+        sound(&store, id).await;
+    }
 }

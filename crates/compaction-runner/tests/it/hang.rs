@@ -11,13 +11,13 @@ use tokio::task::JoinHandle;
 
 use crate::world::{Lab, append, chat, dump, open, small, sound, view, whole};
 
-/// A compaction of 60 messages that hangs in its first calls.
+/// A compaction of 120 messages that hangs in its first calls.
 async fn hanging(
     store: &Arc<dyn FullStore>,
     id: ConversationId,
     cancel: &Cancel,
 ) -> JoinHandle<Result<Outcome>> {
-    append(&**store, id, chat(1, 60)).await;
+    append(&**store, id, chat(1, 120)).await;
     let summarizer = Scripted::new([Answer::Hang]);
     let (theirs, hangs, cancel) = (Arc::clone(store), summarizer.clone(), cancel.clone());
     let task = tokio::spawn(async move {
@@ -36,7 +36,7 @@ async fn hanging(
 
 /// 1,000 appends, with looks at the log, the view and searches in between.
 async fn life_goes_on(store: &dyn FullStore, id: ConversationId) {
-    for n in 61..1_061 {
+    for n in 121..1_121 {
         append(store, id, chat(n, 1)).await;
         if n % 100 == 0 {
             let snapshot = store.snapshot(id, &view()).await.unwrap();
@@ -55,7 +55,7 @@ async fn life_goes_on(store: &dyn FullStore, id: ConversationId) {
 /// What the store holds when nobody ever compacted.
 async fn untouched(store: Arc<dyn FullStore>) -> String {
     let id = open(&*store, "chat").await;
-    append(&*store, id, chat(1, 60)).await;
+    append(&*store, id, chat(1, 120)).await;
     life_goes_on(&*store, id).await;
     dump(&*store, id).await
 }
@@ -138,7 +138,7 @@ async fn a_hanging_model_on_sqlite() {
 async fn what_was_written_before_a_cancellation_is_kept_for_the_next_run() {
     let store: Arc<dyn FullStore> = Arc::new(InMemoryStore::new());
     let id = open(&*store, "chat").await;
-    append(&*store, id, chat(1, 60)).await;
+    append(&*store, id, chat(1, 120)).await;
     // The first call hangs, so what the others write waits for its turn.
     let cut = Answer::HeadCut;
     let summarizer = Scripted::new([Answer::Hang, cut.clone(), cut.clone(), cut.clone()]);
@@ -172,7 +172,7 @@ async fn what_was_written_before_a_cancellation_is_kept_for_the_next_run() {
 async fn a_run_that_is_cancelled_before_it_begins_writes_nothing() {
     let store = memory_store::conformance::FaultyStore::new(InMemoryStore::new());
     let id = open(&store, "chat").await;
-    append(&store, id, chat(1, 60)).await;
+    append(&store, id, chat(1, 120)).await;
     let writes = store.writes();
     let lab = Lab::new(small());
     let cancel = Cancel::new();

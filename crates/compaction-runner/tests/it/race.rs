@@ -61,24 +61,28 @@ fn pair(provisional: bool) -> (Gated, Gated) {
     }
 }
 
-/// One job: exactly one of the two publishes it.
-async fn one_wins(store: &dyn FullStore, provisional: bool, a_first: bool) {
+/// One job: exactly one of the two publishes it. Whether that was the first.
+async fn one_wins(store: &dyn FullStore, provisional: bool, a_first: bool) -> bool {
     let (a, b) = pair(provisional);
     let lab = Lab::new(small().with_max_source_tokens(None));
     let (one, two) = race(store, 20, (&a, &b), (&lab, &lab), &[a_first, !a_first]).await;
     assert_eq!((a.calls(), b.calls()), (1, 1), "both had prepared");
-    let (winner, loser) = if a_first { (one, two) } else { (two, one) };
+    let a_won = one.leaf == 1;
+    let (winner, loser) = if a_won { (one, two) } else { (two, one) };
     assert_eq!((winner.leaf, loser.leaf), (1, 0));
     assert_eq!(winner.stop_reason, StopReason::NothingEligible);
     assert_eq!(loser.stop_reason, StopReason::LostRace);
     assert_eq!(loser.summaries, []);
+    a_won
 }
 
 #[tokio::test]
 async fn of_two_that_prepared_the_same_run_one_publishes() {
     for provisional in [false, true] {
         for a_first in [false, true] {
-            one_wins(&InMemoryStore::new(), provisional, a_first).await;
+            let a_won = one_wins(&InMemoryStore::new(), provisional, a_first).await;
+            assert_eq!(a_won, a_first);
+            // Here it is up to the threads who is first.
             let store = SqliteStore::in_memory().await.unwrap();
             one_wins(&store, provisional, a_first).await;
         }
