@@ -8,16 +8,27 @@ use sqlx::{ConnectOptions as _, Row as _};
 use store_sql::Columns as _;
 
 use crate::error::failed;
-use crate::{SqliteStore, db, migrate};
+use crate::{SqliteStore, bytes, db, migrate};
 
 /// Questions whose answer must be empty: what a row of the answer means, and the question.
-const QUESTIONS: [(ViolationKind, &str, &str); 7] = [
+const QUESTIONS: [(ViolationKind, &str, &str); 9] = [
     (
         ViolationKind::EntryMissing,
         "the head of conversation % is not where its log ends",
         "select c.no from conversation c where c.head <> coalesce(
            (select max(m.seq) from message m where m.id between c.no << 32 and c.no << 32 | 4294967295),
            coalesce(c.shared, 0))",
+    ),
+    (
+        ViolationKind::EntryUnreadable,
+        "the payload % is gone, and a message refers to it",
+        "select distinct m.payload from message m where m.payload is not null
+            and not exists (select 1 from payload p where p.id = m.payload)",
+    ),
+    (
+        ViolationKind::Database,
+        "the payload % belongs to no message: it can be deleted",
+        "select p.id from payload p where not exists (select 1 from message m where m.payload = p.id)",
     ),
     (
         ViolationKind::SpansOverlap,
@@ -127,7 +138,7 @@ impl SqliteStore {
                 found.push(Violation::new(kind, text.replace('%', &what)));
             }
         }
-        Ok(())
+        bytes::check_payloads(&mut on, found).await
     }
 }
 

@@ -7,6 +7,7 @@
     missing_docs
 )]
 
+mod bytes;
 mod cancel;
 mod common;
 mod conformance;
