@@ -99,7 +99,7 @@ async fn floor(batch: u32, triggers: bool) -> f64 {
         let tx = db.transaction().unwrap();
         {
             let mut insert = tx
-                .prepare_cached(
+                .prepare(
                     "insert into message (id, conversation, seq, kind, role, external_id, response, name, loop, turn, \
                      at, tokens, running, hash, codec, payload, meta, body) values \
                      (?1, ?2, ?3, ?4, ?5, ?6, null, null, null, null, ?7, ?8, ?9, ?10, 0, null, null, ?11)",

@@ -4,6 +4,7 @@
     clippy::expect_used,
     clippy::panic,
     clippy::disallowed_types,
+    clippy::print_stdout,
     missing_docs
 )]
 
