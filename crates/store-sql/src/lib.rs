@@ -4,6 +4,7 @@ pub mod conversation;
 mod convert;
 mod error;
 pub mod message;
+pub mod pack;
 mod sql;
 pub mod summary;
 pub mod tables;

@@ -3,21 +3,23 @@
 use memory_model::{
     EntryKind, Hash, LogEntry, Message, Part, RawJson, Role, Seq, SeqRange, Timestamp, TurnId,
 };
+use memory_store::Error;
 use sea_query::{
     CaseStatement, CommonTableExpression, Expr, ExprTrait as _, Iden, InsertStatement, Order,
-    Query, SelectStatement, SimpleExpr, UnionType, WithClause, WithQuery,
+    Query, SelectStatement, SimpleExpr, UnionType, Value, WithClause, WithQuery,
 };
 
-use crate::convert::{packed, to_count, to_hash, to_int, to_seq, to_u32};
+use crate::convert::{packed, to_count, to_hash, to_int, to_seq, to_u32, uuid_bytes, uuid_text};
 use crate::error::{Result, add_row, corrupt};
+use crate::pack::{self, Facts, Packed};
 use crate::sql::Columns;
-use crate::tables::{Message as M, Segment as G};
+use crate::tables::{Facts as F, Message as M, Payload as P, Segment as G};
 
 /// How many rows go into one insert: few sizes, so that the driver's cache holds every statement.
 pub const BATCHES: [usize; 3] = [64, 8, 1];
 
 /// The columns of [`insert`], in order.
-const STORED: [M; 17] = [
+const STORED: [M; 18] = [
     M::Id,
     M::Conversation,
     M::Seq,
@@ -33,11 +35,12 @@ const STORED: [M; 17] = [
     M::Running,
     M::Hash,
     M::Codec,
+    M::Payload,
     M::Meta,
     M::Body,
 ];
 
-/// The columns of [`range`], in order: narrow ones first, the body last.
+/// The columns of [`range`], in order: narrow ones first, the body last. A payload's codec and data follow.
 const READ: [M; 15] = [
     M::Seq,
     M::Kind,
@@ -79,8 +82,32 @@ pub struct NewRow<'a> {
     pub running: u64,
     /// Its hash.
     pub hash: Hash,
-    /// Its bytes: [`Message::body`].
-    pub body: Vec<u8>,
+    /// Its bytes, [`Message::body`], and its meta.
+    pub packed: Packed,
+    /// Where what was cut out of the body is stored.
+    pub payload: Option<i64>,
+}
+
+/// An external id as it is stored.
+fn external(id: &str) -> Value {
+    match uuid_bytes(id) {
+        Some(bytes) => bytes.to_vec().into(),
+        None => id.into(),
+    }
+}
+
+/// An external id from its column.
+fn external_id(row: &impl Columns, at: usize) -> Result<Option<String>> {
+    if !row.holds_bytes(at)? {
+        return row.opt_text(at);
+    }
+    match <[u8; 16]>::try_from(row.bytes(at)?) {
+        Ok(bytes) => Ok(Some(uuid_text(bytes))),
+        Err(_) => Err(corrupt(
+            "message",
+            "an external id of bytes has not 16 of them",
+        )),
+    }
 }
 
 /// Inserts entries into the own log of `conversation`.
@@ -96,13 +123,16 @@ pub fn insert<'a>(
     for row in rows {
         let message = row.message;
         let turn = message.turn.as_ref();
-        let values: [SimpleExpr; 17] = [
+        let values: [SimpleExpr; 18] = [
             packed(conversation, row.seq.0).into(),
             i64::from(conversation).into(),
             i64::from(row.seq.0).into(),
             message.kind.as_str().into(),
             message.role.as_str().into(),
-            message.external_id.clone().into(),
+            match &message.external_id {
+                Some(id) => external(id).into(),
+                None => Value::String(None).into(),
+            },
             message.response.clone().into(),
             message.name.clone().into(),
             turn.map(|turn| turn.loop_id.clone()).into(),
@@ -111,13 +141,10 @@ pub fn insert<'a>(
             to_int("tokens of a message", row.tokens)?.into(),
             to_int("running tokens of a message", row.running)?.into(),
             row.hash.0.to_vec().into(),
-            0_i64.into(),
-            message
-                .meta
-                .as_ref()
-                .map(|meta| meta.as_str().to_owned())
-                .into(),
-            row.body.into(),
+            row.packed.codec.into(),
+            row.payload.into(),
+            row.packed.meta.into(),
+            row.packed.body.into(),
         ];
         add_row(&mut statement, values)?;
     }
@@ -126,22 +153,39 @@ pub fn insert<'a>(
 
 /// Reads `range` of the own log of `source`, at most `limit` rows, by position: rows for [`entry`].
 pub fn range(source: u32, range: SeqRange, order: Order, limit: u64) -> SelectStatement {
+    let of_message = |column: M| (M::Table, column);
     Query::select()
-        .columns(READ)
+        .columns(READ.map(of_message))
+        .column((P::Table, P::Codec))
+        .column((P::Table, P::Data))
         .from(M::Table)
-        .and_where(
-            Expr::col(M::Id).between(packed(source, range.first.0), packed(source, range.last.0)),
+        .left_join(
+            P::Table,
+            Expr::col((P::Table, P::Id)).equals((M::Table, M::Payload)),
         )
-        .order_by(M::Id, order)
+        .and_where(
+            Expr::col(of_message(M::Id))
+                .between(packed(source, range.first.0), packed(source, range.last.0)),
+        )
+        .order_by(of_message(M::Id), order)
         .limit(limit)
         .take()
 }
 
-/// A row of [`range`], and how many bytes its body has. When the body was erased, `parts` is empty.
+/// Whether a row of [`range`] can only be read with its conversation's facts.
+///
+/// # Errors
+/// When there is no such column.
+pub fn needs_facts(row: &impl Columns) -> Result<bool> {
+    Ok(row.int(12)? == pack::PACKED_WITH_FACTS)
+}
+
+/// A row of [`range`], and how many bytes its body has. When the body was erased, `parts` is empty. `facts` are those
+/// of the conversation whose own log it is in.
 ///
 /// # Errors
 /// When the row does not mean a message.
-pub fn entry(row: &impl Columns) -> Result<(LogEntry, u64)> {
+pub fn entry(row: &impl Columns, facts: Option<&Facts>) -> Result<(LogEntry, u64)> {
     let seq = to_seq(row.int(0)?)?;
     let wrong = |problem: &str| corrupt(format!("message {seq}"), problem);
     let kind = EntryKind::parse(&row.text(1)?).ok_or_else(|| wrong("unknown kind"))?;
@@ -153,17 +197,33 @@ pub fn entry(row: &impl Columns) -> Result<(LogEntry, u64)> {
         }),
         _ => None,
     };
-    if row.int(12)? != 0 {
-        return Err(wrong(
-            "the body is packed in a way that this program does not know: update it",
-        ));
-    }
-    let meta = row
-        .opt_text(13)?
+    let (body, meta) = match (row.opt_bytes(14)?, row.int(12)?) {
+        (None, _) => (None, row.opt_text(13)?),
+        (Some(body), pack::PLAIN) => (Some(body), row.opt_text(13)?),
+        (Some(body), codec) => {
+            let facts = match codec {
+                pack::PACKED => None,
+                pack::PACKED_WITH_FACTS => {
+                    Some(facts.ok_or_else(|| wrong("the facts of its conversation are gone"))?)
+                }
+                _ => return Err(pack::unknown_codec()),
+            };
+            let unpacked = || {
+                let cut = match row.opt_int(15)? {
+                    Some(codec) => Some(pack::unpack_payload(codec, row.bytes(16)?)?),
+                    None => None,
+                };
+                pack::unpack(&body, cut.as_deref(), facts)
+            };
+            let (body, meta) =
+                unpacked().map_err(|e: Error| wrong("its bytes are damaged").with_source(e))?;
+            (Some(body), meta)
+        }
+    };
+    let meta = meta
         .map(RawJson::parse)
         .transpose()
         .map_err(|e| wrong("meta is not JSON").with_source(e))?;
-    let body = row.opt_bytes(14)?;
     let parts: Vec<Part> = match &body {
         Some(body) => serde_json::from_slice(body)
             .map_err(|e| wrong("the body is not a list of parts").with_source(e))?,
@@ -174,7 +234,7 @@ pub fn entry(row: &impl Columns) -> Result<(LogEntry, u64)> {
         message: Message {
             kind,
             role,
-            external_id: row.opt_text(3)?,
+            external_id: external_id(row, 3)?,
             response: row.opt_text(4)?,
             name: row.opt_text(5)?,
             turn,
@@ -195,8 +255,83 @@ pub fn by_external(source: u32, ids: &[&str]) -> SelectStatement {
         .columns([M::ExternalId, M::Seq, M::Hash])
         .from(M::Table)
         .and_where(Expr::col(M::Conversation).eq(i64::from(source)))
-        .and_where(Expr::col(M::ExternalId).is_in(ids.iter().copied()))
+        .and_where(Expr::col(M::ExternalId).is_in(ids.iter().map(|id| external(id))))
         .take()
+}
+
+/// A row of [`by_external`].
+///
+/// # Errors
+/// When the row does not mean a message.
+pub fn found(row: &impl Columns) -> Result<(String, Seq, Hash)> {
+    let id = external_id(row, 0)?.ok_or_else(|| corrupt("message", "it has no external id"))?;
+    Ok((
+        id,
+        to_seq(row.int(1)?)?,
+        to_hash("message", &row.bytes(2)?)?,
+    ))
+}
+
+/// Payloads by hash: rows of (hash, id).
+pub fn payloads(hashes: &[Hash]) -> SelectStatement {
+    Query::select()
+        .columns([P::Hash, P::Id])
+        .from(P::Table)
+        .and_where(Expr::col(P::Hash).is_in(hashes.iter().map(|hash| hash.0.to_vec())))
+        .take()
+}
+
+/// Stores a payload: a row of its id.
+///
+/// # Errors
+/// When the statement can not be built.
+pub fn insert_payload(hash: Hash, codec: i64, data: Vec<u8>) -> Result<InsertStatement> {
+    let mut statement = Query::insert();
+    statement
+        .into_table(P::Table)
+        .columns([P::Hash, P::Codec, P::Data])
+        .returning_col(P::Id);
+    add_row(
+        &mut statement,
+        [hash.0.to_vec().into(), codec.into(), data.into()],
+    )?;
+    Ok(statement)
+}
+
+/// All payloads after `after`: rows of (id, hash, codec, data).
+pub fn payload_log(after: i64, limit: u64) -> SelectStatement {
+    Query::select()
+        .columns([P::Id, P::Hash, P::Codec, P::Data])
+        .from(P::Table)
+        .and_where(Expr::col(P::Id).gt(after))
+        .order_by(P::Id, Order::Asc)
+        .limit(limit)
+        .take()
+}
+
+/// The facts of a conversation: one text.
+pub fn facts(conversation: u32) -> SelectStatement {
+    Query::select()
+        .column(F::Text)
+        .from(F::Table)
+        .and_where(Expr::col(F::Conversation).eq(i64::from(conversation)))
+        .take()
+}
+
+/// Stores the facts of a conversation that has none.
+///
+/// # Errors
+/// When the statement can not be built.
+pub fn insert_facts(conversation: u32, facts: &Facts) -> Result<InsertStatement> {
+    let mut statement = Query::insert();
+    statement
+        .into_table(F::Table)
+        .columns([F::Conversation, F::Text]);
+    add_row(
+        &mut statement,
+        [i64::from(conversation).into(), facts.text().into()],
+    )?;
+    Ok(statement)
 }
 
 /// Running sums by key (see [`packed`]): rows of (key, running).

@@ -7,7 +7,7 @@
 use sea_query::QueryBuilder;
 use sea_query_sqlx::{SqlxBinder, SqlxValues};
 use sqlx::AssertSqlSafe;
-use sqlx::{ColumnIndex, Database, Decode, Row, Type};
+use sqlx::{ColumnIndex, Database, Decode, Row, Type, TypeInfo as _, ValueRef as _};
 
 use crate::error::{Result, corrupt};
 
@@ -57,6 +57,11 @@ pub trait Columns {
     /// # Errors
     /// When there is no such column.
     fn opt_bytes(&self, at: usize) -> Result<Option<Vec<u8>>>;
+    /// Whether a column that may hold text or bytes holds bytes.
+    ///
+    /// # Errors
+    /// When there is no such column.
+    fn holds_bytes(&self, at: usize) -> Result<bool>;
 }
 
 impl<R> Columns for R
@@ -89,6 +94,11 @@ where
 
     fn opt_bytes(&self, at: usize) -> Result<Option<Vec<u8>>> {
         self.try_get_unchecked(at).map_err(|e| unreadable(at, e))
+    }
+
+    fn holds_bytes(&self, at: usize) -> Result<bool> {
+        let value = self.try_get_raw(at).map_err(|e| unreadable(at, e))?;
+        Ok(value.type_info().name() == "BLOB")
     }
 }
 

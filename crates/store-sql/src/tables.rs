@@ -123,6 +123,74 @@ impl Iden for Segment {
     }
 }
 
+/// A long string of messages' bodies, stored once per content. It goes when no message refers to it any more.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Payload {
+    /// The table itself.
+    Table,
+    /// Column `id`.
+    Id,
+    /// Column `hash`: SHA-256 of the string, as it stands in the JSON text.
+    Hash,
+    /// Column `codec`: how data is packed: 0 = as it is, 1 = compressed.
+    Codec,
+    /// Column `data`.
+    Data,
+}
+
+impl Payload {
+    const fn as_str(self) -> &'static str {
+        match self {
+            Self::Table => "payload",
+            Self::Id => "id",
+            Self::Hash => "hash",
+            Self::Codec => "codec",
+            Self::Data => "data",
+        }
+    }
+}
+
+impl Iden for Payload {
+    fn quoted(&self) -> Cow<'static, str> {
+        Cow::Borrowed(self.as_str())
+    }
+
+    fn unquoted(&self) -> &str {
+        self.as_str()
+    }
+}
+
+/// What the meta of a conversation's entries have in common (folder, version, …): what codec 2 compresses against. Nothing is in it that stood in one entry alone.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Facts {
+    /// The table itself.
+    Table,
+    /// Column `conversation`.
+    Conversation,
+    /// Column `text`.
+    Text,
+}
+
+impl Facts {
+    const fn as_str(self) -> &'static str {
+        match self {
+            Self::Table => "facts",
+            Self::Conversation => "conversation",
+            Self::Text => "text",
+        }
+    }
+}
+
+impl Iden for Facts {
+    fn quoted(&self) -> Cow<'static, str> {
+        Cow::Borrowed(self.as_str())
+    }
+
+    fn unquoted(&self) -> &str {
+        self.as_str()
+    }
+}
+
 /// One entry of a log. Never updated, never deleted; see the triggers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Message {
@@ -138,7 +206,7 @@ pub enum Message {
     Kind,
     /// Column `role`.
     Role,
-    /// Column `external_id`: the source's own id, unique in a conversation.
+    /// Column `external_id`: the source's own id, unique in a conversation: a text, or the 16 bytes of a UUID that was written in lower case.
     ExternalId,
     /// Column `response`: entries of one model response carry the same id.
     Response,
@@ -156,9 +224,11 @@ pub enum Message {
     Running,
     /// Column `hash`: SHA-256 over body and the fields beside it.
     Hash,
-    /// Column `codec`: how body is packed: 0 = JSON text.
+    /// Column `codec`: how body is packed: 0 = JSON text; 1 = compressed, with meta; 2 = compressed with the facts, with meta.
     Codec,
-    /// Column `meta`: JSON as it came: model, usage, stop reason.
+    /// Column `payload`: the longest string of the body, where that is stored once.
+    Payload,
+    /// Column `meta`: JSON as it came: model, usage, stop reason; null when it is packed with the body.
     Meta,
     /// Column `body`: the parts as a JSON list; null once erased.
     Body,
@@ -183,6 +253,7 @@ impl Message {
             Self::Running => "running",
             Self::Hash => "hash",
             Self::Codec => "codec",
+            Self::Payload => "payload",
             Self::Meta => "meta",
             Self::Body => "body",
         }

@@ -77,6 +77,54 @@ begin
   select raise(abort, 'segment: append-only, it can not be deleted');
 end;
 
+-- A long string of messages' bodies, stored once per content. It goes when no message refers to it any more.
+create table payload (
+  id    integer primary key,
+  hash  blob    not null unique check (length(hash) = 32), -- SHA-256 of the string, as it stands in the JSON text
+  codec integer not null, -- how data is packed: 0 = as it is, 1 = compressed
+  data  blob    not null
+) strict;
+
+create trigger payload_insert before insert on payload
+when exists (select 1 from payload where id = new.id or hash = new.hash)
+begin
+  select raise(abort, 'payload: append-only, it can not be replaced');
+end;
+
+create trigger payload_update before update on payload
+begin
+  select raise(abort, 'payload: append-only, it can not be updated');
+end;
+
+create trigger payload_delete before delete on payload
+when exists (select 1 from message where payload = old.id)
+begin
+  select raise(abort, 'payload: it can not be deleted while a message refers to it');
+end;
+
+-- What the meta of a conversation's entries have in common (folder, version, …): what codec 2 compresses against.
+-- Nothing is in it that stood in one entry alone.
+create table facts (
+  conversation integer primary key references conversation (no),
+  text         text    not null
+) strict;
+
+create trigger facts_insert before insert on facts
+when exists (select 1 from facts where conversation = new.conversation)
+begin
+  select raise(abort, 'facts: append-only, they can not be replaced');
+end;
+
+create trigger facts_update before update on facts
+begin
+  select raise(abort, 'facts: append-only, they can not be updated');
+end;
+
+create trigger facts_delete before delete on facts
+begin
+  select raise(abort, 'facts: append-only, they can not be deleted');
+end;
+
 -- One entry of a log. Never updated, never deleted; see the triggers.
 create table message (
   id           integer primary key, -- conversation << 32 | seq, so that a log is one stretch of the table
@@ -84,7 +132,7 @@ create table message (
   seq          integer not null, -- 1, 2, 3, … without a gap; a fork's own log begins after what it shares
   kind         text    not null check (kind in ('message', 'note')), -- notes are kept and never sent to a model
   role         text    not null check (role in ('system', 'user', 'assistant', 'tool')),
-  external_id  text, -- the source's own id, unique in a conversation
+  external_id  any, -- the source's own id, unique in a conversation: a text, or the 16 bytes of a UUID that was written in lower case
   response     text, -- entries of one model response carry the same id
   name         text, -- participant
   loop         text, -- id of the agent loop, where the source has one
@@ -93,8 +141,9 @@ create table message (
   tokens       integer not null check (tokens >= 0), -- by the conversation's estimator
   running      integer not null check (running >= tokens), -- sum of tokens over the visible log up to here
   hash         blob    not null check (length(hash) = 32), -- SHA-256 over body and the fields beside it
-  codec        integer not null default 0, -- how body is packed: 0 = JSON text
-  meta         text, -- JSON as it came: model, usage, stop reason
+  codec        integer not null default 0, -- how body is packed: 0 = JSON text; 1 = compressed, with meta; 2 = compressed with the facts, with meta
+  payload      integer references payload (id), -- the longest string of the body, where that is stored once
+  meta         text, -- JSON as it came: model, usage, stop reason; null when it is packed with the body
   body         blob, -- the parts as a JSON list; null once erased
   check (id = ((conversation << 32) | seq)),
   check ((loop is null) = (turn is null))
@@ -102,6 +151,9 @@ create table message (
 
 -- Importing twice inserts nothing: duplicates are found here.
 create unique index message_external on message (conversation, external_id) where external_id is not null;
+
+-- Who refers to a payload.
+create index message_payload on message (payload) where payload is not null;
 
 -- Dense and append-only. Asking for the next seq also stops INSERT OR REPLACE and UPSERT on the id; the second
 -- condition stops them on the external id.
@@ -131,7 +183,7 @@ end;
 -- The one change allowed: a recorded erasure blanks what was said. Place, size and hash stay.
 create trigger message_update before update on message
 when not (
-  new.body is null
+  new.body is null and new.payload is null
   and (new.meta is null or new.meta is old.meta)
   and (new.name is null or new.name is old.name)
   and new.id = old.id and new.conversation = old.conversation and new.seq = old.seq
@@ -379,10 +431,12 @@ select c.no as id, c.key as session_id, c.title,
        c.archived, c.updated_at as last_active, c.created_at
   from conversation c;
 
--- Every log, one row per message; notes are left out. A fork's row shows its own log only: see segment.
+-- Every log, one row per message; notes are left out. A fork's row shows its own log only: see segment. What is
+-- stored compressed has the event_type packed and no content here: the library reads it.
 create view messages as
 select m.id, m.conversation as conversation_id, m.seq, m.role,
        case
+         when m.codec <> 0 and m.body is not null then 'packed'
          when not json_valid(m.content) then null
          when exists (select 1 from json_each(m.content) p where p.value ->> '$.type' = 'tool_result') then 'tool_result'
          when exists (select 1 from json_each(m.content) p where p.value ->> '$.type' = 'tool_call') then 'tool_call'
@@ -394,6 +448,7 @@ select m.id, m.conversation as conversation_id, m.seq, m.role,
  where m.kind = 'message';
 
 -- The parts of messages. SQLite reads no JSON that is nested deeper than 1000: such a message has no rows here.
+-- What is stored compressed has one row, of the part_type packed.
 create view message_parts as
 select m.id as message_id, p.key as ordinal,
        case p.value ->> '$.type' when 'tool_call' then 'tool' when 'tool_result' then 'tool' else p.value ->> '$.type' end as part_type,
@@ -404,7 +459,11 @@ select m.id as message_id, p.key as ordinal,
        case p.value ->> '$.type' when 'tool_result' then p.value -> '$.content' end as tool_output,
        p.value as metadata
   from message m, json_each(case when m.codec = 0 and json_valid(cast(m.body as text)) then cast(m.body as text) end) p
- where m.kind = 'message';
+ where m.kind = 'message'
+union all
+select m.id, 0, 'packed', null, null, null, null, null, null
+  from message m
+ where m.kind = 'message' and m.codec <> 0 and m.body is not null;
 
 create view summaries as
 select s.public_id as id, s.conversation as conversation_id,

@@ -1,3 +1,51 @@
+-- A long string of messages' bodies, stored once per content. It goes when no message refers to it any more.
+create table payload (
+  id    integer primary key,
+  hash  blob    not null unique check (length(hash) = 32), -- SHA-256 of the string, as it stands in the JSON text
+  codec integer not null, -- how data is packed: 0 = as it is, 1 = compressed
+  data  blob    not null
+) strict;
+
+create trigger payload_insert before insert on payload
+when exists (select 1 from payload where id = new.id or hash = new.hash)
+begin
+  select raise(abort, 'payload: append-only, it can not be replaced');
+end;
+
+create trigger payload_update before update on payload
+begin
+  select raise(abort, 'payload: append-only, it can not be updated');
+end;
+
+create trigger payload_delete before delete on payload
+when exists (select 1 from message where payload = old.id)
+begin
+  select raise(abort, 'payload: it can not be deleted while a message refers to it');
+end;
+
+-- What the meta of a conversation's entries have in common (folder, version, …): what codec 2 compresses against.
+-- Nothing is in it that stood in one entry alone.
+create table facts (
+  conversation integer primary key references conversation (no),
+  text         text    not null
+) strict;
+
+create trigger facts_insert before insert on facts
+when exists (select 1 from facts where conversation = new.conversation)
+begin
+  select raise(abort, 'facts: append-only, they can not be replaced');
+end;
+
+create trigger facts_update before update on facts
+begin
+  select raise(abort, 'facts: append-only, they can not be updated');
+end;
+
+create trigger facts_delete before delete on facts
+begin
+  select raise(abort, 'facts: append-only, they can not be deleted');
+end;
+
 -- One entry of a log. Never updated, never deleted; see the triggers.
 create table message (
   id           integer primary key, -- conversation << 32 | seq, so that a log is one stretch of the table
@@ -5,7 +53,7 @@ create table message (
   seq          integer not null, -- 1, 2, 3, … without a gap; a fork's own log begins after what it shares
   kind         text    not null check (kind in ('message', 'note')), -- notes are kept and never sent to a model
   role         text    not null check (role in ('system', 'user', 'assistant', 'tool')),
-  external_id  text, -- the source's own id, unique in a conversation
+  external_id  any, -- the source's own id, unique in a conversation: a text, or the 16 bytes of a UUID that was written in lower case
   response     text, -- entries of one model response carry the same id
   name         text, -- participant
   loop         text, -- id of the agent loop, where the source has one
@@ -14,8 +62,9 @@ create table message (
   tokens       integer not null check (tokens >= 0), -- by the conversation's estimator
   running      integer not null check (running >= tokens), -- sum of tokens over the visible log up to here
   hash         blob    not null check (length(hash) = 32), -- SHA-256 over body and the fields beside it
-  codec        integer not null default 0, -- how body is packed: 0 = JSON text
-  meta         text, -- JSON as it came: model, usage, stop reason
+  codec        integer not null default 0, -- how body is packed: 0 = JSON text; 1 = compressed, with meta; 2 = compressed with the facts, with meta
+  payload      integer references payload (id), -- the longest string of the body, where that is stored once
+  meta         text, -- JSON as it came: model, usage, stop reason; null when it is packed with the body
   body         blob, -- the parts as a JSON list; null once erased
   check (id = ((conversation << 32) | seq)),
   check ((loop is null) = (turn is null))
@@ -23,6 +72,9 @@ create table message (
 
 -- Importing twice inserts nothing: duplicates are found here.
 create unique index message_external on message (conversation, external_id) where external_id is not null;
+
+-- Who refers to a payload.
+create index message_payload on message (payload) where payload is not null;
 
 -- Dense and append-only. Asking for the next seq also stops INSERT OR REPLACE and UPSERT on the id; the second
 -- condition stops them on the external id.
@@ -52,7 +104,7 @@ end;
 -- The one change allowed: a recorded erasure blanks what was said. Place, size and hash stay.
 create trigger message_update before update on message
 when not (
-  new.body is null
+  new.body is null and new.payload is null
   and (new.meta is null or new.meta is old.meta)
   and (new.name is null or new.name is old.name)
   and new.id = old.id and new.conversation = old.conversation and new.seq = old.seq

@@ -6,10 +6,12 @@ select c.no as id, c.key as session_id, c.title,
        c.archived, c.updated_at as last_active, c.created_at
   from conversation c;
 
--- Every log, one row per message; notes are left out. A fork's row shows its own log only: see segment.
+-- Every log, one row per message; notes are left out. A fork's row shows its own log only: see segment. What is
+-- stored compressed has the event_type packed and no content here: the library reads it.
 create view messages as
 select m.id, m.conversation as conversation_id, m.seq, m.role,
        case
+         when m.codec <> 0 and m.body is not null then 'packed'
          when not json_valid(m.content) then null
          when exists (select 1 from json_each(m.content) p where p.value ->> '$.type' = 'tool_result') then 'tool_result'
          when exists (select 1 from json_each(m.content) p where p.value ->> '$.type' = 'tool_call') then 'tool_call'
@@ -20,7 +22,8 @@ select m.id, m.conversation as conversation_id, m.seq, m.role,
   from (select *, case when codec = 0 then cast(body as text) end as content from message) m
  where m.kind = 'message';
 
--- The parts of messages. SQLite reads no JSON that is nested deeper than 1000: such a message has no rows here.
+-- The parts of messages. SQLite reads no JSON that is nested deeper than 1000: such a message has no rows here. What is
+-- stored compressed has one row, of the part_type packed.
 create view message_parts as
 select m.id as message_id, p.key as ordinal,
        case p.value ->> '$.type' when 'tool_call' then 'tool' when 'tool_result' then 'tool' else p.value ->> '$.type' end as part_type,
@@ -31,7 +34,11 @@ select m.id as message_id, p.key as ordinal,
        case p.value ->> '$.type' when 'tool_result' then p.value -> '$.content' end as tool_output,
        p.value as metadata
   from message m, json_each(case when m.codec = 0 and json_valid(cast(m.body as text)) then cast(m.body as text) end) p
- where m.kind = 'message';
+ where m.kind = 'message'
+union all
+select m.id, 0, 'packed', null, null, null, null, null, null
+  from message m
+ where m.kind = 'message' and m.codec <> 0 and m.body is not null;
 
 create view summaries as
 select s.public_id as id, s.conversation as conversation_id,

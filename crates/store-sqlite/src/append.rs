@@ -9,9 +9,9 @@ use memory_store::{
     Segment,
 };
 use store_sql::Columns as _;
-use store_sql::message::NewRow;
 use store_sql::{conversation as sql, message};
 
+use crate::bytes::{Ready, Waiting, stored};
 use crate::db::On;
 use crate::{SqliteStore, batched, no_conversation};
 
@@ -173,6 +173,7 @@ impl SqliteStore {
             })?;
             bodies.push((entry.message.hash(&body), body));
         }
+        let (facts, new_facts) = self.facts_for(id, &append.entries).await?;
 
         let mut writer = self.db.write().await?;
         let mut tx = writer.begin().await?;
@@ -233,7 +234,7 @@ impl SqliteStore {
                 seen.insert(id.clone(), (head, hash));
             }
             outcomes.push(EntryOutcome::Inserted(head));
-            rows.push(NewRow {
+            rows.push(Waiting {
                 seq: head,
                 message,
                 tokens: cost,
@@ -249,13 +250,37 @@ impl SqliteStore {
                 tokens,
             });
         }
+        let facts = match new_facts {
+            // Another writer may have been faster.
+            true => self.keep_facts(&mut on, id, facts).await?,
+            false => facts,
+        };
+        let facts = facts.as_ref();
+        // Packing goes on while the database writes what was packed before: the driver has a thread of its own.
+        let mut batches = message::batches(rows.len());
         let mut rows = rows.into_iter();
-        for batch in message::batches(rows.len()) {
-            on.run(&message::insert(id.0, rows.by_ref().take(batch.len()))?)
-                .await?;
+        let mut next = || {
+            let size = batches.next().map(|batch| batch.len());
+            size.map(|size| {
+                rows.by_ref()
+                    .take(size)
+                    .map(|row| row.pack(facts))
+                    .collect()
+            })
+        };
+        let mut packed: Option<Vec<Ready<'_>>> = next();
+        while let Some(ready) = packed {
+            let rows = stored(&mut on, ready).await?;
+            let statement = message::insert(id.0, rows)?;
+            let (done, then) = futures::join!(on.run(&statement), async { next() });
+            done?;
+            packed = then;
         }
         on.run(&sql::set_chain(id.0, chain, append.now)).await?;
         tx.commit().await?;
+        if new_facts && let Some(facts) = facts {
+            self.remember_facts(id, Some(facts));
+        }
         Ok(Appended {
             outcomes,
             head,
@@ -277,12 +302,11 @@ pub(crate) async fn visible(
                 .all(&message::by_external(segment.source.0, &batch))
                 .await?
             {
-                let seq = store_sql::to_seq(row.int(1)?)?;
+                let (id, seq, hash) = message::found(&row)?;
                 if seq < segment.first || segment.last.is_some_and(|last| seq > last) {
                     continue;
                 }
-                let hash = store_sql::to_hash("message", &row.bytes(2)?)?;
-                found.entry(row.text(0)?).or_insert((seq, hash));
+                found.entry(id).or_insert((seq, hash));
             }
         }
     }

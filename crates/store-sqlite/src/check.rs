@@ -9,10 +9,10 @@ use store_sql::Columns as _;
 
 use crate::db::On;
 use crate::error::failed;
-use crate::{SqliteStore, db, migrate};
+use crate::{SqliteStore, bytes, db, migrate};
 
 /// Questions whose answer must be empty: what a row of the answer means, and the question.
-const QUESTIONS: [(ViolationKind, &str, &str); 9] = [
+const QUESTIONS: [(ViolationKind, &str, &str); 11] = [
     (
         ViolationKind::EntryMissing,
         "the log of conversation % ends before its head",
@@ -25,6 +25,17 @@ const QUESTIONS: [(ViolationKind, &str, &str); 9] = [
         "the log of conversation % goes on after its head",
         "select c.no from conversation c where c.head <
            (select max(m.seq) from message m where m.id between c.no << 32 and c.no << 32 | 4294967295)",
+    ),
+    (
+        ViolationKind::EntryUnreadable,
+        "the payload % is gone, and a message refers to it",
+        "select distinct m.payload from message m where m.payload is not null
+            and not exists (select 1 from payload p where p.id = m.payload)",
+    ),
+    (
+        ViolationKind::Database,
+        "the payload % belongs to no message: it can be deleted",
+        "select p.id from payload p where not exists (select 1 from message m where m.payload = p.id)",
     ),
     (
         ViolationKind::SpansOverlap,
@@ -128,6 +139,7 @@ impl SqliteStore {
                 found.push(Violation::new(kind, text.replace('%', &what)));
             }
         }
+        bytes::check_payloads(&mut on, &mut found).await?;
         Ok(found)
     }
 }

@@ -1,11 +1,13 @@
 //! Connections: one writer, many readers, and a count of every statement.
 
 use std::ops::{ControlFlow, DerefMut as _};
+use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
 use futures::TryStreamExt as _;
+use memory_store::ErrorKind;
 use sea_query::SqliteQueryBuilder;
 use sea_query_sqlx::SqlxBinder;
 use sqlx::pool::PoolConnection;
@@ -20,8 +22,19 @@ use crate::error::{Result, closed, failed};
 
 /// How long a statement waits for another process before it gives up.
 const BUSY: Duration = Duration::from_secs(10);
-/// The write-ahead log is cut back to this many bytes at a checkpoint.
-const WAL_LIMIT: &str = "67108864";
+/// The write-ahead log is cut back to this many bytes when it begins anew.
+const WAL_LIMIT: &str = "16777216";
+/// SQLite's own checkpoints leave the write-ahead log growing while readers follow each other without a gap. When it
+/// has this many bytes, the next write waits for them and cuts it to nothing.
+const WAL_BOUND: u64 = 16 << 20;
+/// The log's size is looked at before every so many writes.
+const WAL_LOOK: u64 = 16;
+/// How long a write waits, in milliseconds, for readers that stand in the way of cutting the log.
+const WAL_PATIENCE: &str = "pragma busy_timeout = 500";
+/// [`BUSY`] again.
+const PATIENCE: &str = "pragma busy_timeout = 10000";
+/// How many free pages are given back to the file system when the store is closed.
+const VACUUM: &str = "pragma incremental_vacuum(1024)";
 /// How many rows are read ahead of the reader: few, for a row may have many megabytes.
 const ROWS_AHEAD: usize = 16;
 /// Connections for reading.
@@ -46,10 +59,18 @@ pub(crate) struct Db {
     /// `None` for a database in memory, where the writer reads too.
     readers: Option<SqlitePool>,
     statements: Arc<AtomicU64>,
+    /// The write-ahead log's file.
+    log: Option<PathBuf>,
+    writes: AtomicU64,
 }
 
 impl Db {
     pub(crate) fn new(writer: SqliteConnection, readers: Option<SqliteConnectOptions>) -> Self {
+        let log = readers.as_ref().map(|options| {
+            let mut path = options.get_filename().as_os_str().to_owned();
+            path.push("-wal");
+            PathBuf::from(path)
+        });
         let readers = readers.map(|options| {
             SqlitePoolOptions::new()
                 .max_connections(READERS)
@@ -60,6 +81,8 @@ impl Db {
             writer: Mutex::new(Some(writer)),
             readers,
             statements: Arc::default(),
+            log,
+            writes: AtomicU64::new(0),
         }
     }
 
@@ -75,10 +98,33 @@ impl Db {
     /// A connection to write with. Everything that is written through [`Writer::begin`] is undone when the future is
     /// dropped before it commits.
     pub(crate) async fn write(&self) -> Result<Writer<'_>> {
+        let mut connection = self.writer().await?;
+        if let Some(log) = &self.log
+            && self.writes.fetch_add(1, Ordering::Relaxed) % WAL_LOOK == WAL_LOOK - 1
+            && std::fs::metadata(log).is_ok_and(|log| log.len() > WAL_BOUND)
+        {
+            self.cut_log(&mut connection).await?;
+        }
         Ok(Writer {
-            connection: self.writer().await?,
+            connection,
             statements: &self.statements,
         })
+    }
+
+    /// Brings what is in the write-ahead log into the database and empties it, when readers let it happen soon.
+    async fn cut_log(&self, connection: &mut SqliteConnection) -> Result<()> {
+        let mut on = On {
+            connection,
+            statements: &self.statements,
+        };
+        on.fixed(WAL_PATIENCE).await?;
+        let done = on.fixed("pragma wal_checkpoint(truncate)").await;
+        on.fixed(PATIENCE).await?;
+        // A reader that stays on is no fault: it is tried again.
+        match done {
+            Err(error) if error.kind() != ErrorKind::Busy => Err(error),
+            _ => Ok(()),
+        }
     }
 
     /// A connection to read with.
@@ -98,7 +144,9 @@ impl Db {
         if let Some(pool) = &self.readers {
             pool.close().await;
         }
-        if let Some(writer) = self.writer.lock().await.take() {
+        if let Some(mut writer) = self.writer.lock().await.take() {
+            // Not when another process writes: it will do it.
+            let _ = sqlx::raw_sql(VACUUM).execute(&mut writer).await;
             writer.close().await.map_err(failed)?;
         }
         Ok(())

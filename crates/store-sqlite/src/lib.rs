@@ -1,6 +1,7 @@
 #![doc = include_str!("../README.md")]
 
 mod append;
+mod bytes;
 mod check;
 mod db;
 mod error;
@@ -22,6 +23,7 @@ use memory_store::{Error, ErrorKind, Result, Segment};
 use sqlx::ConnectOptions as _;
 use sqlx::sqlite::SqliteConnectOptions;
 
+use crate::bytes::KnownFacts;
 use crate::db::{Db, On};
 
 pub use memory_store;
@@ -42,6 +44,8 @@ pub struct SqliteStore {
     place: String,
     /// Segments never change once a conversation exists, so remembering them is always right.
     segments: Mutex<BTreeMap<ConversationId, Arc<[Segment]>>>,
+    /// What is known of conversations' facts.
+    facts: Mutex<BTreeMap<ConversationId, KnownFacts>>,
 }
 
 impl SqliteStore {
@@ -69,6 +73,7 @@ impl SqliteStore {
             db: Db::new(writer, Some(options)),
             place,
             segments: Mutex::default(),
+            facts: Mutex::default(),
         })
     }
 
@@ -83,6 +88,7 @@ impl SqliteStore {
             db: Db::new(writer, None),
             place,
             segments: Mutex::default(),
+            facts: Mutex::default(),
         })
     }
 

@@ -7,7 +7,7 @@ pub(crate) const MIGRATIONS: &[Migration] = &[
     Migration {
         version: 1,
         name: "initial",
-        checksum: "43237abe74d5323ce4f82c94643f0758abef52fc230fede4fed073929d8450e2",
+        checksum: "d38c5d23f8688d6ce34d777525ce303ec177523f45c267144df52b8532419374",
         sql: include_str!("../migrations/0001_initial.sql"),
         mark: "pragma application_id = 1634559341; pragma user_version = 1",
     },

@@ -49,17 +49,35 @@ impl SqliteStore {
                 .unwrap_or(u64::MAX)
                 .min(1 << 32);
             let statement = message::range(segment.source.0, part, order.clone(), limit);
-            flow = on
-                .each(&statement, |row| {
-                    let (entry, size) = message::entry(row)?;
-                    items.push(entry);
-                    bytes = bytes.saturating_add(size);
-                    Ok(match items.len() >= max_rows || bytes >= read.max_bytes {
-                        true => ControlFlow::Break(()),
-                        false => ControlFlow::Continue(()),
+            let (rows_before, bytes_before) = (items.len(), bytes);
+            let mut facts = self.remembered_facts(segment.source);
+            let mut looked = false;
+            loop {
+                let mut lacking = false;
+                flow = on
+                    .each(&statement, |row| {
+                        lacking = facts.is_none() && !looked && message::needs_facts(row)?;
+                        if lacking {
+                            return Ok(ControlFlow::Break(()));
+                        }
+                        let (entry, size) = message::entry(row, facts.as_ref())?;
+                        items.push(entry);
+                        bytes = bytes.saturating_add(size);
+                        Ok(match items.len() >= max_rows || bytes >= read.max_bytes {
+                            true => ControlFlow::Break(()),
+                            false => ControlFlow::Continue(()),
+                        })
                     })
-                })
-                .await?;
+                    .await?;
+                if !lacking {
+                    break;
+                }
+                // Once for a conversation: from then on they are remembered.
+                items.truncate(rows_before);
+                bytes = bytes_before;
+                facts = self.facts_of(&mut on, segment.source).await?;
+                looked = true;
+            }
             if flow.is_break() {
                 break;
             }

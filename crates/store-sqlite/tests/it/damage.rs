@@ -45,7 +45,7 @@ async fn sound() -> (TempDir, SqliteStore) {
 }
 
 /// Runs SQL as somebody who cares for no rule.
-async fn damage(folder: &TempDir, sql: &'static str) {
+pub(crate) async fn damage(folder: &TempDir, sql: &'static str) {
     let options = SqliteConnectOptions::new()
         .filename(folder.path().join("memory.db"))
         .foreign_keys(false);

@@ -4,9 +4,11 @@
     clippy::expect_used,
     clippy::panic,
     clippy::disallowed_types,
+    clippy::print_stdout,
     missing_docs
 )]
 
+mod bytes;
 mod cancel;
 mod common;
 mod conformance;

@@ -1,0 +1,467 @@
+//! How the bytes of a message are kept: compressed, with what repeats stored elsewhere.
+//!
+//! A message's body and meta are compressed together, as one zstd frame against a dictionary. The dictionary is a
+//! fixed text, and may be followed by a conversation's *facts*: what its entries' meta have in common. The longest
+//! string of a body may be cut out, so that a store keeps it once per content. Nothing here decides what a message
+//! is: hashes are over the bytes before packing, and unpacking gives them back exactly.
+
+use std::borrow::Cow;
+use std::cell::RefCell;
+use std::collections::BTreeMap;
+use std::ops::Range;
+use std::sync::{Arc, LazyLock};
+
+use memory_model::Hash;
+use memory_store::{Error, ErrorKind, Result};
+use sha2::{Digest as _, Sha256};
+use zstd_safe::{CCtx, CDict, DCtx, DDict};
+
+/// Body and meta as they came, in two columns.
+pub const PLAIN: i64 = 0;
+/// One frame against the fixed text.
+pub const PACKED: i64 = 1;
+/// One frame against the fixed text and the conversation's facts.
+pub const PACKED_WITH_FACTS: i64 = 2;
+
+/// Messages with meta that have fewer bytes are kept as they came.
+pub const SMALLEST: usize = 128;
+/// Messages without meta that have fewer bytes are kept as they came: what a frame saves of a short text is not worth
+/// several times what storing it takes, and SQL can read it.
+pub const SMALLEST_TEXT: usize = 1024;
+/// A string of at least this many bytes is stored once per content. Below it the row and the index entry of its own
+/// cost more than repetition saves: in the transcripts that this was measured on, strings repeat 2 % of all bytes.
+pub const CUT_FROM: usize = 4096;
+/// Longer messages are kept as they came, so that unpacking has a bound.
+const LARGEST: usize = 512 << 20;
+/// zstd's level. On transcripts 3 takes half the time and 7 % more bytes, 7 saves nothing more.
+const LEVEL: i32 = 5;
+/// Facts are at most this long, in bytes.
+const FACTS: usize = 1024;
+/// Pieces of meta that are shorter or longer than this are no facts.
+const FACT: Range<usize> = 8..300;
+
+/// What every frame of zstd begins with: not stored.
+const MAGIC: [u8; 4] = [0x28, 0xb5, 0x2f, 0xfd];
+
+/// What agents' messages look like: a dictionary that zstd trained on the generated transcripts in `fixtures/` (its
+/// tables, 3 KiB, with the id set to 0 so that no frame repeats it), then a text of common words and keys. Never to be
+/// changed, for stored messages can not be read without it.
+static FIXED: &[u8] = include_bytes!("dictionary.bin");
+static COMMON: LazyLock<Option<Dictionary>> = LazyLock::new(|| Dictionary::new(None));
+
+thread_local! {
+    static COMPRESS: RefCell<Option<CCtx<'static>>> = const { RefCell::new(None) };
+    static DECOMPRESS: RefCell<Option<DCtx<'static>>> = const { RefCell::new(None) };
+}
+
+/// The text that messages are compressed against.
+struct Dictionary {
+    compress: CDict<'static>,
+    decompress: DDict<'static>,
+}
+
+impl Dictionary {
+    /// `None` when there is no memory for it.
+    fn new(facts: Option<&str>) -> Option<Self> {
+        // What is nearest to the end is cheapest to refer to.
+        let text = [FIXED, facts.unwrap_or_default().as_bytes()].concat();
+        Some(Self {
+            compress: CDict::try_create(&text, LEVEL)?,
+            decompress: DDict::try_create(&text)?,
+        })
+    }
+}
+
+/// What the entries of a conversation have in common, ready to be compressed against.
+#[derive(Clone)]
+pub struct Facts(Arc<(String, Dictionary)>);
+
+impl std::fmt::Debug for Facts {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_tuple("Facts").field(&self.text()).finish()
+    }
+}
+
+impl Facts {
+    /// Facts as they are stored.
+    ///
+    /// # Errors
+    /// `Limit` when there is no memory for it.
+    pub fn new(text: String) -> Result<Self> {
+        let dictionary = Dictionary::new(Some(&text)).ok_or_else(no_memory)?;
+        Ok(Self(Arc::new((text, dictionary))))
+    }
+
+    /// The text.
+    pub fn text(&self) -> &str {
+        &self.0.0
+    }
+
+    /// What some meta have in common: pieces that stand in at least two of them, such as the folder, the version
+    /// and the session. What was said in one entry alone is never in it, so that erasing the entry erases it.
+    /// `None` when that is nothing.
+    pub fn common<'a>(metas: impl IntoIterator<Item = &'a str>) -> Option<String> {
+        struct Piece {
+            last: usize,
+            entries: usize,
+            at: usize,
+        }
+        let mut pieces: BTreeMap<&str, Piece> = BTreeMap::new();
+        let mut at = 0;
+        for (entry, meta) in metas.into_iter().enumerate() {
+            for text in meta.split(",\"").filter(|text| FACT.contains(&text.len())) {
+                at += 1;
+                let piece = pieces.entry(text).or_insert(Piece {
+                    last: entry,
+                    entries: 1,
+                    at,
+                });
+                if piece.last != entry {
+                    piece.last = entry;
+                    piece.entries += 1;
+                }
+            }
+        }
+        let mut shared: Vec<(usize, usize, &str)> = pieces
+            .into_iter()
+            .filter(|(_, piece)| piece.entries > 1)
+            .map(|(text, piece)| (text.len() * (piece.entries - 1), piece.at, text))
+            .collect();
+        // The most saving last: that is kept, and nearest to what follows.
+        shared.sort_unstable();
+        let mut room = FACTS;
+        let mut kept: Vec<&str> = Vec::new();
+        for (_, _, text) in shared.into_iter().rev() {
+            if let Some(rest) = room.checked_sub(text.len() + 2) {
+                room = rest;
+                kept.push(text);
+            }
+        }
+        if kept.is_empty() {
+            return None;
+        }
+        Some(
+            kept.into_iter()
+                .rev()
+                .flat_map(|text| [",\"", text])
+                .collect(),
+        )
+    }
+}
+
+/// A body with its meta as they are stored.
+#[derive(Debug)]
+pub struct Packed {
+    /// How.
+    pub codec: i64,
+    /// The column `body`.
+    pub body: Vec<u8>,
+    /// The column `meta`: null when it is packed with the body.
+    pub meta: Option<String>,
+    /// The string that was cut out of the body, to be stored once.
+    pub cut: Option<Vec<u8>>,
+}
+
+/// Packs a body and its meta. The same input gives the same bytes.
+pub fn pack(body: Vec<u8>, meta: Option<&str>, facts: Option<&Facts>) -> Packed {
+    let plain = |body| Packed {
+        codec: PLAIN,
+        body,
+        meta: meta.map(str::to_owned),
+        cut: None,
+    };
+    let tail = meta.unwrap_or_default().as_bytes();
+    let size = body.len() + tail.len();
+    let smallest = if meta.is_some() {
+        SMALLEST
+    } else {
+        SMALLEST_TEXT
+    };
+    if !(smallest..=LARGEST).contains(&size) {
+        return plain(body);
+    }
+    let cut = longest_string(&body).filter(|cut| cut.len() >= CUT_FROM);
+    let mut rest = Vec::with_capacity(size);
+    match &cut {
+        Some(cut) => {
+            rest.extend_from_slice(&body[..cut.start]);
+            rest.extend_from_slice(&body[cut.end..]);
+        }
+        None => rest.extend_from_slice(&body),
+    }
+    let mut packed = Vec::with_capacity(32);
+    put_varint(&mut packed, rest.len());
+    put_varint(&mut packed, cut.as_ref().map_or(0, |cut| cut.start));
+    rest.extend_from_slice(tail);
+    if frame(&mut packed, &rest, facts).is_none() || cut.is_none() && packed.len() >= size {
+        return plain(body);
+    }
+    Packed {
+        codec: if facts.is_some() {
+            PACKED_WITH_FACTS
+        } else {
+            PACKED
+        },
+        body: packed,
+        meta: None,
+        cut: cut.map(|cut| body[cut].to_vec()),
+    }
+}
+
+/// A body and its meta from what [`pack`] gave with a codec that is not [`PLAIN`].
+///
+/// # Errors
+/// `Corrupt` when the bytes are not what was packed.
+pub fn unpack(
+    packed: &[u8],
+    cut: Option<&[u8]>,
+    facts: Option<&Facts>,
+) -> Result<(Vec<u8>, Option<String>)> {
+    let mut at = packed;
+    let (length, start) = (take_varint(&mut at)?, take_varint(&mut at)?);
+    let mut body = unframe(at, facts)?;
+    if length > body.len() || (start > 0) != cut.is_some() || start > length {
+        return Err(damaged());
+    }
+    let meta = match body.split_off(length) {
+        meta if meta.is_empty() => None,
+        meta => Some(String::from_utf8(meta).map_err(|e| damaged().with_source(e))?),
+    };
+    if let Some(cut) = cut {
+        let end = body.split_off(start);
+        body.reserve_exact(cut.len() + end.len());
+        body.extend_from_slice(cut);
+        body.extend_from_slice(&end);
+    }
+    Ok((body, meta))
+}
+
+/// What a string that is stored once is found by: SHA-256 of its bytes.
+pub fn payload_hash(payload: &[u8]) -> Hash {
+    Hash(Sha256::digest(payload).into())
+}
+
+/// Packs a string that is stored once: its codec and its bytes.
+pub fn pack_payload(payload: &[u8]) -> (i64, Cow<'_, [u8]>) {
+    let mut packed = Vec::new();
+    match frame(&mut packed, payload, None) {
+        Some(()) if packed.len() < payload.len() => (PACKED, packed.into()),
+        _ => (PLAIN, payload.into()),
+    }
+}
+
+/// The string from what [`pack_payload`] gave.
+///
+/// # Errors
+/// `Corrupt` when the bytes are not what was packed.
+pub fn unpack_payload(codec: i64, payload: Vec<u8>) -> Result<Vec<u8>> {
+    match codec {
+        PLAIN => Ok(payload),
+        PACKED => unframe(&payload, None),
+        _ => Err(unknown_codec()),
+    }
+}
+
+/// An error for a codec that is none of the above.
+pub fn unknown_codec() -> Error {
+    let message = "the bytes are packed in a way that this program does not know: update it";
+    Error::new(ErrorKind::Corrupt, message)
+}
+
+/// Appends a frame; `None` when zstd gives up, which it does for lack of memory only.
+fn frame(out: &mut Vec<u8>, bytes: &[u8], facts: Option<&Facts>) -> Option<()> {
+    let dictionary = match facts {
+        Some(facts) => &facts.0.1,
+        None => COMMON.as_ref()?,
+    };
+    COMPRESS.with_borrow_mut(|context| {
+        if context.is_none() {
+            *context = CCtx::try_create();
+        }
+        let mut framed = Vec::with_capacity(zstd_safe::compress_bound(bytes.len()));
+        context
+            .as_mut()?
+            .compress_using_cdict(&mut framed, bytes, &dictionary.compress)
+            .ok()?;
+        out.extend_from_slice(framed.strip_prefix(&MAGIC)?);
+        Some(())
+    })
+}
+
+fn unframe(bytes: &[u8], facts: Option<&Facts>) -> Result<Vec<u8>> {
+    let dictionary = match facts {
+        Some(facts) => &facts.0.1,
+        None => COMMON.as_ref().ok_or_else(no_memory)?,
+    };
+    let framed = [&MAGIC, bytes].concat();
+    let size = match zstd_safe::get_frame_content_size(&framed) {
+        Ok(Some(size)) => usize::try_from(size).ok().filter(|size| *size <= LARGEST),
+        _ => None,
+    };
+    let size = size.ok_or_else(damaged)?;
+    DECOMPRESS.with_borrow_mut(|context| {
+        if context.is_none() {
+            *context = DCtx::try_create();
+        }
+        let context = context.as_mut().ok_or_else(no_memory)?;
+        let mut out = Vec::with_capacity(size);
+        match context.decompress_using_ddict(&mut out, &framed, &dictionary.decompress) {
+            Ok(written) if written == size => Ok(out),
+            _ => Err(damaged()),
+        }
+    })
+}
+
+fn damaged() -> Error {
+    let message = "packed bytes are damaged: run a check, restore a backup";
+    Error::new(ErrorKind::Corrupt, message)
+}
+
+fn no_memory() -> Error {
+    Error::new(
+        ErrorKind::Limit,
+        "there is no memory left to pack or unpack a message",
+    )
+}
+
+/// The longest string of a JSON text, without its quotes, escapes as they stand.
+fn longest_string(json: &[u8]) -> Option<Range<usize>> {
+    // A string is no longer than the text: most texts are too short to be looked at.
+    if json.len() < CUT_FROM {
+        return None;
+    }
+    let mut longest: Option<Range<usize>> = None;
+    let mut at = 0;
+    while let Some(open) = json[at..].iter().position(|byte| *byte == b'"') {
+        let start = at + open + 1;
+        let mut end = start;
+        while let Some(byte) = json.get(end).filter(|byte| **byte != b'"') {
+            end += if *byte == b'\\' { 2 } else { 1 };
+        }
+        let end = end.min(json.len());
+        if longest
+            .as_ref()
+            .is_none_or(|found| end - start > found.len())
+        {
+            longest = Some(start..end);
+        }
+        at = (end + 1).min(json.len());
+    }
+    longest
+}
+
+fn put_varint(out: &mut Vec<u8>, mut number: usize) {
+    while number > 0x7f {
+        out.push((number & 0x7f) as u8 | 0x80);
+        number >>= 7;
+    }
+    out.push((number & 0x7f) as u8);
+}
+
+fn take_varint(from: &mut &[u8]) -> Result<usize> {
+    let mut number = 0_usize;
+    for shift in (0..32).step_by(7) {
+        let (byte, rest) = from.split_first().ok_or_else(damaged)?;
+        *from = rest;
+        number |= usize::from(byte & 0x7f) << shift;
+        if byte & 0x80 == 0 {
+            return Ok(number);
+        }
+    }
+    Err(damaged())
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    fn back(packed: &Packed, facts: Option<&Facts>) -> (Vec<u8>, Option<String>) {
+        match packed.codec {
+            PLAIN => (packed.body.clone(), packed.meta.clone()),
+            _ => unpack(&packed.body, packed.cut.as_deref(), facts).unwrap(),
+        }
+    }
+
+    #[test]
+    fn the_fixed_text_is_what_it_was() {
+        // Stored messages can not be read without it: a new text needs a new codec.
+        let hash = payload_hash(FIXED);
+        assert_eq!(
+            format!("{} bytes {hash}", FIXED.len()),
+            "6924 bytes 7b1ef029c87017f23ae77f098c9368583bc93b859b02448e1725f54b8c87b22e"
+        );
+    }
+
+    #[test]
+    fn long_strings_are_cut_out_and_come_back() {
+        let text = "line \\\"of\\\" a file\\n".repeat(500);
+        let body = format!(r#"[{{"type":"tool_result","call_id":"c","content":"{text}"}}]"#);
+        let packed = pack(body.clone().into_bytes(), Some("{}"), None);
+        assert_eq!(packed.cut.as_deref(), Some(text.as_bytes()));
+        assert!(packed.body.len() < 100, "{}", packed.body.len());
+        assert_eq!(
+            back(&packed, None),
+            (body.into_bytes(), Some("{}".to_owned()))
+        );
+        let (codec, stored) = pack_payload(text.as_bytes());
+        assert!(stored.len() < 200);
+        let again = unpack_payload(codec, stored.into_owned()).unwrap();
+        assert_eq!(again, text.as_bytes());
+    }
+
+    #[test]
+    fn facts_are_what_two_entries_share() {
+        let metas = [
+            r#"{"id":"0001","folder":"/home/a","version":"1.2.3"}"#,
+            r#"{"id":"0002","folder":"/home/a","version":"1.2.3"}"#,
+            r#"{"id":"0003","secret":"said once","secret":"said once"}"#,
+        ];
+        let facts = Facts::common(metas).unwrap();
+        assert_eq!(facts, r#","folder":"/home/a","version":"1.2.3"}"#);
+        assert_eq!(Facts::common([metas[1], metas[2]]), None);
+        let many: Vec<String> = (0..99)
+            .map(|n| format!("{{\"key\":{n},\"k{n}\":\"{}\"", "v".repeat(90)))
+            .collect();
+        let twice = many.iter().chain(&many).map(String::as_str);
+        assert!(Facts::common(twice).unwrap().len() <= FACTS);
+    }
+
+    #[test]
+    fn damaged_bytes_are_an_error() {
+        let body = "[{\"type\":\"text\",\"text\":\"some words that are long enough\"}]".repeat(40);
+        let packed = pack(body.into_bytes(), None, None).body;
+        for at in 0..packed.len() {
+            let _ = unpack(&packed[..at], None, None).unwrap_err();
+        }
+        let _ = unpack(&packed, Some(b"x"), None).unwrap_err();
+        let mut huge = vec![1, 0, 0xe0];
+        huge.extend([0xff; 8]);
+        let _ = unpack(&huge, None, None).unwrap_err();
+        let _ = unpack_payload(9, Vec::new()).unwrap_err();
+    }
+
+    proptest! {
+        #![proptest_config(ProptestConfig::with_cases(128))]
+
+        #[test]
+        fn what_was_packed_comes_back(
+            words in proptest::collection::vec("[a-z\"\\\\é]{0,40}", 0..200),
+            repeat in 1_usize..20,
+            meta in proptest::option::of("[{][ -~]{0,300}"),
+            facts in proptest::option::of("[ -~]{0,300}"),
+        ) {
+            let body = words.join("\"").repeat(repeat).into_bytes();
+            let facts = facts.map(|text| Facts::new(text).unwrap());
+            let packed = pack(body.clone(), meta.as_deref(), facts.as_ref());
+            prop_assert_eq!(back(&packed, facts.as_ref()), (body, meta));
+        }
+
+        #[test]
+        fn any_bytes_are_read_or_refused(bytes in proptest::collection::vec(any::<u8>(), 0..200)) {
+            let _ = unpack(&bytes, None, None);
+            let _ = unpack_payload(PACKED, bytes);
+        }
+    }
+}

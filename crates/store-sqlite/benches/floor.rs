@@ -1,0 +1,348 @@
+//! What appending costs beside SQLite's own speed, and what does not grow with history.
+//!
+//! `cargo bench -p store-sqlite --bench floor` prints the first table, with `-- flat 1000 1000000` the second one, for
+//! logs of those lengths.
+#![allow(
+    clippy::unwrap_used,
+    clippy::print_stdout,
+    clippy::disallowed_methods,
+    missing_docs
+)]
+
+use std::path::Path;
+use std::time::{Duration, Instant};
+
+use memory_model::{
+    Body, Child, ConversationId, Message, Recipe, Seq, SeqRange, SourceHasher, Span, Summary,
+    Timestamp, ViewName, summary_hash, summary_id,
+};
+use memory_store::{
+    Append, AppendAt, ConversationRef, LogRead, Maintain as _, NewConversation, NewEntry, Order,
+    Publish, Published, Store as _,
+};
+use rusqlite::params;
+use store_sqlite::SqliteStore;
+
+const ROWS: u32 = 20_000;
+const ROUNDS: usize = 5;
+
+/// A message of about 650 bytes, with an id as sources have it.
+fn message(n: u32) -> Message {
+    Message::user(format!("{n:08} ").repeat(69)).with_external_id(format!(
+        "{:08x}-0000-4000-8000-{n:012x}",
+        n.wrapping_mul(0x9e37_79b9)
+    ))
+}
+
+fn append(messages: impl Iterator<Item = Message>) -> Append {
+    Append {
+        at: AppendAt::Any,
+        estimator: "anna@1".parse().unwrap(),
+        entries: messages
+            .map(|message| NewEntry {
+                message,
+                tokens: 163,
+            })
+            .collect(),
+        now: Timestamp(0),
+    }
+}
+
+async fn open(path: &Path) -> (SqliteStore, ConversationId) {
+    let store = SqliteStore::open(path).await.unwrap();
+    let new = NewConversation::root("bench", "anna@1".parse().unwrap(), Timestamp(0));
+    let id = store.open(&new).await.unwrap().id;
+    (store, id)
+}
+
+/// Rows per second through the store, `batch` in each transaction.
+async fn ours(batch: u32) -> f64 {
+    let folder = tempfile::tempdir().unwrap();
+    let (store, id) = open(&folder.path().join("bench.db")).await;
+    let appends: Vec<Append> = (0..ROWS / batch)
+        .map(|n| append((n * batch..(n + 1) * batch).map(message)))
+        .collect();
+    let start = Instant::now();
+    for append in &appends {
+        store.append(id, append).await.unwrap();
+    }
+    f64::from(ROWS) / start.elapsed().as_secs_f64()
+}
+
+/// Rows per second through SQLite itself: the rows that the store writes, by one prepared statement, into the same
+/// tables, with or without the triggers.
+async fn floor(batch: u32, triggers: bool) -> f64 {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("bench.db");
+    let (store, _) = open(&path).await;
+    store.close().await.unwrap();
+    let mut db = rusqlite::Connection::open(&path).unwrap();
+    db.execute_batch("pragma synchronous = normal; pragma foreign_keys = on")
+        .unwrap();
+    if !triggers {
+        db.execute_batch("drop trigger message_insert; drop trigger message_advance")
+            .unwrap();
+    }
+    let rows: Vec<([u8; 16], [u8; 32], Vec<u8>)> = (0..ROWS)
+        .map(|n| {
+            let message = message(n);
+            let body = message.body().unwrap();
+            let mut id = [0; 16];
+            id[..4].copy_from_slice(&n.wrapping_mul(0x9e37_79b9).to_be_bytes());
+            id[12..].copy_from_slice(&n.to_be_bytes());
+            (id, message.hash(&body).0, body)
+        })
+        .collect();
+    let start = Instant::now();
+    let mut seq = 0_i64;
+    for rows in rows.chunks(batch as usize) {
+        let tx = db.transaction().unwrap();
+        {
+            let mut insert = tx
+                .prepare(
+                    "insert into message (id, conversation, seq, kind, role, external_id, response, name, loop, turn, \
+                     at, tokens, running, hash, codec, payload, meta, body) values \
+                     (?1, ?2, ?3, ?4, ?5, ?6, null, null, null, null, ?7, ?8, ?9, ?10, 0, null, null, ?11)",
+                )
+                .unwrap();
+            for (id, hash, body) in rows {
+                seq += 1;
+                insert
+                    .execute(params![
+                        (1_i64 << 32) | seq,
+                        1,
+                        seq,
+                        "message",
+                        "user",
+                        id,
+                        0,
+                        163,
+                        163 * seq,
+                        hash,
+                        body
+                    ])
+                    .unwrap();
+            }
+        }
+        tx.commit().unwrap();
+    }
+    f64::from(ROWS) / start.elapsed().as_secs_f64()
+}
+
+fn median(mut of: Vec<f64>) -> f64 {
+    of.sort_by(f64::total_cmp);
+    of[of.len() / 2]
+}
+
+async fn share() {
+    println!(
+        "| rows in a transaction | store | SQLite, same tables | share | SQLite, no triggers | share |"
+    );
+    println!("|---|---|---|---|---|---|");
+    for batch in [64, 1000] {
+        let (mut own, mut same, mut bare) = (Vec::new(), Vec::new(), Vec::new());
+        for _ in 0..ROUNDS {
+            own.push(ours(batch).await);
+            same.push(floor(batch, true).await);
+            bare.push(floor(batch, false).await);
+        }
+        let (own, same, bare) = (median(own), median(same), median(bare));
+        println!(
+            "| {batch} | {own:.0}/s | {same:.0}/s | {:.0} % | {bare:.0}/s | {:.0} % |",
+            100.0 * own / same,
+            100.0 * own / bare
+        );
+    }
+    let folder = tempfile::tempdir().unwrap();
+    let (store, id) = open(&folder.path().join("bench.db")).await;
+    let mut times = Vec::new();
+    for n in 0..5000 {
+        let append = append(std::iter::once(message(n)));
+        let start = Instant::now();
+        store.append(id, &append).await.unwrap();
+        times.push(start.elapsed());
+    }
+    times.sort();
+    println!(
+        "\none durable append: p50 {:?}, p99 {:?}",
+        times[2500], times[4950]
+    );
+}
+
+/// What replaces ten messages by a leaf.
+async fn leaf(store: &SqliteStore, id: ConversationId, first: u32) -> Publish {
+    let at = SeqRange::new(Seq(first), Seq(first + 9)).unwrap();
+    let mut source = SourceHasher::new();
+    for entry in store.read(id, &LogRead::new(at)).await.unwrap().items {
+        source.message(entry.hash);
+    }
+    let (source_hash, recipe) = (source.finish(), Recipe::new("leaf@1"));
+    let text = format!("what happened in {at}");
+    let hash = summary_hash(source_hash, at, 0, &recipe, &text, None);
+    let summary = Summary {
+        id: summary_id(hash),
+        range: at,
+        depth: 0,
+        children: vec![Child::Messages { range: at }],
+        text,
+        messages: None,
+        tokens: 5,
+        source_tokens: 1630,
+        provisional: false,
+        recipe,
+        tier: "normal".to_owned(),
+        model: None,
+        earliest_at: Timestamp(0),
+        latest_at: Timestamp(0),
+        created_at: Timestamp(3),
+        source_hash,
+        hash,
+    };
+    let body = Body::Summary {
+        id: summary.id.clone(),
+        depth: 0,
+    };
+    Publish {
+        view: ViewName::new("dag"),
+        at,
+        expect: vec![Span::closed(at, Body::Raw, 0)],
+        spans: vec![Span::closed(at, body, 5)],
+        summaries: vec![summary],
+        fence: None,
+        now: Timestamp(4),
+    }
+}
+
+/// The median time of what is done `times` times.
+async fn time(times: u32, mut run: impl AsyncFnMut(u32) -> Duration) -> f64 {
+    let mut all = Vec::new();
+    for n in 0..times {
+        all.push(run(n).await.as_secs_f64() * 1e6);
+    }
+    median(all)
+}
+
+async fn flat(size: u32) -> Vec<(&'static str, f64)> {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("bench.db");
+    let (store, id) = open(&path).await;
+    for n in 0..size / 1000 {
+        store
+            .append(id, &append((n * 1000..(n + 1) * 1000).map(message)))
+            .await
+            .unwrap();
+    }
+    // Leaves over the first half, so that the view is long.
+    for n in 0..size / 40 {
+        let publish = leaf(&store, id, n * 20 + 1).await;
+        assert!(matches!(
+            store.publish(id, &publish).await.unwrap(),
+            Published::Done(_)
+        ));
+    }
+    store.close().await.unwrap();
+    let view = ViewName::new("dag");
+    let mut found = Vec::new();
+    found.push((
+        "open",
+        time(21, async |_| {
+            let start = Instant::now();
+            let store = SqliteStore::open(&path).await.unwrap();
+            let which = ConversationRef::Key("bench".into());
+            assert!(store.conversation(&which).await.unwrap().is_some());
+            let took = start.elapsed();
+            store.close().await.unwrap();
+            took
+        })
+        .await,
+    ));
+    let store = SqliteStore::open(&path).await.unwrap();
+    macro_rules! measure {
+        ($name:literal, $times:literal, |$n:ident| $make:expr, |$with:ident| $call:expr) => {
+            found.push((
+                $name,
+                time($times, async |$n| {
+                    let $with = $make;
+                    let start = Instant::now();
+                    $call.await.unwrap();
+                    start.elapsed()
+                })
+                .await,
+            ));
+        };
+    }
+    let all = SeqRange::new(Seq(1), Seq(size)).unwrap();
+    measure!("snapshot", 201, |n| n, |_with| store.snapshot(id, &view));
+    let shot = store.snapshot(id, &view).await.unwrap();
+    measure!("spans, newest page", 201, |n| n, |_with| store.spans(
+        &shot,
+        all,
+        Order::NewestFirst,
+        64
+    ));
+    measure!(
+        "seq_at",
+        201,
+        |n| 163 * u64::from(size / 300 * (n + 1)),
+        |at| store.seq_at(id, at)
+    );
+    measure!("running", 201, |n| [Seq(n + 1), Seq(size / 2 - n)], |at| {
+        store.running(id, &at)
+    });
+    measure!(
+        "read of one",
+        201,
+        |n| LogRead::new(SeqRange::single(Seq(size / 300 * (n + 1)))),
+        |read| store.read(id, &read)
+    );
+    measure!(
+        "publish of a leaf",
+        41,
+        |n| leaf(&store, id, size / 2 + n * 10 + 11).await,
+        |publish| store.publish(id, &publish)
+    );
+    measure!(
+        "append of one",
+        201,
+        |n| append(std::iter::once(message(size + n))),
+        |one| store.append(id, &one)
+    );
+    found
+}
+
+async fn flat_table(sizes: &[u32]) {
+    let mut columns = Vec::new();
+    for size in sizes {
+        columns.push(flat(*size).await);
+    }
+    let heads: Vec<String> = sizes.iter().map(|size| format!(" {size} |")).collect();
+    println!("| microseconds, median | {}", heads.concat().trim_start());
+    println!("|---|{}", "---|".repeat(sizes.len()));
+    for row in 0..columns[0].len() {
+        let cells: Vec<String> = columns
+            .iter()
+            .map(|column| format!(" {:.0} |", column[row].1))
+            .collect();
+        println!("| {} |{}", columns[0][row].0, cells.concat());
+    }
+}
+
+#[tokio::main]
+async fn main() {
+    let words: Vec<String> = std::env::args()
+        .skip(1)
+        .filter(|word| word != "--bench")
+        .collect();
+    match words.split_first() {
+        Some((first, sizes)) if first == "flat" => {
+            let sizes: Vec<u32> = sizes.iter().map(|size| size.parse().unwrap()).collect();
+            flat_table(if sizes.is_empty() {
+                &[1000, 10_000, 100_000, 1_000_000]
+            } else {
+                &sizes
+            })
+            .await;
+        }
+        _ => share().await,
+    }
+}

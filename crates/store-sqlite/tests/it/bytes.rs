@@ -1,0 +1,321 @@
+//! What a message costs on disk.
+
+use std::path::{Path, PathBuf};
+
+use memory_model::{Message, Seq, SeqRange};
+use memory_store::{LogRead, Maintain as _, Store as _, ViolationKind};
+use store_sqlite::SqliteStore;
+
+use crate::common::{append, range, root, store};
+
+/// What a store of some conversations weighs.
+struct Weight {
+    messages: usize,
+    /// Sum of message bodies before packing.
+    raw: u64,
+    /// Sum of the facts beside the bodies: ids, meta.
+    beside: u64,
+    file: u64,
+}
+
+impl Weight {
+    fn ratio(&self) -> f64 {
+        self.file as f64 / self.raw as f64
+    }
+
+    fn print(&self, what: &str) {
+        println!(
+            "| {what} | {} | {} | {} | {} | {:.3} |",
+            self.messages,
+            self.raw,
+            self.beside,
+            self.file,
+            self.ratio()
+        );
+    }
+}
+
+/// Prints what the tables weigh.
+async fn print_tables(path: &Path) {
+    use sqlx::sqlite::SqliteConnectOptions;
+    use sqlx::{ConnectOptions as _, Row as _};
+
+    let mut db = SqliteConnectOptions::new()
+        .filename(path)
+        .connect()
+        .await
+        .unwrap();
+    let rows = sqlx::query(
+        "select name, sum(pgsize), sum(unused) from dbstat group by name order by 2 desc limit 6",
+    )
+    .fetch_all(&mut db)
+    .await
+    .unwrap();
+    for row in rows {
+        let (name, size, unused): (String, i64, i64) = (row.get(0), row.get(1), row.get(2));
+        println!("  {name}: {size} bytes, {unused} of them unused");
+    }
+}
+
+/// Stores conversations, `step` entries at a time, and looks whether all comes back.
+async fn weigh(conversations: Vec<Vec<Message>>, step: usize) -> Weight {
+    let (folder, store) = store().await;
+    let (mut messages, mut raw, mut beside) = (0, 0, 0);
+    for (number, log) in conversations.iter().enumerate() {
+        let id = root(&store, &format!("session-{number}")).await;
+        for some in log.chunks(step) {
+            append(&store, id, some.to_vec()).await;
+        }
+        messages += log.len();
+        for message in log {
+            raw += message.body().unwrap().len() as u64;
+            let words = [&message.external_id, &message.response, &message.name];
+            let words: usize = words.into_iter().flatten().map(String::len).sum();
+            let meta = message.meta.as_ref().map_or(0, |meta| meta.as_str().len());
+            beside += (words + meta) as u64;
+        }
+    }
+    // Read by a store that remembers nothing, over another connection.
+    let path = folder.path().join("memory.db");
+    let other = SqliteStore::open(&path).await.unwrap();
+    for (number, log) in conversations
+        .iter()
+        .enumerate()
+        .filter(|(_, log)| !log.is_empty())
+    {
+        let id = root(&other, &format!("session-{number}")).await;
+        let mut rest = SeqRange::new(Seq::FIRST, Seq(log.len() as u32));
+        let mut read = Vec::new();
+        while let Some(range) = rest {
+            let page = other.read(id, &LogRead::new(range)).await.unwrap();
+            for entry in page.items {
+                assert_eq!(
+                    entry.hash,
+                    entry.message.hash(&entry.message.body().unwrap())
+                );
+                read.push(entry.message);
+            }
+            rest = page.next;
+        }
+        assert!(read == *log, "conversation {number} did not come back");
+    }
+    other.close().await.unwrap();
+    assert_eq!(store.check().await.unwrap(), []);
+    print_tables(&path).await;
+    store.close().await.unwrap();
+    let file = std::fs::metadata(path).unwrap().len();
+    Weight {
+        messages,
+        raw,
+        beside,
+        file,
+    }
+}
+
+fn transcripts(folder: &Path, found: &mut Vec<PathBuf>) {
+    let mut entries: Vec<_> = std::fs::read_dir(folder)
+        .unwrap()
+        .map(|entry| entry.unwrap().path())
+        .collect();
+    entries.sort();
+    for path in entries {
+        if path.is_dir() {
+            transcripts(&path, found);
+        } else if path.extension().is_some_and(|end| end == "jsonl") {
+            found.push(path);
+        }
+    }
+}
+
+#[tokio::test]
+async fn real_transcripts_take_less_than_their_text() {
+    let Some(corpus) = std::env::var_os("AGENT_MEMORY_CORPUS") else {
+        assert!(
+            std::env::var_os("AGENT_MEMORY_REQUIRE_CORPUS").is_none_or(|value| value != "1"),
+            "AGENT_MEMORY_CORPUS is not set"
+        );
+        println!("left out: AGENT_MEMORY_CORPUS is not set");
+        return;
+    };
+    let mut files = Vec::new();
+    for format in ["claude-code", "pi"] {
+        transcripts(&Path::new(&corpus).join(format), &mut files);
+    }
+    let mut logs = Vec::new();
+    for file in files {
+        let transcript = message_formats::read_file(&file, &Default::default()).unwrap();
+        logs.extend(
+            transcript
+                .sessions
+                .into_iter()
+                .map(|session| session.messages),
+        );
+    }
+    let live = weigh(logs.clone(), 1).await;
+    let weight = weigh(logs, usize::MAX).await;
+    weight.print("transcripts, imported");
+    live.print("transcripts, message by message");
+    assert!(weight.ratio() <= 0.8, "{}", weight.ratio());
+    assert!(live.ratio() <= 0.9, "{}", live.ratio());
+}
+
+/// Text that does not repeat: letters at random, in words.
+fn unique_texts(count: usize, bytes: usize) -> Vec<Message> {
+    let mut state = 0x9e37_79b9_7f4a_7c15_u64;
+    let mut random = move || {
+        state ^= state << 13;
+        state ^= state >> 7;
+        state ^= state << 17;
+        state
+    };
+    (0..count)
+        .map(|_| {
+            let text: String = (0..bytes)
+                .map(|_| match random() % 64 {
+                    n @ 0..26 => char::from(b'a' + n as u8),
+                    n @ 26..52 => char::from(b'A' + (n - 26) as u8),
+                    n @ 52..62 => char::from(b'0' + (n - 52) as u8),
+                    _ => ' ',
+                })
+                .collect();
+            let (a, b) = (random(), random());
+            let id = format!(
+                "{:08x}-{:04x}-4{:03x}-8{:03x}-{:012x}",
+                a >> 32,
+                a >> 16 & 0xffff,
+                a & 0xfff,
+                b >> 52,
+                b & 0xffff_ffff_ffff
+            );
+            Message::user(text).with_external_id(id)
+        })
+        .collect()
+}
+
+#[tokio::test]
+async fn text_that_does_not_repeat_takes_little_more_than_itself() {
+    let weight = weigh(vec![unique_texts(3000, 620)], 64).await;
+    weight.print("random letters, 650 bytes");
+    assert!(weight.ratio() <= 1.4, "{}", weight.ratio());
+    let small = weigh(vec![unique_texts(3000, 40)], 64).await;
+    small.print("random letters, 70 bytes");
+}
+
+/// A tool's result that read the same file.
+fn file_read(call: u32) -> Message {
+    let text: String = (0..2000)
+        .map(|n| format!("{n:5}→ line {}\n", n * 7919 % 1009))
+        .collect();
+    Message::tool_result(format!("call_{call}"), text)
+}
+
+#[tokio::test]
+async fn what_is_read_again_is_stored_once() {
+    let (folder, store) = store().await;
+    let id = root(&store, "a").await;
+    for n in 0..50 {
+        append(&store, id, vec![file_read(n)]).await;
+    }
+    append(&store, id, (50..100).map(file_read).collect()).await;
+    let other = root(&store, "b").await;
+    append(&store, other, (0..100).map(file_read).collect()).await;
+    let page = store.read(id, &LogRead::new(range(1, 100))).await.unwrap();
+    let read: Vec<Message> = page.items.into_iter().map(|entry| entry.message).collect();
+    assert!(
+        read.iter()
+            .zip(0..)
+            .all(|(message, n)| *message == file_read(n))
+    );
+    assert_eq!(store.check().await.unwrap(), []);
+    store.close().await.unwrap();
+    let raw = 200 * file_read(0).body().unwrap().len() as u64;
+    let file = std::fs::metadata(folder.path().join("memory.db"))
+        .unwrap()
+        .len();
+    assert!(file * 20 < raw, "{file} of {raw}");
+}
+
+#[tokio::test]
+async fn damaged_payloads_and_facts_are_found() {
+    for (sql, kind) in [
+        (
+            "update payload set data = x'00'",
+            ViolationKind::EntryChanged,
+        ),
+        ("update payload set codec = 0", ViolationKind::EntryChanged),
+        ("delete from payload", ViolationKind::EntryUnreadable),
+        (
+            "insert into payload (hash, codec, data) values (zeroblob(32), 0, x'00')",
+            ViolationKind::Database,
+        ),
+    ] {
+        let (folder, store) = store().await;
+        let id = root(&store, "a").await;
+        append(&store, id, vec![file_read(1), file_read(2)]).await;
+        assert_eq!(store.check().await.unwrap(), []);
+        crate::damage::damage(&folder, sql).await;
+        let found = store.check().await.unwrap();
+        assert!(found.iter().any(|v| v.kind == kind), "{sql}: {found:?}");
+    }
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn the_write_ahead_log_is_bounded_while_readers_come_and_go() {
+    use sqlx::ConnectOptions as _;
+    use sqlx::sqlite::SqliteConnectOptions;
+
+    let (folder, store) = store().await;
+    let id = root(&store, "a").await;
+    let path = folder.path().join("memory.db");
+    // Two of them overlap, so that at any time there is one with a snapshot.
+    let done = std::sync::Arc::new(std::sync::atomic::AtomicBool::new(false));
+    let mut readers = Vec::new();
+    for _ in 0..2 {
+        let options = SqliteConnectOptions::new().filename(&path).read_only(true);
+        let mut reader = options.connect().await.unwrap();
+        let done = done.clone();
+        readers.push(tokio::spawn(async move {
+            while !done.load(std::sync::atomic::Ordering::Relaxed) {
+                let begin = "begin; select max(id) from message";
+                sqlx::raw_sql(begin).execute(&mut reader).await.unwrap();
+                tokio::time::sleep(std::time::Duration::from_millis(7)).await;
+                sqlx::raw_sql("commit").execute(&mut reader).await.unwrap();
+            }
+        }));
+    }
+    let texts = unique_texts(64, 4000);
+    let log = folder.path().join("memory.db-wal");
+    let mut largest = 0;
+    for _ in 0..250 {
+        let fresh = texts.iter().cloned().map(|mut message| {
+            message.external_id = None;
+            message
+        });
+        append(&store, id, fresh.collect()).await;
+        largest = largest.max(std::fs::metadata(&log).unwrap().len());
+    }
+    done.store(true, std::sync::atomic::Ordering::Relaxed);
+    for reader in readers {
+        reader.await.unwrap();
+    }
+    store.close().await.unwrap();
+    let written = std::fs::metadata(&path).unwrap().len();
+    println!("the log's largest size: {largest} of {written} bytes");
+    assert!(
+        largest < 32 << 20 && written > 40 << 20,
+        "{largest} of {written}"
+    );
+}
+
+#[tokio::test]
+async fn closing_gives_room_back() {
+    let (folder, store) = store().await;
+    let id = root(&store, "a").await;
+    append(&store, id, unique_texts(100, 20_000)).await;
+    let sql = "update message set body = null, payload = null; delete from payload";
+    crate::damage::damage(&folder, sql).await;
+    let path = folder.path().join("memory.db");
+    store.close().await.unwrap();
+    let before = std::fs::metadata(&path).unwrap().len();
+    assert!(before < 300_000, "{before}");
+}
