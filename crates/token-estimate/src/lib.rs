@@ -1,7 +1,11 @@
 #![doc = include_str!("../README.md")]
 
+mod calibrated;
 mod error;
 mod estimator;
+#[cfg(feature = "fit")]
+#[doc(hidden)]
+pub mod fit;
 mod id;
 mod message;
 mod preset;
