@@ -61,6 +61,7 @@ pub(crate) fn run(flags: &[String], words: &[&str]) -> anyhow::Result<()> {
         family.measure(&weights);
         if tuning {
             family.folds();
+            if std::env::var_os("QUICK").is_some() { break; }
             continue;
         }
         let path = format!("crates/token-estimate/src/calibrated/coefficients/{name}.rs");
@@ -167,7 +168,9 @@ impl Family {
         let tied: Vec<&Row> = tied.iter().collect();
         let few = solve(&tied, &vec![0.0; names.len()], &vec![1e-7; names.len()], 400);
         let target: Vec<f64> = groups.iter().map(|g| few[place[g] as usize]).collect();
-        let pull: Vec<f64> = (0..WIDTH).map(|j| if j < COUNTERS { PULL.0 } else { PULL.1 }).collect();
+        let e = |n: &str, d: f64| std::env::var(n).ok().and_then(|v| v.parse().ok()).unwrap_or(d);
+        let (p0, p1) = (e("P0", PULL.0), e("P1", PULL.1));
+        let pull: Vec<f64> = (0..WIDTH).map(|j| if j < COUNTERS { p0 } else { p1 }).collect();
         solve(&rows, &target, &pull, 400)
     }
 
@@ -187,12 +190,13 @@ impl Family {
             let mut all = Vec::new();
             let mut worst = 0.0_f64;
             let mut mean = Vec::new();
-            for (_, _, messages) in self.messages.iter().filter(|m| m.1 == trained) {
+            for (name, _, messages) in self.messages.iter().filter(|m| m.1 == trained) {
                 all.extend(messages.iter().filter(|m| m.exact > 50).map(|m| error(m)));
                 let exact: u64 = messages.iter().map(|m| m.exact).sum();
                 let guess: f64 = messages.iter().map(|m| Self::estimate(weights, m)).sum();
                 let whole = (guess / exact as f64 - 1.0) * 100.0;
                 worst = if whole.abs() > worst.abs() { whole } else { worst };
+                println!("  {name:48} {whole:+6.2} %");
                 mean.push(whole.abs());
             }
             let mut sizes: Vec<f64> = all.iter().map(|e| e.abs()).collect();
@@ -211,7 +215,9 @@ impl Family {
     fn folds(&self) {
         let mut sums = [0.0, 0.0];
         for (name, group, text) in &self.texts {
-            let fits = [self.fit(&|s| s.0 != *name), self.fit(&|s| s.1 != *group)];
+            let quick = std::env::var_os("QUICK").is_some();
+            let one = self.fit(&|s| s.0 != *name);
+            let fits = [one.clone(), if quick { one } else { self.fit(&|s| s.1 != *group) }];
             let errors = fits.map(|w| (Self::estimate(&w, text) / text.exact as f64 - 1.0) * 100.0);
             println!("  {name:24} without the file {:+6.2} %, without {group} {:+6.2} %", errors[0], errors[1]);
             for n in [0, 1] {

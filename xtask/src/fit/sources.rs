@@ -324,7 +324,27 @@ pub(super) fn shapes() -> Vec<Source> {
         .chain(0x1f900..0x1f9ff)
         .filter_map(char::from_u32)
         .collect();
+    let people = "👩👨🧑👧👦👶👮🧙🏃🤷🙋💁🧝🦸👷💂🕵🧚🧜";
+    let skins = "🏻🏼🏽🏾🏿";
+    let things = "❤🔥💻⚕🎓🏫🌾🍳🏭🔧🔬🎨🚒🚀⚖✈♂♀";
+    let old = "☀☁☂☎☑☕☘☝☠☢☣☮☯☹☺♈♉♨♻⚒⚓⚔⚗⚙⚠⚡✂✅✉✊✋✌✏✒✔✖✨❄❌❓❗➕➡⤴⬅⭐ℹ⌚⌛⏩⏰▶";
+    let letters: String = (0x1f1e6..0x1f200).filter_map(char::from_u32).collect();
+    let mut sequences = Vec::new();
+    for n in 0..1_200 {
+        sequences.push(match n % 6 {
+            0 => take(people, 1) + &take(skins, 1),
+            1 => take(people, 1) + "\u{200d}" + &take(things, 1) + "\u{fe0f}",
+            2 => take(people, 1) + &take(skins, 1) + "\u{200d}" + &take(things, 1),
+            3 => take(&letters, 2),
+            4 => take(old, 1) + "\u{fe0f}",
+            _ => take(&emoji, 1) + &take(skins, n as u64 / 6 % 2),
+        });
+    }
+    let sequences = |between: &str| sequences.join(between);
     let made = [
+        ("emoji sequences", sequences(" ")),
+        ("emoji sequences in JSON", format!("[\"{}\"]", sequences("\", \""))),
+        ("emoji sequences in lines", sequences("\",\n  \"")),
         ("base64", (0..20).map(|_| take(base64, 1_400)).collect::<Vec<_>>().join("\n")),
         ("hex", (0..400).map(|n| take(hex, [8, 40, 64, 7][n % 4])).collect::<Vec<_>>().join(" ")),
         ("uuid", (0..400).map(|_| [8, 4, 4, 4, 12].map(|n| take(hex, n)).join("-")).collect::<Vec<_>>().join("\n")),

@@ -45,9 +45,10 @@ const fn row(state: u16) -> usize {
     state as usize * class::COARSE
 }
 
+/// A text begins as a line does.
 const BEGIN: Place = Place {
     row: row(machine::START),
-    fine: 0,
+    fine: class::F_NEWLINE as usize,
 };
 
 /// Stretches of ASCII of at least this many bytes are read at four places at once.
@@ -123,6 +124,12 @@ impl Model {
         u64::from(entry >> 16) + u64::from(pair)
     }
 
+    /// What the machine weighs at this step, without the pair.
+    #[cfg(test)]
+    pub(crate) fn counter_weight(&self, state: u16, coarse: u8) -> u32 {
+        self.steps[row(state) + usize::from(coarse)] >> 16
+    }
+
     /// Reads ASCII. A long stretch is read at four places at once, each but the first after a character that leaves no
     /// doubt of the state, so that the processor need not wait for one table look-up before it begins the next.
     fn stretch(&self, bytes: &[u8], place: Place) -> (u64, Place) {
@@ -195,7 +202,7 @@ fn sure(bytes: &[u8], from: usize) -> Option<(usize, Place)> {
 /// For the fit: hands over each counter that the text raises, pairs after the machine's.
 #[cfg(feature = "fit")]
 pub(crate) fn raise(classes: &Classes, text: &str, counter: &mut dyn FnMut(usize)) {
-    let (mut state, mut before) = (machine::START, 0);
+    let (mut state, mut before) = (machine::START, BEGIN.fine);
     for char in text.chars() {
         let packed = match u8::try_from(char) {
             Ok(byte) if byte.is_ascii() => class::ASCII[usize::from(byte)],
