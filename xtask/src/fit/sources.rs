@@ -228,7 +228,7 @@ pub(super) struct Transcript {
     pub(super) messages: Vec<Vec<String>>,
 }
 
-/// Claude Code and pi. Every second Claude Code file is for training, the others and pi's are never fitted.
+/// Claude Code and pi. Every second Claude Code file and the two short pi files are for training, the others never.
 pub(super) fn transcripts(data: &Path) -> anyhow::Result<Vec<Transcript>> {
     let mut out = Vec::new();
     for folder in ["claude-code", "pi"] {
@@ -244,7 +244,7 @@ pub(super) fn transcripts(data: &Path) -> anyhow::Result<Vec<Transcript>> {
             });
             out.push(Transcript {
                 name: format!("{folder}/{}", file_name(path)),
-                trained: folder == "claude-code" && n % 2 == 0,
+                trained: if folder == "pi" { text.len() < 50_000 } else { n % 2 == 0 },
                 messages: messages.collect(),
             });
         }

@@ -21,7 +21,6 @@ const WORD: u16 = 16;
 const WORD_ROW: u16 = 40;
 const LOWER_MAX: u16 = 16;
 const CAPITAL: u16 = 16;
-const CAPITAL_MAX: u16 = 16;
 const UPPER: u16 = 32;
 const UPPER_MAX: u16 = 8;
 const CONTRACTION: u16 = WORD + 4 * WORD_ROW;
@@ -115,13 +114,15 @@ const fn lower(state: u16) -> u16 {
         let kind = (state - WORD) / WORD_ROW;
         let place = (state - WORD) % WORD_ROW;
         let row = WORD + kind * WORD_ROW;
-        return if place < CAPITAL {
-            row + at_most(place + 1, LOWER_MAX - 1)
+        let (first, length) = if place < CAPITAL {
+            (row, place)
         } else if place < UPPER {
-            row + CAPITAL + at_most(place - CAPITAL + 1, CAPITAL_MAX - 1)
+            (row + CAPITAL, place - CAPITAL)
         } else {
-            row + CAPITAL + at_most(place - UPPER + 1, CAPITAL_MAX - 1)
+            (row + CAPITAL, place - UPPER)
         };
+        // Long words are alike, however they began.
+        return if length + 1 >= LOWER_MAX - 1 { WORD + LOWER_MAX - 1 } else { first + length + 1 };
     }
     if state >= CONTRACTION && state < SCRIPT {
         return CONTRACTION + at_most(state - CONTRACTION + 1, CONTRACTION_MAX - 1);
@@ -138,9 +139,8 @@ const fn lower(state: u16) -> u16 {
 const fn upper(state: u16) -> u16 {
     if state >= WORD && state < CONTRACTION {
         let place = (state - WORD) % WORD_ROW;
-        let row = state - place;
         return if place >= UPPER {
-            row + UPPER + at_most(place - UPPER + 1, UPPER_MAX - 1)
+            if place - UPPER + 1 >= UPPER_MAX - 1 { WORD + UPPER + UPPER_MAX - 1 } else { state + 1 }
         } else {
             WORD + CAMEL * WORD_ROW + UPPER
         };
@@ -152,8 +152,8 @@ const fn upper(state: u16) -> u16 {
 const fn script(state: u16, n: u16) -> u16 {
     let first = SCRIPT + n * 2 * SCRIPT_MAX;
     if state >= first && state < first + 2 * SCRIPT_MAX {
-        let row = first + (state - first) / SCRIPT_MAX * SCRIPT_MAX;
-        return row + at_most(state - row + 1, SCRIPT_MAX - 1);
+        let length = (state - first) % SCRIPT_MAX;
+        return if length + 1 >= SCRIPT_MAX - 1 { first + SCRIPT_MAX - 1 } else { state + 1 };
     }
     // A letter beyond ASCII inside a Latin word: the word goes on.
     if n == 0 && state >= WORD && state < CONTRACTION {
@@ -161,7 +161,7 @@ const fn script(state: u16, n: u16) -> u16 {
         let place = (state - WORD) % WORD_ROW;
         let length = if place < CAPITAL { place } else if place < UPPER { place - CAPITAL } else { place - UPPER };
         let row = if kind == AFTER_SPACE { first + SCRIPT_MAX } else { first };
-        return row + at_most(length + 1, SCRIPT_MAX - 1);
+        return if length + 1 >= SCRIPT_MAX - 1 { first + SCRIPT_MAX - 1 } else { row + length + 1 };
     }
     if before(state) == AFTER_SPACE { first + SCRIPT_MAX } else { first }
 }
@@ -238,10 +238,11 @@ pub(crate) const fn step(state: u16, class: u8) -> (u16, u16) {
         c::KATAKANA => same(run(state, KATAKANA, KATAKANA_MAX)),
         c::HANGUL => {
             let spaced = HANGUL + HANGUL_MAX;
-            if state >= spaced && state < USED || before(state) == AFTER_SPACE {
-                same(run(state, spaced, HANGUL_MAX))
+            if state >= HANGUL && state < USED {
+                let length = (state - HANGUL) % HANGUL_MAX;
+                same(if length + 1 >= HANGUL_MAX - 1 { HANGUL + HANGUL_MAX - 1 } else { state + 1 })
             } else {
-                same(run(state, HANGUL, HANGUL_MAX))
+                same(if before(state) == AFTER_SPACE { spaced } else { HANGUL })
             }
         }
         c::CJK_PUNCT | c::SYMBOL => {
