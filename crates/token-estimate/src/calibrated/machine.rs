@@ -125,7 +125,8 @@ const fn lower(state: u16) -> u16 {
         return if length + 1 >= LOWER_MAX - 1 { WORD + LOWER_MAX - 1 } else { first + length + 1 };
     }
     if state >= CONTRACTION && state < SCRIPT {
-        return CONTRACTION + at_most(state - CONTRACTION + 1, CONTRACTION_MAX - 1);
+        // No contraction is that long: a word in quotes.
+        return if state + 1 < SCRIPT { state + 1 } else { WORD + CONTRACTION_MAX };
     }
     if state == APOSTROPHE {
         return CONTRACTION;

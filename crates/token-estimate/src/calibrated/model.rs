@@ -124,6 +124,21 @@ impl Model {
         u64::from(entry >> 16) + u64::from(pair)
     }
 
+    /// The same sum character by character.
+    #[cfg(test)]
+    pub(crate) fn weigh_plainly(&self, text: &str) -> u64 {
+        let mut place = BEGIN;
+        text.chars()
+            .map(|char| {
+                let packed = match u8::try_from(char) {
+                    Ok(byte) if byte.is_ascii() => class::ASCII[usize::from(byte)],
+                    _ => self.classes.of(u32::from(char)),
+                };
+                self.step(packed, &mut place)
+            })
+            .sum()
+    }
+
     /// What the machine weighs at this step, without the pair.
     #[cfg(test)]
     pub(crate) fn counter_weight(&self, state: u16, coarse: u8) -> u32 {
