@@ -25,7 +25,8 @@ const WIDTH: usize = COUNTERS + PAIRS;
 const PULL: (f64, f64) = (2e-7, 1e-6);
 
 pub(crate) fn run(flags: &[String], words: &[&str]) -> anyhow::Result<()> {
-    let (mut folders, mut mode_flags, mut reporting, mut tuning) = (words.iter(), Vec::new(), false, false);
+    let (mut folders, mut mode_flags, mut reporting, mut tuning) =
+        (words.iter(), Vec::new(), false, false);
     let (mut data, mut texts) = (None, None);
     for flag in flags {
         match flag.as_str() {
@@ -37,9 +38,11 @@ pub(crate) fn run(flags: &[String], words: &[&str]) -> anyhow::Result<()> {
         }
     }
     let mode = Mode::from_flags(&mode_flags)?;
-    let data = data.or_else(|| std::env::var_os("AGENT_MEMORY_CORPUS").map(PathBuf::from)).context(
-        "where is the corpus? cargo xtask fit-tokens --data DIR, or set AGENT_MEMORY_CORPUS",
-    )?;
+    let data = data
+        .or_else(|| std::env::var_os("AGENT_MEMORY_CORPUS").map(PathBuf::from))
+        .context(
+            "where is the corpus? cargo xtask fit-tokens --data DIR, or set AGENT_MEMORY_CORPUS",
+        )?;
     if reporting {
         return report::run(&data, mode);
     }
@@ -54,7 +57,10 @@ pub(crate) fn run(flags: &[String], words: &[&str]) -> anyhow::Result<()> {
     all.extend(sources::other(&data)?);
     all.extend(sources::packaged(&texts)?);
     all.extend(sources::shapes());
-    for (name, tokenizer) in [("o200k", bpe_openai::o200k_base()), ("cl100k", bpe_openai::cl100k_base())] {
+    for (name, tokenizer) in [
+        ("o200k", bpe_openai::o200k_base()),
+        ("cl100k", bpe_openai::cl100k_base()),
+    ] {
         let family = Family::new(name, tokenizer, &all, &transcripts);
         let weights = family.fit(&|_| true);
         println!("{name}: fitted on {} chunks", family.rows.len());
@@ -72,7 +78,11 @@ pub(crate) fn run(flags: &[String], words: &[&str]) -> anyhow::Result<()> {
 /// A transcript as one text.
 fn joined(t: &Transcript) -> Source {
     let text: Vec<&str> = t.messages.iter().flatten().map(String::as_str).collect();
-    Source { name: t.name.clone(), group: "transcript", text: text.join("\n") }
+    Source {
+        name: t.name.clone(),
+        group: "transcript",
+        text: text.join("\n"),
+    }
 }
 
 /// A text in numbers.
@@ -93,23 +103,48 @@ struct Family {
 }
 
 impl Family {
-    fn new(name: &'static str, tokenizer: &Tokenizer, all: &[Source], transcripts: &[Transcript]) -> Self {
+    fn new(
+        name: &'static str,
+        tokenizer: &Tokenizer,
+        all: &[Source],
+        transcripts: &[Transcript],
+    ) -> Self {
         let tables = classes::tables(tokenizer);
         let classes = Classes::new(tables.each_ref().map(|t| t.as_bytes()));
         let count = |text: &str| {
             let mut counters = BTreeMap::new();
-            fit::raise(&classes, text, &mut |n| *counters.entry(n as u32).or_insert(0) += 1);
-            Counted { exact: tokenizer.count(text) as u64, counters }
+            fit::raise(&classes, text, &mut |n| {
+                *counters.entry(n as u32).or_insert(0) += 1
+            });
+            Counted {
+                exact: tokenizer.count(text) as u64,
+                counters,
+            }
         };
         let mut rows = Vec::new();
         for (n, source) in all.iter().enumerate() {
             let chars: Vec<char> = source.text.chars().collect();
-            let chunks = chars.chunks(CHUNK).filter(|c| c.len() * 4 > CHUNK || chars.len() < CHUNK);
-            let made: Vec<Counted> = chunks.map(|c| count(&c.iter().collect::<String>())).filter(|c| c.exact > 0).collect();
+            let chunks = chars
+                .chunks(CHUNK)
+                .filter(|c| c.len() * 4 > CHUNK || chars.len() < CHUNK);
+            let made: Vec<Counted> = chunks
+                .map(|c| count(&c.iter().collect::<String>()))
+                .filter(|c| c.exact > 0)
+                .collect();
             let weight = emphasis(source) / made.len() as f32;
             rows.extend(made.iter().map(|chunk| {
                 let share = |v: u32| v as f32 / chunk.exact as f32;
-                (n, Row { counters: chunk.counters.iter().map(|(&j, &v)| (j, share(v))).collect(), weight })
+                (
+                    n,
+                    Row {
+                        counters: chunk
+                            .counters
+                            .iter()
+                            .map(|(&j, &v)| (j, share(v)))
+                            .collect(),
+                        weight,
+                    },
+                )
             }));
         }
         let total: f32 = rows.iter().map(|(_, row)| row.weight).sum();
@@ -124,7 +159,10 @@ impl Family {
             .map(|t| {
                 let of = |texts: &Vec<String>| {
                     texts.iter().map(|text| count(text)).fold(
-                        Counted { exact: 0, counters: BTreeMap::new() },
+                        Counted {
+                            exact: 0,
+                            counters: BTreeMap::new(),
+                        },
                         |mut sum, one| {
                             sum.exact += one.exact;
                             for (j, v) in one.counters {
@@ -134,7 +172,11 @@ impl Family {
                         },
                     )
                 };
-                (t.name.clone(), t.trained, t.messages.iter().map(of).collect())
+                (
+                    t.name.clone(),
+                    t.trained,
+                    t.messages.iter().map(of).collect(),
+                )
             })
             .collect();
         Self {
@@ -149,11 +191,20 @@ impl Family {
 
     /// The weights, in tokens, learnt from the sources that `keep` keeps.
     fn fit(&self, keep: &dyn Fn(&(String, &'static str)) -> bool) -> Vec<f64> {
-        let rows: Vec<&Row> = self.rows.iter().filter(|(n, _)| keep(&self.sources[*n])).map(|(_, row)| row).collect();
+        let rows: Vec<&Row> = self
+            .rows
+            .iter()
+            .filter(|(n, _)| keep(&self.sources[*n]))
+            .map(|(_, row)| row)
+            .collect();
         // First with few counters: those of a group share one weight.
         let groups: Vec<u32> = (0..WIDTH as u32).map(group).collect();
         let names: BTreeSet<u32> = groups.iter().copied().collect();
-        let place: BTreeMap<u32, u32> = names.iter().enumerate().map(|(n, &g)| (g, n as u32)).collect();
+        let place: BTreeMap<u32, u32> = names
+            .iter()
+            .enumerate()
+            .map(|(n, &g)| (g, n as u32))
+            .collect();
         let tied: Vec<Row> = rows
             .iter()
             .map(|row| {
@@ -161,18 +212,33 @@ impl Family {
                 for &(j, v) in &row.counters {
                     *sums.entry(place[&groups[j as usize]]).or_insert(0.0) += v;
                 }
-                Row { counters: sums.into_iter().collect(), weight: row.weight }
+                Row {
+                    counters: sums.into_iter().collect(),
+                    weight: row.weight,
+                }
             })
             .collect();
         let tied: Vec<&Row> = tied.iter().collect();
-        let few = solve(&tied, &vec![0.0; names.len()], &vec![1e-7; names.len()], 400);
+        let few = solve(
+            &tied,
+            &vec![0.0; names.len()],
+            &vec![1e-7; names.len()],
+            &vec![7.0; names.len()],
+            400,
+        );
         let target: Vec<f64> = groups.iter().map(|g| few[place[g] as usize]).collect();
-                let pull: Vec<f64> = (0..WIDTH).map(|j| if j < COUNTERS { PULL.0 } else { PULL.1 }).collect();
-        solve(&rows, &target, &pull, 400)
+        let pull: Vec<f64> = (0..WIDTH)
+            .map(|j| if j < COUNTERS { PULL.0 } else { PULL.1 })
+            .collect();
+        let most: Vec<f64> = (0..WIDTH).map(most).collect();
+        solve(&rows, &target, &pull, &most, 400)
     }
 
     fn estimate(weights: &[f64], of: &Counted) -> f64 {
-        of.counters.iter().map(|(&j, &v)| weights[j as usize] * f64::from(v)).sum()
+        of.counters
+            .iter()
+            .map(|(&j, &v)| weights[j as usize] * f64::from(v))
+            .sum()
     }
 
     fn measure(&self, weights: &[f64]) {
@@ -194,7 +260,11 @@ impl Family {
                 let exact: u64 = messages.iter().map(|m| m.exact).sum();
                 let guess: f64 = messages.iter().map(|m| Self::estimate(weights, m)).sum();
                 let whole = (guess / exact as f64 - 1.0) * 100.0;
-                worst = if whole.abs() > worst.abs() { whole } else { worst };
+                worst = if whole.abs() > worst.abs() {
+                    whole
+                } else {
+                    worst
+                };
                 println!("  {name:48} {whole:+6.2} %");
                 mean.push(whole.abs());
             }
@@ -216,7 +286,10 @@ impl Family {
         for (name, group, text) in &self.texts {
             let fits = [self.fit(&|s| s.0 != *name), self.fit(&|s| s.1 != *group)];
             let errors = fits.map(|w| (Self::estimate(&w, text) / text.exact as f64 - 1.0) * 100.0);
-            println!("  {name:24} without the file {:+6.2} %, without {group} {:+6.2} %", errors[0], errors[1]);
+            println!(
+                "  {name:24} without the file {:+6.2} %, without {group} {:+6.2} %",
+                errors[0], errors[1]
+            );
             if name.contains(':') {
                 continue;
             }
@@ -225,11 +298,18 @@ impl Family {
                 sums[n] += errors[n].abs();
             }
         }
-        println!("  mean of the corpus: without the file {:.2} %, without its language {:.2} %", sums[0] / count, sums[1] / count);
+        println!(
+            "  mean of the corpus: without the file {:.2} %, without its language {:.2} %",
+            sums[0] / count,
+            sums[1] / count
+        );
     }
 
     fn generated(&self, weights: &[f64]) -> String {
-        let fixed: Vec<u16> = weights.iter().map(|w| (w * 4_096.0).round() as u16).collect();
+        let fixed: Vec<u16> = weights
+            .iter()
+            .map(|w| (w * 4_096.0).round() as u16)
+            .collect();
         let mut out = format!(
             "//! The weights for {}, in 4,096ths of a token. Generated by `cargo xtask fit-tokens`, do not edit.\n\n\
              use super::super::model::Coefficients;\n\n#[rustfmt::skip]\n\
@@ -237,13 +317,25 @@ impl Family {
             self.name
         );
         for (n, weight) in fixed[..COUNTERS].iter().enumerate() {
-            let _ = write!(out, "{}{weight},", if n % 20 == 0 { "\n        " } else { " " });
+            let _ = write!(
+                out,
+                "{}{weight},",
+                if n % 20 == 0 { "\n        " } else { " " }
+            );
         }
         out.push_str("\n    ],\n    pairs: &[");
-        for (n, (place, weight)) in
-            fixed[COUNTERS..].iter().enumerate().filter(|(_, w)| **w > 0).enumerate().map(|(n, p)| (n, p))
+        for (n, (place, weight)) in fixed[COUNTERS..]
+            .iter()
+            .enumerate()
+            .filter(|(_, w)| **w > 0)
+            .enumerate()
+            .map(|(n, p)| (n, p))
         {
-            let _ = write!(out, "{}({place}, {weight}),", if n % 8 == 0 { "\n        " } else { " " });
+            let _ = write!(
+                out,
+                "{}({place}, {weight}),",
+                if n % 8 == 0 { "\n        " } else { " " }
+            );
         }
         out.push_str("\n    ],\n    classes: [\n");
         for table in &self.tables {
@@ -262,7 +354,8 @@ impl Family {
 }
 
 fn emphasis(source: &Source) -> f32 {
-    if source.name.contains("(raw)") || source.group == "shapes" || source.name.starts_with("made:") {
+    if source.name.contains("(raw)") || source.group == "shapes" || source.name.starts_with("made:")
+    {
         0.3
     } else if source.group == "transcript" {
         1.0
@@ -270,6 +363,21 @@ fn emphasis(source: &Source) -> f32 {
         0.7
     } else {
         1.5
+    }
+}
+
+/// No weight may be above this: a pair that was hardly seen must not explain a whole chunk, and what stands before a text
+/// must not change its weight by more than about a token.
+fn most(counter: usize) -> f64 {
+    let (before, after) = (
+        counter.wrapping_sub(COUNTERS) / 128,
+        counter.wrapping_sub(COUNTERS) % 128,
+    );
+    match counter {
+        0..COUNTERS => 4.0,
+        _ if (59..=62).contains(&after) => 0.5,
+        _ if before < 64 && after < 64 => 1.0,
+        _ => 3.0,
     }
 }
 

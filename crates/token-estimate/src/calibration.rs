@@ -39,7 +39,9 @@ impl Calibration {
             return false;
         }
         let ratio = u128::from(real) * u128::from(WHOLE) / u128::from(estimated);
-        let ratio = u32::try_from(ratio).unwrap_or(u32::MAX).clamp(RATIOS.0, RATIOS.1);
+        let ratio = u32::try_from(ratio)
+            .unwrap_or(u32::MAX)
+            .clamp(RATIOS.0, RATIOS.1);
         let seen = match self.models.get_mut(model) {
             Some(seen) => seen,
             None => self.models.entry(model.to_owned()).or_default(),
@@ -67,26 +69,38 @@ impl Calibration {
         sorted.sort_unstable();
         let place = (sorted.len() * QUANTILE).div_ceil(100).max(1) - 1;
         let upper = sorted.get(place).copied().unwrap_or(WHOLE).max(RATIOS.0);
-        if sorted.len() < ENOUGH { upper.max(WHOLE) } else { upper }
+        if sorted.len() < ENOUGH {
+            upper.max(WHOLE)
+        } else {
+            upper
+        }
     }
 
     /// The middle of real / estimated over the kept observations in thousandths, for reports; 1,000 for a model that
     /// was not seen.
     pub fn median_permille(&self, model: &str) -> u32 {
-        let mut sorted: Vec<u32> = self.models.get(model).into_iter().flatten().copied().collect();
+        let mut sorted: Vec<u32> = self
+            .models
+            .get(model)
+            .into_iter()
+            .flatten()
+            .copied()
+            .collect();
         sorted.sort_unstable();
         sorted.get(sorted.len() / 2).copied().unwrap_or(WHOLE)
     }
 
     /// The budget to hold estimates against when the model takes `budget` real tokens: rounded down.
     pub fn scale_budget(&self, model: &str, budget: u64) -> u64 {
-        let scaled = u128::from(budget) * u128::from(WHOLE) / u128::from(self.upper_permille(model));
+        let scaled =
+            u128::from(budget) * u128::from(WHOLE) / u128::from(self.upper_permille(model));
         u64::try_from(scaled).unwrap_or(u64::MAX)
     }
 
     /// What an estimate may come to in real tokens: rounded up.
     pub fn upper(&self, model: &str, estimated: u64) -> u64 {
-        let scaled = (u128::from(estimated) * u128::from(self.upper_permille(model))).div_ceil(u128::from(WHOLE));
+        let scaled = (u128::from(estimated) * u128::from(self.upper_permille(model)))
+            .div_ceil(u128::from(WHOLE));
         u64::try_from(scaled).unwrap_or(u64::MAX)
     }
 
@@ -105,8 +119,14 @@ mod tests {
     #[test]
     fn an_unknown_model_scales_nothing() {
         let none = Calibration::new();
-        assert_eq!((none.upper_permille("m"), none.median_permille("m")), (1_000, 1_000));
-        assert_eq!((none.scale_budget("m", 8_000), none.upper("m", 8_000)), (8_000, 8_000));
+        assert_eq!(
+            (none.upper_permille("m"), none.median_permille("m")),
+            (1_000, 1_000)
+        );
+        assert_eq!(
+            (none.scale_budget("m", 8_000), none.upper("m", 8_000)),
+            (8_000, 8_000)
+        );
         assert_eq!(none.scale_budget("m", u64::MAX), u64::MAX);
     }
 
@@ -114,12 +134,18 @@ mod tests {
     fn the_first_observation_shrinks_a_budget_and_only_the_eighth_may_raise_it() {
         let mut seen = Calibration::new();
         assert!(seen.observe("m", 1_000, 1_250));
-        assert_eq!((seen.scale_budget("m", 10_000), seen.upper("m", 1_000)), (8_000, 1_250));
+        assert_eq!(
+            (seen.scale_budget("m", 10_000), seen.upper("m", 1_000)),
+            (8_000, 1_250)
+        );
         assert_eq!(seen.scale_budget("other", 10_000), 10_000);
         let mut low = Calibration::new();
         for n in 1..=8 {
             low.observe("m", 1_000, 800);
-            assert_eq!(low.scale_budget("m", 8_000), if n < 8 { 8_000 } else { 10_000 });
+            assert_eq!(
+                low.scale_budget("m", 8_000),
+                if n < 8 { 8_000 } else { 10_000 }
+            );
         }
     }
 

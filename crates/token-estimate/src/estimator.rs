@@ -134,7 +134,11 @@ mod tests {
     fn an_unknown_name_is_answered_with_the_known_ones() {
         let error = estimator("anna@9").unwrap_err();
         assert_eq!(error.kind(), ErrorKind::UnknownEstimator);
-        let exact = if cfg!(feature = "exact") { " o200k, cl100k," } else { "" };
+        let exact = if cfg!(feature = "exact") {
+            " o200k, cl100k,"
+        } else {
+            ""
+        };
         assert_eq!(
             error.to_string(),
             format!(
@@ -154,7 +158,10 @@ mod tests {
         for any in [&shared as &dyn TokenEstimator, &boxed, &&plain] {
             assert_eq!(any.id(), plain.id());
             assert_eq!(any.text("four letters"), 3);
-            assert_eq!((any.fits("four letters", 3), any.fits("four letters", 2)), (Some(3), None));
+            assert_eq!(
+                (any.fits("four letters", 3), any.fits("four letters", 2)),
+                (Some(3), None)
+            );
             assert_eq!(any.request_overhead(), 100);
             assert_eq!(any.messages([&message, &message]), 26);
             assert_eq!(any.messages::<MessageParts<'_>>([]), 0);

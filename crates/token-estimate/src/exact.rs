@@ -75,7 +75,9 @@ impl TokenEstimator for Exact {
             let mut add = |more: u64| sum = sum.saturating_add(more);
             add(overhead::piece(&piece));
             match piece {
-                Piece::Text(text) | Piece::Reasoning(text) | Piece::Other(text) => add(self.text(text)),
+                Piece::Text(text) | Piece::Reasoning(text) | Piece::Other(text) => {
+                    add(self.text(text))
+                }
                 Piece::ToolCall { name, arguments } => {
                     add(self.text(name));
                     add(self.text(arguments));
@@ -128,12 +130,22 @@ mod tests {
 
     #[test]
     fn fits_is_the_count_or_nothing() {
-        for text in ["", "a", "hello world, how are you?", &"x".repeat(4_000), &"日本語".repeat(50)] {
+        for text in [
+            "",
+            "a",
+            "hello world, how are you?",
+            &"x".repeat(4_000),
+            &"日本語".repeat(50),
+        ] {
             for exact in Exact::ALL {
                 let count = exact.text(text);
                 for limit in [0, 1, count.saturating_sub(1), count, count + 1, u64::MAX] {
                     let expected = (count <= limit).then_some(count);
-                    assert_eq!(exact.fits(text, limit), expected, "{exact} of {text:.20}, limit {limit}");
+                    assert_eq!(
+                        exact.fits(text, limit),
+                        expected,
+                        "{exact} of {text:.20}, limit {limit}"
+                    );
                 }
             }
         }
@@ -141,9 +153,24 @@ mod tests {
 
     #[test]
     fn messages_have_overheads() {
-        let call = [Piece::Text("hello world"), Piece::ToolCall { name: "read", arguments: "{}" }];
-        assert_eq!(Exact::O200k.message(&MessageParts::new(Role::Assistant, &call)), 4 + 2 + 4 + 1 + 1);
-        let image = [Piece::ToolResult { name: Some("x") }, Piece::Image { base64_len: 9 }];
-        assert_eq!(Exact::O200k.message(&MessageParts::new(Role::Tool, &image)), 4 + 4 + 1_600);
+        let call = [
+            Piece::Text("hello world"),
+            Piece::ToolCall {
+                name: "read",
+                arguments: "{}",
+            },
+        ];
+        assert_eq!(
+            Exact::O200k.message(&MessageParts::new(Role::Assistant, &call)),
+            4 + 2 + 4 + 1 + 1
+        );
+        let image = [
+            Piece::ToolResult { name: Some("x") },
+            Piece::Image { base64_len: 9 },
+        ];
+        assert_eq!(
+            Exact::O200k.message(&MessageParts::new(Role::Tool, &image)),
+            4 + 4 + 1_600
+        );
     }
 }

@@ -128,7 +128,9 @@ impl UsageTracker {
         let estimated = messages
             .into_iter()
             .filter(|(at, _)| Some(*at) > covered)
-            .fold(0_u64, |sum, (_, message)| sum.saturating_add(estimator.message(&message)));
+            .fold(0_u64, |sum, (_, message)| {
+                sum.saturating_add(estimator.message(&message))
+            });
         ContextTokens {
             reported: self.last.map_or(0, |last| last.tokens),
             estimated,
@@ -143,29 +145,63 @@ mod tests {
     use crate::{MessageParts, Piece, Preset, Role};
 
     fn usage(input: u64, output: u64) -> Usage {
-        Usage { input, output, ..Usage::default() }
+        Usage {
+            input,
+            output,
+            ..Usage::default()
+        }
     }
 
     /// 12 letters: 3 tokens each under anna's rule.
     fn messages(positions: std::ops::RangeInclusive<u64>) -> Vec<(u64, MessageParts<'static>)> {
         const TEXT: &[Piece<'_>] = &[Piece::Text("four letters")];
-        positions.map(|at| (at, MessageParts::new(Role::User, TEXT))).collect()
+        positions
+            .map(|at| (at, MessageParts::new(Role::User, TEXT)))
+            .collect()
     }
 
     #[test]
     fn a_usage_is_the_sum_of_its_parts_unless_it_says_a_total() {
-        let parts = Usage { input: 1, output: 20, cache_read: 300, cache_write: 4_000, total: None };
+        let parts = Usage {
+            input: 1,
+            output: 20,
+            cache_read: 300,
+            cache_write: 4_000,
+            total: None,
+        };
         assert_eq!(parts.tokens(), 4_321);
-        assert_eq!(Usage { total: Some(9), ..parts }.tokens(), 9);
-        assert_eq!(Usage { total: Some(0), ..parts }.tokens(), 4_321);
+        assert_eq!(
+            Usage {
+                total: Some(9),
+                ..parts
+            }
+            .tokens(),
+            9
+        );
+        assert_eq!(
+            Usage {
+                total: Some(0),
+                ..parts
+            }
+            .tokens(),
+            4_321
+        );
         assert_eq!(usage(u64::MAX, 1).tokens(), u64::MAX);
     }
 
     #[test]
     fn without_a_figure_everything_is_estimated() {
         let size = UsageTracker::new().measure(&Preset::Anna, messages(1..=4));
-        assert_eq!((size.reported, size.estimated, size.reported_at), (0, 12, None));
-        assert_eq!(UsageTracker::new().measure(&Preset::Anna, messages(1..=1)).tokens(), 3);
+        assert_eq!(
+            (size.reported, size.estimated, size.reported_at),
+            (0, 12, None)
+        );
+        assert_eq!(
+            UsageTracker::new()
+                .measure(&Preset::Anna, messages(1..=1))
+                .tokens(),
+            3
+        );
     }
 
     #[test]
@@ -173,10 +209,16 @@ mod tests {
         let mut tracker = UsageTracker::new();
         assert!(tracker.observe(2, &usage(100, 50), Outcome::Completed));
         let size = tracker.measure(&Preset::Anna, messages(1..=4));
-        assert_eq!((size.reported, size.estimated, size.reported_at), (150, 6, Some(2)));
+        assert_eq!(
+            (size.reported, size.estimated, size.reported_at),
+            (150, 6, Some(2))
+        );
         assert_eq!(size.tokens(), 156);
         assert!(tracker.observe(4, &usage(200, 1), Outcome::Completed));
-        assert_eq!(tracker.measure(&Preset::Anna, messages(1..=4)).tokens(), 201);
+        assert_eq!(
+            tracker.measure(&Preset::Anna, messages(1..=4)).tokens(),
+            201
+        );
         tracker.reset();
         assert_eq!(tracker, UsageTracker::new());
     }
@@ -192,7 +234,10 @@ mod tests {
         assert_eq!(tracker.reported_at(), Some(5));
         // The same response again, as streams give it: the later figure.
         assert!(tracker.observe(5, &usage(11, 0), Outcome::Completed));
-        assert_eq!(tracker.measure(&Preset::Anna, messages(5..=6)).tokens(), 11 + 3);
+        assert_eq!(
+            tracker.measure(&Preset::Anna, messages(5..=6)).tokens(),
+            11 + 3
+        );
     }
 
     #[test]

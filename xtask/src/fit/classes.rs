@@ -49,7 +49,9 @@ pub(super) fn tables(tokenizer: &Tokenizer) -> [String; 5] {
 }
 
 fn alone(tokenizer: &Tokenizer, point: u32) -> u8 {
-    char::from_u32(point).map_or(3, |c| tokenizer.bpe.count(c.to_string().as_bytes()).min(3) as u8)
+    char::from_u32(point).map_or(3, |c| {
+        tokenizer.bpe.count(c.to_string().as_bytes()).min(3) as u8
+    })
 }
 
 fn merges(tokenizer: &Tokenizer) -> BTreeMap<u32, Merges> {
@@ -58,7 +60,11 @@ fn merges(tokenizer: &Tokenizer) -> BTreeMap<u32, Merges> {
         let Ok(text) = std::str::from_utf8(tokenizer.bpe.token_bytes(id)) else {
             continue;
         };
-        let chars: Vec<u32> = text.trim_start_matches(' ').chars().map(u32::from).collect();
+        let chars: Vec<u32> = text
+            .trim_start_matches(' ')
+            .chars()
+            .map(u32::from)
+            .collect();
         let weight = 1.0 / f64::from(id + 1);
         if chars.is_empty() || !chars.iter().all(|&c| script(c).is_some()) {
             continue;
@@ -109,7 +115,12 @@ fn levels(tokenizer: &Tokenizer, merges: &BTreeMap<u32, Merges>) -> Levels {
 /// Beginning and going on, each as a level from 0.
 fn level(which: Script, point: u32, merges: &BTreeMap<u32, Merges>, levels: &Levels) -> [u8; 2] {
     let ratios = ratios(&merges.get(&point).copied().unwrap_or_default());
-    [0, 1].map(|n| levels[&which][n].iter().filter(|bound| ratios[n] >= **bound).count() as u8)
+    [0, 1].map(|n| {
+        levels[&which][n]
+            .iter()
+            .filter(|bound| ratios[n] >= **bound)
+            .count() as u8
+    })
 }
 
 fn class(point: u32, tokenizer: &Tokenizer, merges: &BTreeMap<u32, Merges>, levels: &Levels) -> u8 {
@@ -130,25 +141,38 @@ fn class(point: u32, tokenizer: &Tokenizer, merges: &BTreeMap<u32, Merges>, leve
     let two = |first: u8, common: bool| first + u8::from(!common);
     let one_of = |set: &str| char::from_u32(point).is_some_and(|c| set.contains(c));
     match point {
-        0x85 | 0xa0 | 0x1680 | 0x2000..=0x200a | 0x2028 | 0x2029 | 0x202f | 0x205f | 0x3000 => f::F_WIDE_SPACE,
+        0x85 | 0xa0 | 0x1680 | 0x2000..=0x200a | 0x2028 | 0x2029 | 0x202f | 0x205f | 0x3000 => {
+            f::F_WIDE_SPACE
+        }
         0x80..0xa0 => f::F_OTHER3,
         0xb2 | 0xb3 | 0xb9 | 0xbc..=0xbe => f::F_WIDE_DIGIT,
         0xaa | 0xb5 | 0xba => f::F_LATIN + 1,
         0xa1..0xc0 | 0xd7 | 0xf7 => by_cost(f::F_SYMBOL),
-        0xc0..0x2b0 | 0x1e00..0x1f00 | 0xff21..=0xff3a | 0xff41..=0xff5a => two(f::F_LATIN, cost == 1),
+        0xc0..0x2b0 | 0x1e00..0x1f00 | 0xff21..=0xff3a | 0xff41..=0xff5a => {
+            two(f::F_LATIN, cost == 1)
+        }
         0x2b0..0x300 => by_cost(f::F_SYMBOL),
         0x300..0x370 | 0x20d0..0x20e3 | 0x591..=0x5c7 | 0x64b..=0x65f | 0x670 => f::F_MARK,
         0x370..0x400 | 0x1f00..0x2000 => f::F_GREEK,
         0x400..0x530 => two(f::F_CYRILLIC, one_of("оеаинтсрвлкмдпуяыьгзбчй")),
         0x590..0x600 => f::F_HEBREW,
-        0x660..=0x669 | 0x6f0..=0x6f9 | 0x966..=0x96f | 0xe50..=0xe59 | 0xff10..=0xff19 => f::F_WIDE_DIGIT,
+        0x660..=0x669 | 0x6f0..=0x6f9 | 0x966..=0x96f | 0xe50..=0xe59 | 0xff10..=0xff19 => {
+            f::F_WIDE_DIGIT
+        }
         0x60c | 0x61b | 0x61f | 0x66a..=0x66d | 0x6d4 | 0x964 | 0x965 => by_cost(f::F_SYMBOL),
         0x600..0x780 | 0x8a0..0x900 | 0xfe70..=0xfeff => two(f::F_ARABIC, one_of("اليمنوترب")),
-        0x900..=0x903 | 0x93a..=0x93c | 0x93e..=0x94f | 0x951..=0x957 | 0x962 | 0x963 => f::F_NAGARI_MARK,
+        0x900..=0x903 | 0x93a..=0x93c | 0x93e..=0x94f | 0x951..=0x957 | 0x962 | 0x963 => {
+            f::F_NAGARI_MARK
+        }
         0x900..0x980 => f::F_NAGARI,
         0x980..0xe00 => f::F_INDIC,
         0xe00..0x10a0 | 0x1780..0x1800 => f::F_THAI,
-        0x530..0x590 | 0x10a0..0x1100 | 0x1200..0x1780 | 0x1800..0x1b00 | 0x1c80..0x1d00 | 0x2c00..0x2e00 => f::F_ALPHABET,
+        0x530..0x590
+        | 0x10a0..0x1100
+        | 0x1200..0x1780
+        | 0x1800..0x1b00
+        | 0x1c80..0x1d00
+        | 0x2c00..0x2e00 => f::F_ALPHABET,
         0x2070..0x20a0 | 0x2150..0x2190 | 0x2460..0x2500 | 0x2776..0x2794 => f::F_WIDE_DIGIT,
         0x200c | 0x200d | 0x20e3 | 0xfe00..0xfe10 | 0x1f3fb..=0x1f3ff => f::F_JOINER,
         0x200b..0x2c00 | 0x2e00..0x2e80 | 0x3190..0x3400 => by_cost(f::F_SYMBOL),

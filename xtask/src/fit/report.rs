@@ -17,7 +17,10 @@ pub(super) fn run(data: &Path, mode: Mode) -> anyhow::Result<()> {
     let texts = sources::texts(data)?;
     let transcripts = sources::transcripts(data)?;
     let mut out = String::new();
-    for (tokenizer, calibrated) in [(Exact::O200k, Calibrated::O200k), (Exact::Cl100k, Calibrated::Cl100k)] {
+    for (tokenizer, calibrated) in [
+        (Exact::O200k, Calibrated::O200k),
+        (Exact::Cl100k, Calibrated::Cl100k),
+    ] {
         let estimators: [(&str, &dyn TokenEstimator); 4] = [
             (calibrated.name(), &calibrated),
             ("anna", &Preset::Anna),
@@ -40,31 +43,68 @@ pub(super) fn run(data: &Path, mode: Mode) -> anyhow::Result<()> {
                 let under = chunks.iter().map(|c| error(c)).fold(0.0, f64::min);
                 let _ = write!(out, " {whole:+.1} ({under:+.0}) |");
                 sum[n] += whole.abs();
-                worst[n] = if whole.abs() > worst[n].abs() { whole } else { worst[n] };
+                worst[n] = if whole.abs() > worst[n].abs() {
+                    whole
+                } else {
+                    worst[n]
+                };
             }
             out.push('\n');
         }
         out.push_str("| **mean of sizes, worst** |");
         for n in 0..4 {
-            let _ = write!(out, " **{:.1}, {:+.1}** |", sum[n] / texts.len() as f64, worst[n]);
+            let _ = write!(
+                out,
+                " **{:.1}, {:+.1}** |",
+                sum[n] / texts.len() as f64,
+                worst[n]
+            );
         }
         out.push('\n');
         for (trained, label) in [(true, "in the fit"), (false, "not in the fit")] {
             let mut lines = [String::new(), String::new()];
             for (_, estimator) in &estimators {
-                let figures = Figures::of(transcripts.iter().filter(|t| t.trained == trained), *estimator, tokenizer);
-                let _ = write!(lines[0], " {:.1}, {:.1} ({:+.0}) |", figures.mean, figures.p95, figures.under);
-                let _ = write!(lines[1], " {:.1}, {:+.1} |", figures.whole_mean, figures.whole_worst);
+                let figures = Figures::of(
+                    transcripts.iter().filter(|t| t.trained == trained),
+                    *estimator,
+                    tokenizer,
+                );
+                let _ = write!(
+                    lines[0],
+                    " {:.1}, {:.1} ({:+.0}) |",
+                    figures.mean, figures.p95, figures.under
+                );
+                let _ = write!(
+                    lines[1],
+                    " {:.1}, {:+.1} |",
+                    figures.whole_mean, figures.whole_worst
+                );
             }
-            let _ = writeln!(out, "| messages over 50 tokens, {label}: mean of sizes, 95th percentile |{}", lines[0]);
-            let _ = writeln!(out, "| whole transcripts, {label}: mean of sizes, worst |{}", lines[1]);
+            let _ = writeln!(
+                out,
+                "| messages over 50 tokens, {label}: mean of sizes, 95th percentile |{}",
+                lines[0]
+            );
+            let _ = writeln!(
+                out,
+                "| whole transcripts, {label}: mean of sizes, worst |{}",
+                lines[1]
+            );
         }
     }
     println!("{out}");
     let page = std::fs::read_to_string(crate::mode::root().join(PAGE))?;
-    let (head, rest) = page.split_once(BEGIN).ok_or_else(|| anyhow::anyhow!("{PAGE}: no line {BEGIN}"))?;
-    let (_, tail) = rest.split_once(END).ok_or_else(|| anyhow::anyhow!("{PAGE}: no line {END}"))?;
-    mode.apply(PAGE, &format!("{head}{BEGIN}{out}\n{END}{tail}"), "cargo xtask fit-tokens --report")
+    let (head, rest) = page
+        .split_once(BEGIN)
+        .ok_or_else(|| anyhow::anyhow!("{PAGE}: no line {BEGIN}"))?;
+    let (_, tail) = rest
+        .split_once(END)
+        .ok_or_else(|| anyhow::anyhow!("{PAGE}: no line {END}"))?;
+    mode.apply(
+        PAGE,
+        &format!("{head}{BEGIN}{out}\n{END}{tail}"),
+        "cargo xtask fit-tokens --report",
+    )
 }
 
 fn off(estimate: u64, exact: u64) -> f64 {
@@ -89,7 +129,8 @@ impl Figures {
         for transcript in transcripts {
             let (mut guess, mut exact) = (0, 0);
             for message in &transcript.messages {
-                let sum = |e: &dyn TokenEstimator| message.iter().map(|text| e.text(text)).sum::<u64>();
+                let sum =
+                    |e: &dyn TokenEstimator| message.iter().map(|text| e.text(text)).sum::<u64>();
                 let (g, e) = (sum(estimator), sum(&tokenizer));
                 if e > 50 {
                     errors.push(off(g, e));
@@ -101,10 +142,20 @@ impl Figures {
         }
         let mean = |of: &[f64]| of.iter().map(|e| e.abs()).sum::<f64>() / of.len().max(1) as f64;
         let under = errors.iter().copied().fold(0.0, f64::min);
-        let whole_worst = wholes.iter().copied().max_by(|a, b| a.abs().total_cmp(&b.abs())).unwrap_or(0.0);
+        let whole_worst = wholes
+            .iter()
+            .copied()
+            .max_by(|a, b| a.abs().total_cmp(&b.abs()))
+            .unwrap_or(0.0);
         let (all, whole_mean) = (mean(&errors), mean(&wholes));
         errors.sort_by(|a, b| a.abs().total_cmp(&b.abs()));
         let p95 = errors.get(errors.len() * 95 / 100).map_or(0.0, |e| e.abs());
-        Self { mean: all, p95, under, whole_mean, whole_worst }
+        Self {
+            mean: all,
+            p95,
+            under,
+            whole_mean,
+            whole_worst,
+        }
     }
 }

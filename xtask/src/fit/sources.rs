@@ -110,7 +110,11 @@ pub(super) fn packaged(root: &Path) -> anyhow::Result<Vec<Source>> {
             let skip = plain.chars().count().saturating_sub(FILE_MOST) / 2;
             text.extend(plain.chars().skip(skip).take(FILE_MOST));
         }
-        out.push(Source { name: format!("{group}: {folder}"), group, text });
+        out.push(Source {
+            name: format!("{group}: {folder}"),
+            group,
+            text,
+        });
     }
     Ok(out)
 }
@@ -123,7 +127,9 @@ fn walk(folder: &Path, ending: &str, out: &mut Vec<PathBuf>) -> anyhow::Result<(
         let path = entry?.path();
         if path.is_dir() && !path.is_symlink() {
             walk(&path, ending, out)?;
-        } else if path.to_string_lossy().ends_with(ending) && path.metadata().is_ok_and(|m| m.len() > 1_500) {
+        } else if path.to_string_lossy().ends_with(ending)
+            && path.metadata().is_ok_and(|m| m.len() > 1_500)
+        {
             out.push(path);
         }
     }
@@ -145,7 +151,9 @@ fn untag(html: &str) -> String {
                 .map(|t| format!("</{t}"));
         }
         if let Some(end) = &skip {
-            let Some(at) = rest.find(end.as_str()) else { break };
+            let Some(at) = rest.find(end.as_str()) else {
+                break;
+            };
             rest = &rest[at..];
             skip = None;
         }
@@ -195,15 +203,34 @@ fn messages(mo: &[u8]) -> String {
 /// The files under `text/` of the corpus, each a group of its own but for the two Korean ones.
 pub(super) fn texts(data: &Path) -> anyhow::Result<Vec<Source>> {
     const GROUPS: &[(&str, &str)] = &[
-        ("en-", "en"), ("zh-", "zh-cn"), ("ja-", "ja"), ("ko-", "ko"), ("readme-ko", "ko"), ("ru-", "ru"),
-        ("ar-", "ar"), ("hi-", "hi"), ("rust-", "rust"), ("python-", "python"), ("typescript-", "typescript"),
-        ("go-", "go"), ("json-", "json"), ("log-", "log"), ("emoji-", "emoji"),
+        ("en-", "en"),
+        ("zh-", "zh-cn"),
+        ("ja-", "ja"),
+        ("ko-", "ko"),
+        ("readme-ko", "ko"),
+        ("ru-", "ru"),
+        ("ar-", "ar"),
+        ("hi-", "hi"),
+        ("rust-", "rust"),
+        ("python-", "python"),
+        ("typescript-", "typescript"),
+        ("go-", "go"),
+        ("json-", "json"),
+        ("log-", "log"),
+        ("emoji-", "emoji"),
     ];
     let mut out = Vec::new();
     for path in sorted(&data.join("text"))? {
         let name = file_name(&path);
-        let group = GROUPS.iter().find(|(prefix, _)| name.starts_with(prefix)).map_or("other", |(_, g)| g);
-        out.push(Source { text: fs::read_to_string(&path)?, name, group });
+        let group = GROUPS
+            .iter()
+            .find(|(prefix, _)| name.starts_with(prefix))
+            .map_or("other", |(_, g)| g);
+        out.push(Source {
+            text: fs::read_to_string(&path)?,
+            name,
+            group,
+        });
     }
     Ok(out)
 }
@@ -218,7 +245,10 @@ pub(super) fn sorted(folder: &Path) -> anyhow::Result<Vec<PathBuf>> {
 }
 
 pub(super) fn file_name(path: &Path) -> String {
-    path.file_name().unwrap_or_default().to_string_lossy().into_owned()
+    path.file_name()
+        .unwrap_or_default()
+        .to_string_lossy()
+        .into_owned()
 }
 
 /// A transcript's messages, each as its texts, arguments and results.
@@ -244,7 +274,11 @@ pub(super) fn transcripts(data: &Path) -> anyhow::Result<Vec<Transcript>> {
             });
             out.push(Transcript {
                 name: format!("{folder}/{}", file_name(path)),
-                trained: if folder == "pi" { text.len() < 50_000 } else { n % 2 == 0 },
+                trained: if folder == "pi" {
+                    text.len() < 50_000
+                } else {
+                    n % 2 == 0
+                },
                 messages: messages.collect(),
             });
         }
@@ -277,19 +311,39 @@ fn pieces(content: &Value, out: &mut Vec<String>) {
 /// Other formats of the corpus: their long strings, and some lines as they stand.
 pub(super) fn other(data: &Path) -> anyhow::Result<Vec<Source>> {
     let mut out = Vec::new();
-    for folder in ["codex", "cline", "gemini-cli", "opencode", "swe-agent", "mini-swe-agent", "openhands", "tau-bench", "beam"] {
+    for folder in [
+        "codex",
+        "cline",
+        "gemini-cli",
+        "opencode",
+        "swe-agent",
+        "mini-swe-agent",
+        "openhands",
+        "tau-bench",
+        "beam",
+    ] {
         for path in sorted(&data.join(folder))? {
             let raw = fs::read_to_string(&path)?;
             let mut strings = Vec::new();
             if let Ok(value) = serde_json::from_str::<Value>(&raw) {
                 long(&value, &mut strings);
             } else {
-                raw.lines().filter_map(|l| serde_json::from_str::<Value>(l).ok()).for_each(|v| long(&v, &mut strings));
+                raw.lines()
+                    .filter_map(|l| serde_json::from_str::<Value>(l).ok())
+                    .for_each(|v| long(&v, &mut strings));
             }
             let name = format!("{folder}/{}", file_name(&path));
             let most = 400_000;
-            out.push(Source { text: strings.join("\n").chars().take(most).collect(), name: name.clone(), group: "transcript" });
-            out.push(Source { text: raw.chars().take(60_000).collect(), name: format!("{name} (raw)"), group: "raw" });
+            out.push(Source {
+                text: strings.join("\n").chars().take(most).collect(),
+                name: name.clone(),
+                group: "transcript",
+            });
+            out.push(Source {
+                text: raw.chars().take(60_000).collect(),
+                name: format!("{name} (raw)"),
+                group: "raw",
+            });
         }
     }
     Ok(out)
@@ -315,7 +369,9 @@ pub(super) fn shapes() -> Vec<Source> {
     };
     let mut take = |alphabet: &str, length: u64| -> String {
         let chars: Vec<char> = alphabet.chars().collect();
-        (0..length).map(|_| chars[next(chars.len() as u64) as usize]).collect()
+        (0..length)
+            .map(|_| chars[next(chars.len() as u64) as usize])
+            .collect()
     };
     let base64 = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
     let hex = "0123456789abcdef";
@@ -343,17 +399,80 @@ pub(super) fn shapes() -> Vec<Source> {
     let sequences = |between: &str| sequences.join(between);
     let made = [
         ("emoji sequences", sequences(" ")),
-        ("emoji sequences in JSON", format!("[\"{}\"]", sequences("\", \""))),
+        (
+            "emoji sequences in JSON",
+            format!("[\"{}\"]", sequences("\", \"")),
+        ),
         ("emoji sequences in lines", sequences("\",\n  \"")),
-        ("base64", (0..20).map(|_| take(base64, 1_400)).collect::<Vec<_>>().join("\n")),
-        ("hex", (0..400).map(|n| take(hex, [8, 40, 64, 7][n % 4])).collect::<Vec<_>>().join(" ")),
-        ("uuid", (0..400).map(|_| [8, 4, 4, 4, 12].map(|n| take(hex, n)).join("-")).collect::<Vec<_>>().join("\n")),
-        ("numbers", (0..1_500).map(|n| take("0123456789", 1 + n % 9)).collect::<Vec<_>>().join([", ", " ", "\n"][1])),
-        ("times", (0..600).map(|_| format!("2025-{}-{} {}:{}:{},{}", take("01", 2), take("012", 2), take("012", 2), take("012345", 2), take("012345", 2), take("0123456789", 3))).collect::<Vec<_>>().join(" ")),
-        ("emoji", (0..3_000).map(|_| take(&emoji, 1)).collect::<Vec<_>>().join("")),
-        ("emoji lines", (0..1_500).map(|_| format!("\"{}\",", take(&emoji, 1))).collect::<Vec<_>>().join("\n")),
+        (
+            "base64",
+            (0..20)
+                .map(|_| take(base64, 1_400))
+                .collect::<Vec<_>>()
+                .join("\n"),
+        ),
+        (
+            "hex",
+            (0..400)
+                .map(|n| take(hex, [8, 40, 64, 7][n % 4]))
+                .collect::<Vec<_>>()
+                .join(" "),
+        ),
+        (
+            "uuid",
+            (0..400)
+                .map(|_| [8, 4, 4, 4, 12].map(|n| take(hex, n)).join("-"))
+                .collect::<Vec<_>>()
+                .join("\n"),
+        ),
+        (
+            "numbers",
+            (0..1_500)
+                .map(|n| take("0123456789", 1 + n % 9))
+                .collect::<Vec<_>>()
+                .join([", ", " ", "\n"][1]),
+        ),
+        (
+            "times",
+            (0..600)
+                .map(|_| {
+                    format!(
+                        "2025-{}-{} {}:{}:{},{}",
+                        take("01", 2),
+                        take("012", 2),
+                        take("012", 2),
+                        take("012345", 2),
+                        take("012345", 2),
+                        take("0123456789", 3)
+                    )
+                })
+                .collect::<Vec<_>>()
+                .join(" "),
+        ),
+        (
+            "emoji",
+            (0..3_000)
+                .map(|_| take(&emoji, 1))
+                .collect::<Vec<_>>()
+                .join(""),
+        ),
+        (
+            "emoji lines",
+            (0..1_500)
+                .map(|_| format!("\"{}\",", take(&emoji, 1)))
+                .collect::<Vec<_>>()
+                .join("\n"),
+        ),
     ];
     made.into_iter()
-        .map(|(name, text)| Source { name: format!("made: {name}"), group: if name.starts_with("emoji") { "emoji" } else { "shapes" }, text })
+        .map(|(name, text)| Source {
+            name: format!("made: {name}"),
+            group: if name.starts_with("emoji") {
+                "emoji"
+            } else {
+                "shapes"
+            },
+            text,
+        })
         .collect()
 }

@@ -1,6 +1,11 @@
 //! What a character is: a fine class (which letter, which mark, how common an ideograph) for the table of pairs,
 //! and a coarse one (letter, digit, space, script) for the machine.
-#![allow(unreachable_pub, missing_docs, dead_code, reason = "the names are for the fit")]
+#![allow(
+    unreachable_pub,
+    missing_docs,
+    dead_code,
+    reason = "the names are for the fit"
+)]
 
 /// Fine classes in all; those from [`FIRST_WIDE`] are beyond ASCII.
 pub(crate) const FINE: usize = 128;
@@ -151,7 +156,8 @@ impl Classes {
     /// Coarse in the low byte, fine in the high byte. `point` is beyond ASCII.
     #[inline]
     pub(crate) fn of(&self, point: u32) -> u16 {
-        let at = |first: u32, table: &[u8]| table.get((point.wrapping_sub(first)) as usize).copied();
+        let at =
+            |first: u32, table: &[u8]| table.get((point.wrapping_sub(first)) as usize).copied();
         let n = if point < 0x3400 {
             at(RANGES[0].0, &self.low)
         } else if point < 0xa000 {
@@ -169,7 +175,10 @@ impl Classes {
 }
 
 const fn signs<const N: usize>(text: &[u8]) -> [u8; N] {
-    assert!(text.len() == N, "the generated table does not fit its range");
+    assert!(
+        text.len() == N,
+        "the generated table does not fit its range"
+    );
     let mut out = [0; N];
     let mut n = 0;
     while n < N {

@@ -122,11 +122,19 @@ const fn lower(state: u16) -> u16 {
             (row + CAPITAL, place - UPPER)
         };
         // Long words are alike, however they began.
-        return if length + 1 >= LOWER_MAX - 1 { WORD + LOWER_MAX - 1 } else { first + length + 1 };
+        return if length + 1 >= LOWER_MAX - 1 {
+            WORD + LOWER_MAX - 1
+        } else {
+            first + length + 1
+        };
     }
     if state >= CONTRACTION && state < SCRIPT {
         // No contraction is that long: a word in quotes.
-        return if state + 1 < SCRIPT { state + 1 } else { WORD + CONTRACTION_MAX };
+        return if state + 1 < SCRIPT {
+            state + 1
+        } else {
+            WORD + CONTRACTION_MAX
+        };
     }
     if state == APOSTROPHE {
         return CONTRACTION;
@@ -141,7 +149,11 @@ const fn upper(state: u16) -> u16 {
     if state >= WORD && state < CONTRACTION {
         let place = (state - WORD) % WORD_ROW;
         return if place >= UPPER {
-            if place - UPPER + 1 >= UPPER_MAX - 1 { WORD + UPPER + UPPER_MAX - 1 } else { state + 1 }
+            if place - UPPER + 1 >= UPPER_MAX - 1 {
+                WORD + UPPER + UPPER_MAX - 1
+            } else {
+                state + 1
+            }
         } else {
             WORD + CAMEL * WORD_ROW + UPPER
         };
@@ -154,17 +166,39 @@ const fn script(state: u16, n: u16) -> u16 {
     let first = SCRIPT + n * 2 * SCRIPT_MAX;
     if state >= first && state < first + 2 * SCRIPT_MAX {
         let length = (state - first) % SCRIPT_MAX;
-        return if length + 1 >= SCRIPT_MAX - 1 { first + SCRIPT_MAX - 1 } else { state + 1 };
+        return if length + 1 >= SCRIPT_MAX - 1 {
+            first + SCRIPT_MAX - 1
+        } else {
+            state + 1
+        };
     }
     // A letter beyond ASCII inside a Latin word: the word goes on.
     if n == 0 && state >= WORD && state < CONTRACTION {
         let kind = (state - WORD) / WORD_ROW;
         let place = (state - WORD) % WORD_ROW;
-        let length = if place < CAPITAL { place } else if place < UPPER { place - CAPITAL } else { place - UPPER };
-        let row = if kind == AFTER_SPACE { first + SCRIPT_MAX } else { first };
-        return if length + 1 >= SCRIPT_MAX - 1 { first + SCRIPT_MAX - 1 } else { row + length + 1 };
+        let length = if place < CAPITAL {
+            place
+        } else if place < UPPER {
+            place - CAPITAL
+        } else {
+            place - UPPER
+        };
+        let row = if kind == AFTER_SPACE {
+            first + SCRIPT_MAX
+        } else {
+            first
+        };
+        return if length + 1 >= SCRIPT_MAX - 1 {
+            first + SCRIPT_MAX - 1
+        } else {
+            row + length + 1
+        };
     }
-    if before(state) == AFTER_SPACE { first + SCRIPT_MAX } else { first }
+    if before(state) == AFTER_SPACE {
+        first + SCRIPT_MAX
+    } else {
+        first
+    }
 }
 
 const fn run(state: u16, first: u16, length: u16) -> u16 {
@@ -241,9 +275,17 @@ pub(crate) const fn step(state: u16, class: u8) -> (u16, u16) {
             let spaced = HANGUL + HANGUL_MAX;
             if state >= HANGUL && state < USED {
                 let length = (state - HANGUL) % HANGUL_MAX;
-                same(if length + 1 >= HANGUL_MAX - 1 { HANGUL + HANGUL_MAX - 1 } else { state + 1 })
+                same(if length + 1 >= HANGUL_MAX - 1 {
+                    HANGUL + HANGUL_MAX - 1
+                } else {
+                    state + 1
+                })
             } else {
-                same(if before(state) == AFTER_SPACE { spaced } else { HANGUL })
+                same(if before(state) == AFTER_SPACE {
+                    spaced
+                } else {
+                    HANGUL
+                })
             }
         }
         c::CJK_PUNCT | c::SYMBOL => {

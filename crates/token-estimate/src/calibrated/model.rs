@@ -153,7 +153,12 @@ impl Model {
             let cuts = [1, 2, 3].map(|n| sure(bytes, n * quarter));
             if let [Some(a), Some(b), Some(c)] = cuts {
                 return self.four(
-                    [&bytes[..a.0], &bytes[a.0..b.0], &bytes[b.0..c.0], &bytes[c.0..]],
+                    [
+                        &bytes[..a.0],
+                        &bytes[a.0..b.0],
+                        &bytes[b.0..c.0],
+                        &bytes[c.0..],
+                    ],
                     [place, a.1, b.1, c.1],
                 );
             }
@@ -189,8 +194,15 @@ impl Model {
 
 /// How many bytes at the front are ASCII.
 fn ascii_prefix(bytes: &[u8]) -> usize {
-    let blocks = bytes.chunks_exact(32).take_while(|block| block.is_ascii()).count() * 32;
-    let rest = bytes[blocks..].iter().take_while(|byte| byte.is_ascii()).count();
+    let blocks = bytes
+        .chunks_exact(32)
+        .take_while(|block| block.is_ascii())
+        .count()
+        * 32;
+    let rest = bytes[blocks..]
+        .iter()
+        .take_while(|byte| byte.is_ascii())
+        .count();
     blocks + rest
 }
 

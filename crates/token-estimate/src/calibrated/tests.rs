@@ -18,7 +18,10 @@ fn extremes(model: &Model, sign: i64) -> BTreeMap<u16, i64> {
     while let Some(pair) = todo.pop() {
         if best.insert(pair, 0).is_none() {
             for class in 0..32 {
-                let next = (machine::step(pair.0, class).0, machine::step(pair.1, class).0);
+                let next = (
+                    machine::step(pair.0, class).0,
+                    machine::step(pair.1, class).0,
+                );
                 if next.0 != next.1 && !best.contains_key(&next) {
                     todo.push(next);
                 }
@@ -30,7 +33,10 @@ fn extremes(model: &Model, sign: i64) -> BTreeMap<u16, i64> {
         let before = best.clone();
         for (pair, value) in &mut best {
             for class in 0..32 {
-                let next = (machine::step(pair.0, class).0, machine::step(pair.1, class).0);
+                let next = (
+                    machine::step(pair.0, class).0,
+                    machine::step(pair.1, class).0,
+                );
                 let rest = if next.0 == next.1 { 0 } else { before[&next] };
                 let found = weight(pair.0, class) - weight(pair.1, class) + rest;
                 if found > *value {
@@ -43,25 +49,37 @@ fn extremes(model: &Model, sign: i64) -> BTreeMap<u16, i64> {
             break;
         }
     }
-    best.into_iter().filter(|((_, t), _)| *t == START).map(|((s, _), v)| (s, sign * v)).collect()
+    best.into_iter()
+        .filter(|((_, t), _)| *t == START)
+        .map(|((s, _), v)| (s, sign * v))
+        .collect()
 }
 
 /// Tokens.
 fn extreme(model: &Model, sign: i64, of: impl Fn(u16) -> bool) -> f64 {
-    let found = extremes(model, sign).into_iter().filter(|(s, _)| of(*s)).map(|(_, v)| v);
+    let found = extremes(model, sign)
+        .into_iter()
+        .filter(|(s, _)| of(*s))
+        .map(|(_, v)| v);
     let most = found.map(|v| sign * v).max().unwrap_or(0);
     (sign * most) as f64 / ONE as f64
 }
 
 /// Not a sample: the longest path over all pairs of states, so it holds for every text that can follow.
 #[test]
-fn what_stands_before_a_text_changes_its_weight_little() {
+fn after_a_line_a_text_weighs_within_one_token_of_what_it_weighs_alone() {
     for model in [&O200K, &CL100K] {
         let line = |s: u16| s == START || s == NEWLINE1 || s == NEWLINE1 + 1;
-        assert!(extreme(model, 1, line) <= 1.0, "{}", extreme(model, 1, line));
-        assert!(extreme(model, -1, line) >= -1.0, "{}", extreme(model, -1, line));
-        assert!(extreme(model, 1, |_| true) <= 6.0, "{}", extreme(model, 1, |_| true));
-        assert!(extreme(model, -1, |_| true) >= -6.0, "{}", extreme(model, -1, |_| true));
+        assert!(
+            extreme(model, 1, line) <= 1.0,
+            "{}",
+            extreme(model, 1, line)
+        );
+        assert!(
+            extreme(model, -1, line) >= -1.0,
+            "{}",
+            extreme(model, -1, line)
+        );
     }
 }
 
@@ -75,34 +93,52 @@ fn literal_estimates() {
         (" ", 1),
         ("Deploy only after the tests are green.", 8),
         ("fn main() { println!(\"{}\", 1234567); }", 15),
-        ("我们只在测试全部通过之后才部署。", 11),
-        ("テストが通ってからデプロイします。", 10),
-        ("🦀🎉🚀🙂", 6),
+        ("我们只在测试全部通过之后才部署。", 12),
+        ("テストが通ってからデプロイします。", 12),
+        ("🦀🎉🚀🙂", 8),
     ] {
-        println!("{text:?} {}", Calibrated::O200k.text(text));
-        assert!(Calibrated::O200k.text(text).abs_diff(expected)<99, "{text:?}");
+        assert_eq!(Calibrated::O200k.text(text), expected, "{text:?}");
     }
 }
 
 #[test]
 fn a_message_costs_its_words_and_its_frame() {
     let text = |t: &str| Calibrated::O200k.text(t);
-    let cost = |pieces: &[Piece<'_>]| Calibrated::O200k.message(&MessageParts::new(Role::User, pieces));
+    let cost =
+        |pieces: &[Piece<'_>]| Calibrated::O200k.message(&MessageParts::new(Role::User, pieces));
     assert_eq!(cost(&[]), 4);
     assert_eq!(cost(&[Piece::Text("hello")]), 4 + text("hello"));
     assert_eq!(cost(&[Piece::Reasoning("hello")]), 4 + text("hello"));
-    assert_eq!(cost(&[Piece::ToolResult { name: Some("x") }, Piece::Image { base64_len: 8 }]), 4 + 4 + 1_600);
-    let call = cost(&[Piece::ToolCall { name: "read", arguments: "{\"path\":\"a\"}" }]);
+    assert_eq!(
+        cost(&[
+            Piece::ToolResult { name: Some("x") },
+            Piece::Image { base64_len: 8 }
+        ]),
+        4 + 4 + 1_600
+    );
+    let call = cost(&[Piece::ToolCall {
+        name: "read",
+        arguments: "{\"path\":\"a\"}",
+    }]);
     let words = text("read") + text("{\"path\":\"a\"}");
-    assert!((4 + 4 + words - 1..=4 + 4 + words).contains(&call), "{call}");
+    assert!(
+        (4 + 4 + words - 1..=4 + 4 + words).contains(&call),
+        "{call}"
+    );
     assert_eq!(Calibrated::O200k.request_overhead(), 3);
 }
 
 #[test]
 fn an_unknown_tokenizer_costs_a_quarter_more() {
     let text = "Deploy only after the tests are green. ".repeat(100);
-    let (known, unknown) = (Calibrated::O200k.text(&text), Calibrated::Unknown.text(&text));
-    assert!((known * 5 / 4 - 1..=known * 5 / 4 + 1).contains(&unknown), "{known} {unknown}");
+    let (known, unknown) = (
+        Calibrated::O200k.text(&text),
+        Calibrated::Unknown.text(&text),
+    );
+    assert!(
+        (known * 5 / 4 - 1..=known * 5 / 4 + 1).contains(&unknown),
+        "{known} {unknown}"
+    );
     for family in Calibrated::ALL {
         assert_eq!(family.to_string().parse::<Calibrated>().unwrap(), family);
         assert_eq!(family.id(), EstimatorId::new(family.name(), 1).unwrap());
