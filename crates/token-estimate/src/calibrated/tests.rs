@@ -95,7 +95,7 @@ fn literal_estimates() {
         ("fn main() { println!(\"{}\", 1234567); }", 15),
         ("我们只在测试全部通过之后才部署。", 12),
         ("テストが通ってからデプロイします。", 12),
-        ("🦀🎉🚀🙂", 8),
+        ("🦀🎉🚀🙂", 9),
     ] {
         assert_eq!(Calibrated::O200k.text(text), expected, "{text:?}");
     }
