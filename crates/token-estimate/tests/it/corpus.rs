@@ -33,7 +33,9 @@ fn error(estimate: u64, exact: u64) -> f64 {
     (estimate as f64 / exact as f64 - 1.0) * 100.0
 }
 
-const FAMILIES: [(Calibrated, fn() -> &'static Tokenizer); 2] = [
+type Family = (Calibrated, fn() -> &'static Tokenizer);
+
+const FAMILIES: [Family; 2] = [
     (Calibrated::O200k, o200k_base),
     (Calibrated::Cl100k, cl100k_base),
 ];
