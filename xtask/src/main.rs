@@ -6,6 +6,7 @@
 mod codegen;
 mod diff;
 mod features;
+mod fit;
 mod fixtures;
 mod layering;
 mod migrations;
@@ -24,14 +25,20 @@ usage: cargo xtask <task> [--check | --dry-run]
   migrations release     enter new migrations into migrations/lock: from then on they may not change
   codegen                what is generated from the schema: identifiers, list of migrations, docs/schema.md
   fixtures               the conversations in fixtures/
+  fit-tokens --data DIR --texts ROOT
+                         the weights of the calibrated estimator, from the corpus and unpacked packages (docs/tokens.md);
+                         --folds prints errors on unseen files, --report --data DIR the table of docs/tokens.md
   features CRATE         the features of a crate, one a line
   layering               which crate may use what, held against `cargo tree`";
 
 fn main() -> anyhow::Result<()> {
     let (flags, words): (Vec<String>, Vec<String>) =
         std::env::args().skip(1).partition(|a| a.starts_with("--"));
-    let mode = Mode::from_flags(&flags)?;
     let words: Vec<&str> = words.iter().map(String::as_str).collect();
+    if let ["fit-tokens", rest @ ..] = words.as_slice() {
+        return fit::run(&flags, rest);
+    }
+    let mode = Mode::from_flags(&flags)?;
     match words.as_slice() {
         ["migrations", rest @ ..] => migrations::run(rest, mode),
         ["codegen"] => codegen::run(mode),

@@ -1,7 +1,7 @@
 use std::fmt::Debug;
 use std::sync::Arc;
 
-use crate::{CountedMessage, Error, ErrorKind, EstimatorId, Preset};
+use crate::{Calibrated, CountedMessage, Error, ErrorKind, EstimatorId, Preset};
 
 /// Says what text and messages cost, in tokens.
 ///
@@ -15,6 +15,12 @@ pub trait TokenEstimator: Send + Sync + Debug {
 
     /// The cost of a text by itself. Allocates nothing.
     fn text(&self, text: &str) -> u64;
+
+    /// The cost of a text if it is at most `limit` tokens, else `None`. Estimators that can stop early do.
+    fn fits(&self, text: &str, limit: u64) -> Option<u64> {
+        let tokens = self.text(text);
+        (tokens <= limit).then_some(tokens)
+    }
 
     /// The cost of one message, its own overhead included.
     fn message(&self, message: &dyn CountedMessage) -> u64;
@@ -49,6 +55,10 @@ macro_rules! forward {
                 (**self).text(text)
             }
 
+            fn fits(&self, text: &str, limit: u64) -> Option<u64> {
+                (**self).fits(text, limit)
+            }
+
             fn message(&self, message: &dyn CountedMessage) -> u64 {
                 (**self).message(message)
             }
@@ -62,27 +72,46 @@ macro_rules! forward {
 
 forward!(&E, Box<E>, Arc<E>);
 
+/// What new conversations are counted with.
+const DEFAULT: Preset = Preset::Anna;
+
 /// The estimator for new conversations: `anna`.
 pub fn default_estimator() -> Arc<dyn TokenEstimator> {
-    Arc::new(Preset::default())
+    shared(DEFAULT)
 }
 
-/// The estimator of that name (`anna`) or id (`anna@1`).
+/// Every estimator of this build: calibrated, exact (feature `exact`), presets.
+fn all() -> impl Iterator<Item = Arc<dyn TokenEstimator>> {
+    let all = Calibrated::ALL.into_iter().map(shared);
+    #[cfg(feature = "exact")]
+    let all = all.chain(crate::Exact::ALL.into_iter().map(shared));
+    all.chain(Preset::ALL.into_iter().map(shared))
+}
+
+fn shared(estimator: impl TokenEstimator + 'static) -> Arc<dyn TokenEstimator> {
+    Arc::new(estimator)
+}
+
+/// The estimator of that name (`calibrated`) or id (`calibrated@1`).
 ///
 /// # Errors
 ///
 /// [`ErrorKind::UnknownEstimator`], which lists the names there are.
 pub fn estimator(name_or_id: &str) -> Result<Arc<dyn TokenEstimator>, Error> {
-    Preset::ALL
-        .into_iter()
-        .find(|preset| preset.name() == name_or_id || preset.id().as_str() == name_or_id)
-        .map(|preset| Arc::new(preset) as Arc<dyn TokenEstimator>)
+    all()
+        .find(|estimator| {
+            let id = estimator.id();
+            id.name() == name_or_id || id.as_str() == name_or_id
+        })
         .ok_or_else(|| Error::new(ErrorKind::UnknownEstimator, name_or_id))
 }
 
-/// The names that [`estimator`] knows, the default first.
+/// The names that [`estimator`] knows: the calibrated ones, the exact ones (feature `exact`), the presets.
 pub fn estimator_names() -> impl Iterator<Item = &'static str> {
-    Preset::ALL.into_iter().map(Preset::name)
+    let names = Calibrated::ALL.into_iter().map(Calibrated::name);
+    #[cfg(feature = "exact")]
+    let names = names.chain(crate::Exact::ALL.into_iter().map(crate::Exact::name));
+    names.chain(Preset::ALL.into_iter().map(Preset::name))
 }
 
 #[cfg(test)]
@@ -97,20 +126,25 @@ mod tests {
             assert_eq!(found.id().name(), name);
             assert_eq!(estimator(found.id().as_str()).unwrap().id(), found.id());
         }
-        assert_eq!(
-            default_estimator().id().name(),
-            estimator_names().next().unwrap()
-        );
+        let default = default_estimator().id();
+        assert!(estimator_names().any(|name| name == default.name()));
     }
 
     #[test]
     fn an_unknown_name_is_answered_with_the_known_ones() {
         let error = estimator("anna@9").unwrap_err();
         assert_eq!(error.kind(), ErrorKind::UnknownEstimator);
+        let exact = if cfg!(feature = "exact") {
+            " o200k, cl100k,"
+        } else {
+            ""
+        };
         assert_eq!(
             error.to_string(),
-            "there is no estimator \"anna@9\": choose one of anna, anna-handoff, operator-use, pi, \
-             koda, phi-core"
+            format!(
+                "there is no estimator \"anna@9\": choose one of calibrated, calibrated-cl100k, \
+                 calibrated-unknown,{exact} anna, anna-handoff, operator-use, pi, koda, phi-core"
+            )
         );
     }
 
@@ -124,6 +158,10 @@ mod tests {
         for any in [&shared as &dyn TokenEstimator, &boxed, &&plain] {
             assert_eq!(any.id(), plain.id());
             assert_eq!(any.text("four letters"), 3);
+            assert_eq!(
+                (any.fits("four letters", 3), any.fits("four letters", 2)),
+                (Some(3), None)
+            );
             assert_eq!(any.request_overhead(), 100);
             assert_eq!(any.messages([&message, &message]), 26);
             assert_eq!(any.messages::<MessageParts<'_>>([]), 0);

@@ -1,0 +1,142 @@
+//! The calibrated estimator: what a tokenizer would do, told from the shapes of words, numbers, marks and scripts.
+
+pub(crate) mod class;
+mod coefficients;
+pub(crate) mod machine;
+pub(crate) mod model;
+#[cfg(test)]
+mod tests;
+
+use std::fmt;
+use std::str::FromStr;
+
+use crate::{CountedMessage, Error, ErrorKind, EstimatorId, Piece, TokenEstimator, overhead};
+use model::{Model, ONE};
+
+static O200K: Model = Model::new(&coefficients::o200k::COEFFICIENTS);
+static CL100K: Model = Model::new(&coefficients::cl100k::COEFFICIENTS);
+
+/// An estimate close to a real tokenizer's count, for a fraction of its time: one pass, no allocation, no vocabulary,
+/// integer arithmetic, so the same figures everywhere.
+///
+/// A small machine follows the tokenizer's own pre-splitting (words by length, case and what stands before them,
+/// groups of three digits, runs of marks, white space, scripts) and a table weighs each pair of neighbouring characters.
+/// The weights are fitted against the exact tokenizers; `docs/tokens.md` of the repository says on what, and how far off
+/// they are. A text that is not empty costs at least 1.
+///
+/// A message costs its texts, reasoning included, the names and arguments of calls, 1,600 for a picture or document,
+/// and the overheads of OpenAI's chat format: 4 for a message, and 4 more for each call or result in it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
+#[cfg_attr(feature = "serde", serde(rename_all = "kebab-case"))]
+#[non_exhaustive]
+pub enum Calibrated {
+    /// For OpenAI's `o200k_base` (GPT-4o and later): the general default.
+    #[default]
+    #[cfg_attr(feature = "serde", serde(rename = "calibrated"))]
+    O200k,
+    /// For OpenAI's `cl100k_base` (GPT-3.5, GPT-4).
+    #[cfg_attr(feature = "serde", serde(rename = "calibrated-cl100k"))]
+    Cl100k,
+    /// For models whose tokenizer is not public, such as Claude: the estimate for `o200k_base` times 5/4. See
+    /// [`Calibration`](crate::Calibration) for a factor learnt from the provider's own usage figures.
+    #[cfg_attr(feature = "serde", serde(rename = "calibrated-unknown"))]
+    Unknown,
+}
+
+impl Calibrated {
+    /// Every family, the default first.
+    pub const ALL: [Self; 3] = [Self::O200k, Self::Cl100k, Self::Unknown];
+
+    /// The name, as in `calibrated`: the id without its version.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::O200k => "calibrated",
+            Self::Cl100k => "calibrated-cl100k",
+            Self::Unknown => "calibrated-unknown",
+        }
+    }
+
+    /// The weight of a text in parts of a token, exact up to a prefix that is above `stop`.
+    fn weigh(self, text: &str, stop: u64) -> u64 {
+        match self {
+            Self::O200k => O200K.weigh(text, stop),
+            Self::Cl100k => CL100K.weigh(text, stop),
+            Self::Unknown => {
+                let weight = O200K.weigh(text, stop);
+                weight.saturating_add(weight / UNKNOWN_MORE)
+            }
+        }
+    }
+}
+
+/// What is added for a tokenizer that is not public: one part in so many.
+const UNKNOWN_MORE: u64 = 4;
+
+/// Weight in tokens: rounded up, and at least 1 for a text that is not empty.
+fn tokens(weight: u64, empty: bool) -> u64 {
+    weight.div_ceil(ONE).max(u64::from(!empty))
+}
+
+impl TokenEstimator for Calibrated {
+    fn id(&self) -> EstimatorId {
+        EstimatorId::known(match self {
+            Self::O200k => "calibrated@1",
+            Self::Cl100k => "calibrated-cl100k@1",
+            Self::Unknown => "calibrated-unknown@1",
+        })
+    }
+
+    fn text(&self, text: &str) -> u64 {
+        tokens(self.weigh(text, u64::MAX), text.is_empty())
+    }
+
+    fn fits(&self, text: &str, limit: u64) -> Option<u64> {
+        let most = limit.saturating_mul(ONE);
+        let weight = self.weigh(text, most);
+        let tokens = tokens(weight, text.is_empty());
+        (tokens <= limit).then_some(tokens)
+    }
+
+    fn message(&self, message: &dyn CountedMessage) -> u64 {
+        let (mut weight, mut empty) = (0_u64, true);
+        let mut more = overhead::MESSAGE;
+        message.pieces(&mut |piece| {
+            let mut add = |text: &str| {
+                weight = weight.saturating_add(self.weigh(text, u64::MAX));
+                empty &= text.is_empty();
+            };
+            match piece {
+                Piece::Text(text) | Piece::Reasoning(text) | Piece::Other(text) => add(text),
+                Piece::ToolCall { name, arguments } => {
+                    add(name);
+                    add(arguments);
+                }
+                Piece::ToolResult { .. } | Piece::Image { .. } | Piece::File { .. } => {}
+            }
+            more = more.saturating_add(overhead::piece(&piece));
+        });
+        tokens(weight, empty).saturating_add(more)
+    }
+
+    fn request_overhead(&self) -> u64 {
+        overhead::REQUEST
+    }
+}
+
+impl fmt::Display for Calibrated {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.pad(self.name())
+    }
+}
+
+impl FromStr for Calibrated {
+    type Err = Error;
+
+    fn from_str(name: &str) -> Result<Self, Error> {
+        Self::ALL
+            .into_iter()
+            .find(|family| family.name() == name)
+            .ok_or_else(|| Error::new(ErrorKind::UnknownEstimator, name))
+    }
+}

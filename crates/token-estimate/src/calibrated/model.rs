@@ -1,0 +1,244 @@
+//! Adds up, in one pass, the weights of the counters that a text raises.
+
+use super::class::{self, Classes};
+use super::machine;
+
+/// Parts of a token in the fixed-point weights: 2^12.
+pub(crate) const ONE: u64 = 4_096;
+
+/// The place of a pair in the table of pairs.
+const fn pair(before: usize, fine: usize) -> usize {
+    (before * class::FINE + fine) & (PAIRS - 1)
+}
+
+/// Entries of the table of pairs.
+pub(crate) const PAIRS: usize = class::FINE * class::FINE;
+
+/// What a fit gives for a family of tokenizers.
+#[derive(Debug)]
+pub(crate) struct Coefficients {
+    /// The weight of each counter of the machine.
+    pub(crate) counters: &'static [u16],
+    /// The pairs of neighbouring fine classes that weigh anything: place, weight.
+    pub(crate) pairs: &'static [(u16, u16)],
+    /// See [`Classes::decode`].
+    pub(crate) classes: [&'static [u8]; 5],
+}
+
+/// The tables of a family.
+#[derive(Debug)]
+pub(crate) struct Model {
+    /// By row of the state and coarse class: the weight above, the next state's row below.
+    steps: [u32; machine::ENTRIES],
+    pairs: [u16; PAIRS],
+    classes: Classes,
+}
+
+/// How far a text was read.
+#[derive(Clone, Copy)]
+struct Place {
+    row: usize,
+    fine: usize,
+}
+
+const fn row(state: u16) -> usize {
+    state as usize * class::COARSE
+}
+
+/// A text begins as a line does.
+const BEGIN: Place = Place {
+    row: row(machine::START),
+    fine: class::F_NEWLINE as usize,
+};
+
+/// Stretches of ASCII of at least this many bytes are read at four places at once.
+const LONG: usize = 512;
+/// How often a limit is looked at, in bytes.
+const STRETCH: usize = 16_384;
+
+impl Model {
+    pub(crate) const fn new(of: &Coefficients) -> Self {
+        let mut steps = [0; machine::ENTRIES];
+        let mut state = 0;
+        while state < machine::STATES as u16 {
+            let mut coarse = 0;
+            while coarse < class::COARSE as u8 {
+                let (next, counter) = machine::step(state, coarse);
+                let weight = of.counters[counter as usize] as u32;
+                steps[row(state) + coarse as usize] = weight << 16 | row(next) as u32;
+                coarse += 1;
+            }
+            state += 1;
+        }
+        let mut pairs = [0; PAIRS];
+        let mut n = 0;
+        while n < of.pairs.len() {
+            pairs[of.pairs[n].0 as usize] = of.pairs[n].1;
+            n += 1;
+        }
+        Self {
+            steps,
+            pairs,
+            classes: Classes::decode(of.classes),
+        }
+    }
+
+    /// The weight of the text in parts of a token; once it is above `stop`, of some prefix that is.
+    pub(crate) fn weigh(&self, text: &str, stop: u64) -> u64 {
+        let bytes = text.as_bytes();
+        let mut place = BEGIN;
+        let mut sum = 0_u64;
+        let mut at = 0;
+        while at < bytes.len() && sum <= stop {
+            let rest = &bytes[at..];
+            let ascii = ascii_prefix(&rest[..rest.len().min(STRETCH)]);
+            if ascii > 0 {
+                let (weight, next) = self.stretch(&rest[..ascii], place);
+                sum += weight;
+                place = next;
+                at += ascii;
+            } else {
+                // Not ASCII: characters one by one, for as long as most of them are not.
+                for char in text[at..].chars().take(32) {
+                    let packed = match u8::try_from(char) {
+                        Ok(byte) if byte.is_ascii() => class::ASCII[usize::from(byte)],
+                        _ => self.classes.of(u32::from(char)),
+                    };
+                    sum += self.step(packed, &mut place);
+                    at += char.len_utf8();
+                }
+            }
+        }
+        sum
+    }
+
+    #[inline(always)]
+    fn step(&self, packed: u16, place: &mut Place) -> u64 {
+        let fine = usize::from(packed >> 8);
+        let entry = self.steps[(place.row + usize::from(packed & 0xff)) & (machine::ENTRIES - 1)];
+        let pair = self.pairs[pair(place.fine, fine)];
+        *place = Place {
+            row: (entry & 0xffff) as usize,
+            fine,
+        };
+        u64::from(entry >> 16) + u64::from(pair)
+    }
+
+    /// The same sum character by character.
+    #[cfg(test)]
+    pub(crate) fn weigh_plainly(&self, text: &str) -> u64 {
+        let mut place = BEGIN;
+        text.chars()
+            .map(|char| {
+                let packed = match u8::try_from(char) {
+                    Ok(byte) if byte.is_ascii() => class::ASCII[usize::from(byte)],
+                    _ => self.classes.of(u32::from(char)),
+                };
+                self.step(packed, &mut place)
+            })
+            .sum()
+    }
+
+    /// What the machine weighs at this step, without the pair.
+    #[cfg(test)]
+    pub(crate) fn counter_weight(&self, state: u16, coarse: u8) -> u32 {
+        self.steps[row(state) + usize::from(coarse)] >> 16
+    }
+
+    /// Reads ASCII. A long stretch is read at four places at once, each but the first after a character that leaves no
+    /// doubt of the state, so that the processor need not wait for one table look-up before it begins the next.
+    fn stretch(&self, bytes: &[u8], place: Place) -> (u64, Place) {
+        if bytes.len() >= LONG {
+            let quarter = bytes.len() / 4;
+            let cuts = [1, 2, 3].map(|n| sure(bytes, n * quarter));
+            if let [Some(a), Some(b), Some(c)] = cuts {
+                return self.four(
+                    [
+                        &bytes[..a.0],
+                        &bytes[a.0..b.0],
+                        &bytes[b.0..c.0],
+                        &bytes[c.0..],
+                    ],
+                    [place, a.1, b.1, c.1],
+                );
+            }
+        }
+        let mut place = place;
+        let mut sum = 0;
+        for &byte in bytes {
+            sum += self.step(class::ASCII[usize::from(byte)], &mut place);
+        }
+        (sum, place)
+    }
+
+    fn four(&self, parts: [&[u8]; 4], places: [Place; 4]) -> (u64, Place) {
+        let [a, b, c, d] = parts;
+        let [mut p, mut q, mut r, mut s] = places;
+        let (mut w, mut x, mut y, mut z) = (0, 0, 0, 0);
+        for (((&a, &b), &c), &d) in a.iter().zip(b).zip(c).zip(d) {
+            w += self.step(class::ASCII[usize::from(a)], &mut p);
+            x += self.step(class::ASCII[usize::from(b)], &mut q);
+            y += self.step(class::ASCII[usize::from(c)], &mut r);
+            z += self.step(class::ASCII[usize::from(d)], &mut s);
+        }
+        let done = a.len().min(b.len()).min(c.len()).min(d.len());
+        let mut sum = w + x + y + z;
+        for (part, place) in [(a, &mut p), (b, &mut q), (c, &mut r), (d, &mut s)] {
+            for &byte in &part[done..] {
+                sum += self.step(class::ASCII[usize::from(byte)], place);
+            }
+        }
+        (sum, s)
+    }
+}
+
+/// How many bytes at the front are ASCII.
+fn ascii_prefix(bytes: &[u8]) -> usize {
+    let blocks = bytes
+        .chunks_exact(32)
+        .take_while(|block| block.is_ascii())
+        .count()
+        * 32;
+    let rest = bytes[blocks..]
+        .iter()
+        .take_while(|byte| byte.is_ascii())
+        .count();
+    blocks + rest
+}
+
+/// The first place from `from` on, within 256 bytes, where the state is known without having read what stands before:
+/// after a letter or digit, and then one space or newline.
+fn sure(bytes: &[u8], from: usize) -> Option<(usize, Place)> {
+    let window = bytes.get(from..)?;
+    let found = window
+        .windows(2)
+        .take(256)
+        .position(|w| w[0].is_ascii_alphanumeric() && (w[1] == b' ' || w[1] == b'\n'))?;
+    let (state, fine) = if window[found + 1] == b' ' {
+        (machine::SPACE1, class::F_SPACE)
+    } else {
+        (machine::NEWLINE1, class::F_NEWLINE)
+    };
+    let place = Place {
+        row: row(state),
+        fine: usize::from(fine),
+    };
+    Some((from + found + 2, place))
+}
+
+/// For the fit: hands over each counter that the text raises, pairs after the machine's.
+#[cfg(feature = "fit")]
+pub(crate) fn raise(classes: &Classes, text: &str, counter: &mut dyn FnMut(usize)) {
+    let (mut state, mut before) = (machine::START, BEGIN.fine);
+    for char in text.chars() {
+        let packed = match u8::try_from(char) {
+            Ok(byte) if byte.is_ascii() => class::ASCII[usize::from(byte)],
+            _ => classes.of(u32::from(char)),
+        };
+        let fine = usize::from(packed >> 8);
+        let (next, raised) = machine::step(state, (packed & 0xff) as u8);
+        counter(usize::from(raised));
+        counter(machine::COUNTERS + pair(before, fine));
+        (state, before) = (next, fine);
+    }
+}

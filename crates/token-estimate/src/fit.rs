@@ -1,0 +1,29 @@
+//! What the fit sees of the calibrated estimator. No part of the interface.
+#![allow(missing_docs, missing_debug_implementations)]
+
+pub use crate::calibrated::class::RANGES;
+use crate::calibrated::{class, machine, model};
+
+/// The fine classes by name.
+pub mod fine {
+    pub use crate::calibrated::class::*;
+}
+
+pub const COUNTERS: usize = machine::COUNTERS;
+pub const PAIRS: usize = model::PAIRS;
+
+pub struct Classes(Box<class::Classes>);
+
+impl Classes {
+    pub fn new(text: [&[u8]; 5]) -> Self {
+        Self(Box::new(class::Classes::decode(text)))
+    }
+}
+
+pub fn raise(classes: &Classes, text: &str, counter: &mut dyn FnMut(usize)) {
+    model::raise(&classes.0, text, counter);
+}
+
+pub fn group(counter: u16) -> u16 {
+    machine::group(counter)
+}
