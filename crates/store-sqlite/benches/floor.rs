@@ -24,7 +24,7 @@ use store_sqlite::SqliteStore;
 
 /// A multiple of every transaction's rows.
 const ROWS: u32 = 19_200;
-const ROUNDS: usize = 5;
+const ROUNDS: usize = 15;
 
 /// A message of about 650 bytes, with an id as sources have it.
 fn message(n: u32) -> Message {
@@ -55,24 +55,61 @@ async fn open(path: &Path) -> (SqliteStore, ConversationId) {
     (store, id)
 }
 
-/// Rows per second through the store, `batch` in each transaction.
-async fn ours(batch: u32) -> f64 {
+/// What storing all rows took, in seconds.
+#[derive(Clone, Copy)]
+struct Took {
+    wall: f64,
+    /// Of all threads: what other programs do changes it little, and work on a second core is not hidden.
+    cpu: f64,
+}
+
+/// A clock for both.
+struct Clock(Instant, f64);
+
+impl Clock {
+    fn start() -> Self {
+        Self(Instant::now(), cpu())
+    }
+
+    fn stop(self) -> Took {
+        Took {
+            wall: self.0.elapsed().as_secs_f64(),
+            cpu: cpu() - self.1,
+        }
+    }
+}
+
+/// Seconds that this process ran so far, all threads together: Linux only, elsewhere 0.
+fn cpu() -> f64 {
+    let threads = std::fs::read_dir("/proc/self/task")
+        .into_iter()
+        .flatten()
+        .flatten();
+    let nanos = threads.filter_map(|thread| {
+        let stat = std::fs::read_to_string(thread.path().join("schedstat")).ok()?;
+        stat.split(' ').next()?.parse::<f64>().ok()
+    });
+    nanos.sum::<f64>() / 1e9
+}
+
+/// The store, `batch` rows in each transaction.
+async fn ours(batch: u32) -> Took {
     let folder = tempfile::tempdir().unwrap();
     let (store, id) = open(&folder.path().join("bench.db")).await;
     let appends: Vec<Append> = (0..ROWS / batch)
         .map(|n| append((n * batch..(n + 1) * batch).map(message)))
         .collect();
-    let start = Instant::now();
+    let clock = Clock::start();
     for append in &appends {
         store.append(id, append).await.unwrap();
     }
-    f64::from(ROWS) / start.elapsed().as_secs_f64()
+    clock.stop()
 }
 
-/// Rows per second through SQLite itself: the rows that the store writes, into the same tables, by one statement that
+/// SQLite itself: the rows that the store writes, into the same tables, by one statement that
 /// is prepared once, outside the measured time, and takes `width` rows. With or without the triggers; the chain and
 /// the time of the conversation are set once in a transaction, as the store does.
-async fn floor(batch: u32, width: usize, triggers: bool) -> f64 {
+async fn floor(batch: u32, width: usize, triggers: bool) -> Took {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("bench.db");
     let (store, _) = open(&path).await;
@@ -103,7 +140,7 @@ async fn floor(batch: u32, width: usize, triggers: bool) -> f64 {
     let mut chain = db
         .prepare("update conversation set chain = ?1, updated_at = 0 where no = 1")
         .unwrap();
-    let start = Instant::now();
+    let clock = Clock::start();
     let mut seq = 0_i64;
     for rows in rows.chunks(batch as usize) {
         db.execute_batch("begin immediate").unwrap();
@@ -127,12 +164,12 @@ async fn floor(batch: u32, width: usize, triggers: bool) -> f64 {
         chain.execute([&[0_u8; 32][..]]).unwrap();
         db.execute_batch("commit").unwrap();
     }
-    let rate = f64::from(ROWS) / start.elapsed().as_secs_f64();
+    let took = clock.stop();
     let stored: u32 = db
         .query_row("select count(*) from message", [], |row| row.get(0))
         .unwrap();
     assert_eq!(stored, ROWS);
-    rate
+    took
 }
 
 fn median(mut of: Vec<f64>) -> f64 {
@@ -140,29 +177,39 @@ fn median(mut of: Vec<f64>) -> f64 {
     of[of.len() / 2]
 }
 
+/// The median of the rounds' ratios, and how far they lie apart.
+fn shares(of: impl Iterator<Item = f64>) -> String {
+    let mut all: Vec<f64> = of.map(|ratio| 100.0 * ratio).collect();
+    all.sort_by(f64::total_cmp);
+    let middle = all[all.len() / 2];
+    let (low, high) = (all[all.len() / 4], all[all.len() * 3 / 4]);
+    format!("{middle:.0} % ({low:.0} to {high:.0})")
+}
+
 async fn share() {
     println!(
-        "| rows a transaction | store | SQLite, a row a statement | share | 64 rows a statement | share |"
+        "| rows a transaction | SQLite | store, µs CPU | SQLite, µs CPU | share by CPU | share by clock |"
     );
     println!("|---|---|---|---|---|---|");
-    for (batch, triggers) in [(64, true), (64, false), (640, true), (640, false)] {
-        let (mut own, mut one, mut many) = (Vec::new(), Vec::new(), Vec::new());
-        for _ in 0..ROUNDS {
-            own.push(ours(batch).await);
-            one.push(floor(batch, 1, triggers).await);
-            many.push(floor(batch, 64, triggers).await);
+    for batch in [64, 640] {
+        for (what, width, triggers) in [
+            ("a row a statement", 1, true),
+            ("64 rows a statement", 64, true),
+            ("a row a statement, no triggers", 1, false),
+        ] {
+            let mut rounds = Vec::new();
+            for _ in 0..ROUNDS {
+                rounds.push((ours(batch).await, floor(batch, width, triggers).await));
+            }
+            let micros = |seconds: f64| seconds * 1e6 / f64::from(ROWS);
+            println!(
+                "| {batch} | {what} | {:.1} | {:.1} | {} | {} |",
+                micros(median(rounds.iter().map(|(own, _)| own.cpu).collect())),
+                micros(median(rounds.iter().map(|(_, floor)| floor.cpu).collect())),
+                shares(rounds.iter().map(|(own, floor)| floor.cpu / own.cpu)),
+                shares(rounds.iter().map(|(own, floor)| floor.wall / own.wall)),
+            );
         }
-        let (own, one, many) = (median(own), median(one), median(many));
-        let what = if triggers {
-            ""
-        } else {
-            ", SQLite without triggers"
-        };
-        println!(
-            "| {batch}{what} | {own:.0}/s | {one:.0}/s | {:.0} % | {many:.0}/s | {:.0} % |",
-            100.0 * own / one,
-            100.0 * own / many
-        );
     }
     let folder = tempfile::tempdir().unwrap();
     let (store, id) = open(&folder.path().join("bench.db")).await;
