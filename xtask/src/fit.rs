@@ -256,7 +256,7 @@ impl Family {
             let mut worst = 0.0_f64;
             let mut mean = Vec::new();
             for (name, _, messages) in self.messages.iter().filter(|m| m.1 == trained) {
-                all.extend(messages.iter().filter(|m| m.exact > 50).map(|m| error(m)));
+                all.extend(messages.iter().filter(|m| m.exact > 50).map(error));
                 let exact: u64 = messages.iter().map(|m| m.exact).sum();
                 let guess: f64 = messages.iter().map(|m| Self::estimate(weights, m)).sum();
                 let whole = (guess / exact as f64 - 1.0) * 100.0;
@@ -329,7 +329,6 @@ impl Family {
             .enumerate()
             .filter(|(_, w)| **w > 0)
             .enumerate()
-            .map(|(n, p)| (n, p))
         {
             let _ = write!(
                 out,
