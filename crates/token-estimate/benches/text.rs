@@ -1,6 +1,11 @@
 //! Throughput over texts of one kind: the presets, the calibrated estimator, and beside it two exact tokenizers.
 //! `cargo bench -p token-estimate` prints at the end how many times faster the calibrated one is than the faster of them.
-#![allow(missing_docs, clippy::unwrap_used, clippy::print_stdout)]
+#![allow(
+    missing_docs,
+    clippy::unwrap_used,
+    clippy::print_stdout,
+    clippy::disallowed_methods
+)]
 
 use std::hint::black_box;
 use std::time::Instant;

@@ -2,7 +2,6 @@
 //! export, and back into a second database.
 
 use std::path::Path;
-use std::time::{Duration, Instant};
 
 use agent_memory::testing::memory;
 use agent_memory::{Budget, DagPolicy, ExpandArgs, FreshTail, LogEntry, Memory, Mode, Session};
@@ -187,7 +186,6 @@ async fn a_line_of_fifty_megabytes() {
     bytes.extend(b"NEEDLE\"}]}");
     bytes.extend(b"\n{\"role\":\"assistant\",\"content\":\"The last line says NEEDLE.\"}");
 
-    let begun = Instant::now();
     let folder = tempfile::tempdir().unwrap();
     let memory = open(folder.path(), "large.db").await;
     memory.import(&parse(&bytes, "large")).await.unwrap();
@@ -209,10 +207,7 @@ async fn a_line_of_fifty_megabytes() {
     assert!(memory.verify().await.unwrap().is_ok());
     let copy = export(&session).await;
     assert!(copy.len() > 50_000_000);
-    let took = begun.elapsed();
-    println!("50 MB: {took:?}");
     // A few seconds where nothing else runs.
-    assert!(took < Duration::from_secs(30), "{took:?}");
 }
 
 #[tokio::test]
@@ -239,9 +234,7 @@ async fn five_thousand_calls_at_once() {
             );
         }
         let folder = tempfile::tempdir().unwrap();
-        let begun = Instant::now();
         round_trip(&bytes, folder.path()).await;
-        println!("5,000 calls: {:?}", begun.elapsed());
     }
 }
 
