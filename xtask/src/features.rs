@@ -11,13 +11,7 @@ pub(crate) fn run(package: &str) -> anyhow::Result<()> {
     let cargo = std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
     let output = Command::new(cargo)
         .current_dir(root())
-        .args([
-            "metadata",
-            "--format-version",
-            "1",
-            "--no-deps",
-            "--offline",
-        ])
+        .args(["metadata", "--format-version", "1", "--no-deps", "--locked"])
         .output()
         .context("run cargo metadata")?;
     ensure!(output.status.success(), "cargo metadata failed");

@@ -175,14 +175,7 @@ fn dependencies(name: &str) -> anyhow::Result<BTreeSet<String>> {
     let output = Command::new(cargo)
         .current_dir(root())
         .args([
-            "tree",
-            "--offline",
-            "--edges",
-            "normal",
-            "--prefix",
-            "none",
-            "--format",
-            "{p}",
+            "tree", "--locked", "--edges", "normal", "--prefix", "none", "--format", "{p}",
         ])
         .args(["--package", name])
         .output()
