@@ -5,8 +5,8 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
 use memory_model::{
-    Accounting, Clock, ConversationId, Job, LogEntry, Mode, PassInput, PassKind, Plan, Planner, RawJson,
-    Seq, SeqRange, Span, StopReason, SummaryId,
+    Accounting, Clock, ConversationId, Job, LogEntry, Mode, PassInput, PassKind, Plan, Planner,
+    RawJson, Seq, SeqRange, Span, StopReason, SummaryId,
 };
 use memory_store::{LogRead, Order, Owner, Snapshot, Store, fill_raw_tokens};
 use serde::{Deserialize, Serialize};
@@ -45,6 +45,26 @@ impl Default for RunnerPolicy {
             ahead_jobs: 8,
             ahead_min_tokens: 2_000,
         }
+    }
+}
+
+impl RunnerPolicy {
+    /// Sets how many summaries are made at the same time.
+    pub fn with_concurrency(mut self, summaries: usize) -> Self {
+        self.concurrency = summaries;
+        self
+    }
+
+    /// Sets how many summaries one preparation makes at most.
+    pub fn with_ahead_jobs(mut self, jobs: usize) -> Self {
+        self.ahead_jobs = jobs;
+        self
+    }
+
+    /// Sets what a run of messages costs at least to be prepared ahead.
+    pub fn with_ahead_min_tokens(mut self, tokens: u64) -> Self {
+        self.ahead_min_tokens = tokens;
+        self
     }
 }
 

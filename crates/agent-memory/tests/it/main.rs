@@ -19,4 +19,5 @@ mod replay;
 mod snapshots;
 mod statements;
 mod support;
+mod turns;
 mod waiting;

@@ -4,14 +4,16 @@ use std::sync::Arc;
 
 use agent_memory::replay::{Replay, Replayed, Reuse};
 use agent_memory::testing::memory;
-use agent_memory::{DagPolicy, Memory, Message, SqliteStore, Window};
+use agent_memory::{DagPolicy, Memory, SqliteStore, Window};
+use message_formats::Transcript;
 
 use crate::corpus::{corpus, parse, transcripts};
 
 /// The most statements that a step may take, publishing included.
 const MOST_STATEMENTS: u64 = 200;
 
-async fn replay(messages: &[Message], key: &str, window: u64) -> Replayed {
+/// Replays all sessions of a transcript, branches after what they branch off.
+async fn replay(transcript: &Transcript, window: u64) -> Vec<Replayed> {
     let folder = tempfile::tempdir().unwrap();
     let store = SqliteStore::open(folder.path().join("memory.db")).await;
     let store = Arc::new(store.unwrap());
@@ -21,14 +23,17 @@ async fn replay(messages: &[Message], key: &str, window: u64) -> Replayed {
         .open()
         .await
         .unwrap();
-    let session = memory.session(key).await.unwrap();
     let statements = || store.statements();
-    let replay = Replay::new(&session, Window::new(window))
-        .with_statements(&statements)
-        .with_most_statements(Some(MOST_STATEMENTS));
-    let replayed = replay.run(messages).await.unwrap();
+    let mut all = Vec::new();
+    for log in &transcript.sessions {
+        let session = memory.open_log(log).await.unwrap();
+        let replay = Replay::new(&session, Window::new(window))
+            .with_statements(&statements)
+            .with_most_statements(Some(MOST_STATEMENTS));
+        all.push(replay.run(&log.messages).await.unwrap());
+    }
     memory.close().await.unwrap();
-    replayed
+    all
 }
 
 fn percent(reuse: Reuse) -> String {
@@ -75,8 +80,8 @@ async fn every_transcript(window: u64) {
     for path in transcripts(&corpus) {
         let name = path.file_name().unwrap().to_string_lossy().into_owned();
         let transcript = parse(&std::fs::read(&path).unwrap());
-        for (index, log) in transcript.sessions.iter().enumerate() {
-            let replayed = replay(&log.messages, log.key.as_str(), window).await;
+        let replays = replay(&transcript, window).await;
+        for (index, (replayed, log)) in replays.iter().zip(&transcript.sessions).enumerate() {
             let name = if index == 0 {
                 &name
             } else {
