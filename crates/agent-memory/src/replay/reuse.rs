@@ -70,11 +70,13 @@ impl Previous {
             let trimmed = |m: &ContextMessage| matches!(m.source, Source::Trimmed { .. });
             match is {
                 Some(is) if trimmed(is) || trimmed(was) => Cause::Shortened,
-                Some(is) if first(is) > first(was) => match newest {
-                    // The group that the last context ended with goes on.
-                    Some(newest) if first(was) >= newest.first => Cause::Growing,
-                    _ => Cause::Stepped,
-                },
+                Some(is) if first(is) > first(was) && context.receipt.stepped_tokens > 0 => {
+                    match newest {
+                        // The group that the last context ended with goes on.
+                        Some(newest) if first(was) >= newest.first => Cause::Growing,
+                        _ => Cause::Stepped,
+                    }
+                }
                 _ => Cause::Growing,
             }
         });
