@@ -73,9 +73,9 @@ macro_rules! forward {
 forward!(&E, Box<E>, Arc<E>);
 
 /// What new conversations are counted with.
-const DEFAULT: Preset = Preset::Anna;
+const DEFAULT: Calibrated = Calibrated::O200k;
 
-/// The estimator for new conversations: `anna`.
+/// The estimator for new conversations: `calibrated`, for o200k.
 pub fn default_estimator() -> Arc<dyn TokenEstimator> {
     shared(DEFAULT)
 }
