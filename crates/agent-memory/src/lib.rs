@@ -10,6 +10,7 @@ mod session;
 #[cfg(feature = "testing")]
 pub mod testing;
 mod tree;
+mod usage;
 
 pub use builder::{Builder, SystemClock};
 pub use error::{Error, ErrorKind, Result};
@@ -18,6 +19,7 @@ pub use import::{Imported, SessionImport};
 pub use memory::{Memory, Verified};
 pub use session::{Ingested, Session, SessionInfo};
 pub use tree::{Tree, TreeNode};
+pub use usage::ObservedUsage;
 
 pub use compaction_runner::{
     Before, Cancel, Event, Hooks, Measure, NoHooks, Outcome, Recorder, RunnerPolicy, SkipReason,
@@ -41,4 +43,7 @@ pub use store_sqlite::SqliteStore;
 pub use summarize_escalation::{
     Extractive, Generate, Ladder, LlmSummarizer, Summarizer, SummaryRequest, SummaryText,
 };
-pub use token_estimate::{TokenEstimator, default_estimator, estimator, estimator_names};
+pub use token_estimate::{
+    ContextTokens, Outcome as ResponseOutcome, TokenEstimator, Usage, default_estimator, estimator,
+    estimator_names,
+};

@@ -18,4 +18,5 @@ mod hard;
 mod snapshots;
 mod statements;
 mod support;
+mod usage;
 mod waiting;
