@@ -1,4 +1,4 @@
-//! `cargo xtask fit-tokens --data DIR [--texts ROOT] [--check | --dry-run | --report]`: the weights of the calibrated
+//! `cargo xtask fit-tokens --data DIR [--texts ROOT] [--check | --dry-run | --report | --folds]`: the weights of the calibrated
 //! estimator, and the table of docs/tokens.md.
 
 mod classes;
@@ -22,7 +22,7 @@ use sources::{Source, Transcript};
 const CHUNK: usize = 1_500;
 const WIDTH: usize = COUNTERS + PAIRS;
 /// How strongly a counter, and a pair, is drawn to the weight of its group.
-const PULL: (f64, f64) = (2e-7, 1e-6);
+const PULL: (f64, f64) = (2e-9, 1e-8);
 
 pub(crate) fn run(flags: &[String], words: &[&str]) -> anyhow::Result<()> {
     let (mut folders, mut mode_flags, mut reporting, mut tuning) =
@@ -44,7 +44,7 @@ pub(crate) fn run(flags: &[String], words: &[&str]) -> anyhow::Result<()> {
             "where is the corpus? cargo xtask fit-tokens --data DIR, or set AGENT_MEMORY_CORPUS",
         )?;
     if reporting {
-        return report::run(&data, mode);
+        return report::run(&data, texts.as_deref(), mode);
     }
     let Some(texts) = texts else {
         bail!("where are the unpacked packages? --texts ROOT; docs/tokens.md names them")
@@ -57,11 +57,12 @@ pub(crate) fn run(flags: &[String], words: &[&str]) -> anyhow::Result<()> {
     all.extend(sources::other(&data)?);
     all.extend(sources::packaged(&texts)?);
     all.extend(sources::shapes());
+    let held = sources::held(&texts)?;
     for (name, tokenizer) in [
         ("o200k", bpe_openai::o200k_base()),
         ("cl100k", bpe_openai::cl100k_base()),
     ] {
-        let family = Family::new(name, tokenizer, &all, &transcripts);
+        let family = Family::new(name, tokenizer, &all, &transcripts, &held);
         let weights = family.fit(&|_| true);
         println!("{name}: fitted on {} chunks", family.rows.len());
         family.measure(&weights);
@@ -100,6 +101,8 @@ struct Family {
     /// The corpus' texts and its unseen transcripts, for measuring.
     texts: Vec<(String, &'static str, Counted)>,
     messages: Vec<(String, bool, Vec<Counted>)>,
+    /// What no fit sees.
+    held: Vec<(String, Counted)>,
 }
 
 impl Family {
@@ -108,6 +111,7 @@ impl Family {
         tokenizer: &Tokenizer,
         all: &[Source],
         transcripts: &[Transcript],
+        held: &[Source],
     ) -> Self {
         let tables = classes::tables(tokenizer);
         let classes = Classes::new(tables.each_ref().map(|t| t.as_bytes()));
@@ -154,6 +158,10 @@ impl Family {
             .filter(|s| (!s.name.contains('/') && !s.name.contains(':')) || s.group == "zh-tw")
             .map(|s| (s.name.clone(), s.group, count(&s.text)))
             .collect();
+        let held = held
+            .iter()
+            .map(|s| (s.name.clone(), count(&s.text)))
+            .collect();
         let messages = transcripts
             .iter()
             .map(|t| {
@@ -186,6 +194,7 @@ impl Family {
             rows,
             texts,
             messages,
+            held,
         }
     }
 
@@ -251,6 +260,14 @@ impl Family {
             n += 1.0;
         }
         println!("  mean of texts {:.2} %", sum / n);
+        for (name, text) in &self.held {
+            println!("  held out: {name:60} {:+6.2} %", error(text));
+        }
+        let sizes = self.held.iter().map(|(_, text)| error(text).abs());
+        println!(
+            "  mean of what was held out {:.2} %",
+            sizes.sum::<f64>() / self.held.len() as f64
+        );
         for trained in [true, false] {
             let mut all = Vec::new();
             let mut worst = 0.0_f64;
@@ -352,16 +369,27 @@ impl Family {
     }
 }
 
+/// How much a source matters.
 fn emphasis(source: &Source) -> f32 {
-    if source.name.contains("(raw)") || source.group == "shapes" || source.name.starts_with("made:")
-    {
+    const LATIN: &[&str] = &[
+        "de", "fr", "es", "pt", "it", "pl", "cs", "fi", "hu", "id", "nl", "ro", "vi", "tr",
+    ];
+    let interface = source.name.contains("mediawiki") || source.name.contains("wordpress");
+    if source.name.starts_with("made: emoji") {
+        0.8
+    } else if source.name.contains("(raw)") || source.group == "shapes" {
         0.3
     } else if source.group == "transcript" {
-        1.0
+        2.5
+    } else if interface && LATIN.contains(&source.group) {
+        // Their letters are also those of English and of code.
+        0.05
+    } else if interface {
+        0.3
     } else if source.name.contains(": ") {
         0.7
     } else {
-        1.5
+        2.0
     }
 }
 

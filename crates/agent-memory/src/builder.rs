@@ -40,7 +40,7 @@ enum Place {
     Store(Arc<dyn FullStore>),
 }
 
-/// Puts a [`Memory`] together. Everything has a default: in memory, anna's token rule, extractive
+/// Puts a [`Memory`] together. Everything has a default: in memory, calibrated counts, extractive
 /// summaries, the DAG policy; no key and no model is needed.
 #[derive(Debug)]
 pub struct Builder {

@@ -13,6 +13,7 @@ mod session;
 pub mod testing;
 mod tree;
 mod turns;
+mod usage;
 
 pub use builder::{Builder, SystemClock};
 pub use error::{Error, ErrorKind, Result};
@@ -24,10 +25,11 @@ pub use tree::{Tree, TreeNode};
 #[cfg(feature = "tokio")]
 pub use turns::TokioBackground;
 pub use turns::{Action, Background, Call, TurnPolicy, Upkeep, Window, Work};
+pub use usage::ObservedUsage;
 
 pub use compaction_runner::{
     Ahead, Before, Cancel, Event, Hooks, Measure, NoHooks, Outcome, Recorder, RunnerPolicy,
-    SkipReason, Trigger, Usage,
+    SkipReason, Trigger, WindowUse,
 };
 pub use context_assembler::{
     AssemblyPolicy, Budget, Context, ContextMessage, Eviction, Receipt, Source,
@@ -48,4 +50,7 @@ pub use store_sqlite::SqliteStore;
 pub use summarize_escalation::{
     Extractive, Generate, Ladder, LlmSummarizer, Summarizer, SummaryRequest, SummaryText,
 };
-pub use token_estimate::{TokenEstimator, default_estimator, estimator, estimator_names};
+pub use token_estimate::{
+    ContextTokens, Outcome as ResponseOutcome, TokenEstimator, Usage, default_estimator, estimator,
+    estimator_names,
+};

@@ -174,7 +174,8 @@ impl Session {
         Ok(all)
     }
 
-    /// Assembles a context of at most `budget` tokens (anna's `Assemble`).
+    /// Assembles a context of at most `budget` tokens (anna's `Assemble`). Estimates are held
+    /// against the budget divided by [`Session::upper_permille`], unless the budget has a factor.
     ///
     /// # Errors
     /// `BudgetTooSmall`; or when the store fails.
@@ -188,6 +189,7 @@ impl Session {
     /// # Errors
     /// As [`Session::assemble`].
     pub async fn assemble_with(&self, budget: Budget, policy: &AssemblyPolicy) -> Result<Context> {
+        let budget = self.scaled(budget).await?;
         let snapshot = self.snapshot().await?;
         self.assemble_snapshot(&snapshot, budget, policy).await
     }
@@ -266,13 +268,14 @@ impl Session {
         .with_cancel(cancel)
     }
 
-    /// Whether the session's context costs more than so many tokens (anna's `NeedsCompaction`).
-    /// One look-up, however long the history is.
+    /// Whether the session's view costs more than so many tokens (anna's `NeedsCompaction`): by a
+    /// provider's last figure and the estimate of what came after it, or by the estimate of all of
+    /// it; see [`Session::context_tokens`]. Two look-ups, however long the history is.
     ///
     /// # Errors
     /// When the store fails.
     pub async fn needs_compaction(&self, tokens: u64) -> Result<bool> {
-        Ok(self.snapshot().await?.tokens() > tokens)
+        Ok(self.context_tokens().await?.tokens() > tokens)
     }
 
     /// The retrieval tools, bound to this session.

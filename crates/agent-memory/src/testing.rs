@@ -49,8 +49,8 @@ pub fn memory() -> Builder {
 pub fn render_context(context: &Context) -> String {
     let receipt = &context.receipt;
     let mut out = format!(
-        "budget {} · used {} · view {} · stepped {}\n",
-        context.budget, context.tokens, receipt.view_tokens, receipt.stepped_tokens
+        "budget {} · limit {} · used {} · view {} · stepped {}\n",
+        context.budget, receipt.limit, context.tokens, receipt.view_tokens, receipt.stepped_tokens
     );
     // Writing to a string cannot fail.
     for dropped in &receipt.dropped {

@@ -10,7 +10,7 @@ use std::future::Future;
 use std::pin::Pin;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use compaction_runner::{Ahead, Cancel, Outcome, Trigger, Usage};
+use compaction_runner::{Ahead, Cancel, Outcome, Trigger, WindowUse};
 use context_assembler::{Budget, Context};
 use memory_model::{ConversationId, Mode};
 use serde::{Deserialize, Serialize};
@@ -154,7 +154,7 @@ impl TurnPolicy {
 #[non_exhaustive]
 pub struct Upkeep {
     /// What the view cost when the moment began, in tokens, beside the window.
-    pub usage: Usage,
+    pub usage: WindowUse,
     /// The compactions that it ran, in order.
     pub compactions: Vec<Outcome>,
     /// What was made ahead, where the moment waited for it.
@@ -260,10 +260,11 @@ impl Session {
         Ok(self.compaction(Cancel::new()).publish_ready().await?)
     }
 
-    /// What the view costs beside the window.
-    async fn usage(&self, window: &Window) -> Result<Usage> {
-        Ok(Usage {
-            tokens: self.snapshot().await?.tokens(),
+    /// What the view costs beside the window: what a provider said last and the estimate of what
+    /// came after, where there is such a figure.
+    async fn usage(&self, window: &Window) -> Result<WindowUse> {
+        Ok(WindowUse {
+            tokens: self.context_tokens().await?.tokens(),
             window: window.tokens,
             system_tokens: window.system_tokens,
         })

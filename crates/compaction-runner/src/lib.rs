@@ -15,5 +15,5 @@ pub use cancel::Cancel;
 pub use error::{Error, ErrorKind, Result};
 pub use events::{Before, Event, Hooks, NoHooks, Recorder, SkipReason};
 pub use run::{Compaction, Measure, Outcome, RunnerPolicy};
-pub use trigger::{Trigger, Usage};
+pub use trigger::{Trigger, WindowUse};
 pub use window::{atom_start, newest_entries};

@@ -302,7 +302,7 @@ impl Compaction<'_> {
             source_hash,
             hash: source_hash,
         };
-        summary.tokens = self.accounting.summary(&summary);
+        self.sign(&mut summary);
         // The ladder counted the text; escaping may have made it longer.
         while self.ladder.on_growth == OnGrowth::NextTier && summary.tokens >= summary.source_tokens
         {
@@ -322,10 +322,15 @@ impl Compaction<'_> {
                     return Ok(Prepared::Skipped(SkipReason::CannotShrink));
                 }
             }
-            summary.tokens = self.accounting.summary(&summary);
+            self.sign(&mut summary);
         }
+        Ok(Prepared::Ready(Box::new(Ready { summary, fence })))
+    }
+
+    /// Hash and id of a summary's text, and then its cost: the id is rendered, and counts.
+    fn sign(&self, summary: &mut Summary) {
         summary.hash = summary_hash(
-            source_hash,
+            summary.source_hash,
             summary.range,
             summary.depth,
             &summary.recipe,
@@ -333,7 +338,7 @@ impl Compaction<'_> {
             None,
         );
         summary.id = summary_id(summary.hash);
-        Ok(Prepared::Ready(Box::new(Ready { summary, fence })))
+        summary.tokens = self.accounting.summary(summary);
     }
 
     /// The job's messages and summaries; `None` when some of them are gone, which only a lost race

@@ -4,7 +4,7 @@ use serde::{Deserialize, Serialize};
 
 /// What a trigger looks at.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub struct Usage {
+pub struct WindowUse {
     /// What the context costs, in tokens, system prompt left out.
     pub tokens: u64,
     /// The model's window, in tokens.
@@ -16,10 +16,10 @@ pub struct Usage {
 /// When to compact.
 ///
 /// ```
-/// use compaction_runner::{Trigger, Usage};
+/// use compaction_runner::{Trigger, WindowUse};
 ///
 /// let trigger = Trigger::default();
-/// let usage = |tokens| Usage { tokens, window: 100_000, system_tokens: 0 };
+/// let usage = |tokens| WindowUse { tokens, window: 100_000, system_tokens: 0 };
 /// assert!(!trigger.fires(&usage(75_000)));
 /// assert!(trigger.fires(&usage(75_001)));
 /// ```
@@ -84,8 +84,8 @@ impl Trigger {
 
     /// Whether it is time to compact. A window of 0 tokens is not known: what depends on it does
     /// not fire.
-    pub fn fires(&self, usage: &Usage) -> bool {
-        let Usage {
+    pub fn fires(&self, usage: &WindowUse) -> bool {
+        let WindowUse {
             tokens,
             window,
             system_tokens,
@@ -111,8 +111,8 @@ impl Trigger {
 mod tests {
     use super::*;
 
-    fn usage(tokens: u64, window: u64) -> Usage {
-        Usage {
+    fn usage(tokens: u64, window: u64) -> WindowUse {
+        WindowUse {
             tokens,
             window,
             system_tokens: 0,
@@ -135,7 +135,7 @@ mod tests {
     #[test]
     fn headroom_counts_the_system_prompt() {
         // phi-core's example: a window of 100,000 and 4,000 of system prompt fire above 81,000.
-        let at = |tokens| Usage {
+        let at = |tokens| WindowUse {
             tokens,
             window: 100_000,
             system_tokens: 4_000,

@@ -34,7 +34,8 @@ pub struct Material {
     pub items: Vec<Item>,
 }
 
-/// Assembles a context of at most `budget` tokens.
+/// Assembles a context of at most `budget` tokens: what it costs by `accounting` is within the
+/// budget's [`limit`](Budget::limit), by the estimator's own factor unless the budget has one.
 ///
 /// `identity` comes first, as a system message. The newest group is always there, shortened if
 /// need be. Lines of one response are joined; calls without a result get a stub; nothing splits a
@@ -51,8 +52,11 @@ pub fn assemble(
     policy: &AssemblyPolicy,
     accounting: &dyn Accounting,
 ) -> Result<Context, Error> {
+    let budget = budget.or_upper(accounting.estimator().upper_permille());
+    let limit = budget.limit();
     let mut receipt = Receipt {
         view_tokens: material.view_tokens,
+        limit,
         ..Receipt::default()
     };
     let blocks = blocks(material, accounting, &mut receipt);
@@ -60,16 +64,16 @@ pub fn assemble(
     receipt.identity_tokens = identity.as_ref().map_or(0, |message| message.tokens);
     let too_small = |newest: u64, identity: u64| Error {
         kind: ErrorKind::BudgetTooSmall {
-            needed: newest.saturating_add(identity),
+            needed: budget.with_limit(newest.saturating_add(identity)),
         },
         budget: budget.get(),
     };
-    if receipt.identity_tokens > budget.get() && policy.whole_tail.is_none() {
+    if receipt.identity_tokens > limit && policy.whole_tail.is_none() {
         let floor = newest(&blocks).and_then(|index| blocks.get(index));
         let floor = floor.map_or(0, |block| floor_of(block, accounting));
         return Err(too_small(floor, receipt.identity_tokens));
     }
-    let room = budget.get().saturating_sub(receipt.identity_tokens);
+    let room = limit.saturating_sub(receipt.identity_tokens);
 
     let chosen = match policy.eviction {
         Eviction::Stepped { steps } if policy.whole_tail.is_none() => {

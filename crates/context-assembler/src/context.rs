@@ -10,7 +10,7 @@ use serde::Serialize;
 pub struct Context {
     /// The messages, in order.
     pub messages: Vec<ContextMessage>,
-    /// What they cost together, in tokens: the figure that the budget was held against.
+    /// What they cost together, in tokens: the figure that the budget's limit was held against.
     pub tokens: u64,
     /// The budget, in tokens.
     pub budget: u64,
@@ -90,6 +90,9 @@ impl Source {
 pub struct Receipt {
     /// What the whole view costs, in tokens.
     pub view_tokens: u64,
+    /// What the cost was held against, in tokens: the budget divided by an upper quantile of what
+    /// real counts come to.
+    pub limit: u64,
     /// What the identity costs, in tokens.
     pub identity_tokens: u64,
     /// How many tokens of the oldest part the policy gave up; 0 when the whole view fits.

@@ -3,21 +3,83 @@
 use serde::{Deserialize, Serialize};
 
 /// How much a context may cost.
+///
+/// The figure is in real tokens, and costs are estimates. So estimates are held against the
+/// budget's [`limit`](Budget::limit): the budget divided by a factor, an upper quantile of what real
+/// counts come to. A factor never raises the limit above the budget.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(transparent)]
+#[serde(from = "u64", into = "u64")]
 pub struct Budget {
     tokens: u64,
+    upper_permille: Option<u32>,
 }
 
+const WHOLE: u32 = 1_000;
+
 impl Budget {
-    /// A budget in tokens. It is hard: tail, identity and notes count too.
+    /// A budget in tokens. It is hard: tail, identity and notes count too. Its factor is what the
+    /// estimator says of itself, unless one is set.
     pub fn tokens(tokens: u64) -> Self {
-        Self { tokens }
+        Self {
+            tokens,
+            upper_permille: None,
+        }
+    }
+
+    /// Sets the factor, in thousandths; below 1,000 it is 1,000. 1,000 holds estimates against the
+    /// budget as it is.
+    #[must_use]
+    pub fn with_upper_permille(self, permille: u32) -> Self {
+        Self {
+            upper_permille: Some(permille.max(WHOLE)),
+            ..self
+        }
     }
 
     /// The budget in tokens.
     pub fn get(self) -> u64 {
         self.tokens
+    }
+
+    /// The factor, if one is set, in thousandths.
+    pub fn upper_permille(self) -> Option<u32> {
+        self.upper_permille
+    }
+
+    /// What estimates are held against, in tokens: the budget divided by the factor, rounded down.
+    pub fn limit(self) -> u64 {
+        let limit = u128::from(self.tokens) * u128::from(WHOLE) / u128::from(self.factor());
+        u64::try_from(limit).unwrap_or(u64::MAX)
+    }
+
+    /// The budget with this factor unless one is set.
+    pub(crate) fn or_upper(self, permille: u32) -> Self {
+        match self.upper_permille {
+            Some(_) => self,
+            None => self.with_upper_permille(permille),
+        }
+    }
+
+    /// The smallest budget whose limit, by the same factor, is so many tokens.
+    pub(crate) fn with_limit(self, limit: u64) -> u64 {
+        let tokens = (u128::from(limit) * u128::from(self.factor())).div_ceil(u128::from(WHOLE));
+        u64::try_from(tokens).unwrap_or(u64::MAX)
+    }
+
+    fn factor(self) -> u32 {
+        self.upper_permille.unwrap_or(WHOLE).max(WHOLE)
+    }
+}
+
+impl From<u64> for Budget {
+    fn from(tokens: u64) -> Self {
+        Self::tokens(tokens)
+    }
+}
+
+impl From<Budget> for u64 {
+    fn from(budget: Budget) -> Self {
+        budget.tokens
     }
 }
 
@@ -96,7 +158,7 @@ impl AssemblyPolicy {
     /// `view_tokens` is what the view costs, `fixed` what comes before it (an identity), both in
     /// tokens.
     pub fn read_from(&self, view_tokens: u64, fixed: u64, budget: Budget) -> u64 {
-        let room = budget.get().saturating_sub(fixed);
+        let room = budget.limit().saturating_sub(fixed);
         if view_tokens <= room {
             return 0;
         }

@@ -62,15 +62,21 @@ impl Calibration {
     /// (the largest of them, below twenty). 1,000 for a model that was not seen, and never below 1,000 before the eighth
     /// observation.
     pub fn upper_permille(&self, model: &str) -> u32 {
+        self.upper_permille_or(model, WHOLE)
+    }
+
+    /// As [`upper_permille`](Self::upper_permille), with what is known beforehand in place of the 1,000: what the
+    /// estimator says of itself ([`TokenEstimator::upper_permille`](crate::TokenEstimator::upper_permille)).
+    pub fn upper_permille_or(&self, model: &str, known: u32) -> u32 {
         let Some(seen) = self.models.get(model).filter(|seen| !seen.is_empty()) else {
-            return WHOLE;
+            return known;
         };
         let mut sorted: Vec<u32> = seen.iter().copied().collect();
         sorted.sort_unstable();
         let place = (sorted.len() * QUANTILE).div_ceil(100).max(1) - 1;
         let upper = sorted.get(place).copied().unwrap_or(WHOLE).max(RATIOS.0);
         if sorted.len() < ENOUGH {
-            upper.max(WHOLE)
+            upper.max(known)
         } else {
             upper
         }
@@ -128,6 +134,19 @@ mod tests {
             (8_000, 8_000)
         );
         assert_eq!(none.scale_budget("m", u64::MAX), u64::MAX);
+    }
+
+    #[test]
+    fn what_is_known_beforehand_holds_until_enough_was_seen() {
+        let mut seen = Calibration::new();
+        assert_eq!(seen.upper_permille_or("m", 1_040), 1_040);
+        for n in 1..=8 {
+            seen.observe("m", 1_000, 1_010);
+            let upper = seen.upper_permille_or("m", 1_040);
+            assert_eq!(upper, if n < 8 { 1_040 } else { 1_010 });
+        }
+        seen.observe("m", 1_000, 1_300);
+        assert_eq!(seen.upper_permille_or("m", 1_040), 1_300);
     }
 
     #[test]

@@ -30,6 +30,14 @@ pub trait TokenEstimator: Send + Sync + Debug {
     fn request_overhead(&self) -> u64 {
         0
     }
+
+    /// By how much the real count may be above the estimate of a whole context: an upper quantile of
+    /// real / estimated, in thousandths. A budget is divided by it before estimates are held against
+    /// it, as long as nothing better was learnt ([`Calibration`](crate::Calibration)). 1,000, which
+    /// changes nothing, for exact counts and for presets, which are taken at their word.
+    fn upper_permille(&self) -> u32 {
+        1_000
+    }
 }
 
 /// What can be said of every [`TokenEstimator`].
@@ -66,6 +74,10 @@ macro_rules! forward {
             fn request_overhead(&self) -> u64 {
                 (**self).request_overhead()
             }
+
+            fn upper_permille(&self) -> u32 {
+                (**self).upper_permille()
+            }
         }
     )*};
 }
@@ -73,9 +85,9 @@ macro_rules! forward {
 forward!(&E, Box<E>, Arc<E>);
 
 /// What new conversations are counted with.
-const DEFAULT: Preset = Preset::Anna;
+const DEFAULT: Calibrated = Calibrated::O200k;
 
-/// The estimator for new conversations: `anna`.
+/// The estimator for new conversations: `calibrated`, for o200k.
 pub fn default_estimator() -> Arc<dyn TokenEstimator> {
     shared(DEFAULT)
 }
@@ -92,7 +104,7 @@ fn shared(estimator: impl TokenEstimator + 'static) -> Arc<dyn TokenEstimator> {
     Arc::new(estimator)
 }
 
-/// The estimator of that name (`calibrated`) or id (`calibrated@1`).
+/// The estimator of that name (`calibrated`) or id (`calibrated@2`).
 ///
 /// # Errors
 ///

@@ -23,9 +23,19 @@ impl Usage {
     pub fn tokens(&self) -> u64 {
         match self.total {
             Some(total) if total > 0 => total,
-            _ => [self.output, self.cache_read, self.cache_write]
-                .into_iter()
-                .fold(self.input, u64::saturating_add),
+            _ => self.prompt_tokens().saturating_add(self.output),
+        }
+    }
+
+    /// What was sent: input, cache read and cache write, or the total without the output where only that is given. 0 when
+    /// it is not known.
+    pub fn prompt_tokens(&self) -> u64 {
+        let sent = [self.cache_read, self.cache_write]
+            .into_iter()
+            .fold(self.input, u64::saturating_add);
+        match self.total {
+            Some(total) if sent == 0 => total.saturating_sub(self.output),
+            _ => sent,
         }
     }
 }
@@ -137,6 +147,23 @@ impl UsageTracker {
             reported_at: covered,
         }
     }
+
+    /// The same from sums that are at hand: the estimates of `all` messages, and of those `after`
+    /// [`reported_at`](Self::reported_at), in tokens.
+    pub fn measure_sums(&self, all: u64, after: u64) -> ContextTokens {
+        match self.last {
+            Some(last) => ContextTokens {
+                reported: last.tokens,
+                estimated: after,
+                reported_at: Some(last.at),
+            },
+            None => ContextTokens {
+                reported: 0,
+                estimated: all,
+                reported_at: None,
+            },
+        }
+    }
 }
 
 #[cfg(test)]
@@ -187,6 +214,14 @@ mod tests {
             4_321
         );
         assert_eq!(usage(u64::MAX, 1).tokens(), u64::MAX);
+        assert_eq!(parts.prompt_tokens(), 4_301);
+        let only_total = Usage {
+            output: 20,
+            total: Some(120),
+            ..Usage::default()
+        };
+        assert_eq!(only_total.prompt_tokens(), 100);
+        assert_eq!(Usage::default().prompt_tokens(), 0);
     }
 
     #[test]
@@ -221,6 +256,20 @@ mod tests {
         );
         tracker.reset();
         assert_eq!(tracker, UsageTracker::new());
+    }
+
+    #[test]
+    fn sums_give_what_the_messages_give() {
+        let mut tracker = UsageTracker::new();
+        assert_eq!(
+            tracker.measure_sums(12, 12),
+            tracker.measure(&Preset::Anna, messages(1..=4))
+        );
+        tracker.observe(2, &usage(100, 50), Outcome::Completed);
+        assert_eq!(
+            tracker.measure_sums(12, 6),
+            tracker.measure(&Preset::Anna, messages(1..=4))
+        );
     }
 
     #[test]

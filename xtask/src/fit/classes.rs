@@ -166,6 +166,7 @@ fn class(point: u32, tokenizer: &Tokenizer, merges: &BTreeMap<u32, Merges>, leve
         }
         0x900..0x980 => f::F_NAGARI,
         0x980..0xe00 => f::F_INDIC,
+        0xe80..0x10a0 | 0x1200..0x13a0 | 0x1780..0x1800 if cost > 1 => f::F_OTHER3,
         0xe00..0x10a0 | 0x1780..0x1800 => f::F_THAI,
         0x530..0x590
         | 0x10a0..0x1100

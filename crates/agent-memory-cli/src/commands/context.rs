@@ -44,8 +44,12 @@ fn answer<'a>(session: &'a Session, context: &'a Context) -> Answer<'a> {
 /// The receipt for people.
 pub(crate) fn receipt(context: &Context) -> String {
     let receipt = &context.receipt;
+    let limit = match receipt.limit {
+        limit if limit == context.budget => String::new(),
+        limit => format!(" (estimates up to {})", number(limit)),
+    };
     let mut lines = vec![format!(
-        "receipt: {} of a budget of {}; the whole view costs {}",
+        "receipt: {} of a budget of {}{limit}; the whole view costs {}",
         count(context.tokens, "token", "tokens"),
         number(context.budget),
         number(receipt.view_tokens)

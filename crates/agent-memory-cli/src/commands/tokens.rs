@@ -42,14 +42,20 @@ pub(crate) fn run(app: &mut App, args: &Tokens) -> anyhow::Result<()> {
     if app.json {
         return Ok(app.out.json(&Answer { files })?);
     }
-    let mut header = vec!["file".to_owned(), "bytes".to_owned()];
-    header.extend(estimator_names().map(str::to_owned));
-    let mut rows = vec![header];
-    for counted in &files {
-        let mut row = vec![counted.file.clone(), number(counted.bytes as u64)];
-        let estimates = estimator_names().map(|name| counted.estimates.get(name));
-        row.extend(estimates.map(|tokens| number(tokens.copied().unwrap_or_default())));
-        rows.push(row);
+    // One column a file: there are more estimators than files.
+    let column = |name: &str, of: &dyn Fn(&Counted) -> String| {
+        std::iter::once(name.to_owned())
+            .chain(files.iter().map(of))
+            .collect::<Vec<String>>()
+    };
+    let mut rows = vec![
+        column("file", &|counted| counted.file.clone()),
+        column("bytes", &|counted| number(counted.bytes as u64)),
+    ];
+    for name in estimator_names() {
+        rows.push(column(name, &|counted| {
+            number(counted.estimates.get(name).copied().unwrap_or_default())
+        }));
     }
     Ok(app.out.text(&table(&rows))?)
 }

@@ -382,6 +382,21 @@ fn an_export_comes_back_as_it_was() {
     assert_eq!(other.ok(&["export", key]).out, exported);
 }
 
+/// In the order of the alphabet, as in JSON.
+const ESTIMATORS: [&str; 11] = [
+    "anna",
+    "anna-handoff",
+    "calibrated",
+    "calibrated-cl100k",
+    "calibrated-unknown",
+    "cl100k",
+    "koda",
+    "o200k",
+    "operator-use",
+    "phi-core",
+    "pi",
+];
+
 #[test]
 fn tokens_are_counted_without_a_database() {
     let home = Home::new();
@@ -394,9 +409,33 @@ fn tokens_are_counted_without_a_database() {
         (&json!("a.txt"), &json!(38))
     );
     let estimates = file["estimates"].as_object().unwrap();
-    assert!(estimates.contains_key("anna"), "{estimates:?}");
+    let names: Vec<&str> = estimates.keys().map(String::as_str).collect();
+    assert_eq!(names, ESTIMATORS);
     assert!(estimates.values().all(|n| n.as_u64().unwrap() > 0));
-    assert!(home.ok(&["tokens", "a.txt"]).out.contains("anna"));
+    // OpenAI's own count, and what is made of it.
+    assert_eq!(
+        (&estimates["o200k"], &estimates["cl100k"]),
+        (&json!(8), &json!(8))
+    );
+    assert_eq!(
+        (&estimates["calibrated"], &estimates["anna"]),
+        (&json!(8), &json!(10))
+    );
+    home.file("b.txt", "");
+    let table = home.ok(&["tokens", "a.txt", "b.txt"]).out;
+    let row = |name: &str| {
+        let found = table
+            .lines()
+            .find(|line| line.split_whitespace().next() == Some(name));
+        found
+            .unwrap_or_else(|| panic!("no {name} in\n{table}"))
+            .split_whitespace()
+            .collect::<Vec<_>>()
+    };
+    assert_eq!(row("file"), ["file", "a.txt", "b.txt"]);
+    assert_eq!(row("bytes"), ["bytes", "38", "0"]);
+    assert_eq!(row("o200k"), ["o200k", "8", "0"]);
+    assert!(ESTIMATORS.into_iter().all(|name| row(name).len() == 3));
     assert!(!home.database().exists());
 }
 

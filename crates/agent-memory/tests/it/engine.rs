@@ -529,6 +529,29 @@ async fn the_identity_comes_first_and_is_counted() {
 }
 
 #[tokio::test]
+async fn a_session_counted_by_annas_rule_stays_so_and_new_ones_are_calibrated() {
+    let anna = estimator("anna").unwrap();
+    for place in both(|| memory().estimator(estimator("anna").unwrap())).await {
+        let session = place.memory.session("old").await.unwrap();
+        talk(&session, 60).await;
+        // With nothing set.
+        let place = place.reopen(memory()).await;
+        let old = place.memory.session("old").await.unwrap();
+        talk(&old, 3).await;
+        old.compact(Mode::Full).await.unwrap();
+        assert_eq!(old.accounting().estimator_id(), anna.id(), "{}", place.name);
+        for entry in old.load().await.unwrap() {
+            assert_eq!(entry.tokens, (entry.text().len() as u64).div_ceil(4));
+        }
+        let new = place.memory.session("new").await.unwrap();
+        let id = new.accounting().estimator_id();
+        assert_eq!(id.name(), "calibrated", "{}", place.name);
+        talk(&new, 2).await;
+        assert!(place.memory.verify().await.unwrap().is_ok());
+    }
+}
+
+#[tokio::test]
 async fn a_session_stays_with_its_estimator() {
     for place in plain().await {
         let session = place.memory.session("old").await.unwrap();

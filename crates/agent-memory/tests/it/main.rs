@@ -20,4 +20,5 @@ mod snapshots;
 mod statements;
 mod support;
 mod turns;
+mod usage;
 mod waiting;

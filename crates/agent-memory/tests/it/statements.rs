@@ -135,7 +135,7 @@ async fn the_numbers_are_constant() {
             plan: 15,
             compact: 41,
             context_of_summaries: 10,
-            expand: 6,
+            expand: 4,
             describe: 3,
             grep: 3,
             nothing_to_compact: 19,

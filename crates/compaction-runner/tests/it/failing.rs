@@ -14,6 +14,7 @@ use summarize_escalation::testing::{Answer, Scripted};
 use summarize_escalation::{
     Error, Extractive, Ladder, Summarizer, SummaryRequest, SummaryText, Tier,
 };
+use token_estimate::default_estimator;
 
 use crate::world::{
     Lab, append, chat, dump, open, script, small, sound, spans, summaries, view, whole,
@@ -476,7 +477,7 @@ async fn a_fork_is_compacted_by_itself() {
     let (lab, model) = (Lab::new(small()), Scripted::head_cut());
     lab.full(&store, parent, &model).await;
     let before = dump(&store, parent).await;
-    let mut new = NewConversation::root("fork", "anna@1".parse().unwrap(), Timestamp(1));
+    let mut new = NewConversation::root("fork", default_estimator().id(), Timestamp(1));
     new.origin = Origin::Fork {
         parent,
         at: Seq(40),
@@ -528,7 +529,12 @@ async fn a_call_that_still_waits_is_not_covered_however_short_the_tail() {
         let covered = spans(&store, id).await;
         let raw = covered.last().unwrap();
         assert_eq!(raw.body, Body::Raw);
-        assert_eq!(raw.range.first, Seq(before as u32 + 1), "{waits}");
+        // A last leaf that is too small to shrink may stay, what waits must.
+        let first = raw.range.first.0 as usize;
+        assert!(
+            (before - 8..=before + 1).contains(&first),
+            "{waits}: {first}"
+        );
         assert!(covered.len() > 1);
         // The result comes, and the group is covered as a whole.
         append(&store, id, script("t-x u a u a u")).await;

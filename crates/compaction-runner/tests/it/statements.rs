@@ -8,11 +8,14 @@ use summarize_escalation::testing::Scripted;
 use crate::world::{Lab, append, chat, open};
 
 async fn costs(messages: u32) -> Vec<(&'static str, u64)> {
-    let policy = DagPolicy::default().with_fresh_tail(FreshTail {
-        messages: 20,
-        max_tokens: None,
-        max_part: None,
-    });
+    // Leaves are never condensed, so that one pass is one leaf.
+    let policy = DagPolicy::default()
+        .with_condensed(1_000, None)
+        .with_fresh_tail(FreshTail {
+            messages: 20,
+            max_tokens: None,
+            max_part: None,
+        });
     let (lab, model) = (Lab::new(policy), Scripted::head_cut());
     let store = SqliteStore::in_memory().await.unwrap();
     let id = open(&store, "chat").await;
