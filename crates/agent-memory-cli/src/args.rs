@@ -138,7 +138,7 @@ pub(crate) struct Replay {
     #[arg(long, value_name = "TOKENS", default_value_t = 32_000)]
     pub(crate) window: u64,
     /// The most statements that a step may take
-    #[arg(long, value_name = "N", default_value_t = 200)]
+    #[arg(long, value_name = "N", default_value_t = 300)]
     pub(crate) max_statements: u64,
     /// The session of JSON lines that name none
     #[arg(long, value_name = "KEY")]
