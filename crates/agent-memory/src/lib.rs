@@ -6,10 +6,13 @@ mod error;
 mod import;
 mod material;
 mod memory;
+#[cfg(feature = "replay")]
+pub mod replay;
 mod session;
 #[cfg(feature = "testing")]
 pub mod testing;
 mod tree;
+mod turns;
 mod usage;
 
 pub use builder::{Builder, SystemClock};
@@ -19,10 +22,14 @@ pub use import::{Imported, SessionImport};
 pub use memory::{Memory, Verified};
 pub use session::{Ingested, Session, SessionInfo};
 pub use tree::{Tree, TreeNode};
+#[cfg(feature = "tokio")]
+pub use turns::TokioBackground;
+pub use turns::{Action, Background, Call, TurnPolicy, Upkeep, Window, Work};
 pub use usage::ObservedUsage;
 
 pub use compaction_runner::{
-    Before, Cancel, Event, Hooks, Measure, NoHooks, Outcome, Recorder, RunnerPolicy, SkipReason,
+    Ahead, Before, Cancel, Event, Hooks, Measure, NoHooks, Outcome, Recorder, RunnerPolicy,
+    SkipReason, Trigger, Usage,
 };
 pub use context_assembler::{
     AssemblyPolicy, Budget, Context, ContextMessage, Eviction, Receipt, Source,
@@ -44,6 +51,6 @@ pub use summarize_escalation::{
     Extractive, Generate, Ladder, LlmSummarizer, Summarizer, SummaryRequest, SummaryText,
 };
 pub use token_estimate::{
-    ContextTokens, Outcome as ResponseOutcome, TokenEstimator, Usage, default_estimator, estimator,
-    estimator_names,
+    ContextTokens, Outcome as ResponseOutcome, TokenEstimator, Usage as ResponseUsage,
+    default_estimator, estimator, estimator_names,
 };
