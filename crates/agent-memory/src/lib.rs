@@ -51,6 +51,6 @@ pub use summarize_escalation::{
     Extractive, Generate, Ladder, LlmSummarizer, Summarizer, SummaryRequest, SummaryText,
 };
 pub use token_estimate::{
-    ContextTokens, Outcome as ResponseOutcome, TokenEstimator, Usage, default_estimator, estimator,
-    estimator_names,
+    ContextTokens, Outcome as ResponseOutcome, TokenEstimator, Usage as ResponseUsage,
+    default_estimator, estimator, estimator_names,
 };

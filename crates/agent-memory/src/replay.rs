@@ -171,7 +171,7 @@ impl<'a> Replay<'a> {
             }
             if self.newest_first {
                 let policy = AssemblyPolicy::default().with_eviction(Eviction::StopAtMisfit);
-                let budget = self.session.scaled(self.window.budget()).await?;
+                let budget = self.window.budget();
                 let raw = self.messages_alone().await?;
                 let context = self.session.assemble_snapshot(&raw, budget, &policy);
                 let context = context.await?;

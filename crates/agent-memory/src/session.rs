@@ -189,7 +189,6 @@ impl Session {
     /// # Errors
     /// As [`Session::assemble`].
     pub async fn assemble_with(&self, budget: Budget, policy: &AssemblyPolicy) -> Result<Context> {
-        let budget = self.scaled(budget).await?;
         let snapshot = self.snapshot().await?;
         self.assemble_snapshot(&snapshot, budget, policy).await
     }
@@ -201,6 +200,7 @@ impl Session {
         policy: &AssemblyPolicy,
     ) -> Result<Context> {
         let store = &*self.memory.inner.store;
+        let budget = self.scaled(budget).await?;
         let identity = self.memory.inner.identity.as_deref();
         let fixed = identity.map_or(0, |text| {
             let part = memory_model::Part::text(text);

@@ -15,7 +15,8 @@ pub enum Item {
     /// Messages as they are. The first one begins an atom; of a span only a newer part may be
     /// given.
     Raw(Vec<LogEntry>),
-    /// Messages under a trim policy, and what the view says that they cost together, in tokens.
+    /// Messages as they were stored, a trim policy to shorten them by, and what the view says that
+    /// they then cost together, in tokens. A policy that is not known here shortens nothing.
     Trimmed(TrimPolicyId, Vec<LogEntry>, u64),
     /// A summary.
     Summary(Box<Summary>),

@@ -1,13 +1,13 @@
 //! From what there is to choose from to indivisible pieces.
 
-use memory_model::{Accounting, EntryKind, LogEntry, SeqRange};
-use turn_map::{Atom, AtomBuilder, HullPolicy};
+use memory_model::{Accounting, EntryKind, LogEntry, Seq, SeqRange};
+use turn_map::{Atom, AtomBuilder, HullPolicy, TrimPolicy};
 
 use crate::accounting::cost;
 use crate::assemble::{Item, Material};
-use crate::context::{ContextMessage, Dropped, Receipt};
+use crate::context::{ContextMessage, Dropped, Receipt, Source};
 use crate::degrade::total;
-use crate::render::{render_atom, render_omitted, render_summary};
+use crate::render::{message_pointer, render_atom, render_omitted, render_summary};
 
 /// An indivisible piece of a context.
 pub(crate) struct Block {
@@ -87,15 +87,59 @@ pub(crate) fn blocks(
                 stubbed: Vec::new(),
             }),
             Item::Raw(entries) => groups(entries, None, &mut push),
-            Item::Trimmed(policy, entries, cost) => {
-                if !receipt.unknown_trims.contains(policy) {
-                    receipt.unknown_trims.push(policy.clone());
+            Item::Trimmed(policy, entries, cost) => match policy.as_str().parse() {
+                Ok(trim) => {
+                    let (entries, shortened) = trimmed(&trim, entries, accounting);
+                    groups(&entries, Some(*cost), &mut |mut block: Block| {
+                        mark(&mut block.rendered, &shortened);
+                        push(block);
+                    });
                 }
-                groups(entries, Some(*cost), &mut push);
-            }
+                Err(_) => {
+                    if !receipt.unknown_trims.contains(policy) {
+                        receipt.unknown_trims.push(policy.clone());
+                    }
+                    groups(entries, Some(*cost), &mut push);
+                }
+            },
         }
     }
     blocks
+}
+
+/// The entries as a trim policy has them, and the positions of those that it shortens.
+fn trimmed(
+    policy: &TrimPolicy,
+    entries: &[LogEntry],
+    accounting: &dyn Accounting,
+) -> (Vec<LogEntry>, Vec<Seq>) {
+    let mut shortened = Vec::new();
+    let entries = entries.iter().map(|entry| {
+        let pointer = message_pointer(entry.seq);
+        match policy.trim(&entry.message, &pointer, accounting.estimator()) {
+            Some(message) => {
+                shortened.push(entry.seq);
+                LogEntry {
+                    message,
+                    ..entry.clone()
+                }
+            }
+            None => entry.clone(),
+        }
+    });
+    let entries = entries.collect();
+    (entries, shortened)
+}
+
+/// Says of the messages that hold a shortened one that they are.
+fn mark(rendered: &mut [ContextMessage], shortened: &[Seq]) {
+    for message in rendered {
+        if let Source::Message { first, last } = message.source
+            && shortened.iter().any(|seq| (first..=last).contains(seq))
+        {
+            message.source = Source::Trimmed { first, last };
+        }
+    }
 }
 
 /// The groups of neighbouring entries. `cost` is what the view says that they cost together, where

@@ -181,3 +181,47 @@ impl AssemblyPolicy {
 pub(crate) fn step_size(room: u64, steps: u64) -> u64 {
     (room / steps.max(1)).max(1)
 }
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    proptest! {
+        #![proptest_config(ProptestConfig::with_cases(128))]
+
+        #[test]
+        fn a_limit_is_within_the_budget_and_the_budget_that_is_needed_suffices(
+            tokens in prop_oneof![0..100_000_u64, any::<u64>()],
+            permille in 0..5_000_u32,
+        ) {
+            let budget = Budget::tokens(tokens).with_upper_permille(permille);
+            prop_assert!(budget.limit() <= tokens);
+            let needed = budget.with_limit(tokens);
+            prop_assume!(needed < u64::MAX);
+            let limit = |tokens| Budget::tokens(tokens).with_upper_permille(permille).limit();
+            prop_assert!(limit(needed) >= tokens);
+            prop_assert!(needed == 0 || limit(needed - 1) < tokens);
+        }
+    }
+
+    #[test]
+    fn a_factor_that_is_set_stays() {
+        let budget = Budget::tokens(1_000);
+        assert_eq!(
+            (budget.limit(), budget.or_upper(1_250).limit()),
+            (1_000, 800)
+        );
+        let set = budget.with_upper_permille(900);
+        assert_eq!(
+            (set.upper_permille(), set.or_upper(1_250).limit()),
+            (Some(1_000), 1_000)
+        );
+        let json = serde_json::to_string(&budget.with_upper_permille(1_250)).unwrap();
+        assert_eq!(
+            (json.as_str(), serde_json::from_str::<Budget>("7").unwrap()),
+            ("1000", Budget::tokens(7))
+        );
+    }
+}

@@ -26,6 +26,8 @@ pub struct AtomBuilder {
     dropped: u64,
     /// Whether the newest response may get further lines.
     running: bool,
+    /// The id of the newest response, while it may.
+    running_id: String,
     /// Disjoint, in order, none of them emitted.
     hulls: VecDeque<Hull>,
     /// The messages from `emitted` on.
@@ -58,7 +60,6 @@ struct CallAt {
 
 #[derive(Debug, Clone)]
 struct Response {
-    id: Option<Box<str>>,
     start: usize,
     calls: Vec<Call>,
     waiting: usize,
@@ -108,6 +109,7 @@ impl AtomBuilder {
             most_responses: further.saturating_add(1),
             dropped: 0,
             running: false,
+            running_id: String::new(),
             hulls: VecDeque::new(),
             tail: VecDeque::new(),
             waiting: HashMap::new(),
@@ -195,11 +197,10 @@ impl AtomBuilder {
 
     /// A line of a response, of the newest one or of one that begins here.
     fn respond(&mut self, id: Option<&str>, position: usize) {
-        let newest = self
-            .responses
-            .back()
-            .filter(|newest| newest.id.as_deref() == id);
-        if let (true, Some(newest)) = (self.running, newest) {
+        if self.running
+            && id == Some(&*self.running_id)
+            && let Some(newest) = self.responses.back()
+        {
             self.extend(newest.start, position);
             return;
         }
@@ -215,8 +216,10 @@ impl AtomBuilder {
             unanswered: Vec::new(),
         });
         self.running = id.is_some();
+        // One buffer for all: most messages belong to a response.
+        self.running_id.clear();
+        self.running_id.push_str(id.unwrap_or_default());
         self.responses.push_back(Response {
-            id: id.map(Into::into),
             start: position,
             calls: std::mem::take(&mut self.spare),
             waiting: 0,

@@ -5,7 +5,7 @@ use std::sync::{Arc, Mutex};
 use agent_memory::testing::{Answer, Scripted, memory};
 use agent_memory::{
     AssemblyPolicy, Budget, Builder, DagPolicy, FreshTail, Ladder, Message, Mode, Part, Seq,
-    Source, StopReason, Summarizer,
+    Source, StopReason, Summarizer, estimator,
 };
 use memory_model::Role;
 use summarize_escalation::{Error, SummaryRequest, SummaryText, prompt};
@@ -14,6 +14,7 @@ use crate::support::{both, dump, said, talk};
 
 fn anna() -> Builder {
     memory()
+        .estimator(estimator("anna").unwrap())
         .dag(DagPolicy::anna())
         .ladder(Ladder::anna())
         .assembly(AssemblyPolicy::anna())

@@ -130,7 +130,7 @@ pub(crate) fn check(
 
 /// Checks that a stepped context uses its budget: everything fits, or at least three quarters are
 /// used, less the one block that the cut fell in.
-pub(crate) fn check_use(context: &Context, budget: u64, blocks: &[Block]) -> Result<(), String> {
+pub(crate) fn check_use(context: &Context, blocks: &[Block]) -> Result<(), String> {
     if context.receipt.dropped.is_empty() && context.receipt.degraded.is_empty() {
         return Ok(());
     }
@@ -143,10 +143,11 @@ pub(crate) fn check_use(context: &Context, budget: u64, blocks: &[Block]) -> Res
     let Some(block) = block else {
         return Err(format!("the boundary {boundary:?} is no span and no group"));
     };
-    let least = (budget * 3 / 4).saturating_sub(block.tokens);
+    let limit = context.receipt.limit;
+    let least = (limit * 3 / 4).saturating_sub(block.tokens);
     if context.tokens < least {
         return Err(format!(
-            "only {} of {budget} tokens are used, and the block at the cut has {}",
+            "only {} of {limit} tokens are used, and the block at the cut has {}",
             context.tokens, block.tokens
         ));
     }

@@ -195,7 +195,7 @@ async fn contexts(session: &Session, log: &[memory_model::LogEntry]) -> Result<(
             .await
             .map_err(|error| format!("at {budget}: {error}"))?;
         check(&context, budget, &blocks, session.accounting())
-            .and_then(|()| check_use(&context, budget, &blocks))
+            .and_then(|()| check_use(&context, &blocks))
             .map_err(|error| format!("at {budget}: {error}"))?;
 
         let context = session
@@ -206,7 +206,7 @@ async fn contexts(session: &Session, log: &[memory_model::LogEntry]) -> Result<(
             .map_err(|error| format!("at {budget}, up to the first misfit: {error}"))?;
         if let Some(misfit) = &context.receipt.boundary
             && context.receipt.degraded.is_empty()
-            && context.tokens + misfit.tokens + 64 <= budget
+            && context.tokens + misfit.tokens + 64 <= context.receipt.limit
         {
             return Err(format!(
                 "at {budget}: {misfit:?} would have fitted beside {}",

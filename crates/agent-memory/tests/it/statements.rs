@@ -131,10 +131,10 @@ async fn the_numbers_are_constant() {
         Counts {
             append: 5,
             batch_of_64: 5,
-            assemble: 12,
+            assemble: 13,
             plan: 15,
             compact: 41,
-            context_of_summaries: 10,
+            context_of_summaries: 11,
             expand: 4,
             describe: 3,
             grep: 3,

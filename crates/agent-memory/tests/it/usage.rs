@@ -2,17 +2,17 @@
 
 use agent_memory::testing::memory;
 use agent_memory::{
-    Budget, Context, ErrorKind, Mode, ObservedUsage, ResponseOutcome, Seq, Session, Usage,
+    Budget, Context, ErrorKind, Mode, ObservedUsage, ResponseOutcome, ResponseUsage, Seq, Session,
     estimator,
 };
 
 use crate::support::{plain, said, talk};
 
-fn usage(input: u64, output: u64) -> Usage {
-    Usage {
+fn usage(input: u64, output: u64) -> ResponseUsage {
+    ResponseUsage {
         input,
         output,
-        ..Usage::default()
+        ..ResponseUsage::default()
     }
 }
 

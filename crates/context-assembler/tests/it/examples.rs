@@ -1,9 +1,12 @@
 //! Contexts by example: anna's rules, and what a summary looks like.
 
 use context_assembler::{
-    AssemblyPolicy, Budget, Context, Eviction, Item, Source, assemble, render_summary, render_text,
+    AssemblyPolicy, Budget, Context, Eviction, Item, Material, Source, assemble, render_summary,
+    render_text,
 };
-use memory_model::{Child, Message, Part, RawJson, Role, Seq, SeqRange, SummaryId, TrimPolicyId};
+use memory_model::{
+    Child, Message, Part, RawJson, ResultContent, Role, Seq, SeqRange, SummaryId, TrimPolicyId,
+};
 use token_estimate::Preset;
 
 use crate::laws::{counted, needed, paired};
@@ -194,6 +197,72 @@ fn an_unknown_trim_is_named_once_and_shown_whole() {
     let context = run(users(20), &stretches, 1_000, &AssemblyPolicy::default());
     assert_eq!(context.receipt.unknown_trims, [TrimPolicyId::new("trim@1")]);
     assert_eq!((context.tokens, context.receipt.view_tokens), (200, 150));
+}
+
+#[test]
+fn a_known_trim_is_applied_and_says_so() {
+    let accounting = accounting(Preset::Anna);
+    let long: Vec<String> = (1..=400).map(|n| format!("line {n}")).collect();
+    let messages = vec![
+        Message::user("read it"),
+        Message::new(
+            Role::Assistant,
+            vec![Part::ToolCall {
+                id: "c".to_owned(),
+                name: "read".to_owned(),
+                arguments: RawJson::parse("{}").unwrap(),
+            }],
+        ),
+        Message::new(
+            Role::Tool,
+            vec![Part::ToolResult {
+                call_id: "c".to_owned(),
+                content: ResultContent::Text(long.join("\n")),
+                is_error: None,
+            }],
+        ),
+        Message::user("thanks"),
+    ];
+    let entries = log(messages, &accounting);
+    let material = |policy: &str| Material {
+        view_tokens: 100,
+        front: 0,
+        items: vec![Item::Trimmed(
+            TrimPolicyId::new(policy),
+            entries.clone(),
+            100,
+        )],
+    };
+    let shown = |policy: &str| {
+        let budget = Budget::tokens(5_000);
+        let policies = AssemblyPolicy::default();
+        let context = assemble(&material(policy), None, budget, &policies, &accounting).unwrap();
+        counted(&context, &accounting);
+        paired(&context);
+        context
+    };
+    let whole = shown("strange@7");
+    assert_eq!(
+        whole.receipt.unknown_trims,
+        [TrimPolicyId::new("strange@7")]
+    );
+    let context = shown("tool-output-lines/10@1");
+    assert_eq!(context.receipt.unknown_trims, []);
+    assert!(context.tokens < whole.tokens / 4, "{}", context.tokens);
+    let text = render_text(&context.messages);
+    assert!(
+        text.contains("line 400") && text.contains("message:3"),
+        "{text}"
+    );
+    assert!(!text.contains("line 200\n"));
+    let (first, last) = (Seq(3), Seq(3));
+    let sources: Vec<&Source> = context.messages.iter().map(|m| &m.source).collect();
+    assert_eq!(sources[2], &Source::Trimmed { first, last });
+    let alone = |n: u32| Source::Message {
+        first: Seq(n),
+        last: Seq(n),
+    };
+    assert_eq!((sources[1], sources[3]), (&alone(2), &alone(4)));
 }
 
 fn xml(depth: u32, text: &str) -> String {
