@@ -401,6 +401,14 @@ async fn main() {
             })
             .await;
         }
+        // For `perf` and `callgrind`: one of the two alone.
+        Some((first, rest)) if first == "ours" || first == "sqlite" => {
+            let batch = rest.first().map_or(64, |batch| batch.parse().unwrap());
+            match first.as_str() {
+                "ours" => ours(batch).await,
+                _ => floor(batch, 64, true).await,
+            };
+        }
         _ => share().await,
     }
 }
