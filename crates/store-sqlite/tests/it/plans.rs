@@ -50,7 +50,7 @@ async fn every_statement_searches_and_none_scans() {
         ),
         (
             "external",
-            store_sql::message::by_external(1, &["a", "b"]).to_string(SqliteQueryBuilder),
+            store_sql::message::by_external(2).to_string(SqliteQueryBuilder),
         ),
         (
             "running",
