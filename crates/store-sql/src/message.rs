@@ -7,7 +7,7 @@ use memory_model::{
 };
 use memory_store::Error;
 use sea_query::{
-    CaseStatement, CommonTableExpression, Expr, ExprTrait as _, Iden, InsertStatement, Order,
+    CaseStatement, CommonTableExpression, Expr, ExprTrait as _, Func, Iden, InsertStatement, Order,
     Query, SelectStatement, UnionType, Value, WithClause, WithQuery,
 };
 
@@ -45,8 +45,8 @@ const STORED: [M; 18] = [
     M::Body,
 ];
 
-/// The columns of [`range`], in order: narrow ones first, the body last. A payload's codec and data follow.
-const READ: [M; 15] = [
+/// The first columns of [`range`], in order. The body follows, then a payload's codec and data, then [`size`].
+const READ: [M; 14] = [
     M::Seq,
     M::Kind,
     M::Role,
@@ -61,7 +61,6 @@ const READ: [M; 15] = [
     M::Hash,
     M::Codec,
     M::Meta,
-    M::Body,
 ];
 
 /// Splits `len` rows into batches of the sizes in [`BATCHES`].
@@ -185,13 +184,35 @@ static WORDS: LazyLock<Words> = LazyLock::new(|| Words {
     tool: Role::Tool.as_str().into(),
 });
 
-/// Reads `range` of the own log of `source`, at most `limit` rows, by position: rows for [`entry`].
-pub fn range(source: u32, range: SeqRange, order: Order, limit: u64) -> SelectStatement {
+/// Reads `range` of the own log of `source`, at most `limit` rows, by position: rows for [`entry`]. Rows whose packed
+/// bytes are more than `largest` come without them: see [`size`].
+pub fn range(
+    source: u32,
+    range: SeqRange,
+    order: Order,
+    limit: u64,
+    largest: i64,
+) -> SelectStatement {
     let of_message = |column: M| (M::Table, column);
+    let length = |of: Expr| {
+        Expr::expr(Func::coalesce([
+            Func::char_length(of).into(),
+            Expr::val(0_i64),
+        ]))
+    };
+    let (body, data) = (
+        || Expr::col(of_message(M::Body)),
+        || Expr::col((P::Table, P::Data)),
+    );
+    // Of bytes, a row tells the length without being read.
+    let size = || length(body()).add(length(data()));
+    let small = |of: Expr| CaseStatement::new().case(size().lte(largest), of);
     Query::select()
         .columns(READ.map(of_message))
+        .expr(small(body()))
         .column((P::Table, P::Codec))
-        .column((P::Table, P::Data))
+        .expr(small(data()))
+        .expr(size())
         .from(M::Table)
         .left_join(
             P::Table,
@@ -204,6 +225,14 @@ pub fn range(source: u32, range: SeqRange, order: Order, limit: u64) -> SelectSt
         .order_by(of_message(M::Id), order)
         .limit(limit)
         .take()
+}
+
+/// How many packed bytes a row of [`range`] has, left out or not.
+///
+/// # Errors
+/// When there is no such column.
+pub fn size(row: &impl Columns) -> Result<i64> {
+    row.int(17)
 }
 
 /// Whether a row of [`range`] can only be read with its conversation's facts.

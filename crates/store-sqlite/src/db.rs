@@ -39,8 +39,9 @@ const VACUUM: &str = "pragma incremental_vacuum(1024)";
 /// What undoes one statement of a transaction stays in memory: at most what a batch of rows touches. In files, each
 /// statement of many rows would make one and delete it. For the writer, and only once no migration may sort.
 pub(crate) const UNDO_IN_MEMORY: &str = "pragma temp_store = memory";
-/// How many rows are read ahead of the reader: few, for a row may have many megabytes.
-const ROWS_AHEAD: usize = 16;
+/// How many rows are read ahead of the reader: a whole page, for a reader that is asked for room after each row costs
+/// two changes of threads a row. Rows of a log that are large come by themselves; see `read.rs`.
+const ROWS_AHEAD: usize = 1024;
 /// Connections for reading.
 const READERS: u32 = 4;
 

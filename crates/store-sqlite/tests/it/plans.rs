@@ -45,7 +45,7 @@ async fn every_statement_searches_and_none_scans() {
         ),
         (
             "log",
-            store_sql::message::range(1, range(5, 50), Order::Desc, 10)
+            store_sql::message::range(1, range(5, 50), Order::Desc, 10, 99)
                 .to_string(SqliteQueryBuilder),
         ),
         (
