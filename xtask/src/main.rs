@@ -3,6 +3,7 @@
 //! `--dry-run` (change nothing, print what would be written).
 #![allow(clippy::print_stdout, reason = "a program for a terminal")]
 
+mod bench_peers;
 mod codegen;
 mod diff;
 mod features;
@@ -29,6 +30,7 @@ usage: cargo xtask <task> [--check | --dry-run]
                          the weights of the calibrated estimator, from the corpus and unpacked packages (docs/tokens.md);
                          --folds prints errors on unseen files, --report --data DIR the table of docs/tokens.md
   features CRATE         the features of a crate, one a line
+  bench-peers [SIZE…]    the same workload here and on lossless-hermes-py from PyPI, in turn: a table of ratios
   layering               which crate may use what, held against `cargo tree`";
 
 fn main() -> anyhow::Result<()> {
@@ -44,6 +46,7 @@ fn main() -> anyhow::Result<()> {
         ["codegen"] => codegen::run(mode),
         ["fixtures"] => fixtures::run(mode),
         ["features", package] => features::run(package),
+        ["bench-peers", sizes @ ..] => bench_peers::run(sizes),
         ["layering"] => layering::run(),
         _ => anyhow::bail!("{USAGE}"),
     }

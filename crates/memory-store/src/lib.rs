@@ -7,6 +7,8 @@ mod in_memory;
 mod publish;
 mod search;
 mod store;
+#[cfg(feature = "testing")]
+pub mod testing;
 mod types;
 mod verify;
 

@@ -67,22 +67,33 @@ pub fn packed(conversation: u32, seq: u32) -> i64 {
 /// less than half the space, twice: in its row and in the index.
 pub(crate) fn uuid_bytes(text: &str) -> Option<[u8; 16]> {
     let text: &[u8; 36] = text.as_bytes().try_into().ok()?;
+    // Where the pairs of digits are; the hyphens stand between.
+    const PAIRS: [usize; 16] = [0, 2, 4, 6, 9, 11, 14, 16, 19, 21, 24, 26, 28, 30, 32, 34];
     let mut bytes = [0; 16];
-    let mut digits = 0;
-    for (at, char) in text.iter().enumerate() {
-        let digit = match char {
-            b'-' if matches!(at, 8 | 13 | 18 | 23) => continue,
-            _ if matches!(at, 8 | 13 | 18 | 23) => return None,
-            b'0'..=b'9' => char - b'0',
-            b'a'..=b'f' => char - b'a' + 10,
-            _ => return None,
-        };
-        let byte: &mut u8 = bytes.get_mut(digits / 2)?;
-        *byte = *byte << 4 | digit;
-        digits += 1;
+    // What is no digit sets a high bit here.
+    let mut wrong = 0;
+    for (byte, at) in bytes.iter_mut().zip(PAIRS) {
+        let (high, low) = (
+            VALUES[usize::from(text[at])],
+            VALUES[usize::from(text[at + 1])],
+        );
+        wrong |= high | low;
+        *byte = high << 4 | low & 15;
     }
-    Some(bytes)
+    let hyphens = [8, 13, 18, 23].into_iter().all(|at| text[at] == b'-');
+    (hyphens && wrong & 0x80 == 0).then_some(bytes)
 }
+
+/// What each character means as a digit; 0x80 when it is none in lower case.
+const VALUES: [u8; 256] = {
+    let mut values = [0x80; 256];
+    let mut digit = 0;
+    while digit < 16 {
+        values[b"0123456789abcdef"[digit] as usize] = digit as u8;
+        digit += 1;
+    }
+    values
+};
 
 /// The text of [`uuid_bytes`].
 pub(crate) fn uuid_text(bytes: [u8; 16]) -> String {

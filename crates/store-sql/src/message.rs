@@ -1,22 +1,27 @@
 //! The log.
 
+use std::sync::{Arc, LazyLock};
+
 use memory_model::{
     EntryKind, Hash, LogEntry, Message, Part, RawJson, Role, Seq, SeqRange, Timestamp, TurnId,
 };
 use memory_store::Error;
 use sea_query::{
-    CaseStatement, CommonTableExpression, Expr, ExprTrait as _, Iden, InsertStatement, Order,
-    Query, SelectStatement, SimpleExpr, UnionType, Value, WithClause, WithQuery,
+    CaseStatement, CommonTableExpression, Expr, ExprTrait as _, Func, Iden, InsertStatement, Order,
+    Query, SelectStatement, UnionType, Value, WithClause, WithQuery,
 };
 
 use crate::convert::{packed, to_count, to_hash, to_int, to_seq, to_u32, uuid_bytes, uuid_text};
 use crate::error::{Result, add_row, corrupt};
 use crate::pack::{self, Facts, Packed};
-use crate::sql::Columns;
+use crate::sql::{Columns, Values};
 use crate::tables::{Facts as F, Message as M, Payload as P, Segment as G};
 
 /// How many rows go into one insert: few sizes, so that the driver's cache holds every statement.
 pub const BATCHES: [usize; 3] = [64, 8, 1];
+
+/// How many values [`put_row`] puts.
+pub const COLUMNS: usize = STORED.len();
 
 /// The columns of [`insert`], in order.
 const STORED: [M; 18] = [
@@ -40,8 +45,8 @@ const STORED: [M; 18] = [
     M::Body,
 ];
 
-/// The columns of [`range`], in order: narrow ones first, the body last. A payload's codec and data follow.
-const READ: [M; 15] = [
+/// The first columns of [`range`], in order. The body follows, then a payload's codec and data, then [`size`].
+const READ: [M; 14] = [
     M::Seq,
     M::Kind,
     M::Role,
@@ -56,7 +61,6 @@ const READ: [M; 15] = [
     M::Hash,
     M::Codec,
     M::Meta,
-    M::Body,
 ];
 
 /// Splits `len` rows into batches of the sizes in [`BATCHES`].
@@ -89,10 +93,10 @@ pub struct NewRow<'a> {
 }
 
 /// An external id as it is stored.
-fn external(id: &str) -> Value {
+fn put_external(values: &mut impl Values, id: &str) -> Result<()> {
     match uuid_bytes(id) {
-        Some(bytes) => bytes.to_vec().into(),
-        None => id.into(),
+        Some(bytes) => values.put_bytes(bytes.to_vec()),
+        None => values.put_text(id.to_owned()),
     }
 }
 
@@ -110,54 +114,105 @@ fn external_id(row: &impl Columns, at: usize) -> Result<Option<String>> {
     }
 }
 
-/// Inserts entries into the own log of `conversation`.
+/// Inserts so many entries: the text is the same for all of them, the values come with [`put_row`].
 ///
 /// # Errors
-/// When a number does not fit its column.
-pub fn insert<'a>(
-    conversation: u32,
-    rows: impl IntoIterator<Item = NewRow<'a>>,
-) -> Result<InsertStatement> {
+/// When the statement can not be built.
+pub fn insert(rows: usize) -> Result<InsertStatement> {
     let mut statement = Query::insert();
     statement.into_table(M::Table).columns(STORED);
-    for row in rows {
-        let message = row.message;
-        let turn = message.turn.as_ref();
-        let values: [SimpleExpr; 18] = [
-            packed(conversation, row.seq.0).into(),
-            i64::from(conversation).into(),
-            i64::from(row.seq.0).into(),
-            message.kind.as_str().into(),
-            message.role.as_str().into(),
-            match &message.external_id {
-                Some(id) => external(id).into(),
-                None => Value::String(None).into(),
-            },
-            message.response.clone().into(),
-            message.name.clone().into(),
-            turn.map(|turn| turn.loop_id.clone()).into(),
-            turn.map(|turn| i64::from(turn.turn)).into(),
-            message.created_at.0.into(),
-            to_int("tokens of a message", row.tokens)?.into(),
-            to_int("running tokens of a message", row.running)?.into(),
-            row.hash.0.to_vec().into(),
-            row.packed.codec.into(),
-            row.payload.into(),
-            row.packed.meta.into(),
-            row.packed.body.into(),
-        ];
-        add_row(&mut statement, values)?;
+    for _ in 0..rows {
+        add_row(&mut statement, STORED.map(|_| Value::BigInt(None).into()))?;
     }
     Ok(statement)
 }
 
-/// Reads `range` of the own log of `source`, at most `limit` rows, by position: rows for [`entry`].
-pub fn range(source: u32, range: SeqRange, order: Order, limit: u64) -> SelectStatement {
+/// The values of an entry in the own log of `conversation`, for [`insert`].
+///
+/// # Errors
+/// When a number does not fit its column.
+pub fn put_row(values: &mut impl Values, conversation: u32, row: NewRow<'_>) -> Result<()> {
+    let message = row.message;
+    let turn = message.turn.as_ref();
+    values.put_int(packed(conversation, row.seq.0))?;
+    values.put_int(i64::from(conversation))?;
+    values.put_int(i64::from(row.seq.0))?;
+    values.put_word(match message.kind {
+        EntryKind::Message => &WORDS.message,
+        EntryKind::Note => &WORDS.note,
+    })?;
+    values.put_word(match message.role {
+        Role::System => &WORDS.system,
+        Role::User => &WORDS.user,
+        Role::Assistant => &WORDS.assistant,
+        Role::Tool => &WORDS.tool,
+    })?;
+    match &message.external_id {
+        Some(id) => put_external(values, id)?,
+        None => values.put_text(None)?,
+    }
+    values.put_text(message.response.clone())?;
+    values.put_text(message.name.clone())?;
+    values.put_text(turn.map(|turn| turn.loop_id.clone()))?;
+    values.put_int(turn.map(|turn| i64::from(turn.turn)))?;
+    values.put_int(message.created_at.0)?;
+    values.put_int(to_int("tokens of a message", row.tokens)?)?;
+    values.put_int(to_int("running tokens of a message", row.running)?)?;
+    values.put_bytes(row.hash.0.to_vec())?;
+    values.put_int(row.packed.codec)?;
+    values.put_int(row.payload)?;
+    values.put_text(row.packed.meta)?;
+    values.put_bytes(row.packed.body)
+}
+
+/// Words that stand in every row.
+struct Words {
+    message: Arc<str>,
+    note: Arc<str>,
+    system: Arc<str>,
+    user: Arc<str>,
+    assistant: Arc<str>,
+    tool: Arc<str>,
+}
+
+static WORDS: LazyLock<Words> = LazyLock::new(|| Words {
+    message: EntryKind::Message.as_str().into(),
+    note: EntryKind::Note.as_str().into(),
+    system: Role::System.as_str().into(),
+    user: Role::User.as_str().into(),
+    assistant: Role::Assistant.as_str().into(),
+    tool: Role::Tool.as_str().into(),
+});
+
+/// Reads `range` of the own log of `source`, at most `limit` rows, by position: rows for [`entry`]. Rows whose packed
+/// bytes are more than `largest` come without them: see [`size`].
+pub fn range(
+    source: u32,
+    range: SeqRange,
+    order: Order,
+    limit: u64,
+    largest: i64,
+) -> SelectStatement {
     let of_message = |column: M| (M::Table, column);
+    let length = |of: Expr| {
+        Expr::expr(Func::coalesce([
+            Func::char_length(of).into(),
+            Expr::val(0_i64),
+        ]))
+    };
+    let (body, data) = (
+        || Expr::col(of_message(M::Body)),
+        || Expr::col((P::Table, P::Data)),
+    );
+    // Of bytes, a row tells the length without being read.
+    let size = || length(body()).add(length(data()));
+    let small = |of: Expr| CaseStatement::new().case(size().lte(largest), of);
     Query::select()
         .columns(READ.map(of_message))
+        .expr(small(body()))
         .column((P::Table, P::Codec))
-        .column((P::Table, P::Data))
+        .expr(small(data()))
+        .expr(size())
         .from(M::Table)
         .left_join(
             P::Table,
@@ -170,6 +225,14 @@ pub fn range(source: u32, range: SeqRange, order: Order, limit: u64) -> SelectSt
         .order_by(of_message(M::Id), order)
         .limit(limit)
         .take()
+}
+
+/// How many packed bytes a row of [`range`] has, left out or not.
+///
+/// # Errors
+/// When there is no such column.
+pub fn size(row: &impl Columns) -> Result<i64> {
+    row.int(17)
 }
 
 /// Whether a row of [`range`] can only be read with its conversation's facts.
@@ -249,14 +312,24 @@ pub fn entry(row: &impl Columns, facts: Option<&Facts>) -> Result<(LogEntry, u64
     Ok((entry, body.map_or(0, |body| body.len() as u64)))
 }
 
-/// Finds entries of the own log of `source` by external id: rows of (external id, seq, hash).
-pub fn by_external(source: u32, ids: &[&str]) -> SelectStatement {
+/// Finds entries of an own log by so many external ids: rows of (external id, seq, hash). The values come with
+/// [`put_ids`].
+pub fn by_external(ids: usize) -> SelectStatement {
     Query::select()
         .columns([M::ExternalId, M::Seq, M::Hash])
         .from(M::Table)
-        .and_where(Expr::col(M::Conversation).eq(i64::from(source)))
-        .and_where(Expr::col(M::ExternalId).is_in(ids.iter().map(|id| external(id))))
+        .and_where(Expr::col(M::Conversation).eq(0_i64))
+        .and_where(Expr::col(M::ExternalId).is_in(vec![0_i64; ids]))
         .take()
+}
+
+/// The values for [`by_external`].
+///
+/// # Errors
+/// When the driver can not take them.
+pub fn put_ids(values: &mut impl Values, source: u32, ids: &[&str]) -> Result<()> {
+    values.put_int(i64::from(source))?;
+    ids.iter().try_for_each(|id| put_external(values, id))
 }
 
 /// A row of [`by_external`].

@@ -4,10 +4,15 @@
 )]
 //! From statements to the driver and from its rows back.
 
+use std::sync::Arc;
+
+use memory_store::{Error, ErrorKind};
 use sea_query::QueryBuilder;
 use sea_query_sqlx::{SqlxBinder, SqlxValues};
 use sqlx::AssertSqlSafe;
-use sqlx::{ColumnIndex, Database, Decode, Row, Type, TypeInfo as _, ValueRef as _};
+use sqlx::{
+    Arguments, ColumnIndex, Database, Decode, Encode, Row, Type, TypeInfo as _, ValueRef as _,
+};
 
 use crate::error::{Result, corrupt};
 
@@ -21,6 +26,82 @@ pub fn build<B: QueryBuilder>(
 ) -> (AssertSqlSafe<String>, SqlxValues) {
     let (sql, values) = statement.build_sqlx(dialect);
     (AssertSqlSafe(sql), values)
+}
+
+/// The text of a statement, built once: its values are given anew each time it runs.
+#[derive(Clone, Debug)]
+pub struct Text(Arc<str>);
+
+impl Text {
+    /// The text of a statement, whose values are left out: they only say where values are.
+    pub fn new<B: QueryBuilder>(statement: &impl SqlxBinder, dialect: B) -> Self {
+        let (sql, _) = statement.build_sqlx(dialect);
+        Self(sql.into())
+    }
+
+    /// The text for the driver. Safe for the same reason as what [`build`] gives.
+    pub fn sql(&self) -> AssertSqlSafe<Arc<str>> {
+        AssertSqlSafe(Arc::clone(&self.0))
+    }
+}
+
+/// Takes the values of a [`Text`], in the order of its places.
+pub trait Values {
+    /// An integer or null.
+    ///
+    /// # Errors
+    /// When the driver can not take it, as the others here.
+    fn put_int(&mut self, value: impl Into<Option<i64>>) -> Result<()>;
+    /// A text or null.
+    ///
+    /// # Errors
+    /// As [`Values::put_int`].
+    fn put_text(&mut self, value: impl Into<Option<String>>) -> Result<()>;
+    /// One of a few words.
+    ///
+    /// # Errors
+    /// As [`Values::put_int`].
+    fn put_word(&mut self, value: &Arc<str>) -> Result<()>;
+    /// Bytes.
+    ///
+    /// # Errors
+    /// As [`Values::put_int`].
+    fn put_bytes(&mut self, value: Vec<u8>) -> Result<()>;
+}
+
+impl<A> Values for A
+where
+    A: Arguments,
+    Option<i64>: Given<A::Database>,
+    Option<String>: Given<A::Database>,
+    Arc<str>: Given<A::Database>,
+    Vec<u8>: Given<A::Database>,
+{
+    fn put_int(&mut self, value: impl Into<Option<i64>>) -> Result<()> {
+        self.add(value.into()).map_err(refused)
+    }
+
+    fn put_text(&mut self, value: impl Into<Option<String>>) -> Result<()> {
+        self.add(value.into()).map_err(refused)
+    }
+
+    fn put_word(&mut self, value: &Arc<str>) -> Result<()> {
+        self.add(Arc::clone(value)).map_err(refused)
+    }
+
+    fn put_bytes(&mut self, value: Vec<u8>) -> Result<()> {
+        self.add(value).map_err(refused)
+    }
+}
+
+/// A type that a database takes values of.
+pub trait Given<DB: Database>: Type<DB> + for<'t> Encode<'t, DB> {}
+
+impl<DB: Database, T: Type<DB> + for<'t> Encode<'t, DB>> Given<DB> for T {}
+
+fn refused(source: sqlx::error::BoxDynError) -> Error {
+    let message = "the driver refused a value: this is a mistake in store-sql";
+    Error::new(ErrorKind::Invalid, message).with_source(source)
 }
 
 /// The columns of a row by position, in the few types that the schema has.

@@ -24,7 +24,7 @@ use store_sqlite::SqliteStore;
 
 /// A multiple of every transaction's rows.
 const ROWS: u32 = 19_200;
-const ROUNDS: usize = 15;
+const ROUNDS: usize = 7;
 
 /// A message of about 650 bytes, with an id as sources have it.
 fn message(n: u32) -> Message {
@@ -106,7 +106,7 @@ async fn ours(batch: u32) -> Took {
     clock.stop()
 }
 
-/// SQLite itself: the rows that the store writes, into the same tables, by one statement that
+/// SQLite itself with the store's settings: the rows that the store writes, into the same tables, by one statement that
 /// is prepared once, outside the measured time, and takes `width` rows. With or without the triggers; the chain and
 /// the time of the conversation are set once in a transaction, as the store does.
 async fn floor(batch: u32, width: usize, triggers: bool) -> Took {
@@ -115,8 +115,10 @@ async fn floor(batch: u32, width: usize, triggers: bool) -> Took {
     let (store, _) = open(&path).await;
     store.close().await.unwrap();
     let db = rusqlite::Connection::open(&path).unwrap();
-    db.execute_batch("pragma synchronous = normal; pragma foreign_keys = on")
-        .unwrap();
+    db.execute_batch(
+        "pragma synchronous = normal; pragma foreign_keys = on; pragma temp_store = memory",
+    )
+    .unwrap();
     if !triggers {
         db.execute_batch("drop trigger message_insert; drop trigger message_advance")
             .unwrap();
@@ -400,6 +402,14 @@ async fn main() {
                 &sizes
             })
             .await;
+        }
+        // For `perf` and `callgrind`: one of the two alone.
+        Some((first, rest)) if first == "ours" || first == "sqlite" => {
+            let batch = rest.first().map_or(64, |batch| batch.parse().unwrap());
+            match first.as_str() {
+                "ours" => ours(batch).await,
+                _ => floor(batch, 64, true).await,
+            };
         }
         _ => share().await,
     }

@@ -1,6 +1,7 @@
 //! Opening and extending conversations.
 
 use std::collections::BTreeMap;
+use std::sync::LazyLock;
 
 use memory_model::{ConversationId, EntryKind, Hash, Seq, Timestamp};
 use memory_store::{
@@ -8,8 +9,10 @@ use memory_store::{
     ConversationRef, EntryOutcome, Error, ErrorKind, NewConversation, Origin, Page, Result,
     Segment,
 };
-use store_sql::Columns as _;
-use store_sql::{conversation as sql, message};
+use sea_query::SqliteQueryBuilder;
+use sqlx::Arguments as _;
+use sqlx::sqlite::SqliteArguments;
+use store_sql::{Columns as _, Text, conversation as sql, message};
 
 use crate::bytes::{Ready, Waiting, stored};
 use crate::db::On;
@@ -19,6 +22,25 @@ use crate::{SqliteStore, batched, no_conversation};
 const MAX_SEQ: u32 = u32::MAX - 1;
 /// Numbers above this would not fit into a row's key.
 const MAX_CONVERSATION: i64 = i32::MAX as i64;
+
+/// A text for each of the sizes in [`message::BATCHES`].
+type Texts = [Option<Text>; 3];
+
+static INSERTS: LazyLock<Texts> = LazyLock::new(|| {
+    message::BATCHES.map(|size| Some(Text::new(&message::insert(size).ok()?, SqliteQueryBuilder)))
+});
+static LOOK_UPS: LazyLock<Texts> = LazyLock::new(|| {
+    message::BATCHES.map(|size| Some(Text::new(&message::by_external(size), SqliteQueryBuilder)))
+});
+
+fn of_size(texts: &'static Texts, size: usize) -> Result<&'static Text> {
+    let mut sized = message::BATCHES.into_iter().zip(texts);
+    let found = sized.find_map(|(of, text)| (of == size).then_some(text.as_ref())?);
+    found.ok_or_else(|| {
+        let message = format!("no statement takes {size} rows: this is a mistake in store-sqlite");
+        Error::new(ErrorKind::Invalid, message)
+    })
+}
 
 impl SqliteStore {
     /// A conversation by number, with its segments.
@@ -271,8 +293,13 @@ impl SqliteStore {
         let mut packed: Option<Vec<Ready<'_>>> = next();
         while let Some(ready) = packed {
             let rows = stored(&mut on, ready).await?;
-            let statement = message::insert(id.0, rows)?;
-            let (done, then) = futures::join!(on.run(&statement), async { next() });
+            let text = of_size(&INSERTS, rows.len())?;
+            let mut values = SqliteArguments::default();
+            values.reserve(rows.len() * message::COLUMNS, 0);
+            for row in rows {
+                message::put_row(&mut values, id.0, row)?;
+            }
+            let (done, then) = futures::join!(on.run_of(text, values), async { next() });
             done?;
             packed = then;
         }
@@ -298,10 +325,10 @@ pub(crate) async fn visible(
     let mut found = BTreeMap::new();
     for segment in &info.segments {
         for batch in batched(ids) {
-            for row in on
-                .all(&message::by_external(segment.source.0, &batch))
-                .await?
-            {
+            let mut values = SqliteArguments::default();
+            message::put_ids(&mut values, segment.source.0, &batch)?;
+            let text = of_size(&LOOK_UPS, batch.len())?;
+            for row in on.all_of(text, values).await? {
                 let (id, seq, hash) = message::found(&row)?;
                 if seq < segment.first || segment.last.is_some_and(|last| seq > last) {
                     continue;

@@ -12,10 +12,11 @@ use sea_query::SqliteQueryBuilder;
 use sea_query_sqlx::SqlxBinder;
 use sqlx::pool::PoolConnection;
 use sqlx::sqlite::{
-    SqliteConnectOptions, SqliteConnection, SqlitePool, SqlitePoolOptions, SqliteRow,
-    SqliteSynchronous,
+    SqliteArguments, SqliteConnectOptions, SqliteConnection, SqlitePool, SqlitePoolOptions,
+    SqliteRow, SqliteSynchronous,
 };
 use sqlx::{ConnectOptions as _, Connection as _, Sqlite, Transaction};
+use store_sql::Text;
 use tokio::sync::{MappedMutexGuard, Mutex, MutexGuard};
 
 use crate::error::{Result, closed, failed};
@@ -35,8 +36,12 @@ const WAL_PATIENCE: &str = "pragma busy_timeout = 500";
 const PATIENCE: &str = "pragma busy_timeout = 10000";
 /// How many free pages are given back to the file system when the store is closed.
 const VACUUM: &str = "pragma incremental_vacuum(1024)";
-/// How many rows are read ahead of the reader: few, for a row may have many megabytes.
-const ROWS_AHEAD: usize = 16;
+/// What undoes one statement of a transaction stays in memory: at most what a batch of rows touches. In files, each
+/// statement of many rows would make one and delete it. For the writer, and only once no migration may sort.
+pub(crate) const UNDO_IN_MEMORY: &str = "pragma temp_store = memory";
+/// How many rows are read ahead of the reader: a whole page, for a reader that is asked for room after each row costs
+/// two changes of threads a row. Rows of a log that are large come by themselves; see `read.rs`.
+const ROWS_AHEAD: usize = 1024;
 /// Connections for reading.
 const READERS: u32 = 4;
 
@@ -266,6 +271,31 @@ impl On<'_> {
             .execute(&mut *self.connection)
             .await;
         done.map(|done| done.rows_affected()).map_err(failed)
+    }
+}
+
+/// For statements whose text is built once.
+impl On<'_> {
+    /// All rows.
+    pub(crate) async fn all_of(
+        &mut self,
+        text: &Text,
+        values: SqliteArguments,
+    ) -> Result<Vec<SqliteRow>> {
+        self.statements.fetch_add(1, Ordering::Relaxed);
+        sqlx::query_with(text.sql(), values)
+            .fetch_all(&mut *self.connection)
+            .await
+            .map_err(failed)
+    }
+
+    /// Runs it.
+    pub(crate) async fn run_of(&mut self, text: &Text, values: SqliteArguments) -> Result<()> {
+        self.statements.fetch_add(1, Ordering::Relaxed);
+        let done = sqlx::query_with(text.sql(), values)
+            .execute(&mut *self.connection)
+            .await;
+        done.map(|_| ()).map_err(failed)
     }
 }
 

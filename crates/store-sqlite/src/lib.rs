@@ -155,6 +155,11 @@ async fn connect(
         .await
         .map_err(|e| error::opening(place, e))?;
     migrate::bring_up(&mut writer, place).await?;
+    let settings = sqlx::raw_sql(db::UNDO_IN_MEMORY);
+    settings
+        .execute(&mut writer)
+        .await
+        .map_err(|e| error::opening(place, e))?;
     Ok(writer)
 }
 

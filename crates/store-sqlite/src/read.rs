@@ -13,6 +13,9 @@ use crate::append::{one_more, page, visible};
 use crate::db::On;
 use crate::{SqliteStore, batched};
 
+/// Rows with more packed bytes are read one by one, so that what is read ahead stays small.
+const LARGEST: i64 = 32 << 10;
+
 impl SqliteStore {
     pub(crate) async fn read_log(
         &self,
@@ -48,10 +51,12 @@ impl SqliteStore {
             let limit = u64::try_from(max_rows - items.len())
                 .unwrap_or(u64::MAX)
                 .min(1 << 32);
-            let statement = message::range(segment.source.0, part, order.clone(), limit);
+            let statement = message::range(segment.source.0, part, order.clone(), limit, LARGEST);
             let (rows_before, bytes_before) = (items.len(), bytes);
             let mut facts = self.remembered_facts(segment.source);
             let mut looked = false;
+            // The bytes of each row, and which rows came without them.
+            let (mut sizes, mut large) = (Vec::new(), Vec::new());
             loop {
                 let mut lacking = false;
                 flow = on
@@ -61,8 +66,17 @@ impl SqliteStore {
                             return Ok(ControlFlow::Break(()));
                         }
                         let (entry, size) = message::entry(row, facts.as_ref())?;
-                        items.push(entry);
+                        let packed = message::size(row)?;
+                        let size = if packed > LARGEST {
+                            large.push(items.len());
+                            // Not more than what it will be.
+                            u64::try_from(packed).unwrap_or(0)
+                        } else {
+                            size
+                        };
+                        sizes.push(size);
                         bytes = bytes.saturating_add(size);
+                        items.push(entry);
                         Ok(match items.len() >= max_rows || bytes >= read.max_bytes {
                             true => ControlFlow::Break(()),
                             false => ControlFlow::Continue(()),
@@ -74,9 +88,30 @@ impl SqliteStore {
                 }
                 // Once for a conversation: from then on they are remembered.
                 items.truncate(rows_before);
-                bytes = bytes_before;
+                (bytes, sizes, large) = (bytes_before, Vec::new(), Vec::new());
                 facts = self.facts_of(&mut on, segment.source).await?;
                 looked = true;
+            }
+            if !large.is_empty() {
+                bytes = bytes_before;
+                for (at, size) in (rows_before..).zip(sizes) {
+                    let Some(item) = items.get_mut(at) else { break };
+                    let mut size = size;
+                    if large.binary_search(&at).is_ok() {
+                        let one = SeqRange::single(item.seq);
+                        let whole =
+                            message::range(segment.source.0, one, order.clone(), 1, i64::MAX);
+                        if let Some(row) = on.first(&whole).await? {
+                            (*item, size) = message::entry(&row, facts.as_ref())?;
+                        }
+                    }
+                    bytes = bytes.saturating_add(size);
+                    if bytes >= read.max_bytes {
+                        items.truncate(at + 1);
+                        flow = ControlFlow::Break(());
+                        break;
+                    }
+                }
             }
             if flow.is_break() {
                 break;

@@ -319,3 +319,57 @@ async fn closing_gives_room_back() {
     let before = std::fs::metadata(&path).unwrap().len();
     assert!(before < 300_000, "{before}");
 }
+
+/// Text that packing does not make much smaller.
+fn noise(seed: u64, bytes: usize) -> String {
+    let mut random = seed;
+    let mut text = String::with_capacity(bytes + 16);
+    while text.len() < bytes {
+        random = random.wrapping_mul(0x5851_f42d_4c95_7f2d).wrapping_add(99);
+        text.push_str(&format!("{random:016x}"));
+    }
+    text
+}
+
+#[tokio::test]
+async fn large_messages_are_read_among_small_ones_and_count_by_what_they_were() {
+    let (_folder, store) = store().await;
+    let id = root(&store, "a").await;
+    let messages: Vec<Message> = (0..40)
+        .map(|n| match n % 7 {
+            3 => Message::tool_result(format!("call{n}"), noise(n, 150_000)),
+            5 => Message::user(noise(n, 90_000)),
+            _ => Message::user(format!("message {n}")),
+        })
+        .collect();
+    append(&store, id, messages.clone()).await;
+    let all = LogRead::new(range(1, 40));
+    let page = store.read(id, &all).await.unwrap();
+    let read: Vec<Message> = page.items.into_iter().map(|entry| entry.message).collect();
+    assert_eq!((read, page.next), (messages.clone(), None));
+
+    // A page ends with the message that reaches the limit, from either end.
+    let size = |n: u32| messages[n as usize - 1].body().unwrap().len() as u64;
+    for limit in [1, 90_000, 150_100, 300_000, 1_000_000] {
+        let mut read = all.clone();
+        read.max_bytes = limit;
+        let page = store.read(id, &read).await.unwrap();
+        let mut sum = 0;
+        let end = (1..=40).find(|n| {
+            sum += size(*n);
+            sum >= limit
+        });
+        let last = page.items.last().unwrap().seq.0;
+        assert_eq!(last, end.unwrap_or(40), "{limit}");
+        assert_eq!(page.next, SeqRange::new(Seq(last + 1), Seq(40)), "{limit}");
+        let mut sum = 0;
+        let begin = (1..=40).rev().find(|n| {
+            sum += size(*n);
+            sum >= limit
+        });
+        let page = store.read(id, &read.newest_first()).await.unwrap();
+        let last = page.items.last().unwrap().seq.0;
+        assert_eq!(last, begin.unwrap_or(1), "{limit}");
+        assert_eq!(page.items[0].message, messages[39]);
+    }
+}

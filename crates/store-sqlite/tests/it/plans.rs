@@ -45,12 +45,12 @@ async fn every_statement_searches_and_none_scans() {
         ),
         (
             "log",
-            store_sql::message::range(1, range(5, 50), Order::Desc, 10)
+            store_sql::message::range(1, range(5, 50), Order::Desc, 10, 99)
                 .to_string(SqliteQueryBuilder),
         ),
         (
             "external",
-            store_sql::message::by_external(1, &["a", "b"]).to_string(SqliteQueryBuilder),
+            store_sql::message::by_external(2).to_string(SqliteQueryBuilder),
         ),
         (
             "running",

@@ -1,0 +1,221 @@
+//! Conversations of several lengths that end alike, in SQLite files.
+
+use std::path::{Path, PathBuf};
+use std::process::Command;
+use std::sync::Arc;
+use std::time::Instant;
+
+use agent_memory::testing::{Generated, Scripted};
+use agent_memory::{
+    DagPlanner, DagPolicy, Memory, Message, Mode, Planner, Session, SqliteStore, SummaryId,
+    ViewName,
+};
+use memory_model::{FieldHasher, PassInput, PassKind};
+
+/// The seed of everything.
+const SEED: u64 = 1;
+/// The last messages are the same in all conversations, so that what is read at the end is.
+const END: usize = 200;
+/// How many messages make a pending chunk: they cost less than a leaf takes.
+const CHUNK: usize = 70;
+/// Messages of one transaction while a conversation is made.
+const BATCH: usize = 640;
+/// The session's key.
+const KEY: &str = "bench";
+
+/// A conversation of so many messages.
+pub(crate) fn messages(size: usize) -> impl Iterator<Item = Message> {
+    let end = Generated::new(SEED + 1).take(END);
+    Generated::new(SEED).take(size - END).chain(end)
+}
+
+/// A view that nothing was published to: every message as it is.
+#[derive(Debug, Default)]
+struct Untouched(DagPlanner);
+
+impl Planner for Untouched {
+    fn view(&self) -> ViewName {
+        ViewName::new("untouched")
+    }
+
+    fn fingerprint(&self) -> String {
+        self.0.fingerprint()
+    }
+
+    fn passes(&self) -> &[PassKind] {
+        self.0.passes()
+    }
+
+    fn max_iterations(&self) -> Option<u32> {
+        self.0.max_iterations()
+    }
+
+    fn window(&self) -> usize {
+        self.0.window()
+    }
+
+    fn begin(&self, input: PassInput<'_>) -> Box<dyn memory_model::Pass> {
+        self.0.begin(input)
+    }
+}
+
+/// What a first full sweep took.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Swept {
+    pub(crate) seconds: f64,
+    pub(crate) summaries: u64,
+    /// The most memory that its process ever had, in MB; 0 where the system does not say.
+    pub(crate) peak: u64,
+}
+
+/// A compacted conversation.
+pub(crate) struct Fixture {
+    pub(crate) name: &'static str,
+    pub(crate) path: PathBuf,
+    pub(crate) swept: Swept,
+    /// Compacts by the default policy.
+    pub(crate) session: Session,
+    /// Makes leaves and never condenses, so that a pass with a chunk pending is one leaf.
+    pub(crate) leaves: Session,
+    pub(crate) untouched: Session,
+    /// Leaves from the middle of the log, to be expanded.
+    pub(crate) made: Vec<SummaryId>,
+    /// How many chunks were appended.
+    pub(crate) chunks: u64,
+    pub(crate) more: Generated,
+}
+
+async fn opened(path: &Path) -> Memory {
+    let memory = Memory::builder().sqlite(path);
+    memory
+        .summarizer(Arc::new(Scripted::head_cut()))
+        .open()
+        .await
+        .unwrap()
+}
+
+/// The file with a conversation that was never compacted: made once, and again when the messages are others.
+async fn raw(size: usize, name: &str) -> PathBuf {
+    let mut hasher = FieldHasher::new("engine bench");
+    for message in messages(1_000) {
+        hasher.hash(message.hash(&message.body().unwrap()));
+    }
+    let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join("engine");
+    std::fs::create_dir_all(&folder).unwrap();
+    let made = hasher.finish().to_string();
+    let path = folder.join(format!("{}-{name}.db", &made[..12]));
+    if path.exists() {
+        return path;
+    }
+    eprintln!("making {}", path.display());
+    let unfinished = path.with_extension("new");
+    for suffix in ["", "-wal", "-shm"] {
+        let _ = std::fs::remove_file(format!("{}{suffix}", unfinished.display()));
+    }
+    let memory = opened(&unfinished).await;
+    let session = memory.session(KEY).await.unwrap();
+    let mut all = messages(size).peekable();
+    while all.peek().is_some() {
+        let batch = all.by_ref().take(BATCH).collect();
+        session.ingest_batch(batch).await.unwrap();
+    }
+    memory.close().await.unwrap();
+    std::fs::rename(unfinished, &path).unwrap();
+    path
+}
+
+/// What [`sweep`] prints, from a process of its own, so that the memory is its own.
+fn sweep_elsewhere(path: &Path) -> Swept {
+    let mut command = Command::new(std::env::current_exe().unwrap());
+    let output = command.arg("sweep").arg(path).output().unwrap();
+    assert!(output.status.success(), "{output:?}");
+    let text = String::from_utf8(output.stdout).unwrap();
+    let mut words = text.split_whitespace();
+    Swept {
+        seconds: words.next().unwrap().parse().unwrap(),
+        summaries: words.next().unwrap().parse().unwrap(),
+        peak: words.next().unwrap().parse().unwrap(),
+    }
+}
+
+/// Compacts a file's conversation until nothing is left to do, and prints seconds, summaries, and peak memory.
+pub(crate) async fn sweep(path: &Path) {
+    let memory = opened(path).await;
+    let session = memory.existing(KEY).await.unwrap();
+    let start = Instant::now();
+    let outcome = session.compact(Mode::Full).await.unwrap();
+    let seconds = start.elapsed().as_secs_f64();
+    memory.close().await.unwrap();
+    let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
+    let peak: u64 = status
+        .lines()
+        .find_map(|line| line.strip_prefix("VmHWM:"))
+        .and_then(|line| line.split_whitespace().next()?.parse().ok())
+        .unwrap_or(0);
+    println!(
+        "{seconds} {} {}",
+        outcome.leaf + outcome.condensed,
+        peak / 1024
+    );
+}
+
+impl Fixture {
+    pub(crate) async fn new(size: usize, name: &'static str, folder: &Path) -> Self {
+        let path = folder.join(format!("{name}.db"));
+        std::fs::copy(raw(size, name).await, &path).unwrap();
+        let swept = sweep_elsewhere(&path);
+        let store = Arc::new(SqliteStore::open(&path).await.unwrap());
+        let builder = || {
+            Memory::builder()
+                .store(store.clone())
+                .summarizer(Arc::new(Scripted::head_cut()))
+        };
+        let memory = builder().open().await.unwrap();
+        let never = DagPolicy::default().with_condensed(1_000_000, None);
+        let leaves = builder().dag(never).open().await.unwrap();
+        let untouched = builder().planner(Arc::new(Untouched::default()));
+        let untouched = untouched.open().await.unwrap();
+        let session = memory.existing(KEY).await.unwrap();
+        let made = middle(&session).await;
+        Self {
+            name,
+            path,
+            swept,
+            made,
+            leaves: leaves.existing(KEY).await.unwrap(),
+            untouched: untouched.existing(KEY).await.unwrap(),
+            session,
+            chunks: 0,
+            more: Generated::new(SEED + 2),
+        }
+    }
+
+    /// Appends what will be one leaf.
+    pub(crate) async fn pend(&mut self) {
+        self.chunks += 1;
+        let chunk = Generated::new(SEED + 100 + self.chunks).take(CHUNK);
+        let chunk = self.session.ingest_batch(chunk.collect()).await.unwrap();
+        assert_eq!(chunk.inserted(), CHUNK);
+    }
+}
+
+/// A few leaves around the middle of the log that expand to about as much in every conversation.
+async fn middle(session: &Session) -> Vec<SummaryId> {
+    let store = session.memory().store();
+    let middle = session.info().await.unwrap().conversation.head.0 / 2;
+    let (mut found, mut after) = (Vec::new(), None);
+    loop {
+        let page = store.summary_log(session.id(), after.as_ref(), 512).await;
+        let page = page.unwrap();
+        found.extend(page.items.into_iter().filter_map(|summary| {
+            let alike = summary.depth == 0 && (15_000..20_000).contains(&summary.source_tokens);
+            alike.then(|| (summary.range.first.0.abs_diff(middle), summary.id))
+        }));
+        found.sort();
+        found.truncate(3);
+        match page.next {
+            Some(next) => after = Some(next),
+            None => return found.into_iter().map(|(_, id)| id).collect(),
+        }
+    }
+}

@@ -1,0 +1,201 @@
+//! `engine/{append,append_batch,plan,leaf_pass,assemble,…}/{1k,10k,100k,1m}`: what the engine costs on a generated
+//! conversation, in an SQLite file, at four lengths.
+//!
+//! `cargo bench -p agent-memory --bench engine` measures everything twice: in rounds that take the lengths in turn, so
+//! that what else the machine does falls on all of them alike (the table at the end, medians, with the ratio to 1k),
+//! and by criterion. With `-- table` only the first, with `-- table 1k 100k` for these lengths. The conversations are
+//! made once and kept below the target folder.
+#![allow(
+    clippy::unwrap_used,
+    clippy::print_stdout,
+    clippy::print_stderr,
+    clippy::disallowed_methods,
+    missing_docs
+)]
+
+mod fixture;
+
+use std::path::Path;
+use std::time::{Duration, Instant};
+
+use agent_memory::{Budget, Memory, Mode};
+use criterion::{BenchmarkId, Criterion};
+use tokio::runtime::Runtime;
+
+use crate::fixture::Fixture;
+
+const SIZES: [(usize, &str); 4] = [
+    (1_000, "1k"),
+    (10_000, "10k"),
+    (100_000, "100k"),
+    (1_000_000, "1m"),
+];
+/// The budget of a context, in tokens. The shortest conversation costs more than five times as much.
+const BUDGET: u64 = 32_000;
+/// Messages of a batch.
+const BATCH: usize = 64;
+
+/// What is measured, those first that change nothing, and how many rounds it gets.
+const BENCHES: [(&str, u32); 9] = [
+    ("assemble", 101),
+    ("assemble_compacted", 101),
+    ("needs_compaction", 301),
+    ("expand", 61),
+    ("open", 31),
+    ("plan", 61),
+    ("leaf_pass", 41),
+    ("append", 301),
+    ("append_batch", 61),
+];
+
+/// One sample of a bench.
+async fn sample(bench: &str, of: &mut Fixture, round: usize) -> Duration {
+    macro_rules! time {
+        ($work:expr) => {{
+            let start = Instant::now();
+            let done = $work.await.unwrap();
+            let took = start.elapsed();
+            (took, done)
+        }};
+    }
+    let budget = Budget::tokens(BUDGET);
+    match bench {
+        "append" => {
+            let message = of.more.next().unwrap();
+            time!(of.session.ingest(message)).0
+        }
+        "append_batch" => {
+            let messages = of.more.by_ref().take(BATCH).collect();
+            time!(of.session.ingest_batch(messages)).0
+        }
+        "plan" => {
+            if of.chunks == 0 {
+                of.pend().await;
+            }
+            let (took, plan) = time!(of.leaves.plan());
+            assert_eq!(plan.jobs.len(), 1);
+            took
+        }
+        "leaf_pass" => {
+            if round > 0 || of.chunks == 0 {
+                of.pend().await;
+            }
+            let (took, outcome) = time!(of.leaves.compact(Mode::Incremental));
+            assert!(outcome.leaf == 1 && outcome.condensed == 0, "{outcome:?}");
+            took
+        }
+        "assemble" => {
+            let (took, context) = time!(of.untouched.assemble(budget));
+            assert!(context.tokens > BUDGET / 2 && context.tokens <= BUDGET);
+            took
+        }
+        "assemble_compacted" => time!(of.session.assemble(budget)).0,
+        "needs_compaction" => time!(of.session.needs_compaction(u64::MAX)).0,
+        "expand" => {
+            let id = of.made[round % of.made.len()].clone();
+            time!(of.session.retrieval().expand(id.as_str())).0
+        }
+        "open" => {
+            let (took, memory) = time!(Memory::builder().sqlite(&of.path).open());
+            memory.close().await.unwrap();
+            took
+        }
+        other => unreachable!("{other}"),
+    }
+}
+
+fn median(mut of: Vec<Duration>) -> f64 {
+    of.sort_unstable();
+    of[of.len() / 2].as_secs_f64() * 1e6
+}
+
+async fn table(fixtures: &mut [Fixture]) {
+    let names: Vec<String> = fixtures
+        .iter()
+        .map(|of| format!(" {} |", of.name))
+        .collect();
+    let line = format!("|---|{}", "---:|".repeat(fixtures.len()));
+    println!("\n| first full sweep |{}\n{line}", names.concat());
+    let row = |what: &str, cell: &dyn Fn(&Fixture) -> String| {
+        let cells: Vec<String> = fixtures
+            .iter()
+            .map(|of| format!(" {} |", cell(of)))
+            .collect();
+        println!("| {what} |{}", cells.concat());
+    };
+    row("seconds", &|of| format!("{:.2}", of.swept.seconds));
+    row("summaries", &|of| of.swept.summaries.to_string());
+    row("peak memory, MB", &|of| of.swept.peak.to_string());
+    println!(
+        "\n| microseconds, median (ratio to the first) |{}\n{line}",
+        names.concat()
+    );
+    for (bench, rounds) in BENCHES {
+        let mut all = vec![Vec::new(); fixtures.len()];
+        // Some rounds to warm up.
+        for round in 0..rounds + rounds / 10 {
+            for (of, samples) in fixtures.iter_mut().zip(&mut all) {
+                let took = sample(bench, of, round as usize).await;
+                if round >= rounds / 10 {
+                    samples.push(took);
+                }
+            }
+        }
+        let medians: Vec<f64> = all.into_iter().map(median).collect();
+        let cells: Vec<String> = medians
+            .iter()
+            .map(|micros| format!(" {micros:.0} ({:.2}) |", micros / medians[0]))
+            .collect();
+        println!("| {bench} |{}", cells.concat());
+    }
+}
+
+fn criterion(runtime: &Runtime, fixtures: &mut [Fixture]) {
+    let mut criterion = Criterion::default()
+        .sample_size(10)
+        .warm_up_time(Duration::from_millis(100))
+        .measurement_time(Duration::from_millis(300))
+        .without_plots()
+        .configure_from_args();
+    for (bench, _) in BENCHES {
+        let mut group = criterion.benchmark_group(format!("engine/{bench}"));
+        for of in fixtures.iter_mut() {
+            let mut round = 0;
+            group.bench_function(BenchmarkId::from_parameter(of.name), |b| {
+                b.iter_custom(|times| {
+                    let mut all = Duration::ZERO;
+                    for _ in 0..times {
+                        round += 1;
+                        all += runtime.block_on(sample(bench, of, round));
+                    }
+                    all
+                });
+            });
+        }
+        group.finish();
+    }
+    criterion.final_summary();
+}
+
+fn main() {
+    let words: Vec<String> = std::env::args().skip(1).collect();
+    let runtime = Runtime::new().unwrap();
+    if let [first, path, ..] = words.as_slice()
+        && first == "sweep"
+    {
+        return runtime.block_on(fixture::sweep(Path::new(path)));
+    }
+    let named = |name: &str| words.iter().any(|word| word == name);
+    let some = SIZES.iter().any(|(_, name)| named(name));
+    let folder = tempfile::tempdir_in(env!("CARGO_TARGET_TMPDIR")).unwrap();
+    let mut fixtures = Vec::new();
+    for (size, name) in SIZES {
+        if !some || named(name) {
+            fixtures.push(runtime.block_on(Fixture::new(size, name, folder.path())));
+        }
+    }
+    runtime.block_on(table(&mut fixtures));
+    if !named("table") {
+        criterion(&runtime, &mut fixtures);
+    }
+}
