@@ -3,6 +3,7 @@
 mod compact;
 mod context;
 mod export;
+mod fork;
 mod import;
 mod retrieval;
 mod sessions;
@@ -10,6 +11,7 @@ mod show;
 mod stats;
 mod tokens;
 mod verify;
+mod view;
 
 use clap::CommandFactory as _;
 
@@ -25,6 +27,8 @@ pub(crate) async fn run(app: &mut App, command: Command) -> anyhow::Result<()> {
         Command::Grep(args) => retrieval::grep(app, &args).await,
         Command::Describe(args) => retrieval::describe(app, &args).await,
         Command::Expand(args) => retrieval::expand(app, &args).await,
+        Command::Fork(args) => fork::run(app, &args).await,
+        Command::View(args) => view::run(app, &args).await,
         Command::Sessions(args) => sessions::run(app, &args).await,
         Command::Stats => stats::run(app).await,
         Command::Verify(args) => verify::run(app, &args).await,
