@@ -6,7 +6,7 @@ use std::sync::Arc;
 use agent_memory::{ConversationFilter, Memory, Session, SessionKey};
 
 use crate::error::{Failure, Kind};
-use crate::output::{Output, quoted};
+use crate::output::{Output, note, quoted};
 use crate::place::Place;
 use crate::progress::Progress;
 
@@ -50,6 +50,13 @@ impl App {
                 .into());
         }
         Ok(Memory::builder().sqlite(place.path).open().await?)
+    }
+
+    /// Opens the database, which must exist, to change something in it, and says where it is.
+    pub(crate) async fn open_to_change(&self) -> anyhow::Result<Memory> {
+        let memory = self.open().await?;
+        note(&format!("database: {}", self.place()?.path.display()));
+        Ok(memory)
     }
 
     /// Opens the database to write into it, and says where it is. It is made if there is none.

@@ -65,6 +65,10 @@ pub(crate) enum Command {
     Describe(Describe),
     /// Unfold a summary by one level, or read messages word for word
     Expand(Expand),
+    /// Begin a session that shares another's log up to a message
+    Fork(Fork),
+    /// Show what stands for a session's messages, now or earlier, and go back to that
+    View(View),
     /// List the sessions
     Sessions(Sessions),
     /// Tell how much is stored
@@ -167,6 +171,9 @@ pub(crate) struct Context {
     /// The most that the context may cost, in tokens
     #[arg(long, value_name = "TOKENS", default_value_t = 8000)]
     pub(crate) budget: u64,
+    /// As an earlier version of the view shows it; see `view --history`
+    #[arg(long, value_name = "VERSION")]
+    pub(crate) at: Option<u64>,
     /// How to print it; --json is the same as json
     #[arg(long = "as", value_enum, value_name = "FORM", default_value_t = Form::Text)]
     pub(crate) form: Form,
@@ -236,6 +243,41 @@ pub(crate) struct Expand {
     /// Go on where an earlier answer stopped
     #[arg(long)]
     pub(crate) cursor: Option<String>,
+}
+
+/// Arguments of `fork`.
+#[derive(Debug, Args)]
+pub(crate) struct Fork {
+    /// The session to fork: its name or how it begins
+    pub(crate) session: String,
+    /// The last message that both share
+    #[arg(long, value_name = "SEQ")]
+    pub(crate) at: u32,
+    /// The new session's name [default: SESSION@SEQ]
+    #[arg(long, value_name = "KEY")]
+    pub(crate) name: Option<String>,
+}
+
+/// Arguments of `view`.
+#[derive(Debug, Args)]
+pub(crate) struct View {
+    /// The session: its name or how it begins
+    pub(crate) session: String,
+    /// An earlier version instead of today's; 0 is all messages as they are
+    #[arg(long, value_name = "VERSION")]
+    pub(crate) at: Option<u64>,
+    /// Show instead what changed from this version to the one shown
+    #[arg(long, value_name = "VERSION")]
+    pub(crate) diff: Option<u64>,
+    /// Go back to this version first: publish what it showed as a new one
+    #[arg(long, value_name = "VERSION", conflicts_with = "at")]
+    pub(crate) return_to: Option<u64>,
+    /// Also list what made each version
+    #[arg(long)]
+    pub(crate) history: bool,
+    /// How many levels below the spans to show
+    #[arg(long, value_name = "LEVELS", default_value_t = 1)]
+    pub(crate) depth: usize,
 }
 
 /// Arguments of `sessions`.

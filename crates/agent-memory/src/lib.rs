@@ -2,6 +2,7 @@
 
 mod builder;
 mod error;
+mod history;
 #[cfg(feature = "import")]
 mod import;
 mod material;
@@ -17,6 +18,7 @@ mod usage;
 
 pub use builder::{Builder, SystemClock};
 pub use error::{Error, ErrorKind, Result};
+pub use history::{Change, SnapshotView};
 #[cfg(feature = "import")]
 pub use import::{Imported, SessionImport};
 pub use memory::{Memory, Verified};
@@ -38,11 +40,11 @@ pub use dag_compactor::{DagPlanner, DagPolicy, FreshTail};
 pub use memory_model::{
     Body, Child, Clock, ConversationId, EntryKind, Job, LogEntry, Media, MediaSource, Message,
     Mode, Part, Plan, Planner, RawJson, ResultContent, Role, Seq, SeqRange, SessionKey, Span,
-    StepClock, StopReason, Summary, SummaryId, Timestamp, TurnId, ViewName,
+    StepClock, StopReason, Summary, SummaryId, Timestamp, TurnId, ViewName, ViewVersion,
 };
 pub use memory_store::{
     Conversation, ConversationFilter, ConversationPatch, EntryOutcome, FullStore, InMemoryStore,
-    Origin, Query, Scope, Violation, ViolationKind,
+    Origin, Page, Publication, Published, Query, Scope, Snapshot, Violation, ViolationKind,
 };
 pub use retrieval_tools::{ExpandArgs, GrepArgs, Retrieval};
 #[cfg(feature = "sqlite")]

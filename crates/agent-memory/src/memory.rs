@@ -108,6 +108,15 @@ impl Memory {
         origin: Origin,
         estimator: EstimatorId,
     ) -> Result<Session> {
+        self.bind(self.create(key, origin, estimator).await?)
+    }
+
+    pub(crate) async fn create(
+        &self,
+        key: SessionKey,
+        origin: Origin,
+        estimator: EstimatorId,
+    ) -> Result<Conversation> {
         let new = NewConversation {
             key,
             origin,
@@ -116,8 +125,7 @@ impl Memory {
             meta: None,
             now: self.inner.clock.now(),
         };
-        let conversation = self.inner.store.open(&new).await?;
-        self.bind(conversation)
+        Ok(self.inner.store.open(&new).await?)
     }
 
     /// The session with this key, if it exists.
@@ -146,7 +154,7 @@ impl Memory {
         })
     }
 
-    fn bind(&self, conversation: Conversation) -> Result<Session> {
+    pub(crate) fn bind(&self, conversation: Conversation) -> Result<Session> {
         let Some(accounting) = self.accounting(&conversation.estimator) else {
             return Err(Error::new(
                 ErrorKind::UnknownEstimator,

@@ -17,6 +17,7 @@ pub use laws::{Broken, Law};
 pub use reuse::Reuse;
 
 use crate::error::Result;
+use crate::history::SnapshotView;
 use crate::session::Session;
 use crate::turns::{Upkeep, Window};
 use laws::Laws;
@@ -173,8 +174,7 @@ impl<'a> Replay<'a> {
                 let policy = AssemblyPolicy::default().with_eviction(Eviction::StopAtMisfit);
                 let budget = self.window.budget();
                 let raw = self.messages_alone().await?;
-                let context = self.session.assemble_snapshot(&raw, budget, &policy);
-                let context = context.await?;
+                let context = raw.assemble_with(budget, &policy).await?;
                 let reuse = newest_first.next(&context).reuse;
                 report.reuse_newest_first.add(reuse);
             }
@@ -239,10 +239,11 @@ impl<'a> Replay<'a> {
     }
 
     /// The session as if nothing had ever been compacted: a view that nobody publishes.
-    async fn messages_alone(&self) -> Result<memory_store::Snapshot> {
+    async fn messages_alone(&self) -> Result<SnapshotView> {
         let store = &self.session.memory().inner.store;
         let view = memory_model::ViewName::new("messages-alone");
-        Ok(store.snapshot(self.session.id(), &view).await?)
+        let snapshot = store.snapshot(self.session.id(), &view).await?;
+        Ok(SnapshotView::new(self.session.clone(), snapshot))
     }
 
     fn statements(&self) -> Option<u64> {

@@ -3,19 +3,18 @@
 use std::sync::Arc;
 
 use compaction_runner::{Cancel, Compaction, Outcome};
-use context_assembler::{AssemblyPolicy, Budget, Context, ContextAccounting, assemble};
+use context_assembler::{AssemblyPolicy, Budget, Context, ContextAccounting};
 use memory_model::{
     Accounting, ConversationId, LogEntry, Message, Mode, Plan, Seq, SeqRange, SessionKey, Span,
     Summary, SummaryId, Timestamp, ViewName,
 };
 use memory_store::{
     Append, AppendAt, Conversation, ConversationPatch, ConversationRef, EntryOutcome, LogRead,
-    NewEntry, Order, Origin, Report, Search, Snapshot, ViewInfo, fill_raw_tokens,
+    NewEntry, Origin, Report, Search, Snapshot, ViewInfo,
 };
 use retrieval_tools::Retrieval;
 
 use crate::error::{Error, ErrorKind, Result};
-use crate::material::material;
 use crate::memory::Memory;
 
 /// How many messages of an import one transaction takes.
@@ -189,33 +188,7 @@ impl Session {
     /// # Errors
     /// As [`Session::assemble`].
     pub async fn assemble_with(&self, budget: Budget, policy: &AssemblyPolicy) -> Result<Context> {
-        let snapshot = self.snapshot().await?;
-        self.assemble_snapshot(&snapshot, budget, policy).await
-    }
-
-    pub(crate) async fn assemble_snapshot(
-        &self,
-        snapshot: &Snapshot,
-        budget: Budget,
-        policy: &AssemblyPolicy,
-    ) -> Result<Context> {
-        let store = &*self.memory.inner.store;
-        let budget = self.scaled(budget).await?;
-        let identity = self.memory.inner.identity.as_deref();
-        let fixed = identity.map_or(0, |text| {
-            let part = memory_model::Part::text(text);
-            self.accounting
-                .parts(memory_model::Role::System, std::slice::from_ref(&part))
-        });
-        let front = policy.read_from(snapshot.tokens(), fixed, budget);
-        let material = material(store, snapshot, front, policy.whole_tail).await?;
-        Ok(assemble(
-            &material,
-            identity,
-            budget,
-            policy,
-            &*self.accounting,
-        )?)
+        self.now().await?.assemble_with(budget, policy).await
     }
 
     /// Compacts the session's view (anna's `Compact`).
@@ -285,10 +258,14 @@ impl Session {
         Retrieval::new(store, self.id, accounting)
     }
 
-    /// A new session that shares this one's log up to and including `at`, and goes on from there.
+    /// A session that shares this one's log up to and including `at`, and goes on from there. Its
+    /// views begin as this one's are now, as far as they show what is shared; from then on neither
+    /// sees what becomes of the other.
+    ///
+    /// Asked again with the same key it is the same session.
     ///
     /// # Errors
-    /// `Invalid` when the log ends before `at`.
+    /// `Invalid` when the log ends before `at`, or when the key names another session.
     pub async fn fork(&self, at: Seq, key: impl Into<SessionKey>) -> Result<Session> {
         let origin = Origin::Fork {
             parent: self.id,
@@ -296,7 +273,18 @@ impl Session {
         };
         // What is shared is counted already.
         let estimator = self.accounting.estimator_id();
-        self.memory.open(key.into(), origin, estimator).await
+        let found = self.memory.create(key.into(), origin.clone(), estimator);
+        let found = found.await?;
+        if found.origin != origin {
+            return Err(Error::new(
+                ErrorKind::Invalid,
+                format!(
+                    "session {} exists already and is no fork of {} at {at}: choose another name",
+                    found.key, self.key
+                ),
+            ));
+        }
+        self.memory.bind(found)
     }
 
     /// What is known of the session (anna's `LoadInfo`).
@@ -364,19 +352,7 @@ impl Session {
     /// # Errors
     /// When the store fails.
     pub async fn spans(&self) -> Result<Vec<Span>> {
-        let store = &*self.memory.inner.store;
-        let snapshot = self.snapshot().await?;
-        let mut spans = Vec::new();
-        let mut rest = SeqRange::new(Seq::FIRST, snapshot.head);
-        while let Some(range) = rest {
-            let page = store
-                .spans(&snapshot, range, Order::OldestFirst, 1024)
-                .await?;
-            spans.extend(page.items);
-            rest = page.next;
-        }
-        fill_raw_tokens(store, &snapshot, &mut spans).await?;
-        Ok(spans)
+        self.now().await?.spans().await
     }
 
     /// Summaries by id, in the order asked; `None` for those that the session does not have.

@@ -3,6 +3,7 @@
 use memory_model::{Body, Child, SeqRange, Summary, SummaryId};
 
 use crate::error::Result;
+use crate::history::SnapshotView;
 use crate::session::Session;
 
 /// A view as a tree.
@@ -27,13 +28,13 @@ pub struct TreeNode {
     pub children: Vec<TreeNode>,
 }
 
-impl Session {
-    /// The session's view as a tree, `depth` levels below the spans.
+impl SnapshotView {
+    /// The view as a tree, `depth` levels below the spans.
     ///
     /// # Errors
     /// When the store fails.
     pub async fn tree(&self, depth: usize) -> Result<Tree> {
-        let head = self.snapshot().await?.head;
+        let head = self.snapshot().head;
         let mut nodes = Vec::new();
         for span in self.spans().await? {
             let Some(range) = span.range.up_to(head) else {
@@ -57,8 +58,18 @@ impl Session {
             ));
         }
         Ok(Tree {
-            nodes: self.fill(nodes, depth).await?,
+            nodes: self.session().fill(nodes, depth).await?,
         })
+    }
+}
+
+impl Session {
+    /// The session's view as a tree, `depth` levels below the spans.
+    ///
+    /// # Errors
+    /// When the store fails.
+    pub async fn tree(&self, depth: usize) -> Result<Tree> {
+        self.now().await?.tree(depth).await
     }
 
     /// Looks up the summaries of a whole level at once, then the level below.

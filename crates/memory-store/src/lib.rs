@@ -4,6 +4,7 @@
 pub mod conformance;
 mod error;
 mod in_memory;
+mod inherit;
 mod publish;
 mod search;
 mod store;
@@ -14,6 +15,7 @@ mod verify;
 
 pub use error::{Error, ErrorKind, Result};
 pub use in_memory::InMemoryStore;
+pub use inherit::{Inherited, Kin, ViewCut};
 pub use publish::{KnownSummary, check_references, check_shape, spans_cost};
 pub use search::{Cursor, Found, Hit, Hits, Query, SCAN, Scope, scan};
 pub use store::{FullStore, Maintain, Search, Store, fill_raw_tokens};

@@ -9,6 +9,8 @@ use memory_model::{
 };
 
 use crate::error::Result;
+#[cfg(doc)]
+use crate::inherit::{Kin, ViewCut};
 use crate::search::{Hits, Query, scan};
 use crate::types::{
     Append, Appended, Claim, Conversation, ConversationFilter, ConversationPatch, ConversationRef,
@@ -28,6 +30,10 @@ use crate::verify::Violation;
 pub trait Store: Send + Sync + fmt::Debug {
     /// Gets the conversation with the key, or creates it. An existing one is returned as it is:
     /// its origin, estimator and title do not change.
+    ///
+    /// A new fork's views begin as its parent's are, cut at its point: see [`ViewCut`]. That is
+    /// the first version of each, in the same transaction; a view of which only messages are left
+    /// is not published.
     ///
     /// # Errors
     /// `NotFound` when the parent does not exist; `Invalid` when a fork begins beyond the
@@ -127,14 +133,17 @@ pub trait Store: Send + Sync + fmt::Debug {
         limit: usize,
     ) -> Result<Page<Publication, ViewVersion>>;
 
-    /// Summaries by id, in the order asked; `None` for those that the conversation does not have.
+    /// Summaries by id, in the order asked; `None` for those that the conversation does not see.
+    /// It sees its own and those of its ancestors that cover only what it shares: see [`Kin`]. Of
+    /// two with one id it sees the nearest.
     async fn summaries(
         &self,
         conversation: ConversationId,
         ids: &[SummaryId],
     ) -> Result<Vec<Option<Summary>>>;
 
-    /// All summaries of a conversation, in the order of their making, after the one given.
+    /// All summaries that a conversation sees, each once: those of its ancestors first, each in the
+    /// order of their making; after the one given.
     ///
     /// # Errors
     /// `NotFound` for the conversation, or when it has no such summary.
@@ -145,14 +154,15 @@ pub trait Store: Send + Sync + fmt::Debug {
         limit: usize,
     ) -> Result<Page<Summary, SummaryId>>;
 
-    /// The summaries that were made from this one, in the order of their making.
+    /// The summaries that were made from this one and are seen, in the order of `summary_log`.
     async fn containers(
         &self,
         conversation: ConversationId,
         summary: &SummaryId,
     ) -> Result<Vec<SummaryId>>;
 
-    /// The newest summary of these sources by this recipe, if one was ever published.
+    /// The newest summary of these sources by this recipe that is seen, if one was ever published;
+    /// the conversation's own before its ancestors'.
     async fn made_from(
         &self,
         conversation: ConversationId,

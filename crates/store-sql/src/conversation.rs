@@ -46,6 +46,31 @@ pub fn find(which: &ConversationRef) -> SelectStatement {
     statement
 }
 
+/// The parent and the last shared position of a conversation, both null unless it is a fork: a row for [`fork`].
+pub fn fork_point(no: u32) -> SelectStatement {
+    let shared = Expr::col(C::Shared).is_not_null();
+    Query::select()
+        .expr(Expr::case(shared, Expr::col(C::Parent)))
+        .column(C::Shared)
+        .from(C::Table)
+        .and_where(Expr::col(C::No).eq(i64::from(no)))
+        .take()
+}
+
+/// A row of [`fork_point`].
+///
+/// # Errors
+/// When the row does not mean a conversation.
+pub fn fork(row: &impl Columns) -> Result<Option<(ConversationId, Seq)>> {
+    match (row.opt_int(0)?, row.opt_int(1)?) {
+        (Some(parent), Some(at)) => Ok(Some((
+            ConversationId(to_u32("parent", parent)?),
+            to_seq(at)?,
+        ))),
+        _ => Ok(None),
+    }
+}
+
 /// Conversations by rising number, after `after`: rows for [`conversation`].
 pub fn list(
     filter: &ConversationFilter,

@@ -1,8 +1,9 @@
 //! Summaries and what they are made of.
 
 use memory_model::{Child, Hash, RawJson, Recipe, SeqRange, Summary, SummaryId, Timestamp};
+use memory_store::Kin;
 use sea_query::{
-    Expr, ExprTrait as _, Func, InsertStatement, Order, Query, SelectStatement, SimpleExpr,
+    Alias, Expr, ExprTrait as _, Func, InsertStatement, Order, Query, SelectStatement, SimpleExpr,
 };
 
 use crate::convert::{packed, to_count, to_hash, to_int, to_seq, to_u32};
@@ -49,20 +50,29 @@ fn of(conversation: u32) -> Expr {
     Expr::col((S::Table, S::Conversation)).eq(i64::from(conversation))
 }
 
+/// That a summary belongs to a conversation and covers nothing after what of it is seen.
+fn seen(kin: Kin) -> Expr {
+    let own = of(kin.conversation.0);
+    match kin.last {
+        None => own,
+        Some(last) => own.and(Expr::col((S::Table, S::Last)).lte(i64::from(last.0))),
+    }
+}
+
 /// Summaries of a conversation by public id: rows for [`summary`].
-pub fn by_ids(conversation: u32, ids: &[&str]) -> SelectStatement {
+pub fn by_ids(kin: Kin, ids: &[&str]) -> SelectStatement {
     rows()
-        .and_where(of(conversation))
+        .and_where(seen(kin))
         .and_where(Expr::col(S::PublicId).is_in(ids.iter().copied()))
         .take()
 }
 
 /// Keys, public ids, ranges, depths and costs of summaries by public id: rows for [`known`].
-pub fn known_by_ids(conversation: u32, ids: &[&str]) -> SelectStatement {
+pub fn known_by_ids(kin: Kin, ids: &[&str]) -> SelectStatement {
     Query::select()
         .columns([S::Id, S::PublicId, S::First, S::Last, S::Depth, S::Tokens])
         .from(S::Table)
-        .and_where(of(conversation))
+        .and_where(seen(kin))
         .and_where(Expr::col(S::PublicId).is_in(ids.iter().copied()))
         .take()
 }
@@ -103,7 +113,7 @@ fn range(id: &SummaryId, first: i64, last: i64) -> Result<SeqRange> {
 }
 
 /// The key of a summary: one number.
-pub fn key(conversation: u32, id: &SummaryId) -> SelectStatement {
+fn key(conversation: u32, id: &SummaryId) -> SelectStatement {
     Query::select()
         .column((S::Table, S::Id))
         .from(S::Table)
@@ -112,20 +122,39 @@ pub fn key(conversation: u32, id: &SummaryId) -> SelectStatement {
         .take()
 }
 
-/// Summaries of one conversation in the order of their making, after the key given: rows for [`summary`].
-pub fn log(conversation: u32, after: Option<i64>, limit: u64) -> SelectStatement {
+/// Summaries of one conversation in the order of their making, after the key given, without those that the `nearer`
+/// conversations have too: rows for [`summary`].
+pub fn log(kin: Kin, nearer: &[Kin], after: Option<i64>, limit: u64) -> SelectStatement {
+    let conversation = kin.conversation.0;
     let first = after.unwrap_or(packed(conversation, 0)).saturating_add(1);
-    rows()
-        .and_where(Expr::col(S::Id).between(first, packed(conversation, u32::MAX)))
+    let mut statement = rows();
+    statement
+        .and_where(Expr::col((S::Table, S::Id)).between(first, packed(conversation, u32::MAX)))
         .order_by(S::Id, Order::Asc)
-        .limit(limit)
-        .take()
+        .limit(limit);
+    if kin.last.is_some() {
+        statement.and_where(seen(kin));
+    }
+    if !nearer.is_empty() {
+        let near = Alias::new("near");
+        let same = Query::select()
+            .expr(Expr::val(1_i64))
+            .from_as(S::Table, near.clone())
+            .and_where(
+                Expr::col((near.clone(), S::Conversation))
+                    .is_in(nearer.iter().map(|kin| i64::from(kin.conversation.0))),
+            )
+            .and_where(Expr::col((near, S::PublicId)).equals((S::Table, S::PublicId)))
+            .take();
+        statement.and_where(Expr::exists(same).not());
+    }
+    statement
 }
 
 /// The newest summary of these sources by this recipe: rows for [`summary`].
-pub fn made_from(conversation: u32, source: Hash, recipe: &Recipe) -> SelectStatement {
+pub fn made_from(kin: Kin, source: Hash, recipe: &Recipe) -> SelectStatement {
     rows()
-        .and_where(of(conversation))
+        .and_where(seen(kin))
         .and_where(Expr::col(S::SourceHash).eq(source.0.to_vec()))
         .and_where(Expr::col(S::Recipe).eq(recipe.as_str()))
         .order_by(S::Id, Order::Desc)
@@ -292,21 +321,19 @@ pub fn child(row: &impl Columns) -> Result<(i64, Child)> {
     Ok((container, child))
 }
 
-/// The summaries of a conversation that were made from the one with the given public id, in the order of their
-/// making: one public id a row.
-pub fn containers(conversation: u32, constituent: &SummaryId) -> SelectStatement {
+/// The summaries of a conversation that were made from the one of `constituent` with the given public id, in the
+/// order of their making: one public id a row.
+pub fn containers(kin: Kin, constituent: u32, id: &SummaryId) -> SelectStatement {
     let keys = Query::select()
         .column((K::Table, K::Container))
         .from(K::Table)
-        .and_where(
-            Expr::col((K::Table, K::Constituent)).eq(Expr::from(key(conversation, constituent))),
-        )
+        .and_where(Expr::col((K::Table, K::Constituent)).eq(Expr::from(key(constituent, id))))
         .take();
     Query::select()
         .column((S::Table, S::PublicId))
         .from(S::Table)
         .and_where(Expr::col((S::Table, S::Id)).in_subquery(keys))
-        .and_where(of(conversation))
+        .and_where(seen(kin))
         .order_by((S::Table, S::Id), Order::Asc)
         .take()
 }

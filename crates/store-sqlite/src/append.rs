@@ -6,8 +6,8 @@ use std::sync::LazyLock;
 use memory_model::{ConversationId, EntryKind, Hash, Seq, Timestamp};
 use memory_store::{
     Append, AppendAt, Appended, Conversation, ConversationFilter, ConversationPatch,
-    ConversationRef, EntryOutcome, Error, ErrorKind, NewConversation, Origin, Page, Result,
-    Segment,
+    ConversationRef, EntryOutcome, Error, ErrorKind, Kin, NewConversation, Origin, Page, Result,
+    Segment, fork_segments,
 };
 use sea_query::SqliteQueryBuilder;
 use sqlx::Arguments as _;
@@ -59,6 +59,9 @@ impl SqliteStore {
             return Ok(None);
         };
         let mut found = sql::conversation(&row)?;
+        if !matches!(found.origin, Origin::Fork { .. }) && self.known_lineage(found.id).is_none() {
+            self.remember_lineage(found.id, &[Kin::own(found.id)].into());
+        }
         found.segments = self.segments(on, found.id).await?.to_vec();
         Ok(Some(found))
     }
@@ -91,6 +94,7 @@ impl SqliteStore {
             last: None,
             source: id,
         };
+        let mut inherits = None;
         let (tree, segments, head, tokens) = match &new.origin {
             Origin::Root => (id, vec![own], Seq::NONE, 0),
             Origin::Spawn { parent, .. } => (
@@ -115,19 +119,15 @@ impl SqliteStore {
                 }
                 let tokens = self.running_at(&mut on, &parent, &[*at]).await?;
                 let segments = fork_segments(&parent.segments, *at, id);
-                (
-                    parent.tree,
-                    segments,
-                    *at,
-                    tokens.first().copied().unwrap_or(0),
-                )
+                let tree = parent.tree;
+                inherits = Some((parent, *at));
+                (tree, segments, *at, tokens.first().copied().unwrap_or(0))
             }
         };
         on.run(&sql::insert(id.0, tree.0, new, head, tokens)?)
             .await?;
         on.run(&sql::insert_segments(id.0, &segments)?).await?;
-        tx.commit().await?;
-        Ok(Conversation {
+        let conversation = Conversation {
             id,
             key: new.key.clone(),
             origin: new.origin.clone(),
@@ -142,7 +142,13 @@ impl SqliteStore {
             meta: new.meta.clone(),
             created_at: new.now,
             updated_at: new.now,
-        })
+        };
+        if let Some((parent, at)) = inherits {
+            self.inherit_views(&mut on, &parent, &conversation, at, new.now)
+                .await?;
+        }
+        tx.commit().await?;
+        Ok(conversation)
     }
 
     pub(crate) async fn list_conversations(
@@ -338,24 +344,6 @@ pub(crate) async fn visible(
         }
     }
     Ok(found)
-}
-
-/// The segments of a fork: what its parent sees up to `at`, and its own log after that.
-fn fork_segments(parent: &[Segment], at: Seq, own: ConversationId) -> Vec<Segment> {
-    let mut segments: Vec<Segment> = parent
-        .iter()
-        .filter(|segment| segment.first <= at)
-        .map(|segment| Segment {
-            last: Some(segment.last.map_or(at, |last| last.min(at))),
-            ..*segment
-        })
-        .collect();
-    segments.push(Segment {
-        first: at.next(),
-        last: None,
-        source: own,
-    });
-    segments
 }
 
 fn mismatch(info: &Conversation, given: &impl std::fmt::Display) -> Error {

@@ -57,10 +57,21 @@ const QUESTIONS: [(ViolationKind, &str, &str); 11] = [
                and p.version = h.removed_in)",
     ),
     (
+        // A fork's summaries may be made from its ancestors', as far as those cover what it shares.
         ViolationKind::ForeignLineage,
         "the summary % was made from a summary of another conversation",
-        "select c.public_id from summary_child k join summary c on c.id = k.container
-           join summary p on p.id = k.constituent where p.conversation <> c.conversation",
+        "with recursive
+           foreign_child(no, container, source, last) as (
+             select c.conversation, c.public_id, p.conversation, p.last from summary_child k
+               join summary c on c.id = k.container join summary p on p.id = k.constituent
+              where p.conversation <> c.conversation),
+           kin(no, source, last) as (
+             select distinct no, no, 4294967295 from foreign_child
+             union
+             select kin.no, c.parent, min(kin.last, c.shared) from kin
+               join conversation c on c.no = kin.source where c.kind = 'fork')
+         select distinct f.container from foreign_child f where not exists
+           (select 1 from kin where kin.no = f.no and kin.source = f.source and f.last <= kin.last)",
     ),
     (
         ViolationKind::ForeignLineage,

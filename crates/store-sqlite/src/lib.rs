@@ -5,6 +5,7 @@ mod bytes;
 mod check;
 mod db;
 mod error;
+mod fork;
 mod migrate;
 mod migrations;
 mod publish;
@@ -19,7 +20,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use memory_model::ConversationId;
-use memory_store::{Error, ErrorKind, Result, Segment};
+use memory_store::{Error, ErrorKind, Kin, Result, Segment};
 use sqlx::ConnectOptions as _;
 use sqlx::sqlite::SqliteConnectOptions;
 
@@ -32,7 +33,7 @@ pub use memory_store;
 const OPEN_TRIES: u32 = 100;
 /// How long to wait between the tries.
 const OPEN_PAUSE: Duration = Duration::from_millis(20);
-/// How many conversations' segments are remembered.
+/// How many conversations' segments and lineages are remembered.
 const SEGMENT_CACHE: usize = 4096;
 
 /// A store in a SQLite database: one file, one writer at a time, readers that never wait.
@@ -44,6 +45,8 @@ pub struct SqliteStore {
     place: String,
     /// Segments never change once a conversation exists, so remembering them is always right.
     segments: Mutex<BTreeMap<ConversationId, Arc<[Segment]>>>,
+    /// Nor do lineages.
+    lineages: Mutex<BTreeMap<ConversationId, Arc<[Kin]>>>,
     /// What is known of conversations' facts.
     facts: Mutex<BTreeMap<ConversationId, KnownFacts>>,
 }
@@ -73,6 +76,7 @@ impl SqliteStore {
             db: Db::new(writer, Some(options)),
             place,
             segments: Mutex::default(),
+            lineages: Mutex::default(),
             facts: Mutex::default(),
         })
     }
@@ -88,6 +92,7 @@ impl SqliteStore {
             db: Db::new(writer, None),
             place,
             segments: Mutex::default(),
+            lineages: Mutex::default(),
             facts: Mutex::default(),
         })
     }
@@ -101,6 +106,53 @@ impl SqliteStore {
     async fn segments(&self, on: &mut On<'_>, id: ConversationId) -> Result<Arc<[Segment]>> {
         let all = self.segments_of(on, &[id]).await?;
         all.into_iter().next().ok_or_else(|| no_conversation(id))
+    }
+
+    /// Whose summaries a conversation sees, itself first.
+    async fn lineage(&self, on: &mut On<'_>, id: ConversationId) -> Result<Arc<[Kin]>> {
+        if let Some(known) = self.known_lineage(id) {
+            return Ok(known);
+        }
+        let mut last = Kin::own(id);
+        let mut lineage = vec![last];
+        loop {
+            let row = on
+                .first(&store_sql::conversation::fork_point(last.conversation.0))
+                .await?
+                .ok_or_else(|| no_conversation(last.conversation))?;
+            let Some((parent, at)) = store_sql::conversation::fork(&row)? else {
+                break;
+            };
+            if parent >= last.conversation {
+                let message = format!("conversation {}: its parent is younger", last.conversation);
+                return Err(Error::new(ErrorKind::Corrupt, message));
+            }
+            last = last.parent(parent, at);
+            lineage.push(last);
+            if let Some(known) = self.known_lineage(parent) {
+                for kin in known.iter().skip(1) {
+                    last = last.parent(kin.conversation, kin.last.unwrap_or(at));
+                    lineage.push(last);
+                }
+                break;
+            }
+        }
+        let lineage: Arc<[Kin]> = lineage.into();
+        self.remember_lineage(id, &lineage);
+        Ok(lineage)
+    }
+
+    fn known_lineage(&self, id: ConversationId) -> Option<Arc<[Kin]>> {
+        let cache = self.lineages.lock().unwrap_or_else(PoisonError::into_inner);
+        cache.get(&id).cloned()
+    }
+
+    fn remember_lineage(&self, id: ConversationId, lineage: &Arc<[Kin]>) {
+        let mut cache = self.lineages.lock().unwrap_or_else(PoisonError::into_inner);
+        if cache.len() >= SEGMENT_CACHE {
+            cache.clear();
+        }
+        cache.insert(id, lineage.clone());
     }
 
     /// The segments of several conversations, in their order.

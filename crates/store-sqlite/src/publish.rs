@@ -3,12 +3,12 @@
 use std::collections::BTreeMap;
 
 use memory_model::{
-    Body, Child, ConversationId, Hash, Seq, SeqRange, Span, SpanStart, SpliceError, Summary,
-    SummaryId, ViewVersion, clip_starts, splice_starts,
+    Body, Child, ConversationId, Hash, Seq, SeqRange, Span, SpanStart, SpliceError, SpliceRows,
+    Summary, SummaryId, Timestamp, ViewName, ViewVersion, clip_starts, splice_starts,
 };
 use memory_store::{
-    Conversation, Error, ErrorKind, KnownSummary, Publish, Published, Result, check_references,
-    check_shape, publication_hash, spans_cost,
+    Conversation, Error, ErrorKind, Kin, KnownSummary, Publish, Published, Result,
+    check_references, check_shape, publication_hash, spans_cost,
 };
 use store_sql::summary::{self, ChildRow, Known};
 use store_sql::view::{self as sql, Where};
@@ -33,25 +33,11 @@ impl SqliteStore {
         let info = self.get(&mut on, id).await?;
         let referred = check_shape(publish, info.head)?;
         let asked: Vec<&str> = referred.iter().map(SummaryId::as_str).collect();
-        let known = known_summaries(&mut on, id, &asked).await?;
+        let lineage = self.lineage(&mut on, id).await?;
+        let known = known_summaries(&mut on, &lineage, &asked).await?;
         let stored: BTreeMap<SummaryId, KnownSummary> = known
-            .values()
-            .map(|known| {
-                let Known {
-                    range,
-                    depth,
-                    tokens,
-                    ..
-                } = *known;
-                (
-                    known.public_id.clone(),
-                    KnownSummary {
-                        range,
-                        depth,
-                        tokens,
-                    },
-                )
-            })
+            .iter()
+            .map(|(id, known)| (id.clone(), known.into()))
             .collect();
         check_references(publish, &stored)?;
         if let Some(fence) = &publish.fence {
@@ -108,37 +94,14 @@ impl SqliteStore {
             }
         };
 
-        let saved = self.saving(&mut on, &info, publish, &rows, saved).await?;
-        if version == ViewVersion(0) {
-            // What every view begins with, so that the history is whole.
-            on.run(&sql::insert_spans(id.0, view, version, &[first_row()])?)
-                .await?;
-        }
-        let version = version.next();
-        let hash = publication_hash(chain, version, at, &splice.removed, &splice.added);
-        let firsts: Vec<Seq> = splice.removed.iter().map(|row| row.first).collect();
-        for batch in batched(&firsts) {
-            on.run(&sql::retire(id.0, view, version, &batch)?).await?;
-            on.run(&sql::delete_spans(id.0, view, &batch)).await?;
-        }
-        let mut added: &[SpanStart] = &splice.added;
-        for batch in store_sql::message::batches(added.len()) {
-            let (rows, rest) = added.split_at(batch.len());
-            on.run(&sql::insert_spans(id.0, view, version, rows)?)
-                .await?;
-            added = rest;
-        }
-        on.run(&sql::insert_publication(
-            id.0,
-            view,
+        let before = clip_starts(&rows, at);
+        let saving = self.saving(&mut on, &info, &before, &publish.spans).await?;
+        let old = Old {
             version,
-            at,
-            publish.now,
-            hash,
-        )?)
-        .await?;
-        on.run(&sql::put_view(id.0, view, version, saved, hash)?)
-            .await?;
+            saved,
+            chain,
+        };
+        let version = put_version(&mut on, id, view, &old, at, splice, saving, publish.now).await?;
         insert_summaries(&mut on, id, &publish.summaries, known).await?;
         on.run(&conversation::touch(id.0, publish.now)).await?;
         if let Some(fence) = &publish.fence {
@@ -148,19 +111,17 @@ impl SqliteStore {
         Ok(Published::Done(version))
     }
 
-    /// What the view saves after the publish, in tokens.
-    async fn saving(
+    /// How much less `after` costs than `before`, in tokens.
+    pub(crate) async fn saving(
         &self,
         on: &mut On<'_>,
         info: &Conversation,
-        publish: &Publish,
-        rows: &[SpanStart],
-        saved: i64,
-    ) -> Result<i64> {
-        let before = clip_starts(rows, publish.at);
+        before: &[Span],
+        after: &[Span],
+    ) -> Result<i128> {
         let mut at: Vec<Seq> = before
             .iter()
-            .chain(&publish.spans)
+            .chain(after)
             .filter(|span| span.body == Body::Raw)
             .filter_map(Span::closed_range)
             .flat_map(|range| [range.first.prev(), range.last])
@@ -174,24 +135,101 @@ impl SqliteStore {
             .collect();
         let sum = |seq: Seq| sums.get(&seq).copied().unwrap_or(0);
         let raw = |range: SeqRange| sum(range.last).saturating_sub(sum(range.first.prev()));
-        let saving =
-            i128::from(spans_cost(&before, raw)) - i128::from(spans_cost(&publish.spans, raw));
-        let saved = (i128::from(saved) + saving).clamp(i64::MIN.into(), i64::MAX.into());
-        Ok(i64::try_from(saved).unwrap_or_default())
+        Ok(i128::from(spans_cost(before, raw)) - i128::from(spans_cost(after, raw)))
     }
 }
 
-async fn known_summaries(
+/// A view's row before a publish.
+pub(crate) struct Old {
+    version: ViewVersion,
+    saved: i64,
+    chain: Hash,
+}
+
+impl Old {
+    /// Before the first publish.
+    pub(crate) const NEW: Self = Self {
+        version: ViewVersion(0),
+        saved: 0,
+        chain: Hash::ZERO,
+    };
+}
+
+/// Writes the next version of a view, which saves so many tokens more.
+#[allow(clippy::too_many_arguments, reason = "they have no life of their own")]
+pub(crate) async fn put_version(
     on: &mut On<'_>,
     id: ConversationId,
-    asked: &[&str],
-) -> Result<BTreeMap<SummaryId, Known>> {
-    let mut found = BTreeMap::new();
-    for batch in batched(asked) {
-        for row in on.all(&summary::known_by_ids(id.0, &batch)).await? {
-            let known = summary::known(&row)?;
-            found.insert(known.public_id.clone(), known);
+    view: &ViewName,
+    old: &Old,
+    at: SeqRange,
+    splice: SpliceRows,
+    saving: i128,
+    now: Timestamp,
+) -> Result<ViewVersion> {
+    let saved = (i128::from(old.saved) + saving).clamp(i64::MIN.into(), i64::MAX.into());
+    let saved = i64::try_from(saved).unwrap_or_default();
+    if old.version == ViewVersion(0) {
+        // What every view begins with, so that the history is whole.
+        on.run(&sql::insert_spans(id.0, view, old.version, &[first_row()])?)
+            .await?;
+    }
+    let version = old.version.next();
+    let hash = publication_hash(old.chain, version, at, &splice.removed, &splice.added);
+    let firsts: Vec<Seq> = splice.removed.iter().map(|row| row.first).collect();
+    for batch in batched(&firsts) {
+        on.run(&sql::retire(id.0, view, version, &batch)?).await?;
+        on.run(&sql::delete_spans(id.0, view, &batch)).await?;
+    }
+    let mut added: &[SpanStart] = &splice.added;
+    for batch in store_sql::message::batches(added.len()) {
+        let (rows, rest) = added.split_at(batch.len());
+        on.run(&sql::insert_spans(id.0, view, version, rows)?)
+            .await?;
+        added = rest;
+    }
+    on.run(&sql::insert_publication(
+        id.0, view, version, at, now, hash,
+    )?)
+    .await?;
+    on.run(&sql::put_view(id.0, view, version, saved, hash)?)
+        .await?;
+    Ok(version)
+}
+
+/// A stored summary as a conversation sees it.
+pub(crate) struct Seen {
+    pub(crate) row: Known,
+    /// Whose it is: a place in the lineage.
+    pub(crate) kin: usize,
+}
+
+impl From<&Seen> for KnownSummary {
+    fn from(seen: &Seen) -> Self {
+        Self {
+            range: seen.row.range,
+            depth: seen.row.depth,
+            tokens: seen.row.tokens,
         }
+    }
+}
+
+/// The summaries with these ids that are there: of several with one id the nearest.
+pub(crate) async fn known_summaries(
+    on: &mut On<'_>,
+    lineage: &[Kin],
+    asked: &[&str],
+) -> Result<BTreeMap<SummaryId, Seen>> {
+    let mut asked = asked.to_vec();
+    let mut found: BTreeMap<SummaryId, Seen> = BTreeMap::new();
+    for (kin, of) in lineage.iter().enumerate() {
+        for batch in batched(&asked) {
+            for row in on.all(&summary::known_by_ids(*of, &batch)).await? {
+                let row = summary::known(&row)?;
+                found.insert(row.public_id.clone(), Seen { row, kin });
+            }
+        }
+        asked.retain(|id| !found.keys().any(|known| known.as_str() == *id));
     }
     Ok(found)
 }
@@ -201,11 +239,11 @@ async fn insert_summaries(
     on: &mut On<'_>,
     id: ConversationId,
     summaries: &[Summary],
-    known: BTreeMap<SummaryId, Known>,
+    known: BTreeMap<SummaryId, Seen>,
 ) -> Result<()> {
     let mut keys: BTreeMap<SummaryId, i64> = known
         .into_iter()
-        .map(|(public_id, known)| (public_id, known.id))
+        .map(|(public_id, known)| (public_id, known.row.id))
         .collect();
     let new: Vec<&Summary> = summaries
         .iter()

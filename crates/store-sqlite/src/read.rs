@@ -4,13 +4,14 @@ use std::collections::BTreeMap;
 use std::ops::ControlFlow;
 
 use memory_model::{ConversationId, Hash, LogEntry, Recipe, Seq, SeqRange, Summary, SummaryId};
-use memory_store::{Conversation, Error, ErrorKind, LogRead, Order, Page, Result, rest_of};
+use memory_store::{Conversation, Error, ErrorKind, Kin, LogRead, Order, Page, Result, rest_of};
 use sqlx::sqlite::SqliteRow;
 use store_sql::Columns as _;
 use store_sql::{message, summary as sql};
 
 use crate::append::{one_more, page, visible};
 use crate::db::On;
+use crate::publish::known_summaries;
 use crate::{SqliteStore, batched};
 
 /// Rows with more packed bytes are read one by one, so that what is read ahead stays small.
@@ -234,16 +235,31 @@ impl SqliteStore {
     ) -> Result<Vec<Option<Summary>>> {
         let mut reader = self.db.read().await?;
         let mut on = reader.on();
-        self.segments(&mut on, id).await?;
+        let lineage = self.lineage(&mut on, id).await?;
         let asked: Vec<&str> = ids.iter().map(SummaryId::as_str).collect();
-        let mut found = BTreeMap::new();
-        for batch in batched(&asked) {
-            let rows = on.all(&sql::by_ids(id.0, &batch)).await?;
-            for summary in self.with_children(&mut on, &rows).await? {
-                found.insert(summary.id.clone(), summary);
-            }
-        }
+        let found = self.summaries_seen(&mut on, &lineage, &asked).await?;
         Ok(ids.iter().map(|id| found.get(id).cloned()).collect())
+    }
+
+    /// The summaries with these ids, with their children; of several with one id the nearest.
+    pub(crate) async fn summaries_seen(
+        &self,
+        on: &mut On<'_>,
+        lineage: &[Kin],
+        asked: &[&str],
+    ) -> Result<BTreeMap<SummaryId, Summary>> {
+        let mut asked = asked.to_vec();
+        let mut found: BTreeMap<SummaryId, Summary> = BTreeMap::new();
+        for kin in lineage {
+            for batch in batched(&asked) {
+                let rows = on.all(&sql::by_ids(*kin, &batch)).await?;
+                for summary in self.with_children(on, &rows).await? {
+                    found.insert(summary.id.clone(), summary);
+                }
+            }
+            asked.retain(|id| !found.keys().any(|known| known.as_str() == *id));
+        }
+        Ok(found)
     }
 
     pub(crate) async fn summaries_in_order(
@@ -254,21 +270,35 @@ impl SqliteStore {
     ) -> Result<Page<Summary, SummaryId>> {
         let mut reader = self.db.read().await?;
         let mut on = reader.on();
-        self.segments(&mut on, id).await?;
-        let after = match after {
-            None => None,
-            Some(after) => match on.first(&sql::key(id.0, after)).await? {
-                Some(row) => Some(row.int(0)?),
-                None => {
-                    return Err(Error::new(
-                        ErrorKind::NotFound,
-                        format!("conversation {id} has no summary {after}"),
-                    ));
+        let lineage = self.lineage(&mut on, id).await?;
+        // Where in the lineage the last page ended, and the key of the summary there.
+        let (mut index, mut after) = match after {
+            None => (lineage.len(), None),
+            Some(after) => {
+                let known = known_summaries(&mut on, &lineage, &[after.as_str()]).await?;
+                match known.into_values().next() {
+                    Some(known) => (known.kin + 1, Some(known.row.id)),
+                    None => {
+                        return Err(Error::new(
+                            ErrorKind::NotFound,
+                            format!("conversation {id} has no summary {after}"),
+                        ));
+                    }
                 }
-            },
+            }
         };
-        let rows = on.all(&sql::log(id.0, after, one_more(limit))).await?;
-        let found = self.with_children(&mut on, &rows).await?;
+        let wanted = one_more(limit);
+        let mut found = Vec::new();
+        // Ancestors first.
+        while let Some((kin, nearer)) = lineage.get(..index).and_then(<[Kin]>::split_last) {
+            let missing = wanted.saturating_sub(found.len() as u64);
+            if missing == 0 {
+                break;
+            }
+            let rows = on.all(&sql::log(*kin, nearer, after, missing)).await?;
+            found.extend(self.with_children(&mut on, &rows).await?);
+            (index, after) = (nearer.len(), None);
+        }
         Ok(page(found, limit, |summary: &Summary| summary.id.clone()))
     }
 
@@ -279,11 +309,21 @@ impl SqliteStore {
     ) -> Result<Vec<SummaryId>> {
         let mut reader = self.db.read().await?;
         let mut on = reader.on();
-        self.segments(&mut on, id).await?;
-        let rows = on.all(&sql::containers(id.0, summary)).await?;
-        rows.iter()
-            .map(|row| Ok(SummaryId::new(row.text(0)?)))
-            .collect()
+        let lineage = self.lineage(&mut on, id).await?;
+        let mut found: Vec<SummaryId> = Vec::new();
+        for (index, kin) in lineage.iter().enumerate().rev() {
+            // A container's constituent is its conversation's own, or an ancestor's.
+            for constituent in lineage.get(index..).unwrap_or_default() {
+                let statement = sql::containers(*kin, constituent.conversation.0, summary);
+                for row in on.all(&statement).await? {
+                    let id = SummaryId::new(row.text(0)?);
+                    // Its place is that of the nearest.
+                    found.retain(|other| *other != id);
+                    found.push(id);
+                }
+            }
+        }
+        Ok(found)
     }
 
     pub(crate) async fn summary_made_from(
@@ -294,8 +334,12 @@ impl SqliteStore {
     ) -> Result<Option<Summary>> {
         let mut reader = self.db.read().await?;
         let mut on = reader.on();
-        self.segments(&mut on, id).await?;
-        let rows = on.all(&sql::made_from(id.0, source, recipe)).await?;
-        Ok(self.with_children(&mut on, &rows).await?.pop())
+        for kin in self.lineage(&mut on, id).await?.iter() {
+            let rows = on.all(&sql::made_from(*kin, source, recipe)).await?;
+            if let Some(found) = self.with_children(&mut on, &rows).await?.pop() {
+                return Ok(Some(found));
+            }
+        }
+        Ok(None)
     }
 }

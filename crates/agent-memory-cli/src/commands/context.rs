@@ -1,6 +1,6 @@
 //! `context`: what a model would get.
 
-use agent_memory::{Budget, Context, ContextMessage, Receipt, Session};
+use agent_memory::{Budget, Context, ContextMessage, Receipt, Session, ViewVersion};
 use context_assembler::render_text;
 use serde::Serialize;
 
@@ -20,7 +20,11 @@ struct Answer<'a> {
 pub(crate) async fn run(app: &mut App, args: &args::Context) -> anyhow::Result<()> {
     let memory = app.open().await?;
     let session = app.session(&memory, &args.session).await?;
-    let context = session.assemble(Budget::tokens(args.budget)).await?;
+    let view = match args.at {
+        None => session.now().await?,
+        Some(version) => session.at(ViewVersion(version)).await?,
+    };
+    let context = view.assemble(Budget::tokens(args.budget)).await?;
     if app.json || args.form == args::Form::Json {
         return Ok(app.out.json(&answer(&session, &context))?);
     }

@@ -3,6 +3,7 @@
 mod compact;
 mod context;
 mod export;
+mod fork;
 mod import;
 mod replay;
 mod retrieval;
@@ -11,6 +12,7 @@ mod show;
 mod stats;
 mod tokens;
 mod verify;
+mod view;
 
 use clap::CommandFactory as _;
 
@@ -27,6 +29,8 @@ pub(crate) async fn run(app: &mut App, command: Command) -> anyhow::Result<()> {
         Command::Grep(args) => retrieval::grep(app, &args).await,
         Command::Describe(args) => retrieval::describe(app, &args).await,
         Command::Expand(args) => retrieval::expand(app, &args).await,
+        Command::Fork(args) => fork::run(app, &args).await,
+        Command::View(args) => view::run(app, &args).await,
         Command::Sessions(args) => sessions::run(app, &args).await,
         Command::Stats => stats::run(app).await,
         Command::Verify(args) => verify::run(app, &args).await,

@@ -1,6 +1,7 @@
 //! `sessions`: what there is.
 
 use agent_memory::{ConversationFilter, SessionInfo};
+use memory_store::ViewInfo;
 use serde::Serialize;
 
 use crate::app::App;
@@ -28,11 +29,11 @@ struct Listed {
 
 /// A view's size.
 #[derive(Debug, Serialize)]
-struct View {
-    name: String,
-    version: u64,
-    spans: u64,
-    tokens: u64,
+pub(crate) struct View {
+    pub(crate) name: String,
+    pub(crate) version: u64,
+    pub(crate) spans: u64,
+    pub(crate) tokens: u64,
 }
 
 pub(crate) async fn run(app: &mut App, args: &Sessions) -> anyhow::Result<()> {
@@ -90,19 +91,21 @@ fn listed(info: &SessionInfo, all: &[SessionInfo]) -> Listed {
         archived: conversation.archived,
         messages: u64::from(conversation.head.0),
         tokens: conversation.tokens,
-        views: info
-            .views
-            .iter()
-            .map(|view| View {
-                name: view.name.to_string(),
-                version: view.version.0,
-                spans: view.spans,
-                tokens: shown(conversation.tokens, view.saved),
-            })
-            .collect(),
+        views: views(info),
         created_at: conversation.created_at.to_string(),
         updated_at: conversation.updated_at.to_string(),
     }
+}
+
+/// A session's views.
+pub(crate) fn views(info: &SessionInfo) -> Vec<View> {
+    let view = |view: &ViewInfo| View {
+        name: view.name.to_string(),
+        version: view.version.0,
+        spans: view.spans,
+        tokens: shown(info.conversation.tokens, view.saved),
+    };
+    info.views.iter().map(view).collect()
 }
 
 /// What a view costs, from what the log costs and what the view saves.

@@ -62,7 +62,7 @@ pub(crate) async fn tree(session: &Session) -> anyhow::Result<String> {
     Ok(out)
 }
 
-fn label(node: &TreeNode) -> String {
+pub(crate) fn label(node: &TreeNode) -> String {
     let SeqRange { first, last } = node.range;
     let tokens = count(node.tokens, "token", "tokens");
     let Some(summary) = &node.summary else {

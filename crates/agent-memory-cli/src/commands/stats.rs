@@ -1,6 +1,6 @@
 //! `stats`: how much there is.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use agent_memory::ConversationFilter;
 use serde::Serialize;
@@ -44,6 +44,7 @@ pub(crate) async fn run(app: &mut App) -> anyhow::Result<()> {
         views: Vec::new(),
     };
     let mut views: BTreeMap<String, View> = BTreeMap::new();
+    let mut summaries = BTreeSet::new();
     let mut filter = ConversationFilter::default();
     filter.archived = true;
     for info in memory.sessions(&filter).await? {
@@ -72,13 +73,16 @@ pub(crate) async fn run(app: &mut App) -> anyhow::Result<()> {
             let store = memory.store();
             let page = store.summary_log(conversation.id, after.as_ref(), 256);
             let page = page.await?;
-            answer.summaries += page.items.len() as u64;
+            // A fork sees summaries of what it shares.
+            let ids = page.items.into_iter().map(|summary| summary.id);
+            summaries.extend(ids.map(|id| (conversation.tree, id)));
             after = page.next;
             if after.is_none() {
                 break;
             }
         }
     }
+    answer.summaries = summaries.len() as u64;
     answer.views = views.into_values().collect();
     if app.json {
         return Ok(app.out.json(&answer)?);

@@ -10,6 +10,7 @@
 mod commands;
 mod compact;
 mod errors;
+mod forks;
 mod reference;
 mod replay;
 mod support;

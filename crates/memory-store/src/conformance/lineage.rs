@@ -4,13 +4,10 @@ use memory_model::{Message, RawJson, Recipe, Seq, SummaryId, Timestamp};
 
 use super::Fixture;
 use super::build::{
-    PlainCounts, Source, append, expand, fill, info, publish_summary, range, raw, rehash, replace,
-    root, shown, sound, summary_of,
+    Source, append, expand, fill, publish_summary, range, rehash, root, sound, summary_of,
 };
 use crate::error::ErrorKind;
 use crate::store::Store;
-use crate::types::{NewConversation, Origin};
-use memory_model::Accounting;
 
 /// Every field of a summary comes back.
 pub async fn summaries_come_back_whole<F: Fixture>(fixture: &F) {
@@ -153,47 +150,5 @@ pub async fn containers_and_sources<F: Fixture>(fixture: &F) {
     assert_eq!(newer.source_hash, a.source_hash);
     publish_summary(&store, chat.id, "third", &newer).await;
     assert_eq!(made(&a, "test@1").await, Some(newer.id));
-    sound(&store).await;
-}
-
-/// Summaries are seen in their own conversation only.
-pub async fn summaries_belong_to_one_conversation<F: Fixture>(fixture: &F) {
-    let store = fixture.fresh().await;
-    let chat = root(&store, "chat").await;
-    fill(&store, chat.id, 8).await;
-    let leaf = summary_of(&store, chat.id, &[Source::Messages(range(1, 4))], "leaf").await;
-    publish_summary(&store, chat.id, "dag", &leaf).await;
-    let new = NewConversation {
-        origin: Origin::Fork {
-            parent: chat.id,
-            at: Seq(6),
-        },
-        ..NewConversation::root("child", PlainCounts.estimator_id(), Timestamp(9))
-    };
-    let child = store.open(&new).await.unwrap();
-    let ids = std::slice::from_ref(&leaf.id);
-    assert_eq!(store.summaries(child.id, ids).await.unwrap(), [None]);
-    let made = store
-        .made_from(child.id, leaf.source_hash, &leaf.recipe)
-        .await;
-    assert_eq!(made.unwrap(), None);
-    assert_eq!(
-        store.summary_log(child.id, None, 5).await.unwrap().items,
-        []
-    );
-    // The fork may bring the same summary as its own: the messages are the same.
-    let same = summary_of(&store, child.id, &[Source::Messages(range(1, 4))], "leaf").await;
-    assert_eq!(same.id, leaf.id);
-    let at = range(1, 4);
-    let publish = replace(
-        "dag",
-        at,
-        vec![raw(at)],
-        vec![shown(&same)],
-        vec![same.clone()],
-    );
-    store.publish(child.id, &publish).await.unwrap();
-    assert_eq!(store.summaries(child.id, ids).await.unwrap(), [Some(same)]);
-    assert_eq!(info(&store, chat.id).await.head, Seq(8));
     sound(&store).await;
 }

@@ -40,6 +40,7 @@
 mod build;
 mod family;
 mod faulty;
+mod inherit;
 mod jobs;
 mod lineage;
 mod log;
@@ -128,6 +129,7 @@ impl Drop for Named {
 /// The cases as functions.
 pub mod cases {
     pub use super::family::*;
+    pub use super::inherit::*;
     pub use super::jobs::*;
     pub use super::lineage::*;
     pub use super::log::*;
@@ -203,7 +205,12 @@ macro_rules! conformance_tests {
             summaries_come_back_whole
             summaries_are_looked_up_and_listed
             containers_and_sources
-            summaries_belong_to_one_conversation
+            a_fork_inherits_the_view_cut_at_its_point
+            a_fork_inherits_every_view
+            summaries_are_seen_with_what_they_cover
+            the_same_summary_is_seen_once
+            forks_of_forks_inherit
+            parent_and_child_go_their_own_ways
             a_job_is_granted_once
             a_lease_ends_and_is_renewed
             prepared_work_is_kept

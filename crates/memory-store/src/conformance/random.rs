@@ -4,8 +4,8 @@ use std::collections::BTreeMap;
 use std::fmt::Debug;
 
 use memory_model::{
-    Accounting, Body, ConversationId, Message, Part, RawJson, Role, Seq, SeqRange, Span, Summary,
-    Timestamp, TrimPolicyId, ViewName, ViewVersion,
+    Accounting, Body, Child, ConversationId, Message, Part, RawJson, Role, Seq, SeqRange, Span,
+    Summary, SummaryId, Timestamp, TrimPolicyId, ViewName, ViewVersion,
 };
 use proptest::prelude::*;
 use proptest::strategy::ValueTree;
@@ -226,8 +226,60 @@ impl<F: Fixture> World<'_, F> {
             _ => Vec::new(),
         };
         self.simple.logs.insert(made.id, shared);
+        if let Origin::Fork { parent, at } = origin {
+            for view in VIEWS {
+                let bodies = self.inherited(parent, view, at).await;
+                let key = (made.id, view.to_owned());
+                self.simple.views.insert(key, bodies);
+            }
+        }
         self.chats.push(made.id);
         Ok(())
+    }
+
+    /// What stands for each position of a fork: the greatest summary that covers nothing after the
+    /// point, of those that its parent shows there or that went into one of them.
+    async fn inherited(&self, parent: ConversationId, view: &str, at: Seq) -> Vec<Body> {
+        let key = (parent, view.to_owned());
+        let mut shown = self.simple.views.get(&key).cloned().unwrap_or_default();
+        shown.resize(shown.len().max(at.0 as usize + 1), Body::Raw);
+        let mut bodies = Vec::new();
+        for position in (1..=at.0).map(Seq) {
+            let mut body = shown[position.0 as usize - 1].clone();
+            while let Body::Summary { id, .. } = &body {
+                let found = self.reference.summaries(parent, std::slice::from_ref(id));
+                let found = found.await.expect("summaries are looked up").remove(0);
+                let summary = found.expect("what is shown exists");
+                if summary.range.last <= at {
+                    break;
+                }
+                let covers = |child: &&Child| child.range().contains(position);
+                let child = summary.children.iter().find(covers);
+                body = match child.and_then(|child| child.summary()) {
+                    None => Body::Raw,
+                    Some(id) => Body::Summary {
+                        id: id.clone(),
+                        depth: self.depth(parent, id).await,
+                    },
+                };
+            }
+            // A run of shortened messages is one span.
+            let beyond = &shown[position.0 as usize - 1..=at.0 as usize];
+            if matches!(body, Body::Trimmed(_)) && beyond.iter().all(|other| *other == body) {
+                body = Body::Raw;
+            }
+            bodies.push(body);
+        }
+        bodies
+    }
+
+    async fn depth(&self, chat: ConversationId, id: &SummaryId) -> u32 {
+        let found = self
+            .reference
+            .summaries(chat, std::slice::from_ref(id))
+            .await;
+        let found = found.expect("summaries are looked up").remove(0);
+        found.expect("a child exists").depth
     }
 
     async fn step(&mut self, op: &Op) -> Checked<()> {
@@ -539,7 +591,14 @@ impl<F: Fixture> World<'_, F> {
             }
             let ids: Vec<String> = (0..64).map(|n| format!("id {n}")).collect();
             both!(self, find(chat, &ids))?.ok();
-            both!(self, summary_log(chat, None, 1_000))?.ok();
+            if let Ok(page) = both!(self, summary_log(chat, None, 1_000))? {
+                let half = page.items.get(page.items.len() / 2).map(|s| &s.id);
+                both!(self, summary_log(chat, half, 1))?.ok();
+                for summary in &page.items {
+                    both!(self, containers(chat, &summary.id))?.ok();
+                    both!(self, made_from(chat, summary.source_hash, &summary.recipe))?.ok();
+                }
+            }
             both!(self, views(chat))?.ok();
             both!(self, search(chat, &Query::new("1 WORD").with_limit(3)))?.ok();
             for view in VIEWS {

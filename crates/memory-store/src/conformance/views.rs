@@ -232,20 +232,6 @@ pub async fn views_are_independent<F: Fixture>(fixture: &F) {
         .map(|view| (view.name.as_str(), view.version.0, view.spans))
         .collect();
     assert_eq!(listed, [("blocks", 1, 2), ("dag", 5, 6)]);
-    let new = crate::types::NewConversation {
-        origin: crate::types::Origin::Fork {
-            parent: chat,
-            at: Seq(12),
-        },
-        ..crate::types::NewConversation::root(
-            "child",
-            info(&store, chat).await.estimator,
-            memory_model::Timestamp(9),
-        )
-    };
-    let child = store.open(&new).await.unwrap();
-    assert_eq!(spans_of_view(&store, child.id, "dag").await.len(), 1);
-    assert_eq!(store.views(child.id).await.unwrap(), []);
     sound(&store).await;
 }
 

@@ -10,13 +10,17 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use async_trait::async_trait;
 use memory_model::{
-    Body, ConversationId, Hash, LogEntry, Seq, SeqRange, SessionKey, SpanStart, Summary, SummaryId,
-    Timestamp, ViewName, ViewVersion,
+    Body, ConversationId, Hash, LogEntry, Seq, SeqRange, SessionKey, SpanStart, SpliceRows,
+    Summary, SummaryId, Timestamp, ViewName, ViewVersion,
 };
 
 use crate::error::{Error, ErrorKind, Result};
+use crate::inherit::{Inherited, Kin, ViewCut};
+use crate::publish::spans_cost;
 use crate::store::{Maintain, Search};
-use crate::types::{Conversation, Draft, JobKey, Owner, Publication, State};
+use crate::types::{
+    Conversation, Draft, JobKey, Origin, Owner, Publication, State, publication_hash,
+};
 use crate::verify::Violation;
 
 /// The longest log: positions must leave room for "one after the last".
@@ -86,6 +90,26 @@ impl ViewRecord {
         self.publications
             .last()
             .map_or(Hash::ZERO, |last| last.hash)
+    }
+
+    /// Puts rows in place as the next version, which saves so many tokens more.
+    fn publish(&mut self, at: SeqRange, rows: SpliceRows, saving: i128, now: Timestamp) {
+        let version = self.version().next();
+        let hash = publication_hash(self.chain(), version, at, &rows.removed, &rows.added);
+        let saved = (i128::from(self.saved) + saving).clamp(i64::MIN.into(), i64::MAX.into());
+        self.saved = i64::try_from(saved).unwrap_or_default();
+        self.rows
+            .retain(|row| !rows.removed.iter().any(|gone| gone.first == row.first));
+        self.rows.extend(rows.added.iter().cloned());
+        self.rows.sort_by_key(|row| row.first);
+        self.publications.push(Publication {
+            version,
+            at,
+            removed: rows.removed,
+            added: rows.added,
+            created_at: now,
+            hash,
+        });
     }
 
     /// The rows as they were at a version.
@@ -171,6 +195,79 @@ impl Inner {
     fn cost(&self, record: &Record, range: SeqRange) -> u64 {
         self.running_at(record, range.last)
             .saturating_sub(self.running_at(record, range.first.prev()))
+    }
+
+    /// Whose summaries a conversation sees, itself first.
+    fn lineage(&self, record: &Record) -> Vec<Kin> {
+        let mut lineage = vec![Kin::own(record.info.id)];
+        let mut origin = &record.info.origin;
+        while let (Origin::Fork { parent, at }, Some(last)) = (origin, lineage.last()) {
+            lineage.push(last.parent(*parent, *at));
+            let Ok(parent) = self.get(*parent) else {
+                break;
+            };
+            origin = &parent.info.origin;
+        }
+        lineage
+    }
+
+    /// The summary with this id, as a conversation sees it: its own before its ancestors'.
+    fn summary(&self, lineage: &[Kin], id: &SummaryId) -> Option<&Summary> {
+        lineage.iter().find_map(|kin| {
+            let summary = self.get(kin.conversation).ok()?.summary(id)?;
+            kin.sees(summary.range).then_some(summary)
+        })
+    }
+
+    /// All summaries that a conversation sees: those of its ancestors first, each in the order of
+    /// their making, and each once.
+    fn summaries<'a>(&'a self, lineage: &'a [Kin]) -> impl Iterator<Item = &'a Summary> {
+        lineage
+            .iter()
+            .enumerate()
+            .rev()
+            .flat_map(move |(index, kin)| {
+                let nearer = lineage.get(..index).unwrap_or_default();
+                let all = self.get(kin.conversation).map(|record| &record.summaries);
+                all.into_iter().flatten().filter(move |summary| {
+                    kin.sees(summary.range) && self.summary(nearer, &summary.id).is_none()
+                })
+            })
+    }
+
+    /// A parent's view cut at a fork's point.
+    fn cut(&self, parent: &Record, rows: &[SpanStart], at: Seq) -> Result<Option<Inherited>> {
+        let lineage = self.lineage(parent);
+        let mut cut = ViewCut::new(rows, at);
+        while let Some(id) = cut.crossing() {
+            let summary = self.summary(&lineage, id).ok_or_else(|| {
+                let message = format!("{} shows {id}, which is missing", parent.info.key);
+                Error::new(ErrorKind::Corrupt, message)
+            })?;
+            cut.open(summary, |id| self.summary(&lineage, id).map(Into::into))?;
+        }
+        cut.finish()
+    }
+
+    /// The views that a fork of `parent` at `at` begins with.
+    fn inherited(
+        &self,
+        parent: &Record,
+        at: Seq,
+        now: Timestamp,
+    ) -> Result<BTreeMap<ViewName, ViewRecord>> {
+        let mut views = BTreeMap::new();
+        for (name, view) in &parent.views {
+            let Some(Inherited { at, spans, rows }) = self.cut(parent, &view.rows, at)? else {
+                continue;
+            };
+            let raw = self.cost(parent, at);
+            let cost = spans_cost(&spans, |range| self.cost(parent, range));
+            let mut view = ViewRecord::new();
+            view.publish(at, rows, i128::from(raw) - i128::from(cost), now);
+            views.insert(name.clone(), view);
+        }
+        Ok(views)
     }
 
     fn find(&self, record: &Record, id: &str) -> Option<&LogEntry> {

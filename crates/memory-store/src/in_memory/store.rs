@@ -17,7 +17,7 @@ use crate::types::{
     Append, AppendAt, Appended, Claim, Conversation, ConversationFilter, ConversationPatch,
     ConversationRef, EntryOutcome, Fence, JobKey, JobOutcome, LogRead, NewConversation, Order,
     Origin, Owner, Page, Publication, Publish, Published, Segment, Snapshot, State, ViewInfo,
-    fork_segments, publication_hash, rest_of,
+    fork_segments, rest_of,
 };
 
 #[async_trait]
@@ -37,6 +37,7 @@ impl Store for InMemoryStore {
             last: None,
             source: id,
         }];
+        let mut views = BTreeMap::new();
         let (tree, segments, head, tokens) = match &new.origin {
             Origin::Root => (id, own, Seq::NONE, 0),
             Origin::Spawn { parent, .. } => (inner.get(*parent)?.info.tree, own, Seq::NONE, 0),
@@ -55,6 +56,7 @@ impl Store for InMemoryStore {
                     return Err(mismatch(&parent.info, &new.estimator));
                 }
                 let segments = fork_segments(&parent.info.segments, *at, id);
+                views = inner.inherited(parent, *at, new.now)?;
                 (
                     parent.info.tree,
                     segments,
@@ -84,7 +86,7 @@ impl Store for InMemoryStore {
             info: info.clone(),
             log: Vec::new(),
             external: BTreeMap::new(),
-            views: BTreeMap::new(),
+            views,
             summaries: Vec::new(),
             summary_index: BTreeMap::new(),
             jobs: BTreeMap::new(),
@@ -378,9 +380,10 @@ impl Store for InMemoryStore {
         let mut inner = self.lock();
         let record = inner.get(conversation)?;
         let referred = check_shape(publish, record.info.head)?;
+        let lineage = inner.lineage(record);
         let stored: BTreeMap<SummaryId, KnownSummary> = referred
             .iter()
-            .filter_map(|id| record.summary(id))
+            .filter_map(|id| inner.summary(&lineage, id))
             .map(|summary| (summary.id.clone(), summary.into()))
             .collect();
         check_references(publish, &stored)?;
@@ -409,36 +412,15 @@ impl Store for InMemoryStore {
         let cost = |spans: &[Span]| spans_cost(spans, |range| inner.cost(record, range));
         let saving = i128::from(cost(&clip_starts(&view.rows, publish.at)))
             - i128::from(cost(&publish.spans));
-        let saved = i128::from(view.saved) + saving;
-        let saved = saved.clamp(i64::MIN.into(), i64::MAX.into());
-        let version = view.version().next();
-        let hash = publication_hash(
-            view.chain(),
-            version,
-            publish.at,
-            &rows.removed,
-            &rows.added,
-        );
         let record = inner.get_mut(conversation)?;
         let view = record
             .views
             .entry(publish.view.clone())
             .or_insert_with(ViewRecord::new);
-        view.saved = i64::try_from(saved).unwrap_or_default();
-        view.rows
-            .retain(|row| !rows.removed.iter().any(|gone| gone.first == row.first));
-        view.rows.extend(rows.added.iter().cloned());
-        view.rows.sort_by_key(|row| row.first);
-        view.publications.push(Publication {
-            version,
-            at: publish.at,
-            removed: rows.removed,
-            added: rows.added,
-            created_at: publish.now,
-            hash,
-        });
+        view.publish(publish.at, rows, saving, publish.now);
+        let version = view.version();
         for summary in &publish.summaries {
-            if !record.summary_index.contains_key(&summary.id) {
+            if !stored.contains_key(&summary.id) {
                 let index = record.summaries.len();
                 record.summary_index.insert(summary.id.clone(), index);
                 record.summaries.push(summary.clone());
@@ -473,8 +455,11 @@ impl Store for InMemoryStore {
         ids: &[SummaryId],
     ) -> Result<Vec<Option<Summary>>> {
         let inner = self.lock();
-        let record = inner.get(conversation)?;
-        Ok(ids.iter().map(|id| record.summary(id).cloned()).collect())
+        let lineage = inner.lineage(inner.get(conversation)?);
+        Ok(ids
+            .iter()
+            .map(|id| inner.summary(&lineage, id).cloned())
+            .collect())
     }
 
     async fn summary_log(
@@ -485,19 +470,16 @@ impl Store for InMemoryStore {
     ) -> Result<Page<Summary, SummaryId>> {
         let inner = self.lock();
         let record = inner.get(conversation)?;
-        let skip = match after {
-            None => 0,
-            Some(id) => match record.summary_index.get(id) {
-                Some(index) => index + 1,
-                None => {
-                    return Err(Error::new(
-                        ErrorKind::NotFound,
-                        format!("{} has no summary {id}", record.info.key),
-                    ));
-                }
-            },
-        };
-        let left = record.summaries.iter().skip(skip);
+        let lineage = inner.lineage(record);
+        let mut left = inner.summaries(&lineage);
+        if let Some(id) = after
+            && !left.any(|summary| summary.id == *id)
+        {
+            return Err(Error::new(
+                ErrorKind::NotFound,
+                format!("{} has no summary {id}", record.info.key),
+            ));
+        }
         Ok(page(left, limit, |summary| summary.id.clone()))
     }
 
@@ -507,9 +489,9 @@ impl Store for InMemoryStore {
         summary: &SummaryId,
     ) -> Result<Vec<SummaryId>> {
         let inner = self.lock();
-        let summaries = &inner.get(conversation)?.summaries;
-        Ok(summaries
-            .iter()
+        let lineage = inner.lineage(inner.get(conversation)?);
+        Ok(inner
+            .summaries(&lineage)
             .filter(|s| {
                 s.children
                     .iter()
@@ -526,11 +508,13 @@ impl Store for InMemoryStore {
         recipe: &Recipe,
     ) -> Result<Option<Summary>> {
         let inner = self.lock();
-        let summaries = &inner.get(conversation)?.summaries;
-        let found = summaries
-            .iter()
-            .rev()
-            .find(|s| s.source_hash == source && s.recipe == *recipe);
+        let lineage = inner.lineage(inner.get(conversation)?);
+        let found = lineage.iter().find_map(|kin| {
+            let own = &inner.get(kin.conversation).ok()?.summaries;
+            own.iter()
+                .rev()
+                .find(|s| s.source_hash == source && s.recipe == *recipe && kin.sees(s.range))
+        });
         Ok(found.cloned())
     }
 

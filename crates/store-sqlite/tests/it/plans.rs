@@ -1,7 +1,7 @@
 //! The statements use the indices that they were made for.
 
-use memory_model::{Hash, Recipe, Seq, SummaryId, ViewVersion};
-use memory_store::{ConversationFilter, ConversationRef, JobKey};
+use memory_model::{ConversationId, Hash, Recipe, Seq, SummaryId, ViewVersion};
+use memory_store::{ConversationFilter, ConversationRef, JobKey, Kin};
 use sea_query::{Order, SqliteQueryBuilder};
 use sqlx::sqlite::SqliteConnectOptions;
 use sqlx::{AssertSqlSafe, ConnectOptions as _, Row as _};
@@ -25,6 +25,8 @@ async fn every_statement_searches_and_none_scans() {
     let (view, version) = (dag(), ViewVersion(7));
     let sum = SummaryId::new("sum_0");
     let family = ConversationFilter::default();
+    let own = Kin::own(id);
+    let kin = own.parent(ConversationId(2), Seq(99));
     let statements = [
         (
             "conversation by key",
@@ -104,15 +106,31 @@ async fn every_statement_searches_and_none_scans() {
         ),
         (
             "summaries",
-            store_sql::summary::by_ids(1, &["a"]).to_string(SqliteQueryBuilder),
+            store_sql::summary::by_ids(own, &["a"]).to_string(SqliteQueryBuilder),
         ),
         (
             "summary log",
-            store_sql::summary::log(1, Some(9), 9).to_string(SqliteQueryBuilder),
+            store_sql::summary::log(own, &[], Some(9), 9).to_string(SqliteQueryBuilder),
+        ),
+        (
+            "summary log of an ancestor",
+            store_sql::summary::log(kin, &[own], None, 9).to_string(SqliteQueryBuilder),
+        ),
+        (
+            "summaries of an ancestor",
+            store_sql::summary::by_ids(kin, &["a"]).to_string(SqliteQueryBuilder),
+        ),
+        (
+            "containers of an ancestor",
+            store_sql::summary::containers(own, 2, &sum).to_string(SqliteQueryBuilder),
+        ),
+        (
+            "fork point",
+            store_sql::conversation::fork_point(1).to_string(SqliteQueryBuilder),
         ),
         (
             "made from",
-            store_sql::summary::made_from(1, Hash::ZERO, &Recipe::new("r"))
+            store_sql::summary::made_from(own, Hash::ZERO, &Recipe::new("r"))
                 .to_string(SqliteQueryBuilder),
         ),
         (
@@ -125,7 +143,7 @@ async fn every_statement_searches_and_none_scans() {
         ),
         (
             "containers",
-            store_sql::summary::containers(1, &sum).to_string(SqliteQueryBuilder),
+            store_sql::summary::containers(own, 1, &sum).to_string(SqliteQueryBuilder),
         ),
         (
             "job",

@@ -1,7 +1,7 @@
 //! No operation takes more statements because the history is longer.
 
-use memory_model::{Body, Seq, Span};
-use memory_store::{LogRead, Order, Store as _};
+use memory_model::{Body, Seq, Span, Summary, Timestamp};
+use memory_store::{LogRead, NewConversation, Order, Origin, Store as _};
 use store_sqlite::SqliteStore;
 
 use crate::common::{append, dag, leaf, range, replace, root, summary, texts};
@@ -101,4 +101,55 @@ async fn statement_counts_do_not_grow_with_history() {
             ("find", 2),
         ]
     );
+}
+
+/// Statements of a fork within a conversation of 64 leaves of `leaf` messages, under 8 summaries, under one.
+async fn fork_cost(messages: u32) -> u64 {
+    let store = SqliteStore::in_memory().await.unwrap();
+    let id = root(&store, "a").await;
+    append(&store, id, texts(1, 64 * messages)).await;
+    let mut level = Vec::new();
+    for n in 0..64 {
+        let at = range(n * messages + 1, (n + 1) * messages);
+        level.push(leaf(&store, id, at).await);
+    }
+    while level.len() > 1 {
+        let mut above = Vec::new();
+        for of in level.chunks(8) {
+            let at = range(of[0].range.first.0, of[7].range.last.0);
+            let made = summary(&store, id, at, of, "condensed@1").await;
+            let shows = |part: &Summary| {
+                let body = Body::Summary {
+                    id: part.id.clone(),
+                    depth: part.depth,
+                };
+                Span::closed(part.range, body, part.tokens)
+            };
+            let publish = replace(of.iter().map(shows).collect(), made.clone());
+            store.publish(id, &publish).await.unwrap();
+            above.push(made);
+        }
+        level = above;
+    }
+    let new = NewConversation {
+        origin: Origin::Fork {
+            parent: id,
+            at: Seq(37 * messages + 3),
+        },
+        ..NewConversation::root("b", crate::common::estimator(), Timestamp(9))
+    };
+    let before = store.statements();
+    let child = store.open(&new).await.unwrap().id;
+    let cost = store.statements() - before;
+    let views = store.views(child).await.unwrap();
+    // Four whole summaries, five leaves of the fifth, and what is left of the sixth leaf.
+    assert_eq!(views[0].spans, 10);
+    cost
+}
+
+#[tokio::test]
+async fn a_fork_costs_the_depth_of_the_tree_and_not_the_history() {
+    let small = fork_cost(5).await;
+    assert_eq!(small, fork_cost(60).await);
+    assert_eq!(small, 29);
 }

@@ -247,7 +247,7 @@ async fn views_with_the_older_names_show_the_same() {
     let fork = store.open(&fork).await.unwrap().id;
     append(&store, fork, texts(90, 2)).await;
     assert_eq!(
-        ask("select group_concat(ordinal) from context_items where conversation_id = 2").await,
-        "1,2,3,4,5,6,7,8"
+        ask("select item_type || ordinal from context_items where conversation_id = 2 order by ordinal").await,
+        "summary1 message5 message6 message7 message8"
     );
 }

@@ -1,0 +1,285 @@
+//! `view`: what stands for a session's messages, now and earlier.
+
+use agent_memory::{
+    Body, Change, Publication, Published, Seq, Session, SnapshotView, Span, TreeNode, ViewVersion,
+};
+use serde::Serialize;
+
+use super::show::label;
+use crate::app::App;
+use crate::args::View;
+use crate::error::{Failure, Kind};
+use crate::output::{count, number};
+
+/// How many publications one read asks for.
+const PAGE: usize = 256;
+
+#[derive(Debug, Serialize)]
+struct Answer {
+    session: String,
+    view: String,
+    version: u64,
+    newest: u64,
+    head: u32,
+    tokens: u64,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    returned: Option<&'static str>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    spans: Option<Vec<Node>>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    diff: Option<Diff>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    versions: Option<Vec<Version>>,
+}
+
+#[derive(Debug, Serialize)]
+struct Diff {
+    from: u64,
+    to: u64,
+    tokens: [u64; 2],
+    changes: Vec<Changed>,
+}
+
+#[derive(Debug, Serialize)]
+struct Changed {
+    first: u32,
+    last: u32,
+    before: Vec<Node>,
+    after: Vec<Node>,
+}
+
+#[derive(Debug, Serialize)]
+struct Node {
+    kind: &'static str,
+    first: u32,
+    last: u32,
+    tokens: u64,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    summary_id: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    depth: Option<u32>,
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    children: Vec<Node>,
+}
+
+#[derive(Debug, Serialize)]
+struct Version {
+    version: u64,
+    first: u32,
+    last: u32,
+    removed: usize,
+    added: usize,
+    created_at: String,
+}
+
+pub(crate) async fn run(app: &mut App, args: &View) -> anyhow::Result<()> {
+    let memory = match args.return_to {
+        None => app.open().await?,
+        Some(_) => app.open_to_change().await?,
+    };
+    let session = app.session(&memory, &args.session).await?;
+    let returned = match args.return_to {
+        None => None,
+        Some(version) => Some(return_to(&session, version).await?),
+    };
+    let now = session.now().await?;
+    let newest = now.version().0;
+    let shown = match args.at {
+        None => now,
+        Some(version) => session.at(ViewVersion(version)).await?,
+    };
+    let versions = match args.history {
+        true => Some(history(&session).await?),
+        false => None,
+    };
+    let snapshot = shown.snapshot();
+    let mut answer = Answer {
+        session: session.key().to_string(),
+        view: snapshot.view.to_string(),
+        version: snapshot.version.0,
+        newest,
+        head: snapshot.head.0,
+        tokens: shown.tokens(),
+        returned,
+        spans: None,
+        diff: None,
+        versions,
+    };
+    let mut text = heading(&answer);
+    match args.diff {
+        Some(version) => {
+            let other = session.at(ViewVersion(version)).await?;
+            let changes = other.diff(&shown).await?;
+            text.push_str(&diff_text(&other, &shown, &changes));
+            answer.diff = Some(diff(&other, &shown, changes));
+        }
+        None => {
+            let tree = shown.tree(args.depth).await?;
+            branches(&tree.nodes, "", &mut text);
+            answer.spans = Some(tree.nodes.into_iter().map(node).collect());
+        }
+    }
+    for version in answer.versions.iter().flatten() {
+        text.push_str(&format!(
+            "version {} of {}: {} for {} over messages {}-{}\n",
+            version.version,
+            version.created_at,
+            count(version.added as u64, "row", "rows"),
+            number(version.removed as u64),
+            version.first,
+            version.last,
+        ));
+    }
+    if app.json {
+        return Ok(app.out.json(&answer)?);
+    }
+    Ok(app.out.text(&text)?)
+}
+
+async fn return_to(session: &Session, version: u64) -> anyhow::Result<&'static str> {
+    match session.return_to(ViewVersion(version)).await? {
+        Published::Done(_) => Ok("done"),
+        Published::Already(_) => Ok("already"),
+        Published::Lost { .. } => {
+            let text = format!("view of {} was changed at the same time", session.key());
+            let failure = Failure::new(Kind::DatabaseBusy, text);
+            Err(failure.hint("nothing was done: try again").into())
+        }
+    }
+}
+
+async fn history(session: &Session) -> anyhow::Result<Vec<Version>> {
+    let mut out = Vec::new();
+    let mut after = ViewVersion(0);
+    loop {
+        let page = session.versions(after, PAGE).await?;
+        out.extend(page.items.iter().map(|publication: &Publication| Version {
+            version: publication.version.0,
+            first: publication.at.first.0,
+            last: publication.at.last.0,
+            removed: publication.removed.len(),
+            added: publication.added.len(),
+            created_at: publication.created_at.to_string(),
+        }));
+        match page.next {
+            Some(next) => after = next,
+            None => return Ok(out),
+        }
+    }
+}
+
+fn heading(answer: &Answer) -> String {
+    let newest = match answer.newest {
+        newest if newest == answer.version => String::new(),
+        newest => format!(" (the newest is {newest})"),
+    };
+    let returned = match answer.returned {
+        Some("already") => "Nothing to go back to: it shows that now.\n",
+        Some(_) => "Went back: what it showed then is the newest version now.\n",
+        None => "",
+    };
+    format!(
+        "{returned}View {} of {} version {}{newest}, {} for {}:\n",
+        answer.view,
+        answer.session,
+        answer.version,
+        count(answer.tokens, "token", "tokens"),
+        count(u64::from(answer.head), "entry", "entries"),
+    )
+}
+
+/// Nodes and what is below them, a line each.
+fn branches(nodes: &[TreeNode], indent: &str, out: &mut String) {
+    for (index, node) in nodes.iter().enumerate() {
+        let (branch, below) = match index + 1 == nodes.len() {
+            true => ("└─", "   "),
+            false => ("├─", "│  "),
+        };
+        out.push_str(&format!("{indent}{branch} {}\n", label(node)));
+        // A leaf is made from messages: they are what its label says.
+        if node.children.iter().any(|child| child.summary.is_some()) {
+            branches(&node.children, &format!("{indent}{below}"), out);
+        }
+    }
+}
+
+fn diff_text(from: &SnapshotView, to: &SnapshotView, changes: &[Change]) -> String {
+    let mut out = format!(
+        "From version {} ({} tokens) to version {} ({} tokens):\n",
+        from.version(),
+        number(from.tokens()),
+        to.version(),
+        number(to.tokens()),
+    );
+    if changes.is_empty() {
+        out.push_str("no difference\n");
+    }
+    for change in changes {
+        out.push_str(&format!(
+            "messages {}-{}\n",
+            change.range.first, change.range.last
+        ));
+        for (sign, spans) in [("-", &change.before), ("+", &change.after)] {
+            for span in spans {
+                let shown = span_node(span, change.range.last);
+                let id = shown.summary_id.as_deref().unwrap_or(shown.kind);
+                out.push_str(&format!(
+                    "  {sign} {id} {}-{}: {}\n",
+                    shown.first,
+                    shown.last,
+                    count(shown.tokens, "token", "tokens"),
+                ));
+            }
+        }
+    }
+    out
+}
+
+fn diff(from: &SnapshotView, to: &SnapshotView, changes: Vec<Change>) -> Diff {
+    let changed = |change: Change| Changed {
+        first: change.range.first.0,
+        last: change.range.last.0,
+        before: nodes(&change.before, change.range.last),
+        after: nodes(&change.after, change.range.last),
+    };
+    Diff {
+        from: from.version().0,
+        to: to.version().0,
+        tokens: [from.tokens(), to.tokens()],
+        changes: changes.into_iter().map(changed).collect(),
+    }
+}
+
+fn nodes(spans: &[Span], last: Seq) -> Vec<Node> {
+    spans.iter().map(|span| span_node(span, last)).collect()
+}
+
+fn span_node(span: &Span, last: Seq) -> Node {
+    let (kind, depth) = match &span.body {
+        Body::Raw => ("raw", None),
+        Body::Summary { depth, .. } => ("summary", Some(*depth)),
+        Body::Trimmed(_) => ("trimmed", None),
+        Body::Omitted => ("omitted", None),
+    };
+    Node {
+        kind,
+        first: span.range.first.0,
+        last: span.range.last.unwrap_or(last).0,
+        tokens: span.tokens,
+        summary_id: span.body.summary().map(ToString::to_string),
+        depth,
+        children: Vec::new(),
+    }
+}
+
+fn node(node: TreeNode) -> Node {
+    Node {
+        kind: node.kind,
+        first: node.range.first.0,
+        last: node.range.last.0,
+        tokens: node.tokens,
+        summary_id: node.summary.as_ref().map(|summary| summary.id.to_string()),
+        depth: node.summary.as_ref().map(|summary| summary.depth),
+        children: node.children.into_iter().map(self::node).collect(),
+    }
+}

@@ -1,0 +1,186 @@
+//! `fork` and `view`.
+
+use serde_json::{Value, json};
+
+use crate::support::{Home, has};
+
+/// A session of 120 messages, compacted.
+fn home() -> Home {
+    let home = Home::new();
+    let line = |n: u32| {
+        let text =
+            format!("Step {n}: the module numbered {n} was renamed and its tests were run. ");
+        json!({"role": "user", "content": text.repeat(40)}).to_string() + "\n"
+    };
+    home.file("chat.jsonl", (1..=120).map(line).collect::<String>());
+    home.ok(&["import", "chat.jsonl", "--session", "chat"]);
+    home.ok(&["compact", "chat"]);
+    home
+}
+
+fn spans(view: &Value) -> &Vec<Value> {
+    view["spans"].as_array().unwrap()
+}
+
+#[test]
+fn a_fork_begins_with_its_parents_view() {
+    let home = home();
+    let made = home.json(&["fork", "chat", "--at", "70"]);
+    has(
+        &made,
+        &[
+            "session", "parent", "at", "created", "messages", "tokens", "views",
+        ],
+    );
+    assert_eq!(made["session"], "chat@70");
+    assert_eq!((&made["parent"], &made["at"]), (&json!("chat"), &json!(70)));
+    assert_eq!(
+        (&made["created"], &made["messages"]),
+        (&json!(true), &json!(70))
+    );
+    let view = &made["views"][0];
+    assert!(view["tokens"].as_u64().unwrap() < made["tokens"].as_u64().unwrap());
+    let again = home.json(&["fork", "chat", "--at", "70"]);
+    assert_eq!(again["created"], false);
+    assert_eq!(again["views"], made["views"]);
+
+    let shown = home.json(&["view", "chat@70"]);
+    let last = spans(&shown).last().unwrap();
+    assert_eq!(last["last"], 70);
+    assert!(spans(&shown).iter().any(|span| span["kind"] == "summary"));
+    let summary = spans(&shown)[0]["summary_id"].as_str().unwrap();
+    home.ok(&["expand", "chat@70", summary]);
+    home.ok(&["describe", "chat@70", summary]);
+    assert_eq!(home.json(&["verify"])["ok"], true);
+    // What both see is counted once.
+    let before = home.json(&["stats"])["summaries"].clone();
+    home.ok(&["fork", "chat", "--at", "120", "--name", "twin"]);
+    assert_eq!(home.json(&["stats"])["summaries"], before);
+    let sessions = home.json(&["sessions"]);
+    let twin = &sessions["sessions"][2];
+    assert_eq!(
+        (&twin["origin"], &twin["parent"]),
+        (&json!("fork"), &json!("chat"))
+    );
+
+    let text = home.ok(&["fork", "chat", "--at", "9", "--name", "early"]);
+    assert!(
+        text.out
+            .starts_with("early is now a fork of chat at 9: 9 entries"),
+        "{}",
+        text.out
+    );
+    assert!(text.out.contains("context early"), "{}", text.out);
+    assert!(text.err.contains("database: "), "{}", text.err);
+}
+
+#[test]
+fn forks_that_cannot_be_are_refused() {
+    let home = home();
+    let beyond = home.run(&["fork", "chat", "--at", "121"]);
+    assert_eq!(beyond.code, 4, "{}", beyond.err);
+    assert!(beyond.err.contains("ends at 120"), "{}", beyond.err);
+    let taken = home.run(&["fork", "chat", "--at", "3", "--name", "chat"]);
+    assert_eq!(taken.code, 4, "{}", taken.err);
+    assert!(
+        taken.err.contains("hint: choose another name"),
+        "{}",
+        taken.err
+    );
+    assert_eq!(home.run(&["fork", "none", "--at", "3"]).code, 3);
+    assert_eq!(home.run(&["fork", "chat"]).code, 2);
+    assert_eq!(Home::new().run(&["fork", "chat", "--at", "3"]).code, 3);
+}
+
+#[test]
+fn versions_are_shown_compared_and_returned_to() {
+    let home = home();
+    let now = home.json(&["view", "chat", "--history"]);
+    has(
+        &now,
+        &[
+            "session", "view", "version", "newest", "head", "tokens", "spans", "versions",
+        ],
+    );
+    let newest = now["newest"].as_u64().unwrap();
+    assert_eq!(now["version"], newest);
+    let versions = now["versions"].as_array().unwrap();
+    assert_eq!(versions.len() as u64, newest);
+    has(
+        &versions[0],
+        &["version", "first", "last", "removed", "added", "created_at"],
+    );
+
+    let start = home.json(&["view", "chat", "--at", "0"]);
+    assert_eq!(spans(&start).len(), 1);
+    let diff = home.json(&["view", "chat", "--diff", "0"]);
+    assert!(diff.get("spans").is_none());
+    let changes = diff["diff"]["changes"].as_array().unwrap();
+    assert_eq!(
+        (&changes[0]["first"], &changes[0]["before"][0]["kind"]),
+        (&json!(1), &json!("raw"))
+    );
+    assert_eq!(changes[0]["after"][0]["kind"], "summary");
+    assert_eq!(
+        diff["diff"]["tokens"],
+        json!([start["tokens"], now["tokens"]])
+    );
+
+    let early = home.json(&["context", "chat", "--budget", "2000", "--at", "0"]);
+    let late = home.json(&["context", "chat", "--budget", "2000"]);
+    assert!(
+        early["messages"]
+            .as_array()
+            .unwrap()
+            .iter()
+            .all(|m| m["source"]["kind"] != "summary")
+    );
+    assert_ne!(early["messages"], late["messages"]);
+
+    let back = home.json(&["view", "chat", "--return-to", "0"]);
+    assert_eq!(
+        (&back["returned"], &back["newest"]),
+        (&json!("done"), &json!(newest + 1))
+    );
+    assert_eq!(back["spans"], start["spans"]);
+    let again = home.json(&["view", "chat", "--return-to", "0"]);
+    assert_eq!(
+        (&again["returned"], &again["newest"]),
+        (&json!("already"), &json!(newest + 1))
+    );
+    assert_eq!(
+        home.json(&["context", "chat", "--budget", "2000"])["messages"],
+        early["messages"]
+    );
+    let newest = newest.to_string();
+    home.ok(&["view", "chat", "--return-to", &newest]);
+    assert_eq!(home.json(&["view", "chat"])["spans"], now["spans"]);
+    assert_eq!(home.json(&["verify"])["ok"], true);
+    assert_eq!(home.run(&["view", "chat", "--at", "999"]).code, 4);
+}
+
+#[test]
+fn a_view_as_text() {
+    let home = home();
+    let shown = home.ok(&["view", "chat"]).out;
+    assert!(shown.starts_with("View dag of chat version "), "{shown}");
+    assert!(shown.contains("└─ messages "), "{shown}");
+    assert!(shown.contains("sum_"), "{shown}");
+    let past = home.ok(&["view", "chat", "--at", "0"]).out;
+    assert!(past.contains("version 0 (the newest is "), "{past}");
+    let diff = home.ok(&["view", "chat", "--diff", "0"]).out;
+    assert!(
+        diff.contains("\n  - raw 1-") && diff.contains("\n  + sum_"),
+        "{diff}"
+    );
+    assert!(
+        home.ok(&["view", "chat", "--at", "0", "--diff", "0"])
+            .out
+            .contains("no difference")
+    );
+    let back = home.ok(&["view", "chat", "--return-to", "1"]);
+    assert!(back.out.starts_with("Went back: "), "{}", back.out);
+    assert!(back.err.contains("database: "), "{}", back.err);
+    let history = home.ok(&["view", "chat", "--history"]).out;
+    assert!(history.contains("\nversion 1 of "), "{history}");
+}

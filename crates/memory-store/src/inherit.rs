@@ -1,0 +1,207 @@
+//! What a fork takes over from its parent, as pure functions: whose summaries it sees, and its
+//! parent's views cut at the fork's point.
+
+use memory_model::{
+    Body, Child, ConversationId, Seq, SeqRange, Span, SpanStart, SpliceRows, Summary, SummaryId,
+    clip_starts, splice_starts,
+};
+
+use crate::error::{Error, ErrorKind, Result};
+use crate::publish::KnownSummary;
+
+/// A conversation whose summaries another one sees: itself, and for a fork its parent, the
+/// parent's parent and so on, as far as they are forks.
+///
+/// Of an ancestor those summaries are seen that cover nothing after the fork's point, whenever
+/// they were made: then they were made from messages that both share.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Kin {
+    /// Whose summaries.
+    pub conversation: ConversationId,
+    /// The last position that a visible one may cover, inclusive; `None` for the conversation
+    /// itself.
+    pub last: Option<Seq>,
+}
+
+impl Kin {
+    /// The conversation itself, which every lineage begins with.
+    pub fn own(conversation: ConversationId) -> Self {
+        Self {
+            conversation,
+            last: None,
+        }
+    }
+
+    /// The parent of a fork at `at`.
+    pub fn parent(&self, parent: ConversationId, at: Seq) -> Self {
+        Self {
+            conversation: parent,
+            last: Some(self.last.map_or(at, |last| last.min(at))),
+        }
+    }
+
+    /// Whether a summary of this conversation over `range` is seen.
+    pub fn sees(&self, range: SeqRange) -> bool {
+        self.last.is_none_or(|last| range.last <= last)
+    }
+}
+
+/// A parent's view cut at a fork's point, in the making.
+///
+/// Spans that end at or before the point stay as they are. A summary that crosses it is opened:
+/// its children take its place, and of them the one that crosses is opened again, until only
+/// messages cross. Their part up to the point is raw. So are shortened messages that cross the
+/// point: what a part of them costs is not known.
+///
+/// ```
+/// use memory_model::{Body, Seq, SpanStart};
+/// use memory_store::ViewCut;
+///
+/// let raw = |first| SpanStart { first: Seq(first), body: Body::Raw, tokens: 0 };
+/// let omitted = SpanStart { body: Body::Omitted, ..raw(1) };
+/// let cut = ViewCut::new(&[omitted, raw(9)], Seq(4));
+/// assert_eq!(cut.crossing(), None);
+/// let inherited = cut.finish()?.unwrap();
+/// assert_eq!(inherited.rows.added[1], raw(5));
+/// # Ok::<(), memory_store::Error>(())
+/// ```
+#[derive(Debug, Clone)]
+pub struct ViewCut {
+    at: Seq,
+    rows: Vec<SpanStart>,
+    crossing: Option<SummaryId>,
+}
+
+/// What a fork's view begins with.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Inherited {
+    /// The range that its first publication replaces: all that is shared.
+    pub at: SeqRange,
+    /// The spans over that range.
+    pub spans: Vec<Span>,
+    /// The rows that this first publication takes away and puts in place.
+    pub rows: SpliceRows,
+}
+
+impl ViewCut {
+    /// Cuts a view at a point. `rows` are the parent's, those that begin at or before the position
+    /// after the point; more do no harm.
+    pub fn new(rows: &[SpanStart], at: Seq) -> Self {
+        let mut cut = Self {
+            at,
+            rows: Vec::new(),
+            crossing: None,
+        };
+        let whole = rows
+            .iter()
+            .rev()
+            .find(|row| row.first <= at.next())
+            .is_some_and(|row| row.first == at.next());
+        let kept: Vec<&SpanStart> = rows.iter().filter(|row| row.first <= at).collect();
+        for (index, row) in kept.iter().enumerate() {
+            let crosses = index + 1 == kept.len() && !whole;
+            match &row.body {
+                Body::Summary { id, .. } if crosses => cut.crossing = Some(id.clone()),
+                Body::Trimmed(_) if crosses => cut.raw(row.first),
+                _ => cut.rows.push((*row).clone()),
+            }
+        }
+        cut
+    }
+
+    /// The summary that crosses the point: look it up and [`ViewCut::open`] it.
+    pub fn crossing(&self) -> Option<&SummaryId> {
+        self.crossing.as_ref()
+    }
+
+    /// Puts the children of the crossing summary in its place, as far as they lie before the
+    /// point. `known` tells what the store knows of those that are summaries.
+    ///
+    /// # Errors
+    /// `Corrupt` when a child is missing.
+    pub fn open(
+        &mut self,
+        summary: &Summary,
+        known: impl Fn(&SummaryId) -> Option<KnownSummary>,
+    ) -> Result<()> {
+        self.crossing = None;
+        for child in &summary.children {
+            let range = child.range();
+            if range.first > self.at {
+                break;
+            }
+            match child {
+                Child::Messages { .. } => self.raw(range.first),
+                Child::Summary { id, .. } if range.last > self.at => {
+                    self.crossing = Some(id.clone());
+                }
+                Child::Summary { id, .. } => {
+                    let Some(known) = known(id) else {
+                        let message =
+                            format!("{} was made from {id}, which is missing", summary.id);
+                        return Err(Error::new(ErrorKind::Corrupt, message));
+                    };
+                    let (depth, tokens) = (known.depth, known.tokens);
+                    self.rows.push(SpanStart {
+                        first: range.first,
+                        body: Body::Summary {
+                            id: id.clone(),
+                            depth,
+                        },
+                        tokens,
+                    });
+                }
+            }
+        }
+        Ok(())
+    }
+
+    fn raw(&mut self, first: Seq) {
+        self.rows.push(SpanStart {
+            first,
+            body: Body::Raw,
+            tokens: 0,
+        });
+    }
+
+    /// What the fork begins with; `None` when that is raw, as every view is before its first
+    /// publication.
+    ///
+    /// # Errors
+    /// `Corrupt` when the parent's rows are not a view, or a crossing summary was not opened.
+    pub fn finish(mut self) -> Result<Option<Inherited>> {
+        let wrong = |problem: String| Error::new(ErrorKind::Corrupt, problem);
+        if let Some(id) = self.crossing {
+            return Err(wrong(format!("{id} was not opened at {}", self.at)));
+        }
+        let Some(at) = SeqRange::new(Seq::FIRST, self.at) else {
+            return Ok(None);
+        };
+        self.rows.dedup_by(|next, row| {
+            next.body == row.body && !matches!(row.body, Body::Summary { .. })
+        });
+        let spans = clip_starts(&close(self.rows, at), at);
+        let first = SpanStart {
+            first: Seq::FIRST,
+            body: Body::Raw,
+            tokens: 0,
+        };
+        let raw = [Span::closed(at, Body::Raw, 0)];
+        let rows = splice_starts(&[first], at, &raw, &spans)
+            .map_err(|error| wrong(format!("a view cannot be inherited: {error}")))?;
+        if rows.added.is_empty() && rows.removed.is_empty() {
+            return Ok(None);
+        }
+        Ok(Some(Inherited { at, spans, rows }))
+    }
+}
+
+/// The rows with the one that the last of them ends at.
+fn close(mut rows: Vec<SpanStart>, at: SeqRange) -> Vec<SpanStart> {
+    rows.push(SpanStart {
+        first: at.last.next(),
+        body: Body::Raw,
+        tokens: 0,
+    });
+    rows
+}

@@ -1,0 +1,73 @@
+//! The views that a fork begins with.
+
+use memory_model::{Body, Seq, Span, SummaryId, Timestamp, ViewName};
+use memory_store::{Conversation, Error, ErrorKind, Inherited, Result, ViewCut};
+use store_sql::Columns as _;
+use store_sql::view::{self as sql, Where};
+
+use crate::SqliteStore;
+use crate::db::On;
+use crate::publish::{Old, known_summaries, put_version};
+use crate::spans::starts;
+
+/// More spans than this can not be in a range.
+const ALL: u64 = 1 << 32;
+
+impl SqliteStore {
+    /// Publishes the parent's views, cut at the fork's point, as the first version of the fork's.
+    ///
+    /// Reads the parent's live spans up to the point, and of the summary that crosses it one node a level.
+    pub(crate) async fn inherit_views(
+        &self,
+        on: &mut On<'_>,
+        parent: &Conversation,
+        fork: &Conversation,
+        at: Seq,
+        now: Timestamp,
+    ) -> Result<()> {
+        for row in on.all(&sql::views(parent.id.0)).await? {
+            let view = ViewName::new(row.text(0)?);
+            let Some(Inherited { at, spans, rows }) = self.cut(on, parent, &view, at).await? else {
+                continue;
+            };
+            let before = [Span::closed(at, Body::Raw, 0)];
+            let saving = self.saving(on, parent, &before, &spans).await?;
+            put_version(on, fork.id, &view, &Old::NEW, at, rows, saving, now).await?;
+        }
+        Ok(())
+    }
+
+    async fn cut(
+        &self,
+        on: &mut On<'_>,
+        parent: &Conversation,
+        view: &ViewName,
+        at: Seq,
+    ) -> Result<Option<Inherited>> {
+        let row = on.first(&sql::view(parent.id.0, view)).await?;
+        let Some(row) = row else {
+            return Ok(None);
+        };
+        let version = memory_model::ViewVersion(store_sql::to_count("version", row.int(0)?)?);
+        let up_to = Where::Rising(Seq::FIRST, at.next());
+        let rows = starts(on, parent.id, view, version, up_to, ALL).await?;
+        let lineage = self.lineage(on, parent.id).await?;
+        let mut cut = ViewCut::new(&rows, at);
+        while let Some(id) = cut.crossing().cloned() {
+            let found = self.summaries_seen(on, &lineage, &[id.as_str()]).await?;
+            let summary = found.into_values().next().ok_or_else(|| {
+                let message = format!("{} shows {id}, which is missing", parent.key);
+                Error::new(ErrorKind::Corrupt, message)
+            })?;
+            let children: Vec<&str> = summary
+                .children
+                .iter()
+                .filter_map(|child| child.summary())
+                .map(SummaryId::as_str)
+                .collect();
+            let known = known_summaries(on, &lineage, &children).await?;
+            cut.open(&summary, |id| known.get(id).map(Into::into))?;
+        }
+        cut.finish()
+    }
+}
