@@ -25,7 +25,18 @@ pub fn build<B: QueryBuilder>(
     dialect: B,
 ) -> (AssertSqlSafe<String>, SqlxValues) {
     let (sql, values) = statement.build_sqlx(dialect);
-    (AssertSqlSafe(sql), values)
+    (AssertSqlSafe(prepared_once(sql)), values)
+}
+
+/// SQLite looks at the value that a `limit ?` is bound to while it prepares a statement, and so prepares it again
+/// whenever the value is bound anew: each time it runs. An expression is not looked at. Built text has no literals,
+/// so that nothing else is changed.
+fn prepared_once(sql: String) -> String {
+    const LIMIT: &str = "LIMIT ?";
+    match sql.contains(LIMIT) {
+        true => sql.replace(LIMIT, "LIMIT ? + 0"),
+        false => sql,
+    }
 }
 
 /// The text of a statement, built once: its values are given anew each time it runs.
@@ -36,7 +47,7 @@ impl Text {
     /// The text of a statement, whose values are left out: they only say where values are.
     pub fn new<B: QueryBuilder>(statement: &impl SqlxBinder, dialect: B) -> Self {
         let (sql, _) = statement.build_sqlx(dialect);
-        Self(sql.into())
+        Self(prepared_once(sql).into())
     }
 
     /// The text for the driver. Safe for the same reason as what [`build`] gives.
