@@ -17,6 +17,7 @@ mod engine;
 mod forks;
 mod hard;
 mod history;
+mod laws;
 mod snapshots;
 mod statements;
 mod support;
