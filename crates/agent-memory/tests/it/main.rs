@@ -18,6 +18,7 @@ mod forks;
 mod hard;
 mod history;
 mod replay;
+mod laws;
 mod snapshots;
 mod statements;
 mod support;

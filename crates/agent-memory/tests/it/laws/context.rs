@@ -1,0 +1,150 @@
+//! Contexts: pairs stay together, the order is kept, no limit is passed.
+
+use std::collections::BTreeSet;
+
+use agent_memory::{Budget, Context, ErrorKind, ExpandArgs, GrepArgs, Part, Role};
+use memory_model::Accounting as _;
+
+use super::stage::{Sabotage, falsify};
+use super::world::Chat;
+use super::{Checked, Law, Tally};
+
+/// (b), (c) and (j) of a context.
+pub(crate) async fn check(
+    chat: &Chat,
+    budget: Budget,
+    sabotage: Option<Sabotage>,
+    tally: &mut Tally,
+) -> Checked<()> {
+    let session = &chat.session;
+    let mut context = match session.assemble(budget).await {
+        Ok(context) => context,
+        Err(error) => {
+            let ErrorKind::BudgetTooSmall { needed } = error.kind() else {
+                return Err(Law::Limits.broken(format!("no context: {error}")));
+            };
+            let context = session.assemble(Budget::tokens(needed)).await;
+            context
+                .map_err(|error| Law::Limits.broken(format!("{needed} was not enough: {error}")))?
+        }
+    };
+    falsify(&mut context, sabotage);
+    tally.checked(Law::Chronology, context.messages.len());
+    chronology(&context)?;
+    tally.checked(Law::Pairs, context.messages.len());
+    pairs(&context)?;
+    tally.checked(Law::Limits, 1);
+    Law::Limits.holds(context.tokens <= context.budget, || {
+        format!(
+            "{} tokens in a budget of {}",
+            context.tokens, context.budget
+        )
+    })?;
+    let cost: u64 = context
+        .messages
+        .iter()
+        .map(|message| session.accounting().parts(message.role, &message.parts))
+        .sum();
+    Law::Limits.holds(cost == context.tokens, || {
+        format!(
+            "the messages cost {cost}, and not {} tokens",
+            context.tokens
+        )
+    })
+}
+
+/// A call is answered before the model speaks again, once; a result has its call before it.
+fn pairs(context: &Context) -> Checked<()> {
+    let mut open: BTreeSet<&str> = BTreeSet::new();
+    for message in &context.messages {
+        if message.role == Role::Assistant {
+            Law::Pairs.holds(open.is_empty(), || {
+                format!("before {:?} there is no result of {open:?}", message.source)
+            })?;
+        }
+        for part in &message.parts {
+            match part {
+                Part::ToolCall { id, .. } => {
+                    Law::Pairs.holds(open.insert(id), || format!("two calls are named {id:?}"))?
+                }
+                Part::ToolResult { call_id, .. } => Law::Pairs
+                    .holds(open.remove(call_id.as_str()), || {
+                        format!("the result of {call_id:?} has no call")
+                    })?,
+                _ => {}
+            }
+        }
+    }
+    Law::Pairs.holds(open.is_empty(), || {
+        format!("in the end there is no result of {open:?}")
+    })
+}
+
+/// Positions rise, a summary stands before what follows it, and none stands for what is there.
+fn chronology(context: &Context) -> Checked<()> {
+    let mut before: Option<&agent_memory::ContextMessage> = None;
+    for message in context
+        .messages
+        .iter()
+        .filter(|m| m.source.range().is_some())
+    {
+        if let Some(before) = before {
+            let (a, b) = (
+                before.source.range().unwrap(),
+                message.source.range().unwrap(),
+            );
+            let summary = |m: &agent_memory::ContextMessage| {
+                matches!(m.source, agent_memory::Source::Summary { .. })
+            };
+            let apart = a.last < b.first || !(summary(before) || summary(message));
+            Law::Chronology.holds(a.first <= b.first && a.last <= b.last && apart, || {
+                format!("{:?} stands before {:?}", before.source, message.source)
+            })?;
+        }
+        before = Some(message);
+    }
+    Ok(())
+}
+
+/// (j) of the tools.
+pub(crate) async fn check_limits(chat: &Chat, tally: &mut Tally) -> Checked<()> {
+    let session = &chat.session;
+    let tools = session.retrieval();
+    for limit in [1, 3] {
+        let found = tools
+            .grep(GrepArgs::new("e").with_limit(limit))
+            .await
+            .unwrap();
+        tally.checked(Law::Limits, 1);
+        Law::Limits.holds(found.hits.len() <= limit, || {
+            format!("{} hits for a limit of {limit}", found.hits.len())
+        })?;
+    }
+    let store = session.memory().store();
+    let newest = store
+        .summary_log(session.id(), None, 9_999)
+        .await
+        .unwrap()
+        .items
+        .pop();
+    let mut targets = vec![format!("messages:1-{}", chat.said.len().max(1))];
+    targets.extend(newest.map(|summary| summary.id.to_string()));
+    for target in targets {
+        if chat.said.is_empty() {
+            continue;
+        }
+        let mut args = ExpandArgs::new(target.as_str()).with_token_cap(60);
+        for _ in 0..3 {
+            let part = tools.expand(&args).await.unwrap();
+            tally.checked(Law::Limits, 1);
+            Law::Limits.holds(part.tokens <= 60, || {
+                format!("{target}: {} tokens for a cap of 60", part.tokens)
+            })?;
+            match part.cursor {
+                Some(cursor) => args = args.with_cursor(cursor.to_string()),
+                None => break,
+            }
+        }
+    }
+    Ok(())
+}

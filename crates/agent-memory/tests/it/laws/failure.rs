@@ -1,0 +1,41 @@
+//! (f) A write that fails leaves everything as it was, or is done as a whole.
+
+use agent_memory::{Message, ViewVersion};
+
+use super::world::Chat;
+use super::{Checked, Law, Tally};
+
+pub(crate) fn check_append(
+    failed: bool,
+    log: &[Message],
+    expected: &[Message],
+    tally: &mut Tally,
+) -> Checked<()> {
+    tally.checked(Law::Failure, 1);
+    Law::Failure.holds(failed, || "a failed write was reported as done".to_owned())?;
+    Law::Failure.holds(log == expected, || {
+        format!(
+            "after a failed append {} messages are there, not {}",
+            log.len(),
+            expected.len()
+        )
+    })
+}
+
+/// Every version is one of the publishes that were done, whatever failed around them; the rest is
+/// for the laws of what is lost, which are asked afterwards.
+pub(crate) async fn check_compaction(
+    chat: &Chat,
+    before: ViewVersion,
+    made: u64,
+    crashed: bool,
+    tally: &mut Tally,
+) -> Checked<()> {
+    if crashed {
+        tally.checked(Law::Failure, 1);
+    }
+    let now = chat.session.now().await.unwrap().version();
+    Law::Failure.holds(now.0 == before.0 + made, || {
+        format!("{made} publishes were done after version {before}, but now it is {now}")
+    })
+}

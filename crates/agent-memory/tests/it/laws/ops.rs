@@ -1,0 +1,343 @@
+//! What happens in a case: a policy and a sequence of operations.
+
+use agent_memory::{DagPolicy, FreshTail, Message, Mode, Part, RawJson, Role, Timestamp};
+
+use super::random::Random;
+
+/// One thing that happens. Numbers are taken modulo what there is.
+#[derive(Debug, Clone)]
+pub(crate) enum Op {
+    /// Messages of these kinds are said; with `crash`, the write fails first, and is done again.
+    Say {
+        chat: u8,
+        kinds: Vec<u8>,
+        crash: Option<Crash>,
+    },
+    /// The last messages are said once more, by their ids.
+    SayAgain {
+        chat: u8,
+        last: u8,
+    },
+    /// A compaction with a model that behaves so; its writes fail from some write on, or it is
+    /// stopped, or dropped.
+    Compact {
+        chat: u8,
+        mode: Mode,
+        model: Vec<Behaviour>,
+        end: End,
+    },
+    /// Two compactions and somebody who says something, all at once.
+    Race {
+        chat: u8,
+        kinds: Vec<u8>,
+        model: Vec<Behaviour>,
+        yields: u64,
+    },
+    Fork {
+        chat: u8,
+        at: u8,
+    },
+    Spawn {
+        chat: u8,
+        at: u8,
+    },
+    /// An earlier version of the view becomes the newest.
+    Return {
+        chat: u8,
+        version: u8,
+    },
+    Reopen,
+}
+
+/// Which write fails, 1 for the first, and whether it is done all the same.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Crash {
+    pub(crate) write: u64,
+    pub(crate) after: bool,
+}
+
+/// How a compaction ends.
+#[derive(Debug, Clone, Copy)]
+pub(crate) enum End {
+    Done,
+    Crash(Crash),
+    /// The switch is flipped after so many steps.
+    Cancel(u8),
+    /// The future is dropped after so many steps.
+    Drop(u8),
+}
+
+/// What a model does when it is called.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Behaviour {
+    Good,
+    Error,
+    Empty,
+    Blank,
+    Longer,
+    Echo,
+    Refusal,
+    Truncated,
+    /// The source's first word.
+    Terse,
+    Markup,
+    Hang,
+}
+
+const BEHAVIOURS: [Behaviour; 11] = [
+    Behaviour::Good,
+    Behaviour::Error,
+    Behaviour::Empty,
+    Behaviour::Blank,
+    Behaviour::Longer,
+    Behaviour::Echo,
+    Behaviour::Refusal,
+    Behaviour::Truncated,
+    Behaviour::Terse,
+    Behaviour::Markup,
+    Behaviour::Hang,
+];
+
+/// A case: everything follows from it.
+#[derive(Debug, Clone)]
+pub(crate) struct Script {
+    pub(crate) policy: DagPolicy,
+    pub(crate) budget: u64,
+    /// One summary at a time, so that what happens does not depend on how fast a store answers.
+    pub(crate) serial: bool,
+    pub(crate) ops: Vec<Op>,
+}
+
+pub(crate) fn script(seed: u64) -> Script {
+    let mut random = Random(seed);
+    let r = &mut random;
+    let policy = policy(r);
+    let budget = r.pick(&[300, 500, 900, 2_000, 100_000]);
+    // Something to compact, a compaction, and a crash are in every case.
+    let mut ops = vec![Op::Say {
+        chat: 0,
+        kinds: kinds(r, 20),
+        crash: None,
+    }];
+    for _ in 0..2 + r.below(5) {
+        ops.push(op(r));
+    }
+    let crash = Crash {
+        write: 1,
+        after: r.one_in(2),
+    };
+    ops.push(Op::Say {
+        chat: r.byte(),
+        kinds: kinds(r, 4),
+        crash: Some(crash),
+    });
+    ops.push(Op::Compact {
+        chat: r.byte(),
+        mode: Mode::Full,
+        model: behaviours(r, false),
+        end: End::Done,
+    });
+    for _ in 0..r.below(3) {
+        ops.push(op(r));
+    }
+    Script {
+        policy,
+        budget,
+        serial: false,
+        ops,
+    }
+}
+
+impl Script {
+    /// The script without what depends on how fast a store answers.
+    pub(crate) fn serial(mut self) -> Script {
+        self.serial = true;
+        self.ops.retain(|op| match op {
+            Op::Race { .. } => false,
+            Op::Compact { end, .. } => matches!(end, End::Done | End::Crash(_)),
+            _ => true,
+        });
+        self
+    }
+}
+
+fn policy(r: &mut Random) -> DagPolicy {
+    let limited = r.one_in(2);
+    let tail = FreshTail {
+        messages: r.pick(&[0, 1, 2, 3, 5, 8]),
+        max_tokens: limited.then_some(400),
+        max_part: limited.then_some(4),
+    };
+    let most = r.pick(&[None, Some(2), Some(3), Some(4)]);
+    let mut policy = DagPolicy::default()
+        .with_fresh_tail(tail)
+        .with_leaf_min_messages(r.pick(&[1, 2, 3, 5]))
+        .with_max_source_tokens(r.pick(&[None, Some(80), Some(150), Some(400)]))
+        .with_condensed(r.pick(&[2, 2, 3]), most)
+        .with_max_depth(r.pick(&[None, None, Some(0), Some(1), Some(2)]));
+    policy.bridge = !r.one_in(4);
+    policy.require_gain = !r.one_in(4);
+    policy
+}
+
+fn kinds(r: &mut Random, most: u64) -> Vec<u8> {
+    let count = 1 + r.below(most);
+    (0..count).map(|_| r.byte()).collect()
+}
+
+fn behaviours(r: &mut Random, hang: bool) -> Vec<Behaviour> {
+    let count = 1 + r.below(4);
+    let of = if hang {
+        &BEHAVIOURS[..]
+    } else {
+        &BEHAVIOURS[..10]
+    };
+    let mut all: Vec<Behaviour> = (0..count).map(|_| r.pick(of)).collect();
+    // Half of the models are good to the end.
+    if r.one_in(2) {
+        all.push(Behaviour::Good);
+    }
+    all
+}
+
+fn op(r: &mut Random) -> Op {
+    let chat = r.byte();
+    match r.below(16) {
+        0..=3 => Op::Say {
+            chat,
+            kinds: kinds(r, 10),
+            crash: None,
+        },
+        4 => Op::SayAgain {
+            chat,
+            last: r.byte(),
+        },
+        5..=8 => {
+            let mode = r.pick(&[Mode::Incremental, Mode::Full]);
+            let end = match r.below(6) {
+                0 | 1 => End::Crash(Crash {
+                    write: 1 + r.below(12),
+                    after: r.one_in(2),
+                }),
+                2 => End::Cancel(r.byte() % 12),
+                3 => End::Drop(r.byte() % 12),
+                _ => End::Done,
+            };
+            let hang = matches!(end, End::Cancel(_) | End::Drop(_));
+            Op::Compact {
+                chat,
+                mode,
+                model: behaviours(r, hang),
+                end,
+            }
+        }
+        9 | 10 => Op::Race {
+            chat,
+            kinds: kinds(r, 5),
+            model: behaviours(r, false),
+            yields: r.next(),
+        },
+        11 | 12 => Op::Fork { chat, at: r.byte() },
+        13 => Op::Spawn { chat, at: r.byte() },
+        14 => Op::Return {
+            chat,
+            version: r.byte(),
+        },
+        _ => Op::Reopen,
+    }
+}
+
+const WORDS: [&str; 16] = [
+    "deploy",
+    "the",
+    "green",
+    "tests",
+    "only",
+    "after",
+    "release",
+    "branch",
+    "日本語",
+    "Grüße",
+    "src/main.rs",
+    "error[E0308]:",
+    "<b>",
+    "\u{0}",
+    "🙂",
+    "2026-01-01",
+];
+
+fn words(r: &mut Random, count: u64) -> String {
+    let words: Vec<&str> = (0..count).map(|_| r.pick(&WORDS)).collect();
+    words.join(" ")
+}
+
+fn call(id: &str, r: &mut Random) -> Part {
+    let arguments = format!("{{\"path\": \"{}\", \"n\": 1.00}}", r.below(99));
+    Part::ToolCall {
+        id: id.to_owned(),
+        name: "read".to_owned(),
+        arguments: RawJson::parse(arguments).unwrap(),
+    }
+}
+
+/// The messages of these kinds; `unanswered` are calls that still wait for a result.
+pub(crate) fn messages(
+    kinds: &[u8],
+    name: &str,
+    count: &mut u64,
+    unanswered: &mut Vec<String>,
+) -> Vec<Message> {
+    let mut out: Vec<Message> = Vec::new();
+    for kind in kinds {
+        *count += 1;
+        let n = *count;
+        let r = &mut Random(n.wrapping_mul(31).wrapping_add(u64::from(*kind)));
+        let id = format!("{name} {n}");
+        let length = r.pick(&[1, 5, 20, 40]);
+        let text = words(r, length);
+        let result = |id: &str, r: &mut Random| {
+            let length = r.pick(&[1, 30, 150]);
+            Message::tool_result(id, words(r, length))
+        };
+        match kind % 16 {
+            0..=3 => out.push(Message::user(format!("{n}: {text}"))),
+            4..=6 => out.push(Message::assistant(format!("{n}: {text}"))),
+            // A call with its result, two at once, one that nobody answers, or answers late.
+            7 | 8 => {
+                let parts = vec![Part::text(text), call(&id, r)];
+                out.push(Message::new(Role::Assistant, parts));
+                out.push(result(&id, r));
+            }
+            9 => {
+                let (a, b) = (format!("{id} a"), format!("{id} b"));
+                out.push(Message::new(
+                    Role::Assistant,
+                    vec![call(&a, r), call(&b, r)],
+                ));
+                out.push(result(&b, r));
+                out.push(result(&a, r));
+            }
+            10 => {
+                out.push(Message::new(Role::Assistant, vec![call(&id, r)]));
+                unanswered.push(id.clone());
+            }
+            11 => match unanswered.pop() {
+                Some(id) => out.push(result(&id, r)),
+                None => out.push(result("nobody's", r)),
+            },
+            12 => out.push(Message::note(Role::System, vec![Part::text(text)])),
+            13 => out.push(Message::user(words(r, 300))),
+            14 => out.push(Message::user("The same again.")),
+            _ => out.push(Message::new(Role::Assistant, Vec::new())),
+        }
+    }
+    let mut numbered = Vec::new();
+    for (part, message) in out.into_iter().enumerate() {
+        let message = message.with_created_at(Timestamp(1_000_000 * (1 + *count as i64)));
+        numbered.push(match kinds[0] % 3 {
+            0 => message,
+            _ => message.with_external_id(format!("{name} {count} {part}")),
+        });
+    }
+    numbered
+}
