@@ -179,6 +179,10 @@ fn criterion(runtime: &Runtime, fixtures: &mut [Fixture]) {
 
 fn main() {
     let words: Vec<String> = std::env::args().skip(1).collect();
+    // `cargo bench` says `--bench`; `cargo test --benches` says nothing.
+    if words.is_empty() {
+        return;
+    }
     let runtime = Runtime::new().unwrap();
     if let [first, path, ..] = words.as_slice()
         && first == "sweep"
