@@ -63,11 +63,12 @@ fn compare(folder: &Path, sizes: &[&str]) -> anyhow::Result<()> {
         }
         for (key, what, scale, unit) in MEASURES {
             let (own, theirs) = (median(&own, key)?, median(&theirs, key)?);
+            let ratio = theirs / own;
+            let digits = if ratio < 1.0 { 3 } else { 1 };
             println!(
-                "| {size} | {what} | {:.2} {unit} | {:.2} {unit} | {:.1} |",
+                "| {size} | {what} | {:.2} {unit} | {:.2} {unit} | {ratio:.digits$} |",
                 own * scale,
                 theirs * scale,
-                theirs / own
             );
         }
         for key in ["passes", "rare_hits", "common_hits"] {

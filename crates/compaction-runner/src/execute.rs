@@ -11,10 +11,14 @@ use futures::{FutureExt as _, Stream, StreamExt as _};
 use memory_model::{Body, Job, JobKind, LogEntry, Span};
 use memory_store::{Publish, Published};
 
-use crate::error::Result;
+use crate::error::{Error, Result};
 use crate::events::{Event, SkipReason};
 use crate::prepare::{Prepared, Ready, Watch};
 use crate::run::{Compaction, Stage, Tally};
+
+/// How many jobs wait for each that is prepared. A pass over a long view has thousands, and each that waits takes tens of
+/// kilobytes.
+const WAITING: usize = 16;
 
 /// A job and what came of preparing it; `None` when it was not begun.
 type Begun<'j> = Option<(&'j Job, Result<Prepared>)>;
@@ -40,15 +44,32 @@ impl Compaction<'_> {
         // Set when nothing more is to be begun; what was begun is brought to its end.
         let stop = AtomicBool::new(false);
         let stop = &stop;
+        let concurrency = self.policy.concurrency.max(1);
+        let mut failed = None;
+        for some in todo.chunks(concurrency.saturating_mul(WAITING)) {
+            self.some(some, at_hand, (watch, stop), tally, &mut failed)
+                .await;
+        }
+        failed.map_or(Ok(()), Err)
+    }
+
+    /// Does [`execute`](Self::execute) for some of the jobs.
+    async fn some(
+        &self,
+        jobs: &[&Job],
+        at_hand: &[LogEntry],
+        (watch, stop): (&Watch, &AtomicBool),
+        tally: &mut Tally,
+        failed: &mut Option<Error>,
+    ) {
         // Boxed, so that a run can be sent between threads: a closure over borrowed jobs cannot.
-        let work: Vec<BoxFuture<'_, Begun<'_>>> = todo
-            .into_iter()
+        let work: Vec<BoxFuture<'_, Begun<'_>>> = jobs
+            .iter()
             .map(|job| self.begin(job, at_hand, watch, stop).boxed())
             .collect();
         let concurrency = self.policy.concurrency.max(1);
         let mut work = futures::stream::iter(work).buffered(concurrency);
         let mut done = VecDeque::new();
-        let mut failed = None;
         loop {
             let next = match done.pop_front() {
                 Some(next) => Some(next),
@@ -74,14 +95,13 @@ impl Compaction<'_> {
                 _ => alongside(conclude, &mut work, &mut done).await,
             };
             if let Err(error) = concluded {
-                failed = Some(error);
+                *failed = Some(error);
                 watch.halt.cancel();
             }
             if failed.is_some() || tally.must_stop() {
                 stop.store(true, Ordering::Relaxed);
             }
         }
-        failed.map_or(Ok(()), Err)
     }
 
     /// Prepares a job, unless nothing more is to be begun.

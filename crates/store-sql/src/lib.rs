@@ -12,4 +12,4 @@ pub mod view;
 pub mod work;
 
 pub use convert::{packed, to_count, to_hash, to_int, to_seq, to_u32};
-pub use sql::{Columns, Given, OneOf, Text, Values, build};
+pub use sql::{Columns, Given, OneOf, Script, Text, Values, build};

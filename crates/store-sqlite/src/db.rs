@@ -16,7 +16,7 @@ use sqlx::sqlite::{
     SqliteRow, SqliteSynchronous,
 };
 use sqlx::{ConnectOptions as _, Connection as _, Sqlite, Transaction};
-use store_sql::Text;
+use store_sql::{Script, Text};
 use tokio::sync::{MappedMutexGuard, Mutex, MutexGuard};
 
 use crate::error::{Result, closed, failed};
@@ -274,8 +274,30 @@ impl On<'_> {
     }
 }
 
-/// For statements whose text is built once.
+/// For statements whose text is built once, and for several at once.
 impl On<'_> {
+    /// Runs all statements of a script.
+    pub(crate) async fn run_script(&mut self, script: Script) -> Result<()> {
+        self.statements
+            .fetch_add(script.statements(), Ordering::Relaxed);
+        let (sql, values) = script.build();
+        let done = sqlx::query_with(sql, values)
+            .execute(&mut *self.connection)
+            .await;
+        done.map(|_| ()).map_err(failed)
+    }
+
+    /// The rows of all statements of a script, in the statements' order.
+    pub(crate) async fn all_of_script(&mut self, script: Script) -> Result<Vec<SqliteRow>> {
+        self.statements
+            .fetch_add(script.statements(), Ordering::Relaxed);
+        let (sql, values) = script.build();
+        sqlx::query_with(sql, values)
+            .fetch_all(&mut *self.connection)
+            .await
+            .map_err(failed)
+    }
+
     /// All rows.
     pub(crate) async fn all_of(
         &mut self,

@@ -2,8 +2,8 @@
 
 use memory_model::{Body, Seq, Span, SummaryId, Timestamp, ViewName};
 use memory_store::{Conversation, Error, ErrorKind, Inherited, Result, ViewCut};
-use store_sql::Columns as _;
 use store_sql::view::{self as sql, Where};
+use store_sql::{Columns as _, Script};
 
 use crate::SqliteStore;
 use crate::db::On;
@@ -32,7 +32,18 @@ impl SqliteStore {
             };
             let before = [Span::closed(at, Body::Raw, 0)];
             let saving = self.saving(on, parent, &before, &spans).await?;
-            put_version(on, fork.id, &view, &Old::NEW, at, rows, saving, now).await?;
+            let mut script = Script::default();
+            put_version(
+                &mut script,
+                fork.id,
+                &view,
+                &Old::NEW,
+                at,
+                rows,
+                saving,
+                now,
+            )?;
+            on.run_script(script).await?;
         }
         Ok(())
     }

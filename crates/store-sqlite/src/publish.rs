@@ -10,12 +10,13 @@ use memory_store::{
     Conversation, Error, ErrorKind, Kin, KnownSummary, Publish, Published, Result,
     check_references, check_shape, publication_hash, spans_cost,
 };
+use sea_query::SqliteQueryBuilder;
 use store_sql::summary::{self, ChildRow, Known};
 use store_sql::view::{self as sql, Where};
-use store_sql::{Columns as _, conversation, packed, to_count, to_hash, work};
+use store_sql::{Columns as _, Script, conversation, packed, to_count, to_hash, work};
 
 use crate::db::On;
-use crate::spans::{first_row, starts};
+use crate::spans::first_row;
 use crate::{SqliteStore, batched};
 
 /// More spans than this can not be in a range.
@@ -60,20 +61,18 @@ impl SqliteStore {
             Some(_) => {
                 // From the row that covers the position before the range to the first one that begins well after it.
                 let after = at.last.next();
-                let mut rows = starts(
-                    &mut on,
-                    id,
-                    view,
-                    version,
-                    Where::Falling(at.first.prev()),
-                    1,
-                )
-                .await?;
-                let inside = Where::Rising(at.first, after);
-                rows.extend(starts(&mut on, id, view, version, inside, ALL).await?);
-                let beyond = Where::Rising(after.next(), all);
-                rows.extend(starts(&mut on, id, view, version, beyond, 1).await?);
-                rows
+                let mut script = Script::default();
+                for (rows, limit) in [
+                    (Where::Falling(at.first.prev()), 1),
+                    (Where::Rising(at.first, after), ALL),
+                    (Where::Rising(after.next(), all), 1),
+                ] {
+                    let found = sql::spans(id.0, view, version, rows, limit)?;
+                    script.push(&found, SqliteQueryBuilder);
+                }
+                let found = on.all_of_script(script).await?;
+                let rows = found.iter().map(|row| sql::start(row, 0));
+                rows.collect::<Result<_>>()?
             }
         };
         let splice = match splice_starts(&rows, at, &publish.expect, &publish.spans) {
@@ -101,12 +100,15 @@ impl SqliteStore {
             saved,
             chain,
         };
-        let version = put_version(&mut on, id, view, &old, at, splice, saving, publish.now).await?;
-        insert_summaries(&mut on, id, &publish.summaries, known).await?;
-        on.run(&conversation::touch(id.0, publish.now)).await?;
+        let now = publish.now;
+        let mut script = Script::default();
+        let version = put_version(&mut script, id, view, &old, at, splice, saving, now)?;
+        insert_summaries(&mut on, &mut script, id, &publish.summaries, known).await?;
+        script.push(&conversation::touch(id.0, now), SqliteQueryBuilder);
         if let Some(fence) = &publish.fence {
-            on.run(&work::delete_job(id, &fence.key)).await?;
+            script.push(&work::delete_job(id, &fence.key), SqliteQueryBuilder);
         }
+        on.run_script(script).await?;
         tx.commit().await?;
         Ok(Published::Done(version))
     }
@@ -155,10 +157,10 @@ impl Old {
     };
 }
 
-/// Writes the next version of a view, which saves so many tokens more.
+/// The statements that write the next version of a view, which saves so many tokens more.
 #[allow(clippy::too_many_arguments, reason = "they have no life of their own")]
-pub(crate) async fn put_version(
-    on: &mut On<'_>,
+pub(crate) fn put_version(
+    script: &mut Script,
     id: ConversationId,
     view: &ViewName,
     old: &Old,
@@ -167,33 +169,32 @@ pub(crate) async fn put_version(
     saving: i128,
     now: Timestamp,
 ) -> Result<ViewVersion> {
+    macro_rules! push {
+        ($statement:expr) => {
+            script.push(&$statement, SqliteQueryBuilder)
+        };
+    }
     let saved = (i128::from(old.saved) + saving).clamp(i64::MIN.into(), i64::MAX.into());
     let saved = i64::try_from(saved).unwrap_or_default();
     if old.version == ViewVersion(0) {
         // What every view begins with, so that the history is whole.
-        on.run(&sql::insert_spans(id.0, view, old.version, &[first_row()])?)
-            .await?;
+        push!(sql::insert_spans(id.0, view, old.version, &[first_row()])?);
     }
     let version = old.version.next();
     let hash = publication_hash(old.chain, version, at, &splice.removed, &splice.added);
     let firsts: Vec<Seq> = splice.removed.iter().map(|row| row.first).collect();
     for batch in batched(&firsts) {
-        on.run(&sql::retire(id.0, view, version, &batch)?).await?;
-        on.run(&sql::delete_spans(id.0, view, &batch)).await?;
+        push!(sql::retire(id.0, view, version, &batch)?);
+        push!(sql::delete_spans(id.0, view, &batch));
     }
     let mut added: &[SpanStart] = &splice.added;
     for batch in store_sql::message::batches(added.len()) {
         let (rows, rest) = added.split_at(batch.len());
-        on.run(&sql::insert_spans(id.0, view, version, rows)?)
-            .await?;
+        push!(sql::insert_spans(id.0, view, version, rows)?);
         added = rest;
     }
-    on.run(&sql::insert_publication(
-        id.0, view, version, at, now, hash,
-    )?)
-    .await?;
-    on.run(&sql::put_view(id.0, view, version, saved, hash)?)
-        .await?;
+    push!(sql::insert_publication(id.0, view, version, at, now, hash)?);
+    push!(sql::put_view(id.0, view, version, saved, hash)?);
     Ok(version)
 }
 
@@ -237,6 +238,7 @@ pub(crate) async fn known_summaries(
 /// Inserts the summaries that are not stored yet, and what they were made of.
 async fn insert_summaries(
     on: &mut On<'_>,
+    script: &mut Script,
     id: ConversationId,
     summaries: &[Summary],
     known: BTreeMap<SummaryId, Seen>,
@@ -259,7 +261,7 @@ async fn insert_summaries(
     // All of them before any child: they may refer to each other.
     for summary in &new {
         key += 1;
-        on.run(&summary::insert(key, id.0, summary)?).await?;
+        script.push(&summary::insert(key, id.0, summary)?, SqliteQueryBuilder);
         keys.insert(summary.id.clone(), key);
     }
     for summary in &new {
@@ -283,7 +285,8 @@ async fn insert_summaries(
         let mut rest: &[ChildRow] = &children;
         for batch in store_sql::message::batches(children.len()) {
             let (rows, left) = rest.split_at(batch.len());
-            on.run(&summary::insert_children(container, rows)?).await?;
+            let children = summary::insert_children(container, rows)?;
+            script.push(&children, SqliteQueryBuilder);
             rest = left;
         }
     }

@@ -2,9 +2,9 @@
 //! conversation, in an SQLite file, at four lengths.
 //!
 //! `cargo bench -p agent-memory --bench engine` measures everything twice: in rounds that take the lengths in turn, so
-//! that what else the machine does falls on all of them alike (the table at the end, medians, with the ratio to 1k),
-//! and by criterion. With `-- table` only the first, with `-- table 1k 100k` for these lengths. The conversations are
-//! made once and kept below the target folder.
+//! that what else the machine does falls on all of them alike (the tables at the beginning, medians, with the ratio to
+//! 1k), and by criterion. With `-- table` only the first, with `-- table 1k 100k` for these lengths, with
+//! `-- profile assemble 500 100k` one operation alone. The conversations are made once and kept below the target folder.
 #![allow(
     clippy::unwrap_used,
     clippy::print_stdout,
@@ -179,11 +179,28 @@ fn criterion(runtime: &Runtime, fixtures: &mut [Fixture]) {
 
 fn main() {
     let words: Vec<String> = std::env::args().skip(1).collect();
+    // `cargo bench` says `--bench`; `cargo test --benches` says nothing.
+    if words.is_empty() {
+        return;
+    }
     let runtime = Runtime::new().unwrap();
     if let [first, path, ..] = words.as_slice()
         && first == "sweep"
     {
         return runtime.block_on(fixture::sweep(Path::new(path)));
+    }
+    // `profile BENCH TIMES LENGTH`: one of them alone, for `perf` and `callgrind`.
+    if let [first, bench, times, length, ..] = words.as_slice()
+        && first == "profile"
+    {
+        let (size, name) = SIZES.into_iter().find(|(_, name)| name == length).unwrap();
+        let folder = tempfile::tempdir_in(env!("CARGO_TARGET_TMPDIR")).unwrap();
+        return runtime.block_on(async {
+            let mut of = Fixture::new(size, name, folder.path()).await;
+            for round in 0..times.parse().unwrap() {
+                sample(bench, &mut of, round).await;
+            }
+        });
     }
     let named = |name: &str| words.iter().any(|word| word == name);
     let some = SIZES.iter().any(|(_, name)| named(name));
