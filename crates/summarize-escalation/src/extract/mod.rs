@@ -2,9 +2,13 @@
 
 mod call;
 mod compose;
+mod frame;
 mod gather;
 mod parse;
+mod print;
 mod text;
+mod users;
+mod words;
 
 use async_trait::async_trait;
 
