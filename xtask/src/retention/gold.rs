@@ -111,6 +111,18 @@ impl Gold {
         items.join("\n")
     }
 
+    /// The largest share of a column that fits into a budget that holds nothing else.
+    pub(super) fn most(&self, column: usize, budget: u64, cost: impl Fn(&str) -> u64) -> f64 {
+        let mut costs: Vec<u64> = self.items[column].iter().map(|item| cost(item)).collect();
+        costs.sort_unstable();
+        let mut left = budget;
+        let fits = costs.iter().take_while(|cost| {
+            left = left.saturating_sub(**cost);
+            left > 0
+        });
+        fits.count() as f64 / costs.len().max(1) as f64
+    }
+
     /// The share of each column that a text keeps; `None` where there is nothing to keep.
     pub(super) fn kept(&self, text: &str) -> [Option<f64>; 6] {
         let flat = spaced(text);

@@ -63,7 +63,7 @@ pub(super) fn compose(found: &Gathered, request: &SummaryRequest<'_>, target: u6
     let names_share = share(12);
     let expand_share = share(10).min(120);
     let mut left = room.saturating_sub(names_share + expand_share);
-    composer.users(share(50).min(left), &mut left);
+    composer.users(share(50).min(left), share(72).min(left), &mut left);
     composer.others(&mut left);
 
     let mut parts = Parts {
@@ -170,8 +170,8 @@ impl Composer<'_> {
     }
 
     /// What the user said: to the letter where that costs at most `soft`; else what was typed,
-    /// where that does; else sentence by sentence.
-    fn users(&mut self, soft: u64, left: &mut u64) {
+    /// where that does; and the rest sentence by sentence, within `hard`.
+    fn users(&mut self, soft: u64, hard: u64, left: &mut u64) {
         let users = self.places(|item| item.kind.users());
         let typed = self.places(|item| item.kind == Kind::User && item.weight >= TYPED);
         let mut spent = 0;
@@ -196,7 +196,7 @@ impl Composer<'_> {
             .into_iter()
             .filter(|at| !self.lines.contains_key(at))
             .collect();
-        let room = soft.saturating_sub(spent);
+        let room = hard.saturating_sub(spent);
         for (at, text) in users::shortened(&self.items, &rest, room, self.estimator) {
             let line = self.line(text);
             if spent + line.cost <= *left {

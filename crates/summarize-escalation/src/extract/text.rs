@@ -179,7 +179,7 @@ fn push(sentence: &str, out: &mut Vec<String>) {
 /// A program's are the blocks in tags with a dash in their name, such as `<system-reminder>`: that
 /// is no markup that a person types. A command that a user gave to a program counts as typed.
 pub(super) fn typed_and_injected(text: &str) -> (Cow<'_, str>, Vec<String>) {
-    let mut injected = Vec::new();
+    let mut injected: Vec<String> = Vec::new();
     if !text.contains('<') {
         return (Cow::Borrowed(text), injected);
     }
@@ -213,8 +213,14 @@ pub(super) fn typed_and_injected(text: &str) -> (Cow<'_, str>, Vec<String>) {
             }
             _ => typed.push('\n'),
         }
-        if tail.len() > end || end > close.len() {
-            injected.push(tail.get(..end).unwrap_or(tail).to_owned());
+        let block = tail.get(..end).unwrap_or(tail);
+        match injected.last_mut() {
+            // What stands side by side stays together.
+            Some(last) if before.trim().is_empty() => {
+                last.push_str(before);
+                last.push_str(block);
+            }
+            _ => injected.push(block.to_owned()),
         }
         rest = tail.get(end..).unwrap_or("");
     }
