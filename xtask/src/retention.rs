@@ -70,7 +70,10 @@ pub(crate) fn run(flags: &[String], words: &[&str]) -> anyhow::Result<()> {
                     for (column, name) in COLUMNS.iter().enumerate() {
                         let missing = t.gold.missing(column, &text);
                         println!("-- {name}: {} of {}", missing.len(), t.gold.len(column));
-                        missing.iter().take(40).for_each(|item| println!("   {item}"));
+                        missing
+                            .iter()
+                            .take(40)
+                            .for_each(|item| println!("   {item}"));
                     }
                 } else {
                     println!("{text}");
@@ -153,7 +156,10 @@ fn walk(folder: &Path, out: &mut Vec<PathBuf>) -> anyhow::Result<()> {
         let path = entry?.path();
         if path.is_dir() {
             walk(&path, out)?;
-        } else if path.extension().is_some_and(|e| e == "jsonl" || e == "json") {
+        } else if path
+            .extension()
+            .is_some_and(|e| e == "jsonl" || e == "json")
+        {
             out.push(path);
         }
     }
@@ -167,7 +173,9 @@ fn log(messages: Vec<Message>) -> Vec<LogEntry> {
         .zip(1..)
         .map(|(message, seq)| {
             let tokens = match message.kind {
-                EntryKind::Message => ESTIMATOR.text(&rivals::plain(std::slice::from_ref(&message))),
+                EntryKind::Message => {
+                    ESTIMATOR.text(&rivals::plain(std::slice::from_ref(&message)))
+                }
                 EntryKind::Note => 0,
             };
             running += tokens;
@@ -236,7 +244,8 @@ impl Measured {
             fits: RATIOS.map(|ratio| directives * 2 <= read.tokens / ratio),
             most: RATIOS.map(|ratio| {
                 let budget = read.tokens / ratio;
-                read.gold.most(DIRECTIVES, budget, |item| ESTIMATOR.text(item) + 1)
+                read.gold
+                    .most(DIRECTIVES, budget, |item| ESTIMATOR.text(item) + 1)
             }),
             used,
             kept,
@@ -258,9 +267,8 @@ fn page(measured: &[Measured]) -> (String, Vec<String>) {
     let total: u64 = measured.iter().map(|m| m.tokens).sum();
     let _ = write!(
         out,
-        "{} conversations of {} files' formats, {} thousand tokens.\n",
+        "{} conversations, {} thousand tokens.\n",
         measured.len(),
-        "all",
         total / 1000
     );
     for (r, ratio) in RATIOS.iter().enumerate() {
@@ -287,7 +295,7 @@ fn page(measured: &[Measured]) -> (String, Vec<String>) {
             table.push(row);
         }
         if *ratio == 10 {
-            for (column, name) in COLUMNS.iter().enumerate().skip(1) {
+            for (column, name) in COLUMNS.iter().enumerate().skip(DIRECTIVES + 1) {
                 let best = table[1..].iter().filter_map(|row| row[column]);
                 let best = best.fold(0.0, f64::max);
                 if table[0][column].is_some_and(|ours| ours <= best) {
@@ -309,7 +317,11 @@ fn page(measured: &[Measured]) -> (String, Vec<String>) {
                 continue;
             };
             let cut = m.best_cut(r);
-            let removed = if cut < 1.0 { 1.0 - (1.0 - ours) / (1.0 - cut) } else { 1.0 };
+            let removed = if cut < 1.0 {
+                1.0 - (1.0 - ours) / (1.0 - cut)
+            } else {
+                1.0
+            };
             let mark = match m.fits[r] {
                 true => String::new(),
                 false => format!(" of {:.1}", m.most[r] * 100.0),
@@ -323,10 +335,15 @@ fn page(measured: &[Measured]) -> (String, Vec<String>) {
             );
             let met = match m.fits[r] {
                 true => ours >= 0.95,
-                false => removed >= 0.6,
+                // Where no text of this length could do it, none has to.
+                false => removed >= 0.6 || 1.0 - (1.0 - m.most[r]) / (1.0 - cut) < 0.6,
             };
             if !met {
-                let rule = if m.fits[r] { "95 % kept" } else { "60 % of the loss removed" };
+                let rule = if m.fits[r] {
+                    "95 % kept"
+                } else {
+                    "60 % of the loss removed"
+                };
                 misses.push(format!(
                     "directives of {} at 1/{ratio}: {:.1} %, not {rule}",
                     m.name,
@@ -352,7 +369,8 @@ each, and the lines that TF-IDF or TextRank (crate `keyword_extraction`) rank hi
 What should be kept is defined by a transcript's structure alone, in code that the summarizer does
 not share:
 
-- **directives**: the sentences of users' texts, whoever typed or pasted them;
+- **directives**: the sentences of the texts with the user's role, whoever typed, pasted or injected
+  them; **typed**: without texts that begin with a tag or that the transcript marks as a program's;
 - **error lines**: the lines of results that are marked as errors;
 - **paths**: arguments of tool calls that are paths, in full;
 - **identifiers** and **numbers**: in users' and assistants' texts, and in short arguments and

@@ -7,8 +7,9 @@ use memory_model::{EntryKind, Message, Part, Role};
 use serde_json::Value;
 
 /// The columns, in the order of the tables.
-pub(super) const COLUMNS: [&str; 6] = [
+pub(super) const COLUMNS: [&str; 7] = [
     "directives",
+    "typed",
     "error lines",
     "paths",
     "identifiers",
@@ -24,7 +25,7 @@ const LONGEST: usize = 200;
 /// Everything that is to be kept, column by column.
 #[derive(Default)]
 pub(super) struct Gold {
-    items: [BTreeSet<String>; 6],
+    items: [BTreeSet<String>; 7],
 }
 
 impl Gold {
@@ -36,6 +37,9 @@ impl Gold {
                     Part::Text { text } => {
                         if message.role == Role::User {
                             sentences(text, &mut |s| gold.add(0, s));
+                            if !by_program(message, text) {
+                                sentences(text, &mut |s| gold.add(1, s));
+                            }
                         }
                         gold.words(text);
                     }
@@ -52,7 +56,7 @@ impl Gold {
                         for line in content.text().lines() {
                             let line = clip(&spaced(line));
                             if line.chars().filter(|c| c.is_alphanumeric()).count() >= 4 {
-                                gold.add(1, &line);
+                                gold.add(2, &line);
                             }
                         }
                     }
@@ -72,10 +76,10 @@ impl Gold {
             Value::String(text) => {
                 if matches!(key, "command" | "cmd" | "script") {
                     let command = clip(&spaced(text));
-                    self.add(5, &command);
+                    self.add(6, &command);
                     self.words(&command);
                 } else if is_path(text) {
-                    self.add(2, text);
+                    self.add(3, text);
                 } else if text.len() <= LONGEST {
                     self.words(text);
                 }
@@ -92,10 +96,10 @@ impl Gold {
             let digits = word.chars().filter(char::is_ascii_digit).count();
             if digits == word.chars().filter(|c| *c != '.').count() {
                 if digits >= 2 {
-                    self.add(4, word);
+                    self.add(5, word);
                 }
             } else if is_identifier(word) {
-                self.add(3, word);
+                self.add(4, word);
             }
         }
     }
@@ -124,14 +128,14 @@ impl Gold {
     }
 
     /// The share of each column that a text keeps; `None` where there is nothing to keep.
-    pub(super) fn kept(&self, text: &str) -> [Option<f64>; 6] {
+    pub(super) fn kept(&self, text: &str) -> [Option<f64>; 7] {
         let flat = spaced(text);
         let there: BTreeSet<&str> = words(text).collect();
         std::array::from_fn(|column| {
             let items = &self.items[column];
             let kept = items.iter().filter(|item| match column {
-                2 => whole(&flat, item),
-                3 | 4 => there.contains(item.as_str()),
+                3 => whole(&flat, item),
+                4 | 5 => there.contains(item.as_str()),
                 _ => flat.contains(item.as_str()),
             });
             (!items.is_empty()).then(|| kept.count() as f64 / items.len() as f64)
@@ -144,6 +148,19 @@ impl Gold {
         let items = self.items[column].iter().map(String::as_str);
         items.filter(|item| !flat.contains(item)).collect()
     }
+}
+
+/// Whether a program wrote a user's text: it is marked so, or begins with a tag.
+fn by_program(message: &Message, text: &str) -> bool {
+    let marked = |mark: &str| {
+        message
+            .meta
+            .as_ref()
+            .is_some_and(|m| m.as_str().contains(mark))
+    };
+    text.trim_start().starts_with('<')
+        || marked("\"isMeta\":true")
+        || marked("\"isCompactSummary\":true")
 }
 
 /// A text with single spaces.
@@ -195,7 +212,9 @@ fn is_identifier(word: &str) -> bool {
         .any(|pair| pair[0].is_ascii_lowercase() && pair[1].is_ascii_uppercase());
     let digit = word.bytes().any(|b| b.is_ascii_digit());
     let letter = word.bytes().any(|b| b.is_ascii_alphabetic());
-    (4..=60).contains(&word.len()) && letter && (hump || digit || word.trim_matches('_').contains('_'))
+    (4..=60).contains(&word.len())
+        && letter
+        && (hump || digit || word.trim_matches('_').contains('_'))
 }
 
 fn is_path(text: &str) -> bool {

@@ -72,7 +72,9 @@ pub(super) fn text_rank(text: &str, budget: u64, estimator: &dyn TokenEstimator)
     let lines = lines(text);
     let stop = stop();
     let ranked = TextRank::new(TextRankParams::WithDefaults(&lines.join("\n"), &stop));
-    best(&lines, budget, estimator, |word| ranked.get_word_score(word))
+    best(&lines, budget, estimator, |word| {
+        ranked.get_word_score(word)
+    })
 }
 
 /// Lines of some length, none twice.

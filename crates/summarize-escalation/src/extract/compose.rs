@@ -63,7 +63,7 @@ pub(super) fn compose(found: &Gathered, request: &SummaryRequest<'_>, target: u6
     let names_share = share(12);
     let expand_share = share(10).min(120);
     let mut left = room.saturating_sub(names_share + expand_share);
-    composer.users(share(50).min(left), share(72).min(left), &mut left);
+    composer.users(share(50).min(left), share(64).min(left), &mut left);
     composer.others(&mut left);
 
     let mut parts = Parts {

@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use token_estimate::TokenEstimator;
 
-use super::gather::{Item, Kind, TYPED};
+use super::gather::{Item, Kind, PASTED, TYPED};
 use super::print::{MORE, beginning};
 use super::text::{is_directive, line_sentences};
 
@@ -31,10 +31,13 @@ pub(super) fn shortened(
         let Some(item) = items.get(*at) else { continue };
         let ends = age == 0 || age + 1 == users.len();
         for (line, text) in item.lines.iter().enumerate() {
-            for (n, text) in line_sentences(text).into_iter().enumerate() {
+            let telling = |text: &String| text.chars().any(char::is_alphanumeric);
+            let told = line_sentences(text).into_iter().filter(telling);
+            for (n, text) in told.enumerate() {
                 let cost = estimator.text(&text) + 1;
                 let mut value = match item.kind {
                     Kind::User if item.weight >= TYPED => 600,
+                    Kind::User if item.weight > PASTED => 110,
                     Kind::User => 100,
                     _ => 70,
                 };
