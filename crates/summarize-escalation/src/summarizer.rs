@@ -11,7 +11,7 @@ use crate::{Error, SummaryRequest};
 /// Dropping the future cancels the call; nothing else is to be cleaned up.
 #[async_trait]
 pub trait Summarizer: Send + Sync + Debug {
-    /// Name and version, such as `extractive@1`. It goes into the recipe: two summarizers that may
+    /// Name and version, such as `extractive@2`. It goes into the recipe: two summarizers that may
     /// write different texts have different ids.
     fn id(&self) -> &str;
 

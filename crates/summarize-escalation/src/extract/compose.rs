@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use token_estimate::TokenEstimator;
 
 use super::frame;
-use super::gather::{Gathered, Item, Kind, TYPED};
+use super::gather::{Gathered, Item, Kind, LAST_WORD, TYPED};
 use super::print::{self, Length};
 use super::users;
 use crate::{SummaryRequest, cut_to_tokens};
@@ -43,7 +43,7 @@ pub(super) fn compose(found: &Gathered, request: &SummaryRequest<'_>, target: u6
     let items = without_repeats(&found.items);
     let last_reply = items
         .iter()
-        .rposition(|item| item.kind == Kind::Reply && item.weight >= 60);
+        .rposition(|item| item.kind == Kind::Reply && item.weight >= LAST_WORD);
     let mut composer = Composer {
         items,
         estimator: request.estimator,
@@ -229,14 +229,19 @@ impl Composer<'_> {
             Kind::Reply => all / 2,
             _ => all,
         });
+        let errors = self.by_score(self.places(|item| item.kind == Kind::Error));
+        for step in 1..4 {
+            self.fill(&errors, step, left, &|_| all / 4);
+        }
+        self.fill(&first, 0, left, &|_| all);
         self.fill(&first, 1, left, &|kind| match kind {
             Kind::Error => all * 3 / 10,
             Kind::Act => all * 2 / 5,
             Kind::Reply => all / 2,
             _ => all,
         });
-        self.fill(&rest, 0, left, &|_| all);
         self.fill(&telling, 1, left, &|_| all);
+        self.fill(&rest, 0, left, &|_| all);
         self.fill(&rest, 1, left, &|_| all);
     }
 
@@ -251,7 +256,7 @@ impl Composer<'_> {
         });
         let all = &|_| u64::MAX;
         self.fill(&users, STEPS.len() - 1, left, all);
-        for step in 2..STEPS.len() {
+        for step in 0..STEPS.len() {
             self.fill(&telling, step, left, all);
             self.fill(&rest, step, left, all);
         }
@@ -290,7 +295,12 @@ impl Composer<'_> {
                 false => most(item.kind).saturating_sub(*spent).min(*left),
             };
             let before = room;
-            let chars = if last { last_word } else { chars };
+            let chars = match item.kind {
+                Kind::Reply if last => last_word,
+                // The last word of a turn is what came of it.
+                Kind::Reply if item.weight >= LAST_WORD => chars.saturating_mul(2),
+                _ => chars,
+            };
             if !self.set(*at, Length::chars(chars), &mut room) && last {
                 self.set(*at, Length::chars(chars / 4), &mut room);
             }
@@ -339,8 +349,7 @@ impl Composer<'_> {
                     let user = self.items.get(*at).is_some_and(|item| item.kind.users());
                     (user, self.score(*at))
                 });
-                let keep = usize::from(parts.files.is_some());
-                let drop = many.min(order.len() - keep).max(1);
+                let drop = many.min(order.len() / 2).max(1);
                 for at in order.into_iter().take(drop) {
                     self.lines.remove(&at);
                 }

@@ -25,6 +25,8 @@ const TAIL_BYTES: usize = 32 * 1024;
 
 /// The weight of what a user typed.
 pub(super) const TYPED: u32 = 100;
+/// What the assistant says last before the user's turn weighs at least as much.
+pub(super) const LAST_WORD: u32 = 60;
 /// The weight of a document that a user's message holds.
 pub(super) const PASTED: u32 = 50;
 /// The weight of what a program put into a user's message.
@@ -476,7 +478,8 @@ fn result(
         // What a look showed is no outcome, unless it is short.
         item.outcome = outcome(text);
     }
-    if !call.tasks && item.outcome.len() < 4 {
+    let told = item.outcome.len() > 3 || (text.len() < 160 && !item.outcome.is_empty());
+    if !call.tasks && !told {
         item.detail.extend(all());
     }
 }

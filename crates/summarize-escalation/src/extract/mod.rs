@@ -31,7 +31,7 @@ pub struct Extractive;
 
 impl Extractive {
     /// Name and version of what is written.
-    pub const ID: &'static str = "extractive@1";
+    pub const ID: &'static str = "extractive@2";
 
     /// The extract.
     pub fn extract(&self, request: &SummaryRequest<'_>) -> String {

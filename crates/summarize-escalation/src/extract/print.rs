@@ -1,7 +1,7 @@
 //! How an item is printed, at some length.
 
 use super::call::is_error_line;
-use super::gather::{Item, Kind};
+use super::gather::{Item, Kind, LAST_WORD};
 use super::text::{clip, digest, sentences, squeeze};
 
 /// Stands between what was done and how it ended.
@@ -56,7 +56,7 @@ pub(super) fn item(item: &Item, length: Length) -> String {
             Kind::User | Kind::Note => digest(&sentences(&item.lines.join("\n")), about, true),
             Kind::Reply => {
                 // In the midst of work it is the findings that count.
-                let last_word = item.weight >= 60;
+                let last_word = item.weight >= LAST_WORD;
                 digest(&sentences(&item.lines.join("\n")), about, last_word)
             }
         };
@@ -102,7 +102,7 @@ fn ending(item: &Item, chars: usize) -> String {
     let mut order: Vec<usize> = vec![0];
     let errors = |n: &usize| item.outcome.get(*n).is_some_and(|line| is_error_line(line));
     order.extend((1..item.outcome.len()).filter(errors));
-    if item.kind == Kind::Act {
+    if item.kind == Kind::Act && item.outcome.len() > 3 {
         // A report: what it says is told as what somebody said.
         return digest(&sentences(&item.outcome.join("\n")), chars, true);
     }

@@ -440,17 +440,20 @@ mod tests {
 
     #[test]
     fn programs_words_are_not_the_users() {
-        assert_eq!(
-            without_harness("<system-reminder>x\ny</system-reminder>do it").trim(),
-            "do it"
+        let (typed, injected) = typed_and_injected("<system-reminder>x\ny</system-reminder>do it");
+        assert_eq!(typed.trim(), "do it");
+        assert_eq!(injected, ["<system-reminder>x\ny</system-reminder>"]);
+        let (typed, injected) = typed_and_injected(
+            "<command-name>/review</command-name>\n<command-args>all</command-args> <b>it</b>",
         );
+        assert_eq!(squeeze(&typed), "/review all <b>it</b>");
         assert_eq!(
-            squeeze(&without_harness(
-                "<command-name>/review</command-name> <b>it</b>"
-            )),
-            "/review <b>it</b>"
+            injected,
+            ["<command-name>/review</command-name>\n<command-args>all</command-args>"]
         );
-        assert_eq!(without_harness("a <system-reminder> open"), "a \n");
+        let (typed, injected) = typed_and_injected("a <system-reminder> open");
+        assert_eq!((&*typed, &*injected[0]), ("a \n", "<system-reminder> open"));
+        assert_eq!(typed_and_injected("1 < 2").0, "1 < 2");
     }
 
     #[test]
@@ -464,10 +467,14 @@ mod tests {
         ]
         .map(str::to_owned)
         .to_vec();
-        assert_eq!(digest(&text, 200), text.join(" "));
-        assert_eq!(digest(&text, 50), "Start here. … You must keep it. … End.");
-        assert_eq!(digest(&["x".repeat(50)], 10), "xxxxxxx…");
-        assert_eq!(digest(&[], 10), "");
+        assert_eq!(digest(&text, 200, true), text.join(" "));
+        assert_eq!(
+            digest(&text, 50, true),
+            "Start here. … You must keep it. … End."
+        );
+        assert_eq!(digest(&text, 31, false), " … You must keep it. …");
+        assert_eq!(digest(&["x".repeat(50)], 10, true), "xxxxxxx…");
+        assert_eq!(digest(&[], 10, true), "");
     }
 
     #[test]
@@ -477,6 +484,7 @@ mod tests {
             "see `read_all` at https://a.b/c?d=1, #172 and a8f68ce (E0382, MAX_RETRIES) v1.2.3; not Deadline or 12:30 or decade",
             &mut |name| names.push(name.to_owned()),
         );
+        names.dedup();
         assert_eq!(
             names,
             [
