@@ -150,7 +150,7 @@ impl Call {
             Err(_) => Value::Null,
         };
         let text = |key: &&str| value.get(*key).and_then(flat);
-        let command = COMMAND_KEYS.iter().find_map(|key| text(key));
+        let command = COMMAND_KEYS.iter().find_map(&text);
         let tasks = tasks(&value);
         let mut key = KEYS.into_iter().find(|key| text(key).is_some());
         let mut about = key.and_then(|key| text(&key));
@@ -170,7 +170,7 @@ impl Call {
         if files.is_empty()
             && let Some(kind) = file_use(&lower)
         {
-            let path = PATH_KEYS.iter().find_map(|key| text(key));
+            let path = PATH_KEYS.iter().find_map(&text);
             files.extend(path.filter(|path| is_path(path)).map(|path| (path, kind)));
         }
         let mut detail = Vec::new();

@@ -10,6 +10,8 @@ mod text;
 mod users;
 mod words;
 
+pub(crate) use text::line_sentences;
+
 use async_trait::async_trait;
 
 use crate::{Error, Ladder, Summarizer, SummaryRequest, SummaryText};

@@ -133,7 +133,7 @@ fn plain_char(c: char) -> char {
 }
 
 /// The sentences of one line, as they stand.
-pub(super) fn line_sentences(line: &str) -> Vec<String> {
+pub(crate) fn line_sentences(line: &str) -> Vec<String> {
     let mut out = Vec::new();
     split_sentences(line, &mut out);
     out

@@ -42,7 +42,7 @@ pub(super) fn shortened(
                     _ => 70,
                 };
                 if line == 0 && n == 0 {
-                    value = value * if ends { 4 } else { 2 };
+                    value *= if ends { 4 } else { 2 };
                 }
                 if is_directive(&text) {
                     value = value * 3 / 2;
