@@ -188,8 +188,17 @@ impl Session {
     /// # Errors
     /// As [`Session::assemble`].
     pub async fn assemble_with(&self, budget: Budget, policy: &AssemblyPolicy) -> Result<Context> {
-        let store = &*self.memory.inner.store;
         let snapshot = self.snapshot().await?;
+        self.assemble_snapshot(&snapshot, budget, policy).await
+    }
+
+    pub(crate) async fn assemble_snapshot(
+        &self,
+        snapshot: &Snapshot,
+        budget: Budget,
+        policy: &AssemblyPolicy,
+    ) -> Result<Context> {
+        let store = &*self.memory.inner.store;
         let identity = self.memory.inner.identity.as_deref();
         let fixed = identity.map_or(0, |text| {
             let part = memory_model::Part::text(text);
@@ -197,7 +206,7 @@ impl Session {
                 .parts(memory_model::Role::System, std::slice::from_ref(&part))
         });
         let front = policy.read_from(snapshot.tokens(), fixed, budget);
-        let material = material(store, &snapshot, front, policy.whole_tail).await?;
+        let material = material(store, snapshot, front, policy.whole_tail).await?;
         Ok(assemble(
             &material,
             identity,
@@ -240,7 +249,7 @@ impl Session {
         Ok(self.compaction(Cancel::new()).plan().await?)
     }
 
-    fn compaction(&self, cancel: Cancel) -> Compaction<'_> {
+    pub(crate) fn compaction(&self, cancel: Cancel) -> Compaction<'_> {
         let inner = &self.memory.inner;
         Compaction::new(
             &*inner.store,

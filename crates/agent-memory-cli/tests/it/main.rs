@@ -11,5 +11,6 @@ mod commands;
 mod compact;
 mod errors;
 mod reference;
+mod replay;
 mod support;
 mod terminal;
