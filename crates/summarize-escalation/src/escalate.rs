@@ -233,7 +233,7 @@ pub async fn escalate(
             _ => summarizer,
         };
         match climb.ask(writer, tier, style).await? {
-            Step::Accepted(outcome) => return Ok(outcome),
+            Step::Accepted(outcome) => return Ok(*outcome),
             Step::Refused => {}
             Step::Offline => model_down = true,
         }
@@ -246,7 +246,7 @@ pub async fn escalate(
 }
 
 enum Step {
-    Accepted(Outcome),
+    Accepted(Box<Outcome>),
     Refused,
     /// Refused, and no model is to be asked again.
     Offline,
@@ -386,7 +386,8 @@ impl Climb<'_> {
                 return Ok(Step::Refused);
             }
         }
-        Ok(Step::Accepted(self.outcome(written, tier, tokens, scores)))
+        let outcome = self.outcome(written, tier, tokens, scores);
+        Ok(Step::Accepted(Box::new(outcome)))
     }
 
     /// Whether a tier's result has to be shorter than the source.

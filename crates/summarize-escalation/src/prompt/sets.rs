@@ -149,12 +149,10 @@ impl PromptSet {
 7. Pending Tasks: what is still to be done; items of a task list word for word.\n\
 8. Current Work: what was being done last, with names of files and code.\n\
 9. Optional Next Step: only what follows from the last request, with a quotation that shows it.\n\n";
-        let form = format!(
-            "{{brevity}}Form:\n\
+        let form = "{brevity}Form:\n\
              - First think between <analysis> and </analysis>: go through the conversation in order, and check that nothing that was asked, decided or broken is missing. This part is thrown away.\n\
              - Then write the numbered sections between <summary> and </summary>, in the language of the conversation.\n\
-             - Text only: call no tool.\n{{length}}\n{{data_rule}}"
-        );
+             - Text only: call no tool.\n{length}\n{data_rule}";
         Self {
             id: "koda@1".to_owned(),
             leaf: Template::known(&format!(
