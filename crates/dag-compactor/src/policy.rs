@@ -113,7 +113,8 @@ impl DagPolicy {
     /// take before the window is full.
     pub fn for_window(tokens: u64) -> Self {
         let policy = Self::default();
-        let least = |limit: Option<u64>, part: u64| limit.map(|limit| limit.min((tokens / part).max(1)));
+        let least =
+            |limit: Option<u64>, part: u64| limit.map(|limit| limit.min((tokens / part).max(1)));
         Self {
             fresh_tail: FreshTail {
                 max_tokens: least(policy.fresh_tail.max_tokens, 4),

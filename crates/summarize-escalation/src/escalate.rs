@@ -1,6 +1,6 @@
 use std::fmt;
 
-use memory_model::{JobKind, Recipe};
+use memory_model::{JobKind, RawJson, Recipe};
 use serde::Serialize;
 
 use crate::cut::{cut_like_anna, cut_to_tokens};
@@ -46,6 +46,38 @@ pub struct Outcome {
     pub scores: Option<Scores>,
     /// Which tiers were tried before, and why they were refused.
     pub refused: Vec<Refusal>,
+}
+
+/// What is kept of an outcome beside its text.
+#[derive(Serialize)]
+struct Meta<'a> {
+    target_tokens: u64,
+    tokens_in: u64,
+    tokens_out: u64,
+    model_calls: u32,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    scores: Option<&'a Scores>,
+    #[serde(skip_serializing_if = "<[_]>::is_empty")]
+    refused: &'a [Refusal],
+    #[serde(skip_serializing_if = "Option::is_none")]
+    left_out: Option<LeftOut>,
+}
+
+impl Outcome {
+    /// How the summary came about, as a JSON object to keep with it: `target_tokens`, `tokens_in`,
+    /// `tokens_out`, `model_calls`, and where there are any `scores`, `refused` and `left_out`.
+    pub fn meta(&self) -> Option<RawJson> {
+        let meta = Meta {
+            target_tokens: self.target_tokens,
+            tokens_in: self.tokens_in,
+            tokens_out: self.tokens_out,
+            model_calls: self.model_calls,
+            scores: self.scores.as_ref(),
+            refused: &self.refused,
+            left_out: self.left_out,
+        };
+        RawJson::from_value(&meta).ok()
+    }
 }
 
 /// A tier that was tried, and why its result was not taken.

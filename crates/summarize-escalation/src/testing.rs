@@ -268,6 +268,7 @@ pub fn summary(range: SeqRange, depth: u32, text: &str, estimator: &dyn TokenEst
         recipe: Recipe::new("test"),
         tier: "normal".to_owned(),
         model: None,
+        meta: None,
         earliest_at: Timestamp::default(),
         latest_at: Timestamp::default(),
         created_at: Timestamp::default(),

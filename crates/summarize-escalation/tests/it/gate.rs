@@ -88,6 +88,7 @@ async fn a_summary_that_fails_the_gate_goes_to_the_next_tier() {
     };
     assert!(!failures.is_empty() && scores.paths.kept == 0);
     insta::assert_snapshot!(outcome.refused[0].to_string());
+    insta::assert_snapshot!("meta", outcome.meta().unwrap().as_str());
 
     // The same, recorded only.
     let mut lenient = ladder.clone();
