@@ -23,9 +23,9 @@ const KEYS: [&str; 22] = [
     "url",
     "query",
     "pattern",
-    "description",
     "subject",
     "title",
+    "description",
     "skill",
     "name",
     "question",
@@ -184,7 +184,10 @@ impl Call {
             Some(pattern) if key != Some("pattern") => format!("{} in ", squeeze(&pattern)),
             _ => String::new(),
         };
-        let about = match (&tasks, &command) {
+        // A task that moves on is told by its number and where it is now.
+        let moved = text(&"taskId").zip(text(&"status"));
+        let moved = moved.map(|(task, status)| format!("{task}: {status}"));
+        let about = match (tasks.as_ref().or(moved.as_ref()), &command) {
             (Some(tasks), _) => tasks.clone(),
             (None, Some(command)) => one_line(command),
             (None, None) => format!("{searched}{}", one_line(&about)),

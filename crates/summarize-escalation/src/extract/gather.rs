@@ -390,7 +390,7 @@ fn call<'a>(
             .replace(at)
             .and_then(|at| found.items.get_mut(at))
         {
-            old.weight = 1;
+            old.weight = 0;
         }
     } else {
         calls.group.push(at);

@@ -311,7 +311,7 @@ pub(super) fn digest(sentences: &[String], max: usize, ends: bool) -> String {
     let mut next = 0;
     for (n, sentence) in taken {
         if n > next && !out.ends_with('…') && sentence != "…" {
-            out.push_str(" …");
+            out.push_str(if out.is_empty() { "…" } else { " …" });
         }
         if !out.is_empty() {
             out.push(' ');
@@ -472,7 +472,7 @@ mod tests {
             digest(&text, 50, true),
             "Start here. … You must keep it. … End."
         );
-        assert_eq!(digest(&text, 31, false), " … You must keep it. …");
+        assert_eq!(digest(&text, 31, false), "… You must keep it. …");
         assert_eq!(digest(&["x".repeat(50)], 10, true), "xxxxxxx…");
         assert_eq!(digest(&[], 10, true), "");
     }
