@@ -82,7 +82,12 @@ async fn a_summary_that_fails_the_gate_goes_to_the_next_tier() {
     let outcome = climb(&log, &ladder, answers.clone()).await;
     assert_eq!(outcome.tier, Tier::Aggressive);
     assert!(!outcome.provisional);
-    assert!(outcome.scores.as_ref().is_some_and(|scores| scores.paths.kept >= 3));
+    assert!(
+        outcome
+            .scores
+            .as_ref()
+            .is_some_and(|scores| scores.paths.kept >= 3)
+    );
     let Reason::Gate { failures, scores } = &outcome.refused[0].reason else {
         panic!("{:?}", outcome.refused);
     };
