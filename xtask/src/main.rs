@@ -31,7 +31,8 @@ usage: cargo xtask <task> [--check | --dry-run]
                          --folds prints errors on unseen files, --report --data DIR the table of docs/tokens.md
   bench-retention --data DIR
                          what the extractive summarizer keeps of real transcripts, beside cuts and TF-IDF (docs/retention.md);
-                         --check also fails when a target is missed, --each prints every transcript
+                         --check also fails when a target is missed, --each prints all figures; --print NAME --data DIR prints
+                         the extracts of a transcript, --missed NAME --data DIR what they miss
   features CRATE         the features of a crate, one a line
   layering               which crate may use what, held against `cargo tree`";
 
