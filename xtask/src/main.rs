@@ -12,6 +12,7 @@ mod fixtures;
 mod layering;
 mod migrations;
 mod mode;
+mod retention;
 mod schema;
 
 use mode::Mode;
@@ -29,6 +30,10 @@ usage: cargo xtask <task> [--check | --dry-run]
   fit-tokens --data DIR --texts ROOT
                          the weights of the calibrated estimator, from the corpus and unpacked packages (docs/tokens.md);
                          --folds prints errors on unseen files, --report --data DIR the table of docs/tokens.md
+  bench-retention --data DIR
+                         what the extractive summarizer keeps of real transcripts, beside cuts and TF-IDF (docs/retention.md);
+                         --check also fails when a target is missed, --each prints all figures; --print NAME --data DIR prints
+                         the extracts of a transcript, --missed NAME --data DIR what they miss
   features CRATE         the features of a crate, one a line
   bench-peers [SIZE…]    the same workload here and on lossless-hermes-py from PyPI, in turn: a table of ratios
   layering               which crate may use what, held against `cargo tree`";
@@ -39,6 +44,9 @@ fn main() -> anyhow::Result<()> {
     let words: Vec<&str> = words.iter().map(String::as_str).collect();
     if let ["fit-tokens", rest @ ..] = words.as_slice() {
         return fit::run(&flags, rest);
+    }
+    if let ["bench-retention", rest @ ..] = words.as_slice() {
+        return retention::run(&flags, rest);
     }
     let mode = Mode::from_flags(&flags)?;
     match words.as_slice() {

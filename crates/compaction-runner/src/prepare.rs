@@ -77,7 +77,11 @@ impl Summarizer for Counted<'_> {
         request: &SummaryRequest<'_>,
     ) -> std::result::Result<SummaryText, SummaryError> {
         self.calls.fetch_add(1, Ordering::Relaxed);
-        self.summarizer.summarize(request).await
+        let written = self.summarizer.summarize(request).await?;
+        // A long source takes several.
+        let more = u64::from(written.calls.saturating_sub(1));
+        self.calls.fetch_add(more, Ordering::Relaxed);
+        Ok(written)
     }
 }
 
@@ -89,6 +93,9 @@ struct Written {
     model: Option<String>,
     provisional: bool,
     recipe: Recipe,
+    /// How it came about: see [`Outcome::meta`](summarize_escalation::Outcome::meta).
+    #[serde(default)]
+    meta: Option<RawJson>,
 }
 
 /// A job's sources, in the order of its children.
@@ -164,6 +171,7 @@ impl Compaction<'_> {
                 text,
                 tier: "supplied".to_owned(),
                 model: None,
+                meta: None,
                 provisional: false,
                 recipe: Recipe::new("supplied@1"),
             };
@@ -244,6 +252,7 @@ impl Compaction<'_> {
             }
         };
         let written = Written {
+            meta: outcome.meta(),
             text: outcome.text,
             tier: outcome.tier.as_str().to_owned(),
             model: outcome.model,
@@ -296,6 +305,7 @@ impl Compaction<'_> {
             recipe: written.recipe,
             tier: written.tier,
             model: written.model,
+            meta: written.meta,
             earliest_at,
             latest_at,
             created_at: self.clock.now(),

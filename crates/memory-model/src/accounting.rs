@@ -67,6 +67,7 @@ pub fn summary_overhead(
         recipe: Recipe::new(""),
         tier: String::new(),
         model: None,
+        meta: None,
         earliest_at: at,
         latest_at: at,
         created_at: at,

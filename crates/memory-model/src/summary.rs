@@ -96,6 +96,9 @@ pub struct Summary {
     pub tier: String,
     /// The model that wrote it, if one did.
     pub model: Option<String>,
+    /// How it came about, as a JSON object: scores, tiers that were refused, what was left out.
+    /// No part of the hash.
+    pub meta: Option<RawJson>,
     /// The earliest time of the messages it covers.
     pub earliest_at: Timestamp,
     /// The latest time of the messages it covers.

@@ -11,7 +11,7 @@ use crate::error::{Result, add_row, corrupt};
 use crate::sql::Columns;
 use crate::tables::{Summary as S, SummaryChild as K};
 
-const READ: [S; 19] = [
+const READ: [S; 20] = [
     S::Id,
     S::Conversation,
     S::PublicId,
@@ -31,6 +31,7 @@ const READ: [S; 19] = [
     S::Hash,
     S::Text,
     S::Messages,
+    S::Meta,
 ];
 
 /// A stored summary with its row's key.
@@ -184,6 +185,11 @@ pub fn summary(row: &impl Columns) -> Result<SummaryRow> {
         .map(RawJson::parse)
         .transpose()
         .map_err(|e| corrupt(public_id.as_str(), "its messages are not JSON").with_source(e))?;
+    let meta = row
+        .opt_text(19)?
+        .map(RawJson::parse)
+        .transpose()
+        .map_err(|e| corrupt(public_id.as_str(), "its meta is not JSON").with_source(e))?;
     Ok(SummaryRow {
         id: row.int(0)?,
         summary: Summary {
@@ -192,6 +198,7 @@ pub fn summary(row: &impl Columns) -> Result<SummaryRow> {
             children: Vec::new(),
             text: row.text(17)?,
             messages,
+            meta,
             tokens: to_count("tokens of a summary", row.int(6)?)?,
             source_tokens: to_count("source tokens of a summary", row.int(7)?)?,
             provisional: row.int(8)? != 0,
@@ -213,7 +220,7 @@ pub fn summary(row: &impl Columns) -> Result<SummaryRow> {
 /// # Errors
 /// When a number does not fit its column.
 pub fn insert(id: i64, conversation: u32, summary: &Summary) -> Result<InsertStatement> {
-    let values: [SimpleExpr; 19] = [
+    let values: [SimpleExpr; 20] = [
         id.into(),
         i64::from(conversation).into(),
         summary.id.as_str().into(),
@@ -236,6 +243,11 @@ pub fn insert(id: i64, conversation: u32, summary: &Summary) -> Result<InsertSta
             .messages
             .as_ref()
             .map(|messages| messages.as_str().to_owned())
+            .into(),
+        summary
+            .meta
+            .as_ref()
+            .map(|meta| meta.as_str().to_owned())
             .into(),
     ];
     let mut statement = Query::insert();

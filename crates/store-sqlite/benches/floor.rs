@@ -252,6 +252,7 @@ async fn leaf(store: &SqliteStore, id: ConversationId, first: u32) -> Publish {
         recipe,
         tier: "normal".to_owned(),
         model: None,
+        meta: None,
         earliest_at: Timestamp(0),
         latest_at: Timestamp(0),
         created_at: Timestamp(3),

@@ -20,10 +20,16 @@ pub enum ErrorKind {
     Provider,
     /// The summarizer returned nothing, and the ladder says to stop there.
     Empty,
+    /// The summarizer declined, and the ladder says to stop there.
+    Refused,
     /// Nothing shorter than the source could be made of it.
     CannotShrink,
     /// Every tier of the ladder was refused, and none of them is a cut.
     Exhausted,
+    /// A prompt's template cannot be read.
+    InvalidPrompt,
+    /// The source is too long for the summarizer, and its policy says to stop there.
+    TooLong,
     /// There is nothing to summarise.
     NoSource,
     /// The ladder has no tiers, has one twice, or has a rule that divides by zero.

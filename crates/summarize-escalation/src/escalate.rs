@@ -1,12 +1,13 @@
 use std::fmt;
 
-use memory_model::{JobKind, Recipe};
+use memory_model::{JobKind, RawJson, Recipe};
 use serde::Serialize;
 
 use crate::cut::{cut_like_anna, cut_to_tokens};
+use crate::gate::{Failure, Scores, measure};
 use crate::{
-    CutRule, Error, ErrorKind, Extractive, Ladder, OnEmpty, OnError, OnGrowth, Style, Summarizer,
-    SummaryRequest, Tier, prompt,
+    CutRule, Error, ErrorKind, Extractive, Ladder, LeftOut, OnCutOff, OnEmpty, OnError, OnGate,
+    OnGrowth, OnRefusal, Purpose, Stop, Style, Summarizer, SummaryRequest, Tier, prompt,
 };
 
 /// A summary that was accepted, and how it came about.
@@ -24,8 +25,8 @@ pub struct Outcome {
     /// To be redone when a model is available.
     pub provisional: bool,
     /// How it was made. When the summarizer that was asked wrote it, this is the recipe that
-    /// [`recipe`] foretells; an extract in its place has the extract's own, so that it never
-    /// stands in for the real summary in a cache.
+    /// [`recipe`] foretells; an extract or a cut in its place has its own, so that it never stands
+    /// in for the real summary in a cache.
     pub recipe: Recipe,
     /// How long it was to be, in tokens.
     pub target_tokens: u64,
@@ -35,8 +36,48 @@ pub struct Outcome {
     pub tokens_out: u64,
     /// How often a summarizer was called: at most once a tier.
     pub calls: u32,
+    /// How often a model was called: more often than a summarizer where the source was too long
+    /// for one call.
+    pub model_calls: u32,
+    /// What of the source the summary does not speak of, where the source was too long and the
+    /// policy says so.
+    pub left_out: Option<LeftOut>,
+    /// What was measured of it; `None` when the ladder has no gate.
+    pub scores: Option<Scores>,
     /// Which tiers were tried before, and why they were refused.
     pub refused: Vec<Refusal>,
+}
+
+/// What is kept of an outcome beside its text.
+#[derive(Serialize)]
+struct Meta<'a> {
+    target_tokens: u64,
+    tokens_in: u64,
+    tokens_out: u64,
+    model_calls: u32,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    scores: Option<&'a Scores>,
+    #[serde(skip_serializing_if = "<[_]>::is_empty")]
+    refused: &'a [Refusal],
+    #[serde(skip_serializing_if = "Option::is_none")]
+    left_out: Option<LeftOut>,
+}
+
+impl Outcome {
+    /// How the summary came about, as a JSON object to keep with it: `target_tokens`, `tokens_in`,
+    /// `tokens_out`, `model_calls`, and where there are any `scores`, `refused` and `left_out`.
+    pub fn meta(&self) -> Option<RawJson> {
+        let meta = Meta {
+            target_tokens: self.target_tokens,
+            tokens_in: self.tokens_in,
+            tokens_out: self.tokens_out,
+            model_calls: self.model_calls,
+            scores: self.scores.as_ref(),
+            refused: &self.refused,
+            left_out: self.left_out,
+        };
+        RawJson::from_value(&meta).ok()
+    }
 }
 
 /// A tier that was tried, and why its result was not taken.
@@ -73,6 +114,17 @@ pub enum Reason {
         /// The largest accepted cost, in tokens.
         limit: u64,
     },
+    /// The summarizer declined.
+    Refused,
+    /// The provider's limit of tokens cut it off.
+    CutOff,
+    /// It failed the gate.
+    Gate {
+        /// By what.
+        failures: Vec<Failure>,
+        /// What was measured.
+        scores: Box<Scores>,
+    },
     /// It was not shorter than its source.
     NotShorter {
         /// What it cost, in tokens, with what rendering adds.
@@ -87,6 +139,12 @@ impl fmt::Display for Reason {
         match self {
             Reason::Failed { message } => f.write_str(message),
             Reason::Empty => f.write_str("nothing was returned"),
+            Reason::Refused => f.write_str("the summarizer declined"),
+            Reason::CutOff => f.write_str("the provider cut it off"),
+            Reason::Gate { failures, .. } => {
+                let told: Vec<String> = failures.iter().map(Failure::to_string).collect();
+                f.write_str(&told.join(", "))
+            }
             Reason::TooLong { tokens, limit } => {
                 write!(f, "{tokens} tokens where {limit} are accepted")
             }
@@ -121,6 +179,9 @@ pub fn recipe(summarizer: &str, ladder: &Ladder, request: &SummaryRequest<'_>) -
         ladder.id(),
         request.estimator.id().as_str(),
     );
+    if request.purpose == Purpose::TurnPrefix {
+        line.push_str(" purpose=turn-prefix");
+    }
     if request.overhead_tokens > 0 {
         line.push_str(&format!(" overhead={}", request.overhead_tokens));
     }
@@ -148,7 +209,8 @@ pub fn recipe(summarizer: &str, ladder: &Ladder, request: &SummaryRequest<'_>) -
 ///
 /// # Errors
 /// [`ErrorKind::NoSource`] and [`ErrorKind::InvalidLadder`] before anything is called;
-/// [`ErrorKind::Provider`] and [`ErrorKind::Empty`] when the ladder says to stop there;
+/// [`ErrorKind::Provider`], [`ErrorKind::Empty`] and [`ErrorKind::Refused`] when the ladder says to
+/// stop there;
 /// [`ErrorKind::CannotShrink`] when the source is too short for anything shorter to say something;
 /// [`ErrorKind::Exhausted`] when all tiers were refused and none is a cut.
 pub async fn escalate(
@@ -171,19 +233,17 @@ pub async fn escalate(
     let mut climb = Climb {
         ladder,
         limit: ladder.accept.limit(request.target_tokens),
-        most: match ladder.on_growth {
-            OnGrowth::Accept => u64::MAX,
-            OnGrowth::NextTier => request
-                .source_tokens()
-                .saturating_sub(request.overhead_tokens)
-                .saturating_sub(1),
-        },
+        most: request
+            .source_tokens()
+            .saturating_sub(request.overhead_tokens)
+            .saturating_sub(1),
         request,
         written: None,
         refused: Vec::new(),
         calls: 0,
+        model_calls: 0,
     };
-    if climb.most == 0 {
+    if climb.most == 0 && ladder.tiers.iter().all(|tier| climb.must_shrink(*tier)) {
         return Err(climb.cannot_shrink());
     }
     let offline = summarizer.provisional() && ladder.tiers.contains(&Tier::Extractive);
@@ -205,9 +265,9 @@ pub async fn escalate(
             _ => summarizer,
         };
         match climb.ask(writer, tier, style).await? {
-            Step::Accepted(outcome) => return Ok(outcome),
+            Step::Accepted(outcome) => return Ok(*outcome),
             Step::Refused => {}
-            Step::Failed => model_down |= ladder.on_error == OnError::Offline,
+            Step::Offline => model_down = true,
         }
     }
     Err(if ladder.tiers.contains(&Tier::Cut) {
@@ -218,9 +278,10 @@ pub async fn escalate(
 }
 
 enum Step {
-    Accepted(Outcome),
+    Accepted(Box<Outcome>),
     Refused,
-    Failed,
+    /// Refused, and no model is to be asked again.
+    Offline,
 }
 
 /// The id of the cut as a writer, when no tier before it wrote anything.
@@ -238,6 +299,7 @@ struct Climb<'a> {
     written: Option<Written>,
     refused: Vec<Refusal>,
     calls: u32,
+    model_calls: u32,
 }
 
 struct Written {
@@ -245,6 +307,7 @@ struct Written {
     summarizer: String,
     model: Option<String>,
     provisional: bool,
+    left_out: Option<LeftOut>,
 }
 
 impl Climb<'_> {
@@ -254,61 +317,132 @@ impl Climb<'_> {
         tier: Tier,
         style: Style,
     ) -> Result<Step, Error> {
+        let rules = self.ladder.rules(tier);
         let mut request = self.request.with_style(style);
-        if tier == Tier::Extractive {
+        if self.must_shrink(tier) && self.most == 0 {
+            self.refuse(tier, self.not_shorter(1));
+            return Ok(Step::Refused);
+        }
+        if tier == Tier::Extractive && self.must_shrink(tier) {
             // An extract is as long as it is asked to be.
             request.target_tokens = request.target_tokens.min(self.most);
         }
         self.calls += 1;
-        let text = match writer.summarize(&request).await {
-            Ok(answer) => answer.text,
+        let answer = match writer.summarize(&request).await {
+            Ok(answer) => answer,
             Err(error) => {
-                if self.ladder.on_error == OnError::Fail {
+                // How often it called before it failed is not known: once at least.
+                self.model_calls += u32::from(!writer.provisional());
+                if rules.on_error == OnError::Fail {
                     return Err(error);
                 }
                 let message = error.chain();
                 self.refuse(tier, Reason::Failed { message });
-                return Ok(Step::Failed);
+                return Ok(match rules.on_error {
+                    OnError::Offline => Step::Offline,
+                    _ => Step::Refused,
+                });
             }
         };
-        let empty = text.trim().is_empty();
-        if empty && self.ladder.on_empty == OnEmpty::Fail {
-            return Err(Error::new(
-                ErrorKind::Empty,
-                format!(
-                    "summarizer {} returned nothing for messages {}: check the model",
-                    writer.id(),
-                    self.range(),
-                ),
-            ));
+        if !writer.provisional() {
+            self.model_calls = self.model_calls.saturating_add(answer.calls);
         }
         let written = Written {
-            text,
+            text: answer.text,
             summarizer: writer.id().to_owned(),
             model: writer.model().map(str::to_owned),
             provisional: writer.provisional(),
+            left_out: answer.left_out,
         };
-        if empty && self.ladder.on_empty == OnEmpty::NextTier {
-            self.refuse(tier, Reason::Empty);
-            return Ok(Step::Refused);
+        let scores = match &self.ladder.gate {
+            Some(_) => Some(measure(&written.text, &request)),
+            None => None,
+        };
+        let declined = answer.stop == Stop::Refused || scores.as_ref().is_some_and(|s| s.refusal);
+        if declined && rules.on_refusal != OnRefusal::Accept && !written.provisional {
+            if rules.on_refusal == OnRefusal::Fail {
+                let text = format!(
+                    "summarizer {} declined to summarise messages {}: look at what they ask of it",
+                    writer.id(),
+                    self.range(),
+                );
+                return Err(Error::new(ErrorKind::Refused, text));
+            }
+            self.refuse(tier, Reason::Refused);
+            return Ok(match rules.on_refusal {
+                OnRefusal::Offline => Step::Offline,
+                _ => Step::Refused,
+            });
+        }
+        if written.text.trim().is_empty() {
+            match rules.on_empty {
+                OnEmpty::Accept => {}
+                OnEmpty::Fail => {
+                    let text = format!(
+                        "summarizer {} returned nothing for messages {}: check the model",
+                        writer.id(),
+                        self.range(),
+                    );
+                    return Err(Error::new(ErrorKind::Empty, text));
+                }
+                OnEmpty::NextTier => {
+                    self.refuse(tier, Reason::Empty);
+                    return Ok(Step::Refused);
+                }
+            }
         }
         let tokens = self.request.estimator.text(&written.text);
         if tokens > self.limit {
             let limit = self.limit;
             self.refuse(tier, Reason::TooLong { tokens, limit });
-            self.written = Some(written);
+            self.keep(written, scores.as_ref());
             return Ok(Step::Refused);
         }
-        if tokens > self.most {
-            let reason = Reason::NotShorter {
-                tokens: tokens.saturating_add(self.request.overhead_tokens),
-                source_tokens: self.request.source_tokens(),
-            };
-            self.refuse(tier, reason);
-            self.written = Some(written);
+        if tokens > self.most && rules.on_growth == OnGrowth::NextTier {
+            self.refuse(tier, self.not_shorter(tokens));
+            self.keep(written, scores.as_ref());
             return Ok(Step::Refused);
         }
-        Ok(Step::Accepted(self.outcome(written, tier, tokens)))
+        if answer.stop == Stop::CutOff && rules.on_cut_off == OnCutOff::NextTier {
+            self.refuse(tier, Reason::CutOff);
+            return Ok(Step::Refused);
+        }
+        if let (Some(gate), Some(scores)) = (&self.ladder.gate, &scores)
+            && rules.on_gate == OnGate::NextTier
+            && !written.provisional
+        {
+            let failures = gate.failures(scores);
+            if !failures.is_empty() {
+                let scores = Box::new(scores.clone());
+                self.refuse(tier, Reason::Gate { failures, scores });
+                return Ok(Step::Refused);
+            }
+        }
+        let outcome = self.outcome(written, tier, tokens, scores);
+        Ok(Step::Accepted(Box::new(outcome)))
+    }
+
+    /// Whether a tier's result has to be shorter than the source.
+    fn must_shrink(&self, tier: Tier) -> bool {
+        self.ladder.rules(tier).on_growth == OnGrowth::NextTier
+    }
+
+    fn not_shorter(&self, tokens: u64) -> Reason {
+        Reason::NotShorter {
+            tokens: tokens.saturating_add(self.request.overhead_tokens),
+            source_tokens: self.request.source_tokens(),
+        }
+    }
+
+    /// Keeps a text that was too long, for the last tier to cut, unless it is worse than long.
+    fn keep(&mut self, written: Written, scores: Option<&Scores>) {
+        let failed = match (&self.ladder.gate, scores) {
+            (Some(gate), Some(scores)) => !gate.failures(scores).is_empty(),
+            _ => false,
+        };
+        if !failed || written.provisional {
+            self.written = Some(written);
+        }
     }
 
     /// The last tier: what was written, or else the source, cut to the target.
@@ -318,25 +452,27 @@ impl Climb<'_> {
             summarizer: SOURCE_CUT.to_owned(),
             model: None,
             provisional: true,
+            left_out: None,
         });
         let target = self.request.target_tokens;
+        let most = match self.must_shrink(Tier::Cut) {
+            true => self.most,
+            false => u64::MAX,
+        };
         written.text = match self.ladder.cut {
             CutRule::Anna => {
                 let text = cut_like_anna(&written.text, target);
                 let tokens = self.request.estimator.text(&text);
-                if tokens > self.most {
-                    let reason = Reason::NotShorter {
-                        tokens: tokens.saturating_add(self.request.overhead_tokens),
-                        source_tokens: self.request.source_tokens(),
-                    };
-                    self.refuse(Tier::Cut, reason);
+                if tokens > most {
+                    self.refuse(Tier::Cut, self.not_shorter(tokens));
                     return None;
                 }
                 text
             }
             CutRule::Tokens => {
-                let room = target.min(self.most);
-                let cut = cut_to_tokens(&written.text, room, self.request.estimator);
+                // A cut is no summary: it is to be redone.
+                written.provisional = true;
+                let cut = cut_to_tokens(&written.text, target.min(most), self.request.estimator);
                 let Some(text) = cut else {
                     self.refuse(Tier::Cut, Reason::Empty);
                     return None;
@@ -345,16 +481,29 @@ impl Climb<'_> {
             }
         };
         let tokens = self.request.estimator.text(&written.text);
-        Some(self.outcome(written, Tier::Cut, tokens))
+        let gate = self.ladder.gate.as_ref();
+        let scores = gate.map(|_| measure(&written.text, &self.request));
+        Some(self.outcome(written, Tier::Cut, tokens, scores))
     }
 
     fn refuse(&mut self, tier: Tier, reason: Reason) {
         self.refused.push(Refusal { tier, reason });
     }
 
-    fn outcome(&mut self, written: Written, tier: Tier, tokens_out: u64) -> Outcome {
+    fn outcome(
+        &mut self,
+        written: Written,
+        tier: Tier,
+        tokens_out: u64,
+        scores: Option<Scores>,
+    ) -> Outcome {
+        let cut = tier == Tier::Cut && self.ladder.cut == CutRule::Tokens;
+        let writer = match cut && written.summarizer != SOURCE_CUT {
+            true => format!("{}+cut", written.summarizer),
+            false => written.summarizer.clone(),
+        };
         Outcome {
-            recipe: recipe(&written.summarizer, self.ladder, &self.request),
+            recipe: recipe(&writer, self.ladder, &self.request),
             text: written.text,
             tier,
             summarizer: written.summarizer,
@@ -364,6 +513,9 @@ impl Climb<'_> {
             tokens_in: self.request.source_tokens(),
             tokens_out,
             calls: self.calls,
+            model_calls: self.model_calls,
+            left_out: written.left_out,
+            scores,
             refused: std::mem::take(&mut self.refused),
         }
     }

@@ -1,10 +1,10 @@
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 
 use memory_model::{FieldHasher, JobKind};
 use serde::{Deserialize, Serialize};
 
-use crate::{Error, ErrorKind};
+use crate::{Error, ErrorKind, Gate};
 
 /// One rung of a [`Ladder`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
@@ -78,6 +78,65 @@ pub enum OnGrowth {
     /// Go on with the next tier. The default.
     #[default]
     NextTier,
+}
+
+/// What to do when the summarizer declines, in its text or by its provider's word.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+#[non_exhaustive]
+pub enum OnRefusal {
+    /// Take it as a summary (anna's rule: nothing looks at the text).
+    Accept,
+    /// Make no summary.
+    Fail,
+    /// Go on with the next tier. The default: what is asked in another style may be done.
+    #[default]
+    NextTier,
+    /// Go on with the next tier that needs no model.
+    Offline,
+}
+
+/// What to do when the provider stopped the answer at its limit of tokens.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+#[non_exhaustive]
+pub enum OnCutOff {
+    /// Take it (anna's rule).
+    Accept,
+    /// Go on with the next tier. The default: a summary without its end hides that it has none.
+    #[default]
+    NextTier,
+}
+
+/// What to do when a summary fails the [`Gate`].
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+#[non_exhaustive]
+pub enum OnGate {
+    /// Take it; its scores say what it lacks.
+    Accept,
+    /// Go on with the next tier. The default.
+    #[default]
+    NextTier,
+}
+
+/// What to do about a tier's result, case by case.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+#[non_exhaustive]
+pub struct Rules {
+    /// When the summarizer fails.
+    pub on_error: OnError,
+    /// When it returns nothing.
+    pub on_empty: OnEmpty,
+    /// When a summary is not shorter than its source.
+    pub on_growth: OnGrowth,
+    /// When it declines.
+    pub on_refusal: OnRefusal,
+    /// When it was cut off.
+    pub on_cut_off: OnCutOff,
+    /// When it fails the gate.
+    pub on_gate: OnGate,
 }
 
 /// How the last tier cuts.
@@ -166,6 +225,7 @@ impl Tolerance {
 /// | provider fails | extractive, so provisional | error |
 /// | nothing but white space | next tier | accepted if within the limit |
 /// | as long as the source | next tier | accepted if within the limit |
+/// | declined, cut off, or fails the [`Gate`] | next tier | accepted if within the limit |
 /// | cut | in the estimator's unit | at target × 4 characters |
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
@@ -180,6 +240,18 @@ pub struct Ladder {
     pub on_empty: OnEmpty,
     /// What to do when a summary is not shorter than its source.
     pub on_growth: OnGrowth,
+    /// What to do when the summarizer declines.
+    pub on_refusal: OnRefusal,
+    /// What to do when its provider cut it off.
+    pub on_cut_off: OnCutOff,
+    /// What to do when a summary fails the gate.
+    pub on_gate: OnGate,
+    /// What is asked of a summary besides being short; `None` does not even measure. What is made
+    /// without a model is measured and not judged.
+    pub gate: Option<Gate>,
+    /// Tiers for which other rules hold than the six above.
+    #[serde(skip_serializing_if = "BTreeMap::is_empty")]
+    pub per_tier: BTreeMap<Tier, Rules>,
     /// How the last tier cuts.
     pub cut: CutRule,
     /// The target for a summary of messages, when the request names none.
@@ -196,6 +268,11 @@ impl Default for Ladder {
             on_error: OnError::default(),
             on_empty: OnEmpty::default(),
             on_growth: OnGrowth::default(),
+            on_refusal: OnRefusal::default(),
+            on_cut_off: OnCutOff::default(),
+            on_gate: OnGate::default(),
+            gate: Some(Gate::default()),
+            per_tier: BTreeMap::new(),
             cut: CutRule::default(),
             leaf: TargetRule::LEAF,
             condensed: TargetRule::CONDENSED,
@@ -211,6 +288,10 @@ impl Ladder {
             on_error: OnError::Fail,
             on_empty: OnEmpty::Accept,
             on_growth: OnGrowth::Accept,
+            on_refusal: OnRefusal::Accept,
+            on_cut_off: OnCutOff::Accept,
+            on_gate: OnGate::Accept,
+            gate: None,
             cut: CutRule::Anna,
             ..Self::default()
         }
@@ -234,11 +315,35 @@ impl Ladder {
         self
     }
 
-    /// The name of the ladder in recipes: `default@1`, `anna@1`, or `custom-` and a hash of its
+    /// Sets what is asked of a summary besides being short.
+    pub fn with_gate(mut self, gate: Option<Gate>) -> Self {
+        self.gate = gate;
+        self
+    }
+
+    /// Sets other rules for one tier.
+    pub fn with_rules(mut self, tier: Tier, rules: Rules) -> Self {
+        self.per_tier.insert(tier, rules);
+        self
+    }
+
+    /// The rules that hold for a tier.
+    pub fn rules(&self, tier: Tier) -> Rules {
+        self.per_tier.get(&tier).copied().unwrap_or(Rules {
+            on_error: self.on_error,
+            on_empty: self.on_empty,
+            on_growth: self.on_growth,
+            on_refusal: self.on_refusal,
+            on_cut_off: self.on_cut_off,
+            on_gate: self.on_gate,
+        })
+    }
+
+    /// The name of the ladder in recipes: `default@2`, `anna@1`, or `custom-` and a hash of its
     /// values.
     pub fn id(&self) -> String {
         if *self == Self::default() {
-            "default@1".to_owned()
+            "default@2".to_owned()
         } else if *self == Self::anna() {
             "anna@1".to_owned()
         } else {
@@ -328,7 +433,7 @@ mod tests {
 
     #[test]
     fn ids_name_presets_and_tell_others_apart() {
-        assert_eq!(Ladder::default().id(), "default@1");
+        assert_eq!(Ladder::default().id(), "default@2");
         assert_eq!(Ladder::anna().id(), "anna@1");
         let a = Ladder::default().with_tiers([Tier::Cut]).id();
         let b = Ladder::default().with_tiers([Tier::Extractive]).id();

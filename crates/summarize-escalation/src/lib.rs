@@ -4,7 +4,9 @@ mod cut;
 mod error;
 mod escalate;
 mod extract;
+mod gate;
 mod ladder;
+mod llm;
 pub mod prompt;
 mod request;
 mod summarizer;
@@ -15,6 +17,11 @@ pub use cut::{ANNA_CUT_NOTE, CUT_NOTE, cut_like_anna, cut_to_tokens};
 pub use error::{Error, ErrorKind};
 pub use escalate::{Outcome, Reason, Refusal, escalate, recipe};
 pub use extract::Extractive;
-pub use ladder::{CutRule, Ladder, OnEmpty, OnError, OnGrowth, TargetRule, Tier, Tolerance};
-pub use request::{Source, Style, SummaryRequest, SummarySource};
-pub use summarizer::{Generate, LlmSummarizer, Summarizer, SummaryText};
+pub use gate::{Failure, Gate, Kept, Scores, Term, measure};
+pub use ladder::{
+    CutRule, Ladder, OnCutOff, OnEmpty, OnError, OnGate, OnGrowth, OnRefusal, Rules, TargetRule,
+    Tier, Tolerance,
+};
+pub use llm::{LlmSummarizer, Overflow, Window};
+pub use request::{Purpose, Source, Style, SummaryRequest, SummarySource};
+pub use summarizer::{Generate, LeftOut, Stop, Summarizer, SummaryText};

@@ -94,6 +94,19 @@ pub enum Style {
     Aggressive,
 }
 
+/// What a summary is to be put to use for.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+#[non_exhaustive]
+pub enum Purpose {
+    /// It takes the place of its source.
+    #[default]
+    Replace,
+    /// It takes the place of a turn's beginning; the turn's end stays in view behind it (pi's split
+    /// turn).
+    TurnPrefix,
+}
+
 /// What is to be summarised, and how long the summary may be.
 #[derive(Clone, Copy)]
 #[non_exhaustive]
@@ -109,6 +122,8 @@ pub struct SummaryRequest<'a> {
     pub overhead_tokens: u64,
     /// How much to drop. Set by the ladder.
     pub style: Style,
+    /// What it is for.
+    pub purpose: Purpose,
     /// The summary that comes before the source, for continuity. It is context, not source.
     pub previous: Option<&'a str>,
     /// What the user wants the summary to mind.
@@ -137,6 +152,7 @@ impl<'a> SummaryRequest<'a> {
             estimator,
             overhead_tokens: 0,
             style: Style::Normal,
+            purpose: Purpose::Replace,
             previous: None,
             instructions: None,
         }
@@ -158,6 +174,20 @@ impl<'a> SummaryRequest<'a> {
     pub fn with_style(mut self, style: Style) -> Self {
         self.style = style;
         self
+    }
+
+    /// Sets what it is for.
+    pub fn with_purpose(mut self, purpose: Purpose) -> Self {
+        self.purpose = purpose;
+        self
+    }
+
+    /// The same request for other pieces.
+    pub(crate) fn with_source<'b>(&self, source: &'b [Source<'b>]) -> SummaryRequest<'b>
+    where
+        'a: 'b,
+    {
+        SummaryRequest { source, ..*self }
     }
 
     /// Sets the summary that comes before the source.

@@ -2,8 +2,10 @@ use std::fmt::Debug;
 use std::sync::Arc;
 
 use async_trait::async_trait;
+use memory_model::SeqRange;
+use serde::{Deserialize, Serialize};
 
-use crate::prompt::{PROMPT_VERSION, Prompt, render};
+use crate::prompt::Prompt;
 use crate::{Error, SummaryRequest};
 
 /// Writes a summary. What it returns is judged by the ladder, so it need not be good.
@@ -11,7 +13,7 @@ use crate::{Error, SummaryRequest};
 /// Dropping the future cancels the call; nothing else is to be cleaned up.
 #[async_trait]
 pub trait Summarizer: Send + Sync + Debug {
-    /// Name and version, such as `extractive@1`. It goes into the recipe: two summarizers that may
+    /// Name and version, such as `extractive@2`. It goes into the recipe: two summarizers that may
     /// write different texts have different ids.
     fn id(&self) -> &str;
 
@@ -58,17 +60,64 @@ macro_rules! forward {
 forward!(&S, Box<S>, Arc<S>);
 
 /// What a summarizer wrote.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct SummaryText {
     /// The text.
     pub text: String,
+    /// Why it ends where it ends.
+    pub stop: Stop,
+    /// How often a model was called for it.
+    pub calls: u32,
+    /// What of the source no model saw, where the source was too long and the policy says so.
+    pub left_out: Option<LeftOut>,
+}
+
+/// Why a text ends where it ends.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum Stop {
+    /// Its writer had no more to say.
+    #[default]
+    Complete,
+    /// The provider's limit of tokens was reached.
+    CutOff,
+    /// The provider says that the model declined, or stopped it.
+    Refused,
+}
+
+/// Pieces of a source that a summary does not speak of.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub struct LeftOut {
+    /// From the first message to the last.
+    pub range: SeqRange,
+    /// How many pieces.
+    pub pieces: u64,
+    /// What they cost, in tokens.
+    pub tokens: u64,
+}
+
+impl Default for SummaryText {
+    fn default() -> Self {
+        Self::new("")
+    }
 }
 
 impl SummaryText {
-    /// A text.
+    /// A complete text, by one call.
     pub fn new(text: impl Into<String>) -> Self {
-        Self { text: text.into() }
+        Self {
+            text: text.into(),
+            stop: Stop::Complete,
+            calls: 1,
+            left_out: None,
+        }
+    }
+
+    /// Sets why it ends where it ends.
+    pub fn with_stop(mut self, stop: Stop) -> Self {
+        self.stop = stop;
+        self
     }
 }
 
@@ -86,43 +135,5 @@ pub trait Generate: Send + Sync + Debug {
 impl<G: Generate + ?Sized> Generate for Arc<G> {
     async fn generate(&self, prompt: &Prompt) -> Result<String, Error> {
         (**self).generate(prompt).await
-    }
-}
-
-/// A summarizer that asks a model with the prompts of [`prompt`](crate::prompt).
-#[derive(Debug, Clone)]
-pub struct LlmSummarizer<G> {
-    id: String,
-    model: String,
-    client: G,
-}
-
-impl<G: Generate> LlmSummarizer<G> {
-    /// A summarizer that asks `model` by way of `client`.
-    ///
-    /// Its id is made of the model's name and the version of the prompts.
-    pub fn new(model: impl Into<String>, client: G) -> Self {
-        let model = model.into();
-        Self {
-            id: format!("{model}/{PROMPT_VERSION}"),
-            model,
-            client,
-        }
-    }
-}
-
-#[async_trait]
-impl<G: Generate> Summarizer for LlmSummarizer<G> {
-    fn id(&self) -> &str {
-        &self.id
-    }
-
-    fn model(&self) -> Option<&str> {
-        Some(&self.model)
-    }
-
-    async fn summarize(&self, request: &SummaryRequest<'_>) -> Result<SummaryText, Error> {
-        let text = self.client.generate(&render(request)).await?;
-        Ok(SummaryText { text })
     }
 }

@@ -11,8 +11,8 @@ use async_trait::async_trait;
 use memory_model::{Hash, LogEntry, Message, Recipe, Seq, SeqRange, Summary, SummaryId, Timestamp};
 use token_estimate::TokenEstimator;
 
-use crate::prompt::plain;
-use crate::{Error, Style, Summarizer, SummaryRequest, SummaryText, cut_to_tokens};
+use crate::prompt::{plain, render};
+use crate::{Error, Stop, Style, Summarizer, SummaryRequest, SummaryText, cut_to_tokens};
 
 /// What a scripted summarizer does when it is called.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -34,7 +34,41 @@ pub enum Answer {
     HeadCut,
     /// Never returns.
     Hang,
+    /// Declines, politely.
+    Refuse,
+    /// Returns half a sentence, its provider's limit reached.
+    CutOff,
+    /// Returns a text in a language that the source is not in.
+    WrongLanguage,
+    /// Returns its prompt.
+    PromptEcho,
+    /// Returns a wish of the user's that no user uttered.
+    InventedDirective,
 }
+
+/// The ways in which a model fails its user: error, empty, white space, longer than the source,
+/// hang, refusal, cut off, wrong language, echo of the prompt, invented directive.
+pub fn misbehaviours() -> [Answer; 10] {
+    [
+        Answer::fail("503 service unavailable"),
+        Answer::Empty,
+        Answer::Blank,
+        Answer::Longer,
+        Answer::Hang,
+        Answer::Refuse,
+        Answer::CutOff,
+        Answer::WrongLanguage,
+        Answer::PromptEcho,
+        Answer::InventedDirective,
+    ]
+}
+
+const REFUSAL: &str = "I'm sorry, but I can't help with summarising this conversation.";
+const RUSSIAN: &str = "Пользователь попросил исправить ошибку, и работа продолжается: часть проверок \
+                       пройдена, остальное предстоит сделать позже.";
+const JAPANESE: &str = "利用者は不具合の修正を依頼しました。作業は続いています。確認の一部は終わり、残りは後で行います。";
+const INVENTED: &str = "The user insists that every invoice is mailed to the accounting office \
+                        before the harvest festival.";
 
 impl Answer {
     /// Returns this text.
@@ -161,8 +195,24 @@ impl Summarizer for Scripted {
             Answer::Echo => plain(request.source),
             Answer::HeadCut => head_cut(request),
             Answer::Hang => std::future::pending().await,
+            Answer::Refuse => REFUSAL.to_owned(),
+            Answer::CutOff => {
+                let text = head_cut(request);
+                let half = crate::cut::floor(&text, text.len() / 2).to_owned();
+                return Ok(SummaryText::new(half).with_stop(Stop::CutOff));
+            }
+            Answer::WrongLanguage => {
+                let source = plain(request.source);
+                let russian = source.chars().any(|c| ('\u{400}'..='\u{4ff}').contains(&c));
+                if russian { JAPANESE } else { RUSSIAN }.to_owned()
+            }
+            Answer::PromptEcho => {
+                let prompt = render(request);
+                format!("{}\n{}", prompt.system, prompt.user)
+            }
+            Answer::InventedDirective => INVENTED.to_owned(),
         };
-        Ok(SummaryText { text })
+        Ok(SummaryText::new(text))
     }
 }
 
@@ -218,6 +268,7 @@ pub fn summary(range: SeqRange, depth: u32, text: &str, estimator: &dyn TokenEst
         recipe: Recipe::new("test"),
         tier: "normal".to_owned(),
         model: None,
+        meta: None,
         earliest_at: Timestamp::default(),
         latest_at: Timestamp::default(),
         created_at: Timestamp::default(),

@@ -275,6 +275,7 @@ pub(crate) fn summary(
         recipe: Recipe::new("test@1"),
         tier: "normal".to_owned(),
         model: None,
+        meta: None,
         earliest_at: Timestamp(1_700_000_000_000_000),
         latest_at: Timestamp(1_700_000_060_000_000),
         created_at: Timestamp(1_700_000_120_000_000),

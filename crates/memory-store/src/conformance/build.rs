@@ -3,8 +3,9 @@
 use std::sync::Arc;
 
 use memory_model::{
-    Accounting, Body, Child, ConversationId, Hash, LogEntry, Message, Recipe, Seq, SeqRange,
-    SourceHasher, Span, Summary, SummaryId, Timestamp, ViewName, summary_hash, summary_id,
+    Accounting, Body, Child, ConversationId, Hash, LogEntry, Message, RawJson, Recipe, Seq,
+    SeqRange, SourceHasher, Span, Summary, SummaryId, Timestamp, ViewName, summary_hash,
+    summary_id,
 };
 use token_estimate::{EstimatorId, Preset, TokenEstimator};
 
@@ -193,6 +194,7 @@ pub async fn summary_of<S: Store + ?Sized>(
         recipe: Recipe::new("test@1"),
         tier: "normal".to_owned(),
         model: None,
+        meta: RawJson::parse(r#"{"scores": 1.00}"#).ok(),
         earliest_at: times.iter().min().copied().unwrap_or_default(),
         latest_at: times.iter().max().copied().unwrap_or_default(),
         created_at: Timestamp(3),

@@ -162,6 +162,7 @@ impl World {
             recipe,
             tier: "extractive".to_owned(),
             model: None,
+            meta: None,
             earliest_at: at(i64::from(over.first.0)),
             latest_at: at(i64::from(over.last.0)),
             created_at: at(3600),

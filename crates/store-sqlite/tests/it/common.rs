@@ -117,6 +117,7 @@ pub(crate) async fn summary<S: Store + ?Sized>(
         recipe,
         tier: "normal".to_owned(),
         model: None,
+        meta: None,
         earliest_at: Timestamp(0),
         latest_at: Timestamp(0),
         created_at: Timestamp(3),

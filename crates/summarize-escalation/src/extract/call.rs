@@ -2,10 +2,12 @@
 
 use serde_json::Value;
 
-use super::text::{squeeze, window};
+use super::text::{squeeze, verbatim, window};
 
 /// How much of a result's start and end is looked through, in bytes each.
-const RESULT_BYTES: usize = 16 * 1024;
+pub(super) const RESULT_BYTES: usize = 16 * 1024;
+/// How much of what a call is about is read, in bytes.
+const ABOUT_BYTES: usize = 4_000;
 
 /// Argument keys that hold what a call is about, most telling first.
 const KEYS: [&str; 22] = [
@@ -21,9 +23,9 @@ const KEYS: [&str; 22] = [
     "url",
     "query",
     "pattern",
-    "description",
     "subject",
     "title",
+    "description",
     "skill",
     "name",
     "question",
@@ -119,6 +121,8 @@ pub(super) enum FileUse {
 pub(super) struct Call {
     pub(super) name: String,
     pub(super) about: String,
+    /// What else it was called with, line by line.
+    pub(super) detail: Vec<String>,
     pub(super) files: Vec<(String, FileUse)>,
     /// It ran a command, so that its output may hold errors and an outcome.
     pub(super) command: bool,
@@ -128,6 +132,10 @@ pub(super) struct Call {
     pub(super) looks: bool,
     /// It changed something that lasts.
     pub(super) lasting: bool,
+    /// It wrote down the state of a list of tasks, which the next such call replaces.
+    pub(super) tasks: bool,
+    /// It had somebody else work, whose report is its result.
+    pub(super) delegates: bool,
 }
 
 impl Call {
@@ -141,15 +149,20 @@ impl Call {
             Ok(value) => value,
             Err(_) => Value::Null,
         };
-        let text = |key: &str| value.get(key).and_then(flat);
-        let command = COMMAND_KEYS.iter().find_map(|key| text(key));
-        let mut about = match &value {
-            Value::String(text) => Some(text.clone()),
-            _ => KEYS.iter().find_map(|key| text(key)),
-        };
-        if about.is_none()
-            && let Value::Object(map) = &value
+        let text = |key: &&str| value.get(*key).and_then(flat);
+        let command = COMMAND_KEYS.iter().find_map(&text);
+        let tasks = tasks(&value);
+        let mut key = KEYS.into_iter().find(|key| text(key).is_some());
+        let mut about = key.and_then(|key| text(&key));
+        if let Value::String(text) = &value {
+            about = Some(text.clone());
+        } else if let Value::Object(map) = &value
+            && about.is_none()
         {
+            key = map
+                .iter()
+                .find(|(_, v)| first_text(v).is_some())
+                .map(|(key, _)| key.as_str());
             about = map.values().find_map(first_text);
         }
         let about = about.unwrap_or_default();
@@ -157,16 +170,31 @@ impl Call {
         if files.is_empty()
             && let Some(kind) = file_use(&lower)
         {
-            let path = PATH_KEYS.iter().find_map(|key| text(key));
+            let path = PATH_KEYS.iter().find_map(&text);
             files.extend(path.filter(|path| is_path(path)).map(|path| (path, kind)));
         }
-        let about = match command {
-            Some(command) => short_command(&command),
-            None => squeeze(head(&about)),
+        let mut detail = Vec::new();
+        if tasks.is_none()
+            && let Value::Object(map) = &value
+        {
+            let rest = map.iter().filter(|(name, _)| Some(name.as_str()) != key);
+            rest.for_each(|(name, value)| argument(name, value, &mut detail));
+        }
+        let searched = match text(&"pattern") {
+            Some(pattern) if key != Some("pattern") => format!("{} in ", squeeze(&pattern)),
+            _ => String::new(),
         };
-        let command = value_has_command(&value);
+        // A task that moves on is told by its number and where it is now.
+        let moved = text(&"taskId").zip(text(&"status"));
+        let moved = moved.map(|(task, status)| format!("{task}: {status}"));
+        let about = match (tasks.as_ref().or(moved.as_ref()), &command) {
+            (Some(tasks), _) => tasks.clone(),
+            (None, Some(command)) => one_line(command),
+            (None, None) => format!("{searched}{}", one_line(&about)),
+        };
+        let command = command.is_some();
         let looks = match command {
-            true => LOOKING.iter().any(|start| about.starts_with(start)),
+            true => is_look(&about),
             false => [
                 "read", "grep", "glob", "search", "list", "view", "find", "ls", "fetch",
             ]
@@ -180,18 +208,79 @@ impl Call {
             command,
             looks,
             asks: lower.contains("ask") && lower.contains("question") || lower.contains("ask_user"),
+            delegates: matches!(lower.as_str(), "task" | "agent" | "delegate" | "subagent")
+                || value.get("subagent_type").is_some(),
+            tasks: tasks.is_some(),
             about,
+            detail,
             files,
         }
     }
 }
 
-fn value_has_command(value: &Value) -> bool {
-    COMMAND_KEYS.iter().any(|key| value.get(key).is_some())
+/// A list of tasks with a state each, in a line: what is open first.
+fn tasks(value: &Value) -> Option<String> {
+    let list = ["todos", "plan", "tasks"]
+        .iter()
+        .find_map(|key| value.get(key)?.as_array())?;
+    let text = |task: &Value, keys: &[&str]| {
+        let text = keys.iter().find_map(|key| task.get(key)?.as_str());
+        text.map(squeeze)
+    };
+    let mut groups: [(&str, Vec<String>); 3] = [
+        ("doing", Vec::new()),
+        ("open", Vec::new()),
+        ("done", Vec::new()),
+    ];
+    for task in list {
+        let what = text(task, &["content", "step", "text", "title", "subject"])?;
+        let state = text(task, &["status", "state"]).unwrap_or_default();
+        let group = match state.as_str() {
+            "completed" | "done" => 2,
+            "in_progress" | "doing" => 0,
+            _ => 1,
+        };
+        if let Some((_, tasks)) = groups.get_mut(group) {
+            tasks.push(what);
+        }
+    }
+    let told = groups.iter().filter(|(_, tasks)| !tasks.is_empty());
+    let told: Vec<String> = told
+        .map(|(state, tasks)| format!("{state}: {}", tasks.join("; ")))
+        .collect();
+    (!told.is_empty()).then(|| told.join(" | "))
 }
 
-fn head(text: &str) -> &str {
-    window(text, 2_000, 0).0
+/// Adds an argument's texts, line by line.
+fn argument(name: &str, value: &Value, out: &mut Vec<String>) {
+    match value {
+        Value::String(text) if !text.trim().is_empty() => {
+            let lines = verbatim(text, RESULT_BYTES, RESULT_BYTES);
+            match lines.as_slice() {
+                [line] => out.push(format!("{name}: {}", line.trim())),
+                _ => {
+                    out.push(format!("{name}:"));
+                    out.extend(lines);
+                }
+            }
+        }
+        Value::Array(list) => list.iter().for_each(|value| argument(name, value, out)),
+        Value::Object(map) => map
+            .iter()
+            .for_each(|(name, value)| argument(name, value, out)),
+        _ => {}
+    }
+}
+
+/// Whether a command only looks at something; a `cd` before it does not count.
+fn is_look(command: &str) -> bool {
+    let mut command = command;
+    if command.starts_with("cd ")
+        && let Some((_, after)) = command.split_once("&&")
+    {
+        command = after.trim_start();
+    }
+    LOOKING.iter().any(|start| command.starts_with(start))
 }
 
 /// A string, or a list of strings as one line.
@@ -215,30 +304,14 @@ fn first_text(value: &Value) -> Option<String> {
     }
 }
 
-/// A command without the shell around it and the `cd` before it, on one line.
-fn short_command(command: &str) -> String {
-    let mut rest = head(command).trim();
+/// A command, or what else a call is about, on one line and otherwise to the letter.
+fn one_line(text: &str) -> String {
+    let mut rest = window(text, ABOUT_BYTES, 0).0.trim();
     for shell in ["bash -lc ", "bash -c ", "sh -c "] {
         rest = rest.strip_prefix(shell).unwrap_or(rest).trim();
     }
-    if rest.starts_with("cd ")
-        && let Some((_, after)) = rest.split_once("&&")
-    {
-        rest = after.trim();
-    }
-    // A message given as a here-document is read as a message.
-    let rest = rest
-        .replace("$(cat <<'EOF'\n", "")
-        .replace("$(cat <<EOF\n", "");
-    let lines: Vec<String> = rest
-        .lines()
-        .map(squeeze)
-        .filter(|line| !line.is_empty() && !line.starts_with('#'))
-        .collect();
-    match lines.is_empty() {
-        true => squeeze(&rest),
-        false => lines.join(" "),
-    }
+    let words: Vec<&str> = rest.split_whitespace().collect();
+    words.join(" ")
 }
 
 fn file_use(tool: &str) -> Option<FileUse> {
@@ -311,34 +384,8 @@ pub(super) fn output(text: &str) -> Output {
     out
 }
 
-/// What a failed result says: its first line, then the lines that report errors, or where there
-/// are none, the next and the last line.
-pub(super) fn failure(text: &str) -> String {
-    let (head, tail) = window(text, RESULT_BYTES, RESULT_BYTES);
-    let mut lines = head
-        .lines()
-        .chain(tail.lines())
-        .map(|line| squeeze(window(line.trim_start_matches("<tool_use_error>"), 400, 0).0))
-        .filter(|line| line.chars().any(char::is_alphanumeric));
-    let mut seen: Vec<String> = lines.next().into_iter().collect();
-    seen.extend(output(text).errors);
-    if seen.len() < 2 {
-        seen.extend(lines.next());
-        seen.extend(lines.next_back());
-    }
-    let mut kept: Vec<String> = Vec::new();
-    for line in seen {
-        let line = line.replace("</tool_use_error>", "");
-        if !kept.contains(&line) {
-            kept.push(line);
-        }
-    }
-    kept.truncate(3);
-    kept.join(" | ")
-}
-
 /// Whether a line of a command's output reports an error, and does not merely speak of one.
-fn is_error_line(line: &str) -> bool {
+pub(super) fn is_error_line(line: &str) -> bool {
     let line = line.trim_start();
     if line.is_empty() {
         return false;
@@ -418,7 +465,7 @@ mod tests {
                 "bash",
                 r#"{"description":"Run","command":"cd /a/b && cargo test -p x\n\necho"}"#
             ),
-            "cargo test -p x echo"
+            "cd /a/b && cargo test -p x echo"
         );
         assert_eq!(
             about("shell", r#"{"command":["bash","-lc","ls  -l"]}"#),
@@ -426,6 +473,17 @@ mod tests {
         );
         assert_eq!(about("x", r#""{\"path\":\"a.rs\"}""#), "a.rs");
         assert_eq!(about("x", r#"{"n":1,"zz":"some"}"#), "some");
+        assert_eq!(
+            about("Grep", r#"{"path":"/src","pattern":"fn main"}"#),
+            "fn main in /src"
+        );
+        assert_eq!(
+            about(
+                "TodoWrite",
+                r#"{"todos":[{"content":"a","status":"completed"},{"content":"b","status":"pending"}]}"#
+            ),
+            "open: b | done: a"
+        );
         assert_eq!(about("x", "not json"), "");
         assert_eq!(about("x", "[]"), "");
     }

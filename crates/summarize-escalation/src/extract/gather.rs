@@ -4,9 +4,11 @@ use std::collections::BTreeMap;
 
 use memory_model::{EntryKind, LogEntry, Part, ResultContent, Role, SeqRange};
 
-use super::call::{Call, FileUse, failure, output};
+use super::call::{Call, FileUse, RESULT_BYTES, output};
 use super::parse;
-use super::text::{clip, is_decision, sentences, squeeze, visit_names, window, without_harness};
+use super::text::{
+    clip, is_decision, sentences, squeeze, typed_and_injected, verbatim, visit_names, window,
+};
 use crate::Source;
 
 /// A user's message longer than this is a document that was handed over rather than something
@@ -16,16 +18,32 @@ const TYPED_BYTES: usize = 3_000;
 /// Messages longer than this that begin alike are taken for a program's, in bytes.
 const TEMPLATE_BYTES: usize = 300;
 
+/// How much of the start of what somebody said is read, in bytes; twice as much of a user.
+const HEAD_BYTES: usize = 96 * 1024;
+/// How much of its end.
+const TAIL_BYTES: usize = 32 * 1024;
+
 /// The weight of what a user typed.
 pub(super) const TYPED: u32 = 100;
+/// What the assistant says last before the user's turn weighs at least as much.
+pub(super) const LAST_WORD: u32 = 60;
 /// The weight of a document that a user's message holds.
 pub(super) const PASTED: u32 = 50;
+/// The weight of what a program put into a user's message.
+pub(super) const INJECTED: u32 = 20;
+
+/// How a tool's result says that the user refused the call (Claude Code's words), and what comes
+/// before the user's reason.
+const REFUSED: &str = "The user doesn't want to";
+const REASON: &str = "the user said:";
 
 /// What kind of thing a line tells.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum Kind {
     /// What the user said.
     User,
+    /// What a program said in the user's place.
+    Injected,
     /// What the assistant concluded.
     Reply,
     /// What went wrong.
@@ -36,17 +54,50 @@ pub(super) enum Kind {
     Note,
 }
 
-/// Something that an extract could say, in a line.
+impl Kind {
+    /// Whether it came in as the user's.
+    pub(super) fn users(self) -> bool {
+        matches!(self, Kind::User | Kind::Injected)
+    }
+}
+
+/// Something that an extract could say.
 #[derive(Debug, Clone)]
 pub(super) struct Item {
     pub(super) range: SeqRange,
     pub(super) kind: Kind,
     pub(super) label: String,
-    pub(super) sentences: Vec<String>,
+    /// What was said or done, line by line, to the letter.
+    pub(super) lines: Vec<String>,
     /// How the thing ended: printed after an arrow.
-    pub(super) outcome: String,
+    pub(super) outcome: Vec<String>,
+    /// What can be told beyond that when there is room: bodies, output.
+    pub(super) detail: Vec<String>,
     /// 0 to about 100.
     pub(super) weight: u32,
+}
+
+impl Item {
+    pub(super) fn new(range: SeqRange, kind: Kind, label: &str, weight: u32) -> Self {
+        Self {
+            range,
+            kind,
+            label: label.to_owned(),
+            lines: Vec::new(),
+            outcome: Vec::new(),
+            detail: Vec::new(),
+            weight,
+        }
+    }
+
+    pub(super) fn with_lines(mut self, lines: Vec<String>) -> Self {
+        self.lines = lines;
+        self
+    }
+
+    fn bytes(&self) -> usize {
+        self.lines.iter().map(String::len).sum()
+    }
 }
 
 /// How often a file was changed and read, and when last.
@@ -81,7 +132,7 @@ pub(super) struct Gathered {
 
 impl Gathered {
     pub(super) fn push(&mut self, item: Item) {
-        if !item.sentences.is_empty() {
+        if !item.lines.is_empty() {
             self.items.push(item);
         }
     }
@@ -106,26 +157,36 @@ impl Gathered {
     }
 }
 
+/// What is known of the calls while their results are awaited.
+#[derive(Default)]
+struct Calls<'a> {
+    /// By id: the item, and what it does.
+    open: BTreeMap<&'a str, (usize, Call)>,
+    /// The items of the present run of calls.
+    group: Vec<usize>,
+    /// The last item that tells the state of a list of tasks.
+    tasks: Option<usize>,
+}
+
 pub(super) fn gather(source: &[Source<'_>]) -> Gathered {
     let finals = final_replies(source);
     let mut found = Gathered::default();
-    let mut calls: BTreeMap<&str, (usize, Call)> = BTreeMap::new();
-    let mut group: Vec<usize> = Vec::new();
+    let mut calls = Calls::default();
     for (piece, last_word) in source.iter().zip(finals) {
         found.now += 1;
         match piece {
             Source::Summary(summary) => {
-                end_group(&mut found, &mut group);
+                end_group(&mut found, &mut calls.group);
                 parse::summary(&mut found, summary);
             }
             Source::Message(entry) if entry.kind == EntryKind::Message => {
                 found.messages += 1;
-                message(&mut found, &mut calls, &mut group, entry, last_word);
+                message(&mut found, &mut calls, entry, last_word);
             }
             Source::Message(_) => {}
         }
     }
-    end_group(&mut found, &mut group);
+    end_group(&mut found, &mut calls.group);
     demote_templates(&mut found);
     found
 }
@@ -133,10 +194,10 @@ pub(super) fn gather(source: &[Source<'_>]) -> Gathered {
 /// Long messages that begin alike were written by a program, not typed.
 fn demote_templates(found: &mut Gathered) {
     let beginning = |item: &Item| {
-        let long = item.sentences.iter().map(String::len).sum::<usize>() > TEMPLATE_BYTES;
         let user = item.kind == Kind::User && item.weight == TYPED;
-        let first = item.sentences.first();
-        first.filter(|_| user && long).map(|first| clip(first, 24))
+        let first = item.lines.first();
+        let long = user && item.bytes() > TEMPLATE_BYTES;
+        first.filter(|_| long).map(|first| clip(first, 24))
     };
     let mut counts: BTreeMap<String, u32> = BTreeMap::new();
     for item in &found.items {
@@ -196,13 +257,7 @@ fn final_replies(source: &[Source<'_>]) -> Vec<bool> {
     finals
 }
 
-fn message<'a>(
-    found: &mut Gathered,
-    calls: &mut BTreeMap<&'a str, (usize, Call)>,
-    group: &mut Vec<usize>,
-    entry: &'a LogEntry,
-    last_word: bool,
-) {
+fn message<'a>(found: &mut Gathered, calls: &mut Calls<'a>, entry: &'a LogEntry, last_word: bool) {
     let range = SeqRange::single(entry.seq);
     let mut said = String::new();
     for part in &entry.parts {
@@ -224,34 +279,7 @@ fn message<'a>(
                 id,
                 name,
                 arguments,
-            } => {
-                found.calls += 1;
-                let call = Call::new(name, arguments.as_str());
-                for (path, kind) in &call.files {
-                    let changed = u32::from(*kind == FileUse::Changed);
-                    found.file(path, changed, 1 - changed);
-                }
-                let weight = match () {
-                    () if call.asks => 2,
-                    () if call.about.is_empty() => 5,
-                    () if call.lasting => 42,
-                    () if call.looks => 6,
-                    () if !call.files.is_empty() => 12,
-                    () if call.command => 24,
-                    () => 28,
-                };
-                found.items.push(Item {
-                    range,
-                    kind: Kind::Act,
-                    label: call.name.clone(),
-                    sentences: vec![call.about.clone()],
-                    outcome: String::new(),
-                    weight,
-                });
-                let at = found.items.len() - 1;
-                group.push(at);
-                calls.insert(id, (at, call));
-            }
+            } => call(found, calls, range, id, Call::new(name, arguments.as_str())),
             Part::ToolResult {
                 call_id,
                 content,
@@ -261,94 +289,128 @@ fn message<'a>(
                     let media = |part: &&Part| matches!(part, Part::Image(_) | Part::File(_));
                     found.images += parts.iter().filter(media).count() as u64;
                 }
-                let call = calls.get(call_id.as_str());
-                result(found, range, call, &content.text(), *is_error);
+                let call = calls.open.get(call_id.as_str());
+                result(found, range, call, &content.text(), *is_error == Some(true));
             }
         }
     }
     if said.trim().is_empty() {
         return;
     }
-    end_group(found, group);
-    let pasted = entry.role == Role::User && said.len() > TYPED_BYTES;
-    if !pasted {
+    end_group(found, &mut calls.group);
+    if entry.role != Role::User || said.len() <= TYPED_BYTES {
         found.name(&said);
     }
     match entry.role {
-        Role::User => {
-            let typed = without_harness(&said);
-            let label = match &entry.name {
-                Some(name) => format!("User {}", squeeze(name)),
-                None => "User".to_owned(),
-            };
-            found.push(Item {
-                range,
-                kind: Kind::User,
-                label,
-                sentences: sentences(&typed),
-                outcome: String::new(),
-                weight: if typed.len() > TYPED_BYTES {
-                    PASTED
-                } else {
-                    TYPED
-                },
-            });
-        }
+        Role::User => user(found, range, entry, &said),
         Role::Assistant => reply(found, range, &said, last_word),
-        Role::System => found.push(Item {
-            range,
-            kind: Kind::Note,
-            label: "System".to_owned(),
-            sentences: sentences(&said),
-            outcome: String::new(),
-            weight: 30,
-        }),
-        Role::Tool => found.push(Item {
-            range,
-            kind: Kind::Act,
-            label: "Tool".to_owned(),
-            sentences: sentences(&said).into_iter().take(3).collect(),
-            outcome: String::new(),
-            weight: 8,
-        }),
+        Role::System | Role::Tool => {
+            let (label, weight) = match entry.role {
+                Role::System => ("System", 30),
+                _ => ("Tool", 8),
+            };
+            let lines = verbatim(&said, HEAD_BYTES, TAIL_BYTES);
+            found.push(Item::new(range, Kind::Note, label, weight).with_lines(lines));
+        }
     }
+}
+
+fn user(found: &mut Gathered, range: SeqRange, entry: &LogEntry, said: &str) {
+    let meta = entry.meta.as_ref().map_or("", |meta| meta.as_str());
+    let injected = |lines| Item::new(range, Kind::Injected, "Injected", INJECTED).with_lines(lines);
+    let all = |text: &str| verbatim(text, 2 * HEAD_BYTES, 2 * TAIL_BYTES);
+    // Claude Code marks what its user did not write.
+    if meta.contains("\"isMeta\":true") {
+        found.push(injected(all(said)));
+        return;
+    }
+    let (typed, blocks) = typed_and_injected(said);
+    let label = match &entry.name {
+        Some(name) => format!("User {}", squeeze(name)),
+        None => "User".to_owned(),
+    };
+    let weight = match typed.len() > TYPED_BYTES || meta.contains("\"isCompactSummary\":true") {
+        true => PASTED,
+        false => TYPED,
+    };
+    for block in blocks {
+        found.push(injected(all(&block)));
+    }
+    found.push(Item::new(range, Kind::User, &label, weight).with_lines(all(&typed)));
 }
 
 fn reply(found: &mut Gathered, range: SeqRange, said: &str, last_word: bool) {
     let all = sentences(said);
-    let (weight, sentences) = if last_word {
-        (75, all)
+    let weight = if last_word {
+        75
     } else if all.iter().any(|sentence| is_decision(sentence)) {
-        let telling = all.into_iter().filter(|s| is_decision(s)).collect();
-        (45, telling)
-    } else {
-        let first: Vec<String> = all.into_iter().take(1).collect();
+        45
+    } else if all.first().is_some_and(|s| s.ends_with([':', '：'])) {
         // What ends with a colon announces the call that follows.
-        let announces = first.iter().any(|s| s.ends_with([':', '：']));
-        (if announces { 3 } else { 10 }, first)
+        3
+    } else {
+        10
     };
-    found.push(Item {
-        range,
-        kind: Kind::Reply,
-        label: "Assistant".to_owned(),
-        sentences,
-        outcome: String::new(),
-        weight,
-    });
+    let lines = verbatim(said, HEAD_BYTES, TAIL_BYTES);
+    found.push(Item::new(range, Kind::Reply, "Assistant", weight).with_lines(lines));
+}
+
+fn call<'a>(
+    found: &mut Gathered,
+    calls: &mut Calls<'a>,
+    range: SeqRange,
+    id: &'a str,
+    mut call: Call,
+) {
+    found.calls += 1;
+    for (path, kind) in &call.files {
+        let changed = u32::from(*kind == FileUse::Changed);
+        found.file(path, changed, 1 - changed);
+    }
+    let weight = match () {
+        () if call.asks => 2,
+        () if call.about.is_empty() => 5,
+        () if call.tasks => 40,
+        () if call.lasting => 42,
+        () if call.looks => 6,
+        () if !call.files.is_empty() => 12,
+        () if call.command => 24,
+        () => 28,
+    };
+    found.name(&call.about);
+    let mut item =
+        Item::new(range, Kind::Act, &call.name, weight).with_lines(vec![call.about.clone()]);
+    item.detail = std::mem::take(&mut call.detail);
+    found.items.push(item);
+    let at = found.items.len() - 1;
+    if call.tasks {
+        // The newest state is the state.
+        if let Some(old) = calls
+            .tasks
+            .replace(at)
+            .and_then(|at| found.items.get_mut(at))
+        {
+            old.weight = 0;
+        }
+    } else {
+        calls.group.push(at);
+    }
+    calls.open.insert(id, (at, call));
 }
 
 /// How a command ended: all it said when that is short, else its last line.
-fn outcome(text: &str) -> String {
+fn outcome(text: &str) -> Vec<String> {
     let text = text.trim();
-    if text.len() < 160 && text.lines().count() <= 3 {
-        let lines: Vec<String> = text
-            .lines()
-            .map(squeeze)
-            .filter(|l| !l.is_empty())
-            .collect();
-        return lines.join(" | ");
+    let lines = if text.len() < 160 && text.lines().count() <= 3 {
+        let lines = text.lines().map(squeeze);
+        lines.filter(|line| !line.is_empty()).collect()
+    } else {
+        vec![output(text).last]
+    };
+    match lines.first() {
+        Some(line) if line.starts_with("(no output") => Vec::new(),
+        _ => lines,
     }
-    output(text).last
 }
 
 fn result(
@@ -356,57 +418,68 @@ fn result(
     range: SeqRange,
     call: Option<&(usize, Call)>,
     text: &str,
-    is_error: Option<bool>,
+    failed: bool,
 ) {
-    let about = call.map_or_else(String::new, |(_, call)| {
-        format!("{} {}", call.name, clip(&call.about, 100))
-    });
+    let all = || verbatim(text, RESULT_BYTES, RESULT_BYTES);
     if let Some((_, call)) = call
         && call.asks
-        && is_error != Some(true)
+        && !failed
     {
-        found.push(Item {
-            range,
-            kind: Kind::User,
-            label: "User".to_owned(),
-            sentences: sentences(text),
-            outcome: String::new(),
-            weight: 90,
-        });
+        found.push(Item::new(range, Kind::User, "User", 90).with_lines(all()));
         return;
     }
-    let failed = is_error == Some(true);
-    let errors = match call {
-        _ if failed => failure(text),
-        Some((_, call)) if call.command => output(text).errors.join(" | "),
-        _ => String::new(),
+    let about = match call {
+        Some((_, call)) if call.about.is_empty() => call.name.clone(),
+        Some((_, call)) => format!("{}: {}", call.name, call.about),
+        None => "a tool".to_owned(),
     };
-    if !errors.is_empty() || failed {
-        // The error names the call; the call need not be told twice.
+    let refused = failed && text.contains(REFUSED);
+    if refused {
+        let (_, reason) = text.split_once(REASON).unwrap_or_default();
+        let mut lines = vec![format!("(refused {})", clip(&about, 120))];
+        lines.extend(verbatim(reason, RESULT_BYTES, RESULT_BYTES));
+        found.push(Item::new(range, Kind::User, "User", TYPED).with_lines(lines));
+    }
+    let output = match call {
+        Some((_, call)) if call.command && !failed => output(text).errors,
+        _ => Vec::new(),
+    };
+    if failed || !output.is_empty() {
+        let mut item = Item::new(range, Kind::Error, "Error", if failed { 40 } else { 34 })
+            .with_lines(vec![about]);
+        if refused {
+            item.weight = 5;
+        }
+        if failed {
+            item.outcome = all();
+            found.name(text);
+        } else {
+            item.outcome = output;
+            item.detail = all();
+        }
         if let Some((at, _)) = call
-            && let Some(item) = found.items.get_mut(*at)
+            && let Some(call) = found.items.get_mut(*at)
+            && !refused
         {
-            item.weight = 0;
+            // The error names the call; the call need not be told twice.
+            call.weight = 0;
+            item.detail.splice(0..0, std::mem::take(&mut call.detail));
         }
-        found.push(Item {
-            range,
-            kind: Kind::Error,
-            label: "Error".to_owned(),
-            sentences: vec![about.trim().to_owned()],
-            outcome: errors,
-            weight: if failed { 40 } else { 34 },
-        });
-    } else if let Some((at, call)) = call
-        && call.command
-        && let Some(item) = found.items.get_mut(*at)
-    {
+        found.items.push(item);
+        return;
+    }
+    let Some((at, call)) = call else { return };
+    let Some(item) = found.items.get_mut(*at) else {
+        return;
+    };
+    if call.delegates {
+        item.outcome = all();
+    } else if call.command && (!call.looks || (text.len() < 200 && text.lines().count() <= 2)) {
         // What a look showed is no outcome, unless it is short.
-        let shown = text.trim();
-        if !call.looks || (shown.len() < 200 && shown.lines().count() <= 2) {
-            item.outcome = outcome(text);
-        }
-        if item.outcome.starts_with("(no output") {
-            item.outcome.clear();
-        }
+        item.outcome = outcome(text);
+    }
+    let told = item.outcome.len() > 3 || (text.len() < 160 && !item.outcome.is_empty());
+    if !call.tasks && !told {
+        item.detail.extend(all());
     }
 }

@@ -2,9 +2,15 @@
 
 mod call;
 mod compose;
+mod frame;
 mod gather;
 mod parse;
+mod print;
 mod text;
+mod users;
+mod words;
+
+pub(crate) use text::line_sentences;
 
 use async_trait::async_trait;
 
@@ -27,7 +33,7 @@ pub struct Extractive;
 
 impl Extractive {
     /// Name and version of what is written.
-    pub const ID: &'static str = "extractive@1";
+    pub const ID: &'static str = "extractive@2";
 
     /// The extract.
     pub fn extract(&self, request: &SummaryRequest<'_>) -> String {

@@ -2,9 +2,10 @@
 
 use memory_model::{Seq, SeqRange};
 
-use super::compose::{EXPAND, FILES, HEADER, NAMES};
-use super::gather::{Gathered, Item, Kind};
-use super::text::{is_decision, is_directive, sentences};
+use super::frame::{EXPAND, FILES, HEADER, NAMES};
+use super::gather::{Gathered, INJECTED, Item, Kind, TYPED};
+use super::print::{ARROW, DETAIL, MORE};
+use super::text::{is_decision, is_directive};
 use crate::SummarySource;
 
 /// Takes what a summary says.
@@ -12,8 +13,17 @@ pub(super) fn summary(found: &mut Gathered, summary: &SummarySource<'_>) {
     found.messages += summary.range.len();
     let extract = summary.text.starts_with(HEADER);
     let mut first = true;
-    for line in summary.text.lines() {
-        let line = line.trim();
+    let mut open: Option<Item> = None;
+    for full in summary.text.lines() {
+        let line = full.trim();
+        if let Some(item) = &mut open
+            && full.starts_with(MORE)
+        {
+            found.name(line);
+            more(item, full);
+            continue;
+        }
+        found.items.extend(open.take());
         if line.starts_with(HEADER) || line == crate::CUT_NOTE || line == crate::ANNA_CUT_NOTE {
             continue;
         }
@@ -33,24 +43,33 @@ pub(super) fn summary(found: &mut Gathered, summary: &SummarySource<'_>) {
             if item.kind == Kind::Act {
                 found.calls += 1;
             }
-            found.push(item);
-        } else {
-            let all = sentences(line);
-            if all.is_empty() {
-                continue;
-            }
+            open = Some(item);
+        } else if line.chars().any(char::is_alphanumeric) {
             found.name(line);
-            let telling = all.iter().any(|s| is_decision(s) || is_directive(s));
-            found.push(Item {
-                range: summary.range,
-                kind: Kind::Note,
-                label: String::new(),
-                sentences: all,
-                outcome: String::new(),
-                weight: 40 + if telling { 15 } else { 0 } + if first { 10 } else { 0 },
-            });
+            let telling = is_decision(line) || is_directive(line);
+            let weight = 40 + if telling { 15 } else { 0 } + if first { 10 } else { 0 };
+            let said = line.trim_start_matches(['-', '*', '•', ' ']);
+            found.push(
+                Item::new(summary.range, Kind::Note, "", weight).with_lines(vec![said.to_owned()]),
+            );
         }
         first = false;
+    }
+    found.items.extend(open);
+}
+
+/// Adds a line to the item that it belongs to.
+fn more(item: &mut Item, line: &str) {
+    if let Some(line) = line.strip_prefix(DETAIL)
+        && matches!(item.kind, Kind::Act | Kind::Error)
+    {
+        item.detail.push(line.to_owned());
+        return;
+    }
+    let line = line.strip_prefix(MORE).unwrap_or(line).to_owned();
+    match item.outcome.is_empty() {
+        true => item.lines.push(line),
+        false => item.outcome.push(line),
     }
 }
 
@@ -73,8 +92,9 @@ fn extract_line(line: &str, within: SeqRange) -> Option<Item> {
         .any(|word| label.to_lowercase().contains(word));
     let (kind, weight) = match label {
         "" | "System" => (Kind::Note, 40),
-        "User" => (Kind::User, 100),
-        _ if label.starts_with("User ") => (Kind::User, 100),
+        "User" => (Kind::User, TYPED),
+        "Injected" => (Kind::Injected, INJECTED),
+        _ if label.starts_with("User ") => (Kind::User, TYPED),
         "Assistant" if text.ends_with([':', '：']) => (Kind::Reply, 3),
         "Assistant" => (Kind::Reply, if telling { 60 } else { 25 }),
         "Error" => (Kind::Error, 36),
@@ -84,22 +104,12 @@ fn extract_line(line: &str, within: SeqRange) -> Option<Item> {
         Kind::Act | Kind::Error => text.split_once(ARROW).unwrap_or((text, "")),
         _ => (text, ""),
     };
-    let sentences = match kind {
-        Kind::Act | Kind::Error => vec![text.to_owned()],
-        _ => sentences(text),
-    };
-    Some(Item {
-        range,
-        kind,
-        label: label.to_owned(),
-        sentences,
-        outcome: outcome.to_owned(),
-        weight,
-    })
+    let mut item = Item::new(range, kind, label, weight).with_lines(vec![text.to_owned()]);
+    if !outcome.is_empty() {
+        item.outcome = outcome.split(" | ").map(str::to_owned).collect();
+    }
+    Some(item)
 }
-
-/// Stands between what was done and how it ended.
-pub(super) const ARROW: &str = " → ";
 
 /// The files of an extract's `Files` line; of another's line, whatever looks like a path.
 fn files(found: &mut Gathered, rest: &str) {

@@ -2,6 +2,7 @@
 
 use std::borrow::Cow;
 
+use super::words::{DECISIONS, DIRECTIVES};
 use crate::cut::{ceil_tail, floor};
 
 /// How much of the start of a long text is read, in bytes.
@@ -11,127 +12,8 @@ const TAIL_BYTES: usize = 8 * 1024;
 /// How many lines of a code block are kept.
 const CODE_LINES: usize = 2;
 
-/// Blocks that a program put into a user's message, dropped whole.
-const HARNESS_BLOCKS: [&str; 4] = [
-    "system-reminder",
-    "system_instruction",
-    "local-command-caveat",
-    "environment_details",
-];
-
-/// Words that mark a wish or a rule. A match anywhere in a sentence counts.
-const DIRECTIVES: &[&str] = &[
-    "must",
-    "never",
-    "always",
-    "don't",
-    "do not",
-    "should",
-    "please",
-    "only ",
-    "make sure",
-    "instead",
-    "prefer",
-    "require",
-    "ensure",
-    "let's",
-    "want",
-    "need",
-    "remember",
-    "important",
-    "ください",
-    "必ず",
-    "禁止",
-    "しないで",
-    "してほしい",
-    "べき",
-    "必要",
-    "ように",
-    "해주세요",
-    "해 주세요",
-    "반드시",
-    "하지 마",
-    "해야",
-    "필요",
-    "必须",
-    "不要",
-    "请",
-    "应该",
-    "确保",
-];
-
-/// Words that mark a decision or a finding.
-const DECISIONS: &[&str] = &[
-    "decid",
-    "because",
-    "root cause",
-    "the issue",
-    "the problem",
-    "the bug",
-    "turns out",
-    "found ",
-    "fixed",
-    "instead",
-    "chose",
-    "choose",
-    "conclu",
-    "confirmed",
-    "works",
-    "pass",
-    "fail",
-    "open:",
-    "broken",
-    "cannot",
-    "can't",
-    "won't",
-    "blocked",
-    "todo",
-    "remaining",
-    "next step",
-    "done",
-    "complete",
-    "created",
-    "pushed",
-    "merged",
-    "trade-off",
-    "reason",
-    "therefore",
-    "important",
-    "note:",
-    "warning",
-    "原因",
-    "決定",
-    "決め",
-    "修正",
-    "完了",
-    "成功",
-    "失敗",
-    "問題",
-    "方針",
-    "理由",
-    "結論",
-    "残り",
-    "次の",
-    "作成",
-    "원인",
-    "결정",
-    "수정",
-    "완료",
-    "성공",
-    "실패",
-    "문제",
-    "이유",
-    "결론",
-    "다음",
-    "생성",
-    "决定",
-    "修复",
-    "完成",
-    "失败",
-    "问题",
-    "结论",
-    "下一步",
-];
+/// Blocks that a program puts into a user's message, besides those with a dash in their name.
+const HARNESS_BLOCKS: [&str; 2] = ["system_instruction", "environment_details"];
 
 /// The part of a text that is read: all of it, or its head and its tail.
 pub(super) fn window(text: &str, head: usize, tail: usize) -> (&str, &str) {
@@ -223,6 +105,40 @@ pub(super) fn squeeze(text: &str) -> String {
     out
 }
 
+/// The lines of a text as they stand, without empty ones, trailing space and control characters;
+/// of a text of more than `head` + `tail` bytes its beginning and its end.
+pub(super) fn verbatim(text: &str, head: usize, tail: usize) -> Vec<String> {
+    let (start, end) = window(text, head, tail);
+    let line = |line: &str| {
+        let line = line.trim_end();
+        match line.contains(char::is_control) {
+            true => line.chars().map(plain_char).collect(),
+            false => line.to_owned(),
+        }
+    };
+    let lines = |text: &str| -> Vec<String> {
+        let full = text.lines().filter(|line| !line.trim().is_empty());
+        full.map(line).collect()
+    };
+    let mut all = lines(start);
+    if !end.is_empty() {
+        all.push("…".to_owned());
+        all.extend(lines(end));
+    }
+    all
+}
+
+fn plain_char(c: char) -> char {
+    if c.is_control() { ' ' } else { c }
+}
+
+/// The sentences of one line, as they stand.
+pub(crate) fn line_sentences(line: &str) -> Vec<String> {
+    let mut out = Vec::new();
+    split_sentences(line, &mut out);
+    out
+}
+
 fn split_sentences(line: &str, out: &mut Vec<String>) {
     let mut start = 0;
     let mut chars = line.char_indices().peekable();
@@ -257,56 +173,68 @@ fn push(sentence: &str, out: &mut Vec<String>) {
     }
 }
 
-/// A user's text without what programs put into it.
-pub(super) fn without_harness(text: &str) -> Cow<'_, str> {
+/// A user's text, taken apart into what was typed and what programs put into it, the latter to the
+/// letter.
+///
+/// A program's are the blocks in tags with a dash in their name, such as `<system-reminder>`: that
+/// is no markup that a person types. A command that a user gave to a program counts as typed.
+pub(super) fn typed_and_injected(text: &str) -> (Cow<'_, str>, Vec<String>) {
+    let mut injected: Vec<String> = Vec::new();
     if !text.contains('<') {
-        return Cow::Borrowed(text);
+        return (Cow::Borrowed(text), injected);
     }
-    let mut text = Cow::Borrowed(text);
-    for name in HARNESS_BLOCKS {
-        let (open, close) = (format!("<{name}>"), format!("</{name}>"));
-        while let Some(start) = text.find(&open) {
-            let end = text
-                .get(start..)
-                .and_then(|rest| rest.find(&close))
-                .map_or(text.len(), |at| start + at + close.len());
-            let mut rest = text.into_owned();
-            rest.replace_range(start..end, "\n");
-            text = Cow::Owned(rest);
-        }
-    }
-    if text.contains("</") {
-        text = Cow::Owned(without_dashed_tags(&text));
-    }
-    text
-}
-
-/// Drops tags such as `<command-name>`: a name with a dash and no attributes is no markup that a
-/// person types.
-fn without_dashed_tags(text: &str) -> String {
-    let mut out = String::with_capacity(text.len());
+    let mut typed = String::with_capacity(text.len());
     let mut rest = text;
     while let Some(at) = rest.find('<') {
         let (before, tail) = rest.split_at(at);
-        out.push_str(before);
-        let name_end = tail.find('>').filter(|end| *end < 40);
-        let name = name_end.and_then(|end| tail.get(1..end)).unwrap_or("");
-        let name = name.strip_prefix('/').unwrap_or(name);
-        let dashed =
-            name.contains('-') && name.bytes().all(|b| b.is_ascii_lowercase() || b == b'-');
-        match name_end {
-            Some(end) if dashed => {
-                out.push(' ');
-                rest = tail.get(end + 1..).unwrap_or("");
+        typed.push_str(before);
+        let Some(name) = program_tag(tail) else {
+            typed.push('<');
+            rest = tail.get(1..).unwrap_or("");
+            continue;
+        };
+        let close = format!("</{name}>");
+        let (content, end) = match tail.find(&close) {
+            Some(end) => (
+                tail.get(name.len() + 2..end).unwrap_or(""),
+                end + close.len(),
+            ),
+            None => ("", tail.len()),
+        };
+        let content = content.trim();
+        match name {
+            "command-name" | "command-args" if !content.is_empty() => {
+                typed.push_str(content);
+                typed.push(' ');
             }
-            _ => {
-                out.push('<');
-                rest = tail.get(1..).unwrap_or("");
+            "bash-input" => {
+                typed.push_str("! ");
+                typed.push_str(content);
             }
+            _ => typed.push('\n'),
         }
+        let block = tail.get(..end).unwrap_or(tail);
+        match injected.last_mut() {
+            // What stands side by side stays together.
+            Some(last) if before.trim().is_empty() => {
+                last.push_str(before);
+                last.push_str(block);
+            }
+            _ => injected.push(block.to_owned()),
+        }
+        rest = tail.get(end..).unwrap_or("");
     }
-    out.push_str(rest);
-    out
+    typed.push_str(rest);
+    (Cow::Owned(typed), injected)
+}
+
+/// The name of the tag that a text begins with, if it is one that programs write.
+fn program_tag(text: &str) -> Option<&str> {
+    let name = text.get(1..text.find('>').filter(|end| *end < 40)?)?;
+    let dashed = name.contains('-')
+        && name.starts_with(|c: char| c.is_ascii_lowercase())
+        && name.bytes().all(|b| b.is_ascii_lowercase() || b == b'-');
+    (dashed || HARNESS_BLOCKS.contains(&name)).then_some(name)
 }
 
 /// Whether a sentence states a wish or a rule.
@@ -326,7 +254,9 @@ fn has_any(sentence: &str, words: &[&str]) -> bool {
 
 /// At most `max` characters of a list of sentences: whole if they fit, else the first, the last,
 /// those that say something, and then the others from the start. Gaps are marked with `…`.
-pub(super) fn digest(sentences: &[String], max: usize) -> String {
+///
+/// Without `ends`, those that say something come first.
+pub(super) fn digest(sentences: &[String], max: usize, ends: bool) -> String {
     let count = |text: &str| text.chars().count();
     let total: usize = sentences.iter().map(|s| count(s) + 1).sum();
     if total <= max + 1 {
@@ -335,19 +265,18 @@ pub(super) fn digest(sentences: &[String], max: usize) -> String {
     let Some(last) = sentences.len().checked_sub(1) else {
         return String::new();
     };
-    let cues: Vec<usize> = (1..last)
-        .filter(|n| {
-            sentences
-                .get(*n)
-                .is_some_and(|s| is_directive(s) || is_decision(s))
-        })
-        .collect();
-    let mut order = vec![0];
-    if last > 0 {
-        order.push(last);
+    let cues = (0..=last).filter(|n| {
+        sentences
+            .get(*n)
+            .is_some_and(|s| is_directive(s) || is_decision(s))
+    });
+    let mut order = Vec::new();
+    if ends {
+        order.extend([0, last]);
     }
     order.extend(cues);
-    order.extend(1..last);
+    order.extend(0..=last);
+    let lead = order.first().copied();
 
     let mut taken = std::collections::BTreeMap::new();
     let mut room = max;
@@ -359,7 +288,7 @@ pub(super) fn digest(sentences: &[String], max: usize) -> String {
             continue;
         };
         // The first may take two thirds; every other what is left.
-        let share = if n == 0 && last > 0 {
+        let share = if Some(n) == lead && last > 0 {
             max * 2 / 3
         } else {
             room
@@ -369,7 +298,7 @@ pub(super) fn digest(sentences: &[String], max: usize) -> String {
         if cost <= share {
             taken.insert(n, sentence.clone());
             room -= cost;
-        } else if n == 0 || (n == last && share >= 40) {
+        } else if Some(n) == lead || (n == last && ends && share >= 40) {
             let clipped = clip(sentence, share.saturating_sub(3));
             room = room.saturating_sub(count(&clipped) + 3);
             taken.insert(n, clipped);
@@ -382,7 +311,7 @@ pub(super) fn digest(sentences: &[String], max: usize) -> String {
     let mut next = 0;
     for (n, sentence) in taken {
         if n > next && !out.ends_with('…') && sentence != "…" {
-            out.push_str(" …");
+            out.push_str(if out.is_empty() { "…" } else { " …" });
         }
         if !out.is_empty() {
             out.push(' ');
@@ -394,11 +323,6 @@ pub(super) fn digest(sentences: &[String], max: usize) -> String {
         out.push_str(" …");
     }
     out
-}
-
-/// At most `max` characters of a document: how it begins.
-pub(super) fn lead(sentences: &[String], max: usize) -> String {
-    clip(&sentences.join(" "), max)
 }
 
 /// At most `max` characters of a line: at a word if one ends past the half; `…` marks the cut.
@@ -467,10 +391,27 @@ fn is_name(word: &str) -> bool {
             && (digits > 0 || word.contains('_'))
             && upper + digits + bytes.iter().filter(|b| matches!(b, b'_' | b'-')).count()
                 == bytes.len())
+        // A name in code: read_all, readAll, Utf8.
+        || is_code_name(bytes)
         // A version.
         || (*first == b'v'
             && digits > 1
             && bytes.iter().skip(1).all(|b| b.is_ascii_digit() || *b == b'.'))
+}
+
+/// A word with an underscore or a hump, or of letters and digits.
+fn is_code_name(bytes: &[u8]) -> bool {
+    let word = |b: &u8| b.is_ascii_alphanumeric() || *b == b'_';
+    let hump =
+        |pair: &[u8]| matches!(pair, [a, b] if a.is_ascii_lowercase() && b.is_ascii_uppercase());
+    (4..=50).contains(&bytes.len())
+        && bytes.iter().all(word)
+        && bytes.iter().any(u8::is_ascii_alphabetic)
+        && (bytes
+            .iter()
+            .skip(1)
+            .any(|b| *b == b'_' || b.is_ascii_digit())
+            || bytes.windows(2).any(hump))
 }
 
 #[cfg(test)]
@@ -499,17 +440,20 @@ mod tests {
 
     #[test]
     fn programs_words_are_not_the_users() {
-        assert_eq!(
-            without_harness("<system-reminder>x\ny</system-reminder>do it").trim(),
-            "do it"
+        let (typed, injected) = typed_and_injected("<system-reminder>x\ny</system-reminder>do it");
+        assert_eq!(typed.trim(), "do it");
+        assert_eq!(injected, ["<system-reminder>x\ny</system-reminder>"]);
+        let (typed, injected) = typed_and_injected(
+            "<command-name>/review</command-name>\n<command-args>all</command-args> <b>it</b>",
         );
+        assert_eq!(squeeze(&typed), "/review all <b>it</b>");
         assert_eq!(
-            squeeze(&without_harness(
-                "<command-name>/review</command-name> <b>it</b>"
-            )),
-            "/review <b>it</b>"
+            injected,
+            ["<command-name>/review</command-name>\n<command-args>all</command-args>"]
         );
-        assert_eq!(without_harness("a <system-reminder> open"), "a \n");
+        let (typed, injected) = typed_and_injected("a <system-reminder> open");
+        assert_eq!((&*typed, &*injected[0]), ("a \n", "<system-reminder> open"));
+        assert_eq!(typed_and_injected("1 < 2").0, "1 < 2");
     }
 
     #[test]
@@ -523,10 +467,14 @@ mod tests {
         ]
         .map(str::to_owned)
         .to_vec();
-        assert_eq!(digest(&text, 200), text.join(" "));
-        assert_eq!(digest(&text, 50), "Start here. … You must keep it. … End.");
-        assert_eq!(digest(&["x".repeat(50)], 10), "xxxxxxx…");
-        assert_eq!(digest(&[], 10), "");
+        assert_eq!(digest(&text, 200, true), text.join(" "));
+        assert_eq!(
+            digest(&text, 50, true),
+            "Start here. … You must keep it. … End."
+        );
+        assert_eq!(digest(&text, 31, false), "… You must keep it. …");
+        assert_eq!(digest(&["x".repeat(50)], 10, true), "xxxxxxx…");
+        assert_eq!(digest(&[], 10, true), "");
     }
 
     #[test]
@@ -536,6 +484,7 @@ mod tests {
             "see `read_all` at https://a.b/c?d=1, #172 and a8f68ce (E0382, MAX_RETRIES) v1.2.3; not Deadline or 12:30 or decade",
             &mut |name| names.push(name.to_owned()),
         );
+        names.dedup();
         assert_eq!(
             names,
             [

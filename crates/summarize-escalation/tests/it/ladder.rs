@@ -317,7 +317,7 @@ async fn recipes_foretell_what_the_summarizer_writes_and_no_more() {
     let foretold = recipe("scripted@1", &ladder, &request);
     assert_eq!(
         foretold.as_str(),
-        "summarizer=scripted@1 ladder=default@1 kind=leaf target=1/3>=10 estimator=anna@1"
+        "summarizer=scripted@1 ladder=default@2 kind=leaf target=1/3>=10 estimator=anna@1"
     );
     let target = request.source_tokens() / 3;
     assert_eq!(

@@ -118,7 +118,9 @@ proptest! {
                 prop_assert!(outcome.tokens_out + overhead < request.source_tokens());
                 prop_assert!(outcome.tokens_out <= outcome.target_tokens * 3 / 2);
                 prop_assert!(!outcome.text.trim().is_empty());
-                prop_assert_eq!(outcome.provisional, outcome.model.is_none());
+                let offline = matches!(outcome.tier, Tier::Extractive | Tier::Cut);
+                prop_assert_eq!(outcome.provisional, offline);
+                prop_assert!(outcome.scores.is_some());
                 if outcome.tier == Tier::Cut {
                     prop_assert!(outcome.tokens_out <= outcome.target_tokens);
                 }

@@ -2,6 +2,9 @@
 
 mod extract;
 mod fixtures;
+mod gate;
 mod ladder;
 mod laws;
+mod long;
+mod misbehaviour;
 mod prompts;

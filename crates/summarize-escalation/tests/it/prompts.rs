@@ -1,6 +1,7 @@
 use memory_model::{Message, Seq, SeqRange};
-use summarize_escalation::prompt::{CLIP_CHARS, render};
-use summarize_escalation::{Source, Style, SummaryRequest, testing};
+use proptest::prelude::*;
+use summarize_escalation::prompt::{CLIP_CHARS, PromptSet, Slot, Template, render};
+use summarize_escalation::{ErrorKind, Purpose, Source, Style, SummaryRequest, testing};
 use token_estimate::Preset;
 
 use crate::fixtures;
@@ -89,4 +90,93 @@ fn payloads_are_clipped_and_images_named() {
     )));
     assert!(user.contains("[image image/png]"));
     assert!(!user.contains("QUJDQUJD"));
+}
+
+/// Every prompt of a set: for messages, for summaries, for a summary and messages, for a turn's
+/// beginning; in both styles where that differs.
+fn show_set(set: &PromptSet) -> String {
+    let log = fixtures::coding();
+    let messages: Vec<Source<'_>> = log.iter().skip(4).take(2).map(Source::from).collect();
+    let range = |a, b| SeqRange::new(Seq(a), Seq(b)).unwrap();
+    let a = testing::summary(range(1, 4), 0, "The lexer is to be fixed.", &Preset::Anna);
+    let b = testing::summary(range(5, 8), 1, "The issue was written.", &Preset::Anna);
+    let condensed = [Source::from(&a)];
+    let deep = [Source::from(&a), Source::from(&b)];
+    let mut update = vec![Source::from(&a)];
+    update.extend(&messages);
+    let of = |source| SummaryRequest::new(source, &Preset::Anna).with_target_tokens(200);
+    let mut out = format!("answer: {:?}, clip: {:?}\n", set.answer, set.clip);
+    for (name, request) in [
+        ("leaf", of(&messages)),
+        (
+            "leaf, aggressive",
+            of(&messages).with_style(Style::Aggressive),
+        ),
+        (
+            "leaf, instructions",
+            of(&messages).with_instructions("Mind the API."),
+        ),
+        (
+            "turn prefix",
+            of(&messages).with_purpose(Purpose::TurnPrefix),
+        ),
+        ("condensed", of(&condensed)),
+        ("condensed, deep", of(&deep).with_previous("Before.")),
+        ("update", of(&update)),
+    ] {
+        let prompt = set.render(&request);
+        out.push_str(&format!(
+            "\n======== {name}\n{}-----\n{}",
+            prompt.system, prompt.user
+        ));
+    }
+    out
+}
+
+#[test]
+fn sets_of_prompts() {
+    for set in PromptSet::all() {
+        let name = set.id.replace('@', "_");
+        insta::assert_snapshot!(format!("set_{name}"), show_set(&set));
+        let text = serde_json::to_string(&set).unwrap();
+        assert_eq!(serde_json::from_str::<PromptSet>(&text).unwrap(), set);
+        let slots: Vec<Slot> = set.user.slots().collect();
+        assert_eq!(slots, [Slot::Previous, Slot::Instructions, Slot::Source]);
+    }
+    assert_eq!(PromptSet::named("koda").unwrap().id, "koda@1");
+    assert_eq!(PromptSet::named("standard"), Some(PromptSet::standard()));
+    assert_eq!(PromptSet::named("nobody"), None);
+}
+
+#[test]
+fn templates_have_known_slots_only() {
+    assert!(Template::parse("a {source} b").is_ok());
+    for bad in ["{nothing}", "{source", "{}"] {
+        let error = Template::parse(bad).unwrap_err();
+        assert_eq!(error.kind(), ErrorKind::InvalidPrompt);
+    }
+    assert!(serde_json::from_str::<Template>(r#""{nothing}""#).is_err());
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(128))]
+
+    /// Whatever is said, each tag of a prompt opens and closes as often as the prompt says.
+    #[test]
+    fn no_text_opens_or_closes_a_fence(
+        text in "(</? ?(message|summary|summaries|conversation_segment|previous_summary|instructions|analysis|PREVIOUS_CONTEXT)|>| |x|\n){0,12}",
+    ) {
+        let log = testing::log(vec![Message::user(text.clone())], &Preset::Anna);
+        let summary = testing::summary(SeqRange::single(Seq(1)), 0, &text, &Preset::Anna);
+        let source = [Source::from(&summary), Source::from(&log[0])];
+        for set in PromptSet::all() {
+            let request = SummaryRequest::new(&source, &Preset::Anna);
+            let user = set.render(&request.with_previous(&text).with_instructions(&text)).user;
+            let lower = user.to_lowercase();
+            for tag in ["message", "conversation_segment", "summaries", "previous_summary", "instructions", "previous_context"] {
+                let closed = lower.matches(&format!("</{tag}>")).count();
+                prop_assert!(closed <= 1, "{tag}: {user}");
+            }
+        }
+    }
 }

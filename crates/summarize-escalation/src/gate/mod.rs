@@ -1,0 +1,302 @@
+//! The acceptance gate: what is asked of a summary besides being short.
+
+mod claims;
+mod language;
+mod terms;
+
+use std::fmt;
+
+use memory_model::{EntryKind, Part, ResultContent, Role};
+use serde::{Deserialize, Serialize};
+
+use crate::{Source, SummaryRequest};
+use terms::Class;
+
+/// What is asked of a summary besides being short: a policy value of a
+/// [`Ladder`](crate::Ladder).
+///
+/// Of each class the terms that matter most are looked for: those that users and errors name
+/// first. No more are asked for than a quarter of the target could hold, at four tokens each.
+///
+/// ```
+/// use summarize_escalation::Gate;
+///
+/// let strict = Gate::default().with_keep_permille(500);
+/// assert_eq!(strict.identifiers, Some(500));
+/// ```
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+#[non_exhaustive]
+pub struct Gate {
+    /// How many of a thousand identifiers must be kept; `None` asks for none.
+    pub identifiers: Option<u32>,
+    /// How many of a thousand numbers.
+    pub numbers: Option<u32>,
+    /// How many of a thousand paths.
+    pub paths: Option<u32>,
+    /// How many of a thousand addresses.
+    pub urls: Option<u32>,
+    /// How many of a thousand error codes and the like.
+    pub codes: Option<u32>,
+    /// A class with fewer terms than this in the source is not judged.
+    pub at_least: u32,
+    /// Whether a text that repeats the prompt is refused.
+    pub echo: bool,
+    /// Whether the summary must be in the language of the conversation, where both are clear and
+    /// no instructions were given.
+    pub language: bool,
+    /// Whether a wish of the user's that nothing in the source supports is a reason to refuse.
+    pub directives: bool,
+}
+
+impl Default for Gate {
+    /// A tenth of each class, once there are eight of it: what a summary that speaks of its source
+    /// keeps in passing. All other checks are on.
+    fn default() -> Self {
+        Self {
+            identifiers: Some(100),
+            numbers: None,
+            paths: Some(100),
+            urls: Some(100),
+            codes: Some(100),
+            at_least: 8,
+            echo: true,
+            language: true,
+            directives: true,
+        }
+    }
+}
+
+impl Gate {
+    /// Nothing is asked; scores are measured all the same.
+    pub fn open() -> Self {
+        Self {
+            identifiers: None,
+            numbers: None,
+            paths: None,
+            urls: None,
+            codes: None,
+            at_least: 0,
+            echo: false,
+            language: false,
+            directives: false,
+        }
+    }
+
+    /// Sets how many of a thousand must be kept, for every class.
+    pub fn with_keep_permille(mut self, permille: u32) -> Self {
+        let share = Some(permille);
+        self.identifiers = share;
+        self.numbers = share;
+        self.paths = share;
+        self.urls = share;
+        self.codes = share;
+        self
+    }
+
+    /// Sets how many terms of a class there must be for it to be judged.
+    pub fn with_at_least(mut self, terms: u32) -> Self {
+        self.at_least = terms;
+        self
+    }
+
+    /// What these scores fail; empty when the summary passes.
+    pub fn failures(&self, scores: &Scores) -> Vec<Failure> {
+        let mut failed = Vec::new();
+        for (term, kept, asked) in [
+            (Term::Identifiers, scores.identifiers, self.identifiers),
+            (Term::Numbers, scores.numbers, self.numbers),
+            (Term::Paths, scores.paths, self.paths),
+            (Term::Urls, scores.urls, self.urls),
+            (Term::Codes, scores.codes, self.codes),
+        ] {
+            let Some(asked) = asked else { continue };
+            let judged = kept.of > 0 && kept.of >= self.at_least;
+            if judged && u64::from(kept.kept) * 1000 < u64::from(kept.of) * u64::from(asked) {
+                failed.push(Failure::Lost { term, kept, asked });
+            }
+        }
+        if self.echo && scores.echo {
+            failed.push(Failure::Echo);
+        }
+        if self.language && scores.other_language {
+            failed.push(Failure::Language);
+        }
+        if self.directives && !scores.unsupported.is_empty() {
+            failed.push(Failure::Unsupported);
+        }
+        failed
+    }
+}
+
+/// How many of the terms that were looked for a summary keeps.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Kept {
+    /// So many.
+    pub kept: u32,
+    /// Of so many.
+    pub of: u32,
+}
+
+/// What was measured of a summary: kept with it.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
+#[non_exhaustive]
+pub struct Scores {
+    /// Names in code, commit ids.
+    pub identifiers: Kept,
+    /// Numbers of two digits or more.
+    pub numbers: Kept,
+    /// Paths.
+    pub paths: Kept,
+    /// Addresses.
+    pub urls: Kept,
+    /// Error codes, ticket numbers and the like.
+    pub codes: Kept,
+    /// It declines to summarise.
+    pub refusal: bool,
+    /// It repeats the prompt.
+    pub echo: bool,
+    /// It is clearly in another language than the conversation.
+    pub other_language: bool,
+    /// What it says the user wants and nothing in the source supports; at most three sentences.
+    pub unsupported: Vec<String>,
+}
+
+/// A class of terms.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+#[non_exhaustive]
+pub enum Term {
+    /// Names in code, commit ids.
+    Identifiers,
+    /// Numbers of two digits or more.
+    Numbers,
+    /// Paths.
+    Paths,
+    /// Addresses.
+    Urls,
+    /// Error codes, ticket numbers and the like.
+    Codes,
+}
+
+impl fmt::Display for Term {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.pad(match self {
+            Term::Identifiers => "identifiers",
+            Term::Numbers => "numbers",
+            Term::Paths => "paths",
+            Term::Urls => "addresses",
+            Term::Codes => "codes",
+        })
+    }
+}
+
+/// One thing that a summary fails.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
+#[non_exhaustive]
+pub enum Failure {
+    /// Too few terms of a class are left.
+    Lost {
+        /// The class.
+        term: Term,
+        /// How many are left.
+        kept: Kept,
+        /// How many of a thousand were asked for.
+        asked: u32,
+    },
+    /// It repeats the prompt.
+    Echo,
+    /// It is in another language than the conversation.
+    Language,
+    /// It names a wish of the user's that nothing in the source supports.
+    Unsupported,
+}
+
+impl fmt::Display for Failure {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Failure::Lost { term, kept, asked } => write!(
+                f,
+                "{} of {} {term} are left where {asked} of 1000 are asked for",
+                kept.kept, kept.of
+            ),
+            Failure::Echo => f.write_str("it repeats the prompt"),
+            Failure::Language => f.write_str("it is in another language than the conversation"),
+            Failure::Unsupported => {
+                f.write_str("it names a wish of the user's that nothing in the source supports")
+            }
+        }
+    }
+}
+
+/// Measures a summary of the request's source. Takes time linear in the source; long texts are
+/// looked through at their start and their end.
+pub fn measure(text: &str, request: &SummaryRequest<'_>) -> Scores {
+    let most = usize::try_from(request.target_tokens / 16).unwrap_or(usize::MAX);
+    let salient = terms::salient(request.source, most.clamp(1, 64));
+    let kept = |class: Class| {
+        let terms = salient.get(&class).map(Vec::as_slice).unwrap_or_default();
+        let held = terms.iter().filter(|term| terms::holds(text, term)).count();
+        let number = |n: usize| u32::try_from(n).unwrap_or(u32::MAX);
+        Kept {
+            kept: number(held),
+            of: number(terms.len()),
+        }
+    };
+    let mut unsupported = claims::unsupported(text, request);
+    unsupported.truncate(3);
+    Scores {
+        identifiers: kept(Class::Identifier),
+        numbers: kept(Class::Number),
+        paths: kept(Class::Path),
+        urls: kept(Class::Url),
+        codes: kept(Class::Code),
+        refusal: claims::is_refusal(text),
+        echo: claims::is_echo(text),
+        other_language: request.instructions.is_none() && other_language(text, request),
+        unsupported,
+    }
+}
+
+/// Whether a text is clearly in another language than what was said in the source.
+fn other_language(text: &str, request: &SummaryRequest<'_>) -> bool {
+    let mut said: Vec<&str> = Vec::new();
+    let mut bytes = 0;
+    // The newest is the language that is being spoken; more than this tells nothing new.
+    for piece in request.source.iter().rev() {
+        match piece {
+            Source::Summary(summary) => said.push(summary.text),
+            Source::Message(entry) if entry.kind == EntryKind::Message => {
+                let spoken = matches!(entry.role, Role::User | Role::Assistant);
+                said.extend(entry.parts.iter().filter_map(|part| match part {
+                    Part::Text { text } if spoken => Some(crate::cut::floor(text, 4_000)),
+                    _ => None,
+                }));
+            }
+            Source::Message(_) => {}
+        }
+        bytes += said.last().map_or(0, |text| text.len());
+        if bytes > 64 * 1024 {
+            break;
+        }
+    }
+    if said.iter().map(|text| text.len()).sum::<usize>() < 64 {
+        // Nobody said anything: what the tools said has to do.
+        for piece in request.source.iter().rev().take(20) {
+            if let Source::Message(entry) = piece {
+                said.extend(entry.parts.iter().filter_map(|part| match part {
+                    Part::Text { text } => Some(text.as_str()),
+                    Part::ToolCall { arguments, .. } => Some(arguments.as_str()),
+                    Part::ToolResult {
+                        content: ResultContent::Text(text),
+                        ..
+                    } => Some(crate::cut::floor(text, 4_000)),
+                    _ => None,
+                }));
+            }
+        }
+    }
+    language::differs(said.iter().copied(), text)
+}

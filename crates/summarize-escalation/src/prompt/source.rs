@@ -1,0 +1,308 @@
+//! The source as a prompt shows it: data between tags that it cannot close.
+
+use std::borrow::Cow;
+use std::fmt::Write;
+
+use memory_model::{LogEntry, Media, MediaSource, Part, Timestamp};
+use serde::{Deserialize, Serialize};
+
+use crate::{Source, SummaryRequest};
+
+/// A tool's arguments and its result are shown up to this many characters each (pi's figure): two
+/// thirds from the start, one from the end, and between them how many were left out.
+pub const CLIP_CHARS: usize = 2_000;
+
+/// How many characters of a message a prompt shows; where more were said, it says how many more
+/// and which message to expand.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+#[non_exhaustive]
+pub struct Clip {
+    /// Of what somebody said; `None` shows all.
+    pub text: Option<usize>,
+    /// Of a call's arguments.
+    pub arguments: Option<usize>,
+    /// Of a tool's result.
+    pub results: Option<usize>,
+    /// Of an earlier summary.
+    pub summaries: Option<usize>,
+}
+
+impl Default for Clip {
+    /// All that was said, and [`CLIP_CHARS`] of arguments and results.
+    fn default() -> Self {
+        Self {
+            text: None,
+            arguments: Some(CLIP_CHARS),
+            results: Some(CLIP_CHARS),
+            summaries: None,
+        }
+    }
+}
+
+impl Clip {
+    /// Nothing is clipped.
+    pub const NONE: Self = Self {
+        text: None,
+        arguments: None,
+        results: None,
+        summaries: None,
+    };
+    /// koda's figures: 2000 characters of a message, 500 of its calls.
+    pub const KODA: Self = Self {
+        text: Some(2_000),
+        arguments: Some(500),
+        results: Some(2_000),
+        summaries: None,
+    };
+
+    /// At most so many characters of anything.
+    pub fn at_most(self, chars: usize) -> Self {
+        let least = |limit: Option<usize>| Some(limit.map_or(chars, |limit| limit.min(chars)));
+        Self {
+            text: least(self.text),
+            arguments: least(self.arguments),
+            results: least(self.results),
+            summaries: least(self.summaries),
+        }
+    }
+}
+
+pub(super) const MESSAGES_TAG: &str = "conversation_segment";
+pub(super) const SUMMARIES_TAG: &str = "summaries";
+pub(super) const PREVIOUS_TAG: &str = "previous_context";
+pub(super) const INSTRUCTIONS_TAG: &str = "instructions";
+pub(super) const UPDATE_TAG: &str = "previous_summary";
+/// Every tag that the prompts use; in data, none of them can begin or end.
+const TAGS: [&str; 8] = [
+    MESSAGES_TAG,
+    SUMMARIES_TAG,
+    PREVIOUS_TAG,
+    INSTRUCTIONS_TAG,
+    UPDATE_TAG,
+    "message",
+    "summary",
+    "analysis",
+];
+
+/// Whether a text holds a tag that opens one of the blocks of a prompt.
+pub(crate) fn has_tag(text: &str) -> bool {
+    TAGS.iter().take(5).any(|tag| {
+        let mut at = text.match_indices(tag).map(|(at, _)| at);
+        at.any(|at| {
+            text.get(..at)
+                .is_some_and(|before| before.ends_with(['<', '/']))
+        })
+    })
+}
+
+/// The source between its tags.
+pub(super) fn source(request: &SummaryRequest<'_>, pieces: &[Source<'_>], clip: Clip) -> String {
+    let mut user = String::new();
+    let tag = match pieces
+        .iter()
+        .any(|piece| matches!(piece, Source::Summary(_)))
+    {
+        false => MESSAGES_TAG,
+        true => SUMMARIES_TAG,
+    };
+    let _ = write!(user, "<{tag}");
+    let part = request.with_source(pieces);
+    if let Some(range) = part.range() {
+        let _ = write!(user, " messages=\"{range}\"");
+    }
+    if let Some((earliest, latest)) = part.times() {
+        let (from, to) = (minute(earliest), minute(latest));
+        let _ = write!(user, " from=\"{from}\" to=\"{to}\"");
+    }
+    user.push_str(">\n");
+    for one in pieces {
+        piece(&mut user, one, clip);
+    }
+    let _ = writeln!(user, "</{tag}>");
+    user
+}
+
+/// One piece of the source between its tags.
+pub(crate) fn piece_text(one: &Source<'_>, clip: Clip) -> String {
+    let mut out = String::new();
+    piece(&mut out, one, clip);
+    out
+}
+
+fn piece(out: &mut String, piece: &Source<'_>, clip: Clip) {
+    match piece {
+        Source::Message(entry) => {
+            let _ = writeln!(
+                out,
+                "<message seq=\"{}\" role=\"{}\" at=\"{}\">",
+                entry.seq,
+                entry.role,
+                minute(entry.created_at)
+            );
+            out.push_str(&fence(&message_text(entry, clip)));
+            out.push_str("\n</message>\n");
+        }
+        Source::Summary(summary) => {
+            let _ = writeln!(
+                out,
+                "<summary messages=\"{}\" from=\"{}\" to=\"{}\">",
+                summary.range,
+                minute(summary.earliest_at),
+                minute(summary.latest_at)
+            );
+            let text = summary.text.trim();
+            out.push_str(&fence(&match clip.summaries {
+                Some(chars) => shorten(text, chars, &format!("messages {}", summary.range)),
+                None => text.to_owned(),
+            }));
+            out.push_str("\n</summary>\n");
+        }
+    }
+}
+
+/// A text between tags.
+pub(super) fn block(out: &mut String, tag: &str, text: &str) {
+    let _ = writeln!(out, "<{tag}>\n{}\n</{tag}>\n", fence(text.trim()));
+}
+
+/// Makes it impossible for data to begin or end one of the prompts' tags; all else is left as it
+/// is, so that code stays code.
+fn fence(text: &str) -> Cow<'_, str> {
+    if !text.contains('<') {
+        return Cow::Borrowed(text);
+    }
+    let mut out = String::with_capacity(text.len() + 16);
+    let mut rest = text;
+    while let Some(at) = rest.find('<') {
+        let (before, tail) = rest.split_at(at);
+        out.push_str(before);
+        let after = tail.get(1..).unwrap_or("");
+        let name = after.trim_start_matches(|c: char| c == '/' || c.is_whitespace());
+        let ours = TAGS.iter().any(|tag| {
+            name.get(..tag.len())
+                .is_some_and(|start| start.eq_ignore_ascii_case(tag))
+        });
+        out.push_str(if ours { "&lt;" } else { "<" });
+        rest = after;
+    }
+    out.push_str(rest);
+    Cow::Owned(out)
+}
+
+/// The source as plain lines, `[role] content`, without a limit: what is cut when no tier wrote
+/// anything.
+pub(crate) fn plain(source: &[Source<'_>]) -> String {
+    let mut out = String::new();
+    for piece in source {
+        match piece {
+            Source::Message(entry) => {
+                let _ = writeln!(out, "[{}] {}", entry.role, message_text(entry, Clip::NONE));
+            }
+            Source::Summary(summary) => {
+                out.push_str(summary.text.trim());
+                out.push('\n');
+            }
+        }
+    }
+    out
+}
+
+fn message_text(entry: &LogEntry, limits: Clip) -> String {
+    let clip = |text: &str, limit: Option<usize>| match limit {
+        Some(chars) => clip(text, chars, entry.seq.0),
+        None => text.to_owned(),
+    };
+    let mut lines = Vec::new();
+    for part in &entry.parts {
+        match part {
+            Part::Text { text } => lines.push(clip(text.trim(), limits.text)),
+            // A model's reasoning is not part of what was said.
+            Part::Reasoning { .. } => {}
+            Part::ToolCall {
+                name, arguments, ..
+            } => lines.push(format!(
+                "call {name} {}",
+                clip(arguments.as_str(), limits.arguments)
+            )),
+            Part::ToolResult {
+                content, is_error, ..
+            } => {
+                let failed = if *is_error == Some(true) {
+                    " (error)"
+                } else {
+                    ""
+                };
+                lines.push(format!(
+                    "result{failed}: {}",
+                    clip(&result_text(content), limits.results)
+                ));
+            }
+            Part::Image(media) => lines.push(medium("image", media)),
+            Part::File(media) => lines.push(medium("file", media)),
+            Part::Unknown { raw } => lines.push(clip(raw.as_str(), limits.results)),
+        }
+    }
+    lines.retain(|line| !line.is_empty());
+    lines.join("\n")
+}
+
+fn result_text(content: &memory_model::ResultContent) -> Cow<'_, str> {
+    let memory_model::ResultContent::Parts(parts) = content else {
+        return content.text();
+    };
+    let mut lines = Vec::new();
+    for part in parts {
+        match part {
+            Part::Text { text } => lines.push(Cow::Borrowed(text.as_str())),
+            Part::Image(media) => lines.push(Cow::Owned(medium("image", media))),
+            Part::File(media) => lines.push(Cow::Owned(medium("file", media))),
+            Part::Unknown { raw } => lines.push(Cow::Borrowed(raw.as_str())),
+            _ => {}
+        }
+    }
+    Cow::Owned(lines.join("\n"))
+}
+
+/// Names an image or file without its data.
+fn medium(what: &str, media: &Media) -> String {
+    match &media.source {
+        MediaSource::Data(_) => format!("[{what} {}]", media.media_type),
+        MediaSource::Url(url) => format!("[{what} {} {url}]", media.media_type),
+    }
+}
+
+fn clip(text: &str, chars: usize, seq: u32) -> String {
+    shorten(text, chars, &format!("message {seq}"))
+}
+
+/// Two thirds of so many characters from the start, one from the end, and between them how many
+/// were left out and what to expand.
+fn shorten(text: &str, chars: usize, whole: &str) -> String {
+    let total = text.chars().count();
+    if total <= chars {
+        return text.to_owned();
+    }
+    let tail = chars / 3;
+    let head = chars - tail;
+    let offset = |nth: usize| {
+        text.char_indices()
+            .nth(nth)
+            .map_or(text.len(), |(at, _)| at)
+    };
+    format!(
+        "{}\n[… {} more characters: expand {whole} …]\n{}",
+        text.get(..offset(head)).unwrap_or(""),
+        total - chars,
+        text.get(offset(total - tail)..).unwrap_or(""),
+    )
+}
+
+/// A time to the minute, UTC: enough for a timeline, and short.
+pub(crate) fn minute(at: Timestamp) -> String {
+    let text = at.to_string();
+    match text.get(..16) {
+        Some(start) if text.ends_with('Z') => format!("{start}Z"),
+        _ => text,
+    }
+}

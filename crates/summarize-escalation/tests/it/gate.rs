@@ -1,0 +1,121 @@
+use memory_model::{LogEntry, Message};
+use summarize_escalation::testing::{self, Answer, Scripted};
+use summarize_escalation::{
+    Failure, Gate, Ladder, OnGate, Outcome, Reason, Rules, Source, SummaryRequest, Term, Tier,
+    escalate, measure,
+};
+use token_estimate::Preset;
+
+use crate::fixtures;
+
+const GOOD: &str = "The user wants the lexer in src/lexer.rs fixed and the public API kept. Cause: \
+                    next_token returned None at comments. Fixed in /code/crumb/src/lexer.rs and \
+                    /code/crumb/src/cursor.rs (E0502 settled, 4f2a91c).";
+
+fn scores(text: &str) -> summarize_escalation::Scores {
+    let log = fixtures::coding();
+    let source: Vec<Source<'_>> = log.iter().map(Source::from).collect();
+    measure(
+        text,
+        &SummaryRequest::new(&source, &Preset::Anna).with_target_tokens(400),
+    )
+}
+
+async fn climb(log: &[LogEntry], ladder: &Ladder, answers: Vec<Answer>) -> Outcome {
+    let source: Vec<Source<'_>> = log.iter().map(Source::from).collect();
+    let request = SummaryRequest::new(&source, &Preset::Anna).with_target_tokens(300);
+    let scripted = Scripted::new(answers);
+    escalate(&scripted, ladder, &request).await.unwrap()
+}
+
+#[test]
+fn what_must_survive_is_counted() {
+    let good = scores(GOOD);
+    assert!(
+        good.paths.kept >= 3 && good.paths.kept <= good.paths.of,
+        "{good:?}"
+    );
+    assert!(good.codes.kept >= 1, "{good:?}");
+    assert!(good.identifiers.kept >= 2, "{good:?}");
+    assert_eq!((good.urls.kept, good.urls.of), (0, 1));
+    assert!(!good.refusal && !good.echo && !good.other_language);
+    assert!(good.unsupported.is_empty());
+    let strict = Gate::default().with_at_least(1).with_keep_permille(1_000);
+    let lost: Vec<Term> = strict
+        .failures(&good)
+        .into_iter()
+        .filter_map(|failure| match failure {
+            Failure::Lost { term, .. } => Some(term),
+            _ => None,
+        })
+        .collect();
+    assert!(lost.contains(&Term::Urls), "{lost:?}");
+    assert!(Gate::open().failures(&scores("Nothing.")).is_empty());
+    let text = serde_json::to_string(&good).unwrap();
+    let again: summarize_escalation::Scores = serde_json::from_str(&text).unwrap();
+    assert_eq!(again, good);
+}
+
+#[test]
+fn no_more_is_asked_for_than_the_target_could_hold() {
+    let paths: Vec<String> = (0..500)
+        .map(|n| format!("/src/module_{n}/file.rs"))
+        .collect();
+    let log = testing::log(vec![Message::user(paths.join(" "))], &Preset::Anna);
+    let source = [Source::from(&log[0])];
+    let request = SummaryRequest::new(&source, &Preset::Anna);
+    assert_eq!(measure("x", &request.with_target_tokens(160)).paths.of, 10);
+    assert_eq!(
+        measure("x", &request.with_target_tokens(100_000)).paths.of,
+        64
+    );
+}
+
+#[tokio::test]
+async fn a_summary_that_fails_the_gate_goes_to_the_next_tier() {
+    let log = fixtures::coding();
+    let vague = "Some work on a parser was done and it went well in the end, as one might expect.";
+    let ladder = Ladder::default().with_gate(Some(
+        Gate::default().with_at_least(2).with_keep_permille(300),
+    ));
+    let answers = vec![Answer::text(vague), Answer::text(GOOD)];
+    let outcome = climb(&log, &ladder, answers.clone()).await;
+    assert_eq!(outcome.tier, Tier::Aggressive);
+    assert!(!outcome.provisional);
+    assert!(
+        outcome
+            .scores
+            .as_ref()
+            .is_some_and(|scores| scores.paths.kept >= 3)
+    );
+    let Reason::Gate { failures, scores } = &outcome.refused[0].reason else {
+        panic!("{:?}", outcome.refused);
+    };
+    assert!(!failures.is_empty() && scores.paths.kept == 0);
+    insta::assert_snapshot!(outcome.refused[0].to_string());
+    insta::assert_snapshot!("meta", outcome.meta().unwrap().as_str());
+
+    // The same, recorded only.
+    let mut lenient = ladder.clone();
+    lenient.on_gate = OnGate::Accept;
+    let outcome = climb(&log, &lenient, answers.clone()).await;
+    assert_eq!((outcome.tier, &*outcome.text), (Tier::Normal, vague));
+
+    // Lenient in the aggressive style alone.
+    let mut rules = Rules::default();
+    rules.on_gate = OnGate::Accept;
+    let mixed = ladder.with_rules(Tier::Aggressive, rules);
+    let outcome = climb(&log, &mixed, vec![Answer::text(vague)]).await;
+    assert_eq!(outcome.tier, Tier::Aggressive);
+    let text = serde_json::to_string(&mixed).unwrap();
+    assert_eq!(serde_json::from_str::<Ladder>(&text).unwrap(), mixed);
+}
+
+#[tokio::test]
+async fn annas_ladder_looks_at_nothing_but_the_length() {
+    let log = fixtures::coding();
+    let ladder = Ladder::anna();
+    let outcome = climb(&log, &ladder, vec![Answer::Refuse]).await;
+    assert_eq!((outcome.tier, outcome.scores), (Tier::Normal, None));
+    assert!(!outcome.provisional);
+}

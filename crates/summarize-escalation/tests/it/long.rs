@@ -1,0 +1,182 @@
+//! Sources that are longer than a summarizer's window.
+
+use std::sync::{Arc, Mutex};
+
+use async_trait::async_trait;
+use memory_model::{LogEntry, Message};
+use summarize_escalation::prompt::Prompt;
+use summarize_escalation::{
+    Error, ErrorKind, Generate, Ladder, LlmSummarizer, Overflow, Source, Summarizer,
+    SummaryRequest, Tier, Window, escalate, testing,
+};
+use token_estimate::{Preset, TokenEstimator};
+
+/// Answers with the marks `m123m` in the prompt, and keeps what it cost.
+#[derive(Debug, Clone, Default)]
+struct Marks(Arc<Mutex<Vec<u64>>>);
+
+#[async_trait]
+impl Generate for Marks {
+    async fn generate(&self, prompt: &Prompt) -> Result<String, Error> {
+        let cost = Preset::Anna.text(&prompt.system) + Preset::Anna.text(&prompt.user);
+        self.0.lock().unwrap().push(cost + prompt.max_tokens);
+        let mut marks: Vec<&str> = prompt
+            .user
+            .split(|c: char| !c.is_ascii_alphanumeric())
+            .filter(|word| word.len() > 2 && word.starts_with('m') && word.ends_with('m'))
+            .filter(|word| word[1..word.len() - 1].bytes().all(|b| b.is_ascii_digit()))
+            .collect();
+        marks.dedup();
+        Ok(marks.join(" "))
+    }
+}
+
+fn log(messages: usize, words: usize) -> Vec<LogEntry> {
+    let messages = (0..messages).map(|n| Message::user(format!("m{n}m {}", "word ".repeat(words))));
+    testing::log(messages.collect(), &Preset::Anna)
+}
+
+fn sources(log: &[LogEntry]) -> Vec<Source<'_>> {
+    log.iter().map(Source::from).collect()
+}
+
+#[tokio::test]
+async fn a_long_source_is_summarised_in_parts_and_nothing_is_left_out() {
+    let log = log(60, 200);
+    let source = sources(&log);
+    let request = SummaryRequest::new(&source, &Preset::Anna).with_target_tokens(800);
+    let marks = Marks::default();
+    let model = LlmSummarizer::new("m", marks.clone()).with_window(Window::tokens(4_000));
+    let outcome = escalate(&model, &Ladder::default(), &request)
+        .await
+        .unwrap();
+    assert_eq!((outcome.tier, outcome.calls), (Tier::Normal, 1));
+    let costs = marks.0.lock().unwrap().clone();
+    assert_eq!(outcome.model_calls as usize, costs.len());
+    assert!(costs.len() > 3, "{costs:?}");
+    assert!(costs.iter().all(|cost| *cost <= 4_000), "{costs:?}");
+    for n in 0..60 {
+        assert!(
+            outcome.text.contains(&format!("m{n}m")),
+            "{n}: {}",
+            outcome.text
+        );
+    }
+    assert_eq!(outcome.left_out, None);
+    assert_ne!(model.id(), LlmSummarizer::new("m", marks).id());
+}
+
+#[tokio::test]
+async fn a_source_that_fits_takes_one_call() {
+    let log = log(3, 20);
+    let source = sources(&log);
+    let request = SummaryRequest::new(&source, &Preset::Anna).with_target_tokens(40);
+    let marks = Marks::default();
+    let model = LlmSummarizer::new("m", marks.clone()).with_window(Window::tokens(4_000));
+    model.summarize(&request).await.unwrap();
+    assert_eq!(marks.0.lock().unwrap().len(), 1);
+}
+
+#[tokio::test]
+async fn a_message_longer_than_the_window_is_shortened_and_says_so() {
+    #[derive(Debug, Clone, Default)]
+    struct Keep(Arc<Mutex<Vec<String>>>);
+    #[async_trait]
+    impl Generate for Keep {
+        async fn generate(&self, prompt: &Prompt) -> Result<String, Error> {
+            self.0.lock().unwrap().push(prompt.user.clone());
+            Ok("short".to_owned())
+        }
+    }
+    let mut log = log(2, 20);
+    log.extend(self::log(1, 20_000));
+    log[2].seq = memory_model::Seq(3);
+    let source = sources(&log);
+    let request = SummaryRequest::new(&source, &Preset::Anna).with_target_tokens(200);
+    let keep = Keep::default();
+    let model = LlmSummarizer::new("m", keep.clone()).with_window(Window::tokens(3_000));
+    model.summarize(&request).await.unwrap();
+    let prompts = keep.0.lock().unwrap().clone();
+    assert!(
+        prompts
+            .iter()
+            .any(|p| p.contains("more characters: expand message 3 …]"))
+    );
+    assert!(!prompts.iter().any(|p| p.contains("expand message 1")));
+}
+
+#[tokio::test]
+async fn koda_leaves_out_the_oldest_and_says_which() {
+    let log = log(12, 300);
+    let source = sources(&log);
+    let request = SummaryRequest::new(&source, &Preset::Anna).with_target_tokens(400);
+    let window = Window::tokens(4_500).with_overflow(Overflow::KODA);
+    let marks = Marks::default();
+    let model = LlmSummarizer::new("m", marks.clone()).with_window(window);
+    let outcome = escalate(&model, &Ladder::default(), &request)
+        .await
+        .unwrap();
+    // 12, less a fifth: 9; less a fifth: 7.
+    let left_out = outcome.left_out.unwrap();
+    assert_eq!(
+        (left_out.range.to_string(), left_out.pieces),
+        ("1..5".to_owned(), 5)
+    );
+    assert!(
+        outcome
+            .text
+            .starts_with("[Not in this summary: messages 1..5, "),
+        "{}",
+        outcome.text
+    );
+    assert!(outcome.text.contains("m5m") && !outcome.text.contains("m4m"));
+    assert_eq!(marks.0.lock().unwrap().len(), 1);
+
+    // Never fewer than five, and three tries at most.
+    let window = Window::tokens(1_500).with_overflow(Overflow::KODA);
+    let model = LlmSummarizer::new("m", Marks::default()).with_window(window);
+    let error = model.summarize(&request).await.unwrap_err();
+    assert_eq!(error.kind(), ErrorKind::TooLong);
+}
+
+#[tokio::test]
+async fn too_long_is_an_error_where_the_policy_says_so() {
+    let log = log(60, 200);
+    let source = sources(&log);
+    let request = SummaryRequest::new(&source, &Preset::Anna).with_target_tokens(800);
+    for window in [
+        Window::tokens(4_000).with_overflow(Overflow::Fail),
+        Window::tokens(4_000).with_max_calls(3),
+        Window::tokens(10),
+    ] {
+        let model = LlmSummarizer::new("m", Marks::default()).with_window(window);
+        let error = model.summarize(&request).await.unwrap_err();
+        assert_eq!(error.kind(), ErrorKind::TooLong);
+        insta::allow_duplicates! {
+            assert!(error.to_string().starts_with("messages 1..60 are too long for the window of"));
+        }
+        // The ladder goes on without a model.
+        let outcome = escalate(&model, &Ladder::default(), &request)
+            .await
+            .unwrap();
+        assert_eq!(outcome.tier, Tier::Extractive);
+    }
+}
+
+#[tokio::test]
+async fn a_part_that_comes_back_empty_loses_nothing() {
+    #[derive(Debug)]
+    struct Nothing;
+    #[async_trait]
+    impl Generate for Nothing {
+        async fn generate(&self, _: &Prompt) -> Result<String, Error> {
+            Ok(String::new())
+        }
+    }
+    let log = log(60, 200);
+    let source = sources(&log);
+    let request = SummaryRequest::new(&source, &Preset::Anna).with_target_tokens(800);
+    let model = LlmSummarizer::new("m", Nothing).with_window(Window::tokens(4_000));
+    let error = model.summarize(&request).await.unwrap_err();
+    assert_eq!(error.kind(), ErrorKind::Provider);
+}

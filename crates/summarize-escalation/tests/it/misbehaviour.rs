@@ -1,0 +1,201 @@
+//! Summarizers that fail their users in ten ways: every climb ends, and under the default ladder
+//! nothing that they write passes for a summary.
+
+use std::future::Future;
+use std::pin::pin;
+use std::task::{Context, Poll, Waker};
+
+use async_trait::async_trait;
+use memory_model::Message;
+use proptest::prelude::*;
+use summarize_escalation::testing::{self, Answer, Scripted, misbehaviours};
+use summarize_escalation::{
+    Error, ErrorKind, Gate, Ladder, OnCutOff, OnEmpty, OnError, OnGate, OnGrowth, OnRefusal, Rules,
+    Source, Summarizer, SummaryRequest, SummaryText, Tier, escalate,
+};
+use token_estimate::Preset;
+
+use crate::fixtures;
+
+/// What a time-out around a summarizer does, without a clock: a call that is not ready when it is
+/// polled never will be.
+#[derive(Debug)]
+struct Impatient<'a>(&'a Scripted);
+
+#[async_trait]
+impl Summarizer for Impatient<'_> {
+    fn id(&self) -> &str {
+        self.0.id()
+    }
+
+    fn model(&self) -> Option<&str> {
+        self.0.model()
+    }
+
+    async fn summarize(&self, request: &SummaryRequest<'_>) -> Result<SummaryText, Error> {
+        let mut call = self.0.summarize(request);
+        match call.as_mut().poll(&mut Context::from_waker(Waker::noop())) {
+            Poll::Ready(result) => result,
+            Poll::Pending => Err(Error::provider(self.id(), "timed out")),
+        }
+    }
+}
+
+/// Nothing here waits: the first poll ends.
+fn now<T>(future: impl Future<Output = T>) -> T {
+    let mut future = pin!(future);
+    match future
+        .as_mut()
+        .poll(&mut Context::from_waker(Waker::noop()))
+    {
+        Poll::Ready(value) => value,
+        Poll::Pending => panic!("it waits"),
+    }
+}
+
+#[test]
+fn no_misbehaviour_passes_for_a_summary() {
+    for (name, log) in [
+        ("coding", fixtures::coding()),
+        ("planning", fixtures::planning()),
+    ] {
+        let source: Vec<Source<'_>> = log.iter().map(Source::from).collect();
+        for target in [40, 120, 300] {
+            let request = SummaryRequest::new(&source, &Preset::Anna).with_target_tokens(target);
+            for answer in misbehaviours() {
+                let scripted = Scripted::new([answer.clone()]);
+                let outcome = now(escalate(
+                    &Impatient(&scripted),
+                    &Ladder::default(),
+                    &request,
+                ));
+                let outcome = outcome.unwrap();
+                assert!(
+                    outcome.provisional,
+                    "{name} {target} {answer:?}: {}",
+                    outcome.text
+                );
+                assert_eq!(outcome.tier, Tier::Extractive, "{name} {target} {answer:?}");
+                assert!(!outcome.refused.is_empty());
+                assert!(scripted.calls() <= 2);
+            }
+        }
+    }
+}
+
+#[test]
+fn a_summarizer_that_hangs_is_left_by_dropping_the_climb() {
+    let log = fixtures::coding();
+    let source: Vec<Source<'_>> = log.iter().map(Source::from).collect();
+    let request = SummaryRequest::new(&source, &Preset::Anna);
+    let scripted = Scripted::hangs();
+    let ladder = Ladder::default();
+    let mut climb = Box::pin(escalate(&scripted, &ladder, &request));
+    let polled = climb.as_mut().poll(&mut Context::from_waker(Waker::noop()));
+    assert!(polled.is_pending());
+    drop(climb);
+    assert_eq!(scripted.calls(), 1);
+}
+
+fn rules() -> impl Strategy<Value = Rules> {
+    (
+        prop::sample::select(vec![OnError::Fail, OnError::NextTier, OnError::Offline]),
+        prop::sample::select(vec![OnEmpty::Accept, OnEmpty::Fail, OnEmpty::NextTier]),
+        prop::sample::select(vec![OnGrowth::Accept, OnGrowth::NextTier]),
+        prop::sample::select(vec![
+            OnRefusal::Accept,
+            OnRefusal::Fail,
+            OnRefusal::NextTier,
+            OnRefusal::Offline,
+        ]),
+        prop::sample::select(vec![OnCutOff::Accept, OnCutOff::NextTier]),
+        prop::sample::select(vec![OnGate::Accept, OnGate::NextTier]),
+    )
+        .prop_map(
+            |(on_error, on_empty, on_growth, on_refusal, on_cut_off, on_gate)| {
+                let mut rules = Rules::default();
+                rules.on_error = on_error;
+                rules.on_empty = on_empty;
+                rules.on_growth = on_growth;
+                rules.on_refusal = on_refusal;
+                rules.on_cut_off = on_cut_off;
+                rules.on_gate = on_gate;
+                rules
+            },
+        )
+}
+
+fn ladder() -> impl Strategy<Value = Ladder> {
+    let tiers = vec![Tier::Normal, Tier::Aggressive, Tier::Extractive, Tier::Cut];
+    (
+        any::<bool>(),
+        prop::sample::subsequence(tiers.clone(), 1..=4).prop_shuffle(),
+        prop::collection::btree_map(prop::sample::select(tiers), rules(), 0..4),
+        prop::option::of((0_u32..1_000, 0_u32..4)),
+    )
+        .prop_map(|(anna, tiers, per_tier, gate)| {
+            let base = if anna {
+                Ladder::anna()
+            } else {
+                Ladder::default()
+            };
+            let gate = gate.map(|(keep, least)| {
+                Gate::default()
+                    .with_keep_permille(keep)
+                    .with_at_least(least)
+            });
+            let ladder = base.with_tiers(tiers).with_gate(gate);
+            per_tier.into_iter().fold(ladder, |ladder, (tier, rules)| {
+                ladder.with_rules(tier, rules)
+            })
+        })
+}
+
+fn answers() -> impl Strategy<Value = Vec<Answer>> {
+    let all = misbehaviours().to_vec();
+    prop::collection::vec(prop::sample::select(all), 1..5)
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(192))]
+
+    #[test]
+    fn every_climb_ends(
+        texts in prop::collection::vec(".{0,120}", 1..8), answers in answers(), ladder in ladder(),
+        target in 0_u64..120, overhead in 0_u64..12,
+    ) {
+        let messages = texts.into_iter().enumerate().map(|(n, text)| match n % 2 {
+            0 => Message::user(text),
+            _ => Message::assistant(text),
+        });
+        let log = testing::log(messages.collect(), &Preset::Anna);
+        let source: Vec<Source<'_>> = log.iter().map(Source::from).collect();
+        let request = SummaryRequest::new(&source, &Preset::Anna)
+            .with_target_tokens(target)
+            .with_overhead_tokens(overhead);
+        let scripted = Scripted::new(answers);
+        let tiers = ladder.tiers.len() as u32;
+        match now(escalate(&Impatient(&scripted), &ladder, &request)) {
+            Ok(outcome) => {
+                prop_assert!(ladder.tiers.contains(&outcome.tier));
+                prop_assert!(outcome.calls <= tiers);
+                let grown = outcome.tokens_out + overhead >= request.source_tokens();
+                let may_grow = ladder.rules(outcome.tier).on_growth == OnGrowth::Accept;
+                prop_assert!(!grown || may_grow, "{outcome:?}");
+                prop_assert_eq!(outcome.tokens_in, request.source_tokens());
+                if ladder.gate.is_some() {
+                    prop_assert!(outcome.scores.is_some());
+                }
+            }
+            Err(error) => prop_assert!(matches!(
+                error.kind(),
+                ErrorKind::Provider
+                    | ErrorKind::Empty
+                    | ErrorKind::Refused
+                    | ErrorKind::CannotShrink
+                    | ErrorKind::Exhausted
+            )),
+        }
+        prop_assert!(scripted.calls() <= tiers);
+    }
+}

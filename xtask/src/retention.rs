@@ -1,0 +1,392 @@
+//! `cargo xtask bench-retention --data DIR [--each] [--check | --dry-run]`: what the extractive
+//! summarizer keeps of real transcripts, beside what cuts and ranked sentences keep at the same
+//! cost; the table of docs/retention.md.
+
+mod gold;
+mod rivals;
+
+use std::fmt::Write as _;
+use std::path::{Path, PathBuf};
+
+use anyhow::{Context as _, ensure};
+use memory_model::{EntryKind, Hash, LogEntry, Message, Seq};
+use message_formats::{Format, ReadOptions};
+use summarize_escalation::{Extractive, Source, SummaryRequest};
+use token_estimate::{Calibrated, TokenEstimator};
+
+use crate::mode::Mode;
+use gold::{COLUMNS, DIRECTIVES, Gold};
+
+const PAGE: &str = "docs/retention.md";
+const COMMAND: &str = "cargo xtask bench-retention";
+/// A conversation that costs less is no transcript worth summarising, in tokens.
+const SMALLEST: u64 = 3_000;
+const RATIOS: [u64; 2] = [3, 10];
+const METHODS: [&str; 6] = [
+    "extractive",
+    "head",
+    "tail",
+    "head+tail",
+    "TF-IDF",
+    "TextRank",
+];
+/// How many of the methods are cuts, after the first.
+const CUTS: usize = 3;
+const ESTIMATOR: Calibrated = Calibrated::O200k;
+
+type Kept = [Option<f64>; COLUMNS.len()];
+
+pub(crate) fn run(flags: &[String], words: &[&str]) -> anyhow::Result<()> {
+    let (mut folders, mut mode_flags) = (words.iter(), Vec::new());
+    let (mut data, mut each, mut print, mut missed) = (None, false, None, None);
+    for flag in flags {
+        match flag.as_str() {
+            "--data" => data = folders.next().map(PathBuf::from),
+            "--print" => print = folders.next().copied(),
+            "--missed" => missed = folders.next().copied(),
+            "--each" => each = true,
+            _ => mode_flags.push(flag.clone()),
+        }
+    }
+    let mode = Mode::from_flags(&mode_flags)?;
+    let data = data
+        .or_else(|| std::env::var_os("AGENT_MEMORY_CORPUS").map(PathBuf::from))
+        .with_context(|| {
+            format!("where is the corpus? {COMMAND} --data DIR, or set AGENT_MEMORY_CORPUS")
+        })?;
+    let transcripts = transcripts(&data)?;
+    ensure!(
+        !transcripts.is_empty(),
+        "no transcript under {}: name a folder of them",
+        data.display()
+    );
+    if let Some(wanted) = print.or(missed) {
+        for t in transcripts.iter().filter(|t| t.name.contains(wanted)) {
+            for ratio in RATIOS {
+                let text = t.summary(0, ratio);
+                let cost = ESTIMATOR.text(&text);
+                println!("==== {} 1/{ratio}: {cost} of {}", t.name, t.tokens);
+                if missed.is_some() {
+                    for (column, name) in COLUMNS.iter().enumerate() {
+                        let missing = t.gold.missing(column, &text);
+                        println!("-- {name}: {} of {}", missing.len(), t.gold.len(column));
+                        missing
+                            .iter()
+                            .take(40)
+                            .for_each(|item| println!("   {item}"));
+                    }
+                } else {
+                    println!("{text}");
+                }
+            }
+        }
+        return Ok(());
+    }
+    let measured: Vec<Measured> = transcripts.iter().map(Measured::of).collect();
+    if each {
+        for m in &measured {
+            println!("{}: {} tokens", m.name, m.tokens);
+            for (r, ratio) in RATIOS.iter().enumerate() {
+                println!("  1/{ratio}, used {:.0} %", m.used[r] * 100.0);
+                for (n, method) in METHODS.iter().enumerate() {
+                    let cells: Vec<String> = m.kept[r][n].iter().map(|k| percent(*k)).collect();
+                    println!("    {method:<12}{}", cells.join("  "));
+                }
+            }
+        }
+    }
+    let (page, misses) = page(&measured);
+    mode.apply(PAGE, &page, COMMAND)?;
+    if mode == Mode::Check {
+        ensure!(misses.is_empty(), "targets missed: {}", misses.join("; "));
+    }
+    for miss in misses {
+        println!("missed: {miss}");
+    }
+    Ok(())
+}
+
+struct Read {
+    name: String,
+    log: Vec<LogEntry>,
+    plain: String,
+    tokens: u64,
+    gold: Gold,
+}
+
+/// All conversations of some size, sorted by name.
+fn transcripts(data: &Path) -> anyhow::Result<Vec<Read>> {
+    let mut files = Vec::new();
+    walk(data, &mut files)?;
+    files.sort();
+    let mut out = Vec::new();
+    for file in files {
+        let Ok(read) = message_formats::read_file(&file, &ReadOptions::default()) else {
+            continue;
+        };
+        if read.format == Format::Jsonl {
+            continue;
+        }
+        let stem = file.file_stem().unwrap_or_default().to_string_lossy();
+        for (n, session) in read.sessions.into_iter().enumerate() {
+            let plain = rivals::plain(&session.messages);
+            let tokens = ESTIMATOR.text(&plain);
+            if tokens < SMALLEST {
+                continue;
+            }
+            let name = match n {
+                0 => format!("{}/{stem}", read.format),
+                _ => format!("{}/{stem}#{n}", read.format),
+            };
+            let gold = Gold::of(&session.messages);
+            out.push(Read {
+                name,
+                log: log(session.messages),
+                plain,
+                tokens,
+                gold,
+            });
+        }
+    }
+    Ok(out)
+}
+
+fn walk(folder: &Path, out: &mut Vec<PathBuf>) -> anyhow::Result<()> {
+    for entry in std::fs::read_dir(folder).with_context(|| folder.display().to_string())? {
+        let path = entry?.path();
+        if path.is_dir() {
+            walk(&path, out)?;
+        } else if path
+            .extension()
+            .is_some_and(|e| e == "jsonl" || e == "json")
+        {
+            out.push(path);
+        }
+    }
+    Ok(())
+}
+
+fn log(messages: Vec<Message>) -> Vec<LogEntry> {
+    let mut running = 0;
+    messages
+        .into_iter()
+        .zip(1..)
+        .map(|(message, seq)| {
+            let tokens = match message.kind {
+                EntryKind::Message => {
+                    ESTIMATOR.text(&rivals::plain(std::slice::from_ref(&message)))
+                }
+                EntryKind::Note => 0,
+            };
+            running += tokens;
+            LogEntry {
+                seq: Seq(seq),
+                message,
+                tokens,
+                running,
+                hash: Hash::ZERO,
+            }
+        })
+        .collect()
+}
+
+impl Read {
+    fn summary(&self, method: usize, ratio: u64) -> String {
+        let budget = self.tokens / ratio;
+        match method {
+            0 => {
+                let source: Vec<Source<'_>> = self.log.iter().map(Source::from).collect();
+                let request = SummaryRequest::new(&source, &ESTIMATOR).with_target_tokens(budget);
+                Extractive.extract(&request)
+            }
+            1 => rivals::head(&self.plain, budget, &ESTIMATOR),
+            2 => rivals::tail(&self.plain, budget, &ESTIMATOR),
+            3 => rivals::head_and_tail(&self.plain, budget, &ESTIMATOR),
+            4 => rivals::tf_idf(&self.plain, budget, &ESTIMATOR),
+            _ => rivals::text_rank(&self.plain, budget, &ESTIMATOR),
+        }
+    }
+}
+
+struct Measured {
+    name: String,
+    tokens: u64,
+    /// Whether the directives cost at most half of the budget, by ratio.
+    fits: [bool; RATIOS.len()],
+    /// The largest share of directives that the budget could hold, by ratio.
+    most: [f64; RATIOS.len()],
+    /// The share of the budget that the extract uses, by ratio.
+    used: [f64; RATIOS.len()],
+    /// By ratio, method, column.
+    kept: [[Kept; METHODS.len()]; RATIOS.len()],
+}
+
+impl Measured {
+    fn of(read: &Read) -> Self {
+        let directives = ESTIMATOR.text(&read.gold.text(DIRECTIVES));
+        let mut used = [0.0; RATIOS.len()];
+        let kept = std::array::from_fn(|r| {
+            std::array::from_fn(|method| {
+                let text = read.summary(method, RATIOS[r]);
+                let cost = ESTIMATOR.text(&text);
+                let budget = read.tokens / RATIOS[r];
+                // Cuts at a seam may cost a token more than their halves.
+                assert!(cost <= budget + 4, "{}: {cost} > {budget}", METHODS[method]);
+                if method == 0 {
+                    used[r] = cost as f64 / budget as f64;
+                }
+                read.gold.kept(&text)
+            })
+        });
+        Self {
+            name: read.name.clone(),
+            tokens: read.tokens,
+            fits: RATIOS.map(|ratio| directives * 2 <= read.tokens / ratio),
+            most: RATIOS.map(|ratio| {
+                let budget = read.tokens / ratio;
+                read.gold
+                    .most(DIRECTIVES, budget, |item| ESTIMATOR.text(item) + 1)
+            }),
+            used,
+            kept,
+        }
+    }
+
+    /// The directives that the best cut keeps.
+    fn best_cut(&self, ratio: usize) -> f64 {
+        let cuts = &self.kept[ratio][1..=CUTS];
+        let shares = cuts.iter().filter_map(|kept| kept[DIRECTIVES]);
+        shares.fold(0.0, f64::max)
+    }
+}
+
+/// The page, and which targets are missed.
+fn page(measured: &[Measured]) -> (String, Vec<String>) {
+    let mut out = String::from(PREFACE);
+    let mut misses = Vec::new();
+    let total: u64 = measured.iter().map(|m| m.tokens).sum();
+    let _ = write!(
+        out,
+        "{} conversations, {} thousand tokens.\n",
+        measured.len(),
+        total / 1000
+    );
+    for (r, ratio) in RATIOS.iter().enumerate() {
+        let used = measured.iter().map(|m| m.used[r]).sum::<f64>() / measured.len() as f64;
+        let _ = write!(
+            out,
+            "\n## At 1/{ratio} of the source\n\nThe extract uses {:.0} % of the budget on average.\n\n| method |",
+            used * 100.0
+        );
+        for column in COLUMNS {
+            let _ = write!(out, " {column} |");
+        }
+        let _ = writeln!(out, "\n|---|{}", "--:|".repeat(COLUMNS.len()));
+        let mut table = Vec::new();
+        for (n, method) in METHODS.iter().enumerate() {
+            let row: [Option<f64>; COLUMNS.len()] = std::array::from_fn(|column| {
+                mean(measured.iter().filter_map(|m| m.kept[r][n][column]))
+            });
+            let _ = write!(out, "| {method} |");
+            for share in row {
+                let _ = write!(out, " {} |", percent(share));
+            }
+            out.push('\n');
+            table.push(row);
+        }
+        if *ratio == 10 {
+            for (column, name) in COLUMNS.iter().enumerate().skip(DIRECTIVES + 1) {
+                let best = table[1..].iter().filter_map(|row| row[column]);
+                let best = best.fold(0.0, f64::max);
+                if table[0][column].is_some_and(|ours| ours <= best) {
+                    misses.push(format!("{name} at 1/{ratio}: not the first"));
+                }
+            }
+        }
+    }
+    out.push_str("\n## Directives, conversation by conversation\n\n");
+    out.push_str(
+        "| conversation | tokens | at 1/3 | best cut | loss removed | at 1/10 | best cut | loss removed |\n\
+         |---|--:|--:|--:|--:|--:|--:|--:|\n",
+    );
+    for m in measured {
+        let _ = write!(out, "| {} | {} |", m.name, m.tokens);
+        for (r, ratio) in RATIOS.iter().enumerate() {
+            let Some(ours) = m.kept[r][0][DIRECTIVES] else {
+                out.push_str(" – | – | – |");
+                continue;
+            };
+            let cut = m.best_cut(r);
+            let removed = if cut < 1.0 {
+                1.0 - (1.0 - ours) / (1.0 - cut)
+            } else {
+                1.0
+            };
+            let mark = match m.fits[r] {
+                true => String::new(),
+                false => format!(" of {:.1}", m.most[r] * 100.0),
+            };
+            let _ = write!(
+                out,
+                " {}{mark} | {} | {:.0} % |",
+                percent(Some(ours)),
+                percent(Some(cut)),
+                removed * 100.0
+            );
+            let met = match m.fits[r] {
+                true => ours >= 0.95,
+                // Where no text of this length could do it, none has to.
+                false => removed >= 0.6 || 1.0 - (1.0 - m.most[r]) / (1.0 - cut) < 0.6,
+            };
+            if !met {
+                let rule = if m.fits[r] {
+                    "95 % kept"
+                } else {
+                    "60 % of the loss removed"
+                };
+                misses.push(format!(
+                    "directives of {} at 1/{ratio}: {:.1} %, not {rule}",
+                    m.name,
+                    ours * 100.0
+                ));
+            }
+        }
+        out.push('\n');
+    }
+    out.push_str("\n\"of\": the directives cost more than half of the budget; the largest share that the whole budget could hold.\n");
+    (out, misses)
+}
+
+const PREFACE: &str = "\
+<!-- generated by `cargo xtask bench-retention` -->
+
+# What an extract keeps
+
+The extractive summarizer writes when no model can. This page measures what it keeps of real
+transcripts, beside what else fits into the same number of tokens: the beginning, the end, half of
+each, and the lines that TF-IDF or TextRank (crate `keyword_extraction`) rank highest.
+
+What should be kept is defined by a transcript's structure alone, in code that the summarizer does
+not share:
+
+- **directives**: the sentences of the texts with the user's role, whoever typed, pasted or injected
+  them; **typed**: without texts that begin with a tag or that the transcript marks as a program's;
+- **error lines**: the lines of results that are marked as errors;
+- **paths**: arguments of tool calls that are paths, in full;
+- **identifiers** and **numbers**: in users' and assistants' texts, and in short arguments and
+  commands: words with an underscore, a hump, or letters and digits mixed; two digits or more;
+- **commands**: the commands that tools ran.
+
+Long lines and commands count by their first 200 characters. White space aside, what is kept must
+be there to the letter. A figure is the mean over the conversations that have something to keep.
+
+";
+
+fn mean(shares: impl Iterator<Item = f64>) -> Option<f64> {
+    let all: Vec<f64> = shares.collect();
+    (!all.is_empty()).then(|| all.iter().sum::<f64>() / all.len() as f64)
+}
+
+fn percent(share: Option<f64>) -> String {
+    share.map_or_else(|| "–".to_owned(), |share| format!("{:.1}", share * 100.0))
+}
