@@ -1,13 +1,10 @@
 //! Time travel: every version of a view stays, can be assembled, compared and returned to.
 
-use context_assembler::{AssemblyPolicy, Budget, Context, assemble};
-use memory_model::{
-    Accounting, Body, Part, Role, Seq, SeqRange, Span, SpanStart, View, ViewVersion,
-};
+use context_assembler::{AssemblyPolicy, Budget, Context};
+use memory_model::{Body, Seq, SeqRange, Span, SpanStart, View, ViewVersion};
 use memory_store::{Order, Page, Publication, Publish, Published, Snapshot, fill_raw_tokens};
 
 use crate::error::{Error, ErrorKind, Result};
-use crate::material::material;
 use crate::session::Session;
 
 /// How many spans one read asks for.
@@ -194,16 +191,10 @@ impl SnapshotView {
     /// # Errors
     /// As [`SnapshotView::assemble`].
     pub async fn assemble_with(&self, budget: Budget, policy: &AssemblyPolicy) -> Result<Context> {
-        let inner = &self.session.memory().inner;
-        let accounting = self.session.accounting();
-        let identity = inner.identity.as_deref();
-        let fixed = identity.map_or(0, |text| {
-            let part = Part::text(text);
-            accounting.parts(Role::System, std::slice::from_ref(&part))
-        });
-        let front = policy.read_from(self.tokens(), fixed, budget);
-        let material = material(&*inner.store, &self.snapshot, front, policy.whole_tail).await?;
-        Ok(assemble(&material, identity, budget, policy, accounting)?)
+        let session = &self.session;
+        session
+            .assemble_snapshot(&self.snapshot, budget, policy)
+            .await
     }
 
     /// Where `other`, a version of the same session's view, shows something else: the ranges in

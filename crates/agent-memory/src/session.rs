@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use compaction_runner::{Cancel, Compaction, Outcome};
-use context_assembler::{AssemblyPolicy, Budget, Context, ContextAccounting};
+use context_assembler::{AssemblyPolicy, Budget, Context, ContextAccounting, assemble};
 use memory_model::{
     Accounting, ConversationId, LogEntry, Message, Mode, Plan, Seq, SeqRange, SessionKey, Span,
     Summary, SummaryId, Timestamp, ViewName,
@@ -15,6 +15,7 @@ use memory_store::{
 use retrieval_tools::Retrieval;
 
 use crate::error::{Error, ErrorKind, Result};
+use crate::material::material;
 use crate::memory::Memory;
 
 /// How many messages of an import one transaction takes.
@@ -187,7 +188,32 @@ impl Session {
     /// # Errors
     /// As [`Session::assemble`].
     pub async fn assemble_with(&self, budget: Budget, policy: &AssemblyPolicy) -> Result<Context> {
-        self.now().await?.assemble_with(budget, policy).await
+        let snapshot = self.snapshot().await?;
+        self.assemble_snapshot(&snapshot, budget, policy).await
+    }
+
+    pub(crate) async fn assemble_snapshot(
+        &self,
+        snapshot: &Snapshot,
+        budget: Budget,
+        policy: &AssemblyPolicy,
+    ) -> Result<Context> {
+        let store = &*self.memory.inner.store;
+        let identity = self.memory.inner.identity.as_deref();
+        let fixed = identity.map_or(0, |text| {
+            let part = memory_model::Part::text(text);
+            self.accounting
+                .parts(memory_model::Role::System, std::slice::from_ref(&part))
+        });
+        let front = policy.read_from(snapshot.tokens(), fixed, budget);
+        let material = material(store, snapshot, front, policy.whole_tail).await?;
+        Ok(assemble(
+            &material,
+            identity,
+            budget,
+            policy,
+            &*self.accounting,
+        )?)
     }
 
     /// Compacts the session's view (anna's `Compact`).
@@ -223,7 +249,7 @@ impl Session {
         Ok(self.compaction(Cancel::new()).plan().await?)
     }
 
-    fn compaction(&self, cancel: Cancel) -> Compaction<'_> {
+    pub(crate) fn compaction(&self, cancel: Cancel) -> Compaction<'_> {
         let inner = &self.memory.inner;
         Compaction::new(
             &*inner.store,

@@ -12,5 +12,6 @@ mod compact;
 mod errors;
 mod forks;
 mod reference;
+mod replay;
 mod support;
 mod terminal;
