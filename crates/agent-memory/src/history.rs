@@ -1,13 +1,10 @@
 //! Time travel: every version of a view stays, can be assembled, compared and returned to.
 
-use context_assembler::{AssemblyPolicy, Budget, Context, assemble};
-use memory_model::{
-    Accounting, Body, Part, Role, Seq, SeqRange, Span, SpanStart, View, ViewVersion,
-};
+use context_assembler::{AssemblyPolicy, Budget, Context};
+use memory_model::{Body, Seq, SeqRange, Span, SpanStart, View, ViewVersion};
 use memory_store::{Order, Page, Publication, Publish, Published, Snapshot, fill_raw_tokens};
 
 use crate::error::{Error, ErrorKind, Result};
-use crate::material::material;
 use crate::session::Session;
 
 /// How many spans one read asks for.

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use compaction_runner::{Cancel, Compaction, Outcome};
-use context_assembler::{AssemblyPolicy, Budget, Context, ContextAccounting};
+use context_assembler::{AssemblyPolicy, Budget, Context, ContextAccounting, assemble};
 use memory_model::{
     Accounting, ConversationId, LogEntry, Message, Mode, Plan, Seq, SeqRange, SessionKey, Span,
     Summary, SummaryId, Timestamp, ViewName,
@@ -15,6 +15,7 @@ use memory_store::{
 use retrieval_tools::Retrieval;
 
 use crate::error::{Error, ErrorKind, Result};
+use crate::material::material;
 use crate::memory::Memory;
 
 /// How many messages of an import one transaction takes.
