@@ -1,5 +1,7 @@
 use std::fmt;
 
+use crate::Failure;
+
 /// Why no summary could be made.
 ///
 /// The text names the messages concerned and what to do; [`kind`](Error::kind) is for code.
@@ -53,6 +55,11 @@ impl Error {
             ),
             source: Some(cause.into()),
         }
+    }
+
+    /// Why the provider gave nothing, where it is known: whether to ask again, and when.
+    pub fn failure(&self) -> Option<&Failure> {
+        self.source.as_deref()?.downcast_ref()
     }
 
     /// What went wrong.

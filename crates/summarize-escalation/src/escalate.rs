@@ -260,8 +260,8 @@ impl Climb<'_> {
             request.target_tokens = request.target_tokens.min(self.most);
         }
         self.calls += 1;
-        let text = match writer.summarize(&request).await {
-            Ok(answer) => answer.text,
+        let answer = match writer.summarize(&request).await {
+            Ok(answer) => answer,
             Err(error) => {
                 if self.ladder.on_error == OnError::Fail {
                     return Err(error);
@@ -271,7 +271,7 @@ impl Climb<'_> {
                 return Ok(Step::Failed);
             }
         };
-        let empty = text.trim().is_empty();
+        let empty = answer.text.trim().is_empty();
         if empty && self.ladder.on_empty == OnEmpty::Fail {
             return Err(Error::new(
                 ErrorKind::Empty,
@@ -282,10 +282,11 @@ impl Climb<'_> {
                 ),
             ));
         }
+        let model = answer.model.or_else(|| writer.model().map(str::to_owned));
         let written = Written {
-            text,
+            text: answer.text,
             summarizer: writer.id().to_owned(),
-            model: writer.model().map(str::to_owned),
+            model,
             provisional: writer.provisional(),
         };
         if empty && self.ladder.on_empty == OnEmpty::NextTier {

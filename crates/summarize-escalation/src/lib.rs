@@ -1,20 +1,30 @@
 #![doc = include_str!("../README.md")]
 
+mod chain;
 mod cut;
 mod error;
 mod escalate;
 mod extract;
+mod failure;
+pub mod guard;
 mod ladder;
 pub mod prompt;
 mod request;
 mod summarizer;
 #[cfg(any(test, feature = "testing"))]
 pub mod testing;
+mod timer;
 
+pub use chain::Chain;
 pub use cut::{ANNA_CUT_NOTE, CUT_NOTE, cut_like_anna, cut_to_tokens};
 pub use error::{Error, ErrorKind};
 pub use escalate::{Outcome, Reason, Refusal, escalate, recipe};
 pub use extract::Extractive;
+pub use failure::{Failure, FailureKind};
+pub use guard::{GuardPolicy, Guarded, Guards, SessionGuard};
 pub use ladder::{CutRule, Ladder, OnEmpty, OnError, OnGrowth, TargetRule, Tier, Tolerance};
 pub use request::{Source, Style, SummaryRequest, SummarySource};
-pub use summarizer::{Generate, LlmSummarizer, Summarizer, SummaryText};
+pub use summarizer::{Generate, LlmSummarizer, ModelUsage, Summarizer, SummaryText};
+pub use timer::Timer;
+#[cfg(feature = "tokio")]
+pub use timer::TokioTimer;

@@ -63,12 +63,47 @@ forward!(&S, Box<S>, Arc<S>);
 pub struct SummaryText {
     /// The text.
     pub text: String,
+    /// The model that wrote it, where that is not always the same one.
+    pub model: Option<String>,
+    /// What the provider says it cost.
+    pub usage: Option<ModelUsage>,
+}
+
+/// What a call cost, as the provider counts.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, serde::Serialize)]
+pub struct ModelUsage {
+    /// Tokens read.
+    pub input: u64,
+    /// Tokens written, those of reasoning included.
+    pub output: u64,
+}
+
+impl ModelUsage {
+    /// Tokens read and written.
+    pub fn total(&self) -> u64 {
+        self.input.saturating_add(self.output)
+    }
 }
 
 impl SummaryText {
     /// A text.
     pub fn new(text: impl Into<String>) -> Self {
-        Self { text: text.into() }
+        Self {
+            text: text.into(),
+            ..Self::default()
+        }
+    }
+
+    /// Sets the model that wrote it.
+    pub fn with_model(mut self, model: impl Into<String>) -> Self {
+        self.model = Some(model.into());
+        self
+    }
+
+    /// Sets what the provider says it cost.
+    pub fn with_usage(mut self, usage: Option<ModelUsage>) -> Self {
+        self.usage = usage;
+        self
     }
 }
 
@@ -80,14 +115,32 @@ pub trait Generate: Send + Sync + Debug {
     /// # Errors
     /// [`Error::provider`] when there is no answer.
     async fn generate(&self, prompt: &Prompt) -> Result<String, Error>;
-}
 
-#[async_trait]
-impl<G: Generate + ?Sized> Generate for Arc<G> {
-    async fn generate(&self, prompt: &Prompt) -> Result<String, Error> {
-        (**self).generate(prompt).await
+    /// The model's answer, and what it cost where the client knows.
+    ///
+    /// # Errors
+    /// As [`Generate::generate`].
+    async fn complete(&self, prompt: &Prompt) -> Result<SummaryText, Error> {
+        Ok(SummaryText::new(self.generate(prompt).await?))
     }
 }
+
+macro_rules! forward_generate {
+    ($($pointer:ty),*) => {$(
+        #[async_trait]
+        impl<G: Generate + ?Sized> Generate for $pointer {
+            async fn generate(&self, prompt: &Prompt) -> Result<String, Error> {
+                (**self).generate(prompt).await
+            }
+
+            async fn complete(&self, prompt: &Prompt) -> Result<SummaryText, Error> {
+                (**self).complete(prompt).await
+            }
+        }
+    )*};
+}
+
+forward_generate!(Arc<G>, Box<G>);
 
 /// A summarizer that asks a model with the prompts of [`prompt`](crate::prompt).
 #[derive(Debug, Clone)]
@@ -109,6 +162,13 @@ impl<G: Generate> LlmSummarizer<G> {
             client,
         }
     }
+
+    /// Puts the provider's name before the model's in the id: two providers may have models of the
+    /// same name.
+    pub fn with_provider(mut self, provider: &str) -> Self {
+        self.id = format!("{provider}:{}", self.id);
+        self
+    }
 }
 
 #[async_trait]
@@ -122,7 +182,6 @@ impl<G: Generate> Summarizer for LlmSummarizer<G> {
     }
 
     async fn summarize(&self, request: &SummaryRequest<'_>) -> Result<SummaryText, Error> {
-        let text = self.client.generate(&render(request)).await?;
-        Ok(SummaryText { text })
+        self.client.complete(&render(request)).await
     }
 }

@@ -2,6 +2,7 @@
 
 mod extract;
 mod fixtures;
+mod guards;
 mod ladder;
 mod laws;
 mod prompts;
