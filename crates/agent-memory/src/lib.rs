@@ -10,6 +10,7 @@ mod session;
 #[cfg(feature = "testing")]
 pub mod testing;
 mod tree;
+mod writers;
 
 pub use builder::{Builder, SystemClock};
 pub use error::{Error, ErrorKind, Result};
@@ -20,7 +21,8 @@ pub use session::{Ingested, Session, SessionInfo};
 pub use tree::{Tree, TreeNode};
 
 pub use compaction_runner::{
-    Before, Cancel, Event, Hooks, Measure, NoHooks, Outcome, Recorder, RunnerPolicy, SkipReason,
+    Before, Cancel, Event, Hooks, Measure, NoHooks, Outcome, Recorder, RedoFailure, RedoNode,
+    RedoPlan, RedoPolicy, RedoStop, Redone, Replaced, RunnerPolicy, SkipReason,
 };
 pub use context_assembler::{
     AssemblyPolicy, Budget, Context, ContextMessage, Eviction, Receipt, Source,
@@ -38,7 +40,13 @@ pub use memory_store::{
 pub use retrieval_tools::{ExpandArgs, GrepArgs, Retrieval};
 #[cfg(feature = "sqlite")]
 pub use store_sqlite::SqliteStore;
+#[cfg(feature = "tokio")]
+pub use summarize_escalation::TokioTimer;
+pub use summarize_escalation::guard::{
+    BreakerPolicy, GuardPolicy, RetryPolicy, SpendPolicy, Spent,
+};
 pub use summarize_escalation::{
-    Extractive, Generate, Ladder, LlmSummarizer, Summarizer, SummaryRequest, SummaryText,
+    Chain, Extractive, Generate, Ladder, LlmSummarizer, Summarizer, SummaryRequest, SummaryText,
+    Timer,
 };
 pub use token_estimate::{TokenEstimator, default_estimator, estimator, estimator_names};

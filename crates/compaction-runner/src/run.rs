@@ -81,6 +81,8 @@ pub struct Outcome {
     pub summaries: Vec<SummaryId>,
     /// Why the last failed job failed.
     pub failure: Option<String>,
+    /// What the summarizer said when it last failed, be it that a summary was made without it.
+    pub summarizer_error: Option<String>,
     /// Why it stopped.
     pub stop_reason: StopReason,
 }
@@ -286,6 +288,7 @@ impl<'a> Compaction<'a> {
             calls: tally.watch.calls.load(Ordering::Relaxed),
             summaries: tally.summaries,
             failure: tally.failure,
+            summarizer_error: tally.watch.last_error(),
             stop_reason: stop,
         })
     }
@@ -373,14 +376,14 @@ impl<'a> Compaction<'a> {
         self.hooks.event(&event).await;
     }
 
-    async fn snapshot(&self) -> Result<Snapshot> {
+    pub(crate) async fn snapshot(&self) -> Result<Snapshot> {
         Ok(self
             .store
             .snapshot(self.conversation, &self.planner.view())
             .await?)
     }
 
-    async fn measure(&self, snapshot: &Snapshot) -> Result<Measure> {
+    pub(crate) async fn measure(&self, snapshot: &Snapshot) -> Result<Measure> {
         let views = self.store.views(self.conversation).await?;
         let spans = views
             .iter()
@@ -394,7 +397,7 @@ impl<'a> Compaction<'a> {
     }
 
     /// All spans of a snapshot, raw ones with the cost of their messages.
-    async fn spans(&self, snapshot: &Snapshot) -> Result<Vec<Span>> {
+    pub(crate) async fn spans(&self, snapshot: &Snapshot) -> Result<Vec<Span>> {
         let mut spans = Vec::new();
         let mut rest = SeqRange::new(Seq::FIRST, snapshot.head);
         while let Some(range) = rest {

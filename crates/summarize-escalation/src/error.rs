@@ -30,6 +30,8 @@ pub enum ErrorKind {
     NoSource,
     /// The ladder has no tiers, has one twice, or has a rule that divides by zero.
     InvalidLadder,
+    /// A model's client cannot be made: its address or its name is wrong.
+    InvalidProvider,
 }
 
 impl Error {
@@ -38,6 +40,18 @@ impl Error {
             kind,
             message: message.to_string(),
             source: None,
+        }
+    }
+
+    #[cfg(any(feature = "openai-compatible", feature = "genai"))]
+    pub(crate) fn caused(
+        kind: ErrorKind,
+        message: impl fmt::Display,
+        cause: impl Into<Box<dyn std::error::Error + Send + Sync>>,
+    ) -> Self {
+        Self {
+            source: Some(cause.into()),
+            ..Self::new(kind, message)
         }
     }
 

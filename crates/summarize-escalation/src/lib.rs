@@ -9,6 +9,8 @@ mod failure;
 pub mod guard;
 mod ladder;
 pub mod prompt;
+#[cfg(any(feature = "openai-compatible", feature = "genai"))]
+pub mod provider;
 mod request;
 mod summarizer;
 #[cfg(any(test, feature = "testing"))]

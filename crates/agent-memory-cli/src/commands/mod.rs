@@ -4,6 +4,7 @@ mod compact;
 mod context;
 mod export;
 mod import;
+mod redo;
 mod retrieval;
 mod sessions;
 mod show;
@@ -28,6 +29,7 @@ pub(crate) async fn run(app: &mut App, command: Command) -> anyhow::Result<()> {
         Command::Sessions(args) => sessions::run(app, &args).await,
         Command::Stats => stats::run(app).await,
         Command::Verify(args) => verify::run(app, &args).await,
+        Command::Redo(args) => redo::run(app, &args).await,
         Command::Export(args) => export::run(app, &args).await,
         Command::Tokens(args) => tokens::run(app, &args),
         Command::Completions(args) => {

@@ -6,3 +6,5 @@ mod guards;
 mod ladder;
 mod laws;
 mod prompts;
+#[cfg(feature = "openai-compatible")]
+mod providers;
