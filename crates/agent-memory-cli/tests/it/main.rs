@@ -10,6 +10,7 @@
 mod commands;
 mod compact;
 mod errors;
+mod providers;
 mod reference;
 mod support;
 mod terminal;

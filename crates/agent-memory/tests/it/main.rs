@@ -15,6 +15,7 @@ mod corpus;
 mod corruption;
 mod engine;
 mod hard;
+mod redo;
 mod snapshots;
 mod statements;
 mod support;
