@@ -54,6 +54,8 @@ pub(crate) struct Cli {
 pub(crate) enum Command {
     /// Compact a transcript or a session, and show what became of it
     Compact(Compact),
+    /// Drive a session with a transcript, message by message, and check the laws at each step
+    Replay(Replay),
     /// Take over transcripts: Claude Code, pi, or JSON lines, found by their content
     Import(Import),
     /// Assemble the context that a model would get
@@ -161,6 +163,23 @@ pub(crate) struct Redo {
     /// Only print what would be made anew; call no model and write nothing
     #[arg(long)]
     pub(crate) dry_run: bool,
+}
+
+/// Arguments of `replay`.
+#[derive(Debug, Args)]
+pub(crate) struct Replay {
+    /// A transcript; it is replayed into a database of its own, which is gone afterwards
+    #[arg(value_name = "FILE")]
+    pub(crate) file: PathBuf,
+    /// The model's window, in tokens
+    #[arg(long, value_name = "TOKENS", default_value_t = 32_000)]
+    pub(crate) window: u64,
+    /// The most statements that a step may take
+    #[arg(long, value_name = "N", default_value_t = 200)]
+    pub(crate) max_statements: u64,
+    /// The session of JSON lines that name none
+    #[arg(long, value_name = "KEY")]
+    pub(crate) session: Option<String>,
 }
 
 /// Arguments of `import`.

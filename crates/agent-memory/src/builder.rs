@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use compaction_runner::{Hooks, NoHooks, RunnerPolicy};
+use compaction_runner::{Cancel, Hooks, NoHooks, RunnerPolicy};
 use context_assembler::AssemblyPolicy;
 use dag_compactor::{DagPlanner, DagPolicy};
 use memory_model::{Clock, Planner, Timestamp};
@@ -14,6 +14,7 @@ use token_estimate::{TokenEstimator, default_estimator};
 
 use crate::error::{Error, ErrorKind, Result};
 use crate::memory::{Inner, Memory};
+use crate::turns::{Background, Preparing, TurnPolicy};
 use crate::writers::Writers;
 
 /// The system's clock.
@@ -59,6 +60,34 @@ pub struct Builder {
     clock: Arc<dyn Clock>,
     hooks: Arc<dyn Hooks>,
     owner: String,
+    turns: TurnPolicy,
+    background: Beside,
+}
+
+/// Where work goes on beside the turns.
+#[derive(Debug, Default)]
+enum Beside {
+    /// In the runtime that the memory is opened in, if it is one that we know.
+    #[default]
+    Ambient,
+    Nowhere,
+    There(Arc<dyn Background>),
+}
+
+impl Beside {
+    fn settle(self) -> Option<Arc<dyn Background>> {
+        match self {
+            #[cfg(feature = "tokio")]
+            Self::Ambient => {
+                let current = crate::turns::TokioBackground::current()?;
+                Some(Arc::new(current))
+            }
+            #[cfg(not(feature = "tokio"))]
+            Self::Ambient => None,
+            Self::Nowhere => None,
+            Self::There(background) => Some(background),
+        }
+    }
 }
 
 impl Default for Builder {
@@ -77,6 +106,8 @@ impl Default for Builder {
             clock: Arc::new(SystemClock),
             hooks: Arc::new(NoHooks),
             owner: format!("process-{}", std::process::id()),
+            turns: TurnPolicy::default(),
+            background: Beside::default(),
         }
     }
 }
@@ -182,6 +213,26 @@ impl Builder {
         self
     }
 
+    /// Sets which moments of an agent's turn compact, and when.
+    pub fn turns(mut self, policy: TurnPolicy) -> Self {
+        self.turns = policy;
+        self
+    }
+
+    /// Makes summaries ahead there. By default it is the tokio runtime that the memory is opened
+    /// in (feature `tokio`).
+    pub fn background(mut self, background: Arc<dyn Background>) -> Self {
+        self.background = Beside::There(background);
+        self
+    }
+
+    /// Makes summaries ahead before [`after_turn`](crate::Session::after_turn) returns: the order
+    /// of events is then the same in every run.
+    pub fn no_background(mut self) -> Self {
+        self.background = Beside::Nowhere;
+        self
+    }
+
     /// Opens the store.
     ///
     /// # Errors
@@ -212,6 +263,10 @@ impl Builder {
             clock: self.clock,
             hooks: self.hooks,
             owner: self.owner,
+            turns: self.turns,
+            background: self.background.settle(),
+            preparing: Preparing::default(),
+            closing: Cancel::new(),
         }))
     }
 }

@@ -68,14 +68,19 @@ impl Memory {
             skipped: transcript.skipped.clone(),
         };
         for log in &transcript.sessions {
-            let session = self.open_imported(log).await?;
+            let session = self.open_log(log).await?;
             let ingested = session.ingest_all(&log.messages).await?;
             imported.sessions.push(report(transcript, log, &ingested));
         }
         Ok(imported)
     }
 
-    async fn open_imported(&self, log: &SessionLog) -> Result<Session> {
+    /// Opens the session of a log as an import does, linked to the session that it comes from, but
+    /// without storing its messages.
+    ///
+    /// # Errors
+    /// When the store fails, or when the log branches off a session that is not there.
+    pub async fn open_log(&self, log: &SessionLog) -> Result<Session> {
         let mut estimator = self.inner.estimator.id();
         let origin = match &log.origin {
             message_formats::Origin::Fork { parent, after } => {

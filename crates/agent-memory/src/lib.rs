@@ -6,10 +6,13 @@ mod error;
 mod import;
 mod material;
 mod memory;
+#[cfg(feature = "replay")]
+pub mod replay;
 mod session;
 #[cfg(feature = "testing")]
 pub mod testing;
 mod tree;
+mod turns;
 mod writers;
 
 pub use builder::{Builder, SystemClock};
@@ -19,10 +22,14 @@ pub use import::{Imported, SessionImport};
 pub use memory::{Memory, Verified};
 pub use session::{Ingested, Session, SessionInfo};
 pub use tree::{Tree, TreeNode};
+#[cfg(feature = "tokio")]
+pub use turns::TokioBackground;
+pub use turns::{Action, Background, Call, TurnPolicy, Upkeep, Window, Work};
 
 pub use compaction_runner::{
-    Before, Cancel, Event, Hooks, Measure, NoHooks, Outcome, Recorder, RedoFailure, RedoNode,
-    RedoPlan, RedoPolicy, RedoStop, Redone, Replaced, RunnerPolicy, SkipReason,
+    Ahead, Before, Cancel, Event, Hooks, Measure, NoHooks, Outcome, Recorder, RedoFailure,
+    RedoNode, RedoPlan, RedoPolicy, RedoStop, Redone, Replaced, RunnerPolicy, SkipReason, Trigger,
+    Usage,
 };
 pub use context_assembler::{
     AssemblyPolicy, Budget, Context, ContextMessage, Eviction, Receipt, Source,

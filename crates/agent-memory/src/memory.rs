@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use compaction_runner::{Hooks, RunnerPolicy};
+use compaction_runner::{Cancel, Hooks, RunnerPolicy};
 use context_assembler::{AssemblyPolicy, ContextAccounting};
 use memory_model::{Accounting, Clock, Planner, SessionKey};
 use memory_store::{
@@ -16,6 +16,7 @@ use token_estimate::{EstimatorId, TokenEstimator, estimator};
 use crate::builder::Builder;
 use crate::error::{Error, ErrorKind, Result};
 use crate::session::{Session, SessionInfo};
+use crate::turns::{Background, Preparing, TurnPolicy};
 use crate::writers::Writers;
 
 /// Everything that sessions share.
@@ -32,6 +33,11 @@ pub(crate) struct Inner {
     pub(crate) clock: Arc<dyn Clock>,
     pub(crate) hooks: Arc<dyn Hooks>,
     pub(crate) owner: String,
+    pub(crate) turns: TurnPolicy,
+    pub(crate) background: Option<Arc<dyn Background>>,
+    pub(crate) preparing: Preparing,
+    /// Stops what goes on beside the turns.
+    pub(crate) closing: Cancel,
 }
 
 /// All conversations of a store. Cheap to clone; clones share everything.
@@ -259,11 +265,13 @@ impl Memory {
         &self.inner.store
     }
 
-    /// Finishes what is under way and gives the store's resources back (anna's `Close`).
+    /// Stops what goes on beside the turns, finishes what is being written and gives the store's
+    /// resources back (anna's `Close`).
     ///
     /// # Errors
     /// When the store fails.
     pub async fn close(&self) -> Result<()> {
+        self.inner.closing.cancel();
         Ok(self.inner.store.close().await?)
     }
 }

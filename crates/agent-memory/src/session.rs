@@ -192,8 +192,17 @@ impl Session {
     /// # Errors
     /// As [`Session::assemble`].
     pub async fn assemble_with(&self, budget: Budget, policy: &AssemblyPolicy) -> Result<Context> {
-        let store = &*self.memory.inner.store;
         let snapshot = self.snapshot().await?;
+        self.assemble_snapshot(&snapshot, budget, policy).await
+    }
+
+    pub(crate) async fn assemble_snapshot(
+        &self,
+        snapshot: &Snapshot,
+        budget: Budget,
+        policy: &AssemblyPolicy,
+    ) -> Result<Context> {
+        let store = &*self.memory.inner.store;
         let identity = self.memory.inner.identity.as_deref();
         let fixed = identity.map_or(0, |text| {
             let part = memory_model::Part::text(text);
@@ -201,7 +210,7 @@ impl Session {
                 .parts(memory_model::Role::System, std::slice::from_ref(&part))
         });
         let front = policy.read_from(snapshot.tokens(), fixed, budget);
-        let material = material(store, &snapshot, front, policy.whole_tail).await?;
+        let material = material(store, snapshot, front, policy.whole_tail).await?;
         Ok(assemble(
             &material,
             identity,
@@ -244,7 +253,7 @@ impl Session {
         Ok(self.compaction(Cancel::new()).plan().await?)
     }
 
-    fn compaction(&self, cancel: Cancel) -> Compaction<'_> {
+    pub(crate) fn compaction(&self, cancel: Cancel) -> Compaction<'_> {
         let inner = &self.memory.inner;
         Compaction::new(
             &*inner.store,
@@ -259,6 +268,11 @@ impl Session {
         .with_hooks(&*inner.hooks)
         .with_owner(inner.owner.clone())
         .with_cancel(cancel)
+    }
+
+    /// Whether summaries are written without a model, and so at no cost.
+    pub(crate) fn needs_no_model(&self) -> bool {
+        self.writer.summarizer.provisional()
     }
 
     /// Replaces the summaries in the session's view that were written without a model, and those
@@ -283,7 +297,7 @@ impl Session {
         instructions: Option<&str>,
         cancel: Cancel,
     ) -> Result<Redone> {
-        if self.writer.summarizer.provisional() {
+        if self.needs_no_model() {
             return Err(Error::new(
                 ErrorKind::Invalid,
                 format!(

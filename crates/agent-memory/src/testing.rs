@@ -37,11 +37,12 @@ pub use summarize_escalation::testing::{Answer, Scripted};
 pub const START: Timestamp = Timestamp(1_767_225_600_000_000);
 
 /// A memory that gives the same result in every run: in memory, with a clock that starts at
-/// [`START`] and goes on by a second at each reading.
+/// [`START`] and goes on by a second at each reading, and with nothing going on beside the turns.
 pub fn memory() -> Builder {
     Memory::builder()
         .clock(Arc::new(StepClock::new(START, 1_000_000)))
         .owner("test")
+        .no_background()
 }
 
 /// A context as stable text: budget, receipt, messages.

@@ -64,6 +64,8 @@ pub enum SkipReason {
     Lost,
     /// Nothing shorter could be made of it.
     CannotShrink,
+    /// Only what was prepared ahead was to be published, and this is not prepared (any more).
+    NotReady,
 }
 
 /// What a hook says before a summary is made.

@@ -14,7 +14,7 @@ use memory_store::{Publish, Published};
 use crate::error::Result;
 use crate::events::{Event, SkipReason};
 use crate::prepare::{Prepared, Ready, Watch};
-use crate::run::{Compaction, Tally};
+use crate::run::{Compaction, Stage, Tally};
 
 /// A job and what came of preparing it; `None` when it was not begun.
 type Begun<'j> = Option<(&'j Job, Result<Prepared>)>;
@@ -119,6 +119,10 @@ impl Compaction<'_> {
                 tally.cancelled = true;
                 self.hand_back(ready.fence).await
             }
+            Prepared::Ready(ready) if self.stage == Stage::Prepare => {
+                tally.ready.push(job.clone());
+                self.hand_back(ready.fence).await
+            }
             Prepared::Ready(ready) => self.publish(job, *ready, tally).await,
             Prepared::Skipped(reason) => {
                 self.skip(job, reason, tally).await;
@@ -200,6 +204,7 @@ impl Compaction<'_> {
         match reason {
             SkipReason::Held => tally.held = true,
             SkipReason::Lost => tally.lost = true,
+            SkipReason::NotReady => {}
             SkipReason::Vetoed => {
                 tally.vetoed.insert((job.range, job.depth));
             }

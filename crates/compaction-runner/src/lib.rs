@@ -1,5 +1,6 @@
 #![doc = include_str!("../README.md")]
 
+mod ahead;
 mod cancel;
 mod error;
 mod events;
@@ -10,6 +11,7 @@ mod run;
 mod trigger;
 mod window;
 
+pub use ahead::Ahead;
 pub use cancel::Cancel;
 pub use error::{Error, ErrorKind, Result};
 pub use events::{Before, Event, Hooks, NoHooks, Recorder, SkipReason};

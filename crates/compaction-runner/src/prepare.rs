@@ -22,7 +22,7 @@ use summarize_escalation::{
 use crate::cancel::Cancel;
 use crate::error::Result;
 use crate::events::{Before, SkipReason};
-use crate::run::Compaction;
+use crate::run::{Compaction, Stage};
 
 /// What came of preparing a job.
 #[derive(Debug)]
@@ -229,6 +229,10 @@ impl Compaction<'_> {
                 .await?;
             match claim {
                 Claim::Held { .. } => return Ok(Prepared::Skipped(SkipReason::Held)),
+                Claim::Granted(granted) if self.stage == Stage::PublishReady => {
+                    self.settle(Some(granted), &JobOutcome::Release).await?;
+                    return Ok(Prepared::Skipped(SkipReason::NotReady));
+                }
                 Claim::Granted(granted) => fence = Some(granted),
                 Claim::Ready(granted, draft) => {
                     fence = Some(granted);
@@ -236,6 +240,10 @@ impl Compaction<'_> {
                         return self
                             .finish(job, &sources, source_hash, written, fence)
                             .await;
+                    }
+                    if self.stage == Stage::PublishReady {
+                        self.settle(fence, &JobOutcome::Release).await?;
+                        return Ok(Prepared::Skipped(SkipReason::NotReady));
                     }
                 }
             }

@@ -5,8 +5,8 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
 use memory_model::{
-    Accounting, Clock, ConversationId, LogEntry, Mode, PassInput, PassKind, Plan, Planner, RawJson,
-    Seq, SeqRange, Span, StopReason, SummaryId,
+    Accounting, Clock, ConversationId, Job, LogEntry, Mode, PassInput, PassKind, Plan, Planner,
+    RawJson, Seq, SeqRange, Span, StopReason, SummaryId,
 };
 use memory_store::{LogRead, Order, Owner, Snapshot, Store, fill_raw_tokens};
 use serde::{Deserialize, Serialize};
@@ -30,6 +30,11 @@ pub struct RunnerPolicy {
     pub concurrency: usize,
     /// How long a lease on a job lasts, in microseconds. Ten minutes.
     pub lease_micros: i64,
+    /// How many summaries one [`Compaction::prepare_ahead`] makes at most. 8.
+    pub ahead_jobs: usize,
+    /// What a run of messages costs at least, in tokens, to be prepared ahead: a shorter one is
+    /// still growing, and what was written of it would soon be out of date. 2,000.
+    pub ahead_min_tokens: u64,
 }
 
 impl Default for RunnerPolicy {
@@ -37,8 +42,42 @@ impl Default for RunnerPolicy {
         Self {
             concurrency: 4,
             lease_micros: 600_000_000,
+            ahead_jobs: 8,
+            ahead_min_tokens: 2_000,
         }
     }
+}
+
+impl RunnerPolicy {
+    /// Sets how many summaries are made at the same time.
+    pub fn with_concurrency(mut self, summaries: usize) -> Self {
+        self.concurrency = summaries;
+        self
+    }
+
+    /// Sets how many summaries one preparation makes at most.
+    pub fn with_ahead_jobs(mut self, jobs: usize) -> Self {
+        self.ahead_jobs = jobs;
+        self
+    }
+
+    /// Sets what a run of messages costs at least to be prepared ahead.
+    pub fn with_ahead_min_tokens(mut self, tokens: u64) -> Self {
+        self.ahead_min_tokens = tokens;
+        self
+    }
+}
+
+/// How far a run goes with its jobs.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub(crate) enum Stage {
+    /// Prepares and publishes.
+    #[default]
+    Whole,
+    /// Prepares only.
+    Prepare,
+    /// Publishes what is prepared, and calls no summarizer.
+    PublishReady,
 }
 
 /// A compaction of one conversation: everything it needs, and nothing it holds on to.
@@ -59,6 +98,7 @@ pub struct Compaction<'a> {
     pub(crate) cancel: Cancel,
     pub(crate) owner: Owner,
     pub(crate) instructions: Option<String>,
+    pub(crate) stage: Stage,
 }
 
 /// What a compaction did.
@@ -107,6 +147,8 @@ pub(crate) struct Tally {
     pub(crate) condensed: u64,
     pub(crate) messages: u64,
     pub(crate) summaries: Vec<SummaryId>,
+    /// Jobs that were prepared and not published.
+    pub(crate) ready: Vec<Job>,
     pub(crate) failure: Option<String>,
     /// Jobs that cannot shrink; they are not tried again.
     pub(crate) refused: BTreeSet<(SeqRange, u32)>,
@@ -128,7 +170,7 @@ impl Tally {
     }
 
     /// Why nothing came of an iteration, as far as its jobs tell.
-    fn in_vain(&self) -> Option<StopReason> {
+    pub(crate) fn in_vain(&self) -> Option<StopReason> {
         match () {
             () if self.held => Some(StopReason::Held),
             () if self.lost => Some(StopReason::LostRace),
@@ -172,6 +214,7 @@ impl<'a> Compaction<'a> {
             cancel: Cancel::new(),
             owner: Owner("compaction".to_owned()),
             instructions: None,
+            stage: Stage::Whole,
         }
     }
 
@@ -215,25 +258,7 @@ impl<'a> Compaction<'a> {
         let mut jobs = Vec::new();
         for kind in self.planner.passes() {
             let spans = self.spans(&snapshot).await?;
-            let newest = self.newest(*kind, snapshot.head).await?;
-            let mut pass = self.planner.begin(PassInput {
-                kind: *kind,
-                head: snapshot.head,
-                spans: &spans,
-                newest: &newest,
-                accounting: self.accounting,
-            });
-            while let Some(range) = pass.wants() {
-                let page = self
-                    .store
-                    .read(self.conversation, &LogRead::new(range))
-                    .await?;
-                if page.items.is_empty() {
-                    break;
-                }
-                jobs.extend(pass.feed(&page.items, self.accounting));
-            }
-            jobs.extend(pass.finish(self.accounting));
+            jobs.extend(self.jobs(*kind, &snapshot, &spans).await?);
         }
         jobs.sort_by_key(|job| job.range);
         Ok(Plan {
@@ -245,22 +270,43 @@ impl<'a> Compaction<'a> {
         })
     }
 
+    /// What one pass over these spans would do.
+    pub(crate) async fn jobs(
+        &self,
+        kind: PassKind,
+        snapshot: &Snapshot,
+        spans: &[Span],
+    ) -> Result<Vec<Job>> {
+        let newest = self.newest(kind, snapshot.head).await?;
+        let mut pass = self.planner.begin(PassInput {
+            kind,
+            head: snapshot.head,
+            spans,
+            newest: &newest,
+            accounting: self.accounting,
+        });
+        let mut jobs = Vec::new();
+        while let Some(range) = pass.wants() {
+            let page = self
+                .store
+                .read(self.conversation, &LogRead::new(range))
+                .await?;
+            if page.items.is_empty() {
+                break;
+            }
+            jobs.extend(pass.feed(&page.items, self.accounting));
+        }
+        jobs.extend(pass.finish(self.accounting));
+        Ok(jobs)
+    }
+
     /// Compacts, and says what was done and why it stopped.
     ///
     /// # Errors
     /// When the store fails. A failing summarizer is not an error but a stop reason: whatever was
     /// published before stays, and nothing else changed.
     pub async fn run(&self, mode: Mode) -> Result<Outcome> {
-        let start = self.snapshot().await?;
-        let before = self.measure(&start).await?;
-        let view = start.view.clone();
-        let tokens = start.tokens();
-        self.emit(Event::Started {
-            conversation: self.conversation,
-            view,
-            tokens,
-        })
-        .await;
+        let (start, before) = self.begun().await?;
         let mut tally = Tally::default();
         let stop = if self.exhausted(&start).await? {
             StopReason::Exhausted
@@ -272,6 +318,27 @@ impl<'a> Compaction<'a> {
         {
             self.remember_exhausted(tried).await?;
         }
+        self.ended(before, tally, stop).await
+    }
+
+    pub(crate) async fn begun(&self) -> Result<(Snapshot, Measure)> {
+        let start = self.snapshot().await?;
+        let before = self.measure(&start).await?;
+        self.emit(Event::Started {
+            conversation: self.conversation,
+            view: start.view.clone(),
+            tokens: start.tokens(),
+        })
+        .await;
+        Ok((start, before))
+    }
+
+    pub(crate) async fn ended(
+        &self,
+        before: Measure,
+        tally: Tally,
+        stop: StopReason,
+    ) -> Result<Outcome> {
         let end = self.snapshot().await?;
         let after = self.measure(&end).await?;
         self.emit(Event::Ended {

@@ -108,6 +108,23 @@ impl DagPolicy {
         }
     }
 
+    /// The default policy for a model with a window of so many tokens: the fresh tail takes at
+    /// most a quarter of it, and one source at most half, so that a compaction has something to
+    /// take before the window is full.
+    pub fn for_window(tokens: u64) -> Self {
+        let policy = Self::default();
+        let least =
+            |limit: Option<u64>, part: u64| limit.map(|limit| limit.min((tokens / part).max(1)));
+        Self {
+            fresh_tail: FreshTail {
+                max_tokens: least(policy.fresh_tail.max_tokens, 4),
+                ..policy.fresh_tail
+            },
+            max_source_tokens: least(policy.max_source_tokens, 2),
+            ..policy
+        }
+    }
+
     /// Sets what stays as it is.
     pub fn with_fresh_tail(mut self, tail: FreshTail) -> Self {
         self.fresh_tail = tail;

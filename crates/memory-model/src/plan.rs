@@ -22,7 +22,7 @@ pub enum Mode {
 }
 
 /// What a job makes.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum JobKind {
     /// A summary of messages.
@@ -32,7 +32,7 @@ pub enum JobKind {
 }
 
 /// One summary to make, and the spans that it is to replace.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Job {
     /// What to make.
     pub kind: JobKind,

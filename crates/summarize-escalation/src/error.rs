@@ -43,7 +43,7 @@ impl Error {
         }
     }
 
-    #[cfg(any(feature = "openai-compatible", feature = "genai"))]
+    #[cfg(feature = "openai-compatible")]
     pub(crate) fn caused(
         kind: ErrorKind,
         message: impl fmt::Display,

@@ -163,10 +163,11 @@ async fn compact(
         .as_ref()
         .filter(|_| provisional > 0)
     {
-        let redo = app.command(
-            &["redo", "--summarizer", &args.writing.summarizer],
-            &[session.key().as_str()],
-        );
+        let mut redo = vec!["redo", "--summarizer", &args.writing.summarizer];
+        if let Some(url) = &args.writing.base_url {
+            redo.extend(["--base-url", url]);
+        }
+        let redo = app.command(&redo, &[session.key().as_str()]);
         note(&format!(
             "{} written without the model: {error}",
             count(provisional, "summary was", "summaries were")

@@ -5,6 +5,7 @@ mod context;
 mod export;
 mod import;
 mod redo;
+mod replay;
 mod retrieval;
 mod sessions;
 mod show;
@@ -21,6 +22,7 @@ use crate::args::{Cli, Command};
 pub(crate) async fn run(app: &mut App, command: Command) -> anyhow::Result<()> {
     match command {
         Command::Compact(args) => compact::run(app, &args).await,
+        Command::Replay(args) => replay::run(app, &args).await,
         Command::Import(args) => import::run(app, &args).await,
         Command::Context(args) => context::run(app, &args).await,
         Command::Grep(args) => retrieval::grep(app, &args).await,

@@ -12,5 +12,6 @@ mod compact;
 mod errors;
 mod providers;
 mod reference;
+mod replay;
 mod support;
 mod terminal;

@@ -12,7 +12,7 @@ use crate::contexts::{blocks, check, check_use};
 use crate::support::exports;
 
 /// The folder of real transcripts, unless it is not there.
-fn corpus() -> Option<PathBuf> {
+pub(crate) fn corpus() -> Option<PathBuf> {
     match std::env::var_os("AGENT_MEMORY_CORPUS") {
         Some(path) => Some(PathBuf::from(path)),
         None => {
@@ -26,7 +26,7 @@ fn corpus() -> Option<PathBuf> {
     }
 }
 
-fn transcripts(corpus: &Path) -> Vec<PathBuf> {
+pub(crate) fn transcripts(corpus: &Path) -> Vec<PathBuf> {
     let mut files: Vec<PathBuf> = ["claude-code", "pi"]
         .iter()
         .flat_map(|folder| std::fs::read_dir(corpus.join(folder)).unwrap())
@@ -42,7 +42,7 @@ fn transcripts(corpus: &Path) -> Vec<PathBuf> {
     files
 }
 
-fn parse(bytes: &[u8]) -> Transcript {
+pub(crate) fn parse(bytes: &[u8]) -> Transcript {
     read(bytes, &ReadOptions::default()).unwrap()
 }
 

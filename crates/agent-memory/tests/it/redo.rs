@@ -131,8 +131,8 @@ async fn assert_sound(session: &Session) {
             summary_overhead(accounting, summary.range, summary.depth, &summary.children);
         let request =
             SummaryRequest::new(&pieces, accounting.estimator()).with_overhead_tokens(overhead);
-        let sound = escalate(&Scripted::head_cut(), &Ladder::default(), &request);
-        let sound = sound.await.unwrap();
+        let (model, ladder) = (Scripted::head_cut(), Ladder::default());
+        let sound = escalate(&model, &ladder, &request).await.unwrap();
         assert_eq!(summary.source_hash, hasher.finish());
         assert_eq!(summary.recipe, sound.recipe);
         assert_eq!(summary.text, sound.text);

@@ -405,8 +405,8 @@ impl Compaction<'_> {
                     "nothing shorter could be made of it".to_owned()
                 }
                 Ok(Prepared::Skipped(SkipReason::Vetoed)) => "a hook said no".to_owned(),
-                Ok(Prepared::Skipped(reason)) => {
-                    progress.held |= reason == SkipReason::Held;
+                Ok(Prepared::Skipped(_)) => {
+                    progress.held = true;
                     progress.given_up.insert(old.id.clone());
                     continue;
                 }

@@ -28,6 +28,8 @@ struct State {
     opened: Option<Duration>,
     /// Whether the call that decides is under way.
     trying: bool,
+    /// What the last failure said.
+    said: String,
 }
 
 /// The breaker of one session.
@@ -61,6 +63,11 @@ impl Breaker {
 
     pub(crate) fn failures(&self) -> u32 {
         self.lock().failures
+    }
+
+    /// What the last failure said.
+    pub(crate) fn said(&self) -> String {
+        self.lock().said.clone()
     }
 
     pub(crate) fn reset(&self) {
@@ -105,8 +112,9 @@ impl Pass<'_> {
         self.breaker.reset();
     }
 
-    pub(crate) fn failed(self, now: Duration) {
+    pub(crate) fn failed(self, now: Duration, said: String) {
         let mut state = self.breaker.lock();
+        state.said = said;
         state.failures = state.failures.saturating_add(1);
         if self.trying || state.failures >= self.policy.failures.max(1) {
             state.opened = Some(now);
@@ -133,7 +141,10 @@ mod tests {
         let (breaker, policy) = (Breaker::default(), BreakerPolicy::KODA);
         for round in 0..5 {
             for _ in 0..2 {
-                breaker.enter(policy, SECOND).unwrap().failed(SECOND);
+                breaker
+                    .enter(policy, SECOND)
+                    .unwrap()
+                    .failed(SECOND, String::new());
             }
             assert_eq!(breaker.failures(), 2, "{round}");
             breaker.enter(policy, SECOND).unwrap().succeeded();
@@ -141,7 +152,10 @@ mod tests {
         }
         for _ in 0..3 {
             assert_eq!(breaker.state(policy, SECOND), BreakerState::Closed);
-            breaker.enter(policy, SECOND).unwrap().failed(SECOND);
+            breaker
+                .enter(policy, SECOND)
+                .unwrap()
+                .failed(SECOND, String::new());
         }
         assert_eq!(breaker.state(policy, SECOND * 9999), BreakerState::Open);
         assert_eq!(breaker.enter(policy, SECOND * 9999).unwrap_err(), None);
@@ -153,7 +167,10 @@ mod tests {
     fn half_open_lets_one_call_through_which_decides() {
         let (breaker, policy) = (Breaker::default(), BreakerPolicy::default());
         for _ in 0..3 {
-            breaker.enter(policy, SECOND).unwrap().failed(SECOND);
+            breaker
+                .enter(policy, SECOND)
+                .unwrap()
+                .failed(SECOND, String::new());
         }
         let wait = breaker.enter(policy, SECOND * 11).unwrap_err();
         assert_eq!(wait, Some(SECOND * 50));
@@ -165,7 +182,10 @@ mod tests {
         assert_eq!(breaker.state(policy, now), BreakerState::Open);
         drop(first);
         // Its failure opens it for another minute, whatever the count.
-        breaker.enter(policy, now).unwrap().failed(now);
+        breaker
+            .enter(policy, now)
+            .unwrap()
+            .failed(now, String::new());
         assert_eq!(breaker.state(policy, now + SECOND * 59), BreakerState::Open);
         let now = now + SECOND * 60;
         breaker.enter(policy, now).unwrap().succeeded();

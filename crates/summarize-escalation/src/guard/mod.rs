@@ -264,7 +264,9 @@ impl<S: Summarizer> Summarizer for Guarded<S> {
                 Ok(pass) => Some(pass),
                 Err(wait) => {
                     let failures = self.session.breaker.failures();
-                    let mut what = format!("not asked, after {failures} failures in a row");
+                    let said = self.session.breaker.said();
+                    let mut what =
+                        format!("not asked, after {failures} failures in a row ({said})");
                     if let Some(wait) = wait {
                         what.push_str(&format!("; asked again in {} s", wait.as_secs()));
                     }
@@ -281,7 +283,12 @@ impl<S: Summarizer> Summarizer for Guarded<S> {
             match &answer {
                 Ok(_) if !empty => pass.succeeded(),
                 _ if refused => drop(pass),
-                _ => pass.failed(timer.now()),
+                Ok(_) => pass.failed(timer.now(), "it wrote nothing".to_owned()),
+                Err(error) => {
+                    let failure = error.failure().map(ToString::to_string);
+                    let said = failure.unwrap_or_else(|| error.chain());
+                    pass.failed(timer.now(), said);
+                }
             }
         }
         if let (Ok(answer), Some(key), false) = (&answer, key, empty) {

@@ -2,9 +2,10 @@
 
 mod extract;
 mod fixtures;
+#[cfg(feature = "genai")]
+mod genai;
 mod guards;
 mod ladder;
 mod laws;
 mod prompts;
-#[cfg(feature = "openai-compatible")]
 mod providers;

@@ -1,0 +1,180 @@
+//! `replay`: a transcript message by message, as a live agent would have seen it.
+
+use std::path::Path;
+use std::sync::Arc;
+
+use agent_memory::replay::{Broken, Replay, Replayed, Reuse};
+use agent_memory::{DagPolicy, Memory, SqliteStore, Window};
+use serde::Serialize;
+
+use super::import;
+use crate::app::App;
+use crate::args;
+use crate::error::{Failure, Kind};
+use crate::output::{clip, count, number, table};
+use crate::progress::Progress;
+
+/// How many broken laws are named to a person.
+const NAMED: usize = 20;
+
+#[derive(Debug, Serialize)]
+struct Answer {
+    file: String,
+    window: u64,
+    budget: u64,
+    max_statements: u64,
+    ok: bool,
+    sessions: Vec<Replayed>,
+    together: Together,
+}
+
+/// All sessions of the file.
+#[derive(Debug, Default, Serialize)]
+struct Together {
+    steps: u64,
+    publishing_steps: u64,
+    reuse: f64,
+    reuse_all: f64,
+    reuse_newest_first: f64,
+    broken: u64,
+}
+
+pub(crate) async fn run(app: &mut App, args: &args::Replay) -> anyhow::Result<()> {
+    let transcript = import::read(Path::new(&args.file), args.session.as_deref())?;
+    let window = Window::new(args.window);
+    let progress = Arc::new(Progress::new(app.json));
+    // A database of its own, which is gone afterwards: a replay leaves nothing behind.
+    let folder = tempfile::tempdir()?;
+    let store = Arc::new(SqliteStore::open(folder.path().join("replay.db")).await?);
+    let memory = Memory::builder()
+        .store(store.clone())
+        .dag(DagPolicy::for_window(args.window))
+        .no_background()
+        .open()
+        .await?;
+    let statements = || store.statements();
+    let mut sessions = Vec::new();
+    for log in &transcript.sessions {
+        progress.say(&format!("replaying {}", log.key));
+        let session = memory.open_log(log).await?;
+        let replay = Replay::new(&session, window)
+            .with_statements(&statements)
+            .with_most_statements(Some(args.max_statements));
+        sessions.push(replay.run(&log.messages).await?);
+    }
+    progress.done();
+    memory.close().await?;
+
+    let together = together(&sessions);
+    let answer = Answer {
+        file: args.file.display().to_string(),
+        window: args.window,
+        budget: window.budget().get(),
+        max_statements: args.max_statements,
+        ok: together.broken == 0,
+        sessions,
+        together,
+    };
+    if app.json {
+        app.out.json(&answer)?;
+    } else {
+        app.out.text(&text(&answer))?;
+    }
+    match answer.together.broken {
+        0 => Ok(()),
+        broken => {
+            let text = format!("{} broken", count(broken, "law was", "laws were"));
+            let hint = "this is a defect of the program: please report it with the transcript";
+            Err(Failure::new(Kind::VerificationFailed, text)
+                .hint(hint)
+                .into())
+        }
+    }
+}
+
+fn together(sessions: &[Replayed]) -> Together {
+    let sum = |of: fn(&Replayed) -> Reuse| {
+        let mut sum = Reuse::default();
+        sessions.iter().for_each(|session| sum.add(of(session)));
+        sum.share()
+    };
+    Together {
+        steps: sessions.iter().map(|s| s.steps).sum(),
+        publishing_steps: sessions.iter().map(|s| s.publishing_steps).sum(),
+        reuse: sum(|s| s.reuse),
+        reuse_all: sum(|s| s.reuse_all),
+        reuse_newest_first: sum(|s| s.reuse_newest_first),
+        broken: sessions.iter().map(|s| s.broken.len() as u64).sum(),
+    }
+}
+
+fn text(answer: &Answer) -> String {
+    let header = [
+        "session",
+        "steps",
+        "log tokens",
+        "view tokens",
+        "largest context",
+        "publishes",
+        "summaries",
+        "prefix kept",
+        "in all",
+        "newest first",
+        "statements",
+    ];
+    let mut rows = vec![header.map(str::to_owned).to_vec()];
+    for session in &answer.sessions {
+        let most = session
+            .most_statements
+            .max(session.most_statements_publishing);
+        rows.push(vec![
+            clip(&session.session, 44).into_owned(),
+            number(session.steps),
+            number(session.log_tokens),
+            number(session.view_tokens),
+            number(session.largest_context),
+            number(session.publishing_steps),
+            number(session.leaf + session.condensed),
+            share(session.reuse.share()),
+            share(session.reuse_all.share()),
+            share(session.reuse_newest_first.share()),
+            number(most.unwrap_or(0)),
+        ]);
+    }
+    let mut out = table(&rows);
+    let together = &answer.together;
+    out += &format!(
+        "\na window of {} tokens leaves {} for a context\n",
+        number(answer.window),
+        number(answer.budget),
+    );
+    out += &format!(
+        "of each context {} was the beginning of the next where nothing was published, {} over all \
+         steps; {} had it been filled with messages, newest first\n",
+        share(together.reuse),
+        share(together.reuse_all),
+        share(together.reuse_newest_first),
+    );
+    let broken: Vec<(&str, &Broken)> = answer
+        .sessions
+        .iter()
+        .flat_map(|s| s.broken.iter().map(|broken| (s.session.as_str(), broken)))
+        .collect();
+    if broken.is_empty() {
+        out += &format!(
+            "all laws held after each of {}\n",
+            count(together.steps, "step", "steps")
+        );
+    }
+    for (session, broken) in broken.iter().take(NAMED) {
+        out += &format!("broken in {session}: {broken}\n");
+    }
+    if broken.len() > NAMED {
+        out += &format!("broken: {} more; --json lists all\n", broken.len() - NAMED);
+    }
+    out
+}
+
+fn share(share: f64) -> String {
+    format!("{:.1} %", share * 100.0)
+}

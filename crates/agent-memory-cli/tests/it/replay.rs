@@ -1,0 +1,64 @@
+//! `replay` drives a session and leaves nothing behind.
+
+use crate::support::{Home, fixture, has};
+
+#[test]
+fn a_replay_holds_the_laws_and_leaves_nothing() {
+    let home = Home::new();
+    let file = fixture("claude-code/release-week");
+    let answer = home.json(&["replay", &file, "--window", "8000"]);
+    has(
+        &answer,
+        &[
+            "file",
+            "window",
+            "budget",
+            "max_statements",
+            "ok",
+            "sessions",
+            "together",
+        ],
+    );
+    assert_eq!(answer["ok"], true);
+    assert_eq!(
+        (&answer["window"], &answer["budget"]),
+        (&8_000.into(), &6_000.into())
+    );
+    let session = &answer["sessions"][0];
+    for field in [
+        "steps",
+        "leaf",
+        "publishing_steps",
+        "statements",
+        "most_statements",
+    ] {
+        assert!(session[field].as_u64().unwrap() > 0, "{field}: {session}");
+    }
+    assert!(session["largest_context"].as_u64().unwrap() <= 6_000);
+    assert!(session["view_tokens"].as_u64() < session["log_tokens"].as_u64());
+    let together = &answer["together"];
+    let share = |field: &str| together[field].as_f64().unwrap();
+    assert!(share("reuse") >= 0.9, "{together}");
+    assert!(
+        share("reuse_all") > share("reuse_newest_first"),
+        "{together}"
+    );
+    assert!(!home.database().exists());
+
+    let text = home.ok(&["replay", &file]).out;
+    assert!(text.contains("all laws held after each of"), "{text}");
+}
+
+#[test]
+fn a_broken_law_is_named_and_fails() {
+    let home = Home::new();
+    let file = fixture("jsonl/tiny");
+    let ran = home.run(&["replay", &file, "--max-statements", "3"]);
+    assert_eq!(ran.code, 7, "{}", ran.err);
+    assert!(ran.out.contains("Statements: "), "{}", ran.out);
+    let ran = home.run(&["replay", "nowhere.jsonl"]);
+    assert_eq!(ran.code, 4);
+    // A window that leaves no room for a context.
+    let ran = home.run(&["replay", &file, "--window", "10"]);
+    assert_eq!(ran.code, 6, "{}", ran.err);
+}

@@ -1,0 +1,333 @@
+//! What must hold after every step, checked without the assembler's own notions.
+
+use std::collections::BTreeMap;
+use std::fmt;
+
+use context_assembler::{Budget, Context};
+use memory_model::{Accounting, EntryKind, LogEntry, Message, Part, Seq, SeqRange};
+use memory_store::EntryOutcome;
+use serde::Serialize;
+
+use super::Step;
+use crate::error::Result;
+use crate::session::Session;
+
+/// Something that must always hold.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
+#[serde(rename_all = "snake_case")]
+#[non_exhaustive]
+pub enum Law {
+    /// A stored message is the newest of the log, word for word.
+    Kept,
+    /// A context costs what it says, and no more than its budget.
+    Budget,
+    /// Messages stand in the log's order, and none stands for the same as another.
+    Order,
+    /// No call without a result after it, no result without a call before it.
+    Pairs,
+    /// Every message of the log is in the context, or the receipt names it.
+    Accounted,
+    /// The newest group is there.
+    Newest,
+    /// The view's spans cover the log without gap or overlap, and cost what the view says.
+    Tiled,
+    /// A compaction makes the view cheaper.
+    Shrinks,
+    /// No step takes more statements than it may.
+    Statements,
+    /// The session verifies.
+    Verified,
+}
+
+/// A law that did not hold.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[non_exhaustive]
+pub struct Broken {
+    /// The step, from 1 on.
+    pub step: u64,
+    /// The log's head then.
+    pub head: Seq,
+    /// Which law.
+    pub law: Law,
+    /// What was found.
+    pub found: String,
+}
+
+impl fmt::Display for Broken {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self {
+            step,
+            head,
+            law,
+            found,
+        } = self;
+        write!(f, "step {step}, head {head}: {law:?}: {found}")
+    }
+}
+
+/// The laws, and what has to be known of the log to check them.
+#[derive(Debug)]
+pub(super) struct Laws {
+    step: u64,
+    head: Seq,
+    /// For each entry of the log, in order: whether it is a message.
+    messages: Vec<bool>,
+    tokens: u64,
+    broken: Vec<Broken>,
+}
+
+impl Laws {
+    /// Reads what the session has already.
+    pub(super) async fn open(session: &Session) -> Result<Self> {
+        let log = session.load().await?;
+        Ok(Self {
+            step: 0,
+            head: log.last().map_or(Seq::NONE, |entry| entry.seq),
+            messages: log.iter().map(is_message).collect(),
+            tokens: log.last().map_or(0, |entry| entry.running),
+            broken: Vec::new(),
+        })
+    }
+
+    pub(super) fn log_tokens(&self) -> u64 {
+        self.tokens
+    }
+
+    pub(super) fn into_broken(self) -> Vec<Broken> {
+        self.broken
+    }
+
+    pub(super) async fn after_step(
+        &mut self,
+        session: &Session,
+        message: &Message,
+        step: &Step,
+        budget: Budget,
+    ) -> Result<()> {
+        self.step += 1;
+        self.kept(session, message, step).await?;
+        let accounting = session.accounting();
+        for (law, held) in [
+            (Law::Budget, within(&step.context, budget, accounting)),
+            (Law::Order, in_order(&step.context)),
+            (Law::Pairs, paired(&step.context)),
+            (Law::Accounted, self.accounted(&step.context)),
+            (Law::Newest, self.newest(&step.context)),
+            (Law::Shrinks, shrinks(step)),
+            (Law::Statements, few_statements(step)),
+        ] {
+            self.note(law, held);
+        }
+        self.tiled(session).await
+    }
+
+    pub(super) async fn verify(&mut self, session: &Session) -> Result<()> {
+        for violation in session.verify().await?.violations {
+            self.note(Law::Verified, Err(violation.to_string()));
+        }
+        Ok(())
+    }
+
+    fn note(&mut self, law: Law, held: std::result::Result<(), String>) {
+        if let Err(found) = held {
+            self.broken.push(Broken {
+                step: self.step,
+                head: self.head,
+                law,
+                found,
+            });
+        }
+    }
+
+    async fn kept(&mut self, session: &Session, message: &Message, step: &Step) -> Result<()> {
+        match step.ingested {
+            EntryOutcome::Inserted(seq) => {
+                let next = self.head.next();
+                if seq != next {
+                    let found = format!("the message got {seq} instead of {next}");
+                    self.note(Law::Kept, Err(found));
+                }
+                self.head = seq;
+                let page = session
+                    .log(SeqRange {
+                        first: seq,
+                        last: seq,
+                    })
+                    .await?;
+                let Some(entry) = page.items.first() else {
+                    let found = format!("message {seq} cannot be read back");
+                    self.note(Law::Kept, Err(found));
+                    return Ok(());
+                };
+                self.messages.push(is_message(entry));
+                self.tokens = entry.running;
+                let same = entry.parts == message.parts
+                    && entry.role == message.role
+                    && entry.kind == message.kind
+                    && entry.name == message.name
+                    && entry.external_id == message.external_id;
+                if !same {
+                    let found = format!("message {seq} is not what was stored");
+                    self.note(Law::Kept, Err(found));
+                }
+            }
+            EntryOutcome::Duplicate(_) => {}
+            other => self.note(Law::Kept, Err(format!("{other:?}"))),
+        }
+        Ok(())
+    }
+
+    fn accounted(&self, context: &Context) -> std::result::Result<(), String> {
+        let mut covered: Vec<(Seq, Seq)> = context
+            .messages
+            .iter()
+            .filter_map(|message| message.source.range())
+            .map(|range| (range.first, range.last))
+            .chain(context.receipt.dropped.iter().map(|d| (d.first, d.last)))
+            .collect();
+        covered.sort_unstable();
+        let mut next = Seq::FIRST;
+        for (first, last) in covered
+            .into_iter()
+            .chain([(self.head.next(), self.head.next())])
+        {
+            let gap = SeqRange::new(next, first.prev());
+            let missing = gap.into_iter().flat_map(|gap| gap.first.0..=gap.last.0);
+            let missing = missing.into_iter().find(|seq| {
+                let index = (*seq as usize).saturating_sub(1);
+                self.messages.get(index).copied().unwrap_or(true)
+            });
+            if let Some(seq) = missing {
+                return Err(format!(
+                    "message {seq} is neither shown nor named as left out"
+                ));
+            }
+            next = next.max(last.next());
+        }
+        Ok(())
+    }
+
+    fn newest(&self, context: &Context) -> std::result::Result<(), String> {
+        let newest = self.messages.iter().rposition(|is| *is);
+        let Some(newest) = newest.and_then(|index| u32::try_from(index + 1).ok()) else {
+            return Ok(());
+        };
+        let shown = context
+            .messages
+            .iter()
+            .filter_map(|message| message.source.range())
+            .any(|range| range.contains(Seq(newest)));
+        match shown {
+            true => Ok(()),
+            false => Err(format!("message {newest}, the newest, is not shown")),
+        }
+    }
+
+    async fn tiled(&mut self, session: &Session) -> Result<()> {
+        let snapshot = session.snapshot().await?;
+        let spans = session.spans().await?;
+        let mut next = Seq::FIRST;
+        let mut tokens = 0;
+        for span in &spans {
+            if span.range.first != next {
+                let found = format!("a span begins at {} instead of {next}", span.range.first);
+                self.note(Law::Tiled, Err(found));
+            }
+            next = span.range.last.map_or(self.head.next(), Seq::next);
+            tokens += span.tokens;
+        }
+        if next <= self.head {
+            let found = format!("the spans end before {next}");
+            self.note(Law::Tiled, Err(found));
+        }
+        if tokens != snapshot.tokens() {
+            let found = format!(
+                "the spans cost {tokens}, the view says {}",
+                snapshot.tokens()
+            );
+            self.note(Law::Tiled, Err(found));
+        }
+        Ok(())
+    }
+}
+
+fn is_message(entry: &LogEntry) -> bool {
+    entry.kind == EntryKind::Message
+}
+
+fn within(
+    context: &Context,
+    budget: Budget,
+    accounting: &dyn Accounting,
+) -> std::result::Result<(), String> {
+    let counted: u64 = context
+        .messages
+        .iter()
+        .map(|m| accounting.parts(m.role, &m.parts))
+        .sum();
+    if counted == context.tokens && counted <= budget.get() {
+        return Ok(());
+    }
+    Err(format!(
+        "{counted} tokens counted, {} said, {} allowed",
+        context.tokens,
+        budget.get()
+    ))
+}
+
+fn in_order(context: &Context) -> std::result::Result<(), String> {
+    let mut last = Seq::NONE;
+    let mut group: Option<SeqRange> = None;
+    for range in context.messages.iter().filter_map(|m| m.source.range()) {
+        // The messages of one group may name the whole group.
+        let again = group == Some(range);
+        if !again && range.first <= last && group.is_none_or(|g| range.first < g.first) {
+            return Err(format!("{range} stands after {last}"));
+        }
+        group = Some(range);
+        last = last.max(range.last);
+    }
+    Ok(())
+}
+
+fn paired(context: &Context) -> std::result::Result<(), String> {
+    let mut open: BTreeMap<&str, i64> = BTreeMap::new();
+    let parts = context.messages.iter().flat_map(|message| &message.parts);
+    for part in parts {
+        match part {
+            Part::ToolCall { id, .. } => *open.entry(id).or_default() += 1,
+            Part::ToolResult { call_id, .. } => {
+                let count = open.entry(call_id).or_default();
+                *count -= 1;
+                if *count < 0 {
+                    return Err(format!("a result of {call_id} stands before its call"));
+                }
+            }
+            _ => {}
+        }
+    }
+    match open.iter().find(|(_, count)| **count != 0) {
+        Some((id, _)) => Err(format!("the call {id} has no result")),
+        None => Ok(()),
+    }
+}
+
+fn shrinks(step: &Step) -> std::result::Result<(), String> {
+    for outcome in &step.compactions {
+        let (before, after) = (outcome.before.tokens, outcome.after.tokens);
+        let published = outcome.leaf + outcome.condensed > 0;
+        if after > before || (published && after == before) {
+            return Err(format!("a compaction went from {before} to {after} tokens"));
+        }
+    }
+    Ok(())
+}
+
+fn few_statements(step: &Step) -> std::result::Result<(), String> {
+    match (step.statements, step.most_statements) {
+        (Some(took), Some(most)) if took > most => {
+            Err(format!("{took} statements, {most} allowed"))
+        }
+        _ => Ok(()),
+    }
+}

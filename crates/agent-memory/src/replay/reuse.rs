@@ -1,0 +1,99 @@
+//! How much of a context is the beginning of the next one: what a provider's prompt cache keeps.
+
+use context_assembler::{Context, ContextMessage, Source};
+use memory_model::Seq;
+use serde::Serialize;
+
+use super::Breaks;
+
+/// How much of each context was, unchanged, the beginning of the next.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize)]
+pub struct Reuse {
+    /// Tokens that stayed.
+    pub kept: u64,
+    /// Tokens that could have stayed: what the contexts cost that had one after them.
+    pub of: u64,
+}
+
+impl Reuse {
+    /// The share that stayed; 1 where there was nothing to keep.
+    pub fn share(&self) -> f64 {
+        match self.of {
+            0 => 1.0,
+            of => self.kept as f64 / of as f64,
+        }
+    }
+
+    /// Adds another measurement: shares weigh by tokens.
+    pub fn add(&mut self, other: Reuse) {
+        self.kept += other.kept;
+        self.of += other.of;
+    }
+}
+
+/// The context of the step before.
+#[derive(Debug, Default)]
+pub(super) struct Previous(Vec<ContextMessage>);
+
+/// What stayed of a context in the next, and how the next went on instead.
+#[derive(Debug)]
+pub(super) struct Reused {
+    pub(super) reuse: Reuse,
+    cause: Option<Cause>,
+}
+
+#[derive(Debug)]
+enum Cause {
+    Stepped,
+    Shortened,
+    Growing,
+}
+
+impl Previous {
+    /// Compares with the step before, and remembers.
+    pub(super) fn next(&mut self, context: &Context) -> Reused {
+        let same = self
+            .0
+            .iter()
+            .zip(&context.messages)
+            .take_while(|(a, b)| a.role == b.role && a.name == b.name && a.parts == b.parts)
+            .count();
+        let tokens = |messages: &[ContextMessage]| messages.iter().map(|m| m.tokens).sum();
+        let reuse = Reuse {
+            kept: tokens(self.0.get(..same).unwrap_or_default()),
+            of: tokens(&self.0),
+        };
+        let cause = self.0.get(same).map(|was| {
+            let is = context.messages.get(same);
+            let newest = self.0.last().and_then(|m| m.source.range());
+            let first = |m: &ContextMessage| m.source.range().map_or(Seq::NONE, |r| r.first);
+            let trimmed = |m: &ContextMessage| matches!(m.source, Source::Trimmed { .. });
+            match is {
+                Some(is) if trimmed(is) || trimmed(was) => Cause::Shortened,
+                Some(is) if first(is) > first(was) && context.receipt.stepped_tokens > 0 => {
+                    match newest {
+                        // The group that the last context ended with goes on.
+                        Some(newest) if first(was) >= newest.first => Cause::Growing,
+                        _ => Cause::Stepped,
+                    }
+                }
+                _ => Cause::Growing,
+            }
+        });
+        self.0.clone_from(&context.messages);
+        Reused { reuse, cause }
+    }
+}
+
+impl Reused {
+    /// Adds what was lost to its cause.
+    pub(super) fn blame(&self, breaks: &mut Breaks) {
+        let lost = self.reuse.of - self.reuse.kept;
+        match self.cause {
+            Some(Cause::Stepped) => breaks.stepped += lost,
+            Some(Cause::Shortened) => breaks.shortened += lost,
+            Some(Cause::Growing) => breaks.growing += lost,
+            None => {}
+        }
+    }
+}

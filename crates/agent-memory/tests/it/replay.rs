@@ -1,0 +1,124 @@
+//! Real transcripts, message by message, as a live agent would see them.
+
+use std::sync::Arc;
+
+use agent_memory::replay::{Replay, Replayed, Reuse};
+use agent_memory::testing::memory;
+use agent_memory::{DagPolicy, Memory, SqliteStore, Window};
+use message_formats::Transcript;
+
+use crate::corpus::{corpus, parse, transcripts};
+
+/// The most statements that a step may take, publishing included.
+const MOST_STATEMENTS: u64 = 200;
+
+/// Replays all sessions of a transcript, branches after what they branch off.
+async fn replay(transcript: &Transcript, window: u64) -> Vec<Replayed> {
+    let folder = tempfile::tempdir().unwrap();
+    let store = SqliteStore::open(folder.path().join("memory.db")).await;
+    let store = Arc::new(store.unwrap());
+    let memory: Memory = memory()
+        .dag(DagPolicy::for_window(window))
+        .store(store.clone())
+        .open()
+        .await
+        .unwrap();
+    let statements = || store.statements();
+    let mut all = Vec::new();
+    for log in &transcript.sessions {
+        let session = memory.open_log(log).await.unwrap();
+        let replay = Replay::new(&session, Window::new(window))
+            .with_statements(&statements)
+            .with_most_statements(Some(MOST_STATEMENTS));
+        all.push(replay.run(&log.messages).await.unwrap());
+    }
+    memory.close().await.unwrap();
+    all
+}
+
+fn percent(reuse: Reuse) -> String {
+    format!("{:.1}", reuse.share() * 100.0)
+}
+
+#[tokio::test]
+async fn every_transcript_at_a_window_of_8k() {
+    every_transcript(8_000).await;
+}
+
+#[tokio::test]
+async fn every_transcript_at_a_window_of_32k() {
+    every_transcript(32_000).await;
+}
+
+#[tokio::test]
+async fn every_transcript_at_a_window_of_128k() {
+    every_transcript(128_000).await;
+}
+
+async fn every_transcript(window: u64) {
+    let Some(corpus) = corpus() else { return };
+    let mut table = format!(
+        "window {window}\n{:<34} {:>5} {:>8} {:>8} {:>4} {:>4} {:>4} {:>6} {:>6} {:>6} {:>4} {:>4} {:>8} {:>8} {:>8}\n",
+        "transcript",
+        "steps",
+        "tokens",
+        "view",
+        "pub",
+        "leaf",
+        "cond",
+        "reuse",
+        "all",
+        "newest",
+        "st",
+        "st p",
+        "stepped",
+        "shorter",
+        "growing"
+    );
+    let (mut reuse, mut all, mut newest) = (Reuse::default(), Reuse::default(), Reuse::default());
+    let mut broken = Vec::new();
+    for path in transcripts(&corpus) {
+        let name = path.file_name().unwrap().to_string_lossy().into_owned();
+        let transcript = parse(&std::fs::read(&path).unwrap());
+        let replays = replay(&transcript, window).await;
+        for (index, (replayed, log)) in replays.iter().zip(&transcript.sessions).enumerate() {
+            let name = if index == 0 {
+                &name
+            } else {
+                "  + sidechain or branch"
+            };
+            table += &format!(
+                "{name:<34.34} {:>5} {:>8} {:>8} {:>4} {:>4} {:>4} {:>6} {:>6} {:>6} {:>4} {:>4} {:>8} {:>8} {:>8}\n",
+                replayed.steps,
+                replayed.log_tokens,
+                replayed.view_tokens,
+                replayed.publishing_steps,
+                replayed.leaf,
+                replayed.condensed,
+                percent(replayed.reuse),
+                percent(replayed.reuse_all),
+                percent(replayed.reuse_newest_first),
+                replayed.most_statements.unwrap_or(0),
+                replayed.most_statements_publishing.unwrap_or(0),
+                replayed.breaks.stepped,
+                replayed.breaks.shortened,
+                replayed.breaks.growing,
+            );
+            if replayed.steps < log.messages.len() as u64 {
+                broken.push(format!("{name}: {} steps", replayed.steps));
+            }
+            reuse.add(replayed.reuse);
+            all.add(replayed.reuse_all);
+            newest.add(replayed.reuse_newest_first);
+            broken.extend(replayed.broken.iter().map(|b| format!("{name}: {b}")));
+        }
+    }
+    println!(
+        "{table}together {}% without a publish, {}% in all; {}% of messages alone, newest first\n",
+        percent(reuse),
+        percent(all),
+        percent(newest)
+    );
+    assert!(broken.is_empty(), "{}", broken.join("\n"));
+    assert!(reuse.share() >= 0.9, "only {}% stay", percent(reuse));
+}

@@ -1,0 +1,169 @@
+//! Work that is done ahead, and published later by somebody who calls no model.
+
+use compaction_runner::{Event, Recorder, RunnerPolicy, SkipReason};
+use memory_model::{ConversationId, Mode, StopReason, ViewVersion};
+use memory_store::conformance::{Fault, FaultyStore};
+use memory_store::{FullStore, InMemoryStore, Store};
+use store_sqlite::SqliteStore;
+use summarize_escalation::Extractive;
+use summarize_escalation::testing::Scripted;
+
+use crate::world::{Lab, append, chat, open, small, sound, spans, view, whole};
+
+fn policy() -> RunnerPolicy {
+    RunnerPolicy::default()
+        .with_concurrency(1)
+        .with_ahead_min_tokens(100)
+}
+
+async fn filled<S: FullStore>(inner: S) -> (FaultyStore<S>, ConversationId) {
+    let store = FaultyStore::new(inner);
+    let id = open(&store, "chat").await;
+    append(&store, id, chat(1, 64)).await;
+    (store, id)
+}
+
+/// Prepares and publishes until nothing is left to do.
+async fn to_the_end(
+    lab: &Lab,
+    store: &dyn Store,
+    id: ConversationId,
+    model: &Scripted,
+) -> compaction_runner::Result<u64> {
+    let compaction = lab.compaction(store, id, model).with_policy(policy());
+    let mut published = 0;
+    loop {
+        let ahead = compaction.prepare_ahead().await?;
+        let called = model.calls();
+        let outcome = compaction.publish_ready().await?;
+        assert_eq!((outcome.calls, model.calls()), (0, called));
+        published += outcome.leaf + outcome.condensed;
+        if ahead.ready == 0 {
+            return Ok(published);
+        }
+    }
+}
+
+#[tokio::test]
+async fn it_ends_where_a_compaction_ends() {
+    let (lab, model) = (Lab::new(small()), Scripted::head_cut());
+    let (store, id) = filled(InMemoryStore::new()).await;
+    let published = to_the_end(&lab, &store, id, &model).await.unwrap();
+    let paid = model.calls();
+    assert_eq!(published, u64::from(paid), "each call was published once");
+
+    let (twin, id) = filled(InMemoryStore::new()).await;
+    let outcome = lab.full(&twin, id, &model).await;
+    assert_eq!(outcome.leaf + outcome.condensed, published);
+    assert_eq!(spans(&store, id).await, spans(&twin, id).await);
+    sound(store.inner(), id).await;
+}
+
+#[tokio::test]
+async fn preparing_changes_no_view_and_plans_beyond_what_is_ready() {
+    let (lab, model) = (Lab::new(small()), Scripted::head_cut());
+    let (store, id) = filled(InMemoryStore::new()).await;
+    let before = spans(&store, id).await;
+    let one = policy().with_ahead_jobs(1);
+    let compaction = lab.compaction(&store, id, &model).with_policy(one);
+    let first = compaction.prepare_ahead().await.unwrap();
+    let second = compaction.prepare_ahead().await.unwrap();
+    assert_eq!((first.prepared, first.ready, first.calls), (1, 1, 1));
+    assert_eq!((second.prepared, second.ready, second.calls), (1, 2, 1));
+    assert_eq!(spans(&store, id).await, before);
+    let outcome = compaction.publish_ready().await.unwrap();
+    assert_eq!(
+        (outcome.leaf, outcome.stop_reason),
+        (2, StopReason::PassesDone)
+    );
+    sound(store.inner(), id).await;
+    whole(&store, id, 0).await;
+}
+
+#[tokio::test]
+async fn a_draft_that_is_gone_is_not_made_in_the_foreground() {
+    let (lab, model) = (Lab::new(small()), Scripted::head_cut());
+    let (store, id) = filled(InMemoryStore::new()).await;
+    let ahead = lab.compaction(&store, id, &model).with_policy(policy());
+    let ready = ahead.prepare_ahead().await.unwrap().ready;
+    // Another recipe: what waits was not made by this summarizer.
+    let other = Scripted::fixed(Ok("Short."));
+    let recorder = Recorder::new();
+    let outcome = lab.compaction(&store, id, &other).with_hooks(&recorder);
+    let outcome = outcome.publish_ready().await.unwrap();
+    assert_eq!((outcome.leaf, outcome.calls, other.calls()), (0, 0, 0));
+    assert_eq!(outcome.stop_reason, StopReason::NothingEligible);
+    let skipped = recorder.events().into_iter().filter(
+        |event| matches!(event, Event::Skipped { reason, .. } if *reason == SkipReason::NotReady),
+    );
+    assert_eq!(skipped.count() as u64, ready);
+    sound(store.inner(), id).await;
+}
+
+#[tokio::test]
+async fn work_that_costs_nothing_is_not_prepared() {
+    let lab = Lab::new(small());
+    let (store, id) = filled(InMemoryStore::new()).await;
+    let compaction = lab.compaction(&store, id, &Extractive);
+    assert_eq!(compaction.prepare_ahead().await.unwrap().ready, 0);
+    let outcome = compaction.publish_ready().await.unwrap();
+    assert!(outcome.leaf > 0, "it is done where it is needed");
+}
+
+#[tokio::test]
+async fn what_the_view_no_longer_wants_is_forgotten() {
+    let (lab, model) = (Lab::new(small()), Scripted::head_cut());
+    let (store, id) = filled(InMemoryStore::new()).await;
+    let ahead = lab.compaction(&store, id, &model).with_policy(policy());
+    assert!(ahead.prepare_ahead().await.unwrap().ready > 0);
+    // Somebody compacts otherwise.
+    let extracts = lab.compaction(&store, id, &Extractive);
+    extracts.run(Mode::Full).await.unwrap();
+    let after = spans(&store, id).await;
+    assert_eq!(ahead.prepare_ahead().await.unwrap().ready, 0);
+    assert_eq!(ahead.publish_ready().await.unwrap().leaf, 0);
+    assert_eq!(spans(&store, id).await, after);
+    sound(store.inner(), id).await;
+}
+
+/// Fails at each write of preparing and publishing, looks at what is left, and goes on.
+async fn every_write<S: FullStore>(make: impl AsyncFn() -> S) {
+    let (lab, model) = (Lab::new(small()), Scripted::head_cut());
+    let (dry, id) = filled(make().await).await;
+    let before = dry.writes();
+    to_the_end(&lab, &dry, id, &model).await.unwrap();
+    let (writes, paid) = (dry.writes() - before, model.calls());
+    let done = spans(&dry, id).await;
+    for write in 1..=writes {
+        for fault in [Fault::Before, Fault::After] {
+            let (store, id) = filled(make().await).await;
+            let calls = model.calls();
+            store.fail_from(write, fault);
+            // A draft that cannot be kept is no failure of what waits for nothing.
+            let _ = to_the_end(&lab, &store, id, &model).await;
+            sound(store.inner(), id).await;
+            whole(&store, id, 0).await;
+            store.heal();
+            // Whoever comes later does not wait for leases of the one that failed.
+            let later = Lab::new(small()).at(2_000_000_000);
+            to_the_end(&later, &store, id, &model).await.unwrap();
+            assert_eq!(spans(&store, id).await, done, "{write} {fault:?}");
+            sound(store.inner(), id).await;
+            assert!(model.calls() - calls <= paid + 8, "{write} {fault:?}");
+        }
+    }
+    assert_ne!(
+        dry.snapshot(id, &view()).await.unwrap().version,
+        ViewVersion(0)
+    );
+}
+
+#[tokio::test]
+async fn every_write_fails_once_in_memory() {
+    every_write(async || InMemoryStore::new()).await;
+}
+
+#[tokio::test]
+async fn every_write_fails_once_on_sqlite() {
+    every_write(async || SqliteStore::in_memory().await.unwrap()).await;
+}
