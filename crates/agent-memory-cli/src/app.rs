@@ -3,7 +3,7 @@
 use std::path::Path;
 use std::sync::Arc;
 
-use agent_memory::{ConversationFilter, Memory, Session, SessionKey};
+use agent_memory::{Builder, ConversationFilter, Memory, Session, SessionKey};
 
 use crate::error::{Failure, Kind};
 use crate::output::{Output, note, quoted};
@@ -63,13 +63,14 @@ impl App {
     pub(crate) async fn open_for_writing(
         &self,
         progress: &Arc<Progress>,
+        configure: impl FnOnce(Builder) -> Builder,
     ) -> anyhow::Result<Memory> {
         let place = self.place()?;
         place.prepare()?;
         let builder = Memory::builder()
             .sqlite(&place.path)
             .hooks(Arc::<Progress>::clone(progress));
-        let memory = builder.open().await?;
+        let memory = configure(builder).open().await?;
         progress.aside(&format!("database: {}", place.path.display()));
         Ok(memory)
     }

@@ -3,6 +3,7 @@
 use std::path::PathBuf;
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
+use summarize_escalation::provider::ApiKey;
 
 /// The exit codes, as `--help` lists them. `error.rs` gives them.
 const EXIT_CODES: &str = "\
@@ -75,6 +76,8 @@ pub(crate) enum Command {
     Stats,
     /// Check that nothing was lost or changed
     Verify(Verify),
+    /// Let a model write the summaries that were written without one
+    Redo(Redo),
     /// Write a session's log, one JSON object a line; `import` takes it back
     Export(Export),
     /// Count the tokens of files with every estimator; opens no database
@@ -95,12 +98,9 @@ pub(crate) struct Compact {
     /// How far to go: until nothing is left to do, or one pass over messages and one over summaries
     #[arg(long, value_enum, default_value_t = ModeArg::Full)]
     pub(crate) mode: ModeArg,
-    /// Who writes the summaries
-    #[arg(long, value_enum, default_value_t = SummarizerArg::Extractive)]
-    pub(crate) summarizer: SummarizerArg,
-    /// What the summaries should mind
-    #[arg(long, value_name = "TEXT")]
-    pub(crate) instructions: Option<String>,
+    /// Who writes
+    #[command(flatten)]
+    pub(crate) writing: Writing,
     /// Only print what would be done next; write nothing
     #[arg(long)]
     pub(crate) dry_run: bool,
@@ -126,10 +126,47 @@ pub(crate) enum ModeArg {
 }
 
 /// Who writes the summaries.
-#[derive(Debug, Clone, Copy, ValueEnum)]
-pub(crate) enum SummarizerArg {
-    /// Sentences picked from the messages; needs no model and no key
-    Extractive,
+#[derive(Debug, Args)]
+pub(crate) struct Writing {
+    /// Who writes the summaries: extractive, which needs no model and no key, or PROVIDER:MODEL,
+    /// such as openai:gpt-5-mini, ollama:qwen3:8b, compatible:NAME with --base-url, and, where
+    /// the program was built with the feature genai, anthropic:NAME or gemini:NAME
+    #[arg(long, value_name = "SUMMARIZER", default_value = "extractive")]
+    pub(crate) summarizer: String,
+    /// Who writes what that model could not: MODEL of the same provider, or PROVIDER:MODEL
+    #[arg(long, value_name = "MODEL")]
+    pub(crate) fallback_model: Option<String>,
+    /// The provider's address, the part before /chat/completions [default: its own]
+    #[arg(long, value_name = "URL")]
+    pub(crate) base_url: Option<String>,
+    /// The provider's key [default: OPENAI_API_KEY, ANTHROPIC_API_KEY or GEMINI_API_KEY of the
+    /// environment, where other users cannot see it]
+    #[arg(long, value_name = "KEY", value_parser = key)]
+    pub(crate) api_key: Option<ApiKey>,
+    /// What the summaries should mind
+    #[arg(long, value_name = "TEXT")]
+    pub(crate) instructions: Option<String>,
+}
+
+/// A key is taken as it is, and shown nowhere.
+fn key(text: &str) -> Result<ApiKey, std::convert::Infallible> {
+    Ok(ApiKey::new(text))
+}
+
+/// Arguments of `redo`.
+#[derive(Debug, Args)]
+pub(crate) struct Redo {
+    /// The session: its name or how it begins
+    pub(crate) session: String,
+    /// Who writes
+    #[command(flatten)]
+    pub(crate) writing: Writing,
+    /// At most so many calls; run it again to go on [default: no limit]
+    #[arg(long, value_name = "N")]
+    pub(crate) max_calls: Option<u64>,
+    /// Only print what would be made anew; call no model and write nothing
+    #[arg(long)]
+    pub(crate) dry_run: bool,
 }
 
 /// Arguments of `replay`.

@@ -7,6 +7,7 @@ mod error;
 mod output;
 mod place;
 mod progress;
+mod writer;
 
 use std::io;
 use std::process::ExitCode;

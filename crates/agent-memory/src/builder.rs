@@ -7,12 +7,15 @@ use context_assembler::AssemblyPolicy;
 use dag_compactor::{DagPlanner, DagPolicy};
 use memory_model::{Clock, Planner, Timestamp};
 use memory_store::{FullStore, InMemoryStore};
-use summarize_escalation::{Extractive, Ladder, Summarizer};
+#[cfg(feature = "tokio")]
+use summarize_escalation::TokioTimer;
+use summarize_escalation::{Extractive, GuardPolicy, Guards, Ladder, Summarizer, Timer};
 use token_estimate::{TokenEstimator, default_estimator};
 
 use crate::error::{Error, ErrorKind, Result};
 use crate::memory::{Inner, Memory};
 use crate::turns::{Background, Preparing, TurnPolicy};
+use crate::writers::Writers;
 
 /// The system's clock.
 #[derive(Debug, Clone, Copy, Default)]
@@ -47,6 +50,8 @@ pub struct Builder {
     place: Place,
     estimator: Arc<dyn TokenEstimator>,
     summarizer: Arc<dyn Summarizer>,
+    fallbacks: Vec<Arc<dyn Summarizer>>,
+    guards: Option<Arc<Guards>>,
     ladder: Ladder,
     planner: Arc<dyn Planner>,
     assembly: AssemblyPolicy,
@@ -91,6 +96,8 @@ impl Default for Builder {
             place: Place::Store(Arc::new(InMemoryStore::new())),
             estimator: default_estimator(),
             summarizer: Arc::new(Extractive),
+            fallbacks: Vec::new(),
+            guards: None,
             ladder: Ladder::default(),
             planner: Arc::new(DagPlanner::default()),
             assembly: AssemblyPolicy::default(),
@@ -128,6 +135,26 @@ impl Builder {
     /// Lets this summarizer write summaries.
     pub fn summarizer(mut self, summarizer: Arc<dyn Summarizer>) -> Self {
         self.summarizer = summarizer;
+        self
+    }
+
+    /// Lets this summarizer write what the one before it could not: a cheap model first, the main
+    /// model after it. May be called more than once.
+    pub fn fallback(mut self, summarizer: Arc<dyn Summarizer>) -> Self {
+        self.fallbacks.push(summarizer);
+        self
+    }
+
+    /// Puts guards around the summarizers: a circuit breaker for each session, time-outs, retries,
+    /// spending limits, a cache, a limit on calls at the same time. Time is Tokio's.
+    #[cfg(feature = "tokio")]
+    pub fn guards(self, policy: GuardPolicy) -> Self {
+        self.guards_with(policy, Arc::new(TokioTimer::new()))
+    }
+
+    /// Puts guards around the summarizers that take their time from this timer.
+    pub fn guards_with(mut self, policy: GuardPolicy, timer: Arc<dyn Timer>) -> Self {
+        self.guards = Some(Arc::new(Guards::new(policy, timer)));
         self
     }
 
@@ -225,7 +252,7 @@ impl Builder {
         Ok(Memory::new(Inner {
             store,
             estimator: self.estimator,
-            summarizer: self.summarizer,
+            writers: Writers::new(self.summarizer, self.fallbacks, self.guards),
             ladder: self.ladder,
             planner: self.planner,
             assembly: self.assembly,

@@ -191,17 +191,10 @@ impl SnapshotView {
     /// # Errors
     /// As [`SnapshotView::assemble`].
     pub async fn assemble_with(&self, budget: Budget, policy: &AssemblyPolicy) -> Result<Context> {
-        let budget = self.session.scaled(budget).await?;
-        let inner = &self.session.memory().inner;
-        let accounting = self.session.accounting();
-        let identity = inner.identity.as_deref();
-        let fixed = identity.map_or(0, |text| {
-            let part = Part::text(text);
-            accounting.parts(Role::System, std::slice::from_ref(&part))
-        });
-        let front = policy.read_from(self.tokens(), fixed, budget);
-        let material = material(&*inner.store, &self.snapshot, front, policy.whole_tail).await?;
-        Ok(assemble(&material, identity, budget, policy, accounting)?)
+        let session = &self.session;
+        session
+            .assemble_snapshot(&self.snapshot, budget, policy)
+            .await
     }
 
     /// Where `other`, a version of the same session's view, shows something else: the ranges in

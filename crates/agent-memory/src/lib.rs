@@ -15,6 +15,7 @@ pub mod testing;
 mod tree;
 mod turns;
 mod usage;
+mod writers;
 
 pub use builder::{Builder, SystemClock};
 pub use error::{Error, ErrorKind, Result};
@@ -30,8 +31,9 @@ pub use turns::{Action, Background, Call, TurnPolicy, Upkeep, Window, Work};
 pub use usage::ObservedUsage;
 
 pub use compaction_runner::{
-    Ahead, Before, Cancel, Event, Hooks, Measure, NoHooks, Outcome, Recorder, RunnerPolicy,
-    SkipReason, Trigger, WindowUse,
+    Ahead, Before, Cancel, Event, Hooks, Measure, NoHooks, Outcome, Recorder, RedoFailure,
+    RedoNode, RedoPlan, RedoPolicy, RedoStop, Redone, Replaced, RunnerPolicy, SkipReason, Trigger,
+    WindowUse,
 };
 pub use context_assembler::{
     AssemblyPolicy, Budget, Context, ContextMessage, Eviction, Receipt, Source,
@@ -49,8 +51,14 @@ pub use memory_store::{
 pub use retrieval_tools::{ExpandArgs, GrepArgs, Retrieval};
 #[cfg(feature = "sqlite")]
 pub use store_sqlite::SqliteStore;
+#[cfg(feature = "tokio")]
+pub use summarize_escalation::TokioTimer;
+pub use summarize_escalation::guard::{
+    BreakerPolicy, GuardPolicy, RetryPolicy, SpendPolicy, Spent,
+};
 pub use summarize_escalation::{
-    Extractive, Generate, Ladder, LlmSummarizer, Summarizer, SummaryRequest, SummaryText,
+    Chain, Extractive, Generate, Ladder, LlmSummarizer, Summarizer, SummaryRequest, SummaryText,
+    Timer,
 };
 pub use token_estimate::{
     ContextTokens, Outcome as ResponseOutcome, TokenEstimator, Usage as ResponseUsage,

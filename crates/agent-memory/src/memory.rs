@@ -9,20 +9,22 @@ use memory_store::{
     Conversation, ConversationFilter, ConversationRef, FullStore, NewConversation, Origin, Report,
     Violation, ViolationKind, verify,
 };
-use summarize_escalation::{Ladder, Summarizer};
+use summarize_escalation::Ladder;
+use summarize_escalation::guard::Spent;
 use token_estimate::{EstimatorId, TokenEstimator, estimator};
 
 use crate::builder::Builder;
 use crate::error::{Error, ErrorKind, Result};
 use crate::session::{Session, SessionInfo};
 use crate::turns::{Background, Preparing, TurnPolicy};
+use crate::writers::Writers;
 
 /// Everything that sessions share.
 #[derive(Debug)]
 pub(crate) struct Inner {
     pub(crate) store: Arc<dyn FullStore>,
     pub(crate) estimator: Arc<dyn TokenEstimator>,
-    pub(crate) summarizer: Arc<dyn Summarizer>,
+    pub(crate) writers: Writers,
     pub(crate) ladder: Ladder,
     pub(crate) planner: Arc<dyn Planner>,
     pub(crate) assembly: AssemblyPolicy,
@@ -253,6 +255,12 @@ impl Memory {
                 .map(|rules| Arc::new(rules) as Arc<dyn Accounting>)
         };
         Ok(verify(&*self.inner.store, conversation.id, &rules).await?)
+    }
+
+    /// What all sessions together spent on summaries in this process; nothing without guards.
+    pub fn spent(&self) -> Spent {
+        let guards = self.inner.writers.guards();
+        guards.map(|guards| guards.spent()).unwrap_or_default()
     }
 
     /// Where the conversations are kept, for people.

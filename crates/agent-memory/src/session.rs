@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use compaction_runner::{Cancel, Compaction, Outcome};
+use compaction_runner::{Cancel, Compaction, Outcome, RedoPlan, RedoPolicy, Redone};
 use context_assembler::{AssemblyPolicy, Budget, Context, ContextAccounting, assemble};
 use memory_model::{
     Accounting, ConversationId, LogEntry, Message, Mode, Plan, Seq, SeqRange, SessionKey, Span,
@@ -13,10 +13,12 @@ use memory_store::{
     NewEntry, Origin, Report, Search, Snapshot, ViewInfo,
 };
 use retrieval_tools::Retrieval;
+use summarize_escalation::guard::Spent;
 
 use crate::error::{Error, ErrorKind, Result};
 use crate::material::material;
 use crate::memory::Memory;
+use crate::writers::Writer;
 
 /// How many messages of an import one transaction takes.
 #[cfg(feature = "import")]
@@ -32,6 +34,7 @@ pub struct Session {
     id: ConversationId,
     key: SessionKey,
     accounting: Arc<ContextAccounting>,
+    writer: Writer,
 }
 
 /// What is known of a session.
@@ -76,6 +79,7 @@ impl Ingested {
 impl Session {
     pub(crate) fn new(memory: Memory, found: Conversation, accounting: ContextAccounting) -> Self {
         Self {
+            writer: memory.inner.writers.writer(found.id),
             memory,
             id: found.id,
             key: found.key,
@@ -189,7 +193,33 @@ impl Session {
     /// # Errors
     /// As [`Session::assemble`].
     pub async fn assemble_with(&self, budget: Budget, policy: &AssemblyPolicy) -> Result<Context> {
-        self.now().await?.assemble_with(budget, policy).await
+        let snapshot = self.snapshot().await?;
+        self.assemble_snapshot(&snapshot, budget, policy).await
+    }
+
+    pub(crate) async fn assemble_snapshot(
+        &self,
+        snapshot: &Snapshot,
+        budget: Budget,
+        policy: &AssemblyPolicy,
+    ) -> Result<Context> {
+        let budget = self.scaled(budget).await?;
+        let store = &*self.memory.inner.store;
+        let identity = self.memory.inner.identity.as_deref();
+        let fixed = identity.map_or(0, |text| {
+            let part = memory_model::Part::text(text);
+            self.accounting
+                .parts(memory_model::Role::System, std::slice::from_ref(&part))
+        });
+        let front = policy.read_from(snapshot.tokens(), fixed, budget);
+        let material = material(store, snapshot, front, policy.whole_tail).await?;
+        Ok(assemble(
+            &material,
+            identity,
+            budget,
+            policy,
+            &*self.accounting,
+        )?)
     }
 
     /// Compacts the session's view (anna's `Compact`).
@@ -231,7 +261,7 @@ impl Session {
             &*inner.store,
             self.id,
             &*inner.planner,
-            &*inner.summarizer,
+            &*self.writer.summarizer,
             &inner.ladder,
             &*self.accounting,
             &*inner.clock,
@@ -240,6 +270,71 @@ impl Session {
         .with_hooks(&*inner.hooks)
         .with_owner(inner.owner.clone())
         .with_cancel(cancel)
+    }
+
+    /// Whether summaries are written without a model, and so at no cost.
+    pub(crate) fn needs_no_model(&self) -> bool {
+        self.writer.summarizer.provisional()
+    }
+
+    /// Replaces the summaries in the session's view that were written without a model, and those
+    /// above them, by what the summarizer writes for the same messages. The old ones stay in the
+    /// history.
+    ///
+    /// # Errors
+    /// `Invalid` when the memory's summarizer needs no model; or when the store fails. A failing
+    /// summarizer is a stop reason, not an error.
+    pub async fn redo(&self, policy: &RedoPolicy) -> Result<Redone> {
+        self.redo_with(policy, None, Cancel::new()).await
+    }
+
+    /// Redoes until done or until `cancel` is flipped. Instructions are part of a recipe: give
+    /// those that the compaction had.
+    ///
+    /// # Errors
+    /// As [`Session::redo`].
+    pub async fn redo_with(
+        &self,
+        policy: &RedoPolicy,
+        instructions: Option<&str>,
+        cancel: Cancel,
+    ) -> Result<Redone> {
+        if self.needs_no_model() {
+            return Err(Error::new(
+                ErrorKind::Invalid,
+                format!(
+                    "the summaries of session {} cannot be redone without a model: build the \
+                     memory with a summarizer that has one",
+                    self.key
+                ),
+            ));
+        }
+        let mut compaction = self.compaction(cancel);
+        if let Some(instructions) = instructions {
+            compaction = compaction.with_instructions(instructions);
+        }
+        Ok(compaction.redo(policy).await?)
+    }
+
+    /// What a redo would make anew; calls no model and writes nothing.
+    ///
+    /// # Errors
+    /// When the store fails.
+    pub async fn plan_redo(&self) -> Result<RedoPlan> {
+        Ok(self.compaction(Cancel::new()).plan_redo().await?)
+    }
+
+    /// What the session spent on summaries in this process; nothing without guards.
+    pub fn spent(&self) -> Spent {
+        let guard = self.writer.guards.first();
+        guard.map(|guard| guard.spent()).unwrap_or_default()
+    }
+
+    /// Closes the session's circuit breakers: its models are asked again at once.
+    pub fn reset_breaker(&self) {
+        for guard in self.writer.guards.iter() {
+            guard.reset();
+        }
     }
 
     /// Whether the session's view costs more than so many tokens (anna's `NeedsCompaction`): by a

@@ -311,7 +311,7 @@ impl Session {
     /// Makes summaries ahead: beside the turns where that can be, here where it cannot.
     async fn prepare_beside(&self, upkeep: &mut Upkeep) {
         let inner = &self.memory().inner;
-        if inner.summarizer.provisional() {
+        if self.needs_no_model() {
             return;
         }
         let Some(alone) = inner.preparing.begin(self.id()) else {

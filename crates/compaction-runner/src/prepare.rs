@@ -1,14 +1,16 @@
 //! Making one summary, with nothing held and nothing written but a lease.
 
 use std::borrow::Cow;
+use std::collections::BTreeMap;
 use std::future::Future;
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Mutex, PoisonError};
 
 use async_trait::async_trait;
 use futures::future::Aborted;
 use memory_model::{
-    Child, FieldHasher, Job, LogEntry, RawJson, Recipe, SourceHasher, Summary, Timestamp,
-    summary_hash, summary_id, summary_overhead,
+    Child, FieldHasher, Job, LogEntry, RawJson, Recipe, SourceHasher, Summary, SummaryId,
+    Timestamp, summary_hash, summary_id, summary_overhead,
 };
 use memory_store::{Claim, Draft, Fence, JobKey, JobOutcome};
 use serde::{Deserialize, Serialize};
@@ -49,13 +51,23 @@ pub(crate) struct Watch {
     pub(crate) calls: AtomicU64,
     /// Stops what is under way once the store has failed.
     pub(crate) halt: Cancel,
+    /// What the summarizer said when it last failed.
+    pub(crate) said: Mutex<Option<String>>,
+}
+
+impl Watch {
+    /// What the summarizer said when it last failed.
+    pub(crate) fn last_error(&self) -> Option<String> {
+        let said = self.said.lock().unwrap_or_else(PoisonError::into_inner);
+        said.clone()
+    }
 }
 
 /// The summarizer, its calls counted.
 #[derive(Debug)]
 struct Counted<'a> {
     summarizer: &'a dyn Summarizer,
-    calls: &'a AtomicU64,
+    watch: &'a Watch,
 }
 
 #[async_trait]
@@ -76,12 +88,24 @@ impl Summarizer for Counted<'_> {
         &self,
         request: &SummaryRequest<'_>,
     ) -> std::result::Result<SummaryText, SummaryError> {
-        self.calls.fetch_add(1, Ordering::Relaxed);
-        let written = self.summarizer.summarize(request).await?;
-        // A long source takes several.
-        let more = u64::from(written.calls.saturating_sub(1));
-        self.calls.fetch_add(more, Ordering::Relaxed);
-        Ok(written)
+        self.watch.calls.fetch_add(1, Ordering::Relaxed);
+        let answer = self.summarizer.summarize(request).await;
+        match &answer {
+            Ok(written) => {
+                // A long source takes several.
+                let more = u64::from(written.calls.saturating_sub(1));
+                self.watch.calls.fetch_add(more, Ordering::Relaxed);
+            }
+            Err(error) => {
+                let mut said = self
+                    .watch
+                    .said
+                    .lock()
+                    .unwrap_or_else(PoisonError::into_inner);
+                *said = Some(with_causes(error));
+            }
+        }
+        answer
     }
 }
 
@@ -149,13 +173,25 @@ impl Compaction<'_> {
         entries: &[LogEntry],
         watch: &Watch,
     ) -> Result<Prepared> {
+        self.prepare_from(job, entries, &BTreeMap::new(), watch)
+            .await
+    }
+
+    /// As [`Compaction::prepare`], where some of the job's summaries are not in the store yet.
+    pub(crate) async fn prepare_from(
+        &self,
+        job: &Job,
+        entries: &[LogEntry],
+        made: &BTreeMap<SummaryId, Summary>,
+        watch: &Watch,
+    ) -> Result<Prepared> {
         let supplied = match self.unless_stopped(watch, self.hooks.before(job)).await {
             Ok(Before::Proceed) => None,
             Ok(Before::Cancel) => return Ok(Prepared::Skipped(SkipReason::Vetoed)),
             Ok(Before::Supply(text)) => Some(text),
             Err(Aborted) => return Ok(Prepared::Cancelled),
         };
-        let Some(sources) = self.sources(job, entries).await? else {
+        let Some(sources) = self.sources(job, entries, made).await? else {
             return Ok(Prepared::Skipped(SkipReason::Lost));
         };
         let source_hash = sources.hash(job);
@@ -225,7 +261,7 @@ impl Compaction<'_> {
         }
         let counted = Counted {
             summarizer: self.summarizer,
-            calls: &watch.calls,
+            watch,
         };
         let outcome = match self
             .unless_stopped(watch, escalate(&counted, self.ladder, &request))
@@ -353,7 +389,12 @@ impl Compaction<'_> {
 
     /// The job's messages and summaries; `None` when some of them are gone, which only a lost race
     /// explains.
-    async fn sources<'e>(&self, job: &Job, at_hand: &'e [LogEntry]) -> Result<Option<Sources<'e>>> {
+    async fn sources<'e>(
+        &self,
+        job: &Job,
+        at_hand: &'e [LogEntry],
+        made: &BTreeMap<SummaryId, Summary>,
+    ) -> Result<Option<Sources<'e>>> {
         let mut entries: Vec<Cow<'e, LogEntry>> = Vec::new();
         let mut summaries = Vec::new();
         let mut ids = Vec::new();
@@ -376,12 +417,24 @@ impl Compaction<'_> {
                 }
             }
         }
-        if !ids.is_empty() {
-            for found in self.store.summaries(self.conversation, &ids).await? {
-                match found {
-                    Some(summary) => summaries.push(summary),
-                    None => return Ok(None),
-                }
+        let asked: Vec<SummaryId> = ids
+            .iter()
+            .filter(|id| !made.contains_key(*id))
+            .cloned()
+            .collect();
+        let mut stored = match asked.is_empty() {
+            true => Vec::new(),
+            false => self.store.summaries(self.conversation, &asked).await?,
+        }
+        .into_iter();
+        for id in &ids {
+            let found = match made.get(id) {
+                Some(summary) => Some(summary.clone()),
+                None => stored.next().flatten(),
+            };
+            match found {
+                Some(summary) => summaries.push(summary),
+                None => return Ok(None),
             }
         }
         Ok(Some(Sources { entries, summaries }))

@@ -121,6 +121,8 @@ pub struct Outcome {
     pub summaries: Vec<SummaryId>,
     /// Why the last failed job failed.
     pub failure: Option<String>,
+    /// What the summarizer said when it last failed, be it that a summary was made without it.
+    pub summarizer_error: Option<String>,
     /// Why it stopped.
     pub stop_reason: StopReason,
 }
@@ -353,6 +355,7 @@ impl<'a> Compaction<'a> {
             calls: tally.watch.calls.load(Ordering::Relaxed),
             summaries: tally.summaries,
             failure: tally.failure,
+            summarizer_error: tally.watch.last_error(),
             stop_reason: stop,
         })
     }
@@ -447,7 +450,7 @@ impl<'a> Compaction<'a> {
             .await?)
     }
 
-    async fn measure(&self, snapshot: &Snapshot) -> Result<Measure> {
+    pub(crate) async fn measure(&self, snapshot: &Snapshot) -> Result<Measure> {
         let views = self.store.views(self.conversation).await?;
         let spans = views
             .iter()

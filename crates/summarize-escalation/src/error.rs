@@ -1,5 +1,7 @@
 use std::fmt;
 
+use crate::Failure;
+
 /// Why no summary could be made.
 ///
 /// The text names the messages concerned and what to do; [`kind`](Error::kind) is for code.
@@ -34,6 +36,8 @@ pub enum ErrorKind {
     NoSource,
     /// The ladder has no tiers, has one twice, or has a rule that divides by zero.
     InvalidLadder,
+    /// A model's client cannot be made: its address or its name is wrong.
+    InvalidProvider,
 }
 
 impl Error {
@@ -42,6 +46,18 @@ impl Error {
             kind,
             message: message.to_string(),
             source: None,
+        }
+    }
+
+    #[cfg(feature = "openai-compatible")]
+    pub(crate) fn caused(
+        kind: ErrorKind,
+        message: impl fmt::Display,
+        cause: impl Into<Box<dyn std::error::Error + Send + Sync>>,
+    ) -> Self {
+        Self {
+            source: Some(cause.into()),
+            ..Self::new(kind, message)
         }
     }
 
@@ -59,6 +75,11 @@ impl Error {
             ),
             source: Some(cause.into()),
         }
+    }
+
+    /// Why the provider gave nothing, where it is known: whether to ask again, and when.
+    pub fn failure(&self) -> Option<&Failure> {
+        self.source.as_deref()?.downcast_ref()
     }
 
     /// What went wrong.

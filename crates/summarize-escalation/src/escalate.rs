@@ -4,7 +4,7 @@ use memory_model::{JobKind, RawJson, Recipe};
 use serde::Serialize;
 
 use crate::cut::{cut_like_anna, cut_to_tokens};
-use crate::gate::{Failure, Scores, measure};
+use crate::gate::{GateFailure, Scores, measure};
 use crate::{
     CutRule, Error, ErrorKind, Extractive, Ladder, LeftOut, OnCutOff, OnEmpty, OnError, OnGate,
     OnGrowth, OnRefusal, Purpose, Stop, Style, Summarizer, SummaryRequest, Tier, prompt,
@@ -121,7 +121,7 @@ pub enum Reason {
     /// It failed the gate.
     Gate {
         /// By what.
-        failures: Vec<Failure>,
+        failures: Vec<GateFailure>,
         /// What was measured.
         scores: Box<Scores>,
     },
@@ -142,7 +142,7 @@ impl fmt::Display for Reason {
             Reason::Refused => f.write_str("the summarizer declined"),
             Reason::CutOff => f.write_str("the provider cut it off"),
             Reason::Gate { failures, .. } => {
-                let told: Vec<String> = failures.iter().map(Failure::to_string).collect();
+                let told: Vec<String> = failures.iter().map(GateFailure::to_string).collect();
                 f.write_str(&told.join(", "))
             }
             Reason::TooLong { tokens, limit } => {
@@ -347,10 +347,11 @@ impl Climb<'_> {
         if !writer.provisional() {
             self.model_calls = self.model_calls.saturating_add(answer.calls);
         }
+        let model = answer.model.or_else(|| writer.model().map(str::to_owned));
         let written = Written {
             text: answer.text,
             summarizer: writer.id().to_owned(),
-            model: writer.model().map(str::to_owned),
+            model,
             provisional: writer.provisional(),
             left_out: answer.left_out,
         };

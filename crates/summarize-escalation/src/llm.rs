@@ -4,8 +4,8 @@ use serde::{Deserialize, Serialize};
 
 use crate::prompt::{Clip, Prompt, PromptSet, piece_text};
 use crate::{
-    Error, ErrorKind, Generate, LeftOut, Source, Summarizer, SummaryRequest, SummarySource,
-    SummaryText, cut_to_tokens,
+    Error, ErrorKind, Generate, LeftOut, ModelUsage, Source, Summarizer, SummaryRequest,
+    SummarySource, SummaryText, cut_to_tokens,
 };
 
 /// How much a model takes in at once, and what to do with a source that is longer.
@@ -85,6 +85,7 @@ impl Window {
 #[derive(Debug, Clone)]
 pub struct LlmSummarizer<G> {
     id: String,
+    provider: Option<String>,
     model: String,
     client: G,
     prompts: PromptSet,
@@ -99,6 +100,7 @@ impl<G: Generate> LlmSummarizer<G> {
     pub fn new(model: impl Into<String>, client: G) -> Self {
         let mut made = Self {
             id: String::new(),
+            provider: None,
             model: model.into(),
             client,
             prompts: PromptSet::standard(),
@@ -106,6 +108,14 @@ impl<G: Generate> LlmSummarizer<G> {
         };
         made.name();
         made
+    }
+
+    /// Puts the provider's name before the model's in the id: two providers may have models of the
+    /// same name.
+    pub fn with_provider(mut self, provider: &str) -> Self {
+        self.provider = Some(provider.to_owned());
+        self.name();
+        self
     }
 
     /// Sets the prompts.
@@ -124,6 +134,9 @@ impl<G: Generate> LlmSummarizer<G> {
 
     fn name(&mut self) {
         self.id = format!("{}/{}", self.model, self.prompts.id);
+        if let Some(provider) = &self.provider {
+            self.id = format!("{provider}:{}", self.id);
+        }
         if let Some(window) = self.window {
             self.id.push_str(&format!("/{}", window.tokens));
             self.id.push_str(match window.overflow {
@@ -134,9 +147,10 @@ impl<G: Generate> LlmSummarizer<G> {
         }
     }
 
-    async fn ask(&self, prompt: &Prompt) -> Result<String, Error> {
-        let answer = self.client.generate(prompt).await?;
-        Ok(self.prompts.read(&answer))
+    async fn ask(&self, prompt: &Prompt) -> Result<SummaryText, Error> {
+        let mut answer = self.client.complete(prompt).await?;
+        answer.text = self.prompts.read(&answer.text);
+        Ok(answer)
     }
 
     fn too_long(&self, request: &SummaryRequest<'_>, window: Window) -> Error {
@@ -172,7 +186,7 @@ impl<G: Generate> LlmSummarizer<G> {
             if cost(&prompt, request) > window.tokens {
                 continue;
             }
-            let mut text = SummaryText::new(self.ask(&prompt).await?);
+            let mut text = self.ask(&prompt).await?;
             let without = request.with_source(request.source.get(..first).unwrap_or_default());
             if let Some(range) = without.range().filter(|_| first > 0) {
                 let left_out = LeftOut {
@@ -200,20 +214,23 @@ impl<G: Generate> LlmSummarizer<G> {
         window: Window,
     ) -> Result<SummaryText, Error> {
         let mut calls = 0;
-        let mut made = self.pass(request, window, &mut calls).await?;
+        let mut usage = None;
+        let mut made = self.pass(request, window, &mut calls, &mut usage).await?;
         while made.len() > 1 {
             let pieces: Vec<Source<'_>> = made.iter().map(Part::source).collect();
             let merge = request.with_source(&pieces);
             let prompt = self.prompts.render(&merge);
             if cost(&prompt, request) <= window.tokens {
-                let mut text = SummaryText::new(self.ask(&prompt).await?);
+                let mut text = self.ask(&prompt).await?;
                 text.calls = calls + 1;
+                text.usage = together(usage, text.usage);
                 return Ok(text);
             }
-            made = self.pass(&merge, window, &mut calls).await?;
+            made = self.pass(&merge, window, &mut calls, &mut usage).await?;
         }
         let mut text = SummaryText::new(made.pop().map_or_else(String::new, |part| part.text));
         text.calls = calls;
+        text.usage = usage;
         Ok(text)
     }
 
@@ -223,6 +240,7 @@ impl<G: Generate> LlmSummarizer<G> {
         request: &SummaryRequest<'_>,
         window: Window,
         calls: &mut u32,
+        usage: &mut Option<ModelUsage>,
     ) -> Result<Vec<Part>, Error> {
         let estimator = request.estimator;
         // What a prompt costs besides its pieces; seams may cost a little more.
@@ -264,7 +282,9 @@ impl<G: Generate> LlmSummarizer<G> {
             let wide = u128::from(request.target_tokens) * u128::from(part.source_tokens());
             let share = u64::try_from(wide / u128::from(total)).unwrap_or(u64::MAX);
             part.target_tokens = share.max(16).min(request.target_tokens);
-            let text = self.ask(&self.prompts.render_clipped(&part, clip)).await?;
+            let answer = self.ask(&self.prompts.render_clipped(&part, clip)).await?;
+            *usage = together(*usage, answer.usage);
+            let text = answer.text;
             let range = part.range();
             // Twice its share at most, so that the parts together are shorter than their source.
             let most = part.target_tokens.saturating_mul(2).max(1);
@@ -286,6 +306,17 @@ impl<G: Generate> LlmSummarizer<G> {
             });
         }
         Ok(made)
+    }
+}
+
+/// What two calls cost together, as far as it is known.
+fn together(a: Option<ModelUsage>, b: Option<ModelUsage>) -> Option<ModelUsage> {
+    match (a, b) {
+        (Some(a), Some(b)) => Some(ModelUsage {
+            input: a.input.saturating_add(b.input),
+            output: a.output.saturating_add(b.output),
+        }),
+        (one, other) => one.or(other),
     }
 }
 
@@ -334,10 +365,10 @@ impl<G: Generate> Summarizer for LlmSummarizer<G> {
     async fn summarize(&self, request: &SummaryRequest<'_>) -> Result<SummaryText, Error> {
         let prompt = self.prompts.render(request);
         let Some(window) = self.window else {
-            return Ok(SummaryText::new(self.ask(&prompt).await?));
+            return self.ask(&prompt).await;
         };
         if cost(&prompt, request) <= window.tokens {
-            return Ok(SummaryText::new(self.ask(&prompt).await?));
+            return self.ask(&prompt).await;
         }
         match window.overflow {
             Overflow::Parts => self.parts(request, window).await,

@@ -71,6 +71,10 @@ pub struct SummaryText {
     pub calls: u32,
     /// What of the source no model saw, where the source was too long and the policy says so.
     pub left_out: Option<LeftOut>,
+    /// The model that wrote it, where that is not always the same one.
+    pub model: Option<String>,
+    /// What the provider says it cost.
+    pub usage: Option<ModelUsage>,
 }
 
 /// Why a text ends where it ends.
@@ -103,6 +107,22 @@ impl Default for SummaryText {
     }
 }
 
+/// What a call cost, as the provider counts.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, serde::Serialize)]
+pub struct ModelUsage {
+    /// Tokens read.
+    pub input: u64,
+    /// Tokens written, those of reasoning included.
+    pub output: u64,
+}
+
+impl ModelUsage {
+    /// Tokens read and written.
+    pub fn total(&self) -> u64 {
+        self.input.saturating_add(self.output)
+    }
+}
+
 impl SummaryText {
     /// A complete text, by one call.
     pub fn new(text: impl Into<String>) -> Self {
@@ -111,12 +131,26 @@ impl SummaryText {
             stop: Stop::Complete,
             calls: 1,
             left_out: None,
+            model: None,
+            usage: None,
         }
     }
 
     /// Sets why it ends where it ends.
     pub fn with_stop(mut self, stop: Stop) -> Self {
         self.stop = stop;
+        self
+    }
+
+    /// Sets the model that wrote it.
+    pub fn with_model(mut self, model: impl Into<String>) -> Self {
+        self.model = Some(model.into());
+        self
+    }
+
+    /// Sets what the provider says it cost.
+    pub fn with_usage(mut self, usage: Option<ModelUsage>) -> Self {
+        self.usage = usage;
         self
     }
 }
@@ -129,11 +163,29 @@ pub trait Generate: Send + Sync + Debug {
     /// # Errors
     /// [`Error::provider`] when there is no answer.
     async fn generate(&self, prompt: &Prompt) -> Result<String, Error>;
-}
 
-#[async_trait]
-impl<G: Generate + ?Sized> Generate for Arc<G> {
-    async fn generate(&self, prompt: &Prompt) -> Result<String, Error> {
-        (**self).generate(prompt).await
+    /// The model's answer, and what it cost where the client knows.
+    ///
+    /// # Errors
+    /// As [`Generate::generate`].
+    async fn complete(&self, prompt: &Prompt) -> Result<SummaryText, Error> {
+        Ok(SummaryText::new(self.generate(prompt).await?))
     }
 }
+
+macro_rules! forward_generate {
+    ($($pointer:ty),*) => {$(
+        #[async_trait]
+        impl<G: Generate + ?Sized> Generate for $pointer {
+            async fn generate(&self, prompt: &Prompt) -> Result<String, Error> {
+                (**self).generate(prompt).await
+            }
+
+            async fn complete(&self, prompt: &Prompt) -> Result<SummaryText, Error> {
+                (**self).complete(prompt).await
+            }
+        }
+    )*};
+}
+
+forward_generate!(Arc<G>, Box<G>);

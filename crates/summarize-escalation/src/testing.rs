@@ -3,16 +3,23 @@
 //! Each counts its calls. Clones share their counter and their script, so a test keeps one and
 //! hands the other out.
 
-use std::collections::VecDeque;
-use std::sync::atomic::{AtomicU32, Ordering};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::collections::{BTreeMap, VecDeque};
+use std::future::Future;
+use std::pin::pin;
+use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::task::{Context, Poll, Waker};
+use std::time::Duration;
 
 use async_trait::async_trait;
 use memory_model::{Hash, LogEntry, Message, Recipe, Seq, SeqRange, Summary, SummaryId, Timestamp};
 use token_estimate::TokenEstimator;
 
 use crate::prompt::{plain, render};
-use crate::{Error, Stop, Style, Summarizer, SummaryRequest, SummaryText, cut_to_tokens};
+use crate::{
+    Error, Failure, FailureKind, Stop, Style, Summarizer, SummaryRequest, SummaryText, Timer,
+    cut_to_tokens,
+};
 
 /// What a scripted summarizer does when it is called.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -22,6 +29,8 @@ pub enum Answer {
     Text(String),
     /// Fails with this message.
     Fail(String),
+    /// Fails in this way, as a provider's client does; the provider may ask for a wait.
+    Failure(FailureKind, Option<Duration>),
     /// Returns an empty text.
     Empty,
     /// Returns white space.
@@ -189,6 +198,10 @@ impl Summarizer for Scripted {
         let text = match self.next(request.style) {
             Answer::Text(text) => text,
             Answer::Fail(message) => return Err(Error::provider(&self.id, message)),
+            Answer::Failure(kind, wait) => {
+                let failure = Failure::new(kind, "as the script says").with_retry_after(wait);
+                return Err(Error::provider(&self.id, failure));
+            }
             Answer::Empty => String::new(),
             Answer::Blank => " \n\t ".to_owned(),
             Answer::Longer => plain(request.source).repeat(2),
@@ -230,6 +243,126 @@ fn head_cut(request: &SummaryRequest<'_>) -> String {
         }
     }
     cut_to_tokens(&text, request.target_tokens, request.estimator).unwrap_or_default()
+}
+
+/// Time that passes only when a test says so, and then at once.
+///
+/// Clones share the time.
+#[derive(Debug, Clone, Default)]
+pub struct FakeTimer {
+    state: Arc<Mutex<Times>>,
+}
+
+#[derive(Debug, Default)]
+struct Times {
+    now: Duration,
+    next: u64,
+    /// When each wait that was begun ends, and who waits.
+    until: BTreeMap<u64, (Duration, Waker)>,
+    waited: Vec<Duration>,
+}
+
+/// A wait that is under way.
+#[derive(Debug)]
+struct Wait {
+    timer: FakeTimer,
+    number: u64,
+    until: Duration,
+}
+
+/// Whether a future wants to be polled again.
+#[derive(Debug)]
+struct Woken(AtomicBool);
+
+impl std::task::Wake for Woken {
+    fn wake(self: Arc<Self>) {
+        self.0.store(true, Ordering::SeqCst);
+    }
+}
+
+impl Drop for Wait {
+    fn drop(&mut self) {
+        self.timer.lock().until.remove(&self.number);
+    }
+}
+
+impl FakeTimer {
+    /// A timer at zero.
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    fn lock(&self) -> MutexGuard<'_, Times> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Lets so much time pass.
+    pub fn advance(&self, time: Duration) {
+        let mut state = self.lock();
+        state.now = state.now.saturating_add(time);
+        for (until, waker) in state.until.values() {
+            if *until <= state.now {
+                waker.wake_by_ref();
+            }
+        }
+    }
+
+    /// How long each wait was to be, in the order of their beginning.
+    pub fn waits(&self) -> Vec<Duration> {
+        self.lock().waited.clone()
+    }
+
+    /// Runs a future to its end. Whenever it gets no further, time jumps to the end of the wait
+    /// that ends first; `None` when it waits for something else than time.
+    pub fn drive<F: Future>(&self, future: F) -> Option<F::Output> {
+        let mut future = pin!(future);
+        let woken = Arc::new(Woken(AtomicBool::new(true)));
+        let waker = Waker::from(Arc::clone(&woken));
+        let mut context = Context::from_waker(&waker);
+        loop {
+            while woken.0.swap(false, Ordering::SeqCst) {
+                if let Poll::Ready(output) = future.as_mut().poll(&mut context) {
+                    return Some(output);
+                }
+            }
+            let until = self.lock().until.values().map(|wait| wait.0).min()?;
+            let now = self.now();
+            self.advance(until.saturating_sub(now));
+        }
+    }
+}
+
+#[async_trait]
+impl Timer for FakeTimer {
+    fn now(&self) -> Duration {
+        self.lock().now
+    }
+
+    async fn sleep(&self, duration: Duration) {
+        let wait = {
+            let mut state = self.lock();
+            let until = state.now.saturating_add(duration);
+            let number = state.next;
+            state.next += 1;
+            state.waited.push(duration);
+            Wait {
+                timer: self.clone(),
+                number,
+                until,
+            }
+        };
+        std::future::poll_fn(|context| {
+            let mut state = self.lock();
+            if state.now >= wait.until {
+                return Poll::Ready(());
+            }
+            let waiting = (wait.until, context.waker().clone());
+            state.until.insert(wait.number, waiting);
+            Poll::Pending
+        })
+        .await;
+        drop(wait);
+    }
 }
 
 /// Log entries of these messages, from `seq` 1, counted by the text of each.

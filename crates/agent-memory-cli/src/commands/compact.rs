@@ -12,10 +12,11 @@ use serde::Serialize;
 use super::import::{self, main_session};
 use super::{show, verify};
 use crate::app::App;
-use crate::args::{Compact, ModeArg, Strategy, SummarizerArg};
+use crate::args::{Compact, ModeArg, Strategy};
 use crate::error::{Failure, Kind};
 use crate::output::{count, note, number, percent, table};
 use crate::progress::Progress;
+use crate::writer::Writers;
 
 #[derive(Debug, Serialize)]
 struct Answer {
@@ -28,6 +29,8 @@ struct Answer {
     summary: Option<SummaryId>,
     calls: u64,
     stop_reason: StopReason,
+    /// How many of the published summaries were written without a model.
+    provisional: u64,
     /// Why the summarizer failed, if it did.
     failure: Option<String>,
     verify: Verified,
@@ -66,13 +69,14 @@ pub(crate) async fn run(app: &mut App, args: &Compact) -> anyhow::Result<()> {
         let hint = "give --budget 1000 or more, or leave it out";
         return Err(Failure::new(Kind::BudgetTooSmall, text).hint(hint).into());
     }
-    let (Strategy::Dag, SummarizerArg::Extractive) = (args.strategy, args.summarizer);
+    let Strategy::Dag = args.strategy;
+    let writers = Writers::find(&args.writing)?;
     let progress = Arc::new(Progress::new(app.json));
     let path = Path::new(&args.target);
     // A dangling link is a file that cannot be read, not the name of a session. A directory cannot
     // be compacted, so its name may be a session's.
     if path.is_dir() || path.symlink_metadata().is_err() {
-        let memory = open(app, args, &progress).await?;
+        let memory = open(app, args, &writers, &progress).await?;
         let session = app.session(&memory, &args.target).await;
         let session = session.map_err(|error| neither(app, error, &args.target))?;
         if args.dry_run {
@@ -89,7 +93,9 @@ pub(crate) async fn run(app: &mut App, args: &Compact) -> anyhow::Result<()> {
         let session = rehearse(app, &transcript, main.as_str()).await?;
         return dry_run(app, &session).await;
     }
-    let memory = app.open_for_writing(&progress).await?;
+    let memory = app
+        .open_for_writing(&progress, |builder| writers.apply(builder))
+        .await?;
     progress.say(&format!("importing {}", args.target));
     let mut imported = import::Answer::default();
     imported.take(&memory, &args.target, &transcript).await?;
@@ -99,12 +105,18 @@ pub(crate) async fn run(app: &mut App, args: &Compact) -> anyhow::Result<()> {
 }
 
 /// Opens a database that must exist, to write into it unless this is a dry run.
-async fn open(app: &App, args: &Compact, progress: &Arc<Progress>) -> anyhow::Result<Memory> {
+async fn open(
+    app: &App,
+    args: &Compact,
+    writers: &Writers,
+    progress: &Arc<Progress>,
+) -> anyhow::Result<Memory> {
     if args.dry_run || !app.place()?.exists() {
         let opened = app.open().await;
         return opened.map_err(|error| neither(app, error, &args.target));
     }
-    app.open_for_writing(progress).await
+    app.open_for_writing(progress, |builder| writers.apply(builder))
+        .await
 }
 
 /// What was named is no file, and there is no such session either.
@@ -138,13 +150,30 @@ async fn compact(
         ModeArg::Full => Mode::Full,
     };
     progress.say("compacting");
-    let instructions = args.instructions.as_deref();
+    let instructions = args.writing.instructions.as_deref();
     let cancel = agent_memory::Cancel::new();
     let outcome = session.compact_with(mode, instructions, cancel).await?;
     progress.say("verifying");
     let messages = messages(session).await?;
     let report = session.verify().await?;
     progress.done();
+    let provisional = provisional(session, &outcome.summaries).await?;
+    if let Some(error) = outcome
+        .summarizer_error
+        .as_ref()
+        .filter(|_| provisional > 0)
+    {
+        let mut redo = vec!["redo", "--summarizer", &args.writing.summarizer];
+        if let Some(url) = &args.writing.base_url {
+            redo.extend(["--base-url", url]);
+        }
+        let redo = app.command(&redo, &[session.key().as_str()]);
+        note(&format!(
+            "{} written without the model: {error}",
+            count(provisional, "summary was", "summaries were")
+        ));
+        note(&format!("hint: once it answers, {redo}"));
+    }
     let answer = Answer {
         session: session.key().to_string(),
         imported,
@@ -163,7 +192,8 @@ async fn compact(
         summary: outcome.summaries.last().cloned(),
         calls: outcome.calls,
         stop_reason: outcome.stop_reason,
-        failure: outcome.failure,
+        provisional,
+        failure: outcome.failure.or(outcome.summarizer_error),
         verify: Verified {
             ok: report.is_ok(),
             violations: report.violations,
@@ -188,6 +218,17 @@ async fn compact(
         }
         _ => Ok(()),
     }
+}
+
+/// How many of these summaries were written without a model.
+async fn provisional(session: &Session, ids: &[SummaryId]) -> anyhow::Result<u64> {
+    let mut found = 0;
+    for some in ids.chunks(256) {
+        let summaries = session.summaries(some).await?;
+        let summaries = summaries.iter().flatten();
+        found += summaries.filter(|summary| summary.provisional).count() as u64;
+    }
+    Ok(found)
 }
 
 /// How many messages a session has, notes not counted.
@@ -343,6 +384,7 @@ async fn dry_run(app: &mut App, session: &Session) -> anyhow::Result<()> {
             summary: None,
             calls: 0,
             stop_reason: StopReason::DryRun,
+            provisional: 0,
             failure: None,
             verify: Verified {
                 ok: report.is_ok(),

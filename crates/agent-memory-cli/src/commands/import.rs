@@ -203,7 +203,7 @@ pub(crate) async fn run(app: &mut App, args: &Import) -> anyhow::Result<()> {
         };
         let memory = match &memory {
             Some(memory) => memory,
-            None => memory.insert(app.open_for_writing(&progress).await?),
+            None => memory.insert(app.open_for_writing(&progress, |builder| builder).await?),
         };
         progress.say(&format!("importing {file}"));
         answer.take(memory, &file, &transcript).await?;

@@ -5,6 +5,7 @@ mod context;
 mod export;
 mod fork;
 mod import;
+mod redo;
 mod replay;
 mod retrieval;
 mod sessions;
@@ -34,6 +35,7 @@ pub(crate) async fn run(app: &mut App, command: Command) -> anyhow::Result<()> {
         Command::Sessions(args) => sessions::run(app, &args).await,
         Command::Stats => stats::run(app).await,
         Command::Verify(args) => verify::run(app, &args).await,
+        Command::Redo(args) => redo::run(app, &args).await,
         Command::Export(args) => export::run(app, &args).await,
         Command::Tokens(args) => tokens::run(app, &args),
         Command::Completions(args) => {

@@ -11,6 +11,7 @@ mod commands;
 mod compact;
 mod errors;
 mod forks;
+mod providers;
 mod reference;
 mod replay;
 mod support;

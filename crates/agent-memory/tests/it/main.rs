@@ -18,6 +18,7 @@ mod forks;
 mod hard;
 mod history;
 mod laws;
+mod redo;
 mod replay;
 mod snapshots;
 mod statements;

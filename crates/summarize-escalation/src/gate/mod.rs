@@ -101,7 +101,7 @@ impl Gate {
     }
 
     /// What these scores fail; empty when the summary passes.
-    pub fn failures(&self, scores: &Scores) -> Vec<Failure> {
+    pub fn failures(&self, scores: &Scores) -> Vec<GateFailure> {
         let mut failed = Vec::new();
         for (term, kept, asked) in [
             (Term::Identifiers, scores.identifiers, self.identifiers),
@@ -113,17 +113,17 @@ impl Gate {
             let Some(asked) = asked else { continue };
             let judged = kept.of > 0 && kept.of >= self.at_least;
             if judged && u64::from(kept.kept) * 1000 < u64::from(kept.of) * u64::from(asked) {
-                failed.push(Failure::Lost { term, kept, asked });
+                failed.push(GateFailure::Lost { term, kept, asked });
             }
         }
         if self.echo && scores.echo {
-            failed.push(Failure::Echo);
+            failed.push(GateFailure::Echo);
         }
         if self.language && scores.other_language {
-            failed.push(Failure::Language);
+            failed.push(GateFailure::Language);
         }
         if self.directives && !scores.unsupported.is_empty() {
-            failed.push(Failure::Unsupported);
+            failed.push(GateFailure::Unsupported);
         }
         failed
     }
@@ -196,7 +196,7 @@ impl fmt::Display for Term {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 #[non_exhaustive]
-pub enum Failure {
+pub enum GateFailure {
     /// Too few terms of a class are left.
     Lost {
         /// The class.
@@ -214,17 +214,17 @@ pub enum Failure {
     Unsupported,
 }
 
-impl fmt::Display for Failure {
+impl fmt::Display for GateFailure {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Failure::Lost { term, kept, asked } => write!(
+            GateFailure::Lost { term, kept, asked } => write!(
                 f,
                 "{} of {} {term} are left where {asked} of 1000 are asked for",
                 kept.kept, kept.of
             ),
-            Failure::Echo => f.write_str("it repeats the prompt"),
-            Failure::Language => f.write_str("it is in another language than the conversation"),
-            Failure::Unsupported => {
+            GateFailure::Echo => f.write_str("it repeats the prompt"),
+            GateFailure::Language => f.write_str("it is in another language than the conversation"),
+            GateFailure::Unsupported => {
                 f.write_str("it names a wish of the user's that nothing in the source supports")
             }
         }

@@ -1,7 +1,7 @@
 use memory_model::{LogEntry, Message};
 use summarize_escalation::testing::{self, Answer, Scripted};
 use summarize_escalation::{
-    Failure, Gate, Ladder, OnGate, Outcome, Reason, Rules, Source, SummaryRequest, Term, Tier,
+    Gate, GateFailure, Ladder, OnGate, Outcome, Reason, Rules, Source, SummaryRequest, Term, Tier,
     escalate, measure,
 };
 use token_estimate::Preset;
@@ -45,7 +45,7 @@ fn what_must_survive_is_counted() {
         .failures(&good)
         .into_iter()
         .filter_map(|failure| match failure {
-            Failure::Lost { term, .. } => Some(term),
+            GateFailure::Lost { term, .. } => Some(term),
             _ => None,
         })
         .collect();

@@ -3,8 +3,12 @@
 mod extract;
 mod fixtures;
 mod gate;
+#[cfg(feature = "genai")]
+mod genai;
+mod guards;
 mod ladder;
 mod laws;
 mod long;
 mod misbehaviour;
 mod prompts;
+mod providers;

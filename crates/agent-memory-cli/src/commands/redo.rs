@@ -1,0 +1,261 @@
+//! `redo`: a model writes what was written without one.
+
+use std::sync::Arc;
+
+use agent_memory::{
+    RedoFailure, RedoPlan, RedoPolicy, RedoStop, Redone, Replaced, Session, Violation,
+};
+use serde::Serialize;
+
+use super::verify;
+use crate::app::App;
+use crate::args::Redo;
+use crate::error::{Failure, Kind};
+use crate::output::{count, number};
+use crate::progress::Progress;
+use crate::writer::Writers;
+
+#[derive(Debug, Serialize)]
+struct Answer {
+    session: String,
+    before: Size,
+    after: Size,
+    provisional: Provisional,
+    /// Summaries that were made anew because one below them was.
+    rebuilt: u64,
+    replaced: Vec<Replaced>,
+    calls: u64,
+    failures: Vec<RedoFailure>,
+    stop_reason: &'static str,
+    verify: Verified,
+    /// What would be made anew; for a dry run.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    plan: Option<RedoPlan>,
+}
+
+#[derive(Debug, Serialize)]
+struct Size {
+    spans: u64,
+    tokens: u64,
+}
+
+#[derive(Debug, Serialize)]
+struct Provisional {
+    found: u64,
+    redone: u64,
+    left: u64,
+}
+
+#[derive(Debug, Serialize)]
+struct Verified {
+    ok: bool,
+    violations: Vec<Violation>,
+}
+
+pub(crate) async fn run(app: &mut App, args: &Redo) -> anyhow::Result<()> {
+    if args.dry_run {
+        let memory = app.open().await?;
+        let session = app.session(&memory, &args.session).await?;
+        return dry_run(app, &session).await;
+    }
+    let writers = Writers::find(&args.writing)?;
+    if !writers.has_model() {
+        let text = "redo needs a model: what was written without one is there already";
+        let hint = "give --summarizer PROVIDER:MODEL, such as ollama:qwen3";
+        return Err(Failure::new(Kind::Usage, text).hint(hint).into());
+    }
+    let progress = Arc::new(Progress::new(app.json));
+    if !app.place()?.exists() {
+        app.open().await?;
+    }
+    let memory = app
+        .open_for_writing(&progress, |builder| writers.apply(builder))
+        .await?;
+    let session = app.session(&memory, &args.session).await?;
+    progress.say("redoing");
+    let policy = RedoPolicy::default().with_max_calls(args.max_calls);
+    let instructions = args.writing.instructions.as_deref();
+    let cancel = agent_memory::Cancel::new();
+    let redone = session.redo_with(&policy, instructions, cancel).await?;
+    progress.say("verifying");
+    let report = session.verify().await?;
+    progress.done();
+    let stop = redone.stop_reason;
+    let failure = redone.failures.last().map(|failure| failure.error.clone());
+    let answer = answer(
+        &session,
+        redone,
+        Verified {
+            ok: report.is_ok(),
+            violations: report.violations,
+        },
+    );
+    if app.json {
+        app.out.json(&answer)?;
+    } else {
+        print(app, &answer)?;
+    }
+    session.memory().close().await?;
+    if !answer.verify.ok {
+        return Err(verify::failed(answer.verify.violations.len() as u64).into());
+    }
+    match failure {
+        Some(failure) if stop == RedoStop::SummarizerFailed => {
+            let left = count(answer.provisional.left, "summary is", "summaries are");
+            let text = format!("{left} left that no model wrote: {failure}");
+            Err(Failure::new(Kind::Summarizer, text)
+                .hint("nothing is lost: what was redone stays; run it again to go on")
+                .into())
+        }
+        _ => Ok(()),
+    }
+}
+
+fn answer(session: &Session, redone: Redone, verify: Verified) -> Answer {
+    let replaced = redone.replaced.len() as u64;
+    let gone = redone.provisional.saturating_sub(redone.left);
+    Answer {
+        session: session.key().to_string(),
+        before: Size {
+            spans: redone.before.spans,
+            tokens: redone.before.tokens,
+        },
+        after: Size {
+            spans: redone.after.spans,
+            tokens: redone.after.tokens,
+        },
+        provisional: Provisional {
+            found: redone.provisional,
+            redone: gone,
+            left: redone.left,
+        },
+        rebuilt: replaced.saturating_sub(gone),
+        replaced: redone.replaced,
+        calls: redone.calls,
+        failures: redone.failures,
+        stop_reason: name(redone.stop_reason),
+        verify,
+        plan: None,
+    }
+}
+
+fn name(stop: RedoStop) -> &'static str {
+    match stop {
+        RedoStop::Done => "done",
+        RedoStop::NoModel => "no_model",
+        RedoStop::SummarizerFailed => "summarizer_failed",
+        RedoStop::CallLimit => "call_limit",
+        RedoStop::LostRace => "lost_race",
+        RedoStop::Held => "held",
+        RedoStop::Cancelled => "cancelled",
+        _ => "other",
+    }
+}
+
+fn why(stop: &str) -> &'static str {
+    match stop {
+        "done" => "no summary is left that no model wrote",
+        "summarizer_failed" => "the summarizer failed",
+        "call_limit" => "the calls that were allowed are made; run it again to go on",
+        "lost_race" => "somebody else compacted at the same time; run it again to go on",
+        "held" => "somebody else is at work on the rest",
+        _ => "it stopped",
+    }
+}
+
+fn print(app: &mut App, answer: &Answer) -> anyhow::Result<()> {
+    app.out.line(&format!("session {}", answer.session))?;
+    let provisional = &answer.provisional;
+    if provisional.found == 0 {
+        app.out
+            .line("Nothing is left to do: every summary in the view was written by a model.")?;
+    } else {
+        app.out.line(&format!(
+            "{} written without a model: {} redone, {} left; {} above made anew",
+            count(provisional.found, "summary was", "summaries were"),
+            number(provisional.redone),
+            number(provisional.left),
+            count(answer.rebuilt, "summary", "summaries"),
+        ))?;
+        app.out.line(&format!(
+            "before {}, after {}; {}; {}",
+            count(answer.before.tokens, "token", "tokens"),
+            count(answer.after.tokens, "token", "tokens"),
+            count(answer.calls, "call", "calls"),
+            why(answer.stop_reason),
+        ))?;
+    }
+    for failure in &answer.failures {
+        app.out.line(&format!(
+            "not redone: {} (messages {}): {}",
+            failure.id, failure.range, failure.error
+        ))?;
+    }
+    for replaced in &answer.replaced {
+        app.out
+            .line(&format!("  {} → {}", replaced.old, replaced.new))?;
+    }
+    if answer.verify.ok {
+        app.out.line("verified: every word is there")?;
+    }
+    for violation in &answer.verify.violations {
+        app.out.line(&format!("wrong: {violation}"))?;
+    }
+    Ok(())
+}
+
+async fn dry_run(app: &mut App, session: &Session) -> anyhow::Result<()> {
+    let plan = session.plan_redo().await?;
+    let snapshot = session.snapshot().await?;
+    if app.json {
+        let report = session.verify().await?;
+        let size = || async {
+            anyhow::Ok(Size {
+                spans: session.spans().await?.len() as u64,
+                tokens: snapshot.tokens(),
+            })
+        };
+        let answer = Answer {
+            session: session.key().to_string(),
+            before: size().await?,
+            after: size().await?,
+            provisional: Provisional {
+                found: plan.provisional(),
+                redone: 0,
+                left: plan.provisional(),
+            },
+            rebuilt: 0,
+            replaced: Vec::new(),
+            calls: 0,
+            failures: Vec::new(),
+            stop_reason: "dry_run",
+            verify: Verified {
+                ok: report.is_ok(),
+                violations: report.violations,
+            },
+            plan: Some(plan),
+        };
+        return Ok(app.out.json(&answer)?);
+    }
+    app.out.line(&format!("session {}", session.key()))?;
+    if plan.nodes.is_empty() {
+        return Ok(app
+            .out
+            .line("Nothing is left to do: every summary in the view was written by a model.")?);
+    }
+    app.out.line(&format!(
+        "{} would be made anew:",
+        count(plan.nodes.len() as u64, "summary", "summaries")
+    ))?;
+    for node in &plan.nodes {
+        let why = match node.provisional {
+            true => "written without a model",
+            false => "above one that was",
+        };
+        app.out.line(&format!(
+            "  {} messages {}-{}, depth {}: {why}",
+            node.id, node.range.first, node.range.last, node.depth
+        ))?;
+    }
+    Ok(app.out.line("Nothing was written.")?)
+}

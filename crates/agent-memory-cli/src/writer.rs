@@ -1,0 +1,182 @@
+//! Who writes the summaries: from the command line and the environment to summarizers.
+
+use std::sync::Arc;
+
+use agent_memory::{Builder, GuardPolicy, Summarizer};
+use summarize_escalation::provider::{ApiKey, OLLAMA_BASE_URL, OPENAI_BASE_URL, OpenAiCompatible};
+
+use crate::args::Writing;
+use crate::error::{Failure, Kind};
+
+/// What needs no model.
+const EXTRACTIVE: &str = "extractive";
+
+/// A provider, and where its key is in the environment.
+struct Provider {
+    name: &'static str,
+    key: Option<&'static str>,
+    client: Client,
+}
+
+/// Which client talks to a provider, and the address unless one is given.
+enum Client {
+    Slim(Option<&'static str>),
+    GenAi,
+}
+
+const PROVIDERS: [Provider; 5] = [
+    Provider {
+        name: "openai",
+        key: Some("OPENAI_API_KEY"),
+        client: Client::Slim(Some(OPENAI_BASE_URL)),
+    },
+    Provider {
+        name: "ollama",
+        key: None,
+        client: Client::Slim(Some(OLLAMA_BASE_URL)),
+    },
+    Provider {
+        name: "compatible",
+        key: Some("OPENAI_API_KEY"),
+        client: Client::Slim(None),
+    },
+    Provider {
+        name: "anthropic",
+        key: Some("ANTHROPIC_API_KEY"),
+        client: Client::GenAi,
+    },
+    Provider {
+        name: "gemini",
+        key: Some("GEMINI_API_KEY"),
+        client: Client::GenAi,
+    },
+];
+
+/// The summarizers that were asked for; none of them for `extractive`.
+#[derive(Debug, Default)]
+pub(crate) struct Writers {
+    all: Vec<Arc<dyn Summarizer>>,
+}
+
+impl Writers {
+    /// Reads the command line, and the environment for the key.
+    pub(crate) fn find(args: &Writing) -> Result<Self, Failure> {
+        if args.summarizer == EXTRACTIVE {
+            if args.fallback_model.is_some() {
+                let text = "--fallback-model needs a model before it";
+                return Err(usage(text).hint("give --summarizer PROVIDER:MODEL as well"));
+            }
+            return Ok(Self::default());
+        }
+        let Some((provider, model)) = split(&args.summarizer) else {
+            let text = format!("there is no summarizer {}", args.summarizer);
+            return Err(usage(text).hint(format!(
+                "give extractive, or PROVIDER:MODEL with one of the providers {}",
+                names()
+            )));
+        };
+        let mut all = vec![client(provider, model, args, true)?];
+        if let Some(fallback) = &args.fallback_model {
+            let (next, model) = split(fallback).unwrap_or((provider, fallback));
+            all.push(client(next, model, args, next.name == provider.name)?);
+        }
+        Ok(Self { all })
+    }
+
+    /// Whether a model writes.
+    pub(crate) fn has_model(&self) -> bool {
+        !self.all.is_empty()
+    }
+
+    /// Lets them write what the builder's memory needs, guarded.
+    pub(crate) fn apply(&self, mut builder: Builder) -> Builder {
+        let mut all = self.all.iter().cloned();
+        if let Some(first) = all.next() {
+            builder = builder.summarizer(first).guards(GuardPolicy::default());
+        }
+        all.fold(builder, Builder::fallback)
+    }
+}
+
+fn usage(text: impl Into<String>) -> Failure {
+    Failure::new(Kind::Usage, text)
+}
+
+fn names() -> String {
+    PROVIDERS.map(|provider| provider.name).join(", ")
+}
+
+/// A provider that is known, and its model, which may have colons of its own.
+fn split(text: &str) -> Option<(&'static Provider, &str)> {
+    let (name, model) = text.split_once(':')?;
+    let provider = PROVIDERS.iter().find(|provider| provider.name == name)?;
+    (!model.is_empty()).then_some((provider, model))
+}
+
+/// A client. Address and key of the command line are those of the first provider.
+fn client(
+    provider: &Provider,
+    model: &str,
+    args: &Writing,
+    first: bool,
+) -> Result<Arc<dyn Summarizer>, Failure> {
+    let name = provider.name;
+    let base_url = args.base_url.as_deref().filter(|_| first);
+    let key = args.api_key.clone().filter(|_| first);
+    let key = key.or_else(|| {
+        let found = std::env::var(provider.key?).ok()?;
+        (!found.trim().is_empty()).then(|| ApiKey::new(found))
+    });
+    if let (None, None, Some(variable)) = (&key, base_url, provider.key)
+        && name != "compatible"
+    {
+        let text = format!("{name} needs a key");
+        return Err(usage(text).hint(format!("set {variable}, or give --api-key")));
+    }
+    match provider.client {
+        Client::Slim(own) => {
+            let Some(url) = base_url.or(own) else {
+                let text = format!("{name} needs an address");
+                return Err(usage(text).hint("give --base-url, such as http://localhost:8000/v1"));
+            };
+            let client = OpenAiCompatible::new(url, model);
+            let mut client = client.map_err(|error| usage(error.to_string()))?;
+            if let Some(key) = key {
+                client = client.with_key(key);
+            }
+            Ok(Arc::new(client.summarizer(name)))
+        }
+        Client::GenAi => genai(name, model, base_url, key),
+    }
+}
+
+#[cfg(feature = "genai")]
+fn genai(
+    name: &str,
+    model: &str,
+    base_url: Option<&str>,
+    key: Option<ApiKey>,
+) -> Result<Arc<dyn Summarizer>, Failure> {
+    let client = summarize_escalation::provider::GenAi::new(name, model);
+    let mut client = client.map_err(|error| usage(error.to_string()))?;
+    if let Some(url) = base_url {
+        client = client.with_base_url(url);
+    }
+    if let Some(key) = key {
+        client = client.with_key(key);
+    }
+    Ok(Arc::new(client.summarizer()))
+}
+
+#[cfg(not(feature = "genai"))]
+fn genai(
+    name: &str,
+    _: &str,
+    _: Option<&str>,
+    _: Option<ApiKey>,
+) -> Result<Arc<dyn Summarizer>, Failure> {
+    let text = format!("this build of the program has no client for {name}");
+    Err(usage(text).hint(
+        "build it with `--features genai`, or take openai:, ollama: or compatible: with --base-url",
+    ))
+}

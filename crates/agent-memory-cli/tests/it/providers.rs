@@ -1,0 +1,298 @@
+//! Summaries by a model, from the command line, against a server of our own.
+
+use serde_json::{Value, json};
+use wiremock::matchers::{body_partial_json, header, method, path};
+use wiremock::{Mock, MockServer, ResponseTemplate};
+
+use crate::support::{Home, Ran, fixture, has};
+
+const KEY: &str = "sk-very-secret-0123456789";
+
+fn completion(text: &str, finish: &str) -> ResponseTemplate {
+    ResponseTemplate::new(200).set_body_json(json!({
+        "id": "chatcmpl-1", "object": "chat.completion", "created": 1, "model": "m",
+        "choices": [{"index": 0, "finish_reason": finish,
+            "message": {"role": "assistant", "content": text, "refusal": null}}],
+        "usage": {"prompt_tokens": 100, "completion_tokens": 10, "total_tokens": 110},
+    }))
+}
+
+async fn server(answer: ResponseTemplate) -> MockServer {
+    let server = MockServer::start().await;
+    let mock = Mock::given(method("POST")).and(path("/v1/chat/completions"));
+    mock.respond_with(answer).mount(&server).await;
+    server
+}
+
+/// Runs a command with the key in the environment; it must never be shown.
+fn run(home: &Home, arguments: &[&str]) -> Ran {
+    let mut command = home.command(arguments);
+    let ran = Ran::from(command.env("OPENAI_API_KEY", KEY).output().unwrap());
+    assert!(
+        !ran.out.contains(KEY) && !ran.err.contains(KEY),
+        "{}",
+        ran.err
+    );
+    ran
+}
+
+fn json_of(ran: &Ran) -> Value {
+    serde_json::from_str(&ran.out).unwrap_or_else(|_| panic!("{}\n{}", ran.out, ran.err))
+}
+
+fn last_error(ran: &Ran) -> Value {
+    let line = ran.err.lines().last().unwrap();
+    serde_json::from_str::<Value>(line).unwrap_or_else(|_| panic!("{}", ran.err))["error"].clone()
+}
+
+#[tokio::test]
+async fn a_model_writes_the_summaries_and_redo_replaces_what_none_wrote() {
+    let home = Home::new();
+    let file = fixture("claude-code/release-week");
+    // First the key is refused: the program goes on without the model, and says so.
+    let wrong = json!({"error": {"message": format!("Incorrect API key: {KEY}"), "code": "invalid_api_key"}});
+    let down = server(ResponseTemplate::new(401).set_body_json(wrong)).await;
+    let url = format!("{}/v1", down.uri());
+    let model = ["--summarizer", "openai:small-model", "--base-url", &url];
+    let ran = run(&home, &[&["--json", "compact", &file][..], &model].concat());
+    assert_eq!(ran.code, 0, "{}", ran.err);
+    let compact = json_of(&ran);
+    let leaf = compact["summaries"]["leaf"].as_u64().unwrap();
+    let made = leaf + compact["summaries"]["condensed"].as_u64().unwrap();
+    assert!(made > 0);
+    assert_eq!(compact["provisional"], made);
+    assert!(
+        compact["failure"]
+            .as_str()
+            .unwrap()
+            .contains("check the key"),
+        "{compact}"
+    );
+    assert!(ran.err.contains("written without the model"), "{}", ran.err);
+    assert!(
+        ran.err.contains("redo --summarizer openai:small-model"),
+        "{}",
+        ran.err
+    );
+    // The breaker of the session opened after three calls, and those beside them.
+    assert!(down.received_requests().await.unwrap().len() <= 6);
+
+    let key = compact["session"].as_str().unwrap();
+    let plan = home.json(&["redo", key, "--dry-run"]);
+    assert_eq!(plan["plan"]["nodes"].as_array().unwrap().len() as u64, made);
+    assert_eq!(plan["stop_reason"], "dry_run");
+    // With the model still down nothing changes.
+    let ran = run(&home, &[&["--json", "redo", key][..], &model].concat());
+    assert_eq!(ran.code, 1, "{}", ran.err);
+    assert_eq!(last_error(&ran)["kind"], "summarizer");
+    assert_eq!(json_of(&ran)["provisional"]["left"], made);
+
+    let well = server(completion(
+        "Goal: ship the release. Kept: the plan.",
+        "stop",
+    ))
+    .await;
+    let url = format!("{}/v1", well.uri());
+    let model = ["--summarizer", "openai:small-model", "--base-url", &url];
+    let ran = run(&home, &[&["--json", "redo", key][..], &model].concat());
+    assert_eq!(ran.code, 0, "{}", ran.err);
+    let redo = json_of(&ran);
+    has(
+        &redo,
+        &[
+            "session",
+            "before",
+            "after",
+            "provisional",
+            "rebuilt",
+            "replaced",
+            "calls",
+            "failures",
+            "stop_reason",
+            "verify",
+        ],
+    );
+    assert_eq!(
+        redo["provisional"],
+        json!({"found": made, "redone": made, "left": 0})
+    );
+    assert_eq!(redo["stop_reason"], "done");
+    assert_eq!(redo["verify"]["ok"], true);
+    let new = redo["replaced"][0]["new"].as_str().unwrap();
+    let described = home.json(&["describe", key, new]);
+    assert_eq!(described["provisional"], false);
+    assert_eq!(described["model"], "small-model");
+    assert!(
+        described["content"]
+            .as_str()
+            .unwrap()
+            .contains("ship the release")
+    );
+    let old = redo["replaced"][0]["old"].as_str().unwrap();
+    assert_eq!(home.json(&["describe", key, old])["provisional"], true);
+    let again = run(&home, &[&["redo", key][..], &model].concat());
+    assert!(again.out.contains("Nothing is left to do"), "{}", again.out);
+    assert_eq!(home.json(&["verify"])["ok"], true);
+}
+
+#[tokio::test]
+async fn the_request_is_the_providers_and_carries_instructions_and_key() {
+    let home = Home::new();
+    let server = MockServer::start().await;
+    Mock::given(method("POST"))
+        .and(path("/v1/chat/completions"))
+        .and(header("authorization", "Bearer given-on-the-line"))
+        .and(body_partial_json(json!({"model": "qwen3:8b"})))
+        .respond_with(completion("Short.", "stop"))
+        .expect(1..)
+        .mount(&server)
+        .await;
+    let url = format!("{}/v1/", server.uri());
+    let ran = run(
+        &home,
+        &[
+            "--json",
+            "compact",
+            &fixture("claude-code/release-week"),
+            "--summarizer",
+            "ollama:qwen3:8b",
+            "--base-url",
+            &url,
+            "--api-key",
+            "given-on-the-line",
+            "--instructions",
+            "Mind the changelog.",
+        ],
+    );
+    assert_eq!(ran.code, 0, "{}", ran.err);
+    let compact = json_of(&ran);
+    assert_eq!(
+        (&compact["provisional"], &compact["failure"]),
+        (&json!(0), &Value::Null)
+    );
+    assert!(!ran.out.contains("given-on-the-line") && !ran.err.contains("given-on-the-line"));
+    let requests = server.received_requests().await.unwrap();
+    assert!(String::from_utf8_lossy(&requests[0].body).contains("Mind the changelog."));
+}
+
+#[tokio::test]
+async fn the_fallback_writes_when_the_cheap_model_fails() {
+    let home = Home::new();
+    let server = MockServer::start().await;
+    for (model, answer) in [
+        ("small", completion("Cut off in the", "length")),
+        ("large", completion("Written by the large one.", "stop")),
+    ] {
+        Mock::given(body_partial_json(json!({"model": model})))
+            .respond_with(answer)
+            .mount(&server)
+            .await;
+    }
+    let url = format!("{}/v1", server.uri());
+    let ran = run(
+        &home,
+        &[
+            "--json",
+            "compact",
+            &fixture("claude-code/release-week"),
+            "--summarizer",
+            "compatible:small",
+            "--fallback-model",
+            "large",
+            "--base-url",
+            &url,
+        ],
+    );
+    assert_eq!(ran.code, 0, "{}", ran.err);
+    let compact = json_of(&ran);
+    assert_eq!(compact["provisional"], 0);
+    let (key, summary) = (&compact["session"], &compact["summary"]);
+    let described = home.json(&["describe", key.as_str().unwrap(), summary.as_str().unwrap()]);
+    assert_eq!(described["model"], "large");
+}
+
+#[tokio::test]
+async fn no_failure_makes_a_summary_that_is_not_provisional() {
+    let cut = completion("Deploy when", "length");
+    let filtered = completion("", "content_filter");
+    let empty = completion(" \n", "stop");
+    let malformed = ResponseTemplate::new(200).set_body_string("{\"choices\":[{\"mess");
+    let limited = ResponseTemplate::new(429).insert_header("retry-after", "120");
+    for (name, answer) in [
+        ("cut", cut),
+        ("filtered", filtered),
+        ("empty", empty),
+        ("malformed", malformed.insert_header("retry-after", "0")),
+        ("limited", limited),
+    ] {
+        let home = Home::new();
+        let server = server(answer).await;
+        let url = format!("{}/v1", server.uri());
+        let ran = run(
+            &home,
+            &[
+                "--json",
+                "compact",
+                &fixture("claude-code/release-week"),
+                "--summarizer",
+                "openai:m",
+                "--base-url",
+                &url,
+            ],
+        );
+        assert_eq!(ran.code, 0, "{name} {}", ran.err);
+        let compact = json_of(&ran);
+        let made = &compact["summaries"];
+        let made = made["leaf"].as_u64().unwrap() + made["condensed"].as_u64().unwrap();
+        assert_eq!(compact["provisional"], made, "{name}");
+        assert!(made > 0 && compact["failure"].is_string());
+        assert_eq!(compact["verify"]["ok"], true);
+    }
+}
+
+#[test]
+fn what_cannot_be_asked_is_a_usage_error() {
+    let home = Home::new();
+    let file = fixture("claude-code/release-week");
+    let wrong: [(&[&str], &str); 7] = [
+        (&["--summarizer", "llama"], "there is no summarizer llama"),
+        (&["--summarizer", "nobody:m"], "openai, ollama, compatible"),
+        (&["--summarizer", "openai:"], "there is no summarizer"),
+        (&["--summarizer", "openai:m"], "set OPENAI_API_KEY"),
+        (&["--summarizer", "compatible:m"], "give --base-url"),
+        (
+            &["--summarizer", "ollama:m", "--base-url", "nowhere"],
+            "no URL",
+        ),
+        (&["--fallback-model", "m"], "--summarizer PROVIDER:MODEL"),
+    ];
+    for (arguments, expected) in wrong {
+        let mut command = home.command(&[&["--json", "compact", &file][..], arguments].concat());
+        for name in ["OPENAI_API_KEY", "ANTHROPIC_API_KEY", "GEMINI_API_KEY"] {
+            command.env_remove(name);
+        }
+        let ran = Ran::from(command.output().unwrap());
+        assert_eq!(ran.code, 2, "{arguments:?} {}", ran.err);
+        assert!(ran.err.contains(expected), "{arguments:?} {}", ran.err);
+        assert_eq!(last_error(&ran)["kind"], "usage");
+    }
+    assert!(!home.database().exists(), "a usage error makes no database");
+    home.ok(&["compact", &file]);
+    let key = home.json(&["sessions"])["sessions"][0]["session"].clone();
+    let ran = home.run(&["redo", key.as_str().unwrap()]);
+    assert_eq!(ran.code, 2);
+    assert!(ran.err.contains("redo needs a model"), "{}", ran.err);
+}
+
+#[cfg(not(feature = "genai"))]
+#[test]
+fn a_provider_that_was_not_built_in_says_how_to_build_it() {
+    let home = Home::new();
+    for provider in ["anthropic", "gemini"] {
+        let file = fixture("claude-code/release-week");
+        let model = format!("{provider}:m");
+        let ran = home.run(&["compact", &file, "--summarizer", &model, "--api-key", "k"]);
+        assert_eq!(ran.code, 2);
+        assert!(ran.err.contains("--features genai"), "{}", ran.err);
+    }
+}

@@ -1,0 +1,438 @@
+//! A model that fails, and what becomes of the summaries that were written without it.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use agent_memory::testing::{Answer, Scripted, memory};
+use agent_memory::{
+    BreakerPolicy, Builder, Child, DagPolicy, FreshTail, GuardPolicy, Ladder, Mode, RedoPolicy,
+    RedoStop, Session, SpendPolicy, StopReason, Summarizer, Summary, SummaryId, SummaryRequest,
+    SummaryText,
+};
+use memory_model::{Accounting as _, SourceHasher, summary_overhead};
+use proptest::prelude::*;
+use summarize_escalation::testing::FakeTimer;
+use summarize_escalation::{Error, FailureKind, Source, escalate};
+
+use crate::support::{both, dump, talk};
+
+/// Writes like a sound model, but fails when its own dice say so; both share their id.
+#[derive(Debug, Clone)]
+struct Flaky {
+    sound: Scripted,
+    /// Of a hundred calls so many fail.
+    failing: u64,
+    calls: Arc<AtomicU64>,
+}
+
+impl Flaky {
+    fn new(failing: u64) -> Self {
+        Self {
+            sound: Scripted::head_cut(),
+            failing,
+            calls: Arc::default(),
+        }
+    }
+}
+
+#[async_trait::async_trait]
+impl Summarizer for Flaky {
+    fn id(&self) -> &str {
+        self.sound.id()
+    }
+
+    fn model(&self) -> Option<&str> {
+        self.sound.model()
+    }
+
+    async fn summarize(&self, request: &SummaryRequest<'_>) -> Result<SummaryText, Error> {
+        let call = self.calls.fetch_add(1, Ordering::SeqCst);
+        // Knuth's multiplicative hash: as random as it needs to be.
+        let dice = call.wrapping_add(7).wrapping_mul(2_654_435_761) >> 8;
+        if dice % 100 >= self.failing {
+            return self.sound.summarize(request).await;
+        }
+        match dice % 5 {
+            0 => Ok(SummaryText::new("")),
+            1 => Ok(SummaryText::new(" \n")),
+            2 => Ok(SummaryText::new("much too long ".repeat(900))),
+            _ => Err(Error::provider(self.id(), "503 service unavailable")),
+        }
+    }
+}
+
+/// Small leaves and pairs, so that a few messages give a deep tree.
+fn small() -> DagPolicy {
+    DagPolicy::default()
+        .with_fresh_tail(FreshTail {
+            messages: 4,
+            max_tokens: None,
+            max_part: None,
+        })
+        .with_leaf_min_messages(4)
+        .with_max_source_tokens(Some(260))
+        .with_condensed(2, Some(3))
+}
+
+fn with(summarizer: impl Summarizer + 'static) -> Builder {
+    memory().dag(small()).summarizer(Arc::new(summarizer))
+}
+
+/// All summaries that the session's view leads to.
+async fn reached(session: &Session) -> BTreeMap<SummaryId, Summary> {
+    let mut found = BTreeMap::new();
+    let spans = session.spans().await.unwrap();
+    let mut todo: Vec<SummaryId> = spans
+        .iter()
+        .filter_map(|span| match &span.body {
+            agent_memory::Body::Summary { id, .. } => Some(id.clone()),
+            _ => None,
+        })
+        .collect();
+    while let Some(id) = todo.pop() {
+        let summary = session.summaries(std::slice::from_ref(&id)).await.unwrap();
+        let summary = summary.into_iter().flatten().next().unwrap();
+        todo.extend(
+            summary
+                .children
+                .iter()
+                .filter_map(|child| child.summary().cloned()),
+        );
+        found.insert(id, summary);
+    }
+    found
+}
+
+/// Asserts that each node is what the sound summarizer gives for the same children and recipe.
+async fn assert_sound(session: &Session) {
+    let nodes = reached(session).await;
+    let log = session.load().await.unwrap();
+    let accounting = session.accounting();
+    for summary in nodes.values() {
+        assert!(!summary.provisional, "{summary:?}");
+        let mut pieces = Vec::new();
+        let mut hasher = SourceHasher::new();
+        for child in &summary.children {
+            match child {
+                Child::Messages { range } => {
+                    for entry in log.iter().filter(|entry| range.contains(entry.seq)) {
+                        hasher.message(entry.hash);
+                        pieces.push(Source::from(entry));
+                    }
+                }
+                Child::Summary { id, .. } => {
+                    hasher.summary(nodes[id].hash);
+                    pieces.push(Source::from(&nodes[id]));
+                }
+            }
+        }
+        let overhead =
+            summary_overhead(accounting, summary.range, summary.depth, &summary.children);
+        let request =
+            SummaryRequest::new(&pieces, accounting.estimator()).with_overhead_tokens(overhead);
+        let (model, ladder) = (Scripted::head_cut(), Ladder::default());
+        let sound = escalate(&model, &ladder, &request).await.unwrap();
+        assert_eq!(summary.source_hash, hasher.finish());
+        assert_eq!(summary.recipe, sound.recipe);
+        assert_eq!(summary.text, sound.text);
+        assert_eq!(summary.model, sound.model);
+        let source: u64 = pieces.iter().map(Source::tokens).sum();
+        assert_eq!(summary.source_tokens, source);
+    }
+}
+
+async fn provisional(session: &Session) -> usize {
+    let nodes = reached(session).await;
+    nodes.values().filter(|summary| summary.provisional).count()
+}
+
+#[tokio::test]
+async fn annas_ladder_leaves_the_view_as_it_is_when_the_model_fails() {
+    let failures = [
+        FailureKind::Auth,
+        FailureKind::RateLimited,
+        FailureKind::Overloaded,
+        FailureKind::TimedOut,
+        FailureKind::Empty,
+        FailureKind::CutShort,
+        FailureKind::Refused,
+        FailureKind::BadAnswer,
+        FailureKind::Unreachable,
+    ];
+    for kind in failures {
+        for ladder in [Ladder::anna(), Ladder::default()] {
+            let anna = ladder == Ladder::anna();
+            let failing = Scripted::new([Answer::Failure(kind, None)]);
+            let memory = with(failing).ladder(ladder).open().await.unwrap();
+            let session = memory.session("s").await.unwrap();
+            talk(&session, 40).await;
+            let before = dump(&memory).await;
+            let outcome = session.compact(Mode::Full).await.unwrap();
+            assert!(session.verify().await.unwrap().is_ok());
+            assert!(outcome.summarizer_error.is_some());
+            if anna {
+                assert_eq!(outcome.stop_reason, StopReason::SummarizerFailed);
+                assert_eq!(dump(&memory).await, before, "{kind}");
+            } else {
+                let nodes = reached(&session).await;
+                assert!(!nodes.is_empty());
+                assert!(nodes.values().all(|summary| summary.provisional), "{kind}");
+                assert!(outcome.after.tokens < outcome.before.tokens);
+            }
+        }
+    }
+}
+
+#[tokio::test]
+async fn redo_replaces_what_no_model_wrote_and_all_above_it() {
+    for place in both(|| with(Scripted::fails())).await {
+        let session = place.memory.session("s").await.unwrap();
+        talk(&session, 60).await;
+        session.compact(Mode::Full).await.unwrap();
+        let olds = reached(&session).await;
+        assert!(olds.len() > 8 && olds.values().any(|summary| summary.depth >= 2));
+        assert_eq!(provisional(&session).await, olds.len());
+        let plan = session.plan_redo().await.unwrap();
+        assert_eq!(plan.provisional(), olds.len() as u64);
+
+        let place = place.reopen(with(Scripted::head_cut())).await;
+        let session = place.memory.session("s").await.unwrap();
+        let redone = session.redo(&RedoPolicy::default()).await.unwrap();
+        assert_eq!(redone.stop_reason, RedoStop::Done, "{redone:?}");
+        assert_eq!((redone.provisional, redone.left), (olds.len() as u64, 0));
+        assert_eq!(redone.replaced.len(), olds.len());
+        assert_eq!(redone.calls, olds.len() as u64);
+        assert_sound(&session).await;
+        assert!(session.verify().await.unwrap().is_ok());
+        // The old ones are still there.
+        for id in olds.keys() {
+            assert!(session.summaries(std::slice::from_ref(id)).await.unwrap()[0].is_some());
+        }
+        // Nothing is left to do, and nothing is asked for it.
+        let before = dump(&place.memory).await;
+        let again = session.redo(&RedoPolicy::default()).await.unwrap();
+        assert_eq!((again.stop_reason, again.calls), (RedoStop::Done, 0));
+        assert!(again.replaced.is_empty());
+        assert_eq!(dump(&place.memory).await, before);
+    }
+}
+
+#[tokio::test]
+async fn one_bad_leaf_changes_only_itself_and_what_is_above() {
+    // The third call fails in both styles.
+    let script = [
+        Answer::HeadCut,
+        Answer::HeadCut,
+        Answer::fail("503"),
+        Answer::HeadCut,
+    ];
+    let flawed = Scripted::new(script);
+    let memory = with(flawed).open().await.unwrap();
+    let session = memory.session("s").await.unwrap();
+    talk(&session, 60).await;
+    session.compact(Mode::Full).await.unwrap();
+    let olds = reached(&session).await;
+    assert_eq!(provisional(&session).await, 1);
+    // The last answer is repeated: the model is sound by now.
+    let redone = session.redo(&RedoPolicy::default()).await.unwrap();
+    assert_eq!((redone.provisional, redone.left), (1, 0));
+    let bad = olds.values().find(|summary| summary.provisional).unwrap();
+    let above = olds
+        .values()
+        .filter(|summary| summary.depth > 0 && summary.range.contains(bad.range.first))
+        .count();
+    assert!(above > 0);
+    assert_eq!(redone.replaced.len(), 1 + above);
+    assert_eq!(redone.replaced[0].old, bad.id);
+    assert_eq!(provisional(&session).await, 0);
+    assert!(session.verify().await.unwrap().is_ok());
+}
+
+#[tokio::test]
+async fn a_limit_on_calls_is_kept_and_what_was_paid_for_is_not_paid_again() {
+    for place in both(|| with(Scripted::fails())).await {
+        let session = place.memory.session("s").await.unwrap();
+        talk(&session, 60).await;
+        session.compact(Mode::Full).await.unwrap();
+        let all = reached(&session).await.len() as u64;
+        let sound = Scripted::head_cut();
+        let mut place = place;
+        let (mut rounds, mut stopped) = (0, RedoStop::CallLimit);
+        while stopped == RedoStop::CallLimit {
+            // Each time in a process of its own.
+            place = place.reopen(with(sound.clone())).await;
+            let session = place.memory.session("s").await.unwrap();
+            let policy = RedoPolicy::default().with_max_calls(Some(5));
+            let redone = session.redo(&policy).await.unwrap();
+            assert!(redone.calls <= 5, "{redone:?}");
+            assert!(session.verify().await.unwrap().is_ok());
+            stopped = redone.stop_reason;
+            rounds += 1;
+            assert!(rounds < 30, "{redone:?}");
+        }
+        assert_eq!(stopped, RedoStop::Done);
+        assert!(rounds > 1);
+        assert_eq!(u64::from(sound.calls()), all, "{}", place.name);
+        let session = place.memory.session("s").await.unwrap();
+        assert_sound(&session).await;
+    }
+}
+
+#[tokio::test]
+async fn a_model_that_is_still_down_changes_nothing_and_is_soon_left_alone() {
+    let failing = Scripted::fails();
+    let memory = with(failing.clone()).open().await.unwrap();
+    let session = memory.session("s").await.unwrap();
+    talk(&session, 60).await;
+    session.compact(Mode::Full).await.unwrap();
+    let (before, calls) = (dump(&memory).await, failing.calls());
+    let redone = session.redo(&RedoPolicy::default()).await.unwrap();
+    assert_eq!(redone.stop_reason, RedoStop::SummarizerFailed);
+    assert_eq!(redone.left, redone.provisional);
+    assert!(redone.failures[0].error.contains("503"), "{redone:?}");
+    assert_eq!(dump(&memory).await, before);
+    // Three in a row, and those that were under way beside them.
+    assert!(failing.calls() - calls <= 8, "{}", failing.calls() - calls);
+    // A crash or not, the next redo asks again.
+    let again = session.redo(&RedoPolicy::default()).await.unwrap();
+    assert!(again.calls > 0);
+}
+
+#[tokio::test]
+async fn without_a_model_there_is_nothing_to_redo_with() {
+    let memory = memory().dag(small()).open().await.unwrap();
+    let session = memory.session("s").await.unwrap();
+    talk(&session, 40).await;
+    session.compact(Mode::Full).await.unwrap();
+    let error = session.redo(&RedoPolicy::default()).await.unwrap_err();
+    assert_eq!(error.kind(), agent_memory::ErrorKind::Invalid);
+}
+
+#[tokio::test]
+async fn a_compaction_that_comes_between_wins_and_redo_goes_on_after_it() {
+    let memory = with(Scripted::fails()).open().await.unwrap();
+    let session = memory.session("s").await.unwrap();
+    talk(&session, 36).await;
+    session.compact(Mode::Incremental).await.unwrap();
+    let store = memory.store().clone();
+    // While the first new summary is written, somebody else condenses what is there.
+    #[derive(Debug)]
+    struct Meddling(Scripted, std::sync::Mutex<Option<Session>>);
+    #[async_trait::async_trait]
+    impl Summarizer for Meddling {
+        fn id(&self) -> &str {
+            self.0.id()
+        }
+        async fn summarize(&self, request: &SummaryRequest<'_>) -> Result<SummaryText, Error> {
+            let other = self.1.lock().unwrap().take();
+            if let Some(other) = other {
+                other.compact(Mode::Full).await.unwrap();
+            }
+            self.0.summarize(request).await
+        }
+    }
+    let meddling = Meddling(
+        Scripted::head_cut(),
+        std::sync::Mutex::new(Some(session.clone())),
+    );
+    let healthy = with(meddling).store(store).owner("another");
+    let healthy = healthy.open().await.unwrap();
+    let session = healthy.session("s").await.unwrap();
+    let redone = session.redo(&RedoPolicy::default()).await.unwrap();
+    assert_eq!(redone.stop_reason, RedoStop::Done, "{redone:?}");
+    assert_eq!((redone.left, provisional(&session).await), (0, 0));
+    assert!(session.verify().await.unwrap().is_ok());
+}
+
+#[tokio::test]
+async fn a_breaker_belongs_to_a_session_and_outlives_its_handle() {
+    let timer = FakeTimer::new();
+    let failing = Scripted::new([Answer::Failure(FailureKind::Overloaded, None)]);
+    let policy = GuardPolicy::none().with_breaker(Some(BreakerPolicy::KODA));
+    let builder = with(failing.clone()).guards_with(policy, Arc::new(timer));
+    let memory = builder.open().await.unwrap();
+    for key in ["a", "b"] {
+        let session = memory.session(key).await.unwrap();
+        talk(&session, 80).await;
+        let before = failing.calls();
+        session.compact(Mode::Full).await.unwrap();
+        assert!((3..=6).contains(&(failing.calls() - before)), "{key}");
+        let (open, spent) = (failing.calls(), session.spent().calls);
+        drop(session);
+        let session = memory.session(key).await.unwrap();
+        talk(&session, 80).await;
+        let redone = session.redo(&RedoPolicy::default()).await.unwrap();
+        assert_eq!(redone.stop_reason, RedoStop::SummarizerFailed);
+        assert_eq!(failing.calls(), open, "an open breaker asks nobody");
+        assert_eq!(session.spent().calls, spent);
+        session.reset_breaker();
+        session.redo(&RedoPolicy::default()).await.unwrap();
+        assert!(failing.calls() > open);
+    }
+    assert_eq!(memory.spent().calls, u64::from(failing.calls()));
+}
+
+#[tokio::test]
+async fn the_fallback_writes_what_the_cheap_model_cannot_and_spends_from_the_same_purse() {
+    let timer = FakeTimer::new();
+    let cheap = Scripted::fails();
+    let main = Scripted::head_cut();
+    let policy = GuardPolicy::default().with_session_spend(SpendPolicy::calls(7));
+    let builder = with(cheap.clone())
+        .fallback(Arc::new(main.clone()))
+        .guards_with(policy, Arc::new(timer));
+    let memory = builder.open().await.unwrap();
+    let session = memory.session("s").await.unwrap();
+    talk(&session, 200).await;
+    session.compact(Mode::Full).await.unwrap();
+    assert_eq!(session.spent().calls, 7);
+    assert_eq!(cheap.calls() + main.calls(), 7);
+    let nodes = reached(&session).await;
+    let by_model = nodes.values().filter(|summary| !summary.provisional);
+    assert!(by_model.clone().count() > 0);
+    for summary in by_model {
+        assert_eq!(summary.model.as_deref(), Some("scripted-model"));
+        assert!(summary.recipe.as_str().contains("fails@1|head-cut@1"));
+    }
+    // Beyond the limit everything went on without a model.
+    assert!(provisional(&session).await > 0);
+    assert!(session.verify().await.unwrap().is_ok());
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(24))]
+
+    #[test]
+    fn after_any_failures_redo_gives_what_a_sound_model_gives(
+        failing in 0_u64..=100,
+        messages in 10_usize..90,
+        turns in 1_usize..4,
+    ) {
+        let runtime = tokio::runtime::Builder::new_current_thread().build().unwrap();
+        runtime.block_on(async {
+            let memory = with(Flaky::new(failing)).open().await.unwrap();
+            let session = memory.session("s").await.unwrap();
+            for turn in 1..=turns {
+                talk(&session, messages * turn / turns).await;
+                let outcome = session.compact(Mode::Full).await.unwrap();
+                assert!(outcome.after.tokens <= outcome.before.tokens);
+            }
+            let log = session.load().await.unwrap();
+            let healthy = with(Flaky::new(0)).store(memory.store().clone());
+            let healthy = healthy.open().await.unwrap();
+            let session = healthy.session("s").await.unwrap();
+            let nodes = session.plan_redo().await.unwrap().nodes.len() as u64;
+            let redone = session.redo(&RedoPolicy::default()).await.unwrap();
+            assert_eq!(redone.stop_reason, RedoStop::Done, "{redone:?}");
+            assert_eq!(redone.left, 0);
+            assert!(redone.calls <= nodes);
+            for summary in reached(&session).await.values() {
+                assert!(!summary.provisional);
+                assert!(summary.tokens < summary.source_tokens);
+            }
+            assert!(session.verify().await.unwrap().is_ok());
+            assert_eq!(session.load().await.unwrap(), log);
+        });
+    }
+}

@@ -1,0 +1,567 @@
+//! Replacing summaries that were written without a model.
+
+mod plan;
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::atomic::Ordering;
+
+use futures::StreamExt as _;
+use futures::future::BoxFuture;
+use memory_model::{Body, Child, Job, JobKind, SeqRange, Span, Summary, SummaryId};
+use memory_store::{Fence, Publish, Published};
+use serde::{Deserialize, Serialize};
+use summarize_escalation::Tier;
+
+use crate::error::Result;
+use crate::events::{Event, SkipReason};
+use crate::prepare::{Prepared, Watch};
+use crate::run::{Compaction, Measure};
+use plan::{Nodes, Tree, trees};
+
+pub use plan::{RedoNode, RedoPlan};
+
+/// How many summaries are looked up at once.
+const LOOK_UP: usize = 256;
+/// How often in a row somebody else may be first before it is left to them.
+const LOST_RACES: u32 = 3;
+
+/// How far a redo goes.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+#[non_exhaustive]
+pub struct RedoPolicy {
+    /// At most so many calls of the summarizer; what they wrote is kept for the next redo. No
+    /// limit.
+    pub max_calls: Option<u64>,
+    /// It stops when so many summaries could not be made, one after the other. 3, as koda's
+    /// breaker.
+    pub max_failures: u32,
+}
+
+impl Default for RedoPolicy {
+    fn default() -> Self {
+        Self {
+            max_calls: None,
+            max_failures: 3,
+        }
+    }
+}
+
+impl RedoPolicy {
+    /// Sets how many calls it may make.
+    pub fn with_max_calls(mut self, calls: Option<u64>) -> Self {
+        self.max_calls = calls;
+        self
+    }
+
+    /// Sets after how many failures in a row it stops.
+    pub fn with_max_failures(mut self, failures: u32) -> Self {
+        self.max_failures = failures;
+        self
+    }
+}
+
+/// What a redo did.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[non_exhaustive]
+pub struct Redone {
+    /// The view before.
+    pub before: Measure,
+    /// The view after.
+    pub after: Measure,
+    /// Summaries in the view's tree that were written without a model, before.
+    pub provisional: u64,
+    /// Those that are still there.
+    pub left: u64,
+    /// Which summary took the place of which, those above included.
+    pub replaced: Vec<Replaced>,
+    /// Calls of the summarizer, failed ones too.
+    pub calls: u64,
+    /// The summaries that could not be made, and why.
+    pub failures: Vec<RedoFailure>,
+    /// Why it stopped.
+    pub stop_reason: RedoStop,
+}
+
+/// A summary that took the place of another.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct Replaced {
+    /// The one before; it stays in the history.
+    pub old: SummaryId,
+    /// The one in its place.
+    pub new: SummaryId,
+}
+
+/// A summary that could not be made anew.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct RedoFailure {
+    /// The summary, which stays.
+    pub id: SummaryId,
+    /// What it covers.
+    pub range: SeqRange,
+    /// Why.
+    pub error: String,
+}
+
+/// Why a redo stopped.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
+#[non_exhaustive]
+pub enum RedoStop {
+    /// Nothing in the view is left that was written without a model.
+    Done,
+    /// The summarizer needs no model itself: what it writes would have to be redone again.
+    NoModel,
+    /// Some summaries could not be made.
+    SummarizerFailed,
+    /// The calls it was allowed are made.
+    CallLimit,
+    /// Somebody else changed the view again and again.
+    LostRace,
+    /// Somebody else is at work on the rest.
+    Held,
+    /// The caller asked to stop.
+    Cancelled,
+}
+
+/// What is known of a redo so far.
+#[derive(Debug, Default)]
+struct Progress {
+    watch: Watch,
+    given_up: BTreeSet<SummaryId>,
+    failed_in_a_row: u32,
+    held: bool,
+    failures: Vec<RedoFailure>,
+    replaced: Vec<Replaced>,
+}
+
+/// What was made for one tree and is not published yet.
+#[derive(Debug, Default)]
+struct Made {
+    /// By id.
+    summaries: BTreeMap<SummaryId, Summary>,
+    /// Old id to new.
+    instead: BTreeMap<SummaryId, SummaryId>,
+    /// In the order of their making.
+    order: Vec<SummaryId>,
+    fences: Vec<Fence>,
+}
+
+impl Made {
+    /// What took the place of what, as far as the new top leads to it, in the order of making. A
+    /// summary whose parent could not be made is kept in the store, but it replaced nothing.
+    fn replaced(&self, top: &SummaryId) -> Vec<Replaced> {
+        let mut reached = BTreeSet::new();
+        let mut todo = vec![top];
+        while let Some(summary) = todo.pop().and_then(|id| self.summaries.get(id)) {
+            reached.insert(&summary.id);
+            let below = summary.children.iter().filter_map(|child| child.summary());
+            todo.extend(below.filter(|id| self.summaries.contains_key(*id)));
+        }
+        let mut pairs: Vec<(usize, Replaced)> = Vec::new();
+        for (old, new) in &self.instead {
+            let place = self.order.iter().position(|id| id == new);
+            if let Some(place) = place.filter(|_| reached.contains(new)) {
+                let (old, new) = (old.clone(), new.clone());
+                pairs.push((place, Replaced { old, new }));
+            }
+        }
+        pairs.sort_by_key(|(place, _)| *place);
+        pairs.into_iter().map(|(_, pair)| pair).collect()
+    }
+}
+
+/// How a tree ended.
+enum Ended {
+    Published,
+    /// Somebody else changed the view first.
+    Lost,
+    /// Nothing could be published; it is in the progress why.
+    Kept,
+    Stop(RedoStop),
+}
+
+impl Compaction<'_> {
+    /// What [`Compaction::redo`] would do: reads, calls no model, writes nothing.
+    ///
+    /// # Errors
+    /// When the store fails.
+    pub async fn plan_redo(&self) -> Result<RedoPlan> {
+        let snapshot = self.snapshot().await?;
+        let spans = self.spans(&snapshot).await?;
+        let nodes = self.reach(&spans).await?;
+        let trees = trees(&spans, &nodes, &BTreeSet::new());
+        let stale = trees.iter().flat_map(|tree| &tree.stale);
+        let nodes = stale.filter_map(|id| nodes.get(id)).map(|old| RedoNode {
+            id: old.id.clone(),
+            range: old.range,
+            depth: old.depth,
+            provisional: old.provisional,
+        });
+        Ok(RedoPlan {
+            view: snapshot.view,
+            version: snapshot.version,
+            nodes: nodes.collect(),
+        })
+    }
+
+    /// Replaces the summaries in the view that were written without a model by what the summarizer
+    /// writes for the same children, and all summaries above them. The old ones stay in the
+    /// history.
+    ///
+    /// A span of the view is replaced in one publish, with everything below it, if the view still
+    /// holds it. What was made before a crash, a lost race or a limit is kept and found again.
+    /// Until a span is replaced it stays as it is: the view is valid at every moment. A summary
+    /// that the summarizer cannot make stays, and those above it are made from it.
+    ///
+    /// # Errors
+    /// When the store fails. A failing summarizer is a stop reason.
+    pub async fn redo(&self, policy: &RedoPolicy) -> Result<Redone> {
+        let start = self.snapshot().await?;
+        let before = self.measure(&start).await?;
+        let spans = self.spans(&start).await?;
+        let provisional = provisional(&self.reach(&spans).await?);
+        let mut progress = Progress::default();
+        let stop = match self.summarizer.provisional() && provisional > 0 {
+            true => RedoStop::NoModel,
+            false => self.redo_all(policy, &mut progress).await?,
+        };
+        let end = self.snapshot().await?;
+        let after = self.measure(&end).await?;
+        let left = provisional_in(self, &end).await?;
+        Ok(Redone {
+            before,
+            after,
+            provisional,
+            left,
+            replaced: progress.replaced,
+            calls: progress.watch.calls.load(Ordering::Relaxed),
+            failures: progress.failures,
+            stop_reason: stop,
+        })
+    }
+
+    async fn redo_all(&self, policy: &RedoPolicy, progress: &mut Progress) -> Result<RedoStop> {
+        let mut lost = 0;
+        loop {
+            let snapshot = self.snapshot().await?;
+            let spans = self.spans(&snapshot).await?;
+            let nodes = self.reach(&spans).await?;
+            let trees = trees(&spans, &nodes, &progress.given_up);
+            if trees.is_empty() {
+                return Ok(match () {
+                    () if !progress.failures.is_empty() => RedoStop::SummarizerFailed,
+                    () if progress.held => RedoStop::Held,
+                    () => RedoStop::Done,
+                });
+            }
+            let mut was_lost = false;
+            for tree in &trees {
+                match self.redo_tree(tree, &nodes, policy, progress).await? {
+                    Ended::Published => lost = 0,
+                    Ended::Lost => was_lost = true,
+                    Ended::Kept => {}
+                    Ended::Stop(reason) => return Ok(reason),
+                }
+            }
+            if was_lost {
+                lost += 1;
+                if lost >= LOST_RACES {
+                    return Ok(RedoStop::LostRace);
+                }
+            }
+        }
+    }
+
+    async fn redo_tree(
+        &self,
+        tree: &Tree,
+        nodes: &Nodes,
+        policy: &RedoPolicy,
+        progress: &mut Progress,
+    ) -> Result<Ended> {
+        let mut made = Made::default();
+        let ended = self
+            .make_tree(tree, nodes, policy, progress, &mut made)
+            .await;
+        let published = match ended {
+            Ok(None) => self.publish_tree(tree, &made, progress).await,
+            Ok(Some(stop)) => Ok(Ended::Stop(stop)),
+            Err(error) => Err(error),
+        };
+        let done = matches!(published, Ok(Ended::Published));
+        for fence in made.fences {
+            // What was written and is not published is kept for the next time.
+            let settled = match done {
+                true => self.release(Some(fence)).await,
+                false => self.hand_back(Some(fence)).await,
+            };
+            if published.is_ok() {
+                settled?;
+            }
+        }
+        published
+    }
+
+    /// Makes what is stale in a tree, the lowest first; `Some` when it has to stop.
+    async fn make_tree(
+        &self,
+        tree: &Tree,
+        nodes: &Nodes,
+        policy: &RedoPolicy,
+        progress: &mut Progress,
+        made: &mut Made,
+    ) -> Result<Option<RedoStop>> {
+        let stale: Vec<&Summary> = tree.stale.iter().filter_map(|id| nodes.get(id)).collect();
+        let mut rest = stale.as_slice();
+        while let Some(first) = rest.first() {
+            if self.cancel.is_cancelled() {
+                return Ok(Some(RedoStop::Cancelled));
+            }
+            if progress.failed_in_a_row >= policy.max_failures.max(1) {
+                return Ok(Some(RedoStop::SummarizerFailed));
+            }
+            let Some(room) = self.room(policy, &progress.watch) else {
+                return Ok(Some(RedoStop::CallLimit));
+            };
+            // Those of one depth do not need each other.
+            let level = rest.iter().take_while(|old| old.depth == first.depth);
+            let some = level.take(room).count();
+            let (now, later) = rest.split_at(some);
+            rest = later;
+            if let Some(stop) = self.make_some(now, nodes, progress, made).await? {
+                return Ok(Some(stop));
+            }
+        }
+        Ok(None)
+    }
+
+    /// How many summaries may be made at the same time; `None` when no call is left.
+    fn room(&self, policy: &RedoPolicy, watch: &Watch) -> Option<usize> {
+        let at_once = self.policy.concurrency.max(1);
+        let Some(most) = policy.max_calls else {
+            return Some(at_once);
+        };
+        let asks = |tier: &&Tier| matches!(tier, Tier::Normal | Tier::Aggressive);
+        let each = self.ladder.tiers.iter().filter(asks).count().max(1) as u64;
+        let left = most.saturating_sub(watch.calls.load(Ordering::Relaxed));
+        match usize::try_from(left / each).unwrap_or(usize::MAX) {
+            0 => None,
+            room => Some(room.min(at_once)),
+        }
+    }
+
+    async fn make_some(
+        &self,
+        olds: &[&Summary],
+        nodes: &Nodes,
+        progress: &mut Progress,
+        made: &mut Made,
+    ) -> Result<Option<RedoStop>> {
+        let mut jobs = Vec::with_capacity(olds.len());
+        for &old in olds {
+            if let Some(job) = self.job_anew(old, nodes, made).await? {
+                jobs.push((old, job));
+            }
+        }
+        let (known, watch) = (&made.summaries, &progress.watch);
+        let work: Vec<BoxFuture<'_, _>> = jobs
+            .iter()
+            .map(|(_, job)| {
+                let prepared = self.prepare_from(job, &[], known, watch);
+                Box::pin(prepared) as BoxFuture<'_, Result<Prepared>>
+            })
+            .collect();
+        let at_once = self.policy.concurrency.max(1);
+        let done: Vec<Result<Prepared>> = futures::stream::iter(work)
+            .buffered(at_once)
+            .collect()
+            .await;
+        let mut stop = None;
+        let mut failed = None;
+        for ((old, _), prepared) in jobs.iter().zip(done) {
+            let error = match prepared {
+                Ok(Prepared::Ready(ready)) if !ready.summary.provisional => {
+                    progress.failed_in_a_row = 0;
+                    let summary = ready.summary;
+                    made.fences.extend(ready.fence);
+                    made.instead.insert(old.id.clone(), summary.id.clone());
+                    made.order.push(summary.id.clone());
+                    made.summaries.insert(summary.id.clone(), summary);
+                    continue;
+                }
+                Ok(Prepared::Ready(ready)) => {
+                    // An extract is what is there already.
+                    self.release(ready.fence).await?;
+                    let said = progress.watch.last_error();
+                    said.unwrap_or_else(|| "what the model wrote could not be taken".to_owned())
+                }
+                Ok(Prepared::Failed(error)) => error,
+                Ok(Prepared::Cancelled) => {
+                    stop = Some(RedoStop::Cancelled);
+                    continue;
+                }
+                Ok(Prepared::Skipped(SkipReason::CannotShrink)) => {
+                    "nothing shorter could be made of it".to_owned()
+                }
+                Ok(Prepared::Skipped(SkipReason::Vetoed)) => "a hook said no".to_owned(),
+                Ok(Prepared::Skipped(_)) => {
+                    progress.held = true;
+                    progress.given_up.insert(old.id.clone());
+                    continue;
+                }
+                Err(error) => {
+                    failed.get_or_insert(error);
+                    continue;
+                }
+            };
+            progress.failed_in_a_row += 1;
+            progress.given_up.insert(old.id.clone());
+            let range = old.range;
+            self.emit(Event::Failed {
+                range,
+                error: error.clone(),
+            })
+            .await;
+            progress.failures.push(RedoFailure {
+                id: old.id.clone(),
+                range,
+                error,
+            });
+        }
+        match failed {
+            Some(error) => Err(error),
+            None => Ok(stop),
+        }
+    }
+
+    /// The job that makes a summary again, from the new versions of its children; `None` when
+    /// there is no reason to.
+    async fn job_anew(&self, old: &Summary, nodes: &Nodes, made: &Made) -> Result<Option<Job>> {
+        let mut children = Vec::with_capacity(old.children.len());
+        let mut changed = false;
+        let mut source_tokens = 0_u64;
+        for child in &old.children {
+            let (child, tokens) = match child {
+                Child::Messages { range } => {
+                    let at = [range.first.prev(), range.last];
+                    let running = self.store.running(self.conversation, &at).await?;
+                    let tokens = match running.as_slice() {
+                        [before, through] => through.saturating_sub(*before),
+                        _ => 0,
+                    };
+                    (child.clone(), tokens)
+                }
+                Child::Summary { id, range } => {
+                    let new = made.instead.get(id);
+                    changed |= new.is_some();
+                    let id = new.unwrap_or(id).clone();
+                    let summary = made.summaries.get(&id).or_else(|| nodes.get(&id));
+                    let tokens = summary.map_or(0, |summary| summary.tokens);
+                    (Child::Summary { range: *range, id }, tokens)
+                }
+            };
+            source_tokens = source_tokens.saturating_add(tokens);
+            children.push(child);
+        }
+        if !changed && !old.provisional {
+            return Ok(None);
+        }
+        Ok(Some(Job {
+            kind: match old.depth {
+                0 => JobKind::Leaf,
+                _ => JobKind::Condensed,
+            },
+            range: old.range,
+            expect: Vec::new(),
+            children,
+            depth: old.depth,
+            source_tokens,
+            why: match old.provisional {
+                true => "it was written without a model".to_owned(),
+                false => "a summary below it was made anew".to_owned(),
+            },
+        }))
+    }
+
+    async fn publish_tree(
+        &self,
+        tree: &Tree,
+        made: &Made,
+        progress: &mut Progress,
+    ) -> Result<Ended> {
+        let Body::Summary { id: old, .. } = &tree.span.body else {
+            return Ok(Ended::Kept);
+        };
+        let new = made.instead.get(old).and_then(|id| made.summaries.get(id));
+        let (Some(new), Some(at)) = (new, tree.span.closed_range()) else {
+            // It stays, and so does all below it.
+            progress.given_up.insert(old.clone());
+            return Ok(Ended::Kept);
+        };
+        let body = Body::Summary {
+            id: new.id.clone(),
+            depth: new.depth,
+        };
+        let in_order = made.order.iter().filter_map(|id| made.summaries.get(id));
+        let publish = Publish {
+            view: self.planner.view(),
+            at,
+            expect: vec![tree.span.clone()],
+            spans: vec![Span::closed(at, body, new.tokens)],
+            summaries: in_order.clone().cloned().collect(),
+            fence: None,
+            now: self.clock.now(),
+        };
+        match self.store.publish(self.conversation, &publish).await? {
+            Published::Done(_) => {}
+            Published::Already(_) | Published::Lost { .. } => return Ok(Ended::Lost),
+        }
+        progress.replaced.extend(made.replaced(&new.id));
+        for summary in in_order {
+            self.emit(Event::Published {
+                summary: summary.id.clone(),
+                range: summary.range,
+                source_tokens: summary.source_tokens,
+                tokens: summary.tokens,
+            })
+            .await;
+            self.hooks.after(summary).await;
+        }
+        Ok(Ended::Published)
+    }
+
+    /// All summaries that these spans lead to.
+    async fn reach(&self, spans: &[Span]) -> Result<Nodes> {
+        let mut nodes = Nodes::new();
+        let mut todo: Vec<SummaryId> = spans
+            .iter()
+            .filter_map(|span| match &span.body {
+                Body::Summary { id, .. } => Some(id.clone()),
+                _ => None,
+            })
+            .collect();
+        while !todo.is_empty() {
+            let some: Vec<SummaryId> = todo.drain(..todo.len().min(LOOK_UP)).collect();
+            let found = self.store.summaries(self.conversation, &some).await?;
+            for summary in found.into_iter().flatten() {
+                let below = summary.children.iter().filter_map(|child| child.summary());
+                todo.extend(below.filter(|id| !nodes.contains_key(*id)).cloned());
+                nodes.insert(summary.id.clone(), summary);
+            }
+        }
+        Ok(nodes)
+    }
+}
+
+fn provisional(nodes: &Nodes) -> u64 {
+    nodes.values().filter(|node| node.provisional).count() as u64
+}
+
+async fn provisional_in(
+    compaction: &Compaction<'_>,
+    snapshot: &memory_store::Snapshot,
+) -> Result<u64> {
+    let spans = compaction.spans(snapshot).await?;
+    Ok(provisional(&compaction.reach(&spans).await?))
+}

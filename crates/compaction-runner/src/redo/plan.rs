@@ -1,0 +1,179 @@
+//! What a redo has to make anew: pure.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use memory_model::{Body, SeqRange, Span, Summary, SummaryId, ViewName, ViewVersion};
+use serde::Serialize;
+
+/// What a redo is going to do.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[non_exhaustive]
+pub struct RedoPlan {
+    /// The view.
+    pub view: ViewName,
+    /// The view's version when the plan was made.
+    pub version: ViewVersion,
+    /// The summaries to make anew: for each span of the view those below before those above.
+    pub nodes: Vec<RedoNode>,
+}
+
+impl RedoPlan {
+    /// How many of them were written without a model.
+    pub fn provisional(&self) -> u64 {
+        self.nodes.iter().filter(|node| node.provisional).count() as u64
+    }
+}
+
+/// A summary that is to be made anew.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[non_exhaustive]
+pub struct RedoNode {
+    /// The summary that is replaced.
+    pub id: SummaryId,
+    /// What it covers.
+    pub range: SeqRange,
+    /// Its depth.
+    pub depth: u32,
+    /// Whether it was written without a model; else one below it was.
+    pub provisional: bool,
+}
+
+/// The summaries that a view reaches, by id.
+pub(super) type Nodes = BTreeMap<SummaryId, Summary>;
+
+/// A span of the view below which something is to be made anew.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct Tree {
+    pub(super) span: Span,
+    /// The summaries to make anew, by depth and position: children before parents, the last one
+    /// is the span's own.
+    pub(super) stale: Vec<SummaryId>,
+}
+
+/// The spans with something to make anew, in their order. What is given up is left as it is, with
+/// everything below it: a summary below can only be replaced together with those above it.
+pub(super) fn trees(spans: &[Span], nodes: &Nodes, given_up: &BTreeSet<SummaryId>) -> Vec<Tree> {
+    let mut trees = Vec::new();
+    for span in spans {
+        let Body::Summary { id, .. } = &span.body else {
+            continue;
+        };
+        let stale = stale(id, nodes, given_up);
+        if !stale.is_empty() {
+            let span = span.clone();
+            trees.push(Tree { span, stale });
+        }
+    }
+    trees
+}
+
+fn stale(root: &SummaryId, nodes: &Nodes, given_up: &BTreeSet<SummaryId>) -> Vec<SummaryId> {
+    // Depth first, without recursion: a node comes after all that it was found below.
+    let mut found: Vec<&Summary> = Vec::new();
+    let mut todo = vec![root];
+    while let Some(id) = todo.pop() {
+        let Some(summary) = nodes.get(id) else {
+            continue;
+        };
+        found.push(summary);
+        todo.extend(summary.children.iter().filter_map(|child| child.summary()));
+    }
+    found.sort_by_key(|summary| (summary.depth, summary.range));
+    let mut stale: BTreeSet<&SummaryId> = BTreeSet::new();
+    for summary in &found {
+        if given_up.contains(&summary.id) {
+            continue;
+        }
+        let mut below = summary.children.iter().filter_map(|child| child.summary());
+        if summary.provisional || below.any(|child| stale.contains(child)) {
+            stale.insert(&summary.id);
+        }
+    }
+    // What hangs below something that stays cannot be replaced.
+    let mut reached: BTreeSet<&SummaryId> = BTreeSet::new();
+    for summary in found.iter().rev() {
+        let is_root = summary.id == *root;
+        if stale.contains(&summary.id) && (is_root || reached.contains(&summary.id)) {
+            reached.insert(&summary.id);
+            let below = summary.children.iter().filter_map(|child| child.summary());
+            reached.extend(below.filter(|child| stale.contains(child)));
+        }
+    }
+    found
+        .iter()
+        .filter(|summary| reached.contains(&summary.id))
+        .map(|summary| summary.id.clone())
+        .collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use memory_model::{Child, Hash, Recipe, Seq, Timestamp};
+
+    fn node(name: &str, depth: u32, at: u32, provisional: bool, below: &[&str]) -> Summary {
+        let range = SeqRange::single(Seq(at));
+        let children = below.iter().map(|id| Child::Summary {
+            range,
+            id: SummaryId::new(*id),
+        });
+        Summary {
+            id: SummaryId::new(name),
+            range,
+            depth,
+            children: children.collect(),
+            text: String::new(),
+            messages: None,
+            tokens: 0,
+            source_tokens: 0,
+            provisional,
+            recipe: Recipe::new("test"),
+            tier: "normal".to_owned(),
+            meta: None,
+            model: None,
+            earliest_at: Timestamp::default(),
+            latest_at: Timestamp::default(),
+            created_at: Timestamp::default(),
+            source_hash: Hash::ZERO,
+            hash: Hash::ZERO,
+        }
+    }
+
+    /// top ← (left ← (a, b), right ← (c, d)); `bad` are provisional.
+    fn stale_of(bad: &[&str], given_up: &[&str]) -> Vec<String> {
+        let shape: [(&str, u32, u32, &[&str]); 7] = [
+            ("top", 2, 1, &["left", "right"]),
+            ("left", 1, 1, &["a", "b"]),
+            ("right", 1, 3, &["c", "d"]),
+            ("a", 0, 1, &[]),
+            ("b", 0, 2, &[]),
+            ("c", 0, 3, &[]),
+            ("d", 0, 4, &[]),
+        ];
+        let nodes: Nodes = shape
+            .iter()
+            .map(|(name, depth, at, below)| node(name, *depth, *at, bad.contains(name), below))
+            .map(|summary| (summary.id.clone(), summary))
+            .collect();
+        let given_up = given_up.iter().map(|id| SummaryId::new(*id)).collect();
+        let found = stale(&SummaryId::new("top"), &nodes, &given_up);
+        found.iter().map(|id| id.as_str().to_owned()).collect()
+    }
+
+    #[test]
+    fn a_provisional_node_and_all_above_it_are_made_anew_from_below() {
+        assert_eq!(stale_of(&[], &[]), [""; 0]);
+        assert_eq!(stale_of(&["c"], &[]), ["c", "right", "top"]);
+        assert_eq!(stale_of(&["top"], &[]), ["top"]);
+        let all = ["a", "d", "left", "right", "top"];
+        assert_eq!(stale_of(&["a", "d", "right"], &[]), all);
+    }
+
+    #[test]
+    fn what_is_given_up_stays_and_so_does_what_only_it_leads_to() {
+        assert_eq!(stale_of(&["c", "d"], &["c"]), ["d", "right", "top"]);
+        assert_eq!(stale_of(&["c", "a"], &["right"]), ["a", "left", "top"]);
+        assert_eq!(stale_of(&["c", "a"], &["top"]), [""; 0]);
+        assert_eq!(stale_of(&["c"], &["c"]), [""; 0]);
+    }
+}

@@ -1,0 +1,256 @@
+use std::fmt;
+use std::time::Duration;
+
+use async_trait::async_trait;
+use genai::adapter::AdapterKind;
+use genai::chat::{ChatMessage, ChatOptions, ChatRequest, ChatResponse};
+use genai::resolver::{AuthData, Endpoint, ServiceTargetResolver};
+use genai::{Client, ModelIden, ServiceTarget, WebConfig};
+
+use super::answer::{stopped, written};
+use super::http::{refused, retry_after};
+use super::{ApiKey, LEAST_OUTPUT_TOKENS};
+use crate::prompt::Prompt;
+use crate::{
+    Error, ErrorKind, Failure, FailureKind, Generate, LlmSummarizer, ModelUsage, SummaryText,
+};
+
+/// A client by way of the `genai` crate: Anthropic, Gemini, OpenAI, Ollama and others.
+#[derive(Clone)]
+pub struct GenAi {
+    provider: String,
+    model: ModelIden,
+    key: Option<ApiKey>,
+    base_url: Option<String>,
+    timeout: Option<Duration>,
+    least_output: u64,
+    temperature: Option<f64>,
+    client: Client,
+}
+
+impl fmt::Debug for GenAi {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("GenAi")
+            .field("provider", &self.provider)
+            .field("model", &self.name())
+            .field("key", &self.key)
+            .finish_non_exhaustive()
+    }
+}
+
+impl GenAi {
+    /// A client of a provider's model: `anthropic`, `gemini`, `openai`, `ollama`, or another name
+    /// that `genai` knows.
+    ///
+    /// # Errors
+    /// [`ErrorKind::InvalidProvider`] when the provider is not known.
+    pub fn new(provider: &str, model: &str) -> Result<Self, Error> {
+        let Some(kind) = AdapterKind::from_lower_str(provider) else {
+            return Err(Error::new(
+                ErrorKind::InvalidProvider,
+                format!("there is no provider {provider}: name one such as anthropic or gemini"),
+            ));
+        };
+        let client = Client::default();
+        let model = ModelIden::new(kind, model);
+        let fresh = Self {
+            provider: provider.to_owned(),
+            model,
+            key: None,
+            base_url: None,
+            timeout: Some(Duration::from_secs(120)),
+            least_output: LEAST_OUTPUT_TOKENS,
+            temperature: None,
+            client,
+        };
+        Ok(fresh.rebuilt())
+    }
+
+    /// Sets the key.
+    pub fn with_key(mut self, key: ApiKey) -> Self {
+        self.key = Some(key);
+        self.rebuilt()
+    }
+
+    /// Sets another address than the provider's own.
+    pub fn with_base_url(mut self, url: &str) -> Self {
+        self.base_url = Some(format!("{}/", url.trim().trim_end_matches('/')));
+        self.rebuilt()
+    }
+
+    /// Sets how long a request may take. 2 minutes; `None` waits for ever.
+    pub fn with_timeout(mut self, timeout: Option<Duration>) -> Self {
+        self.timeout = timeout;
+        self.rebuilt()
+    }
+
+    /// Sets how many tokens the model may write at least, reasoning included.
+    /// [`LEAST_OUTPUT_TOKENS`] unless set.
+    pub fn with_least_output_tokens(mut self, tokens: u64) -> Self {
+        self.least_output = tokens;
+        self
+    }
+
+    /// Sets the temperature (koda's for summaries is 0.3). Not sent unless set.
+    pub fn with_temperature(mut self, temperature: f64) -> Self {
+        self.temperature = Some(temperature);
+        self
+    }
+
+    /// A summarizer that asks this client.
+    pub fn summarizer(self) -> LlmSummarizer<Self> {
+        let (provider, model) = (self.provider.clone(), self.name());
+        LlmSummarizer::new(model, self).with_provider(&provider)
+    }
+
+    fn name(&self) -> String {
+        self.model.model_name.to_string()
+    }
+
+    /// The client with today's settings. The key is always ours, so that none is taken from the
+    /// environment.
+    fn rebuilt(mut self) -> Self {
+        let key = self.key.clone();
+        let base_url = self.base_url.clone();
+        let resolver = ServiceTargetResolver::from_resolver_fn(
+            move |target: ServiceTarget| -> Result<ServiceTarget, genai::resolver::Error> {
+                let secret = key.as_ref().map_or("", |key| key.secret());
+                let endpoint = match &base_url {
+                    Some(url) => Endpoint::from_owned(url.as_str()),
+                    None => target.endpoint,
+                };
+                Ok(ServiceTarget {
+                    endpoint,
+                    auth: AuthData::from_single(secret),
+                    model: target.model,
+                })
+            },
+        );
+        let mut web = WebConfig::default().with_connect_timeout(Duration::from_secs(10));
+        if let Some(timeout) = self.timeout {
+            web = web.with_timeout(timeout);
+        }
+        self.client = Client::builder()
+            .with_service_target_resolver(resolver)
+            .with_web_config(web)
+            .build();
+        self
+    }
+
+    async fn ask(&self, prompt: &Prompt) -> Result<SummaryText, Failure> {
+        let most = prompt.max_tokens.max(self.least_output);
+        let mut options = ChatOptions::default()
+            .with_max_tokens(u32::try_from(most).unwrap_or(u32::MAX))
+            // Some reasons to refuse are in the body alone.
+            .with_capture_raw_body(true);
+        if let Some(temperature) = self.temperature {
+            options = options.with_temperature(temperature);
+        }
+        let request = ChatRequest::from_system(prompt.system.as_str())
+            .append_message(ChatMessage::user(prompt.user.as_str()));
+        let answer = self
+            .client
+            .exec_chat(self.model.clone(), request, Some(&options));
+        match answer.await {
+            Ok(answer) => self.read(&answer),
+            Err(error) => Err(self.failed(&error)),
+        }
+    }
+
+    fn read(&self, answer: &ChatResponse) -> Result<SummaryText, Failure> {
+        let whom = self.whom();
+        let body = answer.captured_raw_body.as_ref();
+        let refusal = ["/promptFeedback/blockReason", "/choices/0/message/refusal"]
+            .into_iter()
+            .filter_map(|place| body?.pointer(place)?.as_str())
+            .find(|text| !text.is_empty());
+        if refusal.is_some() {
+            return stopped(&whom, Some("refusal")).map(|()| SummaryText::default());
+        }
+        stopped(
+            &whom,
+            answer.stop_reason.as_ref().map(|reason| reason.raw()),
+        )?;
+        let text = written(&whom, &answer.texts().concat())?;
+        let count = |tokens: Option<i32>| u64::try_from(tokens?).ok();
+        let usage = match (
+            count(answer.usage.prompt_tokens),
+            count(answer.usage.completion_tokens),
+        ) {
+            (None, None) => None,
+            (input, output) => Some(ModelUsage {
+                input: input.unwrap_or_default(),
+                output: output.unwrap_or_default(),
+            }),
+        };
+        Ok(SummaryText::new(text).with_usage(usage))
+    }
+
+    fn whom(&self) -> String {
+        format!("model {} of {}", self.name(), self.provider)
+    }
+
+    /// What an error means. Its own text is not shown: it may hold the prompt and the key.
+    fn failed(&self, error: &genai::Error) -> Failure {
+        use genai::webc::Error as Web;
+        let (whom, key) = (&self.provider, self.key.as_ref());
+        if let genai::Error::HttpError { status, body, .. } = error {
+            let wait = error
+                .headers()
+                .and_then(|headers| retry_after(|name| headers.get(name)?.to_str().ok()));
+            return refused(whom, status.as_u16(), wait, body, key);
+        }
+        let web = match error {
+            genai::Error::WebModelCall { webc_error, .. }
+            | genai::Error::WebAdapterCall { webc_error, .. } => webc_error,
+            genai::Error::RequiresApiKey { .. } | genai::Error::NoAuthData { .. } => {
+                return Failure::new(FailureKind::Auth, format!("{whom} needs a key"));
+            }
+            genai::Error::NoChatResponse { .. } => {
+                return Failure::new(FailureKind::Empty, format!("{} wrote nothing", self.whom()));
+            }
+            _ => {
+                let what = format!("{whom} answered in another form than it is known for");
+                return Failure::new(FailureKind::BadAnswer, what);
+            }
+        };
+        match web {
+            Web::ResponseFailedStatus {
+                status,
+                body,
+                headers,
+            } => {
+                let wait = retry_after(|name| headers.get(name)?.to_str().ok());
+                refused(whom, status.as_u16(), wait, body, key)
+            }
+            Web::Reqwest(error) if error.is_timeout() => Failure::new(
+                FailureKind::TimedOut,
+                format!("{whom} gave no answer in time"),
+            ),
+            Web::Reqwest(error) if error.is_connect() => Failure::new(
+                FailureKind::Unreachable,
+                format!("{whom} cannot be reached"),
+            ),
+            Web::Reqwest(_) => {
+                let what = format!("{whom} broke the connection off");
+                Failure::new(FailureKind::Unreachable, what)
+            }
+            _ => {
+                let what = format!("{whom} answered with something else than JSON");
+                Failure::new(FailureKind::BadAnswer, what)
+            }
+        }
+    }
+}
+
+#[async_trait]
+impl Generate for GenAi {
+    async fn generate(&self, prompt: &Prompt) -> Result<String, Error> {
+        Ok(self.complete(prompt).await?.text)
+    }
+
+    async fn complete(&self, prompt: &Prompt) -> Result<SummaryText, Error> {
+        let answer = self.ask(prompt).await;
+        answer.map_err(|failure| Error::provider(&self.name(), failure))
+    }
+}

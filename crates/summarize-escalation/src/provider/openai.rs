@@ -1,0 +1,316 @@
+use std::fmt;
+use std::time::Duration;
+
+use async_trait::async_trait;
+use reqwest::header::{AUTHORIZATION, CONTENT_TYPE, HeaderMap, HeaderValue};
+use reqwest::redirect::Policy;
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+
+use super::answer::{stopped, written};
+use super::http::{refused, retry_after, said, shown};
+use super::{ApiKey, LEAST_OUTPUT_TOKENS};
+use crate::prompt::Prompt;
+use crate::{
+    Error, ErrorKind, Failure, FailureKind, Generate, LlmSummarizer, ModelUsage, SummaryText,
+};
+
+/// OpenAI's own server.
+pub const OPENAI_BASE_URL: &str = "https://api.openai.com/v1";
+/// Ollama on this machine, where it speaks as OpenAI does.
+pub const OLLAMA_BASE_URL: &str = "http://localhost:11434/v1";
+
+/// No answer of a sound server is longer, in bytes.
+const MOST_BYTES: usize = 8 * 1024 * 1024;
+
+/// How the server is told where to stop.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum OutputLimit {
+    /// `max_tokens`, which compatible servers know.
+    MaxTokens,
+    /// `max_completion_tokens`, which OpenAI's newer models insist on.
+    MaxCompletionTokens,
+    /// Not at all.
+    None,
+}
+
+/// A slim client of a server that speaks OpenAI's chat completions.
+#[derive(Clone)]
+pub struct OpenAiCompatible {
+    http: reqwest::Client,
+    url: reqwest::Url,
+    /// The server's name in errors: its address without anything secret.
+    whom: String,
+    model: String,
+    key: Option<ApiKey>,
+    timeout: Option<Duration>,
+    limit: OutputLimit,
+    least_output: u64,
+    temperature: Option<f64>,
+}
+
+impl fmt::Debug for OpenAiCompatible {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("OpenAiCompatible")
+            .field("server", &self.whom)
+            .field("model", &self.model)
+            .field("key", &self.key)
+            .finish_non_exhaustive()
+    }
+}
+
+#[derive(Serialize)]
+struct Request<'a> {
+    model: &'a str,
+    messages: [Said<'a>; 2],
+    #[serde(skip_serializing_if = "Option::is_none")]
+    max_tokens: Option<u64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    max_completion_tokens: Option<u64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    temperature: Option<f64>,
+    stream: bool,
+}
+
+#[derive(Serialize)]
+struct Said<'a> {
+    role: &'a str,
+    content: &'a str,
+}
+
+#[derive(Deserialize)]
+struct Answer {
+    #[serde(default)]
+    choices: Vec<Choice>,
+    usage: Option<Usage>,
+}
+
+#[derive(Deserialize)]
+struct Choice {
+    message: Message,
+    finish_reason: Option<String>,
+}
+
+#[derive(Deserialize)]
+struct Message {
+    /// A text, or a list of parts.
+    #[serde(default)]
+    content: Value,
+    refusal: Option<String>,
+}
+
+#[derive(Deserialize)]
+struct Usage {
+    #[serde(default)]
+    prompt_tokens: u64,
+    #[serde(default)]
+    completion_tokens: u64,
+}
+
+impl OpenAiCompatible {
+    /// A client of `model` at the server with this base URL, the part before
+    /// `/chat/completions`: [`OPENAI_BASE_URL`], [`OLLAMA_BASE_URL`] or another.
+    ///
+    /// # Errors
+    /// [`ErrorKind::InvalidProvider`] when the URL is none, or the system cannot make connections.
+    pub fn new(base_url: &str, model: impl Into<String>) -> Result<Self, Error> {
+        let invalid = |what: &str| {
+            Error::new(
+                ErrorKind::InvalidProvider,
+                format!("{what}: give a base URL such as {OPENAI_BASE_URL}"),
+            )
+        };
+        let url = reqwest::Url::parse(base_url.trim());
+        let mut url = url.map_err(|_| invalid("the provider's address is no URL"))?;
+        if !matches!(url.scheme(), "http" | "https") {
+            return Err(invalid(
+                "the provider's address is not one of http or https",
+            ));
+        }
+        let path = format!("{}/chat/completions", url.path().trim_end_matches('/'));
+        url.set_path(&path);
+        let mut shown = url.clone();
+        let _ = (shown.set_username(""), shown.set_password(None));
+        shown.set_query(None);
+        let http = reqwest::Client::builder()
+            .connect_timeout(Duration::from_secs(10))
+            // A key is sent to whom it was given for, and to nobody else.
+            .redirect(Policy::none())
+            .build()
+            .map_err(|error| {
+                let what = "connections cannot be made: check the system's certificates";
+                Error::caused(ErrorKind::InvalidProvider, what, error)
+            })?;
+        let limit = match url.host_str() {
+            Some("api.openai.com") => OutputLimit::MaxCompletionTokens,
+            _ => OutputLimit::MaxTokens,
+        };
+        Ok(Self {
+            http,
+            url,
+            whom: shown.to_string(),
+            model: model.into(),
+            key: None,
+            timeout: Some(Duration::from_secs(120)),
+            limit,
+            least_output: LEAST_OUTPUT_TOKENS,
+            temperature: None,
+        })
+    }
+
+    /// Sets the key. Servers on the own machine often need none.
+    pub fn with_key(mut self, key: ApiKey) -> Self {
+        self.key = Some(key);
+        self
+    }
+
+    /// Sets how long a request may take. 2 minutes; `None` waits for ever.
+    pub fn with_timeout(mut self, timeout: Option<Duration>) -> Self {
+        self.timeout = timeout;
+        self
+    }
+
+    /// Sets how the server is told where to stop. `max_completion_tokens` for OpenAI's own server,
+    /// `max_tokens` for others.
+    pub fn with_output_limit(mut self, limit: OutputLimit) -> Self {
+        self.limit = limit;
+        self
+    }
+
+    /// Sets how many tokens the model may write at least, reasoning included.
+    /// [`LEAST_OUTPUT_TOKENS`] unless set.
+    pub fn with_least_output_tokens(mut self, tokens: u64) -> Self {
+        self.least_output = tokens;
+        self
+    }
+
+    /// Sets the temperature (koda's for summaries is 0.3). Not sent unless set: some models refuse
+    /// it.
+    pub fn with_temperature(mut self, temperature: f64) -> Self {
+        self.temperature = Some(temperature);
+        self
+    }
+
+    /// A summarizer that asks this client. Its id names `provider` before the model.
+    pub fn summarizer(self, provider: &str) -> LlmSummarizer<Self> {
+        LlmSummarizer::new(self.model.clone(), self).with_provider(provider)
+    }
+
+    async fn ask(&self, prompt: &Prompt) -> Result<SummaryText, Failure> {
+        let most = prompt.max_tokens.max(self.least_output);
+        let request = Request {
+            model: &self.model,
+            messages: [
+                Said {
+                    role: "system",
+                    content: &prompt.system,
+                },
+                Said {
+                    role: "user",
+                    content: &prompt.user,
+                },
+            ],
+            max_tokens: (self.limit == OutputLimit::MaxTokens).then_some(most),
+            max_completion_tokens: (self.limit == OutputLimit::MaxCompletionTokens).then_some(most),
+            temperature: self.temperature,
+            stream: false,
+        };
+        let body = serde_json::to_vec(&request)
+            .map_err(|error| Failure::new(FailureKind::BadRequest, error))?;
+        let mut headers = HeaderMap::new();
+        headers.insert(CONTENT_TYPE, HeaderValue::from_static("application/json"));
+        if let Some(key) = &self.key {
+            let value = HeaderValue::from_str(&format!("Bearer {}", key.secret()));
+            let mut value = value.map_err(|_| {
+                let what = "the key has characters that no key has";
+                Failure::new(FailureKind::Auth, what)
+            })?;
+            value.set_sensitive(true);
+            headers.insert(AUTHORIZATION, value);
+        }
+        let mut call = self.http.post(self.url.clone()).headers(headers).body(body);
+        if let Some(timeout) = self.timeout {
+            call = call.timeout(timeout);
+        }
+        let mut response = call.send().await.map_err(|error| self.broken(&error))?;
+        let status = response.status();
+        let wait = retry_after(|name| response.headers().get(name)?.to_str().ok());
+        let mut body = Vec::new();
+        while let Some(chunk) = response
+            .chunk()
+            .await
+            .map_err(|error| self.broken(&error))?
+        {
+            body.extend_from_slice(&chunk);
+            if body.len() > MOST_BYTES {
+                let what = format!("{} answered with more than {MOST_BYTES} bytes", self.whom);
+                return Err(Failure::new(FailureKind::BadAnswer, what));
+            }
+        }
+        let body = String::from_utf8_lossy(&body);
+        if !status.is_success() {
+            let (whom, key) = (&self.whom, self.key.as_ref());
+            return Err(refused(whom, status.as_u16(), wait, &body, key));
+        }
+        self.read(&body)
+    }
+
+    fn read(&self, body: &str) -> Result<SummaryText, Failure> {
+        let bad = |what: &str| {
+            let what = format!("{} {what}", self.whom);
+            Failure::new(FailureKind::BadAnswer, what)
+        };
+        let value: Value = serde_json::from_str(body).map_err(|_| bad("answered with no JSON"))?;
+        // Some routers report a provider's error with a status of success.
+        if value.get("error").is_some_and(|error| !error.is_null()) {
+            let said = ApiKey::redact(self.key.as_ref(), said(&value).unwrap_or_default());
+            return Err(bad(&format!("answered with an error ({})", shown(&said))));
+        }
+        let answer = Answer::deserialize(value);
+        let answer = answer.map_err(|_| bad("answered in another form than a chat completion"))?;
+        let Some(choice) = answer.choices.into_iter().next() else {
+            return Err(bad("answered with no choices"));
+        };
+        let model = format!("model {}", self.model);
+        if choice.message.refusal.is_some_and(|text| !text.is_empty()) {
+            return stopped(&model, Some("refusal")).map(|()| SummaryText::default());
+        }
+        stopped(&model, choice.finish_reason.as_deref())?;
+        let text = match choice.message.content {
+            Value::String(text) => text,
+            Value::Array(parts) => parts
+                .iter()
+                .filter_map(|part| part.get("text").and_then(Value::as_str))
+                .collect(),
+            _ => String::new(),
+        };
+        let usage = answer.usage.map(|usage| ModelUsage {
+            input: usage.prompt_tokens,
+            output: usage.completion_tokens,
+        });
+        Ok(SummaryText::new(written(&model, &text)?).with_usage(usage))
+    }
+
+    /// What it means that no whole answer came.
+    fn broken(&self, error: &reqwest::Error) -> Failure {
+        let (kind, what) = match () {
+            () if error.is_timeout() => (FailureKind::TimedOut, "gave no answer in time"),
+            () if error.is_connect() => (FailureKind::Unreachable, "cannot be reached"),
+            () => (FailureKind::Unreachable, "broke the connection off"),
+        };
+        Failure::new(kind, format!("{} {what}", self.whom))
+    }
+}
+
+#[async_trait]
+impl Generate for OpenAiCompatible {
+    async fn generate(&self, prompt: &Prompt) -> Result<String, Error> {
+        Ok(self.complete(prompt).await?.text)
+    }
+
+    async fn complete(&self, prompt: &Prompt) -> Result<SummaryText, Error> {
+        let answer = self.ask(prompt).await;
+        answer.map_err(|failure| Error::provider(&self.model, failure))
+    }
+}

@@ -1,0 +1,64 @@
+use std::fmt::Debug;
+use std::time::Duration;
+
+use async_trait::async_trait;
+
+/// Time as guards see it: handed in, so that they need no runtime and tests need no waiting.
+#[async_trait]
+pub trait Timer: Send + Sync + Debug {
+    /// Time since some fixed moment; it never goes back.
+    fn now(&self) -> Duration;
+
+    /// Completes once so much time has passed. Dropping the future ends the wait.
+    async fn sleep(&self, duration: Duration);
+}
+
+#[async_trait]
+impl<T: Timer + ?Sized> Timer for std::sync::Arc<T> {
+    fn now(&self) -> Duration {
+        (**self).now()
+    }
+
+    async fn sleep(&self, duration: Duration) {
+        (**self).sleep(duration).await;
+    }
+}
+
+/// Tokio's time. Outside of a Tokio runtime nothing ever times out.
+#[cfg(feature = "tokio")]
+#[derive(Debug, Clone, Copy)]
+pub struct TokioTimer {
+    start: tokio::time::Instant,
+}
+
+#[cfg(feature = "tokio")]
+impl TokioTimer {
+    /// A timer that counts from now on.
+    pub fn new() -> Self {
+        Self {
+            start: tokio::time::Instant::now(),
+        }
+    }
+}
+
+#[cfg(feature = "tokio")]
+impl Default for TokioTimer {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
+#[cfg(feature = "tokio")]
+#[async_trait]
+impl Timer for TokioTimer {
+    fn now(&self) -> Duration {
+        self.start.elapsed()
+    }
+
+    async fn sleep(&self, duration: Duration) {
+        match tokio::runtime::Handle::try_current() {
+            Ok(_) => tokio::time::sleep(duration).await,
+            Err(_) => std::future::pending().await,
+        }
+    }
+}

@@ -1,0 +1,421 @@
+//! Guards under a fake timer: nothing sleeps, everything is deterministic.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use memory_model::{Hash, LogEntry, Message};
+use summarize_escalation::guard::{
+    BreakerPolicy, BreakerState, GuardPolicy, Guarded, Guards, RetryPolicy, SessionGuard,
+    SpendPolicy,
+};
+use summarize_escalation::testing::{self, Answer, FakeTimer, Scripted};
+use summarize_escalation::{
+    Chain, Error, Extractive, FailureKind, Ladder, Source, Summarizer, SummaryRequest, SummaryText,
+    Tier, escalate,
+};
+use token_estimate::Preset;
+
+const SECOND: Duration = Duration::from_secs(1);
+
+fn log() -> Vec<LogEntry> {
+    let messages = (0..6)
+        .map(|n| Message::user(format!("{n} {}", "word ".repeat(90))))
+        .collect();
+    let mut log = testing::log(messages, &Preset::Anna);
+    for entry in &mut log {
+        entry.hash = Hash([u8::try_from(entry.seq.0).unwrap(); 32]);
+    }
+    log
+}
+
+/// Calls a summarizer with the first `pieces` messages of the log.
+fn ask(timer: &FakeTimer, summarizer: &dyn Summarizer, pieces: usize) -> Result<String, Error> {
+    let log = log();
+    let source: Vec<Source<'_>> = log.iter().take(pieces).map(Source::from).collect();
+    let request = SummaryRequest::new(&source, &Preset::Anna).with_target_tokens(100);
+    let answer = timer.drive(summarizer.summarize(&request)).expect("no end");
+    answer.map(|answer| answer.text)
+}
+
+fn kind(result: Result<String, Error>) -> FailureKind {
+    let error = result.unwrap_err();
+    error.failure().expect("a failure").kind()
+}
+
+fn guarded(
+    script: impl IntoIterator<Item = Answer>,
+    policy: GuardPolicy,
+) -> (FakeTimer, Scripted, Guarded<Scripted>) {
+    let (timer, scripted) = (FakeTimer::new(), Scripted::new(script));
+    let guarded = Guarded::new(scripted.clone(), policy, Arc::new(timer.clone()));
+    (timer, scripted, guarded)
+}
+
+fn failure(kind: FailureKind) -> Answer {
+    Answer::Failure(kind, None)
+}
+
+#[test]
+fn a_hanging_call_ends_in_time() {
+    let policy = GuardPolicy::none().with_timeout_millis(Some(5_000));
+    let (timer, scripted, guarded) = guarded([Answer::Hang], policy);
+    assert_eq!(kind(ask(&timer, &guarded, 3)), FailureKind::TimedOut);
+    assert_eq!(timer.waits(), [SECOND * 5]);
+    assert_eq!(scripted.calls(), 1);
+}
+
+#[test]
+fn what_may_pass_is_tried_again_with_growing_waits() {
+    let policy = GuardPolicy::none().with_retry(Some(RetryPolicy {
+        attempts: 4,
+        first_wait_millis: 1_000,
+        longest_wait_millis: 3_000,
+    }));
+    let script = [
+        failure(FailureKind::Overloaded),
+        failure(FailureKind::Unreachable),
+        failure(FailureKind::BadAnswer),
+        Answer::text("done"),
+    ];
+    let (timer, scripted, guarded) = guarded(script, policy.clone());
+    assert_eq!(ask(&timer, &guarded, 3).unwrap(), "done");
+    assert_eq!(timer.waits(), [SECOND, SECOND * 2, SECOND * 3]);
+    assert_eq!(scripted.calls(), 4);
+
+    let (timer, scripted, guarded) = self::guarded([failure(FailureKind::Overloaded)], policy);
+    assert_eq!(kind(ask(&timer, &guarded, 3)), FailureKind::Overloaded);
+    assert_eq!(scripted.calls(), 4);
+}
+
+#[test]
+fn the_providers_own_wait_counts_unless_it_is_too_long() {
+    let policy = GuardPolicy::none().with_retry(Some(RetryPolicy::default()));
+    let limited = |secs| Answer::Failure(FailureKind::RateLimited, Some(SECOND * secs));
+    let (timer, _, guarded) = guarded([limited(7), Answer::text("done")], policy.clone());
+    assert_eq!(ask(&timer, &guarded, 3).unwrap(), "done");
+    assert_eq!(timer.waits(), [SECOND * 7]);
+
+    let (timer, scripted, guarded) = self::guarded([limited(61)], policy);
+    let error = ask(&timer, &guarded, 3).unwrap_err();
+    assert_eq!(error.failure().unwrap().retry_after(), Some(SECOND * 61));
+    assert_eq!(scripted.calls(), 1);
+    assert!(timer.waits().is_empty());
+}
+
+#[test]
+fn what_cannot_pass_is_not_tried_again() {
+    let policy = GuardPolicy::none().with_retry(Some(RetryPolicy::default()));
+    let kinds = [
+        FailureKind::Auth,
+        FailureKind::Quota,
+        FailureKind::TooLong,
+        FailureKind::NotFound,
+        FailureKind::BadRequest,
+        FailureKind::Refused,
+        FailureKind::CutShort,
+        FailureKind::Empty,
+    ];
+    for expected in kinds {
+        let (timer, scripted, guarded) = guarded([failure(expected)], policy.clone());
+        assert_eq!(kind(ask(&timer, &guarded, 3)), expected);
+        assert_eq!(scripted.calls(), 1, "{expected}");
+    }
+    // Nor what a client says nothing about.
+    let (timer, scripted, guarded) = guarded([Answer::fail("odd")], policy);
+    assert!(ask(&timer, &guarded, 3).is_err());
+    assert_eq!(scripted.calls(), 1);
+}
+
+#[test]
+fn the_breaker_opens_after_three_failures_and_tries_one_call_later() {
+    let policy = GuardPolicy::none().with_breaker(Some(BreakerPolicy::default()));
+    let script = [
+        failure(FailureKind::Overloaded),
+        Answer::Empty,
+        Answer::fail("odd"),
+        failure(FailureKind::Overloaded),
+        Answer::text("done"),
+    ];
+    let (timer, scripted, guarded) = guarded(script, policy);
+    for _ in 0..3 {
+        assert_eq!(guarded.breaker(), BreakerState::Closed);
+        let _ = ask(&timer, &guarded, 3);
+    }
+    assert_eq!(guarded.breaker(), BreakerState::Open);
+    for _ in 0..50 {
+        assert_eq!(kind(ask(&timer, &guarded, 3)), FailureKind::BreakerOpen);
+    }
+    assert_eq!(scripted.calls(), 3, "an open breaker asks nobody");
+    timer.advance(SECOND * 60);
+    assert_eq!(guarded.breaker(), BreakerState::HalfOpen);
+    assert_eq!(kind(ask(&timer, &guarded, 3)), FailureKind::Overloaded);
+    assert_eq!(guarded.breaker(), BreakerState::Open);
+    timer.advance(SECOND * 60);
+    assert_eq!(ask(&timer, &guarded, 3).unwrap(), "done");
+    assert_eq!(guarded.breaker(), BreakerState::Closed);
+    assert_eq!(guarded.session().failures(), 0);
+}
+
+#[test]
+fn each_session_has_its_own_breaker_and_all_share_the_spending() {
+    let timer = FakeTimer::new();
+    let policy = GuardPolicy::none()
+        .with_breaker(Some(BreakerPolicy::KODA))
+        .with_session_spend(SpendPolicy::calls(4))
+        .with_total_spend(SpendPolicy::calls(6));
+    let guards = Arc::new(Guards::new(policy, Arc::new(timer.clone())));
+    let session = |answer| {
+        let session = Arc::new(SessionGuard::new());
+        Guarded::for_session(Scripted::new([answer]), Arc::clone(&guards), session)
+    };
+    let ill = session(failure(FailureKind::Overloaded));
+    let well = session(Answer::text("done"));
+    for _ in 0..3 {
+        assert_eq!(kind(ask(&timer, &ill, 3)), FailureKind::Overloaded);
+    }
+    assert_eq!(kind(ask(&timer, &ill, 3)), FailureKind::BreakerOpen);
+    for _ in 0..3 {
+        assert_eq!(ask(&timer, &well, 3).unwrap(), "done");
+    }
+    let spent = ask(&timer, &well, 3).unwrap_err();
+    assert_eq!(spent.failure().unwrap().kind(), FailureKind::SpendLimit);
+    let text = spent.failure().unwrap().to_string();
+    assert!(text.contains("all sessions together"), "{text}");
+    assert_eq!(guards.spent().calls, 6);
+    assert_eq!(well.session().spent().calls, 3);
+    // A limit of ours opens no breaker, and a reset closes one.
+    assert_eq!(well.breaker(), BreakerState::Closed);
+    ill.session().reset();
+    assert_eq!(kind(ask(&timer, &ill, 3)), FailureKind::SpendLimit);
+}
+
+#[test]
+fn tokens_are_counted_and_never_overspent() {
+    // Three messages cost 339 tokens, the target 100.
+    let policy = GuardPolicy::none().with_session_spend(SpendPolicy::tokens(1_000));
+    let (timer, scripted, guarded) = guarded([Answer::text("four tokens here")], policy);
+    let mut made = 0;
+    while ask(&timer, &guarded, 3).is_ok() {
+        made += 1;
+        assert!(guarded.session().spent().tokens <= 1_000);
+    }
+    assert_eq!(made, 2);
+    assert_eq!(scripted.calls(), 2);
+    assert_eq!(kind(ask(&timer, &guarded, 3)), FailureKind::SpendLimit);
+    // A shorter source still fits.
+    assert!(ask(&timer, &guarded, 1).is_ok());
+}
+
+#[test]
+fn nothing_is_paid_for_twice() {
+    let policy = GuardPolicy::none().with_cache_entries(2);
+    let script = [
+        failure(FailureKind::Overloaded),
+        Answer::Empty,
+        Answer::text("one"),
+        Answer::text("two"),
+        Answer::text("three"),
+        Answer::text("four"),
+    ];
+    let (timer, scripted, guarded) = guarded(script, policy);
+    assert!(ask(&timer, &guarded, 1).is_err());
+    // Neither a failure nor an empty answer is kept.
+    assert_eq!(ask(&timer, &guarded, 1).unwrap(), "");
+    assert_eq!(ask(&timer, &guarded, 1).unwrap(), "one");
+    assert_eq!(ask(&timer, &guarded, 1).unwrap(), "one");
+    assert_eq!(ask(&timer, &guarded, 2).unwrap(), "two");
+    assert_eq!(ask(&timer, &guarded, 1).unwrap(), "one");
+    assert_eq!(scripted.calls(), 4);
+    // Two are kept, the newest.
+    assert_eq!(ask(&timer, &guarded, 3).unwrap(), "three");
+    assert_eq!(ask(&timer, &guarded, 2).unwrap(), "two");
+    assert_eq!(ask(&timer, &guarded, 1).unwrap(), "four");
+}
+
+#[test]
+fn another_recipe_is_another_entry() {
+    let timer = FakeTimer::new();
+    let scripted = Scripted::new([Answer::HeadCut]);
+    let policy = GuardPolicy::default();
+    let guarded = Guarded::new(scripted.clone(), policy, Arc::new(timer.clone()));
+    let log = log();
+    let source: Vec<Source<'_>> = log.iter().map(Source::from).collect();
+    let base = SummaryRequest::new(&source, &Preset::Anna).with_target_tokens(100);
+    let others = [
+        base,
+        base.with_target_tokens(101),
+        base.with_instructions("the tests"),
+        base.with_previous("before"),
+        base.with_style(summarize_escalation::Style::Aggressive),
+    ];
+    for request in &others {
+        for _ in 0..2 {
+            timer.drive(guarded.summarize(request)).unwrap().unwrap();
+        }
+    }
+    assert_eq!(scripted.calls(), 5);
+    // Messages that are in no log have no hash: nothing tells them apart.
+    let mut unhashed = log.clone();
+    for entry in &mut unhashed {
+        entry.hash = Hash::ZERO;
+    }
+    let source: Vec<Source<'_>> = unhashed.iter().map(Source::from).collect();
+    let request = SummaryRequest::new(&source, &Preset::Anna).with_target_tokens(100);
+    for _ in 0..2 {
+        timer.drive(guarded.summarize(&request)).unwrap().unwrap();
+    }
+    assert_eq!(scripted.calls(), 7);
+}
+
+/// Answers after a second, and knows how many of its calls were under way at once.
+#[derive(Debug)]
+struct Slow {
+    timer: FakeTimer,
+    under_way: std::sync::Mutex<(u32, u32)>,
+}
+
+#[async_trait::async_trait]
+impl Summarizer for Slow {
+    fn id(&self) -> &str {
+        "slow@1"
+    }
+
+    async fn summarize(&self, _: &SummaryRequest<'_>) -> Result<SummaryText, Error> {
+        {
+            let mut now = self.under_way.lock().unwrap();
+            now.0 += 1;
+            now.1 = now.1.max(now.0);
+        }
+        summarize_escalation::Timer::sleep(&self.timer, SECOND).await;
+        self.under_way.lock().unwrap().0 -= 1;
+        Ok(SummaryText::new("done"))
+    }
+}
+
+#[test]
+fn only_so_many_calls_are_under_way() {
+    let timer = FakeTimer::new();
+    let slow = Arc::new(Slow {
+        timer: timer.clone(),
+        under_way: std::sync::Mutex::default(),
+    });
+    let policy = GuardPolicy::none().with_concurrency(Some(2));
+    let guarded = Guarded::new(Arc::clone(&slow), policy, Arc::new(timer.clone()));
+    let log = log();
+    let source: Vec<Source<'_>> = log.iter().map(Source::from).collect();
+    let request = SummaryRequest::new(&source, &Preset::Anna).with_target_tokens(100);
+    let calls = (0..7).map(|_| guarded.summarize(&request));
+    let all = timer.drive(futures::future::join_all(calls)).unwrap();
+    assert!(all.iter().all(Result::is_ok));
+    assert_eq!(slow.under_way.lock().unwrap().1, 2);
+    assert_eq!(summarize_escalation::Timer::now(&timer), SECOND * 4);
+}
+
+#[test]
+fn a_chain_asks_the_main_model_when_the_cheap_one_fails() {
+    let timer = FakeTimer::new();
+    let kinds = [
+        failure(FailureKind::Overloaded),
+        Answer::fail("odd"),
+        Answer::Empty,
+        Answer::Blank,
+    ];
+    for answer in kinds {
+        let cheap = Scripted::new([answer]);
+        let chain = Chain::new(cheap.clone()).or(Scripted::new([Answer::text("main wrote")]));
+        assert_eq!(ask(&timer, &chain, 3).unwrap(), "main wrote");
+        assert_eq!(cheap.calls(), 1);
+    }
+    let main = Scripted::new([failure(FailureKind::RateLimited)]);
+    let cheap = Scripted::new([Answer::text("cheap wrote"), failure(FailureKind::Auth)]);
+    let chain = Chain::new(cheap).or(Extractive).or(main.clone());
+    assert_eq!(
+        chain.id(),
+        format!("scripted@1|{}|scripted@1", Extractive::ID)
+    );
+    assert!(!chain.provisional());
+    assert_eq!(ask(&timer, &chain, 3).unwrap(), "cheap wrote");
+    assert_eq!(main.calls(), 0);
+    // All fail: an extract is none of a chain's, and the last failure says whether to try again.
+    let error = ask(&timer, &chain, 3).unwrap_err();
+    assert_eq!(error.failure().unwrap().kind(), FailureKind::RateLimited);
+    let text = error.failure().unwrap().to_string();
+    assert!(
+        text.contains("check the key") && text.contains("; then "),
+        "{text}"
+    );
+}
+
+/// Writes under a model's name.
+#[derive(Debug)]
+struct Named(&'static str, Scripted);
+
+#[async_trait::async_trait]
+impl Summarizer for Named {
+    fn id(&self) -> &str {
+        self.0
+    }
+
+    fn model(&self) -> Option<&str> {
+        Some(self.0)
+    }
+
+    async fn summarize(&self, request: &SummaryRequest<'_>) -> Result<SummaryText, Error> {
+        self.1.summarize(request).await
+    }
+}
+
+#[test]
+fn the_ladder_names_the_model_that_wrote_and_marks_what_none_did() {
+    let timer = FakeTimer::new();
+    let log = log();
+    let source: Vec<Source<'_>> = log.iter().map(Source::from).collect();
+    let request = SummaryRequest::new(&source, &Preset::Anna);
+    let down = || Scripted::new([failure(FailureKind::Overloaded)]);
+    let chain = Chain::new(Named("small", down())).or(Named("large", Scripted::head_cut()));
+    let policy = GuardPolicy::default();
+    let guarded = Guarded::new(chain, policy.clone(), Arc::new(timer.clone()));
+    let (ladder, anna) = (Ladder::default(), Ladder::anna());
+    let climb = escalate(&guarded, &ladder, &request);
+    let outcome = timer.drive(climb).unwrap().unwrap();
+    assert_eq!(outcome.model.as_deref(), Some("large"));
+    assert_eq!(outcome.summarizer, "small|large");
+    assert!(!outcome.provisional);
+
+    let all_down = Chain::new(Named("small", down())).or(Named("large", down()));
+    let guarded = Guarded::new(all_down, policy, Arc::new(timer.clone()));
+    for _ in 0..5 {
+        let climb = escalate(&guarded, &ladder, &request);
+        let outcome = timer.drive(climb).unwrap().unwrap();
+        assert_eq!(outcome.tier, Tier::Extractive);
+        assert!(outcome.provisional);
+        assert_eq!(outcome.model, None);
+        // anna's ladder makes nothing of a failure.
+        let climb = escalate(&guarded, &anna, &request);
+        assert!(timer.drive(climb).unwrap().is_err());
+    }
+    assert_eq!(guarded.breaker(), BreakerState::Open);
+}
+
+#[test]
+fn what_needs_no_model_is_not_guarded() {
+    let timer = FakeTimer::new();
+    let policy = GuardPolicy::default().with_total_spend(SpendPolicy::calls(0));
+    let guarded = Guarded::new(Extractive, policy, Arc::new(timer.clone()));
+    assert!(guarded.provisional());
+    assert!(!ask(&timer, &guarded, 6).unwrap().is_empty());
+    assert_eq!(guarded.session().spent().calls, 0);
+}
+
+#[test]
+fn the_policy_is_a_config_value() {
+    let text = r#"{"breaker":null,"timeout_millis":5000,"retry":{"attempts":1},"total_spend":{"calls":9}}"#;
+    let policy: GuardPolicy = serde_json::from_str(text).unwrap();
+    assert_eq!(policy.breaker, None);
+    assert_eq!(policy.retry.unwrap().longest_wait_millis, 60_000);
+    assert_eq!(policy.total_spend, SpendPolicy::calls(9));
+    assert_eq!(policy.concurrency, Some(4));
+    let again = serde_json::to_string(&policy).unwrap();
+    assert_eq!(serde_json::from_str::<GuardPolicy>(&again).unwrap(), policy);
+    assert!(serde_json::from_str::<GuardPolicy>(r#"{"timeout":1}"#).is_err());
+}
