@@ -265,9 +265,9 @@ fn page(measured: &[Measured]) -> (String, Vec<String>) {
     let mut out = String::from(PREFACE);
     let mut misses = Vec::new();
     let total: u64 = measured.iter().map(|m| m.tokens).sum();
-    let _ = write!(
+    let _ = writeln!(
         out,
-        "{} conversations, {} thousand tokens.\n",
+        "{} conversations, {} thousand tokens.",
         measured.len(),
         total / 1000
     );
