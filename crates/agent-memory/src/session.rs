@@ -309,6 +309,10 @@ impl Session {
                 ),
             ));
         }
+        // An answer that was refused before must not be taken for a new one.
+        if let Some(guards) = self.memory.inner.writers.guards() {
+            guards.forget();
+        }
         let mut compaction = self.compaction(cancel);
         if let Some(instructions) = instructions {
             compaction = compaction.with_instructions(instructions);

@@ -80,7 +80,8 @@ impl LeafRun {
             self.take(atom, policy, accounting, &mut jobs);
         }
         let bridge = self.run.bridged && policy.bridge;
-        let enough = self.chunk.messages >= policy.leaf_min_messages || bridge;
+        let heavy = policy.heavy(self.chunk.tokens);
+        let enough = self.chunk.messages >= policy.leaf_min_messages || heavy || bridge;
         if enough {
             jobs.extend(self.close(policy, accounting));
         }

@@ -46,8 +46,8 @@ impl FreshTail {
 pub struct DagPolicy {
     /// The newest messages, which are not compacted.
     pub fresh_tail: FreshTail,
-    /// A leaf takes at least so many messages, or fewer when more would cost too much for one call.
-    /// 10, anna's default.
+    /// A leaf takes at least so many messages, or fewer when more would cost too much for one call,
+    /// or when they cost a quarter of what one call may get. 10, anna's default.
     pub leaf_min_messages: usize,
     /// No call gets more than so many tokens of source, unless a single group costs more (with what
     /// stands before it when that is too little for a summary of its own), or the fewest summaries
@@ -165,6 +165,12 @@ impl DagPolicy {
     /// The fewest summaries that a condensed one takes: of one there is nothing to condense.
     pub(crate) fn fewest(&self) -> usize {
         self.condensed_min.max(2)
+    }
+
+    /// Whether messages cost so much that their number does not matter.
+    pub(crate) fn heavy(&self, tokens: u64) -> bool {
+        self.max_source_tokens
+            .is_some_and(|most| tokens >= most / 4)
     }
 
     pub(crate) fn fits(&self, tokens: u64) -> bool {

@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 use wiremock::matchers::{body_partial_json, header, method, path};
-use wiremock::{Mock, MockServer, ResponseTemplate};
+use wiremock::{Mock, MockServer, Request, Respond, ResponseTemplate};
 
 use crate::support::{Home, Ran, fixture, has};
 
@@ -17,7 +17,41 @@ fn completion(text: &str, finish: &str) -> ResponseTemplate {
     }))
 }
 
-async fn server(answer: ResponseTemplate) -> MockServer {
+/// A model that names what its source names: file names, identifiers, codes; as much of them as is
+/// such a part of the source.
+struct Writer(&'static str, usize);
+
+impl Respond for Writer {
+    fn respond(&self, request: &Request) -> ResponseTemplate {
+        let body: Value = serde_json::from_slice(&request.body).unwrap();
+        let asked = body["messages"].as_array().unwrap().last().unwrap();
+        let source = asked["content"].as_str().unwrap();
+        let named = |word: &&str| {
+            let marked = word
+                .chars()
+                .any(|c| "/_:#".contains(c) || c.is_ascii_digit());
+            // The tags around the source are none of its words.
+            marked && !word.contains("conversation_segment")
+        };
+        let mut words: Vec<&str> = source
+            .split(|c: char| c.is_whitespace() || "\"',;()[]{}<>`".contains(c))
+            .filter(named)
+            .collect();
+        words.sort_unstable();
+        words.dedup();
+        let mut text = self.0.to_owned();
+        // That part of the source at most; from all over the alphabet.
+        let step =
+            1 + words.iter().map(|word| word.len() + 1).sum::<usize>() * self.1 / source.len();
+        for word in words.iter().step_by(step) {
+            text.push(' ');
+            text.push_str(word);
+        }
+        completion(&text, "stop")
+    }
+}
+
+async fn server(answer: impl Respond + 'static) -> MockServer {
     let server = MockServer::start().await;
     let mock = Mock::given(method("POST")).and(path("/v1/chat/completions"));
     mock.respond_with(answer).mount(&server).await;
@@ -87,11 +121,7 @@ async fn a_model_writes_the_summaries_and_redo_replaces_what_none_wrote() {
     assert_eq!(last_error(&ran)["kind"], "summarizer");
     assert_eq!(json_of(&ran)["provisional"]["left"], made);
 
-    let well = server(completion(
-        "Goal: ship the release. Kept: the plan.",
-        "stop",
-    ))
-    .await;
+    let well = server(Writer("Goal: ship the release. Kept: the plan.", 10)).await;
     let url = format!("{}/v1", well.uri());
     let model = ["--summarizer", "openai:small-model", "--base-url", &url];
     let ran = run(&home, &[&["--json", "redo", key][..], &model].concat());
@@ -143,7 +173,7 @@ async fn the_request_is_the_providers_and_carries_instructions_and_key() {
         .and(path("/v1/chat/completions"))
         .and(header("authorization", "Bearer given-on-the-line"))
         .and(body_partial_json(json!({"model": "qwen3:8b"})))
-        .respond_with(completion("Short.", "stop"))
+        .respond_with(Writer("Short.", 10))
         .expect(1..)
         .mount(&server)
         .await;
@@ -179,15 +209,14 @@ async fn the_request_is_the_providers_and_carries_instructions_and_key() {
 async fn the_fallback_writes_when_the_cheap_model_fails() {
     let home = Home::new();
     let server = MockServer::start().await;
-    for (model, answer) in [
-        ("small", completion("Cut off in the", "length")),
-        ("large", completion("Written by the large one.", "stop")),
-    ] {
-        Mock::given(body_partial_json(json!({"model": model})))
-            .respond_with(answer)
-            .mount(&server)
-            .await;
-    }
+    Mock::given(body_partial_json(json!({"model": "small"})))
+        .respond_with(completion("Cut off in the", "length"))
+        .mount(&server)
+        .await;
+    Mock::given(body_partial_json(json!({"model": "large"})))
+        .respond_with(Writer("Written by the large one.", 7))
+        .mount(&server)
+        .await;
     let url = format!("{}/v1", server.uri());
     let ran = run(
         &home,

@@ -13,6 +13,7 @@ mod anna;
 mod contexts;
 mod corpus;
 mod corruption;
+mod demonstration;
 mod engine;
 mod forks;
 mod hard;

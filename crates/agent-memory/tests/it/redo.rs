@@ -80,7 +80,7 @@ fn with(summarizer: impl Summarizer + 'static) -> Builder {
 }
 
 /// All summaries that the session's view leads to.
-async fn reached(session: &Session) -> BTreeMap<SummaryId, Summary> {
+pub(crate) async fn reached(session: &Session) -> BTreeMap<SummaryId, Summary> {
     let mut found = BTreeMap::new();
     let spans = session.spans().await.unwrap();
     let mut todo: Vec<SummaryId> = spans
@@ -106,6 +106,10 @@ async fn reached(session: &Session) -> BTreeMap<SummaryId, Summary> {
 
 /// Asserts that each node is what the sound summarizer gives for the same children and recipe.
 async fn assert_sound(session: &Session) {
+    assert_sound_by(session, &Scripted::head_cut(), &Ladder::default()).await;
+}
+
+pub(crate) async fn assert_sound_by(session: &Session, model: &dyn Summarizer, ladder: &Ladder) {
     let nodes = reached(session).await;
     let log = session.load().await.unwrap();
     let accounting = session.accounting();
@@ -131,8 +135,7 @@ async fn assert_sound(session: &Session) {
             summary_overhead(accounting, summary.range, summary.depth, &summary.children);
         let request =
             SummaryRequest::new(&pieces, accounting.estimator()).with_overhead_tokens(overhead);
-        let (model, ladder) = (Scripted::head_cut(), Ladder::default());
-        let sound = escalate(&model, &ladder, &request).await.unwrap();
+        let sound = escalate(model, ladder, &request).await.unwrap();
         assert_eq!(summary.source_hash, hasher.finish());
         assert_eq!(summary.recipe, sound.recipe);
         assert_eq!(summary.text, sound.text);
@@ -142,7 +145,7 @@ async fn assert_sound(session: &Session) {
     }
 }
 
-async fn provisional(session: &Session) -> usize {
+pub(crate) async fn provisional(session: &Session) -> usize {
     let nodes = reached(session).await;
     nodes.values().filter(|summary| summary.provisional).count()
 }

@@ -130,9 +130,11 @@ fn leaves_are_cut_at_the_limit() {
     let policy = DagPolicy::default().with_max_source_tokens(Some(1_000));
     let jobs = users(80).plan(&policy, LEAF, 7);
     assert_eq!(ranges(&jobs), [(1, 25), (26, 50), (51, 60)]);
-    // Nine that are left over stay for another day.
-    let jobs = users(78).plan(&policy, LEAF, 7);
+    // Few that are left over stay for another day, unless they cost a quarter of what a leaf may.
+    let jobs = users(74).plan(&policy, LEAF, 7);
     assert_eq!(ranges(&jobs), [(1, 25), (26, 50)]);
+    let jobs = users(78).plan(&policy, LEAF, 7);
+    assert_eq!(ranges(&jobs), [(1, 25), (26, 50), (51, 59)]);
     // A group that alone is too much is a leaf by itself; what is too little goes with it.
     let script = format!("u*500 a+x t-x*3000 u*1 a+y t-y*3000 {}", "u ".repeat(60));
     let jobs = World::new(log(&script)).plan(&policy, LEAF, 7);
@@ -219,8 +221,9 @@ fn a_plan_of_a_conversation() {
     Leaf 30..43 depth 0: 12 messages outside the fresh tail cost 2868 tokens
     Leaf 44..57 depth 0: 12 messages outside the fresh tail cost 2868 tokens
     Leaf 58..71 depth 0: 12 messages outside the fresh tail cost 2868 tokens
-    S0:1..15 S0:16..29 S0:30..43 S0:44..57 S0:58..71 R:72..
-    Condensed 1..71 depth 1: 5 neighbouring summaries of depth 0 cost 2000 tokens
-    S1:1..71 R:72..
+    Leaf 72..75 depth 0: 4 messages outside the fresh tail cost 1284 tokens
+    S0:1..15 S0:16..29 S0:30..43 S0:44..57 S0:58..71 S0:72..75 R:76..
+    Condensed 1..75 depth 1: 6 neighbouring summaries of depth 0 cost 2400 tokens
+    S1:1..75 R:76..
     ");
 }

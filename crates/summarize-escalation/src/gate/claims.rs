@@ -145,7 +145,7 @@ pub(super) fn unsupported(text: &str, request: &SummaryRequest<'_>) -> Vec<Strin
             .iter()
             .filter(|word| users.contains(*word) || all.contains(*word))
             .count();
-        words.len() < 2 || by_user * 4 >= words.len() || anywhere * 2 >= words.len()
+        words.len() < 2 || by_user * 5 >= words.len() * 2 || anywhere * 2 >= words.len()
     };
     claims
         .into_iter()

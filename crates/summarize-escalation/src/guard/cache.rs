@@ -28,6 +28,10 @@ impl Cache {
         self.lock().answers.get(key).cloned()
     }
 
+    pub(crate) fn clear(&self) {
+        *self.lock() = Held::default();
+    }
+
     pub(crate) fn put(&self, key: Hash, answer: &SummaryText, entries: usize) {
         let mut held = self.lock();
         if held.answers.insert(key, answer.clone()).is_none() {

@@ -58,6 +58,12 @@ impl Guards {
     pub fn spent(&self) -> Spent {
         self.total.spent()
     }
+
+    /// Lets go of the answers that are kept: whoever asks again is answered anew. The cache does
+    /// not know which of them a ladder refused.
+    pub fn forget(&self) {
+        self.cache.clear();
+    }
 }
 
 /// What a session has for itself: its breaker, and what it spent.
