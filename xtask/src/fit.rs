@@ -403,7 +403,7 @@ fn most(counter: usize) -> f64 {
     match counter {
         // White space: what a line end leads to must be known within a token.
         0..=6 => 1.0,
-        0..COUNTERS => 4.0,
+        7..COUNTERS => 4.0,
         _ if (59..=62).contains(&after) => 0.5,
         _ if before < 64 && after < 64 => 1.0,
         _ => 3.0,
