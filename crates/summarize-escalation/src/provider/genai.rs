@@ -1,4 +1,5 @@
 use std::fmt;
+use std::sync::OnceLock;
 use std::time::Duration;
 
 use async_trait::async_trait;
@@ -25,7 +26,8 @@ pub struct GenAi {
     timeout: Option<Duration>,
     least_output: u64,
     temperature: Option<f64>,
-    client: Client,
+    /// Made when it is first needed, from the settings above.
+    client: OnceLock<Client>,
 }
 
 impl fmt::Debug for GenAi {
@@ -51,9 +53,8 @@ impl GenAi {
                 format!("there is no provider {provider}: name one such as anthropic or gemini"),
             ));
         };
-        let client = Client::default();
         let model = ModelIden::new(kind, model);
-        let fresh = Self {
+        Ok(Self {
             provider: provider.to_owned(),
             model,
             key: None,
@@ -61,27 +62,26 @@ impl GenAi {
             timeout: Some(Duration::from_secs(120)),
             least_output: LEAST_OUTPUT_TOKENS,
             temperature: None,
-            client,
-        };
-        Ok(fresh.rebuilt())
+            client: OnceLock::new(),
+        })
     }
 
     /// Sets the key.
     pub fn with_key(mut self, key: ApiKey) -> Self {
         self.key = Some(key);
-        self.rebuilt()
+        self.changed()
     }
 
     /// Sets another address than the provider's own.
     pub fn with_base_url(mut self, url: &str) -> Self {
         self.base_url = Some(format!("{}/", url.trim().trim_end_matches('/')));
-        self.rebuilt()
+        self.changed()
     }
 
     /// Sets how long a request may take. 2 minutes; `None` waits for ever.
     pub fn with_timeout(mut self, timeout: Option<Duration>) -> Self {
         self.timeout = timeout;
-        self.rebuilt()
+        self.changed()
     }
 
     /// Sets how many tokens the model may write at least, reasoning included.
@@ -107,9 +107,17 @@ impl GenAi {
         self.model.model_name.to_string()
     }
 
-    /// The client with today's settings. The key is always ours, so that none is taken from the
-    /// environment.
-    fn rebuilt(mut self) -> Self {
+    /// Itself with other settings: the client is made anew.
+    fn changed(mut self) -> Self {
+        self.client = OnceLock::new();
+        self
+    }
+
+    /// The client. Its key is always ours, so that none is taken from the environment.
+    fn client(&self) -> Result<Client, Failure> {
+        if let Some(client) = self.client.get() {
+            return Ok(client.clone());
+        }
         let key = self.key.clone();
         let base_url = self.base_url.clone();
         let resolver = ServiceTargetResolver::from_resolver_fn(
@@ -130,11 +138,15 @@ impl GenAi {
         if let Some(timeout) = self.timeout {
             web = web.with_timeout(timeout);
         }
-        self.client = Client::builder()
+        let client = Client::builder()
             .with_service_target_resolver(resolver)
             .with_web_config(web)
-            .build();
-        self
+            .build()
+            .map_err(|_| {
+                let what = format!("no connection to {} can be made", self.provider);
+                Failure::new(FailureKind::Unreachable, what)
+            })?;
+        Ok(self.client.get_or_init(|| client).clone())
     }
 
     async fn ask(&self, prompt: &Prompt) -> Result<SummaryText, Failure> {
@@ -148,9 +160,8 @@ impl GenAi {
         }
         let request = ChatRequest::from_system(prompt.system.as_str())
             .append_message(ChatMessage::user(prompt.user.as_str()));
-        let answer = self
-            .client
-            .exec_chat(self.model.clone(), request, Some(&options));
+        let client = self.client()?;
+        let answer = client.exec_chat(self.model.clone(), request, Some(&options));
         match answer.await {
             Ok(answer) => self.read(&answer),
             Err(error) => Err(self.failed(&error)),
