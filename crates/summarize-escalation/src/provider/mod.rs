@@ -2,7 +2,7 @@
 //!
 //! - `openai-compatible`: [`OpenAiCompatible`], a slim client of everything that speaks OpenAI's
 //!   chat completions: OpenAI, Ollama, vLLM, llama.cpp, OpenRouter and many more.
-//! - `genai`: [`GenAi`], by way of the crate of that name: Anthropic, Gemini and others besides.
+//! - `genai`: `GenAi`, by way of the crate of that name: Anthropic, Gemini and others besides.
 //!
 //! Both need a Tokio runtime. An answer that was cut short, refused or empty is a
 //! [`Failure`](crate::Failure), never a text. Keys are arguments: nothing is read from the
