@@ -104,7 +104,7 @@ fn shared(estimator: impl TokenEstimator + 'static) -> Arc<dyn TokenEstimator> {
     Arc::new(estimator)
 }
 
-/// The estimator of that name (`calibrated`) or id (`calibrated@2`).
+/// The estimator of that name (`calibrated`) or id (`calibrated@3`).
 ///
 /// # Errors
 ///

@@ -11,6 +11,9 @@
 pub(crate) const FINE: usize = 128;
 /// The first fine class beyond ASCII; the generated tables spell these 64 in the base64 alphabet.
 pub const FIRST_WIDE: u8 = 64;
+/// The fine classes of letters, first and last, and of ASCII's marks in their order.
+pub(crate) const F_LETTERS: (u8, u8) = (1, 26);
+pub(crate) const F_MARKS: (u8, u8) = (27, 58);
 /// Coarse classes in all, and so the length of a state's row.
 pub(crate) const COARSE: usize = 36;
 
@@ -25,7 +28,7 @@ names!(u8: LOWER = 0, UPPER = 1, DIGIT = 2, SPACE = 3, TAB = 4, NEWLINE = 5, PUN
     THAI = 17, ALPHABET = 18, HAN = 19, HIRAGANA = 20, KATAKANA = 21, HANGUL = 22, CJK_PUNCT = 23, SYMBOL = 24,
     EMOJI = 25, JOINER = 26, WIDE_SPACE = 27, MARK = 28, OTHER3 = 29, OTHER4 = 30, WIDE_DIGIT = 31);
 
-// Fine classes below 64. 1..=26 are letters, 27..=58 the marks of ASCII in their order.
+// The other fine classes below 64.
 names!(u8: F_DIGIT = 59, F_SPACE = 60, F_TAB = 61, F_NEWLINE = 62, F_CONTROL = 63);
 
 // Fine classes from 64, by the first of each run; the generator tells the members of a run apart.
@@ -77,7 +80,7 @@ const fn coarse(fine: u8) -> u8 {
 }
 
 /// Coarse in the low byte, fine in the high byte.
-const fn packed(fine: u8) -> u16 {
+pub(crate) const fn packed(fine: u8) -> u16 {
     (fine as u16) << 8 | coarse(fine) as u16
 }
 

@@ -18,6 +18,8 @@ const CAMEL: u16 = 3;
 
 // Words: four kinds of what stands before, each lower (16 lengths), capitalised (16), upper (8).
 const WORD: u16 = 16;
+/// A state within a word: what a mark weighs after it is the same in all of them.
+pub(crate) const A_WORD: u16 = WORD;
 const WORD_ROW: u16 = 40;
 const LOWER_MAX: u16 = 16;
 const CAPITAL: u16 = 16;

@@ -81,9 +81,9 @@ fn tokens(weight: u64, empty: bool) -> u64 {
 impl TokenEstimator for Calibrated {
     fn id(&self) -> EstimatorId {
         EstimatorId::known(match self {
-            Self::O200k => "calibrated@2",
-            Self::Cl100k => "calibrated-cl100k@2",
-            Self::Unknown => "calibrated-unknown@2",
+            Self::O200k => "calibrated@3",
+            Self::Cl100k => "calibrated-cl100k@3",
+            Self::Unknown => "calibrated-unknown@3",
         })
     }
 

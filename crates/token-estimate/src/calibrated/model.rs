@@ -31,6 +31,8 @@ pub(crate) struct Model {
     /// By row of the state and coarse class: the weight above, the next state's row below.
     steps: [u32; machine::ENTRIES],
     pairs: [u16; PAIRS],
+    /// By fine class: what a mark weighs more at the beginning of a text than at that of a line.
+    first: [u16; class::FINE],
     classes: Classes,
 }
 
@@ -50,6 +52,31 @@ const BEGIN: Place = Place {
     row: row(machine::START),
     fine: class::F_NEWLINE as usize,
 };
+
+/// A mark after a word weighs more than one that begins a line, for some by more than a token. A text that begins with
+/// such a mark is counted as if it followed the word it is dearest after, less one token: so to join it to any word costs
+/// at most a token, and counts within a text stay as they were fitted.
+const fn first(steps: &[u32; machine::ENTRIES], pairs: &[u16; PAIRS]) -> [u16; class::FINE] {
+    let mut first = [0; class::FINE];
+    let mut mark = class::F_MARKS.0;
+    while mark <= class::F_MARKS.1 {
+        let coarse = (class::packed(mark) & 0xff) as usize;
+        let own = steps[BEGIN.row + coarse] >> 16;
+        let own = own + pairs[pair(BEGIN.fine, mark as usize)] as u32;
+        let mut before = class::F_LETTERS.0;
+        while before <= class::F_LETTERS.1 {
+            let after = steps[row(machine::A_WORD) + coarse] >> 16;
+            let after = after + pairs[pair(before as usize, mark as usize)] as u32;
+            let more = after.saturating_sub(own + ONE as u32) as u16;
+            if more > first[mark as usize] {
+                first[mark as usize] = more;
+            }
+            before += 1;
+        }
+        mark += 1;
+    }
+    first
+}
 
 /// Stretches of ASCII of at least this many bytes are read at four places at once.
 const LONG: usize = 512;
@@ -78,6 +105,7 @@ impl Model {
         }
         Self {
             steps,
+            first: first(&steps, &pairs),
             pairs,
             classes: Classes::decode(of.classes),
         }
@@ -87,7 +115,7 @@ impl Model {
     pub(crate) fn weigh(&self, text: &str, stop: u64) -> u64 {
         let bytes = text.as_bytes();
         let mut place = BEGIN;
-        let mut sum = 0_u64;
+        let mut sum = self.beginning(text);
         let mut at = 0;
         while at < bytes.len() && sum <= stop {
             let rest = &bytes[at..];
@@ -112,6 +140,13 @@ impl Model {
         sum
     }
 
+    /// What the first character weighs beside its step.
+    fn beginning(&self, text: &str) -> u64 {
+        let first = text.as_bytes().first().filter(|byte| byte.is_ascii());
+        let fine = first.map(|byte| class::ASCII[usize::from(*byte)] >> 8);
+        fine.map_or(0, |fine| u64::from(self.first[usize::from(fine)]))
+    }
+
     #[inline(always)]
     fn step(&self, packed: u16, place: &mut Place) -> u64 {
         let fine = usize::from(packed >> 8);
@@ -128,7 +163,8 @@ impl Model {
     #[cfg(test)]
     pub(crate) fn weigh_plainly(&self, text: &str) -> u64 {
         let mut place = BEGIN;
-        text.chars()
+        let rest: u64 = text
+            .chars()
             .map(|char| {
                 let packed = match u8::try_from(char) {
                     Ok(byte) if byte.is_ascii() => class::ASCII[usize::from(byte)],
@@ -136,7 +172,8 @@ impl Model {
                 };
                 self.step(packed, &mut place)
             })
-            .sum()
+            .sum();
+        self.beginning(text) + rest
     }
 
     /// What the machine weighs at this step, without the pair.

@@ -141,11 +141,35 @@ fn an_unknown_tokenizer_costs_a_quarter_more() {
     );
     for family in Calibrated::ALL {
         assert_eq!(family.to_string().parse::<Calibrated>().unwrap(), family);
-        assert_eq!(family.id(), EstimatorId::new(family.name(), 2).unwrap());
+        assert_eq!(family.id(), EstimatorId::new(family.name(), 3).unwrap());
     }
 }
 
 /// Texts of the shapes that matter, long enough to be read at four places at once.
+#[test]
+fn a_mark_after_a_word_costs_a_token_more_at_most() {
+    let marks: Vec<char> = (' '..='~').filter(char::is_ascii_punctuation).collect();
+    let mut dearer = 0;
+    for model in [&O200K, &CL100K] {
+        for word in ('a'..='z').chain('A'..='Z') {
+            for mark in marks.iter().filter(|mark| **mark != '\'') {
+                for mark in [mark.to_string(), format!("{mark}{mark} x")] {
+                    let weigh = |text: &str| model.weigh(text, u64::MAX);
+                    let (alone, one) = (weigh(&mark), weigh(&word.to_string()));
+                    let both = weigh(&format!("{word}{mark}"));
+                    assert!(
+                        both <= one + alone + ONE,
+                        "{word}{mark}: {both} of {one} and {alone}"
+                    );
+                    dearer += usize::from(both == one + alone + ONE);
+                }
+            }
+        }
+    }
+    // Some lie on the limit: without it they would be beyond.
+    assert!(dearer > 0);
+}
+
 fn shapes() -> impl Strategy<Value = String> {
     let piece = prop_oneof![
         8 => "[a-z]{1,14} ?",
@@ -207,8 +231,11 @@ proptest! {
         };
         let (last, first) = (a.chars().last().map_or(0, kind), b.chars().next().map_or(0, kind));
         // A space or mark becomes part of the word that follows it, which is a word of another
-        // class; and so are marks that follow a word or a space instead of beginning a text.
-        let other_class = (last < 2 && first == 2) || first == 1;
+        // class; a space becomes part of the marks that follow it; and a quote after a letter
+        // begins a contraction.
+        let spaced = a.ends_with(' ') && first == 1;
+        let contracted = a.ends_with(|c: char| c.is_ascii_alphabetic()) && b.starts_with('\'');
+        let other_class = (last < 2 && first == 2) || spaced || contracted;
         let other_run = last != first && last != 3 && first != 3 && !other_class;
         for family in [Calibrated::O200k, Calibrated::Cl100k] {
             let (one, two, both) = (family.text(&a), family.text(&b), family.text(&format!("{a}{b}")));
