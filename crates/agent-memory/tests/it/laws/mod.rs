@@ -323,6 +323,7 @@ fn each_can_fail() {
         (Sabotage::SilentPublish, Law::Failure),
         (Sabotage::NoTail, Law::Tail),
         (Sabotage::LostChild, Law::Reachable),
+        (Sabotage::WrongRange, Law::Expansion),
         (Sabotage::Restless, Law::Idempotence),
         (Sabotage::MiscountedContext, Law::Limits),
         (Sabotage::OverBudget, Law::Limits),

@@ -32,6 +32,8 @@ pub(crate) enum Sabotage {
     WrongRunning,
     /// A summary has lost a child.
     LostChild,
+    /// A summary says that it covers a message less than it was made from.
+    WrongRange,
     /// A summary costs more than its source.
     Grown,
     /// A failed append has stored its first message.
@@ -297,6 +299,11 @@ impl Store for Stage {
         limit: usize,
     ) -> Result<Page<Summary, SummaryId>> {
         let mut page = self.inner.summary_log(conversation, after, limit).await?;
+        if self.does(Sabotage::WrongRange)
+            && let Some(summary) = page.items.iter_mut().find(|s| s.range.len() > 1)
+        {
+            summary.range.last = summary.range.last.prev();
+        }
         if self.does(Sabotage::Grown) {
             for summary in &mut page.items {
                 summary.source_tokens = summary.tokens;
