@@ -2,6 +2,7 @@
 //! estimator, and the table of docs/tokens.md.
 
 mod classes;
+mod packages;
 mod report;
 mod solve;
 mod sources;

@@ -6,321 +6,14 @@ use std::path::{Path, PathBuf};
 use anyhow::Context as _;
 use serde_json::Value;
 
+use super::packages;
+
 /// A text under one name. `group` is what is left out together.
 pub(super) struct Source {
     pub(super) name: String,
     pub(super) group: &'static str,
     pub(super) text: String,
 }
-
-/// Text inside Debian packages, unpacked under one root: group, folder, what a file's name ends in.
-pub(super) const PACKAGED: &[(&str, &str, &str)] = &[
-    ("zh-tw", "usr/share/libreoffice/help/zh-TW", ".html"),
-    ("zh-tw", "usr/share/doc/debian-handbook/html/zh-TW", ".html"),
-    ("zh-tw", "usr/share/debian-reference", ".zh-tw.html"),
-    ("zh-tw", "usr/share/doc/maint-guide-zh-tw/html", ".html"),
-    ("zh-tw", "usr/lib/libreoffice/program/resource/zh_TW", ".mo"),
-    ("zh-cn", "usr/share/libreoffice/help/zh-CN", ".html"),
-    ("zh-cn", "usr/share/doc/debian-handbook/html/zh-CN", ".html"),
-    ("zh-cn", "usr/share/debian-reference", ".zh-cn.html"),
-    ("zh-cn", "usr/share/help/zh_CN", ".page"),
-    ("ja", "usr/share/libreoffice/help/ja", ".html"),
-    ("ja", "usr/share/doc/debian-handbook/html/ja-JP", ".html"),
-    ("ja", "usr/share/debian-reference", ".ja.html"),
-    ("ja", "usr/share/doc/aptitude/html/ja", ".html"),
-    ("ko", "usr/share/libreoffice/help/ko", ".html"),
-    ("ko", "usr/share/doc/debian-handbook/html/ko-KR", ".html"),
-    ("ko", "usr/share/help/ko", ".page"),
-    ("ru", "usr/share/developers-reference/ru", ".html"),
-    ("ru", "usr/share/doc/debian-handbook/html/ru-RU", ".html"),
-    ("ru", "usr/share/help/ru", ".page"),
-    ("ar", "usr/share/doc/debian-handbook/html/ar-MA", ".html"),
-    ("ar", "usr/lib/libreoffice/program/resource/ar", ".mo"),
-    ("hi", "usr/share/libreoffice/help/hi", ".html"),
-    ("hi", "usr/lib/libreoffice/program/resource/hi", ".mo"),
-    ("hi", "usr/share/help/hi", ".page"),
-    ("mr", "usr/share/help/mr", ".page"),
-    ("he", "usr/lib/libreoffice/program/resource/he", ".mo"),
-    ("uk", "usr/lib/libreoffice/program/resource/uk", ".mo"),
-    ("uk", "usr/share/help/uk", ".page"),
-    ("th", "usr/lib/libreoffice/program/resource/th", ".mo"),
-    ("bn", "usr/lib/libreoffice/program/resource/bn", ".mo"),
-    ("ta", "usr/share/help/ta", ".page"),
-    ("te", "usr/share/help/te", ".page"),
-    ("gu", "usr/share/help/gu", ".page"),
-    ("tr", "usr/lib/libreoffice/program/resource/tr", ".mo"),
-    ("fa", "usr/share/doc/debian-handbook/html/fa-IR", ".html"),
-    ("el", "usr/share/libreoffice/help/el", ".html"),
-    ("el", "usr/share/doc/debian-handbook/html/el-GR", ".html"),
-    ("vi", "usr/share/libreoffice/help/vi", ".html"),
-    ("vi", "usr/share/doc/debian-handbook/html/vi-VN", ".html"),
-    ("de", "usr/share/libreoffice/help/de", ".html"),
-    ("de", "usr/share/doc/debian-handbook/html/de-DE", ".html"),
-    ("fr", "usr/share/doc/debian-handbook/html/fr-FR", ".html"),
-    ("es", "usr/share/doc/debian-handbook/html/es-ES", ".html"),
-    ("pt", "usr/share/doc/debian-handbook/html/pt-BR", ".html"),
-    ("it", "usr/share/doc/debian-handbook/html/it-IT", ".html"),
-    ("pl", "usr/share/doc/debian-handbook/html/pl-PL", ".html"),
-    ("cs", "usr/share/help/cs", ".page"),
-    ("fi", "usr/share/help/fi", ".page"),
-    ("hu", "usr/share/help/hu", ".page"),
-    ("id", "usr/share/doc/debian-handbook/html/id-ID", ".html"),
-    ("en", "usr/share/doc/debian-handbook/html/en-US", ".html"),
-    ("en", "usr/share/debian-reference", ".en.html"),
-    ("en", "usr/share/help/C", ".page"),
-    ("en", "usr/share/doc/git-doc", ".txt"),
-    ("html", "usr/share/doc/debian-handbook/html/en-US", ".html+"),
-    ("python", "usr/lib/python3.11", ".py"),
-    ("go", "usr/share/go-1.19/src", ".go"),
-    ("rust", "usr/share/cargo/registry", ".rs"),
-    ("markdown", "usr/share/cargo/registry", ".md"),
-    ("toml", "usr/share/cargo/registry", ".toml"),
-    ("typescript", "usr/share/nodejs", ".ts"),
-    ("javascript", "usr/share/nodejs", ".js"),
-    ("json", "usr/share/nodejs", ".json"),
-    ("json", "usr/share/iso-codes/json", ".json"),
-    (
-        "zh-tw",
-        "usr/share/wordpress/wp-content/languages",
-        "zh_TW.mo",
-    ),
-    (
-        "zh-cn",
-        "usr/share/wordpress/wp-content/languages",
-        "zh_CN.mo",
-    ),
-    ("ja", "usr/share/wordpress/wp-content/languages", "ja.mo"),
-    ("ko", "usr/share/wordpress/wp-content/languages", "ko_KR.mo"),
-    ("ru", "usr/share/wordpress/wp-content/languages", "ru_RU.mo"),
-    ("ar", "usr/share/wordpress/wp-content/languages", "ar.mo"),
-];
-
-/// The interface texts of MediaWiki: language of the file, group.
-const MEDIAWIKI: &[(&str, &str)] = &[
-    ("zh-hant", "zh-tw"),
-    ("zh-hans", "zh-cn"),
-    ("ja", "ja"),
-    ("ko", "ko"),
-    ("ru", "ru"),
-    ("ar", "ar"),
-    ("hi", "hi"),
-    ("uk", "uk"),
-    ("th", "th"),
-    ("bn", "bn"),
-    ("ta", "ta"),
-    ("te", "te"),
-    ("gu", "gu"),
-    ("mr", "mr"),
-    ("he", "he"),
-    ("fa", "fa"),
-    ("el", "el"),
-    ("tr", "tr"),
-    ("vi", "vi"),
-    ("de", "de"),
-    ("fr", "fr"),
-    ("es", "es"),
-    ("pt", "pt"),
-    ("it", "it"),
-    ("pl", "pl"),
-    ("cs", "cs"),
-    ("fi", "fi"),
-    ("hu", "hu"),
-    ("id", "id"),
-    ("ka", "ka"),
-    ("hy", "hy"),
-    ("am", "am"),
-    ("km", "km"),
-    ("lo", "lo"),
-    ("my", "my"),
-    ("si", "si"),
-    ("kn", "kn"),
-    ("ml", "ml"),
-    ("pa", "pa"),
-    ("be", "be"),
-    ("bg", "bg"),
-    ("sr-ec", "sr"),
-    ("nl", "nl"),
-    ("sv", "sv"),
-    ("ro", "ro"),
-];
-
-/// Never fitted on: other programs, other writers. In the languages of the corpus, and in others.
-pub(super) const HELD: &[(&str, &str, &str)] = &[
-    (
-        "ar",
-        "usr/lib/python3/dist-packages/django",
-        "locale/ar/LC_MESSAGES/django.mo",
-    ),
-    ("ar", "usr/share/locale/ar/LC_MESSAGES", "evolution.mo"),
-    ("ar", "usr/share/locale/ar/LC_MESSAGES", "freeciv-core.mo"),
-    (
-        "bn",
-        "usr/lib/python3/dist-packages/django",
-        "locale/bn/LC_MESSAGES/django.mo",
-    ),
-    ("bn", "usr/share/locale/bn/LC_MESSAGES", "evolution.mo"),
-    (
-        "de",
-        "usr/lib/python3/dist-packages/django",
-        "locale/de/LC_MESSAGES/django.mo",
-    ),
-    ("de", "usr/share/inkscape/tutorials", ".de.svg"),
-    ("de", "usr/share/locale/de/LC_MESSAGES", "evolution.mo"),
-    ("de", "usr/share/locale/de/LC_MESSAGES", "freeciv-core.mo"),
-    (
-        "el",
-        "usr/lib/python3/dist-packages/django",
-        "locale/el/LC_MESSAGES/django.mo",
-    ),
-    ("el", "usr/share/inkscape/tutorials", ".el.svg"),
-    ("el", "usr/share/locale/el/LC_MESSAGES", "evolution.mo"),
-    ("el", "usr/share/locale/el/LC_MESSAGES", "freeciv-core.mo"),
-    (
-        "es",
-        "usr/lib/python3/dist-packages/django",
-        "locale/es/LC_MESSAGES/django.mo",
-    ),
-    ("es", "usr/share/inkscape/tutorials", ".es.svg"),
-    ("es", "usr/share/locale/es/LC_MESSAGES", "evolution.mo"),
-    ("es", "usr/share/locale/es/LC_MESSAGES", "freeciv-core.mo"),
-    (
-        "fa",
-        "usr/lib/python3/dist-packages/django",
-        "locale/fa/LC_MESSAGES/django.mo",
-    ),
-    ("fa", "usr/share/inkscape/tutorials", ".fa.svg"),
-    ("fa", "usr/share/locale/fa/LC_MESSAGES", "evolution.mo"),
-    ("fa", "usr/share/locale/fa/LC_MESSAGES", "freeciv-core.mo"),
-    (
-        "fr",
-        "usr/lib/python3/dist-packages/django",
-        "locale/fr/LC_MESSAGES/django.mo",
-    ),
-    ("fr", "usr/share/inkscape/tutorials", ".fr.svg"),
-    ("fr", "usr/share/locale/fr/LC_MESSAGES", "evolution.mo"),
-    ("fr", "usr/share/locale/fr/LC_MESSAGES", "freeciv-core.mo"),
-    (
-        "he",
-        "usr/lib/python3/dist-packages/django",
-        "locale/he/LC_MESSAGES/django.mo",
-    ),
-    ("he", "usr/share/locale/he/LC_MESSAGES", "evolution.mo"),
-    ("he", "usr/share/locale/he/LC_MESSAGES", "freeciv-core.mo"),
-    (
-        "hi",
-        "usr/lib/python3/dist-packages/django",
-        "locale/hi/LC_MESSAGES/django.mo",
-    ),
-    ("hi", "usr/share/locale/hi/LC_MESSAGES", "evolution.mo"),
-    (
-        "ja",
-        "usr/lib/python3/dist-packages/django",
-        "locale/ja/LC_MESSAGES/django.mo",
-    ),
-    ("ja", "usr/share/inkscape/tutorials", ".ja.svg"),
-    ("ja", "usr/share/locale/ja/LC_MESSAGES", "evolution.mo"),
-    ("ja", "usr/share/locale/ja/LC_MESSAGES", "freeciv-core.mo"),
-    ("ja", "usr/share/man/ja", ""),
-    (
-        "ka",
-        "usr/lib/python3/dist-packages/django",
-        "locale/ka/LC_MESSAGES/django.mo",
-    ),
-    ("ka", "usr/share/locale/ka/LC_MESSAGES", "evolution.mo"),
-    (
-        "ko",
-        "usr/lib/python3/dist-packages/django",
-        "locale/ko/LC_MESSAGES/django.mo",
-    ),
-    ("ko", "usr/share/inkscape/tutorials", ".ko.svg"),
-    ("ko", "usr/share/locale/ko/LC_MESSAGES", "evolution.mo"),
-    ("ko", "usr/share/locale/ko/LC_MESSAGES", "freeciv-core.mo"),
-    (
-        "pl",
-        "usr/lib/python3/dist-packages/django",
-        "locale/pl/LC_MESSAGES/django.mo",
-    ),
-    ("pl", "usr/share/inkscape/tutorials", ".pl.svg"),
-    ("pl", "usr/share/locale/pl/LC_MESSAGES", "evolution.mo"),
-    ("pl", "usr/share/locale/pl/LC_MESSAGES", "freeciv-core.mo"),
-    (
-        "ru",
-        "usr/lib/python3/dist-packages/django",
-        "locale/ru/LC_MESSAGES/django.mo",
-    ),
-    ("ru", "usr/share/inkscape/tutorials", ".ru.svg"),
-    ("ru", "usr/share/locale/ru/LC_MESSAGES", "evolution.mo"),
-    ("ru", "usr/share/locale/ru/LC_MESSAGES", "freeciv-core.mo"),
-    ("ru", "usr/share/man/ru", ""),
-    (
-        "ta",
-        "usr/lib/python3/dist-packages/django",
-        "locale/ta/LC_MESSAGES/django.mo",
-    ),
-    ("ta", "usr/share/locale/ta/LC_MESSAGES", "evolution.mo"),
-    (
-        "th",
-        "usr/lib/python3/dist-packages/django",
-        "locale/th/LC_MESSAGES/django.mo",
-    ),
-    ("th", "usr/share/locale/th/LC_MESSAGES", "evolution.mo"),
-    (
-        "tr",
-        "usr/lib/python3/dist-packages/django",
-        "locale/tr/LC_MESSAGES/django.mo",
-    ),
-    ("tr", "usr/share/locale/tr/LC_MESSAGES", "evolution.mo"),
-    ("tr", "usr/share/locale/tr/LC_MESSAGES", "freeciv-core.mo"),
-    (
-        "uk",
-        "usr/lib/python3/dist-packages/django",
-        "locale/uk/LC_MESSAGES/django.mo",
-    ),
-    ("uk", "usr/share/inkscape/tutorials", ".uk.svg"),
-    ("uk", "usr/share/locale/uk/LC_MESSAGES", "evolution.mo"),
-    ("uk", "usr/share/locale/uk/LC_MESSAGES", "freeciv-core.mo"),
-    (
-        "vi",
-        "usr/lib/python3/dist-packages/django",
-        "locale/vi/LC_MESSAGES/django.mo",
-    ),
-    ("vi", "usr/share/inkscape/tutorials", ".vi.svg"),
-    ("vi", "usr/share/locale/vi/LC_MESSAGES", "evolution.mo"),
-    (
-        "zh-cn",
-        "usr/lib/python3/dist-packages/django",
-        "locale/zh_Hans/LC_MESSAGES/django.mo",
-    ),
-    ("zh-cn", "usr/share/inkscape/tutorials", ".zh_CN.svg"),
-    (
-        "zh-cn",
-        "usr/share/locale/zh_CN/LC_MESSAGES",
-        "evolution.mo",
-    ),
-    (
-        "zh-cn",
-        "usr/share/locale/zh_CN/LC_MESSAGES",
-        "freeciv-core.mo",
-    ),
-    ("zh-cn", "usr/share/man/zh_CN", ""),
-    (
-        "zh-tw",
-        "usr/lib/python3/dist-packages/django",
-        "locale/zh_Hant/LC_MESSAGES/django.mo",
-    ),
-    ("zh-tw", "usr/share/inkscape/tutorials", ".zh_TW.svg"),
-    (
-        "zh-tw",
-        "usr/share/locale/zh_TW/LC_MESSAGES",
-        "evolution.mo",
-    ),
-    (
-        "zh-tw",
-        "usr/share/locale/zh_TW/LC_MESSAGES",
-        "freeciv-core.mo",
-    ),
-    ("zh-tw", "usr/share/man/zh_TW", ""),
-];
 
 /// No more than this of one file, in characters.
 const FILE_MOST: usize = 24_000;
@@ -331,8 +24,11 @@ const FILES_MOST: usize = 16;
 
 /// What the fit learns from.
 pub(super) fn packaged(root: &Path) -> anyhow::Result<Vec<Source>> {
-    let mut out = read(root, PACKAGED)?;
-    for &(language, group) in MEDIAWIKI {
+    let mut out = Vec::new();
+    for &(group, folder, ending) in packages::PACKAGED {
+        out.push(read(root, group, folder, ending)?);
+    }
+    for &(language, group) in packages::MEDIAWIKI {
         let file = format!("usr/share/mediawiki/languages/i18n/{language}.json");
         let json = fs::read_to_string(root.join(&file)).with_context(|| format!("read {file}"))?;
         let mut strings = Vec::new();
@@ -350,42 +46,42 @@ pub(super) fn packaged(root: &Path) -> anyhow::Result<Vec<Source>> {
 
 /// What a fit is measured on and never sees.
 pub(super) fn held(root: &Path) -> anyhow::Result<Vec<Source>> {
-    read(root, HELD)
+    packages::held()
+        .iter()
+        .map(|(group, folder, ending)| read(root, group, folder, ending))
+        .collect()
 }
 
-fn read(root: &Path, list: &[(&'static str, &str, &str)]) -> anyhow::Result<Vec<Source>> {
-    let mut out = Vec::new();
-    for &(group, folder, ending) in list {
-        let mut files = Vec::new();
-        walk(&root.join(folder), ending.trim_end_matches('+'), &mut files)?;
-        files.sort();
-        anyhow::ensure!(
-            !files.is_empty(),
-            "no {ending} under {}: unpack the packages that docs/tokens.md names",
-            root.join(folder).display()
-        );
-        let step = (files.len() / FILES_MOST).max(1);
-        let mut text = String::new();
-        for file in files.iter().step_by(step).take(FILES_MOST) {
-            let bytes = fs::read(file)?;
-            let plain = match ending {
-                ".html" | ".page" => untag(&String::from_utf8_lossy(&bytes)),
-                _ if ending.ends_with(".mo") => messages(&bytes),
-                _ if ending.ends_with(".html") || ending.ends_with(".svg") => {
-                    untag(&String::from_utf8_lossy(&bytes))
-                }
-                _ => String::from_utf8_lossy(&bytes).into_owned(),
-            };
-            let skip = plain.chars().count().saturating_sub(FILE_MOST) / 2;
-            text.extend(plain.chars().skip(skip).take(FILE_MOST));
-        }
-        out.push(Source {
-            name: format!("{group}: {folder} *{ending}"),
-            group,
-            text,
-        });
+/// Some of a folder's files, as one text: of long ones the middle.
+fn read(root: &Path, group: &'static str, folder: &str, ending: &str) -> anyhow::Result<Source> {
+    let mut files = Vec::new();
+    walk(&root.join(folder), ending.trim_end_matches('+'), &mut files)?;
+    files.sort();
+    anyhow::ensure!(
+        !files.is_empty(),
+        "no {ending} under {}: unpack the packages that docs/tokens.md names",
+        root.join(folder).display()
+    );
+    let step = (files.len() / FILES_MOST).max(1);
+    let mut text = String::new();
+    for file in files.iter().step_by(step).take(FILES_MOST) {
+        let bytes = fs::read(file)?;
+        let marked = [".html", ".page", ".svg"]
+            .iter()
+            .any(|end| ending.ends_with(end));
+        let plain = match marked {
+            _ if ending.ends_with(".mo") => messages(&bytes),
+            true => untag(&String::from_utf8_lossy(&bytes)),
+            false => String::from_utf8_lossy(&bytes).into_owned(),
+        };
+        let skip = plain.chars().count().saturating_sub(FILE_MOST) / 2;
+        text.extend(plain.chars().skip(skip).take(FILE_MOST));
     }
-    Ok(out)
+    Ok(Source {
+        name: format!("{group}: {folder} *{ending}"),
+        group,
+        text,
+    })
 }
 
 fn walk(folder: &Path, ending: &str, out: &mut Vec<PathBuf>) -> anyhow::Result<()> {
