@@ -60,6 +60,13 @@ async fn untouched(store: Arc<dyn FullStore>) -> String {
     dump(&*store, id).await
 }
 
+/// What somebody else makes of it, with a model that answers.
+async fn second(lab: &Lab, store: &dyn FullStore, id: ConversationId) -> Outcome {
+    let quick = Scripted::new([Answer::HeadCut]);
+    let compaction = lab.compaction(store, id, &quick).with_owner("second");
+    compaction.run(Mode::Full).await.unwrap()
+}
+
 async fn a_cancelled_run_leaves_nothing(store: Arc<dyn FullStore>, twin: Arc<dyn FullStore>) {
     let id = open(&*store, "chat").await;
     let cancel = Cancel::new();
@@ -74,13 +81,7 @@ async fn a_cancelled_run_leaves_nothing(store: Arc<dyn FullStore>, twin: Arc<dyn
 
     // Its leases were given back: somebody else goes on at once.
     let lab = Lab::new(small());
-    let quick = Scripted::new([Answer::HeadCut]);
-    let outcome = lab
-        .compaction(&*store, id, &quick)
-        .with_owner("second")
-        .run(Mode::Full)
-        .await
-        .unwrap();
+    let outcome = second(&lab, &*store, id).await;
     assert_eq!(outcome.stop_reason, StopReason::NothingEligible);
     whole(&*store, id, 0).await;
     sound(&*store, id).await;
@@ -96,24 +97,13 @@ async fn a_dropped_run_leaves_leases(store: Arc<dyn FullStore>, twin: Arc<dyn Fu
     sound(&*store, id).await;
 
     // The jobs that were under way stay the other's for a while; everything else can be done.
-    let quick = Scripted::new([Answer::HeadCut]);
     let now = Lab::new(small());
-    let outcome = now
-        .compaction(&*store, id, &quick)
-        .with_owner("second")
-        .run(Mode::Full)
-        .await
-        .unwrap();
+    let outcome = second(&now, &*store, id).await;
     assert_eq!(outcome.stop_reason, StopReason::Held);
     assert!(outcome.leaf > 0);
     // Whoever has the same name takes them back at once, and anybody does later.
     let later = Lab::new(small()).at(601_000_000);
-    let outcome = later
-        .compaction(&*store, id, &quick)
-        .with_owner("second")
-        .run(Mode::Full)
-        .await
-        .unwrap();
+    let outcome = second(&later, &*store, id).await;
     assert_eq!(outcome.stop_reason, StopReason::NothingEligible);
     assert!(outcome.leaf >= 4);
     whole(&*store, id, 0).await;
