@@ -1,5 +1,8 @@
 //! In which language a text is, as far as its letters and commonest words tell.
 
+use std::collections::BTreeMap;
+use std::sync::OnceLock;
+
 /// What a text seems to be written in.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Language {
@@ -17,7 +20,7 @@ pub(super) enum Language {
 }
 
 impl Language {
-    /// The scripts that it is written in, by their places in [`Letters`]; none for Latin ones.
+    /// The scripts that it is written in, by their places in [`Counts`]; none for Latin ones.
     fn scripts(self) -> &'static [usize] {
         match self {
             Self::Japanese => &[0, 2],
@@ -76,22 +79,124 @@ const COMMON: [(&str, &[&str]); 6] = [
     ),
 ];
 
-/// How many letters of each script there are.
-#[derive(Debug, Clone, Copy, Default)]
-struct Letters {
-    /// Kana, Hangul, Han, Cyrillic, Arabic, Hebrew, Devanagari, Thai, Greek.
-    counts: [usize; 9],
-    latin: usize,
+/// The longest word of [`COMMON`], in bytes.
+const LONGEST: usize = 5;
+
+/// A word of [`COMMON`] as a number: its bytes, the first highest.
+const fn packed(word: &[u8]) -> u64 {
+    let (mut key, mut rest) = (0, word);
+    while let [byte, after @ ..] = rest {
+        key = key << 8 | *byte as u64;
+        rest = after;
+    }
+    key
 }
 
-fn letters<'a>(texts: impl Iterator<Item = &'a str>) -> Letters {
-    let mut found = Letters::default();
-    let Letters { counts, latin } = &mut found;
-    for c in texts.flat_map(str::chars) {
-        let n = match c {
-            'a'..='z' | 'A'..='Z' | '\u{c0}'..='\u{24f}' => {
-                *latin += 1;
+/// The words of [`COMMON`].
+#[derive(Debug)]
+struct Common {
+    /// In order, with a bit for each language that has the word.
+    words: Vec<(u64, u8)>,
+    /// A bit for each of their hashes: most words of a text are none of them.
+    filter: [u64; 16],
+}
+
+impl Common {
+    fn get() -> &'static Self {
+        static COMMON_WORDS: OnceLock<Common> = OnceLock::new();
+        COMMON_WORDS.get_or_init(|| {
+            let mut words: BTreeMap<u64, u8> = BTreeMap::new();
+            let mut filter = [0; 16];
+            for (n, (_, common)) in COMMON.iter().enumerate() {
+                for word in *common {
+                    let key = packed(word.as_bytes());
+                    *words.entry(key).or_default() |= 1 << n;
+                    let (at, bit) = Self::place(key);
+                    if let Some(bits) = filter.get_mut(at) {
+                        *bits |= bit;
+                    }
+                }
+            }
+            let words = words.into_iter().collect();
+            Self { words, filter }
+        })
+    }
+
+    fn place(key: u64) -> (usize, u64) {
+        let hash = key.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 54;
+        ((hash >> 6) as usize, 1 << (hash & 63))
+    }
+
+    /// A bit for each language that has the word.
+    fn languages(&self, key: u64) -> u8 {
+        let (at, bit) = Self::place(key);
+        if self.filter.get(at).is_none_or(|bits| bits & bit == 0) {
+            return 0;
+        }
+        let found = self.words.binary_search_by_key(&key, |(word, _)| *word);
+        found
+            .ok()
+            .and_then(|at| self.words.get(at))
+            .map_or(0, |word| word.1)
+    }
+}
+
+/// What was counted in some texts.
+#[derive(Debug, Clone, Copy, Default)]
+struct Counts {
+    /// Letters: Kana, Hangul, Han, Cyrillic, Arabic, Hebrew, Devanagari, Thai, Greek.
+    scripts: [usize; 9],
+    latin: usize,
+    /// Words of each language of [`COMMON`].
+    words: [usize; COMMON.len()],
+}
+
+impl Counts {
+    fn of<'a>(texts: impl Iterator<Item = &'a str>) -> Self {
+        let mut counts = Self::default();
+        texts.for_each(|text| counts.read(text));
+        counts
+    }
+
+    fn read(&mut self, text: &str) {
+        let common = Common::get();
+        // The word that is being read: its bytes as a number, and how many they are.
+        let (mut key, mut length) = (0_u64, 0_usize);
+        for c in text.chars() {
+            if c.is_ascii() {
+                let letter = (c as u32 | 0x20) as u8;
+                if letter.is_ascii_lowercase() {
+                    self.latin += 1;
+                    key = key << 8 | u64::from(letter);
+                    length += 1;
+                } else if length > 0 {
+                    self.word(common, key, length);
+                    (key, length) = (0, 0);
+                }
                 continue;
+            }
+            self.letter(c);
+            if c.is_alphabetic() {
+                let mut bytes = [0; 4];
+                for c in c.to_lowercase() {
+                    for byte in c.encode_utf8(&mut bytes).bytes() {
+                        key = key << 8 | u64::from(byte);
+                        length += 1;
+                    }
+                }
+            } else if length > 0 {
+                self.word(common, key, length);
+                (key, length) = (0, 0);
+            }
+        }
+        self.word(common, key, length);
+    }
+
+    fn letter(&mut self, c: char) {
+        let n = match c {
+            '\u{c0}'..='\u{24f}' => {
+                self.latin += 1;
+                return;
             }
             '\u{3040}'..='\u{30ff}' => 0,
             '\u{ac00}'..='\u{d7af}' | '\u{1100}'..='\u{11ff}' => 1,
@@ -102,101 +207,101 @@ fn letters<'a>(texts: impl Iterator<Item = &'a str>) -> Letters {
             '\u{900}'..='\u{97f}' => 6,
             '\u{e00}'..='\u{e7f}' => 7,
             '\u{370}'..='\u{3ff}' => 8,
-            _ => continue,
+            _ => return,
         };
-        if let Some(count) = counts.get_mut(n) {
+        if let Some(count) = self.scripts.get_mut(n) {
             *count += 1;
         }
     }
-    found
+
+    fn word(&mut self, common: &Common, key: u64, length: usize) {
+        if !(1..=LONGEST).contains(&length) {
+            return;
+        }
+        let languages = common.languages(key);
+        if languages != 0 {
+            for (n, hits) in self.words.iter_mut().enumerate() {
+                *hits += usize::from(languages >> n & 1);
+            }
+        }
+    }
+
+    fn of_scripts(&self, places: &[usize]) -> usize {
+        places.iter().filter_map(|n| self.scripts.get(*n)).sum()
+    }
+
+    /// The language; `None` where it is not clear.
+    fn language(&self) -> Option<Language> {
+        let [
+            kana,
+            hangul,
+            han,
+            cyrillic,
+            arabic,
+            hebrew,
+            devanagari,
+            thai,
+            greek,
+        ] = self.scripts;
+        // Names, code and commands are Latin in every language: a sixth of another script decides.
+        let other = self.scripts.iter().sum::<usize>();
+        if other * 6 >= self.latin && other >= FEWEST / 2 {
+            // Kana decide for Japanese even among more Han.
+            let japanese = if kana * 8 >= han { kana + han } else { 0 };
+            return [
+                (japanese, Language::Japanese),
+                (hangul, Language::Korean),
+                (han, Language::Chinese),
+                (cyrillic, Language::Cyrillic),
+                (arabic, Language::Arabic),
+                (hebrew, Language::Hebrew),
+                (devanagari, Language::Devanagari),
+                (thai, Language::Thai),
+                (greek, Language::Greek),
+            ]
+            .into_iter()
+            .rev()
+            .max_by_key(|(count, _)| *count)
+            .map(|(_, language)| language);
+        }
+        if self.latin < FEWEST || other * 20 > self.latin {
+            return None;
+        }
+        let hits = &self.words;
+        let (best, most) = hits
+            .iter()
+            .enumerate()
+            .max_by_key(|(n, hits)| (**hits, COMMON.len() - n))?;
+        let next = hits
+            .iter()
+            .enumerate()
+            .filter(|(n, _)| *n != best)
+            .map(|(_, hits)| *hits)
+            .max()?;
+        // Languages share words: only a clear lead counts.
+        (*most >= 6 && *most >= next * 2)
+            .then(|| Language::Latin(COMMON.get(best).map_or("en", |(name, _)| name)))
+    }
 }
 
 /// Whether a text is in a language that what was said is not in, where both are clear; a text in
-/// a script of which what was said has next to nothing is, too.
-pub(super) fn differs<'a>(said: impl Iterator<Item = &'a str> + Clone, text: &'a str) -> bool {
-    let Some(written) = language([text].into_iter()) else {
+/// a script of which what was said has next to nothing is, too. Reads each text once.
+pub(super) fn differs<'a>(said: impl Iterator<Item = &'a str>, text: &[&str]) -> bool {
+    let text = Counts::of(text.iter().copied());
+    let Some(written) = text.language() else {
         return false;
     };
-    if let Some(spoken) = language(said.clone()) {
+    let said = Counts::of(said);
+    if let Some(spoken) = said.language() {
         // Much code makes a text look Latin; what is said in it may be in the right script.
-        let there = matches!(written, Language::Latin(_)) && {
-            let counts = letters([text].into_iter()).counts;
-            let of = |n: usize| counts.get(n).copied().unwrap_or(0);
-            spoken.scripts().iter().map(|n| of(*n)).sum::<usize>() >= FEWEST / 2
-        };
+        let there = matches!(written, Language::Latin(_))
+            && text.of_scripts(spoken.scripts()) >= FEWEST / 2;
         return spoken != written && !there;
     }
-    let spoken = letters(said);
-    let all = spoken.latin + spoken.counts.iter().sum::<usize>();
-    let there = |n: usize| spoken.counts.get(n).copied().unwrap_or(0);
-    if matches!(written, Language::Latin(_)) {
-        return false;
-    }
-    let of_script: usize = written.scripts().iter().map(|n| there(*n)).sum();
-    all >= FEWEST && of_script * 100 < all
-}
-
-/// The language of a text; `None` where it is not clear.
-pub(super) fn language<'a>(texts: impl Iterator<Item = &'a str> + Clone) -> Option<Language> {
-    let Letters { counts, latin } = letters(texts.clone());
-    let [
-        kana,
-        hangul,
-        han,
-        cyrillic,
-        arabic,
-        hebrew,
-        devanagari,
-        thai,
-        greek,
-    ] = counts;
-    // Names, code and commands are Latin in every language: a sixth of another script decides.
-    let other = counts.iter().sum::<usize>();
-    if other * 6 >= latin && other >= FEWEST / 2 {
-        // Kana decide for Japanese even among more Han.
-        let japanese = if kana * 8 >= han { kana + han } else { 0 };
-        return [
-            (japanese, Language::Japanese),
-            (hangul, Language::Korean),
-            (han, Language::Chinese),
-            (cyrillic, Language::Cyrillic),
-            (arabic, Language::Arabic),
-            (hebrew, Language::Hebrew),
-            (devanagari, Language::Devanagari),
-            (thai, Language::Thai),
-            (greek, Language::Greek),
-        ]
-        .into_iter()
-        .rev()
-        .max_by_key(|(count, _)| *count)
-        .map(|(_, language)| language);
-    }
-    if latin < FEWEST || other * 20 > latin {
-        return None;
-    }
-    let mut hits = [0_usize; COMMON.len()];
-    for word in texts.flat_map(|text| text.split(|c: char| !c.is_alphabetic())) {
-        if word.len() > 5 {
-            continue;
-        }
-        let word = word.to_lowercase();
-        for ((_, common), hits) in COMMON.iter().zip(&mut hits) {
-            *hits += usize::from(common.contains(&word.as_str()));
-        }
-    }
-    let (best, most) = hits
-        .iter()
-        .enumerate()
-        .max_by_key(|(n, hits)| (**hits, COMMON.len() - n))?;
-    let next = hits
-        .iter()
-        .enumerate()
-        .filter(|(n, _)| *n != best)
-        .map(|(_, hits)| *hits)
-        .max()?;
-    // Languages share words: only a clear lead counts.
-    (*most >= 6 && *most >= next * 2)
-        .then(|| Language::Latin(COMMON.get(best).map_or("en", |(name, _)| name)))
+    let all = said.latin + said.scripts.iter().sum::<usize>();
+    !matches!(written, Language::Latin(_))
+        && all >= FEWEST
+        && said.of_scripts(written.scripts()) * 100 < all
 }
 
 #[cfg(test)]
@@ -204,7 +309,7 @@ mod tests {
     use super::*;
 
     fn of(text: &str) -> Option<Language> {
-        language([text].into_iter())
+        Counts::of([text].into_iter()).language()
     }
 
     #[test]

@@ -9,6 +9,7 @@ use std::fmt;
 use memory_model::{EntryKind, Part, ResultContent, Role};
 use serde::{Deserialize, Serialize};
 
+use crate::cut::{ceil_tail, floor};
 use crate::{Source, SummaryRequest};
 use terms::Class;
 
@@ -235,14 +236,14 @@ impl fmt::Display for GateFailure {
 /// looked through at their start and their end.
 pub fn measure(text: &str, request: &SummaryRequest<'_>) -> Scores {
     let most = usize::try_from(request.target_tokens / 16).unwrap_or(usize::MAX);
-    let salient = terms::salient(request.source, most.clamp(1, 64));
+    let texts = terms::weighted(request.source);
+    let salient = terms::salient(&texts, most.clamp(1, 64));
+    let held = terms::held(text, &salient);
     let kept = |class: Class| {
-        let terms = salient.get(&class).map(Vec::as_slice).unwrap_or_default();
-        let held = terms.iter().filter(|term| terms::holds(text, term)).count();
-        let number = |n: usize| u32::try_from(n).unwrap_or(u32::MAX);
+        let number = |n: Option<usize>| u32::try_from(n.unwrap_or(0)).unwrap_or(u32::MAX);
         Kept {
-            kept: number(held),
-            of: number(terms.len()),
+            kept: number(held.get(class as usize).copied()),
+            of: number(salient.get(class as usize).map(Vec::len)),
         }
     };
     let mut unsupported = claims::unsupported(text, request);
@@ -260,43 +261,69 @@ pub fn measure(text: &str, request: &SummaryRequest<'_>) -> Scores {
     }
 }
 
+/// How much of what was said is read to tell its language, in bytes; the newest of it.
+const SAID_BYTES: usize = 12 * 1024;
+/// How much of one text, at its start.
+const SAID_BYTES_A_TEXT: usize = 4_000;
+/// How much of a summary: of its start and of its end.
+const WRITTEN_BYTES: (usize, usize) = (8 * 1024, 4 * 1024);
+
 /// Whether a text is clearly in another language than what was said in the source.
 fn other_language(text: &str, request: &SummaryRequest<'_>) -> bool {
     let mut said: Vec<&str> = Vec::new();
     let mut bytes = 0;
     // The newest is the language that is being spoken; more than this tells nothing new.
-    for piece in request.source.iter().rev() {
-        match piece {
-            Source::Summary(summary) => said.push(summary.text),
-            Source::Message(entry) if entry.kind == EntryKind::Message => {
-                let spoken = matches!(entry.role, Role::User | Role::Assistant);
-                said.extend(entry.parts.iter().filter_map(|part| match part {
-                    Part::Text { text } if spoken => Some(crate::cut::floor(text, 4_000)),
-                    _ => None,
-                }));
-            }
-            Source::Message(_) => {}
-        }
-        bytes += said.last().map_or(0, |text| text.len());
-        if bytes > 64 * 1024 {
+    for text in request.source.iter().rev().flat_map(spoken) {
+        let text = floor(text, SAID_BYTES_A_TEXT);
+        bytes += text.len();
+        said.push(text);
+        if bytes >= SAID_BYTES {
             break;
         }
     }
-    if said.iter().map(|text| text.len()).sum::<usize>() < 64 {
+    if bytes < 64 {
         // Nobody said anything: what the tools said has to do.
         for piece in request.source.iter().rev().take(20) {
             if let Source::Message(entry) = piece {
                 said.extend(entry.parts.iter().filter_map(|part| match part {
-                    Part::Text { text } => Some(text.as_str()),
-                    Part::ToolCall { arguments, .. } => Some(arguments.as_str()),
+                    Part::Text { text } => Some(floor(text, SAID_BYTES_A_TEXT)),
+                    Part::ToolCall { arguments, .. } => {
+                        Some(floor(arguments.as_str(), SAID_BYTES_A_TEXT))
+                    }
                     Part::ToolResult {
                         content: ResultContent::Text(text),
                         ..
-                    } => Some(crate::cut::floor(text, 4_000)),
+                    } => Some(floor(text, SAID_BYTES_A_TEXT)),
                     _ => None,
                 }));
             }
         }
     }
-    language::differs(said.iter().copied(), text)
+    let written = match text.len() > WRITTEN_BYTES.0 + WRITTEN_BYTES.1 {
+        true => [
+            floor(text, WRITTEN_BYTES.0),
+            ceil_tail(text, WRITTEN_BYTES.1),
+        ],
+        false => [text, ""],
+    };
+    language::differs(said.into_iter(), &written)
+}
+
+/// What somebody said in a piece; what tools said is left out.
+fn spoken<'a>(piece: &Source<'a>) -> impl Iterator<Item = &'a str> + use<'a> {
+    let (summary, parts): (_, &[Part]) = match *piece {
+        Source::Summary(summary) => (Some(summary.text), &[]),
+        Source::Message(entry)
+            if entry.kind == EntryKind::Message
+                && matches!(entry.role, Role::User | Role::Assistant) =>
+        {
+            (None, &entry.parts)
+        }
+        Source::Message(_) => (None, &[]),
+    };
+    let texts = parts.iter().filter_map(|part| match part {
+        Part::Text { text } => Some(text.as_str()),
+        _ => None,
+    });
+    summary.into_iter().chain(texts)
 }

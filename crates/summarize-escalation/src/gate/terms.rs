@@ -1,6 +1,7 @@
 //! What stands in a text to the letter: identifiers, numbers, paths, addresses, codes.
 
-use std::collections::BTreeMap;
+use std::borrow::Cow;
+use std::collections::HashMap;
 
 use memory_model::{EntryKind, Part, Role};
 
@@ -13,7 +14,7 @@ const WINDOW: (usize, usize) = (16 * 1024, 4 * 1024);
 const ARGUMENT_BYTES: usize = 300;
 
 /// A class of terms.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub(super) enum Class {
     Identifier,
     Number,
@@ -22,6 +23,49 @@ pub(super) enum Class {
     Code,
 }
 
+/// What a byte is, as far as terms go; what ends a word is nothing.
+const ENDS: u8 = 0;
+const LOWER: u8 = 1;
+const UPPER: u8 = 1 << 1;
+/// A digit, or a character that only names, paths and numbers have inside.
+const TELLING: u8 = 1 << 2;
+const OTHER: u8 = 1 << 3;
+
+const KINDS: [u8; 256] = {
+    let mut kinds = [ENDS; 256];
+    let mut byte = 0_u8;
+    while byte < 128 {
+        // Clippy's advice, `get_mut`, is not there for constants.
+        #[allow(clippy::indexing_slicing)]
+        {
+            kinds[byte as usize] = match byte {
+                b'a'..=b'z' => LOWER,
+                b'A'..=b'Z' => UPPER,
+                b'0'..=b'9' | b'/' | b'_' | b':' => TELLING,
+                b'\t'..=b'\r'
+                | b' '
+                | b'`'
+                | b'('
+                | b')'
+                | b'"'
+                | b'\''
+                | b','
+                | b';'
+                | b'<'
+                | b'>'
+                | b'|'
+                | b'['
+                | b']'
+                | b'{'
+                | b'}' => ENDS,
+                _ => OTHER,
+            };
+        }
+        byte += 1;
+    }
+    kinds
+};
+
 /// Calls `f` with each term of a text.
 pub(super) fn visit<'a>(text: &'a str, f: &mut dyn FnMut(Class, &'a str)) {
     let (head, tail) = match text.len() > WINDOW.0 + WINDOW.1 {
@@ -29,30 +73,24 @@ pub(super) fn visit<'a>(text: &'a str, f: &mut dyn FnMut(Class, &'a str)) {
         false => (text, ""),
     };
     for part in [head, tail] {
-        for word in part.split(|c: char| {
-            c.is_whitespace()
-                || !c.is_ascii()
-                || matches!(
-                    c,
-                    '`' | '('
-                        | ')'
-                        | '"'
-                        | '\''
-                        | ','
-                        | ';'
-                        | '<'
-                        | '>'
-                        | '|'
-                        | '['
-                        | ']'
-                        | '{'
-                        | '}'
-                )
-        }) {
-            let word = word.trim_matches(['.', ':', '*', '!', '?', '=', '\\', '#', '$']);
-            if let Some(class) = class(word) {
-                f(class, word);
+        // Of the word that is being read: where it begins, and whether it can be a term at all;
+        // most words are of one case, and nothing in them tells of a name.
+        let (mut start, mut telling, mut before) = (0, false, ENDS);
+        for (at, byte) in part.bytes().chain([b' ']).enumerate() {
+            let kind = KINDS.get(usize::from(byte)).copied().unwrap_or(ENDS);
+            if kind != ENDS {
+                telling |= kind == TELLING || (before == LOWER && kind == UPPER);
+                before = kind;
+                continue;
             }
+            if telling {
+                let word = part.get(start..at).unwrap_or_default();
+                let word = word.trim_matches(['.', ':', '*', '!', '?', '=', '\\', '#', '$']);
+                if let Some(class) = class(word) {
+                    f(class, word);
+                }
+            }
+            (start, telling, before) = (at + 1, false, ENDS);
         }
     }
 }
@@ -104,35 +142,52 @@ fn class(word: &str) -> Option<Class> {
 
 /// The terms of a source that matter most, at most `most` of a class: those that users and errors
 /// name before those that only calls and answers do, often named before rarely named.
-pub(super) fn salient<'a>(source: &'a [Source<'a>], most: usize) -> BTreeMap<Class, Vec<String>> {
-    let mut weights: BTreeMap<(Class, String), u32> = BTreeMap::new();
-    let mut add = |text: &str, weight: u32| {
+pub(super) fn salient<'a>(texts: &'a [(Cow<'a, str>, u32)], most: usize) -> [Vec<&'a str>; 5] {
+    let mut weights: HashMap<(Class, &str), u32> = HashMap::new();
+    for (text, weight) in texts {
         visit(text, &mut |class, term| {
-            *weights.entry((class, term.to_owned())).or_default() += weight;
+            *weights.entry((class, term)).or_default() += weight;
         });
-    };
+    }
+    let mut by_class: [Vec<(u32, &str)>; 5] = Default::default();
+    #[expect(clippy::iter_over_hash_type, reason = "each class is sorted below")]
+    for ((class, term), weight) in weights {
+        if let Some(terms) = by_class.get_mut(class as usize) {
+            terms.push((weight, term));
+        }
+    }
+    by_class.map(|mut terms| {
+        let order = |a: &(u32, &str), b: &(u32, &str)| b.0.cmp(&a.0).then_with(|| a.1.cmp(b.1));
+        if terms.len() > most {
+            terms.select_nth_unstable_by(most, order);
+            terms.truncate(most);
+        }
+        terms.sort_unstable_by(order);
+        terms.into_iter().map(|(_, term)| term).collect()
+    })
+}
+
+/// The texts of a source that terms are looked for in, each with what a term of it weighs.
+pub(super) fn weighted<'a>(source: &'a [Source<'a>]) -> Vec<(Cow<'a, str>, u32)> {
+    let mut texts = Vec::new();
     for piece in source {
         match piece {
-            Source::Summary(summary) => add(summary.text, 4),
+            Source::Summary(summary) => texts.push((Cow::Borrowed(summary.text), 4)),
             Source::Message(entry) if entry.kind == EntryKind::Message => {
                 for part in &entry.parts {
                     match part {
                         Part::Text { text } => {
-                            add(text, if entry.role == Role::User { 8 } else { 3 })
+                            let weight = if entry.role == Role::User { 8 } else { 3 };
+                            texts.push((Cow::Borrowed(text.as_str()), weight));
                         }
                         Part::ToolCall { arguments, .. } => {
-                            let texts = arguments.decoded_strings();
-                            texts
-                                .lines()
-                                .filter(|line| line.len() <= ARGUMENT_BYTES)
-                                .take(4)
-                                .for_each(|line| add(line, 2));
+                            texts.push((Cow::Owned(names(&arguments.decoded_strings())), 2));
                         }
                         Part::ToolResult {
                             content,
                             is_error: Some(true),
                             ..
-                        } => add(&content.text(), 2),
+                        } => texts.push((content.text(), 2)),
                         _ => {}
                     }
                 }
@@ -140,31 +195,84 @@ pub(super) fn salient<'a>(source: &'a [Source<'a>], most: usize) -> BTreeMap<Cla
             Source::Message(_) => {}
         }
     }
-    let mut by_class: BTreeMap<Class, Vec<(u32, String)>> = BTreeMap::new();
-    for ((class, term), weight) in weights {
-        by_class.entry(class).or_default().push((weight, term));
-    }
-    let first = |mut terms: Vec<(u32, String)>| {
-        terms.sort_by(|a, b| b.0.cmp(&a.0).then_with(|| a.1.cmp(&b.1)));
-        terms.truncate(most);
-        terms.into_iter().map(|(_, term)| term).collect()
-    };
-    by_class
-        .into_iter()
-        .map(|(class, terms)| (class, first(terms)))
-        .collect()
+    texts
 }
 
-/// Whether a text holds a term that is not a part of a longer word.
-pub(super) fn holds(text: &str, term: &str) -> bool {
-    let inside = |c: char| c.is_ascii_alphanumeric() || c == '_';
-    text.match_indices(term).any(|(at, _)| {
-        let before = text.get(..at).and_then(|text| text.chars().next_back());
-        let after = text
-            .get(at + term.len()..)
-            .and_then(|text| text.chars().next());
-        !before.is_some_and(inside) && !after.is_some_and(inside)
-    })
+/// The first arguments of a call that are no bodies, one a line.
+fn names(arguments: &str) -> String {
+    let short = |line: &&str| line.len() <= ARGUMENT_BYTES;
+    let lines: Vec<&str> = arguments.lines().filter(short).take(4).collect();
+    lines.join("\n")
+}
+
+/// A term of two bytes or more that is looked for in a text.
+#[derive(Debug, PartialEq, Eq, PartialOrd, Ord)]
+struct Wanted<'a> {
+    /// Its first two bytes.
+    begin: u16,
+    term: &'a [u8],
+    class: usize,
+    found: bool,
+}
+
+/// How many of these terms, by their classes, a text holds, and not only as a part of a longer
+/// word. Reads the text once.
+pub(super) fn held(text: &str, terms: &[Vec<&str>; 5]) -> [usize; 5] {
+    let begin = |text: &[u8]| match text {
+        [first, second, ..] => Some(u16::from_be_bytes([*first, *second])),
+        _ => None,
+    };
+    let all = terms.iter().enumerate().flat_map(|(class, terms)| {
+        let terms = terms.iter().map(|term| term.as_bytes());
+        terms.filter_map(move |term| {
+            let (begin, found) = (begin(term)?, false);
+            Some(Wanted {
+                begin,
+                term,
+                class,
+                found,
+            })
+        })
+    });
+    let mut wanted: Vec<Wanted<'_>> = all.collect();
+    wanted.sort_unstable();
+    // How terms begin: what stands in a text mostly begins in no such way.
+    let mut begins = vec![0_u64; 1024];
+    for Wanted { begin, .. } in &wanted {
+        if let Some(bits) = begins.get_mut(usize::from(begin >> 6)) {
+            *bits |= 1 << (begin & 63);
+        }
+    }
+    let (mut held, mut inside) = ([0; 5], false);
+    let bytes = text.as_bytes();
+    for (at, pair) in bytes.windows(2).enumerate() {
+        let &[first, second] = pair else { continue };
+        if std::mem::replace(&mut inside, is_inside(first)) {
+            continue;
+        }
+        let key = u16::from_be_bytes([first, second]);
+        let bits = begins.get(usize::from(key >> 6)).copied().unwrap_or(0);
+        if bits >> (key & 63) & 1 == 0 {
+            continue;
+        }
+        let rest = bytes.get(at..).unwrap_or_default();
+        let from = wanted.partition_point(|wanted| wanted.begin < key);
+        let same = wanted.iter_mut().skip(from);
+        for wanted in same.take_while(|wanted| wanted.begin == key) {
+            let whole = |after: &[u8]| !after.first().is_some_and(|byte| is_inside(*byte));
+            if !wanted.found && rest.strip_prefix(wanted.term).is_some_and(whole) {
+                wanted.found = true;
+                if let Some(held) = held.get_mut(wanted.class) {
+                    *held += 1;
+                }
+            }
+        }
+    }
+    held
+}
+
+fn is_inside(byte: u8) -> bool {
+    byte.is_ascii_alphanumeric() || byte == b'_'
 }
 
 #[cfg(test)]
@@ -192,8 +300,16 @@ mod tests {
 
     #[test]
     fn a_term_is_whole() {
+        let holds = |text: &str, term: &str| {
+            held(text, &[vec![term], vec![], vec![], vec![], vec![]])[0] == 1
+        };
         assert!(holds("at src/a.rs.", "src/a.rs"));
         assert!(!holds("12345", "234"));
         assert!(holds("12345 234", "234"));
+        assert!(holds("/code/src/a.rs", "src/a.rs"));
+        assert!(holds("を23", "23") && holds("23を", "23"));
+        let terms = [vec!["bc", "b_c"], vec![], vec!["a.b", "cc"], vec![], vec![]];
+        assert_eq!(held("b_c bc a.b bc", &terms), [2, 0, 1, 0, 0]);
+        assert!(!holds("", "23") && !holds("2", "23") && !holds("_23", "23"));
     }
 }

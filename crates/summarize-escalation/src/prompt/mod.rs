@@ -15,7 +15,7 @@ pub use set::{Answer, PromptSet, Slot, Template};
 pub use source::{CLIP_CHARS, Clip};
 pub use strip::strip_analysis_block;
 
-pub(crate) use set::fixed_lines;
+pub(crate) use set::{by_length, fixed_lines};
 pub(crate) use source::{has_tag, minute, piece_text, plain};
 
 use crate::SummaryRequest;

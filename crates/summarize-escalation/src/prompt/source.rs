@@ -87,12 +87,12 @@ const TAGS: [&str; 8] = [
 
 /// Whether a text holds a tag that opens one of the blocks of a prompt.
 pub(crate) fn has_tag(text: &str) -> bool {
-    TAGS.iter().take(5).any(|tag| {
-        let mut at = text.match_indices(tag).map(|(at, _)| at);
-        at.any(|at| {
-            text.get(..at)
-                .is_some_and(|before| before.ends_with(['<', '/']))
-        })
+    let mut opens = text.bytes().enumerate();
+    opens.any(|(at, byte)| {
+        matches!(byte, b'<' | b'/') && {
+            let rest = text.get(at + 1..).unwrap_or_default();
+            TAGS.iter().take(5).any(|tag| rest.starts_with(tag))
+        }
     })
 }
 
