@@ -161,7 +161,8 @@ impl Memory {
             return Err(Error::new(
                 ErrorKind::UnknownEstimator,
                 format!(
-                    "session {} is counted with {}, which this build does not know",
+                    "session {} is counted with {}, which this build does not know: open it with the \
+                     version that wrote it, or give the estimator to the builder",
                     conversation.key, conversation.estimator
                 ),
             ));

@@ -1,6 +1,7 @@
 use std::fmt::Debug;
 use std::sync::Arc;
 
+use crate::calibrated::Version2;
 use crate::{Calibrated, CountedMessage, Error, ErrorKind, EstimatorId, Preset};
 
 /// Says what text and messages cost, in tokens.
@@ -104,13 +105,16 @@ fn shared(estimator: impl TokenEstimator + 'static) -> Arc<dyn TokenEstimator> {
     Arc::new(estimator)
 }
 
-/// The estimator of that name (`calibrated`) or id (`calibrated@3`).
+/// The estimator of that name (`calibrated`) or id (`calibrated@3`). By id there are former versions too, for what was
+/// counted with them.
 ///
 /// # Errors
 ///
 /// [`ErrorKind::UnknownEstimator`], which lists the names there are.
 pub fn estimator(name_or_id: &str) -> Result<Arc<dyn TokenEstimator>, Error> {
+    let former = Calibrated::ALL.map(|family| shared(Version2(family)));
     all()
+        .chain(former)
         .find(|estimator| {
             let id = estimator.id();
             id.name() == name_or_id || id.as_str() == name_or_id
@@ -140,6 +144,24 @@ mod tests {
         }
         let default = default_estimator().id();
         assert!(estimator_names().any(|name| name == default.name()));
+    }
+
+    #[test]
+    fn what_a_former_version_counted_is_counted_alike() {
+        for family in Calibrated::ALL {
+            let name = family.name();
+            let former = estimator(&format!("{name}@2")).unwrap();
+            assert_eq!(former.id().as_str(), format!("{name}@2"));
+            assert_eq!(former.text("a word"), family.text("a word"));
+            assert_eq!(estimator(name).unwrap().id(), family.id());
+        }
+        let former = estimator("calibrated@2").unwrap();
+        let marks = (' '..='~').map(|mark| format!("{mark} x"));
+        assert!(
+            marks
+                .into_iter()
+                .any(|text| former.text(&text) < Calibrated::O200k.text(&text))
+        );
     }
 
     #[test]

@@ -8,7 +8,7 @@ use std::time::Instant;
 use agent_memory::testing::Generated;
 use agent_memory::{
     DagPlanner, DagPolicy, Memory, Message, Mode, Planner, Session, SqliteStore, SummaryId,
-    ViewName,
+    ViewName, default_estimator,
 };
 use async_trait::async_trait;
 use memory_model::{FieldHasher, Part, PassInput, PassKind};
@@ -132,6 +132,7 @@ async fn opened(path: &Path) -> Memory {
 /// The file with a conversation that was never compacted: made once, and again when the messages are others.
 async fn raw(size: usize, name: &str) -> PathBuf {
     let mut hasher = FieldHasher::new("engine bench");
+    hasher.bytes(default_estimator().id().as_str().as_bytes());
     for message in messages(1_000) {
         hasher.hash(message.hash(&message.body().unwrap()));
     }

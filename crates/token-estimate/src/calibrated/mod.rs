@@ -59,11 +59,15 @@ impl Calibrated {
 
     /// The weight of a text in parts of a token, exact up to a prefix that is above `stop`.
     fn weigh(self, text: &str, stop: u64) -> u64 {
+        self.by(|model| model.weigh(text, stop))
+    }
+
+    fn by(self, weigh: impl Fn(&Model) -> u64) -> u64 {
         match self {
-            Self::O200k => O200K.weigh(text, stop),
-            Self::Cl100k => CL100K.weigh(text, stop),
+            Self::O200k => weigh(&O200K),
+            Self::Cl100k => weigh(&CL100K),
             Self::Unknown => {
-                let weight = O200K.weigh(text, stop);
+                let weight = weigh(&O200K);
                 weight.saturating_add(weight / UNKNOWN_MORE)
             }
         }
@@ -76,6 +80,32 @@ const UNKNOWN_MORE: u64 = 4;
 /// Weight in tokens: rounded up, and at least 1 for a text that is not empty.
 fn tokens(weight: u64, empty: bool) -> u64 {
     weight.div_ceil(ONE).max(u64::from(!empty))
+}
+
+fn fits(limit: u64, empty: bool, weigh: impl Fn(u64) -> u64) -> Option<u64> {
+    let tokens = tokens(weigh(limit.saturating_mul(ONE)), empty);
+    (tokens <= limit).then_some(tokens)
+}
+
+fn message_tokens(message: &dyn CountedMessage, weigh: impl Fn(&str) -> u64) -> u64 {
+    let (mut weight, mut empty) = (0_u64, true);
+    let mut more = overhead::MESSAGE;
+    message.pieces(&mut |piece| {
+        let mut add = |text: &str| {
+            weight = weight.saturating_add(weigh(text));
+            empty &= text.is_empty();
+        };
+        match piece {
+            Piece::Text(text) | Piece::Reasoning(text) | Piece::Other(text) => add(text),
+            Piece::ToolCall { name, arguments } => {
+                add(name);
+                add(arguments);
+            }
+            Piece::ToolResult { .. } | Piece::Image { .. } | Piece::File { .. } => {}
+        }
+        more = more.saturating_add(overhead::piece(&piece));
+    });
+    tokens(weight, empty).saturating_add(more)
 }
 
 impl TokenEstimator for Calibrated {
@@ -92,31 +122,11 @@ impl TokenEstimator for Calibrated {
     }
 
     fn fits(&self, text: &str, limit: u64) -> Option<u64> {
-        let most = limit.saturating_mul(ONE);
-        let weight = self.weigh(text, most);
-        let tokens = tokens(weight, text.is_empty());
-        (tokens <= limit).then_some(tokens)
+        fits(limit, text.is_empty(), |stop| self.weigh(text, stop))
     }
 
     fn message(&self, message: &dyn CountedMessage) -> u64 {
-        let (mut weight, mut empty) = (0_u64, true);
-        let mut more = overhead::MESSAGE;
-        message.pieces(&mut |piece| {
-            let mut add = |text: &str| {
-                weight = weight.saturating_add(self.weigh(text, u64::MAX));
-                empty &= text.is_empty();
-            };
-            match piece {
-                Piece::Text(text) | Piece::Reasoning(text) | Piece::Other(text) => add(text),
-                Piece::ToolCall { name, arguments } => {
-                    add(name);
-                    add(arguments);
-                }
-                Piece::ToolResult { .. } | Piece::Image { .. } | Piece::File { .. } => {}
-            }
-            more = more.saturating_add(overhead::piece(&piece));
-        });
-        tokens(weight, empty).saturating_add(more)
+        message_tokens(message, |text| self.weigh(text, u64::MAX))
     }
 
     fn request_overhead(&self) -> u64 {
@@ -131,6 +141,46 @@ impl TokenEstimator for Calibrated {
             Self::Cl100k => 1_075,
             Self::Unknown => 1_000,
         }
+    }
+}
+
+/// Version 2, for what was counted with it: a text that begins with a mark was counted as a line that does.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Version2(pub(crate) Calibrated);
+
+impl Version2 {
+    fn weigh(self, text: &str, stop: u64) -> u64 {
+        self.0.by(|model| model.weigh_line(text, stop))
+    }
+}
+
+impl TokenEstimator for Version2 {
+    fn id(&self) -> EstimatorId {
+        EstimatorId::known(match self.0 {
+            Calibrated::O200k => "calibrated@2",
+            Calibrated::Cl100k => "calibrated-cl100k@2",
+            Calibrated::Unknown => "calibrated-unknown@2",
+        })
+    }
+
+    fn text(&self, text: &str) -> u64 {
+        tokens(self.weigh(text, u64::MAX), text.is_empty())
+    }
+
+    fn fits(&self, text: &str, limit: u64) -> Option<u64> {
+        fits(limit, text.is_empty(), |stop| self.weigh(text, stop))
+    }
+
+    fn message(&self, message: &dyn CountedMessage) -> u64 {
+        message_tokens(message, |text| self.weigh(text, u64::MAX))
+    }
+
+    fn request_overhead(&self) -> u64 {
+        self.0.request_overhead()
+    }
+
+    fn upper_permille(&self) -> u32 {
+        self.0.upper_permille()
     }
 }
 

@@ -113,9 +113,15 @@ impl Model {
 
     /// The weight of the text in parts of a token; once it is above `stop`, of some prefix that is.
     pub(crate) fn weigh(&self, text: &str, stop: u64) -> u64 {
+        let rest = self.weigh_line(text, stop);
+        rest.saturating_add(self.beginning(text))
+    }
+
+    /// The same as a line in the middle of a text, which only differs at the first character.
+    pub(crate) fn weigh_line(&self, text: &str, stop: u64) -> u64 {
         let bytes = text.as_bytes();
         let mut place = BEGIN;
-        let mut sum = self.beginning(text);
+        let mut sum = 0_u64;
         let mut at = 0;
         while at < bytes.len() && sum <= stop {
             let rest = &bytes[at..];
