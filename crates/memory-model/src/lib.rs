@@ -18,7 +18,7 @@ pub use ids::{
 };
 pub use json::{RawJson, decoded_strings};
 pub use message::{EntryKind, ExportEntry, LogEntry, Message, Role, TurnId};
-pub use part::{Media, MediaSource, Part, ResultContent, part_from_raw};
+pub use part::{Media, MediaSource, Part, ResultContent, part_from_raw, parts_from_json};
 pub use plan::{Job, JobKind, Mode, Pass, PassInput, PassKind, Plan, Planner, StopReason};
 pub use summary::{Child, Recipe, SourceHasher, Summary, summary_hash, summary_id};
 pub use time::{Clock, StepClock, Timestamp};

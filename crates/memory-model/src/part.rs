@@ -2,7 +2,7 @@
 
 use std::borrow::Cow;
 
-use serde::de::Error as _;
+use serde::de::IgnoredAny;
 use serde::ser::SerializeMap;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use serde_json::value::RawValue;
@@ -218,13 +218,24 @@ fn serialize_media<M: SerializeMap>(map: &mut M, tag: &str, media: &Media) -> Re
 impl<'de> Deserialize<'de> for Part {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         let raw = Box::<RawValue>::deserialize(deserializer)?;
-        if !raw.get().starts_with('{') {
-            return Err(D::Error::custom(
-                "a message part is a JSON object with a `type`",
-            ));
-        }
-        Ok(part_from_raw(&raw))
+        checked_part(&raw)
     }
+}
+
+/// Reads a JSON array of parts, without a copy of their text in between.
+///
+/// # Errors
+/// When it is not a JSON array of objects.
+pub fn parts_from_json(json: &[u8]) -> Result<Vec<Part>, serde_json::Error> {
+    let raw: Vec<&RawValue> = serde_json::from_slice(json)?;
+    raw.into_iter().map(checked_part).collect()
+}
+
+fn checked_part<E: serde::de::Error>(raw: &RawValue) -> Result<Part, E> {
+    if !raw.get().starts_with('{') {
+        return Err(E::custom("a message part is a JSON object with a `type`"));
+    }
+    Ok(part_from_raw(raw))
 }
 
 /// Reads a part of the shapes that [`Part`] writes; any other JSON object becomes
@@ -245,7 +256,7 @@ struct Tag<'a> {
 #[serde(deny_unknown_fields)]
 struct TextShape {
     #[serde(rename = "type")]
-    _tag: String,
+    _tag: IgnoredAny,
     text: String,
 }
 
@@ -253,7 +264,7 @@ struct TextShape {
 #[serde(deny_unknown_fields)]
 struct ReasoningShape {
     #[serde(rename = "type")]
-    _tag: String,
+    _tag: IgnoredAny,
     text: String,
     signature: Option<String>,
 }
@@ -262,7 +273,7 @@ struct ReasoningShape {
 #[serde(deny_unknown_fields)]
 struct CallShape {
     #[serde(rename = "type")]
-    _tag: String,
+    _tag: IgnoredAny,
     id: String,
     name: String,
     arguments: RawJson,
@@ -270,11 +281,12 @@ struct CallShape {
 
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
-struct ResultShape {
+struct ResultShape<'a> {
     #[serde(rename = "type")]
-    _tag: String,
+    _tag: IgnoredAny,
     call_id: String,
-    content: RawJson,
+    #[serde(borrow)]
+    content: &'a RawValue,
     is_error: Option<bool>,
 }
 
@@ -282,7 +294,7 @@ struct ResultShape {
 #[serde(deny_unknown_fields)]
 struct MediaShape {
     #[serde(rename = "type")]
-    _tag: String,
+    _tag: IgnoredAny,
     media_type: String,
     data: Option<String>,
     url: Option<String>,
@@ -292,13 +304,16 @@ struct MediaShape {
 #[serde(deny_unknown_fields)]
 struct UnknownShape {
     #[serde(rename = "type")]
-    _tag: String,
+    _tag: IgnoredAny,
     raw: RawJson,
 }
 
 fn known_part(json: &str) -> Option<Part> {
-    let tag: Tag<'_> = serde_json::from_str(json).ok()?;
-    Some(match tag.tag.as_ref() {
+    let tag = match written_tag(json) {
+        Some(tag) => Cow::Borrowed(tag),
+        None => serde_json::from_str::<Tag<'_>>(json).ok()?.tag,
+    };
+    Some(match tag.as_ref() {
         "text" => {
             let shape: TextShape = serde_json::from_str(json).ok()?;
             Part::Text { text: shape.text }
@@ -319,8 +334,8 @@ fn known_part(json: &str) -> Option<Part> {
             }
         }
         "tool_result" => {
-            let shape: ResultShape = serde_json::from_str(json).ok()?;
-            let content = result_content(shape.content.as_str())?;
+            let shape: ResultShape<'_> = serde_json::from_str(json).ok()?;
+            let content = result_content(shape.content.get())?;
             Part::ToolResult {
                 call_id: shape.call_id,
                 content,
@@ -335,6 +350,14 @@ fn known_part(json: &str) -> Option<Part> {
         }
         _ => return None,
     })
+}
+
+/// The tag, where it stands as [`Part`] writes it: the look at the whole object is saved.
+fn written_tag(json: &str) -> Option<&str> {
+    let (tag, _) = json.strip_prefix(r#"{"type":""#)?.split_once('"')?;
+    tag.bytes()
+        .all(|byte| byte.is_ascii_lowercase() || byte == b'_')
+        .then_some(tag)
 }
 
 fn result_content(json: &str) -> Option<ResultContent> {
@@ -376,6 +399,34 @@ mod tests {
         ] {
             let part: Part = serde_json::from_str(json).unwrap();
             assert_eq!(serde_json::to_string(&part).unwrap(), json);
+            let list = format!("[{json}]");
+            assert_eq!(parts_from_json(list.as_bytes()).unwrap(), [part]);
+        }
+    }
+
+    #[test]
+    fn a_tag_is_found_wherever_it_stands() {
+        for json in [
+            r#"{"type":"text","text":"a"}"#,
+            r#"{ "type" : "text" , "text" : "a" }"#,
+            r#"{"text":"a","type":"text"}"#,
+            r#"{"type":"te\u0078t","text":"a"}"#,
+        ] {
+            let part: Part = serde_json::from_str(json).unwrap();
+            assert_eq!(
+                part,
+                Part::Text {
+                    text: "a".to_owned()
+                },
+                "{json}"
+            );
+        }
+        for json in [
+            r#"{"type":"text","type":"text","text":"a"}"#,
+            r#"{"type":1,"text":"a"}"#,
+        ] {
+            let part: Part = serde_json::from_str(json).unwrap();
+            assert!(matches!(part, Part::Unknown { .. }), "{json}");
         }
     }
 
@@ -398,5 +449,6 @@ mod tests {
             assert_eq!(again, part);
         }
         assert!(serde_json::from_str::<Part>("1").is_err());
+        assert!(parts_from_json(b"[1]").is_err() && parts_from_json(b"{}").is_err());
     }
 }

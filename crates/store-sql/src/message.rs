@@ -4,6 +4,7 @@ use std::sync::{Arc, LazyLock};
 
 use memory_model::{
     EntryKind, Hash, LogEntry, Message, Part, RawJson, Role, Seq, SeqRange, Timestamp, TurnId,
+    parts_from_json,
 };
 use memory_store::Error;
 use sea_query::{
@@ -288,7 +289,7 @@ pub fn entry(row: &impl Columns, facts: Option<&Facts>) -> Result<(LogEntry, u64
         .transpose()
         .map_err(|e| wrong("meta is not JSON").with_source(e))?;
     let parts: Vec<Part> = match &body {
-        Some(body) => serde_json::from_slice(body)
+        Some(body) => parts_from_json(body)
             .map_err(|e| wrong("the body is not a list of parts").with_source(e))?,
         None => Vec::new(),
     };
