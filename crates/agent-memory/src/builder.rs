@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use compaction_runner::{Cancel, Hooks, NoHooks, RunnerPolicy};
+use compaction_runner::{Cancel, Hooks, InHand, NoHooks, RunnerPolicy};
 use context_assembler::AssemblyPolicy;
 use dag_compactor::{DagPlanner, DagPolicy};
 use memory_model::{Clock, Planner, Timestamp};
@@ -263,6 +263,7 @@ impl Builder {
             clock: self.clock,
             hooks: self.hooks,
             owner: self.owner,
+            in_hand: InHand::new(),
             turns: self.turns,
             background: self.background.settle(),
             preparing: Preparing::default(),

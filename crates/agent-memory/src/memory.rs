@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use compaction_runner::{Cancel, Hooks, RunnerPolicy};
+use compaction_runner::{Cancel, Hooks, InHand, RunnerPolicy};
 use context_assembler::{AssemblyPolicy, ContextAccounting};
 use memory_model::{Accounting, Clock, Planner, SessionKey};
 use memory_store::{
@@ -33,6 +33,7 @@ pub(crate) struct Inner {
     pub(crate) clock: Arc<dyn Clock>,
     pub(crate) hooks: Arc<dyn Hooks>,
     pub(crate) owner: String,
+    pub(crate) in_hand: InHand,
     pub(crate) turns: TurnPolicy,
     pub(crate) background: Option<Arc<dyn Background>>,
     pub(crate) preparing: Preparing,

@@ -226,15 +226,22 @@ impl Compaction<'_> {
 
         // What costs nothing needs no lease.
         let mut fence = None;
+        let mut _taken = None;
         if !self.summarizer.provisional() {
             let key = job_key(self.planner.view().as_str(), job, source_hash, &recipe);
+            let now = self.clock.now();
+            let until = Timestamp(now.0.saturating_add(self.policy.lease_micros));
+            _taken = self.in_hand.take(self.conversation, &key, now, until);
+            if _taken.is_none() {
+                return Ok(Prepared::Skipped(SkipReason::Held));
+            }
             let claim = self
                 .store
                 .claim(
                     self.conversation,
                     &key,
                     &self.owner,
-                    self.clock.now(),
+                    now,
                     self.policy.lease_micros,
                 )
                 .await?;

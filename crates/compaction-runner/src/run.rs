@@ -15,6 +15,7 @@ use summarize_escalation::{Ladder, Summarizer};
 use crate::cancel::Cancel;
 use crate::error::Result;
 use crate::events::{Event, Hooks, NoHooks};
+use crate::in_hand::InHand;
 use crate::prepare::Watch;
 use crate::window::newest_entries;
 
@@ -97,6 +98,7 @@ pub struct Compaction<'a> {
     pub(crate) hooks: &'a dyn Hooks,
     pub(crate) cancel: Cancel,
     pub(crate) owner: Owner,
+    pub(crate) in_hand: InHand,
     pub(crate) instructions: Option<String>,
     pub(crate) stage: Stage,
 }
@@ -213,6 +215,7 @@ impl<'a> Compaction<'a> {
             hooks: &NoHooks,
             cancel: Cancel::new(),
             owner: Owner("compaction".to_owned()),
+            in_hand: InHand::new(),
             instructions: None,
             stage: Stage::Whole,
         }
@@ -237,9 +240,15 @@ impl<'a> Compaction<'a> {
     }
 
     /// Sets the name under which it takes leases; two compactions that may run at the same time
-    /// need different ones.
+    /// need different ones, or share what they have in hand: [`Compaction::with_in_hand`].
     pub fn with_owner(mut self, owner: impl Into<String>) -> Self {
         self.owner = Owner(owner.into());
+        self
+    }
+
+    /// Sets where the runs of one owner tell each other what they are at.
+    pub fn with_in_hand(mut self, in_hand: InHand) -> Self {
+        self.in_hand = in_hand;
         self
     }
 

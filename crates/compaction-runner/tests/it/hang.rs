@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use compaction_runner::{Cancel, Outcome, Result};
+use compaction_runner::{Cancel, InHand, Outcome, Result};
 use memory_model::{ConversationId, Mode, Seq, SeqRange, StopReason};
 use memory_store::{FullStore, InMemoryStore, LogRead, Order, Query};
 use store_sqlite::SqliteStore;
@@ -176,4 +176,42 @@ async fn a_run_that_is_cancelled_before_it_begins_writes_nothing() {
         .unwrap();
     assert_eq!(outcome.stop_reason, StopReason::Cancelled);
     assert_eq!((store.writes(), summarizer.calls()), (writes, 0));
+}
+
+#[tokio::test]
+async fn two_runs_of_one_owner_pay_once() {
+    let store: Arc<dyn FullStore> = Arc::new(InMemoryStore::new());
+    let id = open(&*store, "chat").await;
+    append(&*store, id, chat(1, 120)).await;
+    let in_hand = InHand::new();
+    let slow = Scripted::new([Answer::Hang]);
+    let (theirs, hangs, shared) = (Arc::clone(&store), slow.clone(), in_hand.clone());
+    let first = tokio::spawn(async move {
+        let lab = Lab::new(small());
+        let compaction = lab.compaction(&*theirs, id, &hangs).with_in_hand(shared);
+        compaction.run(Mode::Full).await
+    });
+    while slow.calls() < 4 {
+        tokio::task::yield_now().await;
+    }
+
+    // The second finds those four in hand, though its name is the same.
+    let lab = Lab::new(small());
+    let quick = Scripted::new([Answer::HeadCut]);
+    let again = || {
+        lab.compaction(&*store, id, &quick)
+            .with_in_hand(in_hand.clone())
+    };
+    let outcome = again().run(Mode::Incremental).await.unwrap();
+    assert_eq!(outcome.calls, outcome.leaf + outcome.condensed);
+    let left = again().plan().await.unwrap().jobs.len();
+    assert!(left >= 4, "{left}");
+
+    // Once the first is gone, they are taken back at once.
+    first.abort();
+    assert!(first.await.unwrap_err().is_cancelled());
+    let outcome = again().run(Mode::Full).await.unwrap();
+    assert_eq!(outcome.stop_reason, StopReason::NothingEligible);
+    whole(&*store, id, 0).await;
+    sound(&*store, id).await;
 }

@@ -1,0 +1,91 @@
+//! What the compactions of one process are paying for at this moment.
+
+use std::collections::BTreeMap;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use memory_model::{ConversationId, Timestamp};
+use memory_store::JobKey;
+
+/// The jobs that compactions under one owner's name have in hand: whoever holds a clone of it sees
+/// the same.
+///
+/// A lease is given again to whoever has the same name, so that a process takes back at once what
+/// a dropped run of its own left behind. This keeps two of its runs that are alive from paying for
+/// the same summary: the second finds the job held, for as long as the lease would last.
+#[derive(Debug, Clone, Default)]
+pub struct InHand {
+    jobs: Arc<Mutex<BTreeMap<Key, Timestamp>>>,
+}
+
+type Key = (ConversationId, String);
+
+impl InHand {
+    /// Nothing is in hand.
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    /// Takes a job until the guard is dropped or `until` has come; `None` when another run has it.
+    pub(crate) fn take(
+        &self,
+        conversation: ConversationId,
+        job: &JobKey,
+        now: Timestamp,
+        until: Timestamp,
+    ) -> Option<Taken> {
+        let key = (conversation, job.0.clone());
+        let mut jobs = self.lock();
+        if jobs.get(&key).is_some_and(|theirs| *theirs > now) {
+            return None;
+        }
+        jobs.insert(key.clone(), until);
+        let jobs = self.clone();
+        Some(Taken { jobs, key, until })
+    }
+
+    fn lock(&self) -> MutexGuard<'_, BTreeMap<Key, Timestamp>> {
+        self.jobs.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// A job that was taken.
+#[derive(Debug)]
+pub(crate) struct Taken {
+    jobs: InHand,
+    key: Key,
+    until: Timestamp,
+}
+
+impl Drop for Taken {
+    fn drop(&mut self) {
+        let mut jobs = self.jobs.lock();
+        // It may be another's by now.
+        if jobs.get(&self.key) == Some(&self.until) {
+            jobs.remove(&self.key);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_job_is_taken_once_until_it_is_given_back_or_its_time_is_over() {
+        let (in_hand, job) = (InHand::new(), JobKey("a".to_owned()));
+        let take = |now, until| {
+            in_hand
+                .clone()
+                .take(ConversationId(1), &job, Timestamp(now), Timestamp(until))
+        };
+        let first = take(0, 10);
+        assert!(first.is_some() && take(9, 19).is_none());
+        let second = take(10, 20);
+        assert!(second.is_some());
+        // Too late to give back what is another's.
+        drop(first);
+        assert!(take(11, 21).is_none());
+        drop(second);
+        assert!(take(11, 21).is_some());
+    }
+}
