@@ -10,6 +10,7 @@
 )]
 
 mod anna;
+mod claims;
 mod contexts;
 mod corpus;
 mod corruption;

@@ -4,6 +4,7 @@ use std::sync::OnceLock;
 
 use memory_model::{EntryKind, Part, Role};
 
+use crate::cut::floor;
 use crate::extract::line_sentences;
 use crate::{Source, SummaryRequest, prompt};
 
@@ -58,61 +59,84 @@ pub(super) fn is_refusal(text: &str) -> bool {
     REFUSALS.iter().any(|words| start.starts_with(words))
 }
 
-/// Whether a text repeats the prompt: a tag that fences the source, or two of its lines.
-pub(super) fn is_echo(text: &str) -> bool {
-    if prompt::has_tag(text) {
+/// Whether a text repeats the prompt: a tag that fences the source, or two of its lines. What the
+/// source itself holds, say that of this crate's authors, is no sign of that.
+pub(super) fn is_echo(text: &str, source: &[Source<'_>]) -> bool {
+    if prompt::tags(text).any(|tag| !holds(source, tag)) {
         return true;
     }
     let asked = prompt::fixed_lines();
     let mut told: Option<usize> = None;
     text.lines().any(|line| {
         let line = line.trim();
-        let found = asked
-            .binary_search_by(|asked| prompt::by_length(asked, line))
-            .ok();
-        let second = found.is_some() && told.is_some() && found != told;
-        told = told.or(found);
-        second
+        let found = asked.binary_search_by(|asked| prompt::by_length(asked, line));
+        let Some(found) = found.ok().filter(|_| !holds(source, line)) else {
+            return false;
+        };
+        told.replace(found).is_some_and(|told| told != found)
     })
 }
 
-/// Words that attribute something to the user.
-const USER: &[&str] = &["user", "ユーザ", "사용자", "用户", "使用者"];
-/// Words that make a wish or a rule of it.
+/// Whether a source holds a text to the letter.
+fn holds(source: &[Source<'_>], text: &str) -> bool {
+    source.iter().any(|piece| match piece {
+        Source::Summary(summary) => summary.text.contains(text),
+        Source::Message(entry) => {
+            let mut found = false;
+            for part in &entry.parts {
+                part.visit_texts(&mut |said| found |= said.contains(text));
+            }
+            found
+        }
+    })
+}
+
+/// How the user is called in scripts whose words are not spaced, or have endings.
+const USER: &[&str] = &["ユーザ", "利用者", "사용자", "用户", "使用者"];
+/// How words begin that make a wish or a rule of what is said of the user.
 const WISHES: &[&str] = &[
-    "want", "ask", "request", "insist", "demand", "requires", "instruct", "prefer", "said", "told",
-    "order", "must", "never", "always", "should", "do not", "don't", "forb", "求め", "指示",
-    "依頼", "希望", "要求", "禁止", "요청", "지시", "원", "요구", "必须", "不要", "希望",
+    "always", "ask", "demand", "don't", "don’t", "forb", "insist", "instruct", "must", "need",
+    "never", "order", "prefer", "request", "requir", "said", "should", "told", "want", "wish",
 ];
+/// What makes a wish where the user is called so.
+const WIDE_WISHES: &[&str] = &[
+    "求め", "指示", "依頼", "希望", "要求", "禁止", "요청", "지시", "원", "요구", "必须", "不要",
+    "希望",
+];
+/// A wish is so many words behind the user at most.
+const REACH: usize = 6;
+/// No more of a claim is read than this, in bytes.
+const CLAIM_BYTES: usize = 400;
 
 /// The sentences of a summary that say what the user wants, and that nothing in the source
-/// supports: few of their words are in what the user said, and few in the source at all.
+/// supports: in no passage of it do enough of their words stand together.
 pub(super) fn unsupported(text: &str, request: &SummaryRequest<'_>) -> Vec<String> {
-    let mut claims: Vec<Claim> = text
+    let claims = text
         .lines()
-        .filter(|line| is_claim(line))
+        .filter(|line| names_user(line))
         .flat_map(line_sentences)
-        .filter(|sentence| is_claim(sentence))
-        .map(Claim::new)
-        .collect();
-    let mut check = Check::new(&mut claims);
+        .filter_map(|sentence| Some(Claim::new(&sentence, claimed(&sentence)?)));
+    let mut check = Check::new(claims.collect());
     for text in request.instructions.iter().chain(&request.previous) {
-        check.read(text, true);
+        check.read(text, Said::ByUser);
     }
     for piece in request.source {
-        if check.done() {
+        if check.open == 0 {
             break;
         }
         match piece {
-            Source::Summary(summary) => check.read(summary.text, true),
+            Source::Summary(summary) => check.read(summary.text, Said::ByUser),
             Source::Message(entry) if entry.kind == EntryKind::Message => {
-                let asked = matches!(entry.role, Role::User | Role::System);
+                let said = match entry.role {
+                    Role::User | Role::System => Said::ByUser,
+                    _ => Said::ByOthers,
+                };
                 for part in &entry.parts {
                     match part {
-                        Part::Text { text } => check.read(text, asked),
-                        Part::ToolResult { content, .. } => check.read(&content.text(), asked),
+                        Part::Text { text } => check.read(text, said),
+                        Part::ToolResult { content, .. } => check.read(&content.text(), said),
                         Part::ToolCall { arguments, .. } => {
-                            check.read(&arguments.decoded_strings(), asked);
+                            check.read(&arguments.decoded_strings(), said);
                         }
                         _ => {}
                     }
@@ -121,146 +145,240 @@ pub(super) fn unsupported(text: &str, request: &SummaryRequest<'_>) -> Vec<Strin
             Source::Message(_) => {}
         }
     }
-    let left = claims.into_iter().filter(|claim| !claim.is_supported());
+    let left = check.claims.into_iter().filter(|claim| !claim.supported);
     left.map(|claim| claim.sentence).collect()
 }
 
-/// Most sentences do not speak of the user, which is seen at little cost.
-fn is_claim(sentence: &str) -> bool {
-    let mut words = sentence.as_bytes().windows(4);
-    let has = |text: &str, words: &[&str]| words.iter().any(|word| text.contains(word));
-    let of_user = words
-        .any(|word| matches!(word, [b'u' | b'U', ..]) && word.eq_ignore_ascii_case(b"user"))
-        || (!sentence.is_ascii() && has(sentence, USER));
-    of_user && has(&sentence.to_lowercase(), WISHES)
+/// Whether a text may speak of the user; most do not, which is seen at little cost.
+fn names_user(text: &str) -> bool {
+    let mut words = text.as_bytes().windows(4);
+    let user =
+        |word: &[u8]| matches!(word, [b'u' | b'U', ..]) && word.eq_ignore_ascii_case(b"user");
+    words.any(user) || (!text.is_ascii() && USER.iter().any(|user| text.contains(user)))
 }
 
-/// Whether a word's stem belongs to an attribution: it says nothing of what is asked for.
-fn attributes(stem: &str) -> bool {
+/// What a sentence says that the user wants: what follows the user if a wish is near behind, or
+/// the whole sentence where the wish is said to be `by the user`.
+fn claimed(sentence: &str) -> Option<&str> {
+    let wide = USER.iter().filter_map(|user| sentence.find(user)).min();
+    if let Some(rest) = wide.and_then(|at| sentence.get(at..)) {
+        let rest = floor(rest, CLAIM_BYTES);
+        if WIDE_WISHES.iter().any(|wish| rest.contains(wish)) {
+            return Some(rest);
+        }
+    }
+    let in_word = |c: char| c.is_alphanumeric() || matches!(c, '\'' | '’' | '_' | '-');
+    let mut at = 0;
+    // The last words before, the newest first.
+    let mut before: [&str; REACH] = Default::default();
+    for word in sentence.split(|c| !in_word(c)) {
+        let end = at + word.len();
+        let rest = sentence.get(end..).unwrap_or_default();
+        at = end + rest.chars().next().map_or(0, char::len_utf8);
+        if word.is_empty() {
+            continue;
+        }
+        if is_user(word) {
+            let clause = clause(rest);
+            let mut behind = clause
+                .split(|c| !in_word(c))
+                .filter(|word| !word.is_empty());
+            if behind.by_ref().take(REACH).any(is_wish) {
+                return Some(clause);
+            }
+            let by = before
+                .iter()
+                .take(2)
+                .any(|word| matches!(*word, "by" | "from" | "per"));
+            if by && before.iter().any(|word| is_wish(word)) {
+                return Some(floor(sentence, CLAIM_BYTES));
+            }
+        }
+        before.rotate_right(1);
+        before[0] = word;
+    }
+    None
+}
+
+/// Up to where a sentence goes on to something else, such as what was done about it.
+fn clause(text: &str) -> &str {
+    let ends = [" - ", " – ", " — ", " -> ", " → ", "; "];
+    let end = ends.iter().filter_map(|end| text.find(end)).min();
+    floor(text, end.unwrap_or(text.len()).min(CLAIM_BYTES))
+}
+
+fn is_user(word: &str) -> bool {
+    let word = word
+        .strip_suffix("'s")
+        .or_else(|| word.strip_suffix("’s"))
+        .unwrap_or(word);
+    word.eq_ignore_ascii_case("user") || word.eq_ignore_ascii_case("users")
+}
+
+fn is_wish(word: &str) -> bool {
+    let lower = word.to_lowercase();
+    let plain = |c: char| c.is_lowercase() || matches!(c, '\'' | '’');
+    WISHES.iter().any(|wish| lower.starts_with(wish)) && word.chars().skip(1).all(plain)
+}
+
+/// Words of four letters or more that are in every text.
+const COMMON: &[&str] = &[
+    "about", "after", "again", "also", "another", "any", "anything", "because", "been", "before",
+    "being", "both", "case", "could", "current", "done", "down", "each", "else", "even", "every",
+    "first", "from", "have", "here", "into", "instead", "just", "kept", "know", "last", "like",
+    "made", "make", "many", "more", "most", "much", "need", "next", "once", "only", "other",
+    "over", "same", "some", "still", "such", "take", "than", "that", "their", "them", "then",
+    "there", "these", "they", "thing", "this", "those", "through", "under", "until", "upon",
+    "using", "very", "want", "well", "were", "what", "when", "where", "which", "while", "will",
+    "with", "within", "without", "would", "your",
+];
+
+/// Whether a word's stem says nothing of what is asked for: a common word, or one of those that
+/// attribute a wish to the user.
+fn says_nothing(stem: &str) -> bool {
     static KNOWN: OnceLock<Vec<&str>> = OnceLock::new();
     let known = KNOWN.get_or_init(|| {
-        let mut known = [USER, WISHES].concat();
+        let stem = |word: &&'static str| word.get(..5).unwrap_or(word);
+        let mut known: Vec<&str> = COMMON.iter().chain(&["user", "users"]).map(stem).collect();
         known.sort_unstable();
         known
     });
     let lower = stem.to_lowercase();
-    let first = lower.as_bytes().first();
-    let from = known.partition_point(|known| known.as_bytes().first() < first);
-    let mut same = known.iter().skip(from);
-    let mut same = same
-        .by_ref()
-        .take_while(|known| known.as_bytes().first() == first);
-    same.any(|known| lower.starts_with(known) || known.starts_with(&lower))
+    known.binary_search(&lower.as_str()).is_ok()
+        || WISHES
+            .iter()
+            .any(|wish| lower.starts_with(wish) || (lower.len() == 5 && wish.starts_with(&lower)))
+        || USER
+            .iter()
+            .chain(WIDE_WISHES)
+            .any(|known| known.contains(&lower))
 }
+
+/// Who said something.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Said {
+    /// The user, or a summary, which may tell of the user.
+    ByUser,
+    /// The assistant or a tool.
+    ByOthers,
+}
+
+impl Said {
+    /// How many of a claim's words have to stand together: two fifths of them where the user is
+    /// heard, three where others are, rounded; measured on real transcripts.
+    fn needed(self, of: usize) -> usize {
+        match self {
+            Self::ByUser => (of * 4 + 5) / 10,
+            Self::ByOthers => (of * 6 + 5) / 10,
+        }
+    }
+}
+
+/// A passage is so many stems of a text in a row, or twice as many as the claim has.
+const PASSAGE: usize = 40;
+/// More than any passage has.
+const APART: usize = 2 * CLAIM_BYTES;
 
 /// A sentence that says what the user wants.
 #[derive(Debug)]
 struct Claim {
     sentence: String,
-    /// Its words' stems, in order, none twice, without those of the attribution itself, which say
-    /// nothing.
-    stems: Vec<u64>,
-    /// How many of them the user said, and how many anybody.
-    by_user: usize,
-    anywhere: usize,
+    /// Its words' stems, in order, none twice, without those that say nothing; and where each was
+    /// found last, counted in stems from the source's beginning.
+    stems: Vec<(u64, Option<usize>)>,
+    /// How long a passage is.
+    passage: usize,
+    supported: bool,
 }
 
 impl Claim {
-    fn new(sentence: String) -> Self {
-        let mut found = Vec::new();
-        stems(&sentence, &mut |stem| {
-            if !attributes(stem) {
-                found.push(id(stem));
+    fn new(sentence: &str, claimed: &str) -> Self {
+        let (mut found, mut all) = (Vec::new(), 0);
+        stems(claimed, &mut |stem| {
+            all += 1;
+            if !says_nothing(stem) {
+                found.push((id(stem), None));
             }
         });
         found.sort_unstable();
         found.dedup();
         Self {
-            sentence,
+            passage: PASSAGE.max(2 * all),
+            supported: found.len() < 2,
+            sentence: floor(sentence, CLAIM_BYTES).to_owned(),
             stems: found,
-            by_user: 0,
-            anywhere: 0,
         }
     }
 
-    fn is_supported(&self) -> bool {
-        let of = self.stems.len();
-        of < 2 || self.by_user * 5 >= of * 2 || self.anywhere * 2 >= of
+    /// One of its stems was found.
+    fn found(&mut self, stem: usize, at: usize, said: Said) {
+        if let Some((_, last)) = self.stems.get_mut(stem) {
+            *last = Some(at);
+        }
+        let near = |last: &Option<usize>| last.is_some_and(|last| at - last < self.passage);
+        let together = self.stems.iter().filter(|(_, last)| near(last)).count();
+        self.supported = together >= said.needed(self.stems.len());
     }
 }
 
 /// Claims whose words are looked for in a source.
 #[derive(Debug)]
-struct Check<'a> {
-    claims: &'a mut [Claim],
-    /// Every stem of a claim that is not supported yet, in order: the claim's place, and whether
-    /// the stem was found in what the user said, or anywhere.
-    wanted: Vec<(u64, usize, Found)>,
-    /// The lowest bits of those stems: most words of a source are told by them.
+struct Check {
+    claims: Vec<Claim>,
+    /// How many of them are not supported yet.
+    open: usize,
+    /// Every stem of these, in order, the claim's place and the stem's in it.
+    wanted: Vec<(u64, usize, usize)>,
+    /// A bit for some bits of each stem: most words of a source are told by them.
     filter: [u64; 16],
+    /// How many stems were read.
+    at: usize,
 }
 
-/// Where a stem was found.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-enum Found {
-    Nowhere,
-    Anywhere,
-    ByUser,
-}
-
-impl<'a> Check<'a> {
-    fn new(claims: &'a mut [Claim]) -> Self {
-        let mut check = Self {
-            claims,
-            wanted: Vec::new(),
-            filter: [0; 16],
-        };
-        let claims = check.claims.iter().enumerate();
-        for (n, claim) in claims.filter(|(_, claim)| !claim.is_supported()) {
-            let stems = claim.stems.iter();
-            check
-                .wanted
-                .extend(stems.map(|stem| (*stem, n, Found::Nowhere)));
-        }
-        check.wanted.sort_unstable();
-        for (stem, ..) in &check.wanted {
-            if let Some(bits) = check.filter.get_mut(*stem as usize >> 6 & 15) {
-                *bits |= 1 << (stem & 63);
+impl Check {
+    fn new(claims: Vec<Claim>) -> Self {
+        let mut wanted = Vec::new();
+        let mut filter = [0_u64; 16];
+        let open = || claims.iter().enumerate().filter(|(_, c)| !c.supported);
+        for (n, claim) in open() {
+            for (place, (stem, _)) in claim.stems.iter().enumerate() {
+                wanted.push((*stem, n, place));
+                if let Some(bits) = filter.get_mut(*stem as usize >> 6 & 15) {
+                    *bits |= 1 << (stem & 63);
+                }
             }
         }
-        check
-    }
-
-    /// Whether nothing is looked for any more.
-    fn done(&self) -> bool {
-        self.claims.iter().all(Claim::is_supported)
-    }
-
-    fn read(&mut self, text: &str, by_user: bool) {
-        let Self {
+        wanted.sort_unstable();
+        Self {
+            open: open().count(),
             claims,
             wanted,
             filter,
-        } = self;
+            at: 0,
+        }
+    }
+
+    /// Looks through a text; passages do not reach from one text into the next.
+    fn read(&mut self, text: &str, said: Said) {
+        if self.open == 0 {
+            return;
+        }
+        self.at += APART;
         stems(text, &mut |stem| {
+            self.at += 1;
             let stem = id(stem);
-            let bits = filter.get(stem as usize >> 6 & 15).copied().unwrap_or(0);
-            if bits >> (stem & 63) & 1 == 0 {
+            let bits = self.filter.get(stem as usize >> 6 & 15);
+            if bits.is_none_or(|bits| bits >> (stem & 63) & 1 == 0) {
                 return;
             }
-            let from = wanted.partition_point(|(wanted, ..)| *wanted < stem);
-            let same = wanted.iter_mut().skip(from);
-            for (_, claim, found) in same.take_while(|(wanted, ..)| *wanted == stem) {
-                let Some(claim) = claims.get_mut(*claim) else {
-                    continue;
-                };
-                if *found == Found::Nowhere {
-                    *found = Found::Anywhere;
-                    claim.anywhere += 1;
-                }
-                if by_user && *found == Found::Anywhere {
-                    *found = Found::ByUser;
-                    claim.by_user += 1;
+            let from = self.wanted.partition_point(|(wanted, ..)| *wanted < stem);
+            let same = self.wanted.iter().skip(from);
+            for (_, claim, place) in same.take_while(|(wanted, ..)| *wanted == stem) {
+                if let Some(claim) = self.claims.get_mut(*claim)
+                    && !claim.supported
+                {
+                    claim.found(*place, self.at, said);
+                    self.open -= usize::from(claim.supported);
                 }
             }
         });
@@ -294,7 +412,13 @@ fn stems<'a>(text: &'a str, f: &mut impl FnMut(&'a str)) {
         }
         let wide = |c: char| u32::from(c) >= 0x2e80;
         if word.is_ascii() {
-            f(word.get(..5).unwrap_or(word));
+            // Of `tests` the stem of `test`.
+            let end = if word.len() == 5 && word.ends_with('s') {
+                4
+            } else {
+                5
+            };
+            f(word.get(..end).unwrap_or(word));
         } else if !word.contains(wide) {
             if word.chars().nth(3).is_some() {
                 let end = word.char_indices().nth(5).map_or(word.len(), |(at, _)| at);
@@ -354,10 +478,78 @@ mod tests {
     fn two_lines_of_a_prompt_are_an_echo() {
         let lines = prompt::fixed_lines();
         let (one, other) = (&lines[0], &lines[lines.len() / 2]);
+        let is_echo = |text: &str| is_echo(text, &[]);
         assert!(is_echo(&format!("Well:\n  {other}\nand\n{one}\n")));
         assert!(!is_echo(&format!("{one}\n{one}\nand no other")));
         assert!(is_echo("x <summaries depth=1> y") && is_echo("</previous_context>"));
-        assert!(!is_echo("summaries of <b> and /c"));
+        assert!(!is_echo("summaries of <b> and /c, docs/summaries, a </b>"));
+        let said = [Message::user(format!("Why <summaries>?\n{one}"))];
+        let log = testing::log(said.into(), &Preset::Anna);
+        let source = [Source::from(&log[0])];
+        assert!(!super::is_echo(
+            &format!("Asked for <summaries>.\n{one}\n{other}"),
+            &source
+        ));
+    }
+
+    #[test]
+    fn a_claim_is_what_the_user_is_said_to_want() {
+        for (sentence, wish) in [
+            (
+                "The user wants comments kept.",
+                Some(" wants comments kept."),
+            ),
+            (
+                "The user's one request was speed - done.",
+                Some(" one request was speed"),
+            ),
+            (
+                "As requested by the user, it logs.",
+                Some("As requested by the user, it logs."),
+            ),
+            ("User: never push to main", Some(": never push to main")),
+            ("用户要求保留注释。", Some("用户要求保留注释。")),
+            ("The user left; all tasks wait.", None),
+            ("Go on without asking the user any questions.", None),
+            (
+                "AskUserQuestion wants user_id and userName, as asked.",
+                None,
+            ),
+            ("The user refused AskUserQuestion.", None),
+        ] {
+            assert_eq!(claimed(sentence), wish, "{sentence}");
+            assert!(names_user(sentence) || wish.is_none(), "{sentence}");
+        }
+    }
+
+    #[test]
+    fn a_wish_of_common_words_needs_them_together() {
+        let invented = "The user asked to always run the tests before each change and to never \
+                        touch the parser module.";
+        let words = [
+            "Always green.",
+            "Run it.",
+            "Some tests.",
+            "Each change.",
+            "A parser.",
+            "The module.",
+        ];
+        let filler = "Something quite different follows here, about weather, trains, coffee \
+                      machines, garden furniture. "
+            .repeat(8);
+        let apart: Vec<Message> = words
+            .iter()
+            .map(|word| Message::user(format!("{word} {filler}")))
+            .collect();
+        let together = vec![Message::user(
+            "Run all tests before a change; leave the parser module!",
+        )];
+        for (messages, refused) in [(apart, 1), (together, 0)] {
+            let log = testing::log(messages, &Preset::Anna);
+            let source: Vec<Source<'_>> = log.iter().map(Source::from).collect();
+            let found = unsupported(invented, &SummaryRequest::new(&source, &Preset::Anna));
+            assert_eq!(found.len(), refused, "{found:?}");
+        }
     }
 
     #[test]

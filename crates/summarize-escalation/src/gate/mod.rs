@@ -29,7 +29,8 @@ use terms::Class;
 #[serde(default, deny_unknown_fields)]
 #[non_exhaustive]
 pub struct Gate {
-    /// How many of a thousand identifiers must be kept; `None` asks for none.
+    /// How many of a thousand identifiers must be kept, rounded down but at least one; 0 and `None`
+    /// ask for none.
     pub identifiers: Option<u32>,
     /// How many of a thousand numbers.
     pub numbers: Option<u32>,
@@ -112,8 +113,9 @@ impl Gate {
             (Term::Codes, scores.codes, self.codes),
         ] {
             let Some(asked) = asked else { continue };
-            let judged = kept.of > 0 && kept.of >= self.at_least;
-            if judged && u64::from(kept.kept) * 1000 < u64::from(kept.of) * u64::from(asked) {
+            let judged = kept.of > 0 && kept.of >= self.at_least && asked > 0;
+            let needed = u64::from(kept.of) * u64::from(asked) / 1000;
+            if judged && u64::from(kept.kept) < needed.max(1) {
                 failed.push(GateFailure::Lost { term, kept, asked });
             }
         }
@@ -246,7 +248,12 @@ pub fn measure(text: &str, request: &SummaryRequest<'_>) -> Scores {
             of: number(salient.get(class as usize).map(Vec::len)),
         }
     };
-    let mut unsupported = claims::unsupported(text, request);
+    let other_language = other_language(text, request);
+    let mut unsupported = match other_language && request.instructions.is_some() {
+        // The user may have asked for the language: its words cannot be those of the source.
+        true => Vec::new(),
+        false => claims::unsupported(text, request),
+    };
     unsupported.truncate(3);
     Scores {
         identifiers: kept(Class::Identifier),
@@ -255,8 +262,8 @@ pub fn measure(text: &str, request: &SummaryRequest<'_>) -> Scores {
         urls: kept(Class::Url),
         codes: kept(Class::Code),
         refusal: claims::is_refusal(text),
-        echo: claims::is_echo(text),
-        other_language: request.instructions.is_none() && other_language(text, request),
+        echo: claims::is_echo(text, request.source),
+        other_language: request.instructions.is_none() && other_language,
         unsupported,
     }
 }

@@ -16,7 +16,7 @@ pub use source::{CLIP_CHARS, Clip};
 pub use strip::strip_analysis_block;
 
 pub(crate) use set::{by_length, fixed_lines};
-pub(crate) use source::{has_tag, minute, piece_text, plain};
+pub(crate) use source::{minute, piece_text, plain, tags};
 
 use crate::SummaryRequest;
 

@@ -85,14 +85,14 @@ const TAGS: [&str; 8] = [
     "analysis",
 ];
 
-/// Whether a text holds a tag that opens one of the blocks of a prompt.
-pub(crate) fn has_tag(text: &str) -> bool {
-    let mut opens = text.bytes().enumerate();
-    opens.any(|(at, byte)| {
-        matches!(byte, b'<' | b'/') && {
-            let rest = text.get(at + 1..).unwrap_or_default();
-            TAGS.iter().take(5).any(|tag| rest.starts_with(tag))
-        }
+/// The tags of a text that open or close one of the blocks of a prompt, each up to its name's end.
+pub(crate) fn tags(text: &str) -> impl Iterator<Item = &str> {
+    text.match_indices('<').filter_map(|(at, _)| {
+        let rest = text.get(at..)?;
+        let name = rest.get(1..)?;
+        let name = name.strip_prefix('/').unwrap_or(name);
+        let tag = TAGS.iter().take(5).find(|tag| name.starts_with(**tag))?;
+        rest.get(..rest.len() - name.len() + tag.len())
     })
 }
 

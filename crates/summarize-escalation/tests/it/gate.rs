@@ -71,6 +71,29 @@ fn no_more_is_asked_for_than_the_target_could_hold() {
     );
 }
 
+#[test]
+fn a_share_is_rounded_down_but_not_to_nothing() {
+    let gate = Gate::default();
+    let lost = |kept: u32, of: u32, gate: &Gate| {
+        let mut scores = summarize_escalation::Scores::default();
+        scores.paths = summarize_escalation::Kept { kept, of };
+        !gate.failures(&scores).is_empty()
+    };
+    for (kept, of, is_lost) in [
+        (0, 7, false),
+        (0, 8, true),
+        (1, 8, false),
+        (1, 19, false),
+        (1, 20, true),
+        (2, 20, false),
+    ] {
+        assert_eq!(lost(kept, of, &gate), is_lost, "{kept} of {of}");
+    }
+    let all = Gate::default().with_at_least(0).with_keep_permille(1_000);
+    assert!(lost(19, 20, &all) && !lost(20, 20, &all) && !lost(0, 0, &all));
+    assert!(!lost(0, 20, &Gate::default().with_keep_permille(0)));
+}
+
 #[tokio::test]
 async fn a_summary_that_fails_the_gate_goes_to_the_next_tier() {
     let log = fixtures::coding();

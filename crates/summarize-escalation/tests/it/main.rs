@@ -3,6 +3,7 @@
 mod extract;
 mod fixtures;
 mod gate;
+mod gate_laws;
 #[cfg(feature = "genai")]
 mod genai;
 mod guards;
