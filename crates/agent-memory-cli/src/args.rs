@@ -146,6 +146,30 @@ pub(crate) struct Writing {
     /// What the summaries should mind
     #[arg(long, value_name = "TEXT")]
     pub(crate) instructions: Option<String>,
+    /// The prompts that the model gets [default: standard]
+    #[arg(long, value_enum, value_name = "SET")]
+    pub(crate) prompts: Option<Prompts>,
+    /// How much the model takes in and gives at once, in tokens; a longer source is summarised in
+    /// parts [default: no limit]
+    #[arg(long, value_name = "TOKENS", value_parser = clap::value_parser!(u64).range(1..))]
+    pub(crate) model_window: Option<u64>,
+    /// How many of a thousand identifiers, paths, addresses and codes a model's summary must keep
+    /// of its source; 0 asks for none [default: 100]
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(0..=1000))]
+    pub(crate) keep_permille: Option<u32>,
+}
+
+/// Which prompts a model gets.
+#[derive(Debug, Clone, Copy, ValueEnum)]
+pub(crate) enum Prompts {
+    /// What to keep and what to drop, in plain words
+    Standard,
+    /// anna's seven sections
+    Anna,
+    /// pi's six sections
+    Pi,
+    /// koda's nine sections, after notes that are dropped
+    Koda,
 }
 
 /// A key is taken as it is, and shown nowhere.

@@ -2,10 +2,11 @@
 
 use std::sync::Arc;
 
+use agent_memory::summaries::{Gate, Generate, Ladder, LlmSummarizer, PromptSet, Window};
 use agent_memory::{Builder, GuardPolicy, Summarizer};
 use summarize_escalation::provider::{ApiKey, OLLAMA_BASE_URL, OPENAI_BASE_URL, OpenAiCompatible};
 
-use crate::args::Writing;
+use crate::args::{Prompts, Writing};
 use crate::error::{Failure, Kind};
 
 /// What needs no model.
@@ -56,15 +57,24 @@ const PROVIDERS: [Provider; 5] = [
 #[derive(Debug, Default)]
 pub(crate) struct Writers {
     all: Vec<Arc<dyn Summarizer>>,
+    /// How many of a thousand terms of a class a summary must keep, if that was said.
+    keep_permille: Option<u32>,
 }
 
 impl Writers {
     /// Reads the command line, and the environment for the key.
     pub(crate) fn find(args: &Writing) -> Result<Self, Failure> {
         if args.summarizer == EXTRACTIVE {
-            if args.fallback_model.is_some() {
-                let text = "--fallback-model needs a model before it";
-                return Err(usage(text).hint("give --summarizer PROVIDER:MODEL as well"));
+            for (flag, given) in [
+                ("--fallback-model", args.fallback_model.is_some()),
+                ("--prompts", args.prompts.is_some()),
+                ("--model-window", args.model_window.is_some()),
+                ("--keep-permille", args.keep_permille.is_some()),
+            ] {
+                if given {
+                    let text = format!("{flag} needs a model");
+                    return Err(usage(text).hint("give --summarizer PROVIDER:MODEL as well"));
+                }
             }
             return Ok(Self::default());
         }
@@ -80,7 +90,10 @@ impl Writers {
             let (next, model) = split(fallback).unwrap_or((provider, fallback));
             all.push(client(next, model, args, next.name == provider.name)?);
         }
-        Ok(Self { all })
+        Ok(Self {
+            all,
+            keep_permille: args.keep_permille,
+        })
     }
 
     /// Whether a model writes.
@@ -94,8 +107,41 @@ impl Writers {
         if let Some(first) = all.next() {
             builder = builder.summarizer(first).guards(GuardPolicy::default());
         }
+        if let Some(permille) = self.keep_permille {
+            builder = builder.ladder(Ladder::default().with_gate(Some(gate(permille))));
+        }
         all.fold(builder, Builder::fallback)
     }
+}
+
+/// The default gate with another share of what must be kept.
+fn gate(permille: u32) -> Gate {
+    let mut gate = Gate::default();
+    let asked = (permille > 0).then_some(permille);
+    gate.identifiers = asked;
+    gate.paths = asked;
+    gate.urls = asked;
+    gate.codes = asked;
+    gate
+}
+
+/// A model's summarizer with the prompts and the window that were asked for.
+fn summarizer<G: Generate + 'static>(
+    mut model: LlmSummarizer<G>,
+    args: &Writing,
+) -> Arc<dyn Summarizer> {
+    if let Some(prompts) = args.prompts {
+        model = model.with_prompts(match prompts {
+            Prompts::Standard => PromptSet::standard(),
+            Prompts::Anna => PromptSet::anna(),
+            Prompts::Pi => PromptSet::pi(),
+            Prompts::Koda => PromptSet::koda(),
+        });
+    }
+    if let Some(tokens) = args.model_window {
+        model = model.with_window(Window::tokens(tokens));
+    }
+    Arc::new(model)
 }
 
 fn usage(text: impl Into<String>) -> Failure {
@@ -144,9 +190,9 @@ fn client(
             if let Some(key) = key {
                 client = client.with_key(key);
             }
-            Ok(Arc::new(client.summarizer(name)))
+            Ok(summarizer(client.summarizer(name), args))
         }
-        Client::GenAi => genai(name, model, base_url, key),
+        Client::GenAi => genai(name, model, base_url, key, args),
     }
 }
 
@@ -156,6 +202,7 @@ fn genai(
     model: &str,
     base_url: Option<&str>,
     key: Option<ApiKey>,
+    args: &Writing,
 ) -> Result<Arc<dyn Summarizer>, Failure> {
     let client = summarize_escalation::provider::GenAi::new(name, model);
     let mut client = client.map_err(|error| usage(error.to_string()))?;
@@ -165,7 +212,7 @@ fn genai(
     if let Some(key) = key {
         client = client.with_key(key);
     }
-    Ok(Arc::new(client.summarizer()))
+    Ok(summarizer(client.summarizer(), args))
 }
 
 #[cfg(not(feature = "genai"))]
@@ -174,6 +221,7 @@ fn genai(
     _: &str,
     _: Option<&str>,
     _: Option<ApiKey>,
+    _: &Writing,
 ) -> Result<Arc<dyn Summarizer>, Failure> {
     let text = format!("this build of the program has no client for {name}");
     Err(usage(text).hint(

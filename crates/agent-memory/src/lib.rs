@@ -10,6 +10,7 @@ mod memory;
 #[cfg(feature = "replay")]
 pub mod replay;
 mod session;
+pub mod summaries;
 #[cfg(feature = "testing")]
 pub mod testing;
 mod tree;
@@ -57,8 +58,8 @@ pub use summarize_escalation::guard::{
     BreakerPolicy, GuardPolicy, RetryPolicy, SpendPolicy, Spent,
 };
 pub use summarize_escalation::{
-    Chain, Extractive, Generate, Ladder, LlmSummarizer, Summarizer, SummaryRequest, SummaryText,
-    Timer,
+    Chain, Extractive, Gate, Generate, Ladder, LlmSummarizer, Summarizer, SummaryRequest,
+    SummaryText, Timer,
 };
 pub use token_estimate::{
     ContextTokens, Outcome as ResponseOutcome, TokenEstimator, Usage as ResponseUsage,

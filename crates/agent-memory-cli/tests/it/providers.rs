@@ -240,6 +240,60 @@ async fn the_fallback_writes_when_the_cheap_model_fails() {
     assert_eq!(described["model"], "large");
 }
 
+/// What became of a compaction by a model that always says the same, and what it was asked.
+async fn vaguely(arguments: &[&str]) -> (Value, Vec<String>) {
+    let home = Home::new();
+    let server = server(completion("Work went on, and well.", "stop")).await;
+    let url = format!("{}/v1", server.uri());
+    let file = fixture("claude-code/release-week");
+    let model = ["--summarizer", "openai:m", "--base-url", &url];
+    let ran = run(
+        &home,
+        &[&["--json", "compact", &file][..], &model, arguments].concat(),
+    );
+    assert_eq!(ran.code, 0, "{}", ran.err);
+    let requests = server.received_requests().await.unwrap();
+    let bodies = requests.iter().map(|request| {
+        let body: Value = serde_json::from_slice(&request.body).unwrap();
+        let system = body["messages"][0]["content"].as_str().unwrap();
+        format!(
+            "{system}{}",
+            body["messages"][1]["content"].as_str().unwrap()
+        )
+    });
+    (json_of(&ran), bodies.collect())
+}
+
+#[tokio::test]
+async fn what_must_be_kept_prompts_and_window_are_settings() {
+    // A summary that names nothing of its source is not taken, unless nothing is asked for.
+    let (strict, asked) = vaguely(&[]).await;
+    assert!(strict["provisional"].as_u64().unwrap() > 0, "{strict}");
+    assert!(asked.iter().all(|body| !body.contains("Primary Request")));
+    let longest = |bodies: &[String]| bodies.iter().map(String::len).max().unwrap();
+    assert!(longest(&asked) > 45_000, "{}", longest(&asked));
+
+    let (open, asked) = vaguely(&[
+        "--keep-permille",
+        "0",
+        "--prompts",
+        "koda",
+        "--model-window",
+        "16000",
+    ])
+    .await;
+    assert_eq!(open["provisional"], 0, "{open}");
+    assert!(
+        asked
+            .iter()
+            .all(|body| body.contains("Primary Request and Intent"))
+    );
+    assert!(longest(&asked) < 45_000, "{}", longest(&asked));
+
+    let (all, _) = vaguely(&["--keep-permille", "1000"]).await;
+    assert!(all["provisional"].as_u64() >= strict["provisional"].as_u64());
+}
+
 #[tokio::test]
 async fn no_failure_makes_a_summary_that_is_not_provisional() {
     let cut = completion("Deploy when", "length");
@@ -283,7 +337,7 @@ async fn no_failure_makes_a_summary_that_is_not_provisional() {
 fn what_cannot_be_asked_is_a_usage_error() {
     let home = Home::new();
     let file = fixture("claude-code/release-week");
-    let wrong: [(&[&str], &str); 7] = [
+    let wrong: [(&[&str], &str); 10] = [
         (&["--summarizer", "llama"], "there is no summarizer llama"),
         (&["--summarizer", "nobody:m"], "openai, ollama, compatible"),
         (&["--summarizer", "openai:"], "there is no summarizer"),
@@ -294,6 +348,9 @@ fn what_cannot_be_asked_is_a_usage_error() {
             "no URL",
         ),
         (&["--fallback-model", "m"], "--summarizer PROVIDER:MODEL"),
+        (&["--prompts", "pi"], "--prompts needs a model"),
+        (&["--model-window", "9000"], "--model-window needs a model"),
+        (&["--keep-permille", "5"], "--keep-permille needs a model"),
     ];
     for (arguments, expected) in wrong {
         let mut command = home.command(&[&["--json", "compact", &file][..], arguments].concat());

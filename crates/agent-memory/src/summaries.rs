@@ -1,0 +1,50 @@
+//! What a summary has to be, and how a model is asked for one: the values that a
+//! [`Ladder`](crate::Ladder) and an [`LlmSummarizer`](crate::LlmSummarizer) are made of.
+//!
+//! ```
+//! use std::sync::Arc;
+//!
+//! use agent_memory::summaries::{Error, Generate, LlmSummarizer, Prompt, PromptSet, Window};
+//! use agent_memory::summaries::{Gate, Ladder, Tier};
+//! use agent_memory::Memory;
+//!
+//! /// A client of some model.
+//! #[derive(Debug)]
+//! struct Client;
+//!
+//! #[async_trait::async_trait]
+//! impl Generate for Client {
+//!     async fn generate(&self, prompt: &Prompt) -> Result<String, Error> {
+//!         // Send `prompt.system` and `prompt.user`, and ask for `prompt.max_tokens` at most.
+//!         Ok(format!("{} bytes came", prompt.user.len()))
+//!     }
+//! }
+//!
+//! # #[tokio::main(flavor = "current_thread")]
+//! # async fn main() -> agent_memory::Result<()> {
+//! // koda's nine sections; what is longer than the model's window is summarised in parts.
+//! let model = LlmSummarizer::new("small", Client)
+//!     .with_prompts(PromptSet::koda())
+//!     .with_window(Window::tokens(16_000));
+//! // Half of what the source names has to be named by its summary; what fails that is made an
+//! // extract at once, without asking again in the aggressive style.
+//! let mut ladder = Ladder::default().with_gate(Some(Gate::default().with_keep_permille(500)));
+//! ladder.tiers.retain(|tier| *tier != Tier::Aggressive);
+//! let memory = Memory::builder()
+//!     .summarizer(Arc::new(model))
+//!     .ladder(ladder)
+//!     .open()
+//!     .await?;
+//! # drop(memory);
+//! # Ok(())
+//! # }
+//! ```
+
+pub use summarize_escalation::prompt::{Answer, Clip, Prompt, PromptSet, Slot, Template};
+pub use summarize_escalation::{
+    Chain, CutRule, Error, ErrorKind, Extractive, Failure, FailureKind, Gate, GateFailure,
+    Generate, Kept, Ladder, LeftOut, LlmSummarizer, ModelUsage, OnCutOff, OnEmpty, OnError, OnGate,
+    OnGrowth, OnRefusal, Overflow, Purpose, Reason, Refusal, Rules, Scores, Source, Stop, Style,
+    Summarizer, SummaryRequest, SummarySource, SummaryText, TargetRule, Term, Tier, Tolerance,
+    Window,
+};
