@@ -15,15 +15,15 @@ use agent_memory::{
 use memory_model::Accounting as _;
 use message_formats::Transcript;
 use summarize_escalation::testing::{FakeTimer, misbehaviours};
-use summarize_escalation::{Error, Gate, Tier};
+use summarize_escalation::{Error, Source};
 
 use crate::corpus::{corpus, parse, transcripts};
 use crate::redo::{assert_sound_by, provisional, reached};
 
 /// Of a hundred calls so many fail.
 const FAILING: u64 = 60;
-/// The most calls that one summary takes: one tier asks the model, three times at most.
-const CALLS_A_SUMMARY: u64 = 3;
+/// The most calls that one summary takes: two tiers ask the model, three times at most each.
+const CALLS_A_SUMMARY: u64 = 6;
 /// Summaries that may be made ahead and not be published: what one preparation makes.
 const AHEAD: u64 = 8;
 const WINDOW: u64 = 32_000;
@@ -82,44 +82,50 @@ impl Summarizer for Unreliable {
     }
 }
 
-/// An extract, begun in the language of the conversation, as a good model would.
+/// An extract, begun in the language of the conversation, as a good model would; and where it names
+/// none of the conversation's addresses, with two of them.
 async fn good(request: &SummaryRequest<'_>) -> Result<SummaryText, Error> {
     let mut extract = Extractive.summarize(request).await?;
     let has = |from: char, to: char| extract.text.chars().any(|c| (from..=to).contains(&c));
     let first = if has('\u{3040}', '\u{30ff}') {
-        "会話のここまでの経過を、後で読む人のためにまとめたものです。"
+        "会話のここまでの経過を、後で読む人のためにまとめたものです。\n"
     } else if has('\u{ac00}', '\u{d7af}') {
-        "나중에 읽을 사람을 위해 지금까지의 대화를 정리한 내용입니다."
+        "나중에 읽을 사람을 위해 지금까지의 대화를 정리한 내용입니다.\n"
     } else {
-        return Ok(extract);
+        ""
     };
-    extract.text.insert_str(0, &format!("{first}\n"));
+    extract.text.insert_str(0, first);
+    if !extract.text.contains("https://") {
+        for address in addresses(request).iter().take(2) {
+            extract.text.push_str(&format!("\n{address}"));
+        }
+    }
     Ok(extract)
 }
 
-/// The default ladder without its second model's tier: what is written there is no extract, and is
-/// not that of the first. An extract stands for what a good model writes; of a source that is nothing
-/// but paths it names few, so a hundredth is asked for here.
-fn ladder(keep_permille: u32) -> Ladder {
-    let mut gate = Gate::default().with_keep_permille(0);
-    (gate.identifiers, gate.paths) = (Some(keep_permille), Some(keep_permille));
-    let mut ladder = Ladder::default().with_gate(Some(gate));
-    ladder.tiers.retain(|tier| *tier != Tier::Aggressive);
-    ladder
+/// The addresses that the summaries of a source name.
+fn addresses(request: &SummaryRequest<'_>) -> Vec<String> {
+    let mut found = Vec::new();
+    for piece in request.source {
+        if let Source::Summary(summary) = piece {
+            let ends = |c: char| c.is_whitespace() || "()<>[]{}`\"',;|".contains(c);
+            let words = summary.text.split(ends);
+            found.extend(
+                words
+                    .filter(|word| word.starts_with("https://"))
+                    .map(str::to_owned),
+            );
+        }
+    }
+    found
 }
 
 /// In memory, so that nothing but time is waited for, and time is under control.
-async fn open(
-    model: &Unreliable,
-    policy: DagPolicy,
-    ladder: Ladder,
-    timer: &Arc<FakeTimer>,
-) -> Memory {
+async fn open(model: &Unreliable, policy: DagPolicy, timer: &Arc<FakeTimer>) -> Memory {
     let guards = GuardPolicy::default().with_breaker(None);
     memory()
         .dag(policy)
         .summarizer(Arc::new(model.clone()))
-        .ladder(ladder)
         .guards_with(guards, timer.clone())
         .open()
         .await
@@ -155,7 +161,7 @@ fn nothing_is_lost_and_redo_makes_it_good() {
         let timer = Arc::new(FakeTimer::new());
         let work = async {
             let model = Unreliable::new(0x5eed);
-            let memory = open(&model, DagPolicy::for_window(WINDOW), ladder(10), &timer).await;
+            let memory = open(&model, DagPolicy::for_window(WINDOW), &timer).await;
             for log in &transcript.sessions {
                 model.healthy.store(false, Ordering::SeqCst);
                 let before = model.calls.load(Ordering::SeqCst);
@@ -171,7 +177,7 @@ fn nothing_is_lost_and_redo_makes_it_good() {
                 );
                 model.healthy.store(true, Ordering::SeqCst);
                 let (left, redone) = redo(&session).await;
-                assert_sound_by(&session, &model, &ladder(10)).await;
+                assert_sound_by(&session, &model, &Ladder::default()).await;
                 assert!(session.verify().await.unwrap().is_ok());
                 println!(
                     "{name:<34.34} {:>6} {calls:>6} {:>6} {:>6} {left:>6} {redone:>6}",
@@ -220,8 +226,8 @@ fn after_redo_the_tree_is_that_of_a_model_that_never_failed() {
         let work = async {
             let (mut count, mut others, mut left) = (0, 0, 0);
             let model = Unreliable::new(7);
-            let failing = open(&model, by_messages(), ladder(0), &timer).await;
-            let sound = open(&Unreliable::healthy(), by_messages(), ladder(0), &timer).await;
+            let failing = open(&model, by_messages(), &timer).await;
+            let sound = open(&Unreliable::healthy(), by_messages(), &timer).await;
             for log in &transcript.sessions {
                 let key = log.key.as_str();
                 let (a, b) = (failing.session(key).await, sound.session(key).await);
@@ -251,8 +257,8 @@ fn after_redo_the_tree_is_that_of_a_model_that_never_failed() {
     println!(
         "{nodes} summaries, {different} of them with another text; {refused} left by the gate"
     );
-    // Of a few messages with much code the gate may not tell the language of an extract.
-    assert!(refused * 20 <= nodes, "{refused} of {nodes}");
-    // An invented wish of common words may pass the gate, and what is above it tells of it.
-    assert!(different * 20 <= nodes, "{different} of {nodes}");
+    assert!(nodes >= 300, "{nodes}");
+    // What the default gate takes of a failing model is what a sound one writes, and of a sound one
+    // it takes all.
+    assert_eq!((different, refused), (0, 0));
 }
