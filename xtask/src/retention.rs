@@ -32,6 +32,10 @@ const METHODS: [&str; 6] = [
 ];
 /// How many of the methods are cuts, after the first.
 const CUTS: usize = 3;
+/// The share of directives that must be kept where they fit into half of the budget.
+const KEPT: f64 = 0.95;
+/// Else the share of the best cut's loss that must be removed.
+const LOSS_REMOVED: f64 = 0.6;
 const ESTIMATOR: Calibrated = Calibrated::O200k;
 
 type Kept = [Option<f64>; COLUMNS.len()];
@@ -242,11 +246,7 @@ impl Measured {
             name: read.name.clone(),
             tokens: read.tokens,
             fits: RATIOS.map(|ratio| directives * 2 <= read.tokens / ratio),
-            most: RATIOS.map(|ratio| {
-                let budget = read.tokens / ratio;
-                read.gold
-                    .most(DIRECTIVES, budget, |item| ESTIMATOR.text(item) + 1)
-            }),
+            most: RATIOS.map(|ratio| read.gold.most(DIRECTIVES, read.tokens / ratio, &marginal)),
             used,
             kept,
         }
@@ -258,6 +258,20 @@ impl Measured {
         let shares = cuts.iter().filter_map(|kept| kept[DIRECTIVES]);
         shares.fold(0.0, f64::max)
     }
+}
+
+/// What a directive costs at least, in thousandths of a token, where others stand before and after
+/// it: what one more of it adds to many, whatever parts them.
+fn marginal(item: &str) -> u64 {
+    const TIMES: usize = 100;
+    let cost =
+        |between: &str, times: usize| ESTIMATOR.text(&format!("{item}{between}").repeat(times));
+    let added = ["\n", " ", ""].map(|between| {
+        let (few, many) = (cost(between, TIMES), cost(between, 2 * TIMES));
+        // Each of the two is rounded up.
+        (many - few).saturating_sub(1) * 1000 / TIMES as u64
+    });
+    added.into_iter().min().unwrap_or(0)
 }
 
 /// The page, and which targets are missed.
@@ -317,26 +331,31 @@ fn page(measured: &[Measured]) -> (String, Vec<String>) {
                 continue;
             };
             let cut = m.best_cut(r);
-            let removed = if cut < 1.0 {
-                1.0 - (1.0 - ours) / (1.0 - cut)
-            } else {
-                1.0
+            let loss_removed = |kept: f64| match cut < 1.0 {
+                true => 1.0 - (1.0 - kept) / (1.0 - cut),
+                false => 1.0,
             };
+            let removed = loss_removed(ours);
+            // What no text of this length could do, none has to.
+            let possible = loss_removed(m.most[r]);
             let mark = match m.fits[r] {
                 true => String::new(),
                 false => format!(" of {:.1}", m.most[r] * 100.0),
             };
             let _ = write!(
                 out,
-                " {}{mark} | {} | {:.0} % |",
+                " {}{mark} | {} | {:.0} %{} |",
                 percent(Some(ours)),
                 percent(Some(cut)),
-                removed * 100.0
+                removed * 100.0,
+                match m.fits[r] || possible >= LOSS_REMOVED {
+                    true => String::new(),
+                    false => format!(" of {:.0} %", possible * 100.0),
+                }
             );
             let met = match m.fits[r] {
-                true => ours >= 0.95,
-                // Where no text of this length could do it, none has to.
-                false => removed >= 0.6 || 1.0 - (1.0 - m.most[r]) / (1.0 - cut) < 0.6,
+                true => ours >= KEPT,
+                false => removed >= LOSS_REMOVED || possible < LOSS_REMOVED,
             };
             if !met {
                 let rule = if m.fits[r] {
@@ -353,7 +372,7 @@ fn page(measured: &[Measured]) -> (String, Vec<String>) {
         }
         out.push('\n');
     }
-    out.push_str("\n\"of\": the directives cost more than half of the budget; the largest share that the whole budget could hold.\n");
+    out.push_str(POSTFACE);
     (out, misses)
 }
 
@@ -380,6 +399,13 @@ not share:
 Long lines and commands count by their first 200 characters. White space aside, what is kept must
 be there to the letter. A figure is the mean over the conversations that have something to keep.
 
+";
+
+const POSTFACE: &str = "
+\"of\": the directives cost more than half of the budget. No text of this length could keep a larger
+share, whatever it says: that is what the cheapest directives come to, word for word, with nothing
+else in the text; and where even that removes less than 60 % of the best cut's loss, the share of
+it that it removes.
 ";
 
 fn mean(shares: impl Iterator<Item = f64>) -> Option<f64> {

@@ -1,13 +1,18 @@
 //! What a tool call did, in a line, and what its result says.
 
+use std::borrow::Cow;
+
 use serde_json::Value;
 
-use super::text::{squeeze, verbatim, window};
+use super::change::changes;
+use super::text::{clip, squeeze, verbatim, window};
 
 /// How much of a result's start and end is looked through, in bytes each.
 pub(super) const RESULT_BYTES: usize = 16 * 1024;
 /// How much of what a call is about is read, in bytes.
 const ABOUT_BYTES: usize = 4_000;
+/// A call that is about a text, such as a plan, is named by so many characters of it.
+const ABOUT_CHARS: usize = 80;
 
 /// Argument keys that hold what a call is about, most telling first.
 const KEYS: [&str; 22] = [
@@ -121,6 +126,10 @@ pub(super) enum FileUse {
 pub(super) struct Call {
     pub(super) name: String,
     pub(super) about: String,
+    /// What it is about, line by line, where that is a text such as a plan.
+    pub(super) text: Vec<String>,
+    /// What it changes in a file.
+    pub(super) changed: Vec<String>,
     /// What else it was called with, line by line.
     pub(super) detail: Vec<String>,
     pub(super) files: Vec<(String, FileUse)>,
@@ -165,6 +174,15 @@ impl Call {
                 .map(|(key, _)| key.as_str());
             about = map.values().find_map(first_text);
         }
+        let asks =
+            lower.contains("ask") && lower.contains("question") || lower.contains("ask_user");
+        if asks {
+            let mut asked = Vec::new();
+            questions(&value, &mut asked);
+            if !asked.is_empty() {
+                about = Some(asked.join(" "));
+            }
+        }
         let about = about.unwrap_or_default();
         let mut files = patched(&about);
         if files.is_empty()
@@ -187,12 +205,18 @@ impl Call {
         // A task that moves on is told by its number and where it is now.
         let moved = text(&"taskId").zip(text(&"status"));
         let moved = moved.map(|(task, status)| format!("{task}: {status}"));
+        let told = about;
         let about = match (tasks.as_ref().or(moved.as_ref()), &command) {
             (Some(tasks), _) => tasks.clone(),
             (None, Some(command)) => one_line(command),
-            (None, None) => format!("{searched}{}", one_line(&about)),
+            (None, None) => format!("{searched}{}", one_line(&told)),
         };
         let command = command.is_some();
+        let document = !command && files.is_empty() && told.len() > 200 && told.lines().count() > 2;
+        let about = match document {
+            true => clip(&about, ABOUT_CHARS),
+            false => about,
+        };
         let looks = match command {
             true => is_look(&about),
             false => [
@@ -207,7 +231,15 @@ impl Call {
             lasting: command && !looks && LASTING.iter().any(|word| about_lower.contains(word)),
             command,
             looks,
-            asks: lower.contains("ask") && lower.contains("question") || lower.contains("ask_user"),
+            asks,
+            text: match document {
+                true => verbatim(&told, RESULT_BYTES, RESULT_BYTES),
+                false => Vec::new(),
+            },
+            changed: match files.iter().any(|(_, kind)| *kind == FileUse::Changed) {
+                true => changes(&value, files.iter().any(|(path, _)| is_prose(path))),
+                false => Vec::new(),
+            },
             delegates: matches!(lower.as_str(), "task" | "agent" | "delegate" | "subagent")
                 || value.get("subagent_type").is_some(),
             tasks: tasks.is_some(),
@@ -215,6 +247,31 @@ impl Call {
             detail,
             files,
         }
+    }
+}
+
+impl Call {
+    /// Whether what it changes is told in full, so that its arguments tell nothing more.
+    pub(super) fn tells_all(&self) -> bool {
+        let told = |text: &str| self.changed.iter().any(|line| line.contains(text));
+        !self.changed.is_empty()
+            && self.detail.iter().all(|line| {
+                let (_, text) = line.split_once(": ").unwrap_or(("", line));
+                line.ends_with(':') || told(text.trim())
+            })
+    }
+}
+
+/// The questions that a call asks.
+fn questions(value: &Value, out: &mut Vec<String>) {
+    match value {
+        Value::Object(map) => map.iter().for_each(|(key, value)| match value.as_str() {
+            Some(text) if key == "question" => out.push(squeeze(text)),
+            Some(_) => {}
+            None => questions(value, out),
+        }),
+        Value::Array(list) => list.iter().for_each(|value| questions(value, out)),
+        _ => {}
     }
 }
 
@@ -272,14 +329,43 @@ fn argument(name: &str, value: &Value, out: &mut Vec<String>) {
     }
 }
 
-/// Whether a command only looks at something; a `cd` before it does not count.
-fn is_look(command: &str) -> bool {
-    let mut command = command;
-    if command.starts_with("cd ")
-        && let Some((_, after)) = command.split_once("&&")
-    {
-        command = after.trim_start();
+/// A command without the `cd` before it.
+pub(super) fn command(line: &str) -> &str {
+    match line.split_once("&&") {
+        Some((before, after)) if before.starts_with("cd ") => after.trim_start(),
+        _ => line,
     }
+}
+
+/// A command of git without the folder that it is told to work in.
+pub(super) fn anywhere(command: &str) -> Cow<'_, str> {
+    let told = command.strip_prefix("git -C ");
+    match told.and_then(|after| after.split_once(' ')) {
+        Some((_, after)) => Cow::Owned(format!("git {after}")),
+        None => Cow::Borrowed(command),
+    }
+}
+
+/// The part of a chain of commands that changes something that lasts, with what comes after it;
+/// else the command without the `cd` before it.
+pub(super) fn lasting(line: &str) -> &str {
+    let line = command(line);
+    let mut rest = line;
+    while let Some((first, after)) = rest.split_once(" && ") {
+        if LASTING.iter().any(|word| first.contains(word)) {
+            return rest;
+        }
+        rest = after;
+    }
+    match LASTING.iter().any(|word| rest.contains(word)) {
+        true => rest,
+        false => line,
+    }
+}
+
+/// Whether a command only looks at something; a `cd` before it does not count.
+fn is_look(line: &str) -> bool {
+    let command = anywhere(command(line));
     LOOKING.iter().any(|start| command.starts_with(start))
 }
 
@@ -328,6 +414,11 @@ fn file_use(tool: &str) -> Option<FileUse> {
     }
 }
 
+fn is_prose(path: &str) -> bool {
+    let end = path.rsplit('.').next().unwrap_or("");
+    matches!(end, "md" | "mdx" | "markdown" | "txt" | "rst" | "adoc")
+}
+
 fn is_path(text: &str) -> bool {
     text.len() < 300
         && !text.contains('\n')
@@ -350,38 +441,38 @@ fn patched(text: &str) -> Vec<(String, FileUse)> {
         .collect()
 }
 
-/// What a tool's output says about how it went.
-#[derive(Debug, Default)]
-pub(super) struct Output {
-    /// Lines that report an error, first ones first, at most three.
-    pub(super) errors: Vec<String>,
-    /// The last line.
-    pub(super) last: String,
-}
-
-/// Looks through a result, at its head and its tail.
-pub(super) fn output(text: &str) -> Output {
+/// Lines of a result that report an error, first ones first, at most three; looked for at its head
+/// and its tail.
+pub(super) fn errors(text: &str) -> Vec<String> {
     let (head, tail) = window(text, RESULT_BYTES, RESULT_BYTES);
-    let mut out = Output::default();
+    let mut out = Vec::new();
     for line in head.lines().chain(tail.lines()) {
         if line.len() > 4_000 && !line.get(..200).is_some_and(is_error_line) {
             continue;
         }
-        if out.errors.len() < 3 && is_error_line(line) {
+        if is_error_line(line) {
             let line = squeeze(window(line, 400, 0).0);
-            if !out.errors.contains(&line) {
-                out.errors.push(line);
+            if !out.contains(&line) {
+                out.push(line);
+            }
+            if out.len() == 3 {
+                break;
             }
         }
     }
-    let end = if tail.is_empty() { head } else { tail };
-    out.last = end
-        .lines()
+    out
+}
+
+/// The last four lines of a result that say something, the last one first.
+pub(super) fn last_lines(text: &str) -> Vec<String> {
+    let lines = window(text, 0, RESULT_BYTES);
+    let end = if lines.1.is_empty() { lines.0 } else { lines.1 };
+    end.lines()
         .rev()
         .map(|line| squeeze(window(line, 400, 0).0))
-        .find(|line| line.chars().any(char::is_alphanumeric))
-        .unwrap_or_default();
-    out
+        .filter(|line| line.chars().any(char::is_alphanumeric))
+        .take(4)
+        .collect()
 }
 
 /// Whether a line of a command's output reports an error, and does not merely speak of one.
@@ -404,6 +495,7 @@ pub(super) fn is_error_line(line: &str) -> bool {
         "thread '",
         "ERR!",
         "npm ERR",
+        "npm error",
         "E   ",
         "✗",
         "✖",
@@ -433,7 +525,8 @@ pub(super) fn is_error_line(line: &str) -> bool {
         "timed out",
     ];
     let found = starts.iter().any(|mark| line.starts_with(mark))
-        || holds.iter().any(|mark| line.contains(mark));
+        || holds.iter().any(|mark| line.contains(mark))
+        || is_numbered_error(line);
     let harmless = [
         "0 failed",
         "0 errors",
@@ -448,6 +541,29 @@ pub(super) fn is_error_line(line: &str) -> bool {
         "errors: 0",
     ];
     found && !harmless.iter().any(|mark| line.contains(mark))
+}
+
+/// Whether a line only says with which code a command ended.
+pub(super) fn is_exit_code(line: &str) -> bool {
+    let line = line.trim().to_lowercase();
+    let starts = ["exit code ", "exit status ", "command exited with code "];
+    let code = starts.iter().find_map(|start| line.strip_prefix(start));
+    code.is_some_and(|code| code.bytes().all(|b| b.is_ascii_digit()))
+}
+
+/// Whether a line holds `error TS2739:` or another compiler's number for an error.
+fn is_numbered_error(line: &str) -> bool {
+    let Some((_, after)) = line.split_once("error ") else {
+        return false;
+    };
+    let code = after.split([':', ' ']).next().unwrap_or("");
+    let digits = code.trim_start_matches(|c: char| c.is_ascii_uppercase());
+    digits.len() < code.len()
+        && digits.len() > 2
+        && digits.bytes().all(|b| b.is_ascii_digit())
+        && after
+            .get(code.len()..)
+            .is_some_and(|rest| rest.starts_with(':'))
 }
 
 #[cfg(test)]
@@ -489,6 +605,19 @@ mod tests {
     }
 
     #[test]
+    fn a_look_is_a_look_wherever_it_is_taken() {
+        let looks = |command: &str| {
+            Call::new(
+                "bash",
+                &serde_json::json!({ "command": command }).to_string(),
+            )
+            .looks
+        };
+        assert!(looks("ls -l") && looks("cd /a && git status") && looks("git -C /a status"));
+        assert!(!looks("git -C /a push") && !looks("cd /a && make"));
+    }
+
+    #[test]
     fn files_are_told_apart() {
         let files = |name: &str, arguments: &str| Call::new(name, arguments).files;
         assert_eq!(
@@ -510,8 +639,25 @@ mod tests {
     }
 
     #[test]
+    fn what_an_edit_changes_depends_on_the_kind_of_file() {
+        let changed = |name: &str, arguments: serde_json::Value| {
+            Call::new(name, &arguments.to_string()).changed
+        };
+        let text = "# Use\nfn code() {}\n";
+        let write = |path: &str| {
+            changed(
+                "write",
+                serde_json::json!({ "path": path, "content": text }),
+            )
+        };
+        assert_eq!(write("a.md"), ["+ fn code() {}", "new: Use", "+2 -0 lines"]);
+        assert_eq!(write("a.rs"), ["+ fn code() {}", "+2 -0 lines"]);
+        let path = serde_json::json!({ "path": "a.rs", "content": text });
+        assert_eq!(changed("read", path), [] as [&str; 0]);
+    }
+
+    #[test]
     fn errors_are_told_from_talk_of_errors() {
-        let errors = |text: &str| output(text).errors;
         assert_eq!(
             errors("ok\nerror[E0382]: borrow of moved value\n  |\ntest result: FAILED. 1 failed"),
             [
@@ -520,18 +666,21 @@ mod tests {
             ]
         );
         assert_eq!(
+            errors("a.ts(2,3): error TS2304: Cannot\nno error TS without a number: x"),
+            ["a.ts(2,3): error TS2304: Cannot"]
+        );
+        assert_eq!(
             errors("fn error_kind() {}\n0 errors\nlog.error('x')"),
             [] as [&str; 0]
         );
-        assert_eq!(output("a\n\nlast line\n---\n").last, "last line");
-        assert_eq!(output("").last, "");
+        assert_eq!(last_lines("a\n\nlast line\n---\n"), ["last line", "a"]);
+        assert_eq!(last_lines(""), [] as [&str; 0]);
     }
 
     #[test]
     fn the_head_and_the_tail_of_a_huge_result_are_seen() {
         let huge = format!("error: first\n{}\nfatal: last", "x\n".repeat(240_000));
-        let seen = output(&huge);
-        assert_eq!(seen.errors, ["error: first", "fatal: last"]);
-        assert_eq!(seen.last, "fatal: last");
+        assert_eq!(errors(&huge), ["error: first", "fatal: last"]);
+        assert_eq!(last_lines(&huge)[0], "fatal: last");
     }
 }

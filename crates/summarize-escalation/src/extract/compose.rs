@@ -5,13 +5,16 @@ use std::collections::{BTreeMap, BTreeSet};
 use token_estimate::TokenEstimator;
 
 use super::frame;
-use super::gather::{Gathered, Item, Kind, LAST_WORD, TYPED};
+use super::gather::{FileStat, Gathered, Item, Kind, LAST_WORD, TYPED};
 use super::print::{self, Length};
+use super::stand;
 use super::users;
 use crate::{SummaryRequest, cut_to_tokens};
 
 /// What weighs as much tells something; what weighs less fills up.
 const TELLING: u32 = 24;
+/// What weighs no more is printed only where there is room for nothing else.
+const LISTED: u32 = 3;
 
 /// How many characters an item may have, step by step, and the assistant's last word.
 const STEPS: [(usize, usize); 5] = [
@@ -23,6 +26,9 @@ const STEPS: [(usize, usize); 5] = [
 ];
 /// How many lines of detail, step by step.
 const DETAILS: [usize; 5] = [3, 8, 24, 80, usize::MAX];
+
+/// What is said about where things stand costs at most so many tokens.
+const STAND: u64 = 240;
 
 /// A line that is to be printed.
 struct Line {
@@ -36,20 +42,14 @@ struct Composer<'a> {
     last_reply: Option<usize>,
     /// What is to be printed, by place.
     lines: BTreeMap<usize, Line>,
+    /// How many characters each item has.
+    sizes: Vec<usize>,
+    /// What an item costs at some length: by place, characters, lines of detail.
+    costs: BTreeMap<(usize, usize, usize), u64>,
 }
 
 /// The extract, at most `target` tokens.
-pub(super) fn compose(found: &Gathered, request: &SummaryRequest<'_>, target: u64) -> String {
-    let items = without_repeats(&found.items);
-    let last_reply = items
-        .iter()
-        .rposition(|item| item.kind == Kind::Reply && item.weight >= LAST_WORD);
-    let mut composer = Composer {
-        items,
-        estimator: request.estimator,
-        last_reply,
-        lines: BTreeMap::new(),
-    };
+pub(super) fn compose(found: &mut Gathered, request: &SummaryRequest<'_>, target: u64) -> String {
     let estimator = request.estimator;
     let cost = |line: &Option<String>| line.as_deref().map_or(0, |line| estimator.text(line) + 1);
     let share = |percent: u64| target.saturating_mul(percent) / 100;
@@ -57,17 +57,34 @@ pub(super) fn compose(found: &Gathered, request: &SummaryRequest<'_>, target: u6
     let header = frame::header(found, request);
     let header = (estimator.text(&header) < share(20)).then_some(header);
     let files = frame::files(&found.files, share(16), estimator);
-    let room = target.saturating_sub(cost(&header) + cost(&files));
+    let (files, listed) = files.map_or_else(Default::default, |(line, named)| (Some(line), named));
+    short_names(&mut found.items, &found.files, &listed);
+    let found = &*found;
+    let items = without_repeats(&found.items);
+    let stand = stand::stand(&items, share(8).min(STAND), estimator);
+    let last_reply = items
+        .iter()
+        .rposition(|item| item.kind == Kind::Reply && item.weight >= LAST_WORD);
+    let mut composer = Composer {
+        sizes: items.iter().map(|item| print::size(item)).collect(),
+        costs: BTreeMap::new(),
+        items,
+        estimator: request.estimator,
+        last_reply,
+        lines: BTreeMap::new(),
+    };
+    let room = target.saturating_sub(cost(&header) + cost(&stand) + cost(&files));
 
     // For the last two lines.
     let names_share = share(12);
     let expand_share = share(10).min(120);
     let mut left = room.saturating_sub(names_share + expand_share);
-    composer.users(share(50).min(left), share(64).min(left), &mut left);
+    composer.users(share(50).min(left), share(66).min(left), &mut left);
     composer.others(&mut left);
 
     let mut parts = Parts {
         header,
+        stand,
         files,
         names: None,
         expand: None,
@@ -113,9 +130,29 @@ pub(super) fn compose(found: &Gathered, request: &SummaryRequest<'_>, target: u6
 /// The lines around the items.
 struct Parts {
     header: Option<String>,
+    stand: Option<String>,
     files: Option<String>,
     names: Option<String>,
     expand: Option<String>,
+}
+
+/// Gives items short names for the files that are named in full elsewhere; what only looks at such
+/// a file tells nothing more.
+fn short_names(items: &mut [Item], files: &BTreeMap<String, FileStat>, listed: &BTreeSet<&str>) {
+    for item in items {
+        let Some(path) = item.file.as_deref().filter(|path| listed.contains(path)) else {
+            continue;
+        };
+        if item.kind == Kind::Act && item.weight > 0 && item.outcome.is_empty() {
+            item.weight = LISTED;
+            continue;
+        }
+        let short = frame::short_name(path, files);
+        if let Some(line) = item.lines.first_mut() {
+            *line = line.replacen(path, short, 1);
+        }
+        item.file = Some(short.to_owned());
+    }
 }
 
 /// The items without those that say what a later one says again.
@@ -138,6 +175,7 @@ impl Composer<'_> {
     fn body(&self, parts: &Parts) -> String {
         let mut all: Vec<&str> = Vec::new();
         all.extend(parts.header.as_deref());
+        all.extend(parts.stand.as_deref());
         all.extend(self.lines.values().map(|line| line.text.as_str()));
         all.extend(parts.files.as_deref());
         all.extend(parts.names.as_deref());
@@ -211,7 +249,7 @@ impl Composer<'_> {
     fn others(&mut self, left: &mut u64) {
         let all = *left;
         let (telling, rest): (Vec<usize>, Vec<usize>) = self
-            .by_score(self.places(|item| !item.kind.users()))
+            .by_score(self.places(|item| !item.kind.users() && item.weight > LISTED))
             .into_iter()
             .partition(|at| {
                 self.items
@@ -242,6 +280,7 @@ impl Composer<'_> {
         });
         self.fill(&telling, 1, left, &|_| all);
         self.fill(&rest, 0, left, &|_| all);
+        self.fill(&telling, 2, left, &|_| all);
         self.fill(&rest, 1, left, &|_| all);
     }
 
@@ -256,10 +295,14 @@ impl Composer<'_> {
         });
         let all = &|_| u64::MAX;
         self.fill(&users, STEPS.len() - 1, left, all);
+        let (rest, listed): (Vec<usize>, Vec<usize>) = rest
+            .into_iter()
+            .partition(|at| self.items.get(*at).is_some_and(|item| item.weight > LISTED));
         for step in 0..STEPS.len() {
             self.fill(&telling, step, left, all);
             self.fill(&rest, step, left, all);
         }
+        self.fill(&listed, STEPS.len() - 1, left, all);
         let mut newest = self.places(|item| !item.detail.is_empty());
         newest.reverse();
         for detail in DETAILS {
@@ -311,16 +354,21 @@ impl Composer<'_> {
 
     /// Prints an item at some length, if there is room for what that costs more than now.
     fn set(&mut self, at: usize, length: Length, left: &mut u64) -> bool {
-        let Some(item) = self.items.get(at) else {
+        let (Some(item), Some(size)) = (self.items.get(at), self.sizes.get(at)) else {
             return false;
         };
-        let line = self.line(print::item(item, length));
+        // What is longer than an item prints all of it.
+        let key = (at, length.chars.min(*size), length.detail);
         let before = self.lines.get(&at).map_or(0, |line| line.cost);
-        if line.cost <= before {
-            return before > 0;
+        let known = self.costs.get(&key).copied();
+        let fits = |cost: u64| cost > before && cost - before <= *left;
+        if known.is_some_and(|cost| !fits(cost)) {
+            return before > 0 && known <= Some(before);
         }
-        if line.cost - before > *left {
-            return false;
+        let line = self.line(print::item(item, length));
+        self.costs.insert(key, line.cost);
+        if !fits(line.cost) {
+            return before > 0 && line.cost <= before;
         }
         *left -= line.cost - before;
         self.lines.insert(at, line);
@@ -340,7 +388,8 @@ impl Composer<'_> {
     fn trim(&mut self, parts: &mut Parts, target: u64) {
         let mut many = 1;
         while self.estimator.text(&self.body(parts)) > target {
-            if parts.names.take().is_some() || parts.expand.take().is_some() {
+            let mut least = [&mut parts.names, &mut parts.expand, &mut parts.stand].into_iter();
+            if least.any(|part| part.take().is_some()) {
                 continue;
             }
             if self.lines.len() > 1 || (parts.files.is_none() && !self.lines.is_empty()) {

@@ -63,12 +63,12 @@ fn plural(count: u64, what: &str) -> String {
 }
 
 /// The files, changed ones first, newest first: in full as long as they fit, then without the
-/// folder that most share, which is named once.
-pub(super) fn files(
-    files: &BTreeMap<String, FileStat>,
+/// folder that most share, which is named once. And which of them are named.
+pub(super) fn files<'a>(
+    files: &'a BTreeMap<String, FileStat>,
     room: u64,
     estimator: &dyn TokenEstimator,
-) -> Option<String> {
+) -> Option<(String, BTreeSet<&'a str>)> {
     if files.is_empty() {
         return None;
     }
@@ -76,23 +76,24 @@ pub(super) fn files(
     let folder = if folder.len() > 12 { folder } else { "" };
     let full = list_files(files, "", room, estimator);
     let (line, listed) = match &full {
-        Some((_, listed)) if *listed < files.len() && !folder.is_empty() => {
+        Some((_, listed)) if listed.len() < files.len() && !folder.is_empty() => {
             list_files(files, folder, room, estimator)?
         }
         _ => full?,
     };
-    Some(match files.len() - listed {
+    let line = match files.len() - listed.len() {
         0 => line,
         more => format!("{line}; {more} more"),
-    })
+    };
+    Some((line, listed))
 }
 
-fn list_files(
-    files: &BTreeMap<String, FileStat>,
+fn list_files<'a>(
+    files: &'a BTreeMap<String, FileStat>,
     folder: &str,
     room: u64,
     estimator: &dyn TokenEstimator,
-) -> Option<(String, usize)> {
+) -> Option<(String, BTreeSet<&'a str>)> {
     let mut sorted: Vec<(&String, &FileStat)> = files.iter().collect();
     sorted.sort_by_key(|(path, stat)| (std::cmp::Reverse(stat.last), path.as_str()));
     let (changed, read): (Vec<_>, Vec<_>) =
@@ -104,7 +105,7 @@ fn list_files(
     let start = line.len();
     // Counted piece by piece, so that many files cost little time; the whole is checked later.
     let mut cost = estimator.text(&line) + 4;
-    let mut listed = 0;
+    let mut listed = BTreeSet::new();
     for (word, list) in [("changed", changed), ("read", read)] {
         let mut first = true;
         for (path, stat) in list {
@@ -129,10 +130,27 @@ fn list_files(
             cost += more;
             line.push_str(&piece);
             first = false;
-            listed += 1;
+            listed.insert(path.as_str());
         }
     }
-    (listed > 0).then_some((line, listed))
+    (!listed.is_empty()).then_some((line, listed))
+}
+
+/// The shortest end of a path that no other file ends with, in whole names.
+pub(super) fn short_name<'a>(path: &'a str, files: &BTreeMap<String, FileStat>) -> &'a str {
+    let cuts = path.rmatch_indices(['/', '\\']).map(|(at, _)| at);
+    for at in cuts {
+        let (end, name) = (path.get(at..), path.get(at + 1..));
+        let others = files.keys().filter(|other| {
+            end.is_some_and(|end| other.ends_with(end)) || name == Some(other.as_str())
+        });
+        if let Some(name) = name.filter(|name| !name.is_empty())
+            && others.take(2).all(|other| other == path)
+        {
+            return name;
+        }
+    }
+    path
 }
 
 /// The longest folder that at least three quarters of the paths share; none where a path is
@@ -253,4 +271,29 @@ pub(super) fn expand(
 
 fn plural_more(count: u64, what: &str) -> String {
     format!("{count} more {what}{}", if count == 1 { "" } else { "s" })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_short_name_names_one_file() {
+        let paths = [
+            "/a/b/mod.rs",
+            "/a/c/mod.rs",
+            "/a/c/one.rs",
+            "mod.rs",
+            "sub\\two.rs",
+        ];
+        let files: BTreeMap<String, FileStat> = paths
+            .iter()
+            .map(|path| ((*path).to_owned(), FileStat::default()))
+            .collect();
+        let names = paths.map(|path| short_name(path, &files));
+        assert_eq!(
+            names,
+            ["b/mod.rs", "c/mod.rs", "one.rs", "mod.rs", "two.rs"]
+        );
+    }
 }

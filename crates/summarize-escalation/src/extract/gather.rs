@@ -1,11 +1,12 @@
 //! Everything that an extract could say, with a weight for each.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use memory_model::{EntryKind, LogEntry, Part, ResultContent, Role, SeqRange};
 
-use super::call::{Call, FileUse, RESULT_BYTES, output};
+use super::call::{Call, FileUse};
 use super::parse;
+use super::results;
 use super::text::{
     clip, is_decision, sentences, squeeze, typed_and_injected, verbatim, visit_names, window,
 };
@@ -13,7 +14,7 @@ use crate::Source;
 
 /// A user's message longer than this is a document that was handed over rather than something
 /// typed, in bytes.
-const TYPED_BYTES: usize = 3_000;
+pub(super) const TYPED_BYTES: usize = 3_000;
 
 /// Messages longer than this that begin alike are taken for a program's, in bytes.
 const TEMPLATE_BYTES: usize = 300;
@@ -31,11 +32,6 @@ pub(super) const LAST_WORD: u32 = 60;
 pub(super) const PASTED: u32 = 50;
 /// The weight of what a program put into a user's message.
 pub(super) const INJECTED: u32 = 20;
-
-/// How a tool's result says that the user refused the call (Claude Code's words), and what comes
-/// before the user's reason.
-const REFUSED: &str = "The user doesn't want to";
-const REASON: &str = "the user said:";
 
 /// What kind of thing a line tells.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -67,6 +63,8 @@ pub(super) struct Item {
     pub(super) range: SeqRange,
     pub(super) kind: Kind,
     pub(super) label: String,
+    /// The file that a call reads or changes.
+    pub(super) file: Option<String>,
     /// What was said or done, line by line, to the letter.
     pub(super) lines: Vec<String>,
     /// How the thing ended: printed after an arrow.
@@ -83,6 +81,7 @@ impl Item {
             range,
             kind,
             label: label.to_owned(),
+            file: None,
             lines: Vec::new(),
             outcome: Vec::new(),
             detail: Vec::new(),
@@ -95,7 +94,7 @@ impl Item {
         self
     }
 
-    fn bytes(&self) -> usize {
+    pub(super) fn bytes(&self) -> usize {
         self.lines.iter().map(String::len).sum()
     }
 }
@@ -159,13 +158,19 @@ impl Gathered {
 
 /// What is known of the calls while their results are awaited.
 #[derive(Default)]
-struct Calls<'a> {
+pub(super) struct Calls<'a> {
     /// By id: the item, and what it does.
-    open: BTreeMap<&'a str, (usize, Call)>,
+    pub(super) open: BTreeMap<&'a str, (usize, Call)>,
     /// The items of the present run of calls.
     group: Vec<usize>,
     /// The last item that tells the state of a list of tasks.
     tasks: Option<usize>,
+    /// Something went wrong and nobody has said anything since.
+    pub(super) trouble: bool,
+    /// In which words refusals were reported.
+    pub(super) refusals: BTreeSet<String>,
+    /// Items whose outcome is a line of some output, and that output's last lines.
+    pub(super) outputs: Vec<(usize, Vec<String>)>,
 }
 
 pub(super) fn gather(source: &[Source<'_>]) -> Gathered {
@@ -188,6 +193,7 @@ pub(super) fn gather(source: &[Source<'_>]) -> Gathered {
     }
     end_group(&mut found, &mut calls.group);
     demote_templates(&mut found);
+    results::telling_ends(&mut found, &calls.outputs);
     found
 }
 
@@ -258,7 +264,6 @@ fn final_replies(source: &[Source<'_>]) -> Vec<bool> {
 }
 
 fn message<'a>(found: &mut Gathered, calls: &mut Calls<'a>, entry: &'a LogEntry, last_word: bool) {
-    let range = SeqRange::single(entry.seq);
     let mut said = String::new();
     for part in &entry.parts {
         match part {
@@ -268,13 +273,22 @@ fn message<'a>(found: &mut Gathered, calls: &mut Calls<'a>, entry: &'a LogEntry,
                 }
                 said.push_str(text);
             }
-            Part::Reasoning { .. } | Part::Unknown { .. } => {}
             Part::Image(_) | Part::File(_) => {
                 found.images += 1;
                 if entry.role == Role::User {
                     said.push_str("\n[image or file]");
                 }
             }
+            _ => {}
+        }
+    }
+    // An assistant says what it does and then does it; a user's text follows results.
+    if entry.role == Role::Assistant {
+        speech(found, calls, entry, &said, last_word);
+    }
+    let range = SeqRange::single(entry.seq);
+    for part in &entry.parts {
+        match part {
             Part::ToolCall {
                 id,
                 name,
@@ -289,27 +303,49 @@ fn message<'a>(found: &mut Gathered, calls: &mut Calls<'a>, entry: &'a LogEntry,
                     let media = |part: &&Part| matches!(part, Part::Image(_) | Part::File(_));
                     found.images += parts.iter().filter(media).count() as u64;
                 }
-                let call = calls.open.get(call_id.as_str());
-                result(found, range, call, &content.text(), *is_error == Some(true));
+                results::result(
+                    found,
+                    calls,
+                    range,
+                    call_id,
+                    &content.text(),
+                    *is_error == Some(true),
+                );
             }
+            _ => {}
         }
     }
+    if entry.role != Role::Assistant {
+        speech(found, calls, entry, &said, last_word);
+    }
+}
+
+/// What somebody said.
+fn speech(
+    found: &mut Gathered,
+    calls: &mut Calls<'_>,
+    entry: &LogEntry,
+    said: &str,
+    last_word: bool,
+) {
     if said.trim().is_empty() {
         return;
     }
     end_group(found, &mut calls.group);
     if entry.role != Role::User || said.len() <= TYPED_BYTES {
-        found.name(&said);
+        found.name(said);
     }
+    let range = SeqRange::single(entry.seq);
+    let trouble = std::mem::take(&mut calls.trouble);
     match entry.role {
-        Role::User => user(found, range, entry, &said),
-        Role::Assistant => reply(found, range, &said, last_word),
+        Role::User => user(found, range, entry, said),
+        Role::Assistant => reply(found, range, said, last_word, trouble),
         Role::System | Role::Tool => {
             let (label, weight) = match entry.role {
                 Role::System => ("System", 30),
                 _ => ("Tool", 8),
             };
-            let lines = verbatim(&said, HEAD_BYTES, TAIL_BYTES);
+            let lines = verbatim(said, HEAD_BYTES, TAIL_BYTES);
             found.push(Item::new(range, Kind::Note, label, weight).with_lines(lines));
         }
     }
@@ -339,15 +375,20 @@ fn user(found: &mut Gathered, range: SeqRange, entry: &LogEntry, said: &str) {
     found.push(Item::new(range, Kind::User, &label, weight).with_lines(all(&typed)));
 }
 
-fn reply(found: &mut Gathered, range: SeqRange, said: &str, last_word: bool) {
+fn reply(found: &mut Gathered, range: SeqRange, said: &str, last_word: bool, trouble: bool) {
     let all = sentences(said);
     let weight = if last_word {
         75
+    } else if trouble && (all.len() > 1 || !said.trim_end().ends_with([':', '：'])) {
+        // Why it went wrong, and what is tried instead.
+        48
     } else if all.iter().any(|sentence| is_decision(sentence)) {
         45
     } else if all.first().is_some_and(|s| s.ends_with([':', '：'])) {
         // What ends with a colon announces the call that follows.
         3
+    } else if all.len() < 2 {
+        2
     } else {
         10
     };
@@ -370,6 +411,8 @@ fn call<'a>(
     let weight = match () {
         () if call.asks => 2,
         () if call.about.is_empty() => 5,
+        () if !call.text.is_empty() => 45,
+        () if !call.changed.is_empty() => 26,
         () if call.tasks => 40,
         () if call.lasting => 42,
         () if call.looks => 6,
@@ -378,9 +421,16 @@ fn call<'a>(
         () => 28,
     };
     found.name(&call.about);
-    let mut item =
-        Item::new(range, Kind::Act, &call.name, weight).with_lines(vec![call.about.clone()]);
-    item.detail = std::mem::take(&mut call.detail);
+    let lines = match call.text.is_empty() {
+        true => vec![call.about.clone()],
+        false => std::mem::take(&mut call.text),
+    };
+    let mut item = Item::new(range, Kind::Act, &call.name, weight).with_lines(lines);
+    item.file = call.files.first().map(|(path, _)| path.clone());
+    item.outcome.clone_from(&call.changed);
+    if !call.tells_all() {
+        item.detail = std::mem::take(&mut call.detail);
+    }
     found.items.push(item);
     let at = found.items.len() - 1;
     if call.tasks {
@@ -396,90 +446,4 @@ fn call<'a>(
         calls.group.push(at);
     }
     calls.open.insert(id, (at, call));
-}
-
-/// How a command ended: all it said when that is short, else its last line.
-fn outcome(text: &str) -> Vec<String> {
-    let text = text.trim();
-    let lines = if text.len() < 160 && text.lines().count() <= 3 {
-        let lines = text.lines().map(squeeze);
-        lines.filter(|line| !line.is_empty()).collect()
-    } else {
-        vec![output(text).last]
-    };
-    match lines.first() {
-        Some(line) if line.starts_with("(no output") => Vec::new(),
-        _ => lines,
-    }
-}
-
-fn result(
-    found: &mut Gathered,
-    range: SeqRange,
-    call: Option<&(usize, Call)>,
-    text: &str,
-    failed: bool,
-) {
-    let all = || verbatim(text, RESULT_BYTES, RESULT_BYTES);
-    if let Some((_, call)) = call
-        && call.asks
-        && !failed
-    {
-        found.push(Item::new(range, Kind::User, "User", 90).with_lines(all()));
-        return;
-    }
-    let about = match call {
-        Some((_, call)) if call.about.is_empty() => call.name.clone(),
-        Some((_, call)) => format!("{}: {}", call.name, call.about),
-        None => "a tool".to_owned(),
-    };
-    let refused = failed && text.contains(REFUSED);
-    if refused {
-        let (_, reason) = text.split_once(REASON).unwrap_or_default();
-        let mut lines = vec![format!("(refused {})", clip(&about, 120))];
-        lines.extend(verbatim(reason, RESULT_BYTES, RESULT_BYTES));
-        found.push(Item::new(range, Kind::User, "User", TYPED).with_lines(lines));
-    }
-    let output = match call {
-        Some((_, call)) if call.command && !failed => output(text).errors,
-        _ => Vec::new(),
-    };
-    if failed || !output.is_empty() {
-        let mut item = Item::new(range, Kind::Error, "Error", if failed { 40 } else { 34 })
-            .with_lines(vec![about]);
-        if refused {
-            item.weight = 5;
-        }
-        if failed {
-            item.outcome = all();
-            found.name(text);
-        } else {
-            item.outcome = output;
-            item.detail = all();
-        }
-        if let Some((at, _)) = call
-            && let Some(call) = found.items.get_mut(*at)
-            && !refused
-        {
-            // The error names the call; the call need not be told twice.
-            call.weight = 0;
-            item.detail.splice(0..0, std::mem::take(&mut call.detail));
-        }
-        found.items.push(item);
-        return;
-    }
-    let Some((at, call)) = call else { return };
-    let Some(item) = found.items.get_mut(*at) else {
-        return;
-    };
-    if call.delegates {
-        item.outcome = all();
-    } else if call.command && (!call.looks || (text.len() < 200 && text.lines().count() <= 2)) {
-        // What a look showed is no outcome, unless it is short.
-        item.outcome = outcome(text);
-    }
-    let told = item.outcome.len() > 3 || (text.len() < 160 && !item.outcome.is_empty());
-    if !call.tasks && !told {
-        item.detail.extend(all());
-    }
 }

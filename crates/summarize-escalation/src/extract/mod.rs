@@ -1,11 +1,15 @@
 //! The extractive summarizer: picks what was said, writes nothing of its own.
 
 mod call;
+mod change;
 mod compose;
 mod frame;
 mod gather;
 mod parse;
 mod print;
+mod results;
+mod stand;
+
 mod text;
 mod users;
 mod words;
@@ -19,9 +23,10 @@ use crate::{Error, Ladder, Summarizer, SummaryRequest, SummaryText};
 /// Makes a summary without a model: a deterministic extract that reads as a handover.
 ///
 /// From messages it takes what the user asked for, what the assistant concluded and decided,
-/// errors, what the tools did and how that ended, the files read and changed, and names, numbers
-/// and addresses; from summaries their most valuable lines. What is newer is taken first, what is
-/// taken is printed in order. Each line carries the `[seq]` of the message to expand.
+/// errors and what was said right after them, what the tools did and how that ended, what edits
+/// changed, the files read and changed, and names, numbers and addresses; from summaries their most
+/// valuable lines. What is newer is taken first, what is taken is printed in order; what was asked
+/// last and how it stands comes before. Each line carries the `[seq]` of the message to expand.
 ///
 /// The result never costs more than the request's target (a target of 0 means anna's shares); a
 /// target too small for one whole line gives the beginning of the most important one. Time is
@@ -33,7 +38,7 @@ pub struct Extractive;
 
 impl Extractive {
     /// Name and version of what is written.
-    pub const ID: &'static str = "extractive@2";
+    pub const ID: &'static str = "extractive@3";
 
     /// The extract.
     pub fn extract(&self, request: &SummaryRequest<'_>) -> String {
@@ -43,8 +48,8 @@ impl Extractive {
                 .target(request.source_tokens()),
             tokens => tokens,
         };
-        let gathered = gather::gather(request.source);
-        compose::compose(&gathered, request, target)
+        let mut gathered = gather::gather(request.source);
+        compose::compose(&mut gathered, request, target)
     }
 }
 

@@ -5,6 +5,7 @@ use memory_model::{Seq, SeqRange};
 use super::frame::{EXPAND, FILES, HEADER, NAMES};
 use super::gather::{Gathered, INJECTED, Item, Kind, TYPED};
 use super::print::{ARROW, DETAIL, MORE};
+use super::stand::{ASKED, STAND};
 use super::text::{is_decision, is_directive};
 use crate::SummarySource;
 
@@ -24,7 +25,13 @@ pub(super) fn summary(found: &mut Gathered, summary: &SummarySource<'_>) {
             continue;
         }
         found.items.extend(open.take());
-        if line.starts_with(HEADER) || line == crate::CUT_NOTE || line == crate::ANNA_CUT_NOTE {
+        // Where things stood is told by the items, too.
+        let stood = extract && (line.starts_with(ASKED) || line.starts_with(STAND));
+        if stood
+            || line.starts_with(HEADER)
+            || line == crate::CUT_NOTE
+            || line == crate::ANNA_CUT_NOTE
+        {
             continue;
         }
         if let Some(rest) = line.strip_prefix(FILES) {

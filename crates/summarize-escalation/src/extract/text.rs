@@ -1,6 +1,7 @@
 //! What can be done with a text without knowing its language.
 
 use std::borrow::Cow;
+use std::sync::LazyLock;
 
 use super::words::{DECISIONS, DIRECTIVES};
 use crate::cut::{ceil_tail, floor};
@@ -239,17 +240,57 @@ fn program_tag(text: &str) -> Option<&str> {
 
 /// Whether a sentence states a wish or a rule.
 pub(super) fn is_directive(sentence: &str) -> bool {
-    has_any(sentence, DIRECTIVES)
+    static WORDS: LazyLock<Words> = LazyLock::new(|| Words::new(DIRECTIVES));
+    WORDS.any(sentence)
 }
 
 /// Whether a sentence states a decision or a finding.
 pub(super) fn is_decision(sentence: &str) -> bool {
-    has_any(sentence, DECISIONS)
+    static WORDS: LazyLock<Words> = LazyLock::new(|| Words::new(DECISIONS));
+    WORDS.any(sentence)
 }
 
-fn has_any(sentence: &str, words: &[&str]) -> bool {
-    let lower = sentence.to_lowercase();
-    words.iter().any(|word| lower.contains(word))
+/// Words of at least two bytes, found in one pass.
+struct Words {
+    all: &'static [&'static str],
+    /// One bit for each pair of bytes that a word begins with.
+    pairs: Vec<u64>,
+}
+
+impl Words {
+    fn new(all: &'static [&'static str]) -> Self {
+        let mut pairs = vec![0; 1024];
+        for word in all {
+            if let [first, second, ..] = word.as_bytes()
+                && let Some(bits) = pairs.get_mut(pair(*first, *second) >> 6)
+            {
+                *bits |= 1_u64 << (second & 63);
+            }
+        }
+        Self { all, pairs }
+    }
+
+    /// Whether a text holds one of them, however its ASCII letters are cased.
+    fn any(&self, text: &str) -> bool {
+        let bytes = text.as_bytes();
+        bytes.windows(2).enumerate().any(|(at, two)| {
+            let [first, second] = two else { return false };
+            let (first, second) = (first.to_ascii_lowercase(), second.to_ascii_lowercase());
+            let bits = self.pairs.get(pair(first, second) >> 6);
+            bits.is_some_and(|bits| bits >> (second & 63) & 1 == 1)
+                && self.all.iter().any(|word| {
+                    let word = word.as_bytes();
+                    word.starts_with(&[first, second])
+                        && bytes
+                            .get(at..at + word.len())
+                            .is_some_and(|there| there.eq_ignore_ascii_case(word))
+                })
+        })
+    }
+}
+
+fn pair(first: u8, second: u8) -> usize {
+    usize::from(first) << 8 | usize::from(second)
 }
 
 /// At most `max` characters of a list of sentences: whole if they fit, else the first, the last,
@@ -475,6 +516,14 @@ mod tests {
         assert_eq!(digest(&text, 31, false), "… You must keep it. …");
         assert_eq!(digest(&["x".repeat(50)], 10, true), "xxxxxxx…");
         assert_eq!(digest(&[], 10, true), "");
+    }
+
+    #[test]
+    fn wishes_and_findings_are_known_by_their_words() {
+        assert!(is_directive("You MUST keep it.") && is_directive("必ず残す"));
+        assert!(!is_directive("mus t") && !is_directive("") && !is_directive("…mus"));
+        assert!(is_decision("That is Because of it") && is_decision("원인은 이것"));
+        assert!(!is_decision("hello"));
     }
 
     #[test]

@@ -69,22 +69,29 @@ pub(super) fn shortened(
     let mut left = room;
     let mut opened = BTreeSet::new();
     let mut chosen = BTreeSet::new();
+    let mut told = BTreeSet::new();
     for n in order {
         let Some(sentence) = sentences.get(n) else {
             continue;
         };
+        if told.contains(&sentence.text) {
+            continue;
+        }
         let head = match opened.contains(&sentence.at) {
             true => 0,
             false => items
                 .get(sentence.at)
                 .map_or(0, |item| estimator.text(&beginning(item)) + 2),
         };
-        // A gap may have to be marked.
-        let cost = head + sentence.cost + 1;
+        // A gap may have to be marked, unless the sentence stands beside a printed one.
+        let beside = |n: Option<usize>| n.is_some_and(|n| chosen.contains(&n));
+        let gap = !beside(n.checked_sub(1)) && !beside(n.checked_add(1));
+        let cost = head + sentence.cost + u64::from(gap);
         if cost <= left {
             left -= cost;
             opened.insert(sentence.at);
             chosen.insert(n);
+            told.insert(&sentence.text);
         }
     }
     let mut out: Vec<(usize, String)> = Vec::new();
@@ -137,4 +144,35 @@ pub(super) fn shortened(
         text.push_str(" …");
     }
     out
+}
+
+#[cfg(test)]
+mod tests {
+    use memory_model::{Seq, SeqRange};
+    use token_estimate::Preset;
+
+    use super::*;
+
+    #[test]
+    fn what_is_said_twice_is_quoted_once() {
+        let item = |n: u32, last: &str| {
+            let lines = [
+                "Run the template.",
+                "Keep the order.",
+                "Never skip a step.",
+                last,
+            ];
+            let lines = lines.map(str::to_owned).to_vec();
+            Item::new(SeqRange::single(Seq(n)), Kind::User, "User", TYPED).with_lines(lines)
+        };
+        let items = [item(1, "Begin with ants."), item(2, "End with zebras.")];
+        let items: Vec<&Item> = items.iter().collect();
+        let told = shortened(&items, &[0, 1], 200, &Preset::Anna);
+        let text: Vec<&str> = told.iter().map(|(_, text)| text.as_str()).collect();
+        assert_eq!(
+            text.join("\n"),
+            "- [2] User: Run the template.\n  Keep the order.\n  Never skip a step.\n  \
+             End with zebras.\n- [1] User: … Begin with ants."
+        );
+    }
 }
