@@ -4,6 +4,7 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
+use futures::future::join;
 use memory_model::{
     Accounting, Clock, ConversationId, Job, LogEntry, Mode, PassInput, PassKind, Plan, Planner,
     RawJson, Seq, SeqRange, Span, StopReason, SummaryId,
@@ -422,24 +423,32 @@ impl<'a> Compaction<'a> {
         tally.seen.get_or_insert(snapshot);
         // Entries that were read and may belong to a job that is still to come.
         let mut at_hand: Vec<LogEntry> = Vec::new();
-        while let Some(range) = pass.wants() {
+        let mut wanted = pass.wants();
+        let mut page = match wanted {
+            Some(range) => self.page(range).await?,
+            None => Vec::new(),
+        };
+        while wanted.is_some() && !page.is_empty() {
             if self.cancel.is_cancelled() {
                 tally.cancelled = true;
                 return Ok(());
             }
-            let page = self
-                .store
-                .read(self.conversation, &LogRead::new(range))
-                .await?;
-            if page.items.is_empty() {
-                break;
-            }
-            let jobs = pass.feed(&page.items, self.accounting);
-            at_hand.extend(page.items);
-            self.execute(&jobs, &at_hand, tally).await?;
+            let jobs = pass.feed(&page, self.accounting);
+            at_hand.append(&mut page);
+            // What the pass wants next does not depend on what comes of these jobs: it is read meanwhile.
+            wanted = pass.wants();
+            let next = async {
+                match wanted {
+                    Some(range) => self.page(range).await,
+                    None => Ok(Vec::new()),
+                }
+            };
+            let (done, next) = join(self.execute(&jobs, &at_hand, tally), next).await;
+            done?;
             if tally.must_stop() {
                 return Ok(());
             }
+            page = next?;
             let done = jobs.last().map(|job| job.range.last);
             keep_at_hand(&mut at_hand, &spans, done);
         }
@@ -496,6 +505,12 @@ impl<'a> Compaction<'a> {
                 Ok(newest_entries(self.store, self.conversation, head, window).await?)
             }
         }
+    }
+
+    /// The first page of a range.
+    async fn page(&self, range: SeqRange) -> Result<Vec<LogEntry>> {
+        let read = LogRead::new(range);
+        Ok(self.store.read(self.conversation, &read).await?.items)
     }
 
     /// Reads a whole range.
