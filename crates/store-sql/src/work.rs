@@ -1,10 +1,10 @@
 //! Jobs and small values.
 
 use memory_model::{ConversationId, RawJson, Timestamp};
-use memory_store::{Draft, JobKey, Owner, State};
+use memory_store::{Draft, Fence, JobKey, JobOutcome, Owner, State};
 use sea_query::{
-    DeleteStatement, Expr, ExprTrait as _, InsertStatement, OnConflict, Query, SelectStatement,
-    SimpleExpr, UpdateStatement,
+    DeleteStatement, Expr, ExprTrait as _, Func, InsertStatement, OnConflict, Query,
+    SelectStatement, SimpleExpr, UpdateStatement,
 };
 
 use crate::convert::{to_count, to_int};
@@ -131,6 +131,58 @@ pub fn delete_job(conversation: ConversationId, key: &JobKey) -> DeleteStatement
         .and_where(Expr::col(J::Conversation).eq(i64::from(conversation.0)))
         .and_where(Expr::col(J::Key).eq(key.0.as_str()))
         .take()
+}
+
+/// Whether a fence still holds: one row, the number of jobs under it.
+pub fn holds(fence: &Fence) -> SelectStatement {
+    Query::select()
+        .expr(Func::count(Expr::col(J::Fence)))
+        .from(J::Table)
+        .and_where(held(fence))
+        .take()
+}
+
+fn held(fence: &Fence) -> SimpleExpr {
+    Expr::col(J::Conversation)
+        .eq(i64::from(fence.conversation.0))
+        .and(Expr::col(J::Key).eq(fence.key.0.as_str()))
+        // No fence has a number that does not fit.
+        .and(Expr::col(J::Fence).eq(i64::try_from(fence.token).unwrap_or(i64::MAX)))
+        .and(Expr::col(J::State).ne(JobState::Free.as_str()))
+}
+
+/// How a granted job goes on, in one statement: changes no row when the fence is lost.
+pub fn settle_job(fence: &Fence, outcome: &JobOutcome, now: Timestamp) -> Settle {
+    let held = held(fence);
+    let mut update = Query::update();
+    update.table(J::Table).and_where(held.clone());
+    match outcome {
+        JobOutcome::Renew { ttl_micros } => {
+            update.value(J::Expires, now.0.saturating_add(*ttl_micros));
+        }
+        JobOutcome::Prepared(draft) => {
+            update.value(J::State, JobState::Ready.as_str());
+            update.value(J::Draft, draft.0.as_str());
+        }
+        JobOutcome::Failed => {
+            update.value(J::State, JobState::Free.as_str());
+            update.value(J::Tries, Expr::col(J::Tries).add(1_i64));
+        }
+        JobOutcome::Release => {
+            let delete = Query::delete().from_table(J::Table).and_where(held).take();
+            return Settle::Delete(delete);
+        }
+    }
+    Settle::Update(update.take())
+}
+
+/// What [`settle_job`] gives.
+#[derive(Debug, Clone)]
+pub enum Settle {
+    /// The job is changed.
+    Update(UpdateStatement),
+    /// It is given back.
+    Delete(DeleteStatement),
 }
 
 /// Takes the next fence of a conversation, as the statement's one row.

@@ -178,6 +178,14 @@ impl Writer<'_> {
             statements: self.statements,
         })
     }
+
+    /// For one statement, which is a transaction by itself.
+    pub(crate) fn on(&mut self) -> On<'_> {
+        On {
+            connection: &mut self.connection,
+            statements: self.statements,
+        }
+    }
 }
 
 /// A transaction: rolled back when dropped.

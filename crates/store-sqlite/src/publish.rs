@@ -17,6 +17,7 @@ use store_sql::{Columns as _, Script, conversation, packed, to_count, to_hash, w
 
 use crate::db::On;
 use crate::spans::first_row;
+use crate::work::lost;
 use crate::{SqliteStore, batched};
 
 /// More spans than this can not be in a range.
@@ -41,13 +42,28 @@ impl SqliteStore {
             .map(|(id, known)| (id.clone(), known.into()))
             .collect();
         check_references(publish, &stored)?;
-        if let Some(fence) = &publish.fence {
-            self.check_fence(&mut on, id, fence).await?;
-        }
 
         let view = &publish.view;
         let (at, all) = (publish.at, Seq(u32::MAX));
-        let found = on.first(&sql::view(id.0, view)).await?;
+        // One row, one row if there is a fence, and one if there is the view.
+        let mut script = Script::default();
+        script.push(&summary::last_key(id.0), SqliteQueryBuilder);
+        if let Some(fence) = &publish.fence {
+            script.push(&work::holds(fence), SqliteQueryBuilder);
+        }
+        script.push(&sql::view(id.0, view), SqliteQueryBuilder);
+        let mut rows = on.all_of_script(script).await?.into_iter();
+        let last_key = match rows.next() {
+            Some(row) => row.opt_int(0)?.unwrap_or(packed(id.0, 0)),
+            None => packed(id.0, 0),
+        };
+        if let Some(fence) = &publish.fence {
+            let jobs = rows.next().map_or(Ok(0), |row| row.int(0))?;
+            if jobs == 0 || fence.conversation != id {
+                return Err(lost(&fence.key));
+            }
+        }
+        let found = rows.next();
         let (version, saved, chain) = match &found {
             None => (ViewVersion(0), 0, Hash::ZERO),
             Some(row) => (
@@ -103,7 +119,7 @@ impl SqliteStore {
         let now = publish.now;
         let mut script = Script::default();
         let version = put_version(&mut script, id, view, &old, at, splice, saving, now)?;
-        insert_summaries(&mut on, &mut script, id, &publish.summaries, known).await?;
+        insert_summaries(&mut script, id, &publish.summaries, known, last_key)?;
         script.push(&conversation::touch(id.0, now), SqliteQueryBuilder);
         if let Some(fence) = &publish.fence {
             script.push(&work::delete_job(id, &fence.key), SqliteQueryBuilder);
@@ -235,13 +251,13 @@ pub(crate) async fn known_summaries(
     Ok(found)
 }
 
-/// Inserts the summaries that are not stored yet, and what they were made of.
-async fn insert_summaries(
-    on: &mut On<'_>,
+/// Inserts the summaries that are not stored yet, and what they were made of. Keys go on from the last one.
+fn insert_summaries(
     script: &mut Script,
     id: ConversationId,
     summaries: &[Summary],
     known: BTreeMap<SummaryId, Seen>,
+    mut key: i64,
 ) -> Result<()> {
     let mut keys: BTreeMap<SummaryId, i64> = known
         .into_iter()
@@ -251,13 +267,6 @@ async fn insert_summaries(
         .iter()
         .filter(|summary| !keys.contains_key(&summary.id))
         .collect();
-    if new.is_empty() {
-        return Ok(());
-    }
-    let mut key = match on.first(&summary::last_key(id.0)).await? {
-        Some(row) => row.opt_int(0)?.unwrap_or(packed(id.0, 0)),
-        None => packed(id.0, 0),
-    };
     // All of them before any child: they may refer to each other.
     for summary in &new {
         key += 1;

@@ -2,41 +2,21 @@
 
 use memory_model::{ConversationId, RawJson, Timestamp};
 use memory_store::{Claim, Error, ErrorKind, Fence, JobKey, JobOutcome, Owner, Result, State};
+use sea_query::SqliteQueryBuilder;
 use store_sql::work::{self as sql, Job, JobState};
-use store_sql::{Columns as _, to_count};
+use store_sql::{Columns as _, Script, to_count};
 
-use crate::db::On;
 use crate::{SqliteStore, no_conversation};
 
+/// The lease on a job is lost.
+pub(crate) fn lost(key: &JobKey) -> Error {
+    Error::new(
+        ErrorKind::Stale,
+        format!("the lease on job {:?} is lost: claim it again", key.0),
+    )
+}
+
 impl SqliteStore {
-    async fn job(&self, on: &mut On<'_>, id: ConversationId, key: &JobKey) -> Result<Option<Job>> {
-        self.segments(on, id).await?;
-        let row = on.first(&sql::find_job(id, key)).await?;
-        row.map(|row| sql::job(&row)).transpose()
-    }
-
-    /// The job of `id` under a fence that still holds.
-    pub(crate) async fn check_fence(
-        &self,
-        on: &mut On<'_>,
-        id: ConversationId,
-        fence: &Fence,
-    ) -> Result<Job> {
-        match self.job(on, id, &fence.key).await? {
-            Some(job)
-                if fence.conversation == id
-                    && job.fence == fence.token
-                    && job.state != JobState::Free =>
-            {
-                Ok(job)
-            }
-            _ => Err(Error::new(
-                ErrorKind::Stale,
-                format!("the lease on job {:?} is lost: claim it again", fence.key.0),
-            )),
-        }
-    }
-
     pub(crate) async fn claim_job(
         &self,
         id: ConversationId,
@@ -48,7 +28,16 @@ impl SqliteStore {
         let mut writer = self.db.write().await?;
         let mut tx = writer.begin().await?;
         let mut on = tx.on();
-        let found = self.job(&mut on, id, key).await?;
+        // Undone when the job is another's.
+        let mut script = Script::default();
+        script.push(&sql::next_fence(id), SqliteQueryBuilder);
+        script.push(&sql::find_job(id, key), SqliteQueryBuilder);
+        let rows = on.all_of_script(script).await?;
+        let [fence, job @ ..] = rows.as_slice() else {
+            return Err(no_conversation(id));
+        };
+        let token = to_count("fence", fence.int(0)?)?;
+        let found = job.first().map(sql::job).transpose()?;
         if let Some(job) = &found
             && job.state != JobState::Free
             && job.expires > now
@@ -59,11 +48,6 @@ impl SqliteStore {
                 until: job.expires,
             });
         }
-        let row = on
-            .first(&sql::next_fence(id))
-            .await?
-            .ok_or_else(|| no_conversation(id))?;
-        let token = to_count("fence", row.int(0)?)?;
         let (tries, draft) = found.map_or((0, None), |job| (job.tries, job.draft));
         let job = Job {
             state: if draft.is_some() {
@@ -97,30 +81,16 @@ impl SqliteStore {
         now: Timestamp,
     ) -> Result<()> {
         let mut writer = self.db.write().await?;
-        let mut tx = writer.begin().await?;
-        let mut on = tx.on();
-        let mut job = self.check_fence(&mut on, fence.conversation, fence).await?;
-        match outcome {
-            JobOutcome::Renew { ttl_micros } => {
-                job.expires = Timestamp(now.0.saturating_add(*ttl_micros));
-            }
-            JobOutcome::Prepared(draft) => {
-                job.state = JobState::Ready;
-                job.draft = Some(draft.clone());
-            }
-            JobOutcome::Failed => {
-                job.state = JobState::Free;
-                job.tries = job.tries.saturating_add(1);
-            }
-            JobOutcome::Release => {
-                on.run(&sql::delete_job(fence.conversation, &fence.key))
-                    .await?;
-                return tx.commit().await;
-            }
+        let mut on = writer.on();
+        let changed = match sql::settle_job(fence, outcome, now) {
+            sql::Settle::Update(update) => on.run(&update).await?,
+            sql::Settle::Delete(delete) => on.run(&delete).await?,
+        };
+        if changed > 0 {
+            return Ok(());
         }
-        on.run(&sql::put_job(fence.conversation, &fence.key, &job)?)
-            .await?;
-        tx.commit().await
+        self.segments(&mut on, fence.conversation).await?;
+        Err(lost(&fence.key))
     }
 
     pub(crate) async fn get_state(&self, id: ConversationId, key: &str) -> Result<Option<State>> {
