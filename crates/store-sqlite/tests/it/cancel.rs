@@ -2,7 +2,7 @@
 
 use std::future::Future;
 use std::pin::pin;
-use std::task::{Context, Poll};
+use std::task::Poll;
 
 use memory_model::{Body, Seq, Span, Timestamp};
 use memory_store::{ConversationPatch, ConversationRef, LogRead, Maintain as _, Store as _};
