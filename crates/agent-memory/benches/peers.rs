@@ -12,7 +12,7 @@ use std::sync::Arc;
 use std::time::Instant;
 
 use agent_memory::testing::{Generated, Scripted};
-use agent_memory::{Budget, GrepArgs, Memory, Message, Mode};
+use agent_memory::{Budget, GrepArgs, Ladder, Memory, Message, Mode};
 
 fn messages(size: &str) -> impl Iterator<Item = Message> {
     Generated::new(1).take(size.parse().unwrap())
@@ -49,6 +49,9 @@ macro_rules! median {
 async fn run(size: &str, database: &str, summary: &str, words: [&str; 2]) {
     let memory = Memory::builder().sqlite(database);
     let memory = memory.summarizer(Arc::new(Scripted::fixed(Ok(summary))));
+    // The peer takes what it gets, too: with the gate, this would measure the extracts in place of a text that names
+    // nothing of its source.
+    let memory = memory.ladder(Ladder::default().with_gate(None));
     let memory = memory.open().await.unwrap();
     let session = memory.session("bench").await.unwrap();
     let all: Vec<Message> = messages(size).collect();
