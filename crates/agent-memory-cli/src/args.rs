@@ -105,7 +105,7 @@ pub(crate) struct Compact {
     #[arg(long)]
     pub(crate) dry_run: bool,
     /// The budget, in tokens, of the context that is shown afterwards
-    #[arg(long, value_name = "TOKENS", default_value_t = 8000)]
+    #[arg(long, value_name = "TOKENS", default_value_t = 32_000)]
     pub(crate) budget: u64,
 }
 
@@ -203,7 +203,7 @@ pub(crate) struct Replay {
     #[arg(long, value_name = "TOKENS", default_value_t = 32_000)]
     pub(crate) window: u64,
     /// The most statements that a step may take
-    #[arg(long, value_name = "N", default_value_t = 300)]
+    #[arg(long, value_name = "N", default_value_t = 200)]
     pub(crate) max_statements: u64,
     /// The session of JSON lines that name none
     #[arg(long, value_name = "KEY")]
@@ -230,7 +230,7 @@ pub(crate) struct Context {
     /// The session: its name or how it begins
     pub(crate) session: String,
     /// The most that the context may cost, in tokens
-    #[arg(long, value_name = "TOKENS", default_value_t = 8000)]
+    #[arg(long, value_name = "TOKENS", default_value_t = 32_000)]
     pub(crate) budget: u64,
     /// As an earlier version of the view shows it; see `view --history`
     #[arg(long, value_name = "VERSION")]
