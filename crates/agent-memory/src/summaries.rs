@@ -1,5 +1,5 @@
 //! What a summary has to be, and how a model is asked for one: the values that a
-//! [`Ladder`](crate::Ladder) and an [`LlmSummarizer`](crate::LlmSummarizer) are made of.
+//! [`Ladder`] and an [`LlmSummarizer`] are made of.
 //!
 //! ```
 //! use std::sync::Arc;

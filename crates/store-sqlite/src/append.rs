@@ -11,7 +11,7 @@ use memory_store::{
 };
 use sea_query::SqliteQueryBuilder;
 use sqlx::Arguments as _;
-use sqlx::sqlite::SqliteArguments;
+use sqlx::sqlite::{SqliteArguments, SqliteRow};
 use store_sql::{Columns as _, Text, conversation as sql, message};
 
 use crate::bytes::{Ready, Waiting, stored};
@@ -55,15 +55,20 @@ impl SqliteStore {
         on: &mut On<'_>,
         which: &ConversationRef,
     ) -> Result<Option<Conversation>> {
-        let Some(row) = on.first(&sql::find(which)).await? else {
-            return Ok(None);
-        };
-        let mut found = sql::conversation(&row)?;
+        match on.first(&sql::find(which)).await? {
+            Some(row) => Ok(Some(self.found(on, &row).await?)),
+            None => Ok(None),
+        }
+    }
+
+    /// The conversation of a row of [`sql::find`].
+    pub(crate) async fn found(&self, on: &mut On<'_>, row: &SqliteRow) -> Result<Conversation> {
+        let mut found = sql::conversation(row)?;
         if !matches!(found.origin, Origin::Fork { .. }) && self.known_lineage(found.id).is_none() {
             self.remember_lineage(found.id, &[Kin::own(found.id)].into());
         }
         found.segments = self.segments(on, found.id).await?.to_vec();
-        Ok(Some(found))
+        Ok(found)
     }
 
     pub(crate) async fn open_conversation(&self, new: &NewConversation) -> Result<Conversation> {

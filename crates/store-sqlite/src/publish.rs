@@ -7,7 +7,7 @@ use memory_model::{
     Summary, SummaryId, Timestamp, ViewName, ViewVersion, clip_starts, splice_starts,
 };
 use memory_store::{
-    Conversation, Error, ErrorKind, Kin, KnownSummary, Publish, Published, Result,
+    Conversation, ConversationRef, Error, ErrorKind, Kin, KnownSummary, Publish, Published, Result,
     check_references, check_shape, publication_hash, spans_cost,
 };
 use sea_query::SqliteQueryBuilder;
@@ -18,7 +18,7 @@ use store_sql::{Columns as _, Script, conversation, packed, to_count, to_hash, w
 use crate::db::On;
 use crate::spans::first_row;
 use crate::work::lost;
-use crate::{SqliteStore, batched};
+use crate::{SqliteStore, batched, no_conversation};
 
 /// More spans than this can not be in a range.
 const ALL: u64 = 1 << 32;
@@ -32,7 +32,32 @@ impl SqliteStore {
         let mut writer = self.db.write().await?;
         let mut tx = writer.begin().await?;
         let mut on = tx.on();
-        let info = self.get(&mut on, id).await?;
+        let view = &publish.view;
+        // One row, one row if there is a fence, one if there is the conversation, and one if there is the view.
+        let mut script = Script::default();
+        script.push(&summary::last_key(id.0), SqliteQueryBuilder);
+        if let Some(fence) = &publish.fence {
+            script.push(&work::holds(fence), SqliteQueryBuilder);
+        }
+        let conversation = ConversationRef::Id(id);
+        script.push(&conversation::find(&conversation), SqliteQueryBuilder);
+        script.push(&sql::view(id.0, view), SqliteQueryBuilder);
+        let mut rows = on.all_of_script(script).await?.into_iter();
+        let last_key = match rows.next() {
+            Some(row) => row.opt_int(0)?.unwrap_or(packed(id.0, 0)),
+            None => packed(id.0, 0),
+        };
+        let held = match &publish.fence {
+            None => None,
+            Some(fence) => {
+                let jobs = rows.next().map_or(Ok(0), |row| row.int(0))?;
+                Some((fence, jobs > 0 && fence.conversation == id))
+            }
+        };
+        let info = match rows.next() {
+            Some(row) => self.found(&mut on, &row).await?,
+            None => return Err(no_conversation(id)),
+        };
         let referred = check_shape(publish, info.head)?;
         let asked: Vec<&str> = referred.iter().map(SummaryId::as_str).collect();
         let lineage = self.lineage(&mut on, id).await?;
@@ -42,27 +67,11 @@ impl SqliteStore {
             .map(|(id, known)| (id.clone(), known.into()))
             .collect();
         check_references(publish, &stored)?;
+        if let Some((fence, false)) = held {
+            return Err(lost(&fence.key));
+        }
 
-        let view = &publish.view;
         let (at, all) = (publish.at, Seq(u32::MAX));
-        // One row, one row if there is a fence, and one if there is the view.
-        let mut script = Script::default();
-        script.push(&summary::last_key(id.0), SqliteQueryBuilder);
-        if let Some(fence) = &publish.fence {
-            script.push(&work::holds(fence), SqliteQueryBuilder);
-        }
-        script.push(&sql::view(id.0, view), SqliteQueryBuilder);
-        let mut rows = on.all_of_script(script).await?.into_iter();
-        let last_key = match rows.next() {
-            Some(row) => row.opt_int(0)?.unwrap_or(packed(id.0, 0)),
-            None => packed(id.0, 0),
-        };
-        if let Some(fence) = &publish.fence {
-            let jobs = rows.next().map_or(Ok(0), |row| row.int(0))?;
-            if jobs == 0 || fence.conversation != id {
-                return Err(lost(&fence.key));
-            }
-        }
         let found = rows.next();
         let (version, saved, chain) = match &found {
             None => (ViewVersion(0), 0, Hash::ZERO),
