@@ -31,22 +31,15 @@ pub(crate) fn messages(size: usize) -> impl Iterator<Item = Message> {
     Generated::new(SEED).take(size - END).chain(end)
 }
 
-/// A summarizer that costs nothing: the beginning of each piece of its source, as it is. The gate measures what it loses,
-/// and lets it pass.
+/// A model that costs nothing: the beginning of each piece of its source, as it is. The gate measures what it loses, and
+/// lets it pass.
 #[derive(Debug)]
-struct Heads {
-    /// Whether it passes for a model that is paid: then leases are taken, and drafts kept.
-    paid: bool,
-}
+struct Heads;
 
 #[async_trait]
 impl Summarizer for Heads {
     fn id(&self) -> &str {
         "heads@1"
-    }
-
-    fn provisional(&self) -> bool {
-        !self.paid
     }
 
     async fn summarize(&self, request: &SummaryRequest<'_>) -> Result<SummaryText, Error> {
@@ -104,11 +97,9 @@ impl Planner for Untouched {
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Swept {
     pub(crate) seconds: f64,
-    /// The same with leases and drafts, as for a model that is paid.
-    pub(crate) paid: f64,
-    pub(crate) summaries: f64,
+    pub(crate) summaries: u64,
     /// The most memory that its process ever had, in MB; 0 where the system does not say.
-    pub(crate) peak: f64,
+    pub(crate) peak: u64,
 }
 
 /// A compacted conversation.
@@ -128,10 +119,10 @@ pub(crate) struct Fixture {
     pub(crate) more: Generated,
 }
 
-async fn opened(path: &Path, paid: bool) -> Memory {
+async fn opened(path: &Path) -> Memory {
     let memory = Memory::builder().sqlite(path);
     memory
-        .summarizer(Arc::new(Heads { paid }))
+        .summarizer(Arc::new(Heads))
         .ladder(lenient())
         .open()
         .await
@@ -157,7 +148,7 @@ async fn raw(size: usize, name: &str) -> PathBuf {
     for suffix in ["", "-wal", "-shm"] {
         let _ = std::fs::remove_file(format!("{}{suffix}", unfinished.display()));
     }
-    let memory = opened(&unfinished, true).await;
+    let memory = opened(&unfinished).await;
     let session = memory.session(KEY).await.unwrap();
     let mut all = messages(size).peekable();
     while all.peek().is_some() {
@@ -170,20 +161,22 @@ async fn raw(size: usize, name: &str) -> PathBuf {
 }
 
 /// What [`sweep`] prints, from a process of its own, so that the memory is its own.
-fn sweep_elsewhere(path: &Path, paid: bool) -> Vec<f64> {
+fn sweep_elsewhere(path: &Path) -> Swept {
     let mut command = Command::new(std::env::current_exe().unwrap());
-    let how = if paid { "paid" } else { "free" };
-    let output = command.args(["sweep", how]).arg(path).output().unwrap();
+    let output = command.arg("sweep").arg(path).output().unwrap();
     assert!(output.status.success(), "{output:?}");
     let text = String::from_utf8(output.stdout).unwrap();
-    text.split_whitespace()
-        .map(|word| word.parse().unwrap())
-        .collect()
+    let mut words = text.split_whitespace();
+    Swept {
+        seconds: words.next().unwrap().parse().unwrap(),
+        summaries: words.next().unwrap().parse().unwrap(),
+        peak: words.next().unwrap().parse().unwrap(),
+    }
 }
 
 /// Compacts a file's conversation until nothing is left to do, and prints seconds, summaries, and peak memory.
-pub(crate) async fn sweep(path: &Path, paid: bool) {
-    let memory = opened(path, paid).await;
+pub(crate) async fn sweep(path: &Path) {
+    let memory = opened(path).await;
     let session = memory.existing(KEY).await.unwrap();
     let start = Instant::now();
     let outcome = session.compact(Mode::Full).await.unwrap();
@@ -205,24 +198,13 @@ pub(crate) async fn sweep(path: &Path, paid: bool) {
 impl Fixture {
     pub(crate) async fn new(size: usize, name: &'static str, folder: &Path) -> Self {
         let path = folder.join(format!("{name}.db"));
-        let raw = raw(size, name).await;
-        let free = folder.join(format!("{name}-free.db"));
-        std::fs::copy(&raw, &free).unwrap();
-        let costs_nothing = sweep_elsewhere(&free, false);
-        std::fs::remove_file(&free).unwrap();
-        std::fs::copy(&raw, &path).unwrap();
-        let paid = sweep_elsewhere(&path, true);
-        let swept = Swept {
-            seconds: costs_nothing[0],
-            paid: paid[0],
-            summaries: costs_nothing[1],
-            peak: costs_nothing[2].max(paid[2]),
-        };
+        std::fs::copy(raw(size, name).await, &path).unwrap();
+        let swept = sweep_elsewhere(&path);
         let store = Arc::new(SqliteStore::open(&path).await.unwrap());
         let builder = || {
             Memory::builder()
                 .store(store.clone())
-                .summarizer(Arc::new(Heads { paid: true }))
+                .summarizer(Arc::new(Heads))
                 .ladder(lenient())
         };
         let memory = builder().open().await.unwrap();

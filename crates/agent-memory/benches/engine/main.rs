@@ -124,7 +124,6 @@ async fn table(fixtures: &mut [Fixture]) {
         println!("| {what} |{}", cells.concat());
     };
     row("seconds", &|of| format!("{:.2}", of.swept.seconds));
-    row("seconds, paid", &|of| format!("{:.2}", of.swept.paid));
     row("summaries", &|of| of.swept.summaries.to_string());
     row("peak memory, MB", &|of| of.swept.peak.to_string());
     println!(
@@ -185,10 +184,10 @@ fn main() {
         return;
     }
     let runtime = Runtime::new().unwrap();
-    if let [first, how, path, ..] = words.as_slice()
+    if let [first, path, ..] = words.as_slice()
         && first == "sweep"
     {
-        return runtime.block_on(fixture::sweep(Path::new(path), how == "paid"));
+        return runtime.block_on(fixture::sweep(Path::new(path)));
     }
     // `profile BENCH TIMES LENGTH`: one of them alone, for `perf` and `callgrind`.
     if let [first, bench, times, length, ..] = words.as_slice()
