@@ -221,7 +221,11 @@ fn by_messages() -> DagPolicy {
 #[test]
 fn after_redo_the_tree_is_that_of_a_model_that_never_failed() {
     let (mut nodes, mut different, mut refused) = (0, 0, 0);
-    for (name, transcript) in files() {
+    let files = files();
+    if files.is_empty() {
+        return;
+    }
+    for (name, transcript) in files {
         let timer = Arc::new(FakeTimer::new());
         let work = async {
             let (mut count, mut others, mut left) = (0, 0, 0);
