@@ -226,15 +226,16 @@ impl Compaction<'_> {
 
         // What costs nothing needs no lease.
         let mut fence = None;
-        let mut _taken = None;
+        // Until this is over.
+        let mut _in_hand = None;
         if !self.summarizer.provisional() {
             let key = job_key(self.planner.view().as_str(), job, source_hash, &recipe);
             let now = self.clock.now();
             let until = Timestamp(now.0.saturating_add(self.policy.lease_micros));
-            _taken = self.in_hand.take(self.conversation, &key, now, until);
-            if _taken.is_none() {
+            let Some(taken) = self.in_hand.take(self.conversation, &key, now, until) else {
                 return Ok(Prepared::Skipped(SkipReason::Held));
-            }
+            };
+            _in_hand = Some(taken);
             let claim = self
                 .store
                 .claim(

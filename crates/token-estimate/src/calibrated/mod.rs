@@ -22,7 +22,8 @@ static CL100K: Model = Model::new(&coefficients::cl100k::COEFFICIENTS);
 /// A small machine follows the tokenizer's own pre-splitting (words by length, case and what stands before them,
 /// groups of three digits, runs of marks, white space, scripts) and a table weighs each pair of neighbouring characters.
 /// The weights are fitted against the exact tokenizers; `docs/tokens.md` of the repository says on what, and how far off
-/// they are. A text that is not empty costs at least 1.
+/// they are. A text that is not empty costs at least 1; one that begins with a mark costs as if it followed a word, less a
+/// token, so that texts add up.
 ///
 /// A message costs its texts, reasoning included, the names and arguments of calls, 1,600 for a picture or document,
 /// and the overheads of OpenAI's chat format: 4 for a message, and 4 more for each call or result in it.
@@ -82,30 +83,40 @@ fn tokens(weight: u64, empty: bool) -> u64 {
     weight.div_ceil(ONE).max(u64::from(!empty))
 }
 
-fn fits(limit: u64, empty: bool, weigh: impl Fn(u64) -> u64) -> Option<u64> {
-    let tokens = tokens(weigh(limit.saturating_mul(ONE)), empty);
-    (tokens <= limit).then_some(tokens)
-}
-
-fn message_tokens(message: &dyn CountedMessage, weigh: impl Fn(&str) -> u64) -> u64 {
-    let (mut weight, mut empty) = (0_u64, true);
-    let mut more = overhead::MESSAGE;
-    message.pieces(&mut |piece| {
-        let mut add = |text: &str| {
-            weight = weight.saturating_add(weigh(text));
-            empty &= text.is_empty();
-        };
-        match piece {
-            Piece::Text(text) | Piece::Reasoning(text) | Piece::Other(text) => add(text),
-            Piece::ToolCall { name, arguments } => {
-                add(name);
-                add(arguments);
-            }
-            Piece::ToolResult { .. } | Piece::Image { .. } | Piece::File { .. } => {}
+/// What versions have in common that differ in how they weigh a text.
+macro_rules! by_weight {
+    () => {
+        fn text(&self, text: &str) -> u64 {
+            tokens(self.weigh(text, u64::MAX), text.is_empty())
         }
-        more = more.saturating_add(overhead::piece(&piece));
-    });
-    tokens(weight, empty).saturating_add(more)
+
+        fn fits(&self, text: &str, limit: u64) -> Option<u64> {
+            let weight = self.weigh(text, limit.saturating_mul(ONE));
+            let tokens = tokens(weight, text.is_empty());
+            (tokens <= limit).then_some(tokens)
+        }
+
+        fn message(&self, message: &dyn CountedMessage) -> u64 {
+            let (mut weight, mut empty) = (0_u64, true);
+            let mut more = overhead::MESSAGE;
+            message.pieces(&mut |piece| {
+                let mut add = |text: &str| {
+                    weight = weight.saturating_add(self.weigh(text, u64::MAX));
+                    empty &= text.is_empty();
+                };
+                match piece {
+                    Piece::Text(text) | Piece::Reasoning(text) | Piece::Other(text) => add(text),
+                    Piece::ToolCall { name, arguments } => {
+                        add(name);
+                        add(arguments);
+                    }
+                    Piece::ToolResult { .. } | Piece::Image { .. } | Piece::File { .. } => {}
+                }
+                more = more.saturating_add(overhead::piece(&piece));
+            });
+            tokens(weight, empty).saturating_add(more)
+        }
+    };
 }
 
 impl TokenEstimator for Calibrated {
@@ -117,17 +128,7 @@ impl TokenEstimator for Calibrated {
         })
     }
 
-    fn text(&self, text: &str) -> u64 {
-        tokens(self.weigh(text, u64::MAX), text.is_empty())
-    }
-
-    fn fits(&self, text: &str, limit: u64) -> Option<u64> {
-        fits(limit, text.is_empty(), |stop| self.weigh(text, stop))
-    }
-
-    fn message(&self, message: &dyn CountedMessage) -> u64 {
-        message_tokens(message, |text| self.weigh(text, u64::MAX))
-    }
+    by_weight!();
 
     fn request_overhead(&self) -> u64 {
         overhead::REQUEST
@@ -163,17 +164,7 @@ impl TokenEstimator for Version2 {
         })
     }
 
-    fn text(&self, text: &str) -> u64 {
-        tokens(self.weigh(text, u64::MAX), text.is_empty())
-    }
-
-    fn fits(&self, text: &str, limit: u64) -> Option<u64> {
-        fits(limit, text.is_empty(), |stop| self.weigh(text, stop))
-    }
-
-    fn message(&self, message: &dyn CountedMessage) -> u64 {
-        message_tokens(message, |text| self.weigh(text, u64::MAX))
-    }
+    by_weight!();
 
     fn request_overhead(&self) -> u64 {
         self.0.request_overhead()
