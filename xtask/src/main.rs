@@ -3,6 +3,7 @@
 //! `--dry-run` (change nothing, print what would be written).
 #![allow(clippy::print_stdout, reason = "a program for a terminal")]
 
+mod abuse;
 mod bench_peers;
 mod codegen;
 mod diff;
@@ -36,6 +37,8 @@ usage: cargo xtask <task> [--check | --dry-run]
                          the extracts of a transcript, --missed NAME --data DIR what they miss
   features CRATE         the features of a crate, one a line
   bench-peers [SIZE…]    the same workload here and on lossless-hermes-py from PyPI, in turn: a table of ratios
+  abuse --minutes N      kills, failing system calls, full disks, bad endpoints and more against the program, with new
+                         seeds each round (--seed N begins there); a word behind it names a scenario, such as kill
   layering               which crate may use what, held against `cargo tree`";
 
 fn main() -> anyhow::Result<()> {
@@ -47,6 +50,9 @@ fn main() -> anyhow::Result<()> {
     }
     if let ["bench-retention", rest @ ..] = words.as_slice() {
         return retention::run(&flags, rest);
+    }
+    if let ["abuse", rest @ ..] = words.as_slice() {
+        return abuse::run(&flags, rest);
     }
     let mode = Mode::from_flags(&flags)?;
     match words.as_slice() {

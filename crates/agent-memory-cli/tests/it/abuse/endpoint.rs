@@ -1,0 +1,256 @@
+//! A model's endpoint on a port of 127.0.0.1 that behaves as badly as a test wants.
+
+use std::io::{BufRead as _, BufReader, Read as _, Write as _};
+use std::net::{SocketAddr, TcpListener, TcpStream};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::{Arc, Condvar, Mutex, MutexGuard};
+
+use serde_json::{Value, json};
+
+use super::tools::PATIENCE;
+
+/// A request as it arrived.
+#[derive(Debug, Clone)]
+pub struct Request {
+    /// Its number, from 1.
+    pub number: usize,
+    /// The head, request line included, in lower case.
+    pub head: String,
+    pub body: String,
+}
+
+/// What the endpoint does with a request.
+pub enum Answer {
+    /// A summary that passes the gate.
+    Summary,
+    /// This status, these header lines and this body.
+    Status(u16, String, String),
+    /// Nothing, until the client goes away.
+    Silence,
+    /// A head, then one byte of the body for each wait of the client, without an end.
+    Drip,
+    /// A part of an answer, then the connection is closed.
+    CutOff,
+    /// A body that never ends, as fast as it is read.
+    Flood,
+    /// The connection is closed without an answer.
+    Nothing,
+    /// Bytes that are no HTTP.
+    Noise,
+}
+
+#[derive(Default)]
+struct Shared {
+    requests: Mutex<Vec<Request>>,
+    arrived: Condvar,
+    stopped: AtomicBool,
+    /// Bytes of floods that clients took.
+    flooded: AtomicU64,
+}
+
+/// A running endpoint. It ends when it is dropped.
+pub struct Endpoint {
+    address: SocketAddr,
+    shared: Arc<Shared>,
+}
+
+/// A model's answer in the form of the protocol.
+pub fn completion(text: &str) -> String {
+    json!({
+        "id": "chatcmpl-1", "object": "chat.completion", "created": 1, "model": "m",
+        "choices": [{"index": 0, "finish_reason": "stop",
+            "message": {"role": "assistant", "content": text, "refusal": null}}],
+        "usage": {"prompt_tokens": 100, "completion_tokens": 10, "total_tokens": 110},
+    })
+    .to_string()
+}
+
+const SUMMARY: &str =
+    "They talked about the weather, the boat and the garden, and what the neighbours said.";
+
+impl Endpoint {
+    /// Starts an endpoint that does with each request what `answer` says.
+    pub fn start(answer: impl Fn(&Request) -> Answer + Send + Sync + 'static) -> Self {
+        let listener = TcpListener::bind(("127.0.0.1", 0)).unwrap();
+        let address = listener.local_addr().unwrap();
+        let shared = Arc::new(Shared::default());
+        let (of, answer) = (Arc::clone(&shared), Arc::new(answer));
+        std::thread::spawn(move || {
+            for stream in listener.incoming() {
+                if of.stopped.load(Ordering::SeqCst) {
+                    return;
+                }
+                let (of, answer) = (Arc::clone(&of), Arc::clone(&answer));
+                std::thread::spawn(move || {
+                    // A client that goes away in the middle is what many tests are about.
+                    let _ = stream.and_then(|stream| serve(&of, stream, &*answer));
+                });
+            }
+        });
+        Self { address, shared }
+    }
+
+    /// An endpoint that answers every request well.
+    pub fn well() -> Self {
+        Self::start(|_| Answer::Summary)
+    }
+
+    pub fn url(&self) -> String {
+        format!("http://{}/v1", self.address)
+    }
+
+    /// The arguments that make the program ask this endpoint.
+    pub fn arguments(&self) -> [String; 6] {
+        [
+            "--summarizer".to_owned(),
+            "compatible:model".to_owned(),
+            "--base-url".to_owned(),
+            self.url(),
+            "--api-key".to_owned(),
+            "the-key-of-the-test".to_owned(),
+        ]
+    }
+
+    pub fn requests(&self) -> Vec<Request> {
+        self.lock().clone()
+    }
+
+    /// How many requests arrived so far.
+    pub fn count(&self) -> usize {
+        self.lock().len()
+    }
+
+    /// Waits until this many requests have arrived.
+    pub fn wait_for(&self, count: usize) {
+        let requests = self.lock();
+        let (requests, timeout) = self
+            .shared
+            .arrived
+            .wait_timeout_while(requests, PATIENCE, |requests| requests.len() < count)
+            .unwrap();
+        assert!(
+            !timeout.timed_out(),
+            "{} of {count} requests arrived",
+            requests.len()
+        );
+    }
+
+    /// Bytes of endless bodies that clients took.
+    pub fn flooded(&self) -> u64 {
+        self.shared.flooded.load(Ordering::SeqCst)
+    }
+
+    fn lock(&self) -> MutexGuard<'_, Vec<Request>> {
+        self.shared.requests.lock().unwrap()
+    }
+}
+
+impl Drop for Endpoint {
+    fn drop(&mut self) {
+        self.shared.stopped.store(true, Ordering::SeqCst);
+        // The listener waits for a connection.
+        let _ = TcpStream::connect(self.address);
+    }
+}
+
+fn serve(
+    shared: &Shared,
+    mut stream: TcpStream,
+    answer: &dyn Fn(&Request) -> Answer,
+) -> std::io::Result<()> {
+    let Some(request) = read(shared, &stream)? else {
+        return Ok(());
+    };
+    let reply = |stream: &mut TcpStream, status: u16, headers: &str, body: &str| {
+        write!(
+            stream,
+            "HTTP/1.1 {status} Status\r\n{headers}content-length: {}\r\nconnection: close\r\n\r\n{body}",
+            body.len()
+        )
+    };
+    const JSON: &str = "content-type: application/json\r\n";
+    match answer(&request) {
+        Answer::Summary => reply(&mut stream, 200, JSON, &completion(SUMMARY)),
+        Answer::Status(status, headers, body) => reply(&mut stream, status, &headers, &body),
+        Answer::Silence => gone(&stream),
+        Answer::Drip => {
+            write!(
+                stream,
+                "HTTP/1.1 200 OK\r\n{JSON}content-length: 1000000\r\n\r\n"
+            )?;
+            // The client is alive as long as it takes bytes; each is sent when the one before it went out.
+            loop {
+                stream.write_all(b" ")?;
+                stream.flush()?;
+                std::thread::sleep(std::time::Duration::from_millis(50));
+                if shared.stopped.load(Ordering::SeqCst) {
+                    return Ok(());
+                }
+            }
+        }
+        Answer::CutOff => {
+            let body = completion(SUMMARY);
+            write!(
+                stream,
+                "HTTP/1.1 200 OK\r\n{JSON}content-length: {}\r\n\r\n{}",
+                body.len(),
+                &body[..body.len() / 2]
+            )
+        }
+        Answer::Flood => {
+            write!(
+                stream,
+                "HTTP/1.1 200 OK\r\n{JSON}transfer-encoding: chunked\r\n\r\n"
+            )?;
+            let chunk = format!("{:x}\r\n{}\r\n", 1 << 16, "x".repeat(1 << 16));
+            while !shared.stopped.load(Ordering::SeqCst) {
+                stream.write_all(chunk.as_bytes())?;
+                shared.flooded.fetch_add(1 << 16, Ordering::SeqCst);
+            }
+            Ok(())
+        }
+        Answer::Nothing => Ok(()),
+        Answer::Noise => {
+            stream.write_all(&[0, 255, b'\r', b'\n', 7, 200, b'\r', b'\n', b'\r', b'\n'])
+        }
+    }
+}
+
+/// Waits until the client has closed the connection.
+fn gone(mut stream: &TcpStream) -> std::io::Result<()> {
+    let mut byte = [0];
+    while stream.read(&mut byte)? > 0 {}
+    Ok(())
+}
+
+fn read(shared: &Shared, stream: &TcpStream) -> std::io::Result<Option<Request>> {
+    let mut reader = BufReader::new(stream);
+    let mut head = String::new();
+    while !head.ends_with("\r\n\r\n") {
+        if reader.read_line(&mut head)? == 0 {
+            return Ok(None);
+        }
+    }
+    let head = head.to_ascii_lowercase();
+    let length = head
+        .lines()
+        .find_map(|line| line.strip_prefix("content-length:")?.trim().parse().ok())
+        .unwrap_or(0);
+    let mut body = vec![0; length];
+    reader.read_exact(&mut body)?;
+    let mut requests = shared.requests.lock().unwrap();
+    let request = Request {
+        number: requests.len() + 1,
+        head,
+        body: String::from_utf8_lossy(&body).into_owned(),
+    };
+    requests.push(request.clone());
+    shared.arrived.notify_all();
+    Ok(Some(request))
+}
+
+/// What a request asks the model, without settings that may differ between attempts.
+pub fn question(request: &Request) -> String {
+    let body: Value = serde_json::from_str(&request.body).unwrap();
+    body["messages"].to_string()
+}

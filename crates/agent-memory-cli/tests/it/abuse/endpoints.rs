@@ -1,0 +1,133 @@
+//! Endpoints that misbehave: the program goes on without the model, says so, and loses nothing.
+
+use super::endpoint::{Answer, Endpoint, completion};
+use super::tools::{
+    SESSION, assert_same_log, command, completes, end, first_seed, home_with, start, transcript,
+    undisturbed,
+};
+use crate::support::Ran;
+
+const JSON: &str = "content-type: application/json\r\n";
+
+fn status(code: u16, headers: &str, body: &str) -> Answer {
+    Answer::Status(code, headers.to_owned(), body.to_owned())
+}
+
+/// Compacts with such an endpoint: summaries are extracts, marked as such, and a model that answers replaces them.
+fn survives(name: &str, answer: impl Fn() -> Answer + Send + Sync + 'static) -> Endpoint {
+    let mut rng = fastrand::Rng::with_seed(first_seed());
+    let lines = transcript(&mut rng, 300);
+    let expected = undisturbed(&lines);
+    let (home, file) = home_with(&lines);
+    let endpoint = Endpoint::start(move |_| answer());
+    let model = endpoint.arguments();
+    let mut model: Vec<&str> = model.iter().map(String::as_str).collect();
+    model.extend(["--model-timeout", "1", "--model-attempts", "1"]);
+    let arguments = [&["--json", "compact", &file][..], &model].concat();
+    let ran = Ran::from(end(start(command(&home, &arguments))));
+    assert_eq!(ran.code, 0, "{name}: {}", ran.err);
+    let answer: serde_json::Value = serde_json::from_str(&ran.out).unwrap();
+    let made = &answer["summaries"];
+    let made = made["leaf"].as_u64().unwrap() + made["condensed"].as_u64().unwrap();
+    assert!(made > 0, "{name}: {answer}");
+    assert_eq!(answer["provisional"], made, "{name}: {answer}");
+    assert!(ran.err.contains("without the model"), "{name}: {}", ran.err);
+    for text in [&ran.out, &ran.err] {
+        assert!(!text.contains("the-key-of-the-test"), "{name}: {text}");
+    }
+    assert!(endpoint.count() > 0);
+    assert_same_log(&home, &expected, name);
+    let well = Endpoint::well();
+    let model = well.arguments();
+    let model: Vec<&str> = model.iter().map(String::as_str).collect();
+    let answer = completes(&home, &[&["redo", SESSION][..], &model].concat(), name);
+    assert_eq!(answer["provisional"]["left"], 0, "{name}: {answer}");
+    endpoint
+}
+
+#[test]
+#[ignore = "the program cannot be told yet how long it waits for a model"]
+fn refusals() {
+    let error = format!(
+        "{{\"error\":{{\"message\":\"no: {}\"}}}}",
+        "the-key-of-the-test"
+    );
+    for code in [400, 401, 403, 404, 429, 500, 503] {
+        let error = error.clone();
+        survives(&format!("status {code}"), move || {
+            status(code, JSON, &error)
+        });
+    }
+}
+
+#[test]
+#[ignore = "the program cannot be told yet how long it waits for a model"]
+fn answers_that_are_none() {
+    survives("half of an answer", || Answer::CutOff);
+    survives("a closed connection", || Answer::Nothing);
+    survives("no HTTP", || Answer::Noise);
+    survives("half of the JSON", || {
+        let text = completion("Cut off");
+        status(200, JSON, &text[..text.len() / 2])
+    });
+    survives("a page", || {
+        status(
+            200,
+            "content-type: text/html\r\n",
+            "<html><body>Sign in</body></html>",
+        )
+    });
+    survives("no choices", || status(200, JSON, "{\"choices\":[]}"));
+    survives("an empty summary", || status(200, JSON, &completion("")));
+}
+
+#[test]
+#[ignore = "the program cannot be told yet how long it waits for a model"]
+fn silence() {
+    survives("silence", || Answer::Silence);
+}
+
+#[test]
+#[ignore = "the program cannot be told yet how long it waits for a model"]
+fn an_answer_that_drips() {
+    survives("drips", || Answer::Drip);
+}
+
+#[test]
+#[ignore = "the program cannot be told yet how long it waits for a model"]
+fn a_body_without_an_end() {
+    let endpoint = survives("a flood", || Answer::Flood);
+    let taken = endpoint.flooded() / (1 << 20);
+    let requests = endpoint.count() as u64;
+    assert!(
+        taken <= 64 * requests,
+        "{taken} MiB taken in {requests} requests"
+    );
+}
+
+#[test]
+fn a_redirect_to_another_host_gets_no_key() {
+    let other = Endpoint::well();
+    // Another name of the same machine is another host.
+    let address = other.url().replace("127.0.0.1", "localhost");
+    let headers = format!("location: {address}/chat/completions\r\n");
+    for code in [301, 302, 307, 308] {
+        let headers = headers.clone();
+        let lines = transcript(&mut fastrand::Rng::with_seed(first_seed()), 120);
+        let (home, file) = home_with(&lines);
+        let endpoint = Endpoint::start(move |_| status(code, &headers, ""));
+        let model = endpoint.arguments();
+        let model: Vec<&str> = model.iter().map(String::as_str).collect();
+        let arguments = [&["--json", "compact", &file][..], &model].concat();
+        let ran = Ran::from(end(start(command(&home, &arguments))));
+        assert_eq!(ran.code, 0, "{code}: {}", ran.err);
+        assert!(endpoint.count() > 0);
+        for request in other.requests() {
+            assert!(
+                !request.head.contains("authorization") && !request.head.contains("the-key"),
+                "{code}: {}",
+                request.head
+            );
+        }
+    }
+}

@@ -1,0 +1,124 @@
+//! Many processes on one database: nothing is lost, nothing is there twice, no call is paid twice.
+
+use std::collections::BTreeSet;
+use std::process::Command;
+use std::sync::{Arc, Condvar, Mutex};
+
+use super::endpoint::{Answer, Endpoint, question};
+use super::tools::{
+    PATIENCE, SESSION, assert_same_log, assert_sound, cases, command, completes, end, has_unshare,
+    home_with, start, transcript, under, undisturbed,
+};
+use crate::support::{Home, Ran};
+
+/// Exit code of a run that found the work in another process's hands.
+fn done_or_held(ran: &Ran) {
+    let held = ran.err.contains("at work") || ran.err.contains("held");
+    assert!(ran.code == 0 || held, "exit code {}: {}", ran.code, ran.err);
+}
+
+#[test]
+fn many_imports_of_one_file() {
+    cases(2, |rng| {
+        let lines = transcript(rng, 600);
+        let expected = undisturbed(&lines);
+        let (home, file) = home_with(&lines);
+        // The first of them makes the database.
+        let children: Vec<_> = (0..4)
+            .map(|_| start(command(&home, &["import", &file])))
+            .collect();
+        for child in children {
+            let ran = Ran::from(end(child));
+            assert_eq!(ran.code, 0, "{}", ran.err);
+        }
+        assert_same_log(&home, &expected, "four imports of one file at once");
+    });
+}
+
+#[test]
+fn imports_compactions_and_readers() {
+    cases(2, |rng| {
+        let lines = transcript(rng, 400);
+        let expected = undisturbed(&lines);
+        let (home, file) = home_with(&lines);
+        let half = home.file("half.jsonl", lines[..200].concat());
+        home.ok(&["import", half.to_str().unwrap()]);
+        let mut children = Vec::new();
+        for _ in 0..2 {
+            children.push(start(command(&home, &["import", &file])));
+            children.push(start(command(&home, &["compact", SESSION])));
+            children.push(start(command(&home, &["context", SESSION])));
+            children.push(start(command(&home, &["verify"])));
+        }
+        for child in children {
+            done_or_held(&Ran::from(end(child)));
+        }
+        assert_same_log(&home, &expected, "imports, compactions and readers at once");
+        completes(&home, &["compact", SESSION], "eight processes at once");
+        assert_same_log(&home, &expected, "a compaction after them");
+    });
+}
+
+/// Lets several processes compact one session. The first waits for its model until the others have ended, so that it
+/// holds its work while they look for some.
+fn compacting_together(rng: &mut fastrand::Rng, process: &dyn Fn(&Home, &[&str]) -> Command) {
+    let lines = transcript(rng, 300);
+    let expected = undisturbed(&lines);
+    let (home, file) = home_with(&lines);
+    home.ok(&["import", &file]);
+    let released = Arc::new((Mutex::new(false), Condvar::new()));
+    let gate = Arc::clone(&released);
+    let endpoint = Endpoint::start(move |request| {
+        if request.number == 1 {
+            let (open, opened) = &*gate;
+            let open = open.lock().unwrap();
+            drop(
+                opened
+                    .wait_timeout_while(open, PATIENCE, |open| !*open)
+                    .unwrap(),
+            );
+        }
+        Answer::Summary
+    });
+    let model = endpoint.arguments();
+    let model: Vec<&str> = model.iter().map(String::as_str).collect();
+    let arguments = [&["compact", SESSION][..], &model].concat();
+    let first = start(process(&home, &arguments));
+    endpoint.wait_for(1);
+    let others: Vec<_> = (0..2).map(|_| start(process(&home, &arguments))).collect();
+    for other in others {
+        done_or_held(&Ran::from(end(other)));
+    }
+    *released.0.lock().unwrap() = true;
+    released.1.notify_all();
+    let ran = Ran::from(end(first));
+    done_or_held(&ran);
+    assert_sound(&home, "three compactions at once");
+    let answer = completes(&home, &arguments, "three compactions at once");
+    assert_eq!(answer["provisional"], 0);
+    let questions: Vec<String> = endpoint.requests().iter().map(question).collect();
+    let different: BTreeSet<&String> = questions.iter().collect();
+    assert_eq!(
+        questions.len(),
+        different.len(),
+        "(requests, different ones): some were paid twice"
+    );
+    assert_same_log(&home, &expected, "three compactions at once");
+}
+
+#[test]
+fn many_compactions_pay_each_call_once() {
+    cases(1, |rng| compacting_together(rng, &command));
+}
+
+#[test]
+#[ignore = "a lease's owner is its process id alone"]
+fn processes_with_equal_ids_in_namespaces_of_their_own_pay_each_call_once() {
+    let namespace = ["unshare", "--pid", "--fork", "--kill-child"];
+    if !has_unshare(&namespace[1..]) {
+        return;
+    }
+    cases(1, |rng| {
+        compacting_together(rng, &|home, arguments| under(home, &namespace, arguments));
+    });
+}

@@ -1,0 +1,93 @@
+//! Ctrl-C on a terminal and SIGTERM: the program ends with the shell's code for them, and a rerun at once completes.
+
+use std::io::{Read as _, Write as _};
+
+use rustix::process::{Pid, Signal, kill_process};
+
+use super::endpoint::{Answer, Endpoint};
+use super::tools::{
+    SESSION, assert_same_log, cases, command, completes, end, home_with, start, transcript,
+    undisturbed,
+};
+
+enum Stop {
+    /// Ctrl-C, typed on the terminal that the program runs on.
+    Typed,
+    Sent(Signal),
+}
+
+fn stopped(rng: &mut fastrand::Rng, stop: &Stop, code: i32) {
+    let lines = transcript(rng, 300);
+    let expected = undisturbed(&lines);
+    let (home, file) = home_with(&lines);
+    let last = rng.usize(1..3);
+    let endpoint = Endpoint::start(move |request| match request.number < last {
+        true => Answer::Summary,
+        false => Answer::Silence,
+    });
+    let model = endpoint.arguments();
+    let model: Vec<&str> = model.iter().map(String::as_str).collect();
+    let compact = command(&home, &[&["compact", &file][..], &model].concat());
+    let (ended, said) = match stop {
+        Stop::Typed => {
+            let (pty, pts) = pty_process::blocking::open().unwrap();
+            pty.resize(pty_process::Size::new(24, 80)).unwrap();
+            let child = pty_process::blocking::Command::from(compact).spawn(pts);
+            let child = child.unwrap();
+            endpoint.wait_for(last);
+            std::thread::scope(|scope| {
+                let screen = scope.spawn(|| {
+                    let mut all = Vec::new();
+                    // The terminal reports an error when the program's side is closed.
+                    let _ = (&pty).read_to_end(&mut all);
+                    String::from_utf8_lossy(&all).into_owned()
+                });
+                (&pty).write_all(b"\x03").unwrap();
+                let ended = end(child);
+                (ended, screen.join().unwrap())
+            })
+        }
+        Stop::Sent(signal) => {
+            let child = start(compact);
+            endpoint.wait_for(last);
+            kill_process(Pid::from_child(&child), *signal).unwrap();
+            let ended = end(child);
+            let said = String::from_utf8_lossy(&ended.stderr).into_owned();
+            (ended, said)
+        }
+    };
+    assert_eq!(
+        ended.status.code(),
+        Some(code),
+        "{:?}: {said}",
+        ended.status
+    );
+    let what = format!("a signal at request {last}");
+    assert_same_log(&home, &expected, &what);
+    let well = Endpoint::well();
+    let model = well.arguments();
+    let model: Vec<&str> = model.iter().map(String::as_str).collect();
+    let answer = completes(&home, &[&["compact", SESSION][..], &model].concat(), &what);
+    assert_eq!(answer["provisional"], 0, "{answer}");
+    let left = home.json(&["redo", SESSION, "--dry-run"]);
+    assert_eq!(left["provisional"]["found"], 0, "{left}");
+    assert_same_log(&home, &expected, &what);
+}
+
+#[test]
+#[ignore = "signals are not handled yet"]
+fn ctrl_c_on_a_terminal() {
+    cases(2, |rng| stopped(rng, &Stop::Typed, 130));
+}
+
+#[test]
+#[ignore = "signals are not handled yet"]
+fn sigint() {
+    cases(1, |rng| stopped(rng, &Stop::Sent(Signal::INT), 130));
+}
+
+#[test]
+#[ignore = "signals are not handled yet"]
+fn sigterm() {
+    cases(2, |rng| stopped(rng, &Stop::Sent(Signal::TERM), 143));
+}

@@ -1,0 +1,353 @@
+//! Seeded cases, processes, transcripts, and what must hold after each abuse.
+
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Output, Stdio};
+use std::sync::mpsc::RecvTimeoutError;
+use std::time::{Duration, Instant};
+
+use fastrand::Rng;
+use rustix::process::{Pid, Signal, kill_process};
+use serde_json::{Value, json};
+
+use crate::support::{Home, Ran};
+
+/// Time after which a process or a fact that is waited for is given up, and the case fails.
+pub const PATIENCE: Duration = Duration::from_secs(120);
+
+/// The session of [`transcript`].
+pub const SESSION: &str = "abuse";
+
+/// Prints how to play a case again when it fails.
+struct Case {
+    test: String,
+    seed: u64,
+}
+
+impl Drop for Case {
+    fn drop(&mut self) {
+        if std::thread::panicking() {
+            eprintln!(
+                "the case with seed {seed} failed; to play it again: AGENT_MEMORY_ABUSE_SEED={seed} \
+                 AGENT_MEMORY_ABUSE_CASES=1 cargo test -p agent-memory-cli --test it -- {test} --exact --nocapture",
+                seed = self.seed,
+                test = self.test,
+            );
+        }
+    }
+}
+
+fn number(variable: &str) -> Option<u64> {
+    let text = std::env::var(variable).ok()?;
+    Some(
+        text.parse()
+            .unwrap_or_else(|_| panic!("{variable}={text} is no number")),
+    )
+}
+
+/// The seed of the first case.
+pub fn first_seed() -> u64 {
+    number("AGENT_MEMORY_ABUSE_SEED").unwrap_or(1)
+}
+
+/// The path of the test that a closure stands in, as `cargo test` takes it.
+fn test_of<F>(_: &F) -> String {
+    let name = std::any::type_name::<F>();
+    let name = name.split_once("::").map_or(name, |(_, rest)| rest);
+    name.trim_end_matches("::{{closure}}").to_owned()
+}
+
+/// Plays `default` cases, or as many as `AGENT_MEMORY_ABUSE_CASES` says, of the test that calls this.
+pub fn cases(default: u64, play: impl Fn(&mut Rng)) {
+    let first = first_seed();
+    let count = number("AGENT_MEMORY_ABUSE_CASES").unwrap_or(default);
+    let test = test_of(&play);
+    for seed in first..first + count {
+        let case = Case {
+            test: test.clone(),
+            seed,
+        };
+        play(&mut Rng::with_seed(seed));
+        drop(case);
+    }
+}
+
+/// Whether a scenario can be played here. Fails instead of saying no when the environment asks for that.
+pub fn available(what: &str, there: bool) -> bool {
+    if !there {
+        assert!(
+            std::env::var_os("AGENT_MEMORY_REQUIRE_ABUSE").is_none(),
+            "{what} is missing, and AGENT_MEMORY_REQUIRE_ABUSE is set"
+        );
+        eprintln!("left out: {what} is missing");
+    }
+    there
+}
+
+/// Whether `strace` can trace a process here.
+pub fn has_strace() -> bool {
+    let traced = Command::new("strace")
+        .args(["-f", "-o", "/dev/null", "true"])
+        .output();
+    available("strace", traced.is_ok_and(|output| output.status.success()))
+}
+
+/// Whether `unshare` can make these namespaces here. Only root may.
+pub fn has_unshare(options: &[&str]) -> bool {
+    let unshared = Command::new("unshare").args(options).arg("true").output();
+    available(
+        &format!("unshare {}", options.join(" ")),
+        unshared.is_ok_and(|output| output.status.success()),
+    )
+}
+
+/// The program that is tested.
+pub fn program() -> PathBuf {
+    assert_cmd::cargo::cargo_bin!("agent-memory").to_path_buf()
+}
+
+/// The environment of a run: the home's data, no keys and no proxies of the developer's.
+pub fn environment(command: &mut Command, home: &Path) {
+    command
+        .current_dir(home)
+        .env("XDG_DATA_HOME", home)
+        .env("HOME", home)
+        .stdin(Stdio::null());
+    for name in [
+        "AGENT_MEMORY_STORE",
+        "OPENAI_API_KEY",
+        "HTTP_PROXY",
+        "http_proxy",
+        "HTTPS_PROXY",
+        "https_proxy",
+        "ALL_PROXY",
+        "all_proxy",
+    ] {
+        command.env_remove(name);
+    }
+}
+
+/// The program with arguments, not started yet.
+pub fn command(home: &Home, arguments: &[&str]) -> Command {
+    let mut command = Command::new(program());
+    environment(&mut command, home.path());
+    command.args(arguments);
+    command
+}
+
+/// The program under another program, such as `strace` with its options.
+pub fn under(home: &Home, wrapper: &[&str], arguments: &[&str]) -> Command {
+    let (first, options) = wrapper.split_first().unwrap();
+    let mut command = Command::new(first);
+    environment(&mut command, home.path());
+    command.args(options).arg(program()).args(arguments);
+    command
+}
+
+/// Starts a process whose output is kept.
+pub fn start(mut command: Command) -> Child {
+    command
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .unwrap_or_else(|error| panic!("{command:?}: {error}"))
+}
+
+/// Runs a command to its end.
+pub fn run(mut command: Command) -> Ran {
+    Ran::from(command.output().unwrap())
+}
+
+/// Waits until a process has ended. One that takes longer than [`PATIENCE`] is killed, and the case fails.
+pub fn end(mut child: Child) -> Output {
+    let pid = Pid::from_child(&child);
+    let out = drain(child.stdout.take());
+    let err = drain(child.stderr.take());
+    let (ended, has_ended) = std::sync::mpsc::channel::<()>();
+    let watch = std::thread::spawn(move || {
+        let late = has_ended.recv_timeout(PATIENCE) == Err(RecvTimeoutError::Timeout);
+        if late {
+            // Nobody has waited for the process yet: its id is still its own.
+            kill_process(pid, Signal::KILL).unwrap();
+        }
+        late
+    });
+    let status = child.wait().unwrap();
+    drop(ended);
+    let output = Output {
+        status,
+        stdout: out.join().unwrap(),
+        stderr: err.join().unwrap(),
+    };
+    assert!(
+        !watch.join().unwrap(),
+        "the process did not end within {PATIENCE:?}: {output:?}"
+    );
+    output
+}
+
+fn drain<R: std::io::Read + Send + 'static>(stream: Option<R>) -> std::thread::JoinHandle<Vec<u8>> {
+    std::thread::spawn(move || {
+        let mut all = Vec::new();
+        if let Some(mut stream) = stream {
+            // A terminal whose other side is closed reports an error instead of an end.
+            let _ = stream.read_to_end(&mut all);
+        }
+        all
+    })
+}
+
+/// Waits until `fact` holds or the process has ended; says which.
+pub fn until(child: &mut Child, fact: impl Fn() -> bool) -> bool {
+    let deadline = Instant::now() + PATIENCE;
+    loop {
+        if fact() {
+            return true;
+        }
+        if child.try_wait().unwrap().is_some() {
+            return false;
+        }
+        assert!(
+            Instant::now() < deadline,
+            "nothing happened within {PATIENCE:?}"
+        );
+        std::thread::yield_now();
+    }
+}
+
+/// Kills a process and waits until it is gone. One that has ended already is left alone.
+pub fn kill(mut child: Child) {
+    // The process may have ended by itself meanwhile.
+    let _ = child.kill();
+    end(child);
+}
+
+/// Bytes of the database and its write-ahead log.
+pub fn stored(database: &Path) -> u64 {
+    let mut log = database.as_os_str().to_owned();
+    log.push("-wal");
+    [database, Path::new(&log)]
+        .iter()
+        .filter_map(|path| std::fs::metadata(path).ok())
+        .map(|meta| meta.len())
+        .sum()
+}
+
+/// Sentences that need no names kept: any English summary of them is taken.
+const SENTENCES: [&str; 12] = [
+    "The harbour was closed because of the storm, and the ferry stayed on the other side.",
+    "They agreed to paint the boat before the summer begins, most of all its keel.",
+    "Somebody left the window open, so the letters were all over the floor in the morning.",
+    "The bread was better than last week, although the oven is still too hot on the left.",
+    "We should ask the neighbours whether they heard the bell during the night.",
+    "Nothing grows behind the wall, since the sun never reaches that part of the garden.",
+    "The teacher told the story again, and this time the ending was a different one.",
+    "A long walk through the hills helped more than any of the good advice.",
+    "The clock in the kitchen stopped, and nobody has found the key to wind it.",
+    "In the end the choir sang without the organ, which many people liked better.",
+    "The map is old, and the bridge it shows was carried away by the river.",
+    "Her brother writes that the harvest was poor and that the price of corn went up.",
+];
+
+fn text(rng: &mut Rng, sentences: usize) -> String {
+    let chosen = (0..sentences).map(|_| SENTENCES[rng.usize(..SENTENCES.len())]);
+    chosen.collect::<Vec<_>>().join(" ")
+}
+
+/// Lines of a transcript in the plain format: people, an assistant, calls of a tool and their results. About one in
+/// eight messages is long. Every line ends with a line feed.
+pub fn transcript(rng: &mut Rng, messages: usize) -> Vec<String> {
+    let mut lines = Vec::with_capacity(messages);
+    for n in 0..messages {
+        let length = if rng.u8(..8) == 0 { 120 } else { 20 };
+        let length = 1 + rng.usize(..length);
+        let said = text(rng, length);
+        let line = match n % 5 {
+            0 => json!({"role": "user", "content": said}),
+            2 => json!({"role": "assistant", "parts": [
+                {"type": "text", "text": said},
+                {"type": "tool_call", "id": format!("call{n}"), "name": "ask", "arguments": {"question": "why"}},
+            ]}),
+            3 => json!({"role": "tool", "parts": [
+                {"type": "tool_result", "call_id": format!("call{}", n - 1), "content": said},
+            ]}),
+            _ => json!({"role": "assistant", "content": said}),
+        };
+        let mut line = line;
+        line["session"] = SESSION.into();
+        line["external_id"] = format!("message-{n}").into();
+        line["created_at"] = format!(
+            "2026-01-{:02}T00:{:02}:{:02}Z",
+            1 + n / 3600,
+            n / 60 % 60,
+            n % 60
+        )
+        .into();
+        lines.push(format!("{line}\n"));
+    }
+    lines
+}
+
+/// A home with a transcript in it.
+pub fn home_with(lines: &[String]) -> (Home, String) {
+    let home = Home::new();
+    let file = home.file("session.jsonl", lines.concat());
+    let file = file.to_str().unwrap().to_owned();
+    (home, file)
+}
+
+/// What `export` prints after the file was imported at one go, by nobody disturbed.
+pub fn undisturbed(lines: &[String]) -> String {
+    let (home, file) = home_with(lines);
+    home.ok(&["import", &file]);
+    home.ok(&["export", SESSION]).out
+}
+
+/// Asserts that what is stored is whole: `verify` finds nothing. Right after a kill there may be no database yet, or
+/// an empty one.
+pub fn assert_sound(home: &Home, after: &str) {
+    if std::fs::metadata(home.database()).map_or(0, |meta| meta.len()) == 0 {
+        return;
+    }
+    let verified = home.run(&["--json", "verify"]);
+    assert_eq!(
+        verified.code, 0,
+        "verify after {after}: {}\n{}",
+        verified.out, verified.err
+    );
+    let verified: Value = serde_json::from_str(&verified.out).unwrap();
+    assert_eq!(verified["ok"], true, "verify after {after}: {verified}");
+}
+
+/// Asserts that the log is that of an undisturbed import, entry for entry, in order.
+pub fn assert_same_log(home: &Home, expected: &str, after: &str) {
+    assert_sound(home, after);
+    let exported = home.ok(&["export", SESSION]).out;
+    let differing = exported
+        .lines()
+        .zip(expected.lines())
+        .position(|(a, b)| a != b);
+    assert_eq!(
+        (differing, exported.lines().count()),
+        (None, expected.lines().count()),
+        "(first differing entry, entries) after {after}"
+    );
+}
+
+/// Runs `compact` or `redo`, which must end with exit code 0 and leave nothing to do.
+pub fn completes(home: &Home, arguments: &[&str], after: &str) -> Value {
+    let ran = run(command(home, &[&["--json"], arguments].concat()));
+    assert_eq!(
+        ran.code, 0,
+        "{arguments:?} after {after}: {}\n{}",
+        ran.out, ran.err
+    );
+    let answer: Value = serde_json::from_str(&ran.out).unwrap();
+    let stop = answer["stop_reason"].as_str().unwrap();
+    assert!(
+        ["nothing_eligible", "exhausted", "done"].contains(&stop),
+        "{arguments:?} after {after} stopped with {stop}: {}",
+        ran.err
+    );
+    assert_eq!(answer["verify"]["ok"], true);
+    answer
+}
