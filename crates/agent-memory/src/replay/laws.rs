@@ -3,8 +3,8 @@
 use std::collections::BTreeMap;
 use std::fmt;
 
-use context_assembler::{Budget, Context};
-use memory_model::{Accounting, EntryKind, LogEntry, Message, Part, Seq, SeqRange};
+use context_assembler::{Budget, Context, ContextMessage, Source};
+use memory_model::{Accounting, EntryKind, LogEntry, Message, Part, Role, Seq, SeqRange};
 use memory_store::EntryOutcome;
 use serde::Serialize;
 
@@ -275,17 +275,62 @@ fn within(
     ))
 }
 
+/// Checks that messages stand in the log's order and that nothing stands inside the range of a summary, an omission or a
+/// group that was made one text. Two things may begin before the end of what stands before them: results, which stand
+/// behind their calls, and messages between the lines of one response, which are shown joined.
 fn in_order(context: &Context) -> std::result::Result<(), String> {
-    let mut last = Seq::NONE;
-    let mut group: Option<SeqRange> = None;
-    for range in context.messages.iter().filter_map(|m| m.source.range()) {
-        // The messages of one group may name the whole group.
-        let again = group == Some(range);
-        if !again && range.first <= last && group.is_none_or(|g| range.first < g.first) {
-            return Err(format!("{range} stands after {last}"));
+    // Position through which the messages reach that are no results, and the one through which nothing may follow.
+    let (mut last, mut closed) = (Seq::NONE, Seq::NONE);
+    // The newest message with calls, and the newest response whose lines are joined, with what was shown between them.
+    let (mut calls, mut joined): (Option<SeqRange>, Option<SeqRange>) = (None, None);
+    let mut between: Vec<SeqRange> = Vec::new();
+    let mut before: Option<&ContextMessage> = None;
+    for message in &context.messages {
+        let Some(range) = message.source.range() else {
+            continue;
+        };
+        let has = |is: fn(&Part) -> bool| message.parts.iter().any(is);
+        let outside = || Err(format!("{range} stands after {}", last.max(closed)));
+        // One message of the log, or one summary, may be several of a context.
+        let again = before.is_some_and(|before| before.source == message.source);
+        before = Some(message);
+        if again {
+            continue;
         }
-        group = Some(range);
-        last = last.max(range.last);
+        if range.first <= closed {
+            return outside();
+        }
+        if let Source::Summary { .. } | Source::Omitted { .. } = message.source {
+            if range.first <= last {
+                return outside();
+            }
+            (last, closed) = (range.last, range.last);
+            continue;
+        }
+        if has(|part| matches!(part, Part::ToolResult { .. })) {
+            if calls.is_none_or(|calls| range.first <= calls.first) {
+                return outside();
+            }
+            continue;
+        }
+        if range.first <= last {
+            let inside = |joined: SeqRange| joined.first < range.first && range.last <= joined.last;
+            if !joined.is_some_and(inside) || between.contains(&range) {
+                return outside();
+            }
+            between.push(range);
+            continue;
+        }
+        last = range.last;
+        if message.role == Role::Assistant {
+            joined = Some(range);
+            between.clear();
+            if has(|part| matches!(part, Part::ToolCall { .. })) {
+                calls = Some(range);
+            }
+        } else if range.first < range.last {
+            closed = range.last;
+        }
     }
     Ok(())
 }
@@ -329,5 +374,146 @@ fn few_statements(step: &Step) -> std::result::Result<(), String> {
             Err(format!("{took} statements, {most} allowed"))
         }
         _ => Ok(()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use context_assembler::Receipt;
+    use memory_model::{RawJson, ResultContent, SummaryId};
+
+    use super::*;
+
+    /// What stands in a context: a message of the log, an assistant's joined lines, a call, a result, or something that
+    /// stands for a range.
+    #[derive(Debug, Clone, Copy)]
+    enum At {
+        User(u32),
+        Joined(u32, u32),
+        Call(u32, u32),
+        Result(u32),
+        Summary(u32, u32),
+        Omitted(u32, u32),
+        Text(u32, u32),
+    }
+
+    fn message(at: At) -> ContextMessage {
+        let verbatim = |first, last| Source::Message {
+            first: Seq(first),
+            last: Seq(last),
+        };
+        let (role, source, part) = match at {
+            At::User(seq) => (Role::User, verbatim(seq, seq), Part::text("said")),
+            At::Joined(first, last) => (Role::Assistant, verbatim(first, last), Part::text("said")),
+            At::Call(first, last) => {
+                let arguments = RawJson::parse("{}").unwrap();
+                let call = Part::ToolCall {
+                    id: "x".to_owned(),
+                    name: "read".to_owned(),
+                    arguments,
+                };
+                (Role::Assistant, verbatim(first, last), call)
+            }
+            At::Result(seq) => {
+                let result = Part::ToolResult {
+                    call_id: "x".to_owned(),
+                    content: ResultContent::Text("found".to_owned()),
+                    is_error: None,
+                };
+                (Role::Tool, verbatim(seq, seq), result)
+            }
+            At::Summary(first, last) => {
+                let source = Source::Summary {
+                    first: Seq(first),
+                    last: Seq(last),
+                    summary_id: SummaryId::new("sum_0123456789abcdef"),
+                };
+                (Role::User, source, Part::text("summary"))
+            }
+            At::Omitted(first, last) => {
+                let (first, last) = (Seq(first), Seq(last));
+                (
+                    Role::User,
+                    Source::Omitted { first, last },
+                    Part::text("left out"),
+                )
+            }
+            At::Text(first, last) => {
+                let (first, last) = (Seq(first), Seq(last));
+                (
+                    Role::User,
+                    Source::Trimmed { first, last },
+                    Part::text("group"),
+                )
+            }
+        };
+        ContextMessage {
+            role,
+            name: None,
+            tokens: 0,
+            source,
+            parts: vec![part],
+        }
+    }
+
+    fn holds(messages: &[At]) -> bool {
+        let context = Context {
+            messages: messages.iter().copied().map(message).collect(),
+            tokens: 0,
+            budget: 0,
+            receipt: Receipt::default(),
+        };
+        in_order(&context).is_ok()
+    }
+
+    #[test]
+    fn an_entry_inside_a_span_breaks_the_order() {
+        use At::{Call, Joined, Omitted, Result, Summary, Text, User};
+        for span in [Summary(1, 10), Omitted(1, 10), Text(1, 10)] {
+            for inside in [
+                User(1),
+                User(5),
+                User(10),
+                Joined(4, 6),
+                Call(5, 5),
+                Summary(5, 12),
+            ] {
+                assert!(!holds(&[span, inside]), "{span:?} {inside:?}");
+            }
+            assert!(!holds(&[span, Result(5)]), "{span:?}");
+            assert!(!holds(&[span, User(11), User(5)]), "{span:?}");
+            assert!(
+                holds(&[span, User(11), Call(12, 12), Result(13)]),
+                "{span:?}"
+            );
+        }
+        // A span over what is shown already.
+        assert!(!holds(&[User(5), Summary(1, 10)]));
+        assert!(!holds(&[User(1), User(5), Omitted(3, 8)]));
+    }
+
+    #[test]
+    fn results_and_what_stands_between_joined_lines_are_in_order() {
+        use At::{Call, Joined, Result, Summary, User};
+        assert!(holds(&[
+            Summary(1, 9),
+            Call(10, 12),
+            Result(11),
+            Result(13),
+            User(14)
+        ]));
+        // A result that was moved behind its call, before what the user said meanwhile.
+        assert!(holds(&[Call(1, 1), Result(3), User(2), Joined(4, 4)]));
+        assert!(holds(&[Joined(1, 3), User(2), User(4)]));
+        for wrong in [
+            &[User(2), User(1)][..],
+            &[User(1), User(2), User(1)],
+            &[Joined(1, 3), User(2), User(3), User(2)],
+            &[Joined(1, 3), User(1)],
+            &[Call(5, 5), Result(4)],
+            &[Result(1)],
+        ] {
+            assert!(!holds(wrong), "{wrong:?}");
+        }
     }
 }
