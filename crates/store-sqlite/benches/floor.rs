@@ -1,7 +1,7 @@
 //! What appending costs beside SQLite's own speed, and what does not grow with history.
 //!
 //! `cargo bench -p store-sqlite --bench floor` prints the first table, with `-- flat 1000 1000000` the second one, for
-//! logs of those lengths.
+//! logs of those lengths. Of criterion's flags `--quick` and `--test` make it shorter; the others change nothing.
 #![allow(
     clippy::unwrap_used,
     clippy::print_stdout,
@@ -24,7 +24,32 @@ use store_sqlite::SqliteStore;
 
 /// A multiple of every transaction's rows.
 const ROWS: u32 = 19_200;
-const ROUNDS: usize = 7;
+
+/// How much is measured.
+#[derive(Debug, Clone, Copy)]
+struct Amount {
+    /// Rows of a round, a multiple of 640.
+    rows: u32,
+    rounds: usize,
+    /// Durable appends of one message.
+    appends: u32,
+}
+
+impl Amount {
+    fn of(words: &[String]) -> Self {
+        let named = |flag: &str| words.iter().any(|word| word == flag);
+        let (rows, rounds, appends) = match (named("--test"), named("--quick")) {
+            (true, _) => (640, 1, 10),
+            (_, true) => (ROWS, 1, 500),
+            _ => (ROWS, 5, 5_000),
+        };
+        Self {
+            rows,
+            rounds,
+            appends,
+        }
+    }
+}
 
 /// A message of about 650 bytes, with an id as sources have it.
 fn message(n: u32) -> Message {
@@ -93,10 +118,10 @@ fn cpu() -> f64 {
 }
 
 /// The store, `batch` rows in each transaction.
-async fn ours(batch: u32) -> Took {
+async fn ours(rows: u32, batch: u32) -> Took {
     let folder = tempfile::tempdir().unwrap();
     let (store, id) = open(&folder.path().join("bench.db")).await;
-    let appends: Vec<Append> = (0..ROWS / batch)
+    let appends: Vec<Append> = (0..rows / batch)
         .map(|n| append((n * batch..(n + 1) * batch).map(message)))
         .collect();
     let clock = Clock::start();
@@ -109,7 +134,7 @@ async fn ours(batch: u32) -> Took {
 /// SQLite itself with the store's settings: the rows that the store writes, into the same tables, by one statement that
 /// is prepared once, outside the measured time, and takes `width` rows. With or without the triggers; the chain and
 /// the time of the conversation are set once in a transaction, as the store does.
-async fn floor(batch: u32, width: usize, triggers: bool) -> Took {
+async fn floor(count: u32, batch: u32, width: usize, triggers: bool) -> Took {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("bench.db");
     let (store, _) = open(&path).await;
@@ -123,7 +148,7 @@ async fn floor(batch: u32, width: usize, triggers: bool) -> Took {
         db.execute_batch("drop trigger message_insert; drop trigger message_advance")
             .unwrap();
     }
-    let rows: Vec<([u8; 16], [u8; 32], Vec<u8>)> = (0..ROWS)
+    let rows: Vec<([u8; 16], [u8; 32], Vec<u8>)> = (0..count)
         .map(|n| {
             let message = message(n);
             let body = message.body().unwrap();
@@ -170,7 +195,7 @@ async fn floor(batch: u32, width: usize, triggers: bool) -> Took {
     let stored: u32 = db
         .query_row("select count(*) from message", [], |row| row.get(0))
         .unwrap();
-    assert_eq!(stored, ROWS);
+    assert_eq!(stored, count);
     took
 }
 
@@ -188,7 +213,7 @@ fn shares(of: impl Iterator<Item = f64>) -> String {
     format!("{middle:.0} % ({low:.0} to {high:.0})")
 }
 
-async fn share() {
+async fn share(amount: Amount) {
     println!(
         "| rows a transaction | SQLite | store, µs CPU | SQLite, µs CPU | share by CPU | share by clock |"
     );
@@ -200,10 +225,11 @@ async fn share() {
             ("a row a statement, no triggers", 1, false),
         ] {
             let mut rounds = Vec::new();
-            for _ in 0..ROUNDS {
-                rounds.push((ours(batch).await, floor(batch, width, triggers).await));
+            for _ in 0..amount.rounds {
+                let own = ours(amount.rows, batch).await;
+                rounds.push((own, floor(amount.rows, batch, width, triggers).await));
             }
-            let micros = |seconds: f64| seconds * 1e6 / f64::from(ROWS);
+            let micros = |seconds: f64| seconds * 1e6 / f64::from(amount.rows);
             println!(
                 "| {batch} | {what} | {:.1} | {:.1} | {} | {} |",
                 micros(median(rounds.iter().map(|(own, _)| own.cpu).collect())),
@@ -216,7 +242,7 @@ async fn share() {
     let folder = tempfile::tempdir().unwrap();
     let (store, id) = open(&folder.path().join("bench.db")).await;
     let mut times = Vec::new();
-    for n in 0..5000 {
+    for n in 0..amount.appends {
         let append = append(std::iter::once(message(n)));
         let start = Instant::now();
         store.append(id, &append).await.unwrap();
@@ -225,7 +251,8 @@ async fn share() {
     times.sort();
     println!(
         "\none durable append: p50 {:?}, p99 {:?}",
-        times[2500], times[4950]
+        times[times.len() / 2],
+        times[times.len() * 99 / 100]
     );
 }
 
@@ -390,12 +417,14 @@ async fn flat_table(sizes: &[u32]) {
 
 #[tokio::main]
 async fn main() {
-    let words: Vec<String> = std::env::args()
-        .skip(1)
-        .filter(|word| word != "--bench")
-        .collect();
+    let all: Vec<String> = std::env::args().skip(1).collect();
+    // `cargo test --benches` says nothing, `cargo bench` says `--bench`.
+    if all.is_empty() || all.iter().any(|word| word == "--list") {
+        return;
+    }
+    let words: Vec<&String> = all.iter().filter(|word| !word.starts_with("--")).collect();
     match words.split_first() {
-        Some((first, sizes)) if first == "flat" => {
+        Some((first, sizes)) if *first == "flat" => {
             let sizes: Vec<u32> = sizes.iter().map(|size| size.parse().unwrap()).collect();
             flat_table(if sizes.is_empty() {
                 &[1000, 10_000, 100_000, 1_000_000]
@@ -405,13 +434,13 @@ async fn main() {
             .await;
         }
         // For `perf` and `callgrind`: one of the two alone.
-        Some((first, rest)) if first == "ours" || first == "sqlite" => {
+        Some((first, rest)) if *first == "ours" || *first == "sqlite" => {
             let batch = rest.first().map_or(64, |batch| batch.parse().unwrap());
             match first.as_str() {
-                "ours" => ours(batch).await,
-                _ => floor(batch, 64, true).await,
+                "ours" => ours(ROWS, batch).await,
+                _ => floor(ROWS, batch, 64, true).await,
             };
         }
-        _ => share().await,
+        _ => share(Amount::of(&all)).await,
     }
 }

@@ -7,8 +7,8 @@ use std::time::Instant;
 
 use agent_memory::testing::Generated;
 use agent_memory::{
-    DagPlanner, DagPolicy, Memory, Message, Mode, Planner, Session, SqliteStore, SummaryId,
-    ViewName, default_estimator,
+    DagPlanner, DagPolicy, Memory, Message, Mode, Planner, RawJson, Session, SqliteStore,
+    SummaryId, ViewName, default_estimator,
 };
 use async_trait::async_trait;
 use memory_model::{FieldHasher, Part, PassInput, PassKind};
@@ -20,6 +20,8 @@ const SEED: u64 = 1;
 const END: usize = 200;
 /// How many messages make a pending chunk: they cost less than a leaf takes.
 const CHUNK: usize = 70;
+/// Length of the large result near the head, in bytes.
+const LARGE: usize = 500_000;
 /// Messages of one transaction while a conversation is made.
 const BATCH: usize = 640;
 /// The session's key.
@@ -102,11 +104,17 @@ pub(crate) struct Swept {
     pub(crate) peak: u64,
 }
 
-/// A compacted conversation.
-pub(crate) struct Fixture {
+/// A conversation of one length that was compacted until nothing was left to do: what the states of benches are
+/// copies of.
+pub(crate) struct Base {
     pub(crate) name: &'static str,
-    pub(crate) path: PathBuf,
     pub(crate) swept: Swept,
+    path: PathBuf,
+}
+
+/// The state of one bench at one length: a copy of the conversation that no other bench reads or writes.
+pub(crate) struct Fixture {
+    pub(crate) path: PathBuf,
     /// Compacts by the default policy.
     pub(crate) session: Session,
     /// Makes leaves and never condenses, so that a pass with a chunk pending is one leaf.
@@ -115,7 +123,7 @@ pub(crate) struct Fixture {
     /// Leaves from the middle of the log, to be expanded.
     pub(crate) made: Vec<SummaryId>,
     /// How many chunks were appended.
-    pub(crate) chunks: u64,
+    chunks: u64,
     pub(crate) more: Generated,
 }
 
@@ -195,11 +203,20 @@ pub(crate) async fn sweep(path: &Path) {
     );
 }
 
-impl Fixture {
+impl Base {
     pub(crate) async fn new(size: usize, name: &'static str, folder: &Path) -> Self {
         let path = folder.join(format!("{name}.db"));
         std::fs::copy(raw(size, name).await, &path).unwrap();
         let swept = sweep_elsewhere(&path);
+        Self { name, swept, path }
+    }
+
+    /// The state that a bench begins with.
+    pub(crate) async fn state(&self, bench: &str) -> Fixture {
+        let path = self
+            .path
+            .with_file_name(format!("{}-{bench}.db", self.name));
+        std::fs::copy(&self.path, &path).unwrap();
         let store = Arc::new(SqliteStore::open(&path).await.unwrap());
         let builder = || {
             Memory::builder()
@@ -213,18 +230,47 @@ impl Fixture {
         let untouched = builder().planner(Arc::new(Untouched::default()));
         let untouched = untouched.open().await.unwrap();
         let session = memory.existing(KEY).await.unwrap();
-        let made = middle(&session).await;
-        Self {
-            name,
+        let mut state = Fixture {
             path,
-            swept,
-            made,
+            made: Vec::new(),
             leaves: leaves.existing(KEY).await.unwrap(),
             untouched: untouched.existing(KEY).await.unwrap(),
             session,
             chunks: 0,
             more: Generated::new(SEED + 2),
+        };
+        match bench {
+            "expand" => state.made = middle(&state.session).await,
+            "plan" => state.pend().await,
+            "assemble_large_result" => state.end_with_large_result().await,
+            _ => {}
         }
+        state
+    }
+}
+
+impl Fixture {
+    /// Closes the database and removes it.
+    pub(crate) async fn close(self) {
+        self.session.memory().close().await.unwrap();
+        for suffix in ["", "-wal", "-shm"] {
+            // The last two are there only while the database is open.
+            let _ = std::fs::remove_file(format!("{}{suffix}", self.path.display()));
+        }
+    }
+
+    /// Appends a call whose result has 500 kB, and what the assistant says of it.
+    async fn end_with_large_result(&self) {
+        let line = "src/lib.rs:42: error: the value moved here was borrowed before\n";
+        let arguments = RawJson::parse("{\"path\":\"build.log\"}").unwrap();
+        let messages = vec![
+            Message::user("What does the build say?"),
+            Message::tool_call("the-large-one", "read", arguments),
+            Message::tool_result("the-large-one", line.repeat(LARGE / line.len())),
+        ];
+        let count = messages.len();
+        let stored = self.session.ingest_batch(messages).await.unwrap();
+        assert_eq!(stored.inserted(), count);
     }
 
     /// Appends what will be one leaf.

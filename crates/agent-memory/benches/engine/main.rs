@@ -1,10 +1,12 @@
-//! `engine/{append,append_batch,plan,leaf_pass,assemble,…}/{1k,10k,100k,1m}`: what the engine costs on a generated
-//! conversation, in an SQLite file, at four lengths.
+//! `engine/{append,append_batch,plan,leaf_pass,assemble,…}/{1k,10k,100k}`: what the engine costs on a generated
+//! conversation, in an SQLite file, at several lengths.
 //!
 //! `cargo bench -p agent-memory --bench engine` measures everything twice: in rounds that take the lengths in turn, so
-//! that what else the machine does falls on all of them alike (the tables at the beginning, medians, with the ratio to
-//! 1k), and by criterion. With `-- table` only the first, with `-- table 1k 100k` for these lengths, with
-//! `-- profile assemble 500 100k` one operation alone. The conversations are made once and kept below the target folder.
+//! that what else the machine does falls on all of them alike (the tables, medians, with the ratio to the first), and by
+//! criterion. Every bench begins each of its measurements with a copy of the compacted conversation of its own, so both
+//! ways measure the same state. With `-- table` only the first, with `-- table 1k 1m` for these lengths, with
+//! `-- profile assemble 500 100k` one operation alone. `-- --quick` takes two lengths and fewer rounds, `-- --test` runs
+//! each bench once. The conversations are made once and kept below the target folder.
 #![allow(
     clippy::unwrap_used,
     clippy::print_stdout,
@@ -22,7 +24,7 @@ use agent_memory::{Budget, Memory, Mode};
 use criterion::{BenchmarkId, Criterion};
 use tokio::runtime::Runtime;
 
-use crate::fixture::Fixture;
+use crate::fixture::{Base, Fixture};
 
 const SIZES: [(usize, &str); 4] = [
     (1_000, "1k"),
@@ -35,10 +37,13 @@ const BUDGET: u64 = 32_000;
 /// Messages of a batch.
 const BATCH: usize = 64;
 
-/// What is measured, those first that change nothing, and how many rounds it gets.
-const BENCHES: [(&str, u32); 9] = [
+/// The lengths that are measured unless others are named: a million messages take minutes to make.
+const USUAL: [&str; 3] = ["1k", "10k", "100k"];
+/// What is measured, and the rounds that it gets.
+const BENCHES: [(&str, u32); 10] = [
     ("assemble", 101),
     ("assemble_compacted", 101),
+    ("assemble_large_result", 41),
     ("needs_compaction", 301),
     ("expand", 61),
     ("open", 31),
@@ -48,7 +53,7 @@ const BENCHES: [(&str, u32); 9] = [
     ("append_batch", 61),
 ];
 
-/// One sample of a bench.
+/// One sample of a bench: an operation's time, in the state that the bench has in this round.
 async fn sample(bench: &str, of: &mut Fixture, round: usize) -> Duration {
     macro_rules! time {
         ($work:expr) => {{
@@ -69,17 +74,12 @@ async fn sample(bench: &str, of: &mut Fixture, round: usize) -> Duration {
             time!(of.session.ingest_batch(messages)).0
         }
         "plan" => {
-            if of.chunks == 0 {
-                of.pend().await;
-            }
             let (took, plan) = time!(of.leaves.plan());
             assert_eq!(plan.jobs.len(), 1);
             took
         }
         "leaf_pass" => {
-            if round > 0 || of.chunks == 0 {
-                of.pend().await;
-            }
+            of.pend().await;
             let (took, outcome) = time!(of.leaves.compact(Mode::Incremental));
             assert!(outcome.leaf == 1 && outcome.condensed == 0, "{outcome:?}");
             took
@@ -90,6 +90,11 @@ async fn sample(bench: &str, of: &mut Fixture, round: usize) -> Duration {
             took
         }
         "assemble_compacted" => time!(of.session.assemble(budget)).0,
+        "assemble_large_result" => {
+            let (took, context) = time!(of.session.assemble(budget));
+            assert!(context.tokens <= BUDGET && !context.receipt.degraded.is_empty());
+            took
+        }
         "needs_compaction" => time!(of.session.needs_compaction(u64::MAX)).0,
         "expand" => {
             let id = of.made[round % of.made.len()].clone();
@@ -109,18 +114,21 @@ fn median(mut of: Vec<Duration>) -> f64 {
     of[of.len() / 2].as_secs_f64() * 1e6
 }
 
-async fn table(fixtures: &mut [Fixture]) {
-    let names: Vec<String> = fixtures
-        .iter()
-        .map(|of| format!(" {} |", of.name))
-        .collect();
-    let line = format!("|---|{}", "---:|".repeat(fixtures.len()));
+/// A bench's state at each length.
+async fn states(bench: &str, bases: &[Base]) -> Vec<Fixture> {
+    let mut states = Vec::new();
+    for base in bases {
+        states.push(base.state(bench).await);
+    }
+    states
+}
+
+async fn table(bases: &[Base], part: u32) {
+    let names: Vec<String> = bases.iter().map(|of| format!(" {} |", of.name)).collect();
+    let line = format!("|---|{}", "---:|".repeat(bases.len()));
     println!("\n| first full sweep |{}\n{line}", names.concat());
-    let row = |what: &str, cell: &dyn Fn(&Fixture) -> String| {
-        let cells: Vec<String> = fixtures
-            .iter()
-            .map(|of| format!(" {} |", cell(of)))
-            .collect();
+    let row = |what: &str, cell: &dyn Fn(&Base) -> String| {
+        let cells: Vec<String> = bases.iter().map(|of| format!(" {} |", cell(of))).collect();
         println!("| {what} |{}", cells.concat());
     };
     row("seconds", &|of| format!("{:.2}", of.swept.seconds));
@@ -131,15 +139,20 @@ async fn table(fixtures: &mut [Fixture]) {
         names.concat()
     );
     for (bench, rounds) in BENCHES {
-        let mut all = vec![Vec::new(); fixtures.len()];
+        let rounds = rounds.div_ceil(part);
+        let mut states = states(bench, bases).await;
+        let mut all = vec![Vec::new(); states.len()];
         // Some rounds to warm up.
         for round in 0..rounds + rounds / 10 {
-            for (of, samples) in fixtures.iter_mut().zip(&mut all) {
+            for (of, samples) in states.iter_mut().zip(&mut all) {
                 let took = sample(bench, of, round as usize).await;
                 if round >= rounds / 10 {
                     samples.push(took);
                 }
             }
+        }
+        for state in states {
+            state.close().await;
         }
         let medians: Vec<f64> = all.into_iter().map(median).collect();
         let cells: Vec<String> = medians
@@ -150,7 +163,7 @@ async fn table(fixtures: &mut [Fixture]) {
     }
 }
 
-fn criterion(runtime: &Runtime, fixtures: &mut [Fixture]) {
+fn criterion(runtime: &Runtime, bases: &[Base]) {
     let mut criterion = Criterion::default()
         .sample_size(10)
         .warm_up_time(Duration::from_millis(100))
@@ -159,18 +172,29 @@ fn criterion(runtime: &Runtime, fixtures: &mut [Fixture]) {
         .configure_from_args();
     for (bench, _) in BENCHES {
         let mut group = criterion.benchmark_group(format!("engine/{bench}"));
-        for of in fixtures.iter_mut() {
+        for base in bases {
+            // Made when the bench is run, not when it is listed or filtered out.
+            let mut state = None;
             let mut round = 0;
-            group.bench_function(BenchmarkId::from_parameter(of.name), |b| {
+            group.bench_function(BenchmarkId::from_parameter(base.name), |b| {
                 b.iter_custom(|times| {
                     let mut all = Duration::ZERO;
                     for _ in 0..times {
-                        round += 1;
-                        all += runtime.block_on(sample(bench, of, round));
+                        all += runtime.block_on(async {
+                            if state.is_none() {
+                                state = Some(base.state(bench).await);
+                            }
+                            let took = sample(bench, state.as_mut().unwrap(), round).await;
+                            round += 1;
+                            took
+                        });
                     }
                     all
                 });
             });
+            if let Some(state) = state {
+                runtime.block_on(state.close());
+            }
         }
         group.finish();
     }
@@ -189,30 +213,44 @@ fn main() {
     {
         return runtime.block_on(fixture::sweep(Path::new(path)));
     }
+    let named = |name: &str| words.iter().any(|word| word == name);
+    if named("--list") {
+        return criterion(&runtime, &[]);
+    }
+    let folder = tempfile::tempdir_in(env!("CARGO_TARGET_TMPDIR")).unwrap();
+    let base = |(size, name)| runtime.block_on(Base::new(size, name, folder.path()));
     // `profile BENCH TIMES LENGTH`: one of them alone, for `perf` and `callgrind`.
     if let [first, bench, times, length, ..] = words.as_slice()
         && first == "profile"
     {
-        let (size, name) = SIZES.into_iter().find(|(_, name)| name == length).unwrap();
-        let folder = tempfile::tempdir_in(env!("CARGO_TARGET_TMPDIR")).unwrap();
+        let length = SIZES.into_iter().find(|(_, name)| name == length).unwrap();
+        let base = base(length);
         return runtime.block_on(async {
-            let mut of = Fixture::new(size, name, folder.path()).await;
+            let mut of = base.state(bench).await;
             for round in 0..times.parse().unwrap() {
                 sample(bench, &mut of, round).await;
             }
         });
     }
-    let named = |name: &str| words.iter().any(|word| word == name);
+    let usual: &[&str] = match (named("--test"), named("--quick")) {
+        (true, _) => &USUAL[..1],
+        (_, true) => &USUAL[..2],
+        _ => &USUAL,
+    };
     let some = SIZES.iter().any(|(_, name)| named(name));
-    let folder = tempfile::tempdir_in(env!("CARGO_TARGET_TMPDIR")).unwrap();
-    let mut fixtures = Vec::new();
-    for (size, name) in SIZES {
-        if !some || named(name) {
-            fixtures.push(runtime.block_on(Fixture::new(size, name, folder.path())));
-        }
-    }
-    runtime.block_on(table(&mut fixtures));
+    let wanted = |name: &str| match some {
+        true => named(name),
+        false => usual.contains(&name),
+    };
+    let lengths = SIZES.into_iter().filter(|(_, name)| wanted(name));
+    let bases: Vec<Base> = lengths.map(base).collect();
+    let part = match (named("--test"), named("--quick")) {
+        (true, _) => u32::MAX,
+        (_, true) => 10,
+        _ => 1,
+    };
+    runtime.block_on(table(&bases, part));
     if !named("table") {
-        criterion(&runtime, &mut fixtures);
+        criterion(&runtime, &bases);
     }
 }
