@@ -78,6 +78,8 @@ pub(crate) enum Command {
     Verify(Verify),
     /// Let a model write the summaries that were written without one
     Redo(Redo),
+    /// Set a session's title and channel, archive it, or take it back from the archive
+    Set(Set),
     /// Write a session's log, one JSON object a line; `import` takes it back
     Export(Export),
     /// Count the tokens of files with every estimator; opens no database
@@ -101,6 +103,12 @@ pub(crate) struct Compact {
     /// Who writes
     #[command(flatten)]
     pub(crate) writing: Writing,
+    /// What is compacted, and when
+    #[command(flatten)]
+    pub(crate) policy: Policy,
+    /// The model's window, in tokens, that --threshold is a share of
+    #[arg(long, value_name = "TOKENS", requires = "threshold", value_parser = clap::value_parser!(u64).range(1..))]
+    pub(crate) window: Option<u64>,
     /// Only print what would be done next; write nothing
     #[arg(long)]
     pub(crate) dry_run: bool,
@@ -114,6 +122,53 @@ pub(crate) struct Compact {
 pub(crate) enum Strategy {
     /// A graph of summaries: leaves over messages, condensed ones over summaries
     Dag,
+}
+
+/// What is compacted, and when.
+#[derive(Debug, Clone, Default, Args)]
+pub(crate) struct Policy {
+    /// The policies that the options below change
+    #[arg(long, value_enum, value_name = "PRESET")]
+    pub(crate) preset: Option<Preset>,
+    /// The newest messages that are not compacted, as far as their tokens allow [default: 20]
+    #[arg(long, value_name = "MESSAGES")]
+    pub(crate) fresh_tail: Option<usize>,
+    /// The fewest messages of a leaf [default: 10]
+    #[arg(long, value_name = "MESSAGES", value_parser = at_least_one)]
+    pub(crate) leaf_messages: Option<usize>,
+    /// The most tokens of source that one summary is made of [default: 20000]
+    #[arg(long, value_name = "TOKENS", value_parser = clap::value_parser!(u64).range(1..))]
+    pub(crate) leaf_tokens: Option<u64>,
+    /// Compact only when a context costs more than this share of --window [default: 0.75 for
+    /// replay; compact always does]
+    #[arg(long, value_name = "SHARE", value_parser = share)]
+    pub(crate) threshold: Option<f64>,
+}
+
+/// Sets of policies.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(crate) enum Preset {
+    /// This program's own
+    Default,
+    /// anna's: 20 messages stay whole, each run of 10 or more becomes one leaf
+    Anna,
+}
+
+/// A number of messages.
+fn at_least_one(text: &str) -> Result<usize, String> {
+    match text.parse() {
+        Ok(0) => Err("give 1 or more".to_owned()),
+        Ok(messages) => Ok(messages),
+        Err(error) => Err(format!("{error}: give a number of messages")),
+    }
+}
+
+/// A share of a whole.
+fn share(text: &str) -> Result<f64, String> {
+    match text.parse() {
+        Ok(share) if share > 0.0 && share <= 1.0 => Ok(share),
+        _ => Err("give a share above 0 and up to 1, such as 0.75".to_owned()),
+    }
 }
 
 /// How far a compaction goes.
@@ -202,6 +257,9 @@ pub(crate) struct Replay {
     /// The model's window, in tokens
     #[arg(long, value_name = "TOKENS", default_value_t = 32_000)]
     pub(crate) window: u64,
+    /// What is compacted, and when
+    #[command(flatten)]
+    pub(crate) policy: Policy,
     /// The most statements that a step may take
     #[arg(long, value_name = "N", default_value_t = 200)]
     pub(crate) max_statements: u64,
@@ -317,6 +375,26 @@ pub(crate) struct Fork {
     /// The new session's name [default: SESSION@SEQ]
     #[arg(long, value_name = "KEY")]
     pub(crate) name: Option<String>,
+}
+
+/// Arguments of `set`.
+#[derive(Debug, Args)]
+#[command(group = clap::ArgGroup::new("what").required(true).multiple(true))]
+pub(crate) struct Set {
+    /// The session: its name or how it begins
+    pub(crate) session: String,
+    /// A title for people
+    #[arg(long, value_name = "TITLE", group = "what")]
+    pub(crate) title: Option<String>,
+    /// Where the session comes from, such as telegram
+    #[arg(long, value_name = "CHANNEL", group = "what")]
+    pub(crate) channel: Option<String>,
+    /// Archive it: `sessions` lists it only with --all
+    #[arg(long, group = "what", conflicts_with = "unarchive")]
+    pub(crate) archive: bool,
+    /// Take it back from the archive
+    #[arg(long, group = "what")]
+    pub(crate) unarchive: bool,
 }
 
 /// Arguments of `view`.

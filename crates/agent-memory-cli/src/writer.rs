@@ -3,10 +3,10 @@
 use std::sync::Arc;
 
 use agent_memory::summaries::{Gate, Generate, Ladder, LlmSummarizer, PromptSet, Window};
-use agent_memory::{Builder, GuardPolicy, Summarizer};
+use agent_memory::{Builder, DagPolicy, GuardPolicy, Summarizer};
 use summarize_escalation::provider::{ApiKey, OLLAMA_BASE_URL, OPENAI_BASE_URL, OpenAiCompatible};
 
-use crate::args::{Prompts, Writing};
+use crate::args::{Policy, Prompts, Writing};
 use crate::error::{Failure, Kind};
 
 /// What needs no model.
@@ -59,9 +59,17 @@ pub(crate) struct Writers {
     all: Vec<Arc<dyn Summarizer>>,
     /// How many of a thousand terms of a class a summary must keep, if that was said.
     keep_permille: Option<u32>,
+    /// What is compacted, and when, if that was said.
+    policy: Policy,
 }
 
 impl Writers {
+    /// Compacts by this policy.
+    pub(crate) fn with_policy(mut self, policy: &Policy) -> Self {
+        self.policy = policy.clone();
+        self
+    }
+
     /// Reads the command line, and the environment for the key.
     pub(crate) fn find(args: &Writing) -> Result<Self, Failure> {
         if args.summarizer == EXTRACTIVE {
@@ -93,6 +101,7 @@ impl Writers {
         Ok(Self {
             all,
             keep_permille: args.keep_permille,
+            policy: Policy::default(),
         })
     }
 
@@ -103,6 +112,7 @@ impl Writers {
 
     /// Lets them write what the builder's memory needs, guarded.
     pub(crate) fn apply(&self, mut builder: Builder) -> Builder {
+        builder = self.policy.apply(builder, DagPolicy::default());
         let mut all = self.all.iter().cloned();
         if let Some(first) = all.next() {
             builder = builder.summarizer(first).guards(GuardPolicy::default());

@@ -88,6 +88,8 @@ pub enum StopReason {
     Exhausted,
     /// The caller asked to stop.
     Cancelled,
+    /// The view costs no more than the threshold that the caller compacts from.
+    BelowThreshold,
     /// Only a plan was asked for.
     DryRun,
 }

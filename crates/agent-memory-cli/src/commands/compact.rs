@@ -4,7 +4,8 @@ use std::path::Path;
 use std::sync::Arc;
 
 use agent_memory::{
-    Budget, EntryKind, ErrorKind, Memory, Mode, Plan, Session, StopReason, SummaryId, Violation,
+    Budget, Clock as _, EntryKind, ErrorKind, Memory, Mode, Plan, Session, StopReason, SummaryId,
+    SystemClock, Violation,
 };
 use message_formats::Transcript;
 use serde::Serialize;
@@ -28,6 +29,8 @@ struct Answer {
     /// The summary that was published last.
     summary: Option<SummaryId>,
     calls: u64,
+    /// Duration of the compaction, in milliseconds.
+    duration_ms: u64,
     stop_reason: StopReason,
     /// How many of the published summaries were written without a model.
     provisional: u64,
@@ -70,7 +73,7 @@ pub(crate) async fn run(app: &mut App, args: &Compact) -> anyhow::Result<()> {
         return Err(Failure::new(Kind::BudgetTooSmall, text).hint(hint).into());
     }
     let Strategy::Dag = args.strategy;
-    let writers = Writers::find(&args.writing)?;
+    let writers = Writers::find(&args.writing)?.with_policy(&args.policy);
     let progress = Arc::new(Progress::new(app.json));
     let path = Path::new(&args.target);
     // A dangling link is a file that cannot be read, not the name of a session. A directory cannot
@@ -152,7 +155,18 @@ async fn compact(
     progress.say("compacting");
     let instructions = args.writing.instructions.as_deref();
     let cancel = agent_memory::Cancel::new();
-    let outcome = session.compact_with(mode, instructions, cancel).await?;
+    let begun = SystemClock.now();
+    let cost = session.context_tokens().await?.tokens();
+    let due = args.policy.is_due(cost, args.window);
+    if !due {
+        // A run that is cancelled before it begins measures the view and does nothing else.
+        cancel.cancel();
+    }
+    let mut outcome = session.compact_with(mode, instructions, cancel).await?;
+    if !due {
+        outcome.stop_reason = StopReason::BelowThreshold;
+    }
+    let duration = SystemClock.now().0.saturating_sub(begun.0);
     progress.say("verifying");
     let messages = messages(session).await?;
     let report = session.verify().await?;
@@ -191,6 +205,7 @@ async fn compact(
         },
         summary: outcome.summaries.last().cloned(),
         calls: outcome.calls,
+        duration_ms: u64::try_from(duration / 1_000).unwrap_or(0),
         stop_reason: outcome.stop_reason,
         provisional,
         failure: outcome.failure.or(outcome.summarizer_error),
@@ -333,6 +348,7 @@ fn why(stop: StopReason) -> &'static str {
         StopReason::Held => "somebody else is at work on the rest",
         StopReason::Exhausted => "nothing can be made shorter",
         StopReason::Cancelled => "it was stopped",
+        StopReason::BelowThreshold => "the threshold is not reached",
         _ => "it stopped",
     }
 }
@@ -383,6 +399,7 @@ async fn dry_run(app: &mut App, session: &Session) -> anyhow::Result<()> {
             summaries: Summaries::default(),
             summary: None,
             calls: 0,
+            duration_ms: 0,
             stop_reason: StopReason::DryRun,
             provisional: 0,
             failure: None,

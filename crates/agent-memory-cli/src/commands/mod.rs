@@ -9,6 +9,7 @@ mod redo;
 mod replay;
 mod retrieval;
 mod sessions;
+mod set;
 mod show;
 mod stats;
 mod tokens;
@@ -36,6 +37,7 @@ pub(crate) async fn run(app: &mut App, command: Command) -> anyhow::Result<()> {
         Command::Stats => stats::run(app).await,
         Command::Verify(args) => verify::run(app, &args).await,
         Command::Redo(args) => redo::run(app, &args).await,
+        Command::Set(args) => set::run(app, &args).await,
         Command::Export(args) => export::run(app, &args).await,
         Command::Tokens(args) => tokens::run(app, &args),
         Command::Completions(args) => {

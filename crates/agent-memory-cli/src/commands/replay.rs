@@ -46,9 +46,11 @@ pub(crate) async fn run(app: &mut App, args: &args::Replay) -> anyhow::Result<()
     // A database of its own, which is gone afterwards: a replay leaves nothing behind.
     let folder = tempfile::tempdir()?;
     let store = Arc::new(SqliteStore::open(folder.path().join("replay.db")).await?);
-    let memory = Memory::builder()
-        .store(store.clone())
-        .dag(DagPolicy::for_window(args.window))
+    let builder = Memory::builder().store(store.clone());
+    let usual = DagPolicy::for_window(args.window);
+    let memory = args
+        .policy
+        .apply(builder, usual)
         .no_background()
         .open()
         .await?;

@@ -1,6 +1,6 @@
 //! `sessions`: what there is.
 
-use agent_memory::{ConversationFilter, SessionInfo};
+use agent_memory::{Conversation, ConversationFilter, SessionInfo};
 use memory_store::ViewInfo;
 use serde::Serialize;
 
@@ -19,6 +19,7 @@ struct Listed {
     origin: &'static str,
     parent: Option<String>,
     title: Option<String>,
+    channel: Option<String>,
     archived: bool,
     messages: u64,
     tokens: u64,
@@ -88,6 +89,7 @@ fn listed(info: &SessionInfo, all: &[SessionInfo]) -> Listed {
         origin,
         parent,
         title: conversation.title.clone(),
+        channel: channel(conversation),
         archived: conversation.archived,
         messages: u64::from(conversation.head.0),
         tokens: conversation.tokens,
@@ -95,6 +97,13 @@ fn listed(info: &SessionInfo, all: &[SessionInfo]) -> Listed {
         created_at: conversation.created_at.to_string(),
         updated_at: conversation.updated_at.to_string(),
     }
+}
+
+/// Where a session comes from: the member `channel` of its facts.
+pub(crate) fn channel(conversation: &Conversation) -> Option<String> {
+    let facts: serde_json::Value =
+        serde_json::from_str(conversation.meta.as_ref()?.as_str()).ok()?;
+    Some(facts.get("channel")?.as_str()?.to_owned())
 }
 
 /// A session's views.

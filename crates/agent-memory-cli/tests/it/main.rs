@@ -7,6 +7,8 @@
     unreachable_pub
 )]
 
+#[cfg(target_os = "linux")]
+mod abuse;
 mod commands;
 mod compact;
 mod errors;
@@ -14,5 +16,6 @@ mod forks;
 mod providers;
 mod reference;
 mod replay;
+mod settings;
 mod support;
 mod terminal;

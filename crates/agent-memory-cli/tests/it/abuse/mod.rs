@@ -7,7 +7,7 @@
 //!
 //! Some scenarios need `strace`, root or `unshare`. Where these are missing the scenario is left out and says so;
 //! with `AGENT_MEMORY_REQUIRE_ABUSE` set it fails instead.
-#![allow(clippy::disallowed_methods)]
+#![allow(clippy::disallowed_methods, clippy::print_stderr)]
 
 mod endpoint;
 mod endpoints;

@@ -1,0 +1,76 @@
+//! `set`: what the user says about a session.
+
+use agent_memory::{Conversation, ConversationPatch, RawJson};
+use serde::Serialize;
+use serde_json::{Map, Value};
+
+use super::sessions::channel;
+use crate::app::App;
+use crate::args::Set;
+use crate::error::{Failure, Kind};
+
+#[derive(Debug, Serialize)]
+struct Answer {
+    session: String,
+    title: Option<String>,
+    channel: Option<String>,
+    archived: bool,
+}
+
+pub(crate) async fn run(app: &mut App, args: &Set) -> anyhow::Result<()> {
+    let memory = app.open_to_change().await?;
+    let session = app.session(&memory, &args.session).await?;
+    let before = session.info().await?.conversation;
+    let patch = ConversationPatch {
+        title: args.title.clone(),
+        archived: match (args.archive, args.unarchive) {
+            (false, false) => None,
+            (archive, _) => Some(archive),
+        },
+        meta: match &args.channel {
+            None => None,
+            Some(channel) => Some(with_channel(&before, channel)?),
+        },
+    };
+    let now = session.update(&patch).await?;
+    memory.close().await?;
+    let answer = Answer {
+        session: now.key.to_string(),
+        title: now.title.clone(),
+        channel: channel(&now),
+        archived: now.archived,
+    };
+    if app.json {
+        return Ok(app.out.json(&answer)?);
+    }
+    let archived = if answer.archived { "yes" } else { "no" };
+    app.out.line(&format!("session  {}", answer.session))?;
+    app.out
+        .line(&format!("title    {}", or_none(&answer.title)))?;
+    app.out
+        .line(&format!("channel  {}", or_none(&answer.channel)))?;
+    Ok(app.out.line(&format!("archived {archived}"))?)
+}
+
+fn or_none(text: &Option<String>) -> &str {
+    text.as_deref().unwrap_or("-")
+}
+
+/// A session's facts with another channel; what else stands there stays.
+fn with_channel(conversation: &Conversation, channel: &str) -> anyhow::Result<RawJson> {
+    let mut facts = match &conversation.meta {
+        None => Map::new(),
+        Some(meta) => {
+            serde_json::from_str::<Map<String, Value>>(meta.as_str()).map_err(|error| {
+                let text = format!(
+                    "the facts of the session {} are no JSON object: {error}",
+                    conversation.key
+                );
+                Failure::new(Kind::Invalid, text)
+                    .hint("replace them with the library's Session::update")
+            })?
+        }
+    };
+    facts.insert("channel".to_owned(), channel.into());
+    Ok(RawJson::parse(Value::Object(facts).to_string())?)
+}
