@@ -65,6 +65,7 @@ impl App {
         progress: &Arc<Progress>,
         configure: impl FnOnce(Builder) -> Builder,
     ) -> anyhow::Result<Memory> {
+        progress.keep_current();
         let place = self.place()?;
         place.prepare()?;
         let builder = Memory::builder()

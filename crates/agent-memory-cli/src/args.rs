@@ -212,6 +212,15 @@ pub(crate) struct Writing {
     /// of its source; 0 asks for none [default: 100]
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(0..=1000))]
     pub(crate) keep_permille: Option<u32>,
+    /// How long one attempt at a call may take, in seconds [default: 120]. A silent endpoint holds a
+    /// call for all attempts and the waits of 1, 2, 4 … seconds between them: 363 seconds by
+    /// default. Calls made at the same time wait together, and after 3 that failed no more are made
+    /// for a minute
+    #[arg(long, value_name = "SECONDS", value_parser = clap::value_parser!(u64).range(1..=86_400))]
+    pub(crate) model_timeout: Option<u64>,
+    /// How often a call is made at most when it times out or its failure may pass [default: 3]
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=100))]
+    pub(crate) model_attempts: Option<u32>,
 }
 
 /// Which prompts a model gets.
@@ -240,8 +249,9 @@ pub(crate) struct Redo {
     /// Who writes
     #[command(flatten)]
     pub(crate) writing: Writing,
-    /// At most so many calls; run it again to go on [default: no limit]
-    #[arg(long, value_name = "N")]
+    /// Maximum number of calls, each attempt counted; run it again to go on, it asks for what was
+    /// refused before last [default: no limit]
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..))]
     pub(crate) max_calls: Option<u64>,
     /// Only print what would be made anew; call no model and write nothing
     #[arg(long)]

@@ -47,6 +47,10 @@ pub(crate) enum Kind {
     Skipped,
     /// The summarizer failed.
     Summarizer,
+    /// A limit on calls kept a command from doing anything.
+    CallLimit,
+    /// Somebody else is at work.
+    Held,
 }
 
 impl Kind {
@@ -72,13 +76,15 @@ impl Kind {
             Kind::VerificationFailed => "verification_failed",
             Kind::Skipped => "skipped",
             Kind::Summarizer => "summarizer",
+            Kind::CallLimit => "call_limit",
+            Kind::Held => "held",
         }
     }
 
     /// The exit code; `--help` lists them.
     pub(crate) fn exit_code(self) -> u8 {
         match self {
-            Kind::Other | Kind::Summarizer => 1,
+            Kind::Other | Kind::Summarizer | Kind::CallLimit | Kind::Held => 1,
             Kind::Usage => 2,
             Kind::NotFound | Kind::Ambiguous | Kind::NoDatabase => 3,
             Kind::Unreadable

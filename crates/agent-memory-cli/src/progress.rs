@@ -1,35 +1,127 @@
-//! Progress, on a terminal.
+//! Progress on stderr: one line that is replaced on a terminal, single lines elsewhere.
 
+use std::collections::BTreeMap;
 use std::io::{IsTerminal as _, stderr};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-use agent_memory::{Event, Hooks};
+use agent_memory::{AttemptEvent, AttemptKind, CallObserver, Event, Hooks};
 use indicatif::ProgressBar;
+use tokio::time::Instant;
 
 use crate::output::{count, note, safe};
 
-/// What is being done, on one line of stderr that goes away. Nothing at all when stderr is no
-/// terminal or the answer is JSON.
+/// Waits for a model after which a line is written where there is no terminal; then each minute.
+const TOLD_AFTER: [Duration; 2] = [Duration::from_secs(15), Duration::from_secs(60)];
+const TOLD_EVERY: Duration = Duration::from_secs(60);
+
+/// What is being done, and what is waited for. On a terminal it is one line that is replaced and
+/// goes away; without one (or with `--json`) only failed attempts and long waits for a model are
+/// told, a line each.
 #[derive(Debug)]
 pub(crate) struct Progress {
     bar: ProgressBar,
+    terminal: bool,
+    state: Mutex<State>,
+}
+
+#[derive(Debug, Default)]
+struct State {
+    /// What is being done.
+    task: String,
+    /// Attempts under way, by their numbers.
+    attempts: BTreeMap<u64, Attempt>,
+}
+
+/// An attempt at a call of a model.
+#[derive(Debug)]
+struct Attempt {
+    model: String,
+    attempt: u32,
+    attempts: u32,
+    timeout: Option<Duration>,
+    since: Instant,
+    /// The wait that was told of last.
+    told: Duration,
+}
+
+impl Attempt {
+    fn text(&self, now: Instant) -> String {
+        let waited = now.saturating_duration_since(self.since).as_secs();
+        let limit = self.timeout.map(|limit| format!(" of {}", limit.as_secs()));
+        format!(
+            "waiting for the model {}, attempt {} of {}, {waited}{} s",
+            self.model,
+            self.attempt,
+            self.attempts,
+            limit.unwrap_or_default(),
+        )
+    }
+}
+
+impl State {
+    /// What is being done, and the attempt that waits longest.
+    fn text(&self, now: Instant) -> String {
+        let Some(longest) = self.attempts.values().min_by_key(|attempt| attempt.since) else {
+            return self.task.clone();
+        };
+        let others = match self.attempts.len() - 1 {
+            0 => String::new(),
+            others => format!(" (and {})", count(others as u64, "other call", "other calls")),
+        };
+        format!("{}; {}{others}", self.task, longest.text(now))
+    }
+
+    /// The wait that a line is due for: of the attempt that waits longest.
+    fn due(&mut self, now: Instant) -> Option<String> {
+        let longest = self.attempts.values_mut().min_by_key(|attempt| attempt.since)?;
+        let waited = now.saturating_duration_since(longest.since);
+        let next = TOLD_AFTER.into_iter().find(|due| *due > longest.told);
+        if waited < next.unwrap_or(longest.told + TOLD_EVERY) {
+            return None;
+        }
+        longest.told = waited;
+        Some(longest.text(now))
+    }
 }
 
 impl Progress {
     pub(crate) fn new(json: bool) -> Self {
-        let bar = if json || !stderr().is_terminal() {
-            ProgressBar::hidden()
-        } else {
+        let terminal = !json && stderr().is_terminal();
+        let bar = if terminal {
             let bar = ProgressBar::new_spinner();
             bar.enable_steady_tick(Duration::from_millis(100));
             bar
+        } else {
+            ProgressBar::hidden()
         };
-        Self { bar }
+        Self {
+            bar,
+            terminal,
+            state: Mutex::default(),
+        }
+    }
+
+    /// Shows once a second how long the model has been waited for, until the progress is dropped.
+    pub(crate) fn keep_current(self: &Arc<Self>) {
+        let progress = Arc::downgrade(self);
+        tokio::spawn(async move {
+            loop {
+                tokio::time::sleep(Duration::from_secs(1)).await;
+                let Some(progress) = progress.upgrade() else {
+                    return;
+                };
+                if let Some(line) = progress.tick(Instant::now()) {
+                    note(&line);
+                }
+            }
+        });
     }
 
     /// Says what is being done.
     pub(crate) fn say(&self, text: &str) {
-        self.bar.set_message(safe(text).into_owned());
+        text.clone_into(&mut self.state().task);
+        self.show(Instant::now());
     }
 
     /// Writes a line to stderr that stays.
@@ -41,11 +133,76 @@ impl Progress {
     pub(crate) fn done(&self) {
         self.bar.finish_and_clear();
     }
+
+    fn state(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn show(&self, now: Instant) {
+        let text = self.state().text(now);
+        self.bar.set_message(safe(&text).into_owned());
+    }
+
+    /// Brings the terminal's line up to date; without a terminal returns the line that is due.
+    fn tick(&self, now: Instant) -> Option<String> {
+        if self.terminal {
+            if !self.state().attempts.is_empty() {
+                self.show(now);
+            }
+            return None;
+        }
+        self.state().due(now)
+    }
+
+    /// Takes in an event; without a terminal returns the line that tells of it.
+    fn observe(&self, event: &AttemptEvent<'_>, now: Instant) -> Option<String> {
+        let mut state = self.state();
+        if let AttemptKind::Started { timeout } = event.kind {
+            let attempt = Attempt {
+                model: event.model.to_owned(),
+                attempt: event.attempt,
+                attempts: event.attempts,
+                timeout,
+                since: now,
+                told: Duration::ZERO,
+            };
+            state.attempts.insert(event.id, attempt);
+            drop(state);
+            self.show(now);
+            return None;
+        }
+        let ended = state.attempts.remove(&event.id);
+        drop(state);
+        self.show(now);
+        let AttemptKind::Failed { error, retry_in } = event.kind else {
+            return None;
+        };
+        let waited = ended.map_or(0, |attempt| {
+            now.saturating_duration_since(attempt.since).as_secs()
+        });
+        let again = retry_in.map(|wait| format!("; asking again in {} s", wait.as_secs()));
+        let line = format!(
+            "model {}: attempt {} of {} failed after {waited} s ({error}){}",
+            event.model,
+            event.attempt,
+            event.attempts,
+            again.unwrap_or_default(),
+        );
+        (!self.terminal).then_some(line)
+    }
 }
 
 impl Drop for Progress {
     fn drop(&mut self) {
         self.done();
+    }
+}
+
+impl CallObserver for Progress {
+    fn attempt(&self, event: &AttemptEvent<'_>) {
+        if let Some(line) = self.observe(event, Instant::now()) {
+            note(&line);
+        }
     }
 }
 
@@ -60,5 +217,81 @@ impl Hooks for Progress {
                 range.last
             ));
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use indicatif::{InMemoryTerm, ProgressDrawTarget, TermLike as _};
+
+    use super::*;
+
+    const SECOND: Duration = Duration::from_secs(1);
+
+    fn progress(terminal: bool) -> (Progress, InMemoryTerm) {
+        let screen = InMemoryTerm::new(4, 120);
+        assert_eq!(screen.width(), 120);
+        let target = ProgressDrawTarget::term_like(Box::new(screen.clone()));
+        let bar = ProgressBar::new_spinner();
+        bar.set_draw_target(target);
+        let state = Mutex::default();
+        (Progress { bar, terminal, state }, screen)
+    }
+
+    fn event(id: u64, attempt: u32, kind: AttemptKind<'_>) -> AttemptEvent<'_> {
+        AttemptEvent::new(id, "small", (attempt, 3), kind)
+    }
+
+    fn started() -> AttemptKind<'static> {
+        let timeout = Some(SECOND * 120);
+        AttemptKind::Started { timeout }
+    }
+
+    #[test]
+    fn a_terminal_shows_which_attempt_is_waited_for_and_how_long() {
+        let (progress, screen) = progress(true);
+        let start = Instant::now();
+        progress.say("compacting");
+        assert_eq!(progress.observe(&event(1, 2, started()), start), None);
+        progress.observe(&event(2, 1, started()), start + SECOND * 5);
+        assert_eq!(progress.tick(start + SECOND * 40), None);
+        progress.bar.tick();
+        let shown = screen.contents();
+        assert!(
+            shown.contains(
+                "compacting; waiting for the model small, attempt 2 of 3, 40 of 120 s (and 1 other call)"
+            ),
+            "{shown}"
+        );
+        progress.observe(&event(1, 2, AttemptKind::Answered), start);
+        progress.observe(&event(2, 1, AttemptKind::Cancelled), start);
+        progress.bar.tick();
+        let shown = screen.contents();
+        assert!(shown.ends_with("compacting"), "{shown}");
+    }
+
+    #[test]
+    fn without_a_terminal_failures_and_long_waits_are_told_on_lines() {
+        let (progress, _screen) = progress(false);
+        let start = Instant::now();
+        assert_eq!(progress.observe(&event(1, 1, started()), start), None);
+        let told: Vec<(u64, String)> = (1..=180)
+            .filter_map(|n| Some((n, progress.tick(start + SECOND * n as u32)?)))
+            .collect();
+        let times: Vec<u64> = told.iter().map(|(n, _)| *n).collect();
+        assert_eq!(times, [15, 60, 120, 180]);
+        assert_eq!(
+            told[0].1,
+            "waiting for the model small, attempt 1 of 3, 15 of 120 s"
+        );
+        let error = "no answer within 120000 ms";
+        let retry_in = Some(SECOND);
+        let failed = event(1, 1, AttemptKind::Failed { error, retry_in });
+        assert_eq!(
+            progress.observe(&failed, start + SECOND * 120).unwrap(),
+            "model small: attempt 1 of 3 failed after 120 s (no answer within 120000 ms); asking \
+             again in 1 s"
+        );
+        assert_eq!(progress.tick(start + SECOND * 300), None);
     }
 }

@@ -3,11 +3,14 @@
 use std::sync::Arc;
 
 use agent_memory::summaries::{Gate, Generate, Ladder, LlmSummarizer, PromptSet, Window};
-use agent_memory::{Builder, DagPolicy, GuardPolicy, Summarizer};
+use agent_memory::{
+    Builder, DagPolicy, GuardPolicy, ModelReport, RetryPolicy, SpendPolicy, Summarizer,
+};
 use summarize_escalation::provider::{ApiKey, OLLAMA_BASE_URL, OPENAI_BASE_URL, OpenAiCompatible};
 
 use crate::args::{Policy, Prompts, Writing};
 use crate::error::{Failure, Kind};
+use crate::progress::Progress;
 
 /// What needs no model.
 const EXTRACTIVE: &str = "extractive";
@@ -61,6 +64,7 @@ pub(crate) struct Writers {
     keep_permille: Option<u32>,
     /// What is compacted, and when, if that was said.
     policy: Policy,
+    guards: GuardPolicy,
 }
 
 impl Writers {
@@ -78,6 +82,8 @@ impl Writers {
                 ("--prompts", args.prompts.is_some()),
                 ("--model-window", args.model_window.is_some()),
                 ("--keep-permille", args.keep_permille.is_some()),
+                ("--model-timeout", args.model_timeout.is_some()),
+                ("--model-attempts", args.model_attempts.is_some()),
             ] {
                 if given {
                     let text = format!("{flag} needs a model");
@@ -102,7 +108,16 @@ impl Writers {
             all,
             keep_permille: args.keep_permille,
             policy: Policy::default(),
+            guards: guards(args),
         })
+    }
+
+    /// Lets them make at most so many calls, attempts counted singly.
+    pub(crate) fn limit_calls(&mut self, calls: Option<u64>) {
+        if let Some(calls) = calls {
+            let spend = SpendPolicy::calls(calls);
+            self.guards = self.guards.clone().with_session_spend(spend);
+        }
     }
 
     /// Whether a model writes.
@@ -111,17 +126,43 @@ impl Writers {
     }
 
     /// Lets them write what the builder's memory needs, guarded.
-    pub(crate) fn apply(&self, mut builder: Builder) -> Builder {
+    pub(crate) fn apply(&self, mut builder: Builder, progress: &Arc<Progress>) -> Builder {
         builder = self.policy.apply(builder, DagPolicy::default());
         let mut all = self.all.iter().cloned();
         if let Some(first) = all.next() {
-            builder = builder.summarizer(first).guards(GuardPolicy::default());
+            builder = builder
+                .summarizer(first)
+                .guards(self.guards.clone())
+                .observe_calls(Arc::<Progress>::clone(progress));
         }
         if let Some(permille) = self.keep_permille {
             builder = builder.ladder(Ladder::default().with_gate(Some(gate(permille))));
         }
         all.fold(builder, Builder::fallback)
     }
+}
+
+/// The default guards with the time and the attempts that were asked for.
+fn guards(args: &Writing) -> GuardPolicy {
+    let mut guards = GuardPolicy::default();
+    if let Some(seconds) = args.model_timeout {
+        guards = guards.with_timeout_millis(Some(seconds.saturating_mul(1_000)));
+    }
+    if let Some(attempts) = args.model_attempts {
+        let retry = RetryPolicy {
+            attempts,
+            ..RetryPolicy::default()
+        };
+        guards = guards.with_retry(Some(retry));
+    }
+    guards
+}
+
+/// What to tell of a model that did not write everything, on one line; `redo` is the command that
+/// asks it again.
+pub(crate) fn model_failures(report: &ModelReport, redo: &str) -> Option<String> {
+    let advice = report.advice().filter(|_| !report.is_ok())?;
+    Some(format!("{report}: {advice}, then run {redo}"))
 }
 
 /// The default gate with another share of what must be kept.

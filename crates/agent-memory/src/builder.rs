@@ -9,6 +9,7 @@ use memory_model::{Clock, Planner, Timestamp};
 use memory_store::{FullStore, InMemoryStore};
 #[cfg(feature = "tokio")]
 use summarize_escalation::TokioTimer;
+use summarize_escalation::guard::CallObserver;
 use summarize_escalation::{Extractive, GuardPolicy, Guards, Ladder, Summarizer, Timer};
 use token_estimate::{TokenEstimator, default_estimator};
 
@@ -51,7 +52,8 @@ pub struct Builder {
     estimator: Arc<dyn TokenEstimator>,
     summarizer: Arc<dyn Summarizer>,
     fallbacks: Vec<Arc<dyn Summarizer>>,
-    guards: Option<Arc<Guards>>,
+    guards: Option<Guards>,
+    observer: Option<Arc<dyn CallObserver>>,
     ladder: Ladder,
     planner: Arc<dyn Planner>,
     assembly: AssemblyPolicy,
@@ -98,6 +100,7 @@ impl Default for Builder {
             summarizer: Arc::new(Extractive),
             fallbacks: Vec::new(),
             guards: None,
+            observer: None,
             ladder: Ladder::default(),
             planner: Arc::new(DagPlanner::default()),
             assembly: AssemblyPolicy::default(),
@@ -154,7 +157,13 @@ impl Builder {
 
     /// Puts guards around the summarizers that take their time from this timer.
     pub fn guards_with(mut self, policy: GuardPolicy, timer: Arc<dyn Timer>) -> Self {
-        self.guards = Some(Arc::new(Guards::new(policy, timer)));
+        self.guards = Some(Guards::new(policy, timer));
+        self
+    }
+
+    /// Sets who observes the attempts that guards make: for progress and telemetry.
+    pub fn observe_calls(mut self, observer: Arc<dyn CallObserver>) -> Self {
+        self.observer = Some(observer);
         self
     }
 
@@ -249,10 +258,14 @@ impl Builder {
             }
             Place::Store(store) => store,
         };
+        let guards = match (self.guards, self.observer) {
+            (Some(guards), Some(observer)) => Some(Arc::new(guards.with_observer(observer))),
+            (guards, _) => guards.map(Arc::new),
+        };
         Ok(Memory::new(Inner {
             store,
             estimator: self.estimator,
-            writers: Writers::new(self.summarizer, self.fallbacks, self.guards),
+            writers: Writers::new(self.summarizer, self.fallbacks, guards),
             ladder: self.ladder,
             planner: self.planner,
             assembly: self.assembly,

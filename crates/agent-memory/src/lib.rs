@@ -32,7 +32,8 @@ pub use turns::{Action, Background, Call, TurnPolicy, Upkeep, Window, Work};
 pub use usage::ObservedUsage;
 
 pub use compaction_runner::{
-    Ahead, Before, Cancel, Event, Hooks, Measure, NoHooks, Outcome, Recorder, RedoFailure,
+    Ahead, Before, Cancel, Cause, CauseCount, Event, Hooks, Measure, ModelReport, NoHooks, Outcome,
+    Recorder, RedoFailure,
     RedoNode, RedoPlan, RedoPolicy, RedoStop, Redone, Replaced, RunnerPolicy, SkipReason, Trigger,
     WindowUse,
 };
@@ -55,7 +56,8 @@ pub use store_sqlite::SqliteStore;
 #[cfg(feature = "tokio")]
 pub use summarize_escalation::TokioTimer;
 pub use summarize_escalation::guard::{
-    BreakerPolicy, GuardPolicy, RetryPolicy, SpendPolicy, Spent,
+    AttemptEvent, AttemptKind, BreakerPolicy, CallObserver, GuardPolicy, RetryPolicy, SpendPolicy,
+    Spent,
 };
 pub use summarize_escalation::{
     Chain, Extractive, Gate, Generate, Ladder, LlmSummarizer, Summarizer, SummaryRequest,

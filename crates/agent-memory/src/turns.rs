@@ -4,13 +4,13 @@
 //! each context that it sends to a model, and [`Session::after_turn`] when it has answered. The
 //! [`TurnPolicy`] says which of them compacts, and when.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Debug;
 use std::future::Future;
 use std::pin::Pin;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use compaction_runner::{Ahead, Cancel, Outcome, Trigger, WindowUse};
+use compaction_runner::{Ahead, Cancel, ModelReport, Outcome, Trigger, WindowUse};
 use context_assembler::{Budget, Context};
 use memory_model::{ConversationId, Mode};
 use serde::{Deserialize, Serialize};
@@ -157,8 +157,13 @@ pub struct Upkeep {
     pub usage: WindowUse,
     /// The compactions that it ran, in order.
     pub compactions: Vec<Outcome>,
-    /// What was made ahead, where the moment waited for it.
+    /// What was made ahead: by this moment where it waited for it, else beside the turns since
+    /// the moment before.
     pub prepared: Option<Ahead>,
+    /// How many summaries the model did not write, and why: those of `compactions` and of
+    /// `prepared`. A summary that was made ahead is told of when it is made and when it is
+    /// published.
+    pub model: ModelReport,
     /// Whether summaries are being made beside the turns.
     pub preparing: bool,
     /// Why a compaction failed. The turn goes on with the history as it is.
@@ -169,6 +174,18 @@ impl Upkeep {
     /// How many summaries were published.
     pub fn published(&self) -> u64 {
         self.compactions.iter().map(|c| c.leaf + c.condensed).sum()
+    }
+
+    /// Adds what came of making summaries ahead.
+    fn made_ahead(&mut self, made: MadeAhead) {
+        match made {
+            Ok(ahead) => {
+                self.failure = ahead.failure.clone().or(self.failure.take());
+                self.model.merge(&ahead.model);
+                self.prepared = Some(ahead);
+            }
+            Err(error) => self.failure = Some(error),
+        }
     }
 }
 
@@ -272,6 +289,9 @@ impl Session {
 
     async fn upkeep(&self, action: Action, window: &Window) -> Result<Upkeep> {
         let mut upkeep = Upkeep::default();
+        if let Some(ended) = self.memory().inner.preparing.ended(self.id()) {
+            upkeep.made_ahead(ended);
+        }
         if action == Action::Nothing {
             return Ok(upkeep);
         }
@@ -296,7 +316,8 @@ impl Session {
             };
             let published = outcome.leaf + outcome.condensed;
             usage.tokens = outcome.after.tokens;
-            upkeep.failure.clone_from(&outcome.failure);
+            upkeep.failure = outcome.failure.clone().or(upkeep.failure.take());
+            upkeep.model.merge(&outcome.model);
             upkeep.compactions.push(outcome);
             if published == 0 {
                 break;
@@ -321,39 +342,57 @@ impl Session {
         if let Some(background) = &inner.background {
             let session = self.clone();
             background.spawn(Box::pin(async move {
-                let _alone = alone;
-                if let Err(error) = session.prepare_ahead().await {
+                let made = session.prepare_ahead().await;
+                if let Err(error) = &made {
                     tracing::warn!(session = %session.key(), %error, "nothing was made ahead");
                 }
+                alone.ended(made.map_err(|error| error.to_string()));
             }));
             upkeep.preparing = true;
             return;
         }
         match self.prepare_ahead().await {
-            Ok(ahead) => {
-                upkeep.failure = ahead.failure.clone().or(upkeep.failure.take());
-                upkeep.prepared = Some(ahead);
-            }
+            Ok(ahead) => upkeep.made_ahead(Ok(ahead)),
             Err(error) => {
                 tracing::warn!(session = %self.key(), %error, "nothing was made ahead");
-                upkeep.failure = Some(error.to_string());
+                upkeep.made_ahead(Err(error.to_string()));
             }
         }
     }
 }
 
-/// The conversations that summaries are being made for: one at a time each.
+/// What came of making summaries ahead; an error as its text.
+type MadeAhead = std::result::Result<Ahead, String>;
+
+/// Maximum number of conversations whose ended work is kept until their next moment; beyond it
+/// that of the oldest conversation is forgotten.
+const ENDED: usize = 1_024;
+
+/// The conversations that summaries are being made for, one at a time each, and what came of it.
 #[derive(Debug, Clone, Default)]
-pub(crate) struct Preparing(Arc<Mutex<BTreeSet<ConversationId>>>);
+pub(crate) struct Preparing(Arc<Mutex<Beside>>);
+
+/// The state of the work beside the turns.
+#[derive(Debug, Default)]
+struct Beside {
+    under_way: BTreeSet<ConversationId>,
+    /// What no moment has told of yet.
+    ended: BTreeMap<ConversationId, MadeAhead>,
+}
 
 impl Preparing {
     /// `None` when somebody is at it already.
     fn begin(&self, id: ConversationId) -> Option<Alone> {
-        let new = self.lock().insert(id);
+        let new = self.lock().under_way.insert(id);
         new.then(|| Alone(self.clone(), id))
     }
 
-    fn lock(&self) -> MutexGuard<'_, BTreeSet<ConversationId>> {
+    /// Takes what came of the work that ended since it was last asked.
+    fn ended(&self, id: ConversationId) -> Option<MadeAhead> {
+        self.lock().ended.remove(&id)
+    }
+
+    fn lock(&self) -> MutexGuard<'_, Beside> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
@@ -361,8 +400,19 @@ impl Preparing {
 /// A conversation's place in [`Preparing`], given back when dropped.
 struct Alone(Preparing, ConversationId);
 
+impl Alone {
+    /// Keeps what came of the work for the next moment.
+    fn ended(self, made: MadeAhead) {
+        let mut beside = self.0.lock();
+        beside.ended.insert(self.1, made);
+        while beside.ended.len() > ENDED {
+            beside.ended.pop_first();
+        }
+    }
+}
+
 impl Drop for Alone {
     fn drop(&mut self) {
-        self.0.lock().remove(&self.1);
+        self.0.lock().under_way.remove(&self.1);
     }
 }

@@ -14,6 +14,7 @@ use memory_store::{Snapshot, fill_raw_tokens};
 use serde::{Deserialize, Serialize};
 
 use crate::error::Result;
+use crate::report::ModelReport;
 use crate::run::{Compaction, Outcome, Stage, Tally};
 
 /// What preparing ahead did.
@@ -28,6 +29,8 @@ pub struct Ahead {
     pub calls: u64,
     /// Why the last failed job failed.
     pub failure: Option<String>,
+    /// How many of the summaries the model did not write, and why.
+    pub model: ModelReport,
     /// Whether it was cancelled.
     pub cancelled: bool,
 }
@@ -79,6 +82,7 @@ impl Compaction<'_> {
             ready: count as u64,
             calls: tally.watch.calls.load(Ordering::Relaxed),
             failure: tally.failure,
+            model: tally.watch.report(),
             cancelled: tally.cancelled,
         })
     }

@@ -5,6 +5,8 @@ use std::sync::{Arc, Mutex, PoisonError};
 use async_trait::async_trait;
 use memory_model::{ConversationId, Job, SeqRange, StopReason, Summary, SummaryId, ViewName};
 
+use crate::report::Cause;
+
 /// Something that happened in a compaction.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
@@ -28,6 +30,14 @@ pub enum Event {
         source_tokens: u64,
         /// What it costs, in tokens.
         tokens: u64,
+    },
+    /// The model did not write a summary; an extract or a cut stands in its place, or nothing
+    /// does.
+    ModelFailed {
+        /// What the summary covers, or was to cover.
+        range: SeqRange,
+        /// Why.
+        cause: Cause,
     },
     /// A job was passed over.
     Skipped {

@@ -118,7 +118,7 @@ impl Compaction<'_> {
         let prepared = self.prepare(job, at_hand, watch).await;
         let over = matches!(
             prepared,
-            Err(_) | Ok(Prepared::Failed(_) | Prepared::Cancelled)
+            Err(_) | Ok(Prepared::Failed { .. } | Prepared::Cancelled)
         );
         if over {
             stop.store(true, Ordering::Relaxed);
@@ -152,8 +152,7 @@ impl Compaction<'_> {
                 tally.cancelled = true;
                 Ok(())
             }
-            Prepared::Failed(error) => {
-                tracing::warn!(range = %job.range, %error, "a summary could not be made");
+            Prepared::Failed { error, .. } => {
                 self.emit(Event::Failed {
                     range: job.range,
                     error: error.clone(),
@@ -166,7 +165,7 @@ impl Compaction<'_> {
     }
 
     async fn publish(&self, job: &Job, ready: Ready, tally: &mut Tally) -> Result<()> {
-        let Ready { summary, fence } = ready;
+        let Ready { summary, fence, .. } = ready;
         let body = Body::Summary {
             id: summary.id.clone(),
             depth: summary.depth,

@@ -4,7 +4,7 @@ use std::borrow::Cow;
 use std::collections::BTreeMap;
 use std::future::Future;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Mutex, PoisonError};
+use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use async_trait::async_trait;
 use futures::future::Aborted;
@@ -15,13 +15,14 @@ use memory_model::{
 use memory_store::{Claim, Draft, Fence, JobKey, JobOutcome};
 use serde::{Deserialize, Serialize};
 use summarize_escalation::{
-    Error as SummaryError, ErrorKind as SummaryErrorKind, OnGrowth, Source, Summarizer,
+    Error as SummaryError, ErrorKind as SummaryErrorKind, Failure, FailureKind, OnGrowth, Source, Summarizer,
     SummaryRequest, SummaryText, cut_to_tokens, escalate, recipe,
 };
 
 use crate::cancel::Cancel;
 use crate::error::Result;
-use crate::events::{Before, SkipReason};
+use crate::events::{Before, Event, SkipReason};
+use crate::report::{Cause, ModelReport};
 use crate::run::{Compaction, Stage};
 
 /// What came of preparing a job.
@@ -32,7 +33,11 @@ pub(crate) enum Prepared {
     /// Nothing to publish, and no harm.
     Skipped(SkipReason),
     /// The summarizer failed, and the ladder says to stop there.
-    Failed(String),
+    Failed {
+        /// The error and its causes.
+        error: String,
+        cause: Cause,
+    },
     /// The compaction was cancelled.
     Cancelled,
 }
@@ -42,24 +47,62 @@ pub(crate) enum Prepared {
 pub(crate) struct Ready {
     pub(crate) summary: Summary,
     pub(crate) fence: Option<Fence>,
+    /// Why the model did not write it.
+    pub(crate) cause: Option<Cause>,
+    /// Whether it was written in this run.
+    pub(crate) fresh: bool,
 }
 
 /// What the jobs of a run share while they are prepared.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub(crate) struct Watch {
     /// How often the summarizer was called.
     pub(crate) calls: AtomicU64,
+    /// Maximum number of calls of the summarizer; a call beyond it fails without being made.
+    pub(crate) max_calls: Option<u64>,
+    /// Fewest calls that a summary of this run takes; counted where calls are limited.
+    needed: AtomicU64,
     /// Stops what is under way once the store has failed.
     pub(crate) halt: Cancel,
     /// What the summarizer said when it last failed.
     pub(crate) said: Mutex<Option<String>>,
+    /// What the model wrote and what it did not.
+    pub(crate) model: Mutex<ModelReport>,
+}
+
+impl Default for Watch {
+    fn default() -> Self {
+        Self {
+            calls: AtomicU64::default(),
+            max_calls: None,
+            needed: AtomicU64::new(u64::MAX),
+            halt: Cancel::default(),
+            said: Mutex::default(),
+            model: Mutex::default(),
+        }
+    }
 }
 
 impl Watch {
+    /// Fewest calls that a summary takes, as far as it was found out.
+    pub(crate) fn needed(&self) -> Option<u64> {
+        let needed = self.needed.load(Ordering::Relaxed);
+        (needed < u64::MAX).then_some(needed)
+    }
+
     /// What the summarizer said when it last failed.
     pub(crate) fn last_error(&self) -> Option<String> {
         let said = self.said.lock().unwrap_or_else(PoisonError::into_inner);
         said.clone()
+    }
+
+    /// What the model wrote and what it did not.
+    pub(crate) fn report(&self) -> ModelReport {
+        self.model().clone()
+    }
+
+    fn model(&self) -> MutexGuard<'_, ModelReport> {
+        self.model.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
@@ -88,12 +131,28 @@ impl Summarizer for Counted<'_> {
         &self,
         request: &SummaryRequest<'_>,
     ) -> std::result::Result<SummaryText, SummaryError> {
-        self.watch.calls.fetch_add(1, Ordering::Relaxed);
+        let taken = match self.watch.max_calls {
+            None => 1,
+            Some(most) => {
+                let needed = self.summarizer.calls_needed(request).max(1);
+                self.watch.needed.fetch_min(needed, Ordering::Relaxed);
+                needed.min(most.saturating_add(1))
+            }
+        };
+        let made = self.watch.calls.fetch_add(taken, Ordering::Relaxed);
+        if let Some(most) = self.watch.max_calls
+            && made.saturating_add(taken) > most
+        {
+            self.watch.calls.fetch_sub(taken, Ordering::Relaxed);
+            let what = format!("{made} of {most} calls are made, and the next summary takes {taken}");
+            let failure = Failure::new(FailureKind::SpendLimit, what);
+            return Err(SummaryError::provider(self.id(), failure));
+        }
         let answer = self.summarizer.summarize(request).await;
         match &answer {
             Ok(written) => {
                 // A long source takes several.
-                let more = u64::from(written.calls.saturating_sub(1));
+                let more = u64::from(written.calls).saturating_sub(taken);
                 self.watch.calls.fetch_add(more, Ordering::Relaxed);
             }
             Err(error) => {
@@ -120,6 +179,9 @@ struct Written {
     /// How it came about: see [`Outcome::meta`](summarize_escalation::Outcome::meta).
     #[serde(default)]
     meta: Option<RawJson>,
+    /// Why the model did not write it.
+    #[serde(default)]
+    cause: Option<Cause>,
 }
 
 /// A job's sources, in the order of its children.
@@ -208,10 +270,12 @@ impl Compaction<'_> {
                 tier: "supplied".to_owned(),
                 model: None,
                 meta: None,
+                cause: None,
                 provisional: false,
                 recipe: Recipe::new("supplied@1"),
             };
-            return self.finish(job, &sources, source_hash, written, None).await;
+            let made = (written, false);
+            return self.finish(job, &sources, source_hash, made, None).await;
         }
         let recipe = recipe(self.summarizer.id(), self.ladder, &request);
         if let Some(summary) = self
@@ -220,8 +284,13 @@ impl Compaction<'_> {
             .await?
             && summary.range == job.range
         {
-            let fence = None;
-            return Ok(Prepared::Ready(Box::new(Ready { summary, fence })));
+            let ready = Ready {
+                summary,
+                fence: None,
+                cause: None,
+                fresh: false,
+            };
+            return Ok(Prepared::Ready(Box::new(ready)));
         }
 
         // What costs nothing needs no lease.
@@ -256,8 +325,10 @@ impl Compaction<'_> {
                 Claim::Ready(granted, draft) => {
                     fence = Some(granted);
                     if let Ok(written) = serde_json::from_str::<Written>(draft.0.as_str()) {
+                        watch.model().written(written.cause.as_ref());
+                        let made = (written, false);
                         return self
-                            .finish(job, &sources, source_hash, written, fence)
+                            .finish(job, &sources, source_hash, made, fence)
                             .await;
                     }
                     if self.stage == Stage::PublishReady {
@@ -277,16 +348,28 @@ impl Compaction<'_> {
         {
             Ok(Ok(outcome)) => outcome,
             Ok(Err(error)) => {
+                let message = with_causes(&error);
                 return match error.kind() {
                     SummaryErrorKind::CannotShrink | SummaryErrorKind::Exhausted => {
+                        let cause = Cause::of_unmade(error.refused());
+                        if let Some(cause) = cause.filter(|_| !self.summarizer.provisional()) {
+                            watch.model().unmade(&cause);
+                            self.model_failed(job, cause).await;
+                        }
                         self.settle(fence, &JobOutcome::Release).await?;
                         Ok(Prepared::Skipped(SkipReason::CannotShrink))
                     }
                     _ => {
                         // Nothing is worth keeping: a job that changes with every message would
                         // leave a row at each failure.
+                        let cause = Cause::of_error(&error, message.clone());
+                        watch.model().unmade(&cause);
+                        self.model_failed(job, cause.clone()).await;
                         self.settle(fence, &JobOutcome::Release).await?;
-                        Ok(Prepared::Failed(with_causes(&error)))
+                        Ok(Prepared::Failed {
+                            error: message,
+                            cause,
+                        })
                     }
                 };
             }
@@ -295,7 +378,16 @@ impl Compaction<'_> {
                 return Ok(Prepared::Cancelled);
             }
         };
+        let replaced = outcome.provisional && !self.summarizer.provisional();
+        let cause = Cause::of(&outcome.refused).filter(|_| replaced);
+        if !self.summarizer.provisional() {
+            watch.model().written(cause.as_ref());
+        }
+        if let Some(cause) = &cause {
+            self.model_failed(job, cause.clone()).await;
+        }
         let written = Written {
+            cause,
             meta: outcome.meta(),
             text: outcome.text,
             tier: outcome.tier.as_str().to_owned(),
@@ -313,8 +405,21 @@ impl Compaction<'_> {
                 tracing::warn!(range = %job.range, %error, "a draft could not be kept");
             }
         }
-        self.finish(job, &sources, source_hash, written, fence)
+        self.finish(job, &sources, source_hash, (written, true), fence)
             .await
+    }
+
+    /// Tells that the model did not write a summary.
+    async fn model_failed(&self, job: &Job, cause: Cause) {
+        tracing::warn!(
+            conversation = self.conversation.0,
+            range = %job.range,
+            %cause,
+            advice = cause.advice,
+            "a summary was not written by the model"
+        );
+        let range = job.range;
+        self.emit(Event::ModelFailed { range, cause }).await;
     }
 
     /// Runs a future unless the run is cancelled or the store has failed.
@@ -332,7 +437,7 @@ impl Compaction<'_> {
         job: &Job,
         sources: &Sources<'_>,
         source_hash: memory_model::Hash,
-        written: Written,
+        (written, fresh): (Written, bool),
         fence: Option<Fence>,
     ) -> Result<Prepared> {
         let (earliest_at, latest_at) = times(sources);
@@ -378,7 +483,12 @@ impl Compaction<'_> {
             }
             self.sign(&mut summary);
         }
-        Ok(Prepared::Ready(Box::new(Ready { summary, fence })))
+        Ok(Prepared::Ready(Box::new(Ready {
+            summary,
+            fence,
+            cause: written.cause,
+            fresh,
+        })))
     }
 
     /// Hash and id of a summary's text, and then its cost: the id is rendered, and counts.

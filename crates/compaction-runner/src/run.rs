@@ -18,6 +18,7 @@ use crate::error::Result;
 use crate::events::{Event, Hooks, NoHooks};
 use crate::in_hand::InHand;
 use crate::prepare::Watch;
+use crate::report::ModelReport;
 use crate::window::newest_entries;
 
 /// How many entries are kept at hand for jobs to come. A longer job is read again.
@@ -126,6 +127,9 @@ pub struct Outcome {
     pub failure: Option<String>,
     /// What the summarizer said when it last failed, be it that a summary was made without it.
     pub summarizer_error: Option<String>,
+    /// How many of the summaries the model did not write, and why. Summaries that were prepared
+    /// and not published count too.
+    pub model: ModelReport,
     /// Why it stopped.
     pub stop_reason: StopReason,
 }
@@ -366,6 +370,7 @@ impl<'a> Compaction<'a> {
             summaries: tally.summaries,
             failure: tally.failure,
             summarizer_error: tally.watch.last_error(),
+            model: tally.watch.report(),
             stop_reason: stop,
         })
     }

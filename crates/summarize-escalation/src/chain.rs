@@ -48,6 +48,11 @@ impl Summarizer for Chain {
         self.links.iter().all(|link| link.provisional())
     }
 
+    fn calls_needed(&self, request: &SummaryRequest<'_>) -> u64 {
+        let first = self.links.first();
+        first.map_or(1, |link| link.calls_needed(request))
+    }
+
     async fn summarize(&self, request: &SummaryRequest<'_>) -> Result<SummaryText, Error> {
         let pass_over = !self.provisional();
         let mut failed: Vec<String> = Vec::new();

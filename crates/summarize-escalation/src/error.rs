@@ -1,6 +1,6 @@
 use std::fmt;
 
-use crate::Failure;
+use crate::{Failure, Refusal};
 
 /// Why no summary could be made.
 ///
@@ -12,6 +12,7 @@ pub struct Error {
     message: String,
     #[source]
     source: Option<Box<dyn std::error::Error + Send + Sync>>,
+    refused: Vec<Refusal>,
 }
 
 /// The meaning of an [`Error`], for code that has to decide.
@@ -46,6 +47,7 @@ impl Error {
             kind,
             message: message.to_string(),
             source: None,
+            refused: Vec::new(),
         }
     }
 
@@ -74,7 +76,18 @@ impl Error {
                  back to an extract"
             ),
             source: Some(cause.into()),
+            refused: Vec::new(),
         }
+    }
+
+    pub(crate) fn with_refused(mut self, refused: Vec<Refusal>) -> Self {
+        self.refused = refused;
+        self
+    }
+
+    /// The tiers that a ladder tried before it failed, and why each was refused.
+    pub fn refused(&self) -> &[Refusal] {
+        &self.refused
     }
 
     /// Why the provider gave nothing, where it is known: whether to ask again, and when.

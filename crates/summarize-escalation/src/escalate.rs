@@ -6,7 +6,7 @@ use serde::Serialize;
 use crate::cut::{cut_like_anna, cut_to_tokens};
 use crate::gate::{GateFailure, Scores, measure};
 use crate::{
-    CutRule, Error, ErrorKind, Extractive, Ladder, LeftOut, OnCutOff, OnEmpty, OnError, OnGate,
+    CutRule, Error, ErrorKind, Extractive, Failure, FailureKind, Ladder, LeftOut, OnCutOff, OnEmpty, OnError, OnGate,
     OnGrowth, OnRefusal, Purpose, Stop, Style, Summarizer, SummaryRequest, Tier, prompt,
 };
 
@@ -102,6 +102,8 @@ impl fmt::Display for Refusal {
 pub enum Reason {
     /// The summarizer failed.
     Failed {
+        /// The kind of the provider's failure, where it is known.
+        failure: Option<FailureKind>,
         /// What it said.
         message: String,
     },
@@ -137,7 +139,7 @@ pub enum Reason {
 impl fmt::Display for Reason {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Reason::Failed { message } => f.write_str(message),
+            Reason::Failed { message, .. } => f.write_str(message),
             Reason::Empty => f.write_str("nothing was returned"),
             Reason::Refused => f.write_str("the summarizer declined"),
             Reason::CutOff => f.write_str("the provider cut it off"),
@@ -336,8 +338,10 @@ impl Climb<'_> {
                 if rules.on_error == OnError::Fail {
                     return Err(error);
                 }
-                let message = error.chain();
-                self.refuse(tier, Reason::Failed { message });
+                let failure = error.failure();
+                let message = failure.map_or_else(|| error.chain(), ToString::to_string);
+                let failure = failure.map(Failure::kind);
+                self.refuse(tier, Reason::Failed { failure, message });
                 return Ok(match rules.on_error {
                     OnError::Offline => Step::Offline,
                     _ => Step::Refused,
@@ -538,6 +542,7 @@ impl Climb<'_> {
                 self.refusals(),
             ),
         )
+        .with_refused(self.refused.clone())
     }
 
     fn exhausted(&self) -> Error {
@@ -550,6 +555,7 @@ impl Climb<'_> {
                 self.refusals(),
             ),
         )
+        .with_refused(self.refused.clone())
     }
 
     fn refusals(&self) -> String {

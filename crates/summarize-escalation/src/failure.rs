@@ -109,8 +109,8 @@ impl FailureKind {
         }
     }
 
-    /// What to do about it.
-    pub(crate) fn advice(self) -> &'static str {
+    /// What to do about it, as an imperative clause.
+    pub fn advice(self) -> &'static str {
         match self {
             FailureKind::Auth => "check the key",
             FailureKind::Quota => "check the account's credit",

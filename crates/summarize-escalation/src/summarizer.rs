@@ -27,6 +27,12 @@ pub trait Summarizer: Send + Sync + Debug {
         false
     }
 
+    /// Returns how many calls of a model a summary of this request takes at least: more than one
+    /// where the source is too long for one call. Calls no model.
+    fn calls_needed(&self, _request: &SummaryRequest<'_>) -> u64 {
+        1
+    }
+
     /// Writes a summary of the request's source.
     ///
     /// # Errors
@@ -48,6 +54,10 @@ macro_rules! forward {
 
             fn provisional(&self) -> bool {
                 (**self).provisional()
+            }
+
+            fn calls_needed(&self, request: &SummaryRequest<'_>) -> u64 {
+                (**self).calls_needed(request)
             }
 
             async fn summarize(&self, request: &SummaryRequest<'_>) -> Result<SummaryText, Error> {

@@ -4,8 +4,8 @@ use std::path::Path;
 use std::sync::Arc;
 
 use agent_memory::{
-    Budget, Clock as _, EntryKind, ErrorKind, Memory, Mode, Plan, Session, StopReason, SummaryId,
-    SystemClock, Violation,
+    Budget, Clock as _, EntryKind, ErrorKind, Memory, Mode, ModelReport, Plan, Session, StopReason,
+    SummaryId, SystemClock, Violation,
 };
 use message_formats::Transcript;
 use serde::Serialize;
@@ -17,7 +17,7 @@ use crate::args::{Compact, ModeArg, Strategy};
 use crate::error::{Failure, Kind};
 use crate::output::{count, note, number, percent, table};
 use crate::progress::Progress;
-use crate::writer::Writers;
+use crate::writer::{Writers, model_failures};
 
 #[derive(Debug, Serialize)]
 struct Answer {
@@ -34,6 +34,8 @@ struct Answer {
     stop_reason: StopReason,
     /// How many of the published summaries were written without a model.
     provisional: u64,
+    /// How many of the summaries the model did not write, and why.
+    model: ModelReport,
     /// Why the summarizer failed, if it did.
     failure: Option<String>,
     verify: Verified,
@@ -97,7 +99,7 @@ pub(crate) async fn run(app: &mut App, args: &Compact) -> anyhow::Result<()> {
         return dry_run(app, &session).await;
     }
     let memory = app
-        .open_for_writing(&progress, |builder| writers.apply(builder))
+        .open_for_writing(&progress, |builder| writers.apply(builder, &progress))
         .await?;
     progress.say(&format!("importing {}", args.target));
     let mut imported = import::Answer::default();
@@ -118,7 +120,7 @@ async fn open(
         let opened = app.open().await;
         return opened.map_err(|error| neither(app, error, &args.target));
     }
-    app.open_for_writing(progress, |builder| writers.apply(builder))
+    app.open_for_writing(progress, |builder| writers.apply(builder, progress))
         .await
 }
 
@@ -172,21 +174,13 @@ async fn compact(
     let report = session.verify().await?;
     progress.done();
     let provisional = provisional(session, &outcome.summaries).await?;
-    if let Some(error) = outcome
-        .summarizer_error
-        .as_ref()
-        .filter(|_| provisional > 0)
-    {
-        let mut redo = vec!["redo", "--summarizer", &args.writing.summarizer];
-        if let Some(url) = &args.writing.base_url {
-            redo.extend(["--base-url", url]);
-        }
-        let redo = app.command(&redo, &[session.key().as_str()]);
-        note(&format!(
-            "{} written without the model: {error}",
-            count(provisional, "summary was", "summaries were")
-        ));
-        note(&format!("hint: once it answers, {redo}"));
+    let mut redo = vec!["redo", "--summarizer", &args.writing.summarizer];
+    if let Some(url) = &args.writing.base_url {
+        redo.extend(["--base-url", url]);
+    }
+    let redo = app.command(&redo, &[session.key().as_str()]);
+    if let Some(line) = model_failures(&outcome.model, &redo) {
+        note(&line);
     }
     let answer = Answer {
         session: session.key().to_string(),
@@ -208,6 +202,7 @@ async fn compact(
         duration_ms: u64::try_from(duration / 1_000).unwrap_or(0),
         stop_reason: outcome.stop_reason,
         provisional,
+        model: outcome.model,
         failure: outcome.failure.or(outcome.summarizer_error),
         verify: Verified {
             ok: report.is_ok(),
@@ -402,6 +397,7 @@ async fn dry_run(app: &mut App, session: &Session) -> anyhow::Result<()> {
             duration_ms: 0,
             stop_reason: StopReason::DryRun,
             provisional: 0,
+            model: ModelReport::default(),
             failure: None,
             verify: Verified {
                 ok: report.is_ok(),

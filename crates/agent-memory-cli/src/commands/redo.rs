@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use agent_memory::{
-    RedoFailure, RedoPlan, RedoPolicy, RedoStop, Redone, Replaced, Session, Violation,
+    ModelReport, RedoFailure, RedoPlan, RedoPolicy, RedoStop, Redone, Replaced, Session, Violation,
 };
 use serde::Serialize;
 
@@ -11,9 +11,9 @@ use super::verify;
 use crate::app::App;
 use crate::args::Redo;
 use crate::error::{Failure, Kind};
-use crate::output::{count, number};
+use crate::output::{count, note, number};
 use crate::progress::Progress;
-use crate::writer::Writers;
+use crate::writer::{Writers, model_failures};
 
 #[derive(Debug, Serialize)]
 struct Answer {
@@ -24,8 +24,15 @@ struct Answer {
     /// Summaries that were made anew because one below them was.
     rebuilt: u64,
     replaced: Vec<Replaced>,
+    /// Calls of the model, each attempt counted.
     calls: u64,
+    /// Summaries that were written in this run, published or kept for the next.
+    written: u64,
     failures: Vec<RedoFailure>,
+    /// How many summaries the model was asked for, and why some were not made.
+    model: ModelReport,
+    /// Fewest calls that a summary takes here; known under `--max-calls`.
+    needed_calls: Option<u64>,
     stop_reason: &'static str,
     verify: Verified,
     /// What would be made anew; for a dry run.
@@ -58,7 +65,8 @@ pub(crate) async fn run(app: &mut App, args: &Redo) -> anyhow::Result<()> {
         let session = app.session(&memory, &args.session).await?;
         return dry_run(app, &session).await;
     }
-    let writers = Writers::find(&args.writing)?;
+    let mut writers = Writers::find(&args.writing)?;
+    writers.limit_calls(args.max_calls);
     if !writers.has_model() {
         let text = "redo needs a model: what was written without one is there already";
         let hint = "give --summarizer PROVIDER:MODEL, such as ollama:qwen3";
@@ -69,7 +77,7 @@ pub(crate) async fn run(app: &mut App, args: &Redo) -> anyhow::Result<()> {
         app.open().await?;
     }
     let memory = app
-        .open_for_writing(&progress, |builder| writers.apply(builder))
+        .open_for_writing(&progress, |builder| writers.apply(builder, &progress))
         .await?;
     let session = app.session(&memory, &args.session).await?;
     progress.say("redoing");
@@ -81,7 +89,12 @@ pub(crate) async fn run(app: &mut App, args: &Redo) -> anyhow::Result<()> {
     let report = session.verify().await?;
     progress.done();
     let stop = redone.stop_reason;
+    let progressed = redone.made_progress();
     let failure = redone.failures.last().map(|failure| failure.error.clone());
+    let again = app.command(&["redo", "--summarizer", &args.writing.summarizer], &[session.key().as_str()]);
+    if let Some(line) = model_failures(&redone.model, &again) {
+        note(&line);
+    }
     let answer = answer(
         &session,
         redone,
@@ -99,16 +112,43 @@ pub(crate) async fn run(app: &mut App, args: &Redo) -> anyhow::Result<()> {
     if !answer.verify.ok {
         return Err(verify::failed(answer.verify.violations.len() as u64).into());
     }
-    match failure {
-        Some(failure) if stop == RedoStop::SummarizerFailed => {
-            let left = count(answer.provisional.left, "summary is", "summaries are");
-            let text = format!("{left} left that no model wrote: {failure}");
-            Err(Failure::new(Kind::Summarizer, text)
-                .hint("nothing is lost: what was redone stays; run it again to go on")
-                .into())
-        }
-        _ => Ok(()),
-    }
+    let left = count(answer.provisional.left, "summary is", "summaries are");
+    let limit = args.max_calls.unwrap_or_default();
+    let (kind, text, hint) = match stop {
+        RedoStop::SummarizerFailed => (
+            Kind::Summarizer,
+            format!("{left} left that no model wrote: {}", failure.unwrap_or_default()),
+            "nothing is lost: what was redone stays; run it again to go on",
+        ),
+        RedoStop::CallLimitTooLow => (
+            Kind::CallLimit,
+            format!(
+                "--max-calls {limit} is fewer than the calls one summary takes here ({})",
+                answer.needed_calls.map_or("unknown".to_owned(), number),
+            ),
+            "allow more calls, or give a larger --model-window",
+        ),
+        RedoStop::CallLimit if !progressed => (
+            Kind::CallLimit,
+            format!(
+                "{left} left that no model wrote, and none was written with --max-calls {limit}: {}",
+                failure.unwrap_or_default()
+            ),
+            "run it again: it asks for the others first",
+        ),
+        RedoStop::Held if !progressed => (
+            Kind::Held,
+            format!("{left} left that no model wrote: somebody else is at work on the session"),
+            "run it again when they are done",
+        ),
+        RedoStop::LostRace if !progressed => (
+            Kind::Held,
+            format!("{left} left that no model wrote: somebody else compacted at the same time"),
+            "run it again",
+        ),
+        _ => return Ok(()),
+    };
+    Err(Failure::new(kind, text).hint(hint).into())
 }
 
 fn answer(session: &Session, redone: Redone, verify: Verified) -> Answer {
@@ -131,8 +171,11 @@ fn answer(session: &Session, redone: Redone, verify: Verified) -> Answer {
         },
         rebuilt: replaced.saturating_sub(gone),
         replaced: redone.replaced,
-        calls: redone.calls,
+        calls: session.spent().calls,
+        written: redone.written,
         failures: redone.failures,
+        model: redone.model,
+        needed_calls: redone.needed_calls,
         stop_reason: name(redone.stop_reason),
         verify,
         plan: None,
@@ -145,6 +188,7 @@ fn name(stop: RedoStop) -> &'static str {
         RedoStop::NoModel => "no_model",
         RedoStop::SummarizerFailed => "summarizer_failed",
         RedoStop::CallLimit => "call_limit",
+        RedoStop::CallLimitTooLow => "call_limit_too_low",
         RedoStop::LostRace => "lost_race",
         RedoStop::Held => "held",
         RedoStop::Cancelled => "cancelled",
@@ -157,6 +201,7 @@ fn why(stop: &str) -> &'static str {
         "done" => "no summary is left that no model wrote",
         "summarizer_failed" => "the summarizer failed",
         "call_limit" => "the calls that were allowed are made; run it again to go on",
+        "call_limit_too_low" => "the calls that were allowed are fewer than one summary takes",
         "lost_race" => "somebody else compacted at the same time; run it again to go on",
         "held" => "somebody else is at work on the rest",
         _ => "it stopped",
@@ -171,11 +216,12 @@ fn print(app: &mut App, answer: &Answer) -> anyhow::Result<()> {
             .line("Nothing is left to do: every summary in the view was written by a model.")?;
     } else {
         app.out.line(&format!(
-            "{} written without a model: {} redone, {} left; {} above made anew",
+            "{} written without a model: {} redone, {} left; {} above made anew; {} written now",
             count(provisional.found, "summary was", "summaries were"),
             number(provisional.redone),
             number(provisional.left),
             count(answer.rebuilt, "summary", "summaries"),
+            number(answer.written),
         ))?;
         app.out.line(&format!(
             "before {}, after {}; {}; {}",
@@ -227,7 +273,10 @@ async fn dry_run(app: &mut App, session: &Session) -> anyhow::Result<()> {
             rebuilt: 0,
             replaced: Vec::new(),
             calls: 0,
+            written: 0,
             failures: Vec::new(),
+            model: ModelReport::default(),
+            needed_calls: None,
             stop_reason: "dry_run",
             verify: Verified {
                 ok: report.is_ok(),

@@ -12,6 +12,7 @@ mod abuse;
 mod commands;
 mod compact;
 mod errors;
+mod failing_models;
 mod forks;
 mod providers;
 mod reference;

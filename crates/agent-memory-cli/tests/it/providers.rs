@@ -8,7 +8,7 @@ use crate::support::{Home, Ran, fixture, has};
 
 const KEY: &str = "sk-very-secret-0123456789";
 
-fn completion(text: &str, finish: &str) -> ResponseTemplate {
+pub(crate) fn completion(text: &str, finish: &str) -> ResponseTemplate {
     ResponseTemplate::new(200).set_body_json(json!({
         "id": "chatcmpl-1", "object": "chat.completion", "created": 1, "model": "m",
         "choices": [{"index": 0, "finish_reason": finish,
@@ -19,7 +19,7 @@ fn completion(text: &str, finish: &str) -> ResponseTemplate {
 
 /// A model that names what its source names: file names, identifiers, codes; as much of them as is
 /// such a part of the source.
-struct Writer(&'static str, usize);
+pub(crate) struct Writer(pub(crate) &'static str, pub(crate) usize);
 
 impl Respond for Writer {
     fn respond(&self, request: &Request) -> ResponseTemplate {
@@ -51,7 +51,7 @@ impl Respond for Writer {
     }
 }
 
-async fn server(answer: impl Respond + 'static) -> MockServer {
+pub(crate) async fn server(answer: impl Respond + 'static) -> MockServer {
     let server = MockServer::start().await;
     let mock = Mock::given(method("POST")).and(path("/v1/chat/completions"));
     mock.respond_with(answer).mount(&server).await;
@@ -59,7 +59,7 @@ async fn server(answer: impl Respond + 'static) -> MockServer {
 }
 
 /// Runs a command with the key in the environment; it must never be shown.
-fn run(home: &Home, arguments: &[&str]) -> Ran {
+pub(crate) fn run(home: &Home, arguments: &[&str]) -> Ran {
     let mut command = home.command(arguments);
     let ran = Ran::from(command.env("OPENAI_API_KEY", KEY).output().unwrap());
     assert!(
@@ -70,11 +70,11 @@ fn run(home: &Home, arguments: &[&str]) -> Ran {
     ran
 }
 
-fn json_of(ran: &Ran) -> Value {
+pub(crate) fn json_of(ran: &Ran) -> Value {
     serde_json::from_str(&ran.out).unwrap_or_else(|_| panic!("{}\n{}", ran.out, ran.err))
 }
 
-fn last_error(ran: &Ran) -> Value {
+pub(crate) fn last_error(ran: &Ran) -> Value {
     let line = ran.err.lines().last().unwrap();
     serde_json::from_str::<Value>(line).unwrap_or_else(|_| panic!("{}", ran.err))["error"].clone()
 }

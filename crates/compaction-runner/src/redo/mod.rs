@@ -1,6 +1,7 @@
 //! Replacing summaries that were written without a model.
 
 mod plan;
+mod refused;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::atomic::Ordering;
@@ -15,8 +16,10 @@ use summarize_escalation::Tier;
 use crate::error::Result;
 use crate::events::{Event, SkipReason};
 use crate::prepare::{Prepared, Watch};
+use crate::report::{Cause, ModelReport};
 use crate::run::{Compaction, Measure};
 use plan::{Nodes, Tree, trees};
+use refused::Refused;
 
 pub use plan::{RedoNode, RedoPlan};
 
@@ -30,8 +33,8 @@ const LOST_RACES: u32 = 3;
 #[serde(default, deny_unknown_fields)]
 #[non_exhaustive]
 pub struct RedoPolicy {
-    /// At most so many calls of the summarizer; what they wrote is kept for the next redo. No
-    /// limit.
+    /// Maximum number of calls of the summarizer; what they wrote is kept for the next redo. No
+    /// limit. Calls that guards make again are not seen here: limit what the guards may spend.
     pub max_calls: Option<u64>,
     /// It stops when so many summaries could not be made, one after the other. 3, as koda's
     /// breaker.
@@ -44,6 +47,13 @@ impl Default for RedoPolicy {
             max_calls: None,
             max_failures: 3,
         }
+    }
+}
+
+impl Redone {
+    /// Whether something was written or published: the next run has less to do.
+    pub fn made_progress(&self) -> bool {
+        self.written > 0 || !self.replaced.is_empty()
     }
 }
 
@@ -77,8 +87,15 @@ pub struct Redone {
     pub replaced: Vec<Replaced>,
     /// Calls of the summarizer, failed ones too.
     pub calls: u64,
+    /// Summaries that were written in this run: published, or kept for the run that completes the
+    /// summaries above them.
+    pub written: u64,
     /// The summaries that could not be made, and why.
     pub failures: Vec<RedoFailure>,
+    /// How many summaries the model was asked for, and why some were not made.
+    pub model: ModelReport,
+    /// Fewest calls that a summary takes here; known where calls were limited.
+    pub needed_calls: Option<u64>,
     /// Why it stopped.
     pub stop_reason: RedoStop,
 }
@@ -116,6 +133,8 @@ pub enum RedoStop {
     SummarizerFailed,
     /// The calls it was allowed are made.
     CallLimit,
+    /// The calls it was allowed are fewer than one summary takes; nothing was written.
+    CallLimitTooLow,
     /// Somebody else changed the view again and again.
     LostRace,
     /// Somebody else is at work on the rest.
@@ -131,8 +150,12 @@ struct Progress {
     given_up: BTreeSet<SummaryId>,
     failed_in_a_row: u32,
     held: bool,
+    /// Whether a limit on calls or tokens was reached.
+    limited: bool,
+    written: u64,
     failures: Vec<RedoFailure>,
     replaced: Vec<Replaced>,
+    refused: Refused,
 }
 
 /// What was made for one tree and is not published yet.
@@ -212,7 +235,9 @@ impl Compaction<'_> {
     /// A span of the view is replaced in one publish, with everything below it, if the view still
     /// holds it. What was made before a crash, a lost race or a limit is kept and found again.
     /// Until a span is replaced it stays as it is: the view is valid at every moment. A summary
-    /// that the summarizer cannot make stays, and those above it are made from it.
+    /// that the summarizer cannot make stays, and those above it are made from it. It is
+    /// remembered: the next redo by the same summarizer asks for all others first, and for the one
+    /// that was refused most recently last.
     ///
     /// # Errors
     /// When the store fails. A failing summarizer is a stop reason.
@@ -222,6 +247,7 @@ impl Compaction<'_> {
         let spans = self.spans(&start).await?;
         let provisional = provisional(&self.reach(&spans).await?);
         let mut progress = Progress::default();
+        progress.watch.max_calls = policy.max_calls;
         let stop = match self.summarizer.provisional() && provisional > 0 {
             true => RedoStop::NoModel,
             false => self.redo_all(policy, &mut progress).await?,
@@ -229,25 +255,43 @@ impl Compaction<'_> {
         let end = self.snapshot().await?;
         let after = self.measure(&end).await?;
         let left = provisional_in(self, &end).await?;
-        Ok(Redone {
+        let mut redone = Redone {
             before,
             after,
             provisional,
             left,
             replaced: progress.replaced,
             calls: progress.watch.calls.load(Ordering::Relaxed),
+            written: progress.written,
             failures: progress.failures,
+            model: progress.watch.report().for_redo(),
+            needed_calls: progress.watch.needed(),
             stop_reason: stop,
-        })
+        };
+        let nothing = !redone.made_progress() && redone.failures.is_empty();
+        if stop == RedoStop::CallLimit && nothing {
+            redone.stop_reason = RedoStop::CallLimitTooLow;
+        }
+        Ok(redone)
     }
 
     async fn redo_all(&self, policy: &RedoPolicy, progress: &mut Progress) -> Result<RedoStop> {
         let mut lost = 0;
+        progress.refused = self.refused().await?;
+        // Those that were refused before wait until all others are made, then each has its turn.
+        let mut waiting = progress.refused.sources().to_vec();
         loop {
             let snapshot = self.snapshot().await?;
             let spans = self.spans(&snapshot).await?;
             let nodes = self.reach(&spans).await?;
-            let trees = trees(&spans, &nodes, &progress.given_up);
+            let waits = |node: &&Summary| waiting.contains(&node.source_hash);
+            let mut skipped = progress.given_up.clone();
+            skipped.extend(nodes.values().filter(waits).map(|node| node.id.clone()));
+            let trees = trees(&spans, &nodes, &skipped);
+            if trees.is_empty() && !waiting.is_empty() {
+                waiting.remove(0);
+                continue;
+            }
             if trees.is_empty() {
                 return Ok(match () {
                     () if !progress.failures.is_empty() => RedoStop::SummarizerFailed,
@@ -336,7 +380,8 @@ impl Compaction<'_> {
         Ok(None)
     }
 
-    /// How many summaries may be made at the same time; `None` when no call is left.
+    /// How many summaries may be made at the same time; `None` when no call is left. Several are
+    /// begun only while each of them has calls enough to be asked for in every style.
     fn room(&self, policy: &RedoPolicy, watch: &Watch) -> Option<usize> {
         let at_once = self.policy.concurrency.max(1);
         let Some(most) = policy.max_calls else {
@@ -345,10 +390,8 @@ impl Compaction<'_> {
         let asks = |tier: &&Tier| matches!(tier, Tier::Normal | Tier::Aggressive);
         let each = self.ladder.tiers.iter().filter(asks).count().max(1) as u64;
         let left = most.saturating_sub(watch.calls.load(Ordering::Relaxed));
-        match usize::try_from(left / each).unwrap_or(usize::MAX) {
-            0 => None,
-            room => Some(room.min(at_once)),
-        }
+        let room = usize::try_from(left / each).unwrap_or(usize::MAX);
+        (left > 0).then(|| room.clamp(1, at_once))
     }
 
     async fn make_some(
@@ -379,10 +422,13 @@ impl Compaction<'_> {
             .await;
         let mut stop = None;
         let mut failed = None;
+        let mut remembered = false;
         for ((old, _), prepared) in jobs.iter().zip(done) {
-            let error = match prepared {
+            let (error, asked) = match prepared {
                 Ok(Prepared::Ready(ready)) if !ready.summary.provisional => {
                     progress.failed_in_a_row = 0;
+                    progress.written += u64::from(ready.fresh);
+                    remembered |= progress.refused.forget(old.source_hash);
                     let summary = ready.summary;
                     made.fences.extend(ready.fence);
                     made.instead.insert(old.id.clone(), summary.id.clone());
@@ -393,18 +439,28 @@ impl Compaction<'_> {
                 Ok(Prepared::Ready(ready)) => {
                     // An extract is what is there already.
                     self.release(ready.fence).await?;
-                    let said = progress.watch.last_error();
-                    said.unwrap_or_else(|| "what the model wrote could not be taken".to_owned())
+                    if ready.cause.as_ref().is_some_and(Cause::is_limit) {
+                        progress.limited = true;
+                        continue;
+                    }
+                    let asked = ready.cause.as_ref().is_none_or(Cause::was_asked);
+                    let said = ready.cause.map(|cause| cause.to_string());
+                    let said = said.unwrap_or_else(|| "the ladder asks no model".to_owned());
+                    (said, asked)
                 }
-                Ok(Prepared::Failed(error)) => error,
+                Ok(Prepared::Failed { cause, .. }) if cause.is_limit() => {
+                    progress.limited = true;
+                    continue;
+                }
+                Ok(Prepared::Failed { error, cause }) => (error, cause.was_asked()),
                 Ok(Prepared::Cancelled) => {
                     stop = Some(RedoStop::Cancelled);
                     continue;
                 }
                 Ok(Prepared::Skipped(SkipReason::CannotShrink)) => {
-                    "nothing shorter could be made of it".to_owned()
+                    ("nothing shorter could be made of it".to_owned(), true)
                 }
-                Ok(Prepared::Skipped(SkipReason::Vetoed)) => "a hook said no".to_owned(),
+                Ok(Prepared::Skipped(SkipReason::Vetoed)) => ("a hook said no".to_owned(), true),
                 Ok(Prepared::Skipped(_)) => {
                     progress.held = true;
                     progress.given_up.insert(old.id.clone());
@@ -415,6 +471,10 @@ impl Compaction<'_> {
                     continue;
                 }
             };
+            if asked {
+                progress.refused.remember(old.source_hash);
+                remembered = true;
+            }
             progress.failed_in_a_row += 1;
             progress.given_up.insert(old.id.clone());
             let range = old.range;
@@ -429,10 +489,16 @@ impl Compaction<'_> {
                 error,
             });
         }
-        match failed {
-            Some(error) => Err(error),
-            None => Ok(stop),
+        if let Some(error) = failed {
+            return Err(error);
         }
+        if remembered {
+            self.remember_refused(&mut progress.refused).await?;
+        }
+        if progress.limited {
+            stop.get_or_insert(RedoStop::CallLimit);
+        }
+        Ok(stop)
     }
 
     /// The job that makes a summary again, from the new versions of its children; `None` when

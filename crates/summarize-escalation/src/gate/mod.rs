@@ -183,15 +183,22 @@ pub enum Term {
     Codes,
 }
 
-impl fmt::Display for Term {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.pad(match self {
+impl Term {
+    /// The name, in the plural.
+    pub fn as_str(self) -> &'static str {
+        match self {
             Term::Identifiers => "identifiers",
             Term::Numbers => "numbers",
             Term::Paths => "paths",
             Term::Urls => "addresses",
             Term::Codes => "codes",
-        })
+        }
+    }
+}
+
+impl fmt::Display for Term {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.pad(self.as_str())
     }
 }
 
@@ -215,6 +222,18 @@ pub enum GateFailure {
     Language,
     /// It names a wish of the user's that nothing in the source supports.
     Unsupported,
+}
+
+impl GateFailure {
+    /// The name of the rule that was failed, such as `identifiers` or `language`.
+    pub fn rule(&self) -> &'static str {
+        match self {
+            GateFailure::Lost { term, .. } => term.as_str(),
+            GateFailure::Echo => "echo",
+            GateFailure::Language => "language",
+            GateFailure::Unsupported => "unsupported",
+        }
+    }
 }
 
 impl fmt::Display for GateFailure {

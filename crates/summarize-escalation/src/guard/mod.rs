@@ -5,6 +5,7 @@
 
 mod breaker;
 mod cache;
+mod observe;
 mod policy;
 mod spend;
 
@@ -17,6 +18,7 @@ use async_trait::async_trait;
 use futures::future::{Either, select};
 
 pub use breaker::BreakerState;
+pub use observe::{AttemptEvent, AttemptKind, CallObserver};
 pub use policy::{BreakerPolicy, GuardPolicy, RetryPolicy, SpendPolicy};
 pub use spend::Spent;
 
@@ -34,6 +36,7 @@ pub struct Guards {
     gate: Option<Semaphore>,
     total: Purse,
     cache: Cache,
+    watch: observe::Watch,
 }
 
 impl Guards {
@@ -46,7 +49,14 @@ impl Guards {
             gate,
             total: Purse::default(),
             cache: Cache::default(),
+            watch: observe::Watch::default(),
         }
+    }
+
+    /// Sets who observes the attempts.
+    pub fn with_observer(mut self, observer: Arc<dyn CallObserver>) -> Self {
+        self.watch.observe(observer);
+        self
     }
 
     /// The policy.
@@ -157,8 +167,12 @@ impl<S: Summarizer> Guarded<S> {
         let mut made = 0_u32;
         let mut last: Option<Error> = None;
         loop {
+            let watched = self.watched(made.saturating_add(1));
             let error = match self.attempt(request).await {
-                Ok(answer) => return Ok(answer),
+                Ok(answer) => {
+                    watched.answered();
+                    return Ok(answer);
+                }
                 Err(error) => error,
             };
             let failure = error.failure();
@@ -173,10 +187,21 @@ impl<S: Summarizer> Guarded<S> {
                 }
                 _ => None,
             };
+            watched.failed(&error, wait);
             let Some(wait) = wait else { return Err(error) };
             last = Some(error);
             self.guards.timer.sleep(wait).await;
         }
+    }
+
+    /// Tells the observer of an attempt.
+    fn watched(&self, attempt: u32) -> observe::Watched<'_> {
+        let policy = &self.guards.policy;
+        let attempts = policy.retry.map_or(1, |retry| retry.attempts.max(1));
+        let model = self.inner.model().unwrap_or(self.inner.id());
+        let timeout = policy.timeout_millis.map(Duration::from_millis);
+        let watch = &self.guards.watch;
+        watch.start(model, (attempt, attempts), timeout)
     }
 
     /// One call: paid for, one of a limited number, and over in time.
@@ -249,6 +274,10 @@ impl<S: Summarizer> Summarizer for Guarded<S> {
 
     fn provisional(&self) -> bool {
         self.inner.provisional()
+    }
+
+    fn calls_needed(&self, request: &SummaryRequest<'_>) -> u64 {
+        self.inner.calls_needed(request)
     }
 
     async fn summarize(&self, request: &SummaryRequest<'_>) -> Result<SummaryText, Error> {

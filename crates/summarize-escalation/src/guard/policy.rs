@@ -91,6 +91,19 @@ impl GuardPolicy {
         self
     }
 
+    /// Returns the longest time that a call of a silent model takes with all its attempts and the
+    /// waits between them: 363 seconds by default. `None` when an attempt may take for ever.
+    pub fn longest_call(&self) -> Option<Duration> {
+        let timeout = Duration::from_millis(self.timeout_millis?);
+        let mut longest = timeout;
+        let mut made = 1;
+        while let Some(wait) = self.retry.and_then(|retry| retry.wait(made, None)) {
+            longest = longest.saturating_add(wait).saturating_add(timeout);
+            made += 1;
+        }
+        Some(longest)
+    }
+
     /// Sets how many calls are under way at the same time, at most.
     pub fn with_concurrency(mut self, calls: Option<usize>) -> Self {
         self.concurrency = calls;

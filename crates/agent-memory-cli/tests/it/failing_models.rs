@@ -1,0 +1,218 @@
+//! What a person sees of a model that fails or whose answers are refused.
+
+use serde_json::Value;
+use wiremock::{Mock, MockServer, Request, Respond, ResponseTemplate};
+
+use crate::providers::{Writer, completion, json_of, last_error, run, server};
+use crate::support::{Home, fixture};
+
+/// The lines on stderr that tell how many summaries no model wrote.
+fn told(err: &str) -> Vec<&str> {
+    let tells = |line: &&str| line.contains("written without the model") || line.contains("not made");
+    err.lines().filter(tells).collect()
+}
+
+/// Compacts a fixture with a model that gives this answer to everything.
+async fn compact(answer: impl Respond + 'static) -> (Home, MockServer, Value, String) {
+    let home = Home::new();
+    let server = server(answer).await;
+    let url = format!("{}/v1", server.uri());
+    let file = fixture("claude-code/release-week");
+    let model = ["--summarizer", "openai:m", "--base-url", &url];
+    let ran = run(&home, &[&["--json", "compact", &file][..], &model].concat());
+    assert_eq!(ran.code, 0, "{}", ran.err);
+    let answer = json_of(&ran);
+    (home, server, answer, ran.err)
+}
+
+#[tokio::test]
+async fn refused_answers_are_told_with_the_rule_that_refused_them() {
+    let (_home, _server, answer, err) = compact(completion("Work went on, and well.", "stop")).await;
+    let refused = answer["provisional"].as_u64().unwrap();
+    assert!(refused > 0);
+    let told = told(&err);
+    assert_eq!(told.len(), 1, "{err}");
+    assert!(told[0].starts_with(&format!("{refused} of ")), "{err}");
+    assert!(told[0].contains("refused by rule"), "{err}");
+    assert!(told[0].contains("`identifiers`") || told[0].contains("`paths`"), "{err}");
+    assert!(told[0].contains("redo --summarizer openai:m"), "{err}");
+    let model = &answer["model"];
+    assert_eq!(model["without_model"], refused, "{model}");
+    let causes = model["causes"].as_array().unwrap();
+    let counts = causes.iter().map(|cause| cause["summaries"].as_u64().unwrap());
+    assert_eq!(counts.sum::<u64>(), refused, "{model}");
+    assert_eq!(causes[0]["kind"], "gate", "{model}");
+    assert!(!causes[0]["rules"].as_array().unwrap().is_empty(), "{model}");
+}
+
+#[tokio::test]
+async fn a_refused_key_is_told_on_one_line_with_what_to_do() {
+    let (_home, _server, answer, err) = compact(ResponseTemplate::new(401)).await;
+    let without = answer["provisional"].as_u64().unwrap();
+    let told = told(&err);
+    assert_eq!(told.len(), 1, "{err}");
+    assert!(told[0].starts_with(&format!("{without} of {without} summaries")), "{err}");
+    assert!(told[0].contains("× auth") && told[0].contains("401"), "{err}");
+    assert!(told[0].contains("check the key"), "{err}");
+    assert!(told[0].contains("redo --summarizer openai:m"), "{err}");
+    assert_eq!(answer["model"]["asked"], without);
+}
+
+#[tokio::test]
+async fn a_model_that_writes_everything_is_not_mentioned() {
+    let (_home, _server, answer, err) = compact(Writer("All is well.", 10)).await;
+    assert_eq!(answer["provisional"], 0, "{err}");
+    assert_eq!(told(&err), [""; 0], "{err}");
+    assert_eq!(answer["model"]["without_model"], 0);
+    assert_eq!(answer["model"]["causes"], Value::Array(Vec::new()));
+}
+
+/// A session whose summaries were all written without a model, and how many they are.
+async fn provisional() -> (Home, String, u64) {
+    let (home, _down, answer, _) = compact(ResponseTemplate::new(401)).await;
+    let session = answer["session"].as_str().unwrap().to_owned();
+    (home, session, answer["provisional"].as_u64().unwrap())
+}
+
+/// Runs `redo` with a limit on calls.
+fn redo(home: &Home, server: &MockServer, session: &str, calls: &str) -> crate::support::Ran {
+    let url = format!("{}/v1", server.uri());
+    let model = ["--summarizer", "openai:m", "--base-url", &url];
+    let limited = ["--json", "redo", session, "--max-calls", calls];
+    run(home, &[&limited[..], &model].concat())
+}
+
+#[tokio::test]
+async fn redo_with_one_call_at_a_time_comes_to_its_end() {
+    let (home, session, all) = provisional().await;
+    let server = server(Writer("Goal: ship the release. Kept: the plan.", 10)).await;
+    let mut runs = 0;
+    loop {
+        let before = server.received_requests().await.unwrap().len();
+        let ran = redo(&home, &server, &session, "1");
+        let calls = server.received_requests().await.unwrap().len() - before;
+        assert_eq!(ran.code, 0, "{}", ran.err);
+        let answer = json_of(&ran);
+        assert_eq!(answer["calls"], calls);
+        runs += 1;
+        if answer["stop_reason"] == "done" {
+            assert_eq!(answer["provisional"]["left"], 0);
+            break;
+        }
+        assert_eq!((calls, &answer["written"]), (1, &Value::from(1)), "{answer}");
+        assert!(runs <= all, "{answer}");
+    }
+    assert_eq!(server.received_requests().await.unwrap().len() as u64, all);
+}
+
+/// Refuses the key phrase's source in every style, and writes every other one well.
+struct Picky(String);
+
+impl Respond for Picky {
+    fn respond(&self, request: &Request) -> ResponseTemplate {
+        match String::from_utf8_lossy(&request.body).contains(&self.0) {
+            true => completion("Work went on, and well.", "stop"),
+            false => Writer("Goal: ship the release. Kept: the plan.", 10).respond(request),
+        }
+    }
+}
+
+#[tokio::test]
+async fn a_refused_summary_waits_until_the_others_are_redone() {
+    let (home, session, all) = provisional().await;
+    // A user's words in the source of the first leaf.
+    let plan = home.json(&["redo", &session, "--dry-run"]);
+    let nodes = plan["plan"]["nodes"].as_array().unwrap();
+    let leaf = nodes.iter().find(|node| node["depth"] == 0).unwrap();
+    let log = home.ok(&["export", &session]).out;
+    let entries = log.lines().map(|line| serde_json::from_str::<Value>(line).unwrap());
+    let phrase = entries
+        .filter(|entry| entry["seq"].as_u64() >= leaf["range"]["first"].as_u64())
+        .find_map(|entry| {
+            let text = entry["parts"][0]["text"].as_str().filter(|_| entry["role"] == "user")?;
+            let plain = |c: &char| c.is_ascii_alphanumeric() || *c == ' ';
+            let phrase: String = text.chars().take_while(plain).collect();
+            (phrase.len() > 20).then_some(phrase)
+        })
+        .unwrap();
+    let server = MockServer::start().await;
+    Mock::given(wiremock::matchers::method("POST"))
+        .respond_with(Picky(phrase.clone()))
+        .mount(&server)
+        .await;
+    let leaves = nodes.iter().filter(|node| node["depth"] == 0).count() as u64;
+    let (mut written, mut in_vain) = (0, 0);
+    for _ in 0..2 * all {
+        let before = server.received_requests().await.unwrap().len();
+        let ran = redo(&home, &server, &session, "2");
+        let answer = json_of(&ran);
+        let requests = server.received_requests().await.unwrap();
+        let asked = requests.len() - before;
+        assert!((1..=2).contains(&asked), "{answer}");
+        let progress = answer["written"].as_u64().unwrap() > 0
+            || !answer["replaced"].as_array().unwrap().is_empty();
+        // Progress, or a reason and a code that is not zero.
+        assert!(progress || ran.code != 0, "{answer} {}", ran.err);
+        if ran.code != 0 {
+            let error = last_error(&ran);
+            assert!(error["message"].as_str().unwrap().contains("refused by rule"), "{error}");
+        }
+        // While there are others to write, no two runs in a row are in vain.
+        if written < leaves - 1 {
+            in_vain = if progress { 0 } else { in_vain + 1 };
+            assert!(in_vain < 2, "{answer}");
+        }
+        written += answer["written"].as_u64().unwrap();
+    }
+    assert!(written >= leaves - 1, "{written} of {leaves}");
+    let requests = server.received_requests().await.unwrap();
+    let bodies = requests.iter().map(|request| String::from_utf8_lossy(&request.body));
+    let refused = bodies.filter(|body| body.contains(&phrase)).count();
+    assert!(refused > 2, "it has its turn again: {refused}");
+}
+
+#[tokio::test]
+async fn a_limit_that_is_too_small_for_one_summary_is_an_error() {
+    let (home, session, _) = provisional().await;
+    let server = server(Writer("Goal: ship the release.", 10)).await;
+    let ran = redo(&home, &server, &session, "0");
+    assert_eq!(ran.code, 2, "{}", ran.err);
+    let url = format!("{}/v1", server.uri());
+    // A window that takes several calls for each leaf.
+    let model = ["--summarizer", "openai:m", "--base-url", &url, "--model-window", "16000"];
+    let limited = ["--json", "redo", &session, "--max-calls", "1"];
+    let ran = run(&home, &[&limited[..], &model].concat());
+    assert_ne!(ran.code, 0, "{}", ran.out);
+    let error = last_error(&ran);
+    assert_eq!(error["kind"], "call_limit", "{error}");
+    let text = error["message"].as_str().unwrap();
+    assert!(text.contains("--max-calls 1 is fewer than the calls one summary takes here"), "{text}");
+    assert_eq!(server.received_requests().await.unwrap().len(), 0);
+}
+
+#[tokio::test]
+async fn a_wait_for_the_model_is_told_without_a_terminal_too() {
+    let home = Home::new();
+    let server = server(ResponseTemplate::new(503)).await;
+    let url = format!("{}/v1", server.uri());
+    let ran = run(
+        &home,
+        &[
+            "compact",
+            &fixture("claude-code/release-week"),
+            "--summarizer",
+            "openai:m",
+            "--base-url",
+            &url,
+            "--model-attempts",
+            "2",
+            "--model-timeout",
+            "5",
+        ],
+    );
+    assert_eq!(ran.code, 0, "{}", ran.err);
+    assert!(ran.err.contains("attempt 1 of 2 failed after"), "{}", ran.err);
+    assert!(ran.err.contains("503"), "{}", ran.err);
+    assert!(ran.err.contains("asking again in 1 s"), "{}", ran.err);
+    assert!(ran.err.contains("attempt 2 of 2 failed after"), "{}", ran.err);
+}

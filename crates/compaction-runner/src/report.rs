@@ -1,0 +1,260 @@
+//! How many summaries were written without the model that was asked, and why.
+
+use std::fmt;
+
+use serde::{Deserialize, Serialize};
+use summarize_escalation::{FailureKind, Reason, Refusal, Tier};
+
+/// How many of a run's summaries the model did not write, and why.
+///
+/// Only summaries that a model was asked for count: a summarizer that needs no model reports
+/// nothing. Its `Display` is one line for a log or a terminal.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
+#[non_exhaustive]
+pub struct ModelReport {
+    /// Number of summaries that a model was asked for, drafts from earlier runs included.
+    pub asked: u64,
+    /// Number of summaries that were written without it, as an extract or a cut.
+    pub without_model: u64,
+    /// Number of summaries that were not made because it failed.
+    pub not_made: u64,
+    /// Reasons for both, the most frequent first. The counts add up to
+    /// `without_model + not_made`.
+    pub causes: Vec<CauseCount>,
+}
+
+/// A cause, and the number of summaries that it concerns.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct CauseCount {
+    /// Number of summaries.
+    pub summaries: u64,
+    /// The cause, with the text of its last occurrence.
+    #[serde(flatten)]
+    pub cause: Cause,
+}
+
+/// Why a summary was not written by the model.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[non_exhaustive]
+pub struct Cause {
+    /// Kind of a provider's failure (`auth`, `timed_out`, …; `failed` when it is not known), or what
+    /// the ladder refused the answer for: `empty_answer`, `answer_too_long`, `declined`,
+    /// `cut_off`, `not_shorter` or `gate`.
+    pub kind: String,
+    /// Names of the gate's rules that refused the answer; empty for every other kind.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub rules: Vec<String>,
+    /// What the provider or the rule said.
+    pub message: String,
+    /// What to do about it, as an imperative clause.
+    pub advice: String,
+}
+
+impl Cause {
+    /// The reason for which the last model tier was refused; `None` when the ladder has none. What
+    /// the model said or did counts before a guard's refusal to ask it again.
+    pub(crate) fn of(refused: &[Refusal]) -> Option<Self> {
+        let by_model = |refusal: &&Refusal| matches!(refusal.tier, Tier::Normal | Tier::Aggressive);
+        let causes = refused.iter().filter(by_model);
+        let causes = causes.map(|refusal| Self::of_reason(&refusal.reason));
+        let causes: Vec<Self> = causes.collect();
+        let asked = causes.iter().rev().find(|cause| cause.was_asked());
+        asked.or(causes.last()).cloned()
+    }
+
+    /// Whether a model was asked at all, or a guard refused to.
+    pub fn was_asked(&self) -> bool {
+        self.kind != FailureKind::BreakerOpen.as_str() && !self.is_limit()
+    }
+
+    /// Whether a limit on calls or tokens was reached.
+    pub(crate) fn is_limit(&self) -> bool {
+        self.kind == FailureKind::SpendLimit.as_str()
+    }
+
+    /// The cause of a source that stays as it is. A source that is too short for any summary is
+    /// no fault of the model.
+    pub(crate) fn of_unmade(refused: &[Refusal]) -> Option<Self> {
+        let fault = |refusal: &&Refusal| !matches!(refusal.reason, Reason::NotShorter { .. });
+        let refused: Vec<Refusal> = refused.iter().filter(fault).cloned().collect();
+        Self::of(&refused)
+    }
+
+    /// The cause of a failure with which the ladder ended.
+    pub(crate) fn of_error(error: &summarize_escalation::Error, message: String) -> Self {
+        use summarize_escalation::ErrorKind;
+        match (error.failure(), error.kind()) {
+            (Some(failure), _) => Self::of_failure(failure.kind(), &failure.to_string()),
+            (None, ErrorKind::Empty) => Self::of_reason(&Reason::Empty),
+            (None, ErrorKind::Refused) => Self::of_reason(&Reason::Refused),
+            (None, ErrorKind::TooLong) => Self::of_failure(FailureKind::TooLong, &message),
+            (None, _) => Self::unknown(message),
+        }
+    }
+
+    fn of_failure(kind: FailureKind, message: &str) -> Self {
+        let advice = kind.advice();
+        let message = message.strip_suffix(advice).unwrap_or(message);
+        Self {
+            kind: kind.as_str().to_owned(),
+            rules: Vec::new(),
+            message: message.trim_end_matches([':', ' ']).to_owned(),
+            advice: advice.to_owned(),
+        }
+    }
+
+    fn unknown(message: String) -> Self {
+        Self {
+            kind: "failed".to_owned(),
+            rules: Vec::new(),
+            message,
+            advice: "check the provider".to_owned(),
+        }
+    }
+
+    fn of_reason(reason: &Reason) -> Self {
+        let mut rules = Vec::new();
+        let (kind, advice) = match reason {
+            Reason::Failed { failure, message } => {
+                return match failure {
+                    Some(kind) => Self::of_failure(*kind, message),
+                    None => Self::unknown(message.clone()),
+                };
+            }
+            Reason::Empty => ("empty_answer", "try again, or take another model"),
+            Reason::TooLong { .. } => ("answer_too_long", "take another model"),
+            Reason::Refused => ("declined", "take another model for this text"),
+            Reason::CutOff => ("cut_off", "allow the model more tokens"),
+            Reason::NotShorter { .. } => ("not_shorter", "take another model"),
+            Reason::Gate { failures, .. } => {
+                let names = failures.iter().map(|failure| failure.rule().to_owned());
+                rules.extend(names);
+                ("gate", "take a better model, or relax the rules of the gate")
+            }
+            _ => ("other", "take another model"),
+        };
+        Self {
+            kind: kind.to_owned(),
+            rules,
+            message: reason.to_string(),
+            advice: advice.to_owned(),
+        }
+    }
+
+    /// Whether two causes are counted together.
+    fn same(&self, other: &Self) -> bool {
+        (&self.kind, &self.rules) == (&other.kind, &other.rules)
+    }
+}
+
+impl fmt::Display for Cause {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.rules.as_slice() {
+            [] => write!(f, "{} ({})", self.kind, self.message),
+            rules => {
+                let (rule, names) = (if rules.len() == 1 { "rule" } else { "rules" }, rules);
+                let names = names.join("` and `");
+                write!(f, "refused by {rule} `{names}` ({})", self.message)
+            }
+        }
+    }
+}
+
+impl ModelReport {
+    /// Whether the model wrote every summary that it was asked for.
+    pub fn is_ok(&self) -> bool {
+        self.without_model == 0 && self.not_made == 0
+    }
+
+    /// What to do: the advice for the most frequent cause that is not merely a guard's refusal to
+    /// ask again.
+    pub fn advice(&self) -> Option<&str> {
+        let guard = |count: &&CauseCount| count.cause.kind == FailureKind::BreakerOpen.as_str();
+        let first = self.causes.iter().find(|count| !guard(count));
+        first
+            .or(self.causes.first())
+            .map(|count| count.cause.advice.as_str())
+    }
+
+    /// Adds the figures of another report.
+    pub fn merge(&mut self, other: &Self) {
+        self.asked += other.asked;
+        self.without_model += other.without_model;
+        self.not_made += other.not_made;
+        for count in &other.causes {
+            self.count(&count.cause, count.summaries);
+        }
+    }
+
+    /// Counts a summary that the model wrote, or for which it was replaced.
+    pub(crate) fn written(&mut self, without_model: Option<&Cause>) {
+        self.asked += 1;
+        if let Some(cause) = without_model {
+            self.without_model += 1;
+            self.count(cause, 1);
+        }
+    }
+
+    /// Counts a summary that was not made.
+    pub(crate) fn unmade(&mut self, cause: &Cause) {
+        self.asked += 1;
+        self.not_made += 1;
+        self.count(cause, 1);
+    }
+
+    /// The same report where summaries without a model are thrown away, and where those that a
+    /// limit kept from being asked for do not count.
+    pub(crate) fn for_redo(mut self) -> Self {
+        self.not_made += std::mem::take(&mut self.without_model);
+        let limited = self.causes.iter().filter(|count| count.cause.is_limit());
+        let limited: u64 = limited.map(|count| count.summaries).sum();
+        self.asked = self.asked.saturating_sub(limited);
+        self.not_made = self.not_made.saturating_sub(limited);
+        self.causes.retain(|count| !count.cause.is_limit());
+        self
+    }
+
+    fn count(&mut self, cause: &Cause, summaries: u64) {
+        match self.causes.iter_mut().find(|count| count.cause.same(cause)) {
+            Some(count) => {
+                count.summaries += summaries;
+                count.cause = cause.clone();
+            }
+            None => self.causes.push(CauseCount {
+                summaries,
+                cause: cause.clone(),
+            }),
+        }
+        // Stable: of causes that are equally frequent the first that occurred stays first.
+        self.causes
+            .sort_by_key(|count| std::cmp::Reverse(count.summaries));
+    }
+}
+
+impl fmt::Display for ModelReport {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let asked = match self.asked {
+            1 => "1 summary".to_owned(),
+            asked => format!("{asked} summaries"),
+        };
+        let was = |count: u64| if count == 1 { "was" } else { "were" };
+        let mut parts = Vec::new();
+        if self.without_model > 0 {
+            let count = self.without_model;
+            parts.push(format!("{count} of {asked} {} written without the model", was(count)));
+        }
+        if self.not_made > 0 {
+            parts.push(format!("{} of {asked} {} not made", self.not_made, was(self.not_made)));
+        }
+        if parts.is_empty() {
+            return write!(f, "the model wrote all of {asked}");
+        }
+        f.write_str(&parts.join(", "))?;
+        for (index, count) in self.causes.iter().enumerate() {
+            let before = if index == 0 { ": " } else { ", " };
+            write!(f, "{before}{} × {}", count.summaries, count.cause)?;
+        }
+        Ok(())
+    }
+}
