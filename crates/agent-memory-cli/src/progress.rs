@@ -67,14 +67,20 @@ impl State {
         };
         let others = match self.attempts.len() - 1 {
             0 => String::new(),
-            others => format!(" (and {})", count(others as u64, "other call", "other calls")),
+            others => format!(
+                " (and {})",
+                count(others as u64, "other call", "other calls")
+            ),
         };
         format!("{}; {}{others}", self.task, longest.text(now))
     }
 
     /// The wait that a line is due for: of the attempt that waits longest.
     fn due(&mut self, now: Instant) -> Option<String> {
-        let longest = self.attempts.values_mut().min_by_key(|attempt| attempt.since)?;
+        let longest = self
+            .attempts
+            .values_mut()
+            .min_by_key(|attempt| attempt.since)?;
         let waited = now.saturating_duration_since(longest.since);
         let next = TOLD_AFTER.into_iter().find(|due| *due > longest.told);
         if waited < next.unwrap_or(longest.told + TOLD_EVERY) {
@@ -235,7 +241,14 @@ mod tests {
         let bar = ProgressBar::new_spinner();
         bar.set_draw_target(target);
         let state = Mutex::default();
-        (Progress { bar, terminal, state }, screen)
+        (
+            Progress {
+                bar,
+                terminal,
+                state,
+            },
+            screen,
+        )
     }
 
     fn event(id: u64, attempt: u32, kind: AttemptKind<'_>) -> AttemptEvent<'_> {

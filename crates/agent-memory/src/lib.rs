@@ -33,9 +33,8 @@ pub use usage::ObservedUsage;
 
 pub use compaction_runner::{
     Ahead, Before, Cancel, Cause, CauseCount, Event, Hooks, Measure, ModelReport, NoHooks, Outcome,
-    Recorder, RedoFailure,
-    RedoNode, RedoPlan, RedoPolicy, RedoStop, Redone, Replaced, RunnerPolicy, SkipReason, Trigger,
-    WindowUse,
+    Recorder, RedoFailure, RedoNode, RedoPlan, RedoPolicy, RedoStop, Redone, Replaced,
+    RunnerPolicy, SkipReason, Trigger, WindowUse,
 };
 pub use context_assembler::{
     AssemblyPolicy, Budget, Context, ContextMessage, Eviction, Receipt, Source,

@@ -15,8 +15,8 @@ use memory_model::{
 use memory_store::{Claim, Draft, Fence, JobKey, JobOutcome};
 use serde::{Deserialize, Serialize};
 use summarize_escalation::{
-    Error as SummaryError, ErrorKind as SummaryErrorKind, Failure, FailureKind, OnGrowth, Source, Summarizer,
-    SummaryRequest, SummaryText, cut_to_tokens, escalate, recipe,
+    Error as SummaryError, ErrorKind as SummaryErrorKind, Failure, FailureKind, OnGrowth, Source,
+    Summarizer, SummaryRequest, SummaryText, cut_to_tokens, escalate, recipe,
 };
 
 use crate::cancel::Cancel;
@@ -144,7 +144,8 @@ impl Summarizer for Counted<'_> {
             && made.saturating_add(taken) > most
         {
             self.watch.calls.fetch_sub(taken, Ordering::Relaxed);
-            let what = format!("{made} of {most} calls are made, and the next summary takes {taken}");
+            let what =
+                format!("{made} of {most} calls are made, and the next summary takes {taken}");
             let failure = Failure::new(FailureKind::SpendLimit, what);
             return Err(SummaryError::provider(self.id(), failure));
         }
@@ -327,9 +328,7 @@ impl Compaction<'_> {
                     if let Ok(written) = serde_json::from_str::<Written>(draft.0.as_str()) {
                         watch.model().written(written.cause.as_ref());
                         let made = (written, false);
-                        return self
-                            .finish(job, &sources, source_hash, made, fence)
-                            .await;
+                        return self.finish(job, &sources, source_hash, made, fence).await;
                     }
                     if self.stage == Stage::PublishReady {
                         self.settle(fence, &JobOutcome::Release).await?;

@@ -130,7 +130,10 @@ impl Cause {
             Reason::Gate { failures, .. } => {
                 let names = failures.iter().map(|failure| failure.rule().to_owned());
                 rules.extend(names);
-                ("gate", "take a better model, or relax the rules of the gate")
+                (
+                    "gate",
+                    "take a better model, or relax the rules of the gate",
+                )
             }
             _ => ("other", "take another model"),
         };
@@ -242,10 +245,17 @@ impl fmt::Display for ModelReport {
         let mut parts = Vec::new();
         if self.without_model > 0 {
             let count = self.without_model;
-            parts.push(format!("{count} of {asked} {} written without the model", was(count)));
+            parts.push(format!(
+                "{count} of {asked} {} written without the model",
+                was(count)
+            ));
         }
         if self.not_made > 0 {
-            parts.push(format!("{} of {asked} {} not made", self.not_made, was(self.not_made)));
+            parts.push(format!(
+                "{} of {asked} {} not made",
+                self.not_made,
+                was(self.not_made)
+            ));
         }
         if parts.is_empty() {
             return write!(f, "the model wrote all of {asked}");

@@ -6,8 +6,9 @@ use serde::Serialize;
 use crate::cut::{cut_like_anna, cut_to_tokens};
 use crate::gate::{GateFailure, Scores, measure};
 use crate::{
-    CutRule, Error, ErrorKind, Extractive, Failure, FailureKind, Ladder, LeftOut, OnCutOff, OnEmpty, OnError, OnGate,
-    OnGrowth, OnRefusal, Purpose, Stop, Style, Summarizer, SummaryRequest, Tier, prompt,
+    CutRule, Error, ErrorKind, Extractive, Failure, FailureKind, Ladder, LeftOut, OnCutOff,
+    OnEmpty, OnError, OnGate, OnGrowth, OnRefusal, Purpose, Stop, Style, Summarizer,
+    SummaryRequest, Tier, prompt,
 };
 
 /// A summary that was accepted, and how it came about.

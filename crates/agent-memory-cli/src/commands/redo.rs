@@ -91,7 +91,10 @@ pub(crate) async fn run(app: &mut App, args: &Redo) -> anyhow::Result<()> {
     let stop = redone.stop_reason;
     let progressed = redone.made_progress();
     let failure = redone.failures.last().map(|failure| failure.error.clone());
-    let again = app.command(&["redo", "--summarizer", &args.writing.summarizer], &[session.key().as_str()]);
+    let again = app.command(
+        &["redo", "--summarizer", &args.writing.summarizer],
+        &[session.key().as_str()],
+    );
     if let Some(line) = model_failures(&redone.model, &again) {
         note(&line);
     }
@@ -117,7 +120,10 @@ pub(crate) async fn run(app: &mut App, args: &Redo) -> anyhow::Result<()> {
     let (kind, text, hint) = match stop {
         RedoStop::SummarizerFailed => (
             Kind::Summarizer,
-            format!("{left} left that no model wrote: {}", failure.unwrap_or_default()),
+            format!(
+                "{left} left that no model wrote: {}",
+                failure.unwrap_or_default()
+            ),
             "nothing is lost: what was redone stays; run it again to go on",
         ),
         RedoStop::CallLimitTooLow => (

@@ -283,6 +283,124 @@ async fn a_limit_on_calls_is_kept_and_what_was_paid_for_is_not_paid_again() {
 }
 
 #[tokio::test]
+async fn with_one_call_at_a_time_every_run_writes_one_summary() {
+    for place in both(|| with(Scripted::fails())).await {
+        let session = place.memory.session("s").await.unwrap();
+        talk(&session, 60).await;
+        session.compact(Mode::Full).await.unwrap();
+        let all = reached(&session).await.len() as u64;
+        let sound = Scripted::head_cut();
+        let place = place.reopen(with(sound.clone())).await;
+        let session = place.memory.session("s").await.unwrap();
+        let policy = RedoPolicy::default().with_max_calls(Some(1));
+        for run in 1..=all {
+            let redone = session.redo(&policy).await.unwrap();
+            assert_eq!((redone.calls, redone.written), (1, 1), "{run}: {redone:?}");
+            assert_eq!(
+                redone.stop_reason == RedoStop::Done,
+                run == all,
+                "{redone:?}"
+            );
+        }
+        assert_sound(&session).await;
+        assert_eq!(u64::from(sound.calls()), all);
+        let nothing = RedoPolicy::default().with_max_calls(Some(0));
+        let redone = session.redo(&nothing).await.unwrap();
+        assert_eq!(redone.stop_reason, RedoStop::Done);
+    }
+}
+
+/// Writes well, but refuses sources that name one of these steps.
+#[derive(Debug)]
+struct Picky {
+    sound: Scripted,
+    refused: Vec<usize>,
+    /// For each call whether it was refused.
+    calls: std::sync::Mutex<Vec<bool>>,
+}
+
+impl Picky {
+    fn new(refused: impl IntoIterator<Item = usize>) -> Arc<Self> {
+        Arc::new(Self {
+            sound: Scripted::head_cut(),
+            refused: refused.into_iter().collect(),
+            calls: std::sync::Mutex::default(),
+        })
+    }
+
+    /// The calls since it was last asked: all, and those that were refused.
+    fn taken(&self) -> (usize, usize) {
+        let calls = std::mem::take(&mut *self.calls.lock().unwrap());
+        (
+            calls.len(),
+            calls.iter().filter(|refused| **refused).count(),
+        )
+    }
+}
+
+#[async_trait::async_trait]
+impl Summarizer for Picky {
+    fn id(&self) -> &str {
+        "picky@1"
+    }
+
+    async fn summarize(&self, request: &SummaryRequest<'_>) -> Result<SummaryText, Error> {
+        let leaf = request.depth() == 0;
+        let source = summarize_escalation::prompt::render(request).user;
+        let names = |step: &usize| source.contains(&format!("Step {step}:"));
+        let refused = leaf && self.refused.iter().any(names);
+        self.calls.lock().unwrap().push(refused);
+        match refused {
+            true => Ok(SummaryText::new("")),
+            false => self.sound.summarize(request).await,
+        }
+    }
+}
+
+#[tokio::test]
+async fn what_was_refused_is_asked_for_last_and_not_for_ever() {
+    for place in both(|| with(Scripted::fails())).await {
+        let session = place.memory.session("s").await.unwrap();
+        talk(&session, 60).await;
+        session.compact(Mode::Full).await.unwrap();
+        let all = reached(&session).await.len();
+        let picky = Picky::new([1]);
+        let place = place.reopen(with(Arc::clone(&picky))).await;
+        let session = place.memory.session("s").await.unwrap();
+        let policy = RedoPolicy::default().with_max_calls(Some(2));
+        let first = session.redo(&policy).await.unwrap();
+        // In both styles, and then the calls are made.
+        assert_eq!(picky.taken(), (2, 2), "{}", place.name);
+        assert_eq!((first.written, first.failures.len()), (0, 1));
+        assert_eq!(first.stop_reason, RedoStop::CallLimit);
+        assert_eq!(first.model.causes[0].cause.kind, "empty_answer");
+        // Every run after it writes two others, until only the refused one is left.
+        let mut written = 0;
+        loop {
+            // Each time in a process of its own, for which the store has to remember.
+            let again = session.redo(&policy).await.unwrap();
+            let (calls, refused) = picky.taken();
+            assert!(calls <= 2, "{again:?}");
+            written += again.written;
+            if refused == 0 {
+                assert!(again.made_progress(), "{again:?}");
+                assert!(written <= all as u64, "{again:?}");
+                continue;
+            }
+            assert_eq!(again.left, 1, "{}: {again:?}", place.name);
+            assert_ne!(again.stop_reason, RedoStop::Done);
+            break;
+        }
+        // Once it is written after all nothing is left.
+        let place = place.reopen(with(Picky::new([]))).await;
+        let session = place.memory.session("s").await.unwrap();
+        let redone = session.redo(&RedoPolicy::default()).await.unwrap();
+        assert_eq!((redone.stop_reason, redone.left), (RedoStop::Done, 0));
+        assert!(session.verify().await.unwrap().is_ok());
+    }
+}
+
+#[tokio::test]
 async fn a_model_that_is_still_down_changes_nothing_and_is_soon_left_alone() {
     let failing = Scripted::fails();
     let memory = with(failing.clone()).open().await.unwrap();
@@ -405,6 +523,52 @@ async fn the_fallback_writes_what_the_cheap_model_cannot_and_spends_from_the_sam
 
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(24))]
+
+    #[test]
+    fn every_limited_redo_makes_progress_or_names_a_reason(
+        refused in prop::collection::vec(1_usize..60, 0..4),
+        calls in 1_u64..6,
+    ) {
+        let runtime = tokio::runtime::Builder::new_current_thread().build().unwrap();
+        runtime.block_on(async {
+            let memory = with(Scripted::fails()).open().await.unwrap();
+            let session = memory.session("s").await.unwrap();
+            talk(&session, 60).await;
+            session.compact(Mode::Full).await.unwrap();
+            let picky = Picky::new(refused);
+            let memory = with(Arc::clone(&picky)).store(memory.store().clone());
+            let memory = memory.open().await.unwrap();
+            let session = memory.session("s").await.unwrap();
+            let policy = RedoPolicy::default().with_max_calls(Some(calls));
+            let mut in_vain = 0;
+            for _ in 0..60 {
+                let redone = session.redo(&policy).await.unwrap();
+                let (made, _) = picky.taken();
+                assert!(made as u64 <= calls && made as u64 == redone.calls, "{redone:?}");
+                if redone.stop_reason == RedoStop::Done {
+                    assert_eq!(redone.left, 0);
+                    return;
+                }
+                // A reason for each: what was refused, or calls that are used up by what was written.
+                assert!(redone.made_progress() || !redone.failures.is_empty(), "{redone:?}");
+                in_vain = if redone.made_progress() { 0 } else { in_vain + 1 };
+                if in_vain > 8 {
+                    break;
+                }
+            }
+            // Whatever is left was refused: all others have been written.
+            for summary in reached(&session).await.values().filter(|s| s.provisional) {
+                let log = session.load().await.unwrap();
+                let mut texts = log.iter().filter(|e| summary.range.contains(e.seq));
+                let named = texts.any(|entry| {
+                    let names = |step: &usize| entry.text().contains(&format!("Step {step}:"));
+                    picky.refused.iter().any(names)
+                });
+                assert!(named, "{summary:?}");
+            }
+            assert!(session.verify().await.unwrap().is_ok());
+        });
+    }
 
     #[test]
     fn after_any_failures_redo_gives_what_a_sound_model_gives(

@@ -4,9 +4,11 @@ use std::sync::{Arc, Mutex};
 
 use agent_memory::testing::{Answer, Scripted, memory};
 use agent_memory::{
-    Action, Background, Builder, DagPolicy, Mode, Session, StopReason, Trigger, TurnPolicy, Window,
-    Work,
+    Action, Background, Builder, DagPolicy, Event, Mode, Recorder, Session, StopReason, Trigger,
+    TurnPolicy, Window, Work,
 };
+
+use summarize_escalation::FailureKind;
 
 use crate::support::{both, talk};
 
@@ -130,20 +132,81 @@ async fn what_a_compaction_took_first_is_not_published_again() {
 #[tokio::test]
 async fn a_failing_model_costs_a_turn_nothing() {
     let window = Window::new(WINDOW);
-    let model = Scripted::new([Answer::fail("503"), Answer::HeadCut]);
-    let build = || with(&model, 500, 2_000).ladder(agent_memory::Ladder::anna());
-    for place in both(build).await {
+    for which in [0, 1] {
+        // A script of its own for each store: it fails once.
+        let model = Scripted::new([Answer::fail("503"), Answer::HeadCut]);
+        let build = || with(&model, 500, 2_000).ladder(agent_memory::Ladder::anna());
+        let places = both(build).await;
+        let place = &places[which];
         let session = place.memory.session("s").await.unwrap();
         talk(&session, 60).await;
         let upkeep = session.after_turn(&window).await.unwrap();
+        assert!(upkeep.failure.unwrap().contains("503"), "{}", place.name);
+        assert_eq!(
+            (upkeep.model.not_made, model.calls()),
+            (1, 1),
+            "{}",
+            place.name
+        );
         let call = session.before_call(&window).await.unwrap();
         assert!(call.context.tokens <= window.budget().get());
-        if place.name == "in memory" {
-            // The script fails once.
-            assert!(upkeep.failure.is_some());
-            assert_eq!(version(&session).await, 0);
-        }
+        assert_eq!(version(&session).await, 0, "{}", place.name);
         assert!(session.verify().await.unwrap().is_ok());
+        // It answers again, and the next turns go on as if nothing had been.
+        let upkeep = session.after_turn(&window).await.unwrap();
+        assert!(upkeep.model.is_ok() && upkeep.prepared.unwrap().ready > 0);
+    }
+}
+
+#[tokio::test]
+async fn a_model_that_fails_beside_the_turns_is_in_the_next_turns_report() {
+    let window = Window::new(WINDOW);
+    for beside in [true, false] {
+        let refused = Answer::Failure(FailureKind::Auth, None);
+        let model = Scripted::new([refused]);
+        let later = Arc::new(Later::default());
+        let heard = Recorder::new();
+        let build = || {
+            let builder = with(&model, 500, 1_500).hooks(Arc::new(heard.clone()));
+            match beside {
+                true => builder.background(later.clone()),
+                false => builder,
+            }
+        };
+        for place in both(build).await {
+            let session = place.memory.session("s").await.unwrap();
+            let (mut told, mut failed) = (0, 0);
+            for turn in 1..=60 {
+                talk(&session, 40 + 2 * turn).await;
+                let called = model.calls();
+                let after = session.after_turn(&window).await.unwrap();
+                let begun = std::mem::take(&mut *later.0.lock().unwrap());
+                for work in begun {
+                    work.await;
+                }
+                let asked = u64::from(model.calls() - called);
+                let before = session.before_turn(&window).await.unwrap();
+                let report = if beside { before.model } else { after.model };
+                // Each failed call is one summary: the ladder asks a model that failed once.
+                assert!(report.without_model >= asked, "{turn}: {report}");
+                if asked > 0 {
+                    assert_eq!(report.causes[0].cause.kind, "auth", "{report}");
+                    assert_eq!(report.advice(), Some("check the key"));
+                    assert!(
+                        report.to_string().contains("written without the model: "),
+                        "{report}"
+                    );
+                    told += 1;
+                }
+                failed += asked;
+            }
+            assert!(told > 1, "{} {beside}", place.name);
+            let events = heard.events();
+            let events = events.iter().filter(
+                |event| matches!(event, Event::ModelFailed { cause, .. } if cause.kind == "auth"),
+            );
+            assert!(events.count() as u64 >= failed, "{}", place.name);
+        }
     }
 }
 

@@ -11,5 +11,6 @@ mod ladder;
 mod laws;
 mod long;
 mod misbehaviour;
+mod observe;
 mod prompts;
 mod providers;
