@@ -80,7 +80,7 @@ pub(crate) enum Command {
     Redo(Redo),
     /// Set a session's title and channel, archive it, or take it back from the archive
     Set(Set),
-    /// Write a session's log, one JSON object a line; `import` takes it back
+    /// Write a session's log, one JSON object a line, which `import` takes back; or sessions as a plain database
     Export(Export),
     /// Count the tokens of files with every estimator; opens no database
     Tokens(Tokens),
@@ -447,8 +447,13 @@ pub(crate) struct Verify {
 /// Arguments of `export`.
 #[derive(Debug, Args)]
 pub(crate) struct Export {
-    /// The session: its name or how it begins
-    pub(crate) session: String,
+    /// The session: its name or how it begins. With `--sqlite` several, or all when none is named
+    #[arg(required_unless_present = "sqlite", num_args = 0..)]
+    pub(crate) sessions: Vec<String>,
+    /// Write a new SQLite file with plain tables, in which nothing is packed: conversations, messages, message_parts,
+    /// summaries, summary_messages, summary_parents, context_items
+    #[arg(long, value_name = "FILE")]
+    pub(crate) sqlite: Option<PathBuf>,
 }
 
 /// Arguments of `tokens`.

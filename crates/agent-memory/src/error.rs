@@ -10,6 +10,8 @@ pub enum ErrorKind {
     NotFound,
     /// The request cannot be right.
     Invalid,
+    /// Another message is stored under the external id of the ingested one.
+    Conflict,
     /// The budget is below what the newest messages need when shortened as far as possible.
     BudgetTooSmall {
         /// The smallest budget that would do, in tokens.

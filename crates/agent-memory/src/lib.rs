@@ -51,7 +51,7 @@ pub use memory_store::{
 };
 pub use retrieval_tools::{ExpandArgs, GrepArgs, Retrieval};
 #[cfg(feature = "sqlite")]
-pub use store_sqlite::SqliteStore;
+pub use store_sqlite::{PlainExport, SqliteStore};
 #[cfg(feature = "tokio")]
 pub use summarize_escalation::TokioTimer;
 pub use summarize_escalation::guard::{

@@ -1,13 +1,14 @@
 //! A memory: all conversations of a store.
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use compaction_runner::{Cancel, Hooks, InHand, RunnerPolicy};
 use context_assembler::{AssemblyPolicy, ContextAccounting};
-use memory_model::{Accounting, Clock, Planner, SessionKey};
+use memory_model::{Accounting, Clock, ConversationId, Planner, SessionKey};
 use memory_store::{
     Conversation, ConversationFilter, ConversationRef, FullStore, NewConversation, Origin, Report,
-    Violation, ViolationKind, verify,
+    Verifier, Violation, ViolationKind, verify,
 };
 use summarize_escalation::Ladder;
 use summarize_escalation::guard::Spent;
@@ -213,7 +214,8 @@ impl Memory {
         }
     }
 
-    /// Verifies the database and every conversation in it, archived ones too.
+    /// Verifies the database and every conversation in it, archived ones too. What several conversations of a
+    /// family show is read and counted once.
     ///
     /// # Errors
     /// When the store cannot be read at all. What is wrong in it is a violation, not an error.
@@ -224,39 +226,83 @@ impl Memory {
         };
         let mut filter = ConversationFilter::default();
         filter.archived = true;
+        let mut families: BTreeMap<ConversationId, Vec<(ConversationId, SessionKey)>> =
+            BTreeMap::new();
         let mut after = None;
         loop {
             let page = match self.inner.store.list(&filter, after, 256).await {
                 Err(error) if error.kind() == memory_store::ErrorKind::Corrupt => {
                     verified.unreadable("the conversations", &error);
-                    return Ok(verified);
+                    break;
                 }
                 page => page?,
             };
-            for conversation in &page.items {
-                match self.verify_one(conversation).await {
-                    Err(error)
-                        if error.kind() == ErrorKind::Store(memory_store::ErrorKind::Corrupt) =>
-                    {
+            for found in page.items {
+                let family = families.entry(found.tree).or_default();
+                family.push((found.id, found.key));
+            }
+            after = page.next;
+            if after.is_none() {
+                break;
+            }
+        }
+        let rules = self.rules();
+        for family in families.into_values() {
+            let mut verifier = Verifier::new(&*self.inner.store, &rules);
+            for (id, key) in family {
+                match verifier.verify(id).await {
+                    Err(error) if error.kind() == memory_store::ErrorKind::Corrupt => {
                         verified.conversations += 1;
-                        verified.unreadable(conversation.key.as_str(), &error);
+                        verified.unreadable(key.as_str(), &error);
                     }
                     report => verified.add(report?),
                 }
             }
-            match page.next {
-                Some(next) => after = Some(next),
-                None => return Ok(verified),
-            }
+        }
+        Ok(verified)
+    }
+
+    /// The rules of the estimators that conversations may be recorded with.
+    fn rules(&self) -> impl Fn(&EstimatorId) -> Option<Arc<dyn Accounting>> + Send + Sync {
+        |id: &EstimatorId| {
+            self.accounting(id)
+                .map(|rules| Arc::new(rules) as Arc<dyn Accounting>)
         }
     }
 
     pub(crate) async fn verify_one(&self, conversation: &Conversation) -> Result<Report> {
-        let rules = |id: &EstimatorId| {
-            self.accounting(id)
-                .map(|rules| Arc::new(rules) as Arc<dyn Accounting>)
-        };
+        let rules = self.rules();
         Ok(verify(&*self.inner.store, conversation.id, &rules).await?)
+    }
+
+    /// Writes sessions into a new SQLite file at `path`, with the tables of the older memory engine
+    /// and nothing packed; all sessions when `sessions` is empty. Ancestors of forks come along.
+    ///
+    /// # Errors
+    /// `NotFound` for a session; when the file exists or cannot be written; when the store fails.
+    #[cfg(feature = "sqlite")]
+    pub async fn export_sqlite(
+        &self,
+        sessions: &[SessionKey],
+        path: &std::path::Path,
+    ) -> Result<store_sqlite::PlainExport> {
+        let mut ids = Vec::new();
+        for key in sessions {
+            ids.push(self.existing(key.clone()).await?.id());
+        }
+        let mut after = None;
+        while sessions.is_empty() {
+            let mut filter = ConversationFilter::default();
+            filter.archived = true;
+            let page = self.inner.store.list(&filter, after, 256).await?;
+            ids.extend(page.items.iter().map(|found| found.id));
+            after = page.next;
+            if after.is_none() {
+                break;
+            }
+        }
+        let (view, now) = (self.inner.planner.view(), self.inner.clock.now());
+        Ok(store_sqlite::write_plain(&*self.inner.store, &ids, &view, path, now).await?)
     }
 
     /// What all sessions together spent on summaries in this process; nothing without guards.

@@ -48,6 +48,7 @@ pub struct SessionInfo {
 
 /// What became of ingested messages.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
+#[must_use = "messages whose external id belongs to another message were not stored: see `conflicts`"]
 pub struct Ingested {
     /// For each message in order.
     pub outcomes: Vec<EntryOutcome>,
@@ -109,19 +110,35 @@ impl Session {
 
     /// Stores a message (anna's `Ingest`). A message without a time gets the clock's.
     ///
+    /// A message with an external id that is stored already is a duplicate if it is the same message. A time
+    /// that one of the two came without is not compared.
+    ///
     /// # Errors
-    /// When the store fails; then nothing was stored.
+    /// `Conflict` when another message is stored under its external id; when the store fails. Nothing was stored
+    /// then.
     pub async fn ingest(&self, message: Message) -> Result<EntryOutcome> {
+        let external_id = message.external_id.clone();
         let ingested = self.ingest_batch(vec![message]).await?;
-        ingested.outcomes.first().copied().ok_or_else(|| {
-            Error::new(
+        match ingested.outcomes.first() {
+            Some(EntryOutcome::Conflict(at)) => Err(Error::new(
+                ErrorKind::Conflict,
+                format!(
+                    "session {} holds another message with the external id {} at position {at}: give this one an \
+                     id of its own",
+                    self.key,
+                    external_id.unwrap_or_default()
+                ),
+            )),
+            Some(outcome) => Ok(*outcome),
+            None => Err(Error::new(
                 ErrorKind::Invalid,
                 format!("session {} stored no message", self.key),
-            )
-        })
+            )),
+        }
     }
 
-    /// Stores messages in order, all in one transaction (anna's `IngestBatch`).
+    /// Stores messages in order, all in one transaction (anna's `IngestBatch`). Those whose external id belongs to
+    /// another message are not stored: see [`Ingested::conflicts`].
     ///
     /// # Errors
     /// When the store fails; then nothing was stored.
@@ -130,12 +147,14 @@ impl Session {
         let entries = messages
             .into_iter()
             .map(|mut message| {
-                if message.created_at == Timestamp::default() {
+                let clocked = message.created_at == Timestamp::default();
+                if clocked {
                     message.created_at = now;
                 }
                 NewEntry {
                     tokens: self.accounting.message(&message),
                     message,
+                    clocked,
                 }
             })
             .collect();
@@ -163,6 +182,7 @@ impl Session {
                 .map(|message| NewEntry {
                     tokens: self.accounting.message(message),
                     message: message.clone(),
+                    clocked: false,
                 })
                 .collect();
             let append = Append {

@@ -27,7 +27,11 @@ async fn append(store: &dyn Store, id: ConversationId, messages: u32) {
             .map(|n| {
                 let message = Message::user(format!("message {n} of about 650 bytes ").repeat(22));
                 let tokens = accounting.message(&message);
-                NewEntry { message, tokens }
+                NewEntry {
+                    message,
+                    tokens,
+                    clocked: false,
+                }
             })
             .collect();
         let append = Append {

@@ -154,6 +154,18 @@ pub trait Store: Send + Sync + fmt::Debug {
         limit: usize,
     ) -> Result<Page<Summary, SummaryId>>;
 
+    /// The summaries of a conversation itself, without those of its ancestors, in the order of
+    /// their making; after the one given.
+    ///
+    /// # Errors
+    /// As [`Store::summary_log`].
+    async fn own_summaries(
+        &self,
+        conversation: ConversationId,
+        after: Option<&SummaryId>,
+        limit: usize,
+    ) -> Result<Page<Summary, SummaryId>>;
+
     /// The summaries that were made from this one and are seen, in the order of `summary_log`.
     async fn containers(
         &self,

@@ -267,6 +267,9 @@ pub struct NewEntry {
     pub message: Message,
     /// Its cost in tokens by the append's estimator; 0 for a note.
     pub tokens: u64,
+    /// Whether `message.created_at` is the clock's because the caller gave no time. Then, and when
+    /// the time is 0, it is not compared with that of a stored entry of the same external id.
+    pub clocked: bool,
 }
 
 /// Entries to append, all in one transaction.
@@ -287,7 +290,8 @@ pub struct Append {
 pub enum EntryOutcome {
     /// It is stored at this position.
     Inserted(Seq),
-    /// An equal entry with its external id is already visible at this position.
+    /// An equal entry with its external id is already visible at this position. A time that one of
+    /// the two came without is not compared; the stored one stays as it is.
     Duplicate(Seq),
     /// Another entry with its external id is already visible at this position; nothing was
     /// stored.

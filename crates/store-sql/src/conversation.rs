@@ -1,19 +1,18 @@
 //! Conversations and what they read.
 
-use memory_model::{ConversationId, RawJson, Seq, SessionKey, Timestamp};
+use memory_model::{ConversationId, Hash, RawJson, Seq, SessionKey, Timestamp};
 use memory_store::{
     Conversation, ConversationFilter, ConversationPatch, ConversationRef, NewConversation, Origin,
-    Segment,
 };
 use sea_query::{
-    Expr, ExprTrait as _, Func, InsertStatement, Order, Query, SelectStatement, SimpleExpr,
-    UpdateStatement,
+    CommonTableExpression, Expr, ExprTrait as _, Func, Iden, InsertStatement, Order, Query,
+    SelectStatement, SimpleExpr, UnionType, UpdateStatement, WithClause, WithQuery,
 };
 
 use crate::convert::{to_count, to_hash, to_int, to_seq, to_u32};
 use crate::error::{Result, add_row, corrupt};
 use crate::sql::Columns;
-use crate::tables::{Conversation as C, Segment as S};
+use crate::tables::{Conversation as C, Family as F};
 
 const READ: [C; 17] = [
     C::No,
@@ -46,28 +45,123 @@ pub fn find(which: &ConversationRef) -> SelectStatement {
     statement
 }
 
-/// The parent and the last shared position of a conversation, both null unless it is a fork: a row for [`fork`].
-pub fn fork_point(no: u32) -> SelectStatement {
-    let shared = Expr::col(C::Shared).is_not_null();
-    Query::select()
-        .expr(Expr::case(shared, Expr::col(C::Parent)))
-        .column(C::Shared)
+/// A conversation and, as long as those are forks, its ancestors, itself first: rows for [`ancestor`].
+pub fn lineage(no: u32) -> WithQuery {
+    let step = |statement: &mut SelectStatement| {
+        let fork = Expr::col((C::Table, C::Shared)).is_not_null();
+        statement
+            .column((C::Table, C::No))
+            .expr(Expr::case(fork, Expr::col((C::Table, C::Parent))))
+            .column((C::Table, C::Shared));
+    };
+    let mut begin = Query::select();
+    step(&mut begin);
+    begin
         .from(C::Table)
-        .and_where(Expr::col(C::No).eq(i64::from(no)))
+        .and_where(Expr::col((C::Table, C::No)).eq(i64::from(no)));
+    let mut up = Query::select();
+    step(&mut up);
+    up.from(Up::Table).inner_join(
+        C::Table,
+        Expr::col((C::Table, C::No)).equals((Up::Table, Up::Parent)),
+    );
+    let steps = CommonTableExpression::new()
+        .table_name(Up::Table)
+        .columns([Up::No, Up::Parent, Up::Shared])
+        .query(begin.union(UnionType::Distinct, up).to_owned())
+        .to_owned();
+    Query::select()
+        .columns([Up::No, Up::Parent, Up::Shared])
+        .from(Up::Table)
+        .order_by(Up::No, Order::Desc)
         .take()
+        .with(WithClause::new().recursive(true).cte(steps).to_owned())
 }
 
-/// A row of [`fork_point`].
+/// A row of [`lineage`]: a conversation with its parent and the last shared position, where it is a fork.
 ///
 /// # Errors
 /// When the row does not mean a conversation.
-pub fn fork(row: &impl Columns) -> Result<Option<(ConversationId, Seq)>> {
-    match (row.opt_int(0)?, row.opt_int(1)?) {
-        (Some(parent), Some(at)) => Ok(Some((
-            ConversationId(to_u32("parent", parent)?),
-            to_seq(at)?,
-        ))),
-        _ => Ok(None),
+pub fn ancestor(row: &impl Columns) -> Result<(ConversationId, Option<(ConversationId, Seq)>)> {
+    let no = ConversationId(to_u32("conversation", row.int(0)?)?);
+    let fork = match (row.opt_int(1)?, row.opt_int(2)?) {
+        (Some(parent), Some(at)) => Some((ConversationId(to_u32("parent", parent)?), to_seq(at)?)),
+        _ => None,
+    };
+    Ok((no, fork))
+}
+
+/// The recursive part of statements over what a conversation sees: its own number and its ancestors', with the last
+/// position that is seen of each, and how far up it is. The first two values of such a statement are those of
+/// [`seen_from`]'s arguments.
+pub(crate) fn seen_from(no: u32) -> CommonTableExpression {
+    let mut begin = Query::select();
+    begin
+        .expr(Expr::val(i64::from(no)))
+        .expr(Expr::val(i64::from(u32::MAX)))
+        .expr(Expr::val(0_i64));
+    let nearer = Func::least([
+        Expr::col((Seen::Table, Seen::Last)),
+        Expr::col((C::Table, C::Shared)),
+    ]);
+    let up = Query::select()
+        .column((C::Table, C::Parent))
+        .expr(nearer)
+        .expr(Expr::col((Seen::Table, Seen::Level)).add(1_i64))
+        .from(Seen::Table)
+        .inner_join(
+            C::Table,
+            Expr::col((C::Table, C::No)).equals((Seen::Table, Seen::No)),
+        )
+        .and_where(Expr::col((C::Table, C::Shared)).is_not_null())
+        // A parent is older than its forks; so even a damaged table comes to an end.
+        .and_where(Expr::col((C::Table, C::Parent)).lt(Expr::col((C::Table, C::No))))
+        .take();
+    begin.union(UnionType::All, up);
+    CommonTableExpression::new()
+        .table_name(Seen::Table)
+        .columns([Seen::No, Seen::Last, Seen::Level])
+        .query(begin)
+        .to_owned()
+}
+
+/// Names of the recursive query in [`lineage`].
+#[derive(Clone, Copy)]
+enum Up {
+    Table,
+    No,
+    Parent,
+    Shared,
+}
+
+impl Iden for Up {
+    fn unquoted(&self) -> &str {
+        match self {
+            Up::Table => "up",
+            Up::No => "no",
+            Up::Parent => "parent",
+            Up::Shared => "shared",
+        }
+    }
+}
+
+/// Names of the recursive query that [`seen_from`] gives.
+#[derive(Clone, Copy)]
+pub(crate) enum Seen {
+    Table,
+    No,
+    Last,
+    Level,
+}
+
+impl Iden for Seen {
+    fn unquoted(&self) -> &str {
+        match self {
+            Seen::Table => "seen",
+            Seen::No => "no",
+            Seen::Last => "last",
+            Seen::Level => "level",
+        }
     }
 }
 
@@ -151,7 +245,8 @@ pub fn last_number() -> SelectStatement {
         .take()
 }
 
-/// Inserts a conversation under the number `no`; `head` and `tokens` are those of what it shares.
+/// Inserts a conversation under the number `no`; `head` and `tokens` are those of what it shares, `record` is the hash
+/// over its row.
 ///
 /// # Errors
 /// When a number does not fit its column.
@@ -161,13 +256,14 @@ pub fn insert(
     new: &NewConversation,
     head: Seq,
     tokens: u64,
+    record: Hash,
 ) -> Result<InsertStatement> {
     let (kind, shared, spawned_at, call) = match &new.origin {
         Origin::Root => ("root", None, None, None),
         Origin::Fork { at, .. } => ("fork", Some(i64::from(at.0)), None, None),
         Origin::Spawn { at, call, .. } => ("spawn", None, Some(i64::from(at.0)), call.clone()),
     };
-    let values: [SimpleExpr; 15] = [
+    let values: [SimpleExpr; 16] = [
         i64::from(no).into(),
         i64::from(tree).into(),
         new.key.as_str().into(),
@@ -186,6 +282,7 @@ pub fn insert(
             .as_ref()
             .map(|meta| meta.as_str().to_owned())
             .into(),
+        record.0.to_vec().into(),
     ];
     let mut statement = Query::insert();
     statement.into_table(C::Table).columns([
@@ -204,6 +301,7 @@ pub fn insert(
         C::CreatedAt,
         C::UpdatedAt,
         C::Meta,
+        C::Record,
     ]);
     add_row(&mut statement, values)?;
     Ok(statement)
@@ -228,69 +326,98 @@ pub fn patch(no: u32, patch: &ConversationPatch, now: Timestamp) -> UpdateStatem
     statement
 }
 
-/// Sets the chain after an append.
-pub fn set_chain(no: u32, chain: memory_model::Hash, now: Timestamp) -> UpdateStatement {
+/// Sets the chain after an append, and the hash over the row as it is then.
+pub fn set_chain(no: u32, chain: Hash, now: Timestamp, record: Hash) -> UpdateStatement {
+    let mut statement = touch(no, now, record);
+    statement.value(C::Chain, chain.0.to_vec());
+    statement
+}
+
+/// Sets the time of the last change, and the hash over the row as it is then.
+pub fn touch(no: u32, now: Timestamp, record: Hash) -> UpdateStatement {
+    let mut statement = set_record(no, record);
+    statement.value(C::UpdatedAt, now.0);
+    statement
+}
+
+/// Sets the hash over the row.
+pub fn set_record(no: u32, record: Hash) -> UpdateStatement {
     Query::update()
         .table(C::Table)
-        .value(C::Chain, chain.0.to_vec())
-        .value(C::UpdatedAt, now.0)
+        .value(C::Record, record.0.to_vec())
         .and_where(Expr::col(C::No).eq(i64::from(no)))
         .take()
 }
 
-/// Sets the time of the last change.
-pub fn touch(no: u32, now: Timestamp) -> UpdateStatement {
+/// Sets the hash over the names of the views.
+pub fn set_views(no: u32, views: Hash) -> UpdateStatement {
     Query::update()
         .table(C::Table)
-        .value(C::UpdatedAt, now.0)
+        .value(C::Views, views.0.to_vec())
         .and_where(Expr::col(C::No).eq(i64::from(no)))
         .take()
 }
 
-/// The segments of conversations, in order: rows for [`segment`].
-pub fn segments(conversations: &[u32]) -> SelectStatement {
+/// All conversations by rising number, after `after`: rows for [`conversation`] and [`recorded`].
+pub fn records(after: i64, limit: u64) -> SelectStatement {
     Query::select()
-        .columns([S::Conversation, S::First, S::Last, S::Source])
-        .from(S::Table)
-        .and_where(Expr::col(S::Conversation).is_in(conversations.iter().map(|no| i64::from(*no))))
-        .order_by(S::Conversation, Order::Asc)
-        .order_by(S::First, Order::Asc)
+        .columns(READ)
+        .columns([C::Record, C::Views])
+        .from(C::Table)
+        .and_where(Expr::col(C::No).gt(after))
+        .order_by(C::No, Order::Asc)
+        .limit(limit)
         .take()
 }
 
-/// A row of [`segments`], with the conversation that it belongs to.
+/// The hashes in a row of [`records`]: over the row, and over the names of the views.
 ///
 /// # Errors
-/// When the row does not mean a segment.
-pub fn segment(row: &impl Columns) -> Result<(ConversationId, Segment)> {
-    let segment = Segment {
-        first: to_seq(row.int(1)?)?,
-        last: row.opt_int(2)?.map(to_seq).transpose()?,
-        source: ConversationId(to_u32("source of a segment", row.int(3)?)?),
-    };
+/// When the row does not hold two hashes.
+pub fn recorded(row: &impl Columns) -> Result<(Hash, Hash)> {
     Ok((
-        ConversationId(to_u32("conversation", row.int(0)?)?),
-        segment,
+        to_hash("record of a conversation", &row.bytes(READ.len())?)?,
+        to_hash("views of a conversation", &row.bytes(READ.len() + 1)?)?,
     ))
 }
 
-/// Inserts the segments of a new conversation.
+/// The family of a root: members and hash.
+pub fn family(tree: u32) -> SelectStatement {
+    Query::select()
+        .columns([F::Members, F::Hash])
+        .from(F::Table)
+        .and_where(Expr::col(F::Tree).eq(i64::from(tree)))
+        .take()
+}
+
+/// All families: root, members and hash.
+pub fn families() -> SelectStatement {
+    Query::select()
+        .columns([F::Tree, F::Members, F::Hash])
+        .from(F::Table)
+        .take()
+}
+
+/// Inserts a family with its root.
 ///
 /// # Errors
 /// When the statement can not be built.
-pub fn insert_segments(no: u32, segments: &[Segment]) -> Result<InsertStatement> {
+pub fn insert_family(tree: u32, hash: Hash) -> Result<InsertStatement> {
+    let values: [SimpleExpr; 3] = [i64::from(tree).into(), 1_i64.into(), hash.0.to_vec().into()];
     let mut statement = Query::insert();
     statement
-        .into_table(S::Table)
-        .columns([S::Conversation, S::First, S::Last, S::Source]);
-    for segment in segments {
-        let values: [SimpleExpr; 4] = [
-            i64::from(no).into(),
-            i64::from(segment.first.0).into(),
-            segment.last.map(|seq| i64::from(seq.0)).into(),
-            i64::from(segment.source.0).into(),
-        ];
-        add_row(&mut statement, values)?;
-    }
+        .into_table(F::Table)
+        .columns([F::Tree, F::Members, F::Hash]);
+    add_row(&mut statement, values)?;
     Ok(statement)
+}
+
+/// Sets the hash of a family with one more member.
+pub fn extend_family(tree: u32, hash: Hash) -> UpdateStatement {
+    Query::update()
+        .table(F::Table)
+        .value(F::Members, Expr::col(F::Members).add(1_i64))
+        .value(F::Hash, hash.0.to_vec())
+        .and_where(Expr::col(F::Tree).eq(i64::from(tree)))
+        .take()
 }

@@ -6,17 +6,18 @@ use memory_model::{
     EntryKind, Hash, LogEntry, Message, Part, RawJson, Role, Seq, SeqRange, Timestamp, TurnId,
     parts_from_json,
 };
-use memory_store::Error;
+use memory_store::{Error, KnownEntry};
 use sea_query::{
     CaseStatement, CommonTableExpression, Expr, ExprTrait as _, Func, Iden, InsertStatement, Order,
     Query, SelectStatement, UnionType, Value, WithClause, WithQuery,
 };
 
+use crate::conversation::{Seen, seen_from};
 use crate::convert::{packed, to_count, to_hash, to_int, to_seq, to_u32, uuid_bytes, uuid_text};
 use crate::error::{Result, add_row, corrupt};
 use crate::pack::{self, Facts, Packed};
 use crate::sql::{Columns, Values};
-use crate::tables::{Facts as F, Message as M, Payload as P, Segment as G};
+use crate::tables::{Facts as F, Message as M, Payload as P};
 
 /// How many rows go into one insert: few sizes, so that the driver's cache holds every statement.
 pub const BATCHES: [usize; 3] = [64, 8, 1];
@@ -25,7 +26,7 @@ pub const BATCHES: [usize; 3] = [64, 8, 1];
 pub const COLUMNS: usize = STORED.len();
 
 /// The columns of [`insert`], in order.
-const STORED: [M; 18] = [
+const STORED: [M; 19] = [
     M::Id,
     M::Conversation,
     M::Seq,
@@ -37,6 +38,7 @@ const STORED: [M; 18] = [
     M::Loop,
     M::Turn,
     M::At,
+    M::Clocked,
     M::Tokens,
     M::Running,
     M::Hash,
@@ -81,6 +83,8 @@ pub struct NewRow<'a> {
     pub seq: Seq,
     /// What was said.
     pub message: &'a Message,
+    /// Whether its time is the clock's: [`memory_store::NewEntry::clocked`].
+    pub clocked: bool,
     /// Its cost in tokens.
     pub tokens: u64,
     /// The sum of costs through it.
@@ -157,6 +161,7 @@ pub fn put_row(values: &mut impl Values, conversation: u32, row: NewRow<'_>) -> 
     values.put_text(turn.map(|turn| turn.loop_id.clone()))?;
     values.put_int(turn.map(|turn| i64::from(turn.turn)))?;
     values.put_int(message.created_at.0)?;
+    values.put_int(i64::from(row.clocked))?;
     values.put_int(to_int("tokens of a message", row.tokens)?)?;
     values.put_int(to_int("running tokens of a message", row.running)?)?;
     values.put_bytes(row.hash.0.to_vec())?;
@@ -313,14 +318,39 @@ pub fn entry(row: &impl Columns, facts: Option<&Facts>) -> Result<(LogEntry, u64
     Ok((entry, body.map_or(0, |body| body.len() as u64)))
 }
 
-/// Finds entries of an own log by so many external ids: rows of (external id, seq, hash). The values come with
-/// [`put_ids`].
+/// Finds entries of an own log by so many external ids: rows for [`found`]. The values come with [`put_ids`].
 pub fn by_external(ids: usize) -> SelectStatement {
-    Query::select()
-        .columns([M::ExternalId, M::Seq, M::Hash])
+    found_columns()
         .from(M::Table)
-        .and_where(Expr::col(M::Conversation).eq(0_i64))
-        .and_where(Expr::col(M::ExternalId).is_in(vec![0_i64; ids]))
+        .and_where(Expr::col((M::Table, M::Conversation)).eq(0_i64))
+        .and_where(Expr::col((M::Table, M::ExternalId)).is_in(vec![0_i64; ids]))
+        .take()
+}
+
+/// Finds entries of all that a fork sees by so many external ids: rows for [`found`]. The values come with
+/// [`put_seen_ids`].
+pub fn by_external_seen(ids: usize) -> WithQuery {
+    found_columns()
+        .from(Seen::Table)
+        // Crossed, so that SQLite looks each id up in each log.
+        .cross_join(M::Table)
+        .and_where(Expr::col((M::Table, M::Conversation)).equals((Seen::Table, Seen::No)))
+        .and_where(Expr::col((M::Table, M::ExternalId)).is_in(vec![0_i64; ids]))
+        .and_where(Expr::col((M::Table, M::Seq)).lte(Expr::col((Seen::Table, Seen::Last))))
+        .take()
+        .with(
+            WithClause::new()
+                .recursive(true)
+                .cte(seen_from(0))
+                .to_owned(),
+        )
+}
+
+fn found_columns() -> SelectStatement {
+    Query::select()
+        .columns(
+            [M::ExternalId, M::Seq, M::Hash, M::At, M::Clocked].map(|column| (M::Table, column)),
+        )
         .take()
 }
 
@@ -333,17 +363,32 @@ pub fn put_ids(values: &mut impl Values, source: u32, ids: &[&str]) -> Result<()
     ids.iter().try_for_each(|id| put_external(values, id))
 }
 
-/// A row of [`by_external`].
+/// The values for [`by_external_seen`].
+///
+/// # Errors
+/// When the driver can not take them.
+pub fn put_seen_ids(values: &mut impl Values, conversation: u32, ids: &[&str]) -> Result<()> {
+    // What `seen_from` gives: the number, no limit, level 0, and a level's step.
+    values.put_int(i64::from(conversation))?;
+    values.put_int(i64::from(u32::MAX))?;
+    values.put_int(0)?;
+    values.put_int(1)?;
+    ids.iter().try_for_each(|id| put_external(values, id))
+}
+
+/// A row of [`by_external`] or [`by_external_seen`].
 ///
 /// # Errors
 /// When the row does not mean a message.
-pub fn found(row: &impl Columns) -> Result<(String, Seq, Hash)> {
+pub fn found(row: &impl Columns) -> Result<(String, KnownEntry)> {
     let id = external_id(row, 0)?.ok_or_else(|| corrupt("message", "it has no external id"))?;
-    Ok((
-        id,
-        to_seq(row.int(1)?)?,
-        to_hash("message", &row.bytes(2)?)?,
-    ))
+    let known = KnownEntry {
+        seq: to_seq(row.int(1)?)?,
+        hash: to_hash("message", &row.bytes(2)?)?,
+        created_at: Timestamp(row.int(3)?),
+        clocked: row.int(4)? != 0,
+    };
+    Ok((id, known))
 }
 
 /// Payloads by hash: rows of (hash, id).
@@ -417,32 +462,22 @@ pub fn running(keys: &[i64]) -> SelectStatement {
         .take()
 }
 
-/// The first position of the visible log whose running sum is at least `running`, which must not be more than the
-/// log's: one number. A binary search in one statement, so that no index over the sums is needed.
+/// The first position of `range` in the own log of `source` whose running sum is at least `running`, which the last
+/// one's must be: one number. A binary search in one statement, so that no index over the sums is needed.
 ///
 /// # Errors
 /// When a number does not fit its column.
-pub fn seq_at(conversation: u32, head: Seq, running: u64) -> Result<WithQuery> {
+pub fn seq_at(source: u32, range: SeqRange, running: u64) -> Result<WithQuery> {
     let running = to_int("running tokens", running)?;
     let middle = || {
         Expr::col(Search::Low)
             .add(Expr::col(Search::High))
             .div(2_i64)
     };
-    let source = Query::select()
-        .column((G::Table, G::Source))
-        .from(G::Table)
-        .and_where(Expr::col((G::Table, G::Conversation)).eq(i64::from(conversation)))
-        .and_where(Expr::col((G::Table, G::First)).lte(middle()))
-        .order_by((G::Table, G::First), Order::Desc)
-        .limit(1)
-        .take();
     let sum = Query::select()
         .column((M::Table, M::Running))
         .from(M::Table)
-        .and_where(
-            Expr::col((M::Table, M::Id)).eq(Expr::from(source).left_shift(32_i64).bit_or(middle())),
-        )
+        .and_where(Expr::col((M::Table, M::Id)).eq(Expr::val(packed(source, 0)).bit_or(middle())))
         .take();
     let below = || Expr::from(sum.clone()).lt(running);
     let step = Query::select()
@@ -460,8 +495,8 @@ pub fn seq_at(conversation: u32, head: Seq, running: u64) -> Result<WithQuery> {
         .and_where(Expr::col(Search::Low).lt(Expr::col(Search::High)))
         .take();
     let begin = Query::select()
-        .expr(Expr::val(1_i64))
-        .expr(Expr::val(i64::from(head.0)))
+        .expr(Expr::val(i64::from(range.first.0)))
+        .expr(Expr::val(i64::from(range.last.0)))
         .union(UnionType::All, step)
         .take();
     let search = CommonTableExpression::new()

@@ -1,11 +1,13 @@
 //! Summaries and what they are made of.
 
 use memory_model::{Child, Hash, RawJson, Recipe, SeqRange, Summary, SummaryId, Timestamp};
-use memory_store::Kin;
+use memory_store::{Kin, summary_record_hash};
 use sea_query::{
     Alias, Expr, ExprTrait as _, Func, InsertStatement, Order, Query, SelectStatement, SimpleExpr,
+    WithClause, WithQuery,
 };
 
+use crate::conversation::{Seen, seen_from};
 use crate::convert::{packed, to_count, to_hash, to_int, to_seq, to_u32};
 use crate::error::{Result, add_row, corrupt};
 use crate::sql::Columns;
@@ -60,22 +62,35 @@ fn seen(kin: Kin) -> Expr {
     }
 }
 
-/// Summaries of a conversation by public id: rows for [`summary`].
-pub fn by_ids(kin: Kin, ids: &[&str]) -> SelectStatement {
-    rows()
-        .and_where(seen(kin))
-        .and_where(Expr::col(S::PublicId).is_in(ids.iter().copied()))
-        .take()
+/// Summaries that a conversation sees by public id, the nearest first: rows for [`summary`].
+pub fn by_ids(conversation: u32, ids: &[&str]) -> WithQuery {
+    let mut statement = Query::select();
+    statement.columns(READ.map(|column| (S::Table, column)));
+    visible(statement, conversation, ids)
 }
 
-/// Keys, public ids, ranges, depths and costs of summaries by public id: rows for [`known`].
-pub fn known_by_ids(kin: Kin, ids: &[&str]) -> SelectStatement {
-    Query::select()
-        .columns([S::Id, S::PublicId, S::First, S::Last, S::Depth, S::Tokens])
-        .from(S::Table)
-        .and_where(seen(kin))
-        .and_where(Expr::col(S::PublicId).is_in(ids.iter().copied()))
-        .take()
+/// Keys, public ids, ranges, depths, costs and owners of summaries that a conversation sees by public id, the nearest
+/// first: rows for [`known`].
+pub fn known_by_ids(conversation: u32, ids: &[&str]) -> WithQuery {
+    let columns = [S::Id, S::PublicId, S::First, S::Last, S::Depth, S::Tokens];
+    let mut statement = Query::select();
+    statement
+        .columns(columns.map(|column| (S::Table, column)))
+        .column((Seen::Table, Seen::Level));
+    visible(statement, conversation, ids)
+}
+
+fn visible(mut statement: SelectStatement, conversation: u32, ids: &[&str]) -> WithQuery {
+    statement
+        .from(Seen::Table)
+        // Crossed, so that SQLite looks each id up in each log instead of reading all summaries.
+        .cross_join(S::Table)
+        .and_where(Expr::col((S::Table, S::Conversation)).equals((Seen::Table, Seen::No)))
+        .and_where(Expr::col((S::Table, S::PublicId)).is_in(ids.iter().copied()))
+        .and_where(Expr::col((S::Table, S::Last)).lte(Expr::col((Seen::Table, Seen::Last))))
+        .order_by((Seen::Table, Seen::Level), Order::Asc);
+    let seen = seen_from(conversation);
+    statement.with(WithClause::new().recursive(true).cte(seen).to_owned())
 }
 
 /// What a publish must know of a stored summary.
@@ -91,6 +106,8 @@ pub struct Known {
     pub depth: u32,
     /// Its cost in tokens.
     pub tokens: u64,
+    /// Whose it is: a place in the lineage, 0 for the conversation's own.
+    pub level: usize,
 }
 
 /// A row of [`known_by_ids`].
@@ -104,6 +121,7 @@ pub fn known(row: &impl Columns) -> Result<Known> {
         range: range(&public_id, row.int(2)?, row.int(3)?)?,
         depth: to_u32("depth", row.int(4)?)?,
         tokens: to_count("tokens of a summary", row.int(5)?)?,
+        level: usize::try_from(row.int(6)?).unwrap_or(usize::MAX),
         public_id,
     })
 }
@@ -113,8 +131,8 @@ fn range(id: &SummaryId, first: i64, last: i64) -> Result<SeqRange> {
         .ok_or_else(|| corrupt(id.as_str(), format!("{first}..{last} is no range")))
 }
 
-/// The key of a summary: one number.
-fn key(conversation: u32, id: &SummaryId) -> SelectStatement {
+/// The key of a conversation's own summary: one number.
+pub fn key(conversation: u32, id: &SummaryId) -> SelectStatement {
     Query::select()
         .column((S::Table, S::Id))
         .from(S::Table)
@@ -150,6 +168,24 @@ pub fn log(kin: Kin, nearer: &[Kin], after: Option<i64>, limit: u64) -> SelectSt
         statement.and_where(Expr::exists(same).not());
     }
     statement
+}
+
+/// All summaries by rising key, after `after`: rows for [`summary`] and [`recorded`].
+pub fn records(after: i64, limit: u64) -> SelectStatement {
+    rows()
+        .column(S::Record)
+        .and_where(Expr::col((S::Table, S::Id)).gt(after))
+        .order_by(S::Id, Order::Asc)
+        .limit(limit)
+        .take()
+}
+
+/// The hash over the row in a row of [`records`].
+///
+/// # Errors
+/// When the row does not hold a hash.
+pub fn recorded(row: &impl Columns) -> Result<Hash> {
+    to_hash("record of a summary", &row.bytes(READ.len())?)
 }
 
 /// The newest summary of these sources by this recipe: rows for [`summary`].
@@ -220,7 +256,7 @@ pub fn summary(row: &impl Columns) -> Result<SummaryRow> {
 /// # Errors
 /// When a number does not fit its column.
 pub fn insert(id: i64, conversation: u32, summary: &Summary) -> Result<InsertStatement> {
-    let values: [SimpleExpr; 20] = [
+    let values: [SimpleExpr; 21] = [
         id.into(),
         i64::from(conversation).into(),
         summary.id.as_str().into(),
@@ -249,9 +285,12 @@ pub fn insert(id: i64, conversation: u32, summary: &Summary) -> Result<InsertSta
             .as_ref()
             .map(|meta| meta.as_str().to_owned())
             .into(),
+        summary_record_hash(summary).0.to_vec().into(),
     ];
     let mut statement = Query::insert();
-    statement.into_table(S::Table).columns(READ);
+    statement
+        .into_table(S::Table)
+        .columns(READ.into_iter().chain([S::Record]));
     add_row(&mut statement, values)?;
     Ok(statement)
 }

@@ -47,6 +47,10 @@ pub enum Conversation {
     UpdatedAt,
     /// Column `meta`: JSON as it came.
     Meta,
+    /// Column `views`: hash over the names of its views, zeros when there are none.
+    Views,
+    /// Column `record`: hash over this row, without indexed_to, fences and views.
+    Record,
 }
 
 impl Conversation {
@@ -72,6 +76,8 @@ impl Conversation {
             Self::CreatedAt => "created_at",
             Self::UpdatedAt => "updated_at",
             Self::Meta => "meta",
+            Self::Views => "views",
+            Self::Record => "record",
         }
     }
 }
@@ -86,34 +92,31 @@ impl Iden for Conversation {
     }
 }
 
-/// The stretches of logs that a conversation reads, in order and without a gap. Set when it is opened.
+/// A family's session keys: one row for each root, with a hash over the numbers and keys of all that was opened in it. It refers to no conversation, so that it stays when one is removed behind the store's back.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Segment {
+pub enum Family {
     /// The table itself.
     Table,
-    /// Column `conversation`.
-    Conversation,
-    /// Column `first`: first seq, inclusive.
-    First,
-    /// Column `last`: last seq, inclusive; null while open: the conversation's own log.
-    Last,
-    /// Column `source`: whose log is read.
-    Source,
+    /// Column `tree`: number of the root.
+    Tree,
+    /// Column `members`: how many conversations were opened in it.
+    Members,
+    /// Column `hash`: chained over numbers and keys in the order of the numbers.
+    Hash,
 }
 
-impl Segment {
+impl Family {
     const fn as_str(self) -> &'static str {
         match self {
-            Self::Table => "segment",
-            Self::Conversation => "conversation",
-            Self::First => "first",
-            Self::Last => "last",
-            Self::Source => "source",
+            Self::Table => "family",
+            Self::Tree => "tree",
+            Self::Members => "members",
+            Self::Hash => "hash",
         }
     }
 }
 
-impl Iden for Segment {
+impl Iden for Family {
     fn quoted(&self) -> Cow<'static, str> {
         Cow::Borrowed(self.as_str())
     }
@@ -218,6 +221,8 @@ pub enum Message {
     Turn,
     /// Column `at`: microseconds since 1970 as the source says; not monotonic.
     At,
+    /// Column `clocked`: the source gave no time: at is the clock's, and not compared with that of an entry told again.
+    Clocked,
     /// Column `tokens`: by the conversation's estimator.
     Tokens,
     /// Column `running`: sum of tokens over the visible log up to here.
@@ -249,6 +254,7 @@ impl Message {
             Self::Loop => "loop",
             Self::Turn => "turn",
             Self::At => "at",
+            Self::Clocked => "clocked",
             Self::Tokens => "tokens",
             Self::Running => "running",
             Self::Hash => "hash",
@@ -542,6 +548,8 @@ pub enum Summary {
     SourceHash,
     /// Column `hash`: over source_hash, range, depth, recipe and text.
     Hash,
+    /// Column `record`: hash over hash, provisional, tier, model, tokens, times and meta.
+    Record,
     /// Column `meta`: JSON as it came.
     Meta,
     /// Column `text`.
@@ -571,6 +579,7 @@ impl Summary {
             Self::LatestAt => "latest_at",
             Self::SourceHash => "source_hash",
             Self::Hash => "hash",
+            Self::Record => "record",
             Self::Meta => "meta",
             Self::Text => "text",
             Self::Messages => "messages",

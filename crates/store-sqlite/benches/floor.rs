@@ -67,6 +67,7 @@ fn append(messages: impl Iterator<Item = Message>) -> Append {
             .map(|message| NewEntry {
                 message,
                 tokens: 163,
+                clocked: false,
             })
             .collect(),
         now: Timestamp(0),

@@ -15,6 +15,7 @@ fn entries(count: usize) -> Append {
     let entry = NewEntry {
         message: Message::user("word ".repeat(130)),
         tokens: 163,
+        clocked: false,
     };
     Append {
         at: AppendAt::Any,

@@ -19,6 +19,8 @@ create table conversation (
   created_at   integer not null, -- microseconds since 1970, UTC
   updated_at   integer not null, -- microseconds; kept by the store
   meta         text, -- JSON as it came
+  views        blob    not null default (zeroblob(32)) check (length(views) = 32), -- hash over the names of its views, zeros when there are none
+  record       blob    not null default (zeroblob(32)) check (length(record) = 32), -- hash over this row, without indexed_to, fences and views
   check ((kind = 'root') = (parent is null)),
   check ((kind = 'fork') = (shared is not null)),
   check ((kind = 'spawn') = (spawned_at is not null)),
@@ -50,29 +52,27 @@ begin
   select raise(abort, 'conversation: its head only grows, its key and origin are fixed');
 end;
 
--- The stretches of logs that a conversation reads, in order and without a gap. Set when it is opened.
-create table segment (
-  conversation integer not null references conversation (no),
-  first        integer not null, -- first seq, inclusive
-  last         integer, -- last seq, inclusive; null while open: the conversation's own log
-  source       integer not null references conversation (no), -- whose log is read
-  primary key (conversation, first),
-  check (first >= 1 and (last is null or last >= first)),
-  check ((last is null) = (source = conversation))
-) strict, without rowid;
+-- A family's session keys: one row for each root, with a hash over the numbers and keys of all that was opened in it. It
+-- refers to no conversation, so that it stays when one is removed behind the store's back.
+create table family (
+  tree    integer primary key, -- number of the root
+  members integer not null check (members >= 1), -- how many conversations were opened in it
+  hash    blob    not null check (length(hash) = 32) -- chained over numbers and keys in the order of the numbers
+) strict;
 
-create trigger segment_insert before insert on segment
-when exists (select 1 from segment where conversation = new.conversation and first = new.first)
+create trigger family_insert before insert on family
+when exists (select 1 from family where tree = new.tree)
 begin
-  select raise(abort, 'segment: append-only, it can not be replaced');
+  select raise(abort, 'family: exists already, it can not be replaced');
 end;
 
-create trigger segment_update before update on segment
+create trigger family_update before update on family
+when new.tree <> old.tree or new.members <= old.members
 begin
-  select raise(abort, 'segment: append-only, it can not be updated');
+  select raise(abort, 'family: it only grows');
 end;
 
-create trigger segment_delete before delete on segment
+create trigger family_delete before delete on family
 begin
-  select raise(abort, 'segment: append-only, it can not be deleted');
+  select raise(abort, 'family: can not be deleted');
 end;

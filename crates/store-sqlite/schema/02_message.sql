@@ -59,6 +59,7 @@ create table message (
   loop         text, -- id of the agent loop, where the source has one
   turn         integer, -- index of the turn in its loop
   at           integer not null, -- microseconds since 1970 as the source says; not monotonic
+  clocked      integer not null default 0 check (clocked in (0, 1)), -- the source gave no time: at is the clock's, and not compared with that of an entry told again
   tokens       integer not null check (tokens >= 0), -- by the conversation's estimator
   running      integer not null check (running >= tokens), -- sum of tokens over the visible log up to here
   hash         blob    not null check (length(hash) = 32), -- SHA-256 over body and the fields beside it
@@ -110,7 +111,7 @@ when not (
   and new.id = old.id and new.conversation = old.conversation and new.seq = old.seq
   and new.kind = old.kind and new.role = old.role and new.external_id is old.external_id
   and new.response is old.response and new.turn is old.turn and new.loop is old.loop
-  and new.at = old.at and new.tokens = old.tokens and new.running = old.running
+  and new.at = old.at and new.clocked = old.clocked and new.tokens = old.tokens and new.running = old.running
   and new.hash = old.hash and new.codec = old.codec
   and exists (select 1 from erasure where conversation = old.conversation and old.seq between first and last)
 )

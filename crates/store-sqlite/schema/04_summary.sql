@@ -17,6 +17,7 @@ create table summary (
   latest_at     integer not null, -- greatest time of the covered messages, microseconds
   source_hash   blob    not null check (length(source_hash) = 32), -- over the children's hashes
   hash          blob    not null check (length(hash) = 32), -- over source_hash, range, depth, recipe and text
+  record        blob    not null default (zeroblob(32)) check (length(record) = 32), -- hash over hash, provisional, tier, model, tokens, times and meta
   meta          text, -- JSON as it came
   text          text    not null,
   messages      text, -- JSON: rendered messages, where a strategy keeps those instead of text

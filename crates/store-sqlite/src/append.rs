@@ -6,8 +6,8 @@ use std::sync::LazyLock;
 use memory_model::{ConversationId, EntryKind, Hash, Seq, Timestamp};
 use memory_store::{
     Append, AppendAt, Appended, Conversation, ConversationFilter, ConversationPatch,
-    ConversationRef, EntryOutcome, Error, ErrorKind, Kin, NewConversation, Origin, Page, Result,
-    Segment, fork_segments,
+    ConversationRef, EntryOutcome, Error, ErrorKind, KnownEntry, NewConversation, Origin, Page,
+    Result, Segment, conversation_hash, family_hash, fork_segments,
 };
 use sea_query::SqliteQueryBuilder;
 use sqlx::Arguments as _;
@@ -31,6 +31,15 @@ static INSERTS: LazyLock<Texts> = LazyLock::new(|| {
 });
 static LOOK_UPS: LazyLock<Texts> = LazyLock::new(|| {
     message::BATCHES.map(|size| Some(Text::new(&message::by_external(size), SqliteQueryBuilder)))
+});
+
+static LOOK_UPS_SEEN: LazyLock<Texts> = LazyLock::new(|| {
+    message::BATCHES.map(|size| {
+        Some(Text::new(
+            &message::by_external_seen(size),
+            SqliteQueryBuilder,
+        ))
+    })
 });
 
 fn of_size(texts: &'static Texts, size: usize) -> Result<&'static Text> {
@@ -64,10 +73,7 @@ impl SqliteStore {
     /// The conversation of a row of [`sql::find`].
     pub(crate) async fn found(&self, on: &mut On<'_>, row: &SqliteRow) -> Result<Conversation> {
         let mut found = sql::conversation(row)?;
-        if !matches!(found.origin, Origin::Fork { .. }) && self.known_lineage(found.id).is_none() {
-            self.remember_lineage(found.id, &[Kin::own(found.id)].into());
-        }
-        found.segments = self.segments(on, found.id).await?.to_vec();
+        found.segments = self.lineage_of(on, &found).await?.segments();
         Ok(found)
     }
 
@@ -129,9 +135,6 @@ impl SqliteStore {
                 (tree, segments, *at, tokens.first().copied().unwrap_or(0))
             }
         };
-        on.run(&sql::insert(id.0, tree.0, new, head, tokens)?)
-            .await?;
-        on.run(&sql::insert_segments(id.0, &segments)?).await?;
         let conversation = Conversation {
             id,
             key: new.key.clone(),
@@ -148,6 +151,10 @@ impl SqliteStore {
             created_at: new.now,
             updated_at: new.now,
         };
+        let record = conversation_hash(&conversation);
+        on.run(&sql::insert(id.0, tree.0, new, head, tokens, record)?)
+            .await?;
+        join_family(&mut on, &conversation).await?;
         if let Some((parent, at)) = inherits {
             self.inherit_views(&mut on, &parent, &conversation, at, new.now)
                 .await?;
@@ -167,13 +174,8 @@ impl SqliteStore {
         let rows = on.all(&sql::list(filter, after, one_more(limit))).await?;
         let found: Vec<Conversation> = rows.iter().map(sql::conversation).collect::<Result<_>>()?;
         let mut page = page(found, limit, |conversation: &Conversation| conversation.id);
-        let ids: Vec<ConversationId> = page.items.iter().map(|found| found.id).collect();
-        for (found, segments) in page
-            .items
-            .iter_mut()
-            .zip(self.segments_of(&mut on, &ids).await?)
-        {
-            found.segments = segments.to_vec();
+        for found in &mut page.items {
+            found.segments = self.lineage_of(&mut on, found).await?.segments();
         }
         Ok(page)
     }
@@ -188,6 +190,8 @@ impl SqliteStore {
         let mut tx = writer.begin().await?;
         tx.on().run(&sql::patch(id.0, patch, now)).await?;
         let found = self.get(&mut tx.on(), id).await?;
+        let record = conversation_hash(&found);
+        tx.on().run(&sql::set_record(id.0, record)).await?;
         tx.commit().await?;
         Ok(found)
     }
@@ -239,10 +243,11 @@ impl SqliteStore {
         for (entry, (hash, body)) in append.entries.iter().zip(bodies) {
             let message = &entry.message;
             let earlier = message.external_id.as_deref().and_then(|id| seen.get(id));
-            if let Some((seq, stored)) = earlier {
-                outcomes.push(match *stored == hash {
-                    true => EntryOutcome::Duplicate(*seq),
-                    false => EntryOutcome::Conflict(*seq),
+            if let Some(known) = earlier {
+                let told = known.is_told_again(message, entry.clocked, hash, &body);
+                outcomes.push(match told {
+                    true => EntryOutcome::Duplicate(known.seq),
+                    false => EntryOutcome::Conflict(known.seq),
                 });
                 continue;
             }
@@ -264,12 +269,19 @@ impl SqliteStore {
             tokens = tokens.saturating_add(cost);
             chain = chain.chain(hash);
             if let Some(id) = &message.external_id {
-                seen.insert(id.clone(), (head, hash));
+                let known = KnownEntry {
+                    seq: head,
+                    hash,
+                    created_at: message.created_at,
+                    clocked: entry.clocked,
+                };
+                seen.insert(id.clone(), known);
             }
             outcomes.push(EntryOutcome::Inserted(head));
             rows.push(Waiting {
                 seq: head,
                 message,
+                clocked: entry.clocked,
                 tokens: cost,
                 running: tokens,
                 hash,
@@ -314,7 +326,16 @@ impl SqliteStore {
             done?;
             packed = then;
         }
-        on.run(&sql::set_chain(id.0, chain, append.now)).await?;
+        let after = Conversation {
+            head,
+            tokens,
+            chain,
+            updated_at: append.now,
+            ..info
+        };
+        let record = conversation_hash(&after);
+        on.run(&sql::set_chain(id.0, chain, append.now, record))
+            .await?;
         tx.commit().await?;
         if new_facts && let Some(facts) = facts {
             self.remember_facts(id, Some(facts));
@@ -327,28 +348,56 @@ impl SqliteStore {
     }
 }
 
-/// The visible entries with the given external ids: the earliest position of each, and its hash.
+/// The visible entries with the given external ids.
 pub(crate) async fn visible(
     on: &mut On<'_>,
     info: &Conversation,
     ids: &[&str],
-) -> Result<BTreeMap<String, (Seq, Hash)>> {
-    let mut found = BTreeMap::new();
-    for segment in &info.segments {
-        for batch in batched(ids) {
-            let mut values = SqliteArguments::default();
-            message::put_ids(&mut values, segment.source.0, &batch)?;
-            let text = of_size(&LOOK_UPS, batch.len())?;
-            for row in on.all_of(text, values).await? {
-                let (id, seq, hash) = message::found(&row)?;
-                if seq < segment.first || segment.last.is_some_and(|last| seq > last) {
-                    continue;
-                }
-                found.entry(id).or_insert((seq, hash));
+) -> Result<BTreeMap<String, KnownEntry>> {
+    let mut found: BTreeMap<String, KnownEntry> = BTreeMap::new();
+    let fork = matches!(info.origin, Origin::Fork { .. });
+    for batch in batched(ids) {
+        let mut values = SqliteArguments::default();
+        let texts = match fork {
+            true => {
+                message::put_seen_ids(&mut values, info.id.0, &batch)?;
+                &LOOK_UPS_SEEN
+            }
+            false => {
+                message::put_ids(&mut values, info.id.0, &batch)?;
+                &LOOK_UPS
+            }
+        };
+        for row in on.all_of(of_size(texts, batch.len())?, values).await? {
+            let (id, known) = message::found(&row)?;
+            // Of several the earliest.
+            let entry = found.entry(id).or_insert(known);
+            if known.seq < entry.seq {
+                *entry = known;
             }
         }
     }
     Ok(found)
+}
+
+/// Adds a new conversation to its family's record.
+async fn join_family(on: &mut On<'_>, new: &Conversation) -> Result<()> {
+    if new.tree == new.id {
+        let hash = family_hash(Hash::ZERO, new.id, &new.key);
+        on.run(&sql::insert_family(new.tree.0, hash)?).await?;
+        return Ok(());
+    }
+    let row = on.first(&sql::family(new.tree.0)).await?.ok_or_else(|| {
+        let message = format!(
+            "the family of conversation {} has no record: restore a backup",
+            new.tree
+        );
+        Error::new(ErrorKind::Corrupt, message)
+    })?;
+    let before = store_sql::to_hash("family", &row.bytes(1)?)?;
+    let hash = family_hash(before, new.id, &new.key);
+    on.run(&sql::extend_family(new.tree.0, hash)).await?;
+    Ok(())
 }
 
 fn mismatch(info: &Conversation, given: &impl std::fmt::Display) -> Error {

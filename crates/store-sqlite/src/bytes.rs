@@ -25,6 +25,7 @@ const PAGE: u64 = 16;
 pub(crate) struct Waiting<'a> {
     pub(crate) seq: Seq,
     pub(crate) message: &'a Message,
+    pub(crate) clocked: bool,
     pub(crate) tokens: u64,
     pub(crate) running: u64,
     pub(crate) hash: Hash,
@@ -48,6 +49,7 @@ impl<'a> Waiting<'a> {
         let row = NewRow {
             seq: self.seq,
             message: self.message,
+            clocked: self.clocked,
             tokens: self.tokens,
             running: self.running,
             hash: self.hash,

@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 
+use memory_model::ConversationId;
 use memory_store::{ErrorKind, Result, Violation, ViolationKind};
 use sqlx::sqlite::SqliteRow;
 use sqlx::{ConnectOptions as _, Row as _};
@@ -9,10 +10,10 @@ use store_sql::Columns as _;
 
 use crate::db::On;
 use crate::error::failed;
-use crate::{SqliteStore, bytes, db, migrate};
+use crate::{SqliteStore, bytes, db, migrate, records};
 
 /// Questions whose answer must be empty: what a row of the answer means, and the question.
-const QUESTIONS: [(ViolationKind, &str, &str); 11] = [
+const QUESTIONS: [(ViolationKind, &str, &str); 10] = [
     (
         ViolationKind::EntryMissing,
         "the log of conversation % ends before its head",
@@ -57,23 +58,6 @@ const QUESTIONS: [(ViolationKind, &str, &str); 11] = [
                and p.version = h.removed_in)",
     ),
     (
-        // A fork's summaries may be made from its ancestors', as far as those cover what it shares.
-        ViolationKind::ForeignLineage,
-        "the summary % was made from a summary of another conversation",
-        "with recursive
-           foreign_child(no, container, source, last) as (
-             select c.conversation, c.public_id, p.conversation, p.last from summary_child k
-               join summary c on c.id = k.container join summary p on p.id = k.constituent
-              where p.conversation <> c.conversation),
-           kin(no, source, last) as (
-             select distinct no, no, 4294967295 from foreign_child
-             union
-             select kin.no, c.parent, min(kin.last, c.shared) from kin
-               join conversation c on c.no = kin.source where c.kind = 'fork')
-         select distinct f.container from foreign_child f where not exists
-           (select 1 from kin where kin.no = f.no and kin.source = f.source and f.last <= kin.last)",
-    ),
-    (
         ViolationKind::ForeignLineage,
         "the summary % was made from one that is gone",
         "select coalesce(c.public_id, k.container) from summary_child k left join summary c on c.id = k.container
@@ -94,14 +78,31 @@ const QUESTIONS: [(ViolationKind, &str, &str); 11] = [
     ),
 ];
 
-/// A table, index, trigger or view by kind and name, with its statement.
-type Objects = BTreeMap<(String, String), String>;
+/// Summaries that were made from another conversation's: public id, whose it is, and whose and how long the other is.
+const FOREIGN_CHILDREN: &str = "select c.public_id, c.conversation, p.conversation, p.last from summary_child k
+   join summary c on c.id = k.container join summary p on p.id = k.constituent where p.conversation <> c.conversation";
 
-const OBJECTS: &str = "select type, name, sql from sqlite_schema where sql is not null";
+/// A table, index, trigger or view by kind and name.
+type Objects = BTreeMap<(String, String), Object>;
+
+struct Object {
+    /// The table that it belongs to: a table's own name.
+    table: String,
+    /// The statement that made it.
+    sql: String,
+}
+
+const OBJECTS: &str = "select type, name, tbl_name, sql from sqlite_schema where sql is not null";
 
 fn objects(rows: &[SqliteRow]) -> Result<Objects> {
     rows.iter()
-        .map(|row| Ok(((row.text(0)?, row.text(1)?), row.text(2)?)))
+        .map(|row| {
+            let object = Object {
+                table: row.text(2)?,
+                sql: row.text(3)?,
+            };
+            Ok(((row.text(0)?, row.text(1)?), object))
+        })
         .collect()
 }
 
@@ -117,26 +118,35 @@ impl SqliteStore {
                 found.push(database(format!("the database is damaged: {line}")));
             }
         }
-        for row in ask(&mut on, "pragma foreign_key_check", &mut found).await? {
-            let (table, parent) = (row.text(0)?, row.text(2)?);
-            found.push(database(format!(
-                "a row of {table} refers to a row of {parent} that is gone"
-            )));
-        }
         let (is, should) = (
             objects(&on.fixed(OBJECTS).await?)?,
             expected(&self.place).await?,
         );
-        for ((kind, name), sql) in &should {
+        let ours = |table: &str| should.contains_key(&("table".to_owned(), table.to_owned()));
+        for row in ask(&mut on, "pragma foreign_key_check", &mut found).await? {
+            let (table, parent) = (row.text(0)?, row.text(2)?);
+            // What a user's own tables refer to is not ours to judge.
+            if !ours(&table) {
+                continue;
+            }
+            found.push(database(format!(
+                "a row of {table} refers to a row of {parent} that is gone"
+            )));
+        }
+        for ((kind, name), object) in &should {
             match is.get(&(kind.clone(), name.clone())) {
                 None => found.push(database(format!("the {kind} {name} is gone"))),
-                Some(other) if other != sql => {
+                Some(other) if other.sql != object.sql => {
                     found.push(database(format!("the {kind} {name} was changed")));
                 }
                 Some(_) => {}
             }
         }
-        for (kind, name) in is.keys().filter(|key| !should.contains_key(*key)) {
+        // A user's own tables are accepted, and SQLite's statistics. What hangs on our tables is not.
+        for ((kind, name), object) in is.iter().filter(|(key, _)| !should.contains_key(*key)) {
+            if kind == "table" || kind == "view" || !ours(&object.table) {
+                continue;
+            }
             found.push(database(format!(
                 "there is a {kind} {name} that does not belong here"
             )));
@@ -150,8 +160,47 @@ impl SqliteStore {
                 found.push(Violation::new(kind, text.replace('%', &what)));
             }
         }
+        self.check_foreign_children(&mut on, &mut found).await?;
         bytes::check_payloads(&mut on, &mut found).await?;
+        if let Err(error) = records::check(&mut on, &mut found).await {
+            match error.kind() {
+                ErrorKind::Corrupt => found.push(database(format!(
+                    "the rows of conversations and summaries cannot be read: {error}"
+                ))),
+                _ => return Err(error),
+            }
+        }
         Ok(found)
+    }
+
+    /// A fork's summaries may be made from its ancestors', as far as those cover what it shares.
+    async fn check_foreign_children(
+        &self,
+        on: &mut On<'_>,
+        found: &mut Vec<Violation>,
+    ) -> Result<()> {
+        for row in ask(on, FOREIGN_CHILDREN, found).await? {
+            let container = row.text(0)?;
+            let owner = ConversationId(store_sql::to_u32("conversation", row.int(1)?)?);
+            let source = ConversationId(store_sql::to_u32("conversation", row.int(2)?)?);
+            let last = store_sql::to_seq(row.int(3)?)?;
+            let sees = match self.lineage(on, owner).await {
+                Ok(lineage) => lineage.sees(source, last),
+                Err(error) if [ErrorKind::Corrupt, ErrorKind::NotFound].contains(&error.kind()) => {
+                    false
+                }
+                Err(error) => return Err(error),
+            };
+            if !sees {
+                found.push(Violation::new(
+                    ViolationKind::ForeignLineage,
+                    format!(
+                        "the summary {container} was made from a summary of another conversation"
+                    ),
+                ));
+            }
+        }
+        Ok(())
     }
 }
 

@@ -1,13 +1,13 @@
 //! The views that a fork begins with.
 
 use memory_model::{Body, Seq, Span, SummaryId, Timestamp, ViewName};
-use memory_store::{Conversation, Error, ErrorKind, Inherited, Result, ViewCut};
+use memory_store::{Conversation, Error, ErrorKind, Inherited, Result, ViewCut, views_hash};
 use store_sql::view::{self as sql, Where};
-use store_sql::{Columns as _, Script};
+use store_sql::{Columns as _, Script, conversation};
 
 use crate::SqliteStore;
 use crate::db::On;
-use crate::publish::{Old, known_summaries, put_version};
+use crate::publish::{Old, known_summaries, known_summary, put_version};
 use crate::spans::starts;
 
 /// More spans than this can not be in a range.
@@ -25,6 +25,7 @@ impl SqliteStore {
         at: Seq,
         now: Timestamp,
     ) -> Result<()> {
+        let mut inherited = Vec::new();
         for row in on.all(&sql::views(parent.id.0)).await? {
             let view = ViewName::new(row.text(0)?);
             let Some(Inherited { at, spans, rows }) = self.cut(on, parent, &view, at).await? else {
@@ -44,6 +45,11 @@ impl SqliteStore {
                 now,
             )?;
             on.run_script(script).await?;
+            inherited.push(view);
+        }
+        if !inherited.is_empty() {
+            let hash = views_hash(&inherited);
+            on.run(&conversation::set_views(fork.id.0, hash)).await?;
         }
         Ok(())
     }
@@ -62,10 +68,9 @@ impl SqliteStore {
         let version = memory_model::ViewVersion(store_sql::to_count("version", row.int(0)?)?);
         let up_to = Where::Rising(Seq::FIRST, at.next());
         let rows = starts(on, parent.id, view, version, up_to, ALL).await?;
-        let lineage = self.lineage(on, parent.id).await?;
         let mut cut = ViewCut::new(&rows, at);
         while let Some(id) = cut.crossing().cloned() {
-            let found = self.summaries_seen(on, &lineage, &[id.as_str()]).await?;
+            let found = self.summaries_seen(on, parent.id, &[id.as_str()]).await?;
             let summary = found.into_values().next().ok_or_else(|| {
                 let message = format!("{} shows {id}, which is missing", parent.key);
                 Error::new(ErrorKind::Corrupt, message)
@@ -76,8 +81,8 @@ impl SqliteStore {
                 .filter_map(|child| child.summary())
                 .map(SummaryId::as_str)
                 .collect();
-            let known = known_summaries(on, &lineage, &children).await?;
-            cut.open(&summary, |id| known.get(id).map(Into::into))?;
+            let known = known_summaries(on, parent.id, &children).await?;
+            cut.open(&summary, |id| known.get(id).map(known_summary))?;
         }
         cut.finish()
     }

@@ -6,35 +6,37 @@ mod check;
 mod db;
 mod error;
 mod fork;
+mod lineage;
 mod migrate;
 mod migrations;
+mod plain;
 mod publish;
 mod read;
+mod records;
 mod spans;
 mod store;
 mod work;
 
 use std::collections::BTreeMap;
 use std::path::Path;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Mutex;
 use std::time::Duration;
 
 use memory_model::ConversationId;
-use memory_store::{Error, ErrorKind, Kin, Result, Segment};
+use memory_store::{Error, ErrorKind, Result};
 use sqlx::ConnectOptions as _;
 use sqlx::sqlite::SqliteConnectOptions;
 
 use crate::bytes::KnownFacts;
-use crate::db::{Db, On};
+use crate::db::Db;
 
 pub use memory_store;
+pub use plain::{PlainExport, write_plain};
 
 /// How often opening is tried again while another process creates the same file.
 const OPEN_TRIES: u32 = 100;
 /// How long to wait between the tries.
 const OPEN_PAUSE: Duration = Duration::from_millis(20);
-/// How many conversations' segments and lineages are remembered.
-const SEGMENT_CACHE: usize = 4096;
 
 /// A store in a SQLite database: one file, one writer at a time, readers that never wait.
 ///
@@ -43,10 +45,8 @@ const SEGMENT_CACHE: usize = 4096;
 pub struct SqliteStore {
     db: Db,
     place: String,
-    /// Segments never change once a conversation exists, so remembering them is always right.
-    segments: Mutex<BTreeMap<ConversationId, Arc<[Segment]>>>,
-    /// Nor do lineages.
-    lineages: Mutex<BTreeMap<ConversationId, Arc<[Kin]>>>,
+    /// Never change once a conversation exists, so remembering them is always right.
+    lineages: Mutex<lineage::Lineages>,
     /// What is known of conversations' facts.
     facts: Mutex<BTreeMap<ConversationId, KnownFacts>>,
 }
@@ -75,7 +75,6 @@ impl SqliteStore {
         Ok(Self {
             db: Db::new(writer, Some(options)),
             place,
-            segments: Mutex::default(),
             lineages: Mutex::default(),
             facts: Mutex::default(),
         })
@@ -91,7 +90,6 @@ impl SqliteStore {
         Ok(Self {
             db: Db::new(writer, None),
             place,
-            segments: Mutex::default(),
             lineages: Mutex::default(),
             facts: Mutex::default(),
         })
@@ -100,101 +98,6 @@ impl SqliteStore {
     /// How many statements the store ran so far, `begin` and `commit` among them: for tests and measurements.
     pub fn statements(&self) -> u64 {
         self.db.statements()
-    }
-
-    /// The segments of a conversation.
-    async fn segments(&self, on: &mut On<'_>, id: ConversationId) -> Result<Arc<[Segment]>> {
-        let all = self.segments_of(on, &[id]).await?;
-        all.into_iter().next().ok_or_else(|| no_conversation(id))
-    }
-
-    /// Whose summaries a conversation sees, itself first.
-    async fn lineage(&self, on: &mut On<'_>, id: ConversationId) -> Result<Arc<[Kin]>> {
-        if let Some(known) = self.known_lineage(id) {
-            return Ok(known);
-        }
-        let mut last = Kin::own(id);
-        let mut lineage = vec![last];
-        loop {
-            let row = on
-                .first(&store_sql::conversation::fork_point(last.conversation.0))
-                .await?
-                .ok_or_else(|| no_conversation(last.conversation))?;
-            let Some((parent, at)) = store_sql::conversation::fork(&row)? else {
-                break;
-            };
-            if parent >= last.conversation {
-                let message = format!("conversation {}: its parent is younger", last.conversation);
-                return Err(Error::new(ErrorKind::Corrupt, message));
-            }
-            last = last.parent(parent, at);
-            lineage.push(last);
-            if let Some(known) = self.known_lineage(parent) {
-                for kin in known.iter().skip(1) {
-                    last = last.parent(kin.conversation, kin.last.unwrap_or(at));
-                    lineage.push(last);
-                }
-                break;
-            }
-        }
-        let lineage: Arc<[Kin]> = lineage.into();
-        self.remember_lineage(id, &lineage);
-        Ok(lineage)
-    }
-
-    fn known_lineage(&self, id: ConversationId) -> Option<Arc<[Kin]>> {
-        let cache = self.lineages.lock().unwrap_or_else(PoisonError::into_inner);
-        cache.get(&id).cloned()
-    }
-
-    fn remember_lineage(&self, id: ConversationId, lineage: &Arc<[Kin]>) {
-        let mut cache = self.lineages.lock().unwrap_or_else(PoisonError::into_inner);
-        if cache.len() >= SEGMENT_CACHE {
-            cache.clear();
-        }
-        cache.insert(id, lineage.clone());
-    }
-
-    /// The segments of several conversations, in their order.
-    async fn segments_of(
-        &self,
-        on: &mut On<'_>,
-        ids: &[ConversationId],
-    ) -> Result<Vec<Arc<[Segment]>>> {
-        let mut known = BTreeMap::new();
-        {
-            let cache = self.segments.lock().unwrap_or_else(PoisonError::into_inner);
-            known.extend(
-                ids.iter()
-                    .filter_map(|id| Some((*id, cache.get(id)?.clone()))),
-            );
-        }
-        let missing: Vec<u32> = ids
-            .iter()
-            .filter(|id| !known.contains_key(id))
-            .map(|id| id.0)
-            .collect();
-        if !missing.is_empty() {
-            let mut found: BTreeMap<ConversationId, Vec<Segment>> = BTreeMap::new();
-            for batch in batched(&missing) {
-                for row in on.all(&store_sql::conversation::segments(&batch)).await? {
-                    let (id, segment) = store_sql::conversation::segment(&row)?;
-                    found.entry(id).or_default().push(segment);
-                }
-            }
-            let mut cache = self.segments.lock().unwrap_or_else(PoisonError::into_inner);
-            if cache.len() + found.len() > SEGMENT_CACHE {
-                cache.clear();
-            }
-            for (id, segments) in found {
-                let segments: Arc<[Segment]> = segments.into();
-                cache.insert(id, segments.clone());
-                known.insert(id, segments);
-            }
-        }
-        ids.iter()
-            .map(|id| known.get(id).cloned().ok_or_else(|| no_conversation(*id)))
-            .collect()
     }
 }
 

@@ -7,7 +7,7 @@ pub(crate) const MIGRATIONS: &[Migration] = &[
     Migration {
         version: 1,
         name: "initial",
-        checksum: "d38c5d23f8688d6ce34d777525ce303ec177523f45c267144df52b8532419374",
+        checksum: "b4473bcac5406ab6db2ba3cd2a1c7ba1a91ed8505dfd740e8930c4ee53592f18",
         sql: include_str!("../migrations/0001_initial.sql"),
         mark: "pragma application_id = 1634559341; pragma user_version = 1",
     },

@@ -7,8 +7,8 @@ use memory_model::{
     Summary, SummaryId, Timestamp, ViewName, ViewVersion, clip_starts, splice_starts,
 };
 use memory_store::{
-    Conversation, ConversationRef, Error, ErrorKind, Kin, KnownSummary, Publish, Published, Result,
-    check_references, check_shape, publication_hash, spans_cost,
+    Conversation, ConversationRef, Error, ErrorKind, KnownSummary, Publish, Published, Result,
+    check_references, check_shape, conversation_hash, publication_hash, spans_cost, views_hash,
 };
 use sea_query::SqliteQueryBuilder;
 use store_sql::summary::{self, ChildRow, Known};
@@ -60,11 +60,10 @@ impl SqliteStore {
         };
         let referred = check_shape(publish, info.head)?;
         let asked: Vec<&str> = referred.iter().map(SummaryId::as_str).collect();
-        let lineage = self.lineage(&mut on, id).await?;
-        let known = known_summaries(&mut on, &lineage, &asked).await?;
+        let known = known_summaries(&mut on, id, &asked).await?;
         let stored: BTreeMap<SummaryId, KnownSummary> = known
             .iter()
-            .map(|(id, known)| (id.clone(), known.into()))
+            .map(|(id, known)| (id.clone(), known_summary(known)))
             .collect();
         check_references(publish, &stored)?;
         if let Some((fence, false)) = held {
@@ -126,10 +125,20 @@ impl SqliteStore {
             chain,
         };
         let now = publish.now;
+        let old_version = old.version;
         let mut script = Script::default();
         let version = put_version(&mut script, id, view, &old, at, splice, saving, now)?;
         insert_summaries(&mut script, id, &publish.summaries, known, last_key)?;
-        script.push(&conversation::touch(id.0, now), SqliteQueryBuilder);
+        if old_version == ViewVersion(0) {
+            let hash = with_view(&mut on, id, view).await?;
+            script.push(&conversation::set_views(id.0, hash), SqliteQueryBuilder);
+        }
+        let after = Conversation {
+            updated_at: now,
+            ..info
+        };
+        let record = conversation_hash(&after);
+        script.push(&conversation::touch(id.0, now, record), SqliteQueryBuilder);
         if let Some(fence) = &publish.fence {
             script.push(&work::delete_job(id, &fence.key), SqliteQueryBuilder);
         }
@@ -223,39 +232,40 @@ pub(crate) fn put_version(
     Ok(version)
 }
 
-/// A stored summary as a conversation sees it.
-pub(crate) struct Seen {
-    pub(crate) row: Known,
-    /// Whose it is: a place in the lineage.
-    pub(crate) kin: usize,
+/// The hash over the names of a conversation's views with one more.
+async fn with_view(on: &mut On<'_>, id: ConversationId, view: &ViewName) -> Result<Hash> {
+    let mut names = vec![view.clone()];
+    for row in on.all(&sql::views(id.0)).await? {
+        names.push(ViewName::new(row.text(0)?));
+    }
+    names.sort_unstable();
+    Ok(views_hash(&names))
 }
 
-impl From<&Seen> for KnownSummary {
-    fn from(seen: &Seen) -> Self {
-        Self {
-            range: seen.row.range,
-            depth: seen.row.depth,
-            tokens: seen.row.tokens,
-        }
+/// What a publish must know of a summary.
+pub(crate) fn known_summary(row: &Known) -> KnownSummary {
+    KnownSummary {
+        range: row.range,
+        depth: row.depth,
+        tokens: row.tokens,
     }
 }
 
-/// The summaries with these ids that are there: of several with one id the nearest.
+/// The summaries with these ids that a conversation sees: of several with one id the nearest.
 pub(crate) async fn known_summaries(
     on: &mut On<'_>,
-    lineage: &[Kin],
+    conversation: ConversationId,
     asked: &[&str],
-) -> Result<BTreeMap<SummaryId, Seen>> {
-    let mut asked = asked.to_vec();
-    let mut found: BTreeMap<SummaryId, Seen> = BTreeMap::new();
-    for (kin, of) in lineage.iter().enumerate() {
-        for batch in batched(&asked) {
-            for row in on.all(&summary::known_by_ids(*of, &batch)).await? {
-                let row = summary::known(&row)?;
-                found.insert(row.public_id.clone(), Seen { row, kin });
-            }
+) -> Result<BTreeMap<SummaryId, Known>> {
+    let mut found: BTreeMap<SummaryId, Known> = BTreeMap::new();
+    for batch in batched(asked) {
+        for row in on
+            .all(&summary::known_by_ids(conversation.0, &batch))
+            .await?
+        {
+            let row = summary::known(&row)?;
+            found.entry(row.public_id.clone()).or_insert(row);
         }
-        asked.retain(|id| !found.keys().any(|known| known.as_str() == *id));
     }
     Ok(found)
 }
@@ -265,12 +275,12 @@ fn insert_summaries(
     script: &mut Script,
     id: ConversationId,
     summaries: &[Summary],
-    known: BTreeMap<SummaryId, Seen>,
+    known: BTreeMap<SummaryId, Known>,
     mut key: i64,
 ) -> Result<()> {
     let mut keys: BTreeMap<SummaryId, i64> = known
         .into_iter()
-        .map(|(public_id, known)| (public_id, known.row.id))
+        .map(|(public_id, known)| (public_id, known.id))
         .collect();
     let new: Vec<&Summary> = summaries
         .iter()

@@ -188,8 +188,28 @@ impl SqliteStore {
         if info.head == Seq::NONE || running > info.tokens {
             return Ok(None);
         }
+        // The segment that holds the position, by the sums at the ends of the segments.
+        let (mut low, mut high) = (0, info.segments.len().saturating_sub(1));
+        while low < high {
+            let middle = low + (high - low) / 2;
+            let end = info.segments.get(middle).and_then(|segment| segment.last);
+            let sums = self
+                .running_at(&mut on, &info, &[end.unwrap_or(info.head)])
+                .await?;
+            match sums.first().is_some_and(|sum| *sum >= running) {
+                true => high = middle,
+                false => low = middle + 1,
+            }
+        }
+        let Some(segment) = info.segments.get(low) else {
+            return Ok(None);
+        };
+        let range = SeqRange {
+            first: segment.first,
+            last: segment.last.unwrap_or(info.head),
+        };
         let found = on
-            .first(&message::seq_at(id.0, info.head, running)?)
+            .first(&message::seq_at(segment.source.0, range, running)?)
             .await?;
         found.map(|row| store_sql::to_seq(row.int(0)?)).transpose()
     }
@@ -206,7 +226,7 @@ impl SqliteStore {
         let found = visible(&mut on, &info, &asked).await?;
         Ok(ids
             .iter()
-            .map(|id| found.get(id).map(|(seq, _)| *seq))
+            .map(|id| found.get(id).map(|known| known.seq))
             .collect())
     }
 
@@ -235,9 +255,9 @@ impl SqliteStore {
     ) -> Result<Vec<Option<Summary>>> {
         let mut reader = self.db.read().await?;
         let mut on = reader.on();
-        let lineage = self.lineage(&mut on, id).await?;
+        self.lineage(&mut on, id).await?;
         let asked: Vec<&str> = ids.iter().map(SummaryId::as_str).collect();
-        let found = self.summaries_seen(&mut on, &lineage, &asked).await?;
+        let found = self.summaries_seen(&mut on, id, &asked).await?;
         Ok(ids.iter().map(|id| found.get(id).cloned()).collect())
     }
 
@@ -245,21 +265,45 @@ impl SqliteStore {
     pub(crate) async fn summaries_seen(
         &self,
         on: &mut On<'_>,
-        lineage: &[Kin],
+        conversation: ConversationId,
         asked: &[&str],
     ) -> Result<BTreeMap<SummaryId, Summary>> {
-        let mut asked = asked.to_vec();
         let mut found: BTreeMap<SummaryId, Summary> = BTreeMap::new();
-        for kin in lineage {
-            for batch in batched(&asked) {
-                let rows = on.all(&sql::by_ids(*kin, &batch)).await?;
-                for summary in self.with_children(on, &rows).await? {
-                    found.insert(summary.id.clone(), summary);
-                }
+        for batch in batched(asked) {
+            let rows = on.all(&sql::by_ids(conversation.0, &batch)).await?;
+            for summary in self.with_children(on, &rows).await? {
+                found.entry(summary.id.clone()).or_insert(summary);
             }
-            asked.retain(|id| !found.keys().any(|known| known.as_str() == *id));
         }
         Ok(found)
+    }
+
+    pub(crate) async fn own_summaries_in_order(
+        &self,
+        id: ConversationId,
+        after: Option<&SummaryId>,
+        limit: usize,
+    ) -> Result<Page<Summary, SummaryId>> {
+        let mut reader = self.db.read().await?;
+        let mut on = reader.on();
+        self.lineage(&mut on, id).await?;
+        let after = match after {
+            None => None,
+            Some(after) => match on.first(&sql::key(id.0, after)).await? {
+                Some(row) => Some(row.int(0)?),
+                None => {
+                    return Err(Error::new(
+                        ErrorKind::NotFound,
+                        format!("conversation {id} has no summary {after} of its own"),
+                    ));
+                }
+            },
+        };
+        let rows = on
+            .all(&sql::log(Kin::own(id), &[], after, one_more(limit)))
+            .await?;
+        let found = self.with_children(&mut on, &rows).await?;
+        Ok(page(found, limit, |summary: &Summary| summary.id.clone()))
     }
 
     pub(crate) async fn summaries_in_order(
@@ -270,14 +314,14 @@ impl SqliteStore {
     ) -> Result<Page<Summary, SummaryId>> {
         let mut reader = self.db.read().await?;
         let mut on = reader.on();
-        let lineage = self.lineage(&mut on, id).await?;
+        let lineage = self.lineage(&mut on, id).await?.kin();
         // Where in the lineage the last page ended, and the key of the summary there.
         let (mut index, mut after) = match after {
             None => (lineage.len(), None),
             Some(after) => {
-                let known = known_summaries(&mut on, &lineage, &[after.as_str()]).await?;
+                let known = known_summaries(&mut on, id, &[after.as_str()]).await?;
                 match known.into_values().next() {
-                    Some(known) => (known.kin + 1, Some(known.row.id)),
+                    Some(known) => (known.level + 1, Some(known.id)),
                     None => {
                         return Err(Error::new(
                             ErrorKind::NotFound,
@@ -309,7 +353,7 @@ impl SqliteStore {
     ) -> Result<Vec<SummaryId>> {
         let mut reader = self.db.read().await?;
         let mut on = reader.on();
-        let lineage = self.lineage(&mut on, id).await?;
+        let lineage = self.lineage(&mut on, id).await?.kin();
         let mut found: Vec<SummaryId> = Vec::new();
         for (index, kin) in lineage.iter().enumerate().rev() {
             // A container's constituent is its conversation's own, or an ancestor's.
@@ -334,8 +378,8 @@ impl SqliteStore {
     ) -> Result<Option<Summary>> {
         let mut reader = self.db.read().await?;
         let mut on = reader.on();
-        for kin in self.lineage(&mut on, id).await?.iter() {
-            let rows = on.all(&sql::made_from(*kin, source, recipe)).await?;
+        for kin in self.lineage(&mut on, id).await?.kin() {
+            let rows = on.all(&sql::made_from(kin, source, recipe)).await?;
             if let Some(found) = self.with_children(&mut on, &rows).await?.pop() {
                 return Ok(Some(found));
             }

@@ -44,7 +44,7 @@ impl SqliteStore {
     pub(crate) async fn list_views(&self, id: ConversationId) -> Result<Vec<ViewInfo>> {
         let mut reader = self.db.read().await?;
         let mut on = reader.on();
-        self.segments(&mut on, id).await?;
+        self.lineage(&mut on, id).await?;
         let rows = on.all(&sql::views(id.0)).await?;
         rows.iter()
             .map(|row| {
@@ -132,7 +132,7 @@ impl SqliteStore {
     ) -> Result<Page<Publication, ViewVersion>> {
         let mut reader = self.db.read().await?;
         let mut on = reader.on();
-        self.segments(&mut on, id).await?;
+        self.lineage(&mut on, id).await?;
         let rows = on
             .all(&sql::publications(id.0, view, after, one_more(limit))?)
             .await?;

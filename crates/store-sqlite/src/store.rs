@@ -111,6 +111,16 @@ impl Store for SqliteStore {
         self.summaries_in_order(conversation, after, limit).await
     }
 
+    async fn own_summaries(
+        &self,
+        conversation: ConversationId,
+        after: Option<&SummaryId>,
+        limit: usize,
+    ) -> Result<Page<Summary, SummaryId>> {
+        self.own_summaries_in_order(conversation, after, limit)
+            .await
+    }
+
     async fn containers(
         &self,
         conversation: ConversationId,

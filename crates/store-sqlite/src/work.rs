@@ -89,14 +89,14 @@ impl SqliteStore {
         if changed > 0 {
             return Ok(());
         }
-        self.segments(&mut on, fence.conversation).await?;
+        self.lineage(&mut on, fence.conversation).await?;
         Err(lost(&fence.key))
     }
 
     pub(crate) async fn get_state(&self, id: ConversationId, key: &str) -> Result<Option<State>> {
         let mut reader = self.db.read().await?;
         let mut on = reader.on();
-        self.segments(&mut on, id).await?;
+        self.lineage(&mut on, id).await?;
         let row = on.first(&sql::find_state(id, key)).await?;
         row.map(|row| sql::state(&row)).transpose()
     }
@@ -111,7 +111,7 @@ impl SqliteStore {
         let mut writer = self.db.write().await?;
         let mut tx = writer.begin().await?;
         let mut on = tx.on();
-        self.segments(&mut on, id).await?;
+        self.lineage(&mut on, id).await?;
         let found = match on.first(&sql::find_state(id, key)).await? {
             Some(row) => sql::state(&row)?.revision,
             None => 0,

@@ -1,11 +1,29 @@
-//! `export`: a log as lines.
+//! `export`: a log as lines, or sessions as a plain database.
+
+use std::path::Path;
+
+use serde_json::json;
 
 use crate::app::App;
 use crate::args::Export;
+use crate::error::{Failure, Kind};
+use crate::output::count;
 
 pub(crate) async fn run(app: &mut App, args: &Export) -> anyhow::Result<()> {
+    if let Some(path) = &args.sqlite {
+        return plain(app, args, path).await;
+    }
+    let [session] = args.sessions.as_slice() else {
+        let text = format!(
+            "export writes one session's lines, not those of {}",
+            args.sessions.len()
+        );
+        return Err(Failure::new(Kind::Usage, text)
+            .hint("name one session, or write a database with `--sqlite FILE`")
+            .into());
+    };
     let memory = app.open().await?;
-    let session = app.session(&memory, &args.session).await?;
+    let session = app.session(&memory, session).await?;
     let mut rest = session.info().await?.conversation.range();
     while let Some(range) = rest {
         let page = session.log(range).await?;
@@ -14,5 +32,32 @@ pub(crate) async fn run(app: &mut App, args: &Export) -> anyhow::Result<()> {
         }
         rest = page.next;
     }
+    Ok(())
+}
+
+async fn plain(app: &mut App, args: &Export, path: &Path) -> anyhow::Result<()> {
+    let memory = app.open().await?;
+    let mut keys = Vec::new();
+    for session in &args.sessions {
+        keys.push(app.session(&memory, session).await?.key().clone());
+    }
+    let written = memory.export_sqlite(&keys, path).await?;
+    memory.close().await?;
+    if app.json {
+        app.out.json(&json!({
+            "file": path.display().to_string(),
+            "sessions": written.conversations,
+            "messages": written.messages,
+            "summaries": written.summaries,
+        }))?;
+        return Ok(());
+    }
+    app.out.line(&format!(
+        "{}: {}, {}, {}",
+        path.display(),
+        count(written.conversations, "session", "sessions"),
+        count(written.messages, "row of messages", "rows of messages"),
+        count(written.summaries, "summary", "summaries"),
+    ))?;
     Ok(())
 }

@@ -161,7 +161,8 @@ async fn raw(size: usize, name: &str) -> PathBuf {
     let mut all = messages(size).peekable();
     while all.peek().is_some() {
         let batch = all.by_ref().take(BATCH).collect();
-        session.ingest_batch(batch).await.unwrap();
+        let told = session.ingest_batch(batch).await.unwrap();
+        assert_eq!(told.conflicts(), 0);
     }
     memory.close().await.unwrap();
     std::fs::rename(unfinished, &path).unwrap();

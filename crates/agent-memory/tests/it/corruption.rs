@@ -112,7 +112,7 @@ const CASES: &[Case] = &[
         ViolationKind::EntryMisplaced,
         "conversation 1",
         "insert into message select id + 1, conversation, seq + 1, kind, role, null, response, name, loop, turn, at,
-                tokens, running + tokens, hash, codec, payload, meta, body
+                clocked, tokens, running + tokens, hash, codec, payload, meta, body
            from message where id = (select max(id) from message where conversation = 1)",
     ),
     case(
@@ -342,9 +342,9 @@ const CASES: &[Case] = &[
     ),
     case(
         "a fork reads less of its parent",
-        ViolationKind::FamilyWrong,
+        ViolationKind::ConversationChanged,
         "fork",
-        "update segment set last = last - 1 where conversation = 2 and source = 1",
+        "update conversation set shared = shared - 1 where no = 2",
     ),
     case(
         "a fork is of another family",
@@ -371,10 +371,131 @@ const CASES: &[Case] = &[
         "drop index message_external; create index message_external on message (external_id)",
     ),
     case(
-        "a table too many",
+        "a foreign trigger on a table of ours",
         ViolationKind::Database,
-        "there is a table notes",
-        "create table notes (text)",
+        "there is a trigger stranger",
+        "create trigger stranger after insert on message begin select 1; end",
+    ),
+    case(
+        "a foreign index on a table of ours",
+        ViolationKind::Database,
+        "there is a index stranger",
+        "create unique index stranger on message (id, role)",
+    ),
+    case(
+        "a session has another key",
+        ViolationKind::FamilyWrong,
+        "conversation 3",
+        "update conversation set key = 'renamed' where no = 3",
+    ),
+    case(
+        "a fork has another key",
+        ViolationKind::FamilyWrong,
+        "conversation 1",
+        "update conversation set key = 'renamed' where no = 2",
+    ),
+    case(
+        "a key is another in the head row",
+        ViolationKind::ConversationChanged,
+        "renamed",
+        "update conversation set key = 'renamed' where no = 3",
+    ),
+    case(
+        "a title is another",
+        ViolationKind::ConversationChanged,
+        "{main}",
+        "update conversation set title = 'another' where no = 1",
+    ),
+    case(
+        "a conversation was archived",
+        ViolationKind::ConversationChanged,
+        "{main}",
+        "update conversation set archived = 1 where no = 1",
+    ),
+    case(
+        "a conversation is said to be older",
+        ViolationKind::ConversationChanged,
+        "{main}",
+        "update conversation set created_at = created_at - 1 where no = 1",
+    ),
+    case(
+        "a conversation is said to be changed later",
+        ViolationKind::ConversationChanged,
+        "{main}",
+        "update conversation set updated_at = updated_at + 1 where no = 1",
+    ),
+    case(
+        "a conversation's facts are others",
+        ViolationKind::ConversationChanged,
+        "{main}",
+        "update conversation set meta = '{}' where no = 1",
+    ),
+    case(
+        "a summary is said to be written by a model",
+        ViolationKind::SummaryChanged,
+        "{leaf}",
+        "update summary set provisional = 1 - provisional where id = LEAF",
+    ),
+    case(
+        "a summary is of another tier",
+        ViolationKind::SummaryChanged,
+        "{leaf}",
+        "update summary set tier = 'another' where id = LEAF",
+    ),
+    case(
+        "a summary is of another model",
+        ViolationKind::SummaryChanged,
+        "{leaf}",
+        "update summary set model = 'another' where id = LEAF",
+    ),
+    case(
+        "a summary is said to be older",
+        ViolationKind::SummaryChanged,
+        "{leaf}",
+        "update summary set created_at = created_at - 1 where id = LEAF",
+    ),
+    case(
+        "a summary's times are others",
+        ViolationKind::SummaryChanged,
+        "{leaf}",
+        "update summary set earliest_at = earliest_at - 1 where id = LEAF",
+    ),
+    case(
+        "a summary's facts are others",
+        ViolationKind::SummaryChanged,
+        "{leaf}",
+        "update summary set meta = '{}' where id = LEAF",
+    ),
+    case(
+        "a view is removed",
+        ViolationKind::ViewMissing,
+        "{main}",
+        "delete from view where conversation = 1; delete from span where conversation = 1;
+         delete from span_history where conversation = 1; delete from publication where conversation = 1",
+    ),
+    case(
+        "a session is removed",
+        ViolationKind::FamilyWrong,
+        "conversation 3",
+        "delete from view where conversation = 3; delete from span where conversation = 3;
+         delete from span_history where conversation = 3; delete from publication where conversation = 3;
+         delete from summary_child where container >> 32 = 3; delete from summary where conversation = 3;
+         delete from message where conversation = 3; delete from facts where conversation = 3;
+         delete from payload where id not in (select payload from message where payload is not null);
+         delete from job where conversation = 3; delete from state where conversation = 3;
+         delete from conversation where no = 3",
+    ),
+    case(
+        "a fork is removed",
+        ViolationKind::FamilyWrong,
+        "conversation 1",
+        "delete from view where conversation = 2; delete from span where conversation = 2;
+         delete from span_history where conversation = 2; delete from publication where conversation = 2;
+         delete from summary_child where container >> 32 = 2; delete from summary where conversation = 2;
+         delete from message where conversation = 2; delete from facts where conversation = 2;
+         delete from payload where id not in (select payload from message where payload is not null);
+         delete from job where conversation = 2; delete from state where conversation = 2;
+         delete from conversation where no = 2",
     ),
 ];
 
@@ -610,6 +731,27 @@ async fn recounting_a_part_is_noticed() {
             .any(|v| v.kind == ViolationKind::EstimatorMixed && v.message.starts_with(&names));
         assert!(named, "{seq}: {:#?}", verified.violations);
     }
+}
+
+/// A user's own tables in the same file, and what `analyze` leaves behind.
+#[tokio::test]
+async fn foreign_tables_are_accepted() {
+    let original = Original::get().await;
+    let path = original.copy("foreign");
+    let mut db = open(&path).await;
+    run(
+        &mut db,
+        "create table notes (id integer primary key, text text, of integer references notes (id));
+         insert into notes values (1, 'mine', 7);
+         create index notes_text on notes (text);
+         create trigger notes_insert after insert on notes begin select 1; end;
+         create view mine as select text from notes;
+         analyze",
+    )
+    .await;
+    db.close().await.unwrap();
+    let verified = open_again(&path).await.verify().await.unwrap();
+    assert_eq!(verified.violations, []);
 }
 
 #[tokio::test]

@@ -188,8 +188,8 @@ async fn a_batch_is_stored_in_order() {
         assert_eq!((first.inserted(), first.duplicates()), (2, 1));
         let again = session.ingest_batch(batch).await.unwrap();
         assert_eq!((again.inserted(), again.duplicates()), (0, 3));
-        let other = session.ingest(named("b", "three")).await.unwrap();
-        assert_eq!(other, EntryOutcome::Conflict(Seq(5)));
+        let other = session.ingest(named("b", "three")).await.unwrap_err();
+        assert_eq!(other.kind(), agent_memory::ErrorKind::Conflict);
         assert_eq!(session.load().await.unwrap().len(), 5);
     }
 }

@@ -40,10 +40,7 @@ async fn versions_are_compared_and_returned_to() {
         let session = place.memory.session("s").await.unwrap();
         talk(&session, 300).await;
         session.compact(Mode::Incremental).await.unwrap();
-        session
-            .ingest_batch((1..=20).map(said).collect())
-            .await
-            .unwrap();
+        talk(&session, 20).await;
         let now = session.now().await.unwrap();
         let start = session.at(ViewVersion(0)).await.unwrap();
         insta::assert_snapshot!(
@@ -136,7 +133,8 @@ async fn play(session: &Session, steps: &[Step]) {
         match step {
             Step::Say(count) => {
                 let messages = (said_so_far + 1..=said_so_far + count).map(said);
-                session.ingest_batch(messages.collect()).await.unwrap();
+                let told = session.ingest_batch(messages.collect()).await.unwrap();
+                assert_eq!(told.conflicts(), 0);
                 said_so_far += count;
             }
             Step::Compact(mode) => {

@@ -10,6 +10,7 @@
 )]
 
 mod anna;
+mod branches;
 mod claims;
 mod contexts;
 mod corpus;
@@ -20,11 +21,13 @@ mod forks;
 mod hard;
 mod history;
 mod laws;
+mod plain_export;
 mod redo;
 mod replay;
 mod snapshots;
 mod statements;
 mod support;
+mod told_twice;
 mod turns;
 mod usage;
 mod waiting;

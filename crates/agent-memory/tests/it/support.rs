@@ -79,10 +79,11 @@ pub(crate) fn said(n: usize) -> Message {
 
 /// Stores the first `count` messages of a made-up conversation.
 pub(crate) async fn talk(session: &Session, count: usize) {
-    session
+    let told = session
         .ingest_batch((1..=count).map(said).collect())
         .await
         .unwrap();
+    assert_eq!(told.inserted(), count);
 }
 
 pub(crate) fn json(text: &str) -> RawJson {

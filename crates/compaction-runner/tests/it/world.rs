@@ -109,6 +109,7 @@ pub(crate) async fn append(store: &dyn Store, id: ConversationId, messages: Vec<
         .map(|message| NewEntry {
             tokens: accounting.message(&message),
             message,
+            clocked: false,
         })
         .collect();
     let append = Append {

@@ -14,7 +14,7 @@ use crate::types::{
     Append, AppendAt, Appended, Conversation, ConversationFilter, ConversationRef, LogRead,
     NewConversation, NewEntry, Order, Publish, Published,
 };
-use crate::verify::{Report, verify};
+use crate::verify::{Report, Verifier, Violation, verify};
 
 /// Counts by anna's formula; a summary costs what its text costs.
 #[derive(Debug, Clone, Copy, Default)]
@@ -46,7 +46,11 @@ pub fn message(id: &str, text: &str) -> Message {
 /// A message with its cost by [`PlainCounts`].
 pub fn entry(message: Message) -> NewEntry {
     let tokens = PlainCounts.message(&message);
-    NewEntry { message, tokens }
+    NewEntry {
+        message,
+        tokens,
+        clocked: false,
+    }
 }
 
 /// Opens a root conversation counted by [`PlainCounts`].
@@ -351,6 +355,8 @@ pub async fn verify_store<S: FullStore + ?Sized>(store: &S) -> Vec<Report> {
         (*id == PlainCounts.estimator_id()).then(|| Arc::new(PlainCounts) as Arc<dyn Accounting>)
     };
     let mut reports = Vec::new();
+    let mut whole: Vec<Violation> = Vec::new();
+    let mut verifier = Verifier::new(store, &rules);
     let mut after = None;
     loop {
         let page = store
@@ -362,11 +368,20 @@ pub async fn verify_store<S: FullStore + ?Sized>(store: &S) -> Vec<Report> {
                 .await
                 .expect("a conversation is verified");
             reports.push(report);
+            let report = verifier.verify(conversation.id).await;
+            whole.extend(report.expect("a conversation is verified").violations);
         }
         after = page.next;
         if after.is_none() {
             break;
         }
+    }
+    for violation in reports.iter().flat_map(|report| &report.violations) {
+        // A fork's name for what it shares is its own.
+        assert!(
+            whole.iter().any(|found| found.kind == violation.kind),
+            "{violation}: this is found too when all conversations are verified together"
+        );
     }
     let violations = store.check().await.expect("the store checks itself");
     if let Some(last) = reports.last_mut() {

@@ -251,6 +251,15 @@ impl<S: FullStore> Store for FaultyStore<S> {
         self.inner.summary_log(conversation, after, limit).await
     }
 
+    async fn own_summaries(
+        &self,
+        conversation: ConversationId,
+        after: Option<&SummaryId>,
+        limit: usize,
+    ) -> Result<Page<Summary, SummaryId>> {
+        self.inner.own_summaries(conversation, after, limit).await
+    }
+
     async fn containers(
         &self,
         conversation: ConversationId,

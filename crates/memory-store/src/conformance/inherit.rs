@@ -15,7 +15,12 @@ use crate::search::Query;
 use crate::store::{Search, Store};
 use crate::types::{Conversation, NewConversation, Origin};
 
-async fn fork<S: Store>(store: &S, key: &str, parent: ConversationId, at: u32) -> Conversation {
+pub(super) async fn fork<S: Store>(
+    store: &S,
+    key: &str,
+    parent: ConversationId,
+    at: u32,
+) -> Conversation {
     let origin = Origin::Fork {
         parent,
         at: Seq(at),
@@ -251,6 +256,25 @@ pub async fn summaries_are_seen_with_what_they_cover<F: Fixture>(fixture: &F) {
     let order = store.summary_log(child.id, None, 9).await.unwrap().items;
     let order: Vec<&SummaryId> = order.iter().map(|s| &s.id).collect();
     assert_eq!(order, [&early.id, &late.id, &whole.id, &own.id]);
+    // Its own without its ancestors', whole and in pages.
+    let mine = store.own_summaries(child.id, None, 9).await.unwrap();
+    assert_eq!(
+        (mine.items.as_slice(), mine.next),
+        ([own.clone()].as_slice(), None)
+    );
+    let page = store.own_summaries(chat.id, None, 3).await.unwrap();
+    assert_eq!(page.items, [early.clone(), late.clone(), beyond.clone()]);
+    assert_eq!(page.next.as_ref(), Some(&beyond.id));
+    let page = store
+        .own_summaries(chat.id, Some(&beyond.id), 3)
+        .await
+        .unwrap();
+    assert_eq!(
+        (page.items.as_slice(), page.next),
+        ([whole.clone()].as_slice(), None)
+    );
+    let foreign = store.own_summaries(child.id, Some(&early.id), 3).await;
+    assert_eq!(foreign.unwrap_err().kind(), ErrorKind::NotFound);
 
     let up = async |id, s: &Summary| store.containers(id, &s.id).await.unwrap();
     assert_eq!(up(child.id, &early).await, std::slice::from_ref(&whole.id));

@@ -14,7 +14,7 @@ use super::build::{
 use crate::error::ErrorKind;
 use crate::store::{Maintain, Store};
 use crate::types::{
-    Append, AppendAt, Claim, EntryOutcome, JobKey, LogRead, NewConversation, Order, Owner,
+    Append, AppendAt, Claim, EntryOutcome, JobKey, LogRead, NewConversation, NewEntry, Order, Owner,
 };
 
 /// Entries get positions 1, 2, 3 … in the order given, with hashes, sums and a chain.
@@ -156,10 +156,52 @@ pub async fn an_external_id_is_stored_once<F: Fixture>(fixture: &F) {
             EntryOutcome::Conflict(Seq(7)),
         ]
     );
-    // Another time or fact is another entry.
+    // Another time or fact is another entry; a time that one of the two came without is not compared.
     let later = message("a", "one").with_created_at(Timestamp(1));
     let outcome = append(&store, chat.id, vec![later]).await.outcomes;
-    assert_eq!(outcome, [EntryOutcome::Conflict(Seq(1))]);
+    assert_eq!(outcome, [EntryOutcome::Duplicate(Seq(1))]);
+    let timed = |micros| message("timed", "one").with_created_at(Timestamp(micros));
+    let told = vec![timed(1), timed(1), timed(2), message("timed", "one")];
+    let outcomes = append(&store, chat.id, told).await.outcomes;
+    assert_eq!(
+        outcomes,
+        [
+            EntryOutcome::Inserted(Seq(8)),
+            EntryOutcome::Duplicate(Seq(8)),
+            EntryOutcome::Conflict(Seq(8)),
+            EntryOutcome::Duplicate(Seq(8)),
+        ]
+    );
+    // Nor is one that the clock gave, in the same call or a later one, in the same log or a fork's.
+    let clocked = |micros| NewEntry {
+        clocked: true,
+        ..entry(message("clocked", "one").with_created_at(Timestamp(micros)))
+    };
+    let given = entry(message("clocked", "one").with_created_at(Timestamp(9)));
+    let other = entry(message("clocked", "two").with_created_at(Timestamp(9)));
+    let mut tell = Append {
+        at: AppendAt::Any,
+        estimator: PlainCounts.estimator_id(),
+        entries: vec![clocked(3), clocked(4)],
+        now: Timestamp(77),
+    };
+    let first = store.append(chat.id, &tell).await.unwrap().outcomes;
+    assert_eq!(
+        first,
+        [
+            EntryOutcome::Inserted(Seq(9)),
+            EntryOutcome::Duplicate(Seq(9))
+        ]
+    );
+    tell.entries = vec![clocked(5), given, other];
+    let again = [
+        EntryOutcome::Duplicate(Seq(9)),
+        EntryOutcome::Duplicate(Seq(9)),
+        EntryOutcome::Conflict(Seq(9)),
+    ];
+    assert_eq!(store.append(chat.id, &tell).await.unwrap().outcomes, again);
+    let fork = super::inherit::fork(&store, "a fork", chat.id, 9).await;
+    assert_eq!(store.append(fork.id, &tell).await.unwrap().outcomes, again);
     // Another conversation has its own ids.
     let other = root(&store, "other").await;
     let outcome = append(&store, other.id, vec![message("a", "one")])

@@ -5,7 +5,7 @@
 mod store;
 
 use std::borrow::Cow;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use async_trait::async_trait;
@@ -17,6 +17,7 @@ use memory_model::{
 use crate::error::{Error, ErrorKind, Result};
 use crate::inherit::{Inherited, Kin, ViewCut};
 use crate::publish::spans_cost;
+use crate::record::KnownEntry;
 use crate::store::{Maintain, Search};
 use crate::types::{
     Conversation, Draft, JobKey, Origin, Owner, Publication, State, publication_hash,
@@ -48,6 +49,8 @@ struct Record {
     log: Vec<LogEntry>,
     /// Where the own log's external ids are.
     external: BTreeMap<String, Seq>,
+    /// Entries of the own log that came without a time.
+    clocked: BTreeSet<Seq>,
     views: BTreeMap<ViewName, ViewRecord>,
     summaries: Vec<Summary>,
     /// Where summaries are in `summaries`.
@@ -270,14 +273,19 @@ impl Inner {
         Ok(views)
     }
 
-    fn find(&self, record: &Record, id: &str) -> Option<&LogEntry> {
-        let seq = record.info.segments.iter().find_map(|segment| {
+    fn find(&self, record: &Record, id: &str) -> Option<KnownEntry> {
+        record.info.segments.iter().find_map(|segment| {
             let source = self.get(segment.source).ok()?;
             let seq = *source.external.get(id)?;
             let visible = segment.first <= seq && segment.last.is_none_or(|last| seq <= last);
-            visible.then_some(seq)
-        })?;
-        self.entry(record, seq)
+            let entry = self.entry(record, seq).filter(|_| visible)?;
+            Some(KnownEntry {
+                seq,
+                hash: entry.hash,
+                created_at: entry.message.created_at,
+                clocked: source.clocked.contains(&seq),
+            })
+        })
     }
 }
 

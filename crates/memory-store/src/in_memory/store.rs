@@ -1,7 +1,7 @@
 //! The calls.
 
 use std::borrow::Cow;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use async_trait::async_trait;
 use memory_model::{
@@ -12,6 +12,7 @@ use memory_model::{
 use super::{InMemoryStore, MAX_CONVERSATIONS, MAX_SEQ, Record, ViewRecord, first_row};
 use crate::error::{Error, ErrorKind, Result};
 use crate::publish::{KnownSummary, check_references, check_shape, spans_cost};
+use crate::record::KnownEntry;
 use crate::store::Store;
 use crate::types::{
     Append, AppendAt, Appended, Claim, Conversation, ConversationFilter, ConversationPatch,
@@ -86,6 +87,7 @@ impl Store for InMemoryStore {
             info: info.clone(),
             log: Vec::new(),
             external: BTreeMap::new(),
+            clocked: BTreeSet::new(),
             views,
             summaries: Vec::new(),
             summary_index: BTreeMap::new(),
@@ -163,7 +165,8 @@ impl Store for InMemoryStore {
         }
         let (mut head, mut tokens, mut chain) = (info.head, info.tokens, info.chain);
         let mut fresh: Vec<LogEntry> = Vec::new();
-        let mut external: BTreeMap<String, Seq> = BTreeMap::new();
+        let mut external: BTreeMap<String, KnownEntry> = BTreeMap::new();
+        let mut clocked = Vec::new();
         let mut outcomes = Vec::with_capacity(append.entries.len());
         for entry in &append.entries {
             let body = entry.message.body().map_err(|source| {
@@ -172,16 +175,12 @@ impl Store for InMemoryStore {
             })?;
             let hash = entry.message.hash(&body);
             if let Some(id) = entry.message.external_id.as_deref() {
-                let earlier = inner.find(record, id).map(|found| (found.seq, found.hash));
-                let earlier = earlier.or_else(|| {
-                    let seq = *external.get(id)?;
-                    let found = fresh.get((seq.0 - info.head.0) as usize - 1)?;
-                    Some((found.seq, found.hash))
-                });
-                if let Some((seq, stored)) = earlier {
-                    outcomes.push(match stored == hash {
-                        true => EntryOutcome::Duplicate(seq),
-                        false => EntryOutcome::Conflict(seq),
+                let earlier = inner.find(record, id).or(external.get(id).copied());
+                if let Some(known) = earlier {
+                    let told = known.is_told_again(&entry.message, entry.clocked, hash, &body);
+                    outcomes.push(match told {
+                        true => EntryOutcome::Duplicate(known.seq),
+                        false => EntryOutcome::Conflict(known.seq),
                     });
                     continue;
                 }
@@ -205,7 +204,16 @@ impl Store for InMemoryStore {
             chain = chain.chain(hash);
             outcomes.push(EntryOutcome::Inserted(head));
             if let Some(id) = &entry.message.external_id {
-                external.insert(id.clone(), head);
+                let known = KnownEntry {
+                    seq: head,
+                    hash,
+                    created_at: entry.message.created_at,
+                    clocked: entry.clocked,
+                };
+                external.insert(id.clone(), known);
+            }
+            if entry.clocked {
+                clocked.push(head);
             }
             fresh.push(LogEntry {
                 seq: head,
@@ -220,7 +228,9 @@ impl Store for InMemoryStore {
             record.info.updated_at = append.now;
         }
         record.log.extend(fresh);
+        let external = external.into_iter().map(|(id, known)| (id, known.seq));
         record.external.extend(external);
+        record.clocked.extend(clocked);
         record.info.head = head;
         record.info.tokens = tokens;
         record.info.chain = chain;
@@ -480,6 +490,30 @@ impl Store for InMemoryStore {
                 format!("{} has no summary {id}", record.info.key),
             ));
         }
+        Ok(page(left, limit, |summary| summary.id.clone()))
+    }
+
+    async fn own_summaries(
+        &self,
+        conversation: ConversationId,
+        after: Option<&SummaryId>,
+        limit: usize,
+    ) -> Result<Page<Summary, SummaryId>> {
+        let inner = self.lock();
+        let record = inner.get(conversation)?;
+        let from = match after {
+            None => 0,
+            Some(id) => match record.summary_index.get(id) {
+                Some(index) => index + 1,
+                None => {
+                    return Err(Error::new(
+                        ErrorKind::NotFound,
+                        format!("{} has no summary {id} of its own", record.info.key),
+                    ));
+                }
+            },
+        };
+        let left = record.summaries.iter().skip(from);
         Ok(page(left, limit, |summary| summary.id.clone()))
     }
 

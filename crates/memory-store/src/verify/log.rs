@@ -2,70 +2,63 @@
 
 use memory_model::{Accounting, Hash, LogEntry, Seq, SeqRange};
 
+use super::scope::Known;
 use super::{Report, ViolationKind};
 use crate::error::{ErrorKind, Result};
 use crate::store::Store;
 use crate::types::{Conversation, LogRead};
 
-/// What the rest of a verification needs to know of the log.
-pub(super) struct Log {
-    /// The entries that are there, by rising position.
-    entries: Vec<Known>,
+/// Which part of a log to check.
+pub(super) struct Part {
+    first: Seq,
+    /// `None` when there is nothing to read.
+    range: Option<SeqRange>,
+    /// The running sum before the part.
+    start: u64,
+    /// Whether it is the conversation's own log, to its end.
+    own: bool,
 }
 
-struct Known {
-    seq: Seq,
-    /// As recorded; `None` when the entry cannot be read.
-    hash: Option<Hash>,
-    running: u64,
-}
-
-impl Log {
-    /// The hashes of all entries in a range; `None` when one is missing.
-    pub(super) fn hashes(&self, range: SeqRange) -> Option<Vec<Hash>> {
-        let from = self
-            .entries
-            .partition_point(|known| known.seq < range.first);
-        let to = self
-            .entries
-            .partition_point(|known| known.seq <= range.last);
-        let entries = self.entries.get(from..to)?;
-        if entries.len() as u64 != range.len() {
-            return None;
+impl Part {
+    /// A conversation's own log.
+    pub(super) fn own(conversation: &Conversation, start: u64) -> Self {
+        let first = conversation.own_first();
+        Self {
+            first,
+            range: SeqRange::new(first, conversation.head),
+            start,
+            own: true,
         }
-        entries.iter().map(|known| known.hash).collect()
     }
 
-    /// What the messages of a range cost, in tokens.
-    pub(super) fn cost(&self, range: SeqRange) -> u64 {
-        let through = |seq: Seq| {
-            let after = self.entries.partition_point(|known| known.seq <= seq);
-            after
-                .checked_sub(1)
-                .and_then(|index| self.entries.get(index))
-                .map_or(0, |known| known.running)
-        };
-        through(range.last).saturating_sub(through(range.first.prev()))
+    /// A range that a fork shares with an ancestor.
+    pub(super) fn shared(range: SeqRange, start: u64) -> Self {
+        Self {
+            first: range.first,
+            range: Some(range),
+            start,
+            own: false,
+        }
     }
 }
 
+/// Reads a part of what a conversation sees, and returns the entries that are there.
 pub(super) async fn verify<S: Store + ?Sized>(
     store: &S,
     conversation: &Conversation,
+    part: Part,
     rules: Option<&dyn Accounting>,
     report: &mut Report,
-) -> Result<Log> {
+) -> Result<Vec<Known>> {
     let mut check = Check {
         conversation,
         rules,
-        log: Log {
-            entries: Vec::new(),
-        },
+        log: Vec::new(),
         chain: Hash::ZERO,
-        sum: 0,
-        expected: Seq::FIRST,
+        sum: part.start,
+        expected: part.first,
     };
-    let mut rest = conversation.range();
+    let mut rest = part.range;
     while let Some(range) = rest {
         let page = read_what_can_be(store, conversation, range, report).await?;
         external_ids(store, conversation, &page.entries, report).await?;
@@ -83,15 +76,15 @@ pub(super) async fn verify<S: Store + ?Sized>(
             break;
         }
     }
-    Ok(check.finish(report))
+    Ok(check.finish(&part, report))
 }
 
 /// The state of a walk through the log.
 struct Check<'a> {
     conversation: &'a Conversation,
     rules: Option<&'a dyn Accounting>,
-    log: Log,
-    /// Over the own log's recorded hashes.
+    log: Vec<Known>,
+    /// Over the recorded hashes.
     chain: Hash,
     sum: u64,
     expected: Seq,
@@ -108,7 +101,7 @@ impl Check<'_> {
         self.missing_before(seq, report);
         self.expected = seq.next();
         let Some(entry) = entry else {
-            self.log.entries.push(Known {
+            self.log.push(Known {
                 seq,
                 hash: None,
                 running: self.sum,
@@ -141,10 +134,8 @@ impl Check<'_> {
             report.add(ViolationKind::SumWrong, message);
             self.sum = entry.running;
         }
-        if seq >= self.conversation.own_first() {
-            self.chain = self.chain.chain(entry.hash);
-        }
-        self.log.entries.push(Known {
+        self.chain = self.chain.chain(entry.hash);
+        self.log.push(Known {
             seq,
             hash: Some(entry.hash),
             running: self.sum,
@@ -165,11 +156,15 @@ impl Check<'_> {
         }
     }
 
-    fn finish(self, report: &mut Report) -> Log {
+    fn finish(self, part: &Part, report: &mut Report) -> Vec<Known> {
         let Conversation {
             key, head, tokens, ..
         } = self.conversation;
-        self.missing_before(head.next(), report);
+        let end = part.range.map_or(*head, |range| range.last);
+        self.missing_before(end.next(), report);
+        if !part.own {
+            return self.log;
+        }
         if self.chain != self.conversation.chain {
             let message = format!("{key}: the chain over the log's hashes does not match the log");
             report.add(ViolationKind::ChainBroken, message);

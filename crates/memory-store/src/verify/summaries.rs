@@ -6,13 +6,13 @@ use memory_model::{
     Accounting, Child, ConversationId, SeqRange, SourceHasher, Summary, SummaryId, summary_id,
 };
 
-use super::log::Log;
+use super::scope::Scope;
 use super::{Report, ViolationKind};
 use crate::error::{ErrorKind, Result};
 use crate::store::Store;
 use crate::types::Conversation;
 
-/// All summaries of a conversation.
+/// The own summaries of a conversation.
 pub(super) async fn load<S: Store + ?Sized>(
     store: &S,
     conversation: ConversationId,
@@ -21,7 +21,7 @@ pub(super) async fn load<S: Store + ?Sized>(
     let mut summaries: BTreeMap<SummaryId, Summary> = BTreeMap::new();
     let mut after: Option<SummaryId> = None;
     loop {
-        let page = match store.summary_log(conversation, after.as_ref(), 256).await {
+        let page = match store.own_summaries(conversation, after.as_ref(), 256).await {
             Err(error) if error.kind() == ErrorKind::Corrupt => {
                 let message =
                     format!("conversation {conversation}: its summaries cannot be read: {error}");
@@ -55,7 +55,7 @@ pub(super) async fn load<S: Store + ?Sized>(
 pub(super) fn verify(
     conversation: &Conversation,
     summaries: &BTreeMap<SummaryId, Summary>,
-    log: &Log,
+    scope: &Scope<'_>,
     rules: Option<&dyn Accounting>,
     report: &mut Report,
 ) {
@@ -66,7 +66,7 @@ pub(super) fn verify(
             let message = format!("{key}: {id} is not what was stored: its hash or id differs");
             report.add(ViolationKind::SummaryChanged, message);
         }
-        verify_children(key.as_str(), conversation, summary, summaries, log, report);
+        verify_children(key.as_str(), conversation, summary, scope, report);
         if let Some(rules) = rules {
             let tokens = rules.summary(summary);
             if tokens != summary.tokens {
@@ -85,8 +85,7 @@ fn verify_children(
     key: &str,
     conversation: &Conversation,
     summary: &Summary,
-    summaries: &BTreeMap<SummaryId, Summary>,
-    log: &Log,
+    scope: &Scope<'_>,
     report: &mut Report,
 ) {
     let id = &summary.id;
@@ -111,13 +110,13 @@ fn verify_children(
         next = range.last.next();
         match child {
             Child::Messages { range } => {
-                cost = cost.saturating_add(log.cost(*range));
-                match log.hashes(*range) {
+                cost = cost.saturating_add(scope.cost(*range));
+                match scope.hashes(*range) {
                     Some(hashes) => hashes.into_iter().for_each(|hash| source.message(hash)),
                     None => whole = false,
                 }
             }
-            Child::Summary { range, id: child } => match summaries.get(child) {
+            Child::Summary { range, id: child } => match scope.summary(child) {
                 None => {
                     whole = false;
                     let message = format!(
@@ -151,7 +150,7 @@ fn verify_children(
     let deepest = summary
         .children
         .iter()
-        .filter_map(|child| summaries.get(child.summary()?))
+        .filter_map(|child| scope.summary(child.summary()?))
         .map(|child| child.depth)
         .max();
     let depth = deepest.map_or(0, |deepest| deepest.saturating_add(1));

@@ -2,11 +2,9 @@
 
 use std::collections::BTreeMap;
 
-use memory_model::{
-    Body, Hash, Seq, SeqRange, Span, SpanStart, Summary, SummaryId, View, ViewVersion, spans_of,
-};
+use memory_model::{Body, Hash, Seq, SeqRange, Span, SpanStart, View, ViewVersion, spans_of};
 
-use super::log::Log;
+use super::scope::{Facts, Scope};
 use super::{Report, ViolationKind};
 use crate::error::Result;
 use crate::store::Store;
@@ -16,8 +14,7 @@ pub(super) async fn verify<S: Store + ?Sized>(
     store: &S,
     conversation: &Conversation,
     view: &ViewInfo,
-    log: &Log,
-    summaries: &BTreeMap<SummaryId, Summary>,
+    scope: &Scope<'_>,
     report: &mut Report,
 ) -> Result<()> {
     let name = format!("{}: view {}", conversation.key, view.name);
@@ -76,13 +73,13 @@ pub(super) async fn verify<S: Store + ?Sized>(
             let message = format!("{name}: the span {range} lies beyond the log's end");
             report.add(ViolationKind::SpansOverlap, message);
         }
-        saved += i128::from(log.cost(range)) - i128::from(span.tokens);
+        saved += i128::from(scope.cost(range)) - i128::from(span.tokens);
         if let Body::Summary { id, depth } = &span.body {
-            let shown = summaries.get(id);
+            let shown = scope.summary(id);
             let right = shown.is_some_and(|summary| {
                 summary.range == range && summary.depth == *depth && summary.tokens == span.tokens
             });
-            let reaches_out = |summary: &&Summary| {
+            let reaches_out = |summary: &&Facts| {
                 range.intersect(&summary.range).is_some() && !range.covers(&summary.range)
             };
             if let Some(summary) = shown.filter(reaches_out) {

@@ -164,6 +164,17 @@ impl Store for Corrupt {
         Ok(answer)
     }
 
+    async fn own_summaries(
+        &self,
+        conversation: ConversationId,
+        after: Option<&SummaryId>,
+        limit: usize,
+    ) -> Result<Page<Summary, SummaryId>> {
+        let mut answer = self.inner.own_summaries(conversation, after, limit).await?;
+        (self.hooks.summaries)(&mut answer);
+        Ok(answer)
+    }
+
     async fn containers(
         &self,
         conversation: ConversationId,

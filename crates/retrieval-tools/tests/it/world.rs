@@ -73,6 +73,7 @@ impl World {
             .map(|message| NewEntry {
                 tokens: self.preset.message(&message),
                 message,
+                clocked: false,
             })
             .collect();
         let append = Append {

@@ -40,7 +40,11 @@ pub(crate) async fn root<S: Store + ?Sized>(store: &S, key: &str) -> Conversatio
 pub(crate) fn batch(messages: Vec<Message>) -> Append {
     let entries = messages
         .into_iter()
-        .map(|message| NewEntry { message, tokens: 3 })
+        .map(|message| NewEntry {
+            message,
+            tokens: 3,
+            clocked: false,
+        })
         .collect();
     Append {
         at: AppendAt::Any,

@@ -109,6 +109,19 @@ impl Stage {
         self.sabotage == Some(sabotage)
     }
 
+    fn spoil(&self, page: &mut Page<Summary, SummaryId>) {
+        if self.does(Sabotage::WrongRange)
+            && let Some(summary) = page.items.iter_mut().find(|s| s.range.len() > 1)
+        {
+            summary.range.last = summary.range.last.prev();
+        }
+        if self.does(Sabotage::Grown) {
+            for summary in &mut page.items {
+                summary.source_tokens = summary.tokens;
+            }
+        }
+    }
+
     async fn turn(&self) {
         let turns = {
             let mut state = self.state();
@@ -299,16 +312,18 @@ impl Store for Stage {
         limit: usize,
     ) -> Result<Page<Summary, SummaryId>> {
         let mut page = self.inner.summary_log(conversation, after, limit).await?;
-        if self.does(Sabotage::WrongRange)
-            && let Some(summary) = page.items.iter_mut().find(|s| s.range.len() > 1)
-        {
-            summary.range.last = summary.range.last.prev();
-        }
-        if self.does(Sabotage::Grown) {
-            for summary in &mut page.items {
-                summary.source_tokens = summary.tokens;
-            }
-        }
+        self.spoil(&mut page);
+        Ok(page)
+    }
+
+    async fn own_summaries(
+        &self,
+        conversation: ConversationId,
+        after: Option<&SummaryId>,
+        limit: usize,
+    ) -> Result<Page<Summary, SummaryId>> {
+        let mut page = self.inner.own_summaries(conversation, after, limit).await?;
+        self.spoil(&mut page);
         Ok(page)
     }
 

@@ -209,7 +209,8 @@ impl World {
         let all_known = messages.iter().all(|m| m.external_id.is_some());
         let stored = again && !all_known;
         if !stored {
-            chat.session.ingest_batch(messages.clone()).await.unwrap();
+            let told = chat.session.ingest_batch(messages.clone()).await.unwrap();
+            assert_eq!(told.conflicts(), 0);
         }
         chat.said.extend(messages);
         Ok(())
@@ -307,7 +308,7 @@ impl World {
         );
         self.stage.take_turns(None);
         self.model.behave(&[Behaviour::Good], None);
-        said.unwrap();
+        assert_eq!(said.unwrap().conflicts(), 0);
         one.unwrap();
         two.unwrap();
         self.chats[at].said.extend(messages);

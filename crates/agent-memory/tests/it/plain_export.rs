@@ -1,0 +1,336 @@
+//! The plain database: read back with another SQLite client and compared with the raw transcript.
+
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+
+use agent_memory::testing::memory;
+use agent_memory::{DagPolicy, ErrorKind, FreshTail, Message, Mode, Seq};
+use message_formats::ReadOptions;
+use rusqlite::Connection;
+use serde_json::Value;
+
+fn fixture(name: &str) -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR"))
+        .join("../../fixtures")
+        .join(name)
+        .join("session.jsonl")
+}
+
+fn policy() -> DagPolicy {
+    DagPolicy::default()
+        .with_fresh_tail(FreshTail {
+            messages: 4,
+            max_tokens: Some(2_000),
+            max_part: None,
+        })
+        .with_max_source_tokens(Some(1_500))
+        .with_condensed(2, Some(3))
+        .with_max_depth(Some(2))
+}
+
+fn rows<T: rusqlite::types::FromSql>(db: &Connection, sql: &str) -> Vec<T> {
+    let mut statement = db.prepare(sql).unwrap();
+    let found = statement.query_map([], |row| row.get(0)).unwrap();
+    found.map(Result::unwrap).collect()
+}
+
+fn one(db: &Connection, sql: &str) -> i64 {
+    rows::<i64>(db, sql)[0]
+}
+
+/// What a Claude Code transcript holds, read from its raw lines alone.
+#[derive(Debug, Default, PartialEq, Eq)]
+struct Raw {
+    texts: Vec<String>,
+    /// Id, tool and arguments.
+    calls: Vec<(String, String, Value)>,
+    /// Id of the call, and the text.
+    results: Vec<(String, String)>,
+}
+
+fn raw(path: &Path) -> Raw {
+    let mut raw = Raw::default();
+    for line in std::fs::read_to_string(path).unwrap().lines() {
+        let line: Value = serde_json::from_str(line).unwrap();
+        if !["user", "assistant"].contains(&line["type"].as_str().unwrap_or_default()) {
+            continue;
+        }
+        match &line["message"]["content"] {
+            Value::String(text) => raw.texts.push(text.clone()),
+            Value::Array(blocks) => {
+                let texts: Vec<&str> = blocks
+                    .iter()
+                    .filter(|block| block["type"] == "text")
+                    .filter_map(|block| block["text"].as_str())
+                    .collect();
+                if !texts.is_empty() {
+                    raw.texts.push(texts.join("\n"));
+                }
+                for block in blocks {
+                    let text = |key: &str| block[key].as_str().unwrap().to_owned();
+                    if block["type"] == "tool_use" {
+                        let call = (text("id"), text("name"), block["input"].clone());
+                        raw.calls.push(call);
+                    } else if block["type"] == "tool_result" {
+                        let result = match &block["content"] {
+                            Value::String(text) => text.clone(),
+                            Value::Array(parts) => parts
+                                .iter()
+                                .filter_map(|part| part["text"].as_str())
+                                .collect::<Vec<_>>()
+                                .join("\n"),
+                            _ => String::new(),
+                        };
+                        raw.results.push((text("tool_use_id"), result));
+                    }
+                }
+            }
+            _ => {}
+        }
+    }
+    raw
+}
+
+fn exported(db: &Connection) -> Raw {
+    let content = |kind: &str| -> Vec<String> {
+        rows(
+            db,
+            &format!("select content from messages where event_type = '{kind}' order by seq"),
+        )
+    };
+    let json = |kind: &str| -> Vec<Value> {
+        let parse = |text: String| serde_json::from_str(&text).unwrap();
+        content(kind).into_iter().map(parse).collect()
+    };
+    let text = |value: &Value| value.as_str().unwrap().to_owned();
+    Raw {
+        texts: content("text"),
+        calls: json("tool_call")
+            .iter()
+            .map(|call| (text(&call["id"]), text(&call["tool"]), call["args"].clone()))
+            .collect(),
+        results: json("tool_result")
+            .iter()
+            .map(|result| (text(&result["id"]), text(&result["result"])))
+            .collect(),
+    }
+}
+
+/// Compares every summary's figures with what the plain tables themselves give.
+fn check_figures(db: &Connection) -> (usize, usize) {
+    type Node = (String, String, i64, i64, i64, i64);
+    let mut statement = db
+        .prepare(
+            "select id, kind, token_count, descendant_count, descendant_token_count, source_message_token_count
+               from summaries order by depth",
+        )
+        .unwrap();
+    let nodes: Vec<Node> = statement
+        .query_map([], |row| {
+            Ok((
+                row.get(0)?,
+                row.get(1)?,
+                row.get(2)?,
+                row.get(3)?,
+                row.get(4)?,
+                row.get(5)?,
+            ))
+        })
+        .unwrap()
+        .map(Result::unwrap)
+        .collect();
+    let known: BTreeMap<&str, &Node> = nodes.iter().map(|node| (node.0.as_str(), node)).collect();
+    let (mut leaves, mut condensed) = (0, 0);
+    for (id, kind, _, count, tokens, source) in &nodes {
+        let own = |what: &str| {
+            one(
+                db,
+                &format!(
+                    "select {what} from summary_messages s join messages m on m.id = s.message_id where s.summary_id = '{id}'"
+                ),
+            )
+        };
+        let (rows_of, cost) = (own("count(*)"), own("coalesce(sum(m.token_count), 0)"));
+        // The containing node is `summary_id`; what went into it is `parent_summary_id`.
+        let parts: Vec<String> = rows(
+            db,
+            &format!(
+                "select parent_summary_id from summary_parents where summary_id = '{id}' order by ordinal"
+            ),
+        );
+        let below = parts.iter().map(|part| known[part.as_str()]);
+        let (mut counts, mut costs, mut sources) = (rows_of, cost, cost);
+        for (_, _, tokens, count, descendants, source) in below {
+            counts += count + 1;
+            costs += descendants + tokens;
+            sources += source;
+        }
+        assert_eq!((*count, *tokens, *source), (counts, costs, sources), "{id}");
+        match kind.as_str() {
+            "leaf" => {
+                assert!(rows_of > 0 && parts.is_empty(), "{id}");
+                leaves += 1;
+            }
+            _ => {
+                assert!(!parts.is_empty(), "{id}");
+                condensed += 1;
+            }
+        }
+    }
+    (leaves, condensed)
+}
+
+#[tokio::test]
+async fn it_holds_what_the_transcript_says() {
+    let folder = tempfile::tempdir().unwrap();
+    let memory = memory()
+        .dag(policy())
+        .sqlite(folder.path().join("memory.db"))
+        .open()
+        .await
+        .unwrap();
+    let path = fixture("claude-code/bugfix");
+    let transcript = message_formats::read_file(&path, &ReadOptions::default()).unwrap();
+    memory.import(&transcript).await.unwrap();
+    let session = memory
+        .existing(transcript.sessions[0].key.clone())
+        .await
+        .unwrap();
+    let outcome = session.compact(Mode::Full).await.unwrap();
+    assert!(outcome.condensed > 1, "{outcome:?}");
+    let notes = transcript.sessions[0].notes();
+    assert!(notes > 0);
+
+    let file = folder.path().join("plain.db");
+    let written = memory.export_sqlite(&[], &file).await.unwrap();
+    let db = Connection::open(&file).unwrap();
+    assert_eq!(exported(&db), raw(&path));
+    let (leaves, condensed) = check_figures(&db);
+    assert!(leaves > 4 && condensed > 1);
+    assert_eq!((leaves + condensed) as u64, written.summaries);
+
+    // Rows cost what the log costs, and every row that is not summarized stands in the context.
+    let info = session.info().await.unwrap().conversation;
+    let cost = one(&db, "select sum(token_count) from messages");
+    assert_eq!(cost, i64::try_from(info.tokens).unwrap());
+    let shown: Vec<String> = rows(
+        &db,
+        "select summary_id from context_items where item_type = 'summary' order by ordinal",
+    );
+    let spans = session.spans().await.unwrap();
+    let expected: Vec<String> = spans
+        .iter()
+        .filter_map(|span| Some(span.body.summary()?.to_string()))
+        .collect();
+    assert_eq!(shown, expected);
+    let covered =
+        "select coalesce(sum(n), 0) from (select count(*) as n from summary_messages where summary_id in
+           (with recursive below(id) as (
+              select summary_id from context_items where summary_id is not null
+              union select parent_summary_id from summary_parents join below on summary_id = below.id)
+            select id from below))";
+    let raw_items = one(
+        &db,
+        "select count(*) from context_items where item_type = 'message'",
+    );
+    let all = one(&db, "select count(*) from messages");
+    assert_eq!(one(&db, covered) + raw_items, all);
+    assert_eq!(all, i64::try_from(written.messages).unwrap());
+
+    // Parts are readable too, and nothing says that it is packed.
+    let inputs: Vec<String> = rows(
+        &db,
+        "select tool_input from message_parts where part_type = 'tool' and tool_input is not null",
+    );
+    assert_eq!(inputs.len(), raw(&path).calls.len());
+    let texts: Vec<Option<String>> = rows(
+        &db,
+        "select text_content from message_parts where part_type = 'text'",
+    );
+    assert!(
+        texts
+            .iter()
+            .all(|text| text.as_ref().is_some_and(|text| !text.is_empty()))
+    );
+    let broken: Vec<String> = rows(&db, "pragma foreign_key_check");
+    assert_eq!(broken, Vec::<String>::new());
+
+    // An existing file is not overwritten.
+    let error = memory.export_sqlite(&[], &file).await.unwrap_err();
+    assert!(error.to_string().contains("does not exist yet"), "{error}");
+    let error = memory
+        .export_sqlite(&["nobody".into()], &folder.path().join("none.db"))
+        .await
+        .unwrap_err();
+    assert_eq!(error.kind(), ErrorKind::NotFound);
+}
+
+/// Notes are no rows: with as many notes as messages a node counts its messages alone.
+#[tokio::test]
+async fn notes_do_not_count() {
+    let folder = tempfile::tempdir().unwrap();
+    let memory = memory().dag(policy()).open().await.unwrap();
+    let session = memory.session("s").await.unwrap();
+    for n in 1..=200 {
+        let text = format!("Message {n}: the module was renamed and its callers were changed.");
+        let note = vec![memory_model::Part::text(format!("note {n}"))];
+        let batch = vec![
+            Message::user(text),
+            Message::note(memory_model::Role::System, note),
+        ];
+        assert_eq!(session.ingest_batch(batch).await.unwrap().inserted(), 2);
+    }
+    session.compact(Mode::Full).await.unwrap();
+    let file = folder.path().join("plain.db");
+    memory.export_sqlite(&["s".into()], &file).await.unwrap();
+    let db = Connection::open(&file).unwrap();
+    assert_eq!(one(&db, "select count(*) from messages"), 200);
+    check_figures(&db);
+    let leaf = one(
+        &db,
+        "select sum(descendant_count) from summaries where kind = 'leaf'",
+    );
+    assert_eq!(leaf, one(&db, "select count(*) from summary_messages"));
+}
+
+/// A fork's rows are its own; what it shares stands in its parent's, and its context shows both.
+#[tokio::test]
+async fn forks_refer_to_what_they_share() {
+    let folder = tempfile::tempdir().unwrap();
+    let memory = memory().dag(policy()).open().await.unwrap();
+    let parent = memory.session("parent").await.unwrap();
+    crate::support::talk(&parent, 100).await;
+    parent.compact(Mode::Full).await.unwrap();
+    let child = parent.fork(Seq(70), "child").await.unwrap();
+    crate::support::talk(&child, 10).await;
+    let file = folder.path().join("plain.db");
+    // The parent comes along.
+    memory
+        .export_sqlite(&["child".into()], &file)
+        .await
+        .unwrap();
+    let db = Connection::open(&file).unwrap();
+    let sessions: Vec<String> = rows(&db, "select session_id from conversations order by id");
+    assert_eq!(sessions, ["parent", "child"]);
+    let own: Vec<i64> = rows(
+        &db,
+        "select seq from messages m join conversations c on c.id = m.conversation_id
+          where c.session_id = 'child' order by seq",
+    );
+    assert_eq!(own, (71..=80).collect::<Vec<i64>>());
+    check_figures(&db);
+    let shown = "from context_items i join conversations c on c.id = i.conversation_id where c.session_id = 'child'";
+    let last = one(
+        &db,
+        &format!(
+            "select count(*) {shown} and i.message_id in (select id from messages where conversation_id = c.id)"
+        ),
+    );
+    assert_eq!(last, 10);
+    assert!(
+        one(
+            &db,
+            &format!("select count(*) {shown} and i.summary_id is not null")
+        ) > 0
+    );
+}

@@ -1,0 +1,78 @@
+//! `memory-store/{append,fork,read,verify}/…`: the reference store with logs of several lengths. Run with
+//! `cargo bench -p memory-store`.
+#![allow(clippy::unwrap_used, missing_docs)]
+
+use criterion::{BatchSize, Criterion, criterion_group, criterion_main};
+use memory_model::{Accounting as _, ConversationId, Seq, Timestamp};
+use memory_store::conformance::{
+    PlainCounts, Source, append, message, publish_summary, range, root, summary_of, verify_store,
+};
+use memory_store::{InMemoryStore, LogRead, NewConversation, Origin, Store as _};
+use tokio::runtime::{Builder, Runtime};
+
+const SIZES: [u32; 2] = [1_000, 10_000];
+
+/// A store with one log of so many messages, of which the first hundred are summarized.
+async fn filled(size: u32) -> (InMemoryStore, ConversationId) {
+    let store = InMemoryStore::new();
+    let id = root(&store, "bench").await.id;
+    let words = "word ".repeat(130);
+    let messages = (1..=size).map(|n| message(&format!("m{n}"), &words));
+    append(&store, id, messages.collect()).await;
+    for n in 0..10 {
+        let at = range(n * 10 + 1, n * 10 + 10);
+        let leaf = summary_of(&store, id, &[Source::Messages(at)], "A summary.").await;
+        publish_summary(&store, id, "dag", &leaf).await;
+    }
+    (store, id)
+}
+
+fn bench(c: &mut Criterion) {
+    let runtime: Runtime = Builder::new_current_thread().build().unwrap();
+    for size in SIZES {
+        let of = |what| format!("memory-store/{what}/{size}");
+        // Each measurement has a store of its own, so that none grows for the next one.
+        let prepare = || runtime.block_on(filled(size));
+        c.bench_function(&of("append"), |b| {
+            b.iter_batched(
+                prepare,
+                |(store, id)| {
+                    let more = vec![message("more", "One more.")];
+                    runtime.block_on(append(&store, id, more));
+                    store
+                },
+                BatchSize::PerIteration,
+            );
+        });
+        c.bench_function(&of("fork"), |b| {
+            b.iter_batched(
+                prepare,
+                |(store, parent)| {
+                    let at = Seq(size / 2);
+                    let estimator = PlainCounts.estimator_id();
+                    let new = NewConversation {
+                        origin: Origin::Fork { parent, at },
+                        ..NewConversation::root("fork", estimator, Timestamp(1))
+                    };
+                    runtime.block_on(store.open(&new)).unwrap();
+                    store
+                },
+                BatchSize::PerIteration,
+            );
+        });
+        let (store, id) = prepare();
+        let page = LogRead::new(range(size - 255, size));
+        c.bench_function(&of("read"), |b| {
+            b.iter(|| runtime.block_on(store.read(id, &page)).unwrap());
+        });
+        c.bench_function(&of("verify"), |b| {
+            b.iter(|| {
+                let reports = runtime.block_on(verify_store(&store));
+                assert!(reports.iter().all(memory_store::Report::is_ok));
+            });
+        });
+    }
+}
+
+criterion_group!(benches, bench);
+criterion_main!(benches);

@@ -1,0 +1,107 @@
+//! Hashes over what a store keeps beside messages, views and texts, so that a change behind its back is noticed.
+
+use memory_model::{
+    ConversationId, FieldHasher, Hash, Message, RawJson, Seq, SessionKey, Summary, Timestamp,
+    ViewName,
+};
+
+use crate::types::{Conversation, Origin};
+
+/// The hash over a conversation's head row: everything in it but its segments.
+pub fn conversation_hash(conversation: &Conversation) -> Hash {
+    let mut hasher = FieldHasher::new("agent-memory conversation 1");
+    hasher.number(i64::from(conversation.id.0));
+    hasher.bytes(conversation.key.as_str().as_bytes());
+    let (kind, at, call) = match &conversation.origin {
+        Origin::Root => ("root", None, None),
+        Origin::Fork { at, .. } => ("fork", Some(*at), None),
+        Origin::Spawn { at, call, .. } => ("spawn", Some(*at), call.as_deref()),
+    };
+    hasher.bytes(kind.as_bytes());
+    let parent = conversation.origin.parent();
+    hasher.number(parent.map_or(-1, |parent| i64::from(parent.0)));
+    hasher.number(at.map_or(-1, |at| i64::from(at.0)));
+    hasher.optional(call);
+    hasher.number(i64::from(conversation.tree.0));
+    hasher.number(i64::from(conversation.head.0));
+    hasher.number(i64::try_from(conversation.tokens).unwrap_or(i64::MAX));
+    hasher.hash(conversation.chain);
+    hasher.bytes(conversation.estimator.as_str().as_bytes());
+    hasher.optional(conversation.title.as_deref());
+    hasher.number(i64::from(conversation.archived));
+    hasher.optional(conversation.meta.as_ref().map(RawJson::as_str));
+    hasher.number(conversation.created_at.0);
+    hasher.number(conversation.updated_at.0);
+    hasher.finish()
+}
+
+/// The hash over a family's session keys after one more member; [`Hash::ZERO`] before the first. Members are added in
+/// the order of their numbers.
+pub fn family_hash(before: Hash, member: ConversationId, key: &SessionKey) -> Hash {
+    let mut hasher = FieldHasher::new("agent-memory family 1");
+    hasher.hash(before);
+    hasher.number(i64::from(member.0));
+    hasher.bytes(key.as_str().as_bytes());
+    hasher.finish()
+}
+
+/// The hash over the names of a conversation's views, which come by rising name; [`Hash::ZERO`] when there are none.
+pub fn views_hash<'a>(names: impl IntoIterator<Item = &'a ViewName>) -> Hash {
+    let mut hasher = FieldHasher::new("agent-memory views 1");
+    let mut any = false;
+    for name in names {
+        any = true;
+        hasher.bytes(name.as_str().as_bytes());
+    }
+    match any {
+        true => hasher.finish(),
+        false => Hash::ZERO,
+    }
+}
+
+/// The hash over a summary's row: over its own hash and what that leaves out.
+pub fn summary_record_hash(summary: &Summary) -> Hash {
+    let number = |number: u64| i64::try_from(number).unwrap_or(i64::MAX);
+    let mut hasher = FieldHasher::new("agent-memory summary record 1");
+    hasher.hash(summary.hash);
+    hasher.number(i64::from(summary.provisional));
+    hasher.bytes(summary.tier.as_bytes());
+    hasher.optional(summary.model.as_deref());
+    hasher.number(number(summary.tokens));
+    hasher.number(number(summary.source_tokens));
+    hasher.number(summary.created_at.0);
+    hasher.number(summary.earliest_at.0);
+    hasher.number(summary.latest_at.0);
+    hasher.optional(summary.meta.as_ref().map(RawJson::as_str));
+    hasher.finish()
+}
+
+/// What a store knows of an entry that is visible under an external id.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct KnownEntry {
+    /// Its position.
+    pub seq: Seq,
+    /// Its hash.
+    pub hash: Hash,
+    /// Its time.
+    pub created_at: Timestamp,
+    /// As in [`NewEntry::clocked`](crate::NewEntry::clocked).
+    pub clocked: bool,
+}
+
+impl KnownEntry {
+    /// Whether `message`, whose hash is `hash` and whose bytes are `body`, is this entry told again. A time that
+    /// either of the two came without is not compared.
+    pub fn is_told_again(&self, message: &Message, clocked: bool, hash: Hash, body: &[u8]) -> bool {
+        if hash == self.hash {
+            return true;
+        }
+        let missing = |time: Timestamp, clocked: bool| clocked || time == Timestamp::default();
+        if !missing(message.created_at, clocked) && !missing(self.created_at, self.clocked) {
+            return false;
+        }
+        let mut retold = message.clone();
+        retold.created_at = self.created_at;
+        retold.hash(body) == self.hash
+    }
+}

@@ -1,0 +1,124 @@
+//! Whether the rows of conversations, families and summaries are what was stored.
+
+use std::collections::BTreeMap;
+
+use memory_model::{ConversationId, Hash, ViewName};
+use memory_store::{
+    Result, Violation, ViolationKind, conversation_hash, family_hash, summary_record_hash,
+    views_hash,
+};
+use store_sql::{Columns as _, conversation, summary, to_count, to_hash, to_u32};
+
+use crate::db::On;
+
+/// How many rows are read at a time.
+const PAGE: u64 = 256;
+
+/// The names of all views, by conversation and name.
+const VIEWS: &str = "select conversation, name from view order by conversation, name";
+
+/// Compares every row's hash with what the row gives.
+pub(crate) async fn check(on: &mut On<'_>, found: &mut Vec<Violation>) -> Result<()> {
+    conversations(on, found).await?;
+    summaries(on, found).await
+}
+
+async fn conversations(on: &mut On<'_>, found: &mut Vec<Violation>) -> Result<()> {
+    let mut views: BTreeMap<i64, Vec<ViewName>> = BTreeMap::new();
+    for row in on.fixed(VIEWS).await? {
+        let names = views.entry(row.int(0)?).or_default();
+        names.push(ViewName::new(row.text(1)?));
+    }
+    let mut families: BTreeMap<ConversationId, (u64, Hash)> = BTreeMap::new();
+    let mut after = 0;
+    loop {
+        let rows = on.all(&conversation::records(after, PAGE)).await?;
+        let Some(last) = rows.last() else {
+            break;
+        };
+        after = last.int(0)?;
+        for row in rows {
+            let names = views.remove(&row.int(0)?).unwrap_or_default();
+            let read = conversation::conversation(&row);
+            let read = read.and_then(|info| Ok((info, conversation::recorded(&row)?)));
+            let (info, (record, recorded_views)) = match read {
+                Ok(read) => read,
+                Err(error) => {
+                    let message = format!("a conversation cannot be read: {error}");
+                    found.push(Violation::new(ViolationKind::Database, message));
+                    continue;
+                }
+            };
+            let key = &info.key;
+            if conversation_hash(&info) != record {
+                found.push(Violation::new(
+                    ViolationKind::ConversationChanged,
+                    format!("{key}: its row is not what was stored: its hash differs"),
+                ));
+            }
+            if views_hash(&names) != recorded_views {
+                found.push(Violation::new(
+                    ViolationKind::ViewMissing,
+                    format!("{key}: its views are not those that were published: one was removed, added or renamed"),
+                ));
+            }
+            let family = families.entry(info.tree).or_insert((0, Hash::ZERO));
+            *family = (family.0 + 1, family_hash(family.1, info.id, key));
+        }
+    }
+    let mut recorded = BTreeMap::new();
+    for row in on.all(&conversation::families()).await? {
+        let tree = ConversationId(to_u32("tree", row.int(0)?)?);
+        let members = to_count("members of a family", row.int(1)?)?;
+        recorded.insert(tree, (members, to_hash("family", &row.bytes(2)?)?));
+    }
+    let mut trees: Vec<ConversationId> = families.keys().chain(recorded.keys()).copied().collect();
+    trees.sort_unstable();
+    trees.dedup();
+    for tree in trees {
+        let (is, was) = (families.get(&tree), recorded.get(&tree));
+        if is != was {
+            let members = |of: Option<&(u64, Hash)>| of.map_or(0, |(members, _)| *members);
+            found.push(Violation::new(
+                ViolationKind::FamilyWrong,
+                format!(
+                    "the family of conversation {tree} has {} sessions and was recorded with {}: a session was \
+                     removed, added, or given another key",
+                    members(is),
+                    members(was)
+                ),
+            ));
+        }
+    }
+    Ok(())
+}
+
+async fn summaries(on: &mut On<'_>, found: &mut Vec<Violation>) -> Result<()> {
+    let mut after = 0;
+    loop {
+        let rows = on.all(&summary::records(after, PAGE)).await?;
+        let Some(last) = rows.last() else {
+            return Ok(());
+        };
+        after = last.int(0)?;
+        for row in rows {
+            let read = summary::summary(&row);
+            let read = read.and_then(|read| Ok((read.summary, summary::recorded(&row)?)));
+            let (kind, message) = match read {
+                Ok((summary, record)) if summary_record_hash(&summary) == record => continue,
+                Ok((summary, _)) => (
+                    ViolationKind::SummaryChanged,
+                    format!(
+                        "{}: its row is not what was stored: its hash differs",
+                        summary.id
+                    ),
+                ),
+                Err(error) => (
+                    ViolationKind::SummaryChanged,
+                    format!("a summary cannot be read: {error}"),
+                ),
+            };
+            found.push(Violation::new(kind, message));
+        }
+    }
+}
