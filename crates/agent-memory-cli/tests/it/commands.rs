@@ -498,12 +498,19 @@ fn an_export_writes_plain_tables() {
     let home = Home::new();
     home.ok(&["compact", &fixture(TEAM)]);
     let out = home.ok(&["export", "--sqlite", "plain.db"]).out;
-    assert!(out.starts_with("plain.db: ") && out.contains("summar"), "{out}");
+    assert!(
+        out.starts_with("plain.db: ") && out.contains("summar"),
+        "{out}"
+    );
     let bytes = std::fs::read(home.path().join("plain.db")).unwrap();
     assert!(bytes.starts_with(b"SQLite format 3"));
     // A file that exists is left alone, and lines are written for one session.
     let refused = home.run(&["export", "--sqlite", "plain.db"]);
-    assert!(refused.err.contains("does not exist yet"), "{}", refused.err);
+    assert!(
+        refused.err.contains("does not exist yet"),
+        "{}",
+        refused.err
+    );
     assert_eq!(std::fs::read(home.path().join("plain.db")).unwrap(), bytes);
     let wrong = home.run(&["export", "one", "two"]);
     assert!(wrong.err.contains("--sqlite FILE"), "{}", wrong.err);
