@@ -10,6 +10,11 @@ use crate::render::{message_pointer, render_text};
 /// Texts are not clipped below this many tokens: what is left would say nothing.
 const SMALLEST_CLIP: u64 = 16;
 
+/// Texts of this many bytes or more are not counted by themselves: what their part costs says that up to rounding.
+const LARGE_TEXT: usize = 16_384;
+/// Levels that are tried before all are searched.
+const GUESSES: usize = 4;
+
 /// A group's messages, shortened to fit.
 pub(crate) struct Degraded {
     pub(crate) messages: Vec<ContextMessage>,
@@ -204,16 +209,46 @@ fn clippable(messages: &[ContextMessage], accounting: &dyn Accounting) -> Vec<Cl
                 Part::Reasoning { .. } | Part::Image(_) | Part::File(_) => None,
                 Part::ToolCall { .. } => continue,
             };
+            // What the message costs is known: a part that is alone in it is not counted again.
+            let tokens = match message.parts.as_slice() {
+                [_] => message
+                    .tokens
+                    .saturating_sub(accounting.parts(message.role, &[])),
+                _ => part_cost(message.role, part, accounting),
+            };
             blocks.push(Clippable {
                 message: at,
                 part: part_at,
-                text_tokens: text.as_ref().map_or(0, |text| accounting.text(text)),
+                text_tokens: text.as_ref().map_or(0, |text| {
+                    text_cost(message.role, part, text, tokens, accounting)
+                }),
                 text,
-                tokens: part_cost(message.role, part, accounting),
+                tokens,
             });
         }
     }
     blocks
+}
+
+/// What the text of a part that costs `tokens` costs by itself, in tokens.
+fn text_cost(role: Role, part: &Part, text: &str, tokens: u64, accounting: &dyn Accounting) -> u64 {
+    let empty = match part {
+        Part::Text { .. } => Part::text(""),
+        Part::ToolResult {
+            call_id,
+            content: ResultContent::Text(_),
+            is_error,
+        } => Part::ToolResult {
+            call_id: call_id.clone(),
+            content: ResultContent::Text(String::new()),
+            is_error: *is_error,
+        },
+        _ => return accounting.text(text),
+    };
+    if text.len() < LARGE_TEXT {
+        return accounting.text(text);
+    }
+    tokens.saturating_sub(part_cost(role, &empty, accounting))
 }
 
 /// A result as one text.
@@ -246,6 +281,21 @@ fn clip_largest(
     if large.count() as u64 > limit {
         return None;
     }
+    // What the parts cost says nearly which level it is; what clipping rounds is taken off the level.
+    let mut guess = level(messages, blocks, limit);
+    for _ in 0..GUESSES {
+        let Some(level) = guess.filter(|level| *level > SMALLEST_CLIP) else {
+            break;
+        };
+        let clipped = at_level(messages, blocks, level, accounting);
+        let over = total(&clipped).saturating_sub(limit);
+        if over == 0 {
+            return Some(clipped);
+        }
+        let above = blocks.iter().filter(|block| block.tokens > level);
+        let above = (above.count() as u64).max(1);
+        guess = level.checked_sub(over.div_ceil(above));
+    }
     let mut best = at_level(messages, blocks, SMALLEST_CLIP, accounting);
     if total(&best) > limit {
         return None;
@@ -263,6 +313,33 @@ fn clip_largest(
         }
     }
     Some(best)
+}
+
+/// The highest level such that the messages fit when every part above it costs that level and what it costs beside its
+/// text, in tokens; none when the other parts alone do not fit.
+fn level(messages: &[ContextMessage], blocks: &[Clippable], limit: u64) -> Option<u64> {
+    let clipped_at = |level: u64, block: &Clippable| {
+        let beside = block.tokens.saturating_sub(block.text_tokens);
+        block.tokens.min(level.saturating_add(beside))
+    };
+    let clippable: u64 = blocks.iter().map(|block| block.tokens).sum();
+    let fixed = total(messages).saturating_sub(clippable);
+    let room = limit.checked_sub(fixed)?;
+    let fits = |level: u64| {
+        let sum: u64 = blocks.iter().map(|block| clipped_at(level, block)).sum();
+        sum <= room
+    };
+    let largest = blocks.iter().map(|block| block.tokens).max().unwrap_or(0);
+    let (mut low, mut high) = (0, largest.min(limit));
+    while low < high {
+        let middle = low + (high - low).div_ceil(2);
+        if fits(middle) {
+            low = middle;
+        } else {
+            high = middle - 1;
+        }
+    }
+    Some(low)
 }
 
 /// The messages with every part above `level` tokens clipped to it, where that makes it shorter.
@@ -390,5 +467,101 @@ impl GroupText {
             room = room.checked_sub((message.tokens - limit).max(1))?;
         }
         None
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+    use std::sync::atomic::{AtomicUsize, Ordering};
+
+    use memory_model::{LogEntry, Message, RawJson, Seq};
+    use token_estimate::{CountedMessage, EstimatorId, Piece, TokenEstimator, default_estimator};
+
+    use super::*;
+    use crate::accounting::ContextAccounting;
+    use crate::{AssemblyPolicy, Budget, Item, Material, assemble};
+
+    /// Bytes of a large result.
+    const LARGE: usize = 500_000;
+
+    /// Notes how many bytes are counted.
+    #[derive(Debug)]
+    struct Counting(Arc<dyn TokenEstimator>, AtomicUsize);
+
+    struct Visited<'a>(&'a dyn CountedMessage, &'a AtomicUsize);
+
+    impl CountedMessage for Visited<'_> {
+        fn role(&self) -> token_estimate::Role {
+            self.0.role()
+        }
+
+        fn pieces(&self, visit: &mut dyn FnMut(Piece<'_>)) {
+            self.0.pieces(&mut |piece| {
+                if let Piece::Text(text) = &piece {
+                    self.1.fetch_add(text.len(), Ordering::Relaxed);
+                }
+                visit(piece);
+            });
+        }
+    }
+
+    impl TokenEstimator for Counting {
+        fn id(&self) -> EstimatorId {
+            self.0.id()
+        }
+
+        fn text(&self, text: &str) -> u64 {
+            self.1.fetch_add(text.len(), Ordering::Relaxed);
+            self.0.text(text)
+        }
+
+        fn message(&self, message: &dyn CountedMessage) -> u64 {
+            self.0.message(&Visited(message, &self.1))
+        }
+    }
+
+    #[test]
+    fn a_large_result_is_counted_and_clipped_once() {
+        let counting = Arc::new(Counting(default_estimator(), AtomicUsize::new(0)));
+        let accounting = ContextAccounting::new(counting.clone());
+        let line = "src/lib.rs:42: error: the value moved here was borrowed before\n";
+        let messages = [
+            Message::user("What does the build say?"),
+            Message::tool_call("large", "read", RawJson::parse("{}").unwrap()),
+            Message::tool_result("large", line.repeat(LARGE / line.len())),
+        ];
+        let mut running = 0;
+        let log: Vec<LogEntry> = (1..)
+            .zip(messages)
+            .map(|(seq, message)| {
+                let tokens = accounting.message(&message);
+                running += tokens;
+                LogEntry {
+                    seq: Seq(seq),
+                    message,
+                    tokens,
+                    running,
+                    hash: memory_model::Hash::ZERO,
+                }
+            })
+            .collect();
+        let material = Material {
+            view_tokens: running,
+            front: 0,
+            items: vec![Item::Raw(log)],
+        };
+        counting.1.store(0, Ordering::Relaxed);
+        let budget = Budget::tokens(8_000);
+        let policy = AssemblyPolicy::default();
+        let context = assemble(&material, None, budget, &policy, &accounting).unwrap();
+        assert_eq!(context.receipt.degraded[0].step, Step::Clipped);
+        assert!(context.tokens > 6_000, "{} tokens", context.tokens);
+        // The whole once, and what is left of it a few times.
+        let counted = counting.1.load(Ordering::Relaxed);
+        assert!(
+            counted < 2 * LARGE,
+            "{counted} bytes were counted for a result of {LARGE}"
+        );
     }
 }

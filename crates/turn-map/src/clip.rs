@@ -5,8 +5,8 @@ use token_estimate::TokenEstimator;
 
 /// Less of a text than so many bytes is not shown: it would say nothing.
 const LEAST_SHOWN: usize = 24;
-/// The beginning of a search for how much fits, in bytes.
-const FIRST_TRY: usize = 64;
+/// Guesses that a search for how much fits begins with.
+const GUESSES: u32 = 12;
 /// What a marker between a text's beginning and its end begins and ends with.
 const OPENS: &str = "\n[… of ";
 const CLOSES: &str = " …]\n";
@@ -105,20 +105,9 @@ pub fn clip_counted(
         return None;
     }
     let clipped = |bytes: usize| ends(text, bytes - bytes / 3, bytes / 3, whole, pointer);
-    let fits = |bytes: usize| estimator.text(&clipped(bytes)) <= tokens;
-    // What fits is short, the text may be long: come from below.
-    let (mut low, mut high) = (0, FIRST_TRY.min(text.len()));
-    while fits(high) && high < text.len() {
-        (low, high) = (high, high.saturating_mul(2).min(text.len()));
-    }
-    while low < high {
-        let middle = low + (high - low).div_ceil(2);
-        if fits(middle) {
-            low = middle;
-        } else {
-            high = middle - 1;
-        }
-    }
+    let low = longest(text.len(), whole, tokens, |bytes| {
+        estimator.text(&clipped(bytes))
+    });
     if low >= LEAST_SHOWN
         && let Some(clipped) = shorter(clipped(low), text, whole, estimator)
     {
@@ -162,6 +151,36 @@ fn first_and_last(text: &str, head: usize, tail: usize) -> Option<(usize, usize)
         None => 0,
     };
     (head + tail < text.len()).then_some((head, tail))
+}
+
+/// The most bytes, of `all`, for which `count` says at most `tokens`; all of them cost `whole`. Costs are nearly
+/// proportional to bytes, so the difference of each count leads to the next guess, and halving ends what that leaves.
+fn longest(all: usize, whole: u64, tokens: u64, count: impl Fn(usize) -> u64) -> usize {
+    let bytes_of = |tokens: u64| {
+        let bytes = u128::from(tokens) * all as u128 / u128::from(whole.max(1));
+        usize::try_from(bytes).unwrap_or(all).min(all)
+    };
+    let (mut low, mut high) = (0, all);
+    let (mut guess, mut step) = (bytes_of(tokens), 1);
+    for round in 0.. {
+        if low >= high {
+            break;
+        }
+        let probe = match round {
+            0..GUESSES => guess.clamp(low + 1, high),
+            _ => low + (high - low).div_ceil(2),
+        };
+        let cost = count(probe);
+        if cost <= tokens {
+            low = probe;
+            guess = probe + bytes_of(tokens - cost).max(step);
+        } else {
+            high = probe - 1;
+            guess = probe.saturating_sub(bytes_of(cost - tokens).max(step));
+        }
+        step *= 2;
+    }
+    low
 }
 
 /// At most so many bytes of the beginning and of the end.
