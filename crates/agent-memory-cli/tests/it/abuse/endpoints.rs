@@ -46,7 +46,6 @@ fn survives(name: &str, answer: impl Fn() -> Answer + Send + Sync + 'static) -> 
 }
 
 #[test]
-#[ignore = "the program cannot be told yet how long it waits for a model"]
 fn refusals() {
     let error = format!(
         "{{\"error\":{{\"message\":\"no: {}\"}}}}",
@@ -61,7 +60,6 @@ fn refusals() {
 }
 
 #[test]
-#[ignore = "the program cannot be told yet how long it waits for a model"]
 fn answers_that_are_none() {
     survives("half of an answer", || Answer::CutOff);
     survives("a closed connection", || Answer::Nothing);
@@ -82,19 +80,16 @@ fn answers_that_are_none() {
 }
 
 #[test]
-#[ignore = "the program cannot be told yet how long it waits for a model"]
 fn silence() {
     survives("silence", || Answer::Silence);
 }
 
 #[test]
-#[ignore = "the program cannot be told yet how long it waits for a model"]
 fn an_answer_that_drips() {
     survives("drips", || Answer::Drip);
 }
 
 #[test]
-#[ignore = "the program cannot be told yet how long it waits for a model"]
 fn a_body_without_an_end() {
     let endpoint = survives("a flood", || Answer::Flood);
     let taken = endpoint.flooded() / (1 << 20);
