@@ -141,8 +141,10 @@ impl Session {
     /// another message are not stored: see [`Ingested::conflicts`].
     ///
     /// # Errors
-    /// When the store fails; then nothing was stored.
+    /// `Invalid` when a message's parts nest deeper than [`memory_model::MAX_PART_DEPTH`]; when the
+    /// store fails. Then nothing was stored.
     pub async fn ingest_batch(&self, messages: Vec<Message>) -> Result<Ingested> {
+        refuse_deep_parts(&self.key, &messages)?;
         let now = self.memory.inner.clock.now();
         let entries = messages
             .into_iter()
@@ -509,5 +511,22 @@ impl Session {
     pub async fn verify(&self) -> Result<Report> {
         let info = self.info().await?;
         self.memory.verify_one(&info.conversation).await
+    }
+}
+
+/// Refuses messages whose parts a log would not give back the same.
+fn refuse_deep_parts(key: &SessionKey, messages: &[Message]) -> Result<()> {
+    match messages.iter().position(Message::nests_too_deeply) {
+        None => Ok(()),
+        Some(at) => Err(Error::new(
+            ErrorKind::Invalid,
+            format!(
+                "message {} of {} for session {key} nests its parts deeper than {} levels: write \
+                 the inner tool results as text",
+                at + 1,
+                messages.len(),
+                memory_model::MAX_PART_DEPTH
+            ),
+        )),
     }
 }

@@ -2,11 +2,22 @@
 
 use std::fmt;
 
+use serde::ser::SerializeMap;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use serde_json::value::RawValue;
 
+use crate::transcode::{self, TEXT_KEY};
+
 /// A JSON value as the text it came in: key order, duplicate keys, `1.00`, big integers and lone
 /// surrogate escapes all survive.
+///
+/// `serde_json` writes and reads it as that JSON value, byte for byte. Every other format carries
+/// the text in a map with one entry, `{"$json": "the text"}`, so that no format changes it. Reading
+/// needs a self-describing format (TOML, CBOR, MessagePack, YAML), not bincode or postcard.
+///
+/// Under `#[serde(flatten)]` serde parses JSON into values before this type sees it: what comes
+/// back is the same value with the same order of keys, but compact, and with numbers in their
+/// shortest form.
 #[derive(Clone)]
 pub struct RawJson(Box<RawValue>);
 
@@ -30,6 +41,11 @@ impl RawJson {
     /// Takes a raw value as it is.
     pub fn from_raw(raw: &RawValue) -> Self {
         Self(raw.to_owned())
+    }
+
+    /// The raw value itself.
+    pub(crate) fn as_raw(&self) -> &RawValue {
+        &self.0
     }
 
     /// The JSON text, byte for byte as it came.
@@ -62,13 +78,22 @@ impl Eq for RawJson {}
 
 impl Serialize for RawJson {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        self.0.serialize(serializer)
+        if transcode::is_json_serializer::<S>() {
+            return self.0.serialize(serializer);
+        }
+        let mut map = serializer.serialize_map(Some(1))?;
+        map.serialize_entry(TEXT_KEY, self.as_str())?;
+        map.end()
     }
 }
 
 impl<'de> Deserialize<'de> for RawJson {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        Box::<RawValue>::deserialize(deserializer).map(Self)
+        if transcode::is_json_deserializer::<D>() {
+            return Box::<RawValue>::deserialize(deserializer).map(Self);
+        }
+        let text = transcode::to_json(deserializer)?;
+        Self::parse(text).map_err(serde::de::Error::custom)
     }
 }
 

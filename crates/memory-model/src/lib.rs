@@ -9,6 +9,7 @@ mod part;
 mod plan;
 mod summary;
 mod time;
+mod transcode;
 mod view;
 
 pub use accounting::{Accounting, CountedParts, summary_overhead};
@@ -18,7 +19,10 @@ pub use ids::{
 };
 pub use json::{RawJson, decoded_strings};
 pub use message::{EntryKind, ExportEntry, LogEntry, Message, Role, TurnId};
-pub use part::{Media, MediaSource, Part, ResultContent, part_from_raw, parts_from_json};
+pub use part::{
+    MAX_PART_DEPTH, Media, MediaSource, Part, ResultContent, inner_part_from_raw, part_from_raw,
+    parts_from_json,
+};
 pub use plan::{Job, JobKind, Mode, Pass, PassInput, PassKind, Plan, Planner, StopReason};
 pub use summary::{Child, Recipe, SourceHasher, Summary, summary_hash, summary_id};
 pub use time::{Clock, StepClock, Timestamp};

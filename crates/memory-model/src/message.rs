@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 use crate::hash::{FieldHasher, Hash};
 use crate::ids::Seq;
 use crate::json::RawJson;
-use crate::part::Part;
+use crate::part::{MAX_PART_DEPTH, Part, nest_too_deeply};
 use crate::time::Timestamp;
 
 /// Who speaks.
@@ -103,28 +103,43 @@ pub struct TurnId {
 /// let entry = Message::user("Deploy only after the tests are green.");
 /// assert_eq!(entry.text(), "Deploy only after the tests are green.");
 /// ```
-#[derive(Debug, Clone, PartialEq, Eq)]
+///
+/// Any self-describing format can hold a message; times are in microseconds. The export format is
+/// another one: see [`LogEntry::to_export`].
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Message {
-    /// Message or note.
+    /// Message or note; a message when it is missing.
+    #[serde(default = "message_kind")]
     pub kind: EntryKind,
     /// Who speaks.
     pub role: Role,
     /// The source's own id of the line: the key that makes importing twice harmless. `None`
     /// stores the entry unconditionally.
+    #[serde(default)]
     pub external_id: Option<String>,
     /// The model response that the line belongs to; lines of one response share it and are joined
     /// when grouped and rendered.
+    #[serde(default)]
     pub response: Option<String>,
     /// The participant's name.
+    #[serde(default)]
     pub name: Option<String>,
     /// The agent loop and turn, where the host knows them.
+    #[serde(default)]
     pub turn: Option<TurnId>,
     /// When it was said. Times need not rise.
+    #[serde(default)]
     pub created_at: Timestamp,
     /// The content.
+    #[serde(default)]
     pub parts: Vec<Part>,
     /// Facts of the source that are not content, as a JSON object: model, usage, stop reason.
+    #[serde(default)]
     pub meta: Option<RawJson>,
+}
+
+fn message_kind() -> EntryKind {
+    EntryKind::Message
 }
 
 impl Message {
@@ -239,9 +254,21 @@ impl Message {
     /// The bytes that are stored: the parts as a JSON list.
     ///
     /// # Errors
-    /// When a part cannot be written as JSON, which no part of this crate does.
+    /// When the parts nest deeper than [`crate::MAX_PART_DEPTH`]: they would not read back the same.
     pub fn body(&self) -> Result<Vec<u8>, serde_json::Error> {
+        if self.nests_too_deeply() {
+            return Err(serde::ser::Error::custom(format!(
+                "the message's parts nest deeper than {MAX_PART_DEPTH} levels: write the inner \
+                 results as text"
+            )));
+        }
         serde_json::to_vec(&self.parts)
+    }
+
+    /// Whether the parts nest deeper than [`crate::MAX_PART_DEPTH`]. Only parts that a program made
+    /// itself can; a log does not take them.
+    pub fn nests_too_deeply(&self) -> bool {
+        nest_too_deeply(&self.parts)
     }
 
     /// The message's hash: SHA-256 of its stored bytes and of every field beside them.

@@ -9,10 +9,18 @@ use serde_json::value::RawValue;
 
 use crate::json::RawJson;
 
+/// How deep parts that are read may nest: a message's parts are the first level, the parts in a tool
+/// result's content the next. A tool result on the last level whose content is a list is kept as
+/// [`Part::Unknown`], verbatim, so that code may walk parts recursively.
+pub const MAX_PART_DEPTH: usize = 8;
+
 /// One part of a message.
 ///
-/// Reading never fails on a JSON object: what is not one of the known shapes, has a key twice or
-/// holds text that is not Unicode (a lone surrogate) is kept as [`Part::Unknown`], verbatim.
+/// Reading never fails on a JSON object: what is not one of the known shapes, has a key twice, holds
+/// text that is not Unicode (a lone surrogate) or nests deeper than [`MAX_PART_DEPTH`] is kept as
+/// [`Part::Unknown`], verbatim.
+///
+/// Any self-describing format can hold a part. How it carries raw JSON is said at [`RawJson`].
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Part {
     /// Text.
@@ -93,6 +101,17 @@ impl Part {
         Self::Text { text: text.into() }
     }
 
+    /// Number of entries in the map that the part is serialised as.
+    fn entries(&self) -> usize {
+        match self {
+            Part::Text { .. } | Part::Unknown { .. } => 2,
+            Part::Reasoning { signature, .. } => 2 + usize::from(signature.is_some()),
+            Part::ToolCall { .. } => 4,
+            Part::ToolResult { is_error, .. } => 3 + usize::from(is_error.is_some()),
+            Part::Image(_) | Part::File(_) => 3,
+        }
+    }
+
     /// Calls `f` with every readable text in the part: texts, names, arguments, results.
     ///
     /// JSON is given as it came and, where that differs, with its strings decoded. Image and file
@@ -160,7 +179,7 @@ impl ResultContent {
 
 impl Serialize for Part {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        let mut map = serializer.serialize_map(None)?;
+        let mut map = serializer.serialize_map(Some(self.entries()))?;
         match self {
             Part::Text { text } => {
                 map.serialize_entry("type", "text")?;
@@ -217,8 +236,8 @@ fn serialize_media<M: SerializeMap>(map: &mut M, tag: &str, media: &Media) -> Re
 
 impl<'de> Deserialize<'de> for Part {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        let raw = Box::<RawValue>::deserialize(deserializer)?;
-        checked_part(&raw)
+        let raw = RawJson::deserialize(deserializer)?;
+        checked_part(raw.as_raw())
     }
 }
 
@@ -241,9 +260,27 @@ fn checked_part<E: serde::de::Error>(raw: &RawValue) -> Result<Part, E> {
 /// Reads a part of the shapes that [`Part`] writes; any other JSON object becomes
 /// [`Part::Unknown`].
 pub fn part_from_raw(raw: &RawValue) -> Part {
-    known_part(raw.get()).unwrap_or_else(|| Part::Unknown {
+    part_on_level(raw, 1)
+}
+
+/// Reads a part that stands in a tool result's content: see [`MAX_PART_DEPTH`] and
+/// [`part_from_raw`].
+pub fn inner_part_from_raw(raw: &RawValue) -> Part {
+    part_on_level(raw, 2)
+}
+
+/// Reads a part on a level of at most [`MAX_PART_DEPTH`].
+fn part_on_level(raw: &RawValue, level: usize) -> Part {
+    known_part(raw.get(), level).unwrap_or_else(|| Part::Unknown {
         raw: RawJson::from_raw(raw),
     })
+}
+
+/// Reads a value that is present, so that `null` is not taken for a missing one.
+fn present<'de, T: Deserialize<'de>, D: Deserializer<'de>>(
+    deserializer: D,
+) -> Result<Option<T>, D::Error> {
+    T::deserialize(deserializer).map(Some)
 }
 
 #[derive(Deserialize)]
@@ -266,6 +303,7 @@ struct ReasoningShape {
     #[serde(rename = "type")]
     _tag: IgnoredAny,
     text: String,
+    #[serde(default, deserialize_with = "present")]
     signature: Option<String>,
 }
 
@@ -287,6 +325,7 @@ struct ResultShape<'a> {
     call_id: String,
     #[serde(borrow)]
     content: &'a RawValue,
+    #[serde(default, deserialize_with = "present")]
     is_error: Option<bool>,
 }
 
@@ -296,7 +335,9 @@ struct MediaShape {
     #[serde(rename = "type")]
     _tag: IgnoredAny,
     media_type: String,
+    #[serde(default, deserialize_with = "present")]
     data: Option<String>,
+    #[serde(default, deserialize_with = "present")]
     url: Option<String>,
 }
 
@@ -308,7 +349,7 @@ struct UnknownShape {
     raw: RawJson,
 }
 
-fn known_part(json: &str) -> Option<Part> {
+fn known_part(json: &str, level: usize) -> Option<Part> {
     let tag = match written_tag(json) {
         Some(tag) => Cow::Borrowed(tag),
         None => serde_json::from_str::<Tag<'_>>(json).ok()?.tag,
@@ -335,7 +376,7 @@ fn known_part(json: &str) -> Option<Part> {
         }
         "tool_result" => {
             let shape: ResultShape<'_> = serde_json::from_str(json).ok()?;
-            let content = result_content(shape.content.get())?;
+            let content = result_content(shape.content.get(), level)?;
             Part::ToolResult {
                 call_id: shape.call_id,
                 content,
@@ -360,12 +401,35 @@ fn written_tag(json: &str) -> Option<&str> {
         .then_some(tag)
 }
 
-fn result_content(json: &str) -> Option<ResultContent> {
-    match json.trim_start().as_bytes().first()? {
+/// The content of a result on a level; `None` for a list on the last level.
+fn result_content(json: &str, level: usize) -> Option<ResultContent> {
+    match json.as_bytes().first()? {
         b'"' => serde_json::from_str(json).ok().map(ResultContent::Text),
-        b'[' => serde_json::from_str(json).ok().map(ResultContent::Parts),
+        b'[' if level < MAX_PART_DEPTH => {
+            let items: Vec<&RawValue> = serde_json::from_str(json).ok()?;
+            let parts = items.into_iter().map(|item| {
+                let object = item.get().starts_with('{');
+                object.then(|| part_on_level(item, level + 1))
+            });
+            parts.collect::<Option<_>>().map(ResultContent::Parts)
+        }
         _ => None,
     }
+}
+
+/// Whether parts nest deeper than what is read may: see [`MAX_PART_DEPTH`].
+pub(crate) fn nest_too_deeply(parts: &[Part]) -> bool {
+    deeper_than(parts, MAX_PART_DEPTH)
+}
+
+fn deeper_than(parts: &[Part], levels: usize) -> bool {
+    parts.iter().any(|part| match part {
+        Part::ToolResult {
+            content: ResultContent::Parts(inner),
+            ..
+        } => levels <= 1 || deeper_than(inner, levels - 1),
+        _ => false,
+    })
 }
 
 fn media(json: &str) -> Option<Media> {
@@ -431,12 +495,58 @@ mod tests {
     }
 
     #[test]
+    fn parts_nest_to_a_stated_depth() {
+        let nested = |levels: usize| {
+            let open = r#"{"type":"tool_result","call_id":"1","content":["#;
+            let inner = r#"{"type":"text","text":"x"}"#;
+            let (open, close) = (open.repeat(levels - 1), "]}".repeat(levels - 1));
+            format!("{open}{inner}{close}")
+        };
+        let depth = |mut part: &Part| {
+            let mut depth = 1;
+            while let Part::ToolResult { content, .. } = part {
+                let ResultContent::Parts(inner) = content else {
+                    break;
+                };
+                part = &inner[0];
+                depth += 1;
+            }
+            depth
+        };
+        for (levels, found) in [(1, 1), (7, 7), (8, 8), (9, 8), (10, 8), (100_000, 8)] {
+            let json = nested(levels);
+            let part: Part = serde_json::from_str(&json).unwrap();
+            assert_eq!(depth(&part), found, "{levels}");
+            let list = parts_from_json(format!("[{json}]").as_bytes()).unwrap();
+            assert_eq!(list, std::slice::from_ref(&part));
+            assert!(!nest_too_deeply(std::slice::from_ref(&part)));
+            let written = serde_json::to_string(&part).unwrap();
+            assert!(levels > MAX_PART_DEPTH || written == json);
+            assert_eq!(serde_json::from_str::<Part>(&written).unwrap(), part);
+        }
+        let mut part = Part::text("x");
+        for level in 1..12 {
+            part = Part::ToolResult {
+                call_id: "1".to_owned(),
+                content: ResultContent::Parts(vec![part]),
+                is_error: None,
+            };
+            let message = crate::Message::new(crate::Role::Tool, vec![part.clone()]);
+            assert_eq!(message.body().is_err(), level >= MAX_PART_DEPTH, "{level}");
+        }
+    }
+
+    #[test]
     fn what_is_not_known_is_kept() {
         for json in [
             r#"{"type":"text","text":"a\ud800"}"#,
             r#"{"type":"text","text":"a","text":"b"}"#,
             r#"{"type":"text","text":"a","cache_control":{"type":"ephemeral"}}"#,
             r#"{"type":"tool_result","call_id":"1","content":null}"#,
+            r#"{"type":"tool_result","call_id":"1","content":[1]}"#,
+            r#"{"type":"tool_result","call_id":"1","content":"","is_error":null}"#,
+            r#"{"type":"reasoning","text":"","signature":null}"#,
+            r#"{"type":"image","media_type":"a/b","url":"u","data":null}"#,
             r#"{"no":"type"}"#,
             r#"{}"#,
         ] {
