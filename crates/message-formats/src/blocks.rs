@@ -1,6 +1,6 @@
 //! Content blocks of the Messages API, as Claude Code writes them, and pi's variant.
 
-use memory_model::{Media, MediaSource, Message, Part, RawJson, ResultContent};
+use memory_model::{MAX_PART_DEPTH, Media, MediaSource, Message, Part, RawJson, ResultContent};
 use serde_json::value::RawValue;
 
 use crate::raw::{MetaBuilder, RawObject, list, string};
@@ -24,7 +24,7 @@ pub(crate) fn content(value: &RawValue, dialect: Dialect, extras: &mut MetaBuild
             .enumerate()
             .map(|(at, block)| {
                 let mut extra = MetaBuilder::default();
-                let part = block_part(block.get(), dialect, Some(&mut extra));
+                let part = block_part(block.get(), dialect, 1, Some(&mut extra));
                 extras.nest(&format!("\"{at}\""), extra);
                 part
             })
@@ -33,18 +33,19 @@ pub(crate) fn content(value: &RawValue, dialect: Dialect, extras: &mut MetaBuild
     }
 }
 
-/// Reads one block; anything that no part can hold exactly becomes [`Part::Unknown`]. Without
-/// `extra` a block may hold no further keys.
-fn block_part(json: &str, dialect: Dialect, extra: Option<&mut MetaBuilder>) -> Part {
+/// Reads one block on a level of at most [`MAX_PART_DEPTH`]; anything that no part can hold exactly
+/// becomes [`Part::Unknown`]. Without `extra` a block may hold no further keys.
+fn block_part(json: &str, dialect: Dialect, level: usize, extra: Option<&mut MetaBuilder>) -> Part {
     RawObject::parse(json)
         .filter(|object| !object.repeats())
-        .and_then(|object| known(&object, dialect, extra))
+        .and_then(|object| known(&object, dialect, level, extra))
         .unwrap_or_else(|| unknown(json))
 }
 
 fn known(
     object: &RawObject<'_>,
     dialect: Dialect,
+    level: usize,
     extra: Option<&mut MetaBuilder>,
 ) -> Option<Part> {
     let tag = object.string("type")?;
@@ -78,18 +79,22 @@ fn known(
             (call, &["type", "id", "name", "arguments"])
         }
         ("tool_result", Dialect::Claude) => {
-            let is_error = match object.get("is_error").map(RawValue::get) {
-                None => None,
-                Some("true") => Some(true),
-                Some("false") => Some(false),
-                Some(_) => return None,
-            };
+            let content = object.get("content");
+            let list = content.is_some_and(|content| content.get().starts_with('['));
+            if list && level >= MAX_PART_DEPTH {
+                return None;
+            }
+            let (is_error, stated) = is_error(object.get("is_error"))?;
             let part = Part::ToolResult {
                 call_id: object.string("tool_use_id")?,
-                content: result_content(object.get("content"), dialect),
+                content: result_content(content, dialect, level),
                 is_error,
             };
-            (part, &["type", "tool_use_id", "content", "is_error"])
+            let keys: &[&str] = match stated {
+                true => &["type", "tool_use_id", "content", "is_error"],
+                false => &["type", "tool_use_id", "content"],
+            };
+            (part, keys)
         }
         ("image", Dialect::Pi) => {
             let media = Media {
@@ -121,9 +126,25 @@ fn tool_call(object: &RawObject<'_>, arguments: &str) -> Option<Part> {
     })
 }
 
-/// What a tool returned. A result must stay paired with its call, so content that is not text is
-/// kept inside the result as an unknown part.
-pub(crate) fn result_content(value: Option<&RawValue>, dialect: Dialect) -> ResultContent {
+/// Whether a tool failed, and whether the part can hold what the source says about it: it cannot
+/// hold `null`. `None` when it is neither a truth value nor `null`.
+pub(crate) fn is_error(value: Option<&RawValue>) -> Option<(Option<bool>, bool)> {
+    match value.map(RawValue::get) {
+        None => Some((None, true)),
+        Some("null") => Some((None, false)),
+        Some("true") => Some((Some(true), true)),
+        Some("false") => Some((Some(false), true)),
+        Some(_) => None,
+    }
+}
+
+/// What a tool returned, in a result on a level below [`MAX_PART_DEPTH`]. A result must stay paired
+/// with its call, so content that is not text is kept inside the result as an unknown part.
+pub(crate) fn result_content(
+    value: Option<&RawValue>,
+    dialect: Dialect,
+    level: usize,
+) -> ResultContent {
     let Some(value) = value else {
         return ResultContent::Text(String::new());
     };
@@ -132,7 +153,7 @@ pub(crate) fn result_content(value: Option<&RawValue>, dialect: Dialect) -> Resu
         Some(b'[') => list(value).map(|items| {
             let parts = items
                 .iter()
-                .map(|item| block_part(item.get(), dialect, None));
+                .map(|item| block_part(item.get(), dialect, level + 1, None));
             ResultContent::Parts(parts.collect())
         }),
         _ => None,

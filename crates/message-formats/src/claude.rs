@@ -5,7 +5,7 @@ use std::collections::HashMap;
 use memory_model::{Message, Part, Role, SessionKey};
 
 use crate::blocks::{Dialect, content, only_results, set_meta};
-use crate::raw::{MetaBuilder, RawObject, string};
+use crate::raw::{MetaBuilder, RawObject, list, string};
 use crate::read::{Line, LineReader, Report};
 use crate::session::{SessionBuilder, note, short_hash, unknown};
 use crate::{Origin, SessionLog};
@@ -28,9 +28,12 @@ const TYPES: [&str; 8] = [
 /// Tools that start a sub-agent.
 const SPAWNERS: [&str; 2] = ["Task", "Agent"];
 
-/// Keys of a line that its message carries otherwise, and `toolUseResult`: the tool's result once
-/// more, in the program's own shape and often many times as long.
-const CARRIED: [&str; 5] = ["type", "message", "uuid", "timestamp", "toolUseResult"];
+/// Keys of a line that its message carries otherwise.
+const CARRIED: [&str; 4] = ["type", "message", "uuid", "timestamp"];
+
+/// The tool's result once more, in the program's own shape: often the only full copy. The meta keeps
+/// it, unless it is the very content of the line's one result.
+const RESULT_COPY: &str = "toolUseResult";
 
 /// Whether a line shows the format.
 pub(crate) fn owns(line: &RawObject<'_>) -> bool {
@@ -293,7 +296,9 @@ fn message(line: &Line<'_>, tag: &str) -> Message {
         message.response = inner.id("id");
     }
     let mut outer = MetaBuilder::default();
-    outer.extend(object.others(&CARRIED));
+    let copied = repeats_content(object, &inner);
+    let others = object.others(&CARRIED);
+    outer.extend(others.filter(|member| !(copied && member.name == RESULT_COPY)));
     outer.extend(object.inexact_time("timestamp"));
     let mut rest = MetaBuilder::default();
     let carried: &[&str] = match message.response {
@@ -303,4 +308,25 @@ fn message(line: &Line<'_>, tag: &str) -> Message {
     rest.extend(inner.others(carried));
     set_meta(&mut message, outer, rest, blocks);
     message
+}
+
+/// Whether the line's copy of the result is, byte for byte, the content of its only block, a result.
+fn repeats_content(line: &RawObject<'_>, message: &RawObject<'_>) -> bool {
+    let Some(copy) = line.get(RESULT_COPY) else {
+        return false;
+    };
+    // An object is never the content of a result.
+    if !copy.get().starts_with(['"', '[']) || line.repeats_any(&[RESULT_COPY]) {
+        return false;
+    }
+    let blocks = message.get("content").and_then(list);
+    let [block] = blocks.as_deref().unwrap_or_default() else {
+        return false;
+    };
+    RawObject::parse(block.get()).is_some_and(|block| {
+        block.string("type").as_deref() == Some("tool_result")
+            && block
+                .get("content")
+                .is_some_and(|content| content.get() == copy.get())
+    })
 }

@@ -1,6 +1,9 @@
 //! Plain JSON lines: the export format, and as little as `{"role":"user","content":"…"}`.
 
-use memory_model::{EntryKind, Message, Part, RawJson, ResultContent, Role, SessionKey, TurnId};
+use memory_model::{
+    EntryKind, Message, Part, RawJson, ResultContent, Role, SessionKey, TurnId,
+    inner_part_from_raw, part_from_raw,
+};
 use serde_json::value::RawValue;
 
 use crate::raw::{MetaBuilder, RawObject, list, string};
@@ -22,6 +25,9 @@ const CARRIED: [&str; 11] = [
     "meta",
     "session",
 ];
+
+/// Keys of a part that may be missing.
+const OPTIONAL: [&str; 4] = ["is_error", "signature", "data", "url"];
 
 /// Reads lines in file order, each into the session it names.
 #[derive(Debug)]
@@ -53,13 +59,13 @@ impl Reader {
 }
 
 impl LineReader for Reader {
-    fn line(&mut self, line: &Line<'_>, _report: &mut Report) {
+    fn line(&mut self, line: &Line<'_>, report: &mut Report) {
         let fallback = self
             .session
             .get_or_insert_with(|| format!("jsonl-{}", short_hash(line.text)))
             .clone();
         let named = line.object.id("session");
-        let message = message(line).unwrap_or_else(|| whole(line));
+        let message = message(line).unwrap_or_else(|| whole(line, report));
         let id = line.object.id("external_id");
         if let Some(log) = self.session(named.unwrap_or(fallback)) {
             log.push(message, id, line.text);
@@ -75,16 +81,26 @@ impl LineReader for Reader {
 }
 
 /// A line that no message can hold exactly: in its place and whole, as a message where it says
-/// whose, else as a note.
-fn whole(line: &Line<'_>) -> Message {
-    let role = line
-        .object
-        .string("role")
-        .and_then(|role| Role::parse(&role));
+/// whose, else as a note, which is reported unless the line calls itself one.
+fn whole(line: &Line<'_>, report: &mut Report) -> Message {
+    let role = line.object.string("role");
+    let role = role.as_deref().and_then(role_of);
     let kind = line.object.string("kind");
+    let note_kind = kind.as_deref() == Some(EntryKind::Note.as_str());
+    if role.is_none() && !note_kind {
+        report.warn("unknown_role", line.number);
+    }
     match (role, kind.as_deref()) {
         (Some(role), None | Some("message")) => Message::new(role, vec![unknown(line.text)]),
         (role, _) => note(role.unwrap_or(Role::System), line.text),
+    }
+}
+
+/// The role that a name stands for.
+fn role_of(name: &str) -> Option<Role> {
+    match name {
+        "developer" => Some(Role::System),
+        other => Role::parse(other),
     }
 }
 
@@ -95,17 +111,15 @@ fn message(line: &Line<'_>) -> Option<Message> {
         return None;
     }
     let name = object.string("role")?;
-    let role = match name.as_str() {
-        "developer" => Role::System,
-        other => Role::parse(other)?,
-    };
+    let role = role_of(&name)?;
     let mut extra = MetaBuilder::default();
+    let mut blocks = MetaBuilder::default();
     let mut carried = CARRIED.to_vec();
     let parts = if object.get("parts").is_some() {
         carried.push("parts");
-        parts(object.get("parts")?)?
+        parts(object.get("parts")?, &mut blocks)?
     } else {
-        chat_parts(object, role, &mut carried)?
+        chat_parts(object, role, &mut carried, &mut blocks)?
     };
     let mut message = Message::new(role, parts);
     if let Some(kind) = object.present("kind") {
@@ -122,6 +136,7 @@ fn message(line: &Line<'_>) -> Option<Message> {
         extra.add("\"role\"", "\"developer\"");
     }
     extra.extend(object.others(&carried));
+    extra.nest("\"blocks\"", blocks);
     message.meta = merge(object.present("meta"), extra.finish());
     Some(message)
 }
@@ -153,14 +168,26 @@ fn merge(meta: Option<&RawValue>, extra: Option<RawJson>) -> Option<RawJson> {
     }
 }
 
-/// Content: a string, or a list of parts and strings.
-fn parts(value: &RawValue) -> Option<Vec<Part>> {
+/// Content: a string, or a list of parts and strings. What a part has no place for goes to
+/// `extras`, under the part's index.
+fn parts(value: &RawValue, extras: &mut MetaBuilder) -> Option<Vec<Part>> {
+    content(value, |at, item| {
+        let mut extra = MetaBuilder::default();
+        let part = part(item, &mut extra);
+        extras.nest(&format!("\"{at}\""), extra);
+        part
+    })
+}
+
+/// Content, its objects read by `part`, which gets their index in the list.
+fn content(value: &RawValue, mut part: impl FnMut(usize, &RawValue) -> Part) -> Option<Vec<Part>> {
     Some(match value.get().as_bytes().first() {
         Some(b'"') => vec![string(value).map_or_else(|| unknown(value.get()), Part::text)],
         Some(b'[') => list(value)?
             .into_iter()
-            .map(|item| match item.get().as_bytes().first() {
-                Some(b'{') => memory_model::part_from_raw(item),
+            .enumerate()
+            .map(|(at, item)| match item.get().as_bytes().first() {
+                Some(b'{') => part(at, item),
                 _ => string(item).map_or_else(|| unknown(item.get()), Part::text),
             })
             .collect(),
@@ -169,16 +196,47 @@ fn parts(value: &RawValue) -> Option<Vec<Part>> {
     })
 }
 
+/// A part. Members that may be missing and are `null` go to `extra`: with them it would be an
+/// unknown part, and a result without its call.
+fn part(item: &RawValue, extra: &mut MetaBuilder) -> Part {
+    let read = part_from_raw(item);
+    if !matches!(read, Part::Unknown { .. }) || !item.get().contains("null") {
+        return read;
+    }
+    let Some(object) = RawObject::parse(item.get()).filter(|object| !object.repeats()) else {
+        return read;
+    };
+    let (nulls, others): (Vec<_>, Vec<_>) = object.members.iter().partition(|member| {
+        OPTIONAL.contains(&member.name.as_ref()) && member.value.get() == "null"
+    });
+    let mut rest = MetaBuilder::default();
+    rest.extend(others.into_iter());
+    let rest = rest.finish().filter(|_| !nulls.is_empty());
+    let rest = rest.and_then(|rest| serde_json::from_str::<Part>(rest.as_str()).ok());
+    match rest {
+        None | Some(Part::Unknown { .. }) => read,
+        Some(part) => {
+            extra.extend(nulls.into_iter());
+            part
+        }
+    }
+}
+
 /// The parts of a line in the chat format that most providers share: `content`, an assistant's
 /// `tool_calls`, and a tool's answer to `tool_call_id`.
-fn chat_parts(object: &RawObject<'_>, role: Role, carried: &mut Vec<&str>) -> Option<Vec<Part>> {
+fn chat_parts(
+    object: &RawObject<'_>,
+    role: Role,
+    carried: &mut Vec<&str>,
+    blocks: &mut MetaBuilder,
+) -> Option<Vec<Part>> {
     carried.push("content");
     let value = object.get("content");
     if let (Role::Tool, Some(call_id)) = (role, object.string("tool_call_id")) {
         carried.push("tool_call_id");
         let content = match value {
             None => ResultContent::Text(String::new()),
-            Some(value) => match parts(value)?.as_slice() {
+            Some(value) => match content(value, |_, item| inner_part_from_raw(item))?.as_slice() {
                 [Part::Text { text }] if value.get().starts_with('"') => {
                     ResultContent::Text(text.clone())
                 }
@@ -191,7 +249,7 @@ fn chat_parts(object: &RawObject<'_>, role: Role, carried: &mut Vec<&str>) -> Op
             is_error: None,
         }]);
     }
-    let mut out = value.map_or(Some(Vec::new()), parts)?;
+    let mut out = value.map_or(Some(Vec::new()), |value| parts(value, blocks))?;
     let calls = object.present("tool_calls");
     if let Some(calls) = calls.filter(|_| role == Role::Assistant) {
         carried.push("tool_calls");

@@ -61,6 +61,8 @@ pub struct ReadOptions {
     /// first line's SHA-256.
     pub session: Option<String>,
     /// Lines of more bytes than this are counted as `too_long` and passed over; default 256 MiB.
+    /// It bounds the memory that a line takes, and a source without end: reading stops in a line
+    /// that is four times as long, and in a source whose format does not show in this many bytes.
     pub max_line_bytes: usize,
 }
 
@@ -106,19 +108,21 @@ pub struct Transcript {
     /// The conversations in file order, the file's first root conversation first. Empty when no
     /// line yet says which session it belongs to.
     pub sessions: Vec<SessionLog>,
-    /// How many lines were passed over, by kind: a line type that is no part of a conversation
-    /// (`progress`, `file-history-snapshot`, `queue-operation`), or `invalid_json`,
+    /// Number of lines that did not become messages, by kind: a line type that is no part of a
+    /// conversation (`progress`, `file-history-snapshot`, `queue-operation`), or `invalid_json`,
     /// `invalid_utf8`, `too_long`, `not_an_object`, `incomplete` (a last line still being
-    /// written), `no_session` (lines of a source that does not yet say whose they are).
+    /// written), `no_session` (lines of a source that does not yet say whose they are),
+    /// `unknown_role` (a plain line whose role is missing or none of ours; a note keeps it).
     pub skipped: BTreeMap<String, u64>,
-    /// Where lines could not be read: the first 100.
+    /// Which lines may have been part of the conversation and did not become messages: the first
+    /// 100.
     pub warnings: Vec<Warning>,
     /// How many lines the source has, empty ones left out.
     pub lines: u64,
 }
 
 impl Transcript {
-    /// Whether lines were passed over that may have been part of a conversation.
+    /// Whether lines that may have been part of the conversation did not become messages.
     pub fn lost_any(&self) -> bool {
         self.skipped
             .keys()
@@ -126,7 +130,7 @@ impl Transcript {
     }
 }
 
-/// A line that could not be read.
+/// A line that did not become a message.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Warning {
     /// The line, counted from 1.

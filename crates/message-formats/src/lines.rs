@@ -2,55 +2,77 @@
 
 use std::io::{BufRead, ErrorKind};
 
+/// How much of a line that is too long stays in the buffer, in bytes.
+const SAMPLE: usize = 64;
+
 /// What one line turned out to be.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Found {
     /// A line; its bytes are in the buffer, without line end.
     Line {
-        /// Whether a newline ended it; only the last line may lack one.
+        /// Whether a newline ended it. The source may go on in the middle of a line that has none:
+        /// nothing may be read behind it.
         ended: bool,
     },
-    /// A line longer than the limit; its bytes were passed over.
-    TooLong,
+    /// A line longer than the limit; only its first bytes are in the buffer.
+    TooLong {
+        /// Whether a newline ended it before `give_up` bytes.
+        ended: bool,
+    },
     /// Nothing is left.
     End,
 }
 
-/// Reads the next line into `buffer`, which never grows beyond `limit` bytes.
+/// How long a line may be, in bytes.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Limits {
+    /// A longer line is passed over.
+    pub(crate) line: usize,
+    /// A line that is longer still is left in its middle.
+    pub(crate) give_up: usize,
+}
+
+/// Reads the next line into `buffer`, which never grows beyond `limits.line` bytes.
 pub(crate) fn next_line(
     reader: &mut impl BufRead,
     buffer: &mut Vec<u8>,
-    limit: usize,
+    limits: Limits,
 ) -> std::io::Result<Found> {
     buffer.clear();
-    let mut too_long = false;
-    let mut any = false;
+    let mut length = 0usize;
     loop {
         let chunk = match reader.fill_buf() {
             Ok(chunk) => chunk,
             Err(error) if error.kind() == ErrorKind::Interrupted => continue,
             Err(error) => return Err(error),
         };
-        let newline = chunk.iter().position(|&byte| byte == b'\n');
+        let at_end = chunk.is_empty();
+        if at_end && length == 0 {
+            return Ok(Found::End);
+        }
+        let newline = memchr::memchr(b'\n', chunk);
         let (taken, ended) = match newline {
             Some(at) => (at, true),
             None => (chunk.len(), false),
         };
-        let at_end = chunk.is_empty();
-        any |= !at_end;
-        if buffer.len().saturating_add(taken) > limit {
-            too_long = true;
-            buffer.clear();
-        }
-        if !too_long {
+        let kept = length <= limits.line;
+        length = length.saturating_add(taken);
+        if length <= limits.line {
             buffer.extend_from_slice(chunk.get(..taken).unwrap_or_default());
+        } else if kept {
+            if buffer.is_empty() {
+                let sample = taken.min(SAMPLE);
+                buffer.extend_from_slice(chunk.get(..sample).unwrap_or_default());
+            }
+            buffer.truncate(SAMPLE);
+            buffer.shrink_to_fit();
         }
         reader.consume(taken + usize::from(ended));
-        if ended || at_end {
-            return Ok(match (any, too_long) {
-                (false, _) => Found::End,
-                (true, true) => Found::TooLong,
-                (true, false) => Found::Line { ended },
+        if ended || at_end || length > limits.give_up {
+            return Ok(if length > limits.line {
+                Found::TooLong { ended }
+            } else {
+                Found::Line { ended }
             });
         }
     }
@@ -65,8 +87,12 @@ mod tests {
         let mut reader = std::io::BufReader::with_capacity(3, &b"ab\n\nabcdefgh\nlast"[..]);
         let mut buffer = Vec::new();
         let mut seen = Vec::new();
+        let limits = Limits {
+            line: 5,
+            give_up: 9,
+        };
         loop {
-            let found = next_line(&mut reader, &mut buffer, 5).unwrap();
+            let found = next_line(&mut reader, &mut buffer, limits).unwrap();
             if found == Found::End {
                 break;
             }
@@ -78,7 +104,7 @@ mod tests {
             [
                 line("ab", true),
                 line("", true),
-                (Found::TooLong, String::new()),
+                (Found::TooLong { ended: true }, "abcde".to_owned()),
                 line("last", false)
             ]
         );

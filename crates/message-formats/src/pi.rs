@@ -4,7 +4,7 @@ use std::collections::HashMap;
 
 use memory_model::{Message, Part, Role, SessionKey};
 
-use crate::blocks::{Dialect, content, result_content, set_meta};
+use crate::blocks::{Dialect, content, is_error, result_content, set_meta};
 use crate::raw::{MetaBuilder, RawObject};
 use crate::read::{Line, LineReader, Report};
 use crate::session::{SessionBuilder, note, short_hash, unknown};
@@ -206,18 +206,17 @@ fn known(
             Some((parts, &["role", "content"]))
         }
         "toolResult" => {
-            let is_error = match inner.get("isError").map(|value| value.get()) {
-                None => None,
-                Some("true") => Some(true),
-                Some("false") => Some(false),
-                Some(_) => return None,
-            };
+            let (is_error, stated) = is_error(inner.get("isError"))?;
             let part = Part::ToolResult {
                 call_id: inner.string("toolCallId")?,
-                content: result_content(inner.get("content"), Dialect::Pi),
+                content: result_content(inner.get("content"), Dialect::Pi, 1),
                 is_error,
             };
-            Some((vec![part], &["role", "content", "toolCallId", "isError"]))
+            let keys: &[&str] = match stated {
+                true => &["role", "content", "toolCallId", "isError"],
+                false => &["role", "content", "toolCallId"],
+            };
+            Some((vec![part], keys))
         }
         "bashExecution" => {
             let (command, output) = (inner.string("command")?, inner.string("output")?);

@@ -7,15 +7,18 @@ use std::path::Path;
 use serde_json::value::RawValue;
 
 use crate::detect::{BOM, classify};
-use crate::lines::{Found, next_line};
+use crate::lines::{Found, Limits, next_line};
 use crate::raw::RawObject;
 use crate::{
     Error, ErrorKind, Format, ReadOptions, SessionLog, Transcript, Warning, claude, jsonl, pi,
 };
 
 /// Lines before the first that shows the format are held back; more than this many of them, or
-/// more bytes than one line may have, and the format counts as unknown.
+/// more bytes of any lines than one line may have, and the format counts as unknown.
 const MAX_UNDECIDED: usize = 1000;
+
+/// A line that is this many times as long as one may be has no end: reading stops in it.
+const MAX_OVERLONG: usize = 4;
 
 /// How many warnings are kept.
 const MAX_WARNINGS: usize = 100;
@@ -23,12 +26,14 @@ const MAX_WARNINGS: usize = 100;
 /// One line that is a JSON object.
 #[derive(Debug)]
 pub(crate) struct Line<'a> {
+    /// The line's number, counted from 1.
+    pub(crate) number: u64,
     /// The line without white space around it.
     pub(crate) text: &'a str,
     pub(crate) object: RawObject<'a>,
 }
 
-/// Counts what is passed over.
+/// Counts what is not taken over as a message.
 #[derive(Debug, Default)]
 pub(crate) struct Report {
     skipped: BTreeMap<String, u64>,
@@ -41,7 +46,7 @@ impl Report {
         *self.skipped.entry(kind.to_owned()).or_default() += 1;
     }
 
-    /// A line that could not be read.
+    /// A line that may have been part of the conversation.
     pub(crate) fn warn(&mut self, kind: &str, line: u64) {
         self.skip(kind);
         if self.warnings.len() < MAX_WARNINGS {
@@ -71,31 +76,55 @@ pub fn read_file(path: &Path, options: &ReadOptions) -> Result<Transcript, Error
 
 /// Reads a transcript. Its format is found by its content.
 ///
+/// The source may grow meanwhile, and need not have a size: a pipe will do. Reading stops at the
+/// first line that no newline ends. When that line is a whole JSON object, it is read; what comes
+/// behind it waits for the next reading, so that nothing is ever read out of order.
+///
 /// # Errors
 /// [`ErrorKind::Io`] when the reader fails, [`ErrorKind::Empty`], [`ErrorKind::NotText`] and
-/// [`ErrorKind::UnknownFormat`] when there is no transcript in it. A line that cannot be read is
-/// no error: see [`Transcript::skipped`].
+/// [`ErrorKind::UnknownFormat`] when there is no transcript in it, or none begins in its first
+/// [`ReadOptions::max_line_bytes`] bytes. A line that cannot be read is no error: see
+/// [`Transcript::skipped`].
 pub fn read(mut reader: impl BufRead, options: &ReadOptions) -> Result<Transcript, Error> {
     let mut report = Report::default();
     let mut found: Option<(Format, Box<dyn LineReader>)> = None;
-    let mut undecided: Vec<String> = Vec::new();
+    let mut undecided: Vec<(u64, String)> = Vec::new();
     let mut undecided_bytes = 0usize;
     let mut buffer = Vec::new();
     let (mut number, mut lines, mut binary) = (0u64, 0u64, false);
-    loop {
-        let ended = match next_line(&mut reader, &mut buffer, options.max_line_bytes)
-            .map_err(|error| Error::io(&options.name, error))?
-        {
-            Found::End => break,
-            Found::TooLong => {
-                number += 1;
-                lines += 1;
-                report.warn("too_long", number);
-                continue;
-            }
-            Found::Line { ended } => ended,
+    let longest = options.max_line_bytes;
+    let mut open = true;
+    while open {
+        let give_up = match found {
+            Some(_) => longest.saturating_mul(MAX_OVERLONG),
+            None => longest.saturating_sub(undecided_bytes),
         };
+        let limits = Limits {
+            line: longest,
+            give_up,
+        };
+        let line = next_line(&mut reader, &mut buffer, limits)
+            .map_err(|error| Error::io(&options.name, error))?;
+        let ended = match line {
+            Found::End => break,
+            Found::Line { ended } | Found::TooLong { ended } => ended,
+        };
+        open = ended;
         number += 1;
+        let too_long = matches!(line, Found::TooLong { .. });
+        if found.is_none() {
+            undecided_bytes = undecided_bytes.saturating_add(buffer.len() + 1);
+            if too_long || undecided_bytes > longest.saturating_add(1) {
+                lines += u64::from(!buffer.trim_ascii().is_empty());
+                binary |= buffer.contains(&0);
+                break;
+            }
+        }
+        if too_long {
+            lines += 1;
+            report.warn("too_long", number);
+            continue;
+        }
         let mut bytes = buffer.as_slice();
         if number == 1 {
             bytes = bytes.strip_prefix(BOM).unwrap_or(bytes);
@@ -117,12 +146,15 @@ pub fn read(mut reader: impl BufRead, options: &ReadOptions) -> Result<Transcrip
             report.warn(if ended { "not_an_object" } else { "incomplete" }, number);
             continue;
         };
-        let line = Line { text, object };
+        let line = Line {
+            number,
+            text,
+            object,
+        };
         if found.is_none() {
             let Some(format) = classify(&line.object) else {
-                undecided_bytes = undecided_bytes.saturating_add(text.len());
-                undecided.push(text.to_owned());
-                if undecided.len() > MAX_UNDECIDED || undecided_bytes > options.max_line_bytes {
+                undecided.push((number, text.to_owned()));
+                if undecided.len() > MAX_UNDECIDED {
                     break;
                 }
                 continue;
@@ -132,10 +164,15 @@ pub fn read(mut reader: impl BufRead, options: &ReadOptions) -> Result<Transcrip
                 Format::Pi => Box::new(pi::Reader::default()),
                 Format::Jsonl => Box::new(jsonl::Reader::new(options.session.clone())),
             };
-            for text in undecided.drain(..) {
+            for (number, text) in undecided.drain(..) {
                 if let Some(object) = RawObject::parse(&text) {
                     let text = text.as_str();
-                    reader.line(&Line { text, object }, &mut report);
+                    let line = Line {
+                        number,
+                        text,
+                        object,
+                    };
+                    reader.line(&line, &mut report);
                 }
             }
             found = Some((format, reader));

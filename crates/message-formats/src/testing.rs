@@ -1,4 +1,5 @@
-//! For tests: a second opinion on what a transcript holds.
+//! For tests and benches: a second opinion on what a transcript holds, and generated transcripts.
 
+pub mod fixtures;
 pub mod raw_check;
 mod walker;

@@ -4,8 +4,12 @@
 use std::path::Path;
 
 use agent_memory::testing::memory;
-use agent_memory::{Budget, DagPolicy, ExpandArgs, FreshTail, LogEntry, Memory, Mode, Session};
-use message_formats::testing::raw_check;
+use agent_memory::{
+    Budget, DagPolicy, ErrorKind, ExpandArgs, FreshTail, LogEntry, Memory, Message, Mode, Part,
+    Session,
+};
+use memory_model::{ResultContent, Role};
+use message_formats::testing::{fixtures, raw_check};
 use message_formats::{ReadOptions, Transcript, read};
 
 use crate::contexts::{blocks, check};
@@ -42,11 +46,6 @@ fn said(log: &[LogEntry]) -> Vec<String> {
 /// A transcript's way through everything. Returns the skipped lines and the first session, whose
 /// database is left open in `folder`.
 async fn round_trip(bytes: &[u8], folder: &Path) -> (Transcript, Session) {
-    all_the_way(bytes, folder, false).await
-}
-
-/// `deep`: too deeply nested for the code that checks against the raw lines.
-async fn all_the_way(bytes: &[u8], folder: &Path, deep: bool) -> (Transcript, Session) {
     let transcript = parse(bytes, "hard");
     let first = open(folder, "first.db").await;
     let imported = first.import(&transcript).await.unwrap();
@@ -73,9 +72,7 @@ async fn all_the_way(bytes: &[u8], folder: &Path, deep: bool) -> (Transcript, Se
     }
     let verified = first.verify().await.unwrap();
     assert!(verified.is_ok(), "{:?}", verified.violations);
-    if !deep {
-        raw_check::check(&raw_check::Source::parse(bytes), &exports).unwrap();
-    }
+    raw_check::check(&raw_check::Source::parse(bytes), &exports).unwrap();
 
     let second = open(folder, "second.db").await;
     for (done, export) in imported.sessions.iter().zip(&exports) {
@@ -255,7 +252,7 @@ async fn deep_nesting_comes_through() {
         bytes.extend(result.as_bytes());
     }
     let folder = tempfile::tempdir().unwrap();
-    let (transcript, session) = all_the_way(&bytes, folder.path(), true).await;
+    let (transcript, session) = round_trip(&bytes, folder.path()).await;
     assert!(!transcript.lost_any(), "{:?}", transcript.skipped);
     let export = export(&session).await;
     for depth in depths {
@@ -264,4 +261,65 @@ async fn deep_nesting_comes_through() {
         assert_eq!(export.matches(&whole).count(), 2, "{depth}");
     }
     assert_eq!(session.load().await.unwrap().len(), 11);
+}
+
+#[tokio::test]
+async fn nested_results_come_through() {
+    for levels in [9, 10_000] {
+        for source in [
+            fixtures::nested_claude_code(levels),
+            fixtures::nested_pi(levels),
+            fixtures::nested_plain(levels),
+        ] {
+            let folder = tempfile::tempdir().unwrap();
+            let (transcript, _) = round_trip(source.as_bytes(), folder.path()).await;
+            assert!(!transcript.lost_any(), "{:?}", transcript.skipped);
+        }
+    }
+}
+
+#[tokio::test]
+async fn parts_that_a_host_nests_too_deeply_are_refused() {
+    let session = memory().open().await.unwrap().session("s").await.unwrap();
+    let mut part = Part::text("innermost");
+    for _ in 0..1_000 {
+        part = Part::ToolResult {
+            call_id: "c".to_owned(),
+            content: ResultContent::Parts(vec![part]),
+            is_error: None,
+        };
+    }
+    let deep = Message::new(Role::Tool, vec![part]);
+    let batch = vec![Message::user("before"), deep];
+    let error = session.ingest_batch(batch).await.unwrap_err();
+    assert_eq!(error.kind(), ErrorKind::Invalid);
+    assert!(error.to_string().starts_with("message 2 of 2"), "{error}");
+    assert!(session.load().await.unwrap().is_empty());
+}
+
+#[tokio::test]
+async fn a_file_that_grows_between_imports_keeps_its_order() {
+    for source in [
+        fixtures::claude_code(12),
+        fixtures::pi(12),
+        fixtures::plain(12),
+    ] {
+        let bytes = source.as_bytes();
+        let order = async |stops: &[usize]| {
+            let memory = memory().open().await.unwrap();
+            let mut key = None;
+            for stop in stops {
+                let imported = memory.import(&parse(&bytes[..*stop], "s")).await.unwrap();
+                key = Some(imported.sessions[0].session.clone());
+            }
+            let session = memory.existing(key.unwrap()).await.unwrap();
+            said(&session.load().await.unwrap())
+        };
+        let finished = order(&[bytes.len()]).await;
+        // In the middle of a line, before its newline, and behind it.
+        let newline = bytes.len() / 2 + source[bytes.len() / 2..].find('\n').unwrap();
+        for stop in [bytes.len() / 3, newline - 1, newline, newline + 1] {
+            assert!(order(&[stop, bytes.len()]).await == finished, "{stop}");
+        }
+    }
 }

@@ -38,6 +38,8 @@ pub enum Kind {
     ResultId,
     /// A text that a tool returned, decoded.
     ResultText,
+    /// Whether a tool failed, as the source says it: `true`, `false` or `null`.
+    IsError,
     /// Data or URL of an image or file.
     Media,
     /// JSON bytes of what has no meaning that the checker knows, or is no Unicode.
@@ -62,8 +64,13 @@ struct SourceLine {
     id: Option<String>,
     note: bool,
     strings: Vec<(Kind, String)>,
+    /// Claude Code's own copy of a result, as JSON, where it says more than the result.
+    copy: Option<String>,
     text: String,
 }
+
+/// How deep results are looked into: a result on this level that holds a list is raw JSON.
+const MAX_LEVEL: usize = 8;
 
 /// The roles of plain JSON lines.
 const ROLES: [&str; 5] = ["system", "developer", "user", "assistant", "tool"];
@@ -201,6 +208,9 @@ fn compare(line: &SourceLine, entry: &Exported) -> Result<(), String> {
     if line.note != entry.note {
         return Err(format!("line {}: note or message?", line.number));
     }
+    if line.copy.is_some() && line.copy != entry.copy {
+        return Err(format!("line {}: toolUseResult is lost", line.number));
+    }
     for (at, want) in line.strings.iter().enumerate() {
         let got = entry.strings.get(at);
         if got != Some(want) {
@@ -225,29 +235,51 @@ struct Exported {
     id: String,
     note: bool,
     strings: Vec<(Kind, String)>,
+    copy: Option<String>,
 }
 
 fn exported(text: &str) -> Option<Exported> {
     let value = parse(text)?;
     let mut strings = Vec::new();
-    for part in value.get("parts")?.items() {
-        export_part(part, Kind::Text, &mut strings);
+    let meta = value.get("meta");
+    for (at, part) in value.get("parts")?.items().iter().enumerate() {
+        // What the part has no place for.
+        let blocks =
+            meta.and_then(|meta| meta.get("blocks")?.get(&at.to_string())?.get("is_error"));
+        let inner = || meta.and_then(|meta| meta.get("message")?.get("isError"));
+        export_part(part, 1, blocks.or_else(inner), &mut strings);
     }
     Some(Exported {
         id: value.get("external_id")?.text()?,
         note: value.get("kind").and_then(Json::text).as_deref() == Some("note"),
         strings,
+        copy: meta
+            .and_then(|meta| meta.get("toolUseResult"))
+            .map(|copy| copy.raw().to_owned()),
     })
 }
 
-fn export_part(part: &Json<'_>, text_kind: Kind, out: &mut Vec<(Kind, String)>) {
+/// The kind of a text on a level: 1 is the message's own parts.
+fn text_kind(level: usize) -> Kind {
+    match level {
+        1 => Kind::Text,
+        _ => Kind::ResultText,
+    }
+}
+
+fn export_part(
+    part: &Json<'_>,
+    level: usize,
+    is_error: Option<&Json<'_>>,
+    out: &mut Vec<(Kind, String)>,
+) {
     let mut put = |kind, key: &str| {
         if let Some(text) = part.get(key).and_then(Json::text) {
             out.push((kind, text));
         }
     };
     match part.get("type").and_then(Json::text).as_deref() {
-        Some("text") => put(text_kind, "text"),
+        Some("text") => put(text_kind(level), "text"),
         Some("reasoning") => {
             put(Kind::Reasoning, "text");
             put(Kind::Signature, "signature");
@@ -261,18 +293,24 @@ fn export_part(part: &Json<'_>, text_kind: Kind, out: &mut Vec<(Kind, String)>) 
         }
         Some("tool_result") => {
             put(Kind::ResultId, "call_id");
+            if let Some(is_error) = part.get("is_error").or(is_error) {
+                out.push((Kind::IsError, is_error.raw().to_owned()));
+            }
             match part.get("content") {
-                Some(Json::String(_)) => put(Kind::ResultText, "content"),
-                Some(list) => {
-                    for item in list.items() {
-                        if well_formed(item) {
-                            export_part(item, Kind::ResultText, out);
+                Some(Json::Array(_, items)) => {
+                    for item in items {
+                        if well_formed(item, level + 1) {
+                            export_part(item, level + 1, None, out);
                         } else {
                             out.push((Kind::Raw, item.raw().to_owned()));
                         }
                     }
                 }
-                None => {}
+                content => out.extend(
+                    content
+                        .and_then(Json::text)
+                        .map(|text| (Kind::ResultText, text)),
+                ),
             }
         }
         Some("image" | "file") => {
@@ -304,12 +342,16 @@ fn source_line(line: &Json<'_>, text: &str) -> Option<SourceLine> {
             .filter(|_| tag != "session"),
         note: false,
         strings: Vec::new(),
+        copy: None,
         text: text.to_owned(),
     };
     let out = &mut found.strings;
     match (tag.as_str(), line.get("message")) {
         ("user" | "assistant", Some(message)) if !summary => match message.get("content") {
-            Some(content) if !line.repeats() => claude_content(content, out),
+            Some(content) if !line.repeats() => {
+                claude_content(content, out);
+                found.copy = own_copy(line, content);
+            }
             _ => out.push((Kind::Raw, text.to_owned())),
         },
         ("message", Some(message)) if pi_message(message, &role(message), out).is_some() => {}
@@ -328,24 +370,39 @@ fn source_line(line: &Json<'_>, text: &str) -> Option<SourceLine> {
     Some(found)
 }
 
+/// Claude Code's copy of a result, unless it is the result's content.
+fn own_copy(line: &Json<'_>, content: &Json<'_>) -> Option<String> {
+    let copy = line.get("toolUseResult")?.raw();
+    let same = match content.items() {
+        [block] => {
+            block.get("type").and_then(Json::text).as_deref() == Some("tool_result")
+                && block.get("content").is_some_and(|own| own.raw() == copy)
+        }
+        _ => false,
+    };
+    (!same).then(|| copy.to_owned())
+}
+
 fn jsonl(line: &Json<'_>, out: &mut Vec<(Kind, String)>) {
-    let mut kind = Kind::Text;
+    let mut level = 1;
     if let Some(id) = line.get("tool_call_id").and_then(Json::text) {
         out.push((Kind::ResultId, id));
-        kind = Kind::ResultText;
+        level = 2;
     }
     match line.get("parts").or_else(|| line.get("content")) {
         Some(Json::Array(_, parts)) => {
             for part in parts {
                 match part {
-                    Json::Object(..) if well_formed(part) => export_part(part, kind, out),
+                    Json::Object(..) if well_formed(part, level) => {
+                        export_part(part, level, None, out);
+                    }
                     Json::Object(raw, _) => out.push((Kind::Raw, (*raw).to_owned())),
-                    _ => push(part, kind, out),
+                    _ => push(part, text_kind(level), out),
                 }
             }
         }
         Some(Json::Other("null")) | None => {}
-        Some(content) => push(content, kind, out),
+        Some(content) => push(content, text_kind(level), out),
     }
     for call in line.get("tool_calls").map_or(&[][..], Json::items) {
         let function = call.get("function").unwrap_or(call);
@@ -359,8 +416,9 @@ fn jsonl(line: &Json<'_>, out: &mut Vec<(Kind, String)>) {
     }
 }
 
-/// Whether a part has the shape that the export format documents, and nothing beside it.
-fn well_formed(part: &Json<'_>) -> bool {
+/// Whether a part has the shape that the export format documents, and nothing beside it. On the
+/// message's own level a member that may be missing may be `null`.
+fn well_formed(part: &Json<'_>, level: usize) -> bool {
     let tag = part.get("type").and_then(Json::text).unwrap_or_default();
     let (strings, others): (&[&str], &[&str]) = match tag.as_str() {
         "text" => (&["text"], &[]),
@@ -376,7 +434,18 @@ fn well_formed(part: &Json<'_>) -> bool {
         let key = key.trim_matches('"');
         key == "type" || strings.contains(&key) || others.contains(&key)
     };
-    strings.iter().all(text) && part.keys().iter().all(known) && !part.repeats()
+    let null = |key: &&str| part.get(key).is_some_and(|value| value.raw() == "null");
+    let content = match part.get("content") {
+        Some(Json::Array(_, items)) => {
+            level < MAX_LEVEL && items.iter().all(|item| matches!(item, Json::Object(..)))
+        }
+        content => tag != "tool_result" || content.and_then(Json::text).is_some(),
+    };
+    strings.iter().all(text)
+        && content
+        && part.keys().iter().all(known)
+        && !part.repeats()
+        && (level == 1 || !["signature", "is_error", "data", "url"].iter().any(null))
 }
 
 /// A string's text, or, where it is not Unicode or no string, its bytes.
@@ -391,7 +460,7 @@ fn claude_content(content: &Json<'_>, out: &mut Vec<(Kind, String)>) {
     match content {
         Json::Array(_, blocks) => {
             for block in blocks {
-                if claude_block(block, Kind::Text, out).is_none() {
+                if claude_block(block, 1, out).is_none() {
                     out.push((Kind::Raw, block.raw().to_owned()));
                 }
             }
@@ -400,21 +469,26 @@ fn claude_content(content: &Json<'_>, out: &mut Vec<(Kind, String)>) {
     }
 }
 
-fn claude_block(block: &Json<'_>, text: Kind, out: &mut Vec<(Kind, String)>) -> Option<()> {
+fn claude_block(block: &Json<'_>, level: usize, out: &mut Vec<(Kind, String)>) -> Option<()> {
     let string = |key: &str| block.get(key).and_then(Json::text);
     let tag = string("type")?;
     // A part of a tool's result has nowhere to keep further keys.
-    let nested = text == Kind::ResultText;
-    let size = if block.get("mimeType").is_some() {
-        3
-    } else {
-        2
+    let modelled: &[&str] = match tag.as_str() {
+        "text" => &["text"],
+        "thinking" => &["thinking", "signature", "thinkingSignature"],
+        "tool_use" | "toolCall" => &["id", "name", "input", "arguments"],
+        "tool_result" => &["tool_use_id", "content", "is_error"],
+        _ => &["source", "mimeType", "data"],
     };
-    if block.repeats() || (nested && block.keys().len() != size) {
+    let known = |key: &&str| {
+        let key = key.trim_matches('"');
+        key == "type" || modelled.contains(&key)
+    };
+    if block.repeats() || (level > 1 && !block.keys().iter().all(known)) {
         return None;
     }
     match tag.as_str() {
-        "text" => out.push((text, string("text")?)),
+        "text" => out.push((text_kind(level), string("text")?)),
         "thinking" => {
             out.push((Kind::Reasoning, string("thinking")?));
             let signature = string("signature").or_else(|| string("thinkingSignature"));
@@ -439,9 +513,19 @@ fn claude_block(block: &Json<'_>, text: Kind, out: &mut Vec<(Kind, String)>) -> 
             ]);
         }
         "tool_result" => {
+            let is_error = block.get("is_error").map(Json::raw);
+            let content = block.get("content");
+            match (is_error, content) {
+                (_, Some(Json::Array(..))) if level >= MAX_LEVEL => return None,
+                (Some("null"), _) if level > 1 => return None,
+                (None | Some("true" | "false" | "null"), _) => {}
+                _ => return None,
+            }
             out.push((Kind::ResultId, string("tool_use_id")?));
-            if let Some(content) = block.get("content") {
-                result(content, out);
+            out.extend(is_error.map(|stated| (Kind::IsError, stated.to_owned())));
+            match content {
+                Some(content) => result(content, level, out),
+                None => out.push((Kind::ResultText, String::new())),
             }
         }
         "image" | "document" => {
@@ -458,11 +542,11 @@ fn claude_block(block: &Json<'_>, text: Kind, out: &mut Vec<(Kind, String)>) -> 
     Some(())
 }
 
-fn result(content: &Json<'_>, out: &mut Vec<(Kind, String)>) {
+fn result(content: &Json<'_>, level: usize, out: &mut Vec<(Kind, String)>) {
     match content {
         Json::Array(_, items) => {
             for item in items {
-                if claude_block(item, Kind::ResultText, out).is_none() {
+                if claude_block(item, level + 1, out).is_none() {
                     out.push((Kind::Raw, item.raw().to_owned()));
                 }
             }
@@ -477,7 +561,9 @@ fn pi_message(message: &Json<'_>, role: &str, out: &mut Vec<(Kind, String)>) -> 
         "user" | "assistant" => claude_content(message.get("content")?, out),
         "toolResult" => {
             out.push((Kind::ResultId, string("toolCallId")?));
-            result(message.get("content")?, out);
+            let is_error = message.get("isError");
+            out.extend(is_error.map(|stated| (Kind::IsError, stated.raw().to_owned())));
+            result(message.get("content")?, 1, out);
         }
         "bashExecution" => {
             let text = [string("command")?, string("output")?].join("\n");

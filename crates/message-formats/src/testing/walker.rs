@@ -92,11 +92,14 @@ impl<'a> Json<'a> {
     }
 }
 
+/// How deep a value is looked into; what lies deeper is [`Json::Other`], with its bytes.
+const MAX_DEPTH: usize = 64;
+
 /// Walks one JSON value that fills the text. It trusts the text to be JSON where that costs
 /// nothing.
 pub(super) fn parse(text: &str) -> Option<Json<'_>> {
     let mut walker = Walker { text, at: 0 };
-    let value = walker.value()?;
+    let value = walker.value(0)?;
     walker.space();
     (walker.at == text.len()).then_some(value)
 }
@@ -122,10 +125,32 @@ impl<'a> Walker<'a> {
         (self.peek()? == byte).then(|| self.at += 1)
     }
 
-    fn value(&mut self) -> Option<Json<'a>> {
+    /// Passes an object or a list without looking into it.
+    fn skip(&mut self) -> Option<Json<'a>> {
+        let start = self.at;
+        let mut open = 0usize;
+        loop {
+            match self.peek()? {
+                b'{' | b'[' => open += 1,
+                b'}' | b']' => open -= 1,
+                b'"' => {
+                    self.string()?;
+                    continue;
+                }
+                _ => {}
+            }
+            self.at += 1;
+            if open == 0 {
+                return self.text.get(start..self.at).map(Json::Other);
+            }
+        }
+    }
+
+    fn value(&mut self, depth: usize) -> Option<Json<'a>> {
         self.space();
         let start = self.at;
         match self.peek()? {
+            b'{' | b'[' if depth >= MAX_DEPTH => self.skip(),
             b'{' => {
                 self.at += 1;
                 let mut members = Vec::new();
@@ -134,7 +159,7 @@ impl<'a> Walker<'a> {
                         self.space();
                         let key = self.string()?;
                         self.take(b':')?;
-                        members.push((key, self.value()?));
+                        members.push((key, self.value(depth + 1)?));
                         if self.take(b',').is_none() {
                             self.take(b'}')?;
                             break;
@@ -148,7 +173,7 @@ impl<'a> Walker<'a> {
                 let mut items = Vec::new();
                 if self.take(b']').is_none() {
                     loop {
-                        items.push(self.value()?);
+                        items.push(self.value(depth + 1)?);
                         if self.take(b',').is_none() {
                             self.take(b']')?;
                             break;
@@ -202,6 +227,9 @@ mod tests {
         assert_eq!(value.get("b").unwrap().text().unwrap(), "q\"é😀");
         assert_eq!(value.get("c").unwrap().text(), None);
         assert_eq!(value.get("c").unwrap().raw(), r#""\ud800""#);
+        let deep = format!("{}\"]\"{}", "[".repeat(100_000), "]".repeat(100_000));
+        assert_eq!(parse(&deep).unwrap().raw(), deep);
+        assert!(parse(&deep[..deep.len() - 1]).is_none());
         for broken in ["", "{", "[1,]x", "{\"a\" 1}", "\"\n\"", "1 2"] {
             assert!(parse(broken).is_none(), "{broken}");
         }

@@ -1,9 +1,10 @@
 //! Claude Code's session files.
 
 use memory_model::{EntryKind, Part, Role, Timestamp};
+use message_formats::testing::raw_check::{Source, check};
 use message_formats::{Format, Origin};
 
-use crate::support::read_str;
+use crate::support::{export, read_str};
 
 /// A line with the keys that every conversational line has.
 fn line(uuid: &str, parent: &str, tag: &str, message: &str, more: &str) -> String {
@@ -118,11 +119,62 @@ fn lines_become_messages_notes_or_are_counted() {
         r#"{"parentUuid":"a1","sessionId":"s1","requestId":"q","message":{"model":"m"},"blocks":{"0":{"caller":{"type":"direct"}}}}"#
     );
     let meta = session.messages[4].meta.as_ref().unwrap().as_str();
-    assert!(!meta.contains("toolUseResult"), "{meta}");
+    assert!(meta.contains(r#""toolUseResult":{"big":"copy"}"#), "{meta}");
     let Part::Unknown { raw } = &session.messages[6].parts[0] else {
         panic!("a note keeps its line")
     };
     assert!(source.contains(raw.as_str()) && raw.as_str().contains("so far"));
+}
+
+#[test]
+fn the_programs_own_copy_of_a_result_is_kept_once() {
+    let line_of = |content: &str, copy: &str| {
+        let message = format!(
+            r#"{{"role":"user","content":[{{"type":"tool_result","tool_use_id":"t","content":{content}}}]}}"#
+        );
+        line(
+            "u",
+            "",
+            "user",
+            &message,
+            &format!(r#","toolUseResult":{copy}"#),
+        )
+    };
+    let clipped = r#"{ "stdout":"all of it","n":1.00,"n":2 }"#;
+    for (content, copy, kept) in [
+        (r#""[output clipped]""#, clipped, true),
+        (r#""[output clipped]""#, r#""Error: all of it""#, true),
+        (r#""[output clipped]""#, "null", true),
+        (r#""done""#, r#""done""#, false),
+        (
+            r#"[{"type":"text","text":"done"}]"#,
+            r#"[{"type":"text","text":"done"}]"#,
+            false,
+        ),
+    ] {
+        let source = line_of(content, copy);
+        let transcript = read_str(&source);
+        assert!(transcript.skipped.is_empty());
+        let text = export(&transcript.sessions[0]);
+        assert_eq!(
+            text.contains(&format!(r#""toolUseResult":{copy}"#)),
+            kept,
+            "{text}"
+        );
+        assert_eq!(
+            text.matches("all of it").count(),
+            usize::from(copy.contains("all"))
+        );
+        assert_eq!(text.matches("done").count(), usize::from(!kept), "{text}");
+        let source = Source::parse(source.as_bytes());
+        check(&source, std::slice::from_ref(&text)).unwrap();
+        // The checker sees the loss.
+        if kept {
+            let meta = text.find(r#","meta":"#).unwrap();
+            let without = format!("{}}}", &text[..meta]);
+            assert!(check(&source, &[without]).is_err());
+        }
+    }
 }
 
 #[test]

@@ -76,8 +76,8 @@ fn conversations_in_plain_lines() {
     assert_eq!(chat.sessions[0].key.as_str(), "support-desk-3");
     assert!(bytes(&fixture("jsonl/huge-results")) > 200_000);
     let hard = fixture("jsonl/hard-content");
-    let skipped: BTreeMap<String, u64> =
-        [("invalid_json".into(), 1), ("invalid_utf8".into(), 1)].into();
+    let kinds = ["invalid_json", "invalid_utf8", "unknown_role"];
+    let skipped: BTreeMap<String, u64> = kinds.map(|kind| (kind.to_owned(), 1)).into();
     assert_eq!(hard.skipped, skipped);
     assert_eq!(hard.sessions[0].messages.len(), 22);
 }

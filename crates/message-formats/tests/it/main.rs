@@ -11,6 +11,7 @@
 mod claude;
 mod corpus;
 mod fixtures;
+mod growing;
 mod hard;
 mod jsonl;
 mod laws;
