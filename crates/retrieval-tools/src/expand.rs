@@ -4,7 +4,7 @@ use std::fmt::{self, Write as _};
 use std::str::FromStr;
 
 use memory_model::{Part, Role, Seq, SeqRange, SummaryId, Timestamp};
-use serde::{Deserialize, Serialize, Serializer};
+use serde::{Deserialize, Serialize};
 
 use crate::error::Error;
 use crate::text::{Cut, fenced, parts, rfc3339, short};
@@ -107,6 +107,16 @@ pub enum Target {
     Messages(SeqRange),
 }
 
+impl Target {
+    /// What a cursor is bound to. How far messages go is left out: the log may grow meanwhile.
+    pub(crate) fn question(&self) -> String {
+        match self {
+            Target::Summary(id) => id.to_string(),
+            Target::Messages(range) => format!("messages:{}", range.first),
+        }
+    }
+}
+
 impl fmt::Display for Target {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
@@ -158,11 +168,11 @@ impl FromStr for Target {
 
 /// Where an unfolding goes on: at an item, or inside it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct ExpandCursor {
+pub(crate) struct ExpandCursor {
     /// The item's position in the log; for a summary, of the first message it covers.
-    pub seq: Seq,
+    pub(crate) seq: Seq,
     /// How many bytes of the item were given; 0 at its beginning.
-    pub offset: usize,
+    pub(crate) offset: usize,
 }
 
 impl fmt::Display for ExpandCursor {
@@ -171,12 +181,6 @@ impl fmt::Display for ExpandCursor {
             0 => write!(f, "x{}", self.seq),
             offset => write!(f, "x{}+{offset}", self.seq),
         }
-    }
-}
-
-impl Serialize for ExpandCursor {
-    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        serializer.collect_str(self)
     }
 }
 
@@ -194,7 +198,7 @@ impl FromStr for ExpandCursor {
         };
         parse().ok_or_else(|| {
             Error::invalid(format!(
-                "{} is no cursor of memory_expand: pass one that an earlier answer gave",
+                "{} is no position of a cursor: pass one that an earlier answer gave",
                 short(text)
             ))
         })
@@ -216,8 +220,11 @@ pub struct Expansion {
     pub tokens: u64,
     /// Whether these are all children from the cursor on.
     pub complete: bool,
-    /// Where to go on when they are not.
-    pub cursor: Option<ExpandCursor>,
+    /// Where to go on when they are not; it belongs to this session and target.
+    pub cursor: Option<String>,
+    /// The cursor behind a clipped last child; `None` when none is clipped or nothing follows.
+    #[serde(skip)]
+    pub(crate) behind_clipped: Option<String>,
     /// How many notes of the log were passed over: they are no messages.
     pub notes: u64,
     /// Messages and summaries in the order of the log.
@@ -354,26 +361,22 @@ impl Expansion {
             }
         }
         out.push('\n');
-        match self.cursor {
+        match &self.cursor {
             None => out.push_str("This is all of it.\n"),
             Some(cursor) => {
                 let _ = writeln!(
                     out,
-                    "There is more: repeat the call with cursor \"{cursor}\"."
+                    "There is more: repeat the call with cursor {}.",
+                    short(cursor)
                 );
-                let end = match self.children.last() {
-                    Some(Expanded::Message(message)) => message.seq,
-                    Some(Expanded::Summary(summary)) => summary.last,
-                    None => self.last,
-                };
-                if cursor.offset > 0 && end < self.last {
-                    let _ = writeln!(
-                        out,
-                        "To skip the rest of the clipped one, use cursor \"x{}\" instead.",
-                        end.next()
-                    );
-                }
             }
+        }
+        if let Some(cursor) = &self.behind_clipped {
+            let _ = writeln!(
+                out,
+                "To skip the rest of the clipped one, use cursor {} instead.",
+                short(cursor)
+            );
         }
         out
     }

@@ -3,7 +3,7 @@
 use std::fmt::Write as _;
 
 use memory_model::{Role, Seq, SummaryId, Timestamp};
-use memory_store::{Cursor, Found, Hit, Hits, Scope};
+use memory_store::{Found, Hit, Hits, Scope};
 use serde::Serialize;
 
 use crate::text::{quoted, rfc3339, short};
@@ -21,7 +21,8 @@ pub struct GrepArgs {
     pub scope: Scope,
     /// At most so many hits in all; 0 stands for [`DEFAULT_LIMIT`].
     pub limit: usize,
-    /// The cursor of an incomplete answer, to go on after it.
+    /// The cursor of an incomplete answer to the same pattern and scope in the same session, to go
+    /// on after it.
     pub cursor: Option<String>,
 }
 
@@ -79,8 +80,8 @@ pub struct GrepAnswer {
     pub scope: Scope,
     /// Whether these are all hits from the cursor on.
     pub complete: bool,
-    /// Where to go on when they are not.
-    pub cursor: Option<Cursor>,
+    /// Where to go on when they are not; it belongs to this session, pattern and scope.
+    pub cursor: Option<String>,
     /// Messages in log order, then summaries in the order of their making.
     pub hits: Vec<GrepHit>,
 }
@@ -129,13 +130,13 @@ pub struct GrepHit {
 }
 
 impl GrepAnswer {
-    pub(crate) fn new(pattern: String, hits: Hits) -> Self {
+    pub(crate) fn new(pattern: String, hits: Hits, cursor: Option<String>) -> Self {
         Self {
             pattern,
             strategy: hits.strategy,
             scope: hits.scope,
             complete: hits.complete,
-            cursor: hits.cursor,
+            cursor,
             hits: hits.hits.into_iter().map(GrepHit::from).collect(),
         }
     }
@@ -169,7 +170,7 @@ impl GrepAnswer {
                 let _ = writeln!(
                     out,
                     "There are more: repeat the call with cursor {}.",
-                    short(&cursor.to_string())
+                    short(cursor)
                 );
             }
         }

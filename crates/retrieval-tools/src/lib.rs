@@ -1,5 +1,6 @@
 #![doc = include_str!("../README.md")]
 
+mod cursor;
 mod describe;
 mod error;
 mod expand;
@@ -13,8 +14,8 @@ mod tools;
 pub use describe::Description;
 pub use error::{Error, ErrorKind, Result};
 pub use expand::{
-    DEFAULT_TOKEN_CAP, ExpandArgs, ExpandCursor, ExpandPolicy, Expanded, ExpandedMessage,
-    ExpandedSummary, Expansion, MAX_CHILDREN, Oversized, Piece, Target,
+    DEFAULT_TOKEN_CAP, ExpandArgs, ExpandPolicy, Expanded, ExpandedMessage, ExpandedSummary,
+    Expansion, MAX_CHILDREN, Oversized, Piece, Target,
 };
 pub use grep::{DEFAULT_LIMIT, GrepAnswer, GrepArgs, GrepHit, HitKind};
 pub use memory_store::Scope;

@@ -2,8 +2,9 @@
 
 use memory_model::{Accounting, LogEntry, Seq, SeqRange, Summary};
 
+use crate::cursor::foreign;
 use crate::describe::content;
-use crate::error::{Error, Result};
+use crate::error::Result;
 use crate::expand::{
     ExpandCursor, ExpandPolicy, Expanded, ExpandedMessage, ExpandedSummary, MAX_CHILDREN,
     Oversized, Piece,
@@ -166,7 +167,7 @@ impl Page<'_> {
                 return Ok(Take::Nothing);
             }
         } else if !payload.may_begin(from) {
-            return Err(foreign(ExpandCursor { seq, offset: from }));
+            return Err(foreign(&ExpandCursor { seq, offset: from }.to_string()));
         }
         let to = if entire {
             total
@@ -190,12 +191,4 @@ impl Page<'_> {
             _ => Step::Next,
         }
     }
-}
-
-/// The error for a cursor that this target never gave.
-pub(crate) fn foreign(cursor: ExpandCursor) -> Error {
-    Error::invalid(format!(
-        "the cursor \"{cursor}\" belongs to another call: pass it with the summary_id of the \
-         answer that gave it, or start without a cursor"
-    ))
 }

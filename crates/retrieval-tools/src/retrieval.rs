@@ -7,11 +7,14 @@ use memory_model::{
 };
 use memory_store::{Conversation, ConversationRef, LogRead, Query, Search};
 
+use crate::cursor::{Binding, foreign};
 use crate::describe::Description;
 use crate::error::{Error, ErrorKind, Result};
-use crate::expand::{DEFAULT_TOKEN_CAP, ExpandArgs, ExpandCursor, ExpandPolicy, Expansion, Target};
+use crate::expand::{
+    DEFAULT_TOKEN_CAP, ExpandArgs, ExpandCursor, ExpandPolicy, Expanded, Expansion, Target,
+};
 use crate::grep::{DEFAULT_LIMIT, GrepAnswer, GrepArgs};
-use crate::page::{Page, Step, foreign};
+use crate::page::{Page, Step};
 use crate::text::short;
 
 /// How many characters of text a hit shows (anna's figure).
@@ -61,7 +64,8 @@ impl Retrieval {
     /// Finds text in messages and summaries.
     ///
     /// # Errors
-    /// `Invalid` for an empty pattern or a cursor that no search gave; whatever the store gives.
+    /// `Invalid` for an empty pattern or a cursor that no search for it in this session gave;
+    /// whatever the store gives.
     pub async fn grep(&self, args: impl Into<GrepArgs> + Send) -> Result<GrepAnswer> {
         let args = args.into();
         if args.pattern.is_empty() {
@@ -77,11 +81,23 @@ impl Retrieval {
             .with_scope(args.scope)
             .with_limit(limit);
         query.snippet_chars = SNIPPET_CHARS;
+        let pattern = args.pattern.clone();
+        let question = ["grep", pattern.as_str(), args.scope.as_str()];
         if let Some(cursor) = &args.cursor {
-            query = query.with_cursor(cursor.trim().parse()?);
+            let binding = self.binding(&question).await?;
+            query = query.with_cursor(binding.position(cursor)?.parse()?);
         }
         let hits = self.store.search(self.conversation, &query).await?;
-        Ok(GrepAnswer::new(args.pattern, hits))
+        let cursor = match &hits.cursor {
+            Some(position) => Some(self.binding(&question).await?.cursor(position)),
+            None => None,
+        };
+        Ok(GrepAnswer::new(args.pattern, hits, cursor))
+    }
+
+    /// What the cursors of a question are bound to.
+    async fn binding(&self, question: &[&str]) -> Result<Binding> {
+        Ok(Binding::new(&self.info().await?.key, question))
     }
 
     /// Tells all about a summary.
@@ -118,7 +134,12 @@ impl Retrieval {
     pub async fn expand(&self, args: impl Into<ExpandArgs> + Send) -> Result<Expansion> {
         let args = args.into();
         let target: Target = args.summary_id.parse()?;
-        let cursor: Option<ExpandCursor> = args.cursor.as_deref().map(str::parse).transpose()?;
+        let question = target.question();
+        let question = ["expand", question.as_str()];
+        let cursor: Option<ExpandCursor> = match &args.cursor {
+            Some(cursor) => Some(self.binding(&question).await?.position(cursor)?.parse()?),
+            None => None,
+        };
         let (target, range, children) = self.resolve(target).await?;
         let start = cursor.unwrap_or(ExpandCursor {
             seq: range.first,
@@ -130,7 +151,7 @@ impl Retrieval {
             Child::Summary { range, .. } => range.first == start.seq,
         });
         let children = begin.and_then(|begin| children.get(begin..));
-        let children = children.ok_or_else(|| foreign(start))?;
+        let children = children.ok_or_else(|| foreign(&start.to_string()))?;
         let mut page = Page {
             accounting: &*self.accounting,
             policy: self.policy,
@@ -146,13 +167,33 @@ impl Retrieval {
         let cursor = self
             .fill(&mut page, children, start.seq, &mut notes)
             .await?;
+        let binding = match cursor {
+            Some(_) => Some(self.binding(&question).await?),
+            None => None,
+        };
+        let last = match page.children.last() {
+            Some(Expanded::Message(message)) => message.seq,
+            Some(Expanded::Summary(summary)) => summary.last,
+            None => range.last,
+        };
+        let behind = cursor
+            .filter(|cursor| cursor.offset > 0 && last < range.last)
+            .map(|_| ExpandCursor {
+                seq: last.next(),
+                offset: 0,
+            });
+        let bound = |position: Option<ExpandCursor>| {
+            let binding = binding.as_ref()?;
+            position.map(|position| binding.cursor(&position))
+        };
         Ok(Expansion {
             summary_id: target.to_string(),
             first: range.first,
             last: range.last,
             tokens: page.tokens,
             complete: cursor.is_none(),
-            cursor,
+            cursor: bound(cursor),
+            behind_clipped: bound(behind),
             notes,
             children: page.children,
         })
@@ -254,10 +295,11 @@ impl Retrieval {
                 next = next.next();
                 if entry.kind == EntryKind::Note {
                     if page.offset > 0 {
-                        return Err(foreign(ExpandCursor {
+                        let position = ExpandCursor {
                             seq: entry.seq,
                             offset: page.offset,
-                        }));
+                        };
+                        return Err(foreign(&position.to_string()));
                     }
                     *notes += 1;
                     continue;

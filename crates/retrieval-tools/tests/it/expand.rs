@@ -124,11 +124,12 @@ async fn a_first_item_over_the_cap_is_clipped_or_whole_by_policy() {
     assert!(clipped.clipped);
     assert_eq!(clipped.pointer.as_deref(), Some("message:1"));
     assert_eq!(clipped.parts, [Part::text("a".repeat(400))]);
-    assert_eq!(answer.cursor.unwrap().to_string(), "x1+400");
+    let cursor = answer.cursor.unwrap();
+    assert!(cursor.starts_with("x1+400@"), "{cursor}");
     // The last piece leaves room for what follows.
     let answer = world
         .tools()
-        .expand(&args.clone().with_cursor("x1+800"))
+        .expand(&args.clone().with_cursor(cursor.replace("400", "800")))
         .await;
     let answer = answer.unwrap();
     assert_eq!((answer.tokens, seqs(&answer)), (70, vec![1, 2, 3]));
@@ -137,7 +138,8 @@ async fn a_first_item_over_the_cap_is_clipped_or_whole_by_policy() {
     let answer = anna.expand(&args).await.unwrap();
     assert_eq!((answer.tokens, seqs(&answer)), (250, vec![1]));
     assert!(!messages(&answer)[0].clipped);
-    let answer = anna.expand(&args.with_cursor("x2")).await.unwrap();
+    let cursor = cursor.replace("x1+400", "x2");
+    let answer = anna.expand(&args.with_cursor(cursor)).await.unwrap();
     assert_eq!(seqs(&answer), [2, 3]);
     assert!(answer.complete);
 }
@@ -249,6 +251,20 @@ async fn what_costs_nothing_is_bounded_too() {
 #[tokio::test]
 async fn cursors_of_another_call_are_refused() {
     let (world, [a, b, top]) = tree().await;
+    // Positions that this target has not, under the binding that it has.
+    let mut tags = std::collections::BTreeMap::new();
+    for id in [&a.id, &b.id, &top.id] {
+        let args = ExpandArgs::new(id.as_str()).with_token_cap(1);
+        let answer = world.tools().expand(&args).await.unwrap();
+        let cursor = answer.cursor.unwrap();
+        let tag = cursor.split_once('@').unwrap().1.to_owned();
+        tags.insert(id.clone(), tag);
+        for other in [&a.id, &b.id, &top.id] {
+            let args = ExpandArgs::new(other.as_str()).with_cursor(&cursor);
+            let taken = world.tools().expand(&args).await;
+            assert_eq!(taken.is_ok(), other == id, "{cursor} of {id} for {other}");
+        }
+    }
     for (id, cursor) in [
         (&a.id, "x9"),
         (&b.id, "x1"),
@@ -259,10 +275,13 @@ async fn cursors_of_another_call_are_refused() {
         (&a.id, "x1+"),
         (&a.id, "x-1"),
     ] {
-        let args = ExpandArgs::new(id.as_str()).with_cursor(cursor);
-        let error = world.tools().expand(&args).await.unwrap_err();
-        assert_eq!(error.kind(), ErrorKind::Invalid);
-        assert!(error.to_string().contains(cursor), "{error}");
+        for cursor in [cursor.to_owned(), format!("{cursor}@{}", tags[id])] {
+            let args = ExpandArgs::new(id.as_str()).with_cursor(&cursor);
+            let error = world.tools().expand(&args).await.unwrap_err();
+            assert_eq!(error.kind(), ErrorKind::Invalid);
+            let position = cursor.split('@').next().unwrap();
+            assert!(error.to_string().contains(position), "{error}");
+        }
     }
 }
 
@@ -279,7 +298,7 @@ async fn other_conversations_are_out_of_sight() {
         .await;
 
     let error = async |world: &World, what: &str| {
-        let args = ExpandArgs::new(what).with_cursor("x1");
+        let args = ExpandArgs::new(what);
         world.tools().expand(&args).await.unwrap_err().kind()
     };
     assert_eq!(error(&other, a.id.as_str()).await, ErrorKind::NotFound);

@@ -145,6 +145,42 @@ async fn other_conversations_are_out_of_sight() {
 }
 
 #[tokio::test]
+async fn a_cursor_belongs_to_its_session_and_its_question() {
+    let world = World::new().await;
+    let say = || vec![Message::user("x y"), Message::user("x y")];
+    world.say(say()).await;
+    let other = world.open("other", Origin::Root).await;
+    other.say(say()).await;
+    let args = GrepArgs::new("x").with_limit(1);
+    let cursor = world.tools().grep(&args).await.unwrap().cursor.unwrap();
+    let next = args.clone().with_cursor(&cursor);
+    assert!(world.tools().grep(&next).await.unwrap().complete);
+    // The limit may change from answer to answer.
+    assert!(world.tools().grep(next.clone().with_limit(7)).await.is_ok());
+    let elsewhere = [
+        other.tools().grep(&next).await,
+        world
+            .tools()
+            .grep(next.clone().with_scope(Scope::Messages))
+            .await,
+        world
+            .tools()
+            .grep(GrepArgs::new("y").with_cursor(&cursor))
+            .await,
+    ];
+    for answer in elsewhere {
+        let error = answer.unwrap_err();
+        assert_eq!(error.kind(), ErrorKind::Invalid);
+        assert!(
+            error.to_string().contains("belongs to another call"),
+            "{error}"
+        );
+    }
+    let target = retrieval_tools::ExpandArgs::new("messages:1-2").with_cursor(&cursor);
+    assert!(world.tools().expand(&target).await.is_err());
+}
+
+#[tokio::test]
 async fn bad_arguments_are_explained() {
     let world = World::new().await;
     let tools = world.tools();

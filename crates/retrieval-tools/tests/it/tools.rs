@@ -131,7 +131,7 @@ async fn no_argument_reaches_another_conversation() {
     let tools = world.open("spawned", spawned).await.tools();
     for arguments in [
         format!(r#"{{"summary_id":"{}"}}"#, a.id),
-        format!(r#"{{"summary_id":"{}","cursor":"x1"}}"#, a.id),
+        format!(r#"{{"summary_id":"{}","cursor":"x1@00000000"}}"#, a.id),
         r#"{"summary_id":"messages:1-4294967295"}"#.to_owned(),
     ] {
         assert!(tools.call(EXPAND, &arguments).await.is_error);

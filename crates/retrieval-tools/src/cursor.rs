@@ -1,0 +1,88 @@
+//! Cursors carry the session and the question that they belong to.
+
+use std::fmt::Display;
+
+use memory_model::{FieldHasher, SessionKey};
+
+use crate::error::{Error, Result};
+use crate::text::short;
+
+/// How many hex digits of the hash a cursor carries.
+const TAG_DIGITS: usize = 8;
+
+/// What a cursor is bound to. A cursor is a position, `@`, and the beginning of a hash over the
+/// session and the question.
+#[derive(Debug)]
+pub(crate) struct Binding {
+    tag: String,
+}
+
+impl Binding {
+    /// The binding of a question (a tool's name and the arguments that an answer depends on) to a
+    /// session.
+    pub(crate) fn new(session: &SessionKey, question: &[&str]) -> Self {
+        let mut hasher = FieldHasher::new("agent-memory cursor 1");
+        hasher.bytes(session.as_str().as_bytes());
+        for argument in question {
+            hasher.bytes(argument.as_bytes());
+        }
+        let hash = hasher.finish().to_string();
+        Self {
+            tag: hash.chars().take(TAG_DIGITS).collect(),
+        }
+    }
+
+    /// The cursor at a position.
+    pub(crate) fn cursor(&self, position: &impl Display) -> String {
+        format!("{position}@{}", self.tag)
+    }
+
+    /// The position of a cursor.
+    ///
+    /// # Errors
+    /// `Invalid` when the text is no cursor, or the cursor of another session or question.
+    pub(crate) fn position<'a>(&self, cursor: &'a str) -> Result<&'a str> {
+        match cursor.trim().rsplit_once('@') {
+            Some((position, tag)) if tag == self.tag => Ok(position),
+            Some(_) => Err(foreign(cursor)),
+            None => Err(Error::invalid(format!(
+                "{} is no cursor: pass one that an earlier answer gave",
+                short(cursor)
+            ))),
+        }
+    }
+}
+
+/// The error for a cursor that no answer to this question gave.
+pub(crate) fn foreign(cursor: &str) -> Error {
+    Error::invalid(format!(
+        "the cursor {} belongs to another call: pass it in the session and with the arguments of \
+         the answer that gave it, or start without a cursor",
+        short(cursor)
+    ))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_cursor_is_taken_where_it_was_given_and_nowhere_else() {
+        let binding =
+            |session: &str, question: &[&str]| Binding::new(&SessionKey::new(session), question);
+        let own = binding("a", &["grep", "x", "both"]);
+        let cursor = own.cursor(&"m7");
+        assert_eq!(own.position(&format!(" {cursor} ")).unwrap(), "m7");
+        for other in [
+            binding("b", &["grep", "x", "both"]),
+            binding("a", &["grep", "y", "both"]),
+            binding("a", &["grep", "x", "messages"]),
+            binding("a", &["grep", "xboth"]),
+            binding("a", &["expand", "x", "both"]),
+        ] {
+            let error = other.position(&cursor).unwrap_err().to_string();
+            assert!(error.contains(&cursor) && error.contains("another call"));
+        }
+        assert!(own.position("m7").is_err());
+    }
+}
