@@ -1,9 +1,11 @@
 //! What all commands need: where results go, and the database.
 
+use std::collections::HashSet;
 use std::path::Path;
 use std::sync::Arc;
 
-use agent_memory::{Builder, ConversationFilter, Memory, Session, SessionKey};
+use agent_memory::{Builder, ConversationFilter, ConversationId, Memory, Session};
+use memory_store::Conversation;
 
 use crate::error::{Failure, Kind};
 use crate::output::{Output, note, quoted};
@@ -76,17 +78,21 @@ impl App {
         Ok(memory)
     }
 
-    /// The session of this name, or the only one whose name begins so.
+    /// The session of this name, or the only one whose name begins so. Forks and sub-agents of one
+    /// that begins so do not count: their names begin as their parent's does.
     pub(crate) async fn session(&self, memory: &Memory, name: &str) -> anyhow::Result<Session> {
         if let Some(session) = memory.find(name).await? {
             return Ok(session);
         }
         let mut found = self.beginning_with(memory, name).await?;
         if found.len() > 1 {
+            found = without_descendants(found);
+        }
+        if found.len() > 1 {
             let mut names: Vec<String> = found
                 .iter()
                 .take(CANDIDATES)
-                .map(|key| quoted(key.as_str()).into_owned())
+                .map(|found| quoted(found.key.as_str()).into_owned())
                 .collect();
             if found.len() > CANDIDATES {
                 names.push(format!("{} more", found.len() - CANDIDATES));
@@ -97,7 +103,7 @@ impl App {
                 .into());
         }
         match found.pop() {
-            Some(key) => Ok(memory.existing(key).await?),
+            Some(found) => Ok(memory.existing(found.key).await?),
             None => Err(self.no_session(name).into()),
         }
     }
@@ -106,15 +112,15 @@ impl App {
         &self,
         memory: &Memory,
         prefix: &str,
-    ) -> anyhow::Result<Vec<SessionKey>> {
+    ) -> anyhow::Result<Vec<Conversation>> {
         let mut found = Vec::new();
         let mut filter = ConversationFilter::default();
         filter.archived = true;
         let mut after = None;
         while !prefix.is_empty() {
             let page = memory.store().list(&filter, after, 256).await?;
-            let keys = page.items.into_iter().map(|conversation| conversation.key);
-            found.extend(keys.filter(|key| key.as_str().starts_with(prefix)));
+            let items = page.items.into_iter();
+            found.extend(items.filter(|found| found.key.as_str().starts_with(prefix)));
             after = page.next;
             if after.is_none() {
                 break;
@@ -146,6 +152,16 @@ impl App {
         words.extend(about.iter().map(|word| quoted(word).into_owned()));
         words.join(" ")
     }
+}
+
+/// Leaves out the conversations whose parent is among them.
+fn without_descendants(found: Vec<Conversation>) -> Vec<Conversation> {
+    let ids: HashSet<ConversationId> = found.iter().map(|found| found.id).collect();
+    let descends = |found: &Conversation| {
+        let parent = found.origin.parent();
+        parent.is_some_and(|parent| ids.contains(&parent))
+    };
+    found.into_iter().filter(|found| !descends(found)).collect()
 }
 
 /// Whether the database was named on the command line: one from the environment stays there.

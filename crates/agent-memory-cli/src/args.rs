@@ -1,5 +1,6 @@
 //! What the program can be asked.
 
+use std::num::NonZeroUsize;
 use std::path::PathBuf;
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
@@ -287,7 +288,7 @@ pub(crate) struct Import {
     /// The session of JSON lines that name none
     #[arg(long, value_name = "KEY")]
     pub(crate) session: Option<String>,
-    /// Fail with exit code 8 when anything was skipped, after importing the rest
+    /// Fail with exit code 8 when a line or file did not become messages, after importing the rest
     #[arg(long)]
     pub(crate) strict: bool,
 }
@@ -330,10 +331,10 @@ pub(crate) struct Grep {
     /// Where to look
     #[arg(long, value_enum, default_value_t = ScopeArg::Both)]
     pub(crate) scope: ScopeArg,
-    /// At most so many hits
-    #[arg(long, value_name = "N", default_value_t = 20)]
-    pub(crate) limit: usize,
-    /// Go on where an earlier answer stopped
+    /// Maximum number of hits, at least 1
+    #[arg(long, value_name = "N", default_value = "20")]
+    pub(crate) limit: NonZeroUsize,
+    /// Go on where an earlier answer to the same search in the same session stopped
     #[arg(long)]
     pub(crate) cursor: Option<String>,
 }
@@ -369,7 +370,7 @@ pub(crate) struct Expand {
     /// At most so many tokens of content
     #[arg(long, value_name = "TOKENS", default_value_t = 4000)]
     pub(crate) cap: u64,
-    /// Go on where an earlier answer stopped
+    /// Go on where an earlier answer for the same target in the same session stopped
     #[arg(long)]
     pub(crate) cursor: Option<String>,
 }

@@ -1,7 +1,8 @@
 //! Writing: results to stdout, everything else to stderr.
 //!
 //! All text for people goes through [`safe`], so that nothing in a transcript, a file's name or a
-//! session's reaches the terminal as a command.
+//! session's reaches the terminal as a command. Names go through [`one_line`] as well, so that none
+//! can look like a line of our own.
 
 use std::borrow::Cow;
 use std::io::{self, BufWriter, Stdout, Write};
@@ -26,9 +27,9 @@ impl Output {
         self.out.write_all(safe(text).as_bytes())
     }
 
-    /// Writes a line for people.
+    /// Writes one line for people, whatever the text holds.
     pub(crate) fn line(&mut self, text: &str) -> io::Result<()> {
-        self.text(text)?;
+        self.out.write_all(one_line(text).as_bytes())?;
         self.out.write_all(b"\n")
     }
 
@@ -55,15 +56,15 @@ impl Output {
     }
 }
 
-/// Writes a line to stderr. That it may be closed is nobody's concern.
+/// Writes one line to stderr, whatever the text holds. That stderr may be closed is ignored.
 pub(crate) fn note(text: &str) {
-    let _ = writeln!(io::stderr(), "{}", safe(text));
+    let _ = writeln!(io::stderr(), "{}", one_line(text));
 }
 
-/// Text without characters that a terminal would obey: each becomes its picture (`␛`), or `�`.
+/// Text without characters that a terminal would obey, or that make text read as another: each
+/// becomes its picture (`␛`, `⟦RLO⟧`), or `�`. Tabs and the ends of lines stay.
 pub(crate) fn safe(text: &str) -> Cow<'_, str> {
-    let bad = |c: char| (c.is_control() && c != '\n' && c != '\t') || is_override(c);
-    if !text.contains(bad) {
+    if !text.contains(is_unsafe) {
         return Cow::Borrowed(text);
     }
     let mut out = String::with_capacity(text.len());
@@ -71,20 +72,63 @@ pub(crate) fn safe(text: &str) -> Cow<'_, str> {
     while let Some(c) = chars.next() {
         match c {
             '\r' if chars.peek() == Some(&'\n') => {}
-            '\0'..='\x1f' if bad(c) => {
-                out.push(char::from_u32(0x2400 + u32::from(c)).unwrap_or('\u{fffd}'));
-            }
-            '\x7f' => out.push('\u{2421}'),
-            c if bad(c) => out.push('\u{fffd}'),
+            c if is_unsafe(c) => picture(c, &mut out),
             c => out.push(c),
         }
     }
     Cow::Owned(out)
 }
 
-/// Whether a character forces the direction of what follows, so that text reads as another.
-fn is_override(c: char) -> bool {
-    matches!(c, '\u{202d}' | '\u{202e}')
+/// As [`safe`], on one line: the ends of lines and tabs become pictures too.
+pub(crate) fn one_line(text: &str) -> Cow<'_, str> {
+    let breaks = |c: char| c == '\n' || c == '\t' || is_unsafe(c);
+    if !text.contains(breaks) {
+        return Cow::Borrowed(text);
+    }
+    let mut out = String::with_capacity(text.len());
+    for c in text.chars() {
+        match breaks(c) {
+            true => picture(c, &mut out),
+            false => out.push(c),
+        }
+    }
+    Cow::Owned(out)
+}
+
+/// Whether a character is never written as it is.
+fn is_unsafe(c: char) -> bool {
+    let control = c.is_control() && c != '\n' && c != '\t';
+    control || matches!(c, '\u{2028}' | '\u{2029}') || bidi_name(c).is_some()
+}
+
+/// Adds what is shown in place of a character.
+fn picture(c: char, out: &mut String) {
+    match (c, bidi_name(c)) {
+        (_, Some(name)) => out.extend(["⟦", name, "⟧"]),
+        ('\0'..='\x1f', _) => out.push(char::from_u32(0x2400 + u32::from(c)).unwrap_or('\u{fffd}')),
+        ('\x7f', _) => out.push('\u{2421}'),
+        ('\u{2028}' | '\u{2029}', _) => out.push('\u{2424}'),
+        _ => out.push('\u{fffd}'),
+    }
+}
+
+/// Unicode's abbreviation of a bidirectional control: all of the property `Bidi_Control`.
+fn bidi_name(c: char) -> Option<&'static str> {
+    Some(match c {
+        '\u{61c}' => "ALM",
+        '\u{200e}' => "LRM",
+        '\u{200f}' => "RLM",
+        '\u{202a}' => "LRE",
+        '\u{202b}' => "RLE",
+        '\u{202c}' => "PDF",
+        '\u{202d}' => "LRO",
+        '\u{202e}' => "RLO",
+        '\u{2066}' => "LRI",
+        '\u{2067}' => "RLI",
+        '\u{2068}' => "FSI",
+        '\u{2069}' => "PDI",
+        _ => return None,
+    })
 }
 
 /// A number with commas between thousands.
@@ -140,10 +184,13 @@ pub(crate) fn clip(text: &str, max: usize) -> Cow<'_, str> {
     }
 }
 
-/// Rows as columns; the first is aligned to the left, the others to the right.
+/// Rows as columns; the first is aligned to the left, the others to the right. A row is one line,
+/// whatever its cells hold.
 pub(crate) fn table(rows: &[Vec<String>]) -> String {
+    let cells = |row: &Vec<String>| row.iter().map(|cell| one_line(cell).into_owned()).collect();
+    let rows: Vec<Vec<String>> = rows.iter().map(cells).collect();
     let mut widths: Vec<usize> = Vec::new();
-    for row in rows {
+    for row in &rows {
         for (index, cell) in row.iter().enumerate() {
             let width = cell.chars().count();
             match widths.get_mut(index) {
@@ -153,7 +200,7 @@ pub(crate) fn table(rows: &[Vec<String>]) -> String {
         }
     }
     let mut out = String::new();
-    for row in rows {
+    for row in &rows {
         let mut line = String::new();
         for (index, (cell, width)) in row.iter().zip(&widths).enumerate() {
             let fill = " ".repeat(width - cell.chars().count());
@@ -168,13 +215,29 @@ pub(crate) fn table(rows: &[Vec<String>]) -> String {
     out
 }
 
-/// An argument as a shell takes it.
+/// An argument as a shell takes it, without any character that is shown as a picture: pasted, it is
+/// the argument again (in bash, zsh and ksh where it holds such characters).
 pub(crate) fn quoted(argument: &str) -> Cow<'_, str> {
     let plain = |c: char| c.is_alphanumeric() || "_./:=@%+,-".contains(c);
     if !argument.is_empty() && argument.chars().all(plain) {
         return Cow::Borrowed(argument);
     }
-    Cow::Owned(format!("'{}'", argument.replace('\'', r"'\''")))
+    let escaped = |c: char| c.is_control() || is_unsafe(c);
+    if !argument.contains(escaped) {
+        return Cow::Owned(format!("'{}'", argument.replace('\'', r"'\''")));
+    }
+    let mut out = "$'".to_owned();
+    for c in argument.chars() {
+        match c {
+            '\n' => out.push_str(r"\n"),
+            '\t' => out.push_str(r"\t"),
+            '\'' | '\\' => out.extend(['\\', c]),
+            c if escaped(c) => out.push_str(&format!(r"\u{:04x}", u32::from(c))),
+            c => out.push(c),
+        }
+    }
+    out.push('\'');
+    Cow::Owned(out)
 }
 
 #[cfg(test)]
@@ -185,8 +248,17 @@ mod tests {
     fn nothing_commands_the_terminal() {
         assert_eq!(
             safe("\x1b[2J\x1b]0;title\x07 a\tb\r\nc\rd\u{9b}31m \x7f\0\u{202e}"),
-            "␛[2J␛]0;title␇ a\tb\nc␍d\u{fffd}31m ␡␀\u{fffd}"
+            "␛[2J␛]0;title␇ a\tb\nc␍d\u{fffd}31m ␡␀⟦RLO⟧"
         );
+        for c in (0..=0x2fff).filter_map(char::from_u32) {
+            let shown = one_line(&c.to_string()).into_owned();
+            let bidi = matches!(c, '\u{61c}' | '\u{200e}' | '\u{200f}')
+                || ('\u{202a}'..='\u{202e}').contains(&c)
+                || ('\u{2066}'..='\u{2069}').contains(&c);
+            let breaks = c.is_control() || matches!(c, '\u{2028}' | '\u{2029}');
+            assert_eq!(shown != c.to_string(), bidi || breaks, "{c:?}");
+            assert!(!shown.contains(|c: char| c.is_control()), "{c:?}");
+        }
         assert!(matches!(safe("Grüße 緑\n\tשלום"), Cow::Borrowed(_)));
     }
 
@@ -207,6 +279,8 @@ mod tests {
         let row = |cells: &[&str]| cells.iter().map(|c| (*c).to_owned()).collect();
         let rows: Vec<Vec<String>> = vec![row(&["a", "100"]), row(&["bcd", "7"])];
         assert_eq!(table(&rows), "a    100\nbcd    7\n");
+        let forged = [row(&["a\nb  9", "1"])];
+        assert_eq!(table(&forged), "a␊b  9  1\n");
     }
 
     #[test]
@@ -214,5 +288,6 @@ mod tests {
         assert_eq!(quoted("sum_0a:7"), "sum_0a:7");
         assert_eq!(quoted("it's $HOME"), r"'it'\''s $HOME'");
         assert_eq!(quoted(""), "''");
+        assert_eq!(quoted("a\n'b\\\u{202e}\0"), r"$'a\n\'b\\\u202e\u0000'");
     }
 }

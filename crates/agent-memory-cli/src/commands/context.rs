@@ -6,7 +6,7 @@ use serde::Serialize;
 
 use crate::app::App;
 use crate::args;
-use crate::output::{count, number};
+use crate::output::{count, number, one_line};
 
 #[derive(Debug, Serialize)]
 struct Answer<'a> {
@@ -91,6 +91,7 @@ pub(crate) fn receipt(context: &Context) -> String {
             "  shown whole, its trim policy is not known: {trim}"
         ));
     }
-    lines.push(String::new());
-    lines.join("\n")
+    // Ids of calls are the transcript's.
+    let ends = |line: &String| format!("{}\n", one_line(line));
+    lines.iter().map(ends).collect()
 }

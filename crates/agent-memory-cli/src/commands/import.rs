@@ -1,6 +1,6 @@
 //! `import`: transcripts into sessions.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, VecDeque};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -11,10 +11,10 @@ use serde::Serialize;
 use crate::app::App;
 use crate::args::Import;
 use crate::error::{Failure, Kind, from_format};
-use crate::output::{clip, count, number, table};
+use crate::output::{clip, count, note, number, one_line, table};
 use crate::progress::Progress;
 
-/// How many skipped files are named to a person.
+/// Maximum number of skipped files, and of warnings about a file's lines, that are shown to a person.
 const NAMED: usize = 20;
 
 /// What an import did, as JSON.
@@ -49,7 +49,8 @@ pub(crate) struct SkippedFile {
 }
 
 impl Answer {
-    /// Takes a transcript over.
+    /// Imports a transcript. Lines that may have been part of a conversation and did not become
+    /// messages are named on stderr.
     pub(crate) async fn take(
         &mut self,
         memory: &Memory,
@@ -57,6 +58,9 @@ impl Answer {
         transcript: &Transcript,
     ) -> anyhow::Result<()> {
         let imported = memory.import(transcript).await?;
+        for warning in warnings(file, transcript) {
+            note(&warning);
+        }
         let mut skipped = Some(imported.skipped);
         for session in imported.sessions {
             self.sessions.push(Row {
@@ -107,8 +111,8 @@ impl Answer {
             let more = self.skipped_files.len() - NAMED;
             lines.push(format!("skipped files: {more} more; --json lists all"));
         }
-        let ends = |line: String| line + "\n";
-        lines.into_iter().map(ends).collect()
+        let ends = |line: &String| format!("{}\n", one_line(line));
+        lines.iter().map(ends).collect()
     }
 
     fn lost(&self) -> u64 {
@@ -133,6 +137,39 @@ impl Answer {
         }));
         table(&rows)
     }
+}
+
+/// What is said about the lines of a file that did not become messages.
+fn warnings(file: &str, transcript: &Transcript) -> Vec<String> {
+    let warnings = transcript.warnings.iter();
+    let mut lines: Vec<String> = warnings
+        .take(NAMED)
+        .map(|warning| {
+            let fate = match warning.kind.as_str() {
+                "too_long" => {
+                    let limit = ReadOptions::default().max_line_bytes >> 20;
+                    format!("is longer than {limit} MiB and was left out")
+                }
+                "incomplete" => {
+                    "is not finished and was left out: import the file again when it is".to_owned()
+                }
+                "unknown_role" => "has none of the roles system, developer, user, assistant and \
+                                   tool: it is kept as a note, which no model sees"
+                    .to_owned(),
+                kind => format!("was left out: {kind}"),
+            };
+            format!("warning: line {} of {file} {fate}", number(warning.line))
+        })
+        .collect();
+    if let Some(more @ 1..) = transcript.warnings.len().checked_sub(NAMED) {
+        lines.push(format!("warning: {more} more lines of {file}"));
+    }
+    lines
+}
+
+/// Whether a file can be read again: a pipe cannot.
+fn is_regular(path: &Path) -> bool {
+    path.metadata().is_ok_and(|meta| meta.is_file())
 }
 
 /// Reads one file.
@@ -171,21 +208,22 @@ pub(crate) async fn run(app: &mut App, args: &Import) -> anyhow::Result<()> {
             sources.push((path.clone(), true));
         }
     }
-    // Nothing is written when one of the files that were named is no transcript. Of many, none is
-    // kept meanwhile.
-    let mut only = None;
+    // Nothing is written when one of the files that were named is no transcript. Of many, only those
+    // that cannot be read again (pipes) are kept meanwhile.
+    let mut kept: VecDeque<Option<Transcript>> = VecDeque::new();
     for (path, named) in &sources {
-        if *named {
-            let transcript = read(path, session)?;
-            only = (sources.len() == 1).then_some(transcript);
-        }
+        let transcript = match named {
+            true => Some(read(path, session)?),
+            false => None,
+        };
+        kept.push_back(transcript.filter(|_| sources.len() == 1 || !is_regular(path)));
     }
     let progress = Arc::new(Progress::new(app.json));
     let mut memory = None;
     for (path, named) in sources {
         let file = path.display().to_string();
         progress.say(&format!("reading {file}"));
-        let transcript = match only.take() {
+        let transcript = match kept.pop_front().flatten() {
             Some(transcript) => Ok(transcript),
             None => read(&path, session),
         };
@@ -210,6 +248,14 @@ pub(crate) async fn run(app: &mut App, args: &Import) -> anyhow::Result<()> {
     }
     progress.done();
     let Some(memory) = memory else {
+        // Where nothing could be read, that is what went wrong.
+        let unreadable = Kind::Unreadable.as_str();
+        let mut skipped = answer.skipped_files.iter();
+        if let Some(first) = skipped.find(|skipped| skipped.kind == unreadable) {
+            return Err(Failure::new(Kind::Unreadable, first.reason.clone())
+                .hint("check that you may read it")
+                .into());
+        }
         let text = format!(
             "there is no transcript in what was given; {} looked at",
             count(answer.skipped_files.len() as u64, "file was", "files were")

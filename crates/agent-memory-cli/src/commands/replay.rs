@@ -11,7 +11,7 @@ use super::import;
 use crate::app::App;
 use crate::args;
 use crate::error::{Failure, Kind};
-use crate::output::{clip, count, number, table};
+use crate::output::{clip, count, number, one_line, table};
 use crate::progress::Progress;
 
 /// How many broken laws are named to a person.
@@ -169,7 +169,8 @@ fn text(answer: &Answer) -> String {
         );
     }
     for (session, broken) in broken.iter().take(NAMED) {
-        out += &format!("broken in {session}: {broken}\n");
+        let line = format!("broken in {session}: {broken}");
+        out += &format!("{}\n", one_line(&line));
     }
     if broken.len() > NAMED {
         out += &format!("broken: {} more; --json lists all\n", broken.len() - NAMED);

@@ -17,7 +17,7 @@ pub(crate) async fn grep(app: &mut App, args: &Grep) -> anyhow::Result<()> {
     };
     let mut asked = GrepArgs::new(&args.pattern)
         .with_scope(scope)
-        .with_limit(args.limit);
+        .with_limit(args.limit.get());
     if let Some(cursor) = &args.cursor {
         asked = asked.with_cursor(cursor);
     }
@@ -50,7 +50,8 @@ pub(crate) async fn describe(app: &mut App, args: &Describe) -> anyhow::Result<(
     let text = answer.to_text();
     // Its last line tells a model which tool to call; a person gets the command.
     let text = text.trim_end().rsplit_once('\n').map_or("", |(all, _)| all);
-    app.out.line(text)?;
+    app.out.text(text)?;
+    app.out.line("")?;
     let about = [session.key().as_str(), answer.summary_id.as_str()];
     let command = app.command(&["expand"], &about);
     app.out.line(&format!("expand it: {command}"))?;

@@ -9,7 +9,7 @@ use super::show::label;
 use crate::app::App;
 use crate::args::View;
 use crate::error::{Failure, Kind};
-use crate::output::{count, number};
+use crate::output::{count, number, one_line};
 
 /// How many publications one read asks for.
 const PAGE: usize = 256;
@@ -181,7 +181,7 @@ fn heading(answer: &Answer) -> String {
     format!(
         "{returned}View {} of {} version {}{newest}, {} for {}:\n",
         answer.view,
-        answer.session,
+        one_line(&answer.session),
         answer.version,
         count(answer.tokens, "token", "tokens"),
         count(u64::from(answer.head), "entry", "entries"),

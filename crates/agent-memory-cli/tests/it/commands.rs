@@ -103,7 +103,7 @@ fn strict_fails_after_importing_the_rest() {
     let answer: Value = serde_json::from_str(&strict.out).unwrap();
     assert_eq!(
         answer["sessions"][0]["skipped"],
-        json!({"invalid_json": 1, "invalid_utf8": 1})
+        json!({"invalid_json": 1, "invalid_utf8": 1, "unknown_role": 1})
     );
     assert_ne!(answer["sessions"][0]["inserted"], 0);
     assert_eq!(
@@ -487,7 +487,7 @@ fn what_begins_with_a_dash_is_pasted_behind_two() {
     home.ok(&["import", "a.jsonl", "--session=-s"]);
     let found = home.ok(&["grep", "--limit", "1", "--", "-s", "--cap"]);
     assert!(
-        found.out.contains("--cursor m1 -- -s --cap"),
+        found.out.contains("--cursor m1@") && found.out.contains(" -- -s --cap"),
         "{}",
         found.out
     );

@@ -187,6 +187,15 @@ fn values_that_cannot_be_right() {
         4,
         "invalid",
     );
+    // A cursor of another session, or of another search.
+    home.ok(&["import", &fixture("jsonl/tiny"), "--session", "other"]);
+    let found = home.json(&["grep", "chess", "e", "--limit", "1"]);
+    let cursor = found["cursor"].as_str().unwrap();
+    home.ok(&["grep", "chess", "e", "--cursor", cursor]);
+    for [session, pattern] in [["other", "e"], ["chess", "a"]] {
+        let arguments = ["grep", session, pattern, "--cursor", cursor];
+        fails(&home, &arguments, 4, "invalid");
+    }
     fails(&home, &["expand", "chess", "message:0"], 4, "invalid");
     fails(
         &home,
@@ -196,6 +205,7 @@ fn values_that_cannot_be_right() {
     );
     for arguments in [
         &["nonsense"][..],
+        &["grep", "chess", "x", "--limit", "0"],
         &["context"],
         &["context", "chess", "--budget", "many"],
         &["compact", "chess", "--strategy", "magic"],

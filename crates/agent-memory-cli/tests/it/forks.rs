@@ -184,3 +184,30 @@ fn a_view_as_text() {
     let history = home.ok(&["view", "chat", "--history"]).out;
     assert!(history.contains("\nversion 1 of "), "{history}");
 }
+
+#[test]
+fn a_session_and_its_forks_resolve_without_ambiguity() {
+    let home = Home::new();
+    let line = |n: u32| format!("{{\"role\":\"user\",\"content\":\"{n}\"}}\n");
+    home.file("a.jsonl", (1..=9).map(line).collect::<String>());
+    home.ok(&["import", "a.jsonl", "--session", "chatter"]);
+    home.ok(&["fork", "chatter", "--at", "5"]);
+    home.ok(&["fork", "chatter@5", "--at", "3"]);
+    let resolved = |name: &str| home.json(&["context", name])["session"].clone();
+    assert_eq!(resolved("chat"), "chatter");
+    assert_eq!(resolved("chatter@"), "chatter@5");
+    assert_eq!(resolved("chatter@5@"), "chatter@5@3");
+    // A fork with a name of its own is one more that begins so.
+    home.ok(&["fork", "chatter", "--at", "5", "--name", "chat-2"]);
+    assert_eq!(resolved("chat"), "chatter");
+    // Two that have nothing to do with each other are still told apart by hand.
+    home.ok(&["import", "a.jsonl", "--session", "chat-3"]);
+    let ran = home.run(&["context", "chat"]);
+    assert_eq!(ran.code, 3, "{}", ran.err);
+    assert!(
+        ran.err.contains("chat-3") && ran.err.contains("chatter"),
+        "{}",
+        ran.err
+    );
+    assert!(!ran.err.contains("chatter@5"), "{}", ran.err);
+}

@@ -14,6 +14,7 @@ mod compact;
 mod errors;
 mod failing_models;
 mod forks;
+mod import;
 mod providers;
 mod reference;
 mod replay;

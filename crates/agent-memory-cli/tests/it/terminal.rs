@@ -60,6 +60,63 @@ fn nothing_in_a_transcript_commands_the_terminal() {
 }
 
 #[test]
+fn no_name_forges_a_line_or_turns_text_around() {
+    const FORGED: &str = "forged\nall is right: 9 sessions\u{2028}x\u{202e}txt\u{2067}y\u{61c}";
+    let home = Home::new();
+    let line = |n: usize| {
+        let role = ["user", "assistant"][n % 2];
+        let line = serde_json::json!({
+            "session": FORGED,
+            "role": role,
+            "external_id": format!("{n}\nall is right"),
+            "content": format!("needle {n} and a few words more to make a summary of. ").repeat(8),
+        });
+        format!("{line}\n")
+    };
+    // Broken lines, so that the file's name is in what is said about them.
+    let text = (0..60).map(line).collect::<String>() + "{\n";
+    let file = home.file("a\nall is right: b.jsonl", text);
+    let file = file.to_str().unwrap();
+    for arguments in [
+        &["import", file][..],
+        &["compact", file],
+        &["compact", file],
+        &["replay", file],
+        &["sessions"],
+        &["stats"],
+        &["view", "forged"],
+        &["fork", "forged", "--at", "3"],
+        &["grep", FORGED, "needle", "--limit", "1"],
+        &["expand", FORGED, "messages:1-9", "--cap", "50"],
+        &["context", FORGED],
+        &["tokens", file],
+        &["redo", FORGED],
+        &["context", "no\nall is right"],
+        &["import", "no\nall is right"],
+        &["verify", "forged"],
+    ] {
+        let ran = home.run(arguments);
+        for text in [&ran.out, &ran.err] {
+            let forged = text.lines().find(|line| line.starts_with("all is right"));
+            let real = arguments[0] == "verify";
+            assert_eq!(
+                forged.is_some(),
+                real && text == &ran.out,
+                "{arguments:?}: {text}"
+            );
+            let turned = |c: char| {
+                matches!(
+                    c,
+                    '\u{61c}' | '\u{200e}' | '\u{200f}' | '\u{2028}' | '\u{2029}'
+                ) || ('\u{202a}'..='\u{202e}').contains(&c)
+                    || ('\u{2066}'..='\u{2069}').contains(&c)
+            };
+            assert!(!text.contains(turned), "{arguments:?}: {text:?}");
+        }
+    }
+}
+
+#[test]
 fn a_reader_that_goes_away_is_no_error() {
     let home = Home::new();
     home.ok(&["import", &fixture("claude-code/release-week")]);

@@ -1,0 +1,189 @@
+//! Sources that are hard to import.
+
+use std::process::Command;
+
+use message_formats::testing::fixtures::{nested_claude_code, nested_pi, nested_plain};
+
+use crate::support::{Home, Ran};
+
+/// Runs a command line of bash, in which `$0` is the program, in the home.
+#[cfg(unix)]
+fn bash(home: &Home, line: &str) -> Ran {
+    let output = Command::new("bash")
+        .args([
+            "-c",
+            line,
+            assert_cmd::cargo::cargo_bin!("agent-memory")
+                .to_str()
+                .unwrap(),
+        ])
+        .current_dir(home.path())
+        .env("XDG_DATA_HOME", home.path())
+        .env("HOME", home.path())
+        .env_remove("AGENT_MEMORY_STORE")
+        .output()
+        .unwrap();
+    Ran::from(output)
+}
+
+fn plain(text: &str) -> String {
+    format!("{{\"role\":\"user\",\"content\":\"{text}\",\"session\":\"{text}\"}}\n")
+}
+
+#[test]
+fn nested_results_go_through_every_command() {
+    for (name, source) in [
+        ("claude", nested_claude_code(10_000)),
+        ("pi", nested_pi(10_000)),
+        ("plain", nested_plain(10_000)),
+        ("deeper", nested_claude_code(100_000)),
+    ] {
+        let home = Home::new();
+        let file = home.file("nested.jsonl", source);
+        let file = file.to_str().unwrap();
+        home.ok(&["compact", file]);
+        let key = home.json(&["sessions"])["sessions"][0]["session"].clone();
+        let key = key.as_str().unwrap();
+        let exported = home.ok(&["export", key]).out;
+        assert!(exported.contains("the innermost word"), "{name}");
+        for arguments in [
+            &["verify"][..],
+            &["context", key],
+            &["context", key, "--budget", "1000"],
+            &["--json", "context", key],
+            &["grep", key, "innermost"],
+            &["expand", key, "message:1"],
+            &["expand", key, "message:1", "--cap", "100"],
+            &["--json", "expand", key, "message:1"],
+            &["compact", key],
+            &["view", key],
+            &["replay", file],
+            &["import", file],
+        ] {
+            home.ok(arguments);
+        }
+        // What was exported is the same log once more.
+        home.file("again.jsonl", &exported);
+        home.ok(&["import", "again.jsonl", "--session", "again"]);
+        assert_eq!(home.ok(&["export", "again"]).out, exported, "{name}");
+    }
+}
+
+#[cfg(unix)]
+#[test]
+fn pipes_are_imported() {
+    let home = Home::new();
+    home.file("a.jsonl", plain("a"));
+    home.file("b.jsonl", plain("b"));
+    let ran = bash(&home, r#""$0" --json import <(cat a.jsonl) <(cat b.jsonl)"#);
+    assert_eq!(ran.code, 0, "{}", ran.err);
+    let line = r#"mkfifo p q && { cat a.jsonl >p & cat b.jsonl >q & } && "$0" import p b.jsonl q"#;
+    let ran = bash(&home, line);
+    assert_eq!(ran.code, 0, "{}", ran.err);
+    let ran = bash(
+        &home,
+        r#"cat a.jsonl | "$0" import /dev/stdin && "$0" compact <(cat b.jsonl)"#,
+    );
+    assert_eq!(ran.code, 0, "{}", ran.err);
+    let sessions = home.json(&["sessions"]);
+    let sessions = sessions["sessions"].as_array().unwrap();
+    assert_eq!(sessions.len(), 2);
+    assert!(sessions.iter().all(|session| session["messages"] == 1));
+}
+
+#[cfg(unix)]
+#[test]
+fn a_source_without_end_ends_at_the_stated_limit() {
+    let home = Home::new();
+    let ran = home.run(&["import", "/dev/zero"]);
+    assert_eq!(ran.code, 4, "{}", ran.err);
+    assert!(ran.err.contains("/dev/zero is not text"), "{}", ran.err);
+    assert!(!home.database().exists());
+}
+
+#[cfg(unix)]
+#[test]
+fn a_line_over_the_limit_is_a_warning_and_an_error_under_strict() {
+    let home = Home::new();
+    home.file("a.jsonl", plain("a"));
+    let long = "cat a.jsonl; head -c 268435457 /dev/zero | tr '\\0' x; echo; cat a.jsonl a.jsonl";
+    let ran = bash(&home, &format!(r#""$0" --json import <({long})"#));
+    assert_eq!(ran.code, 0, "{}", ran.err);
+    let warning = "line 2 of /dev/fd/63 is longer than 256 MiB and was left out";
+    assert!(ran.err.contains(warning), "{}", ran.err);
+    let answer: serde_json::Value = serde_json::from_str(&ran.out).unwrap();
+    assert_eq!(answer["sessions"][0]["skipped"]["too_long"], 1);
+    assert_eq!(answer["sessions"][0]["inserted"], 3);
+    let ran = bash(&home, &format!(r#""$0" import --strict <({long})"#));
+    assert_eq!(ran.code, 8, "{}", ran.err);
+    assert!(ran.err.contains(warning), "{}", ran.err);
+}
+
+#[test]
+fn an_unknown_role_is_said_and_an_error_under_strict() {
+    let home = Home::new();
+    let text = plain("a") + "{\"role\":\"narrator\",\"content\":\"x\",\"session\":\"a\"}\n";
+    home.file("a.jsonl", text);
+    let ran = home.ok(&["import", "a.jsonl"]);
+    assert!(
+        ran.err
+            .contains("warning: line 2 of a.jsonl has none of the roles system"),
+        "{}",
+        ran.err
+    );
+    assert!(ran.out.contains("1 unknown_role"), "{}", ran.out);
+    let ran = home.run(&["import", "--strict", "a.jsonl"]);
+    assert_eq!(ran.code, 8, "{}", ran.err);
+    let exported = home.ok(&["export", "a"]).out;
+    assert!(
+        exported
+            .lines()
+            .nth(1)
+            .unwrap()
+            .contains("\"kind\":\"note\"")
+    );
+}
+
+/// What the program says of a folder that it may not read. Whoever runs the test may read
+/// everything: then the program runs as somebody who may not.
+#[cfg(unix)]
+#[test]
+fn an_unreadable_folder_says_so() {
+    use std::os::unix::fs::{MetadataExt as _, PermissionsExt as _};
+    use std::os::unix::process::CommandExt as _;
+
+    let home = Home::new();
+    let mode = |path: &std::path::Path, mode: u32| {
+        std::fs::set_permissions(path, std::fs::Permissions::from_mode(mode)).unwrap();
+    };
+    let program = home.path().join("program");
+    std::fs::copy(assert_cmd::cargo::cargo_bin!("agent-memory"), &program).unwrap();
+    home.file("in/b.jsonl", plain("b"));
+    home.file("in/closed/a.jsonl", plain("a"));
+    let closed = home.path().join("in/closed");
+    mode(home.path(), 0o755);
+    mode(&program, 0o755);
+    mode(&closed, 0o000);
+    let run = |arguments: &[&str]| {
+        let mut command = Command::new(&program);
+        command.current_dir(home.path()).args(arguments);
+        if home.path().metadata().unwrap().uid() == 0 {
+            command.uid(65_534).gid(65_534);
+        }
+        Ran::from(command.output().unwrap())
+    };
+    let data = home.path().join("data");
+    std::fs::create_dir(&data).unwrap();
+    mode(&data, 0o777);
+    let store = format!("sqlite:{}", data.join("x.db").display());
+    let alone = run(&["--store", &store, "import", "in/closed"]);
+    let beside = run(&["--store", &store, "import", "in"]);
+    let strict = run(&["--store", &store, "import", "--strict", "in"]);
+    mode(&closed, 0o700);
+    assert_eq!(alone.code, 4, "{}", alone.err);
+    let said = "cannot read in/closed: Permission denied";
+    assert!(alone.err.contains(said), "{}", alone.err);
+    assert_eq!(beside.code, 0, "{}", beside.err);
+    assert!(beside.out.contains(said), "{}", beside.out);
+    assert_eq!(strict.code, 8, "{}", strict.err);
+}
