@@ -4,6 +4,7 @@
 //! anywhere in its dependencies.
 
 use std::collections::BTreeSet;
+use std::path::Path;
 use std::process::Command;
 
 use anyhow::{Context as _, bail, ensure};
@@ -146,7 +147,7 @@ pub(crate) fn run() -> anyhow::Result<()> {
             "crates/{name} has no layer: enter it into xtask/src/layering.rs"
         );
     }
-    let mut problems = Vec::new();
+    let mut problems = misplaced(&root())?;
     for (level, (name, forbidden)) in LAYERS.iter().enumerate() {
         let used = dependencies(name)?;
         for other in LAYERS.iter().skip(level + 1).map(|(other, _)| *other) {
@@ -167,6 +168,23 @@ pub(crate) fn run() -> anyhow::Result<()> {
         return Ok(());
     }
     bail!("the layering is broken:\n  {}", problems.join("\n  "))
+}
+
+/// Folders `crates/X/crates`: snapshots that insta wrote where no test reads them. It does so when
+/// it does not know the workspace's root, which `.cargo/config.toml` tells it.
+fn misplaced(root: &Path) -> anyhow::Result<Vec<String>> {
+    let mut problems = Vec::new();
+    for entry in std::fs::read_dir(root.join("crates"))? {
+        let name = entry?.file_name().to_string_lossy().into_owned();
+        if root.join("crates").join(&name).join("crates").exists() {
+            problems.push(format!(
+                "crates/{name}/crates holds snapshots that no test reads: delete it, and run the \
+                 tests through cargo"
+            ));
+        }
+    }
+    problems.sort();
+    Ok(problems)
 }
 
 /// The names of everything that a crate depends on, at any depth, as its users get it.
@@ -193,4 +211,22 @@ fn dependencies(name: &str) -> anyhow::Result<BTreeSet<String>> {
         .filter(|found| *found != name)
         .map(str::to_owned)
         .collect())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn snapshots_in_the_wrong_folder_are_found() {
+        let root = tempfile::tempdir().unwrap();
+        let tests = root.path().join("crates/a/tests/snapshots");
+        std::fs::create_dir_all(tests).unwrap();
+        assert!(misplaced(root.path()).unwrap().is_empty());
+        let wrong = root.path().join("crates/a/crates/a/tests/snapshots");
+        std::fs::create_dir_all(wrong).unwrap();
+        let problems = misplaced(root.path()).unwrap();
+        assert_eq!(problems.len(), 1);
+        assert!(problems[0].starts_with("crates/a/crates holds snapshots"));
+    }
 }
