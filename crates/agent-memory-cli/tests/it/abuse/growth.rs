@@ -63,7 +63,6 @@ fn lines_of(path: &Path) -> usize {
 }
 
 #[test]
-#[ignore = "the reader goes on behind an unterminated line"]
 fn a_file_that_grows_while_it_is_read() {
     if !has_strace() {
         return;
