@@ -11,9 +11,9 @@ use crate::common::{append, range, root, store};
 /// What a store of some conversations weighs.
 struct Weight {
     messages: usize,
-    /// Sum of message bodies before packing.
+    /// Sum of message bodies before packing, and of the copies of results that meta hold.
     raw: u64,
-    /// Sum of the facts beside the bodies: ids, meta.
+    /// Sum of the facts beside them: ids, the rest of the meta.
     beside: u64,
     file: u64,
 }
@@ -57,6 +57,18 @@ async fn print_tables(path: &Path) {
     }
 }
 
+/// Bytes of the copy of a tool's result that a message's meta holds: Claude Code's `toolUseResult`,
+/// which is content and often the longer one.
+fn copied_result(message: &Message) -> u64 {
+    type Members<'a> = std::collections::BTreeMap<String, &'a serde_json::value::RawValue>;
+    let Some(meta) = &message.meta else {
+        return 0;
+    };
+    let members: Members<'_> = serde_json::from_str(meta.as_str()).unwrap_or_default();
+    let copy = members.get("toolUseResult");
+    copy.map_or(0, |copy| copy.get().len() as u64)
+}
+
 /// Stores conversations, `step` entries at a time, and looks whether all comes back.
 async fn weigh(conversations: Vec<Vec<Message>>, step: usize) -> Weight {
     let (folder, store) = store().await;
@@ -68,11 +80,12 @@ async fn weigh(conversations: Vec<Vec<Message>>, step: usize) -> Weight {
         }
         messages += log.len();
         for message in log {
-            raw += message.body().unwrap().len() as u64;
+            let copy = copied_result(message);
+            raw += message.body().unwrap().len() as u64 + copy;
             let words = [&message.external_id, &message.response, &message.name];
             let words: usize = words.into_iter().flatten().map(String::len).sum();
             let meta = message.meta.as_ref().map_or(0, |meta| meta.as_str().len());
-            beside += (words + meta) as u64;
+            beside += (words + meta) as u64 - copy;
         }
     }
     // Read by a store that remembers nothing, over another connection.
