@@ -168,8 +168,8 @@ async fn real_transcripts_take_less_than_their_text() {
     let weight = weigh(logs, usize::MAX).await;
     weight.print("transcripts, imported");
     live.print("transcripts, message by message");
-    assert!(weight.ratio() <= 0.8, "{}", weight.ratio());
-    assert!(live.ratio() <= 0.9, "{}", live.ratio());
+    assert!(weight.ratio() <= 0.5, "{}", weight.ratio());
+    assert!(live.ratio() <= 0.55, "{}", live.ratio());
 }
 
 /// Text that does not repeat: letters at random, in words.
