@@ -11,11 +11,12 @@ use memory_store::{FullStore, InMemoryStore};
 use summarize_escalation::TokioTimer;
 use summarize_escalation::guard::CallObserver;
 use summarize_escalation::{Extractive, GuardPolicy, Guards, Ladder, Summarizer, Timer};
-use token_estimate::{TokenEstimator, default_estimator};
+use token_estimate::{Preset, TokenEstimator, default_estimator};
 
+use crate::background::{Background, Preparing};
 use crate::error::{Error, ErrorKind, Result};
 use crate::memory::{Inner, Memory};
-use crate::turns::{Background, Preparing, TurnPolicy};
+use crate::turns::TurnPolicy;
 use crate::writers::Writers;
 
 /// The system's clock.
@@ -81,7 +82,7 @@ impl Beside {
         match self {
             #[cfg(feature = "tokio")]
             Self::Ambient => {
-                let current = crate::turns::TokioBackground::current()?;
+                let current = crate::background::TokioBackground::current()?;
                 Some(Arc::new(current))
             }
             #[cfg(not(feature = "tokio"))]
@@ -240,6 +241,16 @@ impl Builder {
     pub fn no_background(mut self) -> Self {
         self.background = Beside::Nowhere;
         self
+    }
+
+    /// Sets the five presets named anna at once: estimator, DAG policy, ladder, assembly policy and
+    /// turn policy. What is set afterwards replaces its part.
+    pub fn anna(self) -> Self {
+        self.estimator(Arc::new(Preset::Anna))
+            .dag(DagPolicy::anna())
+            .ladder(Ladder::anna())
+            .assembly(AssemblyPolicy::anna())
+            .turns(TurnPolicy::anna())
     }
 
     /// Opens the store.

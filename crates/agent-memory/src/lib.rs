@@ -1,5 +1,6 @@
 #![doc = include_str!("../README.md")]
 
+mod background;
 mod builder;
 mod error;
 mod history;
@@ -18,6 +19,9 @@ mod turns;
 mod usage;
 mod writers;
 
+#[cfg(feature = "tokio")]
+pub use background::TokioBackground;
+pub use background::{Background, Work};
 pub use builder::{Builder, SystemClock};
 pub use error::{Error, ErrorKind, Result};
 pub use history::{Change, SnapshotView};
@@ -26,9 +30,7 @@ pub use import::{Imported, SessionImport};
 pub use memory::{Memory, Verified};
 pub use session::{Ingested, Session, SessionInfo};
 pub use tree::{Tree, TreeNode};
-#[cfg(feature = "tokio")]
-pub use turns::TokioBackground;
-pub use turns::{Action, Background, Call, TurnPolicy, Upkeep, Window, Work};
+pub use turns::{Action, Call, TurnPolicy, Upkeep, Window};
 pub use usage::ObservedUsage;
 
 pub use compaction_runner::{

@@ -14,10 +14,11 @@ use summarize_escalation::Ladder;
 use summarize_escalation::guard::Spent;
 use token_estimate::{EstimatorId, TokenEstimator, estimator};
 
+use crate::background::{Background, Preparing};
 use crate::builder::Builder;
 use crate::error::{Error, ErrorKind, Result};
 use crate::session::{Session, SessionInfo};
-use crate::turns::{Background, Preparing, TurnPolicy};
+use crate::turns::TurnPolicy;
 use crate::writers::Writers;
 
 /// Everything that sessions share.
@@ -321,13 +322,15 @@ impl Memory {
         &self.inner.store
     }
 
-    /// Stops what goes on beside the turns, finishes what is being written and gives the store's
-    /// resources back (anna's `Close`).
+    /// Cancels the background summarization, waits until it has ended and given its leases back,
+    /// finishes what is being written and gives the store's resources back (anna's `Close`).
+    /// Background work that has not begun yet ends without touching the store.
     ///
     /// # Errors
     /// When the store fails.
     pub async fn close(&self) -> Result<()> {
         self.inner.closing.cancel();
+        self.inner.preparing.close().await;
         Ok(self.inner.store.close().await?)
     }
 }

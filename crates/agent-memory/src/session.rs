@@ -5,8 +5,8 @@ use std::sync::Arc;
 use compaction_runner::{Cancel, Compaction, Outcome, RedoPlan, RedoPolicy, Redone};
 use context_assembler::{AssemblyPolicy, Budget, Context, ContextAccounting, assemble};
 use memory_model::{
-    Accounting, ConversationId, LogEntry, Message, Mode, Plan, Seq, SeqRange, SessionKey, Span,
-    Summary, SummaryId, Timestamp, ViewName,
+    Accounting, ConversationId, LogEntry, Message, Mode, Plan, Room, Seq, SeqRange, SessionKey,
+    Span, Summary, SummaryId, Timestamp, ViewName,
 };
 use memory_store::{
     Append, AppendAt, Conversation, ConversationPatch, ConversationRef, EntryOutcome, LogRead,
@@ -228,12 +228,7 @@ impl Session {
         let budget = self.scaled(budget).await?;
         let store = &*self.memory.inner.store;
         let identity = self.memory.inner.identity.as_deref();
-        let fixed = identity.map_or(0, |text| {
-            let part = memory_model::Part::text(text);
-            self.accounting
-                .parts(memory_model::Role::System, std::slice::from_ref(&part))
-        });
-        let front = policy.read_from(snapshot.tokens(), fixed, budget);
+        let front = policy.read_from(snapshot.tokens(), self.identity_tokens(), budget);
         let material = material(store, snapshot, front, policy.whole_tail).await?;
         Ok(assemble(
             &material,
@@ -242,6 +237,16 @@ impl Session {
             policy,
             &*self.accounting,
         )?)
+    }
+
+    /// Cost of the identity in every context, in tokens.
+    pub(crate) fn identity_tokens(&self) -> u64 {
+        let identity = self.memory.inner.identity.as_deref();
+        identity.map_or(0, |text| {
+            let part = memory_model::Part::text(text);
+            self.accounting
+                .parts(memory_model::Role::System, std::slice::from_ref(&part))
+        })
     }
 
     /// Compacts the session's view (anna's `Compact`).
@@ -293,6 +298,19 @@ impl Session {
         .with_owner(inner.owner.clone())
         .with_in_hand(inner.in_hand.clone())
         .with_cancel(cancel)
+    }
+
+    /// A compaction for contexts with this room for the view, in tokens.
+    pub(crate) fn compaction_within(&self, cancel: Cancel, tokens: u64) -> Compaction<'_> {
+        self.compaction(cancel).with_room(Some(self.room(tokens)))
+    }
+
+    /// The room that contexts have for the view when they have room for `tokens` of it.
+    pub(crate) fn room(&self, tokens: u64) -> Room {
+        Room {
+            tokens,
+            whole_tail: self.memory.inner.assembly.whole_tail.is_some(),
+        }
     }
 
     /// Whether summaries are written without a model, and so at no cost.

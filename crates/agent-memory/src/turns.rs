@@ -4,17 +4,13 @@
 //! each context that it sends to a model, and [`Session::after_turn`] when it has answered. The
 //! [`TurnPolicy`] says which of them compacts, and when.
 
-use std::collections::{BTreeMap, BTreeSet};
-use std::fmt::Debug;
-use std::future::Future;
-use std::pin::Pin;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
-
 use compaction_runner::{Ahead, Cancel, ModelReport, Outcome, Trigger, WindowUse};
 use context_assembler::{Budget, Context};
-use memory_model::{ConversationId, Mode};
+use memory_model::Mode;
+use memory_store::Snapshot;
 use serde::{Deserialize, Serialize};
 
+use crate::background::MadeAhead;
 use crate::error::Result;
 use crate::session::Session;
 
@@ -65,6 +61,12 @@ impl Window {
 }
 
 /// What a moment does about compaction.
+///
+/// The hard threshold also counts as crossed while the view costs more than the window's
+/// [`budget`](Window::budget). Where a call begins and a view that is over the budget stays so, any
+/// action but `Nothing` publishes extracts until it fits, without calling a model, so that a context
+/// leaves out nothing that a summary can stand for. A ladder without the extractive tier publishes
+/// none.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 #[non_exhaustive]
@@ -85,6 +87,13 @@ pub enum Action {
 ///
 /// By default summaries are made ahead, after the turn, from half of the window on; they are
 /// published from three quarters on (anna's threshold), where a turn or a call begins.
+///
+/// Thresholds and the budget are compared with one figure, [`WindowUse::tokens`]: the estimate of
+/// the view and the identity times the factor that budgets are divided by
+/// ([`Session::upper_permille`]), or what a provider's last figure says when that is more. The
+/// system prompt is counted once: a provider's figure includes it, and `tokens` does not. A soft
+/// threshold that only a view over the budget could cross counts as crossed at two thirds of the
+/// budget.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 #[non_exhaustive]
@@ -157,6 +166,9 @@ pub struct Upkeep {
     pub usage: WindowUse,
     /// The compactions that it ran, in order.
     pub compactions: Vec<Outcome>,
+    /// Number of summaries, among those published, that are extracts because the view cost more
+    /// than the budget and no summary was ready; no model was called for them.
+    pub extracted: u64,
     /// What was made ahead: by this moment where it waited for it, else beside the turns since
     /// the moment before.
     pub prepared: Option<Ahead>,
@@ -199,64 +211,105 @@ pub struct Call {
     pub upkeep: Upkeep,
 }
 
-/// Work that goes on beside the host's turns.
-pub type Work = Pin<Box<dyn Future<Output = ()> + Send>>;
-
-/// Where work goes on beside the host's turns.
-pub trait Background: Send + Sync + Debug {
-    /// Begins the work and returns at once.
-    fn spawn(&self, work: Work);
+/// What a session's view costs beside a window.
+struct Load {
+    snapshot: Snapshot,
+    /// What the window leaves for a context, with the session's factor.
+    budget: Budget,
+    /// Largest cost of the view within the budget, in estimated tokens.
+    room: u64,
+    /// Cost of the context by a provider's last figure, in tokens; 0 without one.
+    reported: u64,
+    usage: WindowUse,
 }
 
-/// Work goes on in a tokio runtime.
-#[cfg(feature = "tokio")]
-#[derive(Debug, Clone)]
-pub struct TokioBackground(tokio::runtime::Handle);
-
-#[cfg(feature = "tokio")]
-impl TokioBackground {
-    /// The runtime that the caller runs in, if it runs in one.
-    pub fn current() -> Option<Self> {
-        tokio::runtime::Handle::try_current().ok().map(Self)
+impl Load {
+    /// By how much the context is over the budget, in tokens.
+    fn excess(&self) -> u64 {
+        self.usage.tokens.saturating_sub(self.budget.get())
     }
-}
 
-#[cfg(feature = "tokio")]
-impl Background for TokioBackground {
-    fn spawn(&self, work: Work) {
-        self.0.spawn(work);
+    /// The cost that the view must not exceed for the context to be within the budget, in
+    /// estimated tokens: half of the room at least, whatever a provider's figure says.
+    fn target(&self) -> u64 {
+        let target = self.snapshot.tokens().saturating_sub(self.excess());
+        target.max(self.room / 2).min(self.room)
+    }
+
+    fn crosses_hard(&self, policy: &TurnPolicy) -> bool {
+        policy.hard.fires(&self.usage) || self.excess() > 0
+    }
+
+    fn crosses_soft(&self, policy: &TurnPolicy) -> bool {
+        let budget = self.budget.get();
+        let at = |tokens| {
+            let usage = WindowUse {
+                tokens,
+                ..self.usage
+            };
+            policy.soft.fires(&usage)
+        };
+        let beyond_budget = !at(budget) && at(u64::MAX);
+        at(self.usage.tokens) || (beyond_budget && self.usage.tokens > budget / 3 * 2)
     }
 }
 
 impl Session {
-    /// A user's turn begins.
+    /// Call at the start of a user's turn, before ingesting: does what the policy's `before_turn`
+    /// says.
     ///
     /// # Errors
     /// When the store cannot be read. What fails in a compaction is in [`Upkeep::failure`].
     pub async fn before_turn(&self, window: &Window) -> Result<Upkeep> {
-        self.upkeep(self.memory().inner.turns.before_turn, window)
-            .await
+        let action = self.memory().inner.turns.before_turn;
+        Ok(self.upkeep(action, window).await?.0)
     }
 
-    /// A model is about to be called: its context, within what the window leaves for it.
+    /// Assembles the context for the next model call within `window.budget()`, after doing what the
+    /// policy's `before_call` says.
     ///
     /// # Errors
     /// `BudgetTooSmall`; or when the store cannot be read. What fails in a compaction is in
     /// [`Upkeep::failure`].
     pub async fn before_call(&self, window: &Window) -> Result<Call> {
         let action = self.memory().inner.turns.before_call;
-        let upkeep = self.upkeep(action, window).await?;
-        let context = self.assemble(window.budget()).await?;
+        let (mut upkeep, load) = self.upkeep(action, window).await?;
+        let Some(mut load) = load else {
+            let context = self.assemble(window.budget()).await?;
+            return Ok(Call { context, upkeep });
+        };
+        let mut in_vain = false;
+        if load.excess() > 0 && load.room > 0 {
+            in_vain = !self
+                .extract(load.target(), &mut load, &mut upkeep, window)
+                .await?;
+        }
+        let policy = self.memory().inner.assembly.clone();
+        let mut context = self
+            .assemble_snapshot(&load.snapshot, load.budget, &policy)
+            .await?;
+        if !in_vain && leaves_out(&context) {
+            // Rendering adds to what the view says that things cost.
+            let less = load.snapshot.tokens().saturating_sub(1);
+            if self
+                .extract(load.room.min(less), &mut load, &mut upkeep, window)
+                .await?
+            {
+                context = self
+                    .assemble_snapshot(&load.snapshot, load.budget, &policy)
+                    .await?;
+            }
+        }
         Ok(Call { context, upkeep })
     }
 
-    /// The turn is over.
+    /// Call at the end of a turn: does what the policy's `after_turn` says.
     ///
     /// # Errors
     /// As [`Session::before_turn`].
     pub async fn after_turn(&self, window: &Window) -> Result<Upkeep> {
-        self.upkeep(self.memory().inner.turns.after_turn, window)
-            .await
+        let action = self.memory().inner.turns.after_turn;
+        Ok(self.upkeep(action, window).await?.0)
     }
 
     /// Makes the summaries that a compaction would make, and publishes none of them.
@@ -268,6 +321,12 @@ impl Session {
         Ok(self.compaction(cancel).prepare_ahead().await?)
     }
 
+    /// As [`Session::prepare_ahead`], for contexts with this room for the view, in tokens.
+    async fn prepare_within(&self, room: u64) -> Result<Ahead> {
+        let cancel = self.memory().inner.closing.clone();
+        Ok(self.compaction_within(cancel, room).prepare_ahead().await?)
+    }
+
     /// Publishes the summaries that were made ahead, and calls no model. With a summarizer whose
     /// work costs nothing it is an incremental compaction.
     ///
@@ -277,45 +336,73 @@ impl Session {
         Ok(self.compaction(Cancel::new()).publish_ready().await?)
     }
 
-    /// What the view costs beside the window: what a provider said last and the estimate of what
-    /// came after, where there is such a figure.
-    async fn usage(&self, window: &Window) -> Result<WindowUse> {
-        Ok(WindowUse {
-            tokens: self.context_tokens().await?.tokens(),
-            window: window.tokens,
-            system_tokens: window.system_tokens,
+    /// Measures the view beside the window.
+    async fn measure(&self, window: &Window) -> Result<Load> {
+        let snapshot = self.snapshot().await?;
+        let (size, factor) = self.size_and_factor(&snapshot).await?;
+        let budget = window.budget().with_upper_permille(factor);
+        let fixed = self.identity_tokens();
+        let estimated = budget.with_limit(snapshot.tokens().saturating_add(fixed));
+        let reported = match size.reported_at {
+            // A provider counts the system prompt in.
+            Some(_) => size
+                .reported
+                .saturating_sub(window.system_tokens)
+                .saturating_add(budget.with_limit(size.estimated)),
+            None => 0,
+        };
+        Ok(Load {
+            room: budget.limit().saturating_sub(fixed),
+            reported,
+            usage: WindowUse {
+                tokens: estimated.max(reported),
+                window: window.tokens,
+                system_tokens: window.system_tokens,
+            },
+            budget,
+            snapshot,
         })
     }
 
-    async fn upkeep(&self, action: Action, window: &Window) -> Result<Upkeep> {
+    /// Measures the view after a compaction. A provider's figure ends with the view that it was
+    /// about: less what the compaction saved, it is still the best there is.
+    async fn measure_after(&self, window: &Window, before: &Load, done: &Outcome) -> Result<Load> {
+        let mut load = self.measure(window).await?;
+        if load.reported == 0 {
+            let saved = done.before.tokens.saturating_sub(done.after.tokens);
+            load.reported = before.reported.saturating_sub(saved);
+            load.usage.tokens = load.usage.tokens.max(load.reported);
+        }
+        Ok(load)
+    }
+
+    /// Carries an action out. The load is the one after it; `None` for `Nothing`.
+    async fn upkeep(&self, action: Action, window: &Window) -> Result<(Upkeep, Option<Load>)> {
         let mut upkeep = Upkeep::default();
         if let Some(ended) = self.memory().inner.preparing.ended(self.id()) {
             upkeep.made_ahead(ended);
         }
         if action == Action::Nothing {
-            return Ok(upkeep);
+            return Ok((upkeep, None));
         }
-        let mut usage = self.usage(window).await?;
-        upkeep.usage = usage;
-        let policy = &self.memory().inner.turns;
+        let mut load = self.measure(window).await?;
+        upkeep.usage = load.usage;
         for _ in 0..ROUNDS {
-            if !policy.hard.fires(&usage) {
+            if !load.crosses_hard(&self.memory().inner.turns) {
                 break;
             }
+            let compaction = self.compaction_within(Cancel::new(), load.room);
             let compacted = match action {
-                Action::Compact => self.compact(Mode::Incremental).await,
-                _ => self.publish_ready().await,
+                Action::Compact => compaction.run(Mode::Incremental).await,
+                _ => compaction.publish_ready().await,
             };
-            let outcome = match compacted {
-                Ok(outcome) => outcome,
-                Err(error) => {
-                    tracing::warn!(session = %self.key(), %error, "a compaction failed");
-                    upkeep.failure = Some(error.to_string());
-                    return Ok(upkeep);
-                }
+            let Some(outcome) = self.noted(compacted, &mut upkeep) else {
+                return Ok((upkeep, Some(load)));
             };
             let published = outcome.leaf + outcome.condensed;
-            usage.tokens = outcome.after.tokens;
+            if published > 0 {
+                load = self.measure_after(window, &load, &outcome).await?;
+            }
             upkeep.failure = outcome.failure.clone().or(upkeep.failure.take());
             upkeep.model.merge(&outcome.model);
             upkeep.compactions.push(outcome);
@@ -323,14 +410,54 @@ impl Session {
                 break;
             }
         }
-        if action == Action::Prepare && policy.soft.fires(&usage) {
-            self.prepare_beside(&mut upkeep).await;
+        if action == Action::Prepare && load.crosses_soft(&self.memory().inner.turns) {
+            self.prepare_beside(load.room, &mut upkeep).await;
         }
-        Ok(upkeep)
+        Ok((upkeep, Some(load)))
+    }
+
+    /// Publishes extracts until the view costs at most `target` tokens; returns whether any were
+    /// published.
+    async fn extract(
+        &self,
+        target: u64,
+        load: &mut Load,
+        upkeep: &mut Upkeep,
+        window: &Window,
+    ) -> Result<bool> {
+        let compaction = self.compaction(Cancel::new());
+        let extracted = compaction.extract_to_fit(self.room(target)).await;
+        let Some(outcome) = self.noted(extracted, upkeep) else {
+            return Ok(false);
+        };
+        let published = outcome.leaf + outcome.condensed;
+        if published > 0 {
+            tracing::info!(session = %self.key(), published, "extracts stand in for summaries");
+            *load = self.measure_after(window, load, &outcome).await?;
+            upkeep.extracted += published;
+            upkeep.compactions.push(outcome);
+        }
+        Ok(published > 0)
+    }
+
+    /// The outcome of a compaction; `None` when it failed, which is in the report then.
+    fn noted(
+        &self,
+        compacted: compaction_runner::Result<Outcome>,
+        upkeep: &mut Upkeep,
+    ) -> Option<Outcome> {
+        match compacted {
+            Ok(outcome) => Some(outcome),
+            Err(error) => {
+                tracing::warn!(session = %self.key(), %error, "a compaction failed");
+                upkeep.failure = Some(error.to_string());
+                None
+            }
+        }
     }
 
     /// Makes summaries ahead: beside the turns where that can be, here where it cannot.
-    async fn prepare_beside(&self, upkeep: &mut Upkeep) {
+    async fn prepare_beside(&self, room: u64, upkeep: &mut Upkeep) {
         let inner = &self.memory().inner;
         if self.needs_no_model() {
             return;
@@ -342,16 +469,19 @@ impl Session {
         if let Some(background) = &inner.background {
             let session = self.clone();
             background.spawn(Box::pin(async move {
-                let made = session.prepare_ahead().await;
+                let Some(running) = alone.run() else {
+                    return;
+                };
+                let made = session.prepare_within(room).await;
                 if let Err(error) = &made {
                     tracing::warn!(session = %session.key(), %error, "nothing was made ahead");
                 }
-                alone.ended(made.map_err(|error| error.to_string()));
+                running.ended(made.map_err(|error| error.to_string()));
             }));
             upkeep.preparing = true;
             return;
         }
-        match self.prepare_ahead().await {
+        match self.prepare_within(room).await {
             Ok(ahead) => upkeep.made_ahead(Ok(ahead)),
             Err(error) => {
                 tracing::warn!(session = %self.key(), %error, "nothing was made ahead");
@@ -361,58 +491,7 @@ impl Session {
     }
 }
 
-/// What came of making summaries ahead; an error as its text.
-type MadeAhead = std::result::Result<Ahead, String>;
-
-/// Maximum number of conversations whose ended work is kept until their next moment; beyond it
-/// that of the oldest conversation is forgotten.
-const ENDED: usize = 1_024;
-
-/// The conversations that summaries are being made for, one at a time each, and what came of it.
-#[derive(Debug, Clone, Default)]
-pub(crate) struct Preparing(Arc<Mutex<Beside>>);
-
-/// The state of the work beside the turns.
-#[derive(Debug, Default)]
-struct Beside {
-    under_way: BTreeSet<ConversationId>,
-    /// What no moment has told of yet.
-    ended: BTreeMap<ConversationId, MadeAhead>,
-}
-
-impl Preparing {
-    /// `None` when somebody is at it already.
-    fn begin(&self, id: ConversationId) -> Option<Alone> {
-        let new = self.lock().under_way.insert(id);
-        new.then(|| Alone(self.clone(), id))
-    }
-
-    /// Takes what came of the work that ended since it was last asked.
-    fn ended(&self, id: ConversationId) -> Option<MadeAhead> {
-        self.lock().ended.remove(&id)
-    }
-
-    fn lock(&self) -> MutexGuard<'_, Beside> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-}
-
-/// A conversation's place in [`Preparing`], given back when dropped.
-struct Alone(Preparing, ConversationId);
-
-impl Alone {
-    /// Keeps what came of the work for the next moment.
-    fn ended(self, made: MadeAhead) {
-        let mut beside = self.0.lock();
-        beside.ended.insert(self.1, made);
-        while beside.ended.len() > ENDED {
-            beside.ended.pop_first();
-        }
-    }
-}
-
-impl Drop for Alone {
-    fn drop(&mut self) {
-        self.0.lock().under_way.remove(&self.1);
-    }
+/// Whether a context leaves out or shortens anything for its budget.
+fn leaves_out(context: &Context) -> bool {
+    !context.receipt.dropped.is_empty() || !context.receipt.degraded.is_empty()
 }

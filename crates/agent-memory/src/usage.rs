@@ -197,6 +197,15 @@ impl Session {
         Ok(self.kept().await?.0.upper_permille.unwrap_or(documented))
     }
 
+    /// The size of the view by a provider's last figure, and the factor of budgets, in thousandths:
+    /// both from one look-up.
+    pub(crate) async fn size_and_factor(&self, now: &Snapshot) -> Result<(ContextTokens, u32)> {
+        let documented = self.accounting().estimator().upper_permille();
+        let kept = self.kept().await?.0;
+        let factor = kept.upper_permille.unwrap_or(documented);
+        Ok((kept.tokens(now), factor))
+    }
+
     /// The budget with the session's factor, unless it has one.
     pub(crate) async fn scaled(&self, budget: Budget) -> Result<Budget> {
         match budget.upper_permille() {

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use memory_model::ConversationId;
-use summarize_escalation::guard::{Guarded, Guards, SessionGuard};
+use summarize_escalation::guard::{Guarded, Guards, SessionGuard, Spent};
 use summarize_escalation::{Chain, Summarizer};
 
 /// The summarizers of a memory: the first is asked first.
@@ -13,9 +13,66 @@ pub(crate) struct Writers {
     first: Arc<dyn Summarizer>,
     fallbacks: Vec<Arc<dyn Summarizer>>,
     guards: Option<Arc<Guards>>,
-    /// With guards: what each session has for itself. It outlives the handles of a session, so
-    /// that a breaker stays open when a session is opened again.
-    sessions: Mutex<BTreeMap<ConversationId, Writer>>,
+    /// The writers of sessions, when there are guards.
+    sessions: Mutex<Sessions>,
+}
+
+/// Number of sessions without a handle whose breakers and spending are remembered.
+const IDLE: usize = 1_024;
+/// Number of sessions below which nothing is forgotten.
+const FEW: usize = 64;
+
+/// What each session has for itself. It outlives the handles of a session, so that a breaker stays
+/// open when a session is opened again, but not for ever: a session without a handle is forgotten
+/// when it has neither failures nor spending, or when [`IDLE`] others were used since.
+#[derive(Debug, Default)]
+struct Sessions {
+    writers: BTreeMap<ConversationId, Used>,
+    /// Number of uses so far.
+    uses: u64,
+    /// Number of sessions left by the last sweep.
+    kept: usize,
+}
+
+/// A writer, and the number of its last use.
+#[derive(Debug)]
+struct Used {
+    writer: Writer,
+    at: u64,
+}
+
+impl Sessions {
+    fn writer(&mut self, session: ConversationId, make: impl FnOnce() -> Writer) -> Writer {
+        self.uses += 1;
+        let used = self.writers.entry(session).or_insert_with(|| Used {
+            writer: make(),
+            at: 0,
+        });
+        used.at = self.uses;
+        let writer = used.writer.clone();
+        // Twice as many as after the last sweep: a sweep costs each new session a constant time.
+        if self.writers.len() > self.kept.max(FEW) * 2 {
+            self.sweep();
+        }
+        writer
+    }
+
+    fn sweep(&mut self) {
+        self.writers
+            .retain(|_, used| used.writer.is_in_use() || !used.writer.is_fresh());
+        let idle = self
+            .writers
+            .values()
+            .filter(|used| !used.writer.is_in_use());
+        let mut idle: Vec<u64> = idle.map(|used| used.at).collect();
+        if let Some(surplus) = idle.len().checked_sub(IDLE).filter(|surplus| *surplus > 0) {
+            idle.sort_unstable();
+            let oldest_kept = idle.get(surplus).copied().unwrap_or(u64::MAX);
+            self.writers
+                .retain(|_, used| used.writer.is_in_use() || used.at >= oldest_kept);
+        }
+        self.kept = self.writers.len();
+    }
 }
 
 /// Who writes the summaries of one session.
@@ -24,6 +81,20 @@ pub(crate) struct Writer {
     pub(crate) summarizer: Arc<dyn Summarizer>,
     /// One for each summarizer; empty without guards.
     pub(crate) guards: Arc<[Arc<SessionGuard>]>,
+}
+
+impl Writer {
+    /// Whether a handle of the session exists besides the one that is remembered.
+    fn is_in_use(&self) -> bool {
+        Arc::strong_count(&self.guards) > 1
+    }
+
+    /// Whether nothing would be lost with it: no failures, no spending.
+    fn is_fresh(&self) -> bool {
+        self.guards
+            .iter()
+            .all(|guard| guard.failures() == 0 && guard.spent() == Spent::default())
+    }
 }
 
 impl Writers {
@@ -49,8 +120,7 @@ impl Writers {
             return self.unguarded();
         };
         let mut sessions = self.sessions.lock().unwrap_or_else(PoisonError::into_inner);
-        let writer = sessions.entry(session);
-        writer.or_insert_with(|| self.guarded(guards)).clone()
+        sessions.writer(session, || self.guarded(guards))
     }
 
     fn unguarded(&self) -> Writer {
@@ -89,5 +159,67 @@ impl Writers {
             summarizer,
             guards: all.into(),
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use summarize_escalation::testing::{FakeTimer, Scripted};
+    use summarize_escalation::{GuardPolicy, SummaryRequest};
+    use token_estimate::Preset;
+
+    use super::*;
+
+    fn writers() -> Writers {
+        let policy = GuardPolicy::default().with_retry(None);
+        let guards = Arc::new(Guards::new(policy, Arc::new(FakeTimer::default())));
+        Writers::new(Arc::new(Scripted::fails()), Vec::new(), Some(guards))
+    }
+
+    fn remembered(writers: &Writers) -> usize {
+        writers.sessions.lock().unwrap().writers.len()
+    }
+
+    /// Asks the session's model once, which fails.
+    async fn fail(writer: &Writer) {
+        let request = SummaryRequest::new(&[], &Preset::Anna);
+        assert!(writer.summarizer.summarize(&request).await.is_err());
+    }
+
+    #[test]
+    fn sessions_without_handles_are_forgotten() {
+        let writers = writers();
+        let held = writers.writer(ConversationId(0));
+        for id in 1..10_000 {
+            drop(writers.writer(ConversationId(id)));
+        }
+        let after = remembered(&writers);
+        assert!(
+            after <= 2 * FEW + 1,
+            "{after} of 10,000 sessions are remembered"
+        );
+        let again = writers.writer(ConversationId(0));
+        assert!(Arc::ptr_eq(&held.guards, &again.guards));
+    }
+
+    #[tokio::test]
+    async fn failures_and_spending_outlive_handles_until_many_others_were_used() {
+        let writers = writers();
+        let failures = |id| {
+            let guard = Arc::clone(writers.writer(ConversationId(id)).guards.first().unwrap());
+            (guard.failures(), guard.spent().calls)
+        };
+        fail(&writers.writer(ConversationId(0))).await;
+        for id in 1..10_000 {
+            drop(writers.writer(ConversationId(id)));
+        }
+        assert_eq!(failures(0), (1, 1));
+        for id in 10_000..13_000 {
+            fail(&writers.writer(ConversationId(id))).await;
+        }
+        let after = remembered(&writers);
+        assert!(after <= 2 * IDLE + 1, "{after} sessions are remembered");
+        assert_eq!(failures(12_999), (1, 1), "the newest are remembered");
+        assert_eq!(failures(0), (0, 0), "the oldest is forgotten");
     }
 }

@@ -7,15 +7,19 @@ use std::collections::BTreeSet;
 use std::sync::atomic::Ordering;
 
 use memory_model::{
-    Body, Child, Hash, Job, Mode, PassKind, RawJson, Span, SpanStart, StopReason, SummaryId, View,
-    summary_id,
+    Body, Child, Hash, Job, Mode, PassKind, RawJson, Span, SpanStart, StopReason, SummaryId,
+    Timestamp, View, summary_id,
 };
-use memory_store::{Snapshot, fill_raw_tokens};
+use memory_store::{Claim, Fence, JobKey, Snapshot, State, fill_raw_tokens};
 use serde::{Deserialize, Serialize};
 
 use crate::error::Result;
+use crate::events::SkipReason;
 use crate::report::ModelReport;
 use crate::run::{Compaction, Outcome, Stage, Tally};
+
+/// How often a list that somebody else changed meanwhile is written again.
+const TRIES: usize = 4;
 
 /// What preparing ahead did.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
@@ -35,15 +39,33 @@ pub struct Ahead {
     pub cancelled: bool,
 }
 
+/// A job whose draft waits to be published.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub(crate) struct Waiting {
+    job: Job,
+    /// The store's key of the draft; `None` when the summary itself is in the store already.
+    draft: Option<String>,
+}
+
+impl Waiting {
+    pub(crate) fn new(job: &Job, fence: Option<&Fence>) -> Self {
+        Self {
+            job: job.clone(),
+            draft: fence.map(|fence| fence.key.0.clone()),
+        }
+    }
+}
+
 /// The jobs whose drafts wait to be published, in the order in which they were prepared.
 #[derive(Debug, Default, Serialize, Deserialize)]
-struct Waiting {
-    jobs: Vec<Job>,
+struct WaitingList {
+    jobs: Vec<Waiting>,
 }
 
 impl Compaction<'_> {
     /// Makes the summaries that a compaction would make, and publishes none: the view stays as it
     /// is. What is ready already is not made again, and is taken for done when more is planned.
+    /// Drafts that the view has no place for any more are deleted.
     ///
     /// A summarizer whose work costs nothing (one that is provisional) has nothing to prepare.
     ///
@@ -56,12 +78,9 @@ impl Compaction<'_> {
         }
         let snapshot = self.snapshot().await?;
         let spans = self.spans(&snapshot).await?;
-        let (waiting, revision) = self.waiting().await?;
-        let found = waiting.jobs.len();
-        let mut ready = still_wanted(waiting.jobs, &spans);
-        let forgotten = found - ready.len();
+        let (ready, revision) = self.waiting(&spans).await?;
 
-        let mut jobs = self.jobs_beyond(&snapshot, spans, &ready).await?;
+        let mut jobs = self.jobs_beyond(&snapshot, spans, &ready.jobs).await?;
         jobs.truncate(self.policy.ahead_jobs);
         let mut tally = Tally::default();
         let stage = Self {
@@ -70,11 +89,9 @@ impl Compaction<'_> {
         };
         let executed = stage.execute(&jobs, &[], &mut tally).await;
         let prepared = tally.ready.len();
-        ready.append(&mut tally.ready);
-        let count = ready.len();
-        if prepared + forgotten > 0 {
-            self.remember_waiting(revision, Waiting { jobs: ready })
-                .await?;
+        let mut count = ready.jobs.len();
+        if prepared > 0 {
+            count = self.add_waiting(revision, ready, tally.ready).await?;
         }
         executed?;
         Ok(Ahead {
@@ -88,7 +105,8 @@ impl Compaction<'_> {
     }
 
     /// Publishes what [`Compaction::prepare_ahead`] made, and never calls a model. With a
-    /// summarizer whose work costs nothing it is an incremental [`Compaction::run`].
+    /// summarizer whose work costs nothing it is an incremental [`Compaction::run`]. An extract
+    /// that was published meanwhile for the same messages is replaced.
     ///
     /// # Errors
     /// When the store fails.
@@ -96,17 +114,23 @@ impl Compaction<'_> {
         if self.summarizer.provisional() {
             return self.run(Mode::Incremental).await;
         }
-        let (_, before) = self.begun().await?;
-        let (waiting, revision) = self.waiting().await?;
+        let (start, before) = self.begun().await?;
         let mut tally = Tally::default();
-        if !waiting.jobs.is_empty() {
+        if let Some(state) = self.waiting_state().await? {
+            let spans = self.spans(&start).await?;
+            let (list, unwanted) = self.still_wanted(parse(&state), &spans).await?;
+            for waiting in unwanted {
+                self.skip(&waiting.job, SkipReason::Lost, &mut tally).await;
+                self.delete_draft(waiting).await?;
+            }
             let stage = Self {
                 stage: Stage::PublishReady,
                 ..self.clone()
             };
-            stage.execute(&waiting.jobs, &[], &mut tally).await?;
+            let jobs: Vec<Job> = list.jobs.into_iter().map(|waiting| waiting.job).collect();
+            stage.execute(&jobs, &[], &mut tally).await?;
             if !tally.cancelled {
-                self.remember_waiting(revision, Waiting::default()).await?;
+                self.put_waiting(state.revision, None).await?;
             }
         }
         let stop = match () {
@@ -122,15 +146,18 @@ impl Compaction<'_> {
         &self,
         snapshot: &Snapshot,
         spans: Vec<Span>,
-        ready: &[Job],
+        ready: &[Waiting],
     ) -> Result<Vec<Job>> {
-        let view = |jobs: &mut dyn Iterator<Item = &Job>| with_stand_ins(&spans, jobs);
         let mut jobs = Vec::new();
         for kind in self.planner.passes() {
-            let (mut spans, stand_ins) = view(&mut ready.iter());
+            let (mut spans, stand_ins) = with_stand_ins(&spans, ready.iter().map(|w| &w.job));
             fill_raw_tokens(self.store, snapshot, &mut spans).await?;
             let least = match kind {
-                PassKind::Leaf => self.policy.ahead_min_tokens,
+                // Where there is little room, a source is never much longer than a quarter of it.
+                PassKind::Leaf => {
+                    let quarter = self.room.map_or(u64::MAX, |room| room.tokens / 4);
+                    self.policy.ahead_min_tokens.min(quarter)
+                }
                 PassKind::Condensed => 0,
             };
             let planned = self.jobs(*kind, snapshot, &spans).await?;
@@ -147,57 +174,149 @@ impl Compaction<'_> {
         format!("prepared/{}", self.planner.view())
     }
 
-    async fn waiting(&self) -> Result<(Waiting, u64)> {
-        let state = self
-            .store
-            .state(self.conversation, &self.waiting_key())
-            .await?;
-        let Some(state) = state else {
-            return Ok((Waiting::default(), 0));
-        };
-        // What a newer version wrote is not understood, and then nothing is ready.
-        let waiting = serde_json::from_str(state.value.as_str()).unwrap_or_default();
-        Ok((waiting, state.revision))
+    async fn waiting_state(&self) -> Result<Option<State>> {
+        let key = self.waiting_key();
+        Ok(self.store.state(self.conversation, &key).await?)
     }
 
-    async fn remember_waiting(&self, revision: u64, waiting: Waiting) -> Result<()> {
-        let Ok(value) = RawJson::from_value(&waiting) else {
+    /// The jobs that can be published over these spans, and the list's revision. The others are
+    /// taken off the list, and their drafts deleted.
+    async fn waiting(&self, spans: &[Span]) -> Result<(WaitingList, u64)> {
+        let Some(state) = self.waiting_state().await? else {
+            return Ok((WaitingList::default(), 0));
+        };
+        let (list, unwanted) = self.still_wanted(parse(&state), spans).await?;
+        if unwanted.is_empty() {
+            return Ok((list, state.revision));
+        }
+        for waiting in unwanted {
+            self.delete_draft(waiting).await?;
+        }
+        let revision = self.put_waiting(state.revision, Some(&list)).await?;
+        Ok((list, revision.unwrap_or(state.revision)))
+    }
+
+    /// The jobs whose replaced spans the view still holds, or an extract in their place; and the
+    /// others.
+    async fn still_wanted(
+        &self,
+        list: WaitingList,
+        spans: &[Span],
+    ) -> Result<(WaitingList, Vec<Waiting>)> {
+        let (mut wanted, mut unwanted) = (WaitingList::default(), Vec::new());
+        let Ok(mut view) = View::from_starts(&starts(spans)) else {
+            return Ok((wanted, list.jobs));
+        };
+        for mut waiting in list.jobs {
+            let mut spliced = splice(&view, &waiting.job);
+            if spliced.is_none()
+                && let Some(extract) = self.extract_of(&waiting.job, spans).await?
+            {
+                waiting.job.expect = vec![extract];
+                spliced = splice(&view, &waiting.job);
+            }
+            match spliced {
+                Some(spliced) => {
+                    view = spliced;
+                    wanted.jobs.push(waiting);
+                }
+                None => unwanted.push(waiting),
+            }
+        }
+        Ok((wanted, unwanted))
+    }
+
+    /// The span that shows a summary of the job's sources that no model wrote.
+    async fn extract_of(&self, job: &Job, spans: &[Span]) -> Result<Option<Span>> {
+        let shown = spans.iter().find(|span| {
+            let depth = matches!(span.body, Body::Summary { depth, .. } if depth == job.depth);
+            depth && span.closed_range() == Some(job.range)
+        });
+        let Some((span, id)) = shown.and_then(|span| Some((span, span.body.summary()?))) else {
+            return Ok(None);
+        };
+        let ids = std::slice::from_ref(id);
+        let found = self.store.summaries(self.conversation, ids).await?;
+        let extract = found
+            .into_iter()
+            .flatten()
+            .any(|summary| summary.provisional && summary.children == job.children);
+        Ok(extract.then(|| span.clone()))
+    }
+
+    /// Deletes a job's draft unless somebody is at work on it.
+    async fn delete_draft(&self, waiting: Waiting) -> Result<()> {
+        let Some(key) = waiting.draft.map(JobKey) else {
             return Ok(());
         };
-        let key = self.waiting_key();
-        match self
+        let now = self.clock.now();
+        let lease = self.policy.lease_micros;
+        let until = Timestamp(now.0.saturating_add(lease));
+        let Some(_taken) = self.in_hand.take(self.conversation, &key, now, until) else {
+            return Ok(());
+        };
+        let claim = self
             .store
-            .put_state(self.conversation, &key, revision, Some(&value))
-            .await
-        {
-            // Somebody else prepared or published meanwhile. The drafts of this run are kept, and
-            // whoever plans the same jobs finds them.
-            Err(error) if error.kind() == memory_store::ErrorKind::Stale => Ok(()),
-            result => result.map(|_| ()).map_err(Into::into),
+            .claim(self.conversation, &key, &self.owner, now, lease);
+        match claim.await? {
+            Claim::Held { .. } => Ok(()),
+            Claim::Granted(fence) | Claim::Ready(fence, _) => self.release(Some(fence)).await,
+        }
+    }
+
+    /// Adds jobs to the list, and returns how many there are then. Whoever changed the list
+    /// meanwhile is heard: what they left on it stays.
+    async fn add_waiting(
+        &self,
+        mut revision: u64,
+        mut list: WaitingList,
+        added: Vec<Waiting>,
+    ) -> Result<usize> {
+        for _ in 0..TRIES {
+            list.jobs.extend(added.iter().cloned());
+            if self.put_waiting(revision, Some(&list)).await?.is_some() {
+                return Ok(list.jobs.len());
+            }
+            let state = self.waiting_state().await?;
+            revision = state.as_ref().map_or(0, |state| state.revision);
+            list = state.as_ref().map(parse).unwrap_or_default();
+        }
+        // Whoever plans the same jobs finds their drafts.
+        Ok(list.jobs.len())
+    }
+
+    /// Sets or removes the list, and returns its new revision; `None` when somebody else changed
+    /// it meanwhile.
+    async fn put_waiting(&self, revision: u64, list: Option<&WaitingList>) -> Result<Option<u64>> {
+        let value = match list.filter(|list| !list.jobs.is_empty()) {
+            Some(list) => match RawJson::from_value(list) {
+                Ok(value) => Some(value),
+                Err(_) => return Ok(None),
+            },
+            None if revision == 0 => return Ok(Some(0)),
+            None => None,
+        };
+        let key = self.waiting_key();
+        let put = self
+            .store
+            .put_state(self.conversation, &key, revision, value.as_ref());
+        match put.await {
+            Ok(revision) => Ok(Some(revision)),
+            Err(error) if error.kind() == memory_store::ErrorKind::Stale => Ok(None),
+            Err(error) => Err(error.into()),
         }
     }
 }
 
-/// The jobs whose replaced spans the view still holds.
-fn still_wanted(jobs: Vec<Job>, spans: &[Span]) -> Vec<Job> {
-    let Ok(mut view) = View::from_starts(&starts(spans)) else {
-        return Vec::new();
-    };
-    jobs.into_iter()
-        .filter(|job| match splice(&view, job) {
-            Some(spliced) => {
-                view = spliced;
-                true
-            }
-            None => false,
-        })
-        .collect()
+/// A list that cannot be read is empty: then nothing is ready.
+fn parse(state: &State) -> WaitingList {
+    serde_json::from_str(state.value.as_str()).unwrap_or_default()
 }
 
 /// The view as if these jobs were published, and the ids that stand for their summaries.
-fn with_stand_ins(
+fn with_stand_ins<'j>(
     spans: &[Span],
-    jobs: &mut dyn Iterator<Item = &Job>,
+    jobs: impl Iterator<Item = &'j Job>,
 ) -> (Vec<Span>, BTreeSet<SummaryId>) {
     let Ok(mut view) = View::from_starts(&starts(spans)) else {
         return (spans.to_vec(), BTreeSet::new());

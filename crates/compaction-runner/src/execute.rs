@@ -11,6 +11,7 @@ use futures::{FutureExt as _, Stream, StreamExt as _};
 use memory_model::{Body, Job, JobKind, LogEntry, Span};
 use memory_store::{Publish, Published};
 
+use crate::ahead::Waiting;
 use crate::error::{Error, Result};
 use crate::events::{Event, SkipReason};
 use crate::prepare::{Prepared, Ready, Watch};
@@ -140,7 +141,7 @@ impl Compaction<'_> {
                 self.hand_back(ready.fence).await
             }
             Prepared::Ready(ready) if self.stage == Stage::Prepare => {
-                tally.ready.push(job.clone());
+                tally.ready.push(Waiting::new(job, ready.fence.as_ref()));
                 self.hand_back(ready.fence).await
             }
             Prepared::Ready(ready) => self.publish(job, *ready, tally).await,
@@ -219,7 +220,7 @@ impl Compaction<'_> {
         Ok(())
     }
 
-    async fn skip(&self, job: &Job, reason: SkipReason, tally: &mut Tally) {
+    pub(crate) async fn skip(&self, job: &Job, reason: SkipReason, tally: &mut Tally) {
         match reason {
             SkipReason::Held => tally.held = true,
             SkipReason::Lost => tally.lost = true,

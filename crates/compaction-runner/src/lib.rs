@@ -5,6 +5,7 @@ mod cancel;
 mod error;
 mod events;
 mod execute;
+mod fit;
 mod in_hand;
 mod prepare;
 mod redo;

@@ -7,12 +7,13 @@ use std::sync::atomic::Ordering;
 use futures::future::join;
 use memory_model::{
     Accounting, Clock, ConversationId, Job, LogEntry, Mode, PassInput, PassKind, Plan, Planner,
-    RawJson, Seq, SeqRange, Span, StopReason, SummaryId,
+    RawJson, Room, Seq, SeqRange, Span, StopReason, SummaryId,
 };
 use memory_store::{LogRead, Order, Owner, Snapshot, Store, fill_raw_tokens};
 use serde::{Deserialize, Serialize};
 use summarize_escalation::{Ladder, Summarizer};
 
+use crate::ahead::Waiting;
 use crate::cancel::Cancel;
 use crate::error::Result;
 use crate::events::{Event, Hooks, NoHooks};
@@ -81,6 +82,8 @@ pub(crate) enum Stage {
     Prepare,
     /// Publishes what is prepared, and calls no summarizer.
     PublishReady,
+    /// Publishes extracts until the view fits, and calls no summarizer.
+    Fit,
 }
 
 /// A compaction of one conversation: everything it needs, and nothing it holds on to.
@@ -102,6 +105,7 @@ pub struct Compaction<'a> {
     pub(crate) owner: Owner,
     pub(crate) in_hand: InHand,
     pub(crate) instructions: Option<String>,
+    pub(crate) room: Option<Room>,
     pub(crate) stage: Stage,
 }
 
@@ -155,7 +159,7 @@ pub(crate) struct Tally {
     pub(crate) messages: u64,
     pub(crate) summaries: Vec<SummaryId>,
     /// Jobs that were prepared and not published.
-    pub(crate) ready: Vec<Job>,
+    pub(crate) ready: Vec<Waiting>,
     pub(crate) failure: Option<String>,
     /// Jobs that cannot shrink; they are not tried again.
     pub(crate) refused: BTreeSet<(SeqRange, u32)>,
@@ -167,7 +171,7 @@ pub(crate) struct Tally {
     pub(crate) lost: bool,
     pub(crate) cancelled: bool,
     /// The state that this iteration began with.
-    seen: Option<Snapshot>,
+    pub(crate) seen: Option<Snapshot>,
     pub(crate) watch: Arc<Watch>,
 }
 
@@ -222,6 +226,7 @@ impl<'a> Compaction<'a> {
             owner: Owner("compaction".to_owned()),
             in_hand: InHand::new(),
             instructions: None,
+            room: None,
             stage: Stage::Whole,
         }
     }
@@ -263,6 +268,13 @@ impl<'a> Compaction<'a> {
         self
     }
 
+    /// Sets what the contexts assembled from the view have room for: the planner then leaves no
+    /// more of the view as it is than fits.
+    pub fn with_room(mut self, room: Option<Room>) -> Self {
+        self.room = room;
+        self
+    }
+
     /// What the next iteration would do: reads, calls no model, writes nothing.
     ///
     /// # Errors
@@ -297,6 +309,7 @@ impl<'a> Compaction<'a> {
             head: snapshot.head,
             spans,
             newest: &newest,
+            room: self.room,
             accounting: self.accounting,
         });
         let mut jobs = Vec::new();
@@ -413,7 +426,7 @@ impl<'a> Compaction<'a> {
     }
 
     /// One pass: plans while it reads, prepares a few jobs at a time, publishes in order.
-    async fn pass(&self, kind: PassKind, tally: &mut Tally) -> Result<()> {
+    pub(crate) async fn pass(&self, kind: PassKind, tally: &mut Tally) -> Result<()> {
         let snapshot = self.snapshot().await?;
         let spans = self.spans(&snapshot).await?;
         let newest = self.newest(kind, snapshot.head).await?;
@@ -422,6 +435,7 @@ impl<'a> Compaction<'a> {
             head: snapshot.head,
             spans: &spans,
             newest: &newest,
+            room: self.room,
             accounting: self.accounting,
         });
         drop(newest);
@@ -534,7 +548,11 @@ impl<'a> Compaction<'a> {
     }
 
     fn exhausted_key(&self) -> String {
-        format!("exhausted/{}", self.planner.view())
+        let view = self.planner.view();
+        match self.stage {
+            Stage::Fit => format!("exhausted/{view}/fit"),
+            _ => format!("exhausted/{view}"),
+        }
     }
 
     fn exhausted_at(&self, snapshot: &Snapshot) -> Exhausted {
@@ -542,8 +560,9 @@ impl<'a> Compaction<'a> {
             head: snapshot.head,
             version: snapshot.version.0,
             policy: format!(
-                "{} {} {} {} {}",
+                "{} {:?} {} {} {} {}",
                 self.planner.fingerprint(),
+                self.room,
                 self.ladder.id(),
                 self.summarizer.id(),
                 self.accounting.estimator_id(),
@@ -553,7 +572,7 @@ impl<'a> Compaction<'a> {
     }
 
     /// Whether this very state was tried before and nothing could be made shorter.
-    async fn exhausted(&self, snapshot: &Snapshot) -> Result<bool> {
+    pub(crate) async fn exhausted(&self, snapshot: &Snapshot) -> Result<bool> {
         let state = self
             .store
             .state(self.conversation, &self.exhausted_key())
@@ -562,7 +581,7 @@ impl<'a> Compaction<'a> {
         Ok(found.is_some_and(|found| found == self.exhausted_at(snapshot)))
     }
 
-    async fn remember_exhausted(&self, snapshot: &Snapshot) -> Result<()> {
+    pub(crate) async fn remember_exhausted(&self, snapshot: &Snapshot) -> Result<()> {
         let key = self.exhausted_key();
         let state = self.store.state(self.conversation, &key).await?;
         let revision = state.map_or(0, |state| state.revision);

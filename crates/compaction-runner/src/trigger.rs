@@ -5,15 +5,25 @@ use serde::{Deserialize, Serialize};
 /// What a trigger looks at.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct WindowUse {
-    /// What the context costs, in tokens, system prompt left out.
+    /// Cost of the context, in tokens, without the system prompt and the tools.
     pub tokens: u64,
     /// The model's window, in tokens.
     pub window: u64,
-    /// What the system prompt and the tools cost, in tokens; 0 where the host does not say.
+    /// Cost of the system prompt and the tools, in tokens; 0 where the host does not say.
     pub system_tokens: u64,
 }
 
+impl WindowUse {
+    /// Cost of the whole request, in tokens: context, system prompt and tools, each counted once.
+    pub fn request_tokens(&self) -> u64 {
+        self.tokens.saturating_add(self.system_tokens)
+    }
+}
+
 /// When to compact.
+///
+/// Shares, percentages and reserves of the window are compared with the whole request
+/// ([`WindowUse::request_tokens`]), absolute thresholds with the context alone.
 ///
 /// ```
 /// use compaction_runner::{Trigger, WindowUse};
@@ -36,24 +46,26 @@ pub enum Trigger {
     },
     /// Above a share of the window. 0.75, anna's default, and the default here.
     Fraction {
-        /// Fires when the context costs more than this share.
+        /// Fires when the request costs more than this share. Exact to nine decimal places.
         of_window: f64,
     },
     /// When less than a reserve of the window is left (pi's rule; 8,192 by its document).
     Reserve {
-        /// Fires when the context costs more than the window less this many tokens.
+        /// Fires when the request costs more than the window less this many tokens.
         tokens: u64,
     },
     /// From a whole percentage of the window on (koda's rule; 80 by its document).
     Percent {
-        /// Fires when the percentage, rounded down, is at least this.
+        /// Fires when the percentage, rounded down, is at least this; 0 never fires.
         percent: u64,
     },
     /// When the headroom below a share of the window gets small (phi-core's rule).
     Headroom {
-        /// The share of the window that headroom is measured from. 0.90.
+        /// The share of the window that headroom is measured from. 0.90. Exact to nine decimal
+        /// places.
         at: f64,
-        /// Fires when less than this share of the window is left below it. 0.05.
+        /// Fires when less than this share of the window is left below it. 0.05. Exact to nine
+        /// decimal places.
         least: f64,
     },
     /// When one of these does.
@@ -82,29 +94,39 @@ impl Trigger {
         least: 0.05,
     };
 
-    /// Whether it is time to compact. A window of 0 tokens is not known: what depends on it does
-    /// not fire.
+    /// Whether it is time to compact. A window of 0 tokens is unknown: triggers that depend on it
+    /// do not fire.
     pub fn fires(&self, usage: &WindowUse) -> bool {
-        let WindowUse {
-            tokens,
-            window,
-            system_tokens,
-        } = *usage;
-        let share = |tokens: u64| tokens as f64 / window as f64;
+        let (window, request) = (usage.window, usage.request_tokens());
         match self {
             Self::Never => false,
-            Self::Absolute { tokens: most } => tokens > *most,
+            Self::Absolute { tokens: most } => usage.tokens > *most,
             Self::Any { of } => of.iter().any(|trigger| trigger.fires(usage)),
             Self::All { of } => !of.is_empty() && of.iter().all(|trigger| trigger.fires(usage)),
             _ if window == 0 => false,
-            Self::Fraction { of_window } => share(tokens) > *of_window,
-            Self::Reserve { tokens: reserve } => tokens > window.saturating_sub(*reserve),
+            Self::Fraction { of_window } => above(request, *of_window, 0.0, window),
+            Self::Reserve { tokens: reserve } => request > window.saturating_sub(*reserve),
+            Self::Percent { percent: 0 } => false,
             Self::Percent { percent } => {
-                u128::from(tokens) * 100 / u128::from(window) >= u128::from(*percent)
+                u128::from(request) * 100 / u128::from(window) >= u128::from(*percent)
             }
-            Self::Headroom { at, least } => at - share(system_tokens) - share(tokens) < *least,
+            // at − request / window < least
+            Self::Headroom { at, least } => above(request, *at, *least, window),
         }
     }
+}
+
+/// Whether `tokens` is more than the share `at − below` of `window`. Shares are taken to nine decimal
+/// places, so that decimal ones such as 0.9 are exact; one that is not a number is never exceeded.
+fn above(tokens: u64, at: f64, below: f64, window: u64) -> bool {
+    const BILLION: i128 = 1_000_000_000;
+    if at.is_nan() || below.is_nan() {
+        return false;
+    }
+    // The bounds are far outside of all shares, and keep the products in range.
+    let billionths = |share: f64| (share.clamp(-1e9, 1e9) * BILLION as f64).round() as i128;
+    let share = billionths(at) - billionths(below);
+    i128::from(tokens) * BILLION > share * i128::from(window)
 }
 
 #[cfg(test)]
@@ -140,8 +162,62 @@ mod tests {
             window: 100_000,
             system_tokens: 4_000,
         };
-        assert!(!Trigger::PHI_CORE.fires(&at(80_000)));
-        assert!(Trigger::PHI_CORE.fires(&at(82_000)));
+        assert!(!Trigger::PHI_CORE.fires(&at(81_000)));
+        assert!(Trigger::PHI_CORE.fires(&at(81_001)));
+    }
+
+    #[test]
+    fn decimal_shares_have_exact_edges() {
+        let (mut fraction, mut headroom) = (Vec::new(), Vec::new());
+        for window in (1_000..=200_000).step_by(1_000) {
+            for percent in 1..=99 {
+                let edge = window / 100 * percent;
+                let share = percent as f64 / 100.0;
+                let exact = |trigger: Trigger| {
+                    !trigger.fires(&usage(edge, window)) && trigger.fires(&usage(edge + 1, window))
+                };
+                if !exact(Trigger::Fraction { of_window: share }) {
+                    fraction.push((window, percent));
+                }
+                // The same edge, five hundredths below a share.
+                let at = (percent + 5) as f64 / 100.0;
+                if !exact(Trigger::Headroom { at, least: 0.05 }) {
+                    headroom.push((window, percent));
+                }
+            }
+        }
+        assert_eq!((fraction.len(), headroom.len()), (0, 0), "{headroom:?}");
+    }
+
+    #[test]
+    fn every_share_of_the_window_counts_the_system_prompt_once() {
+        let at = |tokens| WindowUse {
+            tokens,
+            window: 100_000,
+            system_tokens: 40_000,
+        };
+        for (trigger, last_quiet) in [
+            (Trigger::default(), 35_000),
+            (Trigger::Reserve { tokens: 8_192 }, 51_808),
+            (Trigger::Percent { percent: 80 }, 39_999),
+            (Trigger::PHI_CORE, 45_000),
+            (Trigger::Absolute { tokens: 80_000 }, 80_000),
+        ] {
+            assert!(!trigger.fires(&at(last_quiet)), "{trigger:?}");
+            assert!(trigger.fires(&at(last_quiet + 1)), "{trigger:?}");
+        }
+    }
+
+    #[test]
+    fn zero_percent_is_off() {
+        for tokens in [0, 1, 99_999, 100_000, u64::MAX] {
+            let trigger = Trigger::Percent { percent: 0 };
+            assert!(!trigger.fires(&usage(tokens, 100_000)), "{tokens}");
+            assert_eq!(
+                Trigger::Percent { percent: 1 }.fires(&usage(tokens, 100_000)),
+                tokens >= 1_000
+            );
+        }
     }
 
     #[test]

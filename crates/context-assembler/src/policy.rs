@@ -60,8 +60,9 @@ impl Budget {
         }
     }
 
-    /// The smallest budget whose limit, by the same factor, is so many tokens.
-    pub(crate) fn with_limit(self, limit: u64) -> u64 {
+    /// Smallest budget, in tokens, whose limit by the same factor is `limit` tokens: what an
+    /// estimate of `limit` tokens counts as beside a model's window.
+    pub fn with_limit(self, limit: u64) -> u64 {
         let tokens = (u128::from(limit) * u128::from(self.factor())).div_ceil(u128::from(WHOLE));
         u64::try_from(tokens).unwrap_or(u64::MAX)
     }

@@ -51,6 +51,7 @@ fn plan(c: &mut Criterion) {
                     head: Seq(messages),
                     spans: &spans,
                     newest: &log[log.len() - planner.window()..],
+                    room: None,
                     accounting: &accounting,
                 });
                 let wanted = pass.wants().unwrap();

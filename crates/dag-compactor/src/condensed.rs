@@ -22,7 +22,7 @@ pub(crate) fn jobs(spans: &[Span], policy: &DagPolicy, accounting: &dyn Accounti
             .is_some_and(|most| group.len() >= most.max(policy.fewest()))
             || (group.len() >= policy.fewest() && !policy.fits(tokens.saturating_add(span.tokens)));
         if found != Some(depth) || full {
-            jobs.extend(job(&group, depth, policy, accounting));
+            jobs.extend(enough(&group, depth, policy, accounting));
             group.clear();
             tokens = 0;
         }
@@ -32,8 +32,43 @@ pub(crate) fn jobs(spans: &[Span], policy: &DagPolicy, accounting: &dyn Accounti
             group.push(span);
         }
     }
-    jobs.extend(job(&group, depth, policy, accounting));
+    jobs.extend(enough(&group, depth, policy, accounting));
     jobs
+}
+
+/// The job for a run of summaries, if it is as long as the policy asks.
+fn enough(
+    group: &[&Span],
+    depth: u32,
+    policy: &DagPolicy,
+    accounting: &dyn Accounting,
+) -> Option<Job> {
+    let enough = group.len() >= policy.fewest();
+    enough
+        .then(|| job(group, depth, policy, accounting))
+        .flatten()
+}
+
+/// One condensed summary of two neighbouring summaries of any depths: the lowest, and of those the
+/// newest. For a view that costs too much and has no neighbours of equal depth left.
+pub(crate) fn squeeze(
+    spans: &[Span],
+    policy: &DagPolicy,
+    accounting: &dyn Accounting,
+) -> Option<Job> {
+    let depth = |span: &Span| match &span.body {
+        Body::Summary { depth, .. } if policy.max_depth.is_none_or(|most| *depth < most) => {
+            Some(*depth)
+        }
+        _ => None,
+    };
+    let pairs = spans.windows(2).filter_map(|pair| match pair {
+        [left, right] => Some((depth(left)?.max(depth(right)?), [left, right])),
+        _ => None,
+    });
+    // Of equal minima the last one is wanted, and `min_by_key` gives the first.
+    let (depth, pair) = pairs.rev().min_by_key(|(depth, _)| *depth)?;
+    job(&pair, depth, policy, accounting)
 }
 
 fn job(
@@ -42,7 +77,7 @@ fn job(
     policy: &DagPolicy,
     accounting: &dyn Accounting,
 ) -> Option<Job> {
-    if group.len() < policy.fewest() {
+    if group.len() < 2 {
         return None;
     }
     let first = group.first()?.range.first;
@@ -60,6 +95,9 @@ fn job(
         .iter()
         .map(|span| span.tokens)
         .fold(0, u64::saturating_add);
+    let equal = group
+        .iter()
+        .all(|span| matches!(&span.body, Body::Summary { depth: found, .. } if *found == depth));
     let depth = depth.saturating_add(1);
     let overhead = summary_overhead(accounting, range, depth, &children);
     policy.gains(source_tokens, overhead).then(|| Job {
@@ -67,8 +105,9 @@ fn job(
         range,
         expect: group.iter().map(|span| (*span).clone()).collect(),
         why: format!(
-            "{} neighbouring summaries of depth {} cost {source_tokens} tokens",
+            "{} neighbouring summaries {} depth {} cost {source_tokens} tokens",
             group.len(),
+            if equal { "of" } else { "up to" },
             depth - 1
         ),
         children,

@@ -59,20 +59,27 @@ impl Planner for DagPlanner {
     }
 
     fn begin(&self, input: PassInput<'_>) -> Box<dyn Pass> {
+        let mut policy = self.policy.within(input.room);
+        let over = input.exceeds_room();
         match input.kind {
-            PassKind::Condensed => Box::new(Ready {
-                jobs: condensed::jobs(input.spans, &self.policy, input.accounting),
-            }),
+            PassKind::Condensed => {
+                let mut jobs = condensed::jobs(input.spans, &policy, input.accounting);
+                if jobs.is_empty() && over {
+                    jobs.extend(condensed::squeeze(input.spans, &policy, input.accounting));
+                }
+                Box::new(Ready { jobs })
+            }
             PassKind::Leaf => {
-                let tail = tail_start(&input, &self.policy);
+                if over {
+                    // However few messages there are, a leaf of them is better than none.
+                    policy.leaf_min_messages = 1;
+                }
+                let tail = tail_start(&input, &policy);
                 let runs = runs(input.spans, tail)
                     .into_iter()
                     .map(LeafRun::new)
                     .collect();
-                Box::new(Leaves {
-                    policy: self.policy.clone(),
-                    runs,
-                })
+                Box::new(Leaves { policy, runs })
             }
         }
     }

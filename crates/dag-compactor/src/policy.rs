@@ -1,5 +1,6 @@
 //! What is compacted, and into how much at a time.
 
+use memory_model::Room;
 use serde::{Deserialize, Serialize};
 
 /// What stays as it is: the newest messages.
@@ -123,6 +124,22 @@ impl DagPolicy {
             max_source_tokens: least(policy.max_source_tokens, 2),
             ..policy
         }
+    }
+
+    /// This policy for contexts with limited room: the fresh tail takes at most three eighths of it,
+    /// and one source, if it is limited at all, at most three quarters, so that the summary of the
+    /// largest source and the largest tail fit side by side.
+    pub(crate) fn within(&self, room: Option<Room>) -> Self {
+        let mut policy = self.clone();
+        if let Some(room) = room {
+            let eighths = |n: u64| (room.tokens / 8).saturating_mul(n).max(1);
+            policy.max_source_tokens = policy.max_source_tokens.map(|most| most.min(eighths(6)));
+            if !room.whole_tail {
+                let most = policy.fresh_tail.max_tokens.unwrap_or(u64::MAX);
+                policy.fresh_tail.max_tokens = Some(most.min(eighths(3)));
+            }
+        }
+        policy
     }
 
     /// Sets what stays as it is.

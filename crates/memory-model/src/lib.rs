@@ -23,7 +23,7 @@ pub use part::{
     MAX_PART_DEPTH, Media, MediaSource, Part, ResultContent, inner_part_from_raw, part_from_raw,
     parts_from_json,
 };
-pub use plan::{Job, JobKind, Mode, Pass, PassInput, PassKind, Plan, Planner, StopReason};
+pub use plan::{Job, JobKind, Mode, Pass, PassInput, PassKind, Plan, Planner, Room, StopReason};
 pub use summary::{Child, Recipe, SourceHasher, Summary, summary_hash, summary_id};
 pub use time::{Clock, StepClock, Timestamp};
 pub use view::{

@@ -72,6 +72,8 @@ pub struct Plan {
 pub enum StopReason {
     /// Nothing is left that the policy would compact.
     NothingEligible,
+    /// The view costs no more than it was to be made to cost; more may be eligible.
+    Fits,
     /// The mode's passes are done; more may be eligible.
     PassesDone,
     /// The cap on iterations was reached; more may be eligible (anna's full mode: 10).
@@ -104,6 +106,19 @@ pub enum PassKind {
     Condensed,
 }
 
+/// How much of a view the contexts have room for that are assembled from it.
+///
+/// A planner that is told protects no more of the view than leaves room for the rest, and while the
+/// view costs more it plans whatever shrinks it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Room {
+    /// Largest cost of the view that fits, in tokens.
+    pub tokens: u64,
+    /// Whether contexts show the newest messages whole whatever they cost. What a planner protects
+    /// of them is then not limited.
+    pub whole_tail: bool,
+}
+
 /// What a planner sees of a view before a pass.
 #[derive(Debug, Clone, Copy)]
 pub struct PassInput<'a> {
@@ -116,8 +131,19 @@ pub struct PassInput<'a> {
     /// The newest entries of the log, oldest first, beginning at an atom: at least as many
     /// messages as [`Planner::window`] asks for, if there are so many.
     pub newest: &'a [LogEntry],
+    /// What contexts have room for; `None` when the view is compacted for no particular window.
+    pub room: Option<Room>,
     /// What things cost.
     pub accounting: &'a dyn Accounting,
+}
+
+impl PassInput<'_> {
+    /// Whether the view costs more than there is room for.
+    pub fn exceeds_room(&self) -> bool {
+        let tokens = self.spans.iter().map(|span| span.tokens);
+        let tokens = tokens.fold(0, u64::saturating_add);
+        self.room.is_some_and(|room| tokens > room.tokens)
+    }
 }
 
 /// Decides what a compaction does. Pure: whoever drives it reads the log and feeds it.

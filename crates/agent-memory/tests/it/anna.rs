@@ -4,8 +4,8 @@ use std::sync::{Arc, Mutex};
 
 use agent_memory::testing::{Answer, Scripted, memory};
 use agent_memory::{
-    AssemblyPolicy, Budget, Builder, DagPolicy, FreshTail, Ladder, Message, Mode, Part, Seq,
-    Source, StopReason, Summarizer, estimator,
+    AssemblyPolicy, Budget, Builder, DagPolicy, FreshTail, Memory, Message, Mode, Part, Seq,
+    Source, StopReason, Summarizer, Window,
 };
 use memory_model::Role;
 use summarize_escalation::{Error, SummaryRequest, SummaryText, prompt};
@@ -13,11 +13,43 @@ use summarize_escalation::{Error, SummaryRequest, SummaryText, prompt};
 use crate::support::{both, dump, said, talk};
 
 fn anna() -> Builder {
-    memory()
-        .estimator(estimator("anna").unwrap())
-        .dag(DagPolicy::anna())
-        .ladder(Ladder::anna())
-        .assembly(AssemblyPolicy::anna())
+    memory().anna()
+}
+
+/// `Builder::anna` sets estimator, planner, ladder, assembly policy and turn policy: what each does
+/// is told apart from the default.
+#[tokio::test]
+async fn all_five_presets_are_set_at_once() {
+    let window = Window::new(4_000);
+    let model = Scripted::head_cut();
+    let anna = || Memory::builder().anna().no_background();
+    for place in both(|| anna().summarizer(Arc::new(model.clone()))).await {
+        let session = place.memory.session("s").await.unwrap();
+        // The estimator: a quarter of the bytes, and budgets are taken as they are.
+        let estimator = session.info().await.unwrap().conversation.estimator;
+        assert_eq!(estimator.name(), "anna", "{}", place.name);
+        assert_eq!(session.upper_permille().await.unwrap(), 1_000);
+        talk(&session, 110).await;
+        // The turns: nothing before a call, and after the turn a compaction that waits.
+        let call = session.before_call(&window).await.unwrap();
+        assert_eq!(call.upkeep.compactions.len(), 0);
+        let upkeep = session.after_turn(&window).await.unwrap();
+        // The planner: one leaf of all but the last 20.
+        assert_eq!((upkeep.published(), upkeep.prepared), (1, None));
+        let spans = session.spans().await.unwrap();
+        assert_eq!((spans.len(), spans[1].range.first), (2, Seq(91)));
+        // The assembly: the tail is whole, whatever the budget.
+        let context = session.assemble(Budget::tokens(1)).await.unwrap();
+        assert_eq!(context.messages.len(), 20);
+    }
+    // The ladder: a model that fails makes no summary.
+    for place in both(|| anna().summarizer(Arc::new(Scripted::fails()))).await {
+        let session = place.memory.session("s").await.unwrap();
+        talk(&session, 110).await;
+        let upkeep = session.after_turn(&window).await.unwrap();
+        assert!(upkeep.failure.unwrap().contains("503"), "{}", place.name);
+        assert_eq!(session.snapshot().await.unwrap().version.0, 0);
+    }
 }
 
 fn tail(messages: usize) -> FreshTail {

@@ -31,3 +31,4 @@ mod told_twice;
 mod turns;
 mod usage;
 mod waiting;
+mod windows;

@@ -1,12 +1,15 @@
 //! The moments of an agent's turn: what is made ahead, and what is published when.
 
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 
 use agent_memory::testing::{Answer, Scripted, memory};
 use agent_memory::{
-    Action, Background, Builder, DagPolicy, Event, Mode, Recorder, Session, StopReason, Trigger,
-    TurnPolicy, Window, Work,
+    Action, Background, Builder, DagPolicy, Event, Mode, ObservedUsage, Recorder, ResponseUsage,
+    Session, Source, StopReason, Trigger, TurnPolicy, Window, Work,
 };
+use sqlx::sqlite::SqliteConnectOptions;
+use sqlx::{ConnectOptions as _, Connection as _, Row as _};
 
 use summarize_escalation::FailureKind;
 
@@ -255,24 +258,301 @@ async fn work_beside_the_turns_is_begun_once_and_waited_for_by_nobody() {
     }
 }
 
+/// Runs work in this runtime, and notes which of it has ended.
+#[derive(Debug, Default)]
+struct Watched {
+    begun: AtomicUsize,
+    ended: Arc<AtomicUsize>,
+}
+
+impl Background for Watched {
+    fn spawn(&self, work: Work) {
+        self.begun.fetch_add(1, Ordering::SeqCst);
+        let ended = Arc::clone(&self.ended);
+        tokio::spawn(async move {
+            work.await;
+            ended.fetch_add(1, Ordering::SeqCst);
+        });
+    }
+}
+
 #[tokio::test]
-async fn closing_stops_what_waits_for_a_model() {
+async fn closing_waits_until_background_work_has_ended_and_given_its_leases_back() {
     let window = Window::new(WINDOW);
     let model = Scripted::hangs();
+    let watched = Arc::new(Watched::default());
+    let build = || with(&model, 500, 2_000).background(watched.clone());
+    for (closed, place) in (1..).zip(both(build).await) {
+        let session = place.memory.session("s").await.unwrap();
+        talk(&session, 60).await;
+        let called = model.calls();
+        session.after_turn(&window).await.unwrap();
+        while model.calls() == called {
+            tokio::task::yield_now().await;
+        }
+        place.memory.close().await.unwrap();
+        let ended = watched.ended.load(Ordering::SeqCst);
+        assert_eq!(ended, closed, "{}: background work goes on", place.name);
+        // Whoever comes next finds no lease: not in ten minutes, but now.
+        let answers = Arc::new(Scripted::head_cut());
+        let place = place
+            .reopen(memory().owner("another").summarizer(answers))
+            .await;
+        let session = place.memory.session("s").await.unwrap();
+        let outcome = session.compact(Mode::Full).await.unwrap();
+        assert_eq!(outcome.stop_reason, StopReason::NothingEligible);
+        assert!(outcome.leaf > 0, "{}: {outcome:?}", place.name);
+    }
+}
+
+#[tokio::test]
+async fn work_that_begins_after_closing_touches_nothing() {
+    let window = Window::new(WINDOW);
+    let model = Scripted::head_cut();
     let later = Arc::new(Later::default());
     let build = || with(&model, 500, 2_000).background(later.clone());
     for place in both(build).await {
         let session = place.memory.session("s").await.unwrap();
         talk(&session, 60).await;
-        session.after_turn(&window).await.unwrap();
-        let work = later.0.lock().unwrap().pop().unwrap();
-        let called = model.calls();
-        let task = tokio::spawn(work);
-        while model.calls() == called {
-            tokio::task::yield_now().await;
-        }
+        assert!(session.after_turn(&window).await.unwrap().preparing);
+        // Work that nobody has begun yet does not hold closing up.
         place.memory.close().await.unwrap();
-        task.await.unwrap();
+        let called = model.calls();
+        let work = later.0.lock().unwrap().pop().unwrap();
+        work.await;
+        assert_eq!(model.calls(), called, "{}", place.name);
+    }
+}
+
+/// The rows of the table of jobs: leases and drafts.
+async fn jobs(path: &std::path::Path) -> i64 {
+    let mut db = SqliteConnectOptions::new()
+        .filename(path)
+        .connect()
+        .await
+        .unwrap();
+    let row = sqlx::query("select count(*) from job").fetch_one(&mut db);
+    let count = row.await.unwrap().get(0);
+    db.close().await.unwrap();
+    count
+}
+
+#[tokio::test]
+async fn drafts_that_nobody_wants_any_more_are_deleted() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("memory.db");
+    let model = Scripted::head_cut();
+    let open = async |builder: Builder| builder.sqlite(&path).open().await.unwrap();
+    for foreground in [false, true] {
+        let key = format!("published in the foreground: {foreground}");
+        let memory_with_model = open(with(&model, 500, 2_000)).await;
+        let session = memory_with_model.session(key.as_str()).await.unwrap();
+        talk(&session, 60).await;
+        let ready = session.prepare_ahead().await.unwrap().ready;
+        memory_with_model.close().await.unwrap();
+        assert!(ready > 0 && jobs(&path).await == i64::try_from(ready).unwrap());
+
+        // Somebody compacts other ranges of it first.
+        let other = open(memory().dag(DagPolicy::anna())).await;
+        let session = other.existing(key.as_str()).await.unwrap();
+        assert!(session.compact(Mode::Full).await.unwrap().leaf > 0);
+        other.close().await.unwrap();
+
+        let memory_with_model = open(with(&model, 500, 2_000)).await;
+        let session = memory_with_model.existing(key.as_str()).await.unwrap();
+        if foreground {
+            assert_eq!(session.publish_ready().await.unwrap().leaf, 0);
+        } else {
+            assert_eq!(session.prepare_ahead().await.unwrap().ready, 0);
+        }
+        memory_with_model.close().await.unwrap();
+        assert_eq!(jobs(&path).await, 0, "{key}");
+    }
+}
+
+#[tokio::test]
+async fn before_a_call_a_view_over_the_budget_is_extracted_without_the_model() {
+    let window = Window::new(WINDOW);
+    // Nothing was prepared, and the model never answers.
+    let model = Scripted::hangs();
+    let build = || memory().summarizer(Arc::new(model.clone()));
+    for place in both(build).await {
+        let session = place.memory.session("s").await.unwrap();
+        talk(&session, 110).await;
+        let head = session.info().await.unwrap().conversation.head;
+        let call = session.before_call(&window).await.unwrap();
+        let dropped = &call.context.receipt.dropped;
+        assert!(dropped.is_empty(), "{}: left out {dropped:?}", place.name);
+        assert!(call.context.receipt.degraded.is_empty());
+        assert!(call.upkeep.published() > 0 && model.calls() == 0);
+        assert_eq!(call.upkeep.extracted, call.upkeep.published());
+        let shown = call
+            .context
+            .messages
+            .iter()
+            .filter_map(|m| m.source.range());
+        let shown: Vec<_> = shown.collect();
+        assert_eq!(shown.first().unwrap().first, agent_memory::Seq(1));
+        assert_eq!(shown.last().unwrap().last, head);
+        for compaction in &call.upkeep.compactions {
+            assert_eq!(compaction.calls, 0);
+            let made = session.summaries(&compaction.summaries).await.unwrap();
+            assert!(made.iter().flatten().all(|summary| summary.provisional));
+        }
+        // Once it fits, nothing more is published.
+        let published = version(&session).await;
+        let again = session.before_call(&window).await.unwrap();
+        assert_eq!(
+            (again.upkeep.published(), version(&session).await),
+            (0, published)
+        );
+        assert_eq!(again.context, call.context);
+        assert!(session.verify().await.unwrap().is_ok());
+    }
+}
+
+#[tokio::test]
+async fn what_is_ready_is_published_before_anything_is_extracted() {
+    let window = Window::new(WINDOW);
+    let model = Scripted::head_cut();
+    // Thresholds that never fire: what counts is the budget.
+    let turns = TurnPolicy::default().with_thresholds(Trigger::Never, Trigger::Never);
+    let build = || {
+        memory()
+            .summarizer(Arc::new(model.clone()))
+            .turns(turns.clone())
+            .runner(small())
+    };
+    for place in both(build).await {
+        let session = place.memory.session("s").await.unwrap();
+        talk(&session, 110).await;
+        let ready = session.prepare_ahead().await.unwrap().ready;
+        let called = model.calls();
+        let call = session.before_call(&window).await.unwrap();
+        assert_eq!(call.upkeep.published(), ready, "{}", place.name);
+        assert_eq!((call.upkeep.extracted, model.calls()), (0, called));
+        assert!(call.context.receipt.dropped.is_empty());
+        for compaction in &call.upkeep.compactions {
+            let made = session.summaries(&compaction.summaries).await.unwrap();
+            assert!(made.iter().flatten().all(|summary| !summary.provisional));
+        }
+    }
+}
+
+fn usage(input: u64, output: u64) -> ResponseUsage {
+    ResponseUsage {
+        input,
+        output,
+        ..ResponseUsage::default()
+    }
+}
+
+#[tokio::test]
+async fn a_providers_figure_is_not_overwritten_by_an_estimate() {
+    let window = Window::new(WINDOW);
+    let model = Scripted::head_cut();
+    let build = || {
+        memory()
+            .dag(DagPolicy::for_window(WINDOW))
+            .summarizer(Arc::new(model.clone()))
+            .runner(small())
+    };
+    for place in both(build).await {
+        let session = place.memory.session("s").await.unwrap();
+        talk(&session, 40).await;
+        let estimate = session.snapshot().await.unwrap().tokens();
+        assert!(estimate < WINDOW / 2, "{estimate}");
+        // Above the hard threshold of three quarters, and nothing is ready.
+        let observed = ObservedUsage::new("model", usage(3_000, 100));
+        assert!(session.observe_usage(&observed).await.unwrap());
+        let upkeep = session.after_turn(&window).await.unwrap();
+        assert_eq!(upkeep.usage.tokens, 3_100, "{}", place.name);
+        assert_eq!(upkeep.compactions.len(), 1);
+        assert_eq!(upkeep.published(), 0);
+        let ahead = upkeep
+            .prepared
+            .expect("3,100 is more than half of the window");
+        assert!(ahead.prepared > 0);
+    }
+}
+
+#[tokio::test]
+async fn a_system_prompt_is_counted_once() {
+    let window = Window::new(WINDOW).with_system_tokens(1_500);
+    for place in both(memory).await {
+        let session = place.memory.session("s").await.unwrap();
+        talk(&session, 20).await;
+        // A provider counts the system prompt in; the estimate of the view does not.
+        let observed = ObservedUsage::new("model", usage(1_500 + 900, 0));
+        assert!(session.observe_usage(&observed).await.unwrap());
+        let upkeep = session.before_turn(&window).await.unwrap();
+        assert_eq!(
+            (upkeep.usage.tokens, upkeep.usage.system_tokens),
+            (900, 1_500)
+        );
+        assert!(!Trigger::PHI_CORE.fires(&upkeep.usage), "{}", place.name);
+        assert!(upkeep.compactions.is_empty());
+    }
+}
+
+#[tokio::test]
+async fn an_action_can_compact_before_a_call_and_wait_for_the_model() {
+    let window = Window::new(WINDOW);
+    let model = Scripted::head_cut();
+    let turns = TurnPolicy::manual()
+        .with_thresholds(Trigger::Never, Trigger::default())
+        .with_actions([Action::Nothing, Action::Compact, Action::Nothing]);
+    let build = || {
+        memory()
+            .dag(DagPolicy::for_window(WINDOW))
+            .summarizer(Arc::new(model.clone()))
+            .turns(turns.clone())
+    };
+    for place in both(build).await {
+        let session = place.memory.session("s").await.unwrap();
+        talk(&session, 60).await;
+        let called = model.calls();
+        let below = session.before_call(&window).await.unwrap();
+        assert_eq!((below.upkeep.compactions.len(), model.calls()), (0, called));
+        assert_eq!(version(&session).await, 0);
+
+        talk(&session, 60).await;
+        session.before_turn(&window).await.unwrap();
+        session.after_turn(&window).await.unwrap();
+        assert_eq!((version(&session).await, model.calls()), (0, called));
+        let call = session.before_call(&window).await.unwrap();
+        let paid = u64::from(model.calls() - called);
+        let published = call.upkeep.published();
+        assert!(
+            published > 0 && paid >= published,
+            "{}: {paid} calls",
+            place.name
+        );
+        assert_eq!(version(&session).await, published);
+        let mut calls = 0;
+        for compaction in &call.upkeep.compactions {
+            calls += compaction.calls;
+            let made = session.summaries(&compaction.summaries).await.unwrap();
+            assert!(made.iter().flatten().all(|summary| !summary.provisional));
+        }
+        assert_eq!(calls, paid);
+        // The context shows what was just published.
+        let ids: Vec<_> = call
+            .context
+            .messages
+            .iter()
+            .filter_map(|message| match &message.source {
+                Source::Summary { summary_id, .. } => Some(summary_id.clone()),
+                _ => None,
+            })
+            .collect();
+        let last = call.upkeep.compactions.last().unwrap();
+        assert!(
+            ids.iter().any(|id| last.summaries.contains(id)),
+            "{}",
+            place.name
+        );
+        assert!(call.context.receipt.dropped.is_empty());
     }
 }
 

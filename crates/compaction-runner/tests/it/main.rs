@@ -4,6 +4,7 @@
 mod ahead;
 mod crash;
 mod failing;
+mod fit;
 mod gated;
 mod hang;
 mod laws;

@@ -126,6 +126,7 @@ impl World {
             head: self.head(),
             spans: &spans,
             newest: self.newest(planner.window()),
+            room: None,
             accounting: &accounting,
         });
         let mut jobs = Vec::new();

@@ -1,0 +1,321 @@
+//! 400 calls of an agent that uses tools, in windows of several sizes: whether a context leaves out
+//! what a summary could have stood for, and what contexts really cost.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+
+use agent_memory::testing::{Answer, Scripted, memory};
+use agent_memory::{
+    Body, Context, Message, ObservedUsage, Part, RawJson, ResponseUsage, ResultContent, Role, Seq,
+    Session, Span, Window, estimator,
+};
+use memory_model::Accounting;
+
+/// Model calls of one conversation.
+const CALLS: usize = 400;
+/// Model calls between two messages of the user.
+const CALLS_PER_TURN: usize = 8;
+/// Words that make about as many tokens as there are words.
+const WORDS: [&str; 24] = [
+    "the", "module", "parser", "returns", "error", "line", "token", "config", "value", "test",
+    "passes", "fails", "because", "cache", "was", "not", "flushed", "before", "request", "retry",
+    "builds", "with", "feature", "flag",
+];
+
+/// How well the model writes summaries.
+#[derive(Debug, Clone, Copy)]
+enum Model {
+    Well,
+    FailsAThird,
+    Dead,
+}
+
+impl Model {
+    fn scripted(self) -> Scripted {
+        match self {
+            Model::Well => Scripted::head_cut(),
+            Model::Dead => Scripted::fails(),
+            Model::FailsAThird => Scripted::new((0..3 * CALLS).map(|n| match n % 3 {
+                2 => Answer::fail("503 service unavailable"),
+                _ => Answer::HeadCut,
+            })),
+        }
+    }
+}
+
+/// A generator of pseudo-random numbers with a fixed seed.
+struct Numbers(u64);
+
+impl Numbers {
+    fn next(&mut self, below: u64) -> u64 {
+        self.0 = self
+            .0
+            .wrapping_mul(6_364_136_223_846_793_005)
+            .wrapping_add(1_442_695_040_888_963_407);
+        (self.0 >> 33) % below
+    }
+
+    fn text(&mut self, words: u64) -> String {
+        let mut text = String::new();
+        for n in 0..words {
+            text.push_str(WORDS[self.next(WORDS.len() as u64) as usize]);
+            match n % 12 {
+                11 => text.push_str(&format!(
+                    " src/part_{}.rs:{}\n",
+                    self.next(90),
+                    self.next(900)
+                )),
+                _ => text.push(' '),
+            }
+        }
+        text
+    }
+
+    /// The words of a tool's result: 200 to 2,000, and every tenth half as many again.
+    fn result(&mut self, n: usize) -> u64 {
+        let words = 200 + self.next(1_600);
+        match n % 10 {
+            9 => words + words / 2,
+            _ => words,
+        }
+    }
+}
+
+/// Counts contexts with the tokenizer o200k; messages that were counted before are looked up.
+struct RealCount {
+    counted: HashMap<(Role, String), u64>,
+    accounting: context_assembler::ContextAccounting,
+}
+
+impl RealCount {
+    fn new() -> Self {
+        let exact = estimator("o200k").expect("token-estimate is built with the feature exact");
+        Self {
+            counted: HashMap::new(),
+            accounting: context_assembler::ContextAccounting::new(exact),
+        }
+    }
+
+    fn context(&mut self, context: &Context) -> u64 {
+        let mut sum = self.accounting.estimator().request_overhead();
+        for message in &context.messages {
+            let key = (message.role, format!("{:?}", message.parts));
+            let accounting = &self.accounting;
+            sum += *self
+                .counted
+                .entry(key)
+                .or_insert_with(|| accounting.parts(message.role, &message.parts));
+        }
+        sum
+    }
+}
+
+/// What a run of the loop saw.
+#[derive(Debug, Default)]
+struct Seen {
+    /// Contexts that left out or shortened anything.
+    left_out: usize,
+    /// Contexts that left out something although a summary could have stood for it.
+    summarisable: usize,
+    /// The most tokens that one context left out, by the view's figures.
+    most_left_out: u64,
+    /// The largest real count of a context.
+    largest: u64,
+    /// Published summaries that a model wrote, and those that none wrote.
+    by_model: usize,
+    extracts: usize,
+}
+
+/// Whether a summary could stand for something that the context leaves out, judged by the view's
+/// spans and the log alone: for messages as they are, unless they belong to the newest group; for
+/// summaries as long as two of them are neighbours and what stays as it is leaves room for them.
+fn summarisable(context: &Context, spans: &[Span], newest_group: Seq, newest_tokens: u64) -> bool {
+    let dropped = &context.receipt.dropped;
+    let is_out = |span: &Span| {
+        dropped.iter().any(|d| {
+            d.first < newest_group
+                && span.range.first <= d.last
+                && span.range.last.is_none_or(|last| last >= d.first)
+        })
+    };
+    let raw = spans
+        .iter()
+        .any(|span| span.body == Body::Raw && is_out(span));
+    let neighbours = spans
+        .windows(2)
+        .any(|pair| pair.iter().all(|s| s.body.summary().is_some()) && pair.iter().any(is_out));
+    raw || (neighbours && newest_tokens < context.receipt.limit)
+}
+
+/// The newest call and its results: where it begins, and what it costs.
+async fn newest_group(session: &Session) -> (Seq, u64) {
+    let log = session.load().await.unwrap();
+    let start = log
+        .iter()
+        .rposition(|entry| entry.role == Role::Assistant)
+        .unwrap_or(0);
+    let start = match log.last() {
+        Some(last) if last.role == Role::Tool => start,
+        _ => log.len() - 1,
+    };
+    (
+        log[start].seq,
+        log[start..].iter().map(|entry| entry.tokens).sum(),
+    )
+}
+
+async fn run(window: Window, model: Model, usage: bool, real: &mut RealCount) -> Seen {
+    let memory = memory()
+        .summarizer(Arc::new(model.scripted()))
+        .open()
+        .await
+        .unwrap();
+    let session = memory.session("loop").await.unwrap();
+    let mut numbers = Numbers(7);
+    let mut seen = Seen::default();
+    let mut published = Vec::new();
+    for n in 0..CALLS {
+        if n % CALLS_PER_TURN == 0 {
+            let before = session.before_turn(&window).await.unwrap();
+            published.extend(before.compactions.into_iter().flat_map(|c| c.summaries));
+            let question = format!("Task {n}: {}", numbers.text(40));
+            session.ingest(Message::user(question)).await.unwrap();
+        }
+        let call = session.before_call(&window).await.unwrap();
+        let context = &call.context;
+        published.extend(
+            call.upkeep
+                .compactions
+                .iter()
+                .flat_map(|c| c.summaries.clone()),
+        );
+        let cost = real.context(context);
+        seen.largest = seen.largest.max(cost);
+        let dropped: u64 = context.receipt.dropped.iter().map(|d| d.tokens).sum();
+        if dropped > 0 || !context.receipt.degraded.is_empty() {
+            seen.left_out += 1;
+            seen.most_left_out = seen.most_left_out.max(dropped);
+            let (newest, tokens) = newest_group(&session).await;
+            let spans = session.spans().await.unwrap();
+            seen.summarisable += usize::from(summarisable(context, &spans, newest, tokens));
+        }
+        let id = format!("call-{n}");
+        let arguments = RawJson::parse(&format!(r#"{{"path":"src/part_{n}.rs"}}"#)).unwrap();
+        let parts = vec![
+            Part::text(numbers.text(30)),
+            Part::ToolCall {
+                id: id.clone(),
+                name: "read_file".to_owned(),
+                arguments,
+            },
+        ];
+        session
+            .ingest(Message::new(Role::Assistant, parts))
+            .await
+            .unwrap();
+        if usage {
+            let input = cost + window.system_tokens;
+            let usage = ResponseUsage {
+                input,
+                output: 60,
+                ..ResponseUsage::default()
+            };
+            let observed = ObservedUsage::new("model", usage)
+                .with_context(context)
+                .with_more_sent(window.system_tokens);
+            assert!(session.observe_usage(&observed).await.unwrap());
+        }
+        let words = numbers.result(n);
+        let content = ResultContent::Text(numbers.text(words));
+        let result = Part::ToolResult {
+            call_id: id,
+            content,
+            is_error: None,
+        };
+        session
+            .ingest(Message::new(Role::Tool, vec![result]))
+            .await
+            .unwrap();
+        if n % CALLS_PER_TURN == CALLS_PER_TURN - 1 {
+            let done = format!("Done: {}", numbers.text(40));
+            session.ingest(Message::assistant(done)).await.unwrap();
+            let after = session.after_turn(&window).await.unwrap();
+            published.extend(after.compactions.into_iter().flat_map(|c| c.summaries));
+        }
+    }
+    let made = session.summaries(&published).await.unwrap();
+    seen.extracts = made
+        .iter()
+        .flatten()
+        .filter(|summary| summary.provisional)
+        .count();
+    seen.by_model = made.len() - seen.extracts;
+    assert!(session.verify().await.unwrap().is_ok());
+    seen
+}
+
+/// The windows: three that were seen to lose history, and a small one.
+fn windows() -> [(&'static str, Window); 4] {
+    [
+        ("8k", Window::new(8_192)),
+        ("16k", Window::new(16_384)),
+        (
+            "32k, 2k system",
+            Window::new(32_768).with_system_tokens(2_000),
+        ),
+        (
+            "128k, 40k system",
+            Window::new(131_072).with_system_tokens(40_000),
+        ),
+    ]
+}
+
+#[tokio::test]
+async fn no_context_leaves_out_what_a_summary_could_stand_for() {
+    let mut real = RealCount::new();
+    let mut wrong = Vec::new();
+    println!(
+        "{:<18} {:<12} {:<6} {:>9} {:>13} {:>14} {:>13} {:>7} {:>6} {:>8}",
+        "window",
+        "model",
+        "usage",
+        "left out",
+        "summarisable",
+        "tokens missing",
+        "largest o200k",
+        "budget",
+        "paid",
+        "extracts"
+    );
+    for (name, window) in windows() {
+        for (model, usage) in [
+            (Model::Well, false),
+            (Model::Well, true),
+            (Model::FailsAThird, false),
+            (Model::FailsAThird, true),
+            (Model::Dead, false),
+            (Model::Dead, true),
+        ] {
+            let seen = run(window, model, usage, &mut real).await;
+            let budget = window.budget().get();
+            println!(
+                "{name:<18} {:<12} {usage:<6} {:>9} {:>13} {:>14} {:>13} {budget:>7} {:>6} {:>8}",
+                format!("{model:?}"),
+                seen.left_out,
+                seen.summarisable,
+                seen.most_left_out,
+                seen.largest,
+                seen.by_model,
+                seen.extracts
+            );
+            if seen.summarisable > 0 || seen.left_out > 0 || seen.largest > budget {
+                wrong.push(format!("{name}, {model:?}, usage {usage}: {seen:?}"));
+            }
+            assert!(
+                seen.by_model + seen.extracts > 0,
+                "{name}, {model:?}: nothing was published"
+            );
+        }
+    }
+    assert!(wrong.is_empty(), "{}", wrong.join("\n"));
+}
