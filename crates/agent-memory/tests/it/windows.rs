@@ -200,7 +200,7 @@ async fn run(window: Window, model: Model, usage: bool, real: &mut RealCount) ->
             seen.summarisable += usize::from(summarisable(context, &spans, newest, tokens));
         }
         let id = format!("call-{n}");
-        let arguments = RawJson::parse(&format!(r#"{{"path":"src/part_{n}.rs"}}"#)).unwrap();
+        let arguments = RawJson::parse(format!(r#"{{"path":"src/part_{n}.rs"}}"#)).unwrap();
         let parts = vec![
             Part::text(numbers.text(30)),
             Part::ToolCall {
