@@ -195,10 +195,14 @@ pub(crate) struct Writing {
     /// The provider's address, the part before /chat/completions [default: its own]
     #[arg(long, value_name = "URL")]
     pub(crate) base_url: Option<String>,
-    /// The provider's key [default: OPENAI_API_KEY, ANTHROPIC_API_KEY or GEMINI_API_KEY of the
-    /// environment, where other users cannot see it]
+    /// The provider's key, which other users can see while the program runs: better is a file, or
+    /// the environment [default: OPENAI_API_KEY, COMPATIBLE_API_KEY, ANTHROPIC_API_KEY or
+    /// GEMINI_API_KEY, by provider]
     #[arg(long, value_name = "KEY", value_parser = key)]
     pub(crate) api_key: Option<ApiKey>,
+    /// A file with the provider's key; - reads it from standard input
+    #[arg(long, value_name = "PATH", conflicts_with = "api_key")]
+    pub(crate) api_key_file: Option<PathBuf>,
     /// What the summaries should mind
     #[arg(long, value_name = "TEXT")]
     pub(crate) instructions: Option<String>,

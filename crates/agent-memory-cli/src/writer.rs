@@ -1,12 +1,16 @@
 //! Who writes the summaries: from the command line and the environment to summarizers.
 
+use std::io::Read;
+use std::path::Path;
 use std::sync::Arc;
 
 use agent_memory::summaries::{Gate, Generate, Ladder, LlmSummarizer, PromptSet, Window};
 use agent_memory::{
     Builder, DagPolicy, GuardPolicy, ModelReport, RetryPolicy, SpendPolicy, Summarizer,
 };
-use summarize_escalation::provider::{ApiKey, OLLAMA_BASE_URL, OPENAI_BASE_URL, OpenAiCompatible};
+use summarize_escalation::provider::{
+    ApiKey, OLLAMA_BASE_URL, OPENAI_BASE_URL, OpenAiCompatible, public_url,
+};
 
 use crate::args::{Policy, Prompts, Writing};
 use crate::error::{Failure, Kind};
@@ -41,7 +45,7 @@ const PROVIDERS: [Provider; 5] = [
     },
     Provider {
         name: "compatible",
-        key: Some("OPENAI_API_KEY"),
+        key: Some("COMPATIBLE_API_KEY"),
         client: Client::Slim(None),
     },
     Provider {
@@ -99,10 +103,15 @@ impl Writers {
                 names()
             )));
         };
-        let mut all = vec![client(provider, model, args, true)?];
+        let given = match &args.api_key_file {
+            Some(path) => Some(key_in(path)?),
+            None => args.api_key.clone(),
+        };
+        let mut all = vec![client(provider, model, args, (true, given.as_ref()))?];
         if let Some(fallback) = &args.fallback_model {
             let (next, model) = split(fallback).unwrap_or((provider, fallback));
-            all.push(client(next, model, args, next.name == provider.name)?);
+            let same = next.name == provider.name;
+            all.push(client(next, model, args, (same, given.as_ref()))?);
         }
         Ok(Self {
             all,
@@ -210,16 +219,52 @@ fn split(text: &str) -> Option<(&'static Provider, &str)> {
     (!model.is_empty()).then_some((provider, model))
 }
 
+/// Largest file that is read for a key, in bytes.
+const KEY_BYTES: u64 = 16 * 1024;
+
+/// Reads a key from a file, or from standard input for `-`.
+fn key_in(path: &Path) -> Result<ApiKey, Failure> {
+    let (name, mut bytes) = (path.display(), Vec::new());
+    let read = match path.to_str() {
+        Some("-") => std::io::stdin().take(KEY_BYTES + 1).read_to_end(&mut bytes),
+        _ => std::fs::File::open(path)
+            .and_then(|file| file.take(KEY_BYTES + 1).read_to_end(&mut bytes)),
+    };
+    read.map_err(|error| {
+        let text = format!("cannot read the key from {name}: {error}");
+        usage(text).hint("name a file that holds nothing but the key, or - for standard input")
+    })?;
+    let short = bytes.len() as u64 <= KEY_BYTES;
+    let text = String::from_utf8(bytes).ok().filter(|_| short);
+    let text = text.as_deref().map(str::trim).filter(|text| {
+        let plain = |c: char| c.is_ascii_graphic();
+        !text.is_empty() && text.chars().all(plain)
+    });
+    match text {
+        Some(text) => Ok(ApiKey::new(text)),
+        None => Err(usage(format!("{name} holds no key"))
+            .hint("a key is one line of letters, digits and marks, and nothing else")),
+    }
+}
+
+/// The options that name the provider's address again, without its user info and query.
+pub(crate) fn address_again(args: &Writing) -> Vec<String> {
+    let shown = args.base_url.as_deref().and_then(public_url);
+    shown
+        .map(|url| vec!["--base-url".to_owned(), url])
+        .unwrap_or_default()
+}
+
 /// A client. Address and key of the command line are those of the first provider.
 fn client(
     provider: &Provider,
     model: &str,
     args: &Writing,
-    first: bool,
+    (first, given): (bool, Option<&ApiKey>),
 ) -> Result<Arc<dyn Summarizer>, Failure> {
     let name = provider.name;
     let base_url = args.base_url.as_deref().filter(|_| first);
-    let key = args.api_key.clone().filter(|_| first);
+    let key = given.cloned().filter(|_| first);
     let key = key.or_else(|| {
         let found = std::env::var(provider.key?).ok()?;
         (!found.trim().is_empty()).then(|| ApiKey::new(found))
@@ -228,7 +273,7 @@ fn client(
         && name != "compatible"
     {
         let text = format!("{name} needs a key");
-        return Err(usage(text).hint(format!("set {variable}, or give --api-key")));
+        return Err(usage(text).hint(format!("set {variable}, or give --api-key-file")));
     }
     match provider.client {
         Client::Slim(own) => {

@@ -40,11 +40,11 @@
 //! # }
 //! ```
 
-pub use summarize_escalation::prompt::{Answer, Clip, Prompt, PromptSet, Slot, Template};
+pub use summarize_escalation::prompt::{Answer, Clip, Prompt, PromptSet, Shown, Slot, Template};
 pub use summarize_escalation::{
-    Chain, CutRule, Error, ErrorKind, Extractive, Failure, FailureKind, Gate, GateFailure,
-    Generate, Kept, Ladder, LeftOut, LlmSummarizer, ModelUsage, OnCutOff, OnEmpty, OnError, OnGate,
-    OnGrowth, OnRefusal, Overflow, Purpose, Reason, Refusal, Rules, Scores, Source, Stop, Style,
-    Summarizer, SummaryRequest, SummarySource, SummaryText, TargetRule, Term, Tier, Tolerance,
-    Window,
+    CallGuard, Chain, CutRule, Error, ErrorKind, Extractive, Failure, FailureKind, Gate,
+    GateFailure, Generate, Kept, Ladder, LeftOut, LlmSummarizer, ModelCall, ModelUsage, OnCutOff,
+    OnEmpty, OnError, OnGate, OnGrowth, OnRefusal, Overflow, Purpose, Reason, Refusal, Rules,
+    Scores, Source, Stop, Style, Summarizer, SummaryRequest, SummarySource, SummaryText,
+    TargetRule, Term, Tier, Tolerance, Window,
 };

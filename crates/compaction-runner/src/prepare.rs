@@ -16,7 +16,7 @@ use memory_store::{Claim, Draft, Fence, JobKey, JobOutcome};
 use serde::{Deserialize, Serialize};
 use summarize_escalation::{
     Error as SummaryError, ErrorKind as SummaryErrorKind, Failure, FailureKind, OnGrowth, Source,
-    Summarizer, SummaryRequest, SummaryText, cut_to_tokens, escalate, recipe,
+    Stop, Summarizer, SummaryRequest, SummaryText, cut_to_tokens, escalate, recipe,
 };
 
 use crate::cancel::Cancel;
@@ -90,6 +90,11 @@ impl Watch {
         (needed < u64::MAX).then_some(needed)
     }
 
+    /// Records why the summarizer gave nothing that can be taken.
+    fn say(&self, what: String) {
+        *self.said.lock().unwrap_or_else(PoisonError::into_inner) = Some(what);
+    }
+
     /// What the summarizer said when it last failed.
     pub(crate) fn last_error(&self) -> Option<String> {
         let said = self.said.lock().unwrap_or_else(PoisonError::into_inner);
@@ -155,15 +160,12 @@ impl Summarizer for Counted<'_> {
                 // A long source takes several.
                 let more = u64::from(written.calls).saturating_sub(taken);
                 self.watch.calls.fetch_add(more, Ordering::Relaxed);
+                if written.stop != Stop::Complete {
+                    let what = format!("summarizer {}: {}", self.id(), written.stop);
+                    self.watch.say(what);
+                }
             }
-            Err(error) => {
-                let mut said = self
-                    .watch
-                    .said
-                    .lock()
-                    .unwrap_or_else(PoisonError::into_inner);
-                *said = Some(with_causes(error));
-            }
+            Err(error) => self.watch.say(with_causes(error)),
         }
         answer
     }

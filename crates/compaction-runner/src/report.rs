@@ -125,6 +125,7 @@ impl Cause {
             Reason::Empty => ("empty_answer", "try again, or take another model"),
             Reason::TooLong { .. } => ("answer_too_long", "take another model"),
             Reason::Refused => ("declined", "take another model for this text"),
+            Reason::Filtered => ("filtered", "take another model for this text"),
             Reason::CutOff => ("cut_off", "allow the model more tokens"),
             Reason::NotShorter { .. } => ("not_shorter", "take another model"),
             Reason::Gate { failures, .. } => {

@@ -1,11 +1,15 @@
 use async_trait::async_trait;
 
-use crate::{Error, Failure, FailureKind, Summarizer, SummaryRequest, SummaryText};
+use crate::call::Unguarded;
+use crate::{
+    CallGuard, Error, Failure, FailureKind, Stop, Summarizer, SummaryRequest, SummaryText,
+};
 
 /// Asks one summarizer after the other until one writes something: the cheap model first, the main
 /// model when it fails (koda's tiers).
 ///
-/// An answer of nothing but white space counts as a failure. What is written names the model that
+/// An answer of nothing but white space counts as a failure, and so does one that its provider
+/// stopped; when nobody does better, the last of the latter is the chain's answer. What is written names the model that
 /// wrote it; the id, and so the recipe, is that of the whole chain.
 ///
 /// Summarizers that need no model do not belong here: the ladder has them as tiers of their own,
@@ -54,26 +58,52 @@ impl Summarizer for Chain {
     }
 
     async fn summarize(&self, request: &SummaryRequest<'_>) -> Result<SummaryText, Error> {
+        self.summarize_guarded(request, &Unguarded).await
+    }
+
+    async fn summarize_guarded(
+        &self,
+        request: &SummaryRequest<'_>,
+        guard: &dyn CallGuard,
+    ) -> Result<SummaryText, Error> {
         let pass_over = !self.provisional();
         let mut failed: Vec<String> = Vec::new();
         let mut last: Option<Error> = None;
+        // What a provider stopped: the rules of a ladder decide about it when nobody does better.
+        let mut stopped: Option<SummaryText> = None;
+        let mut calls = 0_u32;
         for link in &self.links {
             if pass_over && link.provisional() {
                 continue;
             }
-            let error = match link.summarize(request).await {
-                Ok(answer) if !answer.text.trim().is_empty() => {
+            let error = match link.summarize_guarded(request, guard).await {
+                Ok(mut answer) => {
+                    calls = calls.saturating_add(answer.calls);
                     let model = answer.model.or_else(|| link.model().map(str::to_owned));
-                    return Ok(SummaryText { model, ..answer });
-                }
-                Ok(_) => {
+                    answer.model = model;
+                    match answer.stop {
+                        Stop::Complete if !answer.text.trim().is_empty() => {
+                            return Ok(SummaryText { calls, ..answer });
+                        }
+                        Stop::Complete => {}
+                        _ => {
+                            stopped = Some(answer);
+                            continue;
+                        }
+                    }
                     let failure = Failure::new(FailureKind::Empty, "it wrote nothing");
                     Error::provider(link.id(), failure)
                 }
-                Err(error) => error,
+                Err(error) => {
+                    calls = calls.saturating_add(error.calls());
+                    error
+                }
             };
             failed.push(error.chain());
             last = Some(error);
+        }
+        if let Some(answer) = stopped {
+            return Ok(SummaryText { calls, ..answer });
         }
         // What is worth trying again is told by the last one's failure; what each said, by the text.
         let kind = last.as_ref().and_then(Error::failure).map(Failure::kind);
@@ -82,10 +112,14 @@ impl Summarizer for Chain {
         match (last, kind) {
             (Some(_), Some(kind)) if failed.len() > 1 => {
                 let failure = Failure::new(kind, failed.join("; then "));
-                Err(Error::provider(&self.id, failure.with_retry_after(wait)))
+                let error = Error::provider(&self.id, failure.with_retry_after(wait));
+                Err(error.with_calls(calls))
             }
-            (Some(error), _) => Err(error),
-            (None, _) => Err(Error::provider(&self.id, "nothing in the chain can write")),
+            (Some(error), _) => Err(error.with_calls(calls)),
+            (None, _) => {
+                let error = Error::provider(&self.id, "nothing in the chain can write");
+                Err(error.with_calls(0))
+            }
         }
     }
 }

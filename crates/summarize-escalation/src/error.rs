@@ -13,6 +13,7 @@ pub struct Error {
     #[source]
     source: Option<Box<dyn std::error::Error + Send + Sync>>,
     refused: Vec<Refusal>,
+    calls: u32,
 }
 
 /// The meaning of an [`Error`], for code that has to decide.
@@ -48,6 +49,7 @@ impl Error {
             message: message.to_string(),
             source: None,
             refused: Vec::new(),
+            calls: 0,
         }
     }
 
@@ -77,7 +79,19 @@ impl Error {
             ),
             source: Some(cause.into()),
             refused: Vec::new(),
+            calls: 1,
         }
+    }
+
+    /// Sets how often a model was called before it came to this.
+    pub fn with_calls(mut self, calls: u32) -> Self {
+        self.calls = calls;
+        self
+    }
+
+    /// Calls of a model that were made before it came to this; each retry counts.
+    pub fn calls(&self) -> u32 {
+        self.calls
     }
 
     pub(crate) fn with_refused(mut self, refused: Vec<Refusal>) -> Self {

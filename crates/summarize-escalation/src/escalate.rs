@@ -38,7 +38,7 @@ pub struct Outcome {
     /// How often a summarizer was called: at most once a tier.
     pub calls: u32,
     /// How often a model was called: more often than a summarizer where the source was too long
-    /// for one call.
+    /// for one call, or a call was made again.
     pub model_calls: u32,
     /// What of the source the summary does not speak of, where the source was too long and the
     /// policy says so.
@@ -119,6 +119,8 @@ pub enum Reason {
     },
     /// The summarizer declined.
     Refused,
+    /// The provider's content filter withheld it.
+    Filtered,
     /// The provider's limit of tokens cut it off.
     CutOff,
     /// It failed the gate.
@@ -143,6 +145,7 @@ impl fmt::Display for Reason {
             Reason::Failed { message, .. } => f.write_str(message),
             Reason::Empty => f.write_str("nothing was returned"),
             Reason::Refused => f.write_str("the summarizer declined"),
+            Reason::Filtered => f.write_str("the provider's content filter withheld it"),
             Reason::CutOff => f.write_str("the provider cut it off"),
             Reason::Gate { failures, .. } => {
                 let told: Vec<String> = failures.iter().map(GateFailure::to_string).collect();
@@ -326,16 +329,19 @@ impl Climb<'_> {
             self.refuse(tier, self.not_shorter(1));
             return Ok(Step::Refused);
         }
-        if tier == Tier::Extractive && self.must_shrink(tier) {
-            // An extract is as long as it is asked to be.
-            request.target_tokens = request.target_tokens.min(self.most);
-        }
+        // No more is asked for than there is.
+        let most = match self.must_shrink(tier) {
+            true => self.most,
+            false => self.request.source_tokens().max(1),
+        };
+        request.target_tokens = request.target_tokens.min(most);
         self.calls += 1;
         let answer = match writer.summarize(&request).await {
             Ok(answer) => answer,
             Err(error) => {
-                // How often it called before it failed is not known: once at least.
-                self.model_calls += u32::from(!writer.provisional());
+                if !writer.provisional() {
+                    self.model_calls = self.model_calls.saturating_add(error.calls());
+                }
                 if rules.on_error == OnError::Fail {
                     return Err(error);
                 }
@@ -364,23 +370,41 @@ impl Climb<'_> {
             Some(_) => Some(measure(&written.text, &request)),
             None => None,
         };
-        let declined = answer.stop == Stop::Refused || scores.as_ref().is_some_and(|s| s.refusal);
-        if declined && rules.on_refusal != OnRefusal::Accept && !written.provisional {
+        let blank = written.text.trim().is_empty();
+        let declined = match answer.stop {
+            Stop::Filtered => Some(Reason::Filtered),
+            Stop::Refused => Some(Reason::Refused),
+            _ if scores.as_ref().is_some_and(|s| s.refusal) => Some(Reason::Refused),
+            _ => None,
+        };
+        // Where there is no text there is none to accept.
+        let accepted = rules.on_refusal == OnRefusal::Accept && !blank;
+        if let Some(reason) = declined.filter(|_| !accepted && !written.provisional) {
             if rules.on_refusal == OnRefusal::Fail {
                 let text = format!(
-                    "summarizer {} declined to summarise messages {}: look at what they ask of it",
+                    "summarizer {} gave no summary of messages {} ({reason}): look at what they ask \
+                     of it, or take another model",
                     writer.id(),
                     self.range(),
                 );
                 return Err(Error::new(ErrorKind::Refused, text));
             }
-            self.refuse(tier, Reason::Refused);
+            self.refuse(tier, reason);
             return Ok(match rules.on_refusal {
                 OnRefusal::Offline => Step::Offline,
                 _ => Step::Refused,
             });
         }
-        if written.text.trim().is_empty() {
+        let tokens = self.request.estimator.text(&written.text);
+        if answer.stop == Stop::CutOff && (rules.on_cut_off == OnCutOff::NextTier || blank) {
+            self.refuse(tier, Reason::CutOff);
+            if tokens > self.limit {
+                // Long enough that the last tier would have cut it anyway.
+                self.keep(written, scores.as_ref());
+            }
+            return Ok(Step::Refused);
+        }
+        if blank {
             match rules.on_empty {
                 OnEmpty::Accept => {}
                 OnEmpty::Fail => {
@@ -397,7 +421,6 @@ impl Climb<'_> {
                 }
             }
         }
-        let tokens = self.request.estimator.text(&written.text);
         if tokens > self.limit {
             let limit = self.limit;
             self.refuse(tier, Reason::TooLong { tokens, limit });
@@ -407,10 +430,6 @@ impl Climb<'_> {
         if tokens > self.most && rules.on_growth == OnGrowth::NextTier {
             self.refuse(tier, self.not_shorter(tokens));
             self.keep(written, scores.as_ref());
-            return Ok(Step::Refused);
-        }
-        if answer.stop == Stop::CutOff && rules.on_cut_off == OnCutOff::NextTier {
-            self.refuse(tier, Reason::CutOff);
             return Ok(Step::Refused);
         }
         if let (Some(gate), Some(scores)) = (&self.ladder.gate, &scores)

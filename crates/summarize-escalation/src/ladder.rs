@@ -80,7 +80,8 @@ pub enum OnGrowth {
     NextTier,
 }
 
-/// What to do when the summarizer declines, in its text or by its provider's word.
+/// What to do when the summarizer declines, in its text or by its provider's word, or the
+/// provider's filter withholds what it wrote.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 #[non_exhaustive]

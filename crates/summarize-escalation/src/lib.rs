@@ -1,5 +1,6 @@
 #![doc = include_str!("../README.md")]
 
+mod call;
 mod chain;
 mod cut;
 mod error;
@@ -19,6 +20,7 @@ mod summarizer;
 pub mod testing;
 mod timer;
 
+pub use call::{CallGuard, ModelCall};
 pub use chain::Chain;
 pub use cut::{ANNA_CUT_NOTE, CUT_NOTE, cut_like_anna, cut_to_tokens};
 pub use error::{Error, ErrorKind};

@@ -1,4 +1,4 @@
-use std::fmt::Debug;
+use std::fmt::{self, Debug};
 use std::sync::Arc;
 
 use async_trait::async_trait;
@@ -6,7 +6,7 @@ use memory_model::SeqRange;
 use serde::{Deserialize, Serialize};
 
 use crate::prompt::Prompt;
-use crate::{Error, SummaryRequest};
+use crate::{CallGuard, Error, ModelCall, SummaryRequest};
 
 /// Writes a summary. What it returns is judged by the ladder, so it need not be good.
 ///
@@ -38,6 +38,22 @@ pub trait Summarizer: Send + Sync + Debug {
     /// # Errors
     /// [`Error::provider`] when the text could not be had.
     async fn summarize(&self, request: &SummaryRequest<'_>) -> Result<SummaryText, Error>;
+
+    /// Writes a summary of the request's source, and makes each call of a model by way of `guard`.
+    ///
+    /// Unless implemented, the whole summary is one call: right for whatever asks a model once.
+    ///
+    /// # Errors
+    /// Those of [`Summarizer::summarize`], and those of the guard.
+    async fn summarize_guarded(
+        &self,
+        request: &SummaryRequest<'_>,
+        guard: &dyn CallGuard,
+    ) -> Result<SummaryText, Error> {
+        let tokens = (request.source_tokens(), request.target_tokens);
+        let call = ModelCall::new(tokens, request.estimator, || self.summarize(request));
+        guard.call(call).await
+    }
 }
 
 macro_rules! forward {
@@ -63,6 +79,14 @@ macro_rules! forward {
             async fn summarize(&self, request: &SummaryRequest<'_>) -> Result<SummaryText, Error> {
                 (**self).summarize(request).await
             }
+
+            async fn summarize_guarded(
+                &self,
+                request: &SummaryRequest<'_>,
+                guard: &dyn CallGuard,
+            ) -> Result<SummaryText, Error> {
+                (**self).summarize_guarded(request, guard).await
+            }
         }
     )*};
 }
@@ -77,7 +101,7 @@ pub struct SummaryText {
     pub text: String,
     /// Why it ends where it ends.
     pub stop: Stop,
-    /// How often a model was called for it.
+    /// Calls of a model that it took; each retry counts.
     pub calls: u32,
     /// What of the source no model saw, where the source was too long and the policy says so.
     pub left_out: Option<LeftOut>,
@@ -94,10 +118,24 @@ pub enum Stop {
     /// Its writer had no more to say.
     #[default]
     Complete,
-    /// The provider's limit of tokens was reached.
+    /// The provider's limit of tokens was reached (`length`, `max_tokens`).
     CutOff,
-    /// The provider says that the model declined, or stopped it.
+    /// The provider says that the model declined (`refusal`).
     Refused,
+    /// The provider's content filter withheld the answer or stopped it (`content_filter`,
+    /// `SAFETY`).
+    Filtered,
+}
+
+impl fmt::Display for Stop {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.pad(match self {
+            Stop::Complete => "the model had no more to say",
+            Stop::CutOff => "the provider cut the answer off at its limit of tokens",
+            Stop::Refused => "the model declined",
+            Stop::Filtered => "the provider's content filter withheld the answer",
+        })
+    }
 }
 
 /// Pieces of a source that a summary does not speak of.

@@ -17,7 +17,7 @@ use crate::args::{Compact, ModeArg, Strategy};
 use crate::error::{Failure, Kind};
 use crate::output::{count, note, number, percent, table};
 use crate::progress::Progress;
-use crate::writer::{Writers, model_failures};
+use crate::writer::{Writers, address_again, model_failures};
 
 #[derive(Debug, Serialize)]
 struct Answer {
@@ -175,9 +175,8 @@ async fn compact(
     progress.done();
     let provisional = provisional(session, &outcome.summaries).await?;
     let mut redo = vec!["redo", "--summarizer", &args.writing.summarizer];
-    if let Some(url) = &args.writing.base_url {
-        redo.extend(["--base-url", url]);
-    }
+    let address = address_again(&args.writing);
+    redo.extend(address.iter().map(String::as_str));
     let redo = app.command(&redo, &[session.key().as_str()]);
     if let Some(line) = model_failures(&outcome.model, &redo) {
         note(&line);

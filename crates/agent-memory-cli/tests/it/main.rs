@@ -18,6 +18,7 @@ mod import;
 mod providers;
 mod reference;
 mod replay;
+mod secrets;
 mod settings;
 mod support;
 mod terminal;

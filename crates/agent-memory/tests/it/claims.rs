@@ -1,10 +1,10 @@
-//! What summaries say that the user wants, on real transcripts: how often an invented wish passes
-//! the gate, and how often an honest summary is refused for one.
+//! What summaries say that the user wants, on real transcripts: how often the check finds an
+//! invented wish, and how often it takes an honest one for invented. By default it refuses none.
 
 use agent_memory::testing::Scripted;
-use agent_memory::{EntryKind, Extractive, LogEntry, Part, Role, Summarizer, SummaryRequest};
+use agent_memory::{EntryKind, Extractive, Gate, LogEntry, Part, Role, Summarizer, SummaryRequest};
 use message_formats::Transcript;
-use summarize_escalation::{Source, measure, testing};
+use summarize_escalation::{GateFailure, Scores, Source, measure, testing};
 use token_estimate::Preset;
 
 use crate::corpus::{corpus, parse, transcripts};
@@ -21,9 +21,13 @@ impl Chunk {
         self.entries.iter().map(Source::from).collect()
     }
 
-    fn unsupported(&self, text: &str) -> Vec<String> {
+    fn scores(&self, text: &str) -> Scores {
         let source = self.source();
-        measure(text, &SummaryRequest::new(&source, &Preset::Anna)).unsupported
+        measure(text, &SummaryRequest::new(&source, &Preset::Anna))
+    }
+
+    fn unsupported(&self, text: &str) -> Vec<String> {
+        self.scores(text).unsupported
     }
 
     /// What the user typed, sentence by sentence.
@@ -86,13 +90,18 @@ fn files() -> Vec<(String, Transcript)> {
     paths.iter().map(read).collect()
 }
 
+/// Whether a gate refuses a summary for what it says that the user wants.
+fn refuses(gate: &Gate, scores: &Scores) -> bool {
+    gate.failures(scores).contains(&GateFailure::Unsupported)
+}
+
 #[tokio::test]
-async fn invented_wishes_are_refused_and_honest_summaries_are_not() {
+async fn invented_wishes_are_found_and_copies_are_not_taken_for_them() {
     let chunks = chunks();
     if chunks.is_empty() {
         return;
     }
-    let (mut honest, mut refused) = (0, Vec::new());
+    let (mut copies, mut refused, mut foreign) = (0, Vec::new(), 0_usize);
     for chunk in &chunks {
         let source = chunk.source();
         let request = SummaryRequest::new(&source, &Preset::Anna);
@@ -101,8 +110,10 @@ async fn invented_wishes_are_refused_and_honest_summaries_are_not() {
             let head: &dyn Summarizer = &Scripted::head_cut();
             for summarizer in [head, &Extractive] {
                 let text = summarizer.summarize(&request).await.unwrap().text;
-                honest += 1;
-                refused.extend(chunk.unsupported(&text));
+                copies += 1;
+                let scores = chunk.scores(&text);
+                foreign += usize::from(scores.other_language);
+                refused.extend(scores.unsupported);
             }
         }
     }
@@ -135,7 +146,7 @@ async fn invented_wishes_are_refused_and_honest_summaries_are_not() {
     }
     println!(
         "{} passages, {} wishes: {passed} of {invented} invented ones pass, {denied} of {true_ones} \
-         true ones do not; of {honest} extracts and cuts {} are refused",
+         true ones do not; of {copies} extracts and cuts {} seem invented, {foreign} foreign",
         chunks.len(),
         wishes.len(),
         refused.len(),
@@ -143,13 +154,75 @@ async fn invented_wishes_are_refused_and_honest_summaries_are_not() {
     assert!(chunks.len() >= 100 && invented >= 400 && true_ones >= 100);
     assert!(passed * 8 <= invented, "{passed} of {invented}");
     assert_eq!(denied, 0);
-    assert!(refused.len() * 200 <= honest, "{refused:?}");
+    assert!(refused.len() * 200 <= copies, "{refused:?}");
+    // Copies of short passages that are mostly code may look like another language.
+    assert!(
+        foreign * 50 <= copies,
+        "{foreign} of {copies} seem to be in another language"
+    );
+}
+
+/// How a real model told, in its own words, what it had been asked for: the beginnings of answers,
+/// held against what was said before them.
+#[test]
+fn honest_wishes_in_other_words_are_recorded_and_not_refused() {
+    let chunks = chunks();
+    if chunks.is_empty() {
+        return;
+    }
+    let (by_default, strict) = (Gate::default(), Gate::default().with_directives(true));
+    let (mut told, mut recorded) = (0, 0);
+    for chunk in &chunks {
+        for (at, entry) in chunk.entries.iter().enumerate() {
+            let after =
+                |entry: &&LogEntry| entry.role == Role::Assistant && !entry.text().is_empty();
+            let Some(answer) = chunk.entries.iter().skip(at + 1).find(after) else {
+                continue;
+            };
+            if entry.role != Role::User || entry.text().trim().is_empty() {
+                continue;
+            }
+            let answer = answer.text();
+            let Some(wish) = retold(&answer) else {
+                continue;
+            };
+            let before = &chunk.entries[..=at];
+            let source: Vec<Source<'_>> = before.iter().map(Source::from).collect();
+            let text = format!("The user asked to {wish}.");
+            let scores = measure(&text, &SummaryRequest::new(&source, &Preset::Anna));
+            told += 1;
+            assert!(!refuses(&by_default, &scores), "{text}");
+            assert_eq!(refuses(&strict, &scores), !scores.unsupported.is_empty());
+            recorded += u32::from(!scores.unsupported.is_empty());
+        }
+    }
+    println!("{told} wishes in a model's words, {recorded} of them recorded as unsupported");
+    // What the check is worth: it takes many an honest paraphrase for an invention.
+    assert!(told >= 30 && recorded > 0, "{recorded} of {told}");
+}
+
+/// What an answer that begins with `I'll …` says that it was asked for.
+fn retold(answer: &str) -> Option<&str> {
+    let openings = [
+        "I'll ",
+        "I’ll ",
+        "I will ",
+        "Let me ",
+        "I'm going to ",
+        "I need to ",
+    ];
+    let first = answer.trim_start();
+    let rest = openings
+        .iter()
+        .find_map(|opening| first.strip_prefix(opening))?;
+    let wish = rest.split(['.', '\n', '!', '?', ':']).next()?.trim();
+    (wish.split_whitespace().count() >= 4).then_some(wish)
 }
 
 /// The summaries that a model wrote in the transcripts, of all that came before.
 #[test]
 fn summaries_of_a_real_model_pass() {
-    let (mut summaries, mut sentences, mut denied) = (0, 0, Vec::new());
+    let (mut summaries, mut sentences, mut denied, mut foreign) = (0, 0, Vec::new(), 0);
     for (_, transcript) in files() {
         for log in &transcript.sessions {
             for (at, message) in log.messages.iter().enumerate() {
@@ -160,6 +233,7 @@ fn summaries_of_a_real_model_pass() {
                 let source: Vec<Source<'_>> = entries.iter().map(Source::from).collect();
                 let request = SummaryRequest::new(&source, &Preset::Anna);
                 summaries += 1;
+                foreign += u32::from(measure(&text, &request).other_language);
                 let users = |line: &&str| line.to_lowercase().contains("user");
                 for line in text.lines().filter(users) {
                     sentences += 1;
@@ -169,8 +243,12 @@ fn summaries_of_a_real_model_pass() {
         }
     }
     println!(
-        "{summaries} summaries, {sentences} lines on the user, refused: {}",
+        "{summaries} summaries, {sentences} lines on the user, seem invented: {}, foreign: {foreign}",
         denied.len()
+    );
+    assert_eq!(
+        foreign, 0,
+        "of {summaries} are not in the language of their source"
     );
     assert!(denied.len() * 20 <= sentences, "{denied:?}");
 }

@@ -9,7 +9,7 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use agent_memory::replay::Replay;
 use agent_memory::testing::{Scripted, memory};
 use agent_memory::{
-    DagPolicy, Extractive, GuardPolicy, Ladder, Memory, Message, Mode, RedoPolicy, RedoStop,
+    DagPolicy, Extractive, Gate, GuardPolicy, Ladder, Memory, Message, Mode, RedoPolicy, RedoStop,
     Session, Summarizer, Summary, SummaryId, SummaryRequest, SummaryText, Window,
 };
 use memory_model::Accounting as _;
@@ -120,12 +120,18 @@ fn addresses(request: &SummaryRequest<'_>) -> Vec<String> {
     found
 }
 
+/// The default ladder, which refuses invented wishes, too.
+fn strict() -> Ladder {
+    Ladder::default().with_gate(Some(Gate::default().with_directives(true)))
+}
+
 /// In memory, so that nothing but time is waited for, and time is under control.
 async fn open(model: &Unreliable, policy: DagPolicy, timer: &Arc<FakeTimer>) -> Memory {
     let guards = GuardPolicy::default().with_breaker(None);
     memory()
         .dag(policy)
         .summarizer(Arc::new(model.clone()))
+        .ladder(strict())
         .guards_with(guards, timer.clone())
         .open()
         .await
@@ -177,7 +183,7 @@ fn nothing_is_lost_and_redo_makes_it_good() {
                 );
                 model.healthy.store(true, Ordering::SeqCst);
                 let (left, redone) = redo(&session).await;
-                assert_sound_by(&session, &model, &Ladder::default()).await;
+                assert_sound_by(&session, &model, &strict()).await;
                 assert!(session.verify().await.unwrap().is_ok());
                 println!(
                     "{name:<34.34} {:>6} {calls:>6} {:>6} {:>6} {left:>6} {redone:>6}",
@@ -262,7 +268,7 @@ fn after_redo_the_tree_is_that_of_a_model_that_never_failed() {
         "{nodes} summaries, {different} of them with another text; {refused} left by the gate"
     );
     assert!(nodes >= 300, "{nodes}");
-    // What the default gate takes of a failing model is what a sound one writes, and of a sound one
+    // What this gate takes of a failing model is what a sound one writes, and of a sound one
     // it takes all.
     assert_eq!((different, refused), (0, 0));
 }

@@ -21,6 +21,7 @@ mod forks;
 mod hard;
 mod history;
 mod laws;
+mod model_windows;
 mod plain_export;
 mod redo;
 mod replay;

@@ -1,10 +1,16 @@
 //! Summarizers that misbehave, hooks that step in, and work that is not done twice.
 
+use std::collections::VecDeque;
+use std::future::Future;
+use std::pin::{Pin, pin};
 use std::sync::Mutex;
+use std::sync::atomic::{AtomicU32, Ordering};
+use std::task::{Context, Waker};
 
 use async_trait::async_trait;
 use compaction_runner::{Before, Event, Hooks, Recorder, RunnerPolicy, SkipReason};
 use dag_compactor::{DagPolicy, FreshTail};
+use futures::channel::oneshot;
 use memory_model::{
     Body, Job, Message, Mode, Part, Role, Seq, Span, StopReason, Summary, Timestamp,
 };
@@ -51,6 +57,64 @@ async fn under_the_default_ladder_a_failing_model_stops_nothing() {
     }
 }
 
+/// Answers when it is told to, and knows how many of its calls were begun and are under way.
+#[derive(Debug, Default)]
+struct Gated {
+    begun: AtomicU32,
+    waiting: Mutex<VecDeque<oneshot::Sender<bool>>>,
+}
+
+impl Gated {
+    /// Calls begun, and those of them that wait for an answer.
+    fn state(&self) -> (u32, usize) {
+        let mut waiting = self.waiting.lock().unwrap();
+        waiting.retain(|call| !call.is_canceled());
+        (self.begun.load(Ordering::SeqCst), waiting.len())
+    }
+
+    /// Answers the oldest calls: with a text, or with a failure.
+    fn answer(&self, calls: usize, well: bool) {
+        let mut waiting = self.waiting.lock().unwrap();
+        for call in waiting.drain(..calls) {
+            call.send(well).unwrap();
+        }
+    }
+}
+
+#[async_trait]
+impl Summarizer for Gated {
+    fn id(&self) -> &str {
+        "gated@1"
+    }
+
+    fn model(&self) -> Option<&str> {
+        Some("gated-model")
+    }
+
+    async fn summarize(&self, _: &SummaryRequest<'_>) -> Result<SummaryText, Error> {
+        self.begun.fetch_add(1, Ordering::SeqCst);
+        let (sender, answer) = oneshot::channel();
+        self.waiting.lock().unwrap().push_back(sender);
+        match answer.await {
+            Ok(true) => Ok(SummaryText::new("what happened, in short")),
+            _ => Err(Error::provider("gated@1", "503")),
+        }
+    }
+}
+
+/// Polls a run until it gets no further without an answer.
+fn settle<T>(run: &mut Pin<&mut impl Future<Output = T>>, model: &Gated) {
+    let mut before = None;
+    let mut still = 0;
+    while still < 8 {
+        let polled = run.as_mut().poll(&mut Context::from_waker(Waker::noop()));
+        assert!(polled.is_pending(), "the run ended early");
+        let state = model.state();
+        still = if before == Some(state) { still + 1 } else { 0 };
+        before = Some(state);
+    }
+}
+
 #[tokio::test]
 async fn annas_ladder_stops_where_the_provider_fails_and_keeps_what_is_done() {
     let store = InMemoryStore::new();
@@ -60,29 +124,58 @@ async fn annas_ladder_stops_where_the_provider_fails_and_keeps_what_is_done() {
     let cut = Answer::text("what happened, in short");
     let model = Scripted::new([cut.clone(), cut, Answer::fail("503")]);
     let recorder = Recorder::new();
-    let outcome = lab.compaction(&store, id, &model).with_hooks(&recorder);
-    let outcome = outcome.run(Mode::Full).await.unwrap();
+    let mut policy = RunnerPolicy::default();
+    policy.concurrency = 1;
+    let run = lab.compaction(&store, id, &model).with_hooks(&recorder);
+    let outcome = run.with_policy(policy).run(Mode::Full).await.unwrap();
     assert_eq!(outcome.stop_reason, StopReason::SummarizerFailed);
     assert_eq!(outcome.leaf, 2);
     let failure = outcome.failure.unwrap();
     assert!(failure.contains("503"), "{failure}");
-    // Four were under way at once; after the failure no further one was begun.
-    let failed = recorder.events();
-    let failed = failed
-        .iter()
-        .filter(|e| matches!(e, Event::Failed { .. }))
-        .count();
-    assert!((1..=4).contains(&failed), "{failed}");
-    assert!(model.calls() <= 2 + 4, "{}", model.calls());
-    assert_eq!(outcome.calls, u64::from(model.calls()));
+    assert_eq!(failures(&recorder), 1);
+    // After the failure no further call was begun.
+    assert_eq!((model.calls(), outcome.calls), (3, 3));
     whole(&store, id, 0).await;
     sound(&store, id).await;
-    // The failed jobs are free: another owner with a working model of the same name does them.
+    // The failed job is free: another owner with a working model of the same name does it.
     let model = Scripted::new([Answer::text("done")]);
     let other = lab.compaction(&store, id, &model).with_owner("other");
     let outcome = other.run(Mode::Full).await.unwrap();
     assert_ne!(outcome.stop_reason, StopReason::Held);
     whole(&store, id, 0).await;
+}
+
+fn failures(recorder: &Recorder) -> usize {
+    let events = recorder.events();
+    let failed = events.iter().filter(|e| matches!(e, Event::Failed { .. }));
+    failed.count()
+}
+
+#[tokio::test]
+async fn four_calls_are_under_way_at_once_and_a_failure_begins_no_other() {
+    let store = InMemoryStore::new();
+    let id = open(&store, "chat").await;
+    append(&store, id, chat(1, 400)).await;
+    let lab = Lab::new(small()).with_ladder(Ladder::anna());
+    let model = Gated::default();
+    let recorder = Recorder::new();
+    let run = lab.compaction(&store, id, &model).with_hooks(&recorder);
+    let mut run = pin!(run.run(Mode::Full));
+    settle(&mut run, &model);
+    assert_eq!(model.state(), (4, 4));
+    // The first two succeed, and two others take their places.
+    model.answer(2, true);
+    settle(&mut run, &model);
+    assert_eq!(model.state(), (6, 4));
+    // All that are under way fail: no further one is begun.
+    model.answer(4, false);
+    let outcome = run.await.unwrap();
+    assert_eq!(model.state(), (6, 0));
+    assert_eq!(outcome.stop_reason, StopReason::SummarizerFailed);
+    assert_eq!((outcome.leaf, outcome.calls), (2, 6));
+    assert_eq!(failures(&recorder), 4);
+    whole(&store, id, 0).await;
+    sound(&store, id).await;
 }
 
 #[tokio::test]

@@ -47,13 +47,15 @@ pub struct Gate {
     /// Whether the summary must be in the language of the conversation, where both are clear and
     /// no instructions were given.
     pub language: bool,
-    /// Whether a wish of the user's that nothing in the source supports is a reason to refuse.
+    /// Whether a wish of the user's that nothing in the source supports is a reason to refuse. Off
+    /// by default: the check knows words, not meanings, and a paraphrase looks like an invention to
+    /// it. What it finds is recorded in [`Scores::unsupported`] all the same.
     pub directives: bool,
 }
 
 impl Default for Gate {
     /// A tenth of each class, once there are eight of it: what a summary that speaks of its source
-    /// keeps in passing. All other checks are on.
+    /// keeps in passing. Echo and language are judged, wishes are recorded.
     fn default() -> Self {
         Self {
             identifiers: Some(100),
@@ -64,7 +66,7 @@ impl Default for Gate {
             at_least: 8,
             echo: true,
             language: true,
-            directives: true,
+            directives: false,
         }
     }
 }
@@ -93,6 +95,12 @@ impl Gate {
         self.paths = share;
         self.urls = share;
         self.codes = share;
+        self
+    }
+
+    /// Sets whether a wish of the user's that nothing in the source supports is refused.
+    pub fn with_directives(mut self, refused: bool) -> Self {
+        self.directives = refused;
         self
     }
 
@@ -162,7 +170,8 @@ pub struct Scores {
     pub echo: bool,
     /// It is clearly in another language than the conversation.
     pub other_language: bool,
-    /// What it says the user wants and nothing in the source supports; at most three sentences.
+    /// What it says the user wants and no passage of the source says in such words, paraphrases
+    /// among them; at most three sentences.
     pub unsupported: Vec<String>,
 }
 
@@ -287,7 +296,8 @@ pub fn measure(text: &str, request: &SummaryRequest<'_>) -> Scores {
     }
 }
 
-/// How much of what was said is read to tell its language, in bytes; the newest of it.
+/// How much of what was said is read to tell its language, in bytes; the newest of it, and half as
+/// much of the oldest.
 const SAID_BYTES: usize = 12 * 1024;
 /// How much of one text, at its start.
 const SAID_BYTES_A_TEXT: usize = 4_000;
@@ -307,6 +317,31 @@ fn other_language(text: &str, request: &SummaryRequest<'_>) -> bool {
             break;
         }
     }
+    said.reverse();
+    let newest = said.len();
+    let count: usize = request
+        .source
+        .iter()
+        .map(|piece| spoken(piece).count())
+        .sum();
+    let mut oldest: Vec<&str> = Vec::new();
+    let mut old_bytes = 0;
+    // And what it began in.
+    for text in request
+        .source
+        .iter()
+        .flat_map(spoken)
+        .take(count.saturating_sub(newest))
+    {
+        let text = floor(text, SAID_BYTES_A_TEXT);
+        old_bytes += text.len();
+        oldest.push(text);
+        if old_bytes >= SAID_BYTES / 2 {
+            break;
+        }
+    }
+    oldest.append(&mut said);
+    let mut said = oldest;
     if bytes < 64 {
         // Nobody said anything: what the tools said has to do.
         for piece in request.source.iter().rev().take(20) {
@@ -332,7 +367,7 @@ fn other_language(text: &str, request: &SummaryRequest<'_>) -> bool {
         ],
         false => [text, ""],
     };
-    language::differs(said.into_iter(), &written)
+    language::differs(&said, &written)
 }
 
 /// What somebody said in a piece; what tools said is left out.

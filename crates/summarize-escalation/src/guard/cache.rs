@@ -5,7 +5,7 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use memory_model::{FieldHasher, Hash, SourceHasher};
 
-use crate::{Source, Style, SummaryRequest, SummaryText};
+use crate::{Purpose, Source, Style, SummaryRequest, SummaryText};
 
 /// The newest answers, by key.
 #[derive(Debug, Default)]
@@ -67,6 +67,10 @@ pub(crate) fn key(summarizer: &str, request: &SummaryRequest<'_>) -> Option<Hash
     hasher.number(match request.style {
         Style::Normal => 0,
         Style::Aggressive => 1,
+    });
+    hasher.number(match request.purpose {
+        Purpose::Replace => 0,
+        Purpose::TurnPrefix => 1,
     });
     // Prompts show positions and times.
     let range = request.range();

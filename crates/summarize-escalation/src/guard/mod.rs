@@ -22,7 +22,10 @@ pub use observe::{AttemptEvent, AttemptKind, CallObserver};
 pub use policy::{BreakerPolicy, GuardPolicy, RetryPolicy, SpendPolicy};
 pub use spend::Spent;
 
-use crate::{Error, Failure, FailureKind, Summarizer, SummaryRequest, SummaryText, Timer};
+use crate::{
+    CallGuard, Error, Failure, FailureKind, ModelCall, Stop, Summarizer, SummaryRequest,
+    SummaryText, Timer,
+};
 use breaker::Breaker;
 use cache::Cache;
 use spend::Purse;
@@ -113,7 +116,11 @@ impl SessionGuard {
     }
 }
 
-/// A summarizer with guards around it. Its id, and so the recipe of what it writes, is that of the
+/// A summarizer with guards around each of its calls of a model: a summary in parts takes several
+/// calls, and each has its own time, its own retries and its own place in the spending. The cache
+/// keeps whole summaries.
+///
+/// Its id, and so the recipe of what it writes, is that of the
 /// summarizer inside; one that needs no model is not guarded at all.
 ///
 /// What a guard refuses is a failure like one of the provider: [`FailureKind::BreakerOpen`],
@@ -162,15 +169,16 @@ impl<S: Summarizer> Guarded<S> {
         }
     }
 
-    /// Asks until there is an answer, a failure that cannot pass, or no attempt left.
-    async fn attempts(&self, request: &SummaryRequest<'_>) -> Result<SummaryText, Error> {
+    /// Makes a call until there is an answer, a failure that cannot pass, or no attempt left.
+    async fn attempts(&self, call: &ModelCall<'_>) -> Result<SummaryText, Error> {
         let mut made = 0_u32;
         let mut last: Option<Error> = None;
         loop {
             let watched = self.watched(made.saturating_add(1));
-            let error = match self.attempt(request).await {
-                Ok(answer) => {
+            let error = match self.attempt(call).await {
+                Ok(mut answer) => {
                     watched.answered();
+                    answer.calls = answer.calls.saturating_add(made);
                     return Ok(answer);
                 }
                 Err(error) => error,
@@ -178,7 +186,7 @@ impl<S: Summarizer> Guarded<S> {
             let failure = error.failure();
             if failure.is_some_and(|failure| !failure.kind().asked()) {
                 // The money ran out between two attempts: what the provider said tells more.
-                return Err(last.unwrap_or(error));
+                return Err(last.unwrap_or(error).with_calls(made));
             }
             made = made.saturating_add(1);
             let wait = match (self.guards.policy.retry, failure) {
@@ -188,7 +196,9 @@ impl<S: Summarizer> Guarded<S> {
                 _ => None,
             };
             watched.failed(&error, wait);
-            let Some(wait) = wait else { return Err(error) };
+            let Some(wait) = wait else {
+                return Err(error.with_calls(made));
+            };
             last = Some(error);
             self.guards.timer.sleep(wait).await;
         }
@@ -204,15 +214,14 @@ impl<S: Summarizer> Guarded<S> {
         watch.start(model, (attempt, attempts), timeout)
     }
 
-    /// One call: paid for, one of a limited number, and over in time.
-    async fn attempt(&self, request: &SummaryRequest<'_>) -> Result<SummaryText, Error> {
+    /// One attempt: paid for, one of a limited number, and over in time.
+    async fn attempt(&self, call: &ModelCall<'_>) -> Result<SummaryText, Error> {
         let _turn: Option<SemaphoreGuard<'_>> = match &self.guards.gate {
             Some(gate) => Some(gate.acquire().await),
             None => None,
         };
         let policy = &self.guards.policy;
-        let source = request.source_tokens();
-        let taken = source.saturating_add(request.target_tokens);
+        let taken = call.input_tokens.saturating_add(call.output_tokens);
         self.session
             .purse
             .take(policy.session_spend, taken)
@@ -222,13 +231,10 @@ impl<S: Summarizer> Guarded<S> {
             return Err(self.over("all sessions together", &what));
         }
         // Should the call be cancelled, what was taken for it stays spent: nobody knows better.
-        let answer = self.in_time(self.inner.summarize(request)).await;
+        let answer = self.in_time(call.make()).await;
         let cost = match &answer {
-            Ok(answer) => answer.usage.map_or_else(
-                || source.saturating_add(request.estimator.text(&answer.text)),
-                |usage| usage.total(),
-            ),
-            Err(_) => source,
+            Ok(answer) => call.cost(answer),
+            Err(_) => call.input_tokens,
         };
         self.session.purse.settle(taken, cost);
         self.guards.total.settle(taken, cost);
@@ -258,7 +264,50 @@ impl<S: Summarizer> Guarded<S> {
     }
 
     fn failed(&self, kind: FailureKind, what: &str) -> Error {
-        Error::provider(self.inner.id(), Failure::new(kind, what))
+        let error = Error::provider(self.inner.id(), Failure::new(kind, what));
+        error.with_calls(u32::from(kind.asked()))
+    }
+}
+
+/// Whether the model wrote nothing although nothing stopped it.
+fn is_empty(answer: &SummaryText) -> bool {
+    answer.stop == Stop::Complete && answer.text.trim().is_empty()
+}
+
+#[async_trait]
+impl<S: Summarizer> CallGuard for Guarded<S> {
+    async fn call(&self, call: ModelCall<'_>) -> Result<SummaryText, Error> {
+        let timer = &self.guards.timer;
+        let Some(breaker) = self.guards.policy.breaker else {
+            return self.attempts(&call).await;
+        };
+        let pass = match self.session.breaker.enter(breaker, timer.now()) {
+            Ok(pass) => pass,
+            Err(wait) => {
+                let failures = self.session.breaker.failures();
+                let said = self.session.breaker.said();
+                let mut what = format!("not asked, after {failures} failures in a row ({said})");
+                if let Some(wait) = wait {
+                    what.push_str(&format!("; asked again in {} s", wait.as_secs()));
+                }
+                return Err(self.failed(FailureKind::BreakerOpen, &what));
+            }
+        };
+        let answer = self.attempts(&call).await;
+        match &answer {
+            Ok(answer) if is_empty(answer) => {
+                pass.failed(timer.now(), "it wrote nothing".to_owned());
+            }
+            Ok(_) => pass.succeeded(),
+            // A limit of ours says nothing about the provider.
+            Err(error) if error.failure().is_some_and(|f| !f.kind().asked()) => drop(pass),
+            Err(error) => {
+                let failure = error.failure().map(ToString::to_string);
+                let said = failure.unwrap_or_else(|| error.chain());
+                pass.failed(timer.now(), said);
+            }
+        }
+        answer
     }
 }
 
@@ -284,51 +333,26 @@ impl<S: Summarizer> Summarizer for Guarded<S> {
         if self.inner.provisional() {
             return self.inner.summarize(request).await;
         }
-        let policy = &self.guards.policy;
-        let key = match policy.cache_entries {
+        let entries = self.guards.policy.cache_entries;
+        let key = match entries {
             0 => None,
             _ => cache::key(self.inner.id(), request),
         };
         if let Some(found) = key.as_ref().and_then(|key| self.guards.cache.get(key)) {
-            return Ok(found);
+            // No model was called for it this time.
+            return Ok(SummaryText {
+                calls: 0,
+                usage: None,
+                ..found
+            });
         }
-        let timer = &self.guards.timer;
-        let pass = match policy.breaker {
-            None => None,
-            Some(breaker) => match self.session.breaker.enter(breaker, timer.now()) {
-                Ok(pass) => Some(pass),
-                Err(wait) => {
-                    let failures = self.session.breaker.failures();
-                    let said = self.session.breaker.said();
-                    let mut what =
-                        format!("not asked, after {failures} failures in a row ({said})");
-                    if let Some(wait) = wait {
-                        what.push_str(&format!("; asked again in {} s", wait.as_secs()));
-                    }
-                    return Err(self.failed(FailureKind::BreakerOpen, &what));
-                }
-            },
-        };
-        let answer = self.attempts(request).await;
-        let empty = matches!(&answer, Ok(answer) if answer.text.trim().is_empty());
-        // A limit of ours says nothing about the provider.
-        let refused = matches!(&answer, Err(error)
-            if error.failure().is_some_and(|failure| !failure.kind().asked()));
-        if let Some(pass) = pass {
-            match &answer {
-                Ok(_) if !empty => pass.succeeded(),
-                _ if refused => drop(pass),
-                Ok(_) => pass.failed(timer.now(), "it wrote nothing".to_owned()),
-                Err(error) => {
-                    let failure = error.failure().map(ToString::to_string);
-                    let said = failure.unwrap_or_else(|| error.chain());
-                    pass.failed(timer.now(), said);
-                }
-            }
+        let answer = self.inner.summarize_guarded(request, self).await?;
+        if let Some(key) = key
+            && answer.stop == Stop::Complete
+            && !is_empty(&answer)
+        {
+            self.guards.cache.put(key, &answer, entries);
         }
-        if let (Ok(answer), Some(key), false) = (&answer, key, empty) {
-            self.guards.cache.put(key, answer, policy.cache_entries);
-        }
-        answer
+        Ok(answer)
     }
 }

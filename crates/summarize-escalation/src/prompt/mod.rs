@@ -12,7 +12,7 @@ mod source;
 mod strip;
 
 pub use set::{Answer, PromptSet, Slot, Template};
-pub use source::{CLIP_CHARS, Clip};
+pub use source::{CLIP_CHARS, Clip, Shown};
 pub use strip::strip_analysis_block;
 
 pub(crate) use set::{by_length, fixed_lines};
@@ -34,6 +34,18 @@ pub struct Prompt {
     /// Where the provider should stop, in tokens: twice the target and at least 256, so that it is
     /// the ladder that judges an answer that is too long, and not a cut in mid-sentence.
     pub max_tokens: u64,
+    /// The longest answer, in tokens, that fits beside this prompt into the model's window; `None`
+    /// where no window is set. A client must not ask for more, whatever it asks for otherwise.
+    pub output_room: Option<u64>,
+}
+
+impl Prompt {
+    /// The limit to name to a provider: `max_tokens`, or at least `least` (for the reasoning that
+    /// some models count in), within `output_room`.
+    pub fn output_limit(&self, least: u64) -> u64 {
+        let limit = self.max_tokens.max(least);
+        self.output_room.map_or(limit, |room| limit.min(room))
+    }
 }
 
 /// The standard prompt for a request.

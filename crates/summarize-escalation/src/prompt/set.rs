@@ -247,6 +247,7 @@ impl PromptSet {
             system: template.fill(fill),
             user: self.user.fill(fill),
             max_tokens: request.target_tokens.saturating_mul(2).max(256),
+            output_room: None,
         }
     }
 

@@ -12,6 +12,9 @@ use crate::{Source, SummaryRequest};
 /// thirds from the start, one from the end, and between them how many were left out.
 pub const CLIP_CHARS: usize = 2_000;
 
+/// Most characters of a speaker's name that a prompt shows.
+const NAME_CHARS: usize = 64;
+
 /// How many characters of a message a prompt shows; where more were said, it says how many more
 /// and which message to expand.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
@@ -26,6 +29,20 @@ pub struct Clip {
     pub results: Option<usize>,
     /// Of an earlier summary.
     pub summaries: Option<usize>,
+    /// Where what is shown is taken from.
+    pub shown: Shown,
+}
+
+/// Which characters of a text are shown that is too long.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+#[non_exhaustive]
+pub enum Shown {
+    /// Two thirds from the start, one from the end. The default: errors and results come last.
+    #[default]
+    Ends,
+    /// The start.
+    Start,
 }
 
 impl Default for Clip {
@@ -36,6 +53,7 @@ impl Default for Clip {
             arguments: Some(CLIP_CHARS),
             results: Some(CLIP_CHARS),
             summaries: None,
+            shown: Shown::Ends,
         }
     }
 }
@@ -47,13 +65,15 @@ impl Clip {
         arguments: None,
         results: None,
         summaries: None,
+        shown: Shown::Ends,
     };
-    /// koda's figures: 2000 characters of a message, 500 of its calls.
+    /// koda's figures: the first 2000 characters of a message, the first 500 of each call.
     pub const KODA: Self = Self {
         text: Some(2_000),
         arguments: Some(500),
         results: Some(2_000),
         summaries: None,
+        shown: Shown::Start,
     };
 
     /// At most so many characters of anything.
@@ -64,6 +84,7 @@ impl Clip {
             arguments: least(self.arguments),
             results: least(self.results),
             summaries: least(self.summaries),
+            shown: self.shown,
         }
     }
 }
@@ -133,13 +154,15 @@ pub(crate) fn piece_text(one: &Source<'_>, clip: Clip) -> String {
 fn piece(out: &mut String, piece: &Source<'_>, clip: Clip) {
     match piece {
         Source::Message(entry) => {
-            let _ = writeln!(
+            let _ = write!(
                 out,
-                "<message seq=\"{}\" role=\"{}\" at=\"{}\">",
-                entry.seq,
-                entry.role,
-                minute(entry.created_at)
+                "<message seq=\"{}\" role=\"{}\"",
+                entry.seq, entry.role
             );
+            if let Some(name) = &entry.name {
+                let _ = write!(out, " name=\"{}\"", attribute(name));
+            }
+            let _ = writeln!(out, " at=\"{}\">", minute(entry.created_at));
             out.push_str(&fence(&message_text(entry, clip)));
             out.push_str("\n</message>\n");
         }
@@ -153,12 +176,31 @@ fn piece(out: &mut String, piece: &Source<'_>, clip: Clip) {
             );
             let text = summary.text.trim();
             out.push_str(&fence(&match clip.summaries {
-                Some(chars) => shorten(text, chars, &format!("messages {}", summary.range)),
+                Some(chars) => {
+                    let whole = format!("messages {}", summary.range);
+                    shorten(text, (chars, clip.shown), &whole)
+                }
                 None => text.to_owned(),
             }));
             out.push_str("\n</summary>\n");
         }
     }
+}
+
+/// A value as it stands between the quotes of a tag: on one line, escaped, and not too long.
+fn attribute(text: &str) -> String {
+    let mut out = String::new();
+    for c in text.chars().take(NAME_CHARS) {
+        match c {
+            '"' => out.push_str("&quot;"),
+            '&' => out.push_str("&amp;"),
+            '<' => out.push_str("&lt;"),
+            '>' => out.push_str("&gt;"),
+            c if c.is_control() || c.is_whitespace() => out.push(' '),
+            c => out.push(c),
+        }
+    }
+    out
 }
 
 /// A text between tags.
@@ -210,7 +252,11 @@ pub(crate) fn plain(source: &[Source<'_>]) -> String {
 
 fn message_text(entry: &LogEntry, limits: Clip) -> String {
     let clip = |text: &str, limit: Option<usize>| match limit {
-        Some(chars) => clip(text, chars, entry.seq.0),
+        Some(chars) => shorten(
+            text,
+            (chars, limits.shown),
+            &format!("message {}", entry.seq),
+        ),
         None => text.to_owned(),
     };
     let mut lines = Vec::new();
@@ -272,30 +318,29 @@ fn medium(what: &str, media: &Media) -> String {
     }
 }
 
-fn clip(text: &str, chars: usize, seq: u32) -> String {
-    shorten(text, chars, &format!("message {seq}"))
-}
-
-/// Two thirds of so many characters from the start, one from the end, and between them how many
-/// were left out and what to expand.
-fn shorten(text: &str, chars: usize, whole: &str) -> String {
+/// So many characters of a text, and where others were left out how many, and what to expand.
+fn shorten(text: &str, (chars, shown): (usize, Shown), whole: &str) -> String {
     let total = text.chars().count();
     if total <= chars {
         return text.to_owned();
     }
-    let tail = chars / 3;
+    let tail = match shown {
+        Shown::Ends => chars / 3,
+        Shown::Start => 0,
+    };
     let head = chars - tail;
     let offset = |nth: usize| {
         text.char_indices()
             .nth(nth)
             .map_or(text.len(), |(at, _)| at)
     };
-    format!(
-        "{}\n[… {} more characters: expand {whole} …]\n{}",
-        text.get(..offset(head)).unwrap_or(""),
-        total - chars,
-        text.get(offset(total - tail)..).unwrap_or(""),
-    )
+    let (start, left) = (text.get(..offset(head)).unwrap_or(""), total - chars);
+    let plural = if left == 1 { "" } else { "s" };
+    let note = format!("[… {left} more character{plural}: expand {whole} …]");
+    match text.get(offset(total - tail)..).unwrap_or("") {
+        "" => format!("{start}\n{note}"),
+        end => format!("{start}\n{note}\n{end}"),
+    }
 }
 
 /// A time to the minute, UTC: enough for a timeline, and short.

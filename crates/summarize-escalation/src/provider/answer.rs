@@ -1,47 +1,52 @@
-//! When an answer may be taken as a text.
+//! What an answer comes to: a text, and why the model stopped.
 
 use super::http::shown;
-use crate::{Failure, FailureKind};
+use crate::{Failure, FailureKind, Stop, SummaryText};
 
 /// Why the model stopped, in the words of all providers.
-pub(super) fn stopped(whom: &str, reason: Option<&str>) -> Result<(), Failure> {
-    let Some(reason) = reason else { return Ok(()) };
-    let kind = match reason.to_ascii_lowercase().as_str() {
+pub(super) fn stop(whom: &str, reason: Option<&str>) -> Result<Stop, Failure> {
+    let Some(reason) = reason else {
+        return Ok(Stop::Complete);
+    };
+    Ok(match reason.to_ascii_lowercase().as_str() {
         "" | "stop" | "end_turn" | "stop_sequence" | "eos" | "eos_token" | "complete"
-        | "completed" => return Ok(()),
+        | "completed" => Stop::Complete,
         "length"
         | "max_tokens"
         | "model_length"
         | "incomplete"
-        | "model_context_window_exceeded" => FailureKind::CutShort,
-        "content_filter" | "refusal" | "safety" | "recitation" | "blocklist"
-        | "prohibited_content" | "spii" | "language" => FailureKind::Refused,
-        _ => FailureKind::BadAnswer,
-    };
-    let what = match kind {
-        FailureKind::CutShort => format!("{whom} was stopped before it was done ({reason})"),
-        FailureKind::Refused => format!("{whom} refused to write ({reason})"),
-        _ => format!("{whom} stopped for an unknown reason ({})", shown(reason)),
-    };
-    Err(Failure::new(kind, what))
+        | "model_context_window_exceeded" => Stop::CutOff,
+        "refusal" => Stop::Refused,
+        "content_filter" | "safety" | "recitation" | "blocklist" | "prohibited_content"
+        | "spii" | "language" => Stop::Filtered,
+        _ => {
+            let what = format!("{whom} stopped for an unknown reason ({})", shown(reason));
+            return Err(Failure::new(FailureKind::BadAnswer, what));
+        }
+    })
 }
 
 /// The text that the model wrote, without the reasoning that some models put before it in
-/// `<think>` tags.
-pub(super) fn written(whom: &str, text: &str) -> Result<String, Failure> {
+/// `<think>` tags. A model that was stopped may have written nothing.
+pub(super) fn written(whom: &str, text: &str, mut stop: Stop) -> Result<SummaryText, Failure> {
     let mut text = text.trim();
     if let Some(rest) = text.strip_prefix("<think>") {
-        let Some((_, after)) = rest.split_once("</think>") else {
-            let what = format!("{whom} was stopped while it was still reasoning");
-            return Err(Failure::new(FailureKind::CutShort, what));
+        text = match rest.split_once("</think>") {
+            Some((_, after)) => after.trim(),
+            None => {
+                // It was stopped while it was still reasoning, whatever the server says.
+                if stop == Stop::Complete {
+                    stop = Stop::CutOff;
+                }
+                ""
+            }
         };
-        text = after.trim();
     }
-    if text.is_empty() {
+    if text.is_empty() && stop == Stop::Complete {
         let what = format!("{whom} wrote nothing");
         return Err(Failure::new(FailureKind::Empty, what));
     }
-    Ok(text.to_owned())
+    Ok(SummaryText::new(text).with_stop(stop))
 }
 
 #[cfg(test)]
@@ -49,33 +54,40 @@ mod tests {
     use super::*;
 
     #[test]
-    fn only_an_answer_that_came_to_its_end_is_taken() {
-        let kind = |reason| stopped("m", Some(reason)).map_err(|failure| failure.kind());
+    fn reasons_to_stop_have_one_meaning_each() {
+        let of = |reason| stop("m", Some(reason)).map_err(|failure| failure.kind());
         for good in ["stop", "end_turn", "STOP", ""] {
-            assert_eq!(kind(good), Ok(()));
+            assert_eq!(of(good), Ok(Stop::Complete));
         }
-        assert_eq!(stopped("m", None), Ok(()));
+        assert_eq!(stop("m", None), Ok(Stop::Complete));
         for cut in ["length", "max_tokens", "MAX_TOKENS"] {
-            assert_eq!(kind(cut), Err(FailureKind::CutShort));
+            assert_eq!(of(cut), Ok(Stop::CutOff));
         }
-        for refused in ["content_filter", "refusal", "SAFETY"] {
-            assert_eq!(kind(refused), Err(FailureKind::Refused));
+        for filtered in ["content_filter", "SAFETY"] {
+            assert_eq!(of(filtered), Ok(Stop::Filtered));
         }
+        assert_eq!(of("refusal"), Ok(Stop::Refused));
         for odd in ["tool_calls", "error", "MALFORMED_FUNCTION_CALL"] {
-            assert_eq!(kind(odd), Err(FailureKind::BadAnswer));
+            assert_eq!(of(odd), Err(FailureKind::BadAnswer));
         }
     }
 
     #[test]
     fn reasoning_is_no_part_of_the_text() {
-        let kind = |text| written("m", text).map_err(|failure| failure.kind());
-        assert_eq!(kind(" a\n").unwrap(), "a");
-        assert_eq!(
-            kind("<think>hm</think>\n\na <think> b").unwrap(),
-            "a <think> b"
-        );
-        assert_eq!(kind("<think>hm"), Err(FailureKind::CutShort));
-        assert_eq!(kind("<think>hm</think> \n"), Err(FailureKind::Empty));
-        assert_eq!(kind(" \n\t"), Err(FailureKind::Empty));
+        let of = |text, stop| {
+            let answer = written("m", text, stop).map_err(|failure| failure.kind());
+            answer.map(|answer| (answer.text, answer.stop))
+        };
+        let complete = |text: &str| Ok((text.to_owned(), Stop::Complete));
+        let cut = |text: &str| Ok((text.to_owned(), Stop::CutOff));
+        assert_eq!(of(" a\n", Stop::Complete), complete("a"));
+        let thought = "<think>hm</think>\n\na <think> b";
+        assert_eq!(of(thought, Stop::Complete), complete("a <think> b"));
+        assert_eq!(of("<think>hm", Stop::Complete), cut(""));
+        assert_eq!(of(" \n", Stop::CutOff), cut(""));
+        assert_eq!(of("a", Stop::CutOff), cut("a"));
+        for nothing in ["<think>hm</think> \n", " \n\t"] {
+            assert_eq!(of(nothing, Stop::Complete), Err(FailureKind::Empty));
+        }
     }
 }

@@ -6,14 +6,15 @@ use async_trait::async_trait;
 use genai::adapter::AdapterKind;
 use genai::chat::{ChatMessage, ChatOptions, ChatRequest, ChatResponse};
 use genai::resolver::{AuthData, Endpoint, ServiceTargetResolver};
-use genai::{Client, ModelIden, ServiceTarget, WebConfig};
+use genai::{Client, ModelIden, ServiceTarget};
 
-use super::answer::{stopped, written};
-use super::http::{refused, retry_after};
+use super::answer::{stop, written};
+use super::http::{client, filtered, refused, retry_after};
+use super::key::Secrets;
 use super::{ApiKey, LEAST_OUTPUT_TOKENS};
 use crate::prompt::Prompt;
 use crate::{
-    Error, ErrorKind, Failure, FailureKind, Generate, LlmSummarizer, ModelUsage, SummaryText,
+    Error, ErrorKind, Failure, FailureKind, Generate, LlmSummarizer, ModelUsage, Stop, SummaryText,
 };
 
 /// A client by way of the `genai` crate: Anthropic, Gemini, OpenAI, Ollama and others.
@@ -22,6 +23,8 @@ pub struct GenAi {
     provider: String,
     model: ModelIden,
     key: Option<ApiKey>,
+    /// What of a request may not be shown.
+    secrets: Secrets,
     base_url: Option<String>,
     timeout: Option<Duration>,
     least_output: u64,
@@ -58,6 +61,7 @@ impl GenAi {
             provider: provider.to_owned(),
             model,
             key: None,
+            secrets: Secrets::default(),
             base_url: None,
             timeout: Some(Duration::from_secs(120)),
             least_output: LEAST_OUTPUT_TOKENS,
@@ -68,13 +72,18 @@ impl GenAi {
 
     /// Sets the key.
     pub fn with_key(mut self, key: ApiKey) -> Self {
+        self.secrets.add_key(&key);
         self.key = Some(key);
         self.changed()
     }
 
     /// Sets another address than the provider's own.
     pub fn with_base_url(mut self, url: &str) -> Self {
-        self.base_url = Some(format!("{}/", url.trim().trim_end_matches('/')));
+        let url = format!("{}/", url.trim().trim_end_matches('/'));
+        if let Ok(url) = reqwest::Url::parse(&url) {
+            self.secrets.add_url(&url);
+        }
+        self.base_url = Some(url);
         self.changed()
     }
 
@@ -134,23 +143,26 @@ impl GenAi {
                 })
             },
         );
-        let mut web = WebConfig::default().with_connect_timeout(Duration::from_secs(10));
-        if let Some(timeout) = self.timeout {
-            web = web.with_timeout(timeout);
-        }
+        let failed = || {
+            let what = format!("no connection to {} can be made", self.provider);
+            Failure::new(FailureKind::Unreachable, what)
+        };
+        let url = match (&self.base_url, self.model.adapter_kind) {
+            (Some(url), _) => reqwest::Url::parse(url).ok(),
+            (None, AdapterKind::Ollama) => reqwest::Url::parse(super::OLLAMA_BASE_URL).ok(),
+            (None, _) => None,
+        };
+        let http = client(url.as_ref(), self.timeout).map_err(|_| failed())?;
         let client = Client::builder()
             .with_service_target_resolver(resolver)
-            .with_web_config(web)
+            .with_reqwest(http)
             .build()
-            .map_err(|_| {
-                let what = format!("no connection to {} can be made", self.provider);
-                Failure::new(FailureKind::Unreachable, what)
-            })?;
+            .map_err(|_| failed())?;
         Ok(self.client.get_or_init(|| client).clone())
     }
 
     async fn ask(&self, prompt: &Prompt) -> Result<SummaryText, Failure> {
-        let most = prompt.max_tokens.max(self.least_output);
+        let most = prompt.output_limit(self.least_output);
         let mut options = ChatOptions::default()
             .with_max_tokens(u32::try_from(most).unwrap_or(u32::MAX))
             // Some reasons to refuse are in the body alone.
@@ -164,6 +176,7 @@ impl GenAi {
         let answer = client.exec_chat(self.model.clone(), request, Some(&options));
         match answer.await {
             Ok(answer) => self.read(&answer),
+            Err(error) if withheld(&error) => Ok(SummaryText::default().with_stop(Stop::Filtered)),
             Err(error) => Err(self.failed(&error)),
         }
     }
@@ -171,18 +184,18 @@ impl GenAi {
     fn read(&self, answer: &ChatResponse) -> Result<SummaryText, Failure> {
         let whom = self.whom();
         let body = answer.captured_raw_body.as_ref();
-        let refusal = ["/promptFeedback/blockReason", "/choices/0/message/refusal"]
-            .into_iter()
-            .filter_map(|place| body?.pointer(place)?.as_str())
-            .find(|text| !text.is_empty());
-        if refusal.is_some() {
-            return stopped(&whom, Some("refusal")).map(|()| SummaryText::default());
-        }
-        stopped(
-            &whom,
-            answer.stop_reason.as_ref().map(|reason| reason.raw()),
-        )?;
-        let text = written(&whom, &answer.texts().concat())?;
+        let said = |place: &str| {
+            let text = body?.pointer(place)?.as_str()?;
+            (!text.is_empty()).then_some(text)
+        };
+        let reason = answer.stop_reason.as_ref().map(|reason| reason.raw());
+        let stop = match reason.map(|reason| self.secrets.redact(reason)) {
+            _ if said("/promptFeedback/blockReason").is_some() => Stop::Filtered,
+            _ if said("/choices/0/message/refusal").is_some() => Stop::Refused,
+            reason => stop(&whom, reason.as_deref())?,
+        };
+        let text = self.secrets.redact_summary(&answer.texts().concat());
+        let written = written(&whom, &text, stop)?;
         let count = |tokens: Option<i32>| u64::try_from(tokens?).ok();
         let usage = match (
             count(answer.usage.prompt_tokens),
@@ -194,7 +207,7 @@ impl GenAi {
                 output: output.unwrap_or_default(),
             }),
         };
-        Ok(SummaryText::new(text).with_usage(usage))
+        Ok(written.with_usage(usage))
     }
 
     fn whom(&self) -> String {
@@ -204,12 +217,12 @@ impl GenAi {
     /// What an error means. Its own text is not shown: it may hold the prompt and the key.
     fn failed(&self, error: &genai::Error) -> Failure {
         use genai::webc::Error as Web;
-        let (whom, key) = (&self.provider, self.key.as_ref());
+        let (whom, secrets) = (&self.provider, &self.secrets);
         if let genai::Error::HttpError { status, body, .. } = error {
             let wait = error
                 .headers()
                 .and_then(|headers| retry_after(|name| headers.get(name)?.to_str().ok()));
-            return refused(whom, status.as_u16(), wait, body, key);
+            return refused(whom, status.as_u16(), wait, body, secrets);
         }
         let web = match error {
             genai::Error::WebModelCall { webc_error, .. }
@@ -232,7 +245,7 @@ impl GenAi {
                 headers,
             } => {
                 let wait = retry_after(|name| headers.get(name)?.to_str().ok());
-                refused(whom, status.as_u16(), wait, body, key)
+                refused(whom, status.as_u16(), wait, body, secrets)
             }
             Web::Reqwest(error) if error.is_timeout() => Failure::new(
                 FailureKind::TimedOut,
@@ -251,6 +264,22 @@ impl GenAi {
                 Failure::new(FailureKind::BadAnswer, what)
             }
         }
+    }
+}
+
+/// Whether a content filter withheld the answer, or refused the prompt.
+fn withheld(error: &genai::Error) -> bool {
+    use genai::webc::Error as Web;
+    match error {
+        genai::Error::HttpError { body, .. } => filtered(body),
+        genai::Error::WebModelCall { webc_error, .. }
+        | genai::Error::WebAdapterCall { webc_error, .. } => {
+            matches!(webc_error, Web::ResponseFailedStatus { body, .. } if filtered(body))
+        }
+        genai::Error::ChatResponseGeneration { response_body, .. } => response_body
+            .pointer("/promptFeedback/blockReason")
+            .is_some(),
+        _ => false,
     }
 }
 

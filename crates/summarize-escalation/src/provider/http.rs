@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use serde_json::Value;
 
-use super::key::ApiKey;
+use super::key::Secrets;
 use crate::{Failure, FailureKind};
 
 /// How much of what a server said is told, in characters.
@@ -33,12 +33,12 @@ pub(super) fn refused(
     status: u16,
     wait: Option<Duration>,
     body: &str,
-    key: Option<&ApiKey>,
+    secrets: &Secrets,
 ) -> Failure {
     let parsed: Value = serde_json::from_str(body).unwrap_or(Value::Null);
     let kind = kind(status, &parsed, body);
     let said = said(&parsed).unwrap_or(body);
-    let said = shown(&ApiKey::redact(key, said));
+    let said = shown(&secrets.redact(said));
     let what = match said.as_str() {
         "" => format!("{whom} answered with status {status}"),
         said => format!("{whom} answered with status {status} ({said})"),
@@ -79,6 +79,74 @@ fn kind(status: u16, parsed: &Value, body: &str) -> FailureKind {
         }
         kind => kind,
     }
+}
+
+/// Whether a refused request was refused by a content filter, as Azure's does.
+pub(super) fn filtered(body: &str) -> bool {
+    let parsed: Value = serde_json::from_str(body).unwrap_or(Value::Null);
+    let code = error_object(&parsed).get("code").and_then(Value::as_str);
+    code == Some("content_filter")
+}
+
+#[cfg(feature = "openai-compatible")]
+/// A number of tokens; `None` for what is none: providers send null, fractions and worse.
+pub(super) fn tokens(value: Option<&Value>) -> Option<u64> {
+    let value = value?;
+    value.as_u64().or_else(|| {
+        let number = value.as_f64()?;
+        // No model reads that much.
+        (0.0..=1e15).contains(&number).then_some(number as u64)
+    })
+}
+
+/// A client for servers at `url`. A key is sent to whom it was given for and to nobody else: no
+/// redirect is followed, and an address of this machine is not asked by way of a proxy.
+pub(super) fn client(
+    url: Option<&reqwest::Url>,
+    timeout: Option<Duration>,
+) -> Result<reqwest::Client, reqwest::Error> {
+    let mut builder = reqwest::Client::builder()
+        .connect_timeout(Duration::from_secs(10))
+        .redirect(reqwest::redirect::Policy::none());
+    if let Some(timeout) = timeout {
+        builder = builder.timeout(timeout);
+    }
+    if url.is_some_and(is_loopback) {
+        builder = builder.no_proxy();
+    }
+    builder.build()
+}
+
+/// An address without user info, query and fragment.
+pub(super) fn without_secrets(url: &reqwest::Url) -> String {
+    let mut shown = url.clone();
+    // Fails where there is no host, and so no user info.
+    let _ = (shown.set_username(""), shown.set_password(None));
+    shown.set_query(None);
+    shown.set_fragment(None);
+    shown.to_string()
+}
+
+/// A provider's address as it may be shown: without user info, query and fragment. `None` when it
+/// is no address.
+pub fn public_url(url: &str) -> Option<String> {
+    let url = reqwest::Url::parse(url.trim()).ok()?;
+    url.has_host().then(|| without_secrets(&url))
+}
+
+/// Whether an address is one of this machine.
+fn is_loopback(url: &reqwest::Url) -> bool {
+    let host = url.host_str().unwrap_or_default().trim_end_matches('.');
+    let address = host.trim_start_matches('[').trim_end_matches(']');
+    if let Ok(address) = address.parse::<std::net::IpAddr>() {
+        let mapped = match address {
+            std::net::IpAddr::V6(v6) => v6.to_ipv4_mapped().map(std::net::IpAddr::V4),
+            std::net::IpAddr::V4(_) => None,
+        };
+        return mapped.unwrap_or(address).is_loopback();
+    }
+    let host = host.to_ascii_lowercase();
+    host == "localhost" || host.ends_with(".localhost")
 }
 
 /// The object that tells of the error; Gemini sometimes puts it into a list.
@@ -199,24 +267,53 @@ mod tests {
             (302, "", BadAnswer),
         ];
         for (status, body, expected) in cases {
-            let failure = refused("the server", status, None, body, None);
+            let failure = refused("the server", status, None, body, &Secrets::default());
             assert_eq!(failure.kind(), expected, "{status} {body}");
         }
     }
 
     #[test]
     fn what_the_server_said_is_told_on_one_line_without_the_key() {
-        let key = ApiKey::new("sk-secret");
+        let mut secrets = Secrets::default();
+        secrets.add_key(&crate::provider::ApiKey::new("sk-secret"));
         let body = format!(
             r#"{{"error":{{"message":"key sk-secret\n is\t wrong {}"}}}}"#,
             "x".repeat(400)
         );
-        let text = refused("the server", 401, None, &body, Some(&key)).to_string();
-        assert!(text.starts_with("the server answered with status 401 (key [key] is wrong xxx"));
+        let text = refused("the server", 401, None, &body, &secrets).to_string();
+        assert!(
+            text.starts_with("the server answered with status 401 (key [redacted] is wrong xxx")
+        );
         assert!(text.ends_with("…): check the key"), "{text}");
         assert!(text.len() < 400);
         let gemini = r#"{"error":{"code":429,"details":[{"@type":"type.googleapis.com/google.rpc.RetryInfo","retryDelay":"34.5s"}]}}"#;
-        let failure = refused("g", 429, None, gemini, None);
+        let failure = refused("g", 429, None, gemini, &secrets);
         assert_eq!(failure.retry_after(), Some(Duration::from_millis(34_500)));
+    }
+
+    #[test]
+    fn addresses_of_this_machine_are_known() {
+        let is = |url: &str| is_loopback(&reqwest::Url::parse(url).unwrap());
+        for own in [
+            "http://localhost:1/v1",
+            "http://LOCALHOST./",
+            "http://a.localhost/",
+            "http://127.0.0.1/",
+            "http://127.9.9.9/",
+            "http://2130706433/",
+            "http://[::1]:8000/",
+            "http://[::ffff:127.0.0.1]/",
+        ] {
+            assert!(is(own), "{own}");
+        }
+        for other in [
+            "http://example.org/",
+            "http://localhost.example.org/",
+            "http://10.0.0.1/",
+            "http://[::2]/",
+            "http://128.0.0.1/",
+        ] {
+            assert!(!is(other), "{other}");
+        }
     }
 }

@@ -3,22 +3,17 @@ use std::time::Duration;
 
 use async_trait::async_trait;
 use reqwest::header::{AUTHORIZATION, CONTENT_TYPE, HeaderMap, HeaderValue};
-use reqwest::redirect::Policy;
-use serde::{Deserialize, Serialize};
+use serde::Serialize;
 use serde_json::Value;
 
-use super::answer::{stopped, written};
-use super::http::{refused, retry_after, said, shown};
-use super::{ApiKey, LEAST_OUTPUT_TOKENS};
+use super::answer::{stop, written};
+use super::http::{client, filtered, refused, retry_after, said, shown, tokens, without_secrets};
+use super::key::Secrets;
+use super::{ApiKey, LEAST_OUTPUT_TOKENS, OPENAI_BASE_URL};
 use crate::prompt::Prompt;
 use crate::{
-    Error, ErrorKind, Failure, FailureKind, Generate, LlmSummarizer, ModelUsage, SummaryText,
+    Error, ErrorKind, Failure, FailureKind, Generate, LlmSummarizer, ModelUsage, Stop, SummaryText,
 };
-
-/// OpenAI's own server.
-pub const OPENAI_BASE_URL: &str = "https://api.openai.com/v1";
-/// Ollama on this machine, where it speaks as OpenAI does.
-pub const OLLAMA_BASE_URL: &str = "http://localhost:11434/v1";
 
 /// No answer of a sound server is longer, in bytes.
 const MOST_BYTES: usize = 8 * 1024 * 1024;
@@ -44,6 +39,8 @@ pub struct OpenAiCompatible {
     whom: String,
     model: String,
     key: Option<ApiKey>,
+    /// What of a request may not be shown.
+    secrets: Secrets,
     timeout: Option<Duration>,
     limit: OutputLimit,
     least_output: u64,
@@ -79,35 +76,6 @@ struct Said<'a> {
     content: &'a str,
 }
 
-#[derive(Deserialize)]
-struct Answer {
-    #[serde(default)]
-    choices: Vec<Choice>,
-    usage: Option<Usage>,
-}
-
-#[derive(Deserialize)]
-struct Choice {
-    message: Message,
-    finish_reason: Option<String>,
-}
-
-#[derive(Deserialize)]
-struct Message {
-    /// A text, or a list of parts.
-    #[serde(default)]
-    content: Value,
-    refusal: Option<String>,
-}
-
-#[derive(Deserialize)]
-struct Usage {
-    #[serde(default)]
-    prompt_tokens: u64,
-    #[serde(default)]
-    completion_tokens: u64,
-}
-
 impl OpenAiCompatible {
     /// A client of `model` at the server with this base URL, the part before
     /// `/chat/completions`: [`OPENAI_BASE_URL`], [`OLLAMA_BASE_URL`] or another.
@@ -130,26 +98,19 @@ impl OpenAiCompatible {
         }
         let path = format!("{}/chat/completions", url.path().trim_end_matches('/'));
         url.set_path(&path);
-        let mut shown = url.clone();
-        let _ = (shown.set_username(""), shown.set_password(None));
-        shown.set_query(None);
-        let http = reqwest::Client::builder()
-            .connect_timeout(Duration::from_secs(10))
-            // A key is sent to whom it was given for, and to nobody else.
-            .redirect(Policy::none())
-            .build()
-            .map_err(|error| {
-                let what = "connections cannot be made: check the system's certificates";
-                Error::caused(ErrorKind::InvalidProvider, what, error)
-            })?;
+        let http = client(Some(&url), None).map_err(|error| {
+            let what = "connections cannot be made: check the system's certificates";
+            Error::caused(ErrorKind::InvalidProvider, what, error.without_url())
+        })?;
         let limit = match url.host_str() {
             Some("api.openai.com") => OutputLimit::MaxCompletionTokens,
             _ => OutputLimit::MaxTokens,
         };
         Ok(Self {
             http,
+            secrets: Secrets::of_url(&url),
+            whom: without_secrets(&url),
             url,
-            whom: shown.to_string(),
             model: model.into(),
             key: None,
             timeout: Some(Duration::from_secs(120)),
@@ -161,6 +122,7 @@ impl OpenAiCompatible {
 
     /// Sets the key. Servers on the own machine often need none.
     pub fn with_key(mut self, key: ApiKey) -> Self {
+        self.secrets.add_key(&key);
         self.key = Some(key);
         self
     }
@@ -198,7 +160,7 @@ impl OpenAiCompatible {
     }
 
     async fn ask(&self, prompt: &Prompt) -> Result<SummaryText, Failure> {
-        let most = prompt.max_tokens.max(self.least_output);
+        let most = prompt.output_limit(self.least_output);
         let request = Request {
             model: &self.model,
             messages: [
@@ -249,9 +211,12 @@ impl OpenAiCompatible {
             }
         }
         let body = String::from_utf8_lossy(&body);
+        if status.is_client_error() && filtered(&body) {
+            return Ok(SummaryText::default().with_stop(Stop::Filtered));
+        }
         if !status.is_success() {
-            let (whom, key) = (&self.whom, self.key.as_ref());
-            return Err(refused(whom, status.as_u16(), wait, &body, key));
+            let status = status.as_u16();
+            return Err(refused(&self.whom, status, wait, &body, &self.secrets));
         }
         self.read(&body)
     }
@@ -264,32 +229,40 @@ impl OpenAiCompatible {
         let value: Value = serde_json::from_str(body).map_err(|_| bad("answered with no JSON"))?;
         // Some routers report a provider's error with a status of success.
         if value.get("error").is_some_and(|error| !error.is_null()) {
-            let said = ApiKey::redact(self.key.as_ref(), said(&value).unwrap_or_default());
+            let said = self.secrets.redact(said(&value).unwrap_or_default());
             return Err(bad(&format!("answered with an error ({})", shown(&said))));
         }
-        let answer = Answer::deserialize(value);
-        let answer = answer.map_err(|_| bad("answered in another form than a chat completion"))?;
-        let Some(choice) = answer.choices.into_iter().next() else {
+        let choices = value.get("choices").and_then(Value::as_array);
+        let Some(choices) = choices else {
+            return Err(bad("answered in another form than a chat completion"));
+        };
+        let Some(choice) = choices.first() else {
             return Err(bad("answered with no choices"));
         };
+        let Some(message) = choice.get("message").filter(|message| message.is_object()) else {
+            return Err(bad("answered in another form than a chat completion"));
+        };
         let model = format!("model {}", self.model);
-        if choice.message.refusal.is_some_and(|text| !text.is_empty()) {
-            return stopped(&model, Some("refusal")).map(|()| SummaryText::default());
-        }
-        stopped(&model, choice.finish_reason.as_deref())?;
-        let text = match choice.message.content {
-            Value::String(text) => text,
-            Value::Array(parts) => parts
+        let refusal = message.get("refusal").and_then(Value::as_str);
+        let stop = match refusal.filter(|text| !text.is_empty()) {
+            Some(_) => Stop::Refused,
+            None => {
+                let reason = choice.get("finish_reason").and_then(Value::as_str);
+                let reason = reason.map(|reason| self.secrets.redact(reason));
+                stop(&model, reason.as_deref())?
+            }
+        };
+        // A text, or a list of parts.
+        let text = match message.get("content") {
+            Some(Value::String(text)) => text.clone(),
+            Some(Value::Array(parts)) => parts
                 .iter()
                 .filter_map(|part| part.get("text").and_then(Value::as_str))
                 .collect(),
             _ => String::new(),
         };
-        let usage = answer.usage.map(|usage| ModelUsage {
-            input: usage.prompt_tokens,
-            output: usage.completion_tokens,
-        });
-        Ok(SummaryText::new(written(&model, &text)?).with_usage(usage))
+        let text = self.secrets.redact_summary(&text);
+        Ok(written(&model, &text, stop)?.with_usage(usage(value.get("usage"))))
     }
 
     /// What it means that no whole answer came.
@@ -300,6 +273,18 @@ impl OpenAiCompatible {
             () => (FailureKind::Unreachable, "broke the connection off"),
         };
         Failure::new(kind, format!("{} {what}", self.whom))
+    }
+}
+
+/// What the provider says that a call cost; odd figures are left out.
+fn usage(usage: Option<&Value>) -> Option<ModelUsage> {
+    let count = |name: &str| tokens(usage?.get(name));
+    match (count("prompt_tokens"), count("completion_tokens")) {
+        (None, None) => None,
+        (input, output) => Some(ModelUsage {
+            input: input.unwrap_or_default(),
+            output: output.unwrap_or_default(),
+        }),
     }
 }
 

@@ -142,3 +142,59 @@ async fn annas_ladder_looks_at_nothing_but_the_length() {
     assert_eq!((outcome.tier, outcome.scores), (Tier::Normal, None));
     assert!(!outcome.provisional);
 }
+
+/// What users asked for, and how an honest summary tells it in other words.
+const PARAPHRASES: [(&str, &str); 5] = [
+    (
+        "Keep it short please, I read this on my phone.",
+        "The user prefers concise replies.",
+    ),
+    (
+        "Don't push anything before I have had a look.",
+        "The user wants to review changes prior to publication.",
+    ),
+    (
+        "We only ever ship on Fridays.",
+        "The user requires that releases happen at the end of the week.",
+    ),
+    (
+        "No new crates, it takes ages to build as it is.",
+        "The user insists on avoiding additional dependencies because of compile times.",
+    ),
+    (
+        "短くまとめてください。",
+        "The user asked for brevity in all answers.",
+    ),
+];
+
+#[tokio::test]
+async fn a_wish_in_other_words_is_recorded_and_refused_only_where_the_policy_says_so() {
+    for (said, told) in PARAPHRASES {
+        let mut messages = vec![Message::user(said)];
+        let work = "I went through the parser once more and found where the comment is lost. ";
+        messages.extend((0..6).map(|_| Message::assistant(work.repeat(3))));
+        let log = testing::log(messages, &Preset::Anna);
+        let told = format!("{told} The place where the parser loses the comment was found.");
+        let answers = vec![Answer::text(told.as_str())];
+        let outcome = climb(&log, &Ladder::default(), answers.clone()).await;
+        assert_eq!((outcome.tier, &outcome.text), (Tier::Normal, &told));
+        assert!(!outcome.provisional && outcome.refused.is_empty());
+        let recorded = outcome.scores.as_ref().unwrap().unsupported.clone();
+        assert_eq!(recorded.len(), 1, "{told}");
+        assert!(told.starts_with(&recorded[0]), "{recorded:?}");
+        assert!(
+            outcome
+                .meta()
+                .unwrap()
+                .as_str()
+                .contains("\"unsupported\":[\"The user")
+        );
+
+        let strict = Gate::default().with_directives(true);
+        let ladder = Ladder::default().with_gate(Some(strict));
+        let outcome = climb(&log, &ladder, answers).await;
+        assert_eq!(outcome.tier, Tier::Extractive, "{told}");
+        assert!(matches!(&outcome.refused[0].reason,
+            Reason::Gate { failures, .. } if failures == &[GateFailure::Unsupported]));
+    }
+}

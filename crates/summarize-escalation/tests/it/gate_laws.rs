@@ -139,7 +139,10 @@ proptest! {
 
     #[test]
     fn what_the_source_says_passes(entries in entries(said()), target in 0_u64..4_000) {
-        let strict = Gate::default().with_at_least(1).with_keep_permille(1_000);
+        let strict = Gate::default()
+            .with_at_least(1)
+            .with_keep_permille(1_000)
+            .with_directives(true);
         let scores = scores(&all(&entries), &entries, target);
         let failures = strict.failures(&scores);
         prop_assert!(failures.is_empty(), "{:?} {:?}", failures, scores);
@@ -148,7 +151,10 @@ proptest! {
     /// What tools say may be in another language than what is spoken.
     #[test]
     fn nothing_of_the_source_is_lost_or_unheard_of_in_it(entries in entries(message())) {
-        let mut strict = Gate::default().with_at_least(1).with_keep_permille(1_000);
+        let mut strict = Gate::default()
+            .with_at_least(1)
+            .with_keep_permille(1_000)
+            .with_directives(true);
         strict.language = false;
         let scores = scores(&all(&entries), &entries, 2_000);
         let failures = strict.failures(&scores);

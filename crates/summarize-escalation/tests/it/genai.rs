@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use serde_json::{Value, json};
 use summarize_escalation::provider::{ApiKey, GenAi};
-use summarize_escalation::{ErrorKind, Failure, FailureKind, Summarizer as _};
+use summarize_escalation::{ErrorKind, Failure, FailureKind, Stop, Summarizer as _};
 use wiremock::matchers::{header, method, path};
 use wiremock::{Mock, MockServer, ResponseTemplate};
 
@@ -166,18 +166,19 @@ async fn refused_requests_are_told_apart() {
 async fn an_answer_that_is_none_is_no_summary() {
     for provider in PROVIDERS {
         let [end, limit, refusal] = reasons(provider);
-        let cut = ok(&answer(provider, "Deploy when", limit));
-        assert_eq!(
-            kind(provider, cut).await,
-            FailureKind::CutShort,
-            "{provider}"
-        );
-        let refused = ok(&answer(provider, "I cannot", refusal));
-        assert_eq!(
-            kind(provider, refused).await,
-            FailureKind::Refused,
-            "{provider}"
-        );
+        let declined = match provider {
+            "anthropic" => Stop::Refused,
+            _ => Stop::Filtered,
+        };
+        for (text, reason, expected) in [
+            ("Deploy when", limit, Stop::CutOff),
+            ("I cannot", refusal, declined),
+        ] {
+            let server = server(ok(&answer(provider, text, reason))).await;
+            let client = client(provider, &format!("{}/v1", server.uri()));
+            let answer = ask(&client).await.unwrap();
+            assert_eq!((&*answer.text, answer.stop), (text, expected), "{provider}");
+        }
         for empty in ["", " \n"] {
             let empty = outcome(provider, ok(&answer(provider, empty, end))).await;
             let kind = empty.unwrap_err().kind();
@@ -202,7 +203,9 @@ async fn an_answer_that_is_none_is_no_summary() {
     }
     let blocked = ok(&json!({"promptFeedback": {"blockReason": "SAFETY"},
         "usageMetadata": {"promptTokenCount": 9, "totalTokenCount": 9}}));
-    assert!(outcome("gemini", blocked).await.is_err());
+    let blocked = server(blocked).await;
+    let client = client("gemini", &blocked.uri());
+    assert_eq!(ask(&client).await.unwrap().stop, Stop::Filtered);
 }
 
 #[tokio::test]
@@ -233,4 +236,29 @@ async fn no_answer_is_a_failure_that_may_pass() {
 fn a_provider_that_nobody_knows_is_refused() {
     let error = GenAi::new("nobody", "m").unwrap_err();
     assert_eq!(error.kind(), ErrorKind::InvalidProvider);
+}
+
+#[tokio::test]
+async fn odd_usage_refuses_no_answer() {
+    for provider in PROVIDERS {
+        for count in [Value::Null, json!(-3), json!(9.7), json!("many"), json!([])] {
+            let mut body = answer(provider, "Deploy when green.", reasons(provider)[0]);
+            for place in [
+                "/usage/prompt_tokens",
+                "/usage/completion_tokens",
+                "/usage/input_tokens",
+                "/usage/output_tokens",
+                "/usageMetadata/promptTokenCount",
+                "/usageMetadata/candidatesTokenCount",
+                "/prompt_eval_count",
+                "/eval_count",
+            ] {
+                if let Some(found) = body.pointer_mut(place) {
+                    *found = count.clone();
+                }
+            }
+            let text = outcome(provider, ok(&body)).await;
+            assert_eq!(text.unwrap(), "Deploy when green.", "{provider} {count}");
+        }
+    }
 }

@@ -247,13 +247,14 @@ fn another_recipe_is_another_entry() {
         base.with_instructions("the tests"),
         base.with_previous("before"),
         base.with_style(summarize_escalation::Style::Aggressive),
+        base.with_purpose(summarize_escalation::Purpose::TurnPrefix),
     ];
     for request in &others {
         for _ in 0..2 {
             timer.drive(guarded.summarize(request)).unwrap().unwrap();
         }
     }
-    assert_eq!(scripted.calls(), 5);
+    assert_eq!(scripted.calls(), 6);
     // Messages that are in no log have no hash: nothing tells them apart.
     let mut unhashed = log.clone();
     for entry in &mut unhashed {
@@ -264,7 +265,7 @@ fn another_recipe_is_another_entry() {
     for _ in 0..2 {
         timer.drive(guarded.summarize(&request)).unwrap().unwrap();
     }
-    assert_eq!(scripted.calls(), 7);
+    assert_eq!(scripted.calls(), 8);
 }
 
 /// Answers after a second, and knows how many of its calls were under way at once.
@@ -418,4 +419,123 @@ fn the_policy_is_a_config_value() {
     let again = serde_json::to_string(&policy).unwrap();
     assert_eq!(serde_json::from_str::<GuardPolicy>(&again).unwrap(), policy);
     assert!(serde_json::from_str::<GuardPolicy>(r#"{"timeout":1}"#).is_err());
+}
+
+/// A client that answers each prompt after so many seconds, or fails first in some way.
+#[derive(Debug, Clone)]
+struct Client {
+    timer: FakeTimer,
+    seconds: u32,
+    /// What the next calls come to; when there is none left, an answer.
+    script: Arc<std::sync::Mutex<std::collections::VecDeque<Option<FailureKind>>>>,
+    calls: Arc<std::sync::atomic::AtomicU32>,
+}
+
+impl Client {
+    fn new(timer: &FakeTimer, seconds: u32, script: &[Option<FailureKind>]) -> Self {
+        Self {
+            timer: timer.clone(),
+            seconds,
+            script: Arc::new(std::sync::Mutex::new(script.iter().copied().collect())),
+            calls: Arc::default(),
+        }
+    }
+
+    fn calls(&self) -> u32 {
+        self.calls.load(std::sync::atomic::Ordering::SeqCst)
+    }
+}
+
+#[async_trait::async_trait]
+impl summarize_escalation::Generate for Client {
+    async fn generate(&self, _: &summarize_escalation::prompt::Prompt) -> Result<String, Error> {
+        self.calls.fetch_add(1, std::sync::atomic::Ordering::SeqCst);
+        summarize_escalation::Timer::sleep(&self.timer, SECOND * self.seconds).await;
+        match self.script.lock().unwrap().pop_front().flatten() {
+            Some(kind) => {
+                let failure = summarize_escalation::Failure::new(kind, "as the script says");
+                Err(Error::provider("client", failure))
+            }
+            None => Ok("a few words".to_owned()),
+        }
+    }
+}
+
+/// Asks for a summary that takes three parts and a merge.
+fn in_parts(
+    timer: &FakeTimer,
+    client: &Client,
+    policy: GuardPolicy,
+) -> (
+    Result<SummaryText, Error>,
+    Guarded<summarize_escalation::LlmSummarizer<Client>>,
+) {
+    let messages = (0..3).map(|n| Message::user(format!("{n} {}", "word ".repeat(1_400))));
+    let log = testing::log(messages.collect(), &Preset::Anna);
+    let source: Vec<Source<'_>> = log.iter().map(Source::from).collect();
+    let request = SummaryRequest::new(&source, &Preset::Anna).with_target_tokens(150);
+    let window = summarize_escalation::Window::tokens(3_000);
+    let model = summarize_escalation::LlmSummarizer::new("m", client.clone()).with_window(window);
+    let guarded = Guarded::new(model, policy, Arc::new(timer.clone()));
+    let answer = timer.drive(guarded.summarize(&request)).expect("no end");
+    (answer, guarded)
+}
+
+#[test]
+fn a_time_out_is_that_of_each_call_of_a_summary_in_parts() {
+    let timer = FakeTimer::new();
+    let client = Client::new(&timer, 4, &[]);
+    let policy = GuardPolicy::none().with_timeout_millis(Some(5_000));
+    let (answer, _) = in_parts(&timer, &client, policy);
+    assert_eq!(answer.unwrap().calls, 4);
+    assert_eq!(client.calls(), 4);
+}
+
+#[test]
+fn a_call_that_failed_is_made_again_and_not_the_parts_before_it() {
+    let timer = FakeTimer::new();
+    let script = [
+        None,
+        Some(FailureKind::Overloaded),
+        Some(FailureKind::Overloaded),
+    ];
+    let client = Client::new(&timer, 1, &script);
+    let policy = GuardPolicy::none().with_retry(Some(RetryPolicy::default()));
+    let (answer, _) = in_parts(&timer, &client, policy);
+    assert_eq!(answer.unwrap().calls, 6);
+    assert_eq!(client.calls(), 6);
+}
+
+#[test]
+fn each_call_of_a_summary_in_parts_is_paid_for() {
+    let timer = FakeTimer::new();
+    let client = Client::new(&timer, 1, &[]);
+    let policy = GuardPolicy::none().with_session_spend(SpendPolicy::calls(2));
+    let (answer, guarded) = in_parts(&timer, &client, policy);
+    assert_eq!(
+        kind(answer.map(|answer| answer.text)),
+        FailureKind::SpendLimit
+    );
+    assert_eq!(client.calls(), 2);
+    assert_eq!(guarded.session().spent().calls, 2);
+    // The prompts are counted, not the source alone.
+    assert!(guarded.session().spent().tokens > 3_800);
+}
+
+#[test]
+fn a_breaker_opens_within_a_summary_in_parts() {
+    let timer = FakeTimer::new();
+    let script = [None, Some(FailureKind::Overloaded)];
+    let client = Client::new(&timer, 1, &script);
+    let one = BreakerPolicy {
+        failures: 1,
+        ..BreakerPolicy::default()
+    };
+    let policy = GuardPolicy::none().with_breaker(Some(one));
+    let (answer, guarded) = in_parts(&timer, &client, policy);
+    assert_eq!(
+        kind(answer.map(|answer| answer.text)),
+        FailureKind::Overloaded
+    );
+    assert_eq!((client.calls(), guarded.breaker()), (2, BreakerState::Open));
 }

@@ -110,7 +110,7 @@ async fn koda_leaves_out_the_oldest_and_says_which() {
     let log = log(12, 300);
     let source = sources(&log);
     let request = SummaryRequest::new(&source, &Preset::Anna).with_target_tokens(400);
-    let window = Window::tokens(4_500).with_overflow(Overflow::KODA);
+    let window = Window::tokens(4_200).with_overflow(Overflow::KODA);
     let marks = Marks::default();
     let model = LlmSummarizer::new("m", marks.clone()).with_window(window);
     let outcome = escalate(&model, &Ladder::default(), &request)

@@ -1,5 +1,5 @@
-//! Summarizers that fail their users in ten ways: every climb ends, and under the default ladder
-//! nothing that they write passes for a summary.
+//! Summarizers that fail their users in ten ways: every climb ends, and nothing that they write
+//! passes for a summary. Invented wishes are refused only by a gate that asks for it.
 
 use std::future::Future;
 use std::pin::pin;
@@ -63,12 +63,10 @@ fn no_misbehaviour_passes_for_a_summary() {
         for target in [40, 120, 300] {
             let request = SummaryRequest::new(&source, &Preset::Anna).with_target_tokens(target);
             for answer in misbehaviours() {
+                let gate = Gate::default().with_directives(answer == Answer::InventedDirective);
+                let ladder = Ladder::default().with_gate(Some(gate));
                 let scripted = Scripted::new([answer.clone()]);
-                let outcome = now(escalate(
-                    &Impatient(&scripted),
-                    &Ladder::default(),
-                    &request,
-                ));
+                let outcome = now(escalate(&Impatient(&scripted), &ladder, &request));
                 let outcome = outcome.unwrap();
                 assert!(
                     outcome.provisional,
@@ -77,7 +75,9 @@ fn no_misbehaviour_passes_for_a_summary() {
                 );
                 assert_eq!(outcome.tier, Tier::Extractive, "{name} {target} {answer:?}");
                 assert!(!outcome.refused.is_empty());
-                assert!(scripted.calls() <= 2);
+                // A model that failed is not asked again; one whose text was refused is, once.
+                let failed = matches!(answer, Answer::Fail(_) | Answer::Hang);
+                assert_eq!(scripted.calls(), if failed { 1 } else { 2 }, "{answer:?}");
             }
         }
     }

@@ -5,7 +5,10 @@ use std::time::Duration;
 use serde_json::{Value, json};
 use summarize_escalation::prompt::Prompt;
 use summarize_escalation::provider::{ApiKey, OpenAiCompatible, OutputLimit};
-use summarize_escalation::{ErrorKind, Failure, FailureKind, Generate, SummaryText};
+use summarize_escalation::{
+    ErrorKind, Failure, FailureKind, Generate, Ladder, OnCutOff, OnRefusal, Outcome, Stop,
+    SummaryText, Tier, escalate,
+};
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use wiremock::matchers::{body_partial_json, header, method, path};
 use wiremock::{Mock, MockServer, ResponseTemplate};
@@ -167,13 +170,24 @@ async fn refused_requests_are_told_apart() {
 
 #[tokio::test]
 async fn an_answer_that_is_none_is_no_summary() {
-    let cut = ok(&completion(&json!("Deploy when"), "length"));
-    assert_eq!(kind(cut).await, FailureKind::CutShort);
-    let filtered = ok(&completion(&json!(""), "content_filter"));
-    assert_eq!(kind(filtered).await, FailureKind::Refused);
+    let stop = async |body: &Value| {
+        let server = server(ok(body)).await;
+        let answer = ask(&client(&server)).await.unwrap();
+        (answer.text, answer.stop)
+    };
+    let cut = completion(&json!("Deploy when"), "length");
+    assert_eq!(stop(&cut).await, ("Deploy when".to_owned(), Stop::CutOff));
+    let nothing = completion(&Value::Null, "length");
+    assert_eq!(stop(&nothing).await, (String::new(), Stop::CutOff));
+    let filtered = completion(&json!(""), "content_filter");
+    assert_eq!(stop(&filtered).await, (String::new(), Stop::Filtered));
     let mut refusal = completion(&Value::Null, "stop");
     refusal["choices"][0]["message"]["refusal"] = json!("I cannot help with that.");
-    assert_eq!(kind(ok(&refusal)).await, FailureKind::Refused);
+    assert_eq!(stop(&refusal).await, (String::new(), Stop::Refused));
+    // Azure's filter refuses the prompt itself.
+    let error = json!({"error": {"message": "filtered", "type": null, "code": "content_filter"}});
+    let refused = server(ResponseTemplate::new(400).set_body_json(error)).await;
+    assert_eq!(ask(&client(&refused)).await.unwrap().stop, Stop::Filtered);
     for empty in [json!(""), json!(" \n"), Value::Null, json!([])] {
         assert_eq!(
             kind(ok(&completion(&empty, "stop"))).await,
@@ -254,4 +268,108 @@ fn the_id_names_provider_model_and_prompts() {
         summarizer.id()
     );
     assert_eq!(summarizer.model(), Some("small-model"));
+}
+
+/// What a server answers, under a ladder.
+async fn climbed(answer: &Value, ladder: &Ladder) -> Result<Outcome, summarize_escalation::Error> {
+    let server = server(ok(answer)).await;
+    let texts = ["Deploy only after the tests are green. "; 12];
+    let log = log_of(&texts);
+    let source: Vec<_> = log.iter().map(summarize_escalation::Source::from).collect();
+    let estimator = token_estimate::Preset::Anna;
+    let request = summarize_escalation::SummaryRequest::new(&source, &estimator);
+    let summarizer = client(&server).summarizer("compatible");
+    escalate(&summarizer, ladder, &request).await
+}
+
+#[tokio::test]
+async fn what_a_provider_says_reaches_the_rules_of_the_ladder() {
+    let cut = completion(&json!("Deploy when green, and"), "length");
+    let filtered = completion(&json!("Deploy"), "content_filter");
+    let mut refusal = completion(&Value::Null, "stop");
+    refusal["choices"][0]["message"]["refusal"] = json!("I cannot help with that.");
+    // By default each tier that asks a model is tried, and the reason recorded.
+    for (answer, reason) in [
+        (&cut, "cut_off"),
+        (&filtered, "filtered"),
+        (&refusal, "refused"),
+    ] {
+        let outcome = climbed(answer, &Ladder::default()).await.unwrap();
+        assert_eq!(outcome.tier, Tier::Extractive);
+        let tiers: Vec<Tier> = outcome.refused.iter().map(|refusal| refusal.tier).collect();
+        assert_eq!(
+            tiers,
+            [Tier::Normal, Tier::Aggressive],
+            "{:?}",
+            outcome.refused
+        );
+        for refusal in &outcome.refused {
+            assert_eq!(
+                serde_json::to_value(&refusal.reason).unwrap(),
+                json!(reason)
+            );
+        }
+    }
+    // A rule may take what was cut off, or stop at a refusal, or not ask again.
+    let lenient = Ladder {
+        on_cut_off: OnCutOff::Accept,
+        ..Ladder::default()
+    };
+    let outcome = climbed(&cut, &lenient).await.unwrap();
+    assert_eq!(
+        (outcome.tier, &*outcome.text),
+        (Tier::Normal, "Deploy when green, and")
+    );
+    for answer in [&filtered, &refusal] {
+        let mut strict = Ladder {
+            on_refusal: OnRefusal::Fail,
+            ..Ladder::default()
+        };
+        let error = climbed(answer, &strict).await.unwrap_err();
+        assert_eq!(error.kind(), ErrorKind::Refused);
+        strict.on_refusal = OnRefusal::Offline;
+        let outcome = climbed(answer, &strict).await.unwrap();
+        assert_eq!(outcome.refused.len(), 1);
+    }
+}
+
+#[tokio::test]
+async fn odd_usage_refuses_no_answer() {
+    let usages = [
+        (Value::Null, None),
+        (json!("many"), None),
+        (json!([]), None),
+        (json!({}), None),
+        (
+            json!({"prompt_tokens": null, "completion_tokens": null}),
+            None,
+        ),
+        (json!({"prompt_tokens": -3, "completion_tokens": "9"}), None),
+        (
+            json!({"prompt_tokens": 120.0, "completion_tokens": 9.7}),
+            Some((120, 9)),
+        ),
+        (
+            json!({"prompt_tokens": null, "completion_tokens": 9}),
+            Some((0, 9)),
+        ),
+        (
+            json!({"prompt_tokens": 120, "completion_tokens": -1}),
+            Some((120, 0)),
+        ),
+        (
+            json!({"prompt_tokens": 1e30, "completion_tokens": 9}),
+            Some((0, 9)),
+        ),
+    ];
+    for (usage, expected) in usages {
+        let mut answer = completion(&json!("Deploy when green."), "stop");
+        answer["usage"] = usage.clone();
+        let server = server(ok(&answer)).await;
+        let answer = ask(&client(&server)).await;
+        let answer = answer.unwrap_or_else(|failure| panic!("{usage}: {failure}"));
+        assert_eq!(answer.text, "Deploy when green.");
+        let found = answer.usage.map(|usage| (usage.input, usage.output));
+        assert_eq!(found, expected, "{usage}");
+    }
 }

@@ -1,4 +1,9 @@
-//! How far the calibrated estimator is off, on the corpus that `AGENT_MEMORY_CORPUS` names.
+//! How far the calibrated estimator is off, on texts of the corpus that no fit has seen.
+//!
+//! `cargo xtask fit-tokens` learns from the corpus' `text/`, from every second Claude Code file in
+//! the order of names (the first, the third …), from the short pi files and from the other agents'
+//! formats. What is left is measured here: the Claude Code files between, the long pi file, and
+//! LoCoMo.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -40,31 +45,56 @@ const FAMILIES: [Family; 2] = [
     (Calibrated::Cl100k, cl100k_base),
 ];
 
-#[test]
-fn texts_within_3_percent_on_average_and_8_at_worst() {
-    let Some(corpus) = corpus() else { return };
-    for (family, tokenizer) in FAMILIES {
-        let errors: Vec<(f64, PathBuf)> = files(&corpus.join("text"))
-            .into_iter()
-            .map(|path| {
-                let text = fs::read_to_string(&path).unwrap();
-                (
-                    error(family.text(&text), tokenizer().count(text.as_str()) as u64).abs(),
-                    path,
-                )
-            })
-            .collect();
-        let mean = errors.iter().map(|(e, _)| e).sum::<f64>() / errors.len() as f64;
-        let worst = errors.iter().max_by(|a, b| a.0.total_cmp(&b.0)).unwrap();
-        println!(
-            "{family}: texts mean {mean:.2} %, worst {:.2} % {}",
-            worst.0,
-            worst.1.display()
-        );
-        assert!(
-            mean <= 3.0 && worst.0 <= 8.0,
-            "{family}: mean {mean:.2} %, worst {worst:?}"
-        );
+/// A file that no fit has seen, as its messages: the texts of each.
+struct Unseen {
+    name: String,
+    messages: Vec<Vec<String>>,
+}
+
+/// Size in bytes from which on a pi file is not learnt from.
+const LONG_PI: usize = 50_000;
+
+fn unseen(corpus: &Path) -> Vec<Unseen> {
+    let mut out = Vec::new();
+    for (n, path) in files(&corpus.join("claude-code")).into_iter().enumerate() {
+        if n % 2 == 1 {
+            out.push(transcript(&path));
+        }
+    }
+    for path in files(&corpus.join("pi")) {
+        if fs::read(&path).unwrap().len() >= LONG_PI {
+            out.push(transcript(&path));
+        }
+    }
+    for path in files(&corpus.join("locomo")) {
+        let value: Value = serde_json::from_str(&fs::read_to_string(&path).unwrap()).unwrap();
+        let mut messages = Vec::new();
+        said(&value, &mut messages);
+        out.push(Unseen {
+            name: name(&path),
+            messages,
+        });
+    }
+    out
+}
+
+fn name(path: &Path) -> String {
+    let folder = path.parent().unwrap().file_name().unwrap();
+    let file = path.file_name().unwrap();
+    format!("{}/{}", folder.display(), file.display())
+}
+
+fn transcript(path: &Path) -> Unseen {
+    let text = fs::read_to_string(path).unwrap();
+    let messages = text.lines().map(|line| {
+        let line: Value = serde_json::from_str(line).unwrap_or(Value::Null);
+        let mut texts = Vec::new();
+        pieces(&line["message"]["content"], &mut texts);
+        texts
+    });
+    Unseen {
+        name: name(path),
+        messages: messages.filter(|texts| !texts.is_empty()).collect(),
     }
 }
 
@@ -87,25 +117,75 @@ fn pieces(content: &Value, out: &mut Vec<String>) {
     }
 }
 
+/// What is said in a LoCoMo file: each text of a turn is a message.
+fn said(value: &Value, out: &mut Vec<Vec<String>>) {
+    match value {
+        Value::Array(items) => items.iter().for_each(|item| said(item, out)),
+        Value::Object(map) => {
+            if let Some(text) = map.get("text").and_then(Value::as_str) {
+                out.push(vec![text.to_owned()]);
+            }
+            map.values().for_each(|value| said(value, out));
+        }
+        _ => {}
+    }
+}
+
+/// Estimate and exact count of each message.
+fn counts(file: &Unseen, (family, tokenizer): Family) -> Vec<(u64, u64)> {
+    let count = |texts: &Vec<String>| {
+        let estimate = texts.iter().map(|text| family.text(text)).sum();
+        let exact = texts
+            .iter()
+            .map(|text| tokenizer().count(text.as_str()) as u64)
+            .sum();
+        (estimate, exact)
+    };
+    file.messages.iter().map(count).collect()
+}
+
+/// Sum of neighbouring counts, from which on they are a context of their own, in tokens.
+const CONTEXT: u64 = 4_000;
+
 #[test]
-fn messages_within_6_percent_and_transcripts_within_3() {
+fn contexts_that_no_fit_has_seen_keep_the_promised_quantile() {
     let Some(corpus) = corpus() else { return };
-    for (family, tokenizer) in FAMILIES {
+    let files = unseen(&corpus);
+    assert!(files.len() >= 8, "{} files", files.len());
+    for family in FAMILIES {
+        // What the estimator promises is of whole contexts: 95 % are not further below.
+        let promised = 1_000.0 / f64::from(family.0.upper_permille()) * 100.0 - 100.0;
         let mut errors = Vec::new();
-        for path in files(&corpus.join("claude-code"))
-            .into_iter()
-            .chain(files(&corpus.join("pi")))
-        {
+        for file in &files {
+            let mut context = (0, 0);
+            for (estimate, exact) in counts(file, family) {
+                context = (context.0 + estimate, context.1 + exact);
+                if context.1 >= CONTEXT {
+                    errors.push(error(context.0, context.1));
+                    context = (0, 0);
+                }
+            }
+        }
+        errors.sort_by(f64::total_cmp);
+        let low = errors[errors.len() / 20];
+        println!(
+            "{}: 95 % of {} contexts are not further below than {low:+.2} %, promised {promised:+.2} %",
+            family.0,
+            errors.len()
+        );
+        assert!(errors.len() >= 100, "{} contexts", errors.len());
+        assert!(low >= promised, "{}: {low:+.2} %", family.0);
+    }
+}
+
+#[test]
+fn messages_that_no_fit_has_seen_are_within_6_percent_and_files_within_4() {
+    let Some(corpus) = corpus() else { return };
+    for family in FAMILIES {
+        let mut errors = Vec::new();
+        for file in unseen(&corpus) {
             let (mut all, mut all_exact) = (0, 0);
-            for line in fs::read_to_string(&path).unwrap().lines() {
-                let line: Value = serde_json::from_str(line).unwrap_or(Value::Null);
-                let mut texts = Vec::new();
-                pieces(&line["message"]["content"], &mut texts);
-                let estimate: u64 = texts.iter().map(|t| family.text(t)).sum();
-                let exact: u64 = texts
-                    .iter()
-                    .map(|t| tokenizer().count(t.as_str()) as u64)
-                    .sum();
+            for (estimate, exact) in counts(&file, family) {
                 if exact > 50 {
                     errors.push(error(estimate, exact));
                 }
@@ -114,31 +194,34 @@ fn messages_within_6_percent_and_transcripts_within_3() {
             }
             let whole = error(all, all_exact);
             println!(
-                "{family}: {whole:+.2} % of {all_exact} on {}",
-                path.display()
+                "{}: {whole:+.2} % of {all_exact} on {}",
+                family.0, file.name
             );
-            // The smallest transcript, nine messages, is held to o200k only.
-            let bound = if family == Calibrated::O200k || all_exact > 5_000 {
+            // One bound for all files of a tokenizer.
+            let most = if family.0 == Calibrated::O200k {
                 3.0
             } else {
-                6.0
+                4.0
             };
             assert!(
-                whole.abs() <= bound,
-                "{family}: {whole:+.2} % on {}",
-                path.display()
+                whole.abs() <= most,
+                "{}: {whole:+.2} % on {}",
+                family.0,
+                file.name
             );
         }
         let mean = errors.iter().map(|e| e.abs()).sum::<f64>() / errors.len() as f64;
         errors.sort_by(|a, b| a.abs().total_cmp(&b.abs()));
         let p95 = errors[errors.len() * 95 / 100].abs();
         println!(
-            "{family}: {} messages, mean {mean:.2} %, 95th percentile {p95:.2} %",
+            "{}: {} messages, mean {mean:.2} %, 95th percentile {p95:.2} %",
+            family.0,
             errors.len()
         );
         assert!(
             mean <= 6.0 && p95 <= 20.0,
-            "{family}: mean {mean:.2} %, 95th percentile {p95:.2} %"
+            "{}: mean {mean:.2} %, 95th percentile {p95:.2} %",
+            family.0
         );
     }
 }

@@ -1,0 +1,92 @@
+//! Models with small windows under the default policies: every summary is a model's.
+
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex};
+
+use agent_memory::summaries::{Error, Failure, FailureKind, Generate, Prompt, Window};
+use agent_memory::testing::memory;
+use agent_memory::{GuardPolicy, LlmSummarizer, Message, Mode};
+use bpe_openai::o200k_base;
+
+use crate::redo::reached;
+
+/// Tokens that a server adds to a request of two messages.
+const FRAMING: usize = 11;
+
+/// Refuses a request that does not fit into its window, by the real tokenizer's count; answers at
+/// the length that the prompt names.
+#[derive(Debug, Clone)]
+struct HardWindow {
+    tokens: usize,
+    calls: Arc<AtomicU64>,
+    refused: Arc<Mutex<Vec<String>>>,
+}
+
+#[async_trait::async_trait]
+impl Generate for HardWindow {
+    async fn generate(&self, prompt: &Prompt) -> Result<String, Error> {
+        let number = self.calls.fetch_add(1, Ordering::SeqCst);
+        let count = |text: &str| o200k_base().count(text);
+        let input = count(&prompt.system) + count(&prompt.user) + FRAMING;
+        let output = usize::try_from(prompt.max_tokens).unwrap();
+        let (_, rest) = prompt.system.split_once("At most ").unwrap();
+        let asked: usize = rest.split(' ').next().unwrap().parse().unwrap();
+        if input + output > self.tokens || asked > input {
+            let what = format!("{input} + {output} tokens, {asked} asked for");
+            self.refused.lock().unwrap().push(what.clone());
+            return Err(Error::provider(
+                "hard",
+                Failure::new(FailureKind::TooLong, what),
+            ));
+        }
+        Ok(prose(number as usize, asked * 3 / 4))
+    }
+}
+
+fn prose(seed: usize, words: usize) -> String {
+    const WORDS: [&str; 16] = [
+        "harbour", "lantern", "morning", "captain", "wrote", "storm", "was", "over", "every",
+        "sail", "could", "mended", "before", "evening", "with", "thread",
+    ];
+    let word = |n: usize| WORDS[(seed * 7 + n * (seed % 5 + 3) + n / 11) % WORDS.len()];
+    (0..words).map(word).collect::<Vec<_>>().join(" ")
+}
+
+#[tokio::test]
+async fn small_windows_end_in_summaries_by_the_model() {
+    for tokens in [4_000, 8_000, 16_000] {
+        let model = HardWindow {
+            tokens,
+            calls: Arc::default(),
+            refused: Arc::default(),
+        };
+        let summarizer =
+            LlmSummarizer::new("m", model.clone()).with_window(Window::tokens(tokens as u64));
+        let memory = memory()
+            .summarizer(Arc::new(summarizer))
+            .guards(GuardPolicy::default());
+        let memory = memory.open().await.unwrap();
+        let session = memory.session("s").await.unwrap();
+        let said = (0..300).map(|n| match n % 2 {
+            0 => Message::user(prose(n, 40 + n % 90)),
+            _ => Message::assistant(prose(n, 300 + n * 2)),
+        });
+        let _ = session.ingest_batch(said.collect()).await.unwrap();
+        let outcome = session.compact(Mode::Full).await.unwrap();
+        assert_eq!(model.refused.lock().unwrap().as_slice(), &[] as &[String]);
+        assert!(outcome.leaf > 2 && outcome.condensed > 0, "{outcome:?}");
+        let calls = model.calls.load(Ordering::SeqCst);
+        assert_eq!(outcome.calls, calls);
+        let summaries = reached(&session).await;
+        assert!(calls > 2 * summaries.len() as u64, "{calls} calls");
+        for summary in summaries.values() {
+            let told = (
+                summary.provisional,
+                &*summary.tier,
+                summary.model.as_deref(),
+            );
+            assert_eq!(told, (false, "normal", Some("m")), "{tokens} {summary:?}");
+        }
+        assert!(session.verify().await.unwrap().is_ok());
+    }
+}

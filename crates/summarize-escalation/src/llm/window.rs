@@ -1,0 +1,123 @@
+//! How much a model takes in at once, and what becomes of a longer source.
+
+use serde::{Deserialize, Serialize};
+
+use crate::SummaryRequest;
+use crate::prompt::Prompt;
+
+/// How much a model takes in at once, and what to do with a source that is longer.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Window {
+    /// The model's window: prompt and answer together, in the model's own tokens.
+    pub tokens: u64,
+    /// What to do with a source that does not fit.
+    #[serde(default)]
+    pub overflow: Overflow,
+    /// Maximum number of calls for one summary; a source that would take more is too long.
+    #[serde(default = "max_calls")]
+    pub max_calls: u32,
+}
+
+fn max_calls() -> u32 {
+    64
+}
+
+/// What to do with a source that is longer than a [`Window`].
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+#[non_exhaustive]
+pub enum Overflow {
+    /// Summarise it part by part, and then the summaries, until one is left. A single message that
+    /// is too long is shortened, which its text says. The default: nothing is left out.
+    #[default]
+    Parts,
+    /// Leave out the oldest pieces, a share of what is left at each try (koda's rule). What was
+    /// left out is reported, and the summary's first line says so.
+    DropOldest {
+        /// Percent of the pieces, rounding up; koda's 20.
+        percent: u32,
+        /// How often; koda's 3.
+        tries: u32,
+        /// Never fewer pieces than this; koda's 5.
+        keep: u32,
+    },
+    /// Make no summary.
+    Fail,
+}
+
+impl Overflow {
+    /// koda's figures.
+    pub const KODA: Self = Self::DropOldest {
+        percent: 20,
+        tries: 3,
+        keep: 5,
+    };
+}
+
+/// Tokens that a chat format adds to a request of two messages, generously.
+const FRAMING: u64 = 24;
+/// Smallest room for an answer, in tokens.
+const LEAST_ANSWER: u64 = 64;
+
+impl Window {
+    /// A window of so many tokens; a longer source is summarised part by part.
+    pub fn tokens(tokens: u64) -> Self {
+        Self {
+            tokens,
+            overflow: Overflow::Parts,
+            max_calls: max_calls(),
+        }
+    }
+
+    /// Sets what to do with a source that is longer.
+    pub fn with_overflow(mut self, overflow: Overflow) -> Self {
+        self.overflow = overflow;
+        self
+    }
+
+    /// Sets how many calls a summary may take.
+    pub fn with_max_calls(mut self, calls: u32) -> Self {
+        self.max_calls = calls;
+        self
+    }
+
+    /// Tokens of the window that prompt and answer may take, by the request's estimator: the real
+    /// count may be above the estimate by [`TokenEstimator::upper_permille`].
+    ///
+    /// [`TokenEstimator::upper_permille`]: token_estimate::TokenEstimator::upper_permille
+    pub(super) fn usable(&self, request: &SummaryRequest<'_>) -> u64 {
+        let upper = u64::from(request.estimator.upper_permille().max(1_000));
+        self.tokens.saturating_sub(FRAMING).saturating_mul(1_000) / upper
+    }
+
+    /// The prompt with its answer limited to what fits beside it; `None` where what fits is less
+    /// than the length that the request asks for with half as much again.
+    pub(super) fn fit(&self, mut prompt: Prompt, request: &SummaryRequest<'_>) -> Option<Prompt> {
+        let room = self.usable(request).checked_sub(input(&prompt, request))?;
+        if room < answer_room(request.target_tokens) {
+            return None;
+        }
+        prompt.max_tokens = prompt.max_tokens.min(room);
+        prompt.output_room = Some(room);
+        Some(prompt)
+    }
+}
+
+/// Tokens of a prompt, estimated.
+pub(super) fn input(prompt: &Prompt, request: &SummaryRequest<'_>) -> u64 {
+    let count = |text: &str| request.estimator.text(text);
+    count(&prompt.system).saturating_add(count(&prompt.user))
+}
+
+/// Tokens to leave for an answer of this length: half as much again, as a ladder accepts.
+pub(super) fn answer_room(target_tokens: u64) -> u64 {
+    target_tokens
+        .saturating_add(target_tokens / 2)
+        .max(LEAST_ANSWER)
+}
+
+/// The longest answer for which this is left.
+pub(super) fn answer_in(room: u64) -> u64 {
+    room.saturating_mul(2) / 3
+}

@@ -1,0 +1,191 @@
+//! Models whose server refuses a request that does not fit into their window.
+
+use std::sync::{Arc, Mutex};
+
+use async_trait::async_trait;
+use bpe_openai::o200k_base;
+use memory_model::{LogEntry, Message, Seq, SeqRange, Summary};
+use summarize_escalation::prompt::Prompt;
+use summarize_escalation::{
+    Error, Failure, FailureKind, Generate, Ladder, LlmSummarizer, Source, SummaryRequest, Tier,
+    Window, escalate, testing,
+};
+use token_estimate::{TokenEstimator, default_estimator};
+
+/// What a server adds to a request of two messages, in tokens.
+const FRAMING: u64 = 11;
+
+const WORDS: [&str; 24] = [
+    "harbour", "lantern", "morning", "the", "captain", "wrote", "that", "storm", "was", "over",
+    "and", "every", "sail", "could", "be", "mended", "before", "evening", "with", "new", "thread",
+    "from", "town", "market",
+];
+
+/// Prose of `words` words, which differs with `seed`.
+fn prose(seed: usize, words: usize) -> String {
+    let mut text = String::new();
+    for n in 0..words {
+        let word = WORDS[(seed * 7 + n * (seed % 5 + 3) + n / 11) % WORDS.len()];
+        text.push_str(if n % 13 == 12 { ". " } else { " " });
+        text.push_str(word);
+    }
+    text.push('.');
+    text
+}
+
+/// One request, as the server saw it.
+#[derive(Debug, Clone)]
+struct Seen {
+    /// Tokens of the prompt, by the real tokenizer.
+    input: u64,
+    /// Largest answer that was asked for, in tokens.
+    output: u64,
+    /// The length that the prompt names, in tokens.
+    asked: u64,
+    /// Tokens of the text between the prompt's tags.
+    source: u64,
+    /// Whether the source are summaries.
+    merge: bool,
+}
+
+/// A model with a window: it refuses what does not fit, and answers at the length asked for.
+#[derive(Debug, Clone)]
+struct HardWindow {
+    tokens: u64,
+    seen: Arc<Mutex<Vec<Seen>>>,
+}
+
+impl HardWindow {
+    fn new(tokens: u64) -> Self {
+        Self {
+            tokens,
+            seen: Arc::default(),
+        }
+    }
+
+    fn seen(&self) -> Vec<Seen> {
+        self.seen.lock().unwrap().clone()
+    }
+}
+
+/// The length that a prompt names.
+fn asked(prompt: &Prompt) -> u64 {
+    let (_, rest) = prompt.system.split_once("At most ").unwrap();
+    rest.split(' ').next().unwrap().parse().unwrap()
+}
+
+#[async_trait]
+impl Generate for HardWindow {
+    async fn generate(&self, prompt: &Prompt) -> Result<String, Error> {
+        let count = |text: &str| o200k_base().count(text) as u64;
+        let text: Vec<&str> = prompt
+            .user
+            .lines()
+            .filter(|line| !line.starts_with('<'))
+            .collect();
+        let seen = Seen {
+            input: count(&prompt.system) + count(&prompt.user) + FRAMING,
+            output: prompt.max_tokens,
+            asked: asked(prompt),
+            source: default_estimator().text(&text.join("\n")),
+            merge: prompt.user.contains("<summaries"),
+        };
+        self.seen.lock().unwrap().push(seen.clone());
+        if seen.input + seen.output > self.tokens {
+            let what = format!("{} + {} tokens", seen.input, seen.output);
+            return Err(Error::provider(
+                "hard",
+                Failure::new(FailureKind::TooLong, what),
+            ));
+        }
+        let number = self.seen.lock().unwrap().len();
+        let mut text = prose(number, seen.asked as usize);
+        while count(&text) > seen.asked && text.len() > 8 {
+            text.truncate(text.len() * 9 / 10);
+        }
+        Ok(text)
+    }
+}
+
+fn messages(count: usize, words: usize) -> Vec<LogEntry> {
+    let messages = (0..count).map(|n| match n % 2 {
+        0 => Message::user(prose(n, words)),
+        _ => Message::assistant(prose(n, words * 2)),
+    });
+    testing::log(messages.collect(), &default_estimator())
+}
+
+fn summaries(count: u32, words: usize) -> Vec<Summary> {
+    let range = |n: u32| SeqRange::new(Seq(n * 10 + 1), Seq(n * 10 + 10)).unwrap();
+    (0..count)
+        .map(|n| testing::summary(range(n), 0, &prose(n as usize, words), &default_estimator()))
+        .collect()
+}
+
+/// Climbs the default ladder with a model of this window, and checks every request.
+async fn climb(window: u64, source: &[Source<'_>]) -> Vec<Seen> {
+    let estimator = default_estimator();
+    let request = SummaryRequest::new(source, &estimator);
+    let model = HardWindow::new(window);
+    let summarizer = LlmSummarizer::new("m", model.clone()).with_window(Window::tokens(window));
+    let outcome = escalate(&summarizer, &Ladder::default(), &request)
+        .await
+        .unwrap();
+    let seen = model.seen();
+    let about = format!("{window} of {}: {seen:#?}", request.source_tokens());
+    assert_eq!(outcome.tier, Tier::Normal, "{:?} {about}", outcome.refused);
+    assert!(!outcome.provisional);
+    assert_eq!(outcome.model.as_deref(), Some("m"));
+    assert_eq!(outcome.left_out, None);
+    assert_eq!(outcome.model_calls as usize, seen.len());
+    assert!(outcome.tokens_out < outcome.tokens_in);
+    for call in &seen {
+        assert!(call.input + call.output <= window, "{call:?} {about}");
+        assert!(call.asked <= call.source, "{call:?} {about}");
+        assert!(call.output >= call.asked, "{call:?} {about}");
+    }
+    seen
+}
+
+#[tokio::test]
+async fn small_windows_end_in_summaries_of_parts_and_a_merge() {
+    for window in [4_000, 8_000, 16_000] {
+        for (count, words) in [(10, 80), (40, 60), (40, 220), (12, 900), (400, 30)] {
+            let log = messages(count, words);
+            let source: Vec<Source<'_>> = log.iter().map(Source::from).collect();
+            let seen = climb(window, &source).await;
+            let tokens: u64 = log.iter().map(|entry| entry.tokens).sum();
+            let merges = seen.iter().filter(|call| call.merge).count();
+            assert_eq!(seen.last().unwrap().merge, seen.len() > 1, "{seen:#?}");
+            if tokens > window {
+                assert!(seen.len() - merges > 1 && merges > 0, "{seen:#?}");
+            }
+        }
+    }
+}
+
+#[tokio::test]
+async fn small_windows_merge_summaries() {
+    for window in [4_000, 8_000, 16_000] {
+        for (count, words) in [(2, 300), (8, 1_500), (3, 5_000)] {
+            let summaries = summaries(count, words);
+            let source: Vec<Source<'_>> = summaries.iter().map(Source::from).collect();
+            climb(window, &source).await;
+        }
+    }
+}
+
+/// With a source of next to nothing, no more is asked for than there is.
+#[tokio::test]
+async fn no_more_is_asked_for_than_there_is() {
+    for words in [5, 8, 12, 20, 30] {
+        let log = messages(1, words);
+        let source = [Source::from(&log[0])];
+        let seen = climb(4_000, &source).await;
+        assert!(
+            seen[0].asked < log[0].tokens,
+            "{seen:?} of {}",
+            log[0].tokens
+        );
+    }
+}
