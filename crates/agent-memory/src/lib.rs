@@ -51,7 +51,7 @@ pub use memory_store::{
     Conversation, ConversationFilter, ConversationPatch, EntryOutcome, FullStore, InMemoryStore,
     Origin, Page, Publication, Published, Query, Scope, Snapshot, Violation, ViolationKind,
 };
-pub use retrieval_tools::{ExpandArgs, GrepArgs, Retrieval};
+pub use retrieval_tools::{ExpandArgs, GrepArgs, Retrieval, RetrievalLimits};
 #[cfg(feature = "sqlite")]
 pub use store_sqlite::{PlainExport, SqliteStore};
 #[cfg(feature = "tokio")]

@@ -9,8 +9,8 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 use async_trait::async_trait;
 use futures::future::Aborted;
 use memory_model::{
-    Child, FieldHasher, Job, LogEntry, RawJson, Recipe, SourceHasher, Summary, SummaryId,
-    Timestamp, summary_hash, summary_id, summary_overhead,
+    Child, EntryKind, FieldHasher, Job, LogEntry, Part, RawJson, Recipe, SourceHasher, Summary,
+    SummaryFigures, SummaryId, Timestamp, summary_hash, summary_id, summary_overhead,
 };
 use memory_store::{Claim, Draft, Fence, JobKey, JobOutcome};
 use serde::{Deserialize, Serialize};
@@ -442,6 +442,7 @@ impl Compaction<'_> {
         fence: Option<Fence>,
     ) -> Result<Prepared> {
         let (earliest_at, latest_at) = times(sources);
+        let meta = with_figures(written.meta, figures(sources));
         let mut summary = Summary {
             id: summary_id(source_hash),
             range: job.range,
@@ -455,7 +456,7 @@ impl Compaction<'_> {
             recipe: written.recipe,
             tier: written.tier,
             model: written.model,
-            meta: written.meta,
+            meta,
             earliest_at,
             latest_at,
             created_at: self.clock.now(),
@@ -605,6 +606,45 @@ fn times(sources: &Sources<'_>) -> (Timestamp, Timestamp) {
         .filter(|(_, latest)| *latest != Timestamp::default())
         .reduce(|a, b| (a.0.min(b.0), a.1.max(b.1)))
         .unwrap_or_default()
+}
+
+/// How much of the log a summary of these sources stands for; `None` when one of them does not say.
+fn figures(sources: &Sources<'_>) -> Option<SummaryFigures> {
+    let mut figures = SummaryFigures::default();
+    for entry in &sources.entries {
+        if entry.kind == EntryKind::Message {
+            figures.add_message(rows(&entry.parts), entry.tokens);
+        }
+    }
+    for summary in &sources.summaries {
+        figures.add_summary(&summary.figures()?, summary.tokens);
+    }
+    Some(figures)
+}
+
+/// Number of rows that a message has in the older memory engine's tables: one for its text or its
+/// blocks, and one for each reasoning, tool call and tool result.
+fn rows(parts: &[Part]) -> u64 {
+    let apart = |part: &&Part| {
+        matches!(
+            part,
+            Part::Reasoning { .. } | Part::ToolCall { .. } | Part::ToolResult { .. }
+        )
+    };
+    let said = |part: &Part| match part {
+        Part::Text { text } => !text.is_empty(),
+        part => !apart(&part),
+    };
+    parts.iter().filter(apart).count() as u64 + u64::from(parts.iter().any(said))
+}
+
+/// How a summary came about, with its figures.
+fn with_figures(meta: Option<RawJson>, figures: Option<SummaryFigures>) -> Option<RawJson> {
+    let Some(figures) = figures else { return meta };
+    let fields = meta.as_ref().map(RawJson::as_str).unwrap_or("{}");
+    let mut fields: BTreeMap<String, serde_json::Value> = serde_json::from_str(fields).ok()?;
+    fields.insert("figures".to_owned(), serde_json::to_value(figures).ok()?);
+    RawJson::from_value(&fields).ok().or(meta)
 }
 
 /// An error and its causes on one line.

@@ -21,7 +21,8 @@ pub fn message_pointer(seq: Seq) -> String {
 /// summary brings along.
 ///
 /// The `<parents>` of anna's form are the summaries that a condensed one was made from.
-/// `descendant_count` is how many messages it stands for.
+/// `descendant_count` is the older engine's figure of that name, where the summary's maker gave it:
+/// see [`SummaryFigures`](memory_model::SummaryFigures).
 pub fn render_summary(summary: &Summary) -> Vec<ContextMessage> {
     render_summary_text(summary, &summary.text)
 }
@@ -85,8 +86,8 @@ fn summary_xml(summary: &Summary, text: &str) -> String {
         let (earliest, latest) = (summary.earliest_at, summary.latest_at);
         let _ = write!(xml, " earliest_at=\"{earliest}\" latest_at=\"{latest}\"");
     }
-    if !summary.is_leaf() {
-        let _ = write!(xml, " descendant_count=\"{}\"", summary.range.len());
+    if let Some(figures) = summary.figures().filter(|_| !summary.is_leaf()) {
+        let _ = write!(xml, " descendant_count=\"{}\"", figures.descendant_count);
     }
     xml.push_str(">\n");
     let mut constituents = summary

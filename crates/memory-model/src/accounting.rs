@@ -8,7 +8,7 @@ use crate::hash::Hash;
 use crate::ids::{SeqRange, SummaryId};
 use crate::message::{EntryKind, Message, Role};
 use crate::part::{Media, MediaSource, Part, ResultContent};
-use crate::summary::{Child, Recipe, Summary};
+use crate::summary::{Child, Recipe, Summary, SummaryFigures};
 use crate::time::Timestamp;
 
 /// The one place where costs come from: whatever is stored, planned or held against a budget is
@@ -54,6 +54,12 @@ pub fn summary_overhead(
 ) -> u64 {
     // Times as long as times get in practice: microseconds that do not end in zero.
     let at = Timestamp(1_000_000_000_123_456);
+    // Figures as long as they get in practice.
+    let figures = SummaryFigures {
+        descendant_count: 10 * range.len(),
+        ..SummaryFigures::default()
+    };
+    let figures = std::collections::BTreeMap::from([("figures", figures)]);
     accounting.summary(&Summary {
         id: SummaryId::new("sum_0123456789abcdef"),
         range,
@@ -67,7 +73,7 @@ pub fn summary_overhead(
         recipe: Recipe::new(""),
         tier: String::new(),
         model: None,
-        meta: None,
+        meta: crate::RawJson::from_value(&figures).ok(),
         earliest_at: at,
         latest_at: at,
         created_at: at,

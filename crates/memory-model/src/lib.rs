@@ -24,7 +24,7 @@ pub use part::{
     parts_from_json,
 };
 pub use plan::{Job, JobKind, Mode, Pass, PassInput, PassKind, Plan, Planner, Room, StopReason};
-pub use summary::{Child, Recipe, SourceHasher, Summary, summary_hash, summary_id};
+pub use summary::{Child, Recipe, SourceHasher, Summary, SummaryFigures, summary_hash, summary_id};
 pub use time::{Clock, StepClock, Timestamp};
 pub use view::{
     Body, Span, SpanRange, SpanStart, SpliceError, SpliceRows, View, clip_starts, spans_of,

@@ -111,7 +111,60 @@ pub struct Summary {
     pub hash: Hash,
 }
 
+/// How much of a log a summary stands for: two figures of our own, and three that have the names
+/// and the meaning of the older memory engine's. Kept in [`Summary::meta`] under `figures`.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct SummaryFigures {
+    /// Number of messages that it stands for; notes do not count.
+    pub messages: u64,
+    /// What those cost, in tokens.
+    pub message_tokens: u64,
+    /// Rows of the messages that it was made from directly, and for each summary that it was made
+    /// from one more than that one's own count. A message has a row for its text or its blocks, and
+    /// one for each reasoning, tool call and tool result.
+    pub descendant_count: u64,
+    /// What those rows and summaries cost, in tokens.
+    pub descendant_token_count: u64,
+    /// What all rows of the messages cost that it stands for, in tokens.
+    pub source_message_token_count: u64,
+}
+
+impl SummaryFigures {
+    /// Adds a message that the summary was made from directly: its rows, and its cost in tokens.
+    pub fn add_message(&mut self, rows: u64, tokens: u64) {
+        self.messages += 1;
+        self.message_tokens += tokens;
+        self.descendant_count += rows;
+        if rows > 0 {
+            self.descendant_token_count += tokens;
+            self.source_message_token_count += tokens;
+        }
+    }
+
+    /// Adds a summary that the summary was made from: its figures, and its cost in tokens.
+    pub fn add_summary(&mut self, below: &Self, tokens: u64) {
+        self.messages += below.messages;
+        self.message_tokens += below.message_tokens;
+        self.descendant_count += below.descendant_count + 1;
+        self.descendant_token_count += below.descendant_token_count + tokens;
+        self.source_message_token_count += below.source_message_token_count;
+    }
+}
+
+/// The part of [`Summary::meta`] that holds the figures.
+#[derive(Deserialize)]
+struct FiguresOnly {
+    figures: Option<SummaryFigures>,
+}
+
 impl Summary {
+    /// How much of the log it stands for; `None` where its maker did not say.
+    pub fn figures(&self) -> Option<SummaryFigures> {
+        let meta = self.meta.as_ref()?;
+        let read = serde_json::from_str::<FiguresOnly>(meta.as_str());
+        read.ok()?.figures
+    }
+
     /// Whether it was made from messages alone.
     pub fn is_leaf(&self) -> bool {
         self.depth == 0

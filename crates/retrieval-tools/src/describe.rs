@@ -1,11 +1,14 @@
 //! What `describe` answers.
 
+use std::collections::BTreeMap;
 use std::fmt::Write as _;
 
-use memory_model::{Seq, Summary, SummaryId, Timestamp};
+use memory_model::{Accounting, RawJson, Seq, Summary, SummaryFigures, SummaryId, Timestamp};
 use serde::Serialize;
+use serde_json::value::RawValue;
 
-use crate::text::{fenced, rfc3339, short};
+use crate::piece::Payload;
+use crate::text::{fenced, quoted, rfc3339, short};
 
 /// A summary's content, figures and lineage. It serialises to the JSON that scripts rely on.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
@@ -25,8 +28,14 @@ pub struct Description {
     pub tokens: u64,
     /// What it was made from cost when it was made, in tokens.
     pub source_tokens: u64,
-    /// Its text.
+    /// How many messages it stands for and what they cost, and the figures under the names of the
+    /// older memory engine; `None` for a summary that was made without them.
+    #[serde(flatten)]
+    pub figures: Option<SummaryFigures>,
+    /// Its text, or the beginning of it.
     pub content: String,
+    /// Whether the host's ceiling cut the text, the lists of ids or `meta`.
+    pub clipped: bool,
     /// The summaries that were made from this one.
     pub containers: Vec<SummaryId>,
     /// The summaries that this one was made from, in order; none for a leaf.
@@ -37,6 +46,11 @@ pub struct Description {
     pub tier: String,
     /// The model that wrote it, if one did.
     pub model: Option<String>,
+    /// Summarizer, ladder, prompts and estimator, as one line.
+    pub recipe: String,
+    /// How it came about, as a JSON object: target and cost, scores, the tiers that were refused
+    /// and why, what was left out.
+    pub meta: Option<RawJson>,
     /// When it was made.
     #[serde(serialize_with = "rfc3339")]
     pub created_at: Timestamp,
@@ -65,7 +79,9 @@ impl Description {
             last: summary.range.last,
             tokens: summary.tokens,
             source_tokens: summary.source_tokens,
+            figures: summary.figures(),
             content: content(&summary).to_owned(),
+            clipped: false,
             containers,
             constituents: summary
                 .children
@@ -75,11 +91,45 @@ impl Description {
             provisional: summary.provisional,
             tier: summary.tier,
             model: summary.model,
+            recipe: summary.recipe.as_str().to_owned(),
+            meta: summary.meta,
             created_at: summary.created_at,
             earliest_at: summary.earliest_at,
             latest_at: summary.latest_at,
             summary_id: summary.id,
         }
+    }
+
+    /// Cuts what may be long until the text costs at most `most` tokens: first `meta` and the lists
+    /// of ids are left out where they take more than half, then the content is cut.
+    pub(crate) fn within(mut self, most: u64, accounting: &dyn Accounting) -> Self {
+        if most == u64::MAX || accounting.text(&self.to_text()) <= most {
+            return self;
+        }
+        self.clipped = true;
+        let content = std::mem::take(&mut self.content);
+        let around = |answer: &Self| accounting.text(&answer.to_text());
+        if around(&self) > most / 2 {
+            self.meta = None;
+        }
+        while around(&self) > most / 2 && self.containers.len() + self.constituents.len() > 0 {
+            self.containers.truncate(self.containers.len() / 2);
+            self.constituents.truncate(self.constituents.len() / 2);
+        }
+        // Fences and seams cost a little.
+        let mut room = most.saturating_sub(around(&self));
+        let payload = Payload::of_text(&content);
+        while room > 0 {
+            let end = payload.fit(accounting, 0, room);
+            payload.slice(0, end).clone_into(&mut self.content);
+            let over = around(&self).saturating_sub(most);
+            if over == 0 {
+                return self;
+            }
+            room = room.saturating_sub(over);
+        }
+        self.content.clear();
+        self
     }
 
     /// The answer as a model reads it.
@@ -112,6 +162,29 @@ impl Description {
             ""
         };
         let _ = writeln!(out, ", made {}{provisional}", self.created_at);
+        if let Some(figures) = &self.figures {
+            let _ = writeln!(
+                out,
+                "stands for {} messages of {} tokens; descendant_count {}, descendant_token_count \
+                 {}, source_message_token_count {}",
+                figures.messages,
+                figures.message_tokens,
+                figures.descendant_count,
+                figures.descendant_token_count,
+                figures.source_message_token_count
+            );
+        }
+        let _ = writeln!(out, "recipe: {}", quoted(&self.recipe));
+        let meta = self.meta.as_ref().map(RawJson::as_str);
+        let meta: BTreeMap<String, &RawValue> = meta
+            .and_then(|meta| serde_json::from_str(meta).ok())
+            .unwrap_or_default();
+        for (name, value) in meta.iter().filter(|(name, _)| *name != "figures") {
+            let _ = writeln!(out, "{name}: {}", one_line(value.get()));
+        }
+        if self.clipped {
+            out.push_str("some of this is left out: it is longer than this host allows\n");
+        }
         let _ = writeln!(out, "contained in: {}", list(&self.containers, "nothing"));
         let _ = writeln!(out, "made from: {}", list(&self.constituents, "messages"));
         out.push_str("content:\n");
@@ -131,4 +204,9 @@ fn list(ids: &[SummaryId], none: &str) -> String {
     }
     let ids: Vec<&str> = ids.iter().map(SummaryId::as_str).collect();
     ids.join(", ")
+}
+
+/// JSON on one line.
+fn one_line(json: &str) -> String {
+    json.split(['\n', '\r']).map(str::trim).collect()
 }

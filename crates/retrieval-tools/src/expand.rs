@@ -173,14 +173,21 @@ pub(crate) struct ExpandCursor {
     pub(crate) seq: Seq,
     /// How many bytes of the item were given; 0 at its beginning.
     pub(crate) offset: usize,
+    /// What the whole item costs, in tokens, so that the next answer need not count it again; 0
+    /// when it is not known.
+    pub(crate) of_tokens: u64,
 }
 
 impl fmt::Display for ExpandCursor {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self.offset {
-            0 => write!(f, "x{}", self.seq),
-            offset => write!(f, "x{}+{offset}", self.seq),
+        write!(f, "x{}", self.seq)?;
+        if self.offset > 0 {
+            write!(f, "+{}", self.offset)?;
         }
+        if self.of_tokens > 0 {
+            write!(f, "/{}", self.of_tokens)?;
+        }
+        Ok(())
     }
 }
 
@@ -190,10 +197,12 @@ impl FromStr for ExpandCursor {
     fn from_str(text: &str) -> Result<Self, Error> {
         let parse = || {
             let numbers = text.trim().strip_prefix('x')?;
-            let (seq, offset) = numbers.split_once('+').unwrap_or((numbers, "0"));
+            let (place, of_tokens) = numbers.split_once('/').unwrap_or((numbers, "0"));
+            let (seq, offset) = place.split_once('+').unwrap_or((place, "0"));
             Some(Self {
                 seq: Seq(seq.parse().ok()?),
                 offset: offset.parse().ok()?,
+                of_tokens: of_tokens.parse().ok()?,
             })
         };
         parse().ok_or_else(|| {

@@ -5,6 +5,7 @@ mod describe;
 mod error;
 mod expand;
 mod grep;
+mod limits;
 mod page;
 mod piece;
 mod retrieval;
@@ -18,6 +19,7 @@ pub use expand::{
     Expansion, MAX_CHILDREN, Oversized, Piece, Target,
 };
 pub use grep::{DEFAULT_LIMIT, GrepAnswer, GrepArgs, GrepHit, HitKind};
+pub use limits::RetrievalLimits;
 pub use memory_store::Scope;
 pub use retrieval::Retrieval;
 pub use tools::{DESCRIBE, EXPAND, GREP, ToolAnswer, ToolDefinition};

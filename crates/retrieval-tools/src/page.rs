@@ -21,8 +21,15 @@ pub(crate) enum Step {
 
 /// How much of an item an answer takes.
 enum Take {
-    Whole { tokens: u64 },
-    Piece { from: usize, to: usize, tokens: u64 },
+    Whole {
+        tokens: u64,
+    },
+    Piece {
+        from: usize,
+        to: usize,
+        tokens: u64,
+        of_tokens: u64,
+    },
     Nothing,
 }
 
@@ -31,8 +38,10 @@ pub(crate) struct Page<'a> {
     pub(crate) accounting: &'a dyn Accounting,
     pub(crate) policy: ExpandPolicy,
     pub(crate) cap: u64,
-    /// Bytes of the first item that earlier answers gave.
-    pub(crate) offset: usize,
+    /// The host's limit for an item that is given over the cap.
+    pub(crate) ceiling: u64,
+    /// Where the first item goes on; at no offset from the second item on.
+    pub(crate) start: ExpandCursor,
     pub(crate) tokens: u64,
     pub(crate) children: Vec<Expanded>,
 }
@@ -42,13 +51,7 @@ impl Page<'_> {
     pub(crate) fn message(&mut self, entry: LogEntry) -> Result<Step> {
         let payload = Payload::of_message(&entry.message, self.accounting);
         let total = payload.len();
-        // What is read costs at least what it costs in a context: some rules count reasoning 0.
-        let whole = self.accounting.message(&entry.message).max(payload.cost(
-            self.accounting,
-            (0, total),
-            u64::MAX,
-        ));
-        let take = self.take(entry.seq, &payload, whole)?;
+        let take = self.take(entry.seq, &payload, entry.tokens)?;
         let cap = self.media_cap();
         let cut = match &take {
             Take::Piece { from, to, .. } => {
@@ -60,7 +63,12 @@ impl Page<'_> {
         let (tokens, span) = match take {
             Take::Nothing => return Ok(step),
             Take::Whole { tokens } => (tokens, None),
-            Take::Piece { from, to, tokens } => (tokens, Some((from, to))),
+            Take::Piece {
+                from,
+                to,
+                tokens,
+                of_tokens,
+            } => (tokens, Some((from, to, of_tokens))),
         };
         let mut out = ExpandedMessage {
             seq: entry.seq,
@@ -77,7 +85,7 @@ impl Page<'_> {
         };
         match span.zip(cut) {
             None => out.parts = entry.message.parts,
-            Some(((from, to), cut)) => {
+            Some(((from, to, of_tokens), cut)) => {
                 out.parts = cut.parts;
                 out.clipped = true;
                 out.pointer = Some(format!("message:{}", entry.seq));
@@ -86,7 +94,7 @@ impl Page<'_> {
                     offset: from,
                     bytes: to - from,
                     of: total,
-                    of_tokens: whole,
+                    of_tokens,
                     path: cut.path,
                     at: cut.at,
                     open: cut.open,
@@ -102,18 +110,18 @@ impl Page<'_> {
         let text = content(summary);
         let payload = Payload::of_text(text);
         let total = payload.len();
-        let whole = self.accounting.summary(summary).max(payload.cost(
-            self.accounting,
-            (0, total),
-            u64::MAX,
-        ));
         let SeqRange { first, last } = summary.range;
-        let take = self.take(first, &payload, whole)?;
+        let take = self.take(first, &payload, summary.tokens)?;
         let step = self.step(first, &take, total);
-        let (tokens, from, to) = match take {
+        let (tokens, from, to, of_tokens) = match take {
             Take::Nothing => return Ok(step),
-            Take::Whole { tokens } => (tokens, 0, total),
-            Take::Piece { from, to, tokens } => (tokens, from, to),
+            Take::Whole { tokens } => (tokens, 0, total, tokens),
+            Take::Piece {
+                from,
+                to,
+                tokens,
+                of_tokens,
+            } => (tokens, from, to, of_tokens),
         };
         let clipped = (from, to) != (0, total);
         let out = ExpandedSummary {
@@ -129,7 +137,7 @@ impl Page<'_> {
                 offset: from,
                 bytes: to - from,
                 of: total,
-                of_tokens: whole,
+                of_tokens,
                 path: Vec::new(),
                 at: from,
                 open: to < total,
@@ -148,46 +156,78 @@ impl Page<'_> {
     fn media_cap(&self) -> u64 {
         match self.policy.oversized {
             Oversized::Clip => self.cap,
-            Oversized::Whole => u64::MAX,
+            Oversized::Whole => self.ceiling,
         }
     }
 
-    /// Decides how much of an item to take.
-    fn take(&mut self, seq: Seq, payload: &Payload<'_>, whole: u64) -> Result<Take> {
-        let from = std::mem::take(&mut self.offset);
+    /// Decides how much of an item to take. `stored` is what it costs in a context. Counts no more
+    /// of a long item than a few caps; the whole of it once, for its first piece.
+    fn take(&mut self, seq: Seq, payload: &Payload<'_>, stored: u64) -> Result<Take> {
+        let from = std::mem::take(&mut self.start.offset);
+        let known = std::mem::take(&mut self.start.of_tokens);
         let total = payload.len();
         let first = self.children.is_empty();
         let entire = self.policy.oversized == Oversized::Whole;
+        // What is read costs at least what it costs in a context: some rules count reasoning 0.
+        let whole = || {
+            let read = payload.cost(self.accounting, (0, total), u64::MAX);
+            read.max(stored)
+        };
         if from == 0 {
-            let left = self.cap.saturating_sub(self.tokens);
-            if (whole <= left && self.children.len() < MAX_CHILDREN) || (first && entire) {
-                return Ok(Take::Whole { tokens: whole });
+            let left = match first && entire {
+                true => self.ceiling,
+                false => self.cap.saturating_sub(self.tokens),
+            };
+            let room = stored <= left && (first || self.children.len() < MAX_CHILDREN);
+            if room && payload.fit(self.accounting, 0, left) == total {
+                let tokens = whole();
+                if tokens <= left {
+                    return Ok(Take::Whole { tokens });
+                }
             }
             if !first {
                 return Ok(Take::Nothing);
             }
         } else if !payload.may_begin(from) {
-            return Err(foreign(&ExpandCursor { seq, offset: from }.to_string()));
+            let position = ExpandCursor {
+                seq,
+                offset: from,
+                of_tokens: known,
+            };
+            return Err(foreign(&position.to_string()));
         }
-        let to = if entire {
-            total
-        } else {
-            payload.fit(self.accounting, from, self.cap)
-        };
+        let cap = if entire { self.ceiling } else { self.cap };
+        let to = payload.fit(self.accounting, from, cap);
         let tokens = payload.cost(self.accounting, (from, to), self.media_cap());
         // The overhead of a message can be what made it too large: then all of it fits as text.
         let all = payload.cost(self.accounting, (from, to), u64::MAX) == tokens;
-        Ok(if from == 0 && to == total && all {
-            Take::Whole { tokens }
-        } else {
-            Take::Piece { from, to, tokens }
+        if from == 0 && to == total && all {
+            return Ok(Take::Whole { tokens });
+        }
+        let of_tokens = match known {
+            0 => whole(),
+            known => known,
+        };
+        Ok(Take::Piece {
+            from,
+            to,
+            tokens,
+            of_tokens,
         })
     }
 
     fn step(&self, seq: Seq, take: &Take, total: usize) -> Step {
         match take {
-            Take::Nothing => Step::Stop(ExpandCursor { seq, offset: 0 }),
-            Take::Piece { to, .. } if *to < total => Step::Stop(ExpandCursor { seq, offset: *to }),
+            Take::Nothing => Step::Stop(ExpandCursor {
+                seq,
+                offset: 0,
+                of_tokens: 0,
+            }),
+            Take::Piece { to, of_tokens, .. } if *to < total => Step::Stop(ExpandCursor {
+                seq,
+                offset: *to,
+                of_tokens: *of_tokens,
+            }),
             _ => Step::Next,
         }
     }

@@ -4,6 +4,7 @@
 //! offset is a byte position in it. An image or file is one character there and is never cut.
 
 use std::borrow::Cow;
+use std::cell::OnceCell;
 
 use memory_model::{Accounting, Media, MediaSource, Message, Part, RawJson, ResultContent, Role};
 
@@ -14,14 +15,28 @@ const MEDIUM: char = '\u{fffc}';
 #[derive(Debug)]
 pub(crate) struct Payload<'a> {
     text: Cow<'a, str>,
-    media: Vec<Medium>,
+    media: Vec<Medium<'a>>,
 }
 
 /// A medium in a payload.
 #[derive(Debug)]
-struct Medium {
+struct Medium<'a> {
     at: usize,
-    tokens: u64,
+    part: &'a Part,
+    role: Role,
+    accounting: &'a dyn Accounting,
+    /// Counted when it is first asked for.
+    tokens: OnceCell<u64>,
+}
+
+impl Medium<'_> {
+    /// What it costs, in tokens.
+    fn tokens(&self) -> u64 {
+        *self.tokens.get_or_init(|| {
+            let alone = Message::new(self.role, vec![self.part.clone()]);
+            self.accounting.message(&alone)
+        })
+    }
 }
 
 impl<'a> Payload<'a> {
@@ -34,7 +49,7 @@ impl<'a> Payload<'a> {
     }
 
     /// A message's payload.
-    pub(crate) fn of_message(message: &'a Message, accounting: &dyn Accounting) -> Self {
+    pub(crate) fn of_message(message: &'a Message, accounting: &'a dyn Accounting) -> Self {
         if let [Part::Text { text }] = message.parts.as_slice() {
             return Self::of_text(text);
         }
@@ -73,8 +88,9 @@ impl<'a> Payload<'a> {
         let mut texts = String::new();
         let mut start = from;
         for medium in self.media.iter().filter(|m| from <= m.at && m.at < to) {
-            if medium.tokens <= cap {
-                tokens = tokens.saturating_add(medium.tokens);
+            let cost = medium.tokens();
+            if cost <= cap {
+                tokens = tokens.saturating_add(cost);
             }
             texts.push_str(self.slice(start, medium.at));
             start = medium.at + MEDIUM.len_utf8();
@@ -151,24 +167,26 @@ impl<'a> Payload<'a> {
         self.media
             .iter()
             .find(|medium| medium.at == at)
-            .map_or(0, |medium| medium.tokens)
+            .map_or(0, Medium::tokens)
     }
 }
 
-fn collect(
-    parts: &[Part],
+fn collect<'a>(
+    parts: &'a [Part],
     role: Role,
-    accounting: &dyn Accounting,
-    (text, media): &mut (String, Vec<Medium>),
+    accounting: &'a dyn Accounting,
+    (text, media): &mut (String, Vec<Medium<'a>>),
 ) {
     for part in parts {
         match leaf(part) {
             Leaf::Text(payload) => text.push_str(payload),
             Leaf::Medium => {
-                let alone = Message::new(role, vec![part.clone()]);
                 media.push(Medium {
                     at: text.len(),
-                    tokens: accounting.message(&alone),
+                    part,
+                    role,
+                    accounting,
+                    tokens: OnceCell::new(),
                 });
                 text.push(MEDIUM);
             }

@@ -14,6 +14,7 @@ use crate::expand::{
     DEFAULT_TOKEN_CAP, ExpandArgs, ExpandCursor, ExpandPolicy, Expanded, Expansion, Target,
 };
 use crate::grep::{DEFAULT_LIMIT, GrepAnswer, GrepArgs};
+use crate::limits::RetrievalLimits;
 use crate::page::{Page, Step};
 use crate::text::short;
 
@@ -33,6 +34,7 @@ pub struct Retrieval {
     conversation: ConversationId,
     accounting: Arc<dyn Accounting>,
     policy: ExpandPolicy,
+    limits: RetrievalLimits,
 }
 
 impl Retrieval {
@@ -47,12 +49,19 @@ impl Retrieval {
             conversation,
             accounting,
             policy: ExpandPolicy::default(),
+            limits: RetrievalLimits::default(),
         }
     }
 
     /// Sets how `expand` deals with its cap.
     pub fn with_expand_policy(mut self, policy: ExpandPolicy) -> Self {
         self.policy = policy;
+        self
+    }
+
+    /// Sets the ceilings that no argument of a call exceeds.
+    pub fn with_limits(mut self, limits: RetrievalLimits) -> Self {
+        self.limits = limits;
         self
     }
 
@@ -77,6 +86,7 @@ impl Retrieval {
             0 => DEFAULT_LIMIT,
             limit => limit,
         };
+        let limit = limit.min(self.limits.hits.max(1));
         let mut query = Query::new(args.pattern.as_str())
             .with_scope(args.scope)
             .with_limit(limit);
@@ -100,7 +110,8 @@ impl Retrieval {
         Ok(Binding::new(&self.info().await?.key, question))
     }
 
-    /// Tells all about a summary.
+    /// Describes a summary: its text, figures, lineage and how it was made, within the host's
+    /// ceiling.
     ///
     /// # Errors
     /// `Invalid` for an empty id; `NotFound` when the conversation has no such summary; whatever
@@ -122,7 +133,8 @@ impl Retrieval {
         };
         let summary = self.summary(&id).await?;
         let containers = self.store.containers(self.conversation, &id).await?;
-        Ok(Description::new(summary, containers))
+        let description = Description::new(summary, containers);
+        Ok(description.within(self.limits.describe_tokens, &*self.accounting))
     }
 
     /// Unfolds a summary by one level, or reads messages by a pointer, up to a number of tokens.
@@ -144,6 +156,7 @@ impl Retrieval {
         let start = cursor.unwrap_or(ExpandCursor {
             seq: range.first,
             offset: 0,
+            of_tokens: 0,
         });
         // A summary can only be begun at its first message, messages anywhere.
         let begin = children.iter().position(|child| match child {
@@ -152,14 +165,17 @@ impl Retrieval {
         });
         let children = begin.and_then(|begin| children.get(begin..));
         let children = children.ok_or_else(|| foreign(&start.to_string()))?;
+        let ceiling = self.limits.expand_tokens.max(1);
+        let cap = match args.token_cap {
+            0 => DEFAULT_TOKEN_CAP,
+            cap => cap,
+        };
         let mut page = Page {
             accounting: &*self.accounting,
             policy: self.policy,
-            cap: match args.token_cap {
-                0 => DEFAULT_TOKEN_CAP,
-                cap => cap,
-            },
-            offset: start.offset,
+            cap: cap.min(ceiling),
+            ceiling,
+            start,
             tokens: 0,
             children: Vec::new(),
         };
@@ -181,6 +197,7 @@ impl Retrieval {
             .map(|_| ExpandCursor {
                 seq: last.next(),
                 offset: 0,
+                of_tokens: 0,
             });
         let bound = |position: Option<ExpandCursor>| {
             let binding = binding.as_ref()?;
@@ -294,10 +311,10 @@ impl Retrieval {
                 }
                 next = next.next();
                 if entry.kind == EntryKind::Note {
-                    if page.offset > 0 {
+                    if page.start.offset > 0 {
                         let position = ExpandCursor {
                             seq: entry.seq,
-                            offset: page.offset,
+                            ..page.start
                         };
                         return Err(foreign(&position.to_string()));
                     }

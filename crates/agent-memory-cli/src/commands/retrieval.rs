@@ -1,11 +1,16 @@
 //! `grep`, `describe` and `expand`: from a summary back to the words.
 
-use agent_memory::{Scope, SummaryId};
-use retrieval_tools::{ExpandArgs, GrepArgs};
+use agent_memory::{Scope, Session, SummaryId};
+use retrieval_tools::{ExpandArgs, GrepArgs, Retrieval, RetrievalLimits};
 
 use crate::app::App;
 use crate::args::{Describe, Expand, Grep, ScopeArg};
 use crate::error::{Failure, Kind};
+
+/// The tools without ceilings: who calls them here is the host.
+fn tools(session: &Session) -> Retrieval {
+    session.retrieval().with_limits(RetrievalLimits::none())
+}
 
 pub(crate) async fn grep(app: &mut App, args: &Grep) -> anyhow::Result<()> {
     let memory = app.open().await?;
@@ -21,7 +26,7 @@ pub(crate) async fn grep(app: &mut App, args: &Grep) -> anyhow::Result<()> {
     if let Some(cursor) = &args.cursor {
         asked = asked.with_cursor(cursor);
     }
-    let answer = session.retrieval().grep(asked).await?;
+    let answer = tools(&session).grep(asked).await?;
     if app.json {
         return Ok(app.out.json(&answer)?);
     }
@@ -42,7 +47,7 @@ pub(crate) async fn describe(app: &mut App, args: &Describe) -> anyhow::Result<(
     let memory = app.open().await?;
     let session = app.session(&memory, &args.session).await?;
     let id = SummaryId::new(&args.summary);
-    let found = session.retrieval().describe(&id).await;
+    let found = tools(&session).describe(&id).await;
     let answer = found.map_err(|error| not_found(error, &args.summary))?;
     if app.json {
         return Ok(app.out.json(&answer)?);
@@ -65,7 +70,7 @@ pub(crate) async fn expand(app: &mut App, args: &Expand) -> anyhow::Result<()> {
     if let Some(cursor) = &args.cursor {
         asked = asked.with_cursor(cursor);
     }
-    let found = session.retrieval().expand(asked).await;
+    let found = tools(&session).expand(asked).await;
     let answer = found.map_err(|error| not_found(error, &args.target))?;
     if app.json {
         return Ok(app.out.json(&answer)?);

@@ -17,6 +17,7 @@ mod corpus;
 mod corruption;
 mod demonstration;
 mod engine;
+mod figures;
 mod forks;
 mod hard;
 mod history;

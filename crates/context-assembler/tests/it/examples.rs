@@ -274,6 +274,10 @@ fn xml(depth: u32, text: &str) -> String {
             id: SummaryId::new(format!("sum_{first:016x}")),
         };
         summary.children = vec![child(1, 25), child(26, 40)];
+        // Forty rows in two summaries.
+        let figures = r#"{"figures":{"messages":38,"message_tokens":900,"descendant_count":42,
+            "descendant_token_count":950,"source_message_token_count":900}}"#;
+        summary.meta = Some(memory_model::RawJson::parse(figures).unwrap());
     }
     match &render_summary(&summary)[0].parts[..] {
         [Part::Text { text }] => text.clone(),
@@ -295,7 +299,7 @@ fn a_leaf_has_no_parents() {
 #[test]
 fn a_condensed_summary_names_what_it_was_made_from() {
     insta::assert_snapshot!(xml(1, "a < b"), @r#"
-    <summary id="sum_0000000000000001" kind="condensed" depth="1" earliest_at="2023-11-14T22:13:20Z" latest_at="2023-11-14T22:14:20Z" descendant_count="40">
+    <summary id="sum_0000000000000001" kind="condensed" depth="1" earliest_at="2023-11-14T22:13:20Z" latest_at="2023-11-14T22:14:20Z" descendant_count="42">
     <parents>
     <summary_ref id="sum_0000000000000001" />
     <summary_ref id="sum_000000000000001a" />

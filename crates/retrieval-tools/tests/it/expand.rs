@@ -125,7 +125,7 @@ async fn a_first_item_over_the_cap_is_clipped_or_whole_by_policy() {
     assert_eq!(clipped.pointer.as_deref(), Some("message:1"));
     assert_eq!(clipped.parts, [Part::text("a".repeat(400))]);
     let cursor = answer.cursor.unwrap();
-    assert!(cursor.starts_with("x1+400@"), "{cursor}");
+    assert!(cursor.starts_with("x1+400/250@"), "{cursor}");
     // The last piece leaves room for what follows.
     let answer = world
         .tools()

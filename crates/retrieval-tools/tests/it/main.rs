@@ -5,5 +5,6 @@ mod describe;
 mod expand;
 mod grep;
 mod laws;
+mod limits;
 mod tools;
 mod world;

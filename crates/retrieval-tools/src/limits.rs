@@ -1,0 +1,58 @@
+//! What a host allows, whatever a call asks for.
+
+use serde::{Deserialize, Serialize};
+
+/// Ceilings of the host: no argument of a call exceeds them. An answer that a ceiling cut short is
+/// incomplete, and says how to go on.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+#[non_exhaustive]
+pub struct RetrievalLimits {
+    /// Maximum number of hits in an answer of `grep`; 100. 0 counts as 1.
+    pub hits: usize,
+    /// Maximum number of tokens of content in an answer of `expand`; 20,000. 0 counts as 1. It also
+    /// bounds an item that [`Oversized::Whole`](crate::Oversized::Whole) gives over the caller's cap.
+    pub expand_tokens: u64,
+    /// Maximum number of tokens in the text of an answer of `describe`; 20,000. The summary's id and
+    /// the fixed lines are always given.
+    pub describe_tokens: u64,
+}
+
+impl Default for RetrievalLimits {
+    fn default() -> Self {
+        Self {
+            hits: 100,
+            expand_tokens: 20_000,
+            describe_tokens: 20_000,
+        }
+    }
+}
+
+impl RetrievalLimits {
+    /// No ceilings: for a host that is the only caller.
+    pub fn none() -> Self {
+        Self {
+            hits: usize::MAX,
+            expand_tokens: u64::MAX,
+            describe_tokens: u64::MAX,
+        }
+    }
+
+    /// Sets the maximum number of hits.
+    pub fn with_hits(mut self, hits: usize) -> Self {
+        self.hits = hits;
+        self
+    }
+
+    /// Sets the maximum number of tokens in an answer of `expand`.
+    pub fn with_expand_tokens(mut self, tokens: u64) -> Self {
+        self.expand_tokens = tokens;
+        self
+    }
+
+    /// Sets the maximum number of tokens in an answer of `describe`.
+    pub fn with_describe_tokens(mut self, tokens: u64) -> Self {
+        self.describe_tokens = tokens;
+        self
+    }
+}

@@ -1,0 +1,153 @@
+//! Ceilings that no argument of a call exceeds, and what counting costs.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use memory_model::{Accounting, Message, Part, Role, Summary};
+use retrieval_tools::{ExpandArgs, ExpandPolicy, Expanded, GrepArgs, Retrieval, RetrievalLimits};
+use token_estimate::{CountedMessage, EstimatorId, Piece, Preset, TokenEstimator};
+
+use crate::world::{World, range};
+
+#[tokio::test]
+async fn no_limit_of_a_call_exceeds_the_hosts() {
+    let world = World::new().await;
+    world.chatter(1, 150).await;
+    let tools = world.tools();
+    let all = GrepArgs::new("number").with_limit(usize::MAX);
+    assert_eq!(
+        tools.grep(&all).await.unwrap().hits.len(),
+        100,
+        "the default"
+    );
+    let few = tools
+        .clone()
+        .with_limits(RetrievalLimits::default().with_hits(7));
+    let answer = few.grep(&all).await.unwrap();
+    assert_eq!((answer.hits.len(), answer.complete), (7, false));
+    let called = few
+        .call("memory_grep", r#"{"pattern":"number","limit":1000000}"#)
+        .await;
+    assert!(called.text.contains("\n7. message:7") && !called.text.contains("\n8. "));
+    let none = tools.with_limits(RetrievalLimits::none());
+    assert_eq!(none.grep(&all).await.unwrap().hits.len(), 150);
+}
+
+#[tokio::test]
+async fn no_cap_of_a_call_exceeds_the_hosts() {
+    let world = World::new().await;
+    let texts = ["a".repeat(1_000), "b".repeat(1_000), "c".repeat(1_000)];
+    world.say(texts.iter().map(Message::user).collect()).await;
+    let limits = RetrievalLimits::default().with_expand_tokens(50);
+    for policy in [ExpandPolicy::default(), ExpandPolicy::anna()] {
+        let tools = world.tools().with_limits(limits).with_expand_policy(policy);
+        let mut text = String::new();
+        let mut asked = ExpandArgs::new("messages:1-3").with_token_cap(u64::MAX);
+        loop {
+            let answer = tools.expand(&asked).await.unwrap();
+            assert!(answer.tokens <= 50, "{policy:?} {}", answer.tokens);
+            for child in &answer.children {
+                let Expanded::Message(message) = child else {
+                    panic!("{child:?}");
+                };
+                let [Part::Text { text: piece }] = message.parts.as_slice() else {
+                    panic!("{message:?}");
+                };
+                text.push_str(piece);
+            }
+            let Some(cursor) = answer.cursor else { break };
+            asked = asked.with_cursor(cursor);
+        }
+        // All of it is there all the same.
+        assert_eq!(text, texts.concat(), "{policy:?}");
+    }
+}
+
+#[tokio::test]
+async fn a_description_is_never_longer_than_the_host_allows() {
+    let world = World::new().await;
+    world.chatter(1, 30).await;
+    let long = world
+        .leaf(range(1, 20), &"what happened, at length. ".repeat(4_000))
+        .await;
+    for most in [150, 400, 2_000, 20_000] {
+        let limits = RetrievalLimits::default().with_describe_tokens(most);
+        let tools = world.tools().with_limits(limits);
+        let answer = tools.describe(&long.id).await.unwrap();
+        assert!(answer.clipped && long.text.starts_with(&answer.content));
+        let cost = Preset::Anna.text(&answer.to_text());
+        assert!(cost <= most, "{cost} of {most}");
+        assert!(most < 400 || cost * 2 > most, "{cost} of {most}");
+        assert!(answer.to_text().contains("longer than this host allows"));
+    }
+    let tools = world.tools().with_limits(RetrievalLimits::none());
+    let answer = tools.describe(&long.id).await.unwrap();
+    assert_eq!((answer.clipped, answer.content), (false, long.text));
+}
+
+/// Counts at four bytes a token, and the bytes that it looked at.
+#[derive(Debug, Default)]
+struct Looks(AtomicU64);
+
+impl TokenEstimator for Looks {
+    fn id(&self) -> EstimatorId {
+        Preset::Anna.id()
+    }
+
+    fn text(&self, text: &str) -> u64 {
+        self.0.fetch_add(text.len() as u64, Ordering::Relaxed);
+        Preset::Anna.text(text)
+    }
+
+    fn message(&self, message: &dyn CountedMessage) -> u64 {
+        message.pieces(&mut |piece| {
+            if let Piece::Text(text) = piece {
+                self.0.fetch_add(text.len() as u64, Ordering::Relaxed);
+            }
+        });
+        Preset::Anna.message(message)
+    }
+}
+
+impl Accounting for Looks {
+    fn estimator(&self) -> &dyn TokenEstimator {
+        self
+    }
+
+    fn summary(&self, summary: &Summary) -> u64 {
+        TokenEstimator::text(self, &summary.text)
+    }
+}
+
+#[tokio::test]
+async fn page_by_page_a_message_is_not_counted_anew_each_time() {
+    let world = World::new().await;
+    const SIZE: usize = 400_000;
+    let parts = vec![
+        Part::text("x".repeat(SIZE / 2)),
+        Part::text("y".repeat(SIZE / 2)),
+    ];
+    world.say(vec![Message::new(Role::User, parts)]).await;
+    let looks = Arc::new(Looks::default());
+    let counts = Arc::clone(&looks) as Arc<dyn Accounting>;
+    let tools = Retrieval::new(world.store.clone(), world.chat, counts);
+    let mut asked = ExpandArgs::new("message:1").with_token_cap(500);
+    let (mut pages, mut given) = (0, 0);
+    loop {
+        let answer = tools.expand(&asked).await.unwrap();
+        let Expanded::Message(message) = &answer.children[0] else {
+            panic!("{answer:?}");
+        };
+        let piece = message.piece.as_ref().unwrap();
+        assert_eq!(piece.of_tokens, SIZE as u64 / 4);
+        given += piece.bytes;
+        pages += 1;
+        let Some(cursor) = answer.cursor else { break };
+        asked = asked.with_cursor(cursor);
+    }
+    assert_eq!((given, pages), (SIZE, 200));
+    let times = looks.0.load(Ordering::Relaxed) / SIZE as u64;
+    println!("{SIZE} bytes in {pages} pages: each byte was counted {times} times");
+    // For the first page all of it once, then a few times what a page may hold.
+    assert!(times < 40, "each byte was counted {times} times");
+}
