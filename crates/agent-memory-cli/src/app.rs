@@ -1,16 +1,22 @@
 //! What all commands need: where results go, and the database.
 
+use std::cell::{Cell, RefCell};
 use std::collections::HashSet;
 use std::path::Path;
 use std::sync::Arc;
+use std::time::Duration;
 
-use agent_memory::{Builder, ConversationFilter, ConversationId, Memory, Session};
+use agent_memory::{
+    Builder, ConversationFilter, ConversationId, Durability, LockObserver, LockWait, Memory,
+    Session, SqliteOptions,
+};
 use memory_store::Conversation;
 
 use crate::error::{Failure, Kind};
 use crate::output::{Output, note, quoted};
 use crate::place::Place;
 use crate::progress::Progress;
+use crate::stop::Stop;
 
 /// How many candidates an ambiguous name lists.
 const CANDIDATES: usize = 10;
@@ -22,16 +28,97 @@ pub(crate) struct App {
     pub(crate) out: Output,
     /// JSON instead of text.
     pub(crate) json: bool,
+    /// What signals do.
+    pub(crate) stop: Stop,
     store: Option<String>,
+    lock_timeout: Duration,
+    /// The databases that were opened.
+    opened: RefCell<Vec<Memory>>,
+    /// Whether it was said that others may read the database.
+    warned: Cell<bool>,
+}
+
+/// Says on stderr that a command waits for a lock.
+#[derive(Debug)]
+struct LockNotice(Option<Arc<Progress>>);
+
+impl LockObserver for LockNotice {
+    fn waiting(&self, wait: &LockWait) {
+        let text = format!(
+            "{} is locked by another process: waiting up to {}",
+            wait.place,
+            seconds(wait.timeout)
+        );
+        match &self.0 {
+            Some(progress) => progress.aside(&text),
+            None => note(&text),
+        }
+    }
+}
+
+fn seconds(time: Duration) -> String {
+    format!("{} s", time.as_secs_f64())
 }
 
 impl App {
-    pub(crate) fn new(store: Option<String>, json: bool) -> Self {
+    pub(crate) fn new(store: Option<String>, lock_timeout: Duration, json: bool) -> Self {
         Self {
             out: Output::new(),
             json,
+            stop: Stop::default(),
             store,
+            lock_timeout,
+            opened: RefCell::default(),
+            warned: Cell::default(),
         }
+    }
+
+    /// Opens a database that is closed when the command is over.
+    async fn opened(
+        &self,
+        place: &Place,
+        builder: Builder,
+        options: SqliteOptions,
+    ) -> anyhow::Result<Memory> {
+        let memory = builder.sqlite_with(&place.path, options).open().await?;
+        self.opened.borrow_mut().push(memory.clone());
+        Ok(memory)
+    }
+
+    /// Says once that other users may read the database.
+    fn warn(&self, place: &Place) {
+        if let Some(warning) = place.warning()
+            && !self.warned.replace(true)
+        {
+            note(&warning);
+        }
+    }
+
+    /// Closes what was opened: what was written is synced to the disk.
+    pub(crate) async fn close(&self) -> anyhow::Result<()> {
+        let opened = self.opened.take();
+        let mut closed = Ok(());
+        for memory in opened {
+            closed = closed.and(memory.close().await);
+        }
+        Ok(closed?)
+    }
+
+    /// Says which database is locked, and for how long it was waited for.
+    pub(crate) fn explained(&self, mut failure: Failure) -> Failure {
+        if failure.kind == Kind::DatabaseBusy
+            && let Ok(place) = self.place()
+        {
+            failure.message = format!(
+                "{} stayed locked by another process for {}",
+                place.path.display(),
+                seconds(self.lock_timeout)
+            );
+            failure = failure.hint(
+                "run it again when the other process has ended, or wait longer with --lock-timeout SECONDS",
+            );
+        }
+        failure
     }
 
     /// Where the database is, or would be.
@@ -51,14 +138,31 @@ impl App {
                 ))
                 .into());
         }
-        Ok(Memory::builder().sqlite(place.path).open().await?)
+        self.warn(&place);
+        let options = self.options(None).read_only();
+        self.opened(&place, Memory::builder(), options).await
     }
 
     /// Opens the database, which must exist, to change something in it, and says where it is.
     pub(crate) async fn open_to_change(&self) -> anyhow::Result<Memory> {
-        let memory = self.open().await?;
-        note(&format!("database: {}", self.place()?.path.display()));
+        let place = self.place()?;
+        if !place.exists() {
+            return self.open().await;
+        }
+        self.warn(&place);
+        let memory = self
+            .opened(&place, Memory::builder(), self.options(None))
+            .await?;
+        note(&format!("database: {}", place.path.display()));
         Ok(memory)
+    }
+
+    /// How a database is opened: everything that is written survives a power cut.
+    fn options(&self, progress: Option<&Arc<Progress>>) -> SqliteOptions {
+        SqliteOptions::new()
+            .with_durability(Durability::Power)
+            .with_lock_timeout(self.lock_timeout)
+            .with_lock_observer(Arc::new(LockNotice(progress.cloned())))
     }
 
     /// Opens the database to write into it, and says where it is. It is made if there is none.
@@ -70,10 +174,10 @@ impl App {
         progress.keep_current();
         let place = self.place()?;
         place.prepare()?;
-        let builder = Memory::builder()
-            .sqlite(&place.path)
-            .hooks(Arc::<Progress>::clone(progress));
-        let memory = configure(builder).open().await?;
+        self.warn(&place);
+        let builder = Memory::builder().hooks(Arc::<Progress>::clone(progress));
+        let options = self.options(Some(progress));
+        let memory = self.opened(&place, configure(builder), options).await?;
         progress.aside(&format!("database: {}", place.path.display()));
         Ok(memory)
     }

@@ -2,6 +2,7 @@
 
 use std::num::NonZeroUsize;
 use std::path::PathBuf;
+use std::time::Duration;
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
 use summarize_escalation::provider::ApiKey;
@@ -14,10 +15,13 @@ Exit codes:
   2  the command line is wrong
   3  there is no such session, summary or message, or no database yet
   4  the input is wrong: unreadable, empty, not text, of no known format
-  5  the database is not ours, of a newer version, locked or damaged
+  5  the database is not ours, of another version, damaged, or cannot be read or written
   6  the budget is too small
   7  verification found something wrong
-  8  something was skipped, and --strict was given";
+  8  something was skipped, and --strict was given
+  9  another process kept the database locked for longer than --lock-timeout
+  10 nothing was done: another process is at work on the same summaries
+  130, 143  stopped by SIGINT (Ctrl-C), by SIGTERM";
 
 /// The command line.
 #[derive(Debug, Parser)]
@@ -41,13 +45,35 @@ pub(crate) struct Cli {
     )]
     pub(crate) store: Option<String>,
 
+    /// How long to wait for a database that another process has locked, when it is opened and at
+    /// each write, in seconds
+    #[arg(
+        long,
+        global = true,
+        value_name = "SECONDS",
+        default_value = "10",
+        value_parser = lock_timeout,
+        display_order = 101
+    )]
+    pub(crate) lock_timeout: Duration,
+
     /// Print JSON instead of text
-    #[arg(long, global = true, display_order = 101)]
+    #[arg(long, global = true, display_order = 102)]
     pub(crate) json: bool,
 
     /// What to do
     #[command(subcommand)]
     pub(crate) command: Command,
+}
+
+/// A time in seconds, with or without a fraction.
+fn lock_timeout(text: &str) -> Result<Duration, String> {
+    const EXPECTED: &str = "give a number of seconds from 0 to 86400";
+    let seconds: f64 = text.parse().map_err(|_| EXPECTED.to_owned())?;
+    match (0.0..=86_400.0).contains(&seconds) {
+        true => Ok(Duration::from_secs_f64(seconds)),
+        false => Err(EXPECTED.to_owned()),
+    }
 }
 
 /// The commands.

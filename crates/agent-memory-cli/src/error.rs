@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use agent_memory::ErrorKind as MemoryKind;
+use agent_memory::{ErrorKind as MemoryKind, HeldBy, ProcessOwner};
 use memory_store::ErrorKind as StoreKind;
 use serde_json::json;
 
@@ -33,8 +33,12 @@ pub(crate) enum Kind {
     ForeignDatabase,
     /// The database was written by a newer version.
     NewerSchema,
-    /// The database is locked.
+    /// The database stayed locked.
     DatabaseBusy,
+    /// The database was written by an older version.
+    OlderSchema,
+    /// The database cannot be written.
+    ReadOnly,
     /// The database contradicts itself.
     DatabaseCorrupt,
     /// The database cannot be read or written.
@@ -49,8 +53,12 @@ pub(crate) enum Kind {
     Summarizer,
     /// A limit on calls kept a command from doing anything.
     CallLimit,
-    /// Somebody else is at work.
+    /// Another process is at work.
     Held,
+    /// Stopped by SIGINT.
+    Interrupted,
+    /// Stopped by SIGTERM.
+    Terminated,
 }
 
 impl Kind {
@@ -77,14 +85,17 @@ impl Kind {
             Kind::Skipped => "skipped",
             Kind::Summarizer => "summarizer",
             Kind::CallLimit => "call_limit",
+            Kind::OlderSchema => "older_schema",
+            Kind::ReadOnly => "read_only",
             Kind::Held => "held",
+            Kind::Interrupted | Kind::Terminated => "stopped",
         }
     }
 
     /// The exit code; `--help` lists them.
     pub(crate) fn exit_code(self) -> u8 {
         match self {
-            Kind::Other | Kind::Summarizer | Kind::CallLimit | Kind::Held => 1,
+            Kind::Other | Kind::Summarizer | Kind::CallLimit => 1,
             Kind::Usage => 2,
             Kind::NotFound | Kind::Ambiguous | Kind::NoDatabase => 3,
             Kind::Unreadable
@@ -94,12 +105,17 @@ impl Kind {
             | Kind::Invalid => 4,
             Kind::ForeignDatabase
             | Kind::NewerSchema
-            | Kind::DatabaseBusy
+            | Kind::OlderSchema
+            | Kind::ReadOnly
             | Kind::DatabaseCorrupt
             | Kind::Database => 5,
             Kind::BudgetTooSmall => 6,
             Kind::VerificationFailed => 7,
             Kind::Skipped => 8,
+            Kind::DatabaseBusy => 9,
+            Kind::Held => 10,
+            Kind::Interrupted => 130,
+            Kind::Terminated => 143,
         }
     }
 }
@@ -171,6 +187,30 @@ impl fmt::Display for Failure {
 
 impl std::error::Error for Failure {}
 
+/// Another process is at work on all that is left to do.
+pub(crate) fn held(held: Option<&HeldBy>) -> Failure {
+    let mut text = "nothing was done: ".to_owned();
+    match held {
+        None => text.push_str("somebody else is at work on the same summaries"),
+        Some(held) => {
+            match held.owner.parse::<ProcessOwner>() {
+                Ok(process) => {
+                    text.push_str(&format!("process {}", process.pid()));
+                    if let Some(host) = process.host() {
+                        text.push_str(&format!(" on {host}"));
+                    }
+                }
+                Err(_) => text.push_str(&held.owner),
+            }
+            text.push_str(&format!(
+                " is at work on the same summaries, until {} at the latest",
+                held.until
+            ));
+        }
+    }
+    Failure::new(Kind::Held, text).hint("run it again when that process has ended")
+}
+
 /// What a reader's error about the file `name` means.
 pub(crate) fn from_format(name: &str, error: &message_formats::Error) -> Failure {
     use message_formats::ErrorKind;
@@ -223,6 +263,8 @@ fn store_kind(kind: StoreKind) -> Kind {
         StoreKind::Invalid | StoreKind::EstimatorMismatch => Kind::Invalid,
         StoreKind::ForeignDatabase => Kind::ForeignDatabase,
         StoreKind::NewerSchema => Kind::NewerSchema,
+        StoreKind::OlderSchema => Kind::OlderSchema,
+        StoreKind::ReadOnly => Kind::ReadOnly,
         StoreKind::Busy => Kind::DatabaseBusy,
         StoreKind::Corrupt => Kind::DatabaseCorrupt,
         _ => Kind::Database,

@@ -8,6 +8,7 @@ mod output;
 mod place;
 mod policy;
 mod progress;
+mod stop;
 mod writer;
 
 use std::io;
@@ -16,7 +17,7 @@ use std::process::ExitCode;
 use clap::Parser as _;
 
 use crate::app::App;
-use crate::args::Cli;
+use crate::args::{Cli, Command};
 use crate::error::{Failure, Kind};
 use crate::output::note;
 
@@ -28,20 +29,30 @@ fn main() -> ExitCode {
     let json = cli.json;
     match run(cli) {
         Ok(()) => ExitCode::SUCCESS,
-        Err(error) if is_closed_pipe(&error) => ExitCode::SUCCESS,
-        Err(error) => fail(&Failure::from_any(error), json),
+        Err(failure) => fail(&failure, json),
     }
 }
 
-fn run(cli: Cli) -> anyhow::Result<()> {
+fn run(cli: Cli) -> Result<(), Failure> {
+    let mut app = App::new(cli.store, cli.lock_timeout, cli.json);
+    match run_in(&mut app, cli.command) {
+        Err(error) if !is_closed_pipe(&error) => Err(app.explained(Failure::from_any(error))),
+        _ => Ok(()),
+    }
+}
+
+fn run_in(app: &mut App, command: Command) -> anyhow::Result<()> {
+    app.stop.listen()?;
     let runtime = tokio::runtime::Builder::new_current_thread()
         .enable_all()
         .build()?;
-    let mut app = App::new(cli.store, cli.json);
-    let done = runtime.block_on(commands::run(&mut app, cli.command));
+    let done = runtime.block_on(commands::run(app, command));
+    // Whatever came of it, what was written is on the disk before the last line is printed.
+    let closed = runtime.block_on(app.close());
     // What was found out is shown even when the command then failed.
     let flushed = app.out.flush();
     done?;
+    closed?;
     Ok(flushed?)
 }
 

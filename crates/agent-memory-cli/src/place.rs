@@ -3,6 +3,7 @@
 use std::path::{Path, PathBuf};
 
 use crate::error::{Failure, Kind};
+use crate::output::quoted;
 
 /// Which database a command is about.
 #[derive(Debug, Clone)]
@@ -49,7 +50,7 @@ impl Place {
             return Ok(());
         };
         if self.default {
-            return std::fs::create_dir_all(parent).map_err(|error| {
+            return create_private(parent).map_err(|error| {
                 let text = format!("cannot make the directory {}: {error}", parent.display());
                 Failure::new(Kind::Database, text).hint("name another place with --store PATH")
             });
@@ -64,6 +65,27 @@ impl Place {
         Err(Failure::new(Kind::Database, text).hint("make it, or name another place with --store"))
     }
 
+    /// What to say when other users may read or write the database: whose folder it is in does not
+    /// matter, for that can change.
+    #[cfg(unix)]
+    pub(crate) fn warning(&self) -> Option<String> {
+        use std::os::unix::fs::MetadataExt as _;
+
+        let mode = std::fs::metadata(&self.path).ok()?.mode() & 0o777;
+        (mode & 0o077 != 0).then(|| {
+            let path = self.path.to_string_lossy();
+            format!(
+                "warning: other users have access to {path} (mode {mode:03o}): chmod 600 {}",
+                quoted(&path)
+            )
+        })
+    }
+
+    #[cfg(not(unix))]
+    pub(crate) fn warning(&self) -> Option<String> {
+        None
+    }
+
     /// How many bytes the database takes, with what was not yet moved into its main file.
     pub(crate) fn bytes(&self) -> u64 {
         let mut log = self.path.clone().into_os_string();
@@ -74,6 +96,33 @@ impl Place {
             .map(|meta| meta.len())
             .sum()
     }
+}
+
+/// Creates a directory and those above it, for their owner alone whatever the umask. Their names
+/// survive a power cut.
+#[cfg(unix)]
+fn create_private(directory: &Path) -> std::io::Result<()> {
+    use std::fs::Permissions;
+    use std::os::unix::fs::{DirBuilderExt as _, PermissionsExt as _};
+
+    if directory.is_dir() {
+        return Ok(());
+    }
+    let above = directory.parent().unwrap_or(Path::new("/"));
+    create_private(above)?;
+    match std::fs::DirBuilder::new().mode(0o700).create(directory) {
+        // The umask may have taken rights from the owner.
+        Ok(()) => std::fs::set_permissions(directory, Permissions::from_mode(0o700))?,
+        // Another process was faster.
+        Err(error) if error.kind() == std::io::ErrorKind::AlreadyExists => {}
+        Err(error) => return Err(error),
+    }
+    std::fs::File::open(above)?.sync_all()
+}
+
+#[cfg(not(unix))]
+fn create_private(directory: &Path) -> std::io::Result<()> {
+    std::fs::create_dir_all(directory)
 }
 
 fn parse(store: &str) -> Result<PathBuf, Failure> {

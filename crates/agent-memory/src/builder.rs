@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use compaction_runner::{Cancel, Hooks, InHand, NoHooks, RunnerPolicy};
+use compaction_runner::{Cancel, Hooks, InHand, Liveness, NoHooks, RunnerPolicy};
 use context_assembler::AssemblyPolicy;
 use dag_compactor::{DagPlanner, DagPolicy};
 use memory_model::{Clock, Planner, Timestamp};
@@ -16,6 +16,7 @@ use token_estimate::{Preset, TokenEstimator, default_estimator};
 use crate::background::{Background, Preparing};
 use crate::error::{Error, ErrorKind, Result};
 use crate::memory::{Inner, Memory};
+use crate::process::{ProcessOwner, SystemProcesses};
 use crate::turns::TurnPolicy;
 use crate::writers::Writers;
 
@@ -41,7 +42,7 @@ impl Clock for SystemClock {
 #[derive(Debug)]
 enum Place {
     #[cfg(feature = "sqlite")]
-    Sqlite(std::path::PathBuf),
+    Sqlite(std::path::PathBuf, store_sqlite::SqliteOptions),
     Store(Arc<dyn FullStore>),
 }
 
@@ -62,7 +63,8 @@ pub struct Builder {
     identity: Option<String>,
     clock: Arc<dyn Clock>,
     hooks: Arc<dyn Hooks>,
-    owner: String,
+    owner: Option<String>,
+    liveness: Arc<dyn Liveness>,
     turns: TurnPolicy,
     background: Beside,
 }
@@ -109,7 +111,8 @@ impl Default for Builder {
             identity: None,
             clock: Arc::new(SystemClock),
             hooks: Arc::new(NoHooks),
-            owner: format!("process-{}", std::process::id()),
+            owner: None,
+            liveness: Arc::new(SystemProcesses::new()),
             turns: TurnPolicy::default(),
             background: Beside::default(),
         }
@@ -119,8 +122,19 @@ impl Default for Builder {
 impl Builder {
     /// Keeps conversations in this SQLite file, which is created if it does not exist.
     #[cfg(feature = "sqlite")]
-    pub fn sqlite(mut self, path: impl Into<std::path::PathBuf>) -> Self {
-        self.place = Place::Sqlite(path.into());
+    pub fn sqlite(self, path: impl Into<std::path::PathBuf>) -> Self {
+        self.sqlite_with(path, store_sqlite::SqliteOptions::default())
+    }
+
+    /// Keeps conversations in this SQLite file, opened with these options: durability, lock
+    /// time-out, reading only.
+    #[cfg(feature = "sqlite")]
+    pub fn sqlite_with(
+        mut self,
+        path: impl Into<std::path::PathBuf>,
+        options: store_sqlite::SqliteOptions,
+    ) -> Self {
+        self.place = Place::Sqlite(path.into(), options);
         self
     }
 
@@ -216,10 +230,17 @@ impl Builder {
         self
     }
 
-    /// Names the process in leases; processes that share a store need different names. The process
-    /// id unless set.
+    /// Sets the owner of the leases that this memory takes. Every memory that shares a store needs
+    /// another one. By default a new [`ProcessOwner`].
     pub fn owner(mut self, owner: impl Into<String>) -> Self {
-        self.owner = owner.into();
+        self.owner = Some(owner.into());
+        self
+    }
+
+    /// Sets who decides whether the owner of a lease is gone, so that its work is taken over at
+    /// once. By default [`SystemProcesses`].
+    pub fn liveness(mut self, liveness: Arc<dyn Liveness>) -> Self {
+        self.liveness = liveness;
         self
     }
 
@@ -264,8 +285,8 @@ impl Builder {
         }
         let store = match self.place {
             #[cfg(feature = "sqlite")]
-            Place::Sqlite(path) => {
-                Arc::new(store_sqlite::SqliteStore::open(path).await?) as Arc<dyn FullStore>
+            Place::Sqlite(path, options) => {
+                Arc::new(options.open(path).await?) as Arc<dyn FullStore>
             }
             Place::Store(store) => store,
         };
@@ -286,7 +307,10 @@ impl Builder {
                 .map(|text| format!("<memory>\n{text}\n</memory>")),
             clock: self.clock,
             hooks: self.hooks,
-            owner: self.owner,
+            owner: self
+                .owner
+                .unwrap_or_else(|| ProcessOwner::current().to_string()),
+            liveness: self.liveness,
             in_hand: InHand::new(),
             turns: self.turns,
             background: self.background.settle(),

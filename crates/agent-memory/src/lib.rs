@@ -8,6 +8,7 @@ mod history;
 mod import;
 mod material;
 mod memory;
+mod process;
 #[cfg(feature = "replay")]
 pub mod replay;
 mod session;
@@ -28,15 +29,16 @@ pub use history::{Change, SnapshotView};
 #[cfg(feature = "import")]
 pub use import::{Imported, SessionImport};
 pub use memory::{Memory, Verified};
+pub use process::{NotAProcess, ProcessOwner, SystemProcesses};
 pub use session::{Ingested, Session, SessionInfo};
 pub use tree::{Tree, TreeNode};
 pub use turns::{Action, Call, TurnPolicy, Upkeep, Window};
 pub use usage::ObservedUsage;
 
 pub use compaction_runner::{
-    Ahead, Before, Cancel, Cause, CauseCount, Event, Hooks, Measure, ModelReport, NoHooks, Outcome,
-    Recorder, RedoFailure, RedoNode, RedoPlan, RedoPolicy, RedoStop, Redone, Replaced,
-    RunnerPolicy, SkipReason, Trigger, WindowUse,
+    Ahead, Before, Cancel, Cause, CauseCount, Event, HeldBy, Hooks, Liveness, Measure, ModelReport,
+    NoHooks, Outcome, Recorder, RedoFailure, RedoNode, RedoPlan, RedoPolicy, RedoStop, Redone,
+    Replaced, RunnerPolicy, SkipReason, Trigger, UnknownLiveness, WindowUse,
 };
 pub use context_assembler::{
     AssemblyPolicy, Budget, Context, ContextMessage, Eviction, Receipt, Source,
@@ -49,11 +51,13 @@ pub use memory_model::{
 };
 pub use memory_store::{
     Conversation, ConversationFilter, ConversationPatch, EntryOutcome, FullStore, InMemoryStore,
-    Origin, Page, Publication, Published, Query, Scope, Snapshot, Violation, ViolationKind,
+    Origin, Owner, Page, Publication, Published, Query, Scope, Snapshot, Violation, ViolationKind,
 };
 pub use retrieval_tools::{ExpandArgs, GrepArgs, Retrieval, RetrievalLimits};
 #[cfg(feature = "sqlite")]
-pub use store_sqlite::{PlainExport, SqliteStore};
+pub use store_sqlite::{
+    Durability, LockObserver, LockWait, PlainExport, SqliteOptions, SqliteStore,
+};
 #[cfg(feature = "tokio")]
 pub use summarize_escalation::TokioTimer;
 pub use summarize_escalation::guard::{

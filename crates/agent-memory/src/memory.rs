@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use compaction_runner::{Cancel, Hooks, InHand, RunnerPolicy};
+use compaction_runner::{Cancel, Hooks, InHand, Liveness, RunnerPolicy};
 use context_assembler::{AssemblyPolicy, ContextAccounting};
 use memory_model::{Accounting, Clock, ConversationId, Planner, SessionKey};
 use memory_store::{
@@ -35,6 +35,7 @@ pub(crate) struct Inner {
     pub(crate) clock: Arc<dyn Clock>,
     pub(crate) hooks: Arc<dyn Hooks>,
     pub(crate) owner: String,
+    pub(crate) liveness: Arc<dyn Liveness>,
     pub(crate) in_hand: InHand,
     pub(crate) turns: TurnPolicy,
     pub(crate) background: Option<Arc<dyn Background>>,

@@ -297,6 +297,7 @@ impl Session {
         .with_hooks(&*inner.hooks)
         .with_owner(inner.owner.clone())
         .with_in_hand(inner.in_hand.clone())
+        .with_liveness(&*inner.liveness)
         .with_cancel(cancel)
     }
 

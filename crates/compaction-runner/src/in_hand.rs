@@ -25,22 +25,22 @@ impl InHand {
         Self::default()
     }
 
-    /// Takes a job until the guard is dropped or `until` has come; `None` when another run has it.
+    /// Takes a job until the guard is dropped or `until` has come. When another run has it, returns until when.
     pub(crate) fn take(
         &self,
         conversation: ConversationId,
         job: &JobKey,
         now: Timestamp,
         until: Timestamp,
-    ) -> Option<Taken> {
+    ) -> Result<Taken, Timestamp> {
         let key = (conversation, job.0.clone());
         let mut jobs = self.lock();
-        if jobs.get(&key).is_some_and(|theirs| *theirs > now) {
-            return None;
+        if let Some(theirs) = jobs.get(&key).filter(|theirs| **theirs > now) {
+            return Err(*theirs);
         }
         jobs.insert(key.clone(), until);
         let jobs = self.clone();
-        Some(Taken { jobs, key, until })
+        Ok(Taken { jobs, key, until })
     }
 
     fn lock(&self) -> MutexGuard<'_, BTreeMap<Key, Timestamp>> {
@@ -79,13 +79,14 @@ mod tests {
                 .take(ConversationId(1), &job, Timestamp(now), Timestamp(until))
         };
         let first = take(0, 10);
-        assert!(first.is_some() && take(9, 19).is_none());
+        assert!(first.is_ok());
+        assert_eq!(take(9, 19).err(), Some(Timestamp(10)));
         let second = take(10, 20);
-        assert!(second.is_some());
+        assert!(second.is_ok());
         // Too late to give back what is another's.
         drop(first);
-        assert!(take(11, 21).is_none());
+        assert!(take(11, 21).is_err());
         drop(second);
-        assert!(take(11, 21).is_some());
+        assert!(take(11, 21).is_ok());
     }
 }

@@ -12,7 +12,7 @@ use memory_model::{
     Child, EntryKind, FieldHasher, Job, LogEntry, Part, RawJson, Recipe, SourceHasher, Summary,
     SummaryFigures, SummaryId, Timestamp, summary_hash, summary_id, summary_overhead,
 };
-use memory_store::{Claim, Draft, Fence, JobKey, JobOutcome};
+use memory_store::{Claim, Draft, Fence, JobKey, JobOutcome, Owner};
 use serde::{Deserialize, Serialize};
 use summarize_escalation::{
     Error as SummaryError, ErrorKind as SummaryErrorKind, Failure, FailureKind, OnGrowth, Source,
@@ -22,6 +22,7 @@ use summarize_escalation::{
 use crate::cancel::Cancel;
 use crate::error::Result;
 use crate::events::{Before, Event, SkipReason};
+use crate::owners::HeldBy;
 use crate::report::{Cause, ModelReport};
 use crate::run::{Compaction, Stage};
 
@@ -68,6 +69,8 @@ pub(crate) struct Watch {
     pub(crate) said: Mutex<Option<String>>,
     /// What the model wrote and what it did not.
     pub(crate) model: Mutex<ModelReport>,
+    /// Who was at work on a job that was passed over, last.
+    pub(crate) held: Mutex<Option<HeldBy>>,
 }
 
 impl Default for Watch {
@@ -79,11 +82,25 @@ impl Default for Watch {
             halt: Cancel::default(),
             said: Mutex::default(),
             model: Mutex::default(),
+            held: Mutex::default(),
         }
     }
 }
 
 impl Watch {
+    /// Who was at work on a job that was passed over, last.
+    pub(crate) fn held_by(&self) -> Option<HeldBy> {
+        let held = self.held.lock().unwrap_or_else(PoisonError::into_inner);
+        held.clone()
+    }
+
+    /// Passes a job over that somebody else has.
+    fn held(&self, owner: &Owner, until: Timestamp) -> Prepared {
+        let mut held = self.held.lock().unwrap_or_else(PoisonError::into_inner);
+        *held = Some(HeldBy::new(owner, until));
+        Prepared::Skipped(SkipReason::Held)
+    }
+
     /// Fewest calls that a summary takes, as far as it was found out.
     pub(crate) fn needed(&self) -> Option<u64> {
         let needed = self.needed.load(Ordering::Relaxed);
@@ -304,22 +321,12 @@ impl Compaction<'_> {
             let key = job_key(self.planner.view().as_str(), job, source_hash, &recipe);
             let now = self.clock.now();
             let until = Timestamp(now.0.saturating_add(self.policy.lease_micros));
-            let Some(taken) = self.in_hand.take(self.conversation, &key, now, until) else {
-                return Ok(Prepared::Skipped(SkipReason::Held));
+            _in_hand = match self.in_hand.take(self.conversation, &key, now, until) {
+                Ok(taken) => Some(taken),
+                Err(until) => return Ok(watch.held(&self.owner, until)),
             };
-            _in_hand = Some(taken);
-            let claim = self
-                .store
-                .claim(
-                    self.conversation,
-                    &key,
-                    &self.owner,
-                    now,
-                    self.policy.lease_micros,
-                )
-                .await?;
-            match claim {
-                Claim::Held { .. } => return Ok(Prepared::Skipped(SkipReason::Held)),
+            match self.claim(&key, now).await? {
+                Claim::Held { owner, until } => return Ok(watch.held(&owner, until)),
                 Claim::Granted(granted) if self.stage == Stage::PublishReady => {
                     self.settle(Some(granted), &JobOutcome::Release).await?;
                     return Ok(Prepared::Skipped(SkipReason::NotReady));

@@ -18,6 +18,7 @@ use crate::cancel::Cancel;
 use crate::error::Result;
 use crate::events::{Event, Hooks, NoHooks};
 use crate::in_hand::InHand;
+use crate::owners::{HeldBy, Liveness, UnknownLiveness};
 use crate::prepare::Watch;
 use crate::report::ModelReport;
 use crate::window::newest_entries;
@@ -104,6 +105,7 @@ pub struct Compaction<'a> {
     pub(crate) cancel: Cancel,
     pub(crate) owner: Owner,
     pub(crate) in_hand: InHand,
+    pub(crate) liveness: &'a dyn Liveness,
     pub(crate) instructions: Option<String>,
     pub(crate) room: Option<Room>,
     pub(crate) stage: Stage,
@@ -134,6 +136,8 @@ pub struct Outcome {
     /// How many of the summaries the model did not write, and why. Summaries that were prepared
     /// and not published count too.
     pub model: ModelReport,
+    /// Who was at work on a job that this run therefore passed over, last.
+    pub held: Option<HeldBy>,
     /// Why it stopped.
     pub stop_reason: StopReason,
 }
@@ -225,6 +229,7 @@ impl<'a> Compaction<'a> {
             cancel: Cancel::new(),
             owner: Owner("compaction".to_owned()),
             in_hand: InHand::new(),
+            liveness: &UnknownLiveness,
             instructions: None,
             room: None,
             stage: Stage::Whole,
@@ -259,6 +264,12 @@ impl<'a> Compaction<'a> {
     /// Sets where the runs of one owner tell each other what they are at.
     pub fn with_in_hand(mut self, in_hand: InHand) -> Self {
         self.in_hand = in_hand;
+        self
+    }
+
+    /// Sets who decides whether the owner of a lease is gone.
+    pub fn with_liveness(mut self, liveness: &'a dyn Liveness) -> Self {
+        self.liveness = liveness;
         self
     }
 
@@ -384,6 +395,7 @@ impl<'a> Compaction<'a> {
             failure: tally.failure,
             summarizer_error: tally.watch.last_error(),
             model: tally.watch.report(),
+            held: tally.watch.held_by(),
             stop_reason: stop,
         })
     }

@@ -24,6 +24,10 @@ pub enum ErrorKind {
     ForeignDatabase,
     /// The database was written by a newer version.
     NewerSchema,
+    /// The database was written by an older version, and is opened for reading only.
+    OlderSchema,
+    /// The store is open for reading only, or its place cannot be written.
+    ReadOnly,
     /// A limit of the store was reached, such as the longest log.
     Limit,
     /// The database is locked by somebody else and stayed so.

@@ -10,7 +10,7 @@ use store_sql::Columns as _;
 
 use crate::db::On;
 use crate::error::failed;
-use crate::{SqliteStore, bytes, db, migrate, records};
+use crate::{SqliteOptions, SqliteStore, bytes, db, migrate, records};
 
 /// Questions whose answer must be empty: what a row of the answer means, and the question.
 const QUESTIONS: [(ViolationKind, &str, &str); 10] = [
@@ -223,7 +223,7 @@ async fn ask(
 
 /// What a fresh database of today's schema holds.
 async fn expected(place: &str) -> Result<Objects> {
-    let mut fresh = db::options()
+    let mut fresh = db::options(&SqliteOptions::default())
         .in_memory(true)
         .connect()
         .await

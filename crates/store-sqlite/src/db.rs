@@ -19,10 +19,10 @@ use sqlx::{ConnectOptions as _, Connection as _, Sqlite, Transaction};
 use store_sql::{Script, Text};
 use tokio::sync::{MappedMutexGuard, Mutex, MutexGuard};
 
-use crate::error::{Result, closed, failed};
+use crate::error::{Result, closed, failed, is_busy, is_full, locked, read_only};
+use crate::files::{Reading, Still, beside};
+use crate::options::{Durability, SqliteOptions};
 
-/// How long a statement waits for another process before it gives up.
-const BUSY: Duration = Duration::from_secs(10);
 /// The write-ahead log is cut back to this many bytes when it begins anew.
 const WAL_LIMIT: &str = "16777216";
 /// SQLite's own checkpoints leave the write-ahead log growing while readers follow each other without a gap. When it
@@ -30,10 +30,8 @@ const WAL_LIMIT: &str = "16777216";
 const WAL_BOUND: u64 = 16 << 20;
 /// The log's size is looked at before every so many writes.
 const WAL_LOOK: u64 = 16;
-/// How long a write waits, in milliseconds, for readers that stand in the way of cutting the log.
-const WAL_PATIENCE: &str = "pragma busy_timeout = 500";
-/// [`BUSY`] again.
-const PATIENCE: &str = "pragma busy_timeout = 10000";
+/// How long a write waits for readers that stand in the way of cutting the log.
+const WAL_PATIENCE: Duration = Duration::from_millis(500);
 /// How many free pages are given back to the file system when the store is closed.
 const VACUUM: &str = "pragma incremental_vacuum(1024)";
 /// What undoes one statement of a transaction stays in memory: at most what a batch of rows touches. In files, each
@@ -44,50 +42,78 @@ pub(crate) const UNDO_IN_MEMORY: &str = "pragma temp_store = memory";
 const ROWS_AHEAD: usize = 1024;
 /// Connections for reading.
 const READERS: u32 = 4;
+/// How long a read waits for another read of this process to give a connection back.
+const READER_PATIENCE: Duration = Duration::from_secs(30);
 
 /// Settings that every connection has.
-pub(crate) fn options() -> SqliteConnectOptions {
-    SqliteConnectOptions::new()
+pub(crate) fn options(settings: &SqliteOptions) -> SqliteConnectOptions {
+    let options = SqliteConnectOptions::new()
         .foreign_keys(true)
-        .busy_timeout(BUSY)
-        .synchronous(SqliteSynchronous::Normal)
+        .busy_timeout(settings.lock_timeout)
         .row_buffer_size(ROWS_AHEAD)
         .pragma("journal_size_limit", WAL_LIMIT)
-        .disable_statement_logging()
+        .disable_statement_logging();
+    match settings.durability {
+        Durability::Process => options.synchronous(SqliteSynchronous::Normal),
+        // On macOS a plain sync leaves the data in the disk's cache.
+        Durability::Power => options
+            .synchronous(SqliteSynchronous::Full)
+            .pragma("fullfsync", "on")
+            .pragma("checkpoint_fullfsync", "on"),
+    }
 }
 
 /// The connections of one store.
 #[derive(Debug)]
 pub(crate) struct Db {
-    /// `None` once closed.
+    /// `None` once closed, and where the database is only read.
     writer: Mutex<Option<SqliteConnection>>,
     /// `None` for a database in memory, where the writer reads too.
     readers: Option<SqlitePool>,
     statements: Arc<AtomicU64>,
-    /// The write-ahead log's file.
-    log: Option<PathBuf>,
+    /// What a connection that cuts the log is opened with, and the log's file.
+    log: Option<(SqliteConnectOptions, PathBuf)>,
     writes: AtomicU64,
+    place: String,
+    settings: SqliteOptions,
+    /// What the database looked like, where no lock keeps others from writing it.
+    still: Option<Still>,
 }
 
 impl Db {
-    pub(crate) fn new(writer: SqliteConnection, readers: Option<SqliteConnectOptions>) -> Self {
+    pub(crate) fn new(
+        writer: SqliteConnection,
+        readers: Option<SqliteConnectOptions>,
+        place: &str,
+        settings: SqliteOptions,
+    ) -> Self {
         let log = readers.as_ref().map(|options| {
-            let mut path = options.get_filename().as_os_str().to_owned();
-            path.push("-wal");
-            PathBuf::from(path)
-        });
-        let readers = readers.map(|options| {
-            SqlitePoolOptions::new()
-                .max_connections(READERS)
-                .test_before_acquire(false)
-                .connect_lazy_with(options.pragma("query_only", "on"))
+            let log = beside(options.get_filename(), "-wal");
+            (options.clone().busy_timeout(WAL_PATIENCE), log)
         });
         Self {
             writer: Mutex::new(Some(writer)),
-            readers,
+            readers: readers.map(|options| pool(options, &settings)),
             statements: Arc::default(),
             log,
             writes: AtomicU64::new(0),
+            place: place.to_owned(),
+            settings,
+            still: None,
+        }
+    }
+
+    /// A database that is only read.
+    pub(crate) fn reading(reading: Reading, place: &str, settings: SqliteOptions) -> Self {
+        Self {
+            writer: Mutex::new(None),
+            readers: Some(pool(reading.options, &settings)),
+            statements: Arc::default(),
+            log: None,
+            writes: AtomicU64::new(0),
+            place: place.to_owned(),
+            settings,
+            still: reading.still,
         }
     }
 
@@ -97,34 +123,37 @@ impl Db {
     }
 
     async fn writer(&self) -> Result<MappedMutexGuard<'_, SqliteConnection>> {
+        if self.settings.read_only {
+            return Err(read_only(&self.place));
+        }
         MutexGuard::try_map(self.writer.lock().await, Option::as_mut).map_err(|_| closed())
     }
 
     /// A connection to write with. Everything that is written through [`Writer::begin`] is undone when the future is
     /// dropped before it commits.
     pub(crate) async fn write(&self) -> Result<Writer<'_>> {
-        let mut connection = self.writer().await?;
-        if let Some(log) = &self.log
+        let connection = self.writer().await?;
+        if let Some((options, log)) = &self.log
             && self.writes.fetch_add(1, Ordering::Relaxed) % WAL_LOOK == WAL_LOOK - 1
             && std::fs::metadata(log).is_ok_and(|log| log.len() > WAL_BOUND)
         {
-            self.cut_log(&mut connection).await?;
+            self.cut_log(options).await?;
         }
         Ok(Writer {
             connection,
-            statements: &self.statements,
+            db: self,
         })
     }
 
     /// Brings what is in the write-ahead log into the database and empties it, when readers let it happen soon.
-    async fn cut_log(&self, connection: &mut SqliteConnection) -> Result<()> {
+    async fn cut_log(&self, options: &SqliteConnectOptions) -> Result<()> {
+        let mut connection = options.connect().await.map_err(failed)?;
         let mut on = On {
-            connection,
+            connection: &mut connection,
             statements: &self.statements,
         };
-        on.fixed(WAL_PATIENCE).await?;
         let done = on.fixed("pragma wal_checkpoint(truncate)").await;
-        on.fixed(PATIENCE).await?;
+        connection.close().await.map_err(failed)?;
         // A reader that stays on is no fault: it is tried again.
         match done {
             Err(error) if error.kind() != ErrorKind::Busy => Err(error),
@@ -144,38 +173,71 @@ impl Db {
         })
     }
 
-    /// Waits for running statements and closes all connections; closing again does nothing.
+    /// Waits for running statements, syncs what was written and closes all connections; closing again does nothing.
     pub(crate) async fn close(&self) -> Result<()> {
         if let Some(pool) = &self.readers {
             pool.close().await;
         }
         if let Some(mut writer) = self.writer.lock().await.take() {
-            // Not when another process writes: it will do it.
-            let _ = sqlx::raw_sql(VACUUM).execute(&mut writer).await;
-            writer.close().await.map_err(failed)?;
+            let tidied = tidy(&mut writer).await;
+            let closed = writer.close().await;
+            tidied.and(closed).map_err(failed)?;
         }
-        Ok(())
+        self.still.as_ref().map_or(Ok(()), Still::check)
     }
+}
+
+/// Brings what was written into the database, synced: closing a connection does it too, but tells of no error.
+async fn tidy(writer: &mut SqliteConnection) -> std::result::Result<(), sqlx::Error> {
+    match sqlx::raw_sql(VACUUM).execute(&mut *writer).await {
+        // Not when another process writes, which will do it, or when there is no room.
+        Err(error) if !is_busy(&error) && !is_full(&error) => return Err(error),
+        _ => {}
+    }
+    // Waits for nobody: what readers of other processes keep in the log stays there, synced.
+    let moved = sqlx::raw_sql("pragma wal_checkpoint(passive)");
+    match moved.execute(&mut *writer).await {
+        Err(error) if !is_busy(&error) => Err(error),
+        _ => Ok(()),
+    }
+}
+
+fn pool(options: SqliteConnectOptions, settings: &SqliteOptions) -> SqlitePool {
+    SqlitePoolOptions::new()
+        .max_connections(READERS)
+        .acquire_timeout(settings.lock_timeout + READER_PATIENCE)
+        .test_before_acquire(false)
+        .connect_lazy_with(options.pragma("query_only", "on"))
 }
 
 /// The writing connection, held.
 pub(crate) struct Writer<'a> {
     connection: MappedMutexGuard<'a, SqliteConnection>,
-    statements: &'a AtomicU64,
+    db: &'a Db,
 }
 
 impl Writer<'_> {
     /// Begins a transaction that holds the write lock from the start, so that it can not fail later on.
     pub(crate) async fn begin(&mut self) -> Result<Tx<'_>> {
-        self.statements.fetch_add(1, Ordering::Relaxed);
-        let transaction = self
-            .connection
-            .begin_with("begin immediate")
-            .await
-            .map_err(failed)?;
+        let Db {
+            statements,
+            settings,
+            place,
+            ..
+        } = self.db;
+        statements.fetch_add(1, Ordering::Relaxed);
+        let begun = self.connection.begin_with("begin immediate");
+        let begun = settings.observed(place, begun).await;
+        let transaction = begun.map_err(|error| {
+            let error = failed(error);
+            match error.kind() {
+                ErrorKind::Busy => locked(place, settings.lock_timeout, error),
+                _ => error,
+            }
+        })?;
         Ok(Tx {
             transaction,
-            statements: self.statements,
+            statements,
         })
     }
 
@@ -183,7 +245,7 @@ impl Writer<'_> {
     pub(crate) fn on(&mut self) -> On<'_> {
         On {
             connection: &mut self.connection,
-            statements: self.statements,
+            statements: &self.db.statements,
         }
     }
 }

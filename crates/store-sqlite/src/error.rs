@@ -1,5 +1,7 @@
 //! Errors of the driver as errors of a store.
 
+use std::time::Duration;
+
 use memory_store::{Error, ErrorKind};
 
 pub(crate) use memory_store::Result;
@@ -13,18 +15,33 @@ fn kind(error: &sqlx::Error) -> ErrorKind {
             _ => ErrorKind::Io,
         };
     };
-    let code: i64 = database
-        .code()
-        .and_then(|code| code.parse().ok())
-        .unwrap_or(0);
-    match code & 0xff {
+    match code(&**database) {
         5 | 6 => ErrorKind::Busy,
+        8 => ErrorKind::ReadOnly,
         11 => ErrorKind::Corrupt,
         18 => ErrorKind::Limit,
         19 => ErrorKind::Invalid,
         26 => ErrorKind::ForeignDatabase,
         _ => ErrorKind::Io,
     }
+}
+
+/// SQLite's primary result code.
+fn code(error: &dyn sqlx::error::DatabaseError) -> i64 {
+    let code = error.code().and_then(|code| code.parse::<i64>().ok());
+    code.unwrap_or(0) & 0xff
+}
+
+/// Whether another connection has the lock.
+pub(crate) fn is_busy(error: &sqlx::Error) -> bool {
+    kind(error) == ErrorKind::Busy
+}
+
+/// Whether the disk has no room left.
+pub(crate) fn is_full(error: &sqlx::Error) -> bool {
+    error
+        .as_database_error()
+        .is_some_and(|error| code(error) == 13)
 }
 
 /// An error while a statement ran.
@@ -34,7 +51,10 @@ pub(crate) fn failed(error: sqlx::Error) -> Error {
     }
     let kind = kind(&error);
     let text = match kind {
-        ErrorKind::Busy => "the database is locked by another process: try again later",
+        ErrorKind::Busy => "the database stayed locked by another process: try again later",
+        ErrorKind::ReadOnly => {
+            "the database can not be written: look at the file's and the folder's rights"
+        }
         ErrorKind::Corrupt => "the database is damaged: run a check, restore a backup",
         ErrorKind::Limit => "a value is too large for the database",
         ErrorKind::Invalid => "the database refuses the change",
@@ -51,7 +71,8 @@ pub(crate) fn opening(place: &str, error: sqlx::Error) -> Error {
         ErrorKind::ForeignDatabase => {
             format!("{place} is not a database: give the path of another file")
         }
-        ErrorKind::Busy => format!("{place} is locked by another process: try again later"),
+        ErrorKind::Busy => format!("{place} stayed locked by another process: try again later"),
+        ErrorKind::ReadOnly => return not_writable(place).with_source(error),
         ErrorKind::Corrupt => format!("{place} is damaged: restore a backup"),
         _ => format!("{place} can not be opened: look at the path and its rights"),
     };
@@ -69,6 +90,42 @@ pub(crate) fn newer_schema(place: &str, found: i64, known: i64) -> Error {
     Error::new(
         ErrorKind::NewerSchema,
         format!("{place} has schema {found}, this program knows up to {known}: update the program"),
+    )
+}
+
+/// Another process has held a lock for longer than the time-out.
+pub(crate) fn locked(place: &str, timeout: Duration, error: Error) -> Error {
+    let seconds = timeout.as_secs_f64();
+    Error::new(
+        ErrorKind::Busy,
+        format!(
+            "{place} stayed locked by another process for {seconds} s: try again when it has ended"
+        ),
+    )
+    .with_source(error)
+}
+
+/// The file or its folder refuses to be written.
+pub(crate) fn not_writable(place: &str) -> Error {
+    Error::new(
+        ErrorKind::ReadOnly,
+        format!("{place} can not be written: look at the rights of the file and its folder"),
+    )
+}
+
+pub(crate) fn read_only(place: &str) -> Error {
+    Error::new(
+        ErrorKind::ReadOnly,
+        format!("{place} is open for reading only: open it for writing"),
+    )
+}
+
+pub(crate) fn older_schema(place: &str, found: i64, known: i64) -> Error {
+    Error::new(
+        ErrorKind::OlderSchema,
+        format!(
+            "{place} has schema {found}, this program reads {known}: open it for writing once, which updates it"
+        ),
     )
 }
 

@@ -5,10 +5,12 @@ mod bytes;
 mod check;
 mod db;
 mod error;
+mod files;
 mod fork;
 mod lineage;
 mod migrate;
 mod migrations;
+mod options;
 mod plain;
 mod publish;
 mod read;
@@ -24,18 +26,17 @@ use std::time::Duration;
 
 use memory_model::ConversationId;
 use memory_store::{Error, ErrorKind, Result};
-use sqlx::ConnectOptions as _;
 use sqlx::sqlite::SqliteConnectOptions;
+use sqlx::{ConnectOptions as _, Connection as _};
 
 use crate::bytes::KnownFacts;
 use crate::db::Db;
 
 pub use memory_store;
+pub use options::{Durability, LockObserver, LockWait, SqliteOptions};
 pub use plain::{PlainExport, write_plain};
 
-/// How often opening is tried again while another process creates the same file.
-const OPEN_TRIES: u32 = 100;
-/// How long to wait between the tries.
+/// How long to wait between two attempts to open a database that is locked.
 const OPEN_PAUSE: Duration = Duration::from_millis(20);
 
 /// A store in a SQLite database: one file, one writer at a time, readers that never wait.
@@ -52,32 +53,49 @@ pub struct SqliteStore {
 }
 
 impl SqliteStore {
-    /// Opens the database at `path`, and creates it if there is none.
-    ///
-    /// Takes the same time however much is in it. An older schema is brought to today's.
+    /// Opens the database at `path` with the default [`SqliteOptions`], and creates it if there is none.
     ///
     /// # Errors
-    /// `ForeignDatabase` when the file is something else, `NewerSchema` when a newer version wrote it, `Busy` when
-    /// another process holds it, `Io` when it can not be read or made. Nothing is changed then.
+    /// As [`SqliteOptions::open`].
     pub async fn open(path: impl AsRef<Path>) -> Result<Self> {
-        let path = path.as_ref();
+        Self::open_with(path.as_ref(), SqliteOptions::default()).await
+    }
+
+    async fn open_with(path: &Path, settings: SqliteOptions) -> Result<Self> {
         let place = path.display().to_string();
-        let options = db::options().filename(path);
-        let mut tries = OPEN_TRIES;
-        let writer = loop {
-            // Two that create a file at once can collide where SQLite does not wait.
-            match connect(options.clone().create_if_missing(true), &place).await {
-                Err(error) if error.kind() == ErrorKind::Busy && tries > 0 => tries -= 1,
-                done => break done?,
+        for exposed in files::open_to_others(path) {
+            tracing::warn!(path = %exposed.display(), "other users can read the database: chmod 600");
+        }
+        let opening = async {
+            let deadline = tokio::time::Instant::now() + settings.lock_timeout;
+            loop {
+                let opened = match settings.read_only {
+                    true => open_to_read(path, &place, &settings).await,
+                    false => open_to_write(path, &place, &settings).await,
+                };
+                // SQLite waits for most locks by itself, but not for all: two that create a file at once collide.
+                match opened {
+                    Err(error) if error.kind() == ErrorKind::Busy => {
+                        if tokio::time::Instant::now() >= deadline {
+                            return Err(error::locked(&place, settings.lock_timeout, error));
+                        }
+                    }
+                    done => return done,
+                }
+                tokio::time::sleep(OPEN_PAUSE).await;
             }
-            tokio::time::sleep(OPEN_PAUSE).await;
         };
-        Ok(Self {
-            db: Db::new(writer, Some(options)),
+        let db = settings.observed(&place, opening).await?;
+        Ok(Self::on(db, place))
+    }
+
+    fn on(db: Db, place: String) -> Self {
+        Self {
+            db,
             place,
             lineages: Mutex::default(),
             facts: Mutex::default(),
-        })
+        }
     }
 
     /// Opens a database in memory, which is gone when the store is. It reads and writes over one connection.
@@ -86,19 +104,42 @@ impl SqliteStore {
     /// `Io` when SQLite can not start.
     pub async fn in_memory() -> Result<Self> {
         let place = "sqlite::memory:".to_owned();
-        let writer = connect(db::options().in_memory(true), &place).await?;
-        Ok(Self {
-            db: Db::new(writer, None),
-            place,
-            lineages: Mutex::default(),
-            facts: Mutex::default(),
-        })
+        let settings = SqliteOptions::default();
+        let writer = connect(db::options(&settings).in_memory(true), &place).await?;
+        Ok(Self::on(Db::new(writer, None, &place, settings), place))
     }
 
     /// How many statements the store ran so far, `begin` and `commit` among them: for tests and measurements.
     pub fn statements(&self) -> u64 {
         self.db.statements()
     }
+}
+
+/// Opens a database to read and write it, and creates it if there is none.
+async fn open_to_write(path: &Path, place: &str, settings: &SqliteOptions) -> Result<Db> {
+    files::create(path, settings.durability).map_err(|e| error::opening(place, e.into()))?;
+    if !files::place_writable(path) {
+        return Err(error::not_writable(place));
+    }
+    // Absolute, for SQLite takes a path that begins with `file:` for a URI.
+    let path = std::path::absolute(path).map_err(|e| error::opening(place, e.into()))?;
+    let options = db::options(settings).filename(path);
+    let writer = connect(options.clone(), place).await?;
+    Ok(Db::new(writer, Some(options), place, settings.clone()))
+}
+
+/// Opens a database that exists to read it.
+async fn open_to_read(path: &Path, place: &str, settings: &SqliteOptions) -> Result<Db> {
+    let reading = files::reading(path, db::options(settings))?;
+    let options = reading.options.clone().pragma("query_only", "on");
+    let mut reader = options
+        .connect()
+        .await
+        .map_err(|e| error::opening(place, e))?;
+    let known = migrate::check(&mut reader, place).await;
+    reader.close().await.map_err(|e| error::opening(place, e))?;
+    known?;
+    Ok(Db::reading(reading, place, settings.clone()))
 }
 
 async fn connect(

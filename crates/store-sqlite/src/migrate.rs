@@ -3,7 +3,7 @@
 use sqlx::sqlite::SqliteConnection;
 use sqlx::{Connection as _, Row as _};
 
-use crate::error::{Result, foreign, newer_schema, opening};
+use crate::error::{Result, foreign, newer_schema, older_schema, opening};
 use crate::migrations::MIGRATIONS;
 
 /// "amem" in ASCII: what marks a file as ours.
@@ -52,6 +52,15 @@ async fn look(db: &mut SqliteConnection, place: &str) -> Result<Found> {
         (APPLICATION_ID, version, _) => Ok(Found::Ours(version)),
         (0, 0, 0) => Ok(Found::Fresh),
         _ => Err(foreign(place)),
+    }
+}
+
+/// Checks that the database is ours and of the version of this program; changes nothing.
+pub(crate) async fn check(db: &mut SqliteConnection, place: &str) -> Result<()> {
+    match look(db, place).await? {
+        Found::Ours(version) if version < known() => Err(older_schema(place, version, known())),
+        Found::Ours(_) => Ok(()),
+        Found::Fresh => Err(foreign(place)),
     }
 }
 

@@ -14,7 +14,7 @@ use super::import::{self, main_session};
 use super::{show, verify};
 use crate::app::App;
 use crate::args::{Compact, ModeArg, Strategy};
-use crate::error::{Failure, Kind};
+use crate::error::{self, Failure, Kind};
 use crate::output::{count, note, number, percent, table};
 use crate::progress::Progress;
 use crate::writer::{Writers, address_again, model_failures};
@@ -156,17 +156,23 @@ async fn compact(
     };
     progress.say("compacting");
     let instructions = args.writing.instructions.as_deref();
-    let cancel = agent_memory::Cancel::new();
     let begun = SystemClock.now();
     let cost = session.context_tokens().await?.tokens();
     let due = args.policy.is_due(cost, args.window);
+    let (holding, mut cancel) = app.stop.holding();
     if !due {
         // A run that is cancelled before it begins measures the view and does nothing else.
+        cancel = agent_memory::Cancel::new();
         cancel.cancel();
     }
     let mut outcome = session.compact_with(mode, instructions, cancel).await?;
+    drop(holding);
     if !due {
         outcome.stop_reason = StopReason::BelowThreshold;
+    }
+    if outcome.stop_reason == StopReason::Cancelled {
+        progress.done();
+        return Err(app.stop.failure().into());
     }
     let duration = SystemClock.now().0.saturating_sub(begun.0);
     progress.say("verifying");
@@ -181,6 +187,7 @@ async fn compact(
     if let Some(line) = model_failures(&outcome.model, &redo) {
         note(&line);
     }
+    let held = outcome.held.clone();
     let answer = Answer {
         session: session.key().to_string(),
         imported,
@@ -214,7 +221,6 @@ async fn compact(
     } else {
         print(app, args, session, &answer).await?;
     }
-    session.memory().close().await?;
     if !answer.verify.ok {
         return Err(verify::failed(answer.verify.violations.len() as u64).into());
     }
@@ -224,6 +230,17 @@ async fn compact(
             Err(Failure::new(Kind::Summarizer, text)
                 .hint("nothing is lost: what was published stays; run it again to go on")
                 .into())
+        }
+        _ if answer.stop_reason == StopReason::Held => {
+            let failure = error::held(held.as_ref());
+            if answer.summaries.leaf + answer.summaries.condensed == 0 {
+                return Err(failure.into());
+            }
+            let text = failure
+                .message
+                .replacen("nothing was done", "something is left to do", 1);
+            note(&text);
+            Ok(())
         }
         _ => Ok(()),
     }

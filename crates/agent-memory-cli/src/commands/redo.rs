@@ -10,7 +10,7 @@ use serde::Serialize;
 use super::verify;
 use crate::app::App;
 use crate::args::Redo;
-use crate::error::{Failure, Kind};
+use crate::error::{self, Failure, Kind};
 use crate::output::{count, note, number};
 use crate::progress::Progress;
 use crate::writer::{Writers, model_failures};
@@ -83,13 +83,19 @@ pub(crate) async fn run(app: &mut App, args: &Redo) -> anyhow::Result<()> {
     progress.say("redoing");
     let policy = RedoPolicy::default().with_max_calls(args.max_calls);
     let instructions = args.writing.instructions.as_deref();
-    let cancel = agent_memory::Cancel::new();
+    let (holding, cancel) = app.stop.holding();
     let redone = session.redo_with(&policy, instructions, cancel).await?;
+    drop(holding);
+    if redone.stop_reason == RedoStop::Cancelled {
+        progress.done();
+        return Err(app.stop.failure().into());
+    }
     progress.say("verifying");
     let report = session.verify().await?;
     progress.done();
     let stop = redone.stop_reason;
     let progressed = redone.made_progress();
+    let held = redone.held.clone();
     let failure = redone.failures.last().map(|failure| failure.error.clone());
     let again = app.command(
         &["redo", "--summarizer", &args.writing.summarizer],
@@ -111,7 +117,6 @@ pub(crate) async fn run(app: &mut App, args: &Redo) -> anyhow::Result<()> {
     } else {
         print(app, &answer)?;
     }
-    session.memory().close().await?;
     if !answer.verify.ok {
         return Err(verify::failed(answer.verify.violations.len() as u64).into());
     }
@@ -142,11 +147,7 @@ pub(crate) async fn run(app: &mut App, args: &Redo) -> anyhow::Result<()> {
             ),
             "run it again: it asks for the others first",
         ),
-        RedoStop::Held if !progressed => (
-            Kind::Held,
-            format!("{left} left that no model wrote: somebody else is at work on the session"),
-            "run it again when they are done",
-        ),
+        RedoStop::Held if !progressed => return Err(error::held(held.as_ref()).into()),
         RedoStop::LostRace if !progressed => (
             Kind::Held,
             format!("{left} left that no model wrote: somebody else compacted at the same time"),

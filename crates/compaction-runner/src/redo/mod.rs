@@ -15,6 +15,7 @@ use summarize_escalation::Tier;
 
 use crate::error::Result;
 use crate::events::{Event, SkipReason};
+use crate::owners::HeldBy;
 use crate::prepare::{Prepared, Watch};
 use crate::report::{Cause, ModelReport};
 use crate::run::{Compaction, Measure};
@@ -96,6 +97,8 @@ pub struct Redone {
     pub model: ModelReport,
     /// Fewest calls that a summary takes here; known where calls were limited.
     pub needed_calls: Option<u64>,
+    /// Who was at work on a summary that this run therefore passed over, last.
+    pub held: Option<HeldBy>,
     /// Why it stopped.
     pub stop_reason: RedoStop,
 }
@@ -266,6 +269,7 @@ impl Compaction<'_> {
             failures: progress.failures,
             model: progress.watch.report().for_redo(),
             needed_calls: progress.watch.needed(),
+            held: progress.watch.held_by(),
             stop_reason: stop,
         };
         let nothing = !redone.made_progress() && redone.failures.is_empty();

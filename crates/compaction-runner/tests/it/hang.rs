@@ -2,9 +2,9 @@
 
 use std::sync::Arc;
 
-use compaction_runner::{Cancel, InHand, Outcome, Result};
+use compaction_runner::{Cancel, InHand, Liveness, Outcome, Result};
 use memory_model::{ConversationId, Mode, Seq, SeqRange, StopReason};
-use memory_store::{FullStore, InMemoryStore, LogRead, Order, Query};
+use memory_store::{FullStore, InMemoryStore, LogRead, Order, Owner, Query};
 use store_sqlite::SqliteStore;
 use summarize_escalation::testing::{Answer, Scripted};
 use tokio::task::JoinHandle;
@@ -108,6 +108,53 @@ async fn a_dropped_run_leaves_leases(store: Arc<dyn FullStore>, twin: Arc<dyn Fu
     assert!(outcome.leaf >= 4);
     whole(&*store, id, 0).await;
     sound(&*store, id).await;
+}
+
+/// Knows one owner that is gone.
+#[derive(Debug)]
+struct Gone(&'static str);
+
+impl Liveness for Gone {
+    fn is_gone(&self, owner: &Owner) -> bool {
+        owner.0 == self.0
+    }
+}
+
+async fn the_leases_of_an_owner_that_is_gone_are_taken_over(store: Arc<dyn FullStore>) {
+    let id = open(&*store, "chat").await;
+    let task = hanging(&store, id, &Cancel::new()).await;
+    task.abort();
+    assert!(task.await.unwrap_err().is_cancelled());
+    let lab = Lab::new(small());
+    let quick = Scripted::new([Answer::HeadCut]);
+    let second = lab.compaction(&*store, id, &quick).with_owner("second");
+    // Somebody else who is gone is of no use here, and it is told who is at work.
+    let elsewhere = second.clone().with_liveness(&Gone("third"));
+    let outcome = elsewhere.run(Mode::Full).await.unwrap();
+    assert_eq!(outcome.stop_reason, StopReason::Held);
+    let held = outcome.held.unwrap();
+    assert_eq!(held.owner, "first");
+    assert!(held.until.0 > 0 && held.until.0 <= 700_000_000, "{held:?}");
+
+    let outcome = second.with_liveness(&Gone("first")).run(Mode::Full).await;
+    let outcome = outcome.unwrap();
+    assert_eq!(outcome.stop_reason, StopReason::NothingEligible);
+    assert_eq!(outcome.held, None);
+    assert!(outcome.leaf >= 4);
+    whole(&*store, id, 0).await;
+    sound(&*store, id).await;
+}
+
+#[tokio::test]
+async fn an_owner_that_is_gone_blocks_nobody_in_memory() {
+    let store = Arc::new(InMemoryStore::new());
+    the_leases_of_an_owner_that_is_gone_are_taken_over(store).await;
+}
+
+#[tokio::test]
+async fn an_owner_that_is_gone_blocks_nobody_on_sqlite() {
+    let store = Arc::new(SqliteStore::in_memory().await.unwrap());
+    the_leases_of_an_owner_that_is_gone_are_taken_over(store).await;
 }
 
 #[tokio::test]

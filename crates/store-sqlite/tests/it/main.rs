@@ -14,6 +14,7 @@ mod common;
 mod conformance;
 mod damage;
 mod files;
+mod opening;
 mod plans;
 mod processes;
 mod statements;

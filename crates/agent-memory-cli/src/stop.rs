@@ -1,0 +1,89 @@
+//! Being stopped from outside: SIGINT and SIGTERM.
+//!
+//! A command that holds leases is cancelled by the first signal: it gives them back and closes its database. Every
+//! other command, and the second signal, end the program at once; what was committed stays.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicI32, Ordering};
+
+use agent_memory::Cancel;
+
+use crate::error::{Failure, Kind};
+
+/// What signals do.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct Stop {
+    /// Flipped by the first signal while something is held.
+    cancel: Cancel,
+    state: Arc<State>,
+}
+
+#[derive(Debug, Default)]
+struct State {
+    /// Whether leases are held.
+    held: AtomicBool,
+    /// The first signal; 0 before it.
+    signal: AtomicI32,
+}
+
+impl Stop {
+    /// Listens for signals from now on.
+    #[cfg(unix)]
+    pub(crate) fn listen(&self) -> std::io::Result<()> {
+        use signal_hook::consts::{SIGINT, SIGTERM};
+
+        let mut signals = signal_hook::iterator::Signals::new([SIGINT, SIGTERM])?;
+        let stop = self.clone();
+        std::thread::Builder::new()
+            .name("signals".to_owned())
+            .spawn(move || {
+                for signal in signals.forever() {
+                    stop.signalled(signal);
+                }
+            })?;
+        Ok(())
+    }
+
+    /// Where there are no such signals the system ends the program.
+    #[cfg(not(unix))]
+    pub(crate) fn listen(&self) -> std::io::Result<()> {
+        Ok(())
+    }
+
+    #[cfg(unix)]
+    fn signalled(&self, signal: i32) {
+        let first = self.state.signal.swap(signal, Ordering::SeqCst) == 0;
+        if first && self.state.held.load(Ordering::SeqCst) {
+            crate::output::note("stopping: what is held is given back; again to end at once");
+            self.cancel.cancel();
+            return;
+        }
+        std::process::exit(128 + signal);
+    }
+
+    /// Until the guard is dropped, the first signal flips the switch that comes with it.
+    pub(crate) fn holding(&self) -> (Holding, Cancel) {
+        self.state.held.store(true, Ordering::SeqCst);
+        (Holding(Arc::clone(&self.state)), self.cancel.clone())
+    }
+
+    /// The error of a command that was cancelled.
+    pub(crate) fn failure(&self) -> Failure {
+        let kind = match self.state.signal.load(Ordering::SeqCst) {
+            15 => Kind::Terminated,
+            _ => Kind::Interrupted,
+        };
+        Failure::new(kind, "stopped by a signal")
+            .hint("nothing is lost: what was published stays; run it again to go on")
+    }
+}
+
+/// A command holds leases.
+#[derive(Debug)]
+pub(crate) struct Holding(Arc<State>);
+
+impl Drop for Holding {
+    fn drop(&mut self) {
+        self.0.held.store(false, Ordering::SeqCst);
+    }
+}

@@ -1,0 +1,524 @@
+//! Where the database is: who may read it, places that cannot be written, locks, and what is on the disk afterwards.
+#![cfg(unix)]
+#![allow(clippy::print_stderr)]
+
+use std::collections::BTreeMap;
+use std::os::unix::fs::PermissionsExt as _;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use serde_json::Value;
+use sqlx::{Connection as _, SqliteConnection};
+
+use crate::support::{Home, Ran, fixture};
+
+/// The user that owns nothing.
+const NOBODY: &str = "65534";
+
+fn mode(path: &Path) -> u32 {
+    std::fs::metadata(path).unwrap().permissions().mode() & 0o7777
+}
+
+fn set_mode(path: &Path, mode: u32) {
+    std::fs::set_permissions(path, std::fs::Permissions::from_mode(mode)).unwrap();
+}
+
+fn beside(database: &Path, suffix: &str) -> PathBuf {
+    let mut path = database.as_os_str().to_owned();
+    path.push(suffix);
+    PathBuf::from(path)
+}
+
+fn is_root() -> bool {
+    let id = Command::new("id").arg("-u").output().unwrap();
+    id.stdout == b"0\n"
+}
+
+/// Everything that can be seen of a folder from outside: names, modes, times of change and content.
+fn contents(folder: &Path) -> BTreeMap<PathBuf, (u32, std::time::SystemTime, Vec<u8>)> {
+    let entries = std::fs::read_dir(folder).unwrap();
+    let paths = entries.map(|entry| entry.unwrap().path());
+    let look = |path: PathBuf| {
+        let meta = std::fs::metadata(&path).unwrap();
+        let content = std::fs::read(&path).unwrap();
+        let seen = (meta.permissions().mode(), meta.modified().unwrap(), content);
+        (path, seen)
+    };
+    paths.map(look).collect()
+}
+
+/// A database with one compacted session, and every command that only reads it.
+struct Reading {
+    home: Home,
+    key: String,
+    summary: String,
+}
+
+impl Reading {
+    fn new() -> Self {
+        let home = Home::new();
+        let compacted = home.json(&["compact", &fixture("claude-code/bugfix")]);
+        Self {
+            key: compacted["session"].as_str().unwrap().to_owned(),
+            summary: compacted["summary"].as_str().unwrap().to_owned(),
+            home,
+        }
+    }
+
+    fn commands(&self) -> Vec<Vec<&str>> {
+        let (key, summary) = (self.key.as_str(), self.summary.as_str());
+        // As JSON, which names no program.
+        vec![
+            vec!["--json", "sessions"],
+            vec!["--json", "stats"],
+            vec!["--json", "verify"],
+            vec!["--json", "verify", key],
+            vec!["--json", "export", key],
+            vec!["--json", "grep", key, "test"],
+            vec!["--json", "describe", key, summary],
+            vec!["--json", "expand", key, summary],
+            vec!["--json", "context", key],
+            vec!["--json", "view", key],
+            vec!["--json", "compact", key, "--dry-run"],
+        ]
+    }
+
+    fn folder(&self) -> PathBuf {
+        self.home.database().parent().unwrap().to_owned()
+    }
+
+    /// Runs every reading command through `run`: it succeeds, prints what it prints in a place that can be written
+    /// (`before`), and leaves the folder as it is.
+    fn change_nothing(&self, before: &[String], run: &dyn Fn(&[&str]) -> Ran) {
+        let seen = contents(&self.folder());
+        for (arguments, before) in self.commands().iter().zip(before) {
+            let ran = run(arguments);
+            assert_eq!(ran.code, 0, "{arguments:?}: {}", ran.err);
+            assert_eq!(&ran.out, before, "{arguments:?}");
+            let now = contents(&self.folder());
+            assert!(
+                now == seen,
+                "{arguments:?} changed the folder: {:?}",
+                now.keys().collect::<Vec<_>>()
+            );
+        }
+    }
+
+    /// What the commands print.
+    fn answers(&self) -> Vec<String> {
+        let commands = self.commands();
+        let answers = commands.iter().map(|arguments| self.home.ok(arguments).out);
+        answers.collect()
+    }
+
+    /// Leaves a change in the write-ahead log, as a process does that is killed.
+    fn leave_a_log(&self) {
+        let database = self.home.database();
+        block_on(async {
+            let url = format!("sqlite://{}?mode=rw", database.display());
+            let mut connection = SqliteConnection::connect(&url).await.unwrap();
+            sqlx::raw_sql(
+                "pragma wal_autocheckpoint = 0; update conversation set title = 'left in the log'",
+            )
+            .execute(&mut connection)
+            .await
+            .unwrap();
+            let copies = ["", "-wal", "-shm"].map(|suffix| {
+                let path = beside(&database, suffix);
+                let content = std::fs::read(&path).unwrap();
+                (path, content)
+            });
+            connection.close().await.unwrap();
+            for (path, content) in copies {
+                std::fs::write(path, content).unwrap();
+            }
+        });
+        assert!(std::fs::metadata(beside(&database, "-wal")).unwrap().len() > 0);
+    }
+
+    /// Makes the folder and its files readable by everybody, and writable by nobody.
+    fn close_to_writers(&self) {
+        for entry in std::fs::read_dir(self.folder()).unwrap() {
+            set_mode(&entry.unwrap().path(), 0o444);
+        }
+        set_mode(&self.folder(), 0o555);
+        set_mode(self.home.path(), 0o755);
+    }
+
+    /// Runs the program as a user for whom permissions count: this one, or nobody where this one is root.
+    fn run_without_privileges(&self, arguments: &[&str]) -> Ran {
+        if !is_root() {
+            return self.home.run(arguments);
+        }
+        // Nobody may not look into root's folders.
+        let program = std::env::temp_dir().join(format!("agent-memory-{}", std::process::id()));
+        if !program.exists() {
+            let partial = program.with_extension(self.home.path().file_name().unwrap());
+            std::fs::copy(assert_cmd::cargo::cargo_bin!("agent-memory"), &partial).unwrap();
+            set_mode(&partial, 0o755);
+            std::fs::rename(&partial, &program).unwrap();
+        }
+        let mut command = Command::new("setpriv");
+        command
+            .args(["--reuid", NOBODY, "--regid", NOBODY, "--clear-groups", "--"])
+            .arg(&program)
+            .args(arguments)
+            .current_dir(self.home.path())
+            .env("XDG_DATA_HOME", self.home.path())
+            .env_remove("AGENT_MEMORY_STORE");
+        Ran::from(command.output().unwrap())
+    }
+}
+
+impl Drop for Reading {
+    fn drop(&mut self) {
+        // So that whoever is not root can delete it.
+        let folder = self.home.path().join("agent-memory");
+        if folder.is_dir() {
+            set_mode(&folder, 0o700);
+        }
+    }
+}
+
+fn block_on<F: Future>(future: F) -> F::Output {
+    let runtime = tokio::runtime::Builder::new_current_thread()
+        .enable_all()
+        .build()
+        .unwrap();
+    runtime.block_on(future)
+}
+
+/// The error of a run under `--json`.
+fn error(ran: &Ran) -> Value {
+    let last = ran.err.lines().last().unwrap_or_default();
+    let json: Value = serde_json::from_str(last).unwrap_or_else(|_| panic!("{}", ran.err));
+    json["error"].clone()
+}
+
+#[test]
+fn a_new_database_is_its_owners_alone_whatever_the_umask() {
+    for umask in ["000", "022", "777"] {
+        let home = Home::new();
+        let program = assert_cmd::cargo::cargo_bin!("agent-memory");
+        let ran = Command::new("sh")
+            .args(["-c", &format!("umask {umask}; exec \"$0\" \"$@\"")])
+            .arg(program)
+            .args(["import", &fixture("jsonl/tiny")])
+            .env("XDG_DATA_HOME", home.path().join("data/of the user"))
+            .env_remove("AGENT_MEMORY_STORE")
+            .output()
+            .unwrap();
+        let ran = Ran::from(ran);
+        assert_eq!(ran.code, 0, "umask {umask}: {}", ran.err);
+        let made = ["data", "data/of the user", "data/of the user/agent-memory"];
+        let folders = made.map(|folder| format!("{:o}", mode(&home.path().join(folder))));
+        assert_eq!(folders, ["700", "700", "700"], "umask {umask}");
+        let database = home.path().join(made[2]).join("memory.db");
+        assert_eq!(format!("{:o}", mode(&database)), "600", "umask {umask}");
+    }
+}
+
+#[test]
+fn a_database_that_others_may_read_is_told_of_once_and_left_as_it_is() {
+    let home = Home::new();
+    home.ok(&["import", &fixture("jsonl/tiny")]);
+    let ran = home.ok(&["sessions"]);
+    assert!(!ran.err.contains("warning"), "{}", ran.err);
+    set_mode(&home.database(), 0o644);
+    for arguments in [&["sessions"][..], &["import", &fixture("jsonl/tiny")]] {
+        let ran = home.ok(arguments);
+        let warnings: Vec<&str> = ran.err.lines().filter(|l| l.contains("warning")).collect();
+        let [warning] = warnings.as_slice() else {
+            panic!("one warning: {}", ran.err)
+        };
+        assert!(
+            warning.contains("memory.db") && warning.contains("chmod 600"),
+            "{warning}"
+        );
+        assert_eq!(mode(&home.database()), 0o644);
+    }
+}
+
+#[test]
+fn reading_without_write_permission_changes_nothing() {
+    let reading = Reading::new();
+    let before = reading.answers();
+    reading.close_to_writers();
+    reading.change_nothing(&before, &|arguments| {
+        reading.run_without_privileges(arguments)
+    });
+    // The folder may be written, the database may not.
+    set_mode(&reading.folder(), 0o777);
+    reading.change_nothing(&before, &|arguments| {
+        reading.run_without_privileges(arguments)
+    });
+}
+
+#[test]
+fn what_is_left_in_the_log_is_read_without_write_permission() {
+    for shared_memory in [true, false] {
+        let reading = Reading::new();
+        reading.leave_a_log();
+        if !shared_memory {
+            std::fs::remove_file(beside(&reading.home.database(), "-shm")).unwrap();
+        }
+        for folder in [0o555, 0o777] {
+            reading.close_to_writers();
+            set_mode(&reading.folder(), folder);
+            let seen = contents(&reading.folder());
+            let ran = reading.run_without_privileges(&["--json", "sessions"]);
+            assert_eq!(ran.code, 0, "{}", ran.err);
+            let answer: Value = serde_json::from_str(&ran.out).unwrap();
+            assert_eq!(answer["sessions"][0]["title"], "left in the log");
+            let ran = reading.run_without_privileges(&["verify"]);
+            assert_eq!(ran.code, 0, "{}{}", ran.out, ran.err);
+            assert!(contents(&reading.folder()) == seen, "the folder changed");
+        }
+    }
+}
+
+#[test]
+fn a_log_that_cannot_be_read_is_an_error() {
+    let reading = Reading::new();
+    reading.leave_a_log();
+    reading.close_to_writers();
+    set_mode(&beside(&reading.home.database(), "-wal"), 0);
+    let ran = reading.run_without_privileges(&["--json", "sessions"]);
+    assert_eq!(ran.code, 5, "{}{}", ran.out, ran.err);
+    let error = error(&ran);
+    assert!(
+        error["message"].as_str().unwrap().contains("memory.db-wal"),
+        "{error}"
+    );
+    assert_eq!(ran.out, "");
+}
+
+#[test]
+fn reading_from_read_only_media_changes_nothing() {
+    let reading = Reading::new();
+    let before = reading.answers();
+    let folder = reading.folder();
+    // A mount of its own, for root; a user gets one in a namespace of their own, where the system allows it.
+    let mount = |arguments: &[&str]| {
+        let mut command = Command::new("unshare");
+        command
+            .args(["--mount", "--map-root-user"])
+            .args(["sh", "-c"])
+            .arg("mount --bind \"$0\" \"$0\" && mount -o remount,bind,ro \"$0\" && exec \"$@\"")
+            .arg(&folder)
+            .args(arguments)
+            .current_dir(reading.home.path())
+            .env("XDG_DATA_HOME", reading.home.path())
+            .env_remove("AGENT_MEMORY_STORE");
+        Ran::from(command.output().unwrap())
+    };
+    let tried = mount(&["true"]);
+    if tried.code != 0 {
+        assert!(
+            std::env::var_os("AGENT_MEMORY_REQUIRE_MOUNTS").is_none(),
+            "{}",
+            tried.err
+        );
+        eprintln!("left out, for nothing can be mounted here: {}", tried.err);
+        return;
+    }
+    let program = assert_cmd::cargo::cargo_bin!("agent-memory");
+    let run = |arguments: &[&str]| {
+        let mut all = vec![program.to_str().unwrap()];
+        all.extend(arguments);
+        mount(&all)
+    };
+    reading.change_nothing(&before, &run);
+    let ran = run(&["--json", "import", &fixture("jsonl/tiny")]);
+    assert_eq!(
+        (ran.code, &error(&ran)["kind"]),
+        (5, &"read_only".into()),
+        "{}",
+        ran.err
+    );
+
+    reading.leave_a_log();
+    let seen = contents(&folder);
+    let ran = run(&["--json", "sessions"]);
+    let answer: Value = serde_json::from_str(&ran.out).unwrap();
+    assert_eq!(answer["sessions"][0]["title"], "left in the log");
+    assert!(contents(&folder) == seen, "the folder changed");
+}
+
+#[test]
+fn no_writing_command_leaves_anything_in_the_log() {
+    let home = Home::new();
+    let file = fixture("claude-code/release-week");
+    let log = beside(&home.database(), "-wal");
+    let key = home.json(&["import", &file])["sessions"][0]["session"].clone();
+    let key = key.as_str().unwrap();
+    assert!(!log.exists(), "import");
+    home.ok(&["compact", key]);
+    assert!(!log.exists(), "compact");
+    home.ok(&["fork", key, "--at", "3"]);
+    assert!(!log.exists(), "fork");
+    home.ok(&["view", key, "--return-to", "0"]);
+    assert!(!log.exists(), "view --return-to");
+    // Nor does one that fails half-way.
+    home.file("binary.jsonl", [0x7f, b'E', b'L', b'F', 0, 0xff]);
+    let ran = home.run(&["fork", key, "--at", "999999"]);
+    assert_ne!(ran.code, 0);
+    assert!(!log.exists(), "a fork that fails");
+}
+
+#[test]
+fn a_database_that_stays_locked_ends_every_command_with_a_code_of_its_own() {
+    let home = Home::new();
+    let file = fixture("jsonl/tiny");
+    home.ok(&["import", &file]);
+    let url = format!("sqlite://{}", home.database().display());
+    let runtime = tokio::runtime::Builder::new_current_thread()
+        .enable_all()
+        .build()
+        .unwrap();
+    let hold = |statements: &'static str| {
+        runtime.block_on(async {
+            let mut connection = SqliteConnection::connect(&url).await.unwrap();
+            let done = sqlx::raw_sql(statements).execute(&mut connection).await;
+            done.unwrap();
+            connection
+        })
+    };
+    let patience = ["--json", "--lock-timeout", "0.1"];
+    // Nobody else may even read.
+    let held = hold(
+        "pragma locking_mode = exclusive; begin exclusive; update conversation set title = 'x'",
+    );
+    for arguments in [
+        &["sessions"][..],
+        &["verify"],
+        &["import", &file],
+        &["compact", &file],
+    ] {
+        let ran = home.run(&[&patience[..], arguments].concat());
+        assert_eq!(ran.code, 9, "{arguments:?}: {}", ran.err);
+        let error = error(&ran);
+        assert_eq!(error["kind"], "database_busy", "{error}");
+        let message = error["message"].as_str().unwrap();
+        assert!(
+            message.contains("memory.db") && message.contains("0.1 s"),
+            "{message}"
+        );
+        assert!(
+            error["hint"].as_str().unwrap().contains("--lock-timeout"),
+            "{error}"
+        );
+    }
+    runtime.block_on(held.close()).unwrap();
+    // Somebody else writes: reading goes on.
+    let held = hold("begin immediate");
+    let ran = home.run(&[&patience[..], &["sessions"]].concat());
+    assert_eq!(ran.code, 0, "{}", ran.err);
+    let other = fixture("claude-code/bugfix");
+    let ran = home.run(&[&patience[..], &["import", &other]].concat());
+    assert_eq!(
+        (ran.code, &error(&ran)["kind"]),
+        (9, &"database_busy".into()),
+        "{}",
+        ran.err
+    );
+    runtime.block_on(held.close()).unwrap();
+    home.ok(&["import", &other]);
+}
+
+/// Runs the program under strace; `None` where that is not installed, unless it must be.
+fn traced(home: &Home, options: &[&str], arguments: &[&str]) -> Option<(Ran, String)> {
+    let log = home.path().join("strace.log");
+    let program = assert_cmd::cargo::cargo_bin!("agent-memory");
+    let mut command = Command::new("strace");
+    command
+        .args(["-f", "-y", "-qq", "-o", log.to_str().unwrap()])
+        .args(options)
+        .arg(program)
+        .args(arguments)
+        .current_dir(home.path())
+        .env("XDG_DATA_HOME", home.path())
+        .env_remove("AGENT_MEMORY_STORE");
+    match command.output() {
+        Ok(output) => Some((Ran::from(output), std::fs::read_to_string(log).unwrap())),
+        Err(error) => {
+            assert!(
+                std::env::var_os("AGENT_MEMORY_REQUIRE_STRACE").is_none(),
+                "strace: {error}"
+            );
+            eprintln!("left out, for there is no strace: {error}");
+            None
+        }
+    }
+}
+
+/// Commands that write, in an order in which each finds what it needs.
+fn writing<'a>(file: &'a str, key: &'a str) -> [Vec<&'a str>; 4] {
+    [
+        vec!["import", file],
+        vec!["compact", key],
+        vec!["fork", key, "--at", "3"],
+        vec!["view", key, "--return-to", "0"],
+    ]
+}
+
+#[test]
+fn what_was_written_is_synced_before_the_last_line_is_printed() {
+    let home = Home::new();
+    let file = fixture("claude-code/release-week");
+    let key =
+        home.json(&["import", &file, "--store", "other.db"])["sessions"][0]["session"].clone();
+    for arguments in writing(&file, key.as_str().unwrap()) {
+        let options = ["-e", "trace=write,pwrite64,fsync,fdatasync"];
+        let Some((ran, log)) = traced(&home, &options, &arguments) else {
+            return;
+        };
+        assert_eq!(ran.code, 0, "{arguments:?}: {}", ran.err);
+        let calls: Vec<&str> = log.lines().collect();
+        let last =
+            |calls: &[&str], what: &dyn Fn(&str) -> bool| calls.iter().rposition(|call| what(call));
+        let printed = last(&calls, &|call| call.contains(" write(1<")).unwrap();
+        for suffix in ["memory.db>", "memory.db-wal>"] {
+            let written = last(&calls, &|call| {
+                call.contains("pwrite64(") && call.contains(suffix)
+            });
+            let synced = last(&calls, &|call| {
+                call.contains("sync(") && call.contains(suffix)
+            });
+            let (Some(written), Some(synced)) = (written, synced) else {
+                panic!("{arguments:?}: {suffix} was not written, or not synced");
+            };
+            // A log begins anew with what was moved from it: only its last content counts.
+            assert!(
+                synced < printed && (written < synced || suffix == "memory.db-wal>"),
+                "{arguments:?}: {suffix} written in line {written}, synced in {synced}, printed in {printed}"
+            );
+        }
+    }
+}
+
+#[test]
+fn a_sync_that_fails_is_an_error() {
+    let file = fixture("claude-code/release-week");
+    let home = Home::new();
+    let key =
+        home.json(&["import", &file, "--store", "other.db"])["sessions"][0]["session"].clone();
+    let key = key.as_str().unwrap();
+    for arguments in writing(&file, key) {
+        let failing = [
+            "-e",
+            "trace=fsync,fdatasync",
+            "-e",
+            "inject=fsync,fdatasync:error=EIO",
+        ];
+        let Some((ran, log)) = traced(&home, &failing, &arguments) else {
+            return;
+        };
+        assert!(
+            log.contains("INJECTED"),
+            "{arguments:?}: nothing was synced"
+        );
+        assert_eq!(ran.code, 5, "{arguments:?}: {}{}", ran.out, ran.err);
+        home.ok(&arguments);
+    }
+}

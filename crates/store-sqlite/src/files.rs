@@ -1,0 +1,267 @@
+//! The files of a database: created for their owner alone, and read where nothing can be written.
+
+use std::io::{self, ErrorKind as IoKind};
+use std::path::{Path, PathBuf};
+use std::time::SystemTime;
+
+use memory_store::{Error, ErrorKind, Result};
+use sqlx::sqlite::{SqliteConnectOptions, SqliteLockingMode};
+
+use crate::options::Durability;
+
+/// How many symbolic links are followed to a file that does not exist yet.
+const LINKS: usize = 8;
+
+/// The path of a file beside the database, such as `memory.db-wal`.
+pub(crate) fn beside(database: &Path, suffix: &str) -> PathBuf {
+    let mut path = database.as_os_str().to_owned();
+    path.push(suffix);
+    PathBuf::from(path)
+}
+
+/// Creates an empty database file that its owner alone may read and write, unless the file exists. SQLite gives the
+/// files beside it the same mode.
+///
+/// An existing file is not even opened: closing it would end the locks that this process has on it.
+pub(crate) fn create(path: &Path, durability: Durability) -> io::Result<()> {
+    let mut path = path.to_owned();
+    for _ in 0..LINKS {
+        if std::fs::metadata(&path).is_ok() {
+            return Ok(());
+        }
+        match create_new(&path) {
+            Ok(()) => {
+                return match durability {
+                    Durability::Process => Ok(()),
+                    Durability::Power => sync_folder_of(&path),
+                };
+            }
+            // A link to a file that does not exist, or another process was faster.
+            Err(error) if error.kind() == IoKind::AlreadyExists => {
+                match std::fs::read_link(&path) {
+                    Ok(target) => path = path.parent().unwrap_or(Path::new("")).join(target),
+                    Err(_) => return Ok(()),
+                }
+            }
+            Err(error) => return Err(error),
+        }
+    }
+    Ok(())
+}
+
+#[cfg(unix)]
+fn create_new(path: &Path) -> io::Result<()> {
+    use std::os::unix::fs::{OpenOptionsExt as _, PermissionsExt as _};
+
+    let mut options = std::fs::OpenOptions::new();
+    let file = options
+        .write(true)
+        .create_new(true)
+        .mode(0o600)
+        .open(path)?;
+    // The umask may have taken rights from the owner.
+    file.set_permissions(std::fs::Permissions::from_mode(0o600))
+}
+
+#[cfg(not(unix))]
+fn create_new(path: &Path) -> io::Result<()> {
+    let mut options = std::fs::OpenOptions::new();
+    options.write(true).create_new(true).open(path).map(|_| ())
+}
+
+/// Makes a new name in a folder survive a power cut.
+fn sync_folder_of(path: &Path) -> io::Result<()> {
+    if !cfg!(unix) {
+        return Ok(());
+    }
+    let folder = path
+        .parent()
+        .filter(|parent| !parent.as_os_str().is_empty());
+    std::fs::File::open(folder.unwrap_or(Path::new(".")))?.sync_all()
+}
+
+/// The files of a database that users other than its owner can read or write.
+#[cfg(unix)]
+pub(crate) fn open_to_others(database: &Path) -> Vec<PathBuf> {
+    use std::os::unix::fs::MetadataExt as _;
+
+    let files = ["", "-wal", "-shm"].map(|suffix| beside(database, suffix));
+    let open = |path: &PathBuf| std::fs::metadata(path).is_ok_and(|meta| meta.mode() & 0o077 != 0);
+    files.into_iter().filter(open).collect()
+}
+
+#[cfg(not(unix))]
+pub(crate) fn open_to_others(_: &Path) -> Vec<PathBuf> {
+    Vec::new()
+}
+
+#[cfg(unix)]
+fn may(path: &Path, access: rustix::fs::Access) -> bool {
+    rustix::fs::access(path, access).is_ok()
+}
+
+#[cfg(unix)]
+fn writable(path: &Path) -> bool {
+    may(path, rustix::fs::Access::WRITE_OK)
+}
+
+#[cfg(unix)]
+fn readable(path: &Path) -> bool {
+    may(path, rustix::fs::Access::READ_OK)
+}
+
+#[cfg(not(unix))]
+fn writable(path: &Path) -> bool {
+    std::fs::metadata(path).is_ok_and(|meta| !meta.permissions().readonly())
+}
+
+#[cfg(not(unix))]
+fn readable(_: &Path) -> bool {
+    true
+}
+
+/// Whether a database and its folder can be written. What cannot be found out is left to SQLite.
+pub(crate) fn place_writable(path: &Path) -> bool {
+    let Ok(database) = std::fs::canonicalize(path) else {
+        return true;
+    };
+    writable(&database) && database.parent().is_none_or(writable)
+}
+
+/// What a database looks like while nobody writes it.
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) struct Still {
+    database: PathBuf,
+    /// Length and time of the last change of the database and of its write-ahead log.
+    seen: [Option<(u64, Option<SystemTime>)>; 2],
+    shared_memory: bool,
+}
+
+impl Still {
+    fn look(database: &Path) -> Self {
+        let seen = ["", "-wal"].map(|suffix| {
+            let meta = std::fs::metadata(beside(database, suffix)).ok()?;
+            Some((meta.len(), meta.modified().ok()))
+        });
+        Self {
+            database: database.to_owned(),
+            seen,
+            shared_memory: beside(database, "-shm").exists(),
+        }
+    }
+
+    /// Fails when the database was written since.
+    pub(crate) fn check(&self) -> Result<()> {
+        if Self::look(&self.database) == *self {
+            return Ok(());
+        }
+        let place = self.database.display();
+        Err(Error::new(
+            ErrorKind::Stale,
+            format!("{place} was written by another process while it was read: read it again"),
+        ))
+    }
+}
+
+/// How a database is opened that is only read.
+#[derive(Debug)]
+pub(crate) struct Reading {
+    pub(crate) options: SqliteConnectOptions,
+    /// Set where no lock keeps others from writing meanwhile.
+    pub(crate) still: Option<Still>,
+}
+
+/// Finds out how to read the database at `path` without changing a file where nothing can be written.
+///
+/// Opening a database in SQLite's own way creates a write-ahead log and shared memory beside it. Where they can not be
+/// created, or would stay behind because the database can not be written, it is read in one of three other ways.
+pub(crate) fn reading(path: &Path, options: SqliteConnectOptions) -> Result<Reading> {
+    let failed = |path: &Path, error: io::Error| {
+        Error::new(
+            ErrorKind::Io,
+            format!(
+                "{} can not be opened: look at the path and its rights",
+                path.display()
+            ),
+        )
+        .with_source(error)
+    };
+    let database = std::fs::canonicalize(path).map_err(|error| failed(path, error))?;
+    if place_writable(&database) {
+        let options = options.filename(&database);
+        return Ok(Reading {
+            options,
+            still: None,
+        });
+    }
+    let length = |suffix: &str| {
+        let path = beside(&database, suffix);
+        match std::fs::metadata(&path) {
+            Ok(meta) => Ok(Some(meta.len())),
+            Err(error) if error.kind() == IoKind::NotFound => Ok(None),
+            Err(error) => Err(failed(&path, error)),
+        }
+    };
+    let (log, shared_memory) = (length("-wal")?, length("-shm")?.is_some());
+    let in_log = log.is_some_and(|length| length > 0);
+    for (needed, suffix) in [
+        (in_log || (shared_memory && log.is_some()), "-wal"),
+        (shared_memory && log.is_some(), "-shm"),
+    ] {
+        let path = beside(&database, suffix);
+        if needed && !readable(&path) {
+            return Err(unreadable(&path));
+        }
+    }
+    if length("-journal")?.is_some_and(|length| length > 0) {
+        return Err(unreadable(&beside(&database, "-journal")));
+    }
+    let options = options.read_only(true);
+    if shared_memory && log.is_some() {
+        // Others may be at work: SQLite reads beside them, or by an index of its own when they are dead.
+        let uri = format!("file:{}?readonly_shm=1", encoded(&database));
+        let options = options.filename(uri);
+        return Ok(Reading {
+            options,
+            still: None,
+        });
+    }
+    let still = Some(Still::look(&database));
+    let options = options.filename(&database);
+    if !in_log {
+        let options = options.immutable(true);
+        return Ok(Reading { options, still });
+    }
+    if cfg!(unix) {
+        // Nobody has the database open, or there were shared memory. In exclusive mode the index of the log is kept in
+        // this process' memory.
+        let options = options.vfs("unix-none");
+        let options = options.locking_mode(SqliteLockingMode::Exclusive);
+        return Ok(Reading { options, still });
+    }
+    Err(unreadable(&beside(&database, "-wal")))
+}
+
+fn unreadable(path: &Path) -> Error {
+    Error::new(
+        ErrorKind::Io,
+        format!(
+            "{} holds changes and can not be read: copy it and the database to where you may read and write",
+            path.display()
+        ),
+    )
+}
+
+/// A path as a part of a URI.
+fn encoded(path: &Path) -> String {
+    let mut out = String::new();
+    for byte in path.to_string_lossy().bytes() {
+        match byte {
+            b'a'..=b'z' | b'A'..=b'Z' | b'0'..=b'9' | b'/' | b'.' | b'_' | b'-' => {
+                out.push(char::from(byte));
+            }
+            _ => out.push_str(&format!("%{byte:02X}")),
+        }
+    }
+    out
+}

@@ -1,0 +1,136 @@
+//! How a database is opened.
+
+use std::fmt;
+use std::future::Future;
+use std::path::Path;
+use std::pin::pin;
+use std::sync::Arc;
+use std::time::Duration;
+
+use memory_store::Result;
+use serde::{Deserialize, Serialize};
+
+use crate::SqliteStore;
+
+/// How long an operation waits for a lock before an observer is told.
+const NOTICE: Duration = Duration::from_secs(1);
+
+/// What a write that has returned survives.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+#[non_exhaustive]
+pub enum Durability {
+    /// The death of the process. A power cut can take back the last writes, until a checkpoint or
+    /// [`close`](memory_store::Maintain::close) has synced them; the database stays whole.
+    #[default]
+    Process,
+    /// A power cut: every write is synced to the disk before it returns.
+    Power,
+}
+
+/// A wait for a lock that another process holds.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct LockWait {
+    /// The database.
+    pub place: String,
+    /// The longest that the operation waits before it fails with `Busy`.
+    pub timeout: Duration,
+}
+
+/// Is told of waits for locks.
+pub trait LockObserver: Send + Sync + fmt::Debug {
+    /// Called when an operation has waited for a second, once for each wait.
+    fn waiting(&self, wait: &LockWait);
+}
+
+/// How a database is opened. By default it is read and written, created if it does not exist,
+/// durable against the death of the process, and waits ten seconds for locks.
+#[derive(Debug, Clone)]
+pub struct SqliteOptions {
+    pub(crate) durability: Durability,
+    pub(crate) lock_timeout: Duration,
+    pub(crate) read_only: bool,
+    pub(crate) observer: Option<Arc<dyn LockObserver>>,
+}
+
+impl Default for SqliteOptions {
+    fn default() -> Self {
+        Self {
+            durability: Durability::default(),
+            lock_timeout: Self::LOCK_TIMEOUT,
+            read_only: false,
+            observer: None,
+        }
+    }
+}
+
+impl SqliteOptions {
+    /// The default lock time-out: ten seconds.
+    pub const LOCK_TIMEOUT: Duration = Duration::from_secs(10);
+
+    /// Returns the default options.
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    /// Sets what a write that has returned survives.
+    pub fn with_durability(mut self, durability: Durability) -> Self {
+        self.durability = durability;
+        self
+    }
+
+    /// Sets how long opening and each write wait for a lock of another process before they fail
+    /// with `Busy`. At most a day.
+    pub fn with_lock_timeout(mut self, timeout: Duration) -> Self {
+        self.lock_timeout = timeout.min(Duration::from_secs(86_400));
+        self
+    }
+
+    /// Opens an existing database for reading: creates and migrates nothing, and every write fails
+    /// with `ReadOnly`.
+    ///
+    /// Works on read-only media and without write permission, and changes no file there. In a
+    /// place that can be written, SQLite may move what a killed process left in the write-ahead
+    /// log into the database.
+    pub fn read_only(mut self) -> Self {
+        self.read_only = true;
+        self
+    }
+
+    /// Sets who is told when an operation waits for a lock.
+    pub fn with_lock_observer(mut self, observer: Arc<dyn LockObserver>) -> Self {
+        self.observer = Some(observer);
+        self
+    }
+
+    /// Opens the database at `path`. Takes the same time however much is in it.
+    ///
+    /// A database that is created can be read and written by its owner alone, whatever the umask.
+    ///
+    /// # Errors
+    /// `ForeignDatabase` when the file is something else, `NewerSchema` when a newer version wrote
+    /// it, `Busy` when another process holds a lock on it for longer than the lock time-out, `Io`
+    /// when it can not be read or made, or when its write-ahead log can not be read. Nothing is
+    /// changed then.
+    pub async fn open(self, path: impl AsRef<Path>) -> Result<SqliteStore> {
+        SqliteStore::open_with(path.as_ref(), self).await
+    }
+
+    /// Runs what may wait for a lock, and tells the observer when it takes long.
+    pub(crate) async fn observed<F: Future>(&self, place: &str, work: F) -> F::Output {
+        let Some(observer) = &self.observer else {
+            return work.await;
+        };
+        let mut work = pin!(work);
+        match tokio::time::timeout(NOTICE, work.as_mut()).await {
+            Ok(output) => output,
+            Err(_) => {
+                observer.waiting(&LockWait {
+                    place: place.to_owned(),
+                    timeout: self.lock_timeout,
+                });
+                work.await
+            }
+        }
+    }
+}
