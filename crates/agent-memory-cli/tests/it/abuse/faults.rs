@@ -78,7 +78,6 @@ pub fn calls(home: &Home, arguments: &[&str], traced: &str) -> Vec<Call> {
 }
 
 #[test]
-#[ignore = "a failing sync at the end is not reported yet"]
 fn a_failing_write_or_sync_is_never_exit_code_0() {
     if !has_strace() {
         return;

@@ -92,13 +92,11 @@ fn killed_at_a_request(rng: &mut fastrand::Rng, redo: bool) {
 }
 
 #[test]
-#[ignore = "a dead process's lease is not recognised yet"]
 fn compact_killed_while_a_model_writes() {
     cases(3, |rng| killed_at_a_request(rng, false));
 }
 
 #[test]
-#[ignore = "a dead process's lease is not recognised yet"]
 fn redo_killed_while_a_model_writes() {
     cases(3, |rng| killed_at_a_request(rng, true));
 }

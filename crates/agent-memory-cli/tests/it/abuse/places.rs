@@ -159,7 +159,6 @@ const READ_ONLY: &str = "mount --bind $2 $2
     exec $program \"$@\"";
 
 #[test]
-#[ignore = "a database is opened for writing only"]
 fn a_read_only_file_system() {
     if !has_unshare(&["--mount"]) {
         return;
@@ -172,7 +171,6 @@ fn a_read_only_file_system() {
 }
 
 #[test]
-#[ignore = "a database is opened for writing only"]
 fn files_of_another_user() {
     if !has_unshare(&["--mount"]) {
         return;

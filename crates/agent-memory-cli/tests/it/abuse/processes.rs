@@ -112,7 +112,6 @@ fn many_compactions_pay_each_call_once() {
 }
 
 #[test]
-#[ignore = "a lease's owner is its process id alone"]
 fn processes_with_equal_ids_in_namespaces_of_their_own_pay_each_call_once() {
     let namespace = ["unshare", "--pid", "--fork", "--kill-child"];
     if !has_unshare(&namespace[1..]) {

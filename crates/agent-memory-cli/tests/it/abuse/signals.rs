@@ -75,19 +75,16 @@ fn stopped(rng: &mut fastrand::Rng, stop: &Stop, code: i32) {
 }
 
 #[test]
-#[ignore = "signals are not handled yet"]
 fn ctrl_c_on_a_terminal() {
     cases(2, |rng| stopped(rng, &Stop::Typed, 130));
 }
 
 #[test]
-#[ignore = "signals are not handled yet"]
 fn sigint() {
     cases(1, |rng| stopped(rng, &Stop::Sent(Signal::INT), 130));
 }
 
 #[test]
-#[ignore = "signals are not handled yet"]
 fn sigterm() {
     cases(2, |rng| stopped(rng, &Stop::Sent(Signal::TERM), 143));
 }
