@@ -116,19 +116,20 @@ impl Reading {
         let database = self.home.database();
         block_on(async {
             let url = format!("sqlite://{}?mode=rw", database.display());
-            let mut connection = SqliteConnection::connect(&url).await.unwrap();
-            sqlx::raw_sql(
-                "pragma wal_autocheckpoint = 0; update conversation set title = 'left in the log'",
-            )
-            .execute(&mut connection)
-            .await
-            .unwrap();
+            let mut reader = SqliteConnection::connect(&url).await.unwrap();
+            // Whoever reads an older state keeps newer ones in the log.
+            sqlx::raw_sql("begin; select count(*) from message")
+                .execute(&mut reader)
+                .await
+                .unwrap();
+            self.home
+                .ok(&["set", &self.key, "--title", "left in the log"]);
             let copies = ["", "-wal", "-shm"].map(|suffix| {
                 let path = beside(&database, suffix);
                 let content = std::fs::read(&path).unwrap();
                 (path, content)
             });
-            connection.close().await.unwrap();
+            reader.close().await.unwrap();
             for (path, content) in copies {
                 std::fs::write(path, content).unwrap();
             }
