@@ -252,7 +252,7 @@ impl Compaction<'_> {
         let now = self.clock.now();
         let lease = self.policy.lease_micros;
         let until = Timestamp(now.0.saturating_add(lease));
-        let Some(_taken) = self.in_hand.take(self.conversation, &key, now, until) else {
+        let Ok(_taken) = self.in_hand.take(self.conversation, &key, now, until) else {
             return Ok(());
         };
         let claim = self
