@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use compaction_runner::{Cancel, Hooks, InHand, Liveness, NoHooks, RunnerPolicy};
-use context_assembler::AssemblyPolicy;
+use context_assembler::{AssemblyPolicy, render_identity};
 use dag_compactor::{DagPlanner, DagPolicy};
 use memory_model::{Clock, Planner, Timestamp};
 use memory_store::{FullStore, InMemoryStore};
@@ -57,8 +57,9 @@ pub struct Builder {
     guards: Option<Guards>,
     observer: Option<Arc<dyn CallObserver>>,
     ladder: Ladder,
-    planner: Arc<dyn Planner>,
+    planner: Planning,
     assembly: AssemblyPolicy,
+    fresh_tail: Option<usize>,
     runner: RunnerPolicy,
     identity: Option<String>,
     clock: Arc<dyn Clock>,
@@ -67,6 +68,15 @@ pub struct Builder {
     liveness: Arc<dyn Liveness>,
     turns: TurnPolicy,
     background: Beside,
+}
+
+/// What decides what is compacted.
+#[derive(Debug)]
+enum Planning {
+    /// The DAG planner with this policy.
+    Dag(DagPolicy),
+    /// Another planner.
+    Other(Arc<dyn Planner>),
 }
 
 /// Where work goes on beside the turns.
@@ -105,8 +115,9 @@ impl Default for Builder {
             guards: None,
             observer: None,
             ladder: Ladder::default(),
-            planner: Arc::new(DagPlanner::default()),
+            planner: Planning::Dag(DagPolicy::default()),
             assembly: AssemblyPolicy::default(),
+            fresh_tail: None,
             runner: RunnerPolicy::default(),
             identity: None,
             clock: Arc::new(SystemClock),
@@ -189,13 +200,23 @@ impl Builder {
     }
 
     /// Compacts into a DAG of summaries by this policy.
-    pub fn dag(self, policy: DagPolicy) -> Self {
-        self.planner(Arc::new(DagPlanner::new(policy)))
+    pub fn dag(mut self, policy: DagPolicy) -> Self {
+        self.planner = Planning::Dag(policy);
+        self
     }
 
     /// Lets this planner decide what is compacted.
     pub fn planner(mut self, planner: Arc<dyn Planner>) -> Self {
-        self.planner = planner;
+        self.planner = Planning::Other(planner);
+        self
+    }
+
+    /// Sets how many of the newest messages are not compacted, and, where the assembly policy keeps
+    /// a tail whole (as [`AssemblyPolicy::anna`] does), how many are whole in every context: one
+    /// value for both (anna's `WithFreshTail`). It replaces the number in the DAG policy and in the
+    /// assembly policy, whichever is set first; their limits in tokens stay.
+    pub fn fresh_tail(mut self, messages: usize) -> Self {
+        self.fresh_tail = Some(messages);
         self
     }
 
@@ -211,8 +232,8 @@ impl Builder {
         self
     }
 
-    /// Puts this text before every context, as a system message inside `<memory>` tags: who the
-    /// agent is, whom it serves. It counts against the budget.
+    /// Puts this text before every context, as a system message inside `<memory>` tags, which it
+    /// cannot close: who the agent is, whom it serves. It counts against the budget.
     pub fn identity(mut self, text: impl Into<String>) -> Self {
         self.identity = Some(text.into());
         self
@@ -277,12 +298,29 @@ impl Builder {
     /// Opens the store.
     ///
     /// # Errors
-    /// `Invalid` for a ladder that cannot be climbed; `Store` when the database cannot be opened,
+    /// `Invalid` for a ladder that cannot be climbed, or a [`fresh_tail`](Self::fresh_tail) with
+    /// a planner that is not the DAG planner; `Store` when the database cannot be opened,
     /// is not ours, or was written by a newer version.
     pub async fn open(self) -> Result<Memory> {
         if let Err(error) = self.ladder.validate() {
             return Err(Error::new(ErrorKind::Invalid, error.to_string()));
         }
+        let (mut planner, mut assembly) = (self.planner, self.assembly);
+        if let Some(messages) = self.fresh_tail {
+            let Planning::Dag(policy) = &mut planner else {
+                return Err(Error::new(
+                    ErrorKind::Invalid,
+                    "`fresh_tail` sets the tail of the DAG planner, and the memory has another \
+                     planner: set the tail in that planner's policy",
+                ));
+            };
+            policy.fresh_tail.messages = messages;
+            assembly.whole_tail = assembly.whole_tail.map(|_| messages);
+        }
+        let planner = match planner {
+            Planning::Dag(policy) => Arc::new(DagPlanner::new(policy)) as Arc<dyn Planner>,
+            Planning::Other(planner) => planner,
+        };
         let store = match self.place {
             #[cfg(feature = "sqlite")]
             Place::Sqlite(path, options) => {
@@ -299,12 +337,10 @@ impl Builder {
             estimator: self.estimator,
             writers: Writers::new(self.summarizer, self.fallbacks, guards),
             ladder: self.ladder,
-            planner: self.planner,
-            assembly: self.assembly,
+            planner,
+            assembly,
             runner: self.runner,
-            identity: self
-                .identity
-                .map(|text| format!("<memory>\n{text}\n</memory>")),
+            identity: self.identity.map(|text| render_identity(&text)),
             clock: self.clock,
             hooks: self.hooks,
             owner: self

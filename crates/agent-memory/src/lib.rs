@@ -41,7 +41,8 @@ pub use compaction_runner::{
     Replaced, RunnerPolicy, SkipReason, Trigger, UnknownLiveness, WindowUse,
 };
 pub use context_assembler::{
-    AssemblyPolicy, Budget, Context, ContextMessage, Eviction, Receipt, Source,
+    AssemblyPolicy, Budget, Context, ContextMessage, Eviction, MovedResult, Receipt, RenamedCall,
+    Source,
 };
 pub use dag_compactor::{DagPlanner, DagPolicy, FreshTail};
 pub use memory_model::{

@@ -228,7 +228,7 @@ impl Session {
         let budget = self.scaled(budget).await?;
         let store = &*self.memory.inner.store;
         let identity = self.memory.inner.identity.as_deref();
-        let front = policy.read_from(snapshot.tokens(), self.identity_tokens(), budget);
+        let front = policy.read_from(snapshot.tokens(), self.fixed_tokens(), budget);
         let material = material(store, snapshot, front, policy.whole_tail).await?;
         Ok(assemble(
             &material,
@@ -239,14 +239,16 @@ impl Session {
         )?)
     }
 
-    /// Cost of the identity in every context, in tokens.
-    pub(crate) fn identity_tokens(&self) -> u64 {
+    /// Cost of what is in every request beside the view, in tokens: the identity, and what a request
+    /// costs beside its messages.
+    pub(crate) fn fixed_tokens(&self) -> u64 {
         let identity = self.memory.inner.identity.as_deref();
-        identity.map_or(0, |text| {
+        let identity = identity.map_or(0, |text| {
             let part = memory_model::Part::text(text);
             self.accounting
                 .parts(memory_model::Role::System, std::slice::from_ref(&part))
-        })
+        });
+        identity.saturating_add(self.accounting.estimator().request_overhead())
     }
 
     /// Compacts the session's view (anna's `Compact`).

@@ -75,6 +75,18 @@ pub fn render_context(context: &Context) -> String {
             receipt.stubbed_calls.join(", ")
         );
     }
+    for moved in &receipt.moved_results {
+        let (from, behind, id) = (moved.from, moved.behind, moved.call_id.escape_debug());
+        let _ = writeln!(out, "moved: the result of {id} from {from} behind {behind}");
+    }
+    for call in &receipt.renamed_calls {
+        let (id, new_id) = (call.id.escape_debug(), call.new_id.escape_debug());
+        let _ = writeln!(
+            out,
+            "renamed: the call {id} in {} to {new_id}",
+            call.message
+        );
+    }
     out.push('\n');
     out.push_str(&context_assembler::render_text(&context.messages));
     out

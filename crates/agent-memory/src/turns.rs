@@ -341,7 +341,7 @@ impl Session {
         let snapshot = self.snapshot().await?;
         let (size, factor) = self.size_and_factor(&snapshot).await?;
         let budget = window.budget().with_upper_permille(factor);
-        let fixed = self.identity_tokens();
+        let fixed = self.fixed_tokens();
         let estimated = budget.with_limit(snapshot.tokens().saturating_add(fixed));
         let reported = match size.reported_at {
             // A provider counts the system prompt in.

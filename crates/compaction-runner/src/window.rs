@@ -49,16 +49,28 @@ pub async fn newest_entries<S: Store + ?Sized>(
         && let Some(range) = SeqRange::new(Seq::FIRST, oldest.prev())
     {
         let mut back = Back::new(range);
-        match newest_first.iter().rev().find_map(reaches_back) {
+        let mut first = true;
+        let reach = newest_first
+            .iter()
+            .rev()
+            .find_map(|entry| reach(entry, &mut first));
+        match reach {
             // The newest response is among them, and what is before them is over.
-            Some(false) => {}
-            Some(true) => {
+            Some(Reach::None) => {}
+            Some(Reach::Response) => {
+                while back.step(store, conversation).await? {}
+                newest_first.extend(back.into_entries());
+            }
+            Some(Reach::Neighbour) => {
+                back.neighbours = true;
                 while back.step(store, conversation).await? {}
                 newest_first.extend(back.into_entries());
             }
             // Nobody responds. The response before may still wait for its results.
             None => {
-                while back.step(store, conversation).await? && back.entries.len() < FURTHEST {}
+                while back.step(store, conversation).await?
+                    && (back.neighbours || back.entries.len() < FURTHEST)
+                {}
                 let mut earlier = back.into_entries();
                 if waits(newest_first.iter().chain(&earlier), oldest) {
                     newest_first.append(&mut earlier);
@@ -86,8 +98,15 @@ pub async fn atom_start<S: Store + ?Sized>(
     };
     let mut back = Back::new(range);
     // Mostly the response is near. If not, what comes after may tell that there is none to find.
-    if back.step(store, conversation).await? && begins_atom(store, conversation, seq).await? {
-        return Ok(seq);
+    if back.step(store, conversation).await? {
+        let begins = match reach_from(store, conversation, seq).await? {
+            Reach::None => true,
+            Reach::Response => false,
+            Reach::Neighbour => back.newest().is_some_and(|newest| !is_line(newest)),
+        };
+        if begins {
+            return Ok(seq);
+        }
     }
     while back.step(store, conversation).await? {}
     Ok(back.start().unwrap_or(seq))
@@ -104,37 +123,69 @@ fn waits<'e>(newest_first: impl DoubleEndedIterator<Item = &'e LogEntry>, seq: S
     builder.finish().settled_end().position() < seq.0 as usize
 }
 
-/// Whether nothing from `seq` on belongs to a response before it.
-async fn begins_atom<S: Store + ?Sized>(
+/// What of the log before some entries may belong to one atom with them.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Reach {
+    /// Nothing.
+    None,
+    /// The response before them.
+    Response,
+    /// The message before them, if it is a line that calls without a response id.
+    Neighbour,
+}
+
+/// What may belong to one atom with the entries from `seq` on.
+async fn reach_from<S: Store + ?Sized>(
     store: &S,
     conversation: ConversationId,
     seq: Seq,
-) -> Result<bool> {
+) -> Result<Reach> {
     let mut rest = SeqRange::new(seq, Seq(u32::MAX - 1));
     let mut rows = PAGE;
+    let mut first = true;
     while let Some(range) = rest {
         let read = LogRead::new(range).with_max_rows(rows);
         let page = store.read(conversation, &read).await?;
-        if let Some(reaches) = page.items.iter().find_map(reaches_back) {
-            return Ok(!reaches);
+        let found = page.items.iter().find_map(|entry| reach(entry, &mut first));
+        if let Some(reach) = found {
+            return Ok(reach);
         }
         rest = page.next;
         rows = (rows * 2).min(LARGEST);
     }
-    Ok(true)
+    Ok(Reach::None)
 }
 
-/// Whether an entry may belong to a response before it: yes, no, or that depends on the next.
-fn reaches_back(entry: &LogEntry) -> Option<bool> {
+/// What may belong to one atom with the entries that begin before this one or with it; `None` when
+/// the next entry has to be looked at. `first` says whether only notes were before this entry.
+fn reach(entry: &LogEntry, first: &mut bool) -> Option<Reach> {
+    if entry.kind != EntryKind::Message {
+        return None;
+    }
+    let first = std::mem::replace(first, false);
     if responds(entry) {
-        // A line of a response may go on with it; a response by itself ends all before.
-        return Some(entry.response.is_some());
+        // A line of a response may go on with it; a response by itself ends all before it, unless
+        // it is one of neighbouring lines that call.
+        return Some(match entry.response {
+            Some(_) => Reach::Response,
+            None if first && is_line(entry) => Reach::Neighbour,
+            None => Reach::None,
+        });
     }
-    let mut any = false;
-    if entry.kind == EntryKind::Message {
-        TurnMessage::results(entry, &mut |_| any = true);
-    }
-    any.then_some(true)
+    let mut results = false;
+    TurnMessage::results(entry, &mut |_| results = true);
+    results.then_some(Reach::Response)
+}
+
+/// Whether an entry is an assistant's line that calls and has no response id: neighbouring ones may
+/// be one response.
+fn is_line(entry: &LogEntry) -> bool {
+    let mut calls = false;
+    TurnMessage::calls(entry, &mut |_| calls = true);
+    calls
+        && entry.kind == EntryKind::Message
+        && entry.role == Role::Assistant
+        && entry.response.is_none()
 }
 
 /// Whether an entry is a line of a response, as the atoms see it.
@@ -147,7 +198,8 @@ fn responds(entry: &LogEntry) -> bool {
     calls || entry.role == Role::Assistant
 }
 
-/// A walk back to the first line of the newest response, which always begins an atom.
+/// A walk back to the first line of the newest response, or of the newest neighbouring lines that
+/// call without a response id. It always begins an atom.
 #[derive(Debug)]
 struct Back {
     rest: Option<SeqRange>,
@@ -158,6 +210,9 @@ struct Back {
     keep: usize,
     /// The response's id, once a line of it was found.
     response: Option<String>,
+    /// Whether the oldest message that was read calls without a response id, so that the one
+    /// before it may be its neighbour.
+    neighbours: bool,
 }
 
 impl Back {
@@ -168,7 +223,14 @@ impl Back {
             entries: Vec::new(),
             keep: 0,
             response: None,
+            neighbours: false,
         }
+    }
+
+    /// The newest message that was read.
+    fn newest(&self) -> Option<&LogEntry> {
+        let message = |entry: &&LogEntry| entry.kind == EntryKind::Message;
+        self.entries.iter().find(message)
     }
 
     /// Reads one page; whether there is more to look at.
@@ -185,11 +247,18 @@ impl Back {
         self.rows = (self.rows * 2).min(LARGEST);
         for entry in page.items {
             let line = responds(&entry);
-            if line && self.keep > 0 && entry.response != self.response {
+            let neighbour = is_line(&entry);
+            if self.neighbours {
+                if entry.kind == EntryKind::Message && !neighbour {
+                    // Something else was said: what came after it begins an atom.
+                    return Ok(false);
+                }
+            } else if line && self.keep > 0 && entry.response != self.response {
                 // An earlier response: what came after it begins an atom.
                 return Ok(false);
             }
-            let alone = line && entry.response.is_none();
+            self.neighbours |= neighbour;
+            let alone = line && entry.response.is_none() && !neighbour;
             if line {
                 self.response.clone_from(&entry.response);
             }

@@ -7,6 +7,7 @@ use crate::blocks::{Block, blocks};
 use crate::choose::{fill, newest, step};
 use crate::context::{Context, ContextMessage, Dropped, Error, ErrorKind, Receipt, Source};
 use crate::degrade::{degrade, total};
+use crate::ids::CallIds;
 use crate::policy::{AssemblyPolicy, Budget, Eviction};
 
 /// A stretch of a view, with its content.
@@ -35,12 +36,17 @@ pub struct Material {
     pub items: Vec<Item>,
 }
 
-/// Assembles a context of at most `budget` tokens: what it costs by `accounting` is within the
-/// budget's [`limit`](Budget::limit), by the estimator's own factor unless the budget has one.
+/// Assembles a context of at most `budget` tokens: what it costs by `accounting`, and what a
+/// request costs beside its messages, is within the budget's [`limit`](Budget::limit), by the
+/// estimator's own factor unless the budget has one.
 ///
-/// `identity` comes first, as a system message. The newest group is always there, shortened if
-/// need be. Lines of one response are joined; calls without a result get a stub; nothing splits a
-/// call from its results.
+/// `identity` comes first, as a system message: see [`render_identity`](crate::render_identity).
+/// The newest group is always there, shortened if need be.
+///
+/// Providers accept the messages: the results of each call stand right behind its message and
+/// nowhere else, in tool messages of their own. Lines of one response are joined, calls without a
+/// result get a stub, results move behind their calls, those that came too late are text where
+/// they stand, and no two calls have the same id. The receipt names what was moved and renamed.
 ///
 /// # Errors
 /// `BudgetTooSmall` when identity and newest group do not fit however much the group is
@@ -54,10 +60,12 @@ pub fn assemble(
     accounting: &dyn Accounting,
 ) -> Result<Context, Error> {
     let budget = budget.or_upper(accounting.estimator().upper_permille());
+    let request = accounting.estimator().request_overhead();
     let limit = budget.limit();
     let mut receipt = Receipt {
         view_tokens: material.view_tokens,
         limit,
+        request_tokens: request,
         ..Receipt::default()
     };
     let blocks = blocks(material, accounting, &mut receipt);
@@ -65,16 +73,17 @@ pub fn assemble(
     receipt.identity_tokens = identity.as_ref().map_or(0, |message| message.tokens);
     let too_small = |newest: u64, identity: u64| Error {
         kind: ErrorKind::BudgetTooSmall {
-            needed: budget.with_limit(newest.saturating_add(identity)),
+            needed: budget.with_limit(newest.saturating_add(identity).saturating_add(request)),
         },
         budget: budget.get(),
     };
-    if receipt.identity_tokens > limit && policy.whole_tail.is_none() {
+    let fixed = receipt.identity_tokens.saturating_add(request);
+    if identity.is_some() && fixed > limit && policy.whole_tail.is_none() {
         let floor = newest(&blocks).and_then(|index| blocks.get(index));
         let floor = floor.map_or(0, |block| floor_of(block, accounting));
         return Err(too_small(floor, receipt.identity_tokens));
     }
-    let room = limit.saturating_sub(receipt.identity_tokens);
+    let room = limit.saturating_sub(fixed);
 
     let chosen = match policy.eviction {
         Eviction::Stepped { steps } if policy.whole_tail.is_none() => {
@@ -84,14 +93,19 @@ pub fn assemble(
     };
     let mut messages: Vec<ContextMessage> = identity.into_iter().collect();
     let mut shown = vec![false; blocks.len()];
+    let mut ids = CallIds::default();
     for choice in chosen {
         let (Some(block), Some(shown)) = (blocks.get(choice.block), shown.get_mut(choice.block))
         else {
             continue;
         };
+        let mut renamed = block.renamed.clone();
+        // No estimator counts ids: what a block costs stays the same.
+        let rewritten = ids.take(&block.rendered, &mut renamed);
+        let rendered = rewritten.as_deref().unwrap_or(&block.rendered);
         match choice.limit.filter(|limit| block.tokens > *limit) {
-            None => messages.extend(block.rendered.iter().cloned()),
-            Some(limit) => match degrade(&block.rendered, block.range, limit, accounting) {
+            None => messages.extend(rendered.iter().cloned()),
+            Some(limit) => match degrade(rendered, block.range, limit, accounting) {
                 Ok(degraded) => {
                     receipt.degraded.push(degraded.degradation);
                     messages.extend(degraded.messages);
@@ -104,6 +118,8 @@ pub fn assemble(
         }
         *shown = true;
         receipt.stubbed_calls.extend(block.stubbed.iter().cloned());
+        receipt.moved_results.extend(block.moved.iter().cloned());
+        receipt.renamed_calls.append(&mut renamed);
     }
     receipt.dropped = dropped(material, &blocks, &shown);
     Ok(Context {

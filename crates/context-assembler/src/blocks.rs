@@ -5,9 +5,12 @@ use turn_map::{Atom, AtomBuilder, HullPolicy, TrimPolicy};
 
 use crate::accounting::cost;
 use crate::assemble::{Item, Material};
-use crate::context::{ContextMessage, Dropped, Receipt, Source};
+use crate::context::{ContextMessage, Dropped, MovedResult, Receipt, RenamedCall, Source};
 use crate::degrade::total;
-use crate::render::{message_pointer, render_atom, render_omitted, render_summary};
+use crate::fit::Fitted;
+use crate::group::{Texts, render_atom};
+use crate::marks::escape_part;
+use crate::render::{message_pointer, render_omitted, render_summary};
 
 /// An indivisible piece of a context.
 pub(crate) struct Block {
@@ -24,9 +27,27 @@ pub(crate) struct Block {
     /// less where the lines of a response were joined.
     pub(crate) tokens: u64,
     pub(crate) stubbed: Vec<String>,
+    pub(crate) moved: Vec<MovedResult>,
+    pub(crate) renamed: Vec<RenamedCall>,
 }
 
 impl Block {
+    /// A block of these messages; what they cost rendered is counted later.
+    fn new(range: SeqRange, cost: u64, fitted: Fitted) -> Self {
+        Self {
+            range,
+            start: 0,
+            cost,
+            messages: 0,
+            raw: false,
+            rendered: fitted.messages,
+            tokens: 0,
+            stubbed: fitted.stubbed,
+            moved: fitted.moved,
+            renamed: fitted.renamed,
+        }
+    }
+
     /// What the view costs through it, in tokens.
     pub(crate) fn end(&self) -> u64 {
         self.start.saturating_add(self.cost)
@@ -66,40 +87,32 @@ pub(crate) fn blocks(
     };
     for item in &material.items {
         match item {
-            Item::Summary(summary) => push(Block {
-                range: summary.range,
-                start: 0,
-                cost: summary.tokens,
-                messages: 0,
-                raw: false,
-                rendered: render_summary(summary),
-                tokens: 0,
-                stubbed: Vec::new(),
-            }),
-            Item::Omitted(range) => push(Block {
-                range: *range,
-                start: 0,
-                cost: 0,
-                messages: 0,
-                raw: false,
-                rendered: vec![render_omitted(*range)],
-                tokens: 0,
-                stubbed: Vec::new(),
-            }),
-            Item::Raw(entries) => groups(entries, None, &mut push),
+            Item::Summary(summary) => {
+                let messages = render_summary(summary);
+                push(Block::new(summary.range, summary.tokens, of(messages)));
+            }
+            Item::Omitted(range) => {
+                push(Block::new(*range, 0, of(vec![render_omitted(*range)])));
+            }
+            Item::Raw(entries) => groups(entries, Texts::Stored, None, &mut push),
             Item::Trimmed(policy, entries, cost) => match policy.as_str().parse() {
                 Ok(trim) => {
                     let (entries, shortened) = trimmed(&trim, entries, accounting);
-                    groups(&entries, Some(*cost), &mut |mut block: Block| {
-                        mark(&mut block.rendered, &shortened);
-                        push(block);
-                    });
+                    groups(
+                        &entries,
+                        Texts::Shown,
+                        Some(*cost),
+                        &mut |mut block: Block| {
+                            mark(&mut block.rendered, &shortened);
+                            push(block);
+                        },
+                    );
                 }
                 Err(_) => {
                     if !receipt.unknown_trims.contains(policy) {
                         receipt.unknown_trims.push(policy.clone());
                     }
-                    groups(entries, Some(*cost), &mut push);
+                    groups(entries, Texts::Stored, Some(*cost), &mut push);
                 }
             },
         }
@@ -107,7 +120,16 @@ pub(crate) fn blocks(
     blocks
 }
 
-/// The entries as a trim policy has them, and the positions of those that it shortens.
+/// Messages that nothing had to be done to.
+fn of(messages: Vec<ContextMessage>) -> Fitted {
+    Fitted {
+        messages,
+        ..Fitted::default()
+    }
+}
+
+/// The entries as a trim policy has them, their texts escaped, and the positions of those that it
+/// shortens.
 fn trimmed(
     policy: &TrimPolicy,
     entries: &[LogEntry],
@@ -115,27 +137,26 @@ fn trimmed(
 ) -> (Vec<LogEntry>, Vec<Seq>) {
     let mut shortened = Vec::new();
     let entries = entries.iter().map(|entry| {
+        let mut entry = entry.clone();
+        entry.message.parts.iter_mut().for_each(escape_part);
         let pointer = message_pointer(entry.seq);
-        match policy.trim(&entry.message, &pointer, accounting.estimator()) {
-            Some(message) => {
-                shortened.push(entry.seq);
-                LogEntry {
-                    message,
-                    ..entry.clone()
-                }
-            }
-            None => entry.clone(),
+        if let Some(message) = policy.trim(&entry.message, &pointer, accounting.estimator()) {
+            shortened.push(entry.seq);
+            entry.message = message;
         }
+        entry
     });
     let entries = entries.collect();
     (entries, shortened)
 }
 
-/// Says of the messages that hold a shortened one that they are.
+/// Says of the messages that hold a shortened one that they are. `shortened` is in order.
 fn mark(rendered: &mut [ContextMessage], shortened: &[Seq]) {
     for message in rendered {
         if let Source::Message { first, last } = message.source
-            && shortened.iter().any(|seq| (first..=last).contains(seq))
+            && shortened
+                .get(shortened.partition_point(|seq| *seq < first))
+                .is_some_and(|seq| *seq <= last)
         {
             message.source = Source::Trimmed { first, last };
         }
@@ -144,7 +165,7 @@ fn mark(rendered: &mut [ContextMessage], shortened: &[Seq]) {
 
 /// The groups of neighbouring entries. `cost` is what the view says that they cost together, where
 /// that is not the sum of their costs.
-fn groups(entries: &[LogEntry], cost: Option<u64>, push: &mut impl FnMut(Block)) {
+fn groups(entries: &[LogEntry], texts: Texts, cost: Option<u64>, push: &mut impl FnMut(Block)) {
     let whole = sum(entries);
     let mut before = 0_u64;
     for (atom, entries) in atoms(entries) {
@@ -155,19 +176,12 @@ fn groups(entries: &[LogEntry], cost: Option<u64>, push: &mut impl FnMut(Block))
             continue;
         };
         let after = before.saturating_add(sum(entries));
-        let mut stubbed = Vec::new();
+        let cost = share(after, whole, cost).saturating_sub(share(before, whole, cost));
+        let message = |entry: &&LogEntry| entry.kind == EntryKind::Message;
         push(Block {
-            range,
-            start: 0,
-            cost: share(after, whole, cost).saturating_sub(share(before, whole, cost)),
-            messages: entries
-                .iter()
-                .filter(|entry| entry.kind == EntryKind::Message)
-                .count(),
+            messages: entries.iter().filter(message).count(),
             raw: true,
-            rendered: render_atom(&atom, entries, &mut stubbed),
-            tokens: 0,
-            stubbed,
+            ..Block::new(range, cost, render_atom(&atom, entries, texts))
         });
         before = after;
     }

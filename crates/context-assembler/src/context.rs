@@ -90,11 +90,13 @@ impl Source {
 pub struct Receipt {
     /// What the whole view costs, in tokens.
     pub view_tokens: u64,
-    /// What the cost was held against, in tokens: the budget divided by an upper quantile of what
-    /// real counts come to.
+    /// What the cost of the messages and of the request were held against together, in tokens: the
+    /// budget divided by an upper quantile of what real counts come to.
     pub limit: u64,
     /// What the identity costs, in tokens.
     pub identity_tokens: u64,
+    /// What a request costs beside its messages, in tokens. The context's tokens are without it.
+    pub request_tokens: u64,
     /// How many tokens of the oldest part the policy gave up; 0 when the whole view fits.
     pub stepped_tokens: u64,
     /// What was left out for the budget, in order; neighbours are one entry.
@@ -108,8 +110,36 @@ pub struct Receipt {
     pub degraded: Vec<Degradation>,
     /// Calls that had no result and were given a stub: those interrupted or still open.
     pub stubbed_calls: Vec<String>,
+    /// Results that stand behind their calls and not in the log's order, because providers accept
+    /// them nowhere else.
+    pub moved_results: Vec<MovedResult>,
+    /// Calls that have another id than in the log, because it was empty or taken by a call before
+    /// them. Their results have it, too.
+    pub renamed_calls: Vec<RenamedCall>,
     /// Trim policies of the view that are not known here; their messages were shown whole.
     pub unknown_trims: Vec<TrimPolicyId>,
+}
+
+/// A result that stands behind its call and not in the log's order.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct MovedResult {
+    /// The position of the message that brought the result.
+    pub from: Seq,
+    /// The position of the message with the call, behind which the result stands.
+    pub behind: Seq,
+    /// The call's id, as it is in the log.
+    pub call_id: String,
+}
+
+/// A call that has another id than in the log.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct RenamedCall {
+    /// The position of the message with the call; of joined lines, the first.
+    pub message: Seq,
+    /// The id that it had.
+    pub id: String,
+    /// The id that it and its result have in the context.
+    pub new_id: String,
 }
 
 /// Something that was left out for the budget.

@@ -1,10 +1,13 @@
 //! Shortening a group until it fits, in named steps.
 
+use std::borrow::Cow;
+
 use memory_model::{Accounting, Part, ResultContent, Role, SeqRange};
 use turn_map::{clip_counted, left_out};
 
 use crate::accounting::cost;
 use crate::context::{ContextMessage, Degradation, Source, Step};
+use crate::marks::{escape_marks, remark};
 use crate::render::{message_pointer, render_text};
 
 /// Texts are not clipped below this many tokens: what is left would say nothing.
@@ -204,7 +207,7 @@ fn clippable(messages: &[ContextMessage], accounting: &dyn Accounting) -> Vec<Cl
             let text = match part {
                 Part::Text { text } => Some(text.clone()),
                 Part::ToolResult { content, .. } => Some(flat(content)),
-                Part::Unknown { raw } => Some(raw.as_str().to_owned()),
+                Part::Unknown { raw } => Some(escape_marks(raw.as_str()).into_owned()),
                 // Signed reasoning is sent back whole or not at all.
                 Part::Reasoning { .. } | Part::Image(_) | Part::File(_) => None,
                 Part::ToolCall { .. } => continue,
@@ -256,17 +259,15 @@ fn flat(content: &ResultContent) -> String {
     let ResultContent::Parts(parts) = content else {
         return content.text().into_owned();
     };
-    let mut texts: Vec<&str> = Vec::with_capacity(parts.len());
-    for part in parts {
-        match part {
-            Part::Text { text } | Part::Reasoning { text, .. } => texts.push(text),
-            Part::Unknown { raw } => texts.push(raw.as_str()),
-            Part::Image(_) => texts.push("[image left out]"),
-            Part::File(_) => texts.push("[file left out]"),
-            Part::ToolCall { .. } | Part::ToolResult { .. } => texts.push("[left out]"),
-        }
-    }
-    texts.join("\n")
+    let texts = parts.iter().map(|part| match part {
+        Part::Text { text } => Cow::Borrowed(text.as_str()),
+        Part::Reasoning { text, .. } => escape_marks(text),
+        Part::Unknown { raw } => escape_marks(raw.as_str()),
+        Part::Image(_) => Cow::Owned(remark("image left out")),
+        Part::File(_) => Cow::Owned(remark("file left out")),
+        Part::ToolCall { .. } | Part::ToolResult { .. } => Cow::Owned(remark("left out")),
+    });
+    texts.collect::<Vec<_>>().join("\n")
 }
 
 /// Clips all parts above a level to that level, the highest that makes the messages fit.
@@ -391,9 +392,9 @@ fn clipped_part(
     let pointer = pointer(message);
     let text = match (&block.text, part) {
         (Some(text), _) => clip(text, block.text_tokens, level, &pointer, accounting),
-        (None, Part::Image(_)) => format!("[image left out; expand {pointer}]"),
-        (None, Part::File(_)) => format!("[file left out; expand {pointer}]"),
-        (None, _) => "[reasoning left out]".to_owned(),
+        (None, Part::Image(_)) => remark(format!("image left out; expand {pointer}")),
+        (None, Part::File(_)) => remark(format!("file left out; expand {pointer}")),
+        (None, _) => remark("reasoning left out"),
     };
     match part {
         Part::ToolResult {

@@ -6,13 +6,19 @@ mod blocks;
 mod choose;
 mod context;
 mod degrade;
+mod fit;
+mod group;
+mod ids;
+mod marks;
 mod policy;
 mod render;
 
 pub use accounting::ContextAccounting;
 pub use assemble::{Item, Material, assemble};
 pub use context::{
-    Context, ContextMessage, Degradation, Dropped, Error, ErrorKind, Receipt, Source, Step,
+    Context, ContextMessage, Degradation, Dropped, Error, ErrorKind, MovedResult, Receipt,
+    RenamedCall, Source, Step,
 };
+pub use marks::render_identity;
 pub use policy::{AssemblyPolicy, Budget, Eviction};
 pub use render::{message_pointer, render_summary, render_text};

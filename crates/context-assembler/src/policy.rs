@@ -8,9 +8,10 @@ use serde::{Deserialize, Serialize};
 /// budget's [`limit`](Budget::limit): the budget divided by a factor, an upper quantile of what real
 /// counts come to. A factor never raises the limit above the budget.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(from = "u64", into = "u64")]
+#[serde(deny_unknown_fields)]
 pub struct Budget {
     tokens: u64,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     upper_permille: Option<u32>,
 }
 
@@ -75,12 +76,6 @@ impl Budget {
 impl From<u64> for Budget {
     fn from(tokens: u64) -> Self {
         Self::tokens(tokens)
-    }
-}
-
-impl From<Budget> for u64 {
-    fn from(budget: Budget) -> Self {
-        budget.tokens
     }
 }
 
@@ -208,6 +203,19 @@ mod tests {
     }
 
     #[test]
+    fn a_budget_survives_serde_whole() {
+        for budget in [
+            Budget::tokens(7),
+            Budget::tokens(9).with_upper_permille(1_250),
+        ] {
+            let json = serde_json::to_string(&budget).unwrap();
+            let back: Budget = serde_json::from_str(&json).unwrap();
+            assert_eq!((back, back.limit()), (budget, budget.limit()), "{json}");
+        }
+        serde_json::from_str::<Budget>(r#"{"tokens":7,"permille":1250}"#).unwrap_err();
+    }
+
+    #[test]
     fn a_factor_that_is_set_stays() {
         let budget = Budget::tokens(1_000);
         assert_eq!(
@@ -218,11 +226,6 @@ mod tests {
         assert_eq!(
             (set.upper_permille(), set.or_upper(1_250).limit()),
             (Some(1_000), 1_000)
-        );
-        let json = serde_json::to_string(&budget.with_upper_permille(1_250)).unwrap();
-        assert_eq!(
-            (json.as_str(), serde_json::from_str::<Budget>("7").unwrap()),
-            ("1000", Budget::tokens(7))
         );
     }
 }

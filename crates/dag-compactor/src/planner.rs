@@ -6,11 +6,14 @@ use memory_model::{
     Accounting, Body, Job, LogEntry, Pass, PassInput, PassKind, Planner, Seq, SeqRange, Span,
     ViewName,
 };
-use turn_map::{AtomBuilder, CutPolicy, HullPolicy, TurnMap};
+use turn_map::{AtomBuilder, CutPolicy, Grouping, HullPolicy, TurnMap};
 
 use crate::condensed;
 use crate::leaf::{LeafRun, Run};
 use crate::policy::DagPolicy;
+
+/// Maximum number of messages in a tail of turns, notes not counted: anna's later generation's.
+const MOST_TURN_MESSAGES: usize = 120;
 
 /// Plans a DAG of summaries in the view `dag`.
 ///
@@ -55,7 +58,10 @@ impl Planner for DagPlanner {
     }
 
     fn window(&self) -> usize {
-        self.policy.fresh_tail.messages
+        match self.policy.fresh_turns {
+            Some(_) => MOST_TURN_MESSAGES,
+            None => self.policy.fresh_tail.messages,
+        }
     }
 
     fn begin(&self, input: PassInput<'_>) -> Box<dyn Pass> {
@@ -97,9 +103,22 @@ fn tail_start(input: &PassInput<'_>, policy: &DagPolicy) -> Seq {
     }
     let atoms = builder.finish();
     let log_tokens = input.newest.last().map_or(0, |entry| entry.running);
-    let cut = CutPolicy::FreshTail {
-        messages: policy.fresh_tail.messages,
-        max_tokens: policy.fresh_tail.limit(log_tokens),
+    let max_tokens = policy.fresh_tail.limit(log_tokens);
+    let mut turns = TurnMap::starting_at(origin, Grouping::Role);
+    let cut = match policy.fresh_turns {
+        Some(newest) => {
+            input.newest.iter().for_each(|entry| turns.push(entry));
+            CutPolicy::FreshTurns {
+                turns: newest,
+                max_messages: MOST_TURN_MESSAGES,
+                budget_percent: 0,
+                max_tokens,
+            }
+        }
+        None => CutPolicy::FreshTail {
+            messages: policy.fresh_tail.messages,
+            max_tokens,
+        },
     };
     let cost = |position: usize| {
         position
@@ -107,7 +126,6 @@ fn tail_start(input: &PassInput<'_>, policy: &DagPolicy) -> Seq {
             .and_then(|index| input.newest.get(index))
             .map_or(0, |entry| entry.tokens)
     };
-    let turns = TurnMap::by_role(std::iter::empty::<&LogEntry>());
     let position = cut.cuts(&atoms, &turns, cost).tail().position();
     Seq(u32::try_from(position).unwrap_or(u32::MAX))
 }

@@ -47,6 +47,10 @@ impl FreshTail {
 pub struct DagPolicy {
     /// The newest messages, which are not compacted.
     pub fresh_tail: FreshTail,
+    /// Number of the newest user turns that are not compacted, at most 120 messages of them. Where
+    /// it is set, it takes the place of `fresh_tail.messages`; the limits in tokens stay. None by
+    /// default.
+    pub fresh_turns: Option<usize>,
     /// A leaf takes at least so many messages, or fewer when more would cost too much for one call,
     /// or when they cost a quarter of what one call may get. 10, anna's default.
     pub leaf_min_messages: usize,
@@ -76,6 +80,7 @@ impl Default for DagPolicy {
     fn default() -> Self {
         Self {
             fresh_tail: FreshTail::default(),
+            fresh_turns: None,
             leaf_min_messages: 10,
             max_source_tokens: Some(20_000),
             condensed_min: 2,
@@ -98,6 +103,7 @@ impl DagPolicy {
                 max_tokens: None,
                 max_part: None,
             },
+            fresh_turns: None,
             leaf_min_messages: 10,
             max_source_tokens: None,
             condensed_min: 2,
@@ -106,6 +112,15 @@ impl DagPolicy {
             bridge: false,
             require_gain: false,
             max_iterations: Some(10),
+        }
+    }
+
+    /// The rules of anna's later generation: as [`anna`](Self::anna), but the newest 6 user turns
+    /// stay.
+    pub fn anna_turns() -> Self {
+        Self {
+            fresh_turns: Some(6),
+            ..Self::anna()
         }
     }
 
@@ -145,6 +160,12 @@ impl DagPolicy {
     /// Sets what stays as it is.
     pub fn with_fresh_tail(mut self, tail: FreshTail) -> Self {
         self.fresh_tail = tail;
+        self
+    }
+
+    /// Sets how many of the newest user turns stay as they are, instead of a number of messages.
+    pub fn with_fresh_turns(mut self, turns: Option<usize>) -> Self {
+        self.fresh_turns = turns;
         self
     }
 

@@ -10,6 +10,9 @@ use crate::{AtomBuilder, TurnMessage};
 pub struct HullPolicy {
     /// How many further responses may pass before the group closes. 0, the default, closes it at
     /// the next response; with more, groups can interleave and then become one atom.
+    ///
+    /// Neighbouring assistant messages that call and have no response id count as one response
+    /// here: they may well be lines of one.
     pub responses: u32,
 }
 
@@ -45,7 +48,8 @@ pub enum GroupState {
     /// The group closed while calls waited: see [`Atom::unanswered`]. It blocks nothing.
     Interrupted,
     /// Calls wait, and their results may still come. Such a group can only be the last, unless a
-    /// [`HullPolicy`] lets responses pass.
+    /// [`HullPolicy`] lets responses pass or the last ones are neighbouring lines that call
+    /// without a response id.
     Open,
 }
 

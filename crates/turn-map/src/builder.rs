@@ -13,15 +13,21 @@ use crate::{
 ///
 /// Beside the settled atoms that were not [drained](Self::drain_settled), it holds what can still
 /// change (the newest responses that the [`HullPolicy`] keeps open and what came after the first
-/// of them that waits) and the ids of interrupted calls, to recognise late results. Time is O(1)
-/// a message, call and result.
+/// of them that waits) and the interrupted calls without a late result. Time is O(1) a message,
+/// call and result.
 ///
 /// Begin at the start of a log or at a cut. Begun inside of a group, its results are orphans.
 #[derive(Debug, Clone)]
 pub struct AtomBuilder {
-    /// Responses that can still take results, oldest first, at most the policy's count and one.
+    /// Responses that can still take results, oldest first, in at most the policy's count of
+    /// batches and one.
     responses: VecDeque<Response>,
-    most_responses: usize,
+    most_batches: usize,
+    /// How many batches `responses` holds.
+    batches: usize,
+    /// Whether the newest message (notes passed over) is an assistant's that calls and has no
+    /// response id: a next one of that kind is in one batch with it.
+    after_line: bool,
     /// Responses that were dropped from the front of `responses`: the ordinal of the front.
     dropped: u64,
     /// Whether the newest response may get further lines.
@@ -34,8 +40,8 @@ pub struct AtomBuilder {
     tail: VecDeque<Entry>,
     /// The newest waiting call of each id. Empty while [`scans`](Self::scans).
     waiting: HashMap<Arc<str>, CallAt>,
-    /// The newest interrupted call of each id, by position.
-    interrupted: HashMap<Arc<str>, usize>,
+    /// The interrupted calls of each id that no late result answered, by position, newest last.
+    interrupted: HashMap<Arc<str>, Vec<usize>>,
     /// Room for the calls of the next response.
     spare: Vec<Call>,
     settled: Vec<Atom>,
@@ -45,8 +51,8 @@ pub struct AtomBuilder {
     next: usize,
 }
 
-/// As long as one response can be open and has no more calls than this, they are looked through
-/// rather than hashed: most have a few, and that is twice as fast.
+/// As long as one response is open and has no more calls than this, they are looked through rather
+/// than hashed: most have a few, and that is twice as fast.
 const FEW_CALLS: usize = 8;
 /// The most calls that room is kept for.
 const MOST_SPARE: usize = 64;
@@ -65,6 +71,8 @@ struct Response {
     waiting: usize,
     /// Whether it keeps its hull from being emitted.
     holds: bool,
+    /// Whether it is in one batch with the response before it: a batch closes as a whole.
+    in_batch: bool,
 }
 
 #[derive(Debug, Clone)]
@@ -106,7 +114,9 @@ impl AtomBuilder {
         let further = usize::try_from(policy.responses).unwrap_or(usize::MAX);
         Self {
             responses: VecDeque::new(),
-            most_responses: further.saturating_add(1),
+            most_batches: further.saturating_add(1),
+            batches: 0,
+            after_line: false,
             dropped: 0,
             running: false,
             running_id: String::new(),
@@ -132,8 +142,11 @@ impl AtomBuilder {
             late: Vec::new(),
         });
         if !note {
-            if message.role() == Role::Assistant || has_calls(message) {
-                self.respond(message.response(), position);
+            let (calls, assistant) = (has_calls(message), message.role() == Role::Assistant);
+            let line = calls && assistant && message.response().is_none();
+            let in_batch = std::mem::replace(&mut self.after_line, line) && line;
+            if calls || assistant {
+                self.respond(message.response(), in_batch, position);
                 message.calls(&mut |id| self.call(id, position));
             } else if self.running && user_speaks(message) {
                 self.end_run_if_answered();
@@ -196,7 +209,7 @@ impl AtomBuilder {
     }
 
     /// A line of a response, of the newest one or of one that begins here.
-    fn respond(&mut self, id: Option<&str>, position: usize) {
+    fn respond(&mut self, id: Option<&str>, in_batch: bool, position: usize) {
         if self.running
             && id == Some(&*self.running_id)
             && let Some(newest) = self.responses.back()
@@ -219,14 +232,23 @@ impl AtomBuilder {
         // One buffer for all: most messages belong to a response.
         self.running_id.clear();
         self.running_id.push_str(id.unwrap_or_default());
+        if in_batch && self.scans() {
+            self.stop_scanning();
+        }
         self.responses.push_back(Response {
             start: position,
             calls: std::mem::take(&mut self.spare),
             waiting: 0,
             holds: true,
+            in_batch,
         });
-        if self.responses.len() > self.most_responses {
+        self.batches += usize::from(!in_batch);
+        if self.batches > self.most_batches {
+            self.batches -= 1;
             self.close_oldest();
+            while self.responses.front().is_some_and(|next| next.in_batch) {
+                self.close_oldest();
+            }
         }
     }
 
@@ -246,7 +268,8 @@ impl AtomBuilder {
             {
                 self.waiting.remove(&call.id);
             }
-            self.interrupted.insert(Arc::clone(&call.id), call.message);
+            let interrupted = self.interrupted.entry(Arc::clone(&call.id));
+            interrupted.or_default().push(call.message);
         }
         if response.holds
             && let Some(hull) = self.hull_of(response.start)
@@ -260,7 +283,7 @@ impl AtomBuilder {
     /// Whether waiting calls are looked for in the only open response.
     fn scans(&self) -> bool {
         let few = |response: &Response| response.calls.len() <= FEW_CALLS;
-        self.most_responses == 1 && self.responses.back().is_none_or(few)
+        self.most_batches == 1 && self.responses.len() <= 1 && self.responses.back().is_none_or(few)
     }
 
     /// The newest waiting call of an id.
@@ -330,7 +353,7 @@ impl AtomBuilder {
 
     fn result(&mut self, id: &str, position: usize) {
         let Some(at) = self.waiting_call(id) else {
-            let call = self.interrupted.remove(id);
+            let call = self.interrupted_call(id);
             if let Some(entry) = self.tail.back_mut() {
                 entry.late.push(LateResult {
                     message: position,
@@ -358,6 +381,16 @@ impl AtomBuilder {
         }
         self.extend(start, position);
         self.release(at.response);
+    }
+
+    /// Takes out the newest interrupted call of an id.
+    fn interrupted_call(&mut self, id: &str) -> Option<usize> {
+        let calls = self.interrupted.get_mut(id)?;
+        let newest = calls.pop();
+        if calls.is_empty() {
+            self.interrupted.remove(id);
+        }
+        newest
     }
 
     /// A person speaks: a response that has all its results is over.
@@ -587,21 +620,67 @@ mod tests {
 
     #[test]
     fn a_late_result_inside_of_a_group_stays_there() {
-        assert_eq!(partition("a+x a+y t-x t-y u"), "I0 G1-3 P4");
-        assert_eq!(partition("a+x a+y t-x-y u"), "I0 G1-2 P3");
-        let found = atoms(lines("a+x a+y t-x-y u"), HullPolicy::default());
-        assert_eq!(found.as_slice()[1].late()[0].call, Some(0));
+        assert_eq!(partition("a+x a a+y t-x t-y u"), "I0 P1 G2-4 P5");
+        assert_eq!(partition("a+x a a+y t-x-y u"), "I0 P1 G2-3 P4");
+        let found = atoms(lines("a+x a a+y t-x-y u"), HullPolicy::default());
+        assert_eq!(found.as_slice()[2].late()[0].call, Some(0));
         // A response that brings a late result itself.
         assert_eq!(partition("a+x a-x u"), "I0 L1 P2");
+    }
+
+    #[test]
+    fn neighbouring_lines_that_call_are_one_group_when_results_show_it() {
+        assert_eq!(partition("a+x a+y t-x t-y u"), "G0-3 P4");
+        assert_eq!(partition("a+x a+y t-y t-x u"), "G0-3 P4");
+        assert_eq!(partition("u a+x a+y t-x-y a"), "P0 G1-3 P4");
+        assert_eq!(partition("a+x a+y+z a+w t-w u t-z t-x a"), "I0-6 P7");
+        // Notes do not separate them.
+        assert_eq!(partition("a+x n a+y t-x n t-y u"), "G0-5 P6");
+        // One id for both.
+        assert_eq!(partition("a+x a+x t-x t-x u"), "G0-3 P4");
+        // More than are looked through one by one.
+        let calls: String = (0..20).map(|n| format!("a+{n} ")).collect();
+        let results: String = (0..20).map(|n| format!("t-{n} ")).collect();
+        assert_eq!(partition(&format!("{calls}{results}u")), "G0-39 P40");
+        // Without a result that shows it, each line is a response of its own.
+        assert_eq!(partition("a+x a+y t-y u a"), "I0 G1-2 P3 P4");
+        assert_eq!(partition("a+w a+x a+y t-x a"), "I0 I1-3 P4");
+        // Whatever else is said separates them, and so does a response id.
+        for between in ["u", "s", "a", "t-o"] {
+            let found = partition(&format!("a+x {between} a+y t-x t-y u"));
+            assert_eq!(found.split(' ').nth(2), Some("G2-4"), "{between}: {found}");
+        }
+        assert_eq!(partition("a/r+x a/s+y t-x t-y u"), "I0 G1-3 P4");
+        assert_eq!(partition("a/r+x a+y t-x t-y u"), "I0 G1-3 P4");
+        assert_eq!(partition("a+x a/r+y t-x t-y u"), "I0 G1-3 P4");
+        // At the head all of them are open.
+        assert_eq!(partition("u a+x a+y"), "P0 | O1 O2");
+        assert_eq!(partition("u a+x a+y t-x"), "P0 | O1-3");
+        assert_eq!(partition("u a+x a+y t-y"), "P0 | O1 G2-3");
+    }
+
+    #[test]
+    fn each_late_result_finds_a_call_of_its_id() {
+        let calls = |script: &str| -> Vec<Option<usize>> {
+            let found = atoms(lines(script), HullPolicy::default());
+            let late = found.iter().flat_map(|atom| atom.late());
+            late.map(|late| late.call).collect()
+        };
+        assert_eq!(calls("a+x a+x a t-x t-x"), [Some(1), Some(0)]);
+        assert_eq!(
+            calls("a+x u a+x u a+x+x a t-x-x t-x t-x t-x"),
+            [Some(4), Some(4), Some(2), Some(0), None]
+        );
+        assert_eq!(calls("a+x a t-x a+x a t-x t-x"), [Some(0), Some(3), None]);
     }
 
     #[test]
     fn a_reused_id_belongs_to_the_nearest_call_that_waits() {
         assert_eq!(partition("a+x t-x a+x t-x u"), "G0-1 G2-3 P4");
         // The first x was never answered; the third result answers it, late.
-        let found = atoms(lines("a+x a+x t-x u t-x"), HullPolicy::default());
-        assert_eq!(shown(&found), "I0 G1-2 P3 L4");
-        assert_eq!(found.as_slice()[3].late()[0].call, Some(0));
+        let found = atoms(lines("a+x u a+x t-x u t-x"), HullPolicy::default());
+        assert_eq!(shown(&found), "I0 P1 G2-3 P4 L5");
+        assert_eq!(found.as_slice()[4].late()[0].call, Some(0));
         // Twice in one response: two results are due.
         assert_eq!(partition("a+x+x t-x u t-x u"), "G0-3 P4");
         assert_eq!(partition("a+x+x t-x a"), "I0-1 P2");
@@ -613,7 +692,7 @@ mod tests {
     fn only_the_head_is_open_and_unsettled() {
         assert_eq!(partition("u a+x"), "P0 | O1");
         assert_eq!(partition("u a+x+y t-x u"), "P0 | O1-2 P3");
-        assert_eq!(partition("a+x a+y"), "I0 | O1");
+        assert_eq!(partition("a+x u a+y"), "I0 P1 | O2");
         // Answered, but the response may go on; without an id it cannot.
         assert_eq!(partition("u a/r+x t-x"), "P0 | G1-2");
         assert_eq!(partition("u a+x t-x"), "P0 G1-2");
@@ -642,7 +721,9 @@ mod tests {
         assert_eq!(within(1, "a+x a+y t-y t-x a+z t-z u"), "G0-3 G4-5 P6");
         // Within its allowance a group is open, and so is everything behind its call.
         assert_eq!(within(1, "u a+x u a u"), "P0 | O1 P2 P3 P4");
-        assert_eq!(within(1, "a+x+w a+y t-x a t-y u"), "I0-4 P5");
+        assert_eq!(within(1, "a+x+w u a+y t-x a t-y u"), "I0-5 P6");
+        // Neighbouring lines that call count as one response.
+        assert_eq!(within(1, "a+x a+y a+z u a+w t-w t-x a"), "I0-6 P7");
         assert_eq!(within(1, "a+x a+x t-x t-x u"), "G0-3 P4");
     }
 

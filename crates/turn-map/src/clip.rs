@@ -7,26 +7,37 @@ use token_estimate::TokenEstimator;
 const LEAST_SHOWN: usize = 24;
 /// Guesses that a search for how much fits begins with.
 const GUESSES: u32 = 12;
+/// A pointer in a marker that is recognised has at most so many bytes.
+const LONGEST_POINTER: usize = 96;
+/// A marker between lines or texts that is recognised has at most so many bytes.
+const LONGEST_MARKER: usize = LONGEST_POINTER + 96;
 /// What a marker between a text's beginning and its end begins and ends with.
 const OPENS: &str = "\n[… of ";
 const CLOSES: &str = " …]\n";
 
-/// What stands for a text that is left out whole: `[900 tokens left out; expand message:7]`.
+/// What stands for a text that is left out whole: `[… 900 tokens left out; expand message:7 …]`.
 ///
 /// `pointer` is what to give a tool that expands it; an empty one is not mentioned.
 pub fn left_out(tokens: u64, pointer: &str) -> String {
-    format!("[{tokens} tokens left out{}]", expand(pointer))
+    format!("[… {tokens} tokens left out{} …]", expand(pointer))
 }
 
-/// Whether a text is one that [`left_out`] wrote: leaving that out again would lose the figure.
+/// Whether a text is one that [`left_out`] wrote with a pointer of at most 96 bytes: leaving that
+/// out again would lose the figure. What merely begins and ends like one is a text like others.
 pub fn is_left_out(text: &str) -> bool {
-    text.strip_prefix('[')
-        .and_then(|rest| rest.strip_suffix(']'))
+    text.strip_prefix("[… ")
+        .and_then(|rest| rest.strip_suffix(" …]"))
         .and_then(|rest| rest.split_once(" tokens left out"))
         .is_some_and(|(tokens, pointer)| {
-            !tokens.is_empty()
-                && tokens.bytes().all(|b| b.is_ascii_digit())
-                && (pointer.is_empty() || pointer.starts_with("; expand "))
+            let pointer = match pointer.strip_prefix("; expand ") {
+                Some(pointer) => pointer,
+                None if pointer.is_empty() => pointer,
+                None => return false,
+            };
+            tokens
+                .parse()
+                .is_ok_and(|tokens| left_out(tokens, pointer) == text)
+                && pointer.len() <= LONGEST_POINTER
                 && !pointer.contains('\n')
         })
 }
@@ -60,7 +71,9 @@ pub fn clip_lines(
         return None;
     }
     let (head, tail) = (lines / 2, lines - lines / 2);
-    let marked = |line: &str| line.starts_with("[… ") && line.ends_with(" …]");
+    let marked = |line: &str| {
+        line.len() <= LONGEST_MARKER && line.starts_with("[… ") && line.ends_with(" …]")
+    };
     if count == lines + 1 && text.lines().nth(head).is_some_and(marked) {
         return None;
     }
@@ -138,7 +151,10 @@ pub fn clip_chars(
 pub(crate) fn is_clipped(text: &str, shown: usize) -> bool {
     first_and_last(text, shown, shown).is_some_and(|(head, tail)| {
         let between = text.get(head..text.len() - tail).unwrap_or("");
-        between.starts_with(OPENS) && between.ends_with(CLOSES) && between.lines().count() == 2
+        between.len() <= LONGEST_MARKER
+            && between.starts_with(OPENS)
+            && between.ends_with(CLOSES)
+            && between.lines().count() == 2
     })
 }
 

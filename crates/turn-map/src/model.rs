@@ -324,7 +324,7 @@ mod tests {
         };
         let edits = clear.edits(std::slice::from_ref(&message), |_| String::new(), &preset);
         let cleared = apply(vec![message], &edits).remove(0);
-        let stub = ResultContent::Text("[1101 tokens left out]".to_owned());
+        let stub = ResultContent::Text("[… 1101 tokens left out …]".to_owned());
         assert_eq!(cleared, result("x", stub));
     }
 }

@@ -86,6 +86,22 @@ pub(crate) fn receipt(context: &Context) -> String {
             receipt.stubbed_calls.join(", ")
         ));
     }
+    for moved in &receipt.moved_results {
+        lines.push(format!(
+            "  moved: the result of the call {} from message {} behind its call in message {}",
+            moved.call_id.escape_debug(),
+            moved.from,
+            moved.behind
+        ));
+    }
+    for call in &receipt.renamed_calls {
+        lines.push(format!(
+            "  renamed: the call {} in message {} to {}, because its id is empty or taken",
+            call.id.escape_debug(),
+            call.message,
+            call.new_id.escape_debug()
+        ));
+    }
     for trim in &receipt.unknown_trims {
         lines.push(format!(
             "  shown whole, its trim policy is not known: {trim}"

@@ -1,6 +1,6 @@
 //! What must hold after every step, checked without the assembler's own notions.
 
-use std::collections::BTreeMap;
+use std::collections::BTreeSet;
 use std::fmt;
 
 use context_assembler::{Budget, Context, ContextMessage, Source};
@@ -21,9 +21,11 @@ pub enum Law {
     Kept,
     /// A context costs what it says, and no more than its budget.
     Budget,
-    /// Messages stand in the log's order, and none stands for the same as another.
+    /// Messages stand in the log's order, but for results that the receipt names as moved, and
+    /// none stands for the same as another.
     Order,
-    /// No call without a result after it, no result without a call before it.
+    /// The results of each call stand right behind its message, in tool messages, and no result
+    /// stands elsewhere: what providers accept.
     Pairs,
     /// Every message of the log is in the context, or the receipt names it.
     Accounted,
@@ -308,7 +310,8 @@ fn in_order(context: &Context) -> std::result::Result<(), String> {
             continue;
         }
         if has(|part| matches!(part, Part::ToolResult { .. })) {
-            if calls.is_none_or(|calls| range.first <= calls.first) {
+            // A stub says that it is where its call is.
+            if calls.is_none_or(|calls| range.first < calls.first) {
                 return outside();
             }
             continue;
@@ -336,24 +339,36 @@ fn in_order(context: &Context) -> std::result::Result<(), String> {
 }
 
 fn paired(context: &Context) -> std::result::Result<(), String> {
-    let mut open: BTreeMap<&str, i64> = BTreeMap::new();
-    let parts = context.messages.iter().flat_map(|message| &message.parts);
-    for part in parts {
-        match part {
-            Part::ToolCall { id, .. } => *open.entry(id).or_default() += 1,
-            Part::ToolResult { call_id, .. } => {
-                let count = open.entry(call_id).or_default();
-                *count -= 1;
-                if *count < 0 {
-                    return Err(format!("a result of {call_id} stands before its call"));
+    let mut ids: BTreeSet<&str> = BTreeSet::new();
+    let mut waiting: BTreeSet<&str> = BTreeSet::new();
+    for message in &context.messages {
+        if message.role != Role::Tool && !waiting.is_empty() {
+            return Err(format!(
+                "{} speaks before the results of {waiting:?}",
+                message.role
+            ));
+        }
+        for part in &message.parts {
+            match part {
+                Part::ToolCall { id, .. } => {
+                    if message.role != Role::Assistant || !ids.insert(id) {
+                        return Err(format!("{} calls {id}, or calls it twice", message.role));
+                    }
+                    waiting.insert(id);
                 }
+                Part::ToolResult { call_id, .. } => {
+                    let answers = waiting.remove(call_id.as_str());
+                    if message.role != Role::Tool || !answers {
+                        return Err(format!("a result of {call_id} has no call before it"));
+                    }
+                }
+                _ => {}
             }
-            _ => {}
         }
     }
-    match open.iter().find(|(_, count)| **count != 0) {
-        Some((id, _)) => Err(format!("the call {id} has no result")),
-        None => Ok(()),
+    match waiting.is_empty() {
+        true => Ok(()),
+        false => Err(format!("there are no results of {waiting:?}")),
     }
 }
 

@@ -357,3 +357,103 @@ async fn a_turn_heavy_with_tools_keeps_all_its_results() {
         assert!(context.receipt.stubbed_calls.is_empty());
     }
 }
+
+/// The later generation's tail is six turns: of ten, the newest six stay, however many messages
+/// they have, and one with sixteen parallel calls stays whole.
+#[tokio::test]
+async fn the_newest_six_turns_stay() {
+    for place in both(|| anna().dag(DagPolicy::anna_turns())).await {
+        let session = place.memory.session("s").await.unwrap();
+        for turn in 1..=10 {
+            let count = if turn == 10 { 16 } else { turn % 3 };
+            let mut messages = vec![Message::user(format!("Turn {turn} begins."))];
+            if count > 0 {
+                let calls = (0..count).map(|n| Part::ToolCall {
+                    id: format!("c{turn}-{n}"),
+                    name: "read".to_owned(),
+                    arguments: crate::support::json("{}"),
+                });
+                messages.push(Message::new(Role::Assistant, calls.collect()));
+                let result = |n| Message::tool_result(format!("c{turn}-{n}"), "found");
+                messages.extend((0..count).map(result));
+            }
+            messages.push(Message::assistant(format!("Turn {turn} ends.")));
+            let ingested = session.ingest_batch(messages).await.unwrap();
+            assert_eq!(ingested.conflicts(), 0);
+        }
+        let outcome = session.compact(Mode::Full).await.unwrap();
+        assert_eq!(outcome.leaf, 1, "{}", place.name);
+        let spans = session.spans().await.unwrap();
+        let tail = spans.last().unwrap().range.first;
+        let log = session.load().await.unwrap();
+        let (old, kept) = log.split_at(tail.0 as usize - 1);
+        let turns = |entries: &[memory_model::LogEntry]| -> Vec<String> {
+            let users = entries.iter().filter(|entry| entry.role == Role::User);
+            users.map(|entry| entry.text()).collect()
+        };
+        let named = |turns: std::ops::RangeInclusive<u32>| -> Vec<String> {
+            turns.map(|turn| format!("Turn {turn} begins.")).collect()
+        };
+        assert_eq!(turns(old), named(1..=4), "{}", place.name);
+        assert_eq!(turns(kept), named(5..=10), "{}", place.name);
+        assert_eq!(kept[0].role, Role::User);
+        assert_eq!(outcome.messages_compacted, old.len() as u64);
+        // A tail of six messages would keep none but the newest turn.
+        assert!(kept.len() > 6 * 3, "{}", kept.len());
+        let context = session.assemble(Budget::tokens(10_000)).await.unwrap();
+        let results = context.messages.iter().flat_map(|m| &m.parts);
+        let newest = |part: &&Part| matches!(part, Part::ToolResult { call_id, .. } if call_id.starts_with("c10-"));
+        assert_eq!(results.filter(newest).count(), 16, "{}", place.name);
+    }
+}
+
+/// `fresh_tail` is one value: what is not compacted, and what is whole in every context.
+#[tokio::test]
+async fn one_fresh_tail_is_the_planners_and_the_assemblers() {
+    let builds: [fn() -> Builder; 2] = [
+        || anna().fresh_tail(6),
+        || {
+            memory()
+                .fresh_tail(6)
+                .estimator(agent_memory::estimator("anna").unwrap())
+                .dag(DagPolicy::anna())
+                .assembly(AssemblyPolicy::anna())
+        },
+    ];
+    for build in builds {
+        for place in both(build).await {
+            let session = place.memory.session("s").await.unwrap();
+            talk(&session, 40).await;
+            let outcome = session.compact(Mode::Incremental).await.unwrap();
+            assert_eq!(outcome.messages_compacted, 34, "{}", place.name);
+            let context = session.assemble(Budget::tokens(1)).await.unwrap();
+            let shown: Vec<_> = context
+                .messages
+                .iter()
+                .map(|message| message.source.range().unwrap().first)
+                .collect();
+            assert_eq!(
+                shown,
+                (35..=40).map(Seq).collect::<Vec<_>>(),
+                "{}",
+                place.name
+            );
+        }
+    }
+    // With the default assembly policy a budget stays hard.
+    let session = memory().fresh_tail(6).open().await.unwrap();
+    let session = session.session("s").await.unwrap();
+    talk(&session, 40).await;
+    let context = session.assemble(Budget::tokens(100)).await.unwrap();
+    assert!(context.tokens <= 100);
+    // Another planner has its own tail.
+    let other = Arc::new(agent_memory::DagPlanner::default());
+    let error = memory()
+        .planner(other)
+        .fresh_tail(6)
+        .open()
+        .await
+        .unwrap_err();
+    assert_eq!(error.kind(), agent_memory::ErrorKind::Invalid);
+    assert!(error.to_string().contains("planner's policy"), "{error}");
+}

@@ -1,11 +1,13 @@
 //! What must hold of every context, checked from outside: from the log, the view and the context,
 //! without the assembler's own notion of groups' costs.
 
-use std::collections::BTreeMap;
+use std::collections::BTreeSet;
 
-use agent_memory::{Context, LogEntry, Part, Seq, SeqRange, Source, Span};
+use agent_memory::{Context, LogEntry, Role, Seq, SeqRange, Source, Span};
 use memory_model::{Accounting, Body, EntryKind};
 use turn_map::{AtomBuilder, HullPolicy};
+
+use crate::provider::accepted;
 
 /// A span or a group: what a budget takes or leaves as a whole.
 #[derive(Debug, Clone, Copy)]
@@ -66,40 +68,14 @@ pub(crate) fn check(
         .iter()
         .map(|m| accounting.parts(m.role, &m.parts))
         .sum();
-    if counted != context.tokens || context.tokens > budget {
+    let request = accounting.estimator().request_overhead();
+    if counted != context.tokens || context.tokens + request > budget {
         return Err(format!(
-            "{} tokens counted, {} said, {budget} allowed",
+            "{} tokens counted, {} said, {request} for the request, {budget} allowed",
             counted, context.tokens
         ));
     }
-    let firsts: Vec<Seq> = context
-        .messages
-        .iter()
-        .filter_map(|m| m.source.range())
-        .map(|r| r.first)
-        .collect();
-    if !firsts.is_sorted() {
-        return Err(format!("positions do not rise: {firsts:?}"));
-    }
-    let mut open: BTreeMap<&str, i32> = BTreeMap::new();
-    for message in &context.messages {
-        for part in &message.parts {
-            match part {
-                Part::ToolCall { id, .. } => *open.entry(id).or_default() += 1,
-                Part::ToolResult { call_id, .. } => {
-                    let count = open.entry(call_id).or_default();
-                    *count -= 1;
-                    if *count < 0 {
-                        return Err(format!("a result of {call_id} stands before its call"));
-                    }
-                }
-                _ => {}
-            }
-        }
-    }
-    if let Some((id, _)) = open.iter().find(|(_, count)| **count != 0) {
-        return Err(format!("the call {id} has no result"));
-    }
+    check_order(context)?;
     if let Some(newest) = blocks.iter().rfind(|block| block.shows) {
         let shown = context.messages.iter().rev().find_map(|m| m.source.range());
         let whole = shown.is_some_and(|shown| newest.range.contains(shown.last));
@@ -124,6 +100,29 @@ pub(crate) fn check(
         if !trimmed {
             return Err("something is shortened that the receipt does not name".to_owned());
         }
+    }
+    Ok(())
+}
+
+/// Checks that providers accept the messages, and that they stand in the log's order but for
+/// results that the receipt names as moved.
+pub(crate) fn check_order(context: &Context) -> Result<(), String> {
+    accepted(&context.messages)?;
+    let moved: BTreeSet<Seq> = context
+        .receipt
+        .moved_results
+        .iter()
+        .map(|moved| moved.from)
+        .collect();
+    let firsts: Vec<Seq> = context
+        .messages
+        .iter()
+        .filter_map(|m| Some((m.role, m.source.range()?.first)))
+        .filter(|(role, first)| *role != Role::Tool || !moved.contains(first))
+        .map(|(_, first)| first)
+        .collect();
+    if !firsts.is_sorted() {
+        return Err(format!("positions do not rise: {firsts:?}"));
     }
     Ok(())
 }

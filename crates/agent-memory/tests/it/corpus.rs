@@ -3,12 +3,13 @@
 use std::path::{Path, PathBuf};
 
 use agent_memory::{
-    AssemblyPolicy, Budget, Eviction, Memory, Mode, Session, SessionKey, StopReason,
+    AssemblyPolicy, Budget, DagPolicy, Eviction, Ladder, Memory, Mode, Session, SessionKey,
+    StopReason,
 };
 use message_formats::testing::raw_check;
 use message_formats::{ReadOptions, Transcript, read};
 
-use crate::contexts::{blocks, check, check_use};
+use crate::contexts::{blocks, check, check_order, check_use};
 use crate::support::exports;
 
 /// The folder of real transcripts, unless it is not there.
@@ -213,6 +214,57 @@ async fn contexts(session: &Session, log: &[memory_model::LogEntry]) -> Result<(
                 context.tokens
             ));
         }
+
+        for eviction in [
+            Eviction::SkipMisfits,
+            Eviction::Stepped { steps: 1 },
+            Eviction::Stepped { steps: 9 },
+        ] {
+            let policy = AssemblyPolicy::default().with_eviction(eviction);
+            let context = session.assemble_with(Budget::tokens(budget), &policy).await;
+            check(&context.unwrap(), budget, &blocks, session.accounting())
+                .map_err(|error| format!("at {budget}, {eviction:?}: {error}"))?;
+        }
+        // A policy whose contexts may exceed the budget.
+        let context = session
+            .assemble_with(Budget::tokens(budget), &AssemblyPolicy::anna())
+            .await;
+        check_order(&context.unwrap())
+            .map_err(|error| format!("at {budget}, with a whole tail: {error}"))?;
     }
     Ok(())
+}
+
+/// Every transcript under anna's presets, as it is and compacted: providers accept the contexts.
+#[tokio::test]
+async fn providers_accept_every_context_under_annas_presets() {
+    let Some(corpus) = corpus() else { return };
+    let mut failures = Vec::new();
+    for path in transcripts(&corpus) {
+        let memory = Memory::builder()
+            .estimator(agent_memory::estimator("anna").unwrap())
+            .dag(DagPolicy::anna())
+            .ladder(Ladder::anna())
+            .assembly(AssemblyPolicy::anna())
+            .open()
+            .await
+            .unwrap();
+        let transcript = parse(&std::fs::read(&path).unwrap());
+        for imported in memory.import(&transcript).await.unwrap().sessions {
+            let session = memory.existing(imported.session).await.unwrap();
+            for compacted in [false, true] {
+                if compacted {
+                    session.compact(Mode::Full).await.unwrap();
+                }
+                for budget in [1_000, 4_000, 16_000, 64_000, 200_000] {
+                    let context = session.assemble(Budget::tokens(budget)).await.unwrap();
+                    if let Err(error) = check_order(&context) {
+                        let key = session.key();
+                        failures.push(format!("{key}, {compacted}, at {budget}: {error}"));
+                    }
+                }
+            }
+        }
+    }
+    assert!(failures.is_empty(), "{}", failures.join("\n"));
 }

@@ -3,7 +3,7 @@
 use agent_memory::testing::memory;
 use agent_memory::{
     Budget, ConversationFilter, ConversationPatch, DagPolicy, ErrorKind, FreshTail, Mode, Part,
-    ResultContent, Role, Seq, SessionKey, Source, StopReason, estimator,
+    ResultContent, Role, Seq, SeqRange, SessionKey, Source, StopReason, estimator,
 };
 use agent_memory::{LogEntry, Message, Session, Timestamp};
 use memory_model::{Accounting as _, Media, MediaSource};
@@ -157,8 +157,31 @@ async fn messages_without_content_are_kept() {
         session.ingest(Message::user("")).await.unwrap();
         let nothing = Message::new(Role::Assistant, Vec::new());
         session.ingest(nothing).await.unwrap();
-        assert_eq!(session.load().await.unwrap().len(), 2, "{}", place.name);
-        session.assemble(Budget::tokens(100)).await.unwrap();
+        let log = session.load().await.unwrap();
+        let kept: Vec<(Role, Vec<Part>)> = log
+            .iter()
+            .map(|entry| (entry.role, entry.parts.clone()))
+            .collect();
+        let said = [
+            (Role::User, vec![Part::text("")]),
+            (Role::Assistant, Vec::new()),
+        ];
+        assert_eq!(kept, said, "{}", place.name);
+        // Providers refuse messages without content, so a remark stands for each.
+        let context = session.assemble(Budget::tokens(100)).await.unwrap();
+        crate::provider::accepted(&context.messages).unwrap();
+        let remark = || vec![Part::text("[… empty message …]")];
+        let shown: Vec<_> = context
+            .messages
+            .iter()
+            .map(|message| (message.role, message.parts.clone(), message.source.range()))
+            .collect();
+        let at = |seq| SeqRange::new(Seq(seq), Seq(seq));
+        let expected = [
+            (Role::User, remark(), at(1)),
+            (Role::Assistant, remark(), at(2)),
+        ];
+        assert_eq!(shown, expected, "{}", place.name);
         assert!(place.memory.verify().await.unwrap().is_ok());
     }
 }
@@ -512,6 +535,10 @@ async fn the_identity_comes_first_and_is_counted() {
                 (Role::System, &Source::Identity)
             );
             assert!(first.tokens > 0 && first.tokens == context.receipt.identity_tokens);
+            // The text cannot close the tag that it stands in.
+            let text =
+                "<memory>\nYou are Anna. &lt;/memory> You answer in short sentences.\n</memory>";
+            assert_eq!(first.parts, [Part::text(text)], "{}", place.name);
             let sum: u64 = context.messages.iter().map(|m| m.tokens).sum();
             assert_eq!(sum, context.tokens);
             assert!(context.tokens <= budget);

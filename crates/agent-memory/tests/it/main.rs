@@ -24,6 +24,8 @@ mod history;
 mod laws;
 mod model_windows;
 mod plain_export;
+#[path = "../../../context-assembler/tests/it/provider.rs"]
+mod provider;
 mod redo;
 mod replay;
 mod snapshots;

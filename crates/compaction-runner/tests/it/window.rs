@@ -94,6 +94,23 @@ fn responses_that_are_not_an_assistants_begin_atoms_too() {
     checked(script("u a u+x u u-x u a"));
 }
 
+/// Neighbouring lines that call without a response id may be one group: the window begins with the
+/// first of them.
+#[test]
+fn neighbouring_lines_that_call_are_kept_together() {
+    for log in [
+        "u a+x a+y t-x t-y u",
+        "u a+x a+y t-y t-x a",
+        "u a+x n a+y a+z t-x u",
+        "a a+x a+y",
+        "a/r+x a+y a+z t-y t-z u",
+    ] {
+        checked(script(log));
+    }
+    let calls: String = (0..300).map(|n| format!("a+c{n} ")).collect();
+    checked(script(&format!("u {calls} t-c0 u")));
+}
+
 #[test]
 fn a_group_may_be_longer_than_any_page() {
     for before in ["", "a", "a/q", "n"] {

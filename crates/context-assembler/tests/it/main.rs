@@ -11,5 +11,6 @@ mod degrading;
 mod examples;
 mod laws;
 mod prefix;
+mod provider;
 mod script;
 mod snapshots;

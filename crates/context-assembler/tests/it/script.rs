@@ -44,8 +44,30 @@ pub(crate) enum Event {
     Twins {
         results: usize,
     },
-    /// A call in a user's message.
-    UserCall,
+    /// Calls on neighbouring lines without a response id; the first `answered` get their results,
+    /// the last one's first.
+    Neighbours {
+        calls: usize,
+        answered: usize,
+    },
+    /// A call whose id others have too, with its result.
+    Reused,
+    /// A call without an id, with its result.
+    NoId,
+    /// A call in a user's message, with its result or without.
+    UserCall {
+        answered: bool,
+    },
+    /// A call and a result in one assistant's message.
+    OwnResult,
+    /// A call, then a message of a user who says something and brings the result behind it.
+    Mixed,
+    /// A call, then its result in a system message.
+    SystemResult,
+    /// A message of a tool without a result.
+    ToolText,
+    /// A call beside a blank text, with its result, and a blank message.
+    Blank,
     /// A result for the oldest call that has none.
     Late(String),
     Orphan(String),
@@ -80,7 +102,16 @@ pub(crate) fn event() -> impl Strategy<Value = Event> {
             results, answered, lines, between, aside
         }),
         1 => (0_usize..4).prop_map(|results| Event::Twins { results }),
-        1 => Just(Event::UserCall),
+        2 => (2_usize..5, 0_usize..5)
+            .prop_map(|(calls, answered)| Event::Neighbours { calls, answered }),
+        2 => Just(Event::Reused),
+        1 => Just(Event::NoId),
+        1 => any::<bool>().prop_map(|answered| Event::UserCall { answered }),
+        1 => Just(Event::OwnResult),
+        1 => Just(Event::Mixed),
+        1 => Just(Event::SystemResult),
+        1 => Just(Event::ToolText),
+        1 => Just(Event::Blank),
         2 => text().prop_map(Event::Late),
         1 => text().prop_map(Event::Orphan),
         1 => Just(Event::Note),
@@ -177,7 +208,53 @@ pub(crate) fn messages(events: &[Event]) -> Vec<Message> {
                     out.push(tool(parts));
                 }
             }
-            Event::UserCall => out.push(Message::new(Role::User, vec![call(&format!("u{at}"))])),
+            Event::Neighbours { calls, answered } => {
+                let ids: Vec<String> = (0..*calls).map(|n| format!("n{at}-{n}")).collect();
+                let line = |id: &String| Message::new(Role::Assistant, vec![call(id)]);
+                out.extend(ids.iter().map(line));
+                let done = ids.iter().take(*answered).rev();
+                out.extend(done.map(|id| tool(vec![result(id, "done")])));
+                waiting.extend(ids.into_iter().skip(*answered));
+            }
+            Event::Reused => {
+                out.push(Message::new(Role::Assistant, vec![call("reused")]));
+                out.push(tool(vec![result("reused", "again")]));
+            }
+            Event::NoId => {
+                out.push(Message::new(Role::Assistant, vec![call("")]));
+                out.push(tool(vec![result("", "nameless")]));
+            }
+            Event::UserCall { answered } => {
+                let id = format!("u{at}");
+                out.push(Message::new(Role::User, vec![call(&id)]));
+                if *answered {
+                    out.push(tool(vec![result(&id, "for a user")]));
+                }
+            }
+            Event::OwnResult => {
+                let id = format!("own{at}");
+                let parts = vec![call(&id), result(&id, "own")];
+                out.push(Message::new(Role::Assistant, parts));
+            }
+            Event::Mixed => {
+                let id = format!("m{at}");
+                out.push(Message::new(Role::Assistant, vec![call(&id)]));
+                let parts = vec![Part::text("First this."), result(&id, "then that")];
+                out.push(Message::new(Role::User, parts));
+            }
+            Event::SystemResult => {
+                let id = format!("s{at}");
+                out.push(Message::new(Role::Assistant, vec![call(&id)]));
+                out.push(Message::new(Role::System, vec![result(&id, "by nobody")]));
+            }
+            Event::ToolText => out.push(tool(vec![Part::text("progress: 50 %")])),
+            Event::Blank => {
+                let id = format!("b{at}");
+                let parts = vec![Part::text("\n"), call(&id)];
+                out.push(Message::new(Role::Assistant, parts));
+                out.push(tool(vec![result(&id, "")]));
+                out.push(Message::user(" "));
+            }
             Event::Late(text) => {
                 if !waiting.is_empty() {
                     out.push(tool(vec![result(&waiting.remove(0), text)]));

@@ -92,15 +92,26 @@ proptest! {
     }
 
     #[test]
-    fn an_open_group_is_unsettled_and_by_default_the_only_one(messages in conversation()) {
+    fn an_open_group_is_unsettled_and_by_default_of_the_newest_lines(messages in conversation()) {
         let found = atoms(&messages, hull(0));
         let open = |atom: &Atom| atom.kind() == AtomKind::Group(GroupState::Open);
         prop_assert!(!found.settled().iter().any(open));
         let unsettled = &found.as_slice()[found.settled().len()..];
-        prop_assert!(unsettled.iter().skip(1).all(|atom| !open(atom)));
-        // Behind the first unsettled atom no assistant has spoken.
-        let rest = unsettled.first().map_or(messages.len(), |atom| atom.range().end);
-        prop_assert!(messages[rest..].iter().all(|m| m.note || m.role != Role::Assistant));
+        // Behind the first unsettled atom assistants have spoken only in the next lines, calling.
+        let Some(first) = unsettled.first() else { return Ok(()) };
+        let line = |m: &Line| {
+            m.role == Role::Assistant && m.response.is_none() && !m.calls.is_empty()
+        };
+        let said: Vec<&Line> =
+            messages[first.range().start..].iter().filter(|m| !m.note).collect();
+        let lines = said.iter().take_while(|m| line(m)).count();
+        let rest = if lines > 0 {
+            &said[lines..]
+        } else {
+            &said[first.messages()..]
+        };
+        prop_assert!(rest.iter().all(|m| m.role != Role::Assistant), "{:?}", rest);
+        prop_assert!(lines > 0 || unsettled.iter().skip(1).all(|atom| !open(atom)));
     }
 
     #[test]
@@ -310,9 +321,31 @@ fn a_hundred_thousand_messages_are_no_trouble() {
         ranges(&atoms(&interleaved, hull(u32::MAX))),
         vec![0..100_000]
     );
-    // By default each closes the one before, and all results but one are late.
+    // Neighbouring lines that call are one group by default, too.
+    assert_eq!(atoms(&interleaved, hull(0)).len(), 1);
+    // Lines of different responses are not: each closes the one before, and all results but one
+    // are late.
+    for (n, line) in interleaved.iter_mut().take(50_000).enumerate() {
+        line.response = Some(n.to_string());
+    }
     let found = atoms(&interleaved, hull(0));
     let late: Vec<_> = found.iter().flat_map(Atom::late).collect();
     assert_eq!(late.len(), 49_999);
     assert!(late.iter().all(|late| late.call.is_some()));
+    // Late results of one id, for as many calls.
+    let one = |role, call: bool| {
+        let id = || Some("x".to_owned());
+        line(role, call.then(id).flatten(), (!call).then(id).flatten())
+    };
+    let mut same: Vec<_> = (0..50_000).map(|_| one(Role::Assistant, true)).collect();
+    same.push(line(Role::Assistant, None, None));
+    same.extend((0..50_000).map(|_| one(Role::Tool, false)));
+    let found = atoms(&same, hull(0));
+    let mut calls: Vec<_> = found
+        .iter()
+        .flat_map(Atom::late)
+        .filter_map(|late| late.call)
+        .collect();
+    calls.sort_unstable();
+    assert_eq!(calls, Vec::from_iter(0..50_000));
 }

@@ -86,13 +86,22 @@ struct Call {
     id: String,
     message: usize,
     response: usize,
+    batch: usize,
     answered: bool,
     answered_late: bool,
+}
+
+fn is_line(message: &Line) -> bool {
+    message.role == Role::Assistant && message.response.is_none() && !message.calls.is_empty()
 }
 
 pub(crate) fn reference(messages: &[Line], further: usize) -> Reference {
     let mut hulls: Vec<Range<usize>> = Vec::new(); // one a response
     let mut calls: Vec<Call> = Vec::new();
+    // Neighbouring assistant lines that call and have no response id are one batch, which closes as
+    // a whole: nothing in the transcript tells the lines of one response from several responses.
+    let mut batches = 0;
+    let mut before_was_line = false;
     let mut run: Option<String> = None;
     let (mut pairs, mut late) = (Vec::new(), Vec::new());
     for (position, message) in messages.iter().enumerate() {
@@ -100,16 +109,19 @@ pub(crate) fn reference(messages: &[Line], further: usize) -> Reference {
             continue;
         }
         if message.role == Role::Assistant || !message.calls.is_empty() {
+            let line = is_line(message);
             if run.is_some() && run == message.response {
                 hulls.last_mut().unwrap().end = position + 1;
             } else {
                 hulls.push(position..position + 1);
                 run.clone_from(&message.response);
+                batches += usize::from(!(line && before_was_line));
             }
             calls.extend(message.calls.iter().map(|id| Call {
                 id: id.clone(),
                 message: position,
                 response: hulls.len() - 1,
+                batch: batches,
                 answered: false,
                 answered_late: false,
             }));
@@ -122,21 +134,21 @@ pub(crate) fn reference(messages: &[Line], further: usize) -> Reference {
                 run = None;
             }
         }
-        let hull_count = hulls.len();
+        before_was_line = is_line(message);
         for id in &message.results {
-            let open = |call: &Call| call.response + further + 1 >= hull_count;
+            let open = |call: &Call| call.batch + further >= batches;
             let waits = |call: &&mut Call| call.id == *id && !call.answered;
             if let Some(call) = calls.iter_mut().rev().filter(waits).find(|call| open(call)) {
                 call.answered = true;
                 pairs.push((call.message, position));
                 hulls[call.response].end = position + 1;
             } else {
-                // Only the newest interrupted call of an id is remembered.
+                // Each result answers a call of its own, the nearest first.
                 let call = calls
                     .iter_mut()
                     .filter(|call| call.id == *id && !call.answered && !open(call))
+                    .filter(|call| !call.answered_late)
                     .max_by_key(|call| (call.response, call.message));
-                let call = call.filter(|call| !call.answered_late);
                 late.push((position, call.as_ref().map(|call| call.message)));
                 if let Some(call) = call {
                     call.answered_late = true;

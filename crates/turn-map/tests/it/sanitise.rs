@@ -186,12 +186,22 @@ fn the_report_says_what_was_found_and_done() {
         plan.findings.iter().map(tell).collect()
     };
     assert_eq!(
-        found("a:+x a:+x u:hm t:-x t:-x t:-z"),
+        found("a:+x u:so a:+x u:hm t:-x t:-x t:-z"),
         [
             (0, Problem::Unanswered, Remedy::Stubbed),
+            (2, Problem::DuplicateId, Remedy::Renamed),
+            (4, Problem::Misplaced, Remedy::Moved),
+            (5, Problem::Late, Remedy::MadeText),
+            (6, Problem::Orphan, Remedy::MadeText),
+        ]
+    );
+    // Neighbouring lines that call: both results answer.
+    assert_eq!(
+        found("a:+x a:+x u:hm t:-x t:-x t:-z"),
+        [
             (1, Problem::DuplicateId, Remedy::Renamed),
             (3, Problem::Misplaced, Remedy::Moved),
-            (4, Problem::Late, Remedy::MadeText),
+            (4, Problem::Misplaced, Remedy::Moved),
             (5, Problem::Orphan, Remedy::MadeText),
         ]
     );

@@ -2,12 +2,13 @@
 
 use std::collections::BTreeSet;
 
-use agent_memory::{Budget, Context, ErrorKind, ExpandArgs, GrepArgs, Part, Role};
+use agent_memory::{Budget, Context, ErrorKind, ExpandArgs, GrepArgs, Role, Seq};
 use memory_model::Accounting as _;
 
 use super::stage::{Sabotage, falsify};
 use super::world::Chat;
 use super::{Checked, Law, Tally};
+use crate::provider::accepted;
 
 /// (b), (c) and (j) of a context.
 pub(crate) async fn check(
@@ -32,11 +33,12 @@ pub(crate) async fn check(
     tally.checked(Law::Chronology, context.messages.len());
     chronology(&context)?;
     tally.checked(Law::Pairs, context.messages.len());
-    pairs(&context)?;
+    accepted(&context.messages).map_err(|why| Law::Pairs.broken(why))?;
     tally.checked(Law::Limits, 1);
-    Law::Limits.holds(context.tokens <= context.budget, || {
+    let request = session.accounting().estimator().request_overhead();
+    Law::Limits.holds(context.tokens + request <= context.budget, || {
         format!(
-            "{} tokens in a budget of {}",
+            "{} tokens and {request} for the request in a budget of {}",
             context.tokens, context.budget
         )
     })?;
@@ -53,41 +55,23 @@ pub(crate) async fn check(
     })
 }
 
-/// A call is answered before the model speaks again, once; a result has its call before it.
-fn pairs(context: &Context) -> Checked<()> {
-    let mut open: BTreeSet<&str> = BTreeSet::new();
-    for message in &context.messages {
-        if message.role == Role::Assistant {
-            Law::Pairs.holds(open.is_empty(), || {
-                format!("before {:?} there is no result of {open:?}", message.source)
-            })?;
-        }
-        for part in &message.parts {
-            match part {
-                Part::ToolCall { id, .. } => {
-                    Law::Pairs.holds(open.insert(id), || format!("two calls are named {id:?}"))?
-                }
-                Part::ToolResult { call_id, .. } => Law::Pairs
-                    .holds(open.remove(call_id.as_str()), || {
-                        format!("the result of {call_id:?} has no call")
-                    })?,
-                _ => {}
-            }
-        }
-    }
-    Law::Pairs.holds(open.is_empty(), || {
-        format!("in the end there is no result of {open:?}")
-    })
-}
-
-/// Positions rise, a summary stands before what follows it, and none stands for what is there.
+/// Positions rise, but for results that the receipt names as moved; a summary stands before what
+/// follows it, and none stands for what is there.
 fn chronology(context: &Context) -> Checked<()> {
-    let mut before: Option<&agent_memory::ContextMessage> = None;
-    for message in context
-        .messages
+    let moved: BTreeSet<Seq> = context
+        .receipt
+        .moved_results
         .iter()
-        .filter(|m| m.source.range().is_some())
-    {
+        .map(|moved| moved.from)
+        .collect();
+    let mut before: Option<&agent_memory::ContextMessage> = None;
+    for message in &context.messages {
+        let Some(range) = message.source.range() else {
+            continue;
+        };
+        if message.role == Role::Tool && moved.contains(&range.first) {
+            continue;
+        }
         if let Some(before) = before {
             let (a, b) = (
                 before.source.range().unwrap(),

@@ -299,7 +299,7 @@ pub(crate) fn messages(
             let length = r.pick(&[1, 30, 150]);
             Message::tool_result(id, words(r, length))
         };
-        match kind % 16 {
+        match kind % 24 {
             0..=3 => out.push(Message::user(format!("{n}: {text}"))),
             4..=6 => out.push(Message::assistant(format!("{n}: {text}"))),
             // A call with its result, two at once, one that nobody answers, or answers late.
@@ -328,7 +328,43 @@ pub(crate) fn messages(
             12 => out.push(Message::note(Role::System, vec![Part::text(text)])),
             13 => out.push(Message::user(words(r, 300))),
             14 => out.push(Message::user("The same again.")),
-            _ => out.push(Message::new(Role::Assistant, Vec::new())),
+            15 => out.push(Message::new(Role::Assistant, Vec::new())),
+            // A user speaks before the result.
+            16 => {
+                out.push(Message::new(Role::Assistant, vec![call(&id, r)]));
+                out.push(Message::user("Stop a moment."));
+                out.push(result(&id, r));
+            }
+            // Parallel calls on neighbouring lines.
+            17 => {
+                let (a, b) = (format!("{id} a"), format!("{id} b"));
+                out.push(Message::new(Role::Assistant, vec![call(&a, r)]));
+                out.push(Message::new(Role::Assistant, vec![call(&b, r)]));
+                out.push(result(&a, r));
+                out.push(result(&b, r));
+            }
+            // An id that others have, or none.
+            18 | 19 => {
+                let id = r.pick(&["again", "again", ""]);
+                out.push(Message::new(Role::Assistant, vec![call(id, r)]));
+                out.push(result(id, r));
+            }
+            // A user calls, or brings a result behind what it says.
+            20 => {
+                out.push(Message::new(Role::User, vec![call(&id, r)]));
+                out.push(result(&id, r));
+            }
+            21 => {
+                out.push(Message::new(Role::Assistant, vec![call(&id, r)]));
+                let answer = result(&id, r).parts.remove(0);
+                out.push(Message::new(Role::User, vec![Part::text(text), answer]));
+            }
+            // A call and its result in one message.
+            22 => {
+                let answer = result(&id, r).parts.remove(0);
+                out.push(Message::new(Role::Assistant, vec![call(&id, r), answer]));
+            }
+            _ => out.push(Message::user(" ")),
         }
     }
     let mut numbered = Vec::new();

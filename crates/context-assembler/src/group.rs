@@ -1,0 +1,195 @@
+//! From an atom of the log to messages that providers accept: every call has its result right
+//! behind its message, and no result stands elsewhere.
+
+use std::collections::HashMap;
+
+use memory_model::{EntryKind, LogEntry, Part, ResultContent, Role, Seq};
+use turn_map::{Atom, LateResult};
+
+use crate::context::Source;
+use crate::fit::{Fitted, Line, Placed, fit};
+use crate::marks::{escape_marks, escape_part, quoted, remark};
+use crate::render::part_text;
+
+/// Whether the entries' texts are as they were stored, or already as they are shown.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Texts {
+    /// Look-alikes of marks are to be escaped.
+    Stored,
+    /// They are escaped, and shortened with marks of ours.
+    Shown,
+}
+
+/// An atom's entries as messages: lines of one response are joined, calls without a result get a
+/// stub, results move behind their calls, and results that came too late or answer no call of an
+/// assistant become text.
+///
+/// `entries` are the atom's, whose positions are sequence numbers.
+pub(crate) fn render_atom(atom: &Atom, entries: &[LogEntry], texts: Texts) -> Fitted {
+    let mut lines: Vec<Line> = Vec::with_capacity(entries.len());
+    // An atom holds the lines of one response at most, or neighbouring lines without an id that
+    // results have shown to be one: the id, and where their message stands.
+    let mut response: Option<(Option<&str>, usize)> = None;
+    // Calls by somebody who is no assistant.
+    let mut foreign: HashMap<String, Seq> = HashMap::new();
+    let mut late = atom.late();
+    for entry in entries
+        .iter()
+        .filter(|entry| entry.kind == EntryKind::Message)
+    {
+        let here = entry.seq.0 as usize;
+        let results = take_while(&mut late, |late| late.message <= here);
+        let mut parts = entry.parts.clone();
+        for part in &mut parts {
+            if texts == Texts::Stored {
+                escape_part(part);
+            }
+            flatten_content(part);
+        }
+        place_late(&mut parts, results);
+        if entry.role != Role::Assistant {
+            calls_to_text(&mut parts, entry.seq, &mut foreign);
+        }
+        if !foreign.is_empty() {
+            results_to_text(&mut parts, &foreign);
+        }
+        let parts = parts.into_iter().map(|part| Placed {
+            part,
+            seq: Some(entry.seq),
+        });
+        if entry.role == Role::Assistant {
+            let id = entry.response.as_deref();
+            let joined = response.filter(|(open, _)| *open == id);
+            if let Some(line) = joined.and_then(|(_, index)| lines.get_mut(index)) {
+                line.parts.extend(parts);
+                if let Source::Message { last, .. } = &mut line.source {
+                    *last = entry.seq;
+                }
+                continue;
+            }
+            response = Some((id, lines.len()));
+        }
+        lines.push(Line {
+            role: entry.role,
+            name: entry.name.clone(),
+            source: Source::Message {
+                first: entry.seq,
+                last: entry.seq,
+            },
+            parts: parts.collect(),
+            inserted: false,
+        });
+    }
+    fit(lines)
+}
+
+/// Takes the beginning of a slice, as far as `belongs` says.
+fn take_while<'a, T>(rest: &mut &'a [T], belongs: impl FnMut(&T) -> bool) -> &'a [T] {
+    let (taken, left) = rest.split_at(rest.partition_point(belongs));
+    *rest = left;
+    taken
+}
+
+/// Calls and results inside of a result are data: they become text.
+fn flatten_content(part: &mut Part) {
+    let Part::ToolResult {
+        content: ResultContent::Parts(parts),
+        ..
+    } = part
+    else {
+        return;
+    };
+    for part in parts {
+        if matches!(part, Part::ToolCall { .. } | Part::ToolResult { .. }) {
+            let mut text = String::new();
+            part_text(part, &mut text);
+            *part = Part::text(text);
+        }
+    }
+}
+
+/// Makes text of the results among a message's parts that are `late`. Where several results of a
+/// message name the same call, the first may answer it; the late ones are the last.
+fn place_late(parts: &mut Vec<Part>, late: &[LateResult]) {
+    if late.is_empty() {
+        return;
+    }
+    let mut left: HashMap<&str, Vec<&LateResult>> = HashMap::new();
+    for result in late {
+        left.entry(&result.id).or_default().push(result);
+    }
+    let mut newest_first = Vec::with_capacity(parts.len());
+    for part in std::mem::take(parts).into_iter().rev() {
+        let late = match &part {
+            Part::ToolResult { call_id, .. } => left.get_mut(call_id.as_str()).and_then(Vec::pop),
+            _ => None,
+        };
+        match late {
+            Some(late) => {
+                let id = quoted(&late.id);
+                let heading = match late.call {
+                    Some(call) => format!("late result of the call {id} in message {call}"),
+                    None => format!("result of the call {id}, which is not in this context"),
+                };
+                newest_first.extend(result_text(part, heading).into_iter().rev());
+            }
+            None => newest_first.push(part),
+        }
+    }
+    newest_first.reverse();
+    *parts = newest_first;
+}
+
+/// A result as parts that are none: a heading, then its content.
+fn result_text(part: Part, mut heading: String) -> Vec<Part> {
+    let Part::ToolResult {
+        content, is_error, ..
+    } = part
+    else {
+        return vec![part];
+    };
+    if is_error == Some(true) {
+        heading.push_str(", failed");
+    }
+    let heading = remark(heading);
+    match content {
+        ResultContent::Text(text) => vec![Part::text(format!("{heading}\n{text}"))],
+        ResultContent::Parts(parts) => std::iter::once(Part::text(heading)).chain(parts).collect(),
+    }
+}
+
+/// Makes text of the calls in a message that is no assistant's, which no provider accepts.
+fn calls_to_text(parts: &mut [Part], seq: Seq, foreign: &mut HashMap<String, Seq>) {
+    for part in parts {
+        let Part::ToolCall {
+            id,
+            name,
+            arguments,
+        } = part
+        else {
+            continue;
+        };
+        let heading = remark(format!("call {} of the tool {}", quoted(id), quoted(name)));
+        let text = format!("{heading}\n{}", escape_marks(arguments.as_str()));
+        foreign.insert(std::mem::take(id), seq);
+        *part = Part::text(text);
+    }
+}
+
+/// Makes text of the results of such calls.
+fn results_to_text(parts: &mut Vec<Part>, foreign: &HashMap<String, Seq>) {
+    let texts = std::mem::take(parts).into_iter().flat_map(|part| {
+        let call = match &part {
+            Part::ToolResult { call_id, .. } => foreign.get_key_value(call_id),
+            _ => None,
+        };
+        match call {
+            Some((id, seq)) => {
+                let heading = format!("result of the call {} in message {seq}", quoted(id));
+                result_text(part, heading)
+            }
+            None => vec![part],
+        }
+    });
+    *parts = texts.collect();
+}
