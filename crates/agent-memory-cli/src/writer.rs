@@ -12,6 +12,7 @@ use summarize_escalation::provider::{
     ApiKey, OLLAMA_BASE_URL, OPENAI_BASE_URL, OpenAiCompatible, public_url,
 };
 
+use crate::app::App;
 use crate::args::{Policy, Prompts, Writing};
 use crate::error::{Failure, Kind};
 use crate::progress::Progress;
@@ -247,12 +248,15 @@ fn key_in(path: &Path) -> Result<ApiKey, Failure> {
     }
 }
 
-/// The options that name the provider's address again, without its user info and query.
-pub(crate) fn address_again(args: &Writing) -> Vec<String> {
-    let shown = args.base_url.as_deref().and_then(public_url);
-    shown
-        .map(|url| vec!["--base-url".to_owned(), url])
-        .unwrap_or_default()
+/// The command that redoes a session's summaries with the same provider. The provider's address
+/// is given without its user info and query.
+pub(crate) fn redo_command(app: &App, args: &Writing, session: &str) -> String {
+    let mut words = vec!["redo", "--summarizer", &args.summarizer];
+    let address = args.base_url.as_deref().and_then(public_url);
+    if let Some(url) = &address {
+        words.extend(["--base-url", url]);
+    }
+    app.command(&words, &[session])
 }
 
 /// A client. Address and key of the command line are those of the first provider.

@@ -17,7 +17,7 @@ use crate::args::{Compact, ModeArg, Strategy};
 use crate::error::{self, Failure, Kind};
 use crate::output::{count, note, number, percent, table};
 use crate::progress::Progress;
-use crate::writer::{Writers, address_again, model_failures};
+use crate::writer::{Writers, model_failures, redo_command};
 
 #[derive(Debug, Serialize)]
 struct Answer {
@@ -180,10 +180,7 @@ async fn compact(
     let report = session.verify().await?;
     progress.done();
     let provisional = provisional(session, &outcome.summaries).await?;
-    let mut redo = vec!["redo", "--summarizer", &args.writing.summarizer];
-    let address = address_again(&args.writing);
-    redo.extend(address.iter().map(String::as_str));
-    let redo = app.command(&redo, &[session.key().as_str()]);
+    let redo = redo_command(app, &args.writing, session.key().as_str());
     if let Some(line) = model_failures(&outcome.model, &redo) {
         note(&line);
     }

@@ -13,7 +13,7 @@ use crate::args::Redo;
 use crate::error::{self, Failure, Kind};
 use crate::output::{count, note, number};
 use crate::progress::Progress;
-use crate::writer::{Writers, model_failures};
+use crate::writer::{Writers, model_failures, redo_command};
 
 #[derive(Debug, Serialize)]
 struct Answer {
@@ -97,10 +97,7 @@ pub(crate) async fn run(app: &mut App, args: &Redo) -> anyhow::Result<()> {
     let progressed = redone.made_progress();
     let held = redone.held.clone();
     let failure = redone.failures.last().map(|failure| failure.error.clone());
-    let again = app.command(
-        &["redo", "--summarizer", &args.writing.summarizer],
-        &[session.key().as_str()],
-    );
+    let again = redo_command(app, &args.writing, session.key().as_str());
     if let Some(line) = model_failures(&redone.model, &again) {
         note(&line);
     }
