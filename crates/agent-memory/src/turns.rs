@@ -236,10 +236,6 @@ impl Load {
         target.max(self.room / 2).min(self.room)
     }
 
-    fn crosses_hard(&self, policy: &TurnPolicy) -> bool {
-        policy.hard.fires(&self.usage) || self.excess() > 0
-    }
-
     fn crosses_soft(&self, policy: &TurnPolicy) -> bool {
         let budget = self.budget.get();
         let at = |tokens| {
@@ -262,7 +258,7 @@ impl Session {
     /// When the store cannot be read. What fails in a compaction is in [`Upkeep::failure`].
     pub async fn before_turn(&self, window: &Window) -> Result<Upkeep> {
         let action = self.memory().inner.turns.before_turn;
-        Ok(self.upkeep(action, window).await?.0)
+        Ok(self.upkeep(action, window, false).await?.0)
     }
 
     /// Assembles the context for the next model call within `window.budget()`, after doing what the
@@ -273,7 +269,7 @@ impl Session {
     /// [`Upkeep::failure`].
     pub async fn before_call(&self, window: &Window) -> Result<Call> {
         let action = self.memory().inner.turns.before_call;
-        let (mut upkeep, load) = self.upkeep(action, window).await?;
+        let (mut upkeep, load) = self.upkeep(action, window, true).await?;
         let Some(mut load) = load else {
             let context = self.assemble(window.budget()).await?;
             return Ok(Call { context, upkeep });
@@ -309,7 +305,7 @@ impl Session {
     /// As [`Session::before_turn`].
     pub async fn after_turn(&self, window: &Window) -> Result<Upkeep> {
         let action = self.memory().inner.turns.after_turn;
-        Ok(self.upkeep(action, window).await?.0)
+        Ok(self.upkeep(action, window, false).await?.0)
     }
 
     /// Makes the summaries that a compaction would make, and publishes none of them.
@@ -376,8 +372,14 @@ impl Session {
         Ok(load)
     }
 
-    /// Carries an action out. The load is the one after it; `None` for `Nothing`.
-    async fn upkeep(&self, action: Action, window: &Window) -> Result<(Upkeep, Option<Load>)> {
+    /// Carries an action out, and returns the load after it; `None` for `Nothing`. `fits_after` says
+    /// that the caller makes a view fit which is still over the budget then.
+    async fn upkeep(
+        &self,
+        action: Action,
+        window: &Window,
+        fits_after: bool,
+    ) -> Result<(Upkeep, Option<Load>)> {
         let mut upkeep = Upkeep::default();
         if let Some(ended) = self.memory().inner.preparing.ended(self.id()) {
             upkeep.made_ahead(ended);
@@ -387,8 +389,14 @@ impl Session {
         }
         let mut load = self.measure(window).await?;
         upkeep.usage = load.usage;
-        for _ in 0..ROUNDS {
-            if !load.crosses_hard(&self.memory().inner.turns) {
+        for round in 0..ROUNDS {
+            let turns = &self.memory().inner.turns;
+            let over = load.excess() > 0;
+            if over && round > 0 && fits_after && self.needs_no_model() {
+                // The caller makes it fit, by the same kind of summaries, in fewer steps.
+                break;
+            }
+            if !over && !turns.hard.fires(&load.usage) {
                 break;
             }
             let compaction = self.compaction_within(Cancel::new(), load.room);

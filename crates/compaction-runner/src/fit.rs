@@ -48,7 +48,9 @@ impl Compaction<'_> {
     }
 
     async fn shrink(&self, tokens: u64, tally: &mut Tally) -> Result<StopReason> {
-        let mut lost = 0;
+        let (mut lost, mut leaves_done) = (0, false);
+        // Condensing does not change what stands behind the summaries.
+        let mut tail = None;
         loop {
             let published = tally.published;
             (tally.held, tally.lost, tally.seen) = (false, false, None);
@@ -57,11 +59,22 @@ impl Compaction<'_> {
                 if now.tokens() <= tokens {
                     return Ok(StopReason::Fits);
                 }
-                if *kind == PassKind::Condensed && self.tail_tokens(&now).await? >= tokens {
-                    // Whatever the summaries cost, the messages behind them do not fit.
+                if *kind == PassKind::Leaf && leaves_done {
                     continue;
                 }
+                if *kind == PassKind::Condensed {
+                    let tail = match tail.filter(|_| leaves_done) {
+                        Some(tokens) => tokens,
+                        None => *tail.insert(self.tail_tokens(&now).await?),
+                    };
+                    // Whatever the summaries cost, the messages behind them do not fit.
+                    if tail >= tokens {
+                        continue;
+                    }
+                }
+                let before = tally.published;
                 self.pass(*kind, tally).await?;
+                leaves_done |= *kind == PassKind::Leaf && tally.published == before && !tally.lost;
                 if tally.cancelled {
                     return Ok(StopReason::Cancelled);
                 }

@@ -49,10 +49,13 @@ fn enough(
         .flatten()
 }
 
-/// One condensed summary of two neighbouring summaries of any depths: the lowest, and of those the
-/// newest. For a view that costs too much and has no neighbours of equal depth left.
+/// One condensed summary of the newest neighbouring summaries of any depths: as few of them as save
+/// `excess` tokens when the summary is half as long, or all of them; of the newest summary alone
+/// where none has a neighbour. For a view that costs too much when condensing neighbours of equal depth
+/// would not save enough.
 pub(crate) fn squeeze(
     spans: &[Span],
+    excess: u64,
     policy: &DagPolicy,
     accounting: &dyn Accounting,
 ) -> Option<Job> {
@@ -62,13 +65,23 @@ pub(crate) fn squeeze(
         }
         _ => None,
     };
-    let pairs = spans.windows(2).filter_map(|pair| match pair {
-        [left, right] => Some((depth(left)?.max(depth(right)?), [left, right])),
-        _ => None,
-    });
-    // Of equal minima the last one is wanted, and `min_by_key` gives the first.
-    let (depth, pair) = pairs.rev().min_by_key(|(depth, _)| *depth)?;
-    job(&pair, depth, policy, accounting)
+    let neighbours = |pair: &[Span]| pair.iter().all(|span| depth(span).is_some());
+    let newest = match spans.windows(2).rposition(neighbours) {
+        Some(left) => left.saturating_add(1),
+        None => spans.iter().rposition(|span| depth(span).is_some())?,
+    };
+    let (mut group, mut tokens, mut deepest) = (Vec::new(), 0_u64, 0);
+    for span in spans.get(..=newest)?.iter().rev() {
+        let Some(depth) = depth(span) else { break };
+        if group.len() >= 2 && tokens / 2 >= excess {
+            break;
+        }
+        group.push(span);
+        tokens = tokens.saturating_add(span.tokens);
+        deepest = deepest.max(depth);
+    }
+    group.reverse();
+    job(&group, deepest, policy, accounting)
 }
 
 fn job(
@@ -77,9 +90,6 @@ fn job(
     policy: &DagPolicy,
     accounting: &dyn Accounting,
 ) -> Option<Job> {
-    if group.len() < 2 {
-        return None;
-    }
     let first = group.first()?.range.first;
     let range = SeqRange::new(first, group.last()?.range.last?)?;
     let children: Vec<Child> = group

@@ -66,17 +66,27 @@ impl Planner for DagPlanner {
 
     fn begin(&self, input: PassInput<'_>) -> Box<dyn Pass> {
         let mut policy = self.policy.within(input.room);
-        let over = input.exceeds_room();
+        let excess = input.excess();
         match input.kind {
             PassKind::Condensed => {
                 let mut jobs = condensed::jobs(input.spans, &policy, input.accounting);
-                if jobs.is_empty() && over {
-                    jobs.extend(condensed::squeeze(input.spans, &policy, input.accounting));
+                let saved: u64 = jobs.iter().map(|job| job.source_tokens / 2).sum();
+                // Where the messages behind the summaries cost too much by themselves, shorter
+                // summaries do not help.
+                let tail = input.spans.last().filter(|span| span.body == Body::Raw);
+                let tail = tail.map_or(0, |span| span.tokens);
+                let helps = input.room.is_some_and(|room| tail < room.tokens);
+                if helps
+                    && saved < excess
+                    && let Some(job) =
+                        condensed::squeeze(input.spans, excess, &policy, input.accounting)
+                {
+                    jobs = vec![job];
                 }
                 Box::new(Ready { jobs })
             }
             PassKind::Leaf => {
-                if over {
+                if excess > 0 {
                     // However few messages there are, a leaf of them is better than none.
                     policy.leaf_min_messages = 1;
                 }

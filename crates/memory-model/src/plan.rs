@@ -138,11 +138,12 @@ pub struct PassInput<'a> {
 }
 
 impl PassInput<'_> {
-    /// Whether the view costs more than there is room for.
-    pub fn exceeds_room(&self) -> bool {
+    /// By how much the view costs more than there is room for, in tokens.
+    pub fn excess(&self) -> u64 {
         let tokens = self.spans.iter().map(|span| span.tokens);
         let tokens = tokens.fold(0, u64::saturating_add);
-        self.room.is_some_and(|room| tokens > room.tokens)
+        self.room
+            .map_or(0, |room| tokens.saturating_sub(room.tokens))
     }
 }
 
