@@ -399,7 +399,7 @@ impl Session {
     pub fn retrieval(&self) -> Retrieval {
         let store = Arc::clone(&self.memory.inner.store) as Arc<dyn Search>;
         let accounting = Arc::clone(&self.accounting) as Arc<dyn Accounting>;
-        Retrieval::new(store, self.id, accounting)
+        Retrieval::new(store, self.id, accounting).with_session_key(self.key.clone())
     }
 
     /// A session that shares this one's log up to and including `at`, and goes on from there. Its

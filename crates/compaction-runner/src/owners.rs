@@ -65,6 +65,8 @@ impl Compaction<'_> {
                 }
                 Claim::Held { .. } => {}
             }
+            // Later than the end of the lease that was just handed back.
+            let now = self.clock.now();
             claimed = self.claim_as(&self.owner, key, now).await?;
         }
         Ok(claimed)

@@ -1,9 +1,9 @@
 //! The tool set of one conversation.
 
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
 use memory_model::{
-    Accounting, Child, ConversationId, EntryKind, Seq, SeqRange, Summary, SummaryId,
+    Accounting, Child, ConversationId, EntryKind, Seq, SeqRange, SessionKey, Summary, SummaryId,
 };
 use memory_store::{Conversation, ConversationRef, LogRead, Query, Search};
 
@@ -35,6 +35,8 @@ pub struct Retrieval {
     accounting: Arc<dyn Accounting>,
     policy: ExpandPolicy,
     limits: RetrievalLimits,
+    /// The conversation's key, once it was looked up. It never changes.
+    key: Arc<OnceLock<SessionKey>>,
 }
 
 impl Retrieval {
@@ -50,6 +52,7 @@ impl Retrieval {
             accounting,
             policy: ExpandPolicy::default(),
             limits: RetrievalLimits::default(),
+            key: Arc::default(),
         }
     }
 
@@ -62,6 +65,13 @@ impl Retrieval {
     /// Sets the ceilings that no argument of a call exceeds.
     pub fn with_limits(mut self, limits: RetrievalLimits) -> Self {
         self.limits = limits;
+        self
+    }
+
+    /// Sets the key of the conversation, which cursors are bound to. Without it the key is looked
+    /// up once, when the first cursor is made or taken.
+    pub fn with_session_key(mut self, key: SessionKey) -> Self {
+        self.key = Arc::new(OnceLock::from(key));
         self
     }
 
@@ -107,7 +117,11 @@ impl Retrieval {
 
     /// What the cursors of a question are bound to.
     async fn binding(&self, question: &[&str]) -> Result<Binding> {
-        Ok(Binding::new(&self.info().await?.key, question))
+        if let Some(key) = self.key.get() {
+            return Ok(Binding::new(key, question));
+        }
+        let key = self.info().await?.key;
+        Ok(Binding::new(self.key.get_or_init(|| key), question))
     }
 
     /// Describes a summary: its text, figures, lineage and how it was made, within the host's

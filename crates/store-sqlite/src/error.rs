@@ -120,6 +120,13 @@ pub(crate) fn read_only(place: &str) -> Error {
     )
 }
 
+pub(crate) fn not_begun(place: &str) -> Error {
+    Error::new(
+        ErrorKind::ForeignDatabase,
+        format!("{place} holds nothing yet: open it for writing first"),
+    )
+}
+
 pub(crate) fn older_schema(place: &str, found: i64, known: i64) -> Error {
     Error::new(
         ErrorKind::OlderSchema,

@@ -136,9 +136,16 @@ async fn open_to_read(path: &Path, place: &str, settings: &SqliteOptions) -> Res
         .connect()
         .await
         .map_err(|e| error::opening(place, e))?;
-    let known = migrate::check(&mut reader, place).await;
+    let begun = migrate::check(&mut reader, place).await;
     reader.close().await.map_err(|e| error::opening(place, e))?;
-    known?;
+    if !begun? {
+        // Whoever created it was killed meanwhile. An empty file may be anybody's.
+        let empty = std::fs::metadata(path).is_ok_and(|meta| meta.len() == 0);
+        if empty || !files::place_writable(path) {
+            return Err(error::not_begun(place));
+        }
+        open_to_write(path, place, settings).await?.close().await?;
+    }
     Ok(Db::reading(reading, place, settings.clone()))
 }
 

@@ -55,12 +55,13 @@ async fn look(db: &mut SqliteConnection, place: &str) -> Result<Found> {
     }
 }
 
-/// Checks that the database is ours and of the version of this program; changes nothing.
-pub(crate) async fn check(db: &mut SqliteConnection, place: &str) -> Result<()> {
+/// Checks that the database is ours and of the version of this program; changes nothing. Returns whether it holds
+/// anything yet.
+pub(crate) async fn check(db: &mut SqliteConnection, place: &str) -> Result<bool> {
     match look(db, place).await? {
         Found::Ours(version) if version < known() => Err(older_schema(place, version, known())),
-        Found::Ours(_) => Ok(()),
-        Found::Fresh => Err(foreign(place)),
+        Found::Ours(_) => Ok(true),
+        Found::Fresh => Ok(false),
     }
 }
 

@@ -152,12 +152,10 @@ impl Reading {
             return self.home.run(arguments);
         }
         // Nobody may not look into root's folders.
-        let program = std::env::temp_dir().join(format!("agent-memory-{}", std::process::id()));
+        let program = self.home.path().join("program");
         if !program.exists() {
-            let partial = program.with_extension(self.home.path().file_name().unwrap());
-            std::fs::copy(assert_cmd::cargo::cargo_bin!("agent-memory"), &partial).unwrap();
-            set_mode(&partial, 0o755);
-            std::fs::rename(&partial, &program).unwrap();
+            std::fs::copy(assert_cmd::cargo::cargo_bin!("agent-memory"), &program).unwrap();
+            set_mode(&program, 0o755);
         }
         let mut command = Command::new("setpriv");
         command

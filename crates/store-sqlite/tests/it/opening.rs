@@ -98,7 +98,7 @@ async fn an_older_schema_is_not_brought_up_by_a_reader() {
     root(&writing, "a").await;
     writing.close().await.unwrap();
     let path = folder.path().join("memory.db");
-    let older = stranger(&path, "pragma user_version = 0").await;
+    let older = stranger(&path, "pragma user_version = -1").await;
     older.close().await.unwrap();
     let before = std::fs::read(&path).unwrap();
     let error = SqliteOptions::new().read_only().open(&path).await;
@@ -106,6 +106,19 @@ async fn an_older_schema_is_not_brought_up_by_a_reader() {
     assert_eq!(error.kind(), ErrorKind::OlderSchema);
     assert!(error.to_string().contains("open it for writing"), "{error}");
     assert_eq!(std::fs::read(&path).unwrap(), before);
+}
+
+#[tokio::test]
+async fn what_a_killed_process_began_to_create_is_completed() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("memory.db");
+    std::fs::write(&path, "").unwrap();
+    let begun = stranger(&path, "pragma page_size = 8192; pragma journal_mode = wal").await;
+    begun.close().await.unwrap();
+    assert!(std::fs::metadata(&path).unwrap().len() > 0);
+    let store = SqliteOptions::new().read_only().open(&path).await.unwrap();
+    assert_eq!(store.check().await.unwrap(), []);
+    store.close().await.unwrap();
 }
 
 #[tokio::test]

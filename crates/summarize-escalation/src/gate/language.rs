@@ -142,9 +142,8 @@ pub(super) fn differs(said: &[&str], summary: &[&str]) -> bool {
     }
     if whole.is_none() {
         let letters = all.latin_letters + all.other_letters;
-        return script != Script::Latin
-            && letters >= FEWEST_LATIN
-            && all.other_letters * 100 < letters;
+        let absent = all.other_letters == 0 || all.other_letters * 100 < letters;
+        return script != Script::Latin && absent;
     }
     // Much code makes a text look Latin; what is said in it may be in the right script.
     !(script == Script::Latin && other_script && told.other_letters >= FEWEST_OTHER)

@@ -119,14 +119,14 @@ fn files(folder: &Path) -> BTreeMap<String, Vec<u8>> {
     all
 }
 
-/// Commands that only read.
+/// Commands that only read. In JSON, because texts name the program by the path that it was started with.
 const READING: [&[&str]; 7] = [
-    &["sessions"],
-    &["stats"],
-    &["verify"],
-    &["view", SESSION],
-    &["context", SESSION],
-    &["grep", SESSION, "harbour"],
+    &["--json", "sessions"],
+    &["--json", "stats"],
+    &["--json", "verify"],
+    &["--json", "view", SESSION],
+    &["--json", "context", SESSION],
+    &["--json", "grep", SESSION, "harbour"],
     &["export", SESSION],
 ];
 
