@@ -78,7 +78,7 @@ struct Said<'a> {
 
 impl OpenAiCompatible {
     /// A client of `model` at the server with this base URL, the part before
-    /// `/chat/completions`: [`OPENAI_BASE_URL`], [`OLLAMA_BASE_URL`] or another.
+    /// `/chat/completions`: [`OPENAI_BASE_URL`], `OLLAMA_BASE_URL` or another.
     ///
     /// # Errors
     /// [`ErrorKind::InvalidProvider`] when the URL is none, or the system cannot make connections.
