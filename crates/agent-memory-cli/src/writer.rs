@@ -122,7 +122,7 @@ impl Writers {
         })
     }
 
-    /// Lets them make at most so many calls, attempts counted singly.
+    /// Sets the maximum number of model calls; each retry counts.
     pub(crate) fn limit_calls(&mut self, calls: Option<u64>) {
         if let Some(calls) = calls {
             let spend = SpendPolicy::calls(calls);

@@ -181,7 +181,7 @@ impl Memory {
         estimator(id.as_str()).ok().map(ContextAccounting::new)
     }
 
-    /// Whether a session's context costs more than so many tokens; false for a session that does
+    /// Whether a session's context costs more than `tokens` tokens; false for a session that does
     /// not exist (anna's `NeedsCompaction`).
     ///
     /// # Errors

@@ -385,7 +385,7 @@ impl Session {
         }
     }
 
-    /// Whether the session's view costs more than so many tokens (anna's `NeedsCompaction`): by a
+    /// Whether the session's view costs more than `tokens` tokens (anna's `NeedsCompaction`): by a
     /// provider's last figure and the estimate of what came after it, or by the estimate of all of
     /// it; see [`Session::context_tokens`]. Two look-ups, however long the history is.
     ///

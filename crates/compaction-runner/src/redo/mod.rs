@@ -37,7 +37,7 @@ pub struct RedoPolicy {
     /// Maximum number of calls of the summarizer; what they wrote is kept for the next redo. No
     /// limit. Calls that guards make again are not seen here: limit what the guards may spend.
     pub max_calls: Option<u64>,
-    /// It stops when so many summaries could not be made, one after the other. 3, as koda's
+    /// Maximum number of consecutive failed summaries before it stops. 3, as koda's
     /// breaker.
     pub max_failures: u32,
 }
