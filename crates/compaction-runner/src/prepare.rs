@@ -298,23 +298,10 @@ impl Compaction<'_> {
             return self.finish(job, &sources, source_hash, made, None).await;
         }
         let recipe = recipe(self.summarizer.id(), self.ladder, &request);
-        if let Some(summary) = self
-            .store
-            .made_from(self.conversation, source_hash, &recipe)
-            .await?
-            && summary.range == job.range
-        {
-            let ready = Ready {
-                summary,
-                fence: None,
-                cause: None,
-                fresh: false,
-            };
-            return Ok(Prepared::Ready(Box::new(ready)));
-        }
 
         // What costs nothing needs no lease.
         let mut fence = None;
+        let mut draft = None;
         // Until this is over.
         let mut _in_hand = None;
         if !self.summarizer.provisional() {
@@ -327,24 +314,35 @@ impl Compaction<'_> {
             };
             match self.claim(&key, now).await? {
                 Claim::Held { owner, until } => return Ok(watch.held(&owner, until)),
-                Claim::Granted(granted) if self.stage == Stage::PublishReady => {
-                    self.settle(Some(granted), &JobOutcome::Release).await?;
-                    return Ok(Prepared::Skipped(SkipReason::NotReady));
-                }
                 Claim::Granted(granted) => fence = Some(granted),
-                Claim::Ready(granted, draft) => {
-                    fence = Some(granted);
-                    if let Ok(written) = serde_json::from_str::<Written>(draft.0.as_str()) {
-                        watch.model().written(written.cause.as_ref());
-                        let made = (written, false);
-                        return self.finish(job, &sources, source_hash, made, fence).await;
-                    }
-                    if self.stage == Stage::PublishReady {
-                        self.settle(fence, &JobOutcome::Release).await?;
-                        return Ok(Prepared::Skipped(SkipReason::NotReady));
-                    }
-                }
+                Claim::Ready(granted, kept) => (fence, draft) = (Some(granted), Some(kept)),
             }
+        }
+        // Looked up under the lease: another run may have published it a moment ago.
+        if let Some(summary) = self
+            .store
+            .made_from(self.conversation, source_hash, &recipe)
+            .await?
+            && summary.range == job.range
+        {
+            let ready = Ready {
+                summary,
+                fence,
+                cause: None,
+                fresh: false,
+            };
+            return Ok(Prepared::Ready(Box::new(ready)));
+        }
+        if let Some(draft) = draft
+            && let Ok(written) = serde_json::from_str::<Written>(draft.0.as_str())
+        {
+            watch.model().written(written.cause.as_ref());
+            let made = (written, false);
+            return self.finish(job, &sources, source_hash, made, fence).await;
+        }
+        if self.stage == Stage::PublishReady && fence.is_some() {
+            self.settle(fence, &JobOutcome::Release).await?;
+            return Ok(Prepared::Skipped(SkipReason::NotReady));
         }
         let counted = Counted {
             summarizer: self.summarizer,

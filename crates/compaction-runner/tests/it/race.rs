@@ -1,9 +1,11 @@
 //! Two compactions of the same conversation at the same time.
 
+use std::fmt;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicI64, Ordering};
 
-use compaction_runner::{Outcome, RunnerPolicy};
-use memory_model::{Mode, StopReason};
+use compaction_runner::{Compaction, Outcome, RunnerPolicy};
+use memory_model::{Clock, Mode, StepClock, StopReason, Timestamp};
 use memory_store::{FullStore, InMemoryStore};
 use proptest::prelude::*;
 use store_sqlite::SqliteStore;
@@ -98,6 +100,77 @@ async fn a_lease_keeps_the_second_from_paying() {
     assert_eq!((a.calls(), b.calls()), (1, 0));
     assert_eq!((one.leaf, two.leaf), (1, 0));
     assert_eq!(two.stop_reason, StopReason::Held);
+}
+
+/// A clock during one of whose readings something happens, on a thread of its own.
+struct Meanwhile<'a> {
+    clock: StepClock,
+    left: AtomicI64,
+    happens: &'a (dyn Fn() + Sync),
+}
+
+impl fmt::Debug for Meanwhile<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.clock.fmt(f)
+    }
+}
+
+impl Clock for Meanwhile<'_> {
+    fn now(&self) -> Timestamp {
+        if self.left.fetch_sub(1, Ordering::SeqCst) == 1 {
+            std::thread::scope(|scope| scope.spawn(self.happens).join().unwrap());
+        }
+        self.clock.now()
+    }
+}
+
+#[tokio::test]
+async fn what_another_publishes_between_two_steps_is_not_paid_again() {
+    let lab = Lab::new(small());
+    let paying = || {
+        let model = Gated::new("m@1", "says");
+        model.gate.add_permits(10_000);
+        model
+    };
+    let mut readings = 0;
+    let alone = loop {
+        readings += 1;
+        let store = InMemoryStore::new();
+        let id = open(&store, "chat").await;
+        append(&store, id, chat(1, 60)).await;
+        let (ours, theirs) = (paying(), paying());
+        let other = || {
+            let runtime = tokio::runtime::Builder::new_current_thread().build();
+            let run = lab.compaction(&store, id, &theirs).with_owner("two");
+            runtime.unwrap().block_on(run.run(Mode::Full)).unwrap();
+        };
+        let clock = Meanwhile {
+            clock: StepClock::new(Timestamp(1_000), 1),
+            left: AtomicI64::new(readings),
+            happens: &other,
+        };
+        let (planner, ladder, accounting) = (&lab.planner, &lab.ladder, &lab.accounting);
+        Compaction::new(&store, id, planner, &ours, ladder, accounting, &clock)
+            .with_owner("one")
+            .run(Mode::Full)
+            .await
+            .unwrap();
+        sound(&store, id).await;
+        let (ours, theirs) = (ours.calls(), theirs.calls());
+        if clock.left.into_inner() > 0 {
+            break ours;
+        }
+        let made = summaries(&store, id).await.len() as u32;
+        assert_eq!(
+            ours + theirs,
+            made,
+            "at reading {readings}: {ours} and {theirs} calls"
+        );
+    };
+    assert!(
+        alone > 5 && readings > 2 * i64::from(alone),
+        "{alone} {readings}"
+    );
 }
 
 #[tokio::test]
