@@ -397,7 +397,7 @@ pub(crate) struct Expand {
     /// A summary's id, `message:12`, or `messages:12-40`
     #[arg(value_name = "SUMMARY or MESSAGES")]
     pub(crate) target: String,
-    /// At most so many tokens of content
+    /// Maximum number of tokens of content in the answer
     #[arg(long, value_name = "TOKENS", default_value_t = 4000)]
     pub(crate) cap: u64,
     /// Go on where an earlier answer for the same target in the same session stopped

@@ -1,82 +1,12 @@
 //! Transcripts with many branches: importing and verifying them takes a number of statements that grows linearly.
 
-use std::fmt::Write as _;
 use std::sync::Arc;
 
 use agent_memory::testing::memory;
 use agent_memory::{DagPolicy, FreshTail, Memory, Mode};
-use message_formats::{ReadOptions, Transcript};
 use store_sqlite::SqliteStore;
 
-/// How the forks of a transcript hang together.
-#[derive(Debug, Clone, Copy)]
-enum Shape {
-    /// Every fork begins in the root's log.
-    Star,
-    /// Every fork begins in the log of the fork before it.
-    Chain,
-    /// A chain in which a second fork begins at each step.
-    Comb,
-}
-
-const SHAPES: [Shape; 3] = [Shape::Star, Shape::Chain, Shape::Comb];
-
-/// Messages of the root's log.
-const TRUNK: usize = 40;
-
-/// A pi transcript: a root of [`TRUNK`] messages and `forks` forks of two messages each.
-struct Branched {
-    text: String,
-}
-
-impl Branched {
-    fn new(shape: Shape, forks: usize) -> Self {
-        let mut file = Self {
-            text: "{\"type\":\"session\",\"version\":3,\"id\":\"branched\",\"timestamp\":\"2026-01-01T00:00:00.000Z\",\"cwd\":\"/\"}\n".to_owned(),
-        };
-        let mut parent = None;
-        for n in 1..=TRUNK {
-            parent = Some(file.message(&format!("trunk{n}"), parent.as_deref()));
-        }
-        let trunk = format!("trunk{}", TRUNK - 4);
-        let mut link = trunk.clone();
-        for n in 0..forks {
-            let from = match shape {
-                Shape::Star => trunk.clone(),
-                Shape::Chain => link.clone(),
-                // Two forks begin at the same message; the chain goes on from the second.
-                Shape::Comb => link.clone(),
-            };
-            let first = file.message(&format!("fork{n}a"), Some(&from));
-            file.message(&format!("fork{n}b"), Some(&first));
-            if matches!(shape, Shape::Chain) || n % 2 == 1 {
-                link = first;
-            }
-        }
-        file
-    }
-
-    fn message(&mut self, id: &str, parent: Option<&str>) -> String {
-        let parent = parent.map_or("null".to_owned(), |parent| format!("\"{parent}\""));
-        let role = if id.ends_with('a') {
-            "user"
-        } else {
-            "assistant"
-        };
-        writeln!(
-            self.text,
-            "{{\"type\":\"message\",\"id\":\"{id}\",\"parentId\":{parent},\"timestamp\":\"2026-01-01T00:00:01.000Z\",\
-             \"message\":{{\"role\":\"{role}\",\"content\":[{{\"type\":\"text\",\"text\":\"This is what {id} says: the \
-             module was renamed, its callers were changed and its tests were run.\"}}]}}}}"
-        )
-        .unwrap();
-        id.to_owned()
-    }
-
-    fn transcript(&self) -> Transcript {
-        message_formats::read(self.text.as_bytes(), &ReadOptions::default()).unwrap()
-    }
-}
+use crate::branched::{Branched, SHAPES, Shape};
 
 /// Statements that importing and verifying take.
 #[derive(Debug, PartialEq, Eq)]
@@ -149,30 +79,6 @@ async fn statements_grow_linearly_with_forks() {
         ] {
             let steps = [of(&middle) - of(&small), of(&large) - of(&middle)];
             assert_eq!(steps[0], steps[1], "{shape:?}: {what}");
-        }
-    }
-}
-
-/// Prints how long importing and verifying take.
-#[tokio::test]
-#[ignore = "prints durations and asserts nothing about them"]
-async fn durations() {
-    for shape in SHAPES {
-        for forks in [250, 500, 1_000] {
-            let folder = tempfile::tempdir().unwrap();
-            let path = folder.path().join("memory.db");
-            let memory = memory().sqlite(&path).open().await.unwrap();
-            let transcript = Branched::new(shape, forks).transcript();
-            let start = std::time::Instant::now();
-            memory.import(&transcript).await.unwrap();
-            let import = start.elapsed();
-            let start = std::time::Instant::now();
-            assert!(memory.verify().await.unwrap().is_ok());
-            println!(
-                "{shape:?}, {forks} forks: import {import:.2?}, verify {:.2?}",
-                start.elapsed()
-            );
-            memory.close().await.unwrap();
         }
     }
 }

@@ -10,6 +10,7 @@
 )]
 
 mod anna;
+mod branched;
 mod branches;
 mod claims;
 mod contexts;
