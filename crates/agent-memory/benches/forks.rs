@@ -9,7 +9,7 @@ use std::path::Path;
 use std::time::Duration;
 
 use agent_memory::Memory;
-use criterion::{BatchSize, BenchmarkId, Criterion, criterion_group, criterion_main};
+use criterion::{BatchSize, Criterion, criterion_group, criterion_main};
 use message_formats::Transcript;
 use tempfile::TempDir;
 use tokio::runtime::Runtime;
@@ -30,17 +30,15 @@ fn forks(c: &mut Criterion) {
         for count in [125, 250, 500] {
             let transcript = Branched::new(shape, count).transcript();
             let name = format!("{shape:?}-{count}");
-            let id = BenchmarkId::new("forks/import", &name);
-            c.bench_function(&id.to_string(), |b| {
+            c.bench_function(&format!("forks/import/{name}"), |b| {
                 let import = |folder: TempDir| {
                     let memory = runtime.block_on(imported(folder.path(), &transcript));
                     (folder, memory)
                 };
                 b.iter_batched(empty, import, BatchSize::PerIteration);
             });
-            let id = BenchmarkId::new("forks/verify", &name);
             let mut state = None;
-            c.bench_function(&id.to_string(), |b| {
+            c.bench_function(&format!("forks/verify/{name}"), |b| {
                 let (_, memory) = state.get_or_insert_with(|| {
                     let folder = empty();
                     let memory = runtime.block_on(imported(folder.path(), &transcript));

@@ -272,6 +272,17 @@ pub struct NewEntry {
     pub clocked: bool,
 }
 
+impl NewEntry {
+    /// An entry whose message has the caller's own time, or none.
+    pub fn new(message: Message, tokens: u64) -> Self {
+        Self {
+            message,
+            tokens,
+            clocked: false,
+        }
+    }
+}
+
 /// Entries to append, all in one transaction.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Append {

@@ -18,7 +18,7 @@ pub(crate) enum Shape {
 pub(crate) const SHAPES: [Shape; 3] = [Shape::Star, Shape::Chain, Shape::Comb];
 
 /// Messages of the root's log.
-const TRUNK: usize = 40;
+pub(crate) const TRUNK: usize = 40;
 
 /// A pi transcript: a root of [`TRUNK`] messages and `forks` forks of two messages each.
 pub(crate) struct Branched {

@@ -6,7 +6,7 @@ use agent_memory::testing::memory;
 use agent_memory::{DagPolicy, FreshTail, Memory, Mode};
 use store_sqlite::SqliteStore;
 
-use crate::branched::{Branched, SHAPES, Shape};
+use crate::branched::{Branched, SHAPES, Shape, TRUNK};
 
 /// Statements that importing and verifying take.
 #[derive(Debug, PartialEq, Eq)]
