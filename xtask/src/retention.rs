@@ -10,7 +10,7 @@ use std::path::{Path, PathBuf};
 
 use anyhow::{Context as _, ensure};
 use memory_model::{EntryKind, Hash, LogEntry, Message, Seq};
-use message_formats::{Format, ReadOptions};
+use message_formats::ReadOptions;
 use summarize_escalation::{Extractive, Source, SummaryRequest};
 use token_estimate::{Calibrated, TokenEstimator};
 
@@ -128,7 +128,7 @@ fn transcripts(data: &Path) -> anyhow::Result<Vec<Read>> {
         let Ok(read) = message_formats::read_file(&file, &ReadOptions::default()) else {
             continue;
         };
-        if read.format == Format::Jsonl {
+        if read.format == "jsonl" {
             continue;
         }
         let stem = file.file_stem().unwrap_or_default().to_string_lossy();

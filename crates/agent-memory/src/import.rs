@@ -65,7 +65,7 @@ impl Memory {
     pub async fn import(&self, transcript: &Transcript) -> Result<Imported> {
         let mut imported = Imported {
             sessions: Vec::new(),
-            skipped: transcript.skipped.clone(),
+            skipped: transcript.report.skipped.clone(),
         };
         for log in &transcript.sessions {
             let session = self.open_log(log).await?;
@@ -143,7 +143,7 @@ fn report(transcript: &Transcript, log: &SessionLog, ingested: &Ingested) -> Ses
     let notes = log.notes() as u64;
     SessionImport {
         session: log.key.clone(),
-        format: transcript.format.as_str().to_owned(),
+        format: transcript.format.clone(),
         messages: log.messages.len() as u64 - notes,
         inserted: ingested.inserted() as u64,
         duplicates: ingested.duplicates() as u64 + log.duplicates,

@@ -5,7 +5,7 @@ use std::hint::black_box;
 
 use criterion::{BenchmarkId, Criterion, Throughput, criterion_group, criterion_main};
 use message_formats::testing::fixtures::{claude_code, pi, plain};
-use message_formats::{Format, ReadOptions, read};
+use message_formats::{ReadOptions, read};
 
 /// Turns of a transcript; each has four messages.
 const TURNS: usize = 1_000;
@@ -13,9 +13,9 @@ const TURNS: usize = 1_000;
 fn read_transcripts(c: &mut Criterion) {
     let mut group = c.benchmark_group("read");
     for (format, source) in [
-        (Format::ClaudeCode, claude_code(TURNS)),
-        (Format::Pi, pi(TURNS)),
-        (Format::Jsonl, plain(TURNS)),
+        ("claude-code", claude_code(TURNS)),
+        ("pi", pi(TURNS)),
+        ("jsonl", plain(TURNS)),
     ] {
         group.throughput(Throughput::Bytes(source.len() as u64));
         group.bench_function(BenchmarkId::from_parameter(format), |b| {
@@ -23,7 +23,7 @@ fn read_transcripts(c: &mut Criterion) {
                 let options = ReadOptions::default();
                 let transcript = read(black_box(source.as_bytes()), &options).unwrap();
                 assert_eq!(transcript.format, format);
-                assert!(transcript.skipped.is_empty());
+                assert!(transcript.report.skipped.is_empty());
                 let session = &transcript.sessions[0];
                 // The header of a pi session is a note.
                 assert_eq!(session.messages.len() - session.notes(), 4 * TURNS);

@@ -5,13 +5,16 @@ use std::collections::HashMap;
 use memory_model::{Message, Part, Role, SessionKey};
 
 use crate::blocks::{Dialect, content, only_results, set_meta};
+use crate::detect::{self, Kind};
+use crate::json_lines::{self, Line, LineReader};
 use crate::raw::{MetaBuilder, RawObject, list, string};
-use crate::read::{Line, LineReader, Report};
 use crate::session::{SessionBuilder, note, short_hash, unknown};
-use crate::{Origin, SessionLog};
+use crate::{
+    Confidence, Error, Format, Head, Input, Origin, ReadOptions, Report, SessionLog, Sink,
+};
 
 /// Line types that are no part of a conversation.
-pub(crate) const NOISE: [&str; 3] = ["progress", "file-history-snapshot", "queue-operation"];
+const NOISE: [&str; 3] = ["progress", "file-history-snapshot", "queue-operation"];
 
 /// Line types that show the format.
 const TYPES: [&str; 8] = [
@@ -35,7 +38,43 @@ const CARRIED: [&str; 4] = ["type", "message", "uuid", "timestamp"];
 /// it, unless it is the very content of the line's one result.
 const RESULT_COPY: &str = "toolUseResult";
 
-/// Whether a line shows the format.
+/// Claude Code's session files.
+#[derive(Debug, Clone, Copy, Default)]
+#[non_exhaustive]
+pub struct ClaudeCode {}
+
+impl ClaudeCode {
+    /// Creates the format.
+    pub fn new() -> Self {
+        Self {}
+    }
+}
+
+impl Format for ClaudeCode {
+    fn name(&self) -> &str {
+        "claude-code"
+    }
+
+    fn sniff(&self, head: &Head<'_>) -> Confidence {
+        detect::sniff(head, Kind::ClaudeCode)
+    }
+
+    fn read(
+        &self,
+        input: Input<'_>,
+        options: &ReadOptions,
+        sink: &mut dyn Sink,
+    ) -> Result<Report, Error> {
+        let mut reader = Reader::default();
+        let mut report = json_lines::read(input, options, &mut reader)?;
+        for session in reader.finish(&mut report) {
+            sink.session(session)?;
+        }
+        Ok(report)
+    }
+}
+
+/// Returns whether a line shows the format.
 pub(crate) fn owns(line: &RawObject<'_>) -> bool {
     let has = |key: &str| line.string(key).is_some();
     let typed = line
@@ -62,7 +101,7 @@ struct SpawnCall {
 
 /// Reads a file's lines in file order. `parentUuid` only tells side chains apart.
 #[derive(Debug, Default)]
-pub(crate) struct Reader {
+struct Reader {
     /// The session that the first conversational line names.
     key: Option<String>,
     /// The root conversation, then side chains in file order.
@@ -126,12 +165,14 @@ impl LineReader for Reader {
         message.created_at = object.time("timestamp").unwrap_or_default();
         self.push(session, message, uuid, line.text);
     }
+}
 
-    fn finish(self: Box<Self>, report: &mut Report) -> Vec<SessionLog> {
+impl Reader {
+    fn finish(self, report: &mut Report) -> Vec<SessionLog> {
         let Some(key) = self.key else {
             for chain in &self.sessions {
                 for _ in &chain.log.messages {
-                    report.skip("no_session");
+                    report.lose("no_session");
                 }
             }
             return Vec::new();
@@ -160,9 +201,7 @@ impl LineReader for Reader {
         }
         logs
     }
-}
 
-impl Reader {
     fn push(&mut self, session: usize, message: Message, uuid: Option<String>, text: &str) {
         let Some(chain) = self.sessions.get_mut(session) else {
             return;

@@ -1,62 +1,89 @@
-//! Which format a source is in, by its content.
+//! Which of this crate's formats a source of lines is in.
 
 use crate::raw::RawObject;
-use crate::{Format, claude, pi};
+use crate::{Confidence, Head, claude, pi, plain};
 
-/// Finds the format of a source from its first bytes; `None` when no complete line among them
-/// belongs to a known format.
-pub fn detect(head: &[u8]) -> Option<Format> {
-    head.strip_prefix(BOM)
-        .unwrap_or(head)
-        .split(|&byte| byte == b'\n')
-        .filter_map(|line| std::str::from_utf8(line).ok())
-        .filter_map(RawObject::parse)
-        .find_map(|object| classify(&object))
+/// Number of lines that show no format before the source counts as none of these.
+const MAX_UNDECIDED: usize = 1000;
+
+/// The formats that this crate tells apart.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Kind {
+    ClaudeCode,
+    Pi,
+    Plain,
 }
 
-/// The byte order mark of UTF-8.
-pub(crate) const BOM: &[u8] = b"\xef\xbb\xbf";
+/// How certain it is that the source is of one kind: the first line that shows a kind decides.
+pub(crate) fn sniff(head: &Head<'_>, kind: Kind) -> Confidence {
+    if head.is_directory() {
+        return Confidence::No;
+    }
+    let mut undecided = 0;
+    let objects = head
+        .lines()
+        .filter_map(|line| std::str::from_utf8(line.trim_ascii()).ok())
+        .filter_map(RawObject::parse);
+    for object in objects {
+        match classify(&object) {
+            Some(found) if found == kind => {
+                return match kind {
+                    Kind::Plain => Confidence::Possible,
+                    Kind::ClaudeCode | Kind::Pi => Confidence::Certain,
+                };
+            }
+            Some(_) => return Confidence::No,
+            None => undecided += 1,
+        }
+        if undecided > MAX_UNDECIDED {
+            return Confidence::No;
+        }
+    }
+    match head.is_complete() {
+        true => Confidence::No,
+        false => Confidence::Undecided,
+    }
+}
 
-/// The format that a line belongs to.
-pub(crate) fn classify(line: &RawObject<'_>) -> Option<Format> {
+/// The kind of source that a line belongs to.
+fn classify(line: &RawObject<'_>) -> Option<Kind> {
     if claude::owns(line) {
-        return Some(Format::ClaudeCode);
+        return Some(Kind::ClaudeCode);
     }
     if pi::owns(line) {
-        return Some(Format::Pi);
+        return Some(Kind::Pi);
     }
-    let content = ["content", "parts", "tool_calls"]
-        .iter()
-        .any(|key| line.get(key).is_some());
-    (content && line.string("role").is_some()).then_some(Format::Jsonl)
+    plain::owns(line).then_some(Kind::Plain)
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::Formats;
 
     #[test]
-    fn content_decides() {
+    fn the_first_line_that_shows_a_format_decides() {
         for (head, format) in [
             (
                 r#"{"type":"summary","summary":"x","leafUuid":"u"}"#,
-                Some(Format::ClaudeCode),
+                Some("claude-code"),
             ),
             (
                 r#"{"type":"user","uuid":"u","sessionId":"s","message":{"role":"user"}}"#,
-                Some(Format::ClaudeCode),
+                Some("claude-code"),
             ),
-            (
-                r#"{"type":"session","id":"s","timestamp":"x"}"#,
-                Some(Format::Pi),
-            ),
+            (r#"{"type":"session","id":"s","timestamp":"x"}"#, Some("pi")),
             (
                 "\u{feff}{\"role\":\"user\",\"content\":\"x\"}",
-                Some(Format::Jsonl),
+                Some("jsonl"),
             ),
             (
                 "not json\n{\"x\":1}\n{\"role\":\"user\",\"parts\":[]}",
-                Some(Format::Jsonl),
+                Some("jsonl"),
+            ),
+            (
+                "{\"role\":\"user\",\"content\":\"x\"}\n{\"type\":\"session\",\"id\":\"s\"}",
+                Some("jsonl"),
             ),
             (
                 r#"{"timestamp":"t","type":"session_meta","payload":{"id":"x"}}"#,
@@ -65,7 +92,20 @@ mod tests {
             ("{\"role\":\"user\",\"content\":\"cut", None),
             ("", None),
         ] {
-            assert_eq!(detect(head.as_bytes()), format, "{head}");
+            let formats = Formats::default();
+            let found = formats.detect(&Head::new(head.as_bytes(), true));
+            assert_eq!(found.map(|format| format.name()), format, "{head}");
         }
+    }
+
+    #[test]
+    fn a_line_without_its_end_decides_nothing() {
+        let line = br#"{"type":"session","id":"s","timestamp":"x"}"#;
+        let head = Head::new(line, false);
+        assert_eq!(sniff(&head, Kind::Pi), Confidence::Undecided);
+        let line = [line, b"\n".as_slice()].concat();
+        let head = Head::new(&line, false);
+        assert_eq!(sniff(&head, Kind::Pi), Confidence::Certain);
+        assert_eq!(sniff(&head, Kind::Plain), Confidence::No);
     }
 }

@@ -2,25 +2,28 @@
 
 use std::fmt;
 
-/// What went wrong; see [`Error::kind`].
+/// Category of an [`Error`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum ErrorKind {
     /// The source could not be read.
     Io,
-    /// The source holds nothing.
+    /// The source has no content.
     Empty,
-    /// The source is not text: no line of it is JSON, and it holds bytes that text does not.
+    /// The source is not text: it has bytes that text does not have, and no JSON object on a line.
     NotText,
-    /// The source is text, but no line of it belongs to a format that can be read.
+    /// No format claims the source.
     UnknownFormat,
+    /// The source is damaged in a way that its format cannot pass over.
+    Invalid,
 }
 
-/// Why a transcript could not be read. The text names the source and says what to do.
+/// Error returned when a transcript cannot be read. Its text names the source and says what to do.
 #[derive(Debug)]
 pub struct Error {
     kind: ErrorKind,
     name: String,
+    message: String,
     source: Option<std::io::Error>,
 }
 
@@ -29,18 +32,29 @@ impl Error {
         Self {
             kind,
             name: name.to_owned(),
+            message: String::new(),
             source: None,
         }
     }
 
-    pub(crate) fn io(name: &str, source: std::io::Error) -> Self {
+    /// Creates an error of kind [`ErrorKind::Io`] for the source that is called `name`.
+    pub fn io(name: &str, source: std::io::Error) -> Self {
         Self {
             source: Some(source),
             ..Self::new(ErrorKind::Io, name)
         }
     }
 
-    /// What went wrong.
+    /// Creates an error of kind [`ErrorKind::Invalid`] for the source that is called `name`. The
+    /// message says what is wrong and what to do.
+    pub fn invalid(name: &str, message: impl Into<String>) -> Self {
+        Self {
+            message: message.into(),
+            ..Self::new(ErrorKind::Invalid, name)
+        }
+    }
+
+    /// Returns the category of the error.
     pub fn kind(&self) -> ErrorKind {
         self.kind
     }
@@ -62,6 +76,7 @@ impl fmt::Display for Error {
                 f,
                 "{name} is not text: give a transcript of one JSON object a line, unpacked"
             ),
+            ErrorKind::Invalid => write!(f, "{name} cannot be read: {}", self.message),
             ErrorKind::UnknownFormat => write!(
                 f,
                 "{name} holds no line of a known format: give a Claude Code or pi session, or \

@@ -34,7 +34,7 @@ pub(crate) struct Limits {
 
 /// Reads the next line into `buffer`, which never grows beyond `limits.line` bytes.
 pub(crate) fn next_line(
-    reader: &mut impl BufRead,
+    reader: &mut (impl BufRead + ?Sized),
     buffer: &mut Vec<u8>,
     limits: Limits,
 ) -> std::io::Result<Found> {

@@ -5,15 +5,54 @@ use std::collections::HashMap;
 use memory_model::{Message, Part, Role, SessionKey};
 
 use crate::blocks::{Dialect, content, is_error, result_content, set_meta};
+use crate::detect::{self, Kind};
+use crate::json_lines::{self, Line, LineReader};
 use crate::raw::{MetaBuilder, RawObject};
-use crate::read::{Line, LineReader, Report};
 use crate::session::{SessionBuilder, note, short_hash, unknown};
-use crate::{Origin, SessionLog};
+use crate::{
+    Confidence, Error, Format, Head, Input, Origin, ReadOptions, Report, SessionLog, Sink,
+};
 
 /// Keys of an entry that its message carries otherwise.
 const CARRIED: [&str; 4] = ["type", "message", "id", "timestamp"];
 
-/// Whether a line shows the format.
+/// pi's session files, linear (version 1) or a tree (version 3).
+#[derive(Debug, Clone, Copy, Default)]
+#[non_exhaustive]
+pub struct Pi {}
+
+impl Pi {
+    /// Creates the format.
+    pub fn new() -> Self {
+        Self {}
+    }
+}
+
+impl Format for Pi {
+    fn name(&self) -> &str {
+        "pi"
+    }
+
+    fn sniff(&self, head: &Head<'_>) -> Confidence {
+        detect::sniff(head, Kind::Pi)
+    }
+
+    fn read(
+        &self,
+        input: Input<'_>,
+        options: &ReadOptions,
+        sink: &mut dyn Sink,
+    ) -> Result<Report, Error> {
+        let mut reader = Reader::default();
+        let report = json_lines::read(input, options, &mut reader)?;
+        for session in reader.finish() {
+            sink.session(session)?;
+        }
+        Ok(report)
+    }
+}
+
+/// Returns whether a line shows the format.
 pub(crate) fn owns(line: &RawObject<'_>) -> bool {
     match line.string("type").as_deref() {
         Some("session") => line.string("id").is_some() && line.get("payload").is_none(),
@@ -30,7 +69,7 @@ pub(crate) fn owns(line: &RawObject<'_>) -> bool {
 /// Reads a file's lines in file order: an entry goes to the conversation whose last entry is its
 /// parent, and any other parent makes a fork.
 #[derive(Debug, Default)]
-pub(crate) struct Reader {
+struct Reader {
     key: String,
     branches: Vec<Branch>,
     /// Where each entry is: its branch and its external id, by the entry's id.
@@ -91,8 +130,10 @@ impl LineReader for Reader {
             self.entries.insert(entry, (branch, external));
         }
     }
+}
 
-    fn finish(self: Box<Self>, _report: &mut Report) -> Vec<SessionLog> {
+impl Reader {
+    fn finish(self) -> Vec<SessionLog> {
         let keys: Vec<SessionKey> = self
             .branches
             .iter()
@@ -113,9 +154,7 @@ impl LineReader for Reader {
         }
         logs
     }
-}
 
-impl Reader {
     /// The branch that an entry belongs to.
     fn branch(&mut self, object: &RawObject<'_>, id: &str) -> usize {
         let Some(parent) = object.get("parentId") else {

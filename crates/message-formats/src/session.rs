@@ -41,9 +41,10 @@ pub(crate) fn unknown(json: &str) -> Part {
     }
 }
 
-/// One conversation while it is read.
+/// Collects one conversation and gives its entries external ids that stay the same while the
+/// source grows.
 #[derive(Debug)]
-pub(crate) struct SessionBuilder {
+pub struct SessionBuilder {
     pub(crate) origin: Origin,
     pub(crate) messages: Vec<Message>,
     /// Hashes of the lines that came under each id, in order.
@@ -54,7 +55,8 @@ pub(crate) struct SessionBuilder {
 }
 
 impl SessionBuilder {
-    pub(crate) fn new(origin: Origin) -> Self {
+    /// Creates a conversation without entries.
+    pub fn new(origin: Origin) -> Self {
         Self {
             origin,
             messages: Vec::new(),
@@ -64,12 +66,12 @@ impl SessionBuilder {
         }
     }
 
-    /// Adds the message of a line and returns its external id; `None` when the very line was
-    /// there before under its id.
+    /// Adds the message of a record and returns its external id; `None` when an equal record with
+    /// the same id came before. `own` is the record's own id, `line` its text as it came.
     ///
-    /// A line with an id that a differing line already has gets `#2`, `#3` … appended. A line
-    /// without an id gets `h-`, 16 hex digits of its hash, and its ordinal among equal lines.
-    pub(crate) fn push(
+    /// A record with an id that a differing record already has gets `#2`, `#3` … appended. One
+    /// without an id gets `h-`, 16 hex digits of its hash, and its ordinal among equal records.
+    pub fn push(
         &mut self,
         mut message: Message,
         own: Option<String>,
@@ -103,7 +105,8 @@ impl SessionBuilder {
         Some(id)
     }
 
-    pub(crate) fn finish(self, key: SessionKey) -> SessionLog {
+    /// Returns the conversation.
+    pub fn finish(self, key: SessionKey) -> SessionLog {
         SessionLog {
             key,
             origin: self.origin,

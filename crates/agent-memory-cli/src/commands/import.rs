@@ -141,7 +141,7 @@ impl Answer {
 
 /// What is said about the lines of a file that did not become messages.
 fn warnings(file: &str, transcript: &Transcript) -> Vec<String> {
-    let warnings = transcript.warnings.iter();
+    let warnings = transcript.report.warnings.iter();
     let mut lines: Vec<String> = warnings
         .take(NAMED)
         .map(|warning| {
@@ -161,7 +161,7 @@ fn warnings(file: &str, transcript: &Transcript) -> Vec<String> {
             format!("warning: line {} of {file} {fate}", number(warning.line))
         })
         .collect();
-    if let Some(more @ 1..) = transcript.warnings.len().checked_sub(NAMED) {
+    if let Some(more @ 1..) = transcript.report.warnings.len().checked_sub(NAMED) {
         lines.push(format!("warning: {more} more lines of {file}"));
     }
     lines

@@ -78,7 +78,7 @@ async fn round_trip(bytes: &[u8], folder: &Path) -> (Transcript, Session) {
     for (done, export) in imported.sessions.iter().zip(&exports) {
         let key = done.session.as_str();
         let copy = parse(export.as_bytes(), key);
-        assert!(copy.skipped.is_empty(), "{:?}", copy.skipped);
+        assert!(copy.report.skipped.is_empty(), "{:?}", copy.report.skipped);
         second.import(&copy).await.unwrap();
         let original = first.existing(key).await.unwrap().load().await.unwrap();
         let copied = second.existing(key).await.unwrap().load().await.unwrap();
@@ -112,7 +112,7 @@ async fn the_fixtures_come_through() {
         let folder = tempfile::tempdir().unwrap();
         let (transcript, _) = round_trip(&std::fs::read(path).unwrap(), folder.path()).await;
         let hard = fixture == "jsonl/hard-content";
-        assert_eq!(transcript.lost_any(), hard, "{fixture}");
+        assert_eq!(transcript.report.lost_any(), hard, "{fixture}");
     }
 }
 
@@ -140,8 +140,8 @@ async fn odd_text_comes_through() {
     ]);
     let folder = tempfile::tempdir().unwrap();
     let (transcript, session) = round_trip(&bytes, folder.path()).await;
-    assert_eq!(transcript.skipped.get("invalid_utf8"), Some(&1));
-    assert_eq!(transcript.skipped.len(), 1);
+    assert_eq!(transcript.report.skipped.get("invalid_utf8"), Some(&1));
+    assert_eq!(transcript.report.skipped.len(), 1);
     let found = session.retrieval().grep("NUL \u{0} and").await.unwrap();
     assert_eq!(found.hits.len(), 1);
     assert_eq!(session.load().await.unwrap().len(), 17);
@@ -253,7 +253,11 @@ async fn deep_nesting_comes_through() {
     }
     let folder = tempfile::tempdir().unwrap();
     let (transcript, session) = round_trip(&bytes, folder.path()).await;
-    assert!(!transcript.lost_any(), "{:?}", transcript.skipped);
+    assert!(
+        !transcript.report.lost_any(),
+        "{:?}",
+        transcript.report.skipped
+    );
     let export = export(&session).await;
     for depth in depths {
         // Neither more nor less: a call's arguments end at `}`, and the text begins after `:`.
@@ -273,7 +277,11 @@ async fn nested_results_come_through() {
         ] {
             let folder = tempfile::tempdir().unwrap();
             let (transcript, _) = round_trip(source.as_bytes(), folder.path()).await;
-            assert!(!transcript.lost_any(), "{:?}", transcript.skipped);
+            assert!(
+                !transcript.report.lost_any(),
+                "{:?}",
+                transcript.report.skipped
+            );
         }
     }
 }

@@ -1,8 +1,8 @@
 //! Claude Code's session files.
 
 use memory_model::{EntryKind, Part, Role, Timestamp};
+use message_formats::Origin;
 use message_formats::testing::raw_check::{Source, check};
-use message_formats::{Format, Origin};
 
 use crate::support::{export, read_str};
 
@@ -72,10 +72,11 @@ fn lines_become_messages_notes_or_are_counted() {
     ]
     .concat();
     let transcript = read_str(&source);
-    assert_eq!(transcript.format, Format::ClaudeCode);
-    assert_eq!(transcript.lines, 12);
-    assert!(!transcript.lost_any());
+    assert_eq!(transcript.format, "claude-code");
+    assert_eq!(transcript.report.lines, 12);
+    assert!(!transcript.report.lost_any());
     let skipped: Vec<(&str, u64)> = transcript
+        .report
         .skipped
         .iter()
         .map(|(kind, n)| (kind.as_str(), *n))
@@ -154,7 +155,7 @@ fn the_programs_own_copy_of_a_result_is_kept_once() {
     ] {
         let source = line_of(content, copy);
         let transcript = read_str(&source);
-        assert!(transcript.skipped.is_empty());
+        assert!(transcript.report.skipped.is_empty());
         let text = export(&transcript.sessions[0]);
         assert_eq!(
             text.contains(&format!(r#""toolUseResult":{copy}"#)),
@@ -303,9 +304,9 @@ fn a_resumed_session_stays_one_conversation() {
 fn lines_before_the_first_message_wait_for_their_session() {
     let head = "{\"type\":\"summary\",\"summary\":\"x\",\"leafUuid\":\"z\"}\n";
     let early = read_str(head);
-    assert!(early.sessions.is_empty() && early.lost_any());
-    assert_eq!(early.skipped["no_session"], 1);
+    assert!(early.sessions.is_empty() && early.report.lost_any());
+    assert_eq!(early.report.skipped["no_session"], 1);
     let grown = read_str(&(head.to_owned() + &user("u", "", "hi", "")));
     assert_eq!(grown.sessions[0].messages.len(), 2);
-    assert!(!grown.lost_any());
+    assert!(!grown.report.lost_any());
 }

@@ -78,6 +78,6 @@ fn conversations_in_plain_lines() {
     let hard = fixture("jsonl/hard-content");
     let kinds = ["invalid_json", "invalid_utf8", "unknown_role"];
     let skipped: BTreeMap<String, u64> = kinds.map(|kind| (kind.to_owned(), 1)).into();
-    assert_eq!(hard.skipped, skipped);
+    assert_eq!(hard.report.skipped, skipped);
     assert_eq!(hard.sessions[0].messages.len(), 22);
 }

@@ -111,7 +111,7 @@ fn nothing_behind_an_unfinished_line_is_read() {
         let transcript = read(BufReader::new(growing), &ReadOptions::default()).unwrap();
         let messages = transcript.sessions[0].messages.iter();
         let texts: Vec<String> = messages.map(Message::text).collect();
-        (texts.join(""), transcript.skipped)
+        (texts.join(""), transcript.report.skipped)
     };
     let incomplete = [("incomplete".to_owned(), 1)].into();
     let second = whole.len() / 3 + 9;

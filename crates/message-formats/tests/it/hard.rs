@@ -30,7 +30,7 @@ fn escapes_numbers_and_keys_survive() {
     ]
     .join("\n");
     let transcript = read_str(&source);
-    assert!(transcript.skipped.is_empty());
+    assert!(transcript.report.skipped.is_empty());
     let messages = &transcript.sessions[0].messages;
     assert_eq!(messages.len(), 10);
     assert_eq!(messages[0].text(), "nul \0 inside");
@@ -51,7 +51,7 @@ fn bytes_around_the_lines_do_not_matter() {
     let odd = "\u{feff}{\"role\":\"user\",\"content\":\"a\"}\r\n\r\n \n{\"role\":\"user\",\"content\":\"b\"}";
     let (plain, odd) = (read_str(plain), read_str(odd));
     assert_eq!(plain.sessions, odd.sessions);
-    assert_eq!(odd.lines, 2);
+    assert_eq!(odd.report.lines, 2);
 }
 
 #[test]
@@ -71,6 +71,7 @@ fn lines_that_cannot_be_read_are_counted_by_kind() {
     let transcript = read(source.as_slice(), &options).unwrap();
     assert_eq!(text_of(&transcript), ["a", "b"]);
     let warned: Vec<(u64, &str)> = transcript
+        .report
         .warnings
         .iter()
         .map(|w: &Warning| (w.line, w.kind.as_str()))
@@ -85,9 +86,9 @@ fn lines_that_cannot_be_read_are_counted_by_kind() {
             (8, "incomplete")
         ]
     );
-    assert_eq!(transcript.skipped.values().sum::<u64>(), 5);
-    assert_eq!(transcript.lines, 7);
-    assert!(transcript.lost_any());
+    assert_eq!(transcript.report.skipped.values().sum::<u64>(), 5);
+    assert_eq!(transcript.report.lines, 7);
+    assert!(transcript.report.lost_any());
 }
 
 #[test]
@@ -191,10 +192,13 @@ fn a_role_that_is_not_known_is_reported() {
 {"kind":"note","text":"a note needs no role"}
 {"role":"developer","content":"b"}"#,
     );
-    assert_eq!(transcript.skipped, [("unknown_role".to_owned(), 2)].into());
-    let lines: Vec<u64> = transcript.warnings.iter().map(|w| w.line).collect();
+    assert_eq!(
+        transcript.report.skipped,
+        [("unknown_role".to_owned(), 2)].into()
+    );
+    let lines: Vec<u64> = transcript.report.warnings.iter().map(|w| w.line).collect();
     assert_eq!(lines, [2, 3]);
-    assert!(transcript.lost_any());
+    assert!(transcript.report.lost_any());
     let messages = &transcript.sessions[0].messages;
     let kinds: Vec<EntryKind> = messages.iter().map(|message| message.kind).collect();
     use EntryKind::{Message as M, Note as N};
@@ -255,7 +259,10 @@ fn a_source_without_end_is_left_at_a_stated_limit() {
     let (found, consumed) = run(message, &[0]);
     let transcript = found.unwrap();
     assert_eq!(transcript.sessions[0].messages.len(), 1);
-    assert_eq!(transcript.skipped, [("too_long".to_owned(), 1)].into());
+    assert_eq!(
+        transcript.report.skipped,
+        [("too_long".to_owned(), 1)].into()
+    );
     assert!(consumed < 5 * LIMIT as u64, "{consumed} bytes");
 }
 

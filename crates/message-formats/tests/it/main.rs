@@ -11,6 +11,7 @@
 mod claude;
 mod corpus;
 mod fixtures;
+mod formats;
 mod growing;
 mod hard;
 mod jsonl;

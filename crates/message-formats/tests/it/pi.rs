@@ -1,7 +1,7 @@
 //! pi's session files.
 
 use memory_model::{EntryKind, Part, ResultContent, Role, Timestamp};
-use message_formats::{Format, Origin};
+use message_formats::Origin;
 
 use crate::support::read_str;
 
@@ -33,7 +33,7 @@ fn every_role_is_read() {
     ]
     .join("\n");
     let transcript = read_str(&source);
-    assert_eq!(transcript.format, Format::Pi);
+    assert_eq!(transcript.format, "pi");
     let session = &transcript.sessions[0];
     assert_eq!(session.key.as_str(), "p1");
     let shape: Vec<(EntryKind, Role)> = session.messages.iter().map(|m| (m.kind, m.role)).collect();

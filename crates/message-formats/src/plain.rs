@@ -6,10 +6,11 @@ use memory_model::{
 };
 use serde_json::value::RawValue;
 
+use crate::detect::{self, Kind};
+use crate::json_lines::{self, Line, LineReader};
 use crate::raw::{MetaBuilder, RawObject, list, string};
-use crate::read::{Line, LineReader, Report};
 use crate::session::{SessionBuilder, note, short_hash, unknown};
-use crate::{Origin, SessionLog};
+use crate::{Confidence, Error, Format, Head, Input, Origin, ReadOptions, Report, Sink};
 
 /// Keys that a message carries otherwise. A store numbers and counts anew.
 const CARRIED: [&str; 11] = [
@@ -29,22 +30,62 @@ const CARRIED: [&str; 11] = [
 /// Keys of a part that may be missing.
 const OPTIONAL: [&str; 4] = ["is_error", "signature", "data", "url"];
 
+/// Plain JSON lines: the export format, or as little as `{"role":"user","content":"…"}`.
+#[derive(Debug, Clone, Copy, Default)]
+#[non_exhaustive]
+pub struct PlainLines {}
+
+impl PlainLines {
+    /// Creates the format.
+    pub fn new() -> Self {
+        Self {}
+    }
+}
+
+impl Format for PlainLines {
+    fn name(&self) -> &str {
+        "jsonl"
+    }
+
+    fn sniff(&self, head: &Head<'_>) -> Confidence {
+        detect::sniff(head, Kind::Plain)
+    }
+
+    fn read(
+        &self,
+        input: Input<'_>,
+        options: &ReadOptions,
+        sink: &mut dyn Sink,
+    ) -> Result<Report, Error> {
+        let mut reader = Reader {
+            session: options.session.clone(),
+            sessions: Vec::new(),
+        };
+        let report = json_lines::read(input, options, &mut reader)?;
+        for (key, log) in reader.sessions {
+            sink.session(log.finish(SessionKey::new(key)))?;
+        }
+        Ok(report)
+    }
+}
+
+/// Returns whether a line shows the format.
+pub(crate) fn owns(line: &RawObject<'_>) -> bool {
+    let content = ["content", "parts", "tool_calls"]
+        .iter()
+        .any(|key| line.get(key).is_some());
+    content && line.string("role").is_some()
+}
+
 /// Reads lines in file order, each into the session it names.
 #[derive(Debug)]
-pub(crate) struct Reader {
+struct Reader {
     /// The session of lines that name none; found at the first line when not given.
     session: Option<String>,
     sessions: Vec<(String, SessionBuilder)>,
 }
 
 impl Reader {
-    pub(crate) fn new(session: Option<String>) -> Self {
-        Self {
-            session,
-            sessions: Vec::new(),
-        }
-    }
-
     fn session(&mut self, key: String) -> Option<&mut SessionBuilder> {
         let at = match self.sessions.iter().position(|(known, _)| *known == key) {
             Some(at) => at,
@@ -70,13 +111,6 @@ impl LineReader for Reader {
         if let Some(log) = self.session(named.unwrap_or(fallback)) {
             log.push(message, id, line.text);
         }
-    }
-
-    fn finish(self: Box<Self>, _report: &mut Report) -> Vec<SessionLog> {
-        let sessions = self.sessions.into_iter();
-        sessions
-            .map(|(key, log)| log.finish(SessionKey::new(key)))
-            .collect()
     }
 }
 

@@ -1,0 +1,237 @@
+//! The formats that a program reads, and how the one of a source is found.
+
+use std::io::{BufRead, BufReader, Cursor, ErrorKind as IoErrorKind, Read as _};
+use std::path::Path;
+use std::sync::Arc;
+
+use crate::json_lines::is_object;
+use crate::{
+    ClaudeCode, Confidence, Error, ErrorKind, Format, Head, Input, Pi, PlainLines, ReadOptions,
+    SessionLog, Transcript,
+};
+
+/// Number of bytes that the formats are first asked about. Each time they cannot tell, the head
+/// doubles.
+const FIRST_HEAD: usize = 1 << 16;
+
+/// A list of formats. The default has those of this crate: Claude Code, pi and plain JSON lines.
+#[derive(Debug, Clone)]
+pub struct Formats {
+    formats: Vec<Arc<dyn Format>>,
+}
+
+impl Default for Formats {
+    fn default() -> Self {
+        Self::empty()
+            .with(ClaudeCode::new())
+            .with(Pi::new())
+            .with(PlainLines::new())
+    }
+}
+
+impl Formats {
+    /// Creates a list without formats.
+    pub fn empty() -> Self {
+        Self {
+            formats: Vec::new(),
+        }
+    }
+
+    /// Adds a format. Of several that are equally certain of a source, the one added last reads
+    /// it.
+    #[must_use]
+    pub fn with(mut self, format: impl Format + 'static) -> Self {
+        self.formats.push(Arc::new(format));
+        self
+    }
+
+    /// The names of the formats, in the order of their adding.
+    pub fn names(&self) -> impl Iterator<Item = &str> {
+        self.formats.iter().map(|format| format.name())
+    }
+
+    /// Returns the format of a source with this beginning; `None` when no format claims it, or
+    /// when the head is too short to tell.
+    pub fn detect(&self, head: &Head<'_>) -> Option<&dyn Format> {
+        match self.choose(head) {
+            Choice::Found(format) => Some(format),
+            Choice::ReadOn | Choice::Unknown => None,
+        }
+    }
+
+    /// Reads a transcript. Its format is found by its content.
+    ///
+    /// The source may grow meanwhile, and need not have a size: a pipe will do.
+    ///
+    /// # Errors
+    /// [`ErrorKind::Io`] when the reader fails; [`ErrorKind::Empty`], [`ErrorKind::NotText`] and
+    /// [`ErrorKind::UnknownFormat`] when no format claims the source, or none does by its first
+    /// [`ReadOptions::max_line_bytes`] bytes; what the format itself fails with. A record that
+    /// cannot be read is no error: see [`Report::skipped`](crate::Report::skipped).
+    pub fn read(&self, reader: impl BufRead, options: &ReadOptions) -> Result<Transcript, Error> {
+        self.read_stream(reader, None, options)
+    }
+
+    /// Reads a transcript from a file or a directory.
+    ///
+    /// # Errors
+    /// As [`Formats::read`]; the text names the path. [`ErrorKind::Io`] for a directory that no
+    /// format claims.
+    pub fn read_path(&self, path: &Path, options: &ReadOptions) -> Result<Transcript, Error> {
+        let options = options.clone().with_name(path.display().to_string());
+        if !path.is_dir() {
+            let file =
+                std::fs::File::open(path).map_err(|error| Error::io(&options.name, error))?;
+            return self.read_stream(
+                BufReader::with_capacity(1 << 16, file),
+                Some(path),
+                &options,
+            );
+        }
+        let Choice::Found(format) = self.choose(&Head::of_directory(path)) else {
+            let directory = std::io::Error::from(IoErrorKind::IsADirectory);
+            return Err(Error::io(&options.name, directory));
+        };
+        read_as(
+            format,
+            Input::new(&mut std::io::empty()).with_path(path),
+            &options,
+        )
+    }
+
+    fn read_stream(
+        &self,
+        mut reader: impl BufRead,
+        path: Option<&Path>,
+        options: &ReadOptions,
+    ) -> Result<Transcript, Error> {
+        let choose = |head: Head<'_>| match path {
+            Some(path) => self.choose(&head.with_path(path)),
+            None => self.choose(&head),
+        };
+        // A line of the greatest length, and its end.
+        let longest = options.max_line_bytes.saturating_add(1);
+        let mut bytes = Vec::new();
+        let mut complete = false;
+        let mut wanted = FIRST_HEAD.min(longest);
+        let format = loop {
+            while !complete && bytes.len() < wanted {
+                complete = !read_some(&mut reader, &mut bytes, wanted)
+                    .map_err(|error| Error::io(&options.name, error))?;
+            }
+            match choose(Head::new(&bytes, complete)) {
+                Choice::Found(format) => break format,
+                Choice::ReadOn if !complete && wanted < longest => {
+                    wanted = wanted.saturating_mul(2).min(longest);
+                }
+                Choice::ReadOn | Choice::Unknown => {
+                    return Err(Error::new(kind_of_unknown(&bytes), &options.name));
+                }
+            }
+        };
+        let head = Cursor::new(bytes);
+        // Where the source has ended once, what it has by now belongs to the next reading.
+        let mut whole: Box<dyn BufRead + '_> = match complete {
+            true => Box::new(head),
+            false => Box::new(head.chain(reader)),
+        };
+        let input = Input::new(&mut *whole);
+        let input = match path {
+            Some(path) => input.with_path(path),
+            None => input,
+        };
+        read_as(format, input, options)
+    }
+
+    fn choose(&self, head: &Head<'_>) -> Choice<'_> {
+        let mut best = (Confidence::No, None);
+        let mut undecided = false;
+        for format in &self.formats {
+            let confidence = format.sniff(head);
+            undecided |= confidence == Confidence::Undecided;
+            if confidence >= best.0 {
+                best = (confidence, Some(&**format));
+            }
+        }
+        match best {
+            (Confidence::Certain, Some(format)) => Choice::Found(format),
+            _ if undecided && !head.is_complete() => Choice::ReadOn,
+            (Confidence::Possible, Some(format)) => Choice::Found(format),
+            _ => Choice::Unknown,
+        }
+    }
+}
+
+/// What the formats say about a head.
+enum Choice<'a> {
+    Found(&'a dyn Format),
+    /// Some need a longer head.
+    ReadOn,
+    Unknown,
+}
+
+fn read_as(
+    format: &dyn Format,
+    input: Input<'_>,
+    options: &ReadOptions,
+) -> Result<Transcript, Error> {
+    let mut sessions: Vec<SessionLog> = Vec::new();
+    let report = format.read(input, options, &mut sessions)?;
+    Ok(Transcript {
+        format: format.name().to_owned(),
+        sessions,
+        report,
+    })
+}
+
+/// Reads once into `bytes`, up to `wanted` bytes in all. Returns whether the source has not ended.
+fn read_some(
+    reader: &mut impl BufRead,
+    bytes: &mut Vec<u8>,
+    wanted: usize,
+) -> std::io::Result<bool> {
+    let chunk = loop {
+        match reader.fill_buf() {
+            Ok(chunk) => break chunk,
+            Err(error) if error.kind() == IoErrorKind::Interrupted => {}
+            Err(error) => return Err(error),
+        }
+    };
+    let taken = chunk.len().min(wanted - bytes.len());
+    bytes.extend_from_slice(chunk.get(..taken).unwrap_or_default());
+    let more = !chunk.is_empty();
+    reader.consume(taken);
+    Ok(more)
+}
+
+/// The error of a source that no format claims.
+fn kind_of_unknown(head: &[u8]) -> ErrorKind {
+    let lines = || {
+        let lines = head.split(|&byte| byte == b'\n');
+        lines.filter(|line| !line.trim_ascii().is_empty())
+    };
+    let binary = |line: &[u8]| line.contains(&0) || std::str::from_utf8(line).is_err();
+    if lines().next().is_none() {
+        ErrorKind::Empty
+    } else if lines().any(binary) && !lines().any(is_object) {
+        ErrorKind::NotText
+    } else {
+        ErrorKind::UnknownFormat
+    }
+}
+
+/// Reads a transcript in one of the default [`Formats`].
+///
+/// # Errors
+/// As [`Formats::read`].
+pub fn read(reader: impl BufRead, options: &ReadOptions) -> Result<Transcript, Error> {
+    Formats::default().read(reader, options)
+}
+
+/// Reads a transcript in one of the default [`Formats`] from a file.
+///
+/// # Errors
+/// As [`Formats::read_path`].
+pub fn read_file(path: &Path, options: &ReadOptions) -> Result<Transcript, Error> {
+    Formats::default().read_path(path, options)
+}
