@@ -55,7 +55,12 @@ const LAYERS: &[(&str, &[&[&str]])] = &[
         "message-formats",
         &[ASYNC_RUNTIME, DATABASES, PROVIDERS, &["memory-store"]],
     ),
+    (
+        "memory-search",
+        &[ASYNC_RUNTIME, DATABASES, PROVIDERS, &["memory-store"]],
+    ),
     ("memory-store", &[ASYNC_RUNTIME, DATABASES, PROVIDERS]),
+    ("store-conformance", &[ASYNC_RUNTIME, DATABASES, PROVIDERS]),
     (
         "summarize-escalation",
         &[ASYNC_RUNTIME, DATABASES, PROVIDERS, &["memory-store"]],

@@ -167,6 +167,7 @@ impl Failure {
                 retrieval_tools::ErrorKind::Invalid => Kind::Invalid,
                 retrieval_tools::ErrorKind::Corrupt => Kind::DatabaseCorrupt,
                 retrieval_tools::ErrorKind::Store(kind) => store_kind(kind),
+                retrieval_tools::ErrorKind::Search => Kind::Database,
                 _ => Kind::Other,
             };
             // The tools speak to models; here they are commands.

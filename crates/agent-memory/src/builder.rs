@@ -6,7 +6,8 @@ use compaction_runner::{Cancel, Hooks, InHand, Liveness, NoHooks, RunnerPolicy};
 use context_assembler::{AssemblyPolicy, render_identity};
 use dag_compactor::{DagPlanner, DagPolicy};
 use memory_model::{Clock, Planner, Timestamp};
-use memory_store::{FullStore, InMemoryStore};
+use memory_search::{Search, SearchIndex};
+use memory_store::{FullStore, InMemoryStore, IndexedSearch, ScanSearch};
 #[cfg(feature = "tokio")]
 use summarize_escalation::TokioTimer;
 use summarize_escalation::guard::CallObserver;
@@ -46,11 +47,34 @@ enum Place {
     Store(Arc<dyn FullStore>),
 }
 
+/// How conversations are searched.
+#[derive(Debug)]
+enum Searching {
+    /// By reading them.
+    Scan,
+    /// By an index, and by reading what it does not reach.
+    Index(Arc<dyn SearchIndex>),
+    /// By another search.
+    Other(Arc<dyn Search>),
+}
+
+impl Searching {
+    fn over(self, store: &Arc<dyn FullStore>) -> Arc<dyn Search> {
+        let store = Arc::clone(store);
+        match self {
+            Self::Scan => Arc::new(ScanSearch::new(store)),
+            Self::Index(index) => Arc::new(IndexedSearch::new(index, store)),
+            Self::Other(search) => search,
+        }
+    }
+}
+
 /// Puts a [`Memory`] together. Everything has a default: in memory, calibrated counts, extractive
 /// summaries, the DAG policy; no key and no model is needed.
 #[derive(Debug)]
 pub struct Builder {
     place: Place,
+    search: Searching,
     estimator: Arc<dyn TokenEstimator>,
     summarizer: Arc<dyn Summarizer>,
     fallbacks: Vec<Arc<dyn Summarizer>>,
@@ -109,6 +133,7 @@ impl Default for Builder {
     fn default() -> Self {
         Self {
             place: Place::Store(Arc::new(InMemoryStore::new())),
+            search: Searching::Scan,
             estimator: default_estimator(),
             summarizer: Arc::new(Extractive),
             fallbacks: Vec::new(),
@@ -152,6 +177,20 @@ impl Builder {
     /// Keeps conversations in this store.
     pub fn store(mut self, store: Arc<dyn FullStore>) -> Self {
         self.place = Place::Store(store);
+        self
+    }
+
+    /// Sets the index that the retrieval tools search. What it does not reach is scanned, so
+    /// answers are complete however far it lags. The application fills it.
+    pub fn search_index(mut self, index: Arc<dyn SearchIndex>) -> Self {
+        self.search = Searching::Index(index);
+        self
+    }
+
+    /// Sets the search of the retrieval tools, in place of a scan. It must see what the store
+    /// holds.
+    pub fn search(mut self, search: Arc<dyn Search>) -> Self {
+        self.search = Searching::Other(search);
         self
     }
 
@@ -333,6 +372,7 @@ impl Builder {
             (guards, _) => guards.map(Arc::new),
         };
         Ok(Memory::new(Inner {
+            search: self.search.over(&store),
             store,
             estimator: self.estimator,
             writers: Writers::new(self.summarizer, self.fallbacks, guards),

@@ -50,9 +50,13 @@ pub use memory_model::{
     Mode, Part, Plan, Planner, RawJson, ResultContent, Role, Seq, SeqRange, SessionKey, Span,
     StepClock, StopReason, Summary, SummaryId, Timestamp, TurnId, ViewName, ViewVersion,
 };
+pub use memory_search::{
+    Cursor, Hit, HitOrder, HitTarget, Hits, IndexedHits, Query, Search, SearchIndex, SearchMode,
+    SearchScope, Watermark,
+};
 pub use memory_store::{
     Conversation, ConversationFilter, ConversationPatch, EntryOutcome, FullStore, InMemoryStore,
-    Origin, Owner, Page, Publication, Published, Query, Scope, Snapshot, Violation, ViolationKind,
+    Origin, Owner, Page, Publication, Published, Snapshot, Violation, ViolationKind,
 };
 pub use retrieval_tools::{ExpandArgs, GrepArgs, Retrieval, RetrievalLimits};
 #[cfg(feature = "sqlite")]

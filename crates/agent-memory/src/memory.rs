@@ -6,6 +6,7 @@ use std::sync::Arc;
 use compaction_runner::{Cancel, Hooks, InHand, Liveness, RunnerPolicy};
 use context_assembler::{AssemblyPolicy, ContextAccounting};
 use memory_model::{Accounting, Clock, ConversationId, Planner, SessionKey};
+use memory_search::Search;
 use memory_store::{
     Conversation, ConversationFilter, ConversationRef, FullStore, NewConversation, Origin, Report,
     Verifier, Violation, ViolationKind, verify,
@@ -25,6 +26,7 @@ use crate::writers::Writers;
 #[derive(Debug)]
 pub(crate) struct Inner {
     pub(crate) store: Arc<dyn FullStore>,
+    pub(crate) search: Arc<dyn Search>,
     pub(crate) estimator: Arc<dyn TokenEstimator>,
     pub(crate) writers: Writers,
     pub(crate) ladder: Ladder,

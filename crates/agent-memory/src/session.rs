@@ -10,7 +10,7 @@ use memory_model::{
 };
 use memory_store::{
     Append, AppendAt, Conversation, ConversationPatch, ConversationRef, EntryOutcome, LogRead,
-    NewEntry, Origin, Report, Search, Snapshot, ViewInfo,
+    NewEntry, Origin, Report, Snapshot, Store, ViewInfo,
 };
 use retrieval_tools::Retrieval;
 use summarize_escalation::guard::Spent;
@@ -397,9 +397,15 @@ impl Session {
 
     /// The retrieval tools, bound to this session.
     pub fn retrieval(&self) -> Retrieval {
-        let store = Arc::clone(&self.memory.inner.store) as Arc<dyn Search>;
+        let inner = &self.memory.inner;
         let accounting = Arc::clone(&self.accounting) as Arc<dyn Accounting>;
-        Retrieval::new(store, self.id, accounting).with_session_key(self.key.clone())
+        Retrieval::new(
+            Arc::clone(&inner.store) as Arc<dyn Store>,
+            self.id,
+            accounting,
+        )
+        .with_search(Arc::clone(&inner.search))
+        .with_session_key(self.key.clone())
     }
 
     /// A session that shares this one's log up to and including `at`, and goes on from there. Its

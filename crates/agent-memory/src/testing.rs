@@ -31,7 +31,7 @@ use crate::memory::Memory;
 use crate::{Context, Outcome};
 
 pub use memory_model::StepClock as FakeClock;
-pub use memory_store::testing::{Generated, needle};
+pub use store_conformance::{Generated, needle};
 pub use summarize_escalation::testing::{Answer, Scripted};
 
 /// Where fake clocks begin: 2026-01-01T00:00:00Z.

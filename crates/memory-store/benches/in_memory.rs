@@ -4,10 +4,10 @@
 
 use criterion::{BatchSize, Criterion, criterion_group, criterion_main};
 use memory_model::{Accounting as _, ConversationId, Seq, Timestamp};
-use memory_store::conformance::{
+use memory_store::{InMemoryStore, LogRead, NewConversation, Origin, Store as _};
+use store_conformance::{
     PlainCounts, Source, append, message, publish_summary, range, root, summary_of, verify_store,
 };
-use memory_store::{InMemoryStore, LogRead, NewConversation, Origin, Store as _};
 use tokio::runtime::{Builder, Runtime};
 
 const SIZES: [u32; 2] = [1_000, 10_000];

@@ -1,27 +1,25 @@
 #![doc = include_str!("../README.md")]
 
-#[cfg(feature = "conformance")]
-pub mod conformance;
 mod error;
 mod in_memory;
+mod indexed;
 mod inherit;
 pub mod plain;
 mod publish;
 mod record;
-mod search;
+mod scan;
 mod store;
-#[cfg(feature = "testing")]
-pub mod testing;
 mod types;
 mod verify;
 
 pub use error::{Error, ErrorKind, Result};
 pub use in_memory::InMemoryStore;
+pub use indexed::IndexedSearch;
 pub use inherit::{Inherited, Kin, ViewCut};
 pub use publish::{KnownSummary, check_references, check_shape, spans_cost};
 pub use record::{KnownEntry, conversation_hash, family_hash, summary_record_hash, views_hash};
-pub use search::{Cursor, Found, Hit, Hits, Query, SCAN, Scope, scan};
-pub use store::{FullStore, Maintain, Search, Store, fill_raw_tokens};
+pub use scan::{SCAN, ScanSearch};
+pub use store::{FullStore, Maintain, Store, fill_raw_tokens};
 pub use types::{
     Append, AppendAt, Appended, Claim, Conversation, ConversationFilter, ConversationPatch,
     ConversationRef, Draft, EntryOutcome, Fence, JobKey, JobOutcome, LogRead, NewConversation,

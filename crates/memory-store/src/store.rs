@@ -11,7 +11,6 @@ use memory_model::{
 use crate::error::Result;
 #[cfg(doc)]
 use crate::inherit::{Kin, ViewCut};
-use crate::search::{Hits, Query, scan};
 use crate::types::{
     Append, Appended, Claim, Conversation, ConversationFilter, ConversationPatch, ConversationRef,
     Fence, JobKey, JobOutcome, LogRead, NewConversation, Order, Owner, Page, Publication, Publish,
@@ -218,18 +217,6 @@ pub trait Store: Send + Sync + fmt::Debug {
     ) -> Result<u64>;
 }
 
-/// Search in a store.
-#[async_trait]
-pub trait Search: Store {
-    /// Finds entries or summaries of one conversation.
-    ///
-    /// The default reads and scans everything: always right, the oracle for any index, and the
-    /// fallback where there is none.
-    async fn search(&self, conversation: ConversationId, query: &Query) -> Result<Hits> {
-        scan(self, conversation, query).await
-    }
-}
-
 /// Care of a store.
 #[async_trait]
 pub trait Maintain: Store {
@@ -244,10 +231,10 @@ pub trait Maintain: Store {
     async fn close(&self) -> Result<()>;
 }
 
-/// A store with everything: what the layers above hold behind one pointer.
-pub trait FullStore: Store + Search + Maintain {}
+/// A store with its maintenance: what the layers above hold behind one pointer.
+pub trait FullStore: Store + Maintain {}
 
-impl<S: Store + Search + Maintain + ?Sized> FullStore for S {}
+impl<S: Store + Maintain + ?Sized> FullStore for S {}
 
 /// Sets the token figures of raw spans from the log's running sums, in one call to the store.
 ///

@@ -15,6 +15,8 @@ pub enum ErrorKind {
     Corrupt,
     /// The store failed.
     Store(memory_store::ErrorKind),
+    /// The search failed: what it searches cannot be read, and that is no store.
+    Search,
 }
 
 impl ErrorKind {
@@ -25,6 +27,7 @@ impl ErrorKind {
             ErrorKind::NotFound => "not_found",
             ErrorKind::Corrupt => "corrupt",
             ErrorKind::Store(_) => "store",
+            ErrorKind::Search => "search",
         }
     }
 }
@@ -68,6 +71,32 @@ impl From<memory_store::Error> for Error {
             kind,
             message: error.to_string(),
             source: Some(Box::new(error)),
+        }
+    }
+}
+
+impl From<memory_search::Error> for Error {
+    fn from(error: memory_search::Error) -> Self {
+        use memory_search::ErrorKind as Kind;
+        let kind = match error.kind() {
+            Kind::NotFound => ErrorKind::NotFound,
+            Kind::Invalid | Kind::Unsupported => ErrorKind::Invalid,
+            Kind::Corrupt => ErrorKind::Corrupt,
+            _ => ErrorKind::Search,
+        };
+        let message = error.to_string();
+        let source: Box<dyn StdError + Send + Sync> = match error.into_source() {
+            Ok(source) => source,
+            Err(error) => Box::new(error),
+        };
+        // A search over a store passes the store's errors on: they stay what they are.
+        match source.downcast::<memory_store::Error>() {
+            Ok(store) => (*store).into(),
+            Err(source) => Self {
+                kind,
+                message,
+                source: Some(source),
+            },
         }
     }
 }

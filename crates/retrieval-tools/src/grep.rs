@@ -1,55 +1,55 @@
-//! What `grep` is asked and what it answers.
+//! Arguments and answer of `grep`.
 
+use std::borrow::Cow;
 use std::fmt::Write as _;
 
 use memory_model::{Role, Seq, SummaryId, Timestamp};
-use memory_store::{Found, Hit, Hits, Scope};
+use memory_search::{Hit, HitTarget, Hits, SearchScope};
 use serde::Serialize;
 
 use crate::text::{quoted, rfc3339, short};
 
-/// How many hits an answer has at most when nothing is said: 20 (anna's default).
+/// Maximum number of hits in an answer when a call sets none.
 pub const DEFAULT_LIMIT: usize = 20;
 
-/// What to look for.
+/// Arguments of `grep`.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct GrepArgs {
     /// The text to find, literally, whatever its case. No character has a special meaning.
     pub pattern: String,
-    /// Where to look; both by default.
-    pub scope: Scope,
-    /// At most so many hits in all; 0 stands for [`DEFAULT_LIMIT`].
+    /// What is searched; messages and summaries by default.
+    pub scope: SearchScope,
+    /// Maximum number of hits; 0 stands for [`DEFAULT_LIMIT`].
     pub limit: usize,
-    /// The cursor of an incomplete answer to the same pattern and scope in the same session, to go
-    /// on after it.
+    /// The cursor of an incomplete answer to the same pattern and scope in the same session.
     pub cursor: Option<String>,
 }
 
 impl GrepArgs {
-    /// Looks for `pattern` in messages and summaries, at most 20 hits.
+    /// Arguments for a pattern in messages and summaries, with the default limit.
     pub fn new(pattern: impl Into<String>) -> Self {
         Self {
             pattern: pattern.into(),
-            scope: Scope::Both,
+            scope: SearchScope::Both,
             limit: DEFAULT_LIMIT,
             cursor: None,
         }
     }
 
-    /// Sets where to look.
-    pub fn with_scope(mut self, scope: Scope) -> Self {
+    /// Sets what is searched.
+    pub fn with_scope(mut self, scope: SearchScope) -> Self {
         self.scope = scope;
         self
     }
 
-    /// Sets the largest number of hits; 0 stands for [`DEFAULT_LIMIT`].
+    /// Sets the maximum number of hits; 0 stands for [`DEFAULT_LIMIT`].
     pub fn with_limit(mut self, limit: usize) -> Self {
         self.limit = limit;
         self
     }
 
-    /// Goes on after an incomplete answer.
+    /// Continues an incomplete answer.
     pub fn with_cursor(mut self, cursor: impl Into<String>) -> Self {
         self.cursor = Some(cursor.into());
         self
@@ -68,25 +68,25 @@ impl From<&str> for GrepArgs {
     }
 }
 
-/// What `grep` found. It serialises to the JSON that scripts rely on.
+/// Answer of `grep`. It serializes to the JSON that scripts rely on.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 #[non_exhaustive]
 pub struct GrepAnswer {
-    /// What was looked for.
+    /// The pattern.
     pub pattern: String,
-    /// How the search was done.
-    pub strategy: &'static str,
-    /// Where it looked.
-    pub scope: Scope,
-    /// Whether these are all hits from the cursor on.
+    /// Name of the strategy that found the hits.
+    pub strategy: Cow<'static, str>,
+    /// What was searched.
+    pub scope: SearchScope,
+    /// Whether there are no further hits.
     pub complete: bool,
-    /// Where to go on when they are not; it belongs to this session, pattern and scope.
+    /// Where to continue; `None` when complete. It is bound to this session, pattern and scope.
     pub cursor: Option<String>,
-    /// Messages in log order, then summaries in the order of their making.
+    /// The hits, in the order of the search.
     pub hits: Vec<GrepHit>,
 }
 
-/// What a hit is.
+/// Kind of a hit.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum HitKind {
@@ -96,11 +96,11 @@ pub enum HitKind {
     Summary,
 }
 
-/// One find.
+/// One hit.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 #[non_exhaustive]
 pub struct GrepHit {
-    /// What was found.
+    /// Whether it is a message or a summary.
     pub kind: HitKind,
     /// A message's position.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -117,14 +117,14 @@ pub struct GrepHit {
     /// The source's own id of a message.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub external_id: Option<String>,
-    /// Who said a message.
+    /// A message's role.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub role: Option<Role>,
-    /// How well it matches; 0 where the strategy does not rank (anna's relevance).
+    /// How well it matches; higher is better. 0 where the strategy does not rank.
     pub score: f64,
     /// The text around the first match, with `…` where it was cut.
     pub snippet: String,
-    /// When it was said or made.
+    /// When the message was said or the summary was made.
     #[serde(serialize_with = "rfc3339")]
     pub created_at: Timestamp,
 }
@@ -188,12 +188,12 @@ impl From<Hit> for GrepHit {
             last: None,
             external_id: None,
             role: None,
-            score: 0.0,
+            score: hit.score,
             snippet: hit.snippet,
             created_at: hit.created_at,
         };
-        match hit.found {
-            Found::Message {
+        match hit.target {
+            HitTarget::Message {
                 seq,
                 external_id,
                 role,
@@ -202,7 +202,7 @@ impl From<Hit> for GrepHit {
                 out.external_id = external_id;
                 out.role = Some(role);
             }
-            Found::Summary { id, range } => {
+            HitTarget::Summary { id, range } => {
                 out.kind = HitKind::Summary;
                 out.summary_id = Some(id);
                 out.first = Some(range.first);

@@ -20,6 +20,6 @@ pub use expand::{
 };
 pub use grep::{DEFAULT_LIMIT, GrepAnswer, GrepArgs, GrepHit, HitKind};
 pub use limits::RetrievalLimits;
-pub use memory_store::Scope;
+pub use memory_search::SearchScope;
 pub use retrieval::Retrieval;
 pub use tools::{DESCRIBE, EXPAND, GREP, ToolAnswer, ToolDefinition};

@@ -5,7 +5,8 @@ use std::sync::{Arc, OnceLock};
 use memory_model::{
     Accounting, Child, ConversationId, EntryKind, Seq, SeqRange, SessionKey, Summary, SummaryId,
 };
-use memory_store::{Conversation, ConversationRef, LogRead, Query, Search};
+use memory_search::{Query, Search};
+use memory_store::{Conversation, ConversationRef, LogRead, ScanSearch, Store};
 
 use crate::cursor::{Binding, foreign};
 use crate::describe::Description;
@@ -30,7 +31,8 @@ const BATCH: usize = 64;
 /// fork that includes what it shares of its parent's log) and nothing else.
 #[derive(Debug, Clone)]
 pub struct Retrieval {
-    store: Arc<dyn Search>,
+    store: Arc<dyn Store>,
+    search: Arc<dyn Search>,
     conversation: ConversationId,
     accounting: Arc<dyn Accounting>,
     policy: ExpandPolicy,
@@ -40,13 +42,15 @@ pub struct Retrieval {
 }
 
 impl Retrieval {
-    /// The tools of `conversation`; `accounting` says what answers cost against their caps.
+    /// The tools of `conversation`, which search it by scanning. `accounting` counts the tokens of
+    /// answers against their caps.
     pub fn new(
-        store: Arc<dyn Search>,
+        store: Arc<dyn Store>,
         conversation: ConversationId,
         accounting: Arc<dyn Accounting>,
     ) -> Self {
         Self {
+            search: Arc::new(ScanSearch::new(Arc::clone(&store))),
             store,
             conversation,
             accounting,
@@ -54,6 +58,12 @@ impl Retrieval {
             limits: RetrievalLimits::default(),
             key: Arc::default(),
         }
+    }
+
+    /// Sets the search that `grep` asks, such as an index over the same store.
+    pub fn with_search(mut self, search: Arc<dyn Search>) -> Self {
+        self.search = search;
+        self
     }
 
     /// Sets how `expand` deals with its cap.
@@ -84,7 +94,7 @@ impl Retrieval {
     ///
     /// # Errors
     /// `Invalid` for an empty pattern or a cursor that no search for it in this session gave;
-    /// whatever the store gives.
+    /// whatever the search gives.
     pub async fn grep(&self, args: impl Into<GrepArgs> + Send) -> Result<GrepAnswer> {
         let args = args.into();
         if args.pattern.is_empty() {
@@ -99,15 +109,15 @@ impl Retrieval {
         let limit = limit.min(self.limits.hits.max(1));
         let mut query = Query::new(args.pattern.as_str())
             .with_scope(args.scope)
-            .with_limit(limit);
-        query.snippet_chars = SNIPPET_CHARS;
+            .with_limit(limit)
+            .with_snippet_chars(SNIPPET_CHARS);
         let pattern = args.pattern.clone();
         let question = ["grep", pattern.as_str(), args.scope.as_str()];
         if let Some(cursor) = &args.cursor {
             let binding = self.binding(&question).await?;
-            query = query.with_cursor(binding.position(cursor)?.parse()?);
+            query = query.with_cursor(binding.position(cursor)?);
         }
-        let hits = self.store.search(self.conversation, &query).await?;
+        let hits = self.search.search(self.conversation, &query).await?;
         let cursor = match &hits.cursor {
             Some(position) => Some(self.binding(&question).await?.cursor(position)),
             None => None,

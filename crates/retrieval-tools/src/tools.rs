@@ -1,7 +1,7 @@
 //! The tools as a model sees them: names, schemas, and calls that never fail.
 
 use memory_model::{RawJson, SummaryId};
-use memory_store::Scope;
+use memory_search::SearchScope;
 use serde::Serialize;
 use serde_json::{Map, Value, json};
 
@@ -290,19 +290,23 @@ impl Arguments {
         })
     }
 
-    fn scope(&mut self) -> Result<Scope> {
+    fn scope(&mut self) -> Result<SearchScope> {
         let Some(text) = self.filled("scope")? else {
-            return Ok(Scope::Both);
+            return Ok(SearchScope::Both);
         };
-        [Scope::Messages, Scope::Summaries, Scope::Both]
-            .into_iter()
-            .find(|scope| scope.as_str().eq_ignore_ascii_case(text.trim()))
-            .ok_or_else(|| {
-                Error::invalid(format!(
-                    "there is no scope {}: give messages, summaries or both",
-                    short(&text)
-                ))
-            })
+        [
+            SearchScope::Messages,
+            SearchScope::Summaries,
+            SearchScope::Both,
+        ]
+        .into_iter()
+        .find(|scope| scope.as_str().eq_ignore_ascii_case(text.trim()))
+        .ok_or_else(|| {
+            Error::invalid(format!(
+                "there is no scope {}: give messages, summaries or both",
+                short(&text)
+            ))
+        })
     }
 }
 

@@ -8,7 +8,7 @@ use memory_model::{
 use memory_store::{
     Append, Appended, Claim, Conversation, ConversationFilter, ConversationPatch, ConversationRef,
     Fence, JobKey, JobOutcome, LogRead, Maintain, NewConversation, Order, Owner, Page, Publication,
-    Publish, Published, Result, Search, Snapshot, State, Store, ViewInfo, Violation,
+    Publish, Published, Result, Snapshot, State, Store, ViewInfo, Violation,
 };
 
 use crate::SqliteStore;
@@ -168,8 +168,6 @@ impl Store for SqliteStore {
         self.set_state(conversation, key, revision, value).await
     }
 }
-
-impl Search for SqliteStore {}
 
 #[async_trait]
 impl Maintain for SqliteStore {

@@ -1,6 +1,6 @@
 //! `grep`, `describe` and `expand`: from a summary back to the words.
 
-use agent_memory::{Scope, Session, SummaryId};
+use agent_memory::{SearchScope, Session, SummaryId};
 use retrieval_tools::{ExpandArgs, GrepArgs, Retrieval, RetrievalLimits};
 
 use crate::app::App;
@@ -16,9 +16,9 @@ pub(crate) async fn grep(app: &mut App, args: &Grep) -> anyhow::Result<()> {
     let memory = app.open().await?;
     let session = app.session(&memory, &args.session).await?;
     let scope = match args.scope {
-        ScopeArg::Messages => Scope::Messages,
-        ScopeArg::Summaries => Scope::Summaries,
-        ScopeArg::Both => Scope::Both,
+        ScopeArg::Messages => SearchScope::Messages,
+        ScopeArg::Summaries => SearchScope::Summaries,
+        ScopeArg::Both => SearchScope::Both,
     };
     let mut asked = GrepArgs::new(&args.pattern)
         .with_scope(scope)

@@ -2,8 +2,8 @@
 
 use compaction_runner::{Event, Recorder, RunnerPolicy, SkipReason};
 use memory_model::{ConversationId, Mode, StopReason, ViewVersion};
-use memory_store::conformance::{Fault, FaultyStore};
 use memory_store::{FullStore, InMemoryStore, Store};
+use store_conformance::{Fault, FaultyStore};
 use store_sqlite::SqliteStore;
 use summarize_escalation::Extractive;
 use summarize_escalation::testing::Scripted;

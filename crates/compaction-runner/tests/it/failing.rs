@@ -14,8 +14,8 @@ use futures::channel::oneshot;
 use memory_model::{
     Body, Job, Message, Mode, Part, Role, Seq, Span, StopReason, Summary, Timestamp,
 };
-use memory_store::conformance::FaultyStore;
 use memory_store::{ConversationRef, InMemoryStore, NewConversation, Origin, Publish, Store};
+use store_conformance::FaultyStore;
 use summarize_escalation::testing::{Answer, Scripted};
 use summarize_escalation::{
     Error, Extractive, Ladder, Summarizer, SummaryRequest, SummaryText, Tier,

@@ -4,7 +4,8 @@ use std::sync::Arc;
 
 use compaction_runner::{Cancel, InHand, Liveness, Outcome, Result};
 use memory_model::{ConversationId, Mode, Seq, SeqRange, StopReason};
-use memory_store::{FullStore, InMemoryStore, LogRead, Order, Owner, Query};
+use memory_search::{Query, Search};
+use memory_store::{FullStore, InMemoryStore, LogRead, Order, Owner, ScanSearch};
 use store_sqlite::SqliteStore;
 use summarize_escalation::testing::{Answer, Scripted};
 use tokio::task::JoinHandle;
@@ -46,7 +47,8 @@ async fn life_goes_on(store: &dyn FullStore, id: ConversationId) {
             assert_eq!(spans.unwrap().items.len(), 1);
             let page = store.read(id, &LogRead::new(range)).await.unwrap();
             assert_eq!(page.items.len(), n.min(1_024) as usize);
-            let hits = store.search(id, &Query::new("service 57 listens")).await;
+            let query = Query::new("service 57 listens");
+            let hits = ScanSearch::new(store).search(id, &query).await;
             assert_eq!(hits.unwrap().hits.len(), 1);
         }
     }
@@ -207,7 +209,7 @@ async fn what_was_written_before_a_cancellation_is_kept_for_the_next_run() {
 
 #[tokio::test]
 async fn a_run_that_is_cancelled_before_it_begins_writes_nothing() {
-    let store = memory_store::conformance::FaultyStore::new(InMemoryStore::new());
+    let store = store_conformance::FaultyStore::new(InMemoryStore::new());
     let id = open(&store, "chat").await;
     append(&store, id, chat(1, 120)).await;
     let writes = store.writes();

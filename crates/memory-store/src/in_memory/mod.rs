@@ -18,7 +18,7 @@ use crate::error::{Error, ErrorKind, Result};
 use crate::inherit::{Inherited, Kin, ViewCut};
 use crate::publish::spans_cost;
 use crate::record::KnownEntry;
-use crate::store::{Maintain, Search};
+use crate::store::Maintain;
 use crate::types::{
     Conversation, Draft, JobKey, Origin, Owner, Publication, State, publication_hash,
 };
@@ -295,8 +295,6 @@ fn no_conversation(id: ConversationId) -> Error {
         format!("there is no conversation {id}"),
     )
 }
-
-impl Search for InMemoryStore {}
 
 #[async_trait]
 impl Maintain for InMemoryStore {

@@ -8,10 +8,10 @@ use memory_model::{
     Body, Child, ConversationId, Hash, LogEntry, Part, RawJson, Recipe, Seq, SeqRange, Span,
     Summary, SummaryId, Timestamp, ViewName, ViewVersion,
 };
-use memory_store::conformance::{
+use memory_store::*;
+use store_conformance::{
     Source, fill, message, publish_summary, range, root, summary_of, verify_store,
 };
-use memory_store::*;
 
 /// What a wrapper does to the answers of some calls.
 struct Hooks {
@@ -225,8 +225,6 @@ impl Store for Corrupt {
             .await
     }
 }
-
-impl Search for Corrupt {}
 
 #[async_trait]
 impl Maintain for Corrupt {
@@ -540,12 +538,12 @@ async fn damage_of_a_parent_shows_in_its_forks() {
         },
         ..NewConversation::root(
             "child",
-            memory_store::conformance::PlainCounts.estimator_id(),
+            store_conformance::PlainCounts.estimator_id(),
             Timestamp(5),
         )
     };
     let child = store.open(&new).await.unwrap().id;
-    memory_store::conformance::append(&store, child, vec![message("c", "more")]).await;
+    store_conformance::append(&store, child, vec![message("c", "more")]).await;
     let hooks = Hooks {
         read: |_, page| {
             entry(page, 7, |e| e.message.parts.clear());

@@ -1,6 +1,6 @@
 use memory_model::{Message, Part, RawJson, Role, Seq};
 use memory_store::Origin;
-use retrieval_tools::{ErrorKind, GrepArgs, HitKind, Scope};
+use retrieval_tools::{ErrorKind, GrepArgs, HitKind, SearchScope};
 
 use crate::world::{World, at, range, tree};
 
@@ -19,7 +19,7 @@ async fn it_finds_words_in_messages_and_summaries() {
     let kinds: Vec<HitKind> = both.hits.iter().map(|hit| hit.kind).collect();
     assert_eq!(kinds, [HitKind::Summary, HitKind::Summary]);
     assert_eq!(both.hits[0].summary_id.as_ref(), Some(&a.id));
-    let messages = GrepArgs::new("green tests").with_scope(Scope::Messages);
+    let messages = GrepArgs::new("green tests").with_scope(SearchScope::Messages);
     assert!(tools.grep(&messages).await.unwrap().hits.is_empty());
 }
 
@@ -161,7 +161,7 @@ async fn a_cursor_belongs_to_its_session_and_its_question() {
         other.tools().grep(&next).await,
         world
             .tools()
-            .grep(next.clone().with_scope(Scope::Messages))
+            .grep(next.clone().with_scope(SearchScope::Messages))
             .await,
         world
             .tools()
@@ -210,7 +210,7 @@ async fn answers_read_well() {
     insta::assert_snapshot!("grep_summary", answer.to_text());
     let answer = tools.grep(&GrepArgs::new("e").with_limit(1)).await.unwrap();
     insta::assert_json_snapshot!("grep_json", answer);
-    let args = GrepArgs::new("green").with_scope(Scope::Summaries);
+    let args = GrepArgs::new("green").with_scope(SearchScope::Summaries);
     insta::assert_json_snapshot!("grep_json_summaries", tools.grep(&args).await.unwrap());
     let none = tools.grep(&GrepArgs::new("nowhere")).await.unwrap();
     assert_eq!(none.to_text(), "No matches found.\n");

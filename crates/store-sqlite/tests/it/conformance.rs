@@ -3,7 +3,7 @@
 use std::sync::atomic::{AtomicU32, Ordering};
 
 use memory_store::Maintain as _;
-use memory_store::conformance::Fixture;
+use store_conformance::Fixture;
 use store_sqlite::SqliteStore;
 
 /// Stores in files, all in one folder that goes with the fixture.
@@ -49,17 +49,17 @@ impl Fixture for InMemory {
 mod files {
     use super::Files;
 
-    memory_store::conformance_tests!(Files::new());
+    store_conformance::conformance_tests!(Files::new());
 }
 
 mod in_memory {
     use super::InMemory;
 
-    memory_store::conformance_tests!(InMemory);
+    store_conformance::conformance_tests!(InMemory);
 }
 
 #[tokio::test]
 async fn random_operations_agree_with_the_reference() {
-    memory_store::conformance::random_ops(&Files::new(), 16).await;
-    memory_store::conformance::random_ops(&InMemory, 48).await;
+    store_conformance::random_ops(&Files::new(), 16).await;
+    store_conformance::random_ops(&InMemory, 48).await;
 }

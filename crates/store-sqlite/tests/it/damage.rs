@@ -1,12 +1,10 @@
 //! Verification names what is wrong: every kind of damage, done by a stranger who switched the triggers off.
 
 use memory_model::Seq;
-use memory_store::conformance::{
-    Source, fill, publish_summary, range, root, summary_of, verify_store,
-};
 use memory_store::{NewConversation, Origin, Store as _, ViolationKind};
 use sqlx::sqlite::SqliteConnectOptions;
 use sqlx::{ConnectOptions as _, Connection as _, Row as _};
+use store_conformance::{Source, fill, publish_summary, range, root, summary_of, verify_store};
 use store_sqlite::SqliteStore;
 use tempfile::TempDir;
 

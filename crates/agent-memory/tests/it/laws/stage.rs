@@ -382,13 +382,6 @@ impl Store for Stage {
 }
 
 #[async_trait]
-impl Search for Stage {
-    async fn search(&self, conversation: ConversationId, query: &Query) -> Result<Hits> {
-        self.inner.search(conversation, query).await
-    }
-}
-
-#[async_trait]
 impl Maintain for Stage {
     async fn check(&self) -> Result<Vec<Violation>> {
         self.inner.check().await

@@ -7,7 +7,7 @@
 //! (see [`needle`]).
 //!
 //! ```
-//! use memory_store::testing::Generated;
+//! use store_conformance::Generated;
 //!
 //! let some: Vec<_> = Generated::new(1).take(10).collect();
 //! assert_eq!(some, Generated::new(1).take(10).collect::<Vec<_>>());

@@ -1,13 +1,12 @@
 //! Summaries: stored whole, found again, linked both ways.
 
 use memory_model::{Message, RawJson, Recipe, Seq, SummaryId, Timestamp};
+use memory_store::{ErrorKind, Store};
 
-use super::Fixture;
-use super::build::{
+use crate::Fixture;
+use crate::builders::{
     Source, append, expand, fill, publish_summary, range, rehash, root, sound, summary_of,
 };
-use crate::error::ErrorKind;
-use crate::store::Store;
 
 /// Every field of a summary comes back.
 pub async fn summaries_come_back_whole<F: Fixture>(fixture: &F) {

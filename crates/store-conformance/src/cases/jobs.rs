@@ -1,12 +1,12 @@
 //! Leases and small values.
 
 use memory_model::{ConversationId, RawJson, Timestamp, ViewVersion};
+use memory_store::{
+    Claim, Draft, ErrorKind, Fence, JobKey, JobOutcome, Owner, Published, State, Store,
+};
 
-use super::Fixture;
-use super::build::{Source, fill, range, raw, replace, root, shown, sound, summary_of};
-use crate::error::ErrorKind;
-use crate::store::Store;
-use crate::types::{Claim, Draft, Fence, JobKey, JobOutcome, Owner, Published, State};
+use crate::Fixture;
+use crate::builders::{Source, fill, range, raw, replace, root, shown, sound, summary_of};
 
 async fn claim<S: Store>(
     store: &S,

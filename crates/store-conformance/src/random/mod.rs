@@ -1,5 +1,7 @@
 //! Random interleavings of everything, step by step against the reference store.
 
+mod op;
+
 use std::collections::BTreeMap;
 use std::fmt::Debug;
 
@@ -7,123 +9,22 @@ use memory_model::{
     Accounting, Body, Child, ConversationId, Message, Part, RawJson, Role, Seq, SeqRange, Span,
     Summary, SummaryId, Timestamp, TrimPolicyId, ViewName, ViewVersion,
 };
+use memory_search::{Query, Search};
+use memory_store::{
+    Append, AppendAt, Claim, ConversationFilter, Draft, ErrorKind, Fence, FullStore, InMemoryStore,
+    JobKey, JobOutcome, LogRead, NewConversation, Order, Origin, Owner, Publish, Published, Result,
+    ScanSearch, Store,
+};
 use proptest::prelude::*;
 use proptest::strategy::ValueTree;
 use proptest::test_runner::TestRunner;
 
-use super::Fixture;
-use super::build::{
+use self::op::{Op, Shown, op};
+use crate::Fixture;
+use crate::builders::{
     PlainCounts, Source, clipped, entries, entry, info, raw, replace, shown, spans_of_view,
-    summary_of,
+    summary_of, verify_store,
 };
-use crate::error::{ErrorKind, Result};
-use crate::in_memory::InMemoryStore;
-use crate::search::Query;
-use crate::store::{FullStore, Search, Store};
-use crate::types::{
-    Append, AppendAt, Claim, Draft, Fence, JobKey, JobOutcome, LogRead, NewConversation, Order,
-    Origin, Owner, Publish, Published,
-};
-
-/// One step. Numbers are taken modulo what there is.
-#[derive(Debug, Clone)]
-enum Op {
-    Root,
-    Fork {
-        parent: u8,
-        at: u8,
-    },
-    Spawn {
-        parent: u8,
-        at: u8,
-    },
-    Append {
-        chat: u8,
-        texts: Vec<u8>,
-        demand_head: bool,
-    },
-    /// A summary over whole spans: a leaf over raw ones, else a condensed one.
-    Summarize {
-        chat: u8,
-        view: u8,
-        first: u8,
-        len: u8,
-        text: u8,
-        stale: bool,
-        fenced: bool,
-    },
-    /// Something else over whole or partial spans.
-    Show {
-        chat: u8,
-        view: u8,
-        first: u8,
-        len: u8,
-        body: Shown,
-    },
-    /// A publish that may be nonsense.
-    Odd {
-        chat: u8,
-        first: u8,
-        len: u8,
-        expect_first: u8,
-        span_len: u8,
-    },
-    Claim {
-        chat: u8,
-        job: u8,
-        owner: u8,
-        later: u8,
-    },
-    Settle {
-        fence: u8,
-        outcome: u8,
-    },
-    PutState {
-        chat: u8,
-        revision: u8,
-        remove: bool,
-    },
-    Reopen,
-}
-
-#[derive(Debug, Clone, Copy)]
-enum Shown {
-    Raw,
-    Omitted,
-    Trimmed(u8),
-}
-
-fn op() -> impl Strategy<Value = Op> {
-    let n = any::<u8>;
-    let shown = prop_oneof![
-        Just(Shown::Raw),
-        Just(Shown::Omitted),
-        (0u8..2).prop_map(Shown::Trimmed),
-    ];
-    prop_oneof![
-        1 => Just(Op::Root),
-        2 => (n(), n()).prop_map(|(parent, at)| Op::Fork { parent, at }),
-        1 => (n(), n()).prop_map(|(parent, at)| Op::Spawn { parent, at }),
-        6 => (n(), prop::collection::vec(n(), 0..9), prop::bool::weighted(0.2))
-            .prop_map(|(chat, texts, demand_head)| Op::Append { chat, texts, demand_head }),
-        6 => (n(), n(), n(), n(), n(), prop::bool::weighted(0.2), prop::bool::weighted(0.3))
-            .prop_map(|(chat, view, first, len, text, stale, fenced)| Op::Summarize {
-                chat, view, first, len, text, stale, fenced,
-            }),
-        4 => (n(), n(), n(), n(), shown)
-            .prop_map(|(chat, view, first, len, body)| Op::Show { chat, view, first, len, body }),
-        1 => (n(), n(), n(), n(), n())
-            .prop_map(|(chat, first, len, expect_first, span_len)| Op::Odd {
-                chat, first, len, expect_first, span_len,
-            }),
-        2 => (n(), n(), n(), n())
-            .prop_map(|(chat, job, owner, later)| Op::Claim { chat, job, owner, later }),
-        2 => (n(), n()).prop_map(|(fence, outcome)| Op::Settle { fence, outcome }),
-        1 => (n(), n(), any::<bool>())
-            .prop_map(|(chat, revision, remove)| Op::PutState { chat, revision, remove }),
-        1 => Just(Op::Reopen),
-    ]
-}
 
 /// What the log and the views must hold by the simplest rules there are.
 #[derive(Debug, Default)]
@@ -562,7 +463,7 @@ impl<F: Fixture> World<'_, F> {
 
     /// Compares everything that can be read.
     async fn compare(&self) -> Checked<()> {
-        let filter = crate::types::ConversationFilter::default();
+        let filter = ConversationFilter::default();
         both!(self, list(&filter, None, 1_000))?.ok();
         for chat in &self.chats {
             let chat = *chat;
@@ -600,7 +501,15 @@ impl<F: Fixture> World<'_, F> {
                 }
             }
             both!(self, views(chat))?.ok();
-            both!(self, search(chat, &Query::new("1 WORD").with_limit(3)))?.ok();
+            let query = Query::new("1 WORD").with_limit(3);
+            let store = ScanSearch::new(self.store()).search(chat, &query).await;
+            let reference = ScanSearch::new(&self.reference).search(chat, &query).await;
+            let (store, reference) = (store.map_err(|e| e.kind()), reference.map_err(|e| e.kind()));
+            if store != reference {
+                return Err(format!(
+                    "search: the store says\n{store:?}\nthe reference says\n{reference:?}"
+                ));
+            }
             for view in VIEWS {
                 self.compare_view(chat, view, all).await?;
             }
@@ -669,7 +578,7 @@ async fn run_case<F: Fixture>(fixture: &F, ops: &[Op]) -> Checked<()> {
 }
 
 async fn verified<S: FullStore>(store: &S, name: &str) -> Checked<()> {
-    let reports = super::build::verify_store(store).await;
+    let reports = verify_store(store).await;
     match reports.iter().flat_map(|report| &report.violations).next() {
         None => Ok(()),
         Some(violation) => Err(format!("{name} does not verify: {violation}")),

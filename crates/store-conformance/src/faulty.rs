@@ -8,15 +8,12 @@ use memory_model::{
     Timestamp, ViewName, ViewVersion,
 };
 
-use crate::error::{Error, ErrorKind, Result};
-use crate::search::{Hits, Query};
-use crate::store::{FullStore, Maintain, Search, Store};
-use crate::types::{
+use memory_store::{
     Append, Appended, Claim, Conversation, ConversationFilter, ConversationPatch, ConversationRef,
-    Fence, JobKey, JobOutcome, LogRead, NewConversation, Order, Owner, Page, Publication, Publish,
-    Published, Snapshot, State, ViewInfo,
+    Error, ErrorKind, Fence, FullStore, JobKey, JobOutcome, LogRead, Maintain, NewConversation,
+    Order, Owner, Page, Publication, Publish, Published, Result, Snapshot, State, Store, ViewInfo,
+    Violation,
 };
-use crate::verify::Violation;
 
 /// How a write fails.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -36,7 +33,7 @@ pub enum Fault {
 /// [`FaultyStore::fail_once`]. Failures are of kind `Io`. Reads always work.
 ///
 /// ```
-/// use memory_store::conformance::{Fault, FaultyStore, root};
+/// use store_conformance::{Fault, FaultyStore, root};
 /// use memory_store::{InMemoryStore, Store};
 ///
 /// # #[tokio::main(flavor = "current_thread")]
@@ -306,13 +303,6 @@ impl<S: FullStore> Store for FaultyStore<S> {
     ) -> Result<u64> {
         self.write(self.inner.put_state(conversation, key, revision, value))
             .await
-    }
-}
-
-#[async_trait]
-impl<S: FullStore> Search for FaultyStore<S> {
-    async fn search(&self, conversation: ConversationId, query: &Query) -> Result<Hits> {
-        self.inner.search(conversation, query).await
     }
 }
 

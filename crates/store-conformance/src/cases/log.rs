@@ -4,17 +4,16 @@ use memory_model::{
     Accounting, Media, MediaSource, Message, Part, RawJson, ResultContent, Role, Seq, SeqRange,
     Timestamp,
 };
+use memory_store::{
+    Append, AppendAt, Claim, EntryOutcome, ErrorKind, JobKey, LogRead, Maintain, NewConversation,
+    NewEntry, Order, Owner, Store,
+};
 
-use super::Fixture;
-use super::build::Source;
-use super::build::{
+use crate::Fixture;
+use crate::builders::Source;
+use crate::builders::{
     PlainCounts, append, entries, entry, fill, info, join3, message, publish_summary, range, root,
     sound, summary_of, texts,
-};
-use crate::error::ErrorKind;
-use crate::store::{Maintain, Store};
-use crate::types::{
-    Append, AppendAt, Claim, EntryOutcome, JobKey, LogRead, NewConversation, NewEntry, Order, Owner,
 };
 
 /// Entries get positions 1, 2, 3 … in the order given, with hashes, sums and a chain.
@@ -508,12 +507,12 @@ pub async fn running_sums_and_positions<F: Fixture>(fixture: &F) {
     )
     .await;
     fill(&store, parent.id, 3).await;
-    let new = crate::types::NewConversation {
-        origin: crate::types::Origin::Fork {
+    let new = memory_store::NewConversation {
+        origin: memory_store::Origin::Fork {
             parent: parent.id,
             at: Seq(5),
         },
-        ..crate::types::NewConversation::root("child", PlainCounts.estimator_id(), Timestamp(3))
+        ..memory_store::NewConversation::root("child", PlainCounts.estimator_id(), Timestamp(3))
     };
     let child = store.open(&new).await.unwrap();
     append(
@@ -560,13 +559,13 @@ pub async fn a_store_opens_again<F: Fixture>(fixture: &F) {
     let before = (
         info(&store, chat.id).await,
         entries(&store, chat.id).await,
-        super::build::spans_of_view(&store, chat.id, "dag").await,
+        crate::builders::spans_of_view(&store, chat.id, "dag").await,
     );
     let store = fixture.reopen(store).await;
     let after = (
         info(&store, chat.id).await,
         entries(&store, chat.id).await,
-        super::build::spans_of_view(&store, chat.id, "dag").await,
+        crate::builders::spans_of_view(&store, chat.id, "dag").await,
     );
     assert_eq!(after, before);
     assert!(!store.location().is_empty(), "a store says where it is");

@@ -1,15 +1,13 @@
 //! Reading views: spans, versions, snapshots.
 
 use memory_model::{Body, Seq, SeqRange, Span, TrimPolicyId, ViewName, ViewVersion};
+use memory_store::{ErrorKind, Order, Published, Snapshot, Store, fill_raw_tokens};
 
-use super::Fixture;
-use super::build::{
+use crate::Fixture;
+use crate::builders::{
     Source, fill, info, publish_summary, range, raw, replace, root, shown, sound, spans_of_view,
     summary_of,
 };
-use crate::error::ErrorKind;
-use crate::store::{Store, fill_raw_tokens};
-use crate::types::{Order, Published, Snapshot};
 
 pub(super) async fn snapshot<S: Store>(
     store: &S,

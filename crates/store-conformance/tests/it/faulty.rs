@@ -1,16 +1,16 @@
 //! The store that fails when told to does so, once or from then on, before or after the write.
 
 use memory_model::{Seq, ViewVersion};
-use memory_store::conformance::{
+use memory_store::{Append, AppendAt, ErrorKind, InMemoryStore, Published, Store};
+use store_conformance::{
     Fault, FaultyStore, Source, entry, fill, message, range, raw, replace, root, shown, sound,
     summary_of, texts,
 };
-use memory_store::{Append, AppendAt, ErrorKind, InMemoryStore, Published, Store};
 
 fn append_of(text: &str) -> Append {
     Append {
         at: AppendAt::Any,
-        estimator: memory_model::Accounting::estimator_id(&memory_store::conformance::PlainCounts),
+        estimator: memory_model::Accounting::estimator_id(&store_conformance::PlainCounts),
         entries: vec![entry(message(text, text))],
         now: memory_model::Timestamp(5),
     }

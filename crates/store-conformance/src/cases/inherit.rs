@@ -4,16 +4,14 @@ use memory_model::{
     Accounting, Body, ConversationId, Seq, Span, Summary, SummaryId, Timestamp, TrimPolicyId,
     ViewName, ViewVersion,
 };
+use memory_search::{Query, Search};
+use memory_store::{Conversation, ErrorKind, NewConversation, Origin, ScanSearch, Store};
 
-use super::Fixture;
-use super::build::{
+use crate::Fixture;
+use crate::builders::{
     PlainCounts, Source, append, expand, fill, message, publish_summary, range, raw, replace, root,
     shown, sound, spans_of_view, summary_of,
 };
-use crate::error::ErrorKind;
-use crate::search::Query;
-use crate::store::{Search, Store};
-use crate::types::{Conversation, NewConversation, Origin};
 
 pub(super) async fn fork<S: Store>(
     store: &S,
@@ -296,7 +294,8 @@ pub async fn summaries_are_seen_with_what_they_cover<F: Fixture>(fixture: &F) {
     let error = store.publish(other.id, &publish).await.unwrap_err();
     assert_eq!(error.kind(), ErrorKind::Invalid, "{error}");
     let query = Query::new("leaf 9 to 12");
-    assert_eq!(store.search(child.id, &query).await.unwrap().hits, []);
+    let hits = ScanSearch::new(&store).search(child.id, &query).await;
+    assert_eq!(hits.unwrap().hits, []);
     sound(&store).await;
 }
 
@@ -422,7 +421,7 @@ pub async fn parent_and_child_go_their_own_ways<F: Fixture>(fixture: &F) {
             snapshot,
             history.unwrap(),
             spans,
-            super::build::texts(&store, id).await,
+            crate::builders::texts(&store, id).await,
         )
     };
     let parents = all(chat.id).await;

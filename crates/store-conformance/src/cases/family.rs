@@ -1,27 +1,27 @@
 //! Conversations and their families.
 
-use memory_model::{Hash, RawJson, Seq, SessionKey, SummaryId, Timestamp, ViewName, ViewVersion};
+use memory_model::{
+    Accounting, ConversationId, Hash, RawJson, Recipe, Seq, SessionKey, SummaryId, Timestamp,
+    ViewName, ViewVersion,
+};
+use memory_store::{
+    Append, AppendAt, ConversationFilter, ConversationPatch, ConversationRef, EntryOutcome,
+    ErrorKind, Fence, JobKey, JobOutcome, LogRead, NewConversation, Order, Origin, Owner, Segment,
+    Snapshot, Store,
+};
 
-use super::Fixture;
-use super::build::{
+use crate::Fixture;
+use crate::builders::{
     PlainCounts, append, entries, entry, fill, info, message, range, raw, replace, root, sound,
     texts,
 };
-use crate::error::ErrorKind;
-use crate::search::Query;
-use crate::store::{Search, Store};
-use crate::types::{
-    Append, AppendAt, ConversationFilter, ConversationPatch, ConversationRef, EntryOutcome, Fence,
-    JobKey, JobOutcome, LogRead, NewConversation, Order, Origin, Owner, Segment, Snapshot,
-};
-use memory_model::{Accounting, ConversationId, Recipe};
 
 async fn fork<S: Store>(
     store: &S,
     key: &str,
     parent: ConversationId,
     at: u32,
-) -> crate::error::Result<crate::types::Conversation> {
+) -> memory_store::Result<memory_store::Conversation> {
     let origin = Origin::Fork {
         parent,
         at: Seq(at),
@@ -142,7 +142,7 @@ pub async fn update_changes_what_it_names<F: Fixture>(fixture: &F) {
         ..ConversationPatch::default()
     };
     let after = store.update(chat.id, &patch, Timestamp(50)).await.unwrap();
-    let expected = crate::types::Conversation {
+    let expected = memory_store::Conversation {
         title: Some("a title".to_owned()),
         updated_at: Timestamp(50),
         ..before
@@ -246,7 +246,7 @@ pub async fn forks_of_forks_see_through<F: Fixture>(fixture: &F) {
     let c = fork(&store, "c", b.id, 5).await.unwrap();
     let d = fork(&store, "d", b.id, 3).await.unwrap();
     let e = fork(&store, "e", c.id, 2).await.unwrap();
-    let sources = |c: &crate::types::Conversation| -> Vec<_> {
+    let sources = |c: &memory_store::Conversation| -> Vec<_> {
         c.segments.iter().map(|s| (s.first.0, s.source)).collect()
     };
     assert_eq!(sources(&c), [(1, a.id), (4, b.id), (6, c.id)]);
@@ -452,7 +452,6 @@ pub async fn missing_conversations_are_not_found<F: Fixture>(fixture: &F) {
         store.settle(&fence, &JobOutcome::Release, now),
         store.state(none, "k"),
         store.put_state(none, "k", 0, None),
-        store.search(none, &Query::new("x")),
     );
     sound(&store).await;
 }

@@ -7,14 +7,12 @@ use memory_model::{
     SeqRange, SourceHasher, Span, Summary, SummaryId, Timestamp, ViewName, summary_hash,
     summary_id,
 };
-use token_estimate::{EstimatorId, Preset, TokenEstimator};
-
-use crate::store::{FullStore, Store};
-use crate::types::{
-    Append, AppendAt, Appended, Conversation, ConversationFilter, ConversationRef, LogRead,
-    NewConversation, NewEntry, Order, Publish, Published,
+use memory_store::{
+    Append, AppendAt, Appended, Conversation, ConversationFilter, ConversationRef, FullStore,
+    LogRead, NewConversation, NewEntry, Order, Publish, Published, Report, Store, Verifier,
+    Violation, verify,
 };
-use crate::verify::{Report, Verifier, Violation, verify};
+use token_estimate::{EstimatorId, Preset, TokenEstimator};
 
 /// Counts by anna's formula; a summary costs what its text costs.
 #[derive(Debug, Clone, Copy, Default)]
@@ -92,7 +90,7 @@ pub async fn fill<S: Store + ?Sized>(store: &S, conversation: ConversationId, co
 }
 
 /// The conversation as it is now.
-pub(super) async fn info<S: Store + ?Sized>(
+pub(crate) async fn info<S: Store + ?Sized>(
     store: &S,
     conversation: ConversationId,
 ) -> Conversation {
@@ -104,7 +102,7 @@ pub(super) async fn info<S: Store + ?Sized>(
 }
 
 /// All visible entries.
-pub(super) async fn entries<S: Store + ?Sized>(
+pub(crate) async fn entries<S: Store + ?Sized>(
     store: &S,
     conversation: ConversationId,
 ) -> Vec<LogEntry> {
@@ -210,7 +208,7 @@ pub async fn summary_of<S: Store + ?Sized>(
 }
 
 /// Sets a summary's hash and id from its content.
-pub(super) fn rehash(summary: &mut Summary) {
+pub(crate) fn rehash(summary: &mut Summary) {
     summary.hash = summary_hash(
         summary.source_hash,
         summary.range,
@@ -272,7 +270,7 @@ pub async fn publish_summary<S: Store + ?Sized>(
 }
 
 /// What a view holds over a range now, as a publish expects it.
-pub(super) async fn clipped<S: Store + ?Sized>(
+pub(crate) async fn clipped<S: Store + ?Sized>(
     store: &S,
     conversation: ConversationId,
     view: &str,
@@ -345,12 +343,10 @@ pub async fn expand<S: Store + ?Sized>(
 }
 
 /// Verifies every conversation of a store, counted by [`PlainCounts`], and the store itself; the
-/// violations of [`crate::Maintain::check`] are added to the last report.
+/// violations of [`memory_store::Maintain::check`] are added to the last report.
 pub async fn verify_store<S: FullStore + ?Sized>(store: &S) -> Vec<Report> {
-    let filter = ConversationFilter {
-        archived: true,
-        ..ConversationFilter::default()
-    };
+    let mut filter = ConversationFilter::default();
+    filter.archived = true;
     let rules = |id: &EstimatorId| {
         (*id == PlainCounts.estimator_id()).then(|| Arc::new(PlainCounts) as Arc<dyn Accounting>)
     };
@@ -400,7 +396,7 @@ pub async fn sound<S: FullStore + ?Sized>(store: &S) {
 }
 
 /// Waits for three futures that run side by side.
-pub(super) async fn join3<A: Future, B: Future, C: Future>(
+pub(crate) async fn join3<A: Future, B: Future, C: Future>(
     a: A,
     b: B,
     c: C,

@@ -1,0 +1,88 @@
+//! The error of every search.
+
+use std::error::Error as StdError;
+use std::fmt;
+
+/// Kind of a search error.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+#[non_exhaustive]
+pub enum ErrorKind {
+    /// The conversation does not exist, or the cursor names a summary that does not.
+    NotFound,
+    /// The query is invalid: its pattern is empty, or its cursor comes from another search.
+    Invalid,
+    /// The search does not support the query's mode.
+    Unsupported,
+    /// The stored data contradicts itself.
+    Corrupt,
+    /// The storage below the search failed; [`Error::source`](StdError::source) says how.
+    Storage,
+}
+
+/// Error of a search: a kind, a message that names the object, and the cause.
+pub struct Error {
+    kind: ErrorKind,
+    message: String,
+    source: Option<Box<dyn StdError + Send + Sync>>,
+}
+
+impl Error {
+    /// Creates an error. `message` names the object and says what to do next.
+    pub fn new(kind: ErrorKind, message: impl Into<String>) -> Self {
+        Self {
+            kind,
+            message: message.into(),
+            source: None,
+        }
+    }
+
+    /// Adds the cause.
+    #[must_use]
+    pub fn with_source(mut self, source: impl Into<Box<dyn StdError + Send + Sync>>) -> Self {
+        self.source = Some(source.into());
+        self
+    }
+
+    /// The kind of the error.
+    pub fn kind(&self) -> ErrorKind {
+        self.kind
+    }
+
+    /// Returns the cause, or the error itself when it has none.
+    ///
+    /// # Errors
+    /// The error itself, when it has no cause.
+    pub fn into_source(self) -> std::result::Result<Box<dyn StdError + Send + Sync>, Self> {
+        match self.source {
+            Some(source) => Ok(source),
+            None => Err(self),
+        }
+    }
+}
+
+impl fmt::Display for Error {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.message)
+    }
+}
+
+impl fmt::Debug for Error {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Error")
+            .field("kind", &self.kind)
+            .field("message", &self.message)
+            .field("source", &self.source)
+            .finish()
+    }
+}
+
+impl StdError for Error {
+    fn source(&self) -> Option<&(dyn StdError + 'static)> {
+        self.source
+            .as_deref()
+            .map(|source| source as &(dyn StdError + 'static))
+    }
+}
+
+/// Result of a search call.
+pub type Result<T, E = Error> = std::result::Result<T, E>;

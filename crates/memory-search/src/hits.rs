@@ -1,0 +1,109 @@
+//! The answer to a query.
+
+use std::borrow::Cow;
+use std::ops::Range;
+
+use memory_model::{Role, Seq, SeqRange, SummaryId, Timestamp};
+
+use crate::cursor::Cursor;
+use crate::query::SearchScope;
+
+/// The object that a hit points to.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum HitTarget {
+    /// A message.
+    Message {
+        /// Position in the log.
+        seq: Seq,
+        /// The source's id of the message.
+        external_id: Option<String>,
+        /// The message's role.
+        role: Role,
+    },
+    /// A summary.
+    Summary {
+        /// The summary's id.
+        id: SummaryId,
+        /// The messages that the summary covers.
+        range: SeqRange,
+    },
+}
+
+/// One match.
+#[derive(Debug, Clone, PartialEq)]
+#[non_exhaustive]
+pub struct Hit {
+    /// The message or summary.
+    pub target: HitTarget,
+    /// How well the text matches; higher is better. 0 from a search that does not rank.
+    pub score: f64,
+    /// The text around the first match, with `…` where it was cut.
+    pub snippet: String,
+    /// Where the snippet matches: byte ranges, in order, that do not overlap.
+    pub matches: Vec<Range<usize>>,
+    /// When the message was said or the summary was made.
+    pub created_at: Timestamp,
+}
+
+impl Hit {
+    /// A hit without a score and without marked matches.
+    pub fn new(target: HitTarget, snippet: impl Into<String>, created_at: Timestamp) -> Self {
+        Self {
+            target,
+            score: 0.0,
+            snippet: snippet.into(),
+            matches: Vec::new(),
+            created_at,
+        }
+    }
+}
+
+/// The answer to a query: hits, how they were found, and whether they are all.
+#[derive(Debug, Clone, PartialEq)]
+#[non_exhaustive]
+#[must_use]
+pub struct Hits {
+    /// The hits, in the order that the query asked for.
+    pub hits: Vec<Hit>,
+    /// Name of the strategy that found them, such as `literal-scan`.
+    pub strategy: Cow<'static, str>,
+    /// What was searched.
+    pub scope: SearchScope,
+    /// Whether the query has no further hits.
+    pub complete: bool,
+    /// Where to continue; `None` exactly when the answer is complete.
+    pub cursor: Option<Cursor>,
+}
+
+impl Hits {
+    /// A complete answer.
+    pub fn complete(
+        hits: Vec<Hit>,
+        strategy: impl Into<Cow<'static, str>>,
+        scope: SearchScope,
+    ) -> Self {
+        Self {
+            hits,
+            strategy: strategy.into(),
+            scope,
+            complete: true,
+            cursor: None,
+        }
+    }
+
+    /// An answer that `cursor` continues.
+    pub fn partial(
+        hits: Vec<Hit>,
+        strategy: impl Into<Cow<'static, str>>,
+        scope: SearchScope,
+        cursor: Cursor,
+    ) -> Self {
+        Self {
+            hits,
+            strategy: strategy.into(),
+            scope,
+            complete: false,
+            cursor: Some(cursor),
+        }
+    }
+}

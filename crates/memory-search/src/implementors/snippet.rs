@@ -1,0 +1,170 @@
+//! Case folding, and the text around a match.
+
+use std::ops::Range;
+
+/// Removes differences of case, so that texts that differ in case alone become equal. It works
+/// character by character; a final sigma becomes a sigma.
+pub fn fold_case(text: &str) -> String {
+    if text.is_ascii() {
+        text.to_ascii_lowercase()
+    } else {
+        text.chars().flat_map(fold_char).collect()
+    }
+}
+
+fn fold_char(c: char) -> impl Iterator<Item = char> {
+    c.to_lowercase().map(|c| if c == 'ς' { 'σ' } else { c })
+}
+
+fn folded_len(c: char) -> usize {
+    fold_char(c).map(char::len_utf8).sum()
+}
+
+/// The text around the first match, and where it matches.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) struct Snippet {
+    pub(super) text: String,
+    pub(super) matches: Vec<Range<usize>>,
+}
+
+impl Snippet {
+    /// Finds `pattern` (folded) in a text and cuts `chars` characters around the first match;
+    /// `None` when it does not occur.
+    pub(super) fn find(text: &str, pattern: &str, chars: usize) -> Option<Self> {
+        let folded = fold_case(text);
+        let at = folded.find(pattern)?;
+        let (start, end) = window(text, at, pattern.chars().count(), chars.max(1));
+        let body = text.get(start..end).unwrap_or_default();
+        let mut out = String::with_capacity(body.len() + 6);
+        if start > 0 {
+            out.push('…');
+        }
+        let prefix = out.len();
+        out.push_str(body);
+        if end < text.len() {
+            out.push('…');
+        }
+        let mut matches = occurrences(body, pattern);
+        if matches.is_empty() {
+            // The match is longer than the snippet.
+            matches.push(0..body.len());
+        }
+        for found in &mut matches {
+            *found = found.start + prefix..found.end + prefix;
+        }
+        Some(Self { text: out, matches })
+    }
+}
+
+/// The bytes of `text` to show: `width` characters with the match in their middle, which begins
+/// at byte `at` of the folded text and has so many folded characters.
+fn window(text: &str, at: usize, pattern_chars: usize, width: usize) -> (usize, usize) {
+    let mut folded_bytes = 0;
+    let first = text
+        .chars()
+        .take_while(|c| {
+            folded_bytes += folded_len(*c);
+            folded_bytes <= at
+        })
+        .count();
+    let before = (width - pattern_chars.min(width)) / 2;
+    let total = text.chars().count();
+    let from = first
+        .saturating_sub(before)
+        .min(total.saturating_sub(width));
+    let byte = |chars: usize| {
+        text.char_indices()
+            .nth(chars)
+            .map_or(text.len(), |(byte, _)| byte)
+    };
+    (byte(from), byte(from.saturating_add(width)))
+}
+
+/// Where `pattern` (folded) occurs in a text, as ranges of whole characters that do not overlap.
+fn occurrences(text: &str, pattern: &str) -> Vec<Range<usize>> {
+    // Where each character begins, in the folded text and in the text; and both ends.
+    let mut bounds = vec![(0, 0)];
+    let mut folded_at = 0;
+    for (byte, c) in text.char_indices() {
+        folded_at += folded_len(c);
+        bounds.push((folded_at, byte + c.len_utf8()));
+    }
+    let byte = |bound: usize| bounds.get(bound).map_or(text.len(), |(_, byte)| *byte);
+    let mut out: Vec<Range<usize>> = Vec::new();
+    for (first, matched) in fold_case(text).match_indices(pattern) {
+        let last = first + matched.len();
+        let begin = bounds.partition_point(|(folded, _)| *folded <= first);
+        let end = bounds.partition_point(|(folded, _)| *folded < last);
+        let earliest = out.last().map_or(0, |before| before.end);
+        let found = byte(begin.saturating_sub(1)).max(earliest)..byte(end);
+        if !found.is_empty() {
+            out.push(found);
+        }
+    }
+    out
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn cut(text: &str, pattern: &str, chars: usize) -> Option<String> {
+        Snippet::find(text, &fold_case(pattern), chars).map(|snippet| snippet.text)
+    }
+
+    /// The snippet with its matches in brackets.
+    fn marked(text: &str, pattern: &str, chars: usize) -> String {
+        let mut snippet = Snippet::find(text, &fold_case(pattern), chars).unwrap();
+        for found in snippet.matches.iter().rev() {
+            snippet.text.insert(found.end, ']');
+            snippet.text.insert(found.start, '[');
+        }
+        snippet.text
+    }
+
+    #[test]
+    fn case_is_ignored_in_every_script() {
+        for (text, pattern) in [
+            ("The Tests are GREEN", "tests ARE green"),
+            ("Привет МИР", "мир"),
+            ("ΟΔΟΣ", "οδο"),
+            ("İstanbul today", "TODAY"),
+            ("テストは緑", "緑"),
+            ("100% done_now", "0% DONE_"),
+        ] {
+            assert!(cut(text, pattern, 500).is_some(), "{pattern} in {text}");
+        }
+        assert!(cut("100 done", "100%", 500).is_none());
+    }
+
+    #[test]
+    fn snippets_are_cut_around_the_match() {
+        let text = format!("{}needle{}", "a".repeat(100), "b".repeat(100));
+        assert_eq!(cut(&text, "needle", 20).unwrap(), "…aaaaaaaneedlebbbbbbb…");
+        assert_eq!(cut("needle", "needle", 20).unwrap(), "needle");
+        assert_eq!(cut("needle bbbb", "needle", 8).unwrap(), "needle b…");
+        assert_eq!(cut("aaaa needle", "needle", 8).unwrap(), "…a needle");
+        // Lower case may be longer than the original; the window still holds the match.
+        let text = format!("{}needle", "İ".repeat(50));
+        assert!(cut(&text, "needle", 10).unwrap().contains("needle"));
+    }
+
+    #[test]
+    fn matches_are_marked_in_the_snippet() {
+        assert_eq!(
+            marked("a Needle, a NEEDLE", "needle", 500),
+            "a [Needle], a [NEEDLE]"
+        );
+        assert_eq!(marked("aaaa", "aa", 500), "[aa][aa]");
+        assert_eq!(marked("xx needle yy", "needle", 8), "… [needle] …");
+        assert_eq!(
+            marked("İİneedleİ NEEDLE", "needle", 500),
+            "İİ[needle]İ [NEEDLE]"
+        );
+        // The folded text begins with `i` and a combining dot: half a character matches whole.
+        assert_eq!(marked("İx", "i", 500), "[İ]x");
+        assert_eq!(marked("İİİ", "\u{307}i", 500), "[İİ][İ]");
+        assert_eq!(marked("…needle…", "…", 500), "[…]needle[…]");
+        assert_eq!(marked("a needle", "needle", 3), "…[nee]…");
+    }
+}

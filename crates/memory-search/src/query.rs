@@ -1,0 +1,219 @@
+//! The query: a pattern, how it is read, filters, an order, a limit.
+
+use memory_model::{Role, SeqRange, Timestamp};
+use serde::{Deserialize, Serialize};
+
+use crate::cursor::Cursor;
+use crate::error::{Error, ErrorKind, Result};
+
+/// How a pattern is read.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+#[non_exhaustive]
+pub enum SearchMode {
+    /// The pattern occurs in the text, whatever its case. No character has a special meaning.
+    /// Every search supports this mode.
+    #[default]
+    Literal,
+    /// The pattern is a regular expression that matches somewhere in the text.
+    Regex,
+    /// Every word of the pattern occurs in the text as a whole word.
+    Words,
+    /// The pattern is a question or a description; hits are ranked by how well they answer it.
+    Prose,
+}
+
+impl SearchMode {
+    /// The mode's name.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            SearchMode::Literal => "literal",
+            SearchMode::Regex => "regex",
+            SearchMode::Words => "words",
+            SearchMode::Prose => "prose",
+        }
+    }
+}
+
+/// What is searched.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum SearchScope {
+    /// Messages only.
+    Messages,
+    /// Summaries only.
+    Summaries,
+    /// Messages and summaries.
+    #[default]
+    Both,
+}
+
+impl SearchScope {
+    /// The scope's name.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            SearchScope::Messages => "messages",
+            SearchScope::Summaries => "summaries",
+            SearchScope::Both => "both",
+        }
+    }
+
+    /// Whether messages are searched.
+    pub fn has_messages(self) -> bool {
+        self != SearchScope::Summaries
+    }
+
+    /// Whether summaries are searched.
+    pub fn has_summaries(self) -> bool {
+        self != SearchScope::Messages
+    }
+}
+
+/// Order of the hits.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+#[non_exhaustive]
+pub enum HitOrder {
+    /// Highest score first. A search that does not rank answers as for [`HitOrder::Oldest`].
+    #[default]
+    Relevance,
+    /// Messages in the order of the log, then summaries in the order in which they were made.
+    Oldest,
+    /// Messages from the newest to the oldest, then summaries from the newest to the oldest.
+    Newest,
+}
+
+/// A search query. The defaults find a literal pattern in messages and summaries, in at most 20
+/// hits with snippets of 500 characters.
+///
+/// Filters narrow each other: a hit passes all of them.
+#[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Query {
+    /// The text to find. An empty pattern is refused.
+    pub pattern: String,
+    /// How the pattern is read.
+    pub mode: SearchMode,
+    /// What is searched.
+    pub scope: SearchScope,
+    /// Finds only messages of these roles; empty for all. Summaries have no role and are found
+    /// only while this is empty.
+    pub roles: Vec<Role>,
+    /// Finds only messages at these positions, and summaries that cover one of them.
+    pub range: Option<SeqRange>,
+    /// Finds only messages from this time on, and summaries that cover messages from it on.
+    pub since: Option<Timestamp>,
+    /// Finds only messages before this time, and summaries that cover messages before it.
+    pub until: Option<Timestamp>,
+    /// Order of the hits.
+    pub order: HitOrder,
+    /// Maximum number of hits; 0 counts as 1.
+    pub limit: usize,
+    /// Where an earlier answer to the same query stopped.
+    pub cursor: Option<Cursor>,
+    /// Length of a hit's snippet, in characters; 0 counts as 1.
+    pub snippet_chars: usize,
+}
+
+impl Query {
+    /// A query for a literal pattern, with default settings.
+    pub fn new(pattern: impl Into<String>) -> Self {
+        Self {
+            pattern: pattern.into(),
+            mode: SearchMode::default(),
+            scope: SearchScope::default(),
+            roles: Vec::new(),
+            range: None,
+            since: None,
+            until: None,
+            order: HitOrder::default(),
+            limit: 20,
+            cursor: None,
+            snippet_chars: 500,
+        }
+    }
+
+    /// Checks what every search checks first.
+    ///
+    /// # Errors
+    /// `Invalid` for an empty pattern.
+    pub fn check(&self) -> Result<()> {
+        if self.pattern.is_empty() {
+            return Err(Error::new(
+                ErrorKind::Invalid,
+                "the pattern is empty: give some text to find",
+            ));
+        }
+        Ok(())
+    }
+
+    /// Sets how the pattern is read.
+    #[must_use]
+    pub fn with_mode(mut self, mode: SearchMode) -> Self {
+        self.mode = mode;
+        self
+    }
+
+    /// Sets what is searched.
+    #[must_use]
+    pub fn with_scope(mut self, scope: SearchScope) -> Self {
+        self.scope = scope;
+        self
+    }
+
+    /// Sets the roles whose messages are found.
+    #[must_use]
+    pub fn with_roles(mut self, roles: impl Into<Vec<Role>>) -> Self {
+        self.roles = roles.into();
+        self
+    }
+
+    /// Sets the positions to search.
+    #[must_use]
+    pub fn with_range(mut self, range: SeqRange) -> Self {
+        self.range = Some(range);
+        self
+    }
+
+    /// Sets the earliest time, inclusive.
+    #[must_use]
+    pub fn with_since(mut self, since: Timestamp) -> Self {
+        self.since = Some(since);
+        self
+    }
+
+    /// Sets the latest time, exclusive.
+    #[must_use]
+    pub fn with_until(mut self, until: Timestamp) -> Self {
+        self.until = Some(until);
+        self
+    }
+
+    /// Sets the order of the hits.
+    #[must_use]
+    pub fn with_order(mut self, order: HitOrder) -> Self {
+        self.order = order;
+        self
+    }
+
+    /// Sets the maximum number of hits.
+    #[must_use]
+    pub fn with_limit(mut self, limit: usize) -> Self {
+        self.limit = limit;
+        self
+    }
+
+    /// Continues an earlier answer.
+    #[must_use]
+    pub fn with_cursor(mut self, cursor: impl Into<Cursor>) -> Self {
+        self.cursor = Some(cursor.into());
+        self
+    }
+
+    /// Sets the length of snippets, in characters.
+    #[must_use]
+    pub fn with_snippet_chars(mut self, chars: usize) -> Self {
+        self.snippet_chars = chars;
+        self
+    }
+}

@@ -1,0 +1,202 @@
+//! Search by an index as far as it reaches, and by a scan of the rest.
+
+use std::borrow::Cow;
+use std::fmt;
+use std::ops::{ControlFlow, Deref};
+
+use async_trait::async_trait;
+use memory_model::{ConversationId, Seq, SeqRange};
+use memory_search::implementors::{HitCollector, Position};
+use memory_search::{
+    ErrorKind, HitOrder, Hits, IndexedHits, Query, Result, Search, SearchIndex, SearchScope,
+    Watermark,
+};
+
+use crate::scan::{SCAN, ScanSearch};
+use crate::store::Store;
+
+/// A search that answers from an index up to its [`Watermark`] and scans what lies behind it.
+///
+/// Its answers are complete however far the index lags. It never writes to the index: the
+/// application fills it when it likes, so that what is scanned stays short. A mode that the index
+/// does not have is left to the scan. Hits come by position; the order by relevance is the oldest
+/// first.
+///
+/// The order [`HitOrder::Newest`] scans all summaries, since a store lists them oldest first.
+#[derive(Debug, Clone)]
+pub struct IndexedSearch<I, S> {
+    index: I,
+    scan: ScanSearch<S>,
+}
+
+impl<I, S> IndexedSearch<I, S>
+where
+    I: SearchIndex,
+    S: Deref + Send + Sync + fmt::Debug,
+    S::Target: Store,
+{
+    /// A search by `index` over the conversations of a store.
+    pub fn new(index: I, store: S) -> Self {
+        Self {
+            index,
+            scan: ScanSearch::new(store),
+        }
+    }
+
+    /// The index.
+    pub fn index(&self) -> &I {
+        &self.index
+    }
+
+    /// Asks the index; `None` where it cannot answer and everything is to be scanned.
+    async fn ask(
+        &self,
+        conversation: ConversationId,
+        query: &Query,
+        answer: &mut Answer,
+    ) -> Result<Option<IndexedHits>> {
+        match self.index.search_indexed(conversation, query).await {
+            Ok(indexed) if indexed.watermark == Watermark::default() => Ok(None),
+            Ok(indexed) => {
+                answer.index = Some(indexed.hits.strategy.clone());
+                Ok(Some(indexed))
+            }
+            Err(error) => match error.kind() {
+                ErrorKind::Unsupported | ErrorKind::NotFound => Ok(None),
+                _ => Err(error),
+            },
+        }
+    }
+
+    /// Scans, and adds what is found.
+    async fn scan(
+        &self,
+        conversation: ConversationId,
+        query: &Query,
+        answer: &mut Answer,
+    ) -> Result<ControlFlow<()>> {
+        let query = query.clone().with_limit(answer.hits.room().max(1));
+        answer.scanned = true;
+        let found = self.scan.search(conversation, &query).await?;
+        Ok(answer.hits.extend(found))
+    }
+
+    async fn messages(
+        &self,
+        conversation: ConversationId,
+        query: &Query,
+        answer: &mut Answer,
+    ) -> Result<ControlFlow<()>> {
+        let query = query.clone().with_scope(SearchScope::Messages);
+        let Some(indexed) = self.ask(conversation, &query, answer).await? else {
+            return self.scan(conversation, &query, answer).await;
+        };
+        let rest = behind(&query, indexed.watermark.messages);
+        let mut flow = ControlFlow::Continue(());
+        if query.order != HitOrder::Newest {
+            flow = answer.hits.extend(indexed.hits);
+            return match rest {
+                Some(rest) if flow.is_continue() => self.scan(conversation, &rest, answer).await,
+                _ => Ok(flow),
+            };
+        }
+        if let Some(rest) = rest {
+            flow = self.scan(conversation, &rest, answer).await?;
+        }
+        Ok(match flow {
+            ControlFlow::Continue(()) => answer.hits.extend(indexed.hits),
+            stopped => stopped,
+        })
+    }
+
+    async fn summaries(
+        &self,
+        conversation: ConversationId,
+        query: &Query,
+        answer: &mut Answer,
+    ) -> Result<ControlFlow<()>> {
+        let query = query
+            .clone()
+            .with_scope(SearchScope::Summaries)
+            .with_limit(answer.hits.room().max(1));
+        if query.order == HitOrder::Newest {
+            return self.scan(conversation, &query, answer).await;
+        }
+        let indexed = self.ask(conversation, &query, answer).await?;
+        let Some((hits, last)) =
+            indexed.and_then(|found| Some((found.hits, found.watermark.summaries?)))
+        else {
+            return self.scan(conversation, &query, answer).await;
+        };
+        if answer.hits.extend(hits).is_break() {
+            return Ok(ControlFlow::Break(()));
+        }
+        let rest = query.with_cursor(Position::Summary(last).to_cursor());
+        self.scan(conversation, &rest, answer).await
+    }
+}
+
+/// An answer as it comes together.
+struct Answer {
+    hits: HitCollector,
+    /// The index's strategy, when it was used.
+    index: Option<Cow<'static, str>>,
+    scanned: bool,
+}
+
+impl Answer {
+    fn finish(self, scope: SearchScope) -> Hits {
+        let strategy = match (self.index, self.scanned) {
+            (None, _) => Cow::Borrowed(SCAN),
+            (Some(index), false) => index,
+            (Some(index), true) => Cow::Owned(format!("{index}+{SCAN}")),
+        };
+        self.hits.finish(strategy, scope)
+    }
+}
+
+/// The query for messages behind a position; `None` when it asks for none of them.
+fn behind(query: &Query, indexed: Seq) -> Option<Query> {
+    let (first, last) = match query.range {
+        Some(range) => (range.first, range.last),
+        None => (Seq::FIRST, Seq(u32::MAX)),
+    };
+    let rest = SeqRange::new(first.max(indexed.next()), last)?;
+    Some(query.clone().with_range(rest))
+}
+
+#[async_trait]
+impl<I, S> Search for IndexedSearch<I, S>
+where
+    I: SearchIndex,
+    S: Deref + Send + Sync + fmt::Debug,
+    S::Target: Store,
+{
+    async fn search(&self, conversation: ConversationId, query: &Query) -> Result<Hits> {
+        query.check()?;
+        let position = query.cursor.as_ref().map(Position::from_cursor);
+        let position = position.transpose()?;
+        let mut query = query.clone();
+        if query.order != HitOrder::Newest {
+            query.order = HitOrder::Oldest;
+        }
+        let mut answer = Answer {
+            hits: HitCollector::new(query.limit),
+            index: None,
+            scanned: false,
+        };
+        let past_messages = matches!(position, Some(Position::Summary(_)));
+        let mut flow = ControlFlow::Continue(());
+        if query.scope.has_messages() && !past_messages {
+            flow = self.messages(conversation, &query, &mut answer).await?;
+        }
+        if query.scope.has_summaries() && flow.is_continue() {
+            if !past_messages {
+                query.cursor = None;
+            }
+            // Nothing follows the summaries: whether more fits makes no difference.
+            let _ = self.summaries(conversation, &query, &mut answer).await?;
+        }
+        Ok(answer.finish(query.scope))
+    }
+}

@@ -1,0 +1,213 @@
+//! Search by reading everything: always right, on any store.
+
+use std::collections::VecDeque;
+use std::fmt;
+use std::ops::{ControlFlow, Deref};
+
+use async_trait::async_trait;
+use memory_model::{ConversationId, Seq, SeqRange};
+use memory_search::implementors::{HitCollector, Matcher, Position};
+use memory_search::{Error, ErrorKind, Hit, HitOrder, Hits, Query, Result, Search};
+
+use crate::store::Store;
+use crate::types::{Conversation, ConversationRef, LogRead};
+
+/// Name of the strategy that reads everything.
+pub const SCAN: &str = "literal-scan";
+
+/// Summaries read at once.
+const SUMMARY_PAGE: usize = 256;
+
+/// A search that reads a whole conversation, page by page, whatever the store.
+///
+/// It needs no index, sees every write that was finished before it began, and is what an index is
+/// tested against. It does not rank: scores are 0, and the order by relevance is the oldest first.
+/// The store is borrowed or shared: `ScanSearch::new(&store)`, `ScanSearch::new(Arc::clone(&store))`.
+#[derive(Debug, Clone)]
+pub struct ScanSearch<S> {
+    store: S,
+}
+
+impl<S> ScanSearch<S>
+where
+    S: Deref + Send + Sync + fmt::Debug,
+    S::Target: Store,
+{
+    /// A search over the conversations of a store.
+    pub fn new(store: S) -> Self {
+        Self { store }
+    }
+
+    async fn conversation(&self, id: ConversationId) -> Result<Conversation> {
+        let found = self.store.conversation(&ConversationRef::Id(id)).await?;
+        found.ok_or_else(|| {
+            Error::new(
+                ErrorKind::NotFound,
+                format!("there is no conversation {id}"),
+            )
+        })
+    }
+
+    async fn messages(
+        &self,
+        conversation: &Conversation,
+        query: &Query,
+        after: Option<Seq>,
+        matcher: &Matcher,
+        hits: &mut HitCollector,
+    ) -> Result<ControlFlow<()>> {
+        let newest_first = query.order == HitOrder::Newest;
+        let mut rest = conversation.range();
+        if let Some(range) = &query.range {
+            rest = rest.and_then(|rest| rest.intersect(range));
+        }
+        if let Some(after) = after {
+            rest = rest.and_then(|rest| match newest_first {
+                true => SeqRange::new(rest.first, rest.last.min(after.prev())),
+                false => SeqRange::new(rest.first.max(after.next()), rest.last),
+            });
+        }
+        while let Some(range) = rest {
+            let read = match newest_first {
+                true => LogRead::new(range).newest_first(),
+                false => LogRead::new(range),
+            };
+            let page = self.store.read(conversation.id, &read).await?;
+            for hit in page.items.iter().filter_map(|entry| matcher.message(entry)) {
+                if hits.push(hit).is_break() {
+                    return Ok(ControlFlow::Break(()));
+                }
+            }
+            rest = page.next;
+        }
+        Ok(ControlFlow::Continue(()))
+    }
+
+    async fn summaries(
+        &self,
+        conversation: &Conversation,
+        after: Option<memory_model::SummaryId>,
+        matcher: &Matcher,
+        hits: &mut HitCollector,
+    ) -> Result<ControlFlow<()>> {
+        let mut after = after;
+        loop {
+            let page = self
+                .store
+                .summary_log(conversation.id, after.as_ref(), SUMMARY_PAGE)
+                .await?;
+            for hit in page.items.iter().filter_map(|one| matcher.summary(one)) {
+                if hits.push(hit).is_break() {
+                    return Ok(ControlFlow::Break(()));
+                }
+            }
+            match page.next {
+                Some(next) => after = Some(next),
+                None => return Ok(ControlFlow::Continue(())),
+            }
+        }
+    }
+
+    /// As [`Self::summaries`] from the newest on. A store lists summaries oldest first, so that
+    /// all are read, and the newest hits are kept.
+    async fn newest_summaries(
+        &self,
+        conversation: &Conversation,
+        before: Option<memory_model::SummaryId>,
+        matcher: &Matcher,
+        hits: &mut HitCollector,
+    ) -> Result<ControlFlow<()>> {
+        // One more than fits, to know whether there are more.
+        let wanted = hits.room().saturating_add(1);
+        let mut newest: VecDeque<Hit> = VecDeque::new();
+        let mut seen_before = before.is_none();
+        let mut after = None;
+        'log: loop {
+            let page = self
+                .store
+                .summary_log(conversation.id, after.as_ref(), SUMMARY_PAGE)
+                .await?;
+            for summary in &page.items {
+                if before.as_ref() == Some(&summary.id) {
+                    seen_before = true;
+                    break 'log;
+                }
+                newest.extend(matcher.summary(summary));
+                if newest.len() > wanted {
+                    newest.pop_front();
+                }
+            }
+            match page.next {
+                Some(next) => after = Some(next),
+                None => break,
+            }
+        }
+        if !seen_before {
+            return Err(no_such_cursor(before));
+        }
+        for hit in newest.into_iter().rev() {
+            if hits.push(hit).is_break() {
+                return Ok(ControlFlow::Break(()));
+            }
+        }
+        Ok(ControlFlow::Continue(()))
+    }
+}
+
+fn no_such_cursor(summary: Option<memory_model::SummaryId>) -> Error {
+    let id = summary.map(|id| id.to_string()).unwrap_or_default();
+    Error::new(
+        ErrorKind::NotFound,
+        format!("the cursor names {id}, which the conversation does not have: search without it"),
+    )
+}
+
+#[async_trait]
+impl<S> Search for ScanSearch<S>
+where
+    S: Deref + Send + Sync + fmt::Debug,
+    S::Target: Store,
+{
+    async fn search(&self, conversation: ConversationId, query: &Query) -> Result<Hits> {
+        let matcher = Matcher::new(query)?;
+        let position = query.cursor.as_ref().map(Position::from_cursor);
+        let (after, after_summary) = match position.transpose()? {
+            None => (None, None),
+            Some(Position::Message(seq)) => (Some(seq), None),
+            Some(Position::Summary(id)) => (None, Some(id)),
+        };
+        let conversation = self.conversation(conversation).await?;
+        let mut hits = HitCollector::new(query.limit);
+        let mut flow = ControlFlow::Continue(());
+        if query.scope.has_messages() && after_summary.is_none() {
+            flow = self
+                .messages(&conversation, query, after, &matcher, &mut hits)
+                .await?;
+        }
+        if query.scope.has_summaries() && flow.is_continue() {
+            let _ = match query.order {
+                HitOrder::Newest => {
+                    self.newest_summaries(&conversation, after_summary, &matcher, &mut hits)
+                        .await?
+                }
+                _ => {
+                    self.summaries(&conversation, after_summary, &matcher, &mut hits)
+                        .await?
+                }
+            };
+        }
+        Ok(hits.finish(SCAN, query.scope))
+    }
+}
+
+impl From<crate::Error> for Error {
+    fn from(error: crate::Error) -> Self {
+        let kind = match error.kind() {
+            crate::ErrorKind::NotFound => ErrorKind::NotFound,
+            crate::ErrorKind::Invalid => ErrorKind::Invalid,
+            crate::ErrorKind::Corrupt => ErrorKind::Corrupt,
+            _ => ErrorKind::Storage,
+        };
+        Error::new(kind, error.to_string()).with_source(error)
+    }
+}

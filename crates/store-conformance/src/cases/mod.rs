@@ -1,0 +1,21 @@
+//! The cases of the suite as functions.
+
+mod family;
+mod inherit;
+mod jobs;
+mod lineage;
+mod log;
+mod publish;
+mod refusals;
+mod search;
+mod views;
+
+pub use family::*;
+pub use inherit::*;
+pub use jobs::*;
+pub use lineage::*;
+pub use log::*;
+pub use publish::*;
+pub use refusals::*;
+pub use search::*;
+pub use views::*;

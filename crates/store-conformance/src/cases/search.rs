@@ -1,0 +1,483 @@
+//! Search: literal, filtered, complete, paged. The set of hits is fixed, their order only where a
+//! query asks for one.
+
+use std::sync::Arc;
+
+use memory_model::{
+    Accounting, ConversationId, Media, MediaSource, Message, Part, RawJson, ResultContent, Role,
+    Seq, Timestamp,
+};
+use memory_search::{
+    ErrorKind, Hit, HitOrder, HitTarget, Hits, Query, Result, Search, SearchMode, SearchScope,
+};
+use memory_store::{NewConversation, Origin, Store};
+
+use crate::SearchFixture;
+use crate::builders::{
+    PlainCounts, Source, append, fill, message, publish_summary, range, root, sound, summary_of,
+};
+
+/// A store and the search for it.
+struct World<'a, F: SearchFixture> {
+    fixture: &'a F,
+    store: Arc<F::Store>,
+    search: F::Search,
+}
+
+impl<'a, F: SearchFixture> World<'a, F> {
+    async fn new(fixture: &'a F) -> Self {
+        let (store, search) = fixture.fresh_search().await;
+        Self {
+            fixture,
+            store,
+            search,
+        }
+    }
+
+    async fn answer(&self, chat: ConversationId, query: &Query) -> Result<Hits> {
+        let (store, search) = (&*self.store, &self.search);
+        self.fixture.catch_up(store, search, chat).await;
+        search.search(chat, query).await
+    }
+
+    async fn search(&self, chat: ConversationId, query: &Query) -> Hits {
+        let hits = self.answer(chat, query).await.unwrap();
+        assert_eq!(hits.scope, query.scope);
+        assert!(!hits.strategy.is_empty(), "an answer says how it was found");
+        assert_eq!(hits.complete, hits.cursor.is_none());
+        assert!(hits.hits.len() <= query.limit.max(1), "the limit holds");
+        hits
+    }
+
+    /// The hits for a literal pattern, in short and sorted.
+    async fn found(&self, chat: ConversationId, pattern: &str) -> Vec<String> {
+        short(&self.search(chat, &Query::new(pattern)).await)
+    }
+
+    /// All pages of a query, one after the other.
+    async fn pages(&self, chat: ConversationId, query: &Query) -> Vec<Hit> {
+        let mut hits = Vec::new();
+        let mut query = query.clone();
+        loop {
+            let page = self.search(chat, &query).await;
+            assert!(
+                query.cursor.is_none() || !page.hits.is_empty(),
+                "a cursor is only given when there is more"
+            );
+            hits.extend(page.hits);
+            let Some(cursor) = page.cursor else {
+                return hits;
+            };
+            assert!(hits.len() < 1_000, "cursors go round in circles");
+            // A cursor survives being written down.
+            query = query.with_cursor(cursor.to_string());
+        }
+    }
+
+    async fn sound(&self) {
+        sound(&*self.store).await;
+    }
+}
+
+/// A hit in short: `m7` for a message, `s3` for the summary whose range begins at 3.
+fn name(hit: &Hit) -> String {
+    match &hit.target {
+        HitTarget::Message { seq, .. } => format!("m{seq}"),
+        HitTarget::Summary { range, .. } => format!("s{}", range.first),
+    }
+}
+
+/// The set of hits: messages by position, then summaries by the first message they cover.
+fn sorted(mut hits: Vec<Hit>) -> Vec<Hit> {
+    hits.sort_by_key(|hit| match &hit.target {
+        HitTarget::Summary { range, .. } => (1, range.first),
+        HitTarget::Message { seq, .. } => (0, *seq),
+    });
+    hits
+}
+
+fn short(hits: &Hits) -> Vec<String> {
+    sorted(hits.hits.clone()).iter().map(name).collect()
+}
+
+/// No character of a pattern has a special meaning.
+pub async fn search_is_literal<F: SearchFixture>(fixture: &F) {
+    let world = World::new(fixture).await;
+    let store = &*world.store;
+    let chat = root(store, "chat").await.id;
+    let texts = [
+        "100% done",
+        "100 percent done",
+        "snake_case",
+        "snakeXcase",
+        "a*b",
+        "aab",
+        "what? [x] (y) {z} ^$ | \\ / ~",
+        "it's \"quoted\"",
+        "NEAR AND OR NOT",
+        "back\\slash",
+        "line one\nline two",
+        "nul\0nul",
+        "x",
+    ];
+    append(
+        store,
+        chat,
+        texts.iter().map(|text| Message::user(*text)).collect(),
+    )
+    .await;
+    for (pattern, expected) in [
+        ("100%", &["m1"][..]),
+        ("%", &["m1"]),
+        ("0", &["m1", "m2"]),
+        ("snake_case", &["m3"]),
+        ("_", &["m3"]),
+        ("a*b", &["m5"]),
+        ("*", &["m5"]),
+        ("?", &["m7"]),
+        ("[x]", &["m7"]),
+        ("^$ | \\", &["m7"]),
+        ("'", &["m8"]),
+        ("\"quoted\"", &["m8"]),
+        ("AND", &["m9"]),
+        ("near and", &["m9"]),
+        ("k\\s", &["m10"]),
+        ("one\nline", &["m11"]),
+        ("l\0n", &["m12"]),
+        (" ", &["m1", "m2", "m7", "m8", "m9", "m11"]),
+        ("nothing of the kind", &[]),
+        ("done ", &[]),
+    ] {
+        assert_eq!(world.found(chat, pattern).await, expected, "{pattern:?}");
+    }
+    world.sound().await;
+}
+
+/// Case is ignored, in every script.
+pub async fn search_ignores_case<F: SearchFixture>(fixture: &F) {
+    let world = World::new(fixture).await;
+    let store = &*world.store;
+    let chat = root(store, "chat").await.id;
+    let texts = [
+        "The Tests are GREEN",
+        "Привет МИР",
+        "ΟΔΟΣ οδός",
+        "ÅÄÖ straße",
+        "緑 は みどり",
+    ];
+    append(
+        store,
+        chat,
+        texts.iter().map(|text| Message::user(*text)).collect(),
+    )
+    .await;
+    for (pattern, expected) in [
+        ("tests ARE green", "m1"),
+        ("пРИВЕТ мир", "m2"),
+        ("οδοσ", "m3"),
+        ("ΟΔΟΣ", "m3"),
+        ("åäö STRA", "m4"),
+        ("緑", "m5"),
+        ("みどり", "m5"),
+    ] {
+        assert_eq!(world.found(chat, pattern).await, [expected], "{pattern:?}");
+    }
+    world.sound().await;
+}
+
+/// Calls, arguments, results, reasoning and unknown parts are searched; image data is not.
+pub async fn search_reads_every_part<F: SearchFixture>(fixture: &F) {
+    let world = World::new(fixture).await;
+    let store = &*world.store;
+    let chat = root(store, "chat").await.id;
+    let json = |text: &str| RawJson::parse(text).unwrap();
+    let result = Part::ToolResult {
+        call_id: "c".to_owned(),
+        content: ResultContent::Parts(vec![Part::text("needle4")]),
+        is_error: None,
+    };
+    let image = Part::Image(Media {
+        media_type: "image/png".to_owned(),
+        source: MediaSource::Data("needle6".to_owned()),
+    });
+    let reasoning = Part::Reasoning {
+        text: "needle7".to_owned(),
+        signature: None,
+    };
+    let unknown = Part::Unknown {
+        raw: json(r#"{"x":"needle8"}"#),
+    };
+    let messages = vec![
+        Message::tool_call("c", "needle1", json(r#"{"path":"needle2 \u00e9t\u00e9"}"#)),
+        Message::tool_result("c", "needle3"),
+        Message::new(Role::Tool, vec![result]),
+        Message::new(Role::User, vec![Part::text("needle5"), image]),
+        Message::new(Role::Assistant, vec![reasoning, unknown]),
+    ];
+    append(store, chat, messages).await;
+    for (pattern, expected) in [
+        ("needle1", &["m1"][..]),
+        ("needle2", &["m1"]),
+        ("été", &["m1"]),
+        (r"\u00e9t", &["m1"]),
+        ("needle3", &["m2"]),
+        ("needle4", &["m3"]),
+        ("needle5", &["m4"]),
+        ("needle6", &[]),
+        ("needle7", &["m5"]),
+        ("needle8", &["m5"]),
+    ] {
+        assert_eq!(world.found(chat, pattern).await, expected, "{pattern:?}");
+    }
+    world.sound().await;
+}
+
+/// Notes are never found.
+pub async fn search_skips_notes<F: SearchFixture>(fixture: &F) {
+    let world = World::new(fixture).await;
+    let store = &*world.store;
+    let chat = root(store, "chat").await.id;
+    let note = Message::note(Role::User, vec![Part::text("needle")]);
+    append(store, chat, vec![note, message("id", "a needle")]).await;
+    let hits = world.search(chat, &Query::new("needle")).await;
+    assert_eq!(short(&hits), ["m2"]);
+    let expected = HitTarget::Message {
+        seq: Seq(2),
+        external_id: Some("id".to_owned()),
+        role: Role::User,
+    };
+    assert_eq!(hits.hits[0].target, expected);
+    assert_eq!(hits.hits[0].snippet, "a needle");
+    assert!(hits.complete);
+    world.sound().await;
+}
+
+/// Ten messages and three summaries with a needle, and as many without.
+async fn haystack<S: Store>(store: &S) -> ConversationId {
+    let chat = root(store, "chat").await.id;
+    let messages = (1..=20).map(|n| {
+        let text = match n % 2 {
+            0 => format!("needle {n}"),
+            _ => format!("straw {n}"),
+        };
+        Message::user(text).with_created_at(Timestamp(n))
+    });
+    append(store, chat, messages.collect()).await;
+    for (first, text) in [
+        (1, "needle a"),
+        (4, "straw"),
+        (7, "Needle b"),
+        (10, "needle c"),
+    ] {
+        let at = range(first, first + 2);
+        let leaf = summary_of(store, chat, &[Source::Messages(at)], text).await;
+        publish_summary(store, chat, "dag", &leaf).await;
+    }
+    chat
+}
+
+/// The limit counts all hits, messages and summaries together.
+pub async fn search_keeps_its_limit<F: SearchFixture>(fixture: &F) {
+    let world = World::new(fixture).await;
+    let store = &*world.store;
+    let chat = haystack(store).await;
+    let query = |scope, limit| Query::new("needle").with_scope(scope).with_limit(limit);
+    for (scope, total) in [
+        (SearchScope::Messages, 10),
+        (SearchScope::Summaries, 3),
+        (SearchScope::Both, 13),
+    ] {
+        for limit in [0, 1, 2, 3, 9, 10, 11, 12, 13, 14, usize::MAX] {
+            let hits = world.search(chat, &query(scope, limit)).await;
+            assert_eq!(
+                hits.hits.len(),
+                limit.max(1).min(total),
+                "{scope:?}, limit {limit}"
+            );
+            assert_eq!(hits.complete, limit >= total, "{scope:?}, limit {limit}");
+        }
+    }
+    let all = world.search(chat, &query(SearchScope::Both, 100)).await;
+    assert_eq!(short(&all)[8..], ["m18", "m20", "s1", "s7", "s10"]);
+    assert_eq!(sorted(all.hits)[0].created_at, Timestamp(2));
+    world.sound().await;
+}
+
+/// Following cursors gives every hit exactly once, in every order.
+pub async fn search_pages_give_every_hit_once<F: SearchFixture>(fixture: &F) {
+    let world = World::new(fixture).await;
+    let chat = haystack(&*world.store).await;
+    for order in [HitOrder::Relevance, HitOrder::Oldest, HitOrder::Newest] {
+        for scope in [
+            SearchScope::Messages,
+            SearchScope::Summaries,
+            SearchScope::Both,
+        ] {
+            let query = Query::new("needle").with_scope(scope).with_order(order);
+            let all = world.search(chat, &query.clone().with_limit(100)).await;
+            for limit in [1, 2, 3, 5, 10, 12, 13] {
+                let paged = world.pages(chat, &query.clone().with_limit(limit)).await;
+                assert_eq!(
+                    sorted(paged),
+                    sorted(all.hits.clone()),
+                    "{scope:?}, {order:?}, in pages of {limit}"
+                );
+            }
+        }
+    }
+    world.sound().await;
+}
+
+/// A search sees what its conversation sees.
+pub async fn search_stays_in_its_conversation<F: SearchFixture>(fixture: &F) {
+    let world = World::new(fixture).await;
+    let store = &*world.store;
+    let chat = haystack(store).await;
+    let other = root(store, "other").await.id;
+    append(store, other, vec![message("a", "another needle")]).await;
+    let new = NewConversation {
+        origin: Origin::Fork {
+            parent: chat,
+            at: Seq(5),
+        },
+        ..NewConversation::root("child", PlainCounts.estimator_id(), Timestamp(9))
+    };
+    let child = store.open(&new).await.unwrap().id;
+    append(store, child, vec![message("b", "the child's needle")]).await;
+    fill(store, child, 1).await;
+    assert_eq!(world.found(other, "needle").await, ["m1"]);
+    assert_eq!(
+        world.found(child, "needle").await,
+        ["m2", "m4", "m6", "s1"],
+        "of the summaries that of what is shared"
+    );
+    assert_eq!(
+        world.search(chat, &Query::new("needle")).await.hits.len(),
+        13
+    );
+    world.sound().await;
+}
+
+/// Each filter holds, and all of them together.
+pub async fn filters_narrow_each_other<F: SearchFixture>(fixture: &F) {
+    let world = World::new(fixture).await;
+    let chat = haystack(&*world.store).await;
+    let store = &*world.store;
+    let said = Message::assistant("a needle, said").with_created_at(Timestamp(21));
+    append(store, chat, vec![said]).await;
+    let query = || Query::new("needle").with_limit(100);
+    let user = query().with_roles([Role::User]);
+    let early = query().with_until(Timestamp(4));
+    for (query, expected) in [
+        (query().with_roles([Role::Assistant]), &["m21"][..]),
+        (query().with_roles([Role::Tool]), &[]),
+        (
+            user.clone().with_range(range(15, 21)),
+            &["m16", "m18", "m20"],
+        ),
+        // A summary is found when it covers one of the messages.
+        (query().with_range(range(9, 10)), &["m10", "s7", "s10"]),
+        (query().with_range(range(12, 12)), &["m12", "s10"]),
+        (query().with_range(range(22, 90)), &[]),
+        (
+            query().with_since(Timestamp(12)).with_until(Timestamp(16)),
+            &["m12", "m14", "s10"],
+        ),
+        (early.clone(), &["m2", "s1"]),
+        (early.clone().with_scope(SearchScope::Summaries), &["s1"]),
+        (early.with_range(range(3, 3)), &["s1"]),
+        (user.with_scope(SearchScope::Summaries), &[]),
+        (
+            query().with_since(Timestamp(16)).with_until(Timestamp(12)),
+            &[],
+        ),
+    ] {
+        assert_eq!(
+            short(&world.search(chat, &query).await),
+            expected,
+            "{query:?}"
+        );
+    }
+    world.sound().await;
+}
+
+/// The orders by position are kept, also from page to page.
+pub async fn hits_come_in_the_order_asked<F: SearchFixture>(fixture: &F) {
+    let world = World::new(fixture).await;
+    let chat = haystack(&*world.store).await;
+    let messages: Vec<String> = (1..=10).map(|n| format!("m{}", n * 2)).collect();
+    let summaries = ["s1", "s7", "s10"].map(str::to_owned).to_vec();
+    let newest: Vec<String> = [&messages, &summaries]
+        .iter()
+        .flat_map(|names| names.iter().rev().cloned())
+        .collect();
+    let oldest = [messages, summaries].concat();
+    for (order, expected) in [(HitOrder::Oldest, oldest), (HitOrder::Newest, newest)] {
+        let query = Query::new("needle").with_order(order);
+        for limit in [1, 4, 10, 11, 100] {
+            let query = query.clone().with_limit(limit);
+            let paged: Vec<String> = world.pages(chat, &query).await.iter().map(name).collect();
+            assert_eq!(paged, expected, "{order:?}, in pages of {limit}");
+        }
+    }
+    world.sound().await;
+}
+
+/// What a hit marks as its matches lies in its snippet and is the pattern.
+pub async fn matches_lie_in_their_snippet<F: SearchFixture>(fixture: &F) {
+    let world = World::new(fixture).await;
+    let store = &*world.store;
+    let chat = root(store, "chat").await.id;
+    let long = format!("{}needle{}", "é".repeat(900), "緑 needle ".repeat(90));
+    let texts = ["Needle", "a needle and a NEEDLE", long.as_str()];
+    append(store, chat, texts.map(Message::user).to_vec()).await;
+    let hits = world.search(chat, &Query::new("needle")).await;
+    assert_eq!(hits.hits.len(), 3);
+    for hit in sorted(hits.hits) {
+        assert!(!hit.matches.is_empty(), "{hit:?}");
+        let mut end = 0;
+        for found in &hit.matches {
+            assert!(end <= found.start, "in order: {hit:?}");
+            end = found.end;
+            let text = &hit.snippet[found.clone()];
+            assert!(text.eq_ignore_ascii_case("needle"), "{text} in {hit:?}");
+        }
+        assert!(hit.snippet.chars().count() <= 502, "{hit:?}");
+    }
+    world.sound().await;
+}
+
+/// A search either has a mode or refuses it; `Literal` it has.
+pub async fn modes_are_supported_or_refused<F: SearchFixture>(fixture: &F) {
+    let world = World::new(fixture).await;
+    let chat = haystack(&*world.store).await;
+    for mode in [SearchMode::Regex, SearchMode::Words, SearchMode::Prose] {
+        let query = Query::new("needle").with_mode(mode);
+        match world.answer(chat, &query).await {
+            Ok(hits) => assert!(!hits.hits.is_empty(), "{mode:?} finds a word"),
+            Err(error) => {
+                assert_eq!(error.kind(), ErrorKind::Unsupported, "{error}");
+                assert!(error.to_string().contains(mode.as_str()), "{error}");
+            }
+        }
+    }
+    world.sound().await;
+}
+
+/// An empty pattern, a cursor that no search gave, and a conversation that does not exist.
+pub async fn bad_queries_are_refused<F: SearchFixture>(fixture: &F) {
+    let world = World::new(fixture).await;
+    let chat = haystack(&*world.store).await;
+    let error = world.answer(chat, &Query::new("")).await.unwrap_err();
+    assert_eq!(error.kind(), ErrorKind::Invalid, "{error}");
+    for cursor in ["", "no cursor", "ssum_0123456789abcdef"] {
+        let query = Query::new("needle").with_cursor(cursor);
+        let error = world.answer(chat, &query).await.unwrap_err();
+        let kinds = [ErrorKind::Invalid, ErrorKind::NotFound];
+        assert!(kinds.contains(&error.kind()), "{cursor:?}: {error}");
+    }
+    let nowhere = ConversationId(chat.0 + 1);
+    let error = world.search.search(nowhere, &Query::new("needle")).await;
+    assert_eq!(error.unwrap_err().kind(), ErrorKind::NotFound);
+    world.sound().await;
+}

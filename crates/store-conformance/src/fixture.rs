@@ -1,0 +1,55 @@
+//! What a store or a search says about itself to be tested.
+
+use std::sync::Arc;
+
+use memory_model::ConversationId;
+use memory_search::Search;
+use memory_store::{FullStore, ScanSearch};
+
+/// Makes stores for the suite.
+#[allow(async_fn_in_trait, reason = "tests await these in place")]
+pub trait Fixture {
+    /// The store under test.
+    type Store: FullStore;
+
+    /// Makes an empty store that shares nothing with any other.
+    async fn fresh(&self) -> Self::Store;
+
+    /// Closes a store and opens what it kept. A store that keeps nothing returns itself.
+    async fn reopen(&self, store: Self::Store) -> Self::Store {
+        store
+    }
+}
+
+/// Makes searches for the suite. Every [`Fixture`] is one: its store is scanned.
+#[allow(async_fn_in_trait, reason = "tests await these in place")]
+pub trait SearchFixture {
+    /// The store that the suite writes to.
+    type Store: FullStore;
+    /// The search under test.
+    type Search: Search;
+
+    /// Makes an empty store and the search for it.
+    async fn fresh_search(&self) -> (Arc<Self::Store>, Self::Search);
+
+    /// Called before each search of a conversation. A fixture of an index may bring the index up
+    /// to date here, wholly or partly.
+    async fn catch_up(
+        &self,
+        _store: &Self::Store,
+        _search: &Self::Search,
+        _conversation: ConversationId,
+    ) {
+    }
+}
+
+impl<F: Fixture> SearchFixture for F {
+    type Store = F::Store;
+    type Search = ScanSearch<Arc<F::Store>>;
+
+    async fn fresh_search(&self) -> (Arc<F::Store>, Self::Search) {
+        let store = Arc::new(self.fresh().await);
+        let search = ScanSearch::new(Arc::clone(&store));
+        (store, search)
+    }
+}

@@ -1,0 +1,139 @@
+#![doc = include_str!("../README.md")]
+#![allow(
+    clippy::unwrap_used,
+    clippy::expect_used,
+    clippy::panic,
+    clippy::missing_panics_doc,
+    reason = "a test suite: a broken promise panics"
+)]
+
+mod builders;
+mod case;
+pub mod cases;
+mod faulty;
+mod fixture;
+mod generated;
+#[cfg(feature = "random")]
+mod random;
+
+pub use builders::{
+    PlainCounts, Source, append, entry, expand, fill, message, publish_summary, range, raw,
+    replace, root, shown, sound, spans_of_view, summary_of, texts, verify_store,
+};
+pub use case::{Case, Running, list, list_search, run, run_search};
+pub use faulty::{Fault, FaultyStore};
+pub use fixture::{Fixture, SearchFixture};
+pub use generated::{Generated, needle};
+#[cfg(feature = "random")]
+pub use random::random_ops;
+
+/// Writes one `#[tokio::test]` for each case of the store suite, and for each of the search suite
+/// over a scan of that store. Takes an expression of a [`Fixture`]. The calling crate needs `tokio`
+/// with `macros` and `rt`.
+#[macro_export]
+macro_rules! conformance_tests {
+    ($fixture:expr) => {
+        $crate::conformance_tests!(@with tests [$fixture]);
+        $crate::search_conformance_tests!($fixture);
+    };
+    (@tests [$fixture:expr] $($case:ident)*) => {
+        $(
+            #[tokio::test]
+            async fn $case() {
+                $crate::cases::$case(&$fixture).await;
+            }
+        )*
+    };
+    (@list [$fixture:ty] $($case:ident)*) => {
+        vec![$($crate::Case {
+            name: stringify!($case),
+            run: |fixture: &$fixture| Box::pin($crate::cases::$case(fixture)),
+        }),*]
+    };
+    (@with $what:ident $args:tt) => {
+        $crate::conformance_tests! { @$what $args
+            open_gets_or_creates
+            conversations_are_listed_in_order
+            update_changes_what_it_names
+            forks_share_the_log_up_to_their_point
+            forks_of_forks_see_through
+            forks_beyond_the_head_are_refused
+            forks_keep_their_own_external_ids
+            spawned_conversations_share_nothing
+            missing_conversations_are_not_found
+            appends_are_dense_and_in_order
+            batches_of_every_size
+            an_external_id_is_stored_once
+            an_append_can_demand_the_head
+            figures_of_another_estimator_are_refused
+            notes_are_kept_and_cost_nothing
+            every_byte_comes_back
+            large_bodies_come_back
+            a_log_is_read_in_pages
+            a_page_holds_at_least_one_entry
+            reads_beyond_the_head_end_there
+            running_sums_and_positions
+            a_store_opens_again
+            writers_side_by_side
+            a_view_starts_as_one_raw_span
+            spans_are_paged_in_both_orders
+            old_versions_stay_readable
+            snapshots_do_not_move
+            views_are_independent
+            saved_is_what_the_view_saves
+            publishing_replaces_the_run
+            publishing_twice_is_already_done
+            publishing_nothing_new_is_already_done
+            a_lost_publish_changes_nothing
+            publishing_over_part_of_a_raw_span
+            neighbours_merge
+            indivisible_spans_are_replaced_whole
+            bad_spans_are_refused
+            bad_summaries_are_refused
+            a_stored_summary_is_kept_as_it_is
+            publications_tell_the_history
+            two_writers_and_one_winner
+            summaries_come_back_whole
+            summaries_are_looked_up_and_listed
+            containers_and_sources
+            a_fork_inherits_the_view_cut_at_its_point
+            a_fork_inherits_every_view
+            summaries_are_seen_with_what_they_cover
+            the_same_summary_is_seen_once
+            forks_of_forks_inherit
+            parent_and_child_go_their_own_ways
+            a_job_is_granted_once
+            a_lease_ends_and_is_renewed
+            prepared_work_is_kept
+            a_failed_job_is_free_again
+            a_fence_guards_a_publish
+            an_old_fence_never_comes_back
+            state_is_changed_by_revision
+        }
+    };
+}
+
+/// Writes one `#[tokio::test]` for each case of the search suite. Takes an expression of a
+/// [`SearchFixture`]. The calling crate needs `tokio` with `macros` and `rt`.
+#[macro_export]
+macro_rules! search_conformance_tests {
+    ($fixture:expr) => {
+        $crate::search_conformance_tests!(@with tests [$fixture]);
+    };
+    (@with $what:ident $args:tt) => {
+        $crate::conformance_tests! { @$what $args
+            search_is_literal
+            search_ignores_case
+            search_reads_every_part
+            search_skips_notes
+            search_keeps_its_limit
+            search_pages_give_every_hit_once
+            search_stays_in_its_conversation
+            filters_narrow_each_other
+            hits_come_in_the_order_asked
+            matches_lie_in_their_snippet
+            modes_are_supported_or_refused
+            bad_queries_are_refused
+        }
+    };
+}
