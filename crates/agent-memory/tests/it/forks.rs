@@ -4,7 +4,8 @@ use std::sync::Arc;
 
 use agent_memory::testing::{Scripted, memory};
 use agent_memory::{
-    Budget, Builder, DagPolicy, ErrorKind, ExpandArgs, GrepArgs, Message, Mode, Scope, Seq, Session,
+    Budget, Builder, DagPolicy, ErrorKind, ExpandArgs, GrepArgs, Message, Mode, SearchScope, Seq,
+    Session,
 };
 
 use crate::support::{both, dump, plain, talk};
@@ -127,7 +128,11 @@ async fn a_fork_sees_nothing_that_came_after_it() {
         parent.compact(Mode::Full).await.unwrap();
         talk(&child, 30).await;
         let tools = child.retrieval();
-        for scope in [Scope::Messages, Scope::Summaries, Scope::Both] {
+        for scope in [
+            SearchScope::Messages,
+            SearchScope::Summaries,
+            SearchScope::Both,
+        ] {
             let mut args = GrepArgs::new("heliotrope");
             args.scope = scope;
             let found = tools.grep(args).await.unwrap();
