@@ -62,6 +62,24 @@ const LAYERS: &[(&str, &[&[&str]])] = &[
     ("memory-store", &[ASYNC_RUNTIME, DATABASES, PROVIDERS]),
     ("store-conformance", &[ASYNC_RUNTIME, DATABASES, PROVIDERS]),
     (
+        "model-client",
+        &[
+            ASYNC_RUNTIME,
+            DATABASES,
+            PROVIDERS,
+            &["memory-model", "memory-store"],
+        ],
+    ),
+    (
+        "extractive-summarizer",
+        &[
+            ASYNC_RUNTIME,
+            DATABASES,
+            PROVIDERS,
+            &["async-trait", "futures", "memory-store", "model-client"],
+        ],
+    ),
+    (
         "summarize-escalation",
         &[ASYNC_RUNTIME, DATABASES, PROVIDERS, &["memory-store"]],
     ),

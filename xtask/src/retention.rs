@@ -9,9 +9,9 @@ use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context as _, ensure};
+use extractive_summarizer::{ExtractiveSummarizer, Source};
 use memory_model::{EntryKind, Hash, LogEntry, Message, Seq};
 use message_formats::ReadOptions;
-use summarize_escalation::{Extractive, Source, SummaryRequest};
 use token_estimate::{Calibrated, TokenEstimator};
 
 use crate::mode::Mode;
@@ -200,8 +200,7 @@ impl Read {
         match method {
             0 => {
                 let source: Vec<Source<'_>> = self.log.iter().map(Source::from).collect();
-                let request = SummaryRequest::new(&source, &ESTIMATOR).with_target_tokens(budget);
-                Extractive.extract(&request)
+                ExtractiveSummarizer::new().extract(&source, budget, &ESTIMATOR)
             }
             1 => rivals::head(&self.plain, budget, &ESTIMATOR),
             2 => rivals::tail(&self.plain, budget, &ESTIMATOR),

@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
-use summarize_escalation::provider::ApiKey;
+use model_client::ApiKey;
 
 /// The exit codes, as `--help` lists them. `error.rs` gives them.
 const EXIT_CODES: &str = "\

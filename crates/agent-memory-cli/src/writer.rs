@@ -4,13 +4,11 @@ use std::io::Read;
 use std::path::Path;
 use std::sync::Arc;
 
-use agent_memory::summaries::{Gate, Generate, Ladder, LlmSummarizer, PromptSet, Window};
+use agent_memory::summaries::{ChatModel, Gate, Ladder, LlmSummarizer, PromptSet, Window};
 use agent_memory::{
     Builder, DagPolicy, GuardPolicy, ModelReport, RetryPolicy, SpendPolicy, Summarizer,
 };
-use summarize_escalation::provider::{
-    ApiKey, OLLAMA_BASE_URL, OPENAI_BASE_URL, OpenAiCompatible, public_url,
-};
+use model_client::{ApiKey, OLLAMA_BASE_URL, OPENAI_BASE_URL, OpenAiCompatible, public_url};
 
 use crate::app::App;
 use crate::args::{Policy, Prompts, Writing};
@@ -187,10 +185,12 @@ fn gate(permille: u32) -> Gate {
 }
 
 /// A model's summarizer with the prompts and the window that were asked for.
-fn summarizer<G: Generate + 'static>(
-    mut model: LlmSummarizer<G>,
+fn summarizer(
+    (provider, model): (&str, &str),
+    client: impl ChatModel + 'static,
     args: &Writing,
 ) -> Arc<dyn Summarizer> {
+    let mut model = LlmSummarizer::new(model, client).with_provider(provider);
     if let Some(prompts) = args.prompts {
         model = model.with_prompts(match prompts {
             Prompts::Standard => PromptSet::standard(),
@@ -290,7 +290,7 @@ fn client(
             if let Some(key) = key {
                 client = client.with_key(key);
             }
-            Ok(summarizer(client.summarizer(name), args))
+            Ok(summarizer((name, model), client, args))
         }
         Client::GenAi => genai(name, model, base_url, key, args),
     }
@@ -304,7 +304,7 @@ fn genai(
     key: Option<ApiKey>,
     args: &Writing,
 ) -> Result<Arc<dyn Summarizer>, Failure> {
-    let client = summarize_escalation::provider::GenAi::new(name, model);
+    let client = model_client::GenAi::new(name, model);
     let mut client = client.map_err(|error| usage(error.to_string()))?;
     if let Some(url) = base_url {
         client = client.with_base_url(url);
@@ -312,7 +312,7 @@ fn genai(
     if let Some(key) = key {
         client = client.with_key(key);
     }
-    Ok(summarizer(client.summarizer(), args))
+    Ok(summarizer((name, model), client, args))
 }
 
 #[cfg(not(feature = "genai"))]

@@ -8,10 +8,11 @@ use dag_compactor::{DagPlanner, DagPolicy};
 use memory_model::{Clock, Planner, Timestamp};
 use memory_search::{Search, SearchIndex};
 use memory_store::{FullStore, InMemoryStore, IndexedSearch, ScanSearch};
+use model_client::Timer;
 #[cfg(feature = "tokio")]
-use summarize_escalation::TokioTimer;
-use summarize_escalation::guard::CallObserver;
-use summarize_escalation::{Extractive, GuardPolicy, Guards, Ladder, Summarizer, Timer};
+use model_client::TokioTimer;
+use model_client::guard::{CallObserver, GuardPolicy, Guards};
+use summarize_escalation::{ExtractiveSummarizer, Ladder, Summarizer};
 use token_estimate::{Preset, TokenEstimator, default_estimator};
 
 use crate::background::{Background, Preparing};
@@ -135,7 +136,7 @@ impl Default for Builder {
             place: Place::Store(Arc::new(InMemoryStore::new())),
             search: Searching::Scan,
             estimator: default_estimator(),
-            summarizer: Arc::new(Extractive),
+            summarizer: Arc::new(ExtractiveSummarizer::new()),
             fallbacks: Vec::new(),
             guards: None,
             observer: None,

@@ -58,20 +58,21 @@ pub use memory_store::{
     Conversation, ConversationFilter, ConversationPatch, EntryOutcome, FullStore, InMemoryStore,
     Origin, Owner, Page, Publication, Published, Snapshot, Violation, ViolationKind,
 };
+#[cfg(feature = "tokio")]
+pub use model_client::TokioTimer;
+pub use model_client::guard::{
+    AttemptEvent, AttemptKind, BreakerPolicy, CallObserver, GuardPolicy, RetryPolicy, SpendPolicy,
+    Spent,
+};
+pub use model_client::{ChatModel, Timer};
 pub use retrieval_tools::{ExpandArgs, GrepArgs, Retrieval, RetrievalLimits};
 #[cfg(feature = "sqlite")]
 pub use store_sqlite::{
     Durability, LockObserver, LockWait, PlainExport, SqliteOptions, SqliteStore,
 };
-#[cfg(feature = "tokio")]
-pub use summarize_escalation::TokioTimer;
-pub use summarize_escalation::guard::{
-    AttemptEvent, AttemptKind, BreakerPolicy, CallObserver, GuardPolicy, RetryPolicy, SpendPolicy,
-    Spent,
-};
 pub use summarize_escalation::{
-    Chain, Extractive, Gate, Generate, Ladder, LlmSummarizer, Summarizer, SummaryRequest,
-    SummaryText, Timer,
+    Chain, ExtractiveSummarizer, Gate, Ladder, LlmSummarizer, Summarizer, SummaryRequest,
+    SummaryText,
 };
 pub use token_estimate::{
     ContextTokens, Outcome as ResponseOutcome, TokenEstimator, Usage as ResponseUsage,

@@ -11,8 +11,9 @@ use memory_store::{
     Conversation, ConversationFilter, ConversationRef, FullStore, NewConversation, Origin, Report,
     Verifier, Violation, ViolationKind, verify,
 };
+use model_client::guard::Spent;
 use summarize_escalation::Ladder;
-use summarize_escalation::guard::Spent;
+
 use token_estimate::{EstimatorId, TokenEstimator, estimator};
 
 use crate::background::{Background, Preparing};

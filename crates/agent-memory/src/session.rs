@@ -12,8 +12,8 @@ use memory_store::{
     Append, AppendAt, Conversation, ConversationPatch, ConversationRef, EntryOutcome, LogRead,
     NewEntry, Origin, Report, Snapshot, Store, ViewInfo,
 };
+use model_client::guard::Spent;
 use retrieval_tools::Retrieval;
-use summarize_escalation::guard::Spent;
 
 use crate::error::{Error, ErrorKind, Result};
 use crate::material::material;
@@ -355,7 +355,7 @@ impl Session {
         }
         // An answer that was refused before must not be taken for a new one.
         if let Some(guards) = self.memory.inner.writers.guards() {
-            guards.forget();
+            guards.clear_cache();
         }
         let mut compaction = self.compaction(cancel);
         if let Some(instructions) = instructions {

@@ -4,7 +4,8 @@
 //! ```
 //! use std::sync::Arc;
 //!
-//! use agent_memory::summaries::{Error, Generate, LlmSummarizer, Prompt, PromptSet, Window};
+//! use agent_memory::summaries::{ChatModel, ChatPrompt, Completion, Failure};
+//! use agent_memory::summaries::{LlmSummarizer, PromptSet, Window};
 //! use agent_memory::summaries::{Gate, Ladder, Tier};
 //! use agent_memory::Memory;
 //!
@@ -13,10 +14,10 @@
 //! struct Client;
 //!
 //! #[async_trait::async_trait]
-//! impl Generate for Client {
-//!     async fn generate(&self, prompt: &Prompt) -> Result<String, Error> {
+//! impl ChatModel for Client {
+//!     async fn complete(&self, prompt: &ChatPrompt) -> Result<Completion, Failure> {
 //!         // Send `prompt.system` and `prompt.user`, and ask for `prompt.max_tokens` at most.
-//!         Ok(format!("{} bytes came", prompt.user.len()))
+//!         Ok(Completion::new(format!("{} bytes came", prompt.user.len())))
 //!     }
 //! }
 //!
@@ -40,11 +41,14 @@
 //! # }
 //! ```
 
-pub use summarize_escalation::prompt::{Answer, Clip, Prompt, PromptSet, Shown, Slot, Template};
+pub use model_client::{ChatModel, ChatPrompt, Completion};
+pub use summarize_escalation::prompt::{
+    Answer, Clip, InvalidTemplate, PromptSet, Shown, Slot, Template,
+};
 pub use summarize_escalation::{
-    CallGuard, Chain, CutRule, Error, ErrorKind, Extractive, Failure, FailureKind, Gate,
-    GateFailure, Generate, Kept, Ladder, LeftOut, LlmSummarizer, ModelCall, ModelUsage, OnCutOff,
-    OnEmpty, OnError, OnGate, OnGrowth, OnRefusal, Overflow, Purpose, Reason, Refusal, Rules,
-    Scores, Source, Stop, Style, Summarizer, SummaryRequest, SummarySource, SummaryText,
-    TargetRule, Term, Tier, Tolerance, Window,
+    CallGuard, Chain, CutRule, Error, ErrorKind, ExtractiveSummarizer, Failure, FailureKind, Gate,
+    GateFailure, Ladder, LeftOut, LlmSummarizer, ModelCall, ModelUsage, OnCutOff, OnEmpty, OnError,
+    OnGate, OnGrowth, OnRefusal, Overflow, Purpose, Reason, Refusal, Retention, Rules, Scores,
+    Source, Stop, Style, Summarizer, SummaryRequest, SummarySource, SummaryText, TargetRule, Term,
+    Tier, Tolerance, Window,
 };

@@ -4,8 +4,8 @@ use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use memory_model::ConversationId;
-use summarize_escalation::guard::{Guarded, Guards, SessionGuard, Spent};
-use summarize_escalation::{Chain, Summarizer};
+use model_client::guard::{Guards, SessionGuard, Spent};
+use summarize_escalation::{Chain, GuardedSummarizer, Summarizer};
 
 /// The summarizers of a memory: the first is asked first.
 #[derive(Debug)]
@@ -142,7 +142,7 @@ impl Writers {
         let session = Arc::new(SessionGuard::new());
         let mut all = vec![Arc::clone(&session)];
         let around = |inner: &Arc<dyn Summarizer>, session: Arc<SessionGuard>| {
-            Guarded::for_session(Arc::clone(inner), Arc::clone(guards), session)
+            GuardedSummarizer::for_session(Arc::clone(inner), Arc::clone(guards), session)
         };
         let first = around(&self.first, Arc::clone(&session));
         let mut summarizer: Arc<dyn Summarizer> = Arc::new(first.clone());
@@ -164,8 +164,9 @@ impl Writers {
 
 #[cfg(test)]
 mod tests {
+    use model_client::guard::GuardPolicy;
+    use summarize_escalation::SummaryRequest;
     use summarize_escalation::testing::{FakeTimer, Scripted};
-    use summarize_escalation::{GuardPolicy, SummaryRequest};
     use token_estimate::Preset;
 
     use super::*;

@@ -2,7 +2,7 @@
 
 use memory_model::{Body, PassKind, Room, StopReason};
 use memory_store::Snapshot;
-use summarize_escalation::{Extractive, Tier};
+use summarize_escalation::{ExtractiveSummarizer, Tier};
 
 use crate::error::Result;
 use crate::run::{Compaction, Outcome, Stage, Tally};
@@ -21,8 +21,9 @@ impl Compaction<'_> {
     /// # Errors
     /// When the store fails.
     pub async fn extract_to_fit(&self, room: Room) -> Result<Outcome> {
+        let extractive = ExtractiveSummarizer::new();
         let extracts = Compaction {
-            summarizer: &Extractive,
+            summarizer: &extractive,
             room: Some(room),
             stage: Stage::Fit,
             ..self.clone()

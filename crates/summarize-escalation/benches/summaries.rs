@@ -8,11 +8,12 @@ use std::time::Duration;
 use async_trait::async_trait;
 use criterion::{Criterion, Throughput, criterion_group, criterion_main};
 use memory_model::{LogEntry, Message, RawJson};
-use summarize_escalation::prompt::{Prompt, PromptSet};
+use model_client::{ChatModel, ChatPrompt, Completion, Failure};
+use summarize_escalation::prompt::PromptSet;
 use summarize_escalation::testing::{self, Scripted};
 use summarize_escalation::{
-    Error, Extractive, Generate, Ladder, LlmSummarizer, Source, Summarizer, SummaryRequest, Tier,
-    Window, cut_to_tokens, escalate, measure,
+    ExtractiveSummarizer, Ladder, LlmSummarizer, Source, Summarizer, SummaryRequest, Tier, Window,
+    cut_to_tokens, escalate, measure,
 };
 use token_estimate::{TokenEstimator, default_estimator};
 
@@ -65,12 +66,14 @@ fn group<'c>(
 struct Head;
 
 #[async_trait]
-impl Generate for Head {
-    async fn generate(&self, prompt: &Prompt) -> Result<String, Error> {
+impl ChatModel for Head {
+    async fn complete(&self, prompt: &ChatPrompt) -> Result<Completion, Failure> {
         let words = prompt.user.split_whitespace();
         let words = words.filter(|word| !word.contains(['<', '>', '=']));
         let most = usize::try_from(prompt.max_tokens / 6).unwrap();
-        Ok(words.take(most).collect::<Vec<_>>().join(" "))
+        Ok(Completion::new(
+            words.take(most).collect::<Vec<_>>().join(" "),
+        ))
     }
 }
 
@@ -101,7 +104,7 @@ fn summaries(criterion: &mut Criterion) {
         group(criterion, "extract", bytes).bench_function(format!("1 in {share}"), |bench| {
             bench.iter(|| {
                 let text = runtime
-                    .block_on(Extractive.summarize(black_box(&request)))
+                    .block_on(ExtractiveSummarizer::new().summarize(black_box(&request)))
                     .unwrap();
                 let cost = estimator.text(&text.text);
                 assert!(
@@ -114,13 +117,13 @@ fn summaries(criterion: &mut Criterion) {
     }
 
     let extract = runtime
-        .block_on(Extractive.summarize(&request))
+        .block_on(ExtractiveSummarizer::new().summarize(&request))
         .unwrap()
         .text;
     group(criterion, "gate", bytes).bench_function("measure", |bench| {
         bench.iter(|| {
             let scores = measure(black_box(&extract), &request);
-            assert!(scores.paths.kept > 0 && !scores.other_language && !scores.echo);
+            assert!(scores.paths.found > 0 && !scores.other_language && !scores.echo);
             assert!(scores.unsupported.is_empty());
             scores
         });

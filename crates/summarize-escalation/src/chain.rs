@@ -1,19 +1,22 @@
+//! Several summarizers, asked in order.
+
 use async_trait::async_trait;
 
-use crate::call::Unguarded;
-use crate::{
-    CallGuard, Error, Failure, FailureKind, Stop, Summarizer, SummaryRequest, SummaryText,
-};
+use model_client::{CallGuard, Failure, FailureKind, Stop, Unguarded};
 
-/// Asks one summarizer after the other until one writes something: the cheap model first, the main
-/// model when it fails (koda's tiers).
+use crate::error::Error;
+use crate::request::SummaryRequest;
+use crate::summarizer::{Summarizer, SummaryText};
+
+/// Asks several summarizers in order until one writes a summary: a cheap model first, the main
+/// model when that fails.
 ///
 /// An answer of nothing but white space counts as a failure, and so does one that its provider
-/// stopped; when nobody does better, the last of the latter is the chain's answer. What is written names the model that
-/// wrote it; the id, and so the recipe, is that of the whole chain.
+/// stopped; when no link does better, the last stopped answer is the chain's. A summary names the
+/// model that wrote it; the id, and so the recipe, is that of the whole chain.
 ///
-/// Summarizers that need no model do not belong here: the ladder has them as tiers of their own,
-/// and marks what they write as provisional. A chain passes over them.
+/// A chain skips summarizers that need no model: the ladder has a tier for them and marks their
+/// summaries as provisional.
 #[derive(Debug)]
 pub struct Chain {
     id: String,
@@ -21,7 +24,7 @@ pub struct Chain {
 }
 
 impl Chain {
-    /// A chain of one.
+    /// Returns a chain of one summarizer.
     pub fn new(first: impl Summarizer + 'static) -> Self {
         Self {
             id: first.id().to_owned(),
@@ -29,7 +32,7 @@ impl Chain {
         }
     }
 
-    /// Adds the one to ask when all before it failed.
+    /// Adds the summarizer to ask when all before it failed.
     pub fn or(mut self, next: impl Summarizer + 'static) -> Self {
         self.id = format!("{}|{}", self.id, next.id());
         self.links.push(Box::new(next));
@@ -43,7 +46,7 @@ impl Summarizer for Chain {
         &self.id
     }
 
-    /// The model that is asked first.
+    /// Returns the model that is asked first.
     fn model(&self) -> Option<&str> {
         self.links.first().and_then(|link| link.model())
     }
@@ -69,7 +72,7 @@ impl Summarizer for Chain {
         let pass_over = !self.provisional();
         let mut failed: Vec<String> = Vec::new();
         let mut last: Option<Error> = None;
-        // What a provider stopped: the rules of a ladder decide about it when nobody does better.
+        // An answer that a provider stopped: the rules of a ladder decide about it.
         let mut stopped: Option<SummaryText> = None;
         let mut calls = 0_u32;
         for link in &self.links {
@@ -105,21 +108,17 @@ impl Summarizer for Chain {
         if let Some(answer) = stopped {
             return Ok(SummaryText { calls, ..answer });
         }
-        // What is worth trying again is told by the last one's failure; what each said, by the text.
-        let kind = last.as_ref().and_then(Error::failure).map(Failure::kind);
-        let wait = last.as_ref().and_then(Error::failure);
-        let wait = wait.and_then(Failure::retry_after);
-        match (last, kind) {
-            (Some(_), Some(kind)) if failed.len() > 1 => {
-                let failure = Failure::new(kind, failed.join("; then "));
-                let error = Error::provider(&self.id, failure.with_retry_after(wait));
-                Err(error.with_calls(calls))
-            }
-            (Some(error), _) => Err(error.with_calls(calls)),
-            (None, _) => {
-                let error = Error::provider(&self.id, "nothing in the chain can write");
-                Err(error.with_calls(0))
-            }
-        }
+        // The last failure's kind says whether to ask again; the text names every failure.
+        let failure = last.as_ref().and_then(Error::failure);
+        let whole = failure.filter(|_| failed.len() > 1).map(|failure| {
+            Failure::new(failure.kind(), failed.join("; then "))
+                .with_retry_after(failure.retry_after())
+        });
+        let error = match (whole, last) {
+            (Some(whole), _) => Error::provider(&self.id, whole),
+            (None, Some(error)) => error,
+            (None, None) => Error::provider(&self.id, "nothing in the chain can write"),
+        };
+        Err(error.with_calls(calls))
     }
 }

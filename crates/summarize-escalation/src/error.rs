@@ -1,8 +1,13 @@
+//! Why there is no summary.
+
 use std::fmt;
 
-use crate::{Failure, Refusal};
+use model_client::{Failure, FailureKind};
 
-/// Why no summary could be made.
+use crate::prompt::InvalidTemplate;
+use crate::refusal::Refusal;
+
+/// The error of this crate: why there is no summary.
 ///
 /// The text names the messages concerned and what to do; [`kind`](Error::kind) is for code.
 #[derive(Debug, thiserror::Error)]
@@ -16,7 +21,7 @@ pub struct Error {
     calls: u32,
 }
 
-/// The meaning of an [`Error`], for code that has to decide.
+/// The kind of an [`Error`], for code.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum ErrorKind {
@@ -38,8 +43,6 @@ pub enum ErrorKind {
     NoSource,
     /// The ladder has no tiers, has one twice, or has a rule that divides by zero.
     InvalidLadder,
-    /// A model's client cannot be made: its address or its name is wrong.
-    InvalidProvider,
 }
 
 impl Error {
@@ -53,20 +56,8 @@ impl Error {
         }
     }
 
-    #[cfg(feature = "openai-compatible")]
-    pub(crate) fn caused(
-        kind: ErrorKind,
-        message: impl fmt::Display,
-        cause: impl Into<Box<dyn std::error::Error + Send + Sync>>,
-    ) -> Self {
-        Self {
-            source: Some(cause.into()),
-            ..Self::new(kind, message)
-        }
-    }
-
-    /// What a [`Summarizer`](crate::Summarizer) returns when its provider failed: who failed, and
-    /// the cause.
+    /// Returns the error of a [`Summarizer`](crate::Summarizer) whose provider failed, after one
+    /// call.
     pub fn provider(
         summarizer: &str,
         cause: impl Into<Box<dyn std::error::Error + Send + Sync>>,
@@ -83,13 +74,13 @@ impl Error {
         }
     }
 
-    /// Sets how often a model was called before it came to this.
+    /// Sets the number of calls that were made before the error.
     pub fn with_calls(mut self, calls: u32) -> Self {
         self.calls = calls;
         self
     }
 
-    /// Calls of a model that were made before it came to this; each retry counts.
+    /// Returns the number of calls that were made before the error; each retry counts.
     pub fn calls(&self) -> u32 {
         self.calls
     }
@@ -99,22 +90,31 @@ impl Error {
         self
     }
 
-    /// The tiers that a ladder tried before it failed, and why each was refused.
+    /// Returns the tiers that the ladder tried, and why each was refused.
     pub fn refused(&self) -> &[Refusal] {
         &self.refused
     }
 
-    /// Why the provider gave nothing, where it is known: whether to ask again, and when.
+    /// Returns the provider's failure, which says whether and when to ask again.
     pub fn failure(&self) -> Option<&Failure> {
         self.source.as_deref()?.downcast_ref()
     }
 
-    /// What went wrong.
+    /// Returns the error's kind.
     pub fn kind(&self) -> ErrorKind {
         self.kind
     }
 
-    /// The message and its causes on one line, for a report.
+    /// Returns the provider's failure as a guard sees it; an error of another cause becomes one
+    /// that no retry can mend.
+    pub(crate) fn as_failure(&self) -> Failure {
+        let failure = self.failure().cloned();
+        let failure =
+            failure.unwrap_or_else(|| Failure::with_text(FailureKind::Other, self.chain()));
+        failure.with_calls(self.calls)
+    }
+
+    /// Returns the message and its causes on one line.
     pub(crate) fn chain(&self) -> String {
         let mut line = self.message.clone();
         let mut cause = std::error::Error::source(self);
@@ -124,5 +124,11 @@ impl Error {
             cause = error.source();
         }
         line
+    }
+}
+
+impl From<InvalidTemplate> for Error {
+    fn from(error: InvalidTemplate) -> Self {
+        Self::new(ErrorKind::InvalidPrompt, error)
     }
 }

@@ -1,223 +1,33 @@
+//! The ladder: a policy value.
+
 use std::collections::{BTreeMap, BTreeSet};
-use std::fmt;
 
 use memory_model::{FieldHasher, JobKind};
 use serde::{Deserialize, Serialize};
 
-use crate::{Error, ErrorKind, Gate};
-
-/// One rung of a [`Ladder`].
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-#[non_exhaustive]
-pub enum Tier {
-    /// The summarizer, asked in the normal style.
-    Normal,
-    /// The summarizer, asked in the aggressive style.
-    Aggressive,
-    /// An extract, made without a model: [`Extractive`](crate::Extractive).
-    Extractive,
-    /// What the tier before wrote, or else the source itself, cut to fit.
-    Cut,
-}
-
-impl Tier {
-    /// The tier's name, as a summary records it.
-    pub fn as_str(self) -> &'static str {
-        match self {
-            Tier::Normal => "normal",
-            Tier::Aggressive => "aggressive",
-            Tier::Extractive => "extractive",
-            Tier::Cut => "cut",
-        }
-    }
-}
-
-impl fmt::Display for Tier {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.pad(self.as_str())
-    }
-}
-
-/// What to do when the summarizer fails.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-#[non_exhaustive]
-pub enum OnError {
-    /// Make no summary (anna's rule).
-    Fail,
-    /// Go on with the next tier.
-    NextTier,
-    /// Go on with the next tier that needs no model. The default: a provider that just failed is
-    /// not asked again for the same summary.
-    #[default]
-    Offline,
-}
-
-/// What to do when the summarizer returns nothing but white space.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-#[non_exhaustive]
-pub enum OnEmpty {
-    /// Take it: the messages then have an empty summary (anna's rule).
-    Accept,
-    /// Make no summary (the rule of anna's handoff and of koda).
-    Fail,
-    /// Go on with the next tier. The default.
-    #[default]
-    NextTier,
-}
-
-/// What to do when a summary is within its limit, but costs as much as its source or more.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-#[non_exhaustive]
-pub enum OnGrowth {
-    /// Take it (anna's rule).
-    Accept,
-    /// Go on with the next tier. The default.
-    #[default]
-    NextTier,
-}
-
-/// What to do when the summarizer declines, in its text or by its provider's word, or the
-/// provider's filter withholds what it wrote.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-#[non_exhaustive]
-pub enum OnRefusal {
-    /// Take it as a summary (anna's rule: nothing looks at the text).
-    Accept,
-    /// Make no summary.
-    Fail,
-    /// Go on with the next tier. The default: what is asked in another style may be done.
-    #[default]
-    NextTier,
-    /// Go on with the next tier that needs no model.
-    Offline,
-}
-
-/// What to do when the provider stopped the answer at its limit of tokens.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-#[non_exhaustive]
-pub enum OnCutOff {
-    /// Take it (anna's rule).
-    Accept,
-    /// Go on with the next tier. The default: a summary without its end hides that it has none.
-    #[default]
-    NextTier,
-}
-
-/// What to do when a summary fails the [`Gate`].
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-#[non_exhaustive]
-pub enum OnGate {
-    /// Take it; its scores say what it lacks.
-    Accept,
-    /// Go on with the next tier. The default.
-    #[default]
-    NextTier,
-}
-
-/// What to do about a tier's result, case by case.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(default, deny_unknown_fields)]
-#[non_exhaustive]
-pub struct Rules {
-    /// When the summarizer fails.
-    pub on_error: OnError,
-    /// When it returns nothing.
-    pub on_empty: OnEmpty,
-    /// When a summary is not shorter than its source.
-    pub on_growth: OnGrowth,
-    /// When it declines.
-    pub on_refusal: OnRefusal,
-    /// When it was cut off.
-    pub on_cut_off: OnCutOff,
-    /// When it fails the gate.
-    pub on_gate: OnGate,
-}
+use crate::error::{Error, ErrorKind};
+use crate::gate::Gate;
+use crate::rules::{OnCutOff, OnEmpty, OnError, OnGate, OnGrowth, OnRefusal, Rules};
+use crate::target::{TargetRule, Tolerance};
+use crate::tier::Tier;
 
 /// How the last tier cuts.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 #[non_exhaustive]
 pub enum CutRule {
-    /// [`cut_to_tokens`](crate::cut_to_tokens): in the estimator's own unit. The default.
+    /// Cuts to the target in tokens; see [`cut_to_tokens`](crate::cut_to_tokens). The default.
     #[default]
     Tokens,
-    /// [`cut_like_anna`](crate::cut_like_anna): at four characters a token.
-    Anna,
+    /// Cuts to four characters for each token of the target; see
+    /// [`cut_to_chars`](crate::cut_to_chars).
+    Characters,
 }
 
-/// How long a summary should be, given its source: a share of it, but not below a minimum.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct TargetRule {
-    /// The source's tokens are divided by this, rounding down.
-    pub divide_by: u64,
-    /// The target is at least this many tokens.
-    pub at_least: u64,
-}
-
-impl TargetRule {
-    /// anna's rule for a summary of messages: max(Σ / 3, 10).
-    pub const LEAF: Self = Self {
-        divide_by: 3,
-        at_least: 10,
-    };
-    /// anna's rule for a summary of summaries: max(Σ / 2, 10).
-    pub const CONDENSED: Self = Self {
-        divide_by: 2,
-        at_least: 10,
-    };
-
-    /// The target for a source of so many tokens.
-    pub fn target(&self, source_tokens: u64) -> u64 {
-        let share = source_tokens.checked_div(self.divide_by);
-        share.unwrap_or(source_tokens).max(self.at_least)
-    }
-}
-
-impl fmt::Display for TargetRule {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "1/{}>={}", self.divide_by, self.at_least)
-    }
-}
-
-/// How far above its target a summary is still taken: `target × numerator / denominator`, in
-/// integers, rounding down.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct Tolerance {
-    /// Multiplies the target.
-    pub numerator: u64,
-    /// Divides the product; not 0.
-    pub denominator: u64,
-}
-
-impl Tolerance {
-    /// anna's 150 %.
-    pub const ANNA: Self = Self {
-        numerator: 3,
-        denominator: 2,
-    };
-
-    /// The largest accepted cost for a target, in tokens, inclusive.
-    pub fn limit(&self, target: u64) -> u64 {
-        let wide = u128::from(target) * u128::from(self.numerator);
-        let limit = wide.checked_div(u128::from(self.denominator)).unwrap_or(0);
-        u64::try_from(limit).unwrap_or(u64::MAX)
-    }
-}
-
-/// What to try, in which order, until a summary is short enough: a policy value.
+/// The tiers to try, in order, until a summary is accepted, and what is accepted.
 ///
 /// [`Ladder::default`] asks twice, then makes an extract, then cuts; its result is always shorter
-/// than the source, and a failing model does not stop it. [`Ladder::anna`] is the ladder of the
-/// system that had the idea, exactly.
+/// than the source, and a failing model does not stop it. [`Ladder::anna`] is the preset anna.
 ///
 /// | | default | anna |
 /// |---|---|---|
@@ -231,33 +41,33 @@ impl Tolerance {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct Ladder {
-    /// The tiers, first to last, none twice.
+    /// Tiers in order; none occurs twice.
     pub tiers: Vec<Tier>,
-    /// How far above its target a summary is still taken.
+    /// Largest accepted length of a summary.
     pub accept: Tolerance,
-    /// What to do when the summarizer fails.
+    /// Rule for a summarizer that fails.
     pub on_error: OnError,
-    /// What to do when it returns nothing.
+    /// Rule for an empty summary.
     pub on_empty: OnEmpty,
-    /// What to do when a summary is not shorter than its source.
+    /// Rule for a summary that is not shorter than its source.
     pub on_growth: OnGrowth,
-    /// What to do when the summarizer declines.
+    /// Rule for a summarizer that declines.
     pub on_refusal: OnRefusal,
-    /// What to do when its provider cut it off.
+    /// Rule for a summary that the provider cut off.
     pub on_cut_off: OnCutOff,
-    /// What to do when a summary fails the gate.
+    /// Rule for a summary that fails the gate.
     pub on_gate: OnGate,
-    /// What is asked of a summary besides being short; `None` does not even measure. What is made
-    /// without a model is measured and not judged.
+    /// Acceptance gate; `None` measures nothing. Summaries made without a model are measured and
+    /// not judged.
     pub gate: Option<Gate>,
-    /// Tiers for which other rules hold than the six above.
+    /// Rules of single tiers, in the place of the six above.
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]
     pub per_tier: BTreeMap<Tier, Rules>,
     /// How the last tier cuts.
     pub cut: CutRule,
-    /// The target for a summary of messages, when the request names none.
+    /// Target of a summary of messages, when the request names none.
     pub leaf: TargetRule,
-    /// The target for a summary with summaries among its sources, when the request names none.
+    /// Target of a summary with summaries among its sources, when the request names none.
     pub condensed: TargetRule,
 }
 
@@ -265,7 +75,7 @@ impl Default for Ladder {
     fn default() -> Self {
         Self {
             tiers: vec![Tier::Normal, Tier::Aggressive, Tier::Extractive, Tier::Cut],
-            accept: Tolerance::ANNA,
+            accept: Tolerance::DEFAULT,
             on_error: OnError::default(),
             on_empty: OnEmpty::default(),
             on_growth: OnGrowth::default(),
@@ -282,7 +92,7 @@ impl Default for Ladder {
 }
 
 impl Ladder {
-    /// anna's three tiers: normal, aggressive, and the aggressive text cut at a line or sentence.
+    /// Returns the preset anna: normal, aggressive, and the aggressive text cut at a line or sentence.
     pub fn anna() -> Self {
         Self {
             tiers: vec![Tier::Normal, Tier::Aggressive, Tier::Cut],
@@ -293,7 +103,7 @@ impl Ladder {
             on_cut_off: OnCutOff::Accept,
             on_gate: OnGate::Accept,
             gate: None,
-            cut: CutRule::Anna,
+            cut: CutRule::Characters,
             ..Self::default()
         }
     }
@@ -304,31 +114,31 @@ impl Ladder {
         self
     }
 
-    /// Sets what to do when the summarizer fails.
+    /// Sets the rule for a summarizer that fails.
     pub fn with_on_error(mut self, rule: OnError) -> Self {
         self.on_error = rule;
         self
     }
 
-    /// Sets what to do when the summarizer returns nothing.
+    /// Sets the rule for an empty summary.
     pub fn with_on_empty(mut self, rule: OnEmpty) -> Self {
         self.on_empty = rule;
         self
     }
 
-    /// Sets what is asked of a summary besides being short.
+    /// Sets the acceptance gate.
     pub fn with_gate(mut self, gate: Option<Gate>) -> Self {
         self.gate = gate;
         self
     }
 
-    /// Sets other rules for one tier.
+    /// Sets the rules of one tier.
     pub fn with_rules(mut self, tier: Tier, rules: Rules) -> Self {
         self.per_tier.insert(tier, rules);
         self
     }
 
-    /// The rules that hold for a tier.
+    /// Returns the rules of a tier.
     pub fn rules(&self, tier: Tier) -> Rules {
         self.per_tier.get(&tier).copied().unwrap_or(Rules {
             on_error: self.on_error,
@@ -340,7 +150,7 @@ impl Ladder {
         })
     }
 
-    /// The name of the ladder in recipes: `default@2`, `anna@1`, or `custom-` and a hash of its
+    /// Returns the ladder's name in recipes: `default@2`, `anna@1`, or `custom-` and a hash of its
     /// values.
     pub fn id(&self) -> String {
         if *self == Self::default() {
@@ -356,7 +166,7 @@ impl Ladder {
         }
     }
 
-    /// The rule that gives the target when the request names none.
+    /// Returns the rule for the target of a request that names none.
     pub fn target_rule(&self, kind: JobKind) -> TargetRule {
         match kind {
             JobKind::Leaf => self.leaf,
@@ -364,7 +174,7 @@ impl Ladder {
         }
     }
 
-    /// Checks that the ladder can be climbed.
+    /// Checks the ladder.
     ///
     /// # Errors
     /// [`ErrorKind::InvalidLadder`] when there is no tier, a tier is there twice, or a rule would
@@ -404,9 +214,9 @@ mod tests {
             (11, 16),
             (99, 148),
         ] {
-            assert_eq!(Tolerance::ANNA.limit(target), limit, "{target}");
+            assert_eq!(Tolerance::DEFAULT.limit(target), limit, "{target}");
         }
-        assert_eq!(Tolerance::ANNA.limit(u64::MAX), u64::MAX);
+        assert_eq!(Tolerance::DEFAULT.limit(u64::MAX), u64::MAX);
     }
 
     #[test]

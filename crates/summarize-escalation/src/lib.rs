@@ -1,41 +1,43 @@
 #![doc = include_str!("../README.md")]
 
-mod call;
 mod chain;
-mod cut;
 mod error;
 mod escalate;
-mod extract;
-mod failure;
+mod extractive;
 mod gate;
-pub mod guard;
+mod guarded;
 mod ladder;
 mod llm;
+mod outcome;
 pub mod prompt;
-#[cfg(any(feature = "openai-compatible", feature = "genai"))]
-pub mod provider;
+mod recipe;
+mod refusal;
 mod request;
+mod rules;
 mod summarizer;
+mod target;
 #[cfg(any(test, feature = "testing"))]
 pub mod testing;
-mod timer;
+mod tier;
 
-pub use call::{CallGuard, ModelCall};
 pub use chain::Chain;
-pub use cut::{ANNA_CUT_NOTE, CUT_NOTE, cut_like_anna, cut_to_tokens};
 pub use error::{Error, ErrorKind};
-pub use escalate::{Outcome, Reason, Refusal, escalate, recipe};
-pub use extract::Extractive;
-pub use failure::{Failure, FailureKind};
-pub use gate::{Gate, GateFailure, Kept, Scores, Term, measure};
-pub use guard::{GuardPolicy, Guarded, Guards, SessionGuard};
-pub use ladder::{
-    CutRule, Ladder, OnCutOff, OnEmpty, OnError, OnGate, OnGrowth, OnRefusal, Rules, TargetRule,
-    Tier, Tolerance,
-};
+pub use escalate::{escalate, escalate_with};
+pub use gate::{Gate, GateFailure, Retention, Scores, Term, measure};
+pub use guarded::GuardedSummarizer;
+pub use ladder::{CutRule, Ladder};
 pub use llm::{LlmSummarizer, Overflow, Window};
-pub use request::{Purpose, Source, Style, SummaryRequest, SummarySource};
-pub use summarizer::{Generate, LeftOut, ModelUsage, Stop, Summarizer, SummaryText};
-pub use timer::Timer;
-#[cfg(feature = "tokio")]
-pub use timer::TokioTimer;
+pub use outcome::Outcome;
+pub use recipe::recipe;
+pub use refusal::{Reason, Refusal};
+pub use request::{Purpose, Style, SummaryRequest};
+pub use rules::{OnCutOff, OnEmpty, OnError, OnGate, OnGrowth, OnRefusal, Rules};
+pub use summarizer::{LeftOut, Summarizer, SummaryText};
+pub use target::{TargetRule, Tolerance};
+pub use tier::Tier;
+
+pub use extractive_summarizer::{
+    CHAR_CUT_NOTE, CUT_NOTE, ExtractiveSummarizer, Source, SummarySource, cut_to_chars,
+    cut_to_tokens,
+};
+pub use model_client::{CallGuard, Failure, FailureKind, ModelCall, ModelUsage, Stop};

@@ -1,132 +1,56 @@
+//! What a summarizer is asked for.
+
 use std::fmt;
 
-use memory_model::{JobKind, LogEntry, Seq, SeqRange, Summary, Timestamp};
+use extractive_summarizer::{Source, source};
+use memory_model::{FieldHasher, Hash, JobKind, SeqRange, SourceHasher, Timestamp};
+use model_client::CacheKey;
 use serde::{Deserialize, Serialize};
 use token_estimate::TokenEstimator;
-
-/// One piece of what is to be summarised, in the order of the log.
-#[derive(Debug, Clone, Copy)]
-pub enum Source<'a> {
-    /// A message.
-    Message(&'a LogEntry),
-    /// An earlier summary that stands for its messages.
-    Summary(SummarySource<'a>),
-}
-
-/// An earlier summary, as a source of a new one.
-#[derive(Debug, Clone, Copy)]
-pub struct SummarySource<'a> {
-    /// How a reader names it when it wants to expand it.
-    pub id: &'a str,
-    /// The messages it stands for.
-    pub range: SeqRange,
-    /// 0 for a summary of messages.
-    pub depth: u32,
-    /// What it says.
-    pub text: &'a str,
-    /// What it costs, in tokens.
-    pub tokens: u64,
-    /// The earliest time of its messages.
-    pub earliest_at: Timestamp,
-    /// The latest time of its messages.
-    pub latest_at: Timestamp,
-}
-
-impl<'a> From<&'a Summary> for SummarySource<'a> {
-    fn from(summary: &'a Summary) -> Self {
-        Self {
-            id: summary.id.as_str(),
-            range: summary.range,
-            depth: summary.depth,
-            text: &summary.text,
-            tokens: summary.tokens,
-            earliest_at: summary.earliest_at,
-            latest_at: summary.latest_at,
-        }
-    }
-}
-
-impl<'a> From<&'a Summary> for Source<'a> {
-    fn from(summary: &'a Summary) -> Self {
-        Source::Summary(summary.into())
-    }
-}
-
-impl<'a> From<&'a LogEntry> for Source<'a> {
-    fn from(entry: &'a LogEntry) -> Self {
-        Source::Message(entry)
-    }
-}
-
-impl Source<'_> {
-    /// The messages that the piece stands for.
-    pub fn range(&self) -> SeqRange {
-        match self {
-            Source::Message(entry) => SeqRange::single(entry.seq),
-            Source::Summary(summary) => summary.range,
-        }
-    }
-
-    /// What the piece costs, in tokens, as the log or the summary records it.
-    pub fn tokens(&self) -> u64 {
-        match self {
-            Source::Message(entry) => entry.tokens,
-            Source::Summary(summary) => summary.tokens,
-        }
-    }
-
-    fn times(&self) -> (Timestamp, Timestamp) {
-        match self {
-            Source::Message(entry) => (entry.created_at, entry.created_at),
-            Source::Summary(summary) => (summary.earliest_at, summary.latest_at),
-        }
-    }
-}
 
 /// How much a summarizer is asked to drop.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Style {
-    /// Keep decisions, their reasons, constraints, tasks.
+    /// Keeps decisions, their reasons, constraints and tasks.
     #[default]
     Normal,
-    /// Keep durable facts and the state of the work only.
+    /// Keeps durable facts and the state of the work only.
     Aggressive,
 }
 
-/// What a summary is to be put to use for.
+/// What the summary will be used for.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 #[non_exhaustive]
 pub enum Purpose {
-    /// It takes the place of its source.
+    /// The summary replaces its source.
     #[default]
     Replace,
-    /// It takes the place of a turn's beginning; the turn's end stays in view behind it (pi's split
-    /// turn).
+    /// The summary replaces the beginning of a turn, whose end stays in view behind it.
     TurnPrefix,
 }
 
-/// What is to be summarised, and how long the summary may be.
+/// A request for a summary: its source, its length, and what the user wants of it.
 #[derive(Clone, Copy)]
 #[non_exhaustive]
 pub struct SummaryRequest<'a> {
     /// The pieces, in the order of the log.
     pub source: &'a [Source<'a>],
-    /// How long the summary should be, in tokens of `estimator`. 0 leaves it to the ladder.
+    /// Target length, in tokens of `estimator`. 0 leaves it to the ladder.
     pub target_tokens: u64,
-    /// Counts every token in this request and of its result.
+    /// Counts the tokens of the request and of its result.
     pub estimator: &'a dyn TokenEstimator,
-    /// What rendering adds to the summary's text in a context, in tokens: a summary must be
-    /// shorter than its source with this included. Default 0.
+    /// Tokens that rendering adds to the summary's text in a context; a summary must be shorter
+    /// than its source with these included. Default 0.
     pub overhead_tokens: u64,
-    /// How much to drop. Set by the ladder.
+    /// How much the summarizer is asked to drop. Set by the ladder.
     pub style: Style,
-    /// What it is for.
+    /// What the summary will be used for.
     pub purpose: Purpose,
     /// The summary that comes before the source, for continuity. It is context, not source.
     pub previous: Option<&'a str>,
-    /// What the user wants the summary to mind.
+    /// Instructions of the user for the summary.
     pub instructions: Option<&'a str>,
 }
 
@@ -144,7 +68,7 @@ impl fmt::Debug for SummaryRequest<'_> {
 }
 
 impl<'a> SummaryRequest<'a> {
-    /// A request for a summary of `source`, its length left to the ladder.
+    /// Returns a request for a summary of `source` whose length the ladder sets.
     pub fn new(source: &'a [Source<'a>], estimator: &'a dyn TokenEstimator) -> Self {
         Self {
             source,
@@ -158,31 +82,31 @@ impl<'a> SummaryRequest<'a> {
         }
     }
 
-    /// Sets how long the summary should be, in tokens.
+    /// Sets the target length, in tokens.
     pub fn with_target_tokens(mut self, tokens: u64) -> Self {
         self.target_tokens = tokens;
         self
     }
 
-    /// Sets what rendering adds to the summary's text, in tokens.
+    /// Sets the tokens that rendering adds to the summary's text.
     pub fn with_overhead_tokens(mut self, tokens: u64) -> Self {
         self.overhead_tokens = tokens;
         self
     }
 
-    /// Sets how much to drop.
+    /// Sets how much the summarizer is asked to drop.
     pub fn with_style(mut self, style: Style) -> Self {
         self.style = style;
         self
     }
 
-    /// Sets what it is for.
+    /// Sets what the summary will be used for.
     pub fn with_purpose(mut self, purpose: Purpose) -> Self {
         self.purpose = purpose;
         self
     }
 
-    /// The same request for other pieces.
+    /// Returns the same request for another source.
     pub(crate) fn with_source<'b>(&self, source: &'b [Source<'b>]) -> SummaryRequest<'b>
     where
         'a: 'b,
@@ -196,25 +120,18 @@ impl<'a> SummaryRequest<'a> {
         self
     }
 
-    /// Sets what the user wants the summary to mind.
+    /// Sets the user's instructions.
     pub fn with_instructions(mut self, text: &'a str) -> Self {
         self.instructions = Some(text);
         self
     }
 
-    /// The depth that the summary gets: 1 + its deepest source, messages counting as -1.
+    /// Returns the depth of the summary: 1 + its deepest source, messages counting as -1.
     pub fn depth(&self) -> u32 {
-        self.source
-            .iter()
-            .filter_map(|piece| match piece {
-                Source::Message(_) => None,
-                Source::Summary(summary) => Some(summary.depth.saturating_add(1)),
-            })
-            .max()
-            .unwrap_or(0)
+        source::depth(self.source)
     }
 
-    /// A leaf when every piece is a message.
+    /// Returns `Leaf` when every piece is a message.
     pub fn kind(&self) -> JobKind {
         match self.depth() {
             0 => JobKind::Leaf,
@@ -222,28 +139,60 @@ impl<'a> SummaryRequest<'a> {
         }
     }
 
-    /// What the pieces cost together, in tokens.
+    /// Returns the cost of the source, in tokens.
     pub fn source_tokens(&self) -> u64 {
-        self.source
-            .iter()
-            .fold(0, |sum: u64, piece| sum.saturating_add(piece.tokens()))
+        source::tokens(self.source)
     }
 
-    /// From the first message to the last; `None` when there are no pieces.
+    /// Returns the range from the first message to the last; `None` when there is no source.
     pub fn range(&self) -> Option<SeqRange> {
-        let first = self.source.iter().map(|piece| piece.range().first).min()?;
-        let last = self.source.iter().map(|piece| piece.range().last).max()?;
-        SeqRange::new(first.max(Seq::FIRST), last)
+        source::range(self.source)
     }
 
-    /// The earliest and the latest time of the messages; times need not rise in the log. Messages
-    /// without a time do not count; `None` when there are no others.
-    pub fn times(&self) -> Option<(Timestamp, Timestamp)> {
-        let known = |times: &(Timestamp, Timestamp)| times.1 != Timestamp::default();
-        let times = || self.source.iter().map(Source::times).filter(known);
-        Some((
-            times().map(|(first, _)| first).min()?,
-            times().map(|(_, last)| last).max()?,
+    /// Returns the key of a summary by this summarizer in a cache: a hash of the source and of
+    /// everything else that the summary depends on. `None` when a message has no hash, because it
+    /// is in no log: then nothing tells two of them apart.
+    pub(crate) fn cache_key(&self, summarizer: &str) -> Option<CacheKey> {
+        let mut sources = SourceHasher::new();
+        for piece in self.source {
+            match piece {
+                Source::Message(entry) if entry.hash == Hash::ZERO => return None,
+                Source::Message(entry) => sources.message(entry.hash),
+                Source::Summary(summary) => {
+                    let mut hasher = FieldHasher::new("agent-memory cached source 1");
+                    hasher.bytes(summary.id.as_bytes());
+                    hasher.bytes(summary.text.as_bytes());
+                    sources.summary(hasher.finish());
+                }
+            }
+        }
+        // Prompts show positions and times.
+        let how = format!(
+            "{:?} {:?} {:?} {} {} {}",
+            self.style,
+            self.purpose,
+            self.range(),
+            self.depth(),
+            self.target_tokens,
+            self.estimator.id().as_str(),
+        );
+        let optional = |text: Option<&'a str>| match text {
+            Some(text) => [&b"1"[..], text.as_bytes()],
+            None => [&b"0"[..], &b""[..]],
+        };
+        let fields = [
+            &sources.finish().0[..],
+            summarizer.as_bytes(),
+            how.as_bytes(),
+        ];
+        let texts = [self.previous, self.instructions].map(optional);
+        Some(CacheKey::new(
+            fields.into_iter().chain(texts.into_iter().flatten()),
         ))
+    }
+
+    /// Returns the earliest and the latest time of the source's messages; see [`source::times`].
+    pub fn times(&self) -> Option<(Timestamp, Timestamp)> {
+        source::times(self.source)
     }
 }

@@ -1,28 +1,31 @@
-use std::fmt::{self, Debug};
-use std::sync::Arc;
+//! The trait that every summarizer implements.
+
+use std::fmt::Debug;
+use std::sync::{Arc, Mutex, PoisonError};
 
 use async_trait::async_trait;
 use memory_model::SeqRange;
+use model_client::{CallGuard, Completion, ModelCall, ModelUsage, Stop};
 use serde::{Deserialize, Serialize};
 
-use crate::prompt::Prompt;
-use crate::{CallGuard, Error, ModelCall, SummaryRequest};
+use crate::error::Error;
+use crate::request::SummaryRequest;
 
-/// Writes a summary. What it returns is judged by the ladder, so it need not be good.
+/// Writes summaries. The ladder judges what it returns.
 ///
-/// Dropping the future cancels the call; nothing else is to be cleaned up.
+/// Dropping the future cancels the call.
 #[async_trait]
 pub trait Summarizer: Send + Sync + Debug {
-    /// Name and version, such as `extractive@2`. It goes into the recipe: two summarizers that may
-    /// write different texts have different ids.
+    /// Returns the name and version, such as `extractive@3`. It goes into the recipe: two
+    /// summarizers that may write different texts have different ids.
     fn id(&self) -> &str;
 
-    /// The model that writes, where there is one.
+    /// Returns the model that writes, where there is one.
     fn model(&self) -> Option<&str> {
         None
     }
 
-    /// Whether what it writes is to be redone once a model is available.
+    /// Returns whether its summaries should be rewritten once a model is available.
     fn provisional(&self) -> bool {
         false
     }
@@ -39,9 +42,10 @@ pub trait Summarizer: Send + Sync + Debug {
     /// [`Error::provider`] when the text could not be had.
     async fn summarize(&self, request: &SummaryRequest<'_>) -> Result<SummaryText, Error>;
 
-    /// Writes a summary of the request's source, and makes each call of a model by way of `guard`.
+    /// Writes a summary of the request's source, and makes each call of a model through `guard`.
     ///
-    /// Unless implemented, the whole summary is one call: right for whatever asks a model once.
+    /// By default the whole summary is one call, which is right for a summarizer that asks a model
+    /// once.
     ///
     /// # Errors
     /// Those of [`Summarizer::summarize`], and those of the guard.
@@ -50,9 +54,39 @@ pub trait Summarizer: Send + Sync + Debug {
         request: &SummaryRequest<'_>,
         guard: &dyn CallGuard,
     ) -> Result<SummaryText, Error> {
+        // The guard sees a completion; the summary and the error that it stands for are kept here.
+        let last = Mutex::new(None);
+        let keep = |result| *last.lock().unwrap_or_else(PoisonError::into_inner) = result;
+        let (last_result, keep) = (&last, &keep);
         let tokens = (request.source_tokens(), request.target_tokens);
-        let call = ModelCall::new(tokens, request.estimator, || self.summarize(request));
-        guard.call(call).await
+        let call = ModelCall::new(tokens, request.estimator, move || {
+            Box::pin(async move {
+                keep(None);
+                let result = self.summarize(request).await;
+                let seen = match &result {
+                    Ok(text) => Ok(text.completion()),
+                    Err(error) => Err(error.as_failure()),
+                };
+                keep(Some(result));
+                seen
+            })
+        });
+        let answer = guard
+            .call(call.with_cache_key(request.cache_key(self.id())))
+            .await;
+        let mut last_result = last_result.lock().unwrap_or_else(PoisonError::into_inner);
+        match (answer, last_result.take()) {
+            (Ok(answer), Some(Ok(text))) => Ok(SummaryText {
+                calls: answer.calls,
+                ..text
+            }),
+            (Ok(answer), _) => Ok(answer.into()),
+            (Err(failure), Some(Err(error))) => Err(error.with_calls(failure.calls())),
+            (Err(failure), _) => {
+                let calls = failure.calls();
+                Err(Error::provider(self.id(), failure).with_calls(calls))
+            }
+        }
     }
 }
 
@@ -93,59 +127,32 @@ macro_rules! forward {
 
 forward!(&S, Box<S>, Arc<S>);
 
-/// What a summarizer wrote.
+/// A summary as its summarizer wrote it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct SummaryText {
-    /// The text.
+    /// Text of the summary.
     pub text: String,
-    /// Why it ends where it ends.
+    /// Why the text ends where it ends.
     pub stop: Stop,
-    /// Calls of a model that it took; each retry counts.
+    /// Number of calls that the summary took; each retry counts.
     pub calls: u32,
-    /// What of the source no model saw, where the source was too long and the policy says so.
+    /// Pieces of the source that no model saw, where the source was too long.
     pub left_out: Option<LeftOut>,
-    /// The model that wrote it, where that is not always the same one.
+    /// The model that wrote the summary, where the summarizer has several.
     pub model: Option<String>,
-    /// What the provider says it cost.
+    /// Tokens that the provider counted.
     pub usage: Option<ModelUsage>,
 }
 
-/// Why a text ends where it ends.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-#[non_exhaustive]
-pub enum Stop {
-    /// Its writer had no more to say.
-    #[default]
-    Complete,
-    /// The provider's limit of tokens was reached (`length`, `max_tokens`).
-    CutOff,
-    /// The provider says that the model declined (`refusal`).
-    Refused,
-    /// The provider's content filter withheld the answer or stopped it (`content_filter`,
-    /// `SAFETY`).
-    Filtered,
-}
-
-impl fmt::Display for Stop {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.pad(match self {
-            Stop::Complete => "the model had no more to say",
-            Stop::CutOff => "the provider cut the answer off at its limit of tokens",
-            Stop::Refused => "the model declined",
-            Stop::Filtered => "the provider's content filter withheld the answer",
-        })
-    }
-}
-
-/// Pieces of a source that a summary does not speak of.
+/// Pieces of a source that a summary leaves out.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct LeftOut {
-    /// From the first message to the last.
+    /// Range from the first message to the last.
     pub range: SeqRange,
-    /// How many pieces.
+    /// Number of pieces.
     pub pieces: u64,
-    /// What they cost, in tokens.
+    /// Cost of the pieces, in tokens.
     pub tokens: u64,
 }
 
@@ -155,24 +162,31 @@ impl Default for SummaryText {
     }
 }
 
-/// What a call cost, as the provider counts.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, serde::Serialize)]
-pub struct ModelUsage {
-    /// Tokens read.
-    pub input: u64,
-    /// Tokens written, those of reasoning included.
-    pub output: u64,
-}
-
-impl ModelUsage {
-    /// Tokens read and written.
-    pub fn total(&self) -> u64 {
-        self.input.saturating_add(self.output)
+impl From<Completion> for SummaryText {
+    fn from(answer: Completion) -> Self {
+        Self {
+            text: answer.text,
+            stop: answer.stop,
+            calls: answer.calls,
+            left_out: None,
+            model: None,
+            usage: answer.usage,
+        }
     }
 }
 
 impl SummaryText {
-    /// A complete text, by one call.
+    /// Returns the summary as a guard sees it. A cache, which keeps text alone, must not keep a
+    /// summary that reports more than its text.
+    fn completion(&self) -> Completion {
+        Completion::new(self.text.as_str())
+            .with_stop(self.stop)
+            .with_usage(self.usage)
+            .with_calls(self.calls)
+            .with_no_store(self.left_out.is_some() || self.model.is_some())
+    }
+
+    /// Returns a complete text that took one call.
     pub fn new(text: impl Into<String>) -> Self {
         Self {
             text: text.into(),
@@ -184,56 +198,21 @@ impl SummaryText {
         }
     }
 
-    /// Sets why it ends where it ends.
+    /// Sets why the text ends where it ends.
     pub fn with_stop(mut self, stop: Stop) -> Self {
         self.stop = stop;
         self
     }
 
-    /// Sets the model that wrote it.
+    /// Sets the model that wrote the summary.
     pub fn with_model(mut self, model: impl Into<String>) -> Self {
         self.model = Some(model.into());
         self
     }
 
-    /// Sets what the provider says it cost.
+    /// Sets the tokens that the provider counted.
     pub fn with_usage(mut self, usage: Option<ModelUsage>) -> Self {
         self.usage = usage;
         self
     }
 }
-
-/// Completes a prompt: the one thing that a model's client has to provide.
-#[async_trait]
-pub trait Generate: Send + Sync + Debug {
-    /// The model's answer to the prompt.
-    ///
-    /// # Errors
-    /// [`Error::provider`] when there is no answer.
-    async fn generate(&self, prompt: &Prompt) -> Result<String, Error>;
-
-    /// The model's answer, and what it cost where the client knows.
-    ///
-    /// # Errors
-    /// As [`Generate::generate`].
-    async fn complete(&self, prompt: &Prompt) -> Result<SummaryText, Error> {
-        Ok(SummaryText::new(self.generate(prompt).await?))
-    }
-}
-
-macro_rules! forward_generate {
-    ($($pointer:ty),*) => {$(
-        #[async_trait]
-        impl<G: Generate + ?Sized> Generate for $pointer {
-            async fn generate(&self, prompt: &Prompt) -> Result<String, Error> {
-                (**self).generate(prompt).await
-            }
-
-            async fn complete(&self, prompt: &Prompt) -> Result<SummaryText, Error> {
-                (**self).complete(prompt).await
-            }
-        }
-    )*};
-}
-
-forward_generate!(Arc<G>, Box<G>);

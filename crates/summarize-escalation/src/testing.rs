@@ -3,23 +3,23 @@
 //! Each counts its calls. Clones share their counter and their script, so a test keeps one and
 //! hands the other out.
 
-use std::collections::{BTreeMap, VecDeque};
-use std::future::Future;
-use std::pin::pin;
-use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
-use std::task::{Context, Poll, Waker};
+use std::collections::VecDeque;
+use std::sync::atomic::{AtomicU32, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use async_trait::async_trait;
+use extractive_summarizer::cut_to_tokens;
+use extractive_summarizer::text::head;
 use memory_model::{Hash, LogEntry, Message, Recipe, Seq, SeqRange, Summary, SummaryId, Timestamp};
+pub use model_client::testing::FakeTimer;
+use model_client::{Failure, FailureKind, Stop};
 use token_estimate::TokenEstimator;
 
+use crate::error::Error;
 use crate::prompt::{plain, render};
-use crate::{
-    Error, Failure, FailureKind, Stop, Style, Summarizer, SummaryRequest, SummaryText, Timer,
-    cut_to_tokens,
-};
+use crate::request::{Style, SummaryRequest};
+use crate::summarizer::{Summarizer, SummaryText};
 
 /// What a scripted summarizer does when it is called.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -211,7 +211,7 @@ impl Summarizer for Scripted {
             Answer::Refuse => REFUSAL.to_owned(),
             Answer::CutOff => {
                 let text = head_cut(request);
-                let half = crate::cut::floor(&text, text.len() / 2).to_owned();
+                let half = head(&text, text.len() / 2).to_owned();
                 return Ok(SummaryText::new(half).with_stop(Stop::CutOff));
             }
             Answer::WrongLanguage => {
@@ -237,132 +237,12 @@ fn head_cut(request: &SummaryRequest<'_>) -> String {
     let mut text = String::new();
     for piece in request.source {
         let piece = plain(std::slice::from_ref(piece));
-        text.push_str(crate::cut::floor(&piece, bytes));
+        text.push_str(head(&piece, bytes));
         if text.len() >= bytes {
             break;
         }
     }
     cut_to_tokens(&text, request.target_tokens, request.estimator).unwrap_or_default()
-}
-
-/// Time that passes only when a test says so, and then at once.
-///
-/// Clones share the time.
-#[derive(Debug, Clone, Default)]
-pub struct FakeTimer {
-    state: Arc<Mutex<Times>>,
-}
-
-#[derive(Debug, Default)]
-struct Times {
-    now: Duration,
-    next: u64,
-    /// When each wait that was begun ends, and who waits.
-    until: BTreeMap<u64, (Duration, Waker)>,
-    waited: Vec<Duration>,
-}
-
-/// A wait that is under way.
-#[derive(Debug)]
-struct Wait {
-    timer: FakeTimer,
-    number: u64,
-    until: Duration,
-}
-
-/// Whether a future wants to be polled again.
-#[derive(Debug)]
-struct Woken(AtomicBool);
-
-impl std::task::Wake for Woken {
-    fn wake(self: Arc<Self>) {
-        self.0.store(true, Ordering::SeqCst);
-    }
-}
-
-impl Drop for Wait {
-    fn drop(&mut self) {
-        self.timer.lock().until.remove(&self.number);
-    }
-}
-
-impl FakeTimer {
-    /// A timer at zero.
-    pub fn new() -> Self {
-        Self::default()
-    }
-
-    fn lock(&self) -> MutexGuard<'_, Times> {
-        self.state.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
-    /// Lets so much time pass.
-    pub fn advance(&self, time: Duration) {
-        let mut state = self.lock();
-        state.now = state.now.saturating_add(time);
-        for (until, waker) in state.until.values() {
-            if *until <= state.now {
-                waker.wake_by_ref();
-            }
-        }
-    }
-
-    /// How long each wait was to be, in the order of their beginning.
-    pub fn waits(&self) -> Vec<Duration> {
-        self.lock().waited.clone()
-    }
-
-    /// Runs a future to its end. Whenever it gets no further, time jumps to the end of the wait
-    /// that ends first; `None` when it waits for something else than time.
-    pub fn drive<F: Future>(&self, future: F) -> Option<F::Output> {
-        let mut future = pin!(future);
-        let woken = Arc::new(Woken(AtomicBool::new(true)));
-        let waker = Waker::from(Arc::clone(&woken));
-        let mut context = Context::from_waker(&waker);
-        loop {
-            while woken.0.swap(false, Ordering::SeqCst) {
-                if let Poll::Ready(output) = future.as_mut().poll(&mut context) {
-                    return Some(output);
-                }
-            }
-            let until = self.lock().until.values().map(|wait| wait.0).min()?;
-            let now = self.now();
-            self.advance(until.saturating_sub(now));
-        }
-    }
-}
-
-#[async_trait]
-impl Timer for FakeTimer {
-    fn now(&self) -> Duration {
-        self.lock().now
-    }
-
-    async fn sleep(&self, duration: Duration) {
-        let wait = {
-            let mut state = self.lock();
-            let until = state.now.saturating_add(duration);
-            let number = state.next;
-            state.next += 1;
-            state.waited.push(duration);
-            Wait {
-                timer: self.clone(),
-                number,
-                until,
-            }
-        };
-        std::future::poll_fn(|context| {
-            let mut state = self.lock();
-            if state.now >= wait.until {
-                return Poll::Ready(());
-            }
-            let waiting = (wait.until, context.waker().clone());
-            state.until.insert(wait.number, waiting);
-            Poll::Pending
-        })
-        .await;
-        drop(wait);
-    }
 }
 
 /// Log entries of these messages, from `seq` 1, counted by the text of each.

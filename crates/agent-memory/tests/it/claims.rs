@@ -2,7 +2,9 @@
 //! invented wish, and how often it takes an honest one for invented. By default it refuses none.
 
 use agent_memory::testing::Scripted;
-use agent_memory::{EntryKind, Extractive, Gate, LogEntry, Part, Role, Summarizer, SummaryRequest};
+use agent_memory::{
+    EntryKind, ExtractiveSummarizer, Gate, LogEntry, Part, Role, Summarizer, SummaryRequest,
+};
 use message_formats::Transcript;
 use summarize_escalation::{GateFailure, Scores, Source, measure, testing};
 use token_estimate::Preset;
@@ -108,7 +110,7 @@ async fn invented_wishes_are_found_and_copies_are_not_taken_for_them() {
         for share in [3, 10] {
             let request = request.with_target_tokens(request.source_tokens() / share);
             let head: &dyn Summarizer = &Scripted::head_cut();
-            for summarizer in [head, &Extractive] {
+            for summarizer in [head, &ExtractiveSummarizer::new()] {
                 let text = summarizer.summarize(&request).await.unwrap().text;
                 copies += 1;
                 let scores = chunk.scores(&text);

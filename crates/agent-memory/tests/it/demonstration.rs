@@ -9,8 +9,8 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use agent_memory::replay::Replay;
 use agent_memory::testing::{Scripted, memory};
 use agent_memory::{
-    DagPolicy, Extractive, Gate, GuardPolicy, Ladder, Memory, Message, Mode, RedoPolicy, RedoStop,
-    Session, Summarizer, Summary, SummaryId, SummaryRequest, SummaryText, Window,
+    DagPolicy, ExtractiveSummarizer, Gate, GuardPolicy, Ladder, Memory, Message, Mode, RedoPolicy,
+    RedoStop, Session, Summarizer, Summary, SummaryId, SummaryRequest, SummaryText, Window,
 };
 use memory_model::Accounting as _;
 use message_formats::Transcript;
@@ -85,7 +85,7 @@ impl Summarizer for Unreliable {
 /// An extract, begun in the language of the conversation, as a good model would; and where it names
 /// none of the conversation's addresses, with two of them.
 async fn good(request: &SummaryRequest<'_>) -> Result<SummaryText, Error> {
-    let mut extract = Extractive.summarize(request).await?;
+    let mut extract = ExtractiveSummarizer::new().summarize(request).await?;
     let has = |from: char, to: char| extract.text.chars().any(|c| (from..=to).contains(&c));
     let first = if has('\u{3040}', '\u{30ff}') {
         "会話のここまでの経過を、後で読む人のためにまとめたものです。\n"

@@ -3,7 +3,7 @@
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
 
-use agent_memory::summaries::{Error, Failure, FailureKind, Generate, Prompt, Window};
+use agent_memory::summaries::{ChatModel, ChatPrompt, Completion, Failure, FailureKind, Window};
 use agent_memory::testing::memory;
 use agent_memory::{GuardPolicy, LlmSummarizer, Message, Mode};
 use bpe_openai::o200k_base;
@@ -23,8 +23,8 @@ struct HardWindow {
 }
 
 #[async_trait::async_trait]
-impl Generate for HardWindow {
-    async fn generate(&self, prompt: &Prompt) -> Result<String, Error> {
+impl ChatModel for HardWindow {
+    async fn complete(&self, prompt: &ChatPrompt) -> Result<Completion, Failure> {
         let number = self.calls.fetch_add(1, Ordering::SeqCst);
         let count = |text: &str| o200k_base().count(text);
         let input = count(&prompt.system) + count(&prompt.user) + FRAMING;
@@ -34,12 +34,9 @@ impl Generate for HardWindow {
         if input + output > self.tokens || asked > input {
             let what = format!("{input} + {output} tokens, {asked} asked for");
             self.refused.lock().unwrap().push(what.clone());
-            return Err(Error::provider(
-                "hard",
-                Failure::new(FailureKind::TooLong, what),
-            ));
+            return Err(Failure::new(FailureKind::TooLong, what));
         }
-        Ok(prose(number as usize, asked * 3 / 4))
+        Ok(Completion::new(prose(number as usize, asked * 3 / 4)))
     }
 }
 

@@ -5,7 +5,7 @@ use memory_model::{ConversationId, Mode, StopReason, ViewVersion};
 use memory_store::{FullStore, InMemoryStore, Store};
 use store_conformance::{Fault, FaultyStore};
 use store_sqlite::SqliteStore;
-use summarize_escalation::Extractive;
+use summarize_escalation::ExtractiveSummarizer;
 use summarize_escalation::testing::Scripted;
 
 use crate::world::{Lab, append, chat, open, small, sound, spans, view, whole};
@@ -104,7 +104,8 @@ async fn a_draft_that_is_gone_is_not_made_in_the_foreground() {
 async fn work_that_costs_nothing_is_not_prepared() {
     let lab = Lab::new(small());
     let (store, id) = filled(InMemoryStore::new()).await;
-    let compaction = lab.compaction(&store, id, &Extractive);
+    let extractive = ExtractiveSummarizer::new();
+    let compaction = lab.compaction(&store, id, &extractive);
     assert_eq!(compaction.prepare_ahead().await.unwrap().ready, 0);
     let outcome = compaction.publish_ready().await.unwrap();
     assert!(outcome.leaf > 0, "it is done where it is needed");
@@ -117,7 +118,8 @@ async fn what_the_view_no_longer_wants_is_forgotten() {
     let ahead = lab.compaction(&store, id, &model).with_policy(policy());
     assert!(ahead.prepare_ahead().await.unwrap().ready > 0);
     // Somebody compacts otherwise.
-    let extracts = lab.compaction(&store, id, &Extractive);
+    let extractive = ExtractiveSummarizer::new();
+    let extracts = lab.compaction(&store, id, &extractive);
     extracts.run(Mode::Full).await.unwrap();
     let after = spans(&store, id).await;
     assert_eq!(ahead.prepare_ahead().await.unwrap().ready, 0);

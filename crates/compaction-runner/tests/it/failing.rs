@@ -18,7 +18,7 @@ use memory_store::{ConversationRef, InMemoryStore, NewConversation, Origin, Publ
 use store_conformance::FaultyStore;
 use summarize_escalation::testing::{Answer, Scripted};
 use summarize_escalation::{
-    Error, Extractive, Ladder, Summarizer, SummaryRequest, SummaryText, Tier,
+    Error, ExtractiveSummarizer, Ladder, Summarizer, SummaryRequest, SummaryText, Tier,
 };
 use token_estimate::default_estimator;
 
@@ -584,7 +584,7 @@ async fn a_fork_is_compacted_by_itself() {
     };
     let fork = store.open(&new).await.unwrap().id;
     append(&store, fork, chat(200, 30)).await;
-    let outcome = lab.full(&store, fork, &Extractive).await;
+    let outcome = lab.full(&store, fork, &ExtractiveSummarizer::new()).await;
     assert_eq!(outcome.before.messages, 70);
     assert!(outcome.after.tokens < outcome.before.tokens);
     whole(&store, fork, 0).await;

@@ -7,7 +7,7 @@ use memory_model::{Body, Message, Mode, StopReason};
 use memory_store::InMemoryStore;
 use proptest::prelude::*;
 use summarize_escalation::testing::{Answer, Scripted};
-use summarize_escalation::{Extractive, Ladder, Summarizer, Tier};
+use summarize_escalation::{ExtractiveSummarizer, Ladder, Summarizer, Tier};
 use turn_map::{AtomBuilder, AtomKind, GroupState, HullPolicy, TurnMessage as _};
 
 use crate::window::any_log;
@@ -95,7 +95,7 @@ async fn lives(policy: DagPolicy, ladder: Ladder, steps: Vec<Step>) -> Result<()
         let scripted = Scripted::new(step.answers.clone().unwrap_or_default());
         let summarizer: &dyn Summarizer = match step.answers {
             Some(_) => &scripted,
-            None => &Extractive,
+            None => &ExtractiveSummarizer::new(),
         };
         let mode = if step.full {
             Mode::Full

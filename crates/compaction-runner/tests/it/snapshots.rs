@@ -6,7 +6,7 @@ use compaction_runner::Outcome;
 use dag_compactor::DagPolicy;
 use memory_model::{Body, Child, ConversationId, SummaryId};
 use memory_store::{InMemoryStore, Store};
-use summarize_escalation::{Extractive, Ladder};
+use summarize_escalation::{ExtractiveSummarizer, Ladder};
 
 use crate::world::{Lab, append, chat, open, small, spans, whole};
 
@@ -58,7 +58,7 @@ async fn compacted(lab: Lab) -> String {
     let mut out = String::new();
     for (from, count) in [(1, 48), (49, 36)] {
         append(&store, id, chat(from, count)).await;
-        let outcome: Outcome = lab.full(&store, id, &Extractive).await;
+        let outcome: Outcome = lab.full(&store, id, &ExtractiveSummarizer::new()).await;
         writeln!(out, "{outcome:#?}\n{}", tree(&store, id).await).unwrap();
     }
     whole(&store, id, 0).await;

@@ -2,11 +2,12 @@
 
 use std::sync::OnceLock;
 
+use extractive_summarizer::Source;
+use extractive_summarizer::text::{head, line_sentences};
 use memory_model::{EntryKind, Part, Role};
 
-use crate::cut::floor;
-use crate::extract::line_sentences;
-use crate::{Source, SummaryRequest, prompt};
+use crate::prompt;
+use crate::request::SummaryRequest;
 
 /// How a refusal begins, in the languages that models refuse in.
 const REFUSALS: &[&str] = &[
@@ -162,7 +163,7 @@ fn names_user(text: &str) -> bool {
 fn claimed(sentence: &str) -> Option<&str> {
     let wide = USER.iter().filter_map(|user| sentence.find(user)).min();
     if let Some(rest) = wide.and_then(|at| sentence.get(at..)) {
-        let rest = floor(rest, CLAIM_BYTES);
+        let rest = head(rest, CLAIM_BYTES);
         if WIDE_WISHES.iter().any(|wish| rest.contains(wish)) {
             return Some(rest);
         }
@@ -191,7 +192,7 @@ fn claimed(sentence: &str) -> Option<&str> {
                 .take(2)
                 .any(|word| matches!(*word, "by" | "from" | "per"));
             if by && before.iter().any(|word| is_wish(word)) {
-                return Some(floor(sentence, CLAIM_BYTES));
+                return Some(head(sentence, CLAIM_BYTES));
             }
         }
         before.rotate_right(1);
@@ -204,7 +205,7 @@ fn claimed(sentence: &str) -> Option<&str> {
 fn clause(text: &str) -> &str {
     let ends = [" - ", " – ", " — ", " -> ", " → ", "; "];
     let end = ends.iter().filter_map(|end| text.find(end)).min();
-    floor(text, end.unwrap_or(text.len()).min(CLAIM_BYTES))
+    head(text, end.unwrap_or(text.len()).min(CLAIM_BYTES))
 }
 
 fn is_user(word: &str) -> bool {
@@ -305,7 +306,7 @@ impl Claim {
         Self {
             passage: PASSAGE.max(2 * all),
             supported: found.len() < 2,
-            sentence: floor(sentence, CLAIM_BYTES).to_owned(),
+            sentence: head(sentence, CLAIM_BYTES).to_owned(),
             stems: found,
         }
     }

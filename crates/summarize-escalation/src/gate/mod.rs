@@ -6,11 +6,12 @@ mod terms;
 
 use std::fmt;
 
+use extractive_summarizer::Source;
+use extractive_summarizer::text::{head, tail};
 use memory_model::{EntryKind, Part, ResultContent, Role};
 use serde::{Deserialize, Serialize};
 
-use crate::cut::{ceil_tail, floor};
-use crate::{Source, SummaryRequest};
+use crate::request::SummaryRequest;
 use terms::Class;
 
 /// What is asked of a summary besides being short: a policy value of a
@@ -113,7 +114,7 @@ impl Gate {
     /// What these scores fail; empty when the summary passes.
     pub fn failures(&self, scores: &Scores) -> Vec<GateFailure> {
         let mut failed = Vec::new();
-        for (term, kept, asked) in [
+        for (term, retention, asked) in [
             (Term::Identifiers, scores.identifiers, self.identifiers),
             (Term::Numbers, scores.numbers, self.numbers),
             (Term::Paths, scores.paths, self.paths),
@@ -121,10 +122,14 @@ impl Gate {
             (Term::Codes, scores.codes, self.codes),
         ] {
             let Some(asked) = asked else { continue };
-            let judged = kept.of > 0 && kept.of >= self.at_least && asked > 0;
-            let needed = u64::from(kept.of) * u64::from(asked) / 1000;
-            if judged && u64::from(kept.kept) < needed.max(1) {
-                failed.push(GateFailure::Lost { term, kept, asked });
+            let judged = retention.total > 0 && retention.total >= self.at_least && asked > 0;
+            let needed = u64::from(retention.total) * u64::from(asked) / 1000;
+            if judged && u64::from(retention.found) < needed.max(1) {
+                failed.push(GateFailure::Lost {
+                    term,
+                    retention,
+                    asked,
+                });
             }
         }
         if self.echo && scores.echo {
@@ -140,13 +145,13 @@ impl Gate {
     }
 }
 
-/// How many of the terms that were looked for a summary keeps.
+/// Terms of the source that a summary retains.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Kept {
-    /// So many.
-    pub kept: u32,
-    /// Of so many.
-    pub of: u32,
+pub struct Retention {
+    /// Number of terms found in the summary.
+    pub found: u32,
+    /// Number of terms looked for.
+    pub total: u32,
 }
 
 /// What was measured of a summary: kept with it.
@@ -155,15 +160,15 @@ pub struct Kept {
 #[non_exhaustive]
 pub struct Scores {
     /// Names in code, commit ids.
-    pub identifiers: Kept,
+    pub identifiers: Retention,
     /// Numbers of two digits or more.
-    pub numbers: Kept,
+    pub numbers: Retention,
     /// Paths.
-    pub paths: Kept,
+    pub paths: Retention,
     /// Addresses.
-    pub urls: Kept,
+    pub urls: Retention,
     /// Error codes, ticket numbers and the like.
-    pub codes: Kept,
+    pub codes: Retention,
     /// It declines to summarise.
     pub refusal: bool,
     /// It repeats the prompt.
@@ -220,9 +225,9 @@ pub enum GateFailure {
     Lost {
         /// The class.
         term: Term,
-        /// How many are left.
-        kept: Kept,
-        /// How many of a thousand were asked for.
+        /// Terms that the summary retains.
+        retention: Retention,
+        /// Terms of a thousand that the gate asks for.
         asked: u32,
     },
     /// It repeats the prompt.
@@ -248,10 +253,14 @@ impl GateFailure {
 impl fmt::Display for GateFailure {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            GateFailure::Lost { term, kept, asked } => write!(
+            GateFailure::Lost {
+                term,
+                retention,
+                asked,
+            } => write!(
                 f,
                 "{} of {} {term} are left where {asked} of 1000 are asked for",
-                kept.kept, kept.of
+                retention.found, retention.total
             ),
             GateFailure::Echo => f.write_str("it repeats the prompt"),
             GateFailure::Language => f.write_str("it is in another language than the conversation"),
@@ -269,11 +278,11 @@ pub fn measure(text: &str, request: &SummaryRequest<'_>) -> Scores {
     let texts = terms::weighted(request.source);
     let salient = terms::salient(&texts, most.clamp(1, 64));
     let held = terms::held(text, &salient);
-    let kept = |class: Class| {
+    let retention = |class: Class| {
         let number = |n: Option<usize>| u32::try_from(n.unwrap_or(0)).unwrap_or(u32::MAX);
-        Kept {
-            kept: number(held.get(class as usize).copied()),
-            of: number(salient.get(class as usize).map(Vec::len)),
+        Retention {
+            found: number(held.get(class as usize).copied()),
+            total: number(salient.get(class as usize).map(Vec::len)),
         }
     };
     let other_language = other_language(text, request);
@@ -284,11 +293,11 @@ pub fn measure(text: &str, request: &SummaryRequest<'_>) -> Scores {
     };
     unsupported.truncate(3);
     Scores {
-        identifiers: kept(Class::Identifier),
-        numbers: kept(Class::Number),
-        paths: kept(Class::Path),
-        urls: kept(Class::Url),
-        codes: kept(Class::Code),
+        identifiers: retention(Class::Identifier),
+        numbers: retention(Class::Number),
+        paths: retention(Class::Path),
+        urls: retention(Class::Url),
+        codes: retention(Class::Code),
         refusal: claims::is_refusal(text),
         echo: claims::is_echo(text, request.source),
         other_language: request.instructions.is_none() && other_language,
@@ -310,7 +319,7 @@ fn other_language(text: &str, request: &SummaryRequest<'_>) -> bool {
     let mut bytes = 0;
     // The newest is the language that is being spoken; more than this tells nothing new.
     for text in request.source.iter().rev().flat_map(spoken) {
-        let text = floor(text, SAID_BYTES_A_TEXT);
+        let text = head(text, SAID_BYTES_A_TEXT);
         bytes += text.len();
         said.push(text);
         if bytes >= SAID_BYTES {
@@ -333,7 +342,7 @@ fn other_language(text: &str, request: &SummaryRequest<'_>) -> bool {
         .flat_map(spoken)
         .take(count.saturating_sub(newest))
     {
-        let text = floor(text, SAID_BYTES_A_TEXT);
+        let text = head(text, SAID_BYTES_A_TEXT);
         old_bytes += text.len();
         oldest.push(text);
         if old_bytes >= SAID_BYTES / 2 {
@@ -347,24 +356,21 @@ fn other_language(text: &str, request: &SummaryRequest<'_>) -> bool {
         for piece in request.source.iter().rev().take(20) {
             if let Source::Message(entry) = piece {
                 said.extend(entry.parts.iter().filter_map(|part| match part {
-                    Part::Text { text } => Some(floor(text, SAID_BYTES_A_TEXT)),
+                    Part::Text { text } => Some(head(text, SAID_BYTES_A_TEXT)),
                     Part::ToolCall { arguments, .. } => {
-                        Some(floor(arguments.as_str(), SAID_BYTES_A_TEXT))
+                        Some(head(arguments.as_str(), SAID_BYTES_A_TEXT))
                     }
                     Part::ToolResult {
                         content: ResultContent::Text(text),
                         ..
-                    } => Some(floor(text, SAID_BYTES_A_TEXT)),
+                    } => Some(head(text, SAID_BYTES_A_TEXT)),
                     _ => None,
                 }));
             }
         }
     }
     let written = match text.len() > WRITTEN_BYTES.0 + WRITTEN_BYTES.1 {
-        true => [
-            floor(text, WRITTEN_BYTES.0),
-            ceil_tail(text, WRITTEN_BYTES.1),
-        ],
+        true => [head(text, WRITTEN_BYTES.0), tail(text, WRITTEN_BYTES.1)],
         false => [text, ""],
     };
     language::differs(&said, &written)

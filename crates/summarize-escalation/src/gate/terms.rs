@@ -3,10 +3,9 @@
 use std::borrow::Cow;
 use std::collections::HashMap;
 
+use extractive_summarizer::Source;
+use extractive_summarizer::text::{head as first_bytes, tail as last_bytes};
 use memory_model::{EntryKind, Part, Role};
-
-use crate::Source;
-use crate::cut::{ceil_tail, floor};
 
 /// How much of the start and the end of a text is looked through, in bytes.
 const WINDOW: (usize, usize) = (16 * 1024, 4 * 1024);
@@ -69,7 +68,7 @@ const KINDS: [u8; 256] = {
 /// Calls `f` with each term of a text.
 pub(super) fn visit<'a>(text: &'a str, f: &mut dyn FnMut(Class, &'a str)) {
     let (head, tail) = match text.len() > WINDOW.0 + WINDOW.1 {
-        true => (floor(text, WINDOW.0), ceil_tail(text, WINDOW.1)),
+        true => (first_bytes(text, WINDOW.0), last_bytes(text, WINDOW.1)),
         false => (text, ""),
     };
     for part in [head, tail] {

@@ -1,44 +1,39 @@
 //! A summarizer that asks a model.
 
+mod asker;
+mod newest;
 mod parts;
 mod window;
 
 use async_trait::async_trait;
+use model_client::{CallGuard, ChatModel, Unguarded};
 
-use crate::call::Unguarded;
-use crate::prompt::{Prompt, PromptSet};
-use crate::{
-    CallGuard, Error, Generate, LeftOut, ModelCall, ModelUsage, Summarizer, SummaryRequest,
-    SummaryText,
-};
+use crate::error::Error;
+use crate::prompt::PromptSet;
+use crate::request::SummaryRequest;
+use crate::summarizer::{Summarizer, SummaryText};
+use asker::Asker;
 
 pub use window::{Overflow, Window};
 
 /// A summarizer that asks a model with the prompts of a [`PromptSet`].
 #[derive(Debug, Clone)]
-pub struct LlmSummarizer<G> {
+pub struct LlmSummarizer<M> {
     id: String,
     provider: Option<String>,
     model: String,
-    client: G,
+    client: M,
     prompts: PromptSet,
     window: Option<Window>,
 }
 
-/// What the calls for one summary came to.
-#[derive(Debug, Default)]
-struct Tally {
-    calls: u32,
-    usage: Option<ModelUsage>,
-}
-
-impl<G: Generate> LlmSummarizer<G> {
-    /// A summarizer that asks `model` by way of `client`, with the standard prompts and without a
-    /// limit to what it sends.
+impl<M: ChatModel> LlmSummarizer<M> {
+    /// Returns a summarizer that asks `model` through `client`, with the standard prompts and no
+    /// limit to the length of a prompt.
     ///
-    /// Its id is made of the model's name, the id of the prompts, and the window.
-    pub fn new(model: impl Into<String>, client: G) -> Self {
-        let mut made = Self {
+    /// Its id consists of the model's name, the id of the prompts, and the window.
+    pub fn new(model: impl Into<String>, client: M) -> Self {
+        let mut summarizer = Self {
             id: String::new(),
             provider: None,
             model: model.into(),
@@ -46,33 +41,33 @@ impl<G: Generate> LlmSummarizer<G> {
             prompts: PromptSet::standard(),
             window: None,
         };
-        made.name();
-        made
+        summarizer.update_id();
+        summarizer
     }
 
     /// Puts the provider's name before the model's in the id: two providers may have models of the
     /// same name.
     pub fn with_provider(mut self, provider: &str) -> Self {
         self.provider = Some(provider.to_owned());
-        self.name();
+        self.update_id();
         self
     }
 
     /// Sets the prompts.
     pub fn with_prompts(mut self, prompts: PromptSet) -> Self {
         self.prompts = prompts;
-        self.name();
+        self.update_id();
         self
     }
 
-    /// Sets how much the model takes in at once.
+    /// Sets the model's context window.
     pub fn with_window(mut self, window: Window) -> Self {
         self.window = Some(window);
-        self.name();
+        self.update_id();
         self
     }
 
-    fn name(&mut self) {
+    fn update_id(&mut self) {
         self.id = format!("{}/{}", self.model, self.prompts.id);
         if let Some(provider) = &self.provider {
             self.id = format!("{provider}:{}", self.id);
@@ -87,115 +82,37 @@ impl<G: Generate> LlmSummarizer<G> {
         }
     }
 
-    /// Makes one call by way of the guard.
-    async fn ask(
-        &self,
-        prompt: &Prompt,
-        request: &SummaryRequest<'_>,
-        guard: &dyn CallGuard,
-        tally: &mut Tally,
-    ) -> Result<SummaryText, Error> {
-        let tokens = (window::input(prompt, request), request.target_tokens);
-        let call = ModelCall::new(tokens, request.estimator, || self.client.complete(prompt));
-        match guard.call(call).await {
-            Ok(mut answer) => {
-                tally.calls = tally.calls.saturating_add(answer.calls);
-                tally.usage = together(tally.usage, answer.usage);
-                answer.text = self.prompts.read(&answer.text);
-                Ok(answer)
-            }
-            Err(error) => {
-                tally.calls = tally.calls.saturating_add(error.calls());
-                Err(error)
-            }
-        }
-    }
-
-    async fn write(
-        &self,
-        request: &SummaryRequest<'_>,
-        guard: &dyn CallGuard,
-        tally: &mut Tally,
-    ) -> Result<SummaryText, Error> {
-        let prompt = self.prompts.render(request);
-        let Some(window) = self.window else {
-            return self.ask(&prompt, request, guard, tally).await;
-        };
-        if let Some(prompt) = window.fit(prompt, request) {
-            return self.ask(&prompt, request, guard, tally).await;
-        }
-        match window.overflow {
-            Overflow::Parts => self.parts(request, window, guard, tally).await,
-            Overflow::DropOldest {
-                percent,
-                tries,
-                keep,
-            } => {
-                let share = (percent, tries, keep);
-                self.newest(request, window, share, guard, tally).await
-            }
-            Overflow::Fail => Err(self.too_long(request, window)),
-        }
-    }
-
-    /// Without the oldest pieces that it takes for the prompt to fit.
-    async fn newest(
-        &self,
-        request: &SummaryRequest<'_>,
-        window: Window,
-        (percent, tries, keep): (u32, u32, u32),
-        guard: &dyn CallGuard,
-        tally: &mut Tally,
-    ) -> Result<SummaryText, Error> {
-        let keep = usize::try_from(keep).unwrap_or(usize::MAX).max(1);
-        let percent = usize::try_from(percent.min(100)).unwrap_or(100);
-        let mut first = 0;
-        for _ in 0..tries {
-            let left = request.source.len() - first;
-            if left <= keep {
-                break;
-            }
-            first += (left * percent).div_ceil(100).min(left - keep);
-            let mut part = request.with_source(request.source.get(first..).unwrap_or_default());
-            part.target_tokens = part.target_tokens.min(part.source_tokens());
-            let Some(prompt) = window.fit(self.prompts.render(&part), &part) else {
-                continue;
-            };
-            let mut text = self.ask(&prompt, &part, guard, tally).await?;
-            let without = request.with_source(request.source.get(..first).unwrap_or_default());
-            if let Some(range) = without.range().filter(|_| first > 0) {
-                let left_out = LeftOut {
-                    range,
-                    pieces: first as u64,
-                    tokens: without.source_tokens(),
-                };
-                if !text.text.trim().is_empty() {
-                    text.text = format!(
-                        "[Not in this summary: messages {range}, {} tokens; expand them.]\n{}",
-                        left_out.tokens, text.text
-                    );
-                }
-                text.left_out = Some(left_out);
-            }
-            return Ok(text);
-        }
-        Err(self.too_long(request, window))
+    fn asker<'a>(&'a self, guard: &'a dyn CallGuard) -> Asker<'a> {
+        Asker::new(&self.id, &self.client, &self.prompts, guard)
     }
 }
 
-/// What two calls cost together, as far as it is known.
-fn together(a: Option<ModelUsage>, b: Option<ModelUsage>) -> Option<ModelUsage> {
-    match (a, b) {
-        (Some(a), Some(b)) => Some(ModelUsage {
-            input: a.input.saturating_add(b.input),
-            output: a.output.saturating_add(b.output),
-        }),
-        (one, other) => one.or(other),
+/// Writes a summary in as many calls as the window asks for.
+async fn write(
+    asker: &mut Asker<'_>,
+    request: &SummaryRequest<'_>,
+    window: Option<Window>,
+) -> Result<SummaryText, Error> {
+    let prompt = asker.prompts.render(request);
+    let Some(window) = window else {
+        return asker.ask(&prompt, request).await;
+    };
+    if let Some(prompt) = window.fit(prompt, request) {
+        return asker.ask(&prompt, request).await;
+    }
+    match window.overflow {
+        Overflow::Parts => parts::summarize(asker, request, window).await,
+        Overflow::DropOldest {
+            percent,
+            tries,
+            keep,
+        } => newest::summarize(asker, request, window, (percent, tries, keep)).await,
+        Overflow::Fail => Err(asker.too_long(request, window)),
     }
 }
 
 #[async_trait]
-impl<G: Generate> Summarizer for LlmSummarizer<G> {
+impl<M: ChatModel> Summarizer for LlmSummarizer<M> {
     fn id(&self) -> &str {
         &self.id
     }
@@ -208,7 +125,9 @@ impl<G: Generate> Summarizer for LlmSummarizer<G> {
         let Some(window) = self.window else { return 1 };
         let fits = window.fit(self.prompts.render(request), request).is_some();
         match window.overflow {
-            Overflow::Parts if !fits => self.parts_needed(request, window),
+            Overflow::Parts if !fits => {
+                parts::calls_needed(&self.asker(&Unguarded), request, window)
+            }
             _ => 1,
         }
     }
@@ -222,14 +141,14 @@ impl<G: Generate> Summarizer for LlmSummarizer<G> {
         request: &SummaryRequest<'_>,
         guard: &dyn CallGuard,
     ) -> Result<SummaryText, Error> {
-        let mut tally = Tally::default();
-        match self.write(request, guard, &mut tally).await {
-            Ok(mut text) => {
-                text.calls = tally.calls;
-                text.usage = tally.usage;
-                Ok(text)
-            }
-            Err(error) => Err(error.with_calls(tally.calls)),
+        let mut asker = self.asker(guard);
+        match write(&mut asker, request, self.window).await {
+            Ok(text) => Ok(SummaryText {
+                calls: asker.calls,
+                usage: asker.usage,
+                ..text
+            }),
+            Err(error) => Err(error.with_calls(asker.calls)),
         }
     }
 }

@@ -1,14 +1,15 @@
 //! Summaries of sources that do not fit into a model's window: part by part, then merged.
 
+use extractive_summarizer::{Source, SummarySource, cut_to_tokens};
 use memory_model::{SeqRange, Timestamp};
+use model_client::{Failure, FailureKind, Stop};
 
+use super::asker::Asker;
 use super::window::{Window, answer_in, answer_room, input};
-use super::{LlmSummarizer, Tally};
+use crate::error::Error;
 use crate::prompt::{Clip, piece_text};
-use crate::{
-    CallGuard, Error, ErrorKind, Failure, FailureKind, Generate, Source, Stop, Style,
-    SummaryRequest, SummarySource, SummaryText, cut_to_tokens,
-};
+use crate::request::{Style, SummaryRequest};
+use crate::summarizer::SummaryText;
 
 /// Least room for source and answer together, in tokens.
 const LEAST_ROOM: u64 = 256;
@@ -73,246 +74,218 @@ enum Pass {
     Stopped(SummaryText),
 }
 
-impl<G: Generate> LlmSummarizer<G> {
-    /// Summarises a source part by part, and then the summaries, until one is left.
-    pub(super) async fn parts(
-        &self,
-        request: &SummaryRequest<'_>,
-        window: Window,
-        guard: &dyn CallGuard,
-        tally: &mut Tally,
-    ) -> Result<SummaryText, Error> {
-        let division = self.divide(request, window)?;
-        let mut asked = 0;
-        let mut made = match self
-            .pass(request, window, division, guard, (&mut asked, tally))
-            .await?
-        {
+/// Summarises a source part by part, and then the summaries, until one is left.
+pub(super) async fn summarize(
+    asker: &mut Asker<'_>,
+    request: &SummaryRequest<'_>,
+    window: Window,
+) -> Result<SummaryText, Error> {
+    let division = divide(asker, request, window)?;
+    let mut asked = 0;
+    let mut made = match pass(asker, request, window, division, &mut asked).await? {
+        Pass::Parts(made) => made,
+        Pass::Stopped(text) => return Ok(text),
+    };
+    loop {
+        if made.len() < 2 {
+            let text = made.pop().map_or_else(String::new, |part| part.text);
+            return Ok(SummaryText::new(text));
+        }
+        let pieces: Vec<Source<'_>> = made.iter().map(Part::source).collect();
+        let mut merge = request.with_source(&pieces);
+        merge.target_tokens = division.target.min(merge.source_tokens());
+        if let Some(prompt) = window.fit(asker.prompts.render(&merge), &merge) {
+            return asker.ask(&prompt, &merge).await;
+        }
+        made = match pass(asker, &merge, window, division, &mut asked).await? {
             Pass::Parts(made) => made,
             Pass::Stopped(text) => return Ok(text),
         };
-        loop {
-            if made.len() < 2 {
-                let text = made.pop().map_or_else(String::new, |part| part.text);
-                return Ok(SummaryText::new(text));
+    }
+}
+
+/// Calls that a summary in parts takes at least: one for each part, and one to merge them.
+pub(super) fn calls_needed(asker: &Asker<'_>, request: &SummaryRequest<'_>, window: Window) -> u64 {
+    let groups =
+        divide(asker, request, window).and_then(|division| group(asker, request, window, division));
+    match groups {
+        Ok((groups, _)) if groups.len() > 1 => groups.len() as u64 + 1,
+        _ => 1,
+    }
+}
+
+/// Divides a window between source, merge and answer.
+fn divide(
+    asker: &Asker<'_>,
+    request: &SummaryRequest<'_>,
+    window: Window,
+) -> Result<Division, Error> {
+    let mut empty = request.with_source(&[]);
+    let mut fixed = 0;
+    for style in [Style::Normal, Style::Aggressive] {
+        empty.style = style;
+        fixed = fixed.max(input(&asker.prompts.render(&empty), request));
+    }
+    // The merge has a prompt of its own.
+    let merged = SummarySource {
+        id: "",
+        range: request
+            .range()
+            .unwrap_or(SeqRange::single(memory_model::Seq::FIRST)),
+        depth: request.depth(),
+        text: "",
+        tokens: 0,
+        earliest_at: Timestamp::default(),
+        latest_at: Timestamp::default(),
+    };
+    let merged = [Source::Summary(merged)];
+    let merge = request.with_source(&merged);
+    fixed = fixed.max(input(&asker.prompts.render(&merge), request));
+    let room = window.usable(request).saturating_sub(fixed + SEAMS);
+    if room < LEAST_ROOM {
+        return Err(asker.too_long(request, window));
+    }
+    let target = request.target_tokens.min(room / 3);
+    Ok(Division {
+        room,
+        target,
+        merge: room.saturating_sub(answer_room(target)),
+    })
+}
+
+/// Summarises a source part by part, once.
+async fn pass(
+    asker: &mut Asker<'_>,
+    request: &SummaryRequest<'_>,
+    window: Window,
+    division: Division,
+    asked: &mut u32,
+) -> Result<Pass, Error> {
+    let (groups, share) = group(asker, request, window, division)?;
+    let parts = u32::try_from(groups.len()).unwrap_or(u32::MAX);
+    let merge = u32::from(parts > 1);
+    if asked.saturating_add(parts).saturating_add(merge) > window.max_calls {
+        // Nothing is paid for that cannot be brought to an end.
+        return Err(asker.too_long(request, window));
+    }
+    *asked = asked.saturating_add(parts);
+    let mut made = Vec::with_capacity(groups.len());
+    for group in &groups {
+        let pieces = request.source.get(group.first..group.end);
+        let mut part = request.with_source(pieces.unwrap_or_default());
+        part.target_tokens = match parts {
+            1 => answer_in(division.room.saturating_sub(group.tokens)),
+            _ => (group.tokens * share / 1_000).max(LEAST_TARGET),
+        };
+        part.target_tokens = part
+            .target_tokens
+            .min(request.target_tokens)
+            .min(part.source_tokens())
+            .max(1);
+        let mut answer = ask_for_part(asker, &part, group, window).await?;
+        if answer.stop == Stop::CutOff {
+            part.style = Style::Aggressive;
+            part.target_tokens = (part.target_tokens / 2).max(1);
+            answer = ask_for_part(asker, &part, group, window).await?;
+        }
+        if answer.stop != Stop::Complete {
+            // Of a part alone there is no summary.
+            return Ok(Pass::Stopped(SummaryText::default().with_stop(answer.stop)));
+        }
+        // Twice its length at most, so that the parts together are shorter than their source.
+        let most = part.target_tokens.saturating_mul(2).max(1);
+        let text = cut_to_tokens(&answer.text, most, request.estimator);
+        let (Some(text), Some(range)) = (text, part.range()) else {
+            let what = format!("it wrote nothing for part {} of {parts}", made.len() + 1);
+            return Err(Error::provider(
+                asker.id,
+                Failure::new(FailureKind::Empty, what),
+            ));
+        };
+        let (earliest_at, latest_at) = part.times().unwrap_or_default();
+        made.push(Part {
+            range,
+            depth: part.depth(),
+            tokens: request.estimator.text(&text),
+            text,
+            earliest_at,
+            latest_at,
+        });
+    }
+    Ok(Pass::Parts(made))
+}
+
+async fn ask_for_part(
+    asker: &mut Asker<'_>,
+    part: &SummaryRequest<'_>,
+    group: &Group,
+    window: Window,
+) -> Result<SummaryText, Error> {
+    let prompt = asker.prompts.render_clipped(part, group.clip);
+    let Some(prompt) = window.fit(prompt, part) else {
+        return Err(asker.too_long(part, window));
+    };
+    asker.ask(&prompt, part).await
+}
+
+/// Divides a source into groups that fit into the window with their answers. The second value
+/// is the length of an answer as a share of its group, in thousandths.
+fn group(
+    asker: &Asker<'_>,
+    request: &SummaryRequest<'_>,
+    window: Window,
+    division: Division,
+) -> Result<(Vec<Group>, u64), Error> {
+    let cost = |piece: &Source<'_>, clip: Clip| {
+        request
+            .estimator
+            .text(&piece_text(piece, clip))
+            .saturating_add(1)
+    };
+    let shown: Vec<u64> = request
+        .source
+        .iter()
+        .map(|piece| cost(piece, asker.prompts.clip))
+        .collect();
+    let total = shown.iter().sum::<u64>().max(1);
+    let wanted = request.target_tokens.min(division.merge * 4 / 5);
+    let (least, messages, summaries) = SHARES;
+    let most = match request.depth() {
+        0 => messages,
+        _ => summaries,
+    };
+    let share = (wanted * 1_000 / total).clamp(least, most);
+    // Group and answer together take the room: g + 3/2 × share × g.
+    let room = (division.room * 2_000 / (2_000 + 3 * share))
+        .min(division.room.saturating_sub(answer_room(LEAST_TARGET)));
+    // Groups of about the same size.
+    let even = total.div_ceil(total.div_ceil(room.max(1)));
+    let mut groups: Vec<Group> = Vec::new();
+    for ((at, piece), mut tokens) in request.source.iter().enumerate().zip(shown) {
+        let mut clip = asker.prompts.clip;
+        let mut chars = usize::try_from(room.saturating_mul(4)).unwrap_or(usize::MAX);
+        while tokens > room {
+            if chars < 40 {
+                return Err(asker.too_long(request, window));
             }
-            let pieces: Vec<Source<'_>> = made.iter().map(Part::source).collect();
-            let mut merge = request.with_source(&pieces);
-            merge.target_tokens = division.target.min(merge.source_tokens());
-            if let Some(prompt) = window.fit(self.prompts.render(&merge), &merge) {
-                return self.ask(&prompt, &merge, guard, tally).await;
-            }
-            made = match self
-                .pass(&merge, window, division, guard, (&mut asked, tally))
-                .await?
+            clip = asker.prompts.clip.at_most(chars);
+            tokens = cost(piece, clip);
+            chars = chars / 4 * 3;
+        }
+        match groups.last_mut() {
+            Some(group)
+                if group.tokens < even && group.tokens + tokens <= room && group.clip == clip =>
             {
-                Pass::Parts(made) => made,
-                Pass::Stopped(text) => return Ok(text),
-            };
-        }
-    }
-
-    /// Calls that a summary in parts takes at least: one for each part, and one to merge them.
-    pub(super) fn parts_needed(&self, request: &SummaryRequest<'_>, window: Window) -> u64 {
-        let groups = self
-            .divide(request, window)
-            .and_then(|division| self.group(request, window, division));
-        match groups {
-            Ok((groups, _)) if groups.len() > 1 => groups.len() as u64 + 1,
-            _ => 1,
-        }
-    }
-
-    /// Divides a window between source, merge and answer.
-    fn divide(&self, request: &SummaryRequest<'_>, window: Window) -> Result<Division, Error> {
-        let mut empty = request.with_source(&[]);
-        let mut fixed = 0;
-        for style in [Style::Normal, Style::Aggressive] {
-            empty.style = style;
-            fixed = fixed.max(input(&self.prompts.render(&empty), request));
-        }
-        // The merge has a prompt of its own.
-        let merged = SummarySource {
-            id: "",
-            range: request
-                .range()
-                .unwrap_or(SeqRange::single(memory_model::Seq::FIRST)),
-            depth: request.depth(),
-            text: "",
-            tokens: 0,
-            earliest_at: Timestamp::default(),
-            latest_at: Timestamp::default(),
-        };
-        let merged = [Source::Summary(merged)];
-        let merge = request.with_source(&merged);
-        fixed = fixed.max(input(&self.prompts.render(&merge), request));
-        let room = window.usable(request).saturating_sub(fixed + SEAMS);
-        if room < LEAST_ROOM {
-            return Err(self.too_long(request, window));
-        }
-        let target = request.target_tokens.min(room / 3);
-        Ok(Division {
-            room,
-            target,
-            merge: room.saturating_sub(answer_room(target)),
-        })
-    }
-
-    /// Summarises a source part by part, once.
-    async fn pass(
-        &self,
-        request: &SummaryRequest<'_>,
-        window: Window,
-        division: Division,
-        guard: &dyn CallGuard,
-        (asked, tally): (&mut u32, &mut Tally),
-    ) -> Result<Pass, Error> {
-        let (groups, share) = self.group(request, window, division)?;
-        let parts = u32::try_from(groups.len()).unwrap_or(u32::MAX);
-        let merge = u32::from(parts > 1);
-        if asked.saturating_add(parts).saturating_add(merge) > window.max_calls {
-            // Nothing is paid for that cannot be brought to an end.
-            return Err(self.too_long(request, window));
-        }
-        *asked = asked.saturating_add(parts);
-        let mut made = Vec::with_capacity(groups.len());
-        for group in &groups {
-            let pieces = request.source.get(group.first..group.end);
-            let mut part = request.with_source(pieces.unwrap_or_default());
-            part.target_tokens = match parts {
-                1 => answer_in(division.room.saturating_sub(group.tokens)),
-                _ => (group.tokens * share / 1_000).max(LEAST_TARGET),
-            };
-            part.target_tokens = part
-                .target_tokens
-                .min(request.target_tokens)
-                .min(part.source_tokens())
-                .max(1);
-            let mut answer = self
-                .ask_for_part(&part, group, window, guard, tally)
-                .await?;
-            if answer.stop == Stop::CutOff {
-                part.style = Style::Aggressive;
-                part.target_tokens = (part.target_tokens / 2).max(1);
-                answer = self
-                    .ask_for_part(&part, group, window, guard, tally)
-                    .await?;
+                group.end = at + 1;
+                group.tokens += tokens;
             }
-            if answer.stop != Stop::Complete {
-                // Of a part alone there is no summary.
-                return Ok(Pass::Stopped(SummaryText::default().with_stop(answer.stop)));
-            }
-            // Twice its length at most, so that the parts together are shorter than their source.
-            let most = part.target_tokens.saturating_mul(2).max(1);
-            let text = cut_to_tokens(&answer.text, most, request.estimator);
-            let (Some(text), Some(range)) = (text, part.range()) else {
-                let what = format!("it wrote nothing for part {} of {parts}", made.len() + 1);
-                return Err(Error::provider(
-                    &self.id,
-                    Failure::new(FailureKind::Empty, what),
-                ));
-            };
-            let (earliest_at, latest_at) = part.times().unwrap_or_default();
-            made.push(Part {
-                range,
-                depth: part.depth(),
-                tokens: request.estimator.text(&text),
-                text,
-                earliest_at,
-                latest_at,
-            });
+            _ => groups.push(Group {
+                first: at,
+                end: at + 1,
+                clip,
+                tokens,
+            }),
         }
-        Ok(Pass::Parts(made))
     }
-
-    async fn ask_for_part(
-        &self,
-        part: &SummaryRequest<'_>,
-        group: &Group,
-        window: Window,
-        guard: &dyn CallGuard,
-        tally: &mut Tally,
-    ) -> Result<SummaryText, Error> {
-        let prompt = self.prompts.render_clipped(part, group.clip);
-        let Some(prompt) = window.fit(prompt, part) else {
-            return Err(self.too_long(part, window));
-        };
-        self.ask(&prompt, part, guard, tally).await
-    }
-
-    /// Divides a source into groups that fit into the window with their answers. The second value
-    /// is the length of an answer as a share of its group, in thousandths.
-    fn group(
-        &self,
-        request: &SummaryRequest<'_>,
-        window: Window,
-        division: Division,
-    ) -> Result<(Vec<Group>, u64), Error> {
-        let cost = |piece: &Source<'_>, clip: Clip| {
-            request
-                .estimator
-                .text(&piece_text(piece, clip))
-                .saturating_add(1)
-        };
-        let shown: Vec<u64> = request
-            .source
-            .iter()
-            .map(|piece| cost(piece, self.prompts.clip))
-            .collect();
-        let total = shown.iter().sum::<u64>().max(1);
-        let wanted = request.target_tokens.min(division.merge * 4 / 5);
-        let (least, messages, summaries) = SHARES;
-        let most = match request.depth() {
-            0 => messages,
-            _ => summaries,
-        };
-        let share = (wanted * 1_000 / total).clamp(least, most);
-        // Group and answer together take the room: g + 3/2 × share × g.
-        let room = (division.room * 2_000 / (2_000 + 3 * share))
-            .min(division.room.saturating_sub(answer_room(LEAST_TARGET)));
-        // Groups of about the same size.
-        let even = total.div_ceil(total.div_ceil(room.max(1)));
-        let mut groups: Vec<Group> = Vec::new();
-        for ((at, piece), mut tokens) in request.source.iter().enumerate().zip(shown) {
-            let mut clip = self.prompts.clip;
-            let mut chars = usize::try_from(room.saturating_mul(4)).unwrap_or(usize::MAX);
-            while tokens > room {
-                if chars < 40 {
-                    return Err(self.too_long(request, window));
-                }
-                clip = self.prompts.clip.at_most(chars);
-                tokens = cost(piece, clip);
-                chars = chars / 4 * 3;
-            }
-            match groups.last_mut() {
-                Some(group)
-                    if group.tokens < even
-                        && group.tokens + tokens <= room
-                        && group.clip == clip =>
-                {
-                    group.end = at + 1;
-                    group.tokens += tokens;
-                }
-                _ => groups.push(Group {
-                    first: at,
-                    end: at + 1,
-                    clip,
-                    tokens,
-                }),
-            }
-        }
-        Ok((groups, share))
-    }
-
-    pub(super) fn too_long(&self, request: &SummaryRequest<'_>, window: Window) -> Error {
-        let range = request.range().map_or_else(String::new, |r| r.to_string());
-        Error::new(
-            ErrorKind::TooLong,
-            format!(
-                "messages {range} are too long for the window of {} tokens of summarizer {}: give \
-                 it a larger window or more calls, or let it summarise parts",
-                window.tokens, self.id,
-            ),
-        )
-    }
+    Ok((groups, share))
 }

@@ -1,20 +1,20 @@
-//! How much a model takes in at once, and what becomes of a longer source.
+//! A model's context window.
 
+use model_client::ChatPrompt;
 use serde::{Deserialize, Serialize};
 
-use crate::SummaryRequest;
-use crate::prompt::Prompt;
+use crate::request::SummaryRequest;
 
-/// How much a model takes in at once, and what to do with a source that is longer.
+/// A model's context window, and what to do with a source that does not fit.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Window {
-    /// The model's window: prompt and answer together, in the model's own tokens.
+    /// Size of the window, in the model's own tokens: prompt and answer together.
     pub tokens: u64,
     /// What to do with a source that does not fit.
     #[serde(default)]
     pub overflow: Overflow,
-    /// Maximum number of calls for one summary; a source that would take more is too long.
+    /// Maximum number of calls for one summary; a source that needs more is too long.
     #[serde(default = "max_calls")]
     pub max_calls: u32,
 }
@@ -28,26 +28,26 @@ fn max_calls() -> u32 {
 #[serde(rename_all = "snake_case")]
 #[non_exhaustive]
 pub enum Overflow {
-    /// Summarise it part by part, and then the summaries, until one is left. A single message that
-    /// is too long is shortened, which its text says. The default: nothing is left out.
+    /// Summarises the source part by part, then merges the summaries. A single message that is too
+    /// long is shortened, which its text says. The default: nothing is left out.
     #[default]
     Parts,
-    /// Leave out the oldest pieces, a share of what is left at each try (koda's rule). What was
-    /// left out is reported, and the summary's first line says so.
+    /// Leaves out the oldest pieces, a share of those left at each try. What was left out is
+    /// reported, and the summary's first line says so.
     DropOldest {
-        /// Percent of the pieces, rounding up; koda's 20.
+        /// Share of the pieces to leave out at each try, in percent, rounding up.
         percent: u32,
-        /// How often; koda's 3.
+        /// Maximum number of tries.
         tries: u32,
-        /// Never fewer pieces than this; koda's 5.
+        /// Minimum number of pieces that are left.
         keep: u32,
     },
-    /// Make no summary.
+    /// Makes no summary.
     Fail,
 }
 
 impl Overflow {
-    /// koda's figures.
+    /// The rule of the preset koda: 20 percent, 3 tries, 5 pieces left.
     pub const KODA: Self = Self::DropOldest {
         percent: 20,
         tries: 3,
@@ -61,7 +61,7 @@ const FRAMING: u64 = 24;
 const LEAST_ANSWER: u64 = 64;
 
 impl Window {
-    /// A window of so many tokens; a longer source is summarised part by part.
+    /// Returns a window of `tokens` tokens; a longer source is summarised part by part.
     pub fn tokens(tokens: u64) -> Self {
         Self {
             tokens,
@@ -70,13 +70,13 @@ impl Window {
         }
     }
 
-    /// Sets what to do with a source that is longer.
+    /// Sets what to do with a source that does not fit.
     pub fn with_overflow(mut self, overflow: Overflow) -> Self {
         self.overflow = overflow;
         self
     }
 
-    /// Sets how many calls a summary may take.
+    /// Sets the maximum number of calls for one summary.
     pub fn with_max_calls(mut self, calls: u32) -> Self {
         self.max_calls = calls;
         self
@@ -93,7 +93,11 @@ impl Window {
 
     /// The prompt with its answer limited to what fits beside it; `None` where what fits is less
     /// than the length that the request asks for with half as much again.
-    pub(super) fn fit(&self, mut prompt: Prompt, request: &SummaryRequest<'_>) -> Option<Prompt> {
+    pub(super) fn fit(
+        &self,
+        mut prompt: ChatPrompt,
+        request: &SummaryRequest<'_>,
+    ) -> Option<ChatPrompt> {
         let room = self.usable(request).checked_sub(input(&prompt, request))?;
         if room < answer_room(request.target_tokens) {
             return None;
@@ -105,7 +109,7 @@ impl Window {
 }
 
 /// Tokens of a prompt, estimated.
-pub(super) fn input(prompt: &Prompt, request: &SummaryRequest<'_>) -> u64 {
+pub(super) fn input(prompt: &ChatPrompt, request: &SummaryRequest<'_>) -> u64 {
     let count = |text: &str| request.estimator.text(text);
     count(&prompt.system).saturating_add(count(&prompt.user))
 }

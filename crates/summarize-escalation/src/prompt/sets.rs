@@ -1,10 +1,12 @@
 //! The texts of the prompts. A set's id is raised whenever a word of it changes.
 
-use super::PROMPT_VERSION;
 use super::set::{Answer, PromptSet, Template};
 use super::source::Clip;
 
-/// What is sent beside the system's text.
+/// Names the standard prompts in recipes; raised whenever a word of them changes.
+pub const PROMPT_VERSION: &str = "prompt@1";
+
+/// Template of the user message.
 const USER: &str = "{previous}{instructions}{source}";
 
 const ROLE: &str =
@@ -20,7 +22,7 @@ const SECTIONS: &str = "- Markdown, in the language of the conversation: the hea
 const HALVE: &str = "An earlier attempt was too long. Halve it: keep requests, decisions and the present state, and give up all explanation.\n\n";
 
 impl PromptSet {
-    /// Plain text by depth, with the structure of anna's prompts.
+    /// Returns the standard prompts: plain text, by depth.
     pub fn standard() -> Self {
         let form = |files: &str| format!("Form:\n{PLAIN}{files}{EXPAND}{{length}}\n{{data_rule}}");
         Self {
@@ -70,7 +72,7 @@ impl PromptSet {
         }
     }
 
-    /// anna's handoff: seven sections for whoever goes on with the work.
+    /// Returns the preset anna: a handoff of seven sections for the colleague who continues.
     pub fn anna() -> Self {
         let sections = "\
 # Goal\nWhat the user wants in the end, with every constraint.\n\
@@ -96,7 +98,7 @@ impl PromptSet {
         }
     }
 
-    /// pi's six sections, with an update of the summary before and a turn's beginning.
+    /// Returns the preset pi: six sections, with prompts for updates and for turns' beginnings.
     pub fn pi() -> Self {
         let sections = "\
 ## Goal\nWhat the user is trying to achieve; several goals where there are several.\n\
@@ -137,7 +139,7 @@ impl PromptSet {
         }
     }
 
-    /// koda's nine sections, after notes that are dropped.
+    /// Returns the preset koda: nine sections, after notes that are dropped.
     pub fn koda() -> Self {
         let sections = "\
 1. Primary Request and Intent: all that the user asked for, in full.\n\
@@ -170,12 +172,12 @@ impl PromptSet {
         }
     }
 
-    /// Every set of this crate, the standard one first.
+    /// Returns every set of this crate, the standard one first.
     pub fn all() -> [Self; 4] {
         [Self::standard(), Self::anna(), Self::pi(), Self::koda()]
     }
 
-    /// The set with this id, or with the name before its version: `standard`, `anna`, `pi`, `koda`.
+    /// Returns the set with this id, or with this name before its version: `standard`, `anna`, `pi`, `koda`.
     pub fn named(name: &str) -> Option<Self> {
         if name == "standard" {
             return Some(Self::standard());

@@ -3,37 +3,38 @@
 use std::borrow::Cow;
 use std::fmt::Write;
 
-use memory_model::{LogEntry, Media, MediaSource, Part, Timestamp};
+use extractive_summarizer::source::{Source, minute};
+use memory_model::{LogEntry, Media, MediaSource, Part};
 use serde::{Deserialize, Serialize};
 
-use crate::{Source, SummaryRequest};
+use crate::request::SummaryRequest;
 
-/// A tool's arguments and its result are shown up to this many characters each (pi's figure): two
+/// Default number of characters that a prompt shows of a call's arguments and of a result: two
 /// thirds from the start, one from the end, and between them how many were left out.
 pub const CLIP_CHARS: usize = 2_000;
 
 /// Most characters of a speaker's name that a prompt shows.
 const NAME_CHARS: usize = 64;
 
-/// How many characters of a message a prompt shows; where more were said, it says how many more
-/// and which message to expand.
+/// Maximum number of characters that a prompt shows of each text; `None` shows all. Where a text is
+/// longer, the prompt says how many characters are left out and which message to expand.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 #[non_exhaustive]
 pub struct Clip {
-    /// Of what somebody said; `None` shows all.
+    /// Maximum for what a user or an assistant said.
     pub text: Option<usize>,
-    /// Of a call's arguments.
+    /// Maximum for a call's arguments.
     pub arguments: Option<usize>,
-    /// Of a tool's result.
+    /// Maximum for a tool's result.
     pub results: Option<usize>,
-    /// Of an earlier summary.
+    /// Maximum for an earlier summary.
     pub summaries: Option<usize>,
-    /// Where what is shown is taken from.
+    /// Which part of a longer text is shown.
     pub shown: Shown,
 }
 
-/// Which characters of a text are shown that is too long.
+/// Which part of a text is shown that is too long.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 #[non_exhaustive]
@@ -59,7 +60,7 @@ impl Default for Clip {
 }
 
 impl Clip {
-    /// Nothing is clipped.
+    /// Clips nothing.
     pub const NONE: Self = Self {
         text: None,
         arguments: None,
@@ -67,7 +68,7 @@ impl Clip {
         summaries: None,
         shown: Shown::Ends,
     };
-    /// koda's figures: the first 2000 characters of a message, the first 500 of each call.
+    /// The rule of the preset koda: the first 2,000 characters of a message, 500 of each call.
     pub const KODA: Self = Self {
         text: Some(2_000),
         arguments: Some(500),
@@ -76,7 +77,7 @@ impl Clip {
         shown: Shown::Start,
     };
 
-    /// At most so many characters of anything.
+    /// Returns a rule that shows at most `chars` characters of any text.
     pub fn at_most(self, chars: usize) -> Self {
         let least = |limit: Option<usize>| Some(limit.map_or(chars, |limit| limit.min(chars)));
         Self {
@@ -340,14 +341,5 @@ fn shorten(text: &str, (chars, shown): (usize, Shown), whole: &str) -> String {
     match text.get(offset(total - tail)..).unwrap_or("") {
         "" => format!("{start}\n{note}"),
         end => format!("{start}\n{note}\n{end}"),
-    }
-}
-
-/// A time to the minute, UTC: enough for a timeline, and short.
-pub(crate) fn minute(at: Timestamp) -> String {
-    let text = at.to_string();
-    match text.get(..16) {
-        Some(start) if text.ends_with('Z') => format!("{start}Z"),
-        _ => text,
     }
 }

@@ -1,6 +1,7 @@
-/// What a model was asked to write, without its notes: the first `<analysis>` block is dropped where
-/// both of its tags are there, then what stands between `<summary>` tags is taken where both are
-/// there; several blank lines become one (koda's rule).
+//! Answers with notes before the summary.
+
+/// Returns a summary without its writer's notes: drops the first closed `<analysis>` block, then
+/// takes the text between `<summary>` tags where both are there; several blank lines become one.
 ///
 /// A block that is not closed is left as it is.
 ///

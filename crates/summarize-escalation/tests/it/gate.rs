@@ -32,12 +32,12 @@ async fn climb(log: &[LogEntry], ladder: &Ladder, answers: Vec<Answer>) -> Outco
 fn what_must_survive_is_counted() {
     let good = scores(GOOD);
     assert!(
-        good.paths.kept >= 3 && good.paths.kept <= good.paths.of,
+        good.paths.found >= 3 && good.paths.found <= good.paths.total,
         "{good:?}"
     );
-    assert!(good.codes.kept >= 1, "{good:?}");
-    assert!(good.identifiers.kept >= 2, "{good:?}");
-    assert_eq!((good.urls.kept, good.urls.of), (0, 1));
+    assert!(good.codes.found >= 1, "{good:?}");
+    assert!(good.identifiers.found >= 2, "{good:?}");
+    assert_eq!((good.urls.found, good.urls.total), (0, 1));
     assert!(!good.refusal && !good.echo && !good.other_language);
     assert!(good.unsupported.is_empty());
     let strict = Gate::default().with_at_least(1).with_keep_permille(1_000);
@@ -64,9 +64,14 @@ fn no_more_is_asked_for_than_the_target_could_hold() {
     let log = testing::log(vec![Message::user(paths.join(" "))], &Preset::Anna);
     let source = [Source::from(&log[0])];
     let request = SummaryRequest::new(&source, &Preset::Anna);
-    assert_eq!(measure("x", &request.with_target_tokens(160)).paths.of, 10);
     assert_eq!(
-        measure("x", &request.with_target_tokens(100_000)).paths.of,
+        measure("x", &request.with_target_tokens(160)).paths.total,
+        10
+    );
+    assert_eq!(
+        measure("x", &request.with_target_tokens(100_000))
+            .paths
+            .total,
         64
     );
 }
@@ -74,9 +79,9 @@ fn no_more_is_asked_for_than_the_target_could_hold() {
 #[test]
 fn a_share_is_rounded_down_but_not_to_nothing() {
     let gate = Gate::default();
-    let lost = |kept: u32, of: u32, gate: &Gate| {
+    let lost = |found: u32, total: u32, gate: &Gate| {
         let mut scores = summarize_escalation::Scores::default();
-        scores.paths = summarize_escalation::Kept { kept, of };
+        scores.paths = summarize_escalation::Retention { found, total };
         !gate.failures(&scores).is_empty()
     };
     for (kept, of, is_lost) in [
@@ -109,12 +114,12 @@ async fn a_summary_that_fails_the_gate_goes_to_the_next_tier() {
         outcome
             .scores
             .as_ref()
-            .is_some_and(|scores| scores.paths.kept >= 3)
+            .is_some_and(|scores| scores.paths.found >= 3)
     );
     let Reason::Gate { failures, scores } = &outcome.refused[0].reason else {
         panic!("{:?}", outcome.refused);
     };
-    assert!(!failures.is_empty() && scores.paths.kept == 0);
+    assert!(!failures.is_empty() && scores.paths.found == 0);
     insta::assert_snapshot!(outcome.refused[0].to_string());
     insta::assert_snapshot!("meta", outcome.meta().unwrap().as_str());
 

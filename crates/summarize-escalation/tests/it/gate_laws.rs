@@ -3,7 +3,7 @@
 use memory_model::{EntryKind, LogEntry, Message, Part, RawJson, ResultContent, Role};
 use proptest::prelude::*;
 use summarize_escalation::testing::log;
-use summarize_escalation::{Gate, Kept, Scores, Source, SummaryRequest, measure};
+use summarize_escalation::{Gate, Retention, Scores, Source, SummaryRequest, measure};
 use token_estimate::Preset;
 
 /// Words of which sources and summaries are made: terms of every class, wishes, tags, scripts.
@@ -124,7 +124,7 @@ fn scores(text: &str, entries: &[LogEntry], target: u64) -> Scores {
     measure(text, &request)
 }
 
-fn kept(scores: &Scores) -> [Kept; 5] {
+fn kept(scores: &Scores) -> [Retention; 5] {
     [
         scores.identifiers,
         scores.numbers,
@@ -169,7 +169,7 @@ proptest! {
     ) {
         let first = scores(&text, &entries, target);
         for kept in kept(&first) {
-            prop_assert!(kept.kept <= kept.of && u64::from(kept.of) <= (target / 16).clamp(1, 64));
+            prop_assert!(kept.found <= kept.total && u64::from(kept.total) <= (target / 16).clamp(1, 64));
         }
         prop_assert!(first.unsupported.len() <= 3);
         prop_assert!(Gate::open().failures(&first).is_empty());
@@ -187,7 +187,7 @@ proptest! {
         };
         let (long, short) = (scores(&join(true), &entries, 1_000), scores(&join(false), &entries, 1_000));
         for (long, short) in kept(&long).iter().zip(kept(&short)) {
-            prop_assert!(short.of == long.of && short.kept <= long.kept);
+            prop_assert!(short.total == long.total && short.found <= long.found);
         }
     }
 

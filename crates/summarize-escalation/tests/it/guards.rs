@@ -4,14 +4,14 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use memory_model::{Hash, LogEntry, Message};
-use summarize_escalation::guard::{
-    BreakerPolicy, BreakerState, GuardPolicy, Guarded, Guards, RetryPolicy, SessionGuard,
-    SpendPolicy,
+use model_client::guard::{
+    BreakerPolicy, BreakerState, GuardPolicy, Guards, RetryPolicy, SessionGuard, SpendPolicy,
 };
+use model_client::{ChatModel, ChatPrompt, Completion, Failure, FailureKind, Timer};
 use summarize_escalation::testing::{self, Answer, FakeTimer, Scripted};
 use summarize_escalation::{
-    Chain, Error, Extractive, FailureKind, Ladder, Source, Summarizer, SummaryRequest, SummaryText,
-    Tier, escalate,
+    Chain, Error, ExtractiveSummarizer, GuardedSummarizer, Ladder, Source, Summarizer,
+    SummaryRequest, SummaryText, Tier, escalate,
 };
 use token_estimate::Preset;
 
@@ -45,9 +45,9 @@ fn kind(result: Result<String, Error>) -> FailureKind {
 fn guarded(
     script: impl IntoIterator<Item = Answer>,
     policy: GuardPolicy,
-) -> (FakeTimer, Scripted, Guarded<Scripted>) {
+) -> (FakeTimer, Scripted, GuardedSummarizer<Scripted>) {
     let (timer, scripted) = (FakeTimer::new(), Scripted::new(script));
-    let guarded = Guarded::new(scripted.clone(), policy, Arc::new(timer.clone()));
+    let guarded = GuardedSummarizer::new(scripted.clone(), policy, Arc::new(timer.clone()));
     (timer, scripted, guarded)
 }
 
@@ -166,7 +166,7 @@ fn each_session_has_its_own_breaker_and_all_share_the_spending() {
     let guards = Arc::new(Guards::new(policy, Arc::new(timer.clone())));
     let session = |answer| {
         let session = Arc::new(SessionGuard::new());
-        Guarded::for_session(Scripted::new([answer]), Arc::clone(&guards), session)
+        GuardedSummarizer::for_session(Scripted::new([answer]), Arc::clone(&guards), session)
     };
     let ill = session(failure(FailureKind::Overloaded));
     let well = session(Answer::text("done"));
@@ -237,7 +237,7 @@ fn another_recipe_is_another_entry() {
     let timer = FakeTimer::new();
     let scripted = Scripted::new([Answer::HeadCut]);
     let policy = GuardPolicy::default();
-    let guarded = Guarded::new(scripted.clone(), policy, Arc::new(timer.clone()));
+    let guarded = GuardedSummarizer::new(scripted.clone(), policy, Arc::new(timer.clone()));
     let log = log();
     let source: Vec<Source<'_>> = log.iter().map(Source::from).collect();
     let base = SummaryRequest::new(&source, &Preset::Anna).with_target_tokens(100);
@@ -287,7 +287,7 @@ impl Summarizer for Slow {
             now.0 += 1;
             now.1 = now.1.max(now.0);
         }
-        summarize_escalation::Timer::sleep(&self.timer, SECOND).await;
+        Timer::sleep(&self.timer, SECOND).await;
         self.under_way.lock().unwrap().0 -= 1;
         Ok(SummaryText::new("done"))
     }
@@ -301,7 +301,7 @@ fn only_so_many_calls_are_under_way() {
         under_way: std::sync::Mutex::default(),
     });
     let policy = GuardPolicy::none().with_concurrency(Some(2));
-    let guarded = Guarded::new(Arc::clone(&slow), policy, Arc::new(timer.clone()));
+    let guarded = GuardedSummarizer::new(Arc::clone(&slow), policy, Arc::new(timer.clone()));
     let log = log();
     let source: Vec<Source<'_>> = log.iter().map(Source::from).collect();
     let request = SummaryRequest::new(&source, &Preset::Anna).with_target_tokens(100);
@@ -309,7 +309,7 @@ fn only_so_many_calls_are_under_way() {
     let all = timer.drive(futures::future::join_all(calls)).unwrap();
     assert!(all.iter().all(Result::is_ok));
     assert_eq!(slow.under_way.lock().unwrap().1, 2);
-    assert_eq!(summarize_escalation::Timer::now(&timer), SECOND * 4);
+    assert_eq!(Timer::now(&timer), SECOND * 4);
 }
 
 #[test]
@@ -329,10 +329,12 @@ fn a_chain_asks_the_main_model_when_the_cheap_one_fails() {
     }
     let main = Scripted::new([failure(FailureKind::RateLimited)]);
     let cheap = Scripted::new([Answer::text("cheap wrote"), failure(FailureKind::Auth)]);
-    let chain = Chain::new(cheap).or(Extractive).or(main.clone());
+    let chain = Chain::new(cheap)
+        .or(ExtractiveSummarizer::new())
+        .or(main.clone());
     assert_eq!(
         chain.id(),
-        format!("scripted@1|{}|scripted@1", Extractive::ID)
+        format!("scripted@1|{}|scripted@1", ExtractiveSummarizer::new().id())
     );
     assert!(!chain.provisional());
     assert_eq!(ask(&timer, &chain, 3).unwrap(), "cheap wrote");
@@ -375,7 +377,7 @@ fn the_ladder_names_the_model_that_wrote_and_marks_what_none_did() {
     let down = || Scripted::new([failure(FailureKind::Overloaded)]);
     let chain = Chain::new(Named("small", down())).or(Named("large", Scripted::head_cut()));
     let policy = GuardPolicy::default();
-    let guarded = Guarded::new(chain, policy.clone(), Arc::new(timer.clone()));
+    let guarded = GuardedSummarizer::new(chain, policy.clone(), Arc::new(timer.clone()));
     let (ladder, anna) = (Ladder::default(), Ladder::anna());
     let climb = escalate(&guarded, &ladder, &request);
     let outcome = timer.drive(climb).unwrap().unwrap();
@@ -384,7 +386,7 @@ fn the_ladder_names_the_model_that_wrote_and_marks_what_none_did() {
     assert!(!outcome.provisional);
 
     let all_down = Chain::new(Named("small", down())).or(Named("large", down()));
-    let guarded = Guarded::new(all_down, policy, Arc::new(timer.clone()));
+    let guarded = GuardedSummarizer::new(all_down, policy, Arc::new(timer.clone()));
     for _ in 0..5 {
         let climb = escalate(&guarded, &ladder, &request);
         let outcome = timer.drive(climb).unwrap().unwrap();
@@ -402,7 +404,8 @@ fn the_ladder_names_the_model_that_wrote_and_marks_what_none_did() {
 fn what_needs_no_model_is_not_guarded() {
     let timer = FakeTimer::new();
     let policy = GuardPolicy::default().with_total_spend(SpendPolicy::calls(0));
-    let guarded = Guarded::new(Extractive, policy, Arc::new(timer.clone()));
+    let guarded =
+        GuardedSummarizer::new(ExtractiveSummarizer::new(), policy, Arc::new(timer.clone()));
     assert!(guarded.provisional());
     assert!(!ask(&timer, &guarded, 6).unwrap().is_empty());
     assert_eq!(guarded.session().spent().calls, 0);
@@ -447,16 +450,13 @@ impl Client {
 }
 
 #[async_trait::async_trait]
-impl summarize_escalation::Generate for Client {
-    async fn generate(&self, _: &summarize_escalation::prompt::Prompt) -> Result<String, Error> {
+impl ChatModel for Client {
+    async fn complete(&self, _: &ChatPrompt) -> Result<Completion, Failure> {
         self.calls.fetch_add(1, std::sync::atomic::Ordering::SeqCst);
-        summarize_escalation::Timer::sleep(&self.timer, SECOND * self.seconds).await;
+        Timer::sleep(&self.timer, SECOND * self.seconds).await;
         match self.script.lock().unwrap().pop_front().flatten() {
-            Some(kind) => {
-                let failure = summarize_escalation::Failure::new(kind, "as the script says");
-                Err(Error::provider("client", failure))
-            }
-            None => Ok("a few words".to_owned()),
+            Some(kind) => Err(Failure::new(kind, "as the script says")),
+            None => Ok(Completion::new("a few words")),
         }
     }
 }
@@ -468,7 +468,7 @@ fn in_parts(
     policy: GuardPolicy,
 ) -> (
     Result<SummaryText, Error>,
-    Guarded<summarize_escalation::LlmSummarizer<Client>>,
+    GuardedSummarizer<summarize_escalation::LlmSummarizer<Client>>,
 ) {
     let messages = (0..3).map(|n| Message::user(format!("{n} {}", "word ".repeat(1_400))));
     let log = testing::log(messages.collect(), &Preset::Anna);
@@ -476,7 +476,7 @@ fn in_parts(
     let request = SummaryRequest::new(&source, &Preset::Anna).with_target_tokens(150);
     let window = summarize_escalation::Window::tokens(3_000);
     let model = summarize_escalation::LlmSummarizer::new("m", client.clone()).with_window(window);
-    let guarded = Guarded::new(model, policy, Arc::new(timer.clone()));
+    let guarded = GuardedSummarizer::new(model, policy, Arc::new(timer.clone()));
     let answer = timer.drive(guarded.summarize(&request)).expect("no end");
     (answer, guarded)
 }

@@ -3,9 +3,10 @@ use std::pin::pin;
 use std::task::{Context, Poll, Waker};
 
 use memory_model::{JobKind, LogEntry, Message, Seq, SeqRange};
+use model_client::{ChatModel, ChatPrompt, Completion, Failure};
 use summarize_escalation::testing::{self, Answer, Scripted};
 use summarize_escalation::{
-    ANNA_CUT_NOTE, Error, ErrorKind, Extractive, Generate, Ladder, LlmSummarizer, OnEmpty, OnError,
+    CHAR_CUT_NOTE, Error, ErrorKind, ExtractiveSummarizer, Ladder, LlmSummarizer, OnEmpty, OnError,
     Outcome, Reason, Source, Style, Summarizer, SummaryRequest, Tier, escalate, prompt, recipe,
 };
 use token_estimate::{Preset, TokenEstimator};
@@ -150,7 +151,7 @@ async fn anna_cuts_the_aggressive_answer() {
     let outcome = climb(&scripted, &Ladder::anna(), 100).await.unwrap();
     assert_eq!(
         outcome.text,
-        format!("{}\n{ANNA_CUT_NOTE}", "a".repeat(399))
+        format!("{}\n{CHAR_CUT_NOTE}", "a".repeat(399))
     );
     assert_eq!(tiers(&outcome), [Tier::Normal, Tier::Aggressive]);
 }
@@ -226,11 +227,15 @@ async fn a_summary_is_shorter_than_its_source_with_what_rendering_adds() {
 
 #[tokio::test]
 async fn an_offline_summarizer_is_the_extractive_tier() {
-    let outcome = climb(&Extractive, &Ladder::default(), 100).await.unwrap();
+    let outcome = climb(&ExtractiveSummarizer::new(), &Ladder::default(), 100)
+        .await
+        .unwrap();
     assert_eq!((outcome.tier, outcome.calls), (Tier::Extractive, 1));
     assert_eq!(outcome.model, None);
     assert!(outcome.provisional && outcome.refused.is_empty());
-    let outcome = climb(&Extractive, &Ladder::anna(), 100).await.unwrap();
+    let outcome = climb(&ExtractiveSummarizer::new(), &Ladder::anna(), 100)
+        .await
+        .unwrap();
     assert_eq!(outcome.tier, Tier::Normal);
     assert!(outcome.provisional);
 }
@@ -345,17 +350,20 @@ async fn recipes_foretell_what_the_summarizer_writes_and_no_more() {
     );
     let bad = Scripted::new([Answer::fail("500")]);
     let outcome = escalate(&bad, &ladder, &request).await.unwrap();
-    assert_eq!(outcome.recipe, recipe(Extractive::ID, &ladder, &request));
+    assert_eq!(
+        outcome.recipe,
+        recipe(ExtractiveSummarizer::new().id(), &ladder, &request)
+    );
 }
 
 #[derive(Debug)]
 struct Reverses;
 
 #[async_trait::async_trait]
-impl Generate for Reverses {
-    async fn generate(&self, prompt: &prompt::Prompt) -> Result<String, Error> {
+impl ChatModel for Reverses {
+    async fn complete(&self, prompt: &ChatPrompt) -> Result<Completion, Failure> {
         assert!(prompt.user.contains("<conversation_segment"));
-        Ok("a summary".to_owned())
+        Ok(Completion::new("a summary"))
     }
 }
 

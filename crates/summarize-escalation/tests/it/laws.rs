@@ -1,9 +1,8 @@
-use memory_model::{LogEntry, Message, Part, RawJson, ResultContent, Role, Seq, SeqRange};
+use memory_model::{LogEntry, Message, Part, RawJson, ResultContent, Role};
 use proptest::prelude::*;
 use summarize_escalation::testing::{self, Answer, Scripted};
 use summarize_escalation::{
-    ErrorKind, Extractive, Ladder, OnEmpty, OnError, Outcome, Source, SummaryRequest, Tier,
-    escalate,
+    ErrorKind, Ladder, OnEmpty, OnError, Outcome, Source, SummaryRequest, Tier, escalate,
 };
 use token_estimate::{Preset, TokenEstimator};
 
@@ -79,27 +78,6 @@ fn run(
 
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(128))]
-
-    #[test]
-    fn an_extract_fits_and_is_the_same_twice(
-        messages in conversation(), target in 1_u64..400, estimator in preset(),
-    ) {
-        let log = testing::log(messages, &estimator);
-        let source = sources(&log);
-        let request = SummaryRequest::new(&source, &estimator).with_target_tokens(target);
-        let text = Extractive.extract(&request);
-        prop_assert!(estimator.text(&text) <= target, "{} > {target}: {text}", estimator.text(&text));
-        prop_assert_eq!(&text, &Extractive.extract(&request));
-
-        // And of that extract, with the text of some summary beside it.
-        let range = SeqRange::new(Seq(1), Seq(u32::try_from(log.len()).unwrap())).unwrap();
-        let one = testing::summary(range, 0, &text, &estimator);
-        let two = testing::summary(range, 1, &log[0].text(), &estimator);
-        let source = [Source::from(&one), Source::from(&two)];
-        let request = SummaryRequest::new(&source, &estimator).with_target_tokens(target / 2 + 1);
-        let text = Extractive.extract(&request);
-        prop_assert!(estimator.text(&text) <= target / 2 + 1);
-    }
 
     #[test]
     fn the_default_ladder_shrinks_or_says_that_it_cannot(

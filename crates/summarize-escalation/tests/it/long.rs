@@ -4,10 +4,10 @@ use std::sync::{Arc, Mutex};
 
 use async_trait::async_trait;
 use memory_model::{LogEntry, Message};
-use summarize_escalation::prompt::Prompt;
+use model_client::{ChatModel, ChatPrompt, Completion, Failure};
 use summarize_escalation::{
-    Error, ErrorKind, Generate, Ladder, LlmSummarizer, Overflow, Source, Summarizer,
-    SummaryRequest, Tier, Window, escalate, testing,
+    ErrorKind, Ladder, LlmSummarizer, Overflow, Source, Summarizer, SummaryRequest, Tier, Window,
+    escalate, testing,
 };
 use token_estimate::{Preset, TokenEstimator};
 
@@ -16,8 +16,8 @@ use token_estimate::{Preset, TokenEstimator};
 struct Marks(Arc<Mutex<Vec<u64>>>);
 
 #[async_trait]
-impl Generate for Marks {
-    async fn generate(&self, prompt: &Prompt) -> Result<String, Error> {
+impl ChatModel for Marks {
+    async fn complete(&self, prompt: &ChatPrompt) -> Result<Completion, Failure> {
         let cost = Preset::Anna.text(&prompt.system) + Preset::Anna.text(&prompt.user);
         self.0.lock().unwrap().push(cost + prompt.max_tokens);
         let mut marks: Vec<&str> = prompt
@@ -27,7 +27,7 @@ impl Generate for Marks {
             .filter(|word| word[1..word.len() - 1].bytes().all(|b| b.is_ascii_digit()))
             .collect();
         marks.dedup();
-        Ok(marks.join(" "))
+        Ok(Completion::new(marks.join(" ")))
     }
 }
 
@@ -82,10 +82,10 @@ async fn a_message_longer_than_the_window_is_shortened_and_says_so() {
     #[derive(Debug, Clone, Default)]
     struct Keep(Arc<Mutex<Vec<String>>>);
     #[async_trait]
-    impl Generate for Keep {
-        async fn generate(&self, prompt: &Prompt) -> Result<String, Error> {
+    impl ChatModel for Keep {
+        async fn complete(&self, prompt: &ChatPrompt) -> Result<Completion, Failure> {
             self.0.lock().unwrap().push(prompt.user.clone());
-            Ok("short".to_owned())
+            Ok(Completion::new("short"))
         }
     }
     let mut log = log(2, 20);
@@ -168,9 +168,9 @@ async fn a_part_that_comes_back_empty_loses_nothing() {
     #[derive(Debug)]
     struct Nothing;
     #[async_trait]
-    impl Generate for Nothing {
-        async fn generate(&self, _: &Prompt) -> Result<String, Error> {
-            Ok(String::new())
+    impl ChatModel for Nothing {
+        async fn complete(&self, _: &ChatPrompt) -> Result<Completion, Failure> {
+            Ok(Completion::new(""))
         }
     }
     let log = log(60, 200);

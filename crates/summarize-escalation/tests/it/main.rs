@@ -1,11 +1,8 @@
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, missing_docs)]
 
-mod extract;
 mod fixtures;
 mod gate;
 mod gate_laws;
-#[cfg(feature = "genai")]
-mod genai;
 mod guards;
 mod ladder;
 mod languages;

@@ -4,11 +4,12 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use memory_model::Message;
-use summarize_escalation::guard::{AttemptEvent, AttemptKind, CallObserver, RetryPolicy};
-use summarize_escalation::testing::{Answer, FakeTimer, Scripted, log};
-use summarize_escalation::{
-    FailureKind, GuardPolicy, Guarded, Guards, SessionGuard, Source, Summarizer, SummaryRequest,
+use model_client::Timer;
+use model_client::guard::{
+    AttemptEvent, AttemptKind, CallObserver, GuardPolicy, Guards, RetryPolicy, SessionGuard,
 };
+use summarize_escalation::testing::{Answer, FakeTimer, Scripted, log};
+use summarize_escalation::{FailureKind, GuardedSummarizer, Source, Summarizer, SummaryRequest};
 use token_estimate::default_estimator;
 
 /// Writes down every event.
@@ -41,16 +42,14 @@ fn ask(model: &Scripted, policy: GuardPolicy, seen: &Arc<Log>) -> (bool, Duratio
     let guards = Guards::new(policy, Arc::new(timer.clone()));
     let observer = Arc::<Log>::clone(seen);
     let guards = Arc::new(guards.with_observer(observer));
-    let guarded = Guarded::for_session(model.clone(), guards, Arc::new(SessionGuard::new()));
+    let guarded =
+        GuardedSummarizer::for_session(model.clone(), guards, Arc::new(SessionGuard::new()));
     let estimator = default_estimator();
     let entries = log(vec![Message::user("Rename it. ".repeat(40))], &*estimator);
     let pieces: Vec<Source<'_>> = entries.iter().map(Source::from).collect();
     let request = SummaryRequest::new(&pieces, &*estimator);
     let answer = timer.drive(guarded.summarize(&request));
-    (
-        answer.unwrap().is_ok(),
-        summarize_escalation::Timer::now(&timer),
-    )
+    (answer.unwrap().is_ok(), Timer::now(&timer))
 }
 
 #[test]

@@ -153,7 +153,10 @@ fn templates_have_known_slots_only() {
     assert!(Template::parse("a {source} b").is_ok());
     for bad in ["{nothing}", "{source", "{}"] {
         let error = Template::parse(bad).unwrap_err();
-        assert_eq!(error.kind(), ErrorKind::InvalidPrompt);
+        assert_eq!(
+            summarize_escalation::Error::from(error).kind(),
+            ErrorKind::InvalidPrompt
+        );
     }
     assert!(serde_json::from_str::<Template>(r#""{nothing}""#).is_err());
 }

@@ -1,267 +1,29 @@
-//! Clients against servers that answer in each provider's documented shape.
+//! The ladder over a real client of a model.
 
-use std::time::Duration;
-
+use model_client::OpenAiCompatible;
 use serde_json::{Value, json};
-use summarize_escalation::prompt::Prompt;
-use summarize_escalation::provider::{ApiKey, OpenAiCompatible, OutputLimit};
 use summarize_escalation::{
-    ErrorKind, Failure, FailureKind, Generate, Ladder, OnCutOff, OnRefusal, Outcome, Stop,
-    SummaryText, Tier, escalate,
+    ErrorKind, Ladder, LlmSummarizer, OnCutOff, OnRefusal, Outcome, Source, Summarizer as _,
+    SummaryRequest, Tier, escalate,
 };
-use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
-use wiremock::matchers::{body_partial_json, header, method, path};
+use token_estimate::Preset;
+use wiremock::matchers::method;
 use wiremock::{Mock, MockServer, ResponseTemplate};
-
-pub(crate) const KEY: &str = "sk-very-secret-0123456789";
-
-fn log_of(texts: &[&str]) -> Vec<memory_model::LogEntry> {
-    let messages = texts.iter().map(|text| memory_model::Message::user(*text));
-    crate::fixtures::entries(messages.collect())
-}
-
-pub(crate) fn prompt() -> Prompt {
-    let log = log_of(&["Deploy only after the tests are green."]);
-    let source: Vec<_> = log.iter().map(summarize_escalation::Source::from).collect();
-    let estimator = token_estimate::Preset::Anna;
-    let request = summarize_escalation::SummaryRequest::new(&source, &estimator);
-    summarize_escalation::prompt::render(&request.with_target_tokens(100))
-}
-
-/// Asks, and checks that nothing in the answer shows the key.
-pub(crate) async fn ask(client: &dyn Generate) -> Result<SummaryText, Failure> {
-    assert!(!format!("{client:?} {client:#?}").contains(KEY));
-    let error = match client.complete(&prompt()).await {
-        Ok(answer) => return Ok(answer),
-        Err(error) => error,
-    };
-    assert_eq!(error.kind(), ErrorKind::Provider);
-    let failure = error.failure().expect("no failure").clone();
-    assert!(!format!("{error:?} {error} {failure:?} {failure}").contains(KEY));
-    assert!(failure.to_string().contains(": "), "{failure}");
-    Err(failure)
-}
-
-/// A server that answers every request so.
-pub(crate) async fn server(answer: ResponseTemplate) -> MockServer {
-    let server = MockServer::start().await;
-    Mock::given(method("POST"))
-        .respond_with(answer)
-        .mount(&server)
-        .await;
-    server
-}
-
-/// A server that reads a request and hangs up, after `answer`.
-pub(crate) async fn hangs_up(answer: &'static str) -> String {
-    let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
-    let address = listener.local_addr().unwrap();
-    tokio::spawn(async move {
-        while let Ok((mut stream, _)) = listener.accept().await {
-            let mut request = [0_u8; 1024];
-            let _ = stream.read(&mut request).await;
-            let _ = stream.write_all(answer.as_bytes()).await;
-        }
-    });
-    format!("http://{address}/v1")
-}
-
-fn client(server: &MockServer) -> OpenAiCompatible {
-    at(&format!("{}/v1/", server.uri()))
-}
-
-fn at(url: &str) -> OpenAiCompatible {
-    let client = OpenAiCompatible::new(url, "small-model").unwrap();
-    client.with_key(ApiKey::new(KEY))
-}
 
 fn completion(content: &Value, finish: &str) -> Value {
     json!({
-        "id": "chatcmpl-1", "object": "chat.completion", "created": 1, "model": "small-model-2",
         "choices": [{
-            "index": 0, "finish_reason": finish, "logprobs": null,
+            "index": 0, "finish_reason": finish,
             "message": {"role": "assistant", "content": content, "refusal": null},
         }],
         "usage": {"prompt_tokens": 120, "completion_tokens": 9, "total_tokens": 129},
     })
 }
 
-fn ok(body: &Value) -> ResponseTemplate {
-    ResponseTemplate::new(200).set_body_json(body)
-}
-
-async fn kind(answer: ResponseTemplate) -> FailureKind {
-    let server = server(answer).await;
-    ask(&client(&server)).await.unwrap_err().kind()
-}
-
-#[tokio::test]
-async fn success_is_a_text_with_its_cost() {
-    let server = MockServer::start().await;
-    let asked = json!({
-        "model": "small-model", "stream": false, "max_tokens": 4096,
-        "messages": [{"role": "system"}, {"role": "user"}],
-    });
-    Mock::given(method("POST"))
-        .and(path("/v1/chat/completions"))
-        .and(header("authorization", format!("Bearer {KEY}").as_str()))
-        .and(body_partial_json(asked))
-        .respond_with(ok(&completion(&json!(" Deploy when green.\n"), "stop")))
-        .expect(1)
-        .mount(&server)
-        .await;
-    let answer = ask(&client(&server)).await.unwrap();
-    assert_eq!(answer.text, "Deploy when green.");
-    assert_eq!(answer.usage.unwrap().total(), 129);
-    let requests = server.received_requests().await.unwrap();
-    let sent: Value = serde_json::from_slice(&requests[0].body).unwrap();
-    let text = sent["messages"][1]["content"].as_str().unwrap();
-    assert!(text.contains("Deploy only after the tests are green."));
-    assert_eq!(sent.get("temperature"), None);
-    assert_eq!(sent.get("max_completion_tokens"), None);
-}
-
-#[tokio::test]
-async fn the_limit_is_named_as_the_server_wants_it() {
-    let server = server(ok(&completion(&json!("a"), "stop"))).await;
-    let client = client(&server)
-        .with_output_limit(OutputLimit::MaxCompletionTokens)
-        .with_least_output_tokens(300)
-        .with_temperature(0.3);
-    ask(&client).await.unwrap();
-    let requests = server.received_requests().await.unwrap();
-    let sent: Value = serde_json::from_slice(&requests[0].body).unwrap();
-    assert_eq!(sent["max_completion_tokens"], 300);
-    assert_eq!(sent["temperature"], 0.3);
-    assert_eq!(sent.get("max_tokens"), None);
-}
-
-#[tokio::test]
-async fn refused_requests_are_told_apart() {
-    let error = |status: u16, code: &str| {
-        let message = format!("Incorrect API key provided: {KEY}");
-        let error =
-            json!({"error": {"message": message, "type": "x", "param": null, "code": code}});
-        ResponseTemplate::new(status).set_body_json(error)
-    };
-    assert_eq!(kind(error(401, "invalid_api_key")).await, FailureKind::Auth);
-    assert_eq!(
-        kind(error(404, "model_not_found")).await,
-        FailureKind::NotFound
-    );
-    assert_eq!(
-        kind(error(429, "insufficient_quota")).await,
-        FailureKind::Quota
-    );
-    let long = kind(error(400, "context_length_exceeded")).await;
-    assert_eq!(long, FailureKind::TooLong);
-    assert_eq!(
-        kind(error(500, "server_error")).await,
-        FailureKind::Overloaded
-    );
-    assert_eq!(kind(error(503, "")).await, FailureKind::Overloaded);
-    let limited = error(429, "rate_limit_exceeded").insert_header("retry-after", "20");
-    let limited = server(limited).await;
-    let failure = ask(&client(&limited)).await.unwrap_err();
-    assert_eq!(failure.kind(), FailureKind::RateLimited);
-    assert_eq!(failure.retry_after(), Some(Duration::from_secs(20)));
-    assert!(failure.retryable());
-}
-
-#[tokio::test]
-async fn an_answer_that_is_none_is_no_summary() {
-    let stop = async |body: &Value| {
-        let server = server(ok(body)).await;
-        let answer = ask(&client(&server)).await.unwrap();
-        (answer.text, answer.stop)
-    };
-    let cut = completion(&json!("Deploy when"), "length");
-    assert_eq!(stop(&cut).await, ("Deploy when".to_owned(), Stop::CutOff));
-    let nothing = completion(&Value::Null, "length");
-    assert_eq!(stop(&nothing).await, (String::new(), Stop::CutOff));
-    let filtered = completion(&json!(""), "content_filter");
-    assert_eq!(stop(&filtered).await, (String::new(), Stop::Filtered));
-    let mut refusal = completion(&Value::Null, "stop");
-    refusal["choices"][0]["message"]["refusal"] = json!("I cannot help with that.");
-    assert_eq!(stop(&refusal).await, (String::new(), Stop::Refused));
-    // Azure's filter refuses the prompt itself.
-    let error = json!({"error": {"message": "filtered", "type": null, "code": "content_filter"}});
-    let refused = server(ResponseTemplate::new(400).set_body_json(error)).await;
-    assert_eq!(ask(&client(&refused)).await.unwrap().stop, Stop::Filtered);
-    for empty in [json!(""), json!(" \n"), Value::Null, json!([])] {
-        assert_eq!(
-            kind(ok(&completion(&empty, "stop"))).await,
-            FailureKind::Empty
-        );
-    }
-    let malformed = ResponseTemplate::new(200).set_body_string("{\"choices\":[{\"mess");
-    assert_eq!(kind(malformed).await, FailureKind::BadAnswer);
-    let page = ResponseTemplate::new(200).set_body_string("<html>");
-    assert_eq!(kind(page).await, FailureKind::BadAnswer);
-    for odd in [
-        json!({}),
-        json!([]),
-        json!({"choices": []}),
-        json!({"choices": [1]}),
-    ] {
-        assert_eq!(kind(ok(&odd)).await, FailureKind::BadAnswer, "{odd}");
-    }
-    let routed = json!({"error": {"message": "upstream failed", "code": 502}});
-    assert_eq!(kind(ok(&routed)).await, FailureKind::BadAnswer);
-    let moved = ResponseTemplate::new(307).insert_header("location", "http://127.0.0.1:1/");
-    assert_eq!(kind(moved).await, FailureKind::BadAnswer);
-}
-
-#[tokio::test]
-async fn parts_are_joined_and_reasoning_left_out() {
-    let parts =
-        json!([{"type": "text", "text": "Deploy "}, {"type": "text", "text": "when green."}]);
-    let server = server(ok(&completion(&parts, "stop"))).await;
-    assert_eq!(
-        ask(&client(&server)).await.unwrap().text,
-        "Deploy when green."
-    );
-    let thought = completion(&json!("<think>hm</think>\nDeploy."), "stop");
-    let server = self::server(ok(&thought)).await;
-    assert_eq!(ask(&client(&server)).await.unwrap().text, "Deploy.");
-}
-
-#[tokio::test]
-async fn no_answer_is_a_failure_that_may_pass() {
-    let late = ok(&completion(&json!("late"), "stop")).set_delay(Duration::from_secs(30));
-    let server = server(late).await;
-    let client = client(&server).with_timeout(Some(Duration::from_millis(50)));
-    let failure = ask(&client).await.unwrap_err();
-    assert_eq!(failure.kind(), FailureKind::TimedOut);
-    for answer in [
-        "",
-        "HTTP/1.1 200 OK\r\ncontent-length: 500\r\n\r\n{\"choices\":",
-    ] {
-        let client = at(&hangs_up(answer).await);
-        let failure = ask(&client).await.unwrap_err();
-        assert_eq!(failure.kind(), FailureKind::Unreachable, "{failure}");
-        assert!(failure.retryable());
-    }
-    // Nobody listens there.
-    let failure = ask(&at("http://127.0.0.1:1/v1")).await.unwrap_err();
-    assert_eq!(failure.kind(), FailureKind::Unreachable);
-}
-
-#[test]
-fn an_address_that_is_none_is_refused_without_being_shown() {
-    for bad in ["", "localhost", "ftp://user:pass@host", "http://"] {
-        let error = OpenAiCompatible::new(bad, "m").unwrap_err();
-        assert_eq!(error.kind(), ErrorKind::InvalidProvider, "{bad}");
-        assert!(!error.to_string().contains("pass"));
-    }
-    let client = OpenAiCompatible::new("http://user:pass@host/v1?key=pass", "m").unwrap();
-    assert!(!format!("{client:?}").contains("pass"));
-}
-
 #[test]
 fn the_id_names_provider_model_and_prompts() {
-    use summarize_escalation::Summarizer as _;
-    let summarizer = at("http://localhost/v1").summarizer("ollama");
+    let client = OpenAiCompatible::new("http://localhost/v1", "small-model").unwrap();
+    let summarizer = LlmSummarizer::new("small-model", client).with_provider("ollama");
     assert!(
         summarizer.id().starts_with("ollama:small-model/"),
         "{}",
@@ -272,13 +34,18 @@ fn the_id_names_provider_model_and_prompts() {
 
 /// What a server answers, under a ladder.
 async fn climbed(answer: &Value, ladder: &Ladder) -> Result<Outcome, summarize_escalation::Error> {
-    let server = server(ok(answer)).await;
+    let server = MockServer::start().await;
+    Mock::given(method("POST"))
+        .respond_with(ResponseTemplate::new(200).set_body_json(answer))
+        .mount(&server)
+        .await;
     let texts = ["Deploy only after the tests are green. "; 12];
-    let log = log_of(&texts);
-    let source: Vec<_> = log.iter().map(summarize_escalation::Source::from).collect();
-    let estimator = token_estimate::Preset::Anna;
-    let request = summarize_escalation::SummaryRequest::new(&source, &estimator);
-    let summarizer = client(&server).summarizer("compatible");
+    let messages = texts.iter().map(|text| memory_model::Message::user(*text));
+    let log = crate::fixtures::entries(messages.collect());
+    let source: Vec<_> = log.iter().map(Source::from).collect();
+    let request = SummaryRequest::new(&source, &Preset::Anna);
+    let client = OpenAiCompatible::new(&server.uri(), "small-model").unwrap();
+    let summarizer = LlmSummarizer::new("small-model", client).with_provider("compatible");
     escalate(&summarizer, ladder, &request).await
 }
 
@@ -330,46 +97,5 @@ async fn what_a_provider_says_reaches_the_rules_of_the_ladder() {
         strict.on_refusal = OnRefusal::Offline;
         let outcome = climbed(answer, &strict).await.unwrap();
         assert_eq!(outcome.refused.len(), 1);
-    }
-}
-
-#[tokio::test]
-async fn odd_usage_refuses_no_answer() {
-    let usages = [
-        (Value::Null, None),
-        (json!("many"), None),
-        (json!([]), None),
-        (json!({}), None),
-        (
-            json!({"prompt_tokens": null, "completion_tokens": null}),
-            None,
-        ),
-        (json!({"prompt_tokens": -3, "completion_tokens": "9"}), None),
-        (
-            json!({"prompt_tokens": 120.0, "completion_tokens": 9.7}),
-            Some((120, 9)),
-        ),
-        (
-            json!({"prompt_tokens": null, "completion_tokens": 9}),
-            Some((0, 9)),
-        ),
-        (
-            json!({"prompt_tokens": 120, "completion_tokens": -1}),
-            Some((120, 0)),
-        ),
-        (
-            json!({"prompt_tokens": 1e30, "completion_tokens": 9}),
-            Some((0, 9)),
-        ),
-    ];
-    for (usage, expected) in usages {
-        let mut answer = completion(&json!("Deploy when green."), "stop");
-        answer["usage"] = usage.clone();
-        let server = server(ok(&answer)).await;
-        let answer = ask(&client(&server)).await;
-        let answer = answer.unwrap_or_else(|failure| panic!("{usage}: {failure}"));
-        assert_eq!(answer.text, "Deploy when green.");
-        let found = answer.usage.map(|usage| (usage.input, usage.output));
-        assert_eq!(found, expected, "{usage}");
     }
 }

@@ -5,10 +5,9 @@ use std::sync::{Arc, Mutex};
 use async_trait::async_trait;
 use bpe_openai::o200k_base;
 use memory_model::{LogEntry, Message, Seq, SeqRange, Summary};
-use summarize_escalation::prompt::Prompt;
+use model_client::{ChatModel, ChatPrompt, Completion, Failure, FailureKind};
 use summarize_escalation::{
-    Error, Failure, FailureKind, Generate, Ladder, LlmSummarizer, Source, SummaryRequest, Tier,
-    Window, escalate, testing,
+    Ladder, LlmSummarizer, Source, SummaryRequest, Tier, Window, escalate, testing,
 };
 use token_estimate::{TokenEstimator, default_estimator};
 
@@ -69,14 +68,14 @@ impl HardWindow {
 }
 
 /// The length that a prompt names.
-fn asked(prompt: &Prompt) -> u64 {
+fn asked(prompt: &ChatPrompt) -> u64 {
     let (_, rest) = prompt.system.split_once("At most ").unwrap();
     rest.split(' ').next().unwrap().parse().unwrap()
 }
 
 #[async_trait]
-impl Generate for HardWindow {
-    async fn generate(&self, prompt: &Prompt) -> Result<String, Error> {
+impl ChatModel for HardWindow {
+    async fn complete(&self, prompt: &ChatPrompt) -> Result<Completion, Failure> {
         let count = |text: &str| o200k_base().count(text) as u64;
         let text: Vec<&str> = prompt
             .user
@@ -93,17 +92,14 @@ impl Generate for HardWindow {
         self.seen.lock().unwrap().push(seen.clone());
         if seen.input + seen.output > self.tokens {
             let what = format!("{} + {} tokens", seen.input, seen.output);
-            return Err(Error::provider(
-                "hard",
-                Failure::new(FailureKind::TooLong, what),
-            ));
+            return Err(Failure::new(FailureKind::TooLong, what));
         }
         let number = self.seen.lock().unwrap().len();
         let mut text = prose(number, seen.asked as usize);
         while count(&text) > seen.asked && text.len() > 8 {
             text.truncate(text.len() * 9 / 10);
         }
-        Ok(text)
+        Ok(Completion::new(text))
     }
 }
 

@@ -1,0 +1,416 @@
+//! Chooses what an extract says, and at what length.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use token_estimate::TokenEstimator;
+
+use crate::cut::cut_to_tokens;
+use crate::frame;
+use crate::item::{FileStat, Gathered, Item, Kind, LAST_WORD, TYPED};
+use crate::print::{self, Length};
+use crate::source::Source;
+use crate::status;
+use crate::users;
+
+/// What weighs as much tells something; what weighs less fills up.
+const TELLING: u32 = 24;
+/// What weighs no more is printed only where there is room for nothing else.
+const LISTED: u32 = 3;
+
+/// How many characters an item may have, step by step, and the assistant's last word.
+const STEPS: [(usize, usize); 5] = [
+    (100, 400),
+    (220, 800),
+    (480, 2_000),
+    (1_500, 8_000),
+    (usize::MAX, usize::MAX),
+];
+/// How many lines of detail, step by step.
+const DETAILS: [usize; 5] = [3, 8, 24, 80, usize::MAX];
+
+/// What is said about where things stand costs at most so many tokens.
+const STAND: u64 = 240;
+
+/// A line that is to be printed.
+struct Line {
+    text: String,
+    cost: u64,
+}
+
+struct Composer<'a> {
+    items: Vec<&'a Item>,
+    estimator: &'a dyn TokenEstimator,
+    last_reply: Option<usize>,
+    /// What is to be printed, by place.
+    lines: BTreeMap<usize, Line>,
+    /// How many characters each item has.
+    sizes: Vec<usize>,
+    /// What an item costs at some length: by place, characters, lines of detail.
+    costs: BTreeMap<(usize, usize, usize), u64>,
+}
+
+/// The extract, at most `target` tokens.
+pub(crate) fn compose(
+    found: &mut Gathered,
+    source: &[Source<'_>],
+    target: u64,
+    estimator: &dyn TokenEstimator,
+) -> String {
+    let cost = |line: &Option<String>| line.as_deref().map_or(0, |line| estimator.text(line) + 1);
+    let share = |percent: u64| target.saturating_mul(percent) / 100;
+
+    let header = frame::header(found, source);
+    let header = (estimator.text(&header) < share(20)).then_some(header);
+    let files = frame::files(&found.files, share(16), estimator);
+    let (files, listed) = files.map_or_else(Default::default, |(line, named)| (Some(line), named));
+    short_names(&mut found.items, &found.files, &listed);
+    let found = &*found;
+    let items = without_repeats(&found.items);
+    let stand = status::stand(&items, share(8).min(STAND), estimator);
+    let last_reply = items
+        .iter()
+        .rposition(|item| item.kind == Kind::Reply && item.weight >= LAST_WORD);
+    let mut composer = Composer {
+        sizes: items.iter().map(|item| print::size(item)).collect(),
+        costs: BTreeMap::new(),
+        items,
+        estimator,
+        last_reply,
+        lines: BTreeMap::new(),
+    };
+    let room = target.saturating_sub(cost(&header) + cost(&stand) + cost(&files));
+
+    // For the last two lines.
+    let names_share = share(12);
+    let expand_share = share(10).min(120);
+    let mut left = room.saturating_sub(names_share + expand_share);
+    composer.users(share(50).min(left), share(66).min(left), &mut left);
+    composer.others(&mut left);
+
+    let mut parts = Parts {
+        header,
+        stand,
+        files,
+        names: None,
+        expand: None,
+    };
+    parts.names = frame::names(found, &composer.body(&parts), names_share, estimator);
+    left = left
+        .saturating_add(names_share)
+        .saturating_sub(cost(&parts.names));
+    composer.grow(&mut left);
+    // Costs of lines need not add up to the cost of the text: what they left is used, too.
+    for _ in 0..3 {
+        let spent = estimator.text(&composer.body(&parts)) + expand_share;
+        let mut slack = target.saturating_sub(spent);
+        if slack * 50 < target {
+            break;
+        }
+        composer.grow(&mut slack);
+    }
+    if let Some(names) = parts.names.take() {
+        let again = frame::names(
+            found,
+            &composer.body(&parts),
+            estimator.text(&names) + 1,
+            estimator,
+        );
+        parts.names = again;
+    }
+    let shown: BTreeSet<usize> = composer.lines.keys().copied().collect();
+    parts.expand = frame::expand(found, &composer.items, &shown, expand_share, estimator);
+    composer.trim(&mut parts, target);
+    let told = |at: &usize| {
+        let item = composer.items.get(*at);
+        item.is_some_and(|item| item.weight >= TELLING)
+    };
+    let text = composer.body(&parts);
+    if composer.lines.keys().any(told) || (composer.items.is_empty() && !text.is_empty()) {
+        return text;
+    }
+    // Not one whole line that tells something fits.
+    cut_to_tokens(&composer.best(), target, estimator).unwrap_or_default()
+}
+
+/// The lines around the items.
+struct Parts {
+    header: Option<String>,
+    stand: Option<String>,
+    files: Option<String>,
+    names: Option<String>,
+    expand: Option<String>,
+}
+
+/// Gives items short names for the files that are named in full elsewhere; what only looks at such
+/// a file tells nothing more.
+fn short_names(items: &mut [Item], files: &BTreeMap<String, FileStat>, listed: &BTreeSet<&str>) {
+    for item in items {
+        let Some(path) = item.file.as_deref().filter(|path| listed.contains(path)) else {
+            continue;
+        };
+        if item.kind == Kind::Act && item.weight > 0 && item.outcome.is_empty() {
+            item.weight = LISTED;
+            continue;
+        }
+        let short = frame::short_name(path, files);
+        if let Some(line) = item.lines.first_mut() {
+            *line = line.replacen(path, short, 1);
+        }
+        item.file = Some(short.to_owned());
+    }
+}
+
+/// The items without those that say what a later one says again.
+fn without_repeats(items: &[Item]) -> Vec<&Item> {
+    let mut seen = BTreeSet::new();
+    let mut kept: Vec<&Item> = items
+        .iter()
+        .rev()
+        .filter(|item| {
+            // What the user says twice, the user said twice.
+            item.kind == Kind::User || seen.insert((&item.label, &item.lines, &item.outcome))
+        })
+        .collect();
+    kept.reverse();
+    kept
+}
+
+impl Composer<'_> {
+    /// The whole text.
+    fn body(&self, parts: &Parts) -> String {
+        let mut all: Vec<&str> = Vec::new();
+        all.extend(parts.header.as_deref());
+        all.extend(parts.stand.as_deref());
+        all.extend(self.lines.values().map(|line| line.text.as_str()));
+        all.extend(parts.files.as_deref());
+        all.extend(parts.names.as_deref());
+        all.extend(parts.expand.as_deref());
+        all.join("\n")
+    }
+
+    fn line(&self, text: String) -> Line {
+        let cost = self.estimator.text(&text).saturating_add(1);
+        Line { text, cost }
+    }
+
+    fn places(&self, wanted: impl Fn(&Item) -> bool) -> Vec<usize> {
+        let items = self.items.iter().enumerate();
+        let found = items.filter(|(_, item)| item.weight > 0 && wanted(item));
+        found.map(|(at, _)| at).collect()
+    }
+
+    /// How much an item is worth; what is newer is worth more.
+    fn score(&self, at: usize) -> u64 {
+        let weight = self.items.get(at).map_or(0, |item| u64::from(item.weight));
+        let recency = 30 * (at as u64 + 1) / (self.items.len() as u64).max(1);
+        weight + recency
+    }
+
+    /// The most valuable first.
+    fn by_score(&self, mut places: Vec<usize>) -> Vec<usize> {
+        places.sort_by_key(|at| (std::cmp::Reverse(self.score(*at)), *at));
+        places
+    }
+
+    /// What the user said: to the letter where that costs at most `soft`; else what was typed,
+    /// where that does; and the rest sentence by sentence, within `hard`.
+    fn users(&mut self, soft: u64, hard: u64, left: &mut u64) {
+        let users = self.places(|item| item.kind.users());
+        let typed = self.places(|item| item.kind == Kind::User && item.weight >= TYPED);
+        let mut spent = 0;
+        let mut full = Vec::new();
+        for places in [&users, &typed] {
+            let lines: Vec<(usize, Line)> = places
+                .iter()
+                .filter_map(|at| {
+                    let item = self.items.get(*at)?;
+                    Some((*at, self.line(print::item(item, Length::FULL))))
+                })
+                .collect();
+            spent = lines.iter().map(|(_, line)| line.cost).sum();
+            if spent <= soft {
+                full = lines;
+                break;
+            }
+            spent = 0;
+        }
+        self.lines.extend(full);
+        let rest: Vec<usize> = users
+            .into_iter()
+            .filter(|at| !self.lines.contains_key(at))
+            .collect();
+        let room = hard.saturating_sub(spent);
+        for (at, text) in users::shortened(&self.items, &rest, room, self.estimator) {
+            let line = self.line(text);
+            if spent + line.cost <= *left {
+                spent += line.cost;
+                self.lines.insert(at, line);
+            }
+        }
+        *left = left.saturating_sub(spent);
+    }
+
+    /// All else, the most valuable first and no kind of it crowding out the others.
+    fn others(&mut self, left: &mut u64) {
+        let all = *left;
+        let (telling, rest): (Vec<usize>, Vec<usize>) = self
+            .by_score(self.places(|item| !item.kind.users() && item.weight > LISTED))
+            .into_iter()
+            .partition(|at| {
+                self.items
+                    .get(*at)
+                    .is_some_and(|item| item.weight >= TELLING)
+            });
+        let mut first = telling.clone();
+        if let Some(last) = self.last_reply {
+            first.retain(|at| *at != last);
+            first.insert(0, last);
+        }
+        self.fill(&first, 0, left, &|kind| match kind {
+            Kind::Error => all / 4,
+            Kind::Act => all * 2 / 5,
+            Kind::Reply => all / 2,
+            _ => all,
+        });
+        let errors = self.by_score(self.places(|item| item.kind == Kind::Error));
+        for step in 1..4 {
+            self.fill(&errors, step, left, &|_| all / 4);
+        }
+        self.fill(&first, 0, left, &|_| all);
+        self.fill(&first, 1, left, &|kind| match kind {
+            Kind::Error => all * 3 / 10,
+            Kind::Act => all * 2 / 5,
+            Kind::Reply => all / 2,
+            _ => all,
+        });
+        self.fill(&telling, 1, left, &|_| all);
+        self.fill(&rest, 0, left, &|_| all);
+        self.fill(&telling, 2, left, &|_| all);
+        self.fill(&rest, 1, left, &|_| all);
+    }
+
+    /// Gives what room is left to what was shortened, and then to details.
+    fn grow(&mut self, left: &mut u64) {
+        let users = self.by_score(self.places(|item| item.kind.users()));
+        let others = self.by_score(self.places(|item| !item.kind.users()));
+        let (telling, rest): (Vec<usize>, Vec<usize>) = others.into_iter().partition(|at| {
+            self.items
+                .get(*at)
+                .is_some_and(|item| item.weight >= TELLING)
+        });
+        let all = &|_| u64::MAX;
+        self.fill(&users, STEPS.len() - 1, left, all);
+        let (rest, listed): (Vec<usize>, Vec<usize>) = rest
+            .into_iter()
+            .partition(|at| self.items.get(*at).is_some_and(|item| item.weight > LISTED));
+        for step in 0..STEPS.len() {
+            self.fill(&telling, step, left, all);
+            self.fill(&rest, step, left, all);
+        }
+        self.fill(&listed, STEPS.len() - 1, left, all);
+        let mut newest = self.places(|item| !item.detail.is_empty());
+        newest.reverse();
+        for detail in DETAILS {
+            for at in &newest {
+                let length = Length {
+                    chars: usize::MAX,
+                    detail,
+                };
+                self.set(*at, length, left);
+            }
+        }
+    }
+
+    /// Prints items at the length of a step, as far as there is room for them and for their kind.
+    fn fill(&mut self, order: &[usize], step: usize, left: &mut u64, most: &dyn Fn(Kind) -> u64) {
+        let Some((chars, last_word)) = STEPS.get(step).copied() else {
+            return;
+        };
+        let mut spent: BTreeMap<Kind, u64> = BTreeMap::new();
+        for (at, line) in &self.lines {
+            if let Some(item) = self.items.get(*at) {
+                *spent.entry(item.kind).or_default() += line.cost;
+            }
+        }
+        for at in order {
+            let Some(item) = self.items.get(*at) else {
+                continue;
+            };
+            let spent = spent.entry(item.kind).or_default();
+            let last = Some(*at) == self.last_reply;
+            let mut room = match last {
+                true => *left,
+                false => most(item.kind).saturating_sub(*spent).min(*left),
+            };
+            let before = room;
+            let chars = match item.kind {
+                Kind::Reply if last => last_word,
+                // The last word of a turn is what came of it.
+                Kind::Reply if item.weight >= LAST_WORD => chars.saturating_mul(2),
+                _ => chars,
+            };
+            if !self.set(*at, Length::chars(chars), &mut room) && last {
+                self.set(*at, Length::chars(chars / 4), &mut room);
+            }
+            *spent += before - room;
+            *left -= before - room;
+        }
+    }
+
+    /// Prints an item at some length, if there is room for what that costs more than now.
+    fn set(&mut self, at: usize, length: Length, left: &mut u64) -> bool {
+        let (Some(item), Some(size)) = (self.items.get(at), self.sizes.get(at)) else {
+            return false;
+        };
+        // What is longer than an item prints all of it.
+        let key = (at, length.chars.min(*size), length.detail);
+        let before = self.lines.get(&at).map_or(0, |line| line.cost);
+        let known = self.costs.get(&key).copied();
+        let fits = |cost: u64| cost > before && cost - before <= *left;
+        if known.is_some_and(|cost| !fits(cost)) {
+            return before > 0 && known <= Some(before);
+        }
+        let line = self.line(print::item(item, length));
+        self.costs.insert(key, line.cost);
+        if !fits(line.cost) {
+            return before > 0 && line.cost <= before;
+        }
+        *left -= line.cost - before;
+        self.lines.insert(at, line);
+        true
+    }
+
+    /// The most important line, for a target that no whole line fits.
+    fn best(&self) -> String {
+        let best = (0..self.items.len()).max_by_key(|at| self.score(*at));
+        best.and_then(|at| self.items.get(at)).map_or_else(
+            || "No text.".to_owned(),
+            |item| print::item(item, Length::chars(300)),
+        )
+    }
+
+    /// Drops what is worth least until the text fits.
+    fn trim(&mut self, parts: &mut Parts, target: u64) {
+        let mut many = 1;
+        while self.estimator.text(&self.body(parts)) > target {
+            let mut least = [&mut parts.names, &mut parts.expand, &mut parts.stand].into_iter();
+            if least.any(|part| part.take().is_some()) {
+                continue;
+            }
+            if self.lines.len() > 1 || (parts.files.is_none() && !self.lines.is_empty()) {
+                let mut order: Vec<usize> = self.lines.keys().copied().collect();
+                order.sort_by_key(|at| {
+                    let user = self.items.get(*at).is_some_and(|item| item.kind.users());
+                    (user, self.score(*at))
+                });
+                let drop = many.min(order.len() / 2).max(1);
+                for at in order.into_iter().take(drop) {
+                    self.lines.remove(&at);
+                }
+                many += many.div_ceil(2);
+            } else if parts.files.take().is_none() && parts.header.take().is_none() {
+                break;
+            }
+        }
+    }
+}

@@ -1,0 +1,233 @@
+//! Cutting a text to a length.
+
+use token_estimate::TokenEstimator;
+
+use crate::text::head as first_bytes;
+
+/// The last line of a text that [`cut_to_chars`] cut.
+pub const CHAR_CUT_NOTE: &str = "[Truncated — expand for full details]";
+
+/// The last line of a text that [`cut_to_tokens`] cut, where it fits.
+pub const CUT_NOTE: &str = "[Cut here: expand for the rest]";
+
+/// Returns the longest beginning of `text` that costs at most `limit` tokens, cut after a line, else after
+/// a sentence, if that keeps more than half of it; else anywhere between two characters.
+///
+/// [`CUT_NOTE`] is appended as a line of its own where at most a quarter of the limit goes to it.
+/// The result never costs more than `limit`; `None` when not even one visible character fits.
+/// Takes time proportional to what is kept for estimators that cost less for less text.
+pub fn cut_to_tokens(text: &str, limit: u64, estimator: &dyn TokenEstimator) -> Option<String> {
+    let text = text.trim();
+    if text.is_empty() {
+        return None;
+    }
+    if fits(text, limit, estimator) {
+        return Some(text.to_owned());
+    }
+    if estimator.text(CUT_NOTE).saturating_mul(4) <= limit {
+        // Rounding and tokens across the seam may cost a little more than the two apart.
+        for spare in 1..=4 {
+            let room = limit
+                .saturating_sub(estimator.text(CUT_NOTE))
+                .saturating_sub(spare);
+            let Some(head) = head(text, room, estimator) else {
+                break;
+            };
+            let noted = format!("{head}\n{CUT_NOTE}");
+            if estimator.text(&noted) <= limit {
+                return Some(noted);
+            }
+        }
+    }
+    head(text, limit, estimator).map(str::to_owned)
+}
+
+fn fits(text: &str, limit: u64, estimator: &dyn TokenEstimator) -> bool {
+    // 64 bytes a token is more than any tokenizer joins in prose; checking the start first keeps
+    // the cost of a huge text proportional to the limit.
+    let probe = usize::try_from(limit)
+        .unwrap_or(usize::MAX)
+        .saturating_mul(64)
+        .saturating_add(64);
+    if text.len() > probe && estimator.text(first_bytes(text, probe)) > limit {
+        return false;
+    }
+    estimator.text(text) <= limit
+}
+
+fn head<'a>(text: &'a str, limit: u64, estimator: &dyn TokenEstimator) -> Option<&'a str> {
+    // Find an upper bound by doubling, then the boundary by halving.
+    let mut high = 64.min(text.len());
+    while high < text.len() && estimator.text(first_bytes(text, high)) <= limit {
+        high = high.saturating_mul(2).min(text.len());
+    }
+    let mut low = 0;
+    while low < high {
+        let middle = low + (high - low).div_ceil(2);
+        if estimator.text(first_bytes(text, middle)) <= limit {
+            low = middle;
+        } else {
+            high = middle - 1;
+        }
+    }
+    let mut kept = first_bytes(text, low);
+    kept = at_boundary(kept);
+    // An estimator need not be monotone (merges across a seam): shorten until it holds.
+    while !kept.is_empty() && estimator.text(kept) > limit {
+        kept = first_bytes(kept, kept.len() - 1).trim_end();
+    }
+    (!kept.is_empty()).then_some(kept)
+}
+
+fn at_boundary(text: &str) -> &str {
+    let half = text.len() / 2;
+    let line = text.rfind('\n').filter(|at| *at > half);
+    let end = line.or_else(|| sentence_end(text).filter(|at| *at > half));
+    let cut = end
+        .map_or(text, |at| text.get(..at).unwrap_or(text))
+        .trim_end();
+    if cut.is_empty() { text.trim_end() } else { cut }
+}
+
+/// Byte offset after the last sentence of the text that ends with a mark.
+fn sentence_end(text: &str) -> Option<usize> {
+    let spaced = [". ", "! ", "? "]
+        .iter()
+        .filter_map(|mark| text.rfind(mark).map(|at| at + 1))
+        .max();
+    let wide = ['。', '！', '？', '．']
+        .iter()
+        .filter_map(|mark| text.rfind(*mark).map(|at| at + mark.len_utf8()))
+        .max();
+    spaced.max(wide)
+}
+
+/// Returns at most `limit` characters of `text`, cut at the last newline if that lies past the
+/// half of them, else after the last full stop that a space follows if past the half; then
+/// [`CHAR_CUT_NOTE`] as a line of its own.
+///
+/// At four characters a token the cost can exceed a target, threefold for Chinese, Japanese and
+/// Korean: prefer [`cut_to_tokens`].
+pub fn cut_to_chars(text: &str, limit: usize) -> String {
+    let Some((end, _)) = text.char_indices().nth(limit) else {
+        return text.to_owned();
+    };
+    let kept = text.get(..end).unwrap_or(text);
+    let past_half = |at: &usize| kept.get(..*at).unwrap_or("").chars().count() > limit / 2;
+    let line = kept.rfind('\n').filter(past_half);
+    let stop = || kept.rfind(". ").filter(past_half).map(|at| at + 1);
+    let kept = line
+        .or_else(stop)
+        .and_then(|at| kept.get(..at))
+        .unwrap_or(kept);
+    format!("{kept}\n{CHAR_CUT_NOTE}")
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+    use token_estimate::Preset;
+
+    use super::*;
+
+    #[test]
+    fn characters_are_cut_at_a_line_past_the_half() {
+        // Limit 20 characters. The newline is at 11, the half at 10.
+        let text = "12345678901\n2345678. 123456";
+        assert_eq!(
+            cut_to_chars(text, 20),
+            format!("12345678901\n{CHAR_CUT_NOTE}")
+        );
+    }
+
+    #[test]
+    fn characters_are_cut_after_a_stop_when_the_line_ends_too_early() {
+        // The newline is at 10: not past the half. The stop is kept.
+        let text = "1234567890\n23456. 8901234567";
+        assert_eq!(
+            cut_to_chars(text, 20),
+            format!("1234567890\n23456.\n{CHAR_CUT_NOTE}")
+        );
+    }
+
+    #[test]
+    fn characters_are_cut_anywhere_when_nothing_ends_past_the_half() {
+        let text = "123456789. 123456789012345";
+        assert_eq!(
+            cut_to_chars(text, 20),
+            format!("123456789. 123456789\n{CHAR_CUT_NOTE}")
+        );
+    }
+
+    #[test]
+    fn short_texts_are_not_cut() {
+        assert_eq!(
+            cut_to_chars("12345678901234567890", 20),
+            "12345678901234567890"
+        );
+        assert_eq!(cut_to_chars("", 0), "");
+        assert_eq!(cut_to_chars("x", 0), format!("\n{CHAR_CUT_NOTE}"));
+    }
+
+    #[test]
+    fn wide_characters_count_as_one() {
+        let text = "日".repeat(21);
+        assert_eq!(
+            cut_to_chars(&text, 20),
+            format!("{}\n{CHAR_CUT_NOTE}", "日".repeat(20))
+        );
+    }
+
+    #[test]
+    fn tokens_are_cut_at_lines_and_sentences() {
+        let cut = |text: &str, limit| cut_to_tokens(text, limit, &Preset::Anna).unwrap();
+        assert_eq!(cut("one two three.\nfour five six", 5), "one two three.");
+        assert_eq!(cut("one two three. four five six", 5), "one two three.");
+        assert_eq!(cut("一二三四。五六七八", 5), "一二三四。");
+        assert_eq!(cut("no boundary whatever here", 3), "no boundary");
+        assert_eq!(cut("short", 3), "short");
+        assert_eq!(cut_to_tokens("  \n ", 3, &Preset::Anna), None);
+        assert_eq!(cut_to_tokens("x", 0, &Preset::Anna), None);
+        let long = "A line of words.\n".repeat(100);
+        let cut = cut(&long, 100);
+        assert!(cut.ends_with(CUT_NOTE), "{cut}");
+        assert_eq!(cut.lines().count(), 22);
+    }
+
+    fn any_text() -> impl Strategy<Value = String> {
+        prop_oneof![
+            any::<String>(),
+            "[a-z \n.]{0,400}",
+            "[あ-んア-ン一-龠。、！\n]{0,200}",
+            "[🦀🎉👩🏽e\u{301}]{0,120}",
+            "[a-z]{0,900}",
+        ]
+    }
+
+    proptest! {
+        #![proptest_config(ProptestConfig::with_cases(256))]
+
+        #[test]
+        fn a_cut_fits(text in any_text(), limit in 0_u64..120) {
+            for preset in Preset::ALL {
+                match cut_to_tokens(&text, limit, &preset) {
+                    Some(cut) => {
+                        prop_assert!(preset.text(&cut) <= limit);
+                        prop_assert!(!cut.trim().is_empty());
+                        let kept = cut.strip_suffix(CUT_NOTE).unwrap_or(&cut);
+                        prop_assert!(text.contains(kept.trim_end()));
+                    }
+                    None => prop_assert!(text.trim().is_empty() || limit < 2),
+                }
+            }
+        }
+
+        #[test]
+        fn characters_keep_a_beginning(text in any_text(), target in 0_usize..120) {
+            let cut = cut_to_chars(&text, target * 4);
+            let kept = cut.strip_suffix(CHAR_CUT_NOTE).map_or(&*cut, |kept| &kept[..kept.len() - 1]);
+            prop_assert!(text.starts_with(kept));
+            prop_assert!(kept.chars().count() <= target * 4);
+        }
+    }
+}

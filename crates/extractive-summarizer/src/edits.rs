@@ -1,0 +1,335 @@
+//! What an edit changed, in a few lines of a diff.
+
+use std::collections::BTreeSet;
+
+use serde_json::Value;
+
+use crate::text::{clip, squeeze, window};
+
+/// How much of a text is compared, in bytes.
+const BYTES: usize = 16 * 1024;
+/// A line is cut after this many characters.
+const CHARS: usize = 90;
+/// So many places of one call are told.
+const PLACES: usize = 3;
+/// So many new names are told.
+const NAMES: usize = 8;
+
+/// A new name is cut after this many characters.
+const NAME_CHARS: usize = 40;
+/// Comments and imports begin so.
+const ASIDE: [&str; 12] = [
+    "//", "/*", "* ", "-- ", "<!--", "import ", "from ", "use ", "using ", "#include", "package ",
+    "require",
+];
+
+/// Argument keys that hold a whole file.
+const WHOLE: [&str; 4] = ["content", "contents", "file_text", "new_source"];
+
+/// Words before the word that says what is defined.
+const BEFORE: &[&str] = &[
+    "pub",
+    "pub(crate)",
+    "pub(crate)",
+    "export",
+    "default",
+    "async",
+    "static",
+    "public",
+    "private",
+    "protected",
+    "internal",
+    "abstract",
+    "final",
+    "override",
+    "unsafe",
+    "declare",
+    "inline",
+];
+/// Words before the name of what is defined.
+const DEFINES: &[&str] = &[
+    "fn",
+    "func",
+    "function",
+    "def",
+    "class",
+    "struct",
+    "enum",
+    "trait",
+    "interface",
+    "type",
+    "module",
+    "protocol",
+    "fun",
+    "macro_rules!",
+];
+/// Words that define only where the line is not indented.
+const DEFINES_OUTSIDE: &[&str] = &["const", "let", "var", "static", "val"];
+
+/// What is put in the place of what.
+struct Place<'a> {
+    old: Vec<&'a str>,
+    new: Vec<&'a str>,
+}
+
+/// What a call's arguments change: lines that go (`- `), lines that come (`+ `), names that are
+/// new, and how many lines that is. Empty for a call that changes no text.
+///
+/// In prose, the new names are those of headings.
+pub(crate) fn changes(arguments: &Value, prose: bool) -> Vec<String> {
+    let mut places = Vec::new();
+    find(arguments, &mut places);
+    let (mut come, mut go) = (0, 0);
+    let mut all: Vec<&str> = Vec::new();
+    let mut out: Vec<String> = Vec::new();
+    for place in &mut places {
+        let known = names(&place.old, prose);
+        let mut new = names(&place.new, prose);
+        new.retain(|name| !known.contains(name));
+        unchanged(place);
+        (come, go) = (come + place.new.len(), go + place.old.len());
+        if out.len() < 2 * PLACES {
+            let first: &[&str] = if prose { &[] } else { &new };
+            let goes = telling(&place.old, &place.new, &[]);
+            let comes = telling(&place.new, &place.old, first);
+            out.extend(goes.map(|line| format!("- {line}")));
+            out.extend(comes.map(|line| format!("+ {line}")));
+        }
+        all.extend(new);
+    }
+    let told = out.len();
+    let mut more: Vec<&str> = Vec::new();
+    for name in all {
+        let shown = out.iter().any(|line| line.contains(name));
+        if !shown && !more.contains(&name) && more.len() < NAMES {
+            more.push(name);
+        }
+    }
+    if !more.is_empty() {
+        let more: Vec<String> = more.iter().map(|name| clip(name, NAME_CHARS)).collect();
+        out.push(format!("new: {}", more.join(", ")));
+    }
+    if come + go > told && told > 0 {
+        out.push(format!("+{come} -{go} lines"));
+    }
+    out
+}
+
+/// Collects the places, in order.
+fn find<'a>(value: &'a Value, out: &mut Vec<Place<'a>>) {
+    match value {
+        Value::Object(map) => {
+            let text = |start: &str| {
+                let mut found = map
+                    .iter()
+                    .filter(|(key, _)| key.get(..3).is_some_and(|k| k.eq_ignore_ascii_case(start)));
+                found.find_map(|(_, value)| value.as_str())
+            };
+            let whole = || WHOLE.iter().find_map(|key| map.get(*key)?.as_str());
+            if let Some((old, new)) = text("old").zip(text("new")) {
+                out.push(Place {
+                    old: lines(old),
+                    new: lines(new),
+                });
+            } else if let Some(text) = whole() {
+                out.push(Place {
+                    old: Vec::new(),
+                    new: lines(text),
+                });
+            } else {
+                map.values().for_each(|value| find(value, out));
+            }
+        }
+        Value::Array(list) => list.iter().for_each(|value| find(value, out)),
+        Value::String(text) if text.contains("*** Begin Patch") => patch(text, out),
+        _ => {}
+    }
+}
+
+/// The places of a patch: runs of lines that begin with `-` or `+`.
+fn patch<'a>(text: &'a str, out: &mut Vec<Place<'a>>) {
+    let mut open = Place {
+        old: Vec::new(),
+        new: Vec::new(),
+    };
+    for line in window(text, BYTES, 0).0.lines().chain([""]) {
+        if let Some(line) = line.strip_prefix('-') {
+            open.old.push(line);
+        } else if let Some(line) = line.strip_prefix('+') {
+            open.new.push(line);
+        } else if !open.old.is_empty() || !open.new.is_empty() {
+            out.push(Place {
+                old: std::mem::take(&mut open.old),
+                new: std::mem::take(&mut open.new),
+            });
+        }
+    }
+}
+
+fn lines(text: &str) -> Vec<&str> {
+    window(text, BYTES, 0).0.lines().collect()
+}
+
+/// Takes away what is the same at the start and at the end.
+fn unchanged(place: &mut Place<'_>) {
+    let (old, new) = (&mut place.old, &mut place.new);
+    let same = |a: &&str, b: &&str| a.trim_end() == b.trim_end();
+    let start = old.iter().zip(new.iter());
+    let start = start.take_while(|(a, b)| same(a, b)).count();
+    old.drain(..start);
+    new.drain(..start);
+    let end = old.iter().rev().zip(new.iter().rev());
+    let end = end.take_while(|(a, b)| same(a, b)).count();
+    old.truncate(old.len() - end);
+    new.truncate(new.len() - end);
+}
+
+/// The line that tells most, of those that are not among the others: the first that defines one of
+/// the names, else the first that says something and is neither a comment nor an import, else the
+/// first that says something.
+fn telling(lines: &[&str], others: &[&str], names: &[&str]) -> Option<String> {
+    let others: BTreeSet<&str> = others.iter().map(|line| line.trim()).collect();
+    let letters = |line: &str| line.chars().filter(|c| c.is_alphanumeric()).count();
+    let all = || {
+        let lines = lines.iter().map(|line| line.trim());
+        lines.filter(|line| letters(line) > 2 && !others.contains(line))
+    };
+    let aside = |line: &str| {
+        let quoted = line.starts_with(['"', '\'']) && !line.contains(' ');
+        quoted || letters(line) < 5 || ASIDE.iter().any(|mark| line.starts_with(mark))
+    };
+    let defines = |line: &&str| definition(line).is_some_and(|name| names.contains(&name));
+    let line = all()
+        .find(defines)
+        .or_else(|| all().find(|line| !aside(line)))
+        .or_else(|| all().next())?;
+    Some(clip(&squeeze(window(line, 600, 0).0), CHARS))
+}
+
+/// The names that lines define, in order; the headings of prose.
+fn names<'a>(lines: &[&'a str], prose: bool) -> Vec<&'a str> {
+    let heading = |line: &&'a str| {
+        line.starts_with('#')
+            .then(|| line.trim_start_matches(['#', ' ']))
+    };
+    match prose {
+        true => lines.iter().filter_map(heading).collect(),
+        false => lines.iter().filter_map(|line| definition(line)).collect(),
+    }
+}
+
+/// The name that a line defines, in the manner of most languages.
+fn definition(line: &str) -> Option<&str> {
+    let outside = !line.starts_with([' ', '\t']);
+    let mut rest = line.trim_start();
+    loop {
+        let (word, after) = rest.split_once(' ')?;
+        let after = after.trim_start();
+        if DEFINES.contains(&word) || (outside && DEFINES_OUTSIDE.contains(&word)) {
+            // `const fn`, `const enum`.
+            if after
+                .split_once(' ')
+                .is_some_and(|(next, _)| DEFINES.contains(&next))
+            {
+                rest = after;
+                continue;
+            }
+            return name(after);
+        }
+        if !BEFORE.contains(&word) {
+            return None;
+        }
+        rest = after;
+    }
+}
+
+/// The name that a text begins with, after the receiver of a method.
+fn name(text: &str) -> Option<&str> {
+    let text = match text.strip_prefix('(') {
+        Some(receiver) => receiver.split_once(')')?.1.trim_start(),
+        None => text,
+    };
+    let part = |c: char| c.is_alphanumeric() || c == '_' || c == '$';
+    let end = text.find(|c: char| !part(c)).unwrap_or(text.len());
+    let name = text.get(..end)?;
+    (name.len() > 2 && !name.starts_with(|c: char| c.is_ascii_digit())).then_some(name)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn of(arguments: &str) -> Vec<String> {
+        changes(&serde_json::from_str(arguments).unwrap(), false)
+    }
+
+    #[test]
+    fn an_edit_is_told_by_what_goes_and_what_comes() {
+        assert_eq!(
+            of(
+                r#"{"file_path":"a.rs","old_string":"fn a() {\n    one();\n}","new_string":"fn a() {\n    two();\n}"}"#
+            ),
+            ["- one();", "+ two();"]
+        );
+        // However the keys are spelt; a list of edits.
+        assert_eq!(
+            of(
+                r#"{"path":"a","edits":[{"oldText":"abc","newText":"abd"},{"oldText":"x1y","newText":""}]}"#
+            ),
+            ["- abc", "+ abd", "- x1y"]
+        );
+        assert_eq!(of(r#"{"old_string":"same","new_string":"same"}"#), [""; 0]);
+        assert_eq!(of(r#"{"command":"ls"}"#), [""; 0]);
+        assert_eq!(of("[]"), [""; 0]);
+    }
+
+    #[test]
+    fn new_names_are_told_and_known_ones_are_not() {
+        let old = "import x\nfunc kept() {}\n";
+        let new = "import x\n// Says why.\nfunc kept() {}\nfunc (s *Store) Opened(id int) {\n\tlocal := 1\n}\ntype Row struct {\n}\n";
+        let call = serde_json::json!({ "old_string": old, "new_string": new });
+        assert_eq!(
+            changes(&call, false),
+            [
+                "+ func (s *Store) Opened(id int) {",
+                "new: Row",
+                "+7 -1 lines"
+            ]
+        );
+        let call = serde_json::json!({ "content": "# Title\n\nText.\n## Use\ndef code():\n" });
+        assert_eq!(
+            changes(&call, true),
+            ["+ # Title", "new: Use", "+5 -0 lines"]
+        );
+        // An import says less than what it is for.
+        let call =
+            serde_json::json!({ "old_string": "a", "new_string": "import beta\nbeta.run()\na" });
+        assert_eq!(changes(&call, false), ["+ beta.run()", "+2 -0 lines"]);
+    }
+
+    #[test]
+    fn definitions_of_several_languages() {
+        for (line, name) in [
+            ("pub(crate) async fn read_all<T>(", Some("read_all")),
+            ("pub const fn new() -> Self {", Some("new")),
+            ("export default class Timer {", Some("Timer")),
+            ("export const limit = 3", Some("limit")),
+            ("  const local = 3", None),
+            ("    def close(self):", Some("close")),
+            ("func (a *A) Name() string {", Some("Name")),
+            ("type of thing is clear", Some("of")),
+            ("return x", None),
+            ("fn", None),
+        ] {
+            let name = name.filter(|name| name.len() > 2);
+            assert_eq!(definition(line), name, "{line}");
+        }
+    }
+
+    #[test]
+    fn a_patch_is_read_like_an_edit() {
+        let patch = "*** Begin Patch\n*** Update File: a.py\n@@\n def a():\n-    return 1\n+    return 2\n*** End Patch";
+        let call = serde_json::json!({ "input": patch });
+        assert_eq!(changes(&call, false), ["- return 1", "+ return 2"]);
+    }
+}

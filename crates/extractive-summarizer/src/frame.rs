@@ -1,0 +1,298 @@
+//! The lines around an extract's items: the head, the files, the names, what was left out.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use token_estimate::TokenEstimator;
+
+use crate::item::{FileStat, Gathered, Item, Kind};
+use crate::source::{self, Source, minute};
+use crate::text::clip;
+
+/// Begins an extract's first line.
+pub(crate) const HEADER: &str = "Extract of messages ";
+/// Begins the line of files.
+pub(crate) const FILES: &str = "Files: ";
+/// Begins the line of names.
+pub(crate) const NAMES: &str = "Also named: ";
+/// Begins the last line.
+pub(crate) const EXPAND: &str = "Expand for details about: ";
+
+/// What the extract is of.
+pub(crate) fn header(found: &Gathered, pieces: &[Source<'_>]) -> String {
+    let mut line = HEADER.to_owned();
+    if let Some(range) = source::range(pieces) {
+        line.push_str(&range.to_string());
+    }
+    if let Some((first, last)) = source::times(pieces)
+        && first.0 != 0
+    {
+        let (first, last) = (minute(first), minute(last));
+        let same_day = first.get(..11) == last.get(..11);
+        let last = if same_day {
+            last.get(11..).unwrap_or(&last)
+        } else {
+            &last
+        };
+        line.push_str(&format!(", {first} to {last}"));
+    }
+    let errors = found
+        .items
+        .iter()
+        .filter(|item| item.kind == Kind::Error)
+        .count() as u64;
+    let mut counts = vec![plural(found.messages, "message")];
+    for (count, what) in [
+        (found.calls, "tool call"),
+        (errors, "error"),
+        (found.images, "image"),
+    ] {
+        if count > 0 {
+            counts.push(plural(count, what));
+        }
+    }
+    line.push_str(&format!(
+        " ({}); [n] is the message to expand.",
+        counts.join(", ")
+    ));
+    line
+}
+
+fn plural(count: u64, what: &str) -> String {
+    format!("{count} {what}{}", if count == 1 { "" } else { "s" })
+}
+
+/// The files, changed ones first, newest first: in full as long as they fit, then without the
+/// folder that most share, which is named once. And which of them are named.
+pub(crate) fn files<'a>(
+    files: &'a BTreeMap<String, FileStat>,
+    room: u64,
+    estimator: &dyn TokenEstimator,
+) -> Option<(String, BTreeSet<&'a str>)> {
+    if files.is_empty() {
+        return None;
+    }
+    let folder = common_folder(files.keys().map(String::as_str));
+    let folder = if folder.len() > 12 { folder } else { "" };
+    let full = list_files(files, "", room, estimator);
+    let (line, listed) = match &full {
+        Some((_, listed)) if listed.len() < files.len() && !folder.is_empty() => {
+            list_files(files, folder, room, estimator)?
+        }
+        _ => full?,
+    };
+    let line = match files.len() - listed.len() {
+        0 => line,
+        more => format!("{line}; {more} more"),
+    };
+    Some((line, listed))
+}
+
+fn list_files<'a>(
+    files: &'a BTreeMap<String, FileStat>,
+    folder: &str,
+    room: u64,
+    estimator: &dyn TokenEstimator,
+) -> Option<(String, BTreeSet<&'a str>)> {
+    let mut sorted: Vec<(&String, &FileStat)> = files.iter().collect();
+    sorted.sort_by_key(|(path, stat)| (std::cmp::Reverse(stat.last), path.as_str()));
+    let (changed, read): (Vec<_>, Vec<_>) =
+        sorted.into_iter().partition(|(_, stat)| stat.changed > 0);
+    let mut line = FILES.to_owned();
+    if !folder.is_empty() {
+        line.push_str(&format!("(under {folder}) "));
+    }
+    let start = line.len();
+    // Counted piece by piece, so that many files cost little time; the whole is checked later.
+    let mut cost = estimator.text(&line) + 4;
+    let mut listed = BTreeSet::new();
+    for (word, list) in [("changed", changed), ("read", read)] {
+        let mut first = true;
+        for (path, stat) in list {
+            let mut piece = match (first, line.len() > start) {
+                (true, true) => format!("; {word} "),
+                (true, false) => format!("{word} "),
+                (false, _) => ", ".to_owned(),
+            };
+            piece.push_str(path.strip_prefix(folder).unwrap_or(path));
+            let times = if stat.changed > 0 {
+                stat.changed
+            } else {
+                stat.read
+            };
+            if times > 1 {
+                piece.push_str(&format!(" ×{times}"));
+            }
+            let more = estimator.text(&piece);
+            if cost.saturating_add(more) > room {
+                break;
+            }
+            cost += more;
+            line.push_str(&piece);
+            first = false;
+            listed.insert(path.as_str());
+        }
+    }
+    (!listed.is_empty()).then_some((line, listed))
+}
+
+/// The shortest end of a path that no other file ends with, in whole names.
+pub(crate) fn short_name<'a>(path: &'a str, files: &BTreeMap<String, FileStat>) -> &'a str {
+    let cuts = path.rmatch_indices(['/', '\\']).map(|(at, _)| at);
+    for at in cuts {
+        let (end, name) = (path.get(at..), path.get(at + 1..));
+        let others = files.keys().filter(|other| {
+            end.is_some_and(|end| other.ends_with(end)) || name == Some(other.as_str())
+        });
+        if let Some(name) = name.filter(|name| !name.is_empty())
+            && others.take(2).all(|other| other == path)
+        {
+            return name;
+        }
+    }
+    path
+}
+
+/// The longest folder that at least three quarters of the paths share; none where a path is
+/// relative, so that a printed path is never taken for another.
+fn common_folder<'a>(paths: impl Iterator<Item = &'a str>) -> &'a str {
+    let mut counts: BTreeMap<&str, usize> = BTreeMap::new();
+    let mut total = 0_usize;
+    for path in paths {
+        if !path.starts_with('/') {
+            return "";
+        }
+        total += 1;
+        for (at, _) in path.match_indices('/').skip(1) {
+            *counts.entry(path.get(..=at).unwrap_or("")).or_default() += 1;
+        }
+    }
+    if total < 2 {
+        return "";
+    }
+    counts
+        .into_iter()
+        .filter(|(_, count)| count * 4 >= total * 3)
+        .map(|(folder, _)| folder)
+        .max_by_key(|folder| folder.len())
+        .unwrap_or("")
+}
+
+/// Names that the printed text does not show, most used first.
+pub(crate) fn names(
+    found: &Gathered,
+    shown: &str,
+    room: u64,
+    estimator: &dyn TokenEstimator,
+) -> Option<String> {
+    let mut names: Vec<(&String, u32, usize)> = found
+        .names
+        .iter()
+        .map(|(name, stat)| (name, stat.count, stat.last))
+        .collect();
+    names.sort_by_key(|(name, count, last)| (std::cmp::Reverse((*count, *last)), name.as_str()));
+    let mut line = NAMES.to_owned();
+    let start = line.len();
+    let mut cost = estimator.text(&line) + 1;
+    let mut misfits = 0;
+    for (name, _, _) in names {
+        if name.contains(", ") || shown.contains(name.as_str()) {
+            continue;
+        }
+        let piece = match line.len() > start {
+            true => format!(", {name}"),
+            false => name.clone(),
+        };
+        let more = estimator.text(&piece);
+        if cost + more > room {
+            misfits += 1;
+            if misfits > 8 {
+                break;
+            }
+            continue;
+        }
+        cost += more;
+        line.push_str(&piece);
+    }
+    (line.len() > start).then_some(line)
+}
+
+/// What was left out.
+pub(crate) fn expand(
+    found: &Gathered,
+    items: &[&Item],
+    shown: &BTreeSet<usize>,
+    room: u64,
+    estimator: &dyn TokenEstimator,
+) -> Option<String> {
+    let told = found.topics.iter().rev().take(12);
+    let mut topics: Vec<String> = told.map(|topic| clip(topic, 80)).collect();
+    let mut acts: BTreeMap<&str, u64> = BTreeMap::new();
+    let mut kinds: BTreeMap<&str, u64> = BTreeMap::new();
+    for (at, item) in items.iter().enumerate() {
+        if shown.contains(&at) || item.weight == 0 {
+            continue;
+        }
+        match item.kind {
+            Kind::Act => *acts.entry(&item.label).or_default() += 1,
+            Kind::User => *kinds.entry("user message").or_default() += 1,
+            Kind::Injected => *kinds.entry("injected text").or_default() += 1,
+            Kind::Reply => *kinds.entry("assistant message").or_default() += 1,
+            Kind::Error => *kinds.entry("error").or_default() += 1,
+            Kind::Note => *kinds.entry("note").or_default() += 1,
+        }
+    }
+    for (what, count) in kinds.into_iter().rev() {
+        topics.push(plural_more(count, what));
+    }
+    let mut acts: Vec<(&str, u64)> = acts.into_iter().collect();
+    acts.sort_by_key(|(name, count)| (std::cmp::Reverse(*count), *name));
+    for (name, count) in acts.into_iter().take(6) {
+        topics.push(plural_more(count, &format!("{name} call")));
+    }
+    if found.calls > 0 {
+        topics.push("tool output".to_owned());
+    }
+    topics.push("exact wording".to_owned());
+    let mut line = EXPAND.to_owned();
+    for (n, topic) in topics.iter().enumerate() {
+        let length = line.len();
+        if n > 0 {
+            line.push_str(", ");
+        }
+        line.push_str(topic);
+        if estimator.text(&line) + 1 > room {
+            line.truncate(length);
+            break;
+        }
+    }
+    (line.len() > EXPAND.len()).then_some(line)
+}
+
+fn plural_more(count: u64, what: &str) -> String {
+    format!("{count} more {what}{}", if count == 1 { "" } else { "s" })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_short_name_names_one_file() {
+        let paths = [
+            "/a/b/mod.rs",
+            "/a/c/mod.rs",
+            "/a/c/one.rs",
+            "mod.rs",
+            "sub\\two.rs",
+        ];
+        let files: BTreeMap<String, FileStat> = paths
+            .iter()
+            .map(|path| ((*path).to_owned(), FileStat::default()))
+            .collect();
+        let names = paths.map(|path| short_name(path, &files));
+        assert_eq!(
+            names,
+            ["b/mod.rs", "c/mod.rs", "one.rs", "mod.rs", "two.rs"]
+        );
+    }
+}

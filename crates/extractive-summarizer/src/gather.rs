@@ -1,0 +1,295 @@
+//! Reads a source and gathers what an extract could say, with a weight for each item.
+
+use std::collections::BTreeMap;
+
+use memory_model::{EntryKind, LogEntry, Part, ResultContent, Role, SeqRange};
+
+use crate::item::{Gathered, INJECTED, Item, Kind, PASTED, TYPED, TYPED_BYTES};
+use crate::parse;
+use crate::results::{self, Calls};
+use crate::source::Source;
+use crate::text::{clip, is_decision, sentences, squeeze, typed_and_injected, verbatim};
+use crate::tool_call::{Call, FileUse};
+
+/// Messages longer than this that begin alike are taken for a program's, in bytes.
+const TEMPLATE_BYTES: usize = 300;
+
+/// How much of the start of what somebody said is read, in bytes; twice as much of a user.
+const HEAD_BYTES: usize = 96 * 1024;
+/// How much of its end.
+const TAIL_BYTES: usize = 32 * 1024;
+
+pub(crate) fn gather(source: &[Source<'_>]) -> Gathered {
+    let finals = final_replies(source);
+    let mut found = Gathered::default();
+    let mut calls = Calls::default();
+    for (piece, last_word) in source.iter().zip(finals) {
+        found.now += 1;
+        match piece {
+            Source::Summary(summary) => {
+                end_group(&mut found, &mut calls.group);
+                parse::summary(&mut found, summary);
+            }
+            Source::Message(entry) if entry.kind == EntryKind::Message => {
+                found.messages += 1;
+                message(&mut found, &mut calls, entry, last_word);
+            }
+            Source::Message(_) => {}
+        }
+    }
+    end_group(&mut found, &mut calls.group);
+    demote_templates(&mut found);
+    results::telling_ends(&mut found, &calls.outputs);
+    found
+}
+
+/// Long messages that begin alike were written by a program, not typed.
+fn demote_templates(found: &mut Gathered) {
+    let beginning = |item: &Item| {
+        let user = item.kind == Kind::User && item.weight == TYPED;
+        let first = item.lines.first();
+        let long = user && item.bytes() > TEMPLATE_BYTES;
+        first.filter(|_| long).map(|first| clip(first, 24))
+    };
+    let mut counts: BTreeMap<String, u32> = BTreeMap::new();
+    for item in &found.items {
+        if let Some(begin) = beginning(item) {
+            *counts.entry(begin).or_default() += 1;
+        }
+    }
+    for item in &mut found.items {
+        if beginning(item).is_some_and(|begin| counts.get(&begin).is_some_and(|n| *n > 1)) {
+            item.weight = PASTED;
+        }
+    }
+}
+
+/// The first and the last call of a run of calls tell where it began and where it led.
+fn end_group(found: &mut Gathered, group: &mut Vec<usize>) {
+    for at in [group.first(), group.last()].into_iter().flatten() {
+        if let Some(item) = found.items.get_mut(*at)
+            && item.weight > 2
+        {
+            item.weight += 10;
+        }
+    }
+    group.clear();
+}
+
+/// For each piece, whether an assistant's text in it is the last word before the user's turn.
+fn final_replies(source: &[Source<'_>]) -> Vec<bool> {
+    let mut users_turn = true;
+    let mut finals: Vec<bool> = source
+        .iter()
+        .rev()
+        .map(|piece| {
+            let Source::Message(entry) = piece else {
+                users_turn = true;
+                return false;
+            };
+            let uses_tools = entry
+                .parts
+                .iter()
+                .any(|part| matches!(part, Part::ToolCall { .. } | Part::ToolResult { .. }));
+            match entry.role {
+                _ if entry.kind == EntryKind::Note => false,
+                _ if uses_tools => {
+                    users_turn = false;
+                    false
+                }
+                Role::User => {
+                    users_turn = true;
+                    false
+                }
+                _ => users_turn,
+            }
+        })
+        .collect();
+    finals.reverse();
+    finals
+}
+
+fn message<'a>(found: &mut Gathered, calls: &mut Calls<'a>, entry: &'a LogEntry, last_word: bool) {
+    let mut said = String::new();
+    for part in &entry.parts {
+        match part {
+            Part::Text { text } => {
+                if !said.is_empty() {
+                    said.push('\n');
+                }
+                said.push_str(text);
+            }
+            Part::Image(_) | Part::File(_) => {
+                found.images += 1;
+                if entry.role == Role::User {
+                    said.push_str("\n[image or file]");
+                }
+            }
+            _ => {}
+        }
+    }
+    // An assistant says what it does and then does it; a user's text follows results.
+    if entry.role == Role::Assistant {
+        speech(found, calls, entry, &said, last_word);
+    }
+    let range = SeqRange::single(entry.seq);
+    for part in &entry.parts {
+        match part {
+            Part::ToolCall {
+                id,
+                name,
+                arguments,
+            } => call(found, calls, range, id, Call::new(name, arguments.as_str())),
+            Part::ToolResult {
+                call_id,
+                content,
+                is_error,
+            } => {
+                if let ResultContent::Parts(parts) = content {
+                    let media = |part: &&Part| matches!(part, Part::Image(_) | Part::File(_));
+                    found.images += parts.iter().filter(media).count() as u64;
+                }
+                results::result(
+                    found,
+                    calls,
+                    range,
+                    call_id,
+                    &content.text(),
+                    *is_error == Some(true),
+                );
+            }
+            _ => {}
+        }
+    }
+    if entry.role != Role::Assistant {
+        speech(found, calls, entry, &said, last_word);
+    }
+}
+
+/// What somebody said.
+fn speech(
+    found: &mut Gathered,
+    calls: &mut Calls<'_>,
+    entry: &LogEntry,
+    said: &str,
+    last_word: bool,
+) {
+    if said.trim().is_empty() {
+        return;
+    }
+    end_group(found, &mut calls.group);
+    if entry.role != Role::User || said.len() <= TYPED_BYTES {
+        found.name(said);
+    }
+    let range = SeqRange::single(entry.seq);
+    let trouble = std::mem::take(&mut calls.trouble);
+    match entry.role {
+        Role::User => user(found, range, entry, said),
+        Role::Assistant => reply(found, range, said, last_word, trouble),
+        Role::System | Role::Tool => {
+            let (label, weight) = match entry.role {
+                Role::System => ("System", 30),
+                _ => ("Tool", 8),
+            };
+            let lines = verbatim(said, HEAD_BYTES, TAIL_BYTES);
+            found.push(Item::new(range, Kind::Note, label, weight).with_lines(lines));
+        }
+    }
+}
+
+fn user(found: &mut Gathered, range: SeqRange, entry: &LogEntry, said: &str) {
+    let meta = entry.meta.as_ref().map_or("", |meta| meta.as_str());
+    let injected = |lines| Item::new(range, Kind::Injected, "Injected", INJECTED).with_lines(lines);
+    let all = |text: &str| verbatim(text, 2 * HEAD_BYTES, 2 * TAIL_BYTES);
+    // Claude Code marks what its user did not write.
+    if meta.contains("\"isMeta\":true") {
+        found.push(injected(all(said)));
+        return;
+    }
+    let (typed, blocks) = typed_and_injected(said);
+    let label = match &entry.name {
+        Some(name) => format!("User {}", squeeze(name)),
+        None => "User".to_owned(),
+    };
+    let weight = match typed.len() > TYPED_BYTES || meta.contains("\"isCompactSummary\":true") {
+        true => PASTED,
+        false => TYPED,
+    };
+    for block in blocks {
+        found.push(injected(all(&block)));
+    }
+    found.push(Item::new(range, Kind::User, &label, weight).with_lines(all(&typed)));
+}
+
+fn reply(found: &mut Gathered, range: SeqRange, said: &str, last_word: bool, trouble: bool) {
+    let all = sentences(said);
+    let weight = if last_word {
+        75
+    } else if trouble && (all.len() > 1 || !said.trim_end().ends_with([':', '：'])) {
+        // Why it went wrong, and what is tried instead.
+        48
+    } else if all.iter().any(|sentence| is_decision(sentence)) {
+        45
+    } else if all.first().is_some_and(|s| s.ends_with([':', '：'])) {
+        // What ends with a colon announces the call that follows.
+        3
+    } else if all.len() < 2 {
+        2
+    } else {
+        10
+    };
+    let lines = verbatim(said, HEAD_BYTES, TAIL_BYTES);
+    found.push(Item::new(range, Kind::Reply, "Assistant", weight).with_lines(lines));
+}
+
+fn call<'a>(
+    found: &mut Gathered,
+    calls: &mut Calls<'a>,
+    range: SeqRange,
+    id: &'a str,
+    mut call: Call,
+) {
+    found.calls += 1;
+    for (path, kind) in &call.files {
+        let changed = u32::from(*kind == FileUse::Changed);
+        found.file(path, changed, 1 - changed);
+    }
+    let weight = match () {
+        () if call.asks => 2,
+        () if call.about.is_empty() => 5,
+        () if !call.text.is_empty() => 45,
+        () if !call.changed.is_empty() => 26,
+        () if call.tasks => 40,
+        () if call.lasting => 42,
+        () if call.looks => 6,
+        () if !call.files.is_empty() => 12,
+        () if call.command => 24,
+        () => 28,
+    };
+    found.name(&call.about);
+    let lines = match call.text.is_empty() {
+        true => vec![call.about.clone()],
+        false => std::mem::take(&mut call.text),
+    };
+    let mut item = Item::new(range, Kind::Act, &call.name, weight).with_lines(lines);
+    item.file = call.files.first().map(|(path, _)| path.clone());
+    item.outcome.clone_from(&call.changed);
+    if !call.tells_all() {
+        item.detail = std::mem::take(&mut call.detail);
+    }
+    found.items.push(item);
+    let at = found.items.len() - 1;
+    if call.tasks {
+        // The newest state is the state.
+        if let Some(old) = calls
+            .tasks
+            .replace(at)
+            .and_then(|at| found.items.get_mut(at))
+        {
+            old.weight = 0;
+        }
+    } else {
+        calls.group.push(at);
+    }
+    calls.open.insert(id, (at, call));
+}

@@ -1,0 +1,22 @@
+#![doc = include_str!("../README.md")]
+
+mod compose;
+mod cues;
+mod cut;
+mod edits;
+mod frame;
+mod gather;
+mod item;
+mod parse;
+mod print;
+mod results;
+pub mod source;
+mod status;
+mod summarizer;
+pub mod text;
+mod tool_call;
+mod users;
+
+pub use cut::{CHAR_CUT_NOTE, CUT_NOTE, cut_to_chars, cut_to_tokens};
+pub use source::{Source, SummarySource};
+pub use summarizer::ExtractiveSummarizer;

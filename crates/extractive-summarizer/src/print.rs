@@ -1,0 +1,283 @@
+//! How an item is printed, at some length.
+
+use crate::item::{Item, Kind, LAST_WORD};
+use crate::text::{clip, digest, sentences, squeeze};
+use crate::tool_call::{anywhere, is_error_line, is_exit_code, lasting};
+
+/// Stands between what was done and how it ended.
+pub(crate) const ARROW: &str = " → ";
+/// Begins a line that belongs to the item before.
+pub(crate) const MORE: &str = "  ";
+/// Begins a line of detail.
+pub(crate) const DETAIL: &str = "    ";
+/// A line of detail is cut after this many characters.
+const DETAIL_CHARS: usize = 240;
+/// How a message of several lines is handed to a command.
+const HEREDOC: &str = "\"$(cat <<'EOF' ";
+/// An exclamation of at most so many characters says nothing.
+const CRY_CHARS: usize = 24;
+
+/// How much of an item is printed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Length {
+    /// About how many characters of what was said, and of how it ended.
+    pub(crate) chars: usize,
+    /// How many lines of detail.
+    pub(crate) detail: usize,
+}
+
+impl Length {
+    pub(crate) const FULL: Self = Self::chars(usize::MAX);
+
+    pub(crate) const fn chars(chars: usize) -> Self {
+        Self { chars, detail: 0 }
+    }
+}
+
+/// How many characters an item has, without detail.
+pub(crate) fn size(item: &Item) -> usize {
+    count(&item.lines).saturating_add(count(&item.outcome))
+}
+
+/// `- [12] User: ` and what the item says.
+pub(crate) fn item(item: &Item, length: Length) -> String {
+    let mut out = beginning(item);
+    let chars = length.chars;
+    let said = count(&item.lines);
+    let ended = count(&item.outcome);
+    if said.saturating_add(ended) <= chars {
+        out.push_str(&item.lines.join(&format!("\n{MORE}")));
+        if !item.outcome.is_empty() {
+            out.push_str(ARROW);
+            let short = item.outcome.len() <= 3 && ended <= 200;
+            let between = if short { " | " } else { "\n  " };
+            out.push_str(&item.outcome.join(between));
+        }
+    } else {
+        let half = chars / 2;
+        let about = match item.outcome.is_empty() {
+            true => chars,
+            false => half.max(chars.saturating_sub(ended)),
+        };
+        let about = match item.kind {
+            Kind::Act | Kind::Error => short_about(item, about),
+            Kind::Injected => clip(&squeeze(&item.lines.join(" ")), about),
+            Kind::User | Kind::Note => digest(&sentences(&item.lines.join("\n")), about, true),
+            Kind::Reply => {
+                // In the midst of work it is the findings that count.
+                let last_word = item.weight >= LAST_WORD;
+                digest(&findings(item, last_word), about, last_word)
+            }
+        };
+        let room = chars.saturating_sub(about.chars().count()).max(half);
+        out.push_str(&about);
+        if !item.outcome.is_empty() {
+            out.push_str(ARROW);
+            out.push_str(&ending(item, room));
+        }
+    }
+    for line in some(&item.detail, length.detail) {
+        out.push('\n');
+        out.push_str(DETAIL);
+        out.push_str(&clip(line.trim_end(), DETAIL_CHARS));
+    }
+    out.truncate(out.trim_end().len());
+    out
+}
+
+/// What a call was about, shortened: of a path the end, of a command not the folder it ran in, of
+/// a text what a digest says.
+fn short_about(item: &Item, chars: usize) -> String {
+    if item.lines.len() > 2 {
+        return digest(&sentences(&item.lines.join("\n")), chars, true);
+    }
+    let line = item.lines.join(" ");
+    if line.chars().count() <= chars {
+        return line;
+    }
+    if item.file.as_deref() == Some(line.as_str()) {
+        let skip = line.chars().count() + 1 - chars.max(1);
+        return format!("…{}", line.chars().skip(skip).collect::<String>());
+    }
+    let (name, about) = match item.kind {
+        Kind::Error => line.split_once(": ").unwrap_or(("", &line)),
+        _ => ("", line.as_str()),
+    };
+    let bare = anywhere(lasting(about));
+    if bare.len() < about.len() {
+        let colon = if name.is_empty() { "" } else { ": " };
+        let bare = bare.replacen(HEREDOC, "\"…", 1);
+        return clip(&format!("{name}{colon}… {bare}"), chars);
+    }
+    clip(&line, chars)
+}
+
+/// The sentences of an assistant's that tell something: neither short cries nor, in the midst of
+/// work, what only announces a call.
+pub(crate) fn findings(item: &Item, last_word: bool) -> Vec<String> {
+    let mut all = sentences(&item.lines.join("\n"));
+    let tells = |sentence: &String| {
+        let cry = sentence.ends_with(['!', '！']) && sentence.chars().count() <= CRY_CHARS;
+        let announces = !last_word && sentence.ends_with([':', '：']);
+        !cry && !announces
+    };
+    if all.iter().any(tells) {
+        all.retain(tells);
+    }
+    all
+}
+
+/// What a line about an item begins with.
+pub(crate) fn beginning(item: &Item) -> String {
+    let range = if item.range.first == item.range.last {
+        item.range.first.to_string()
+    } else {
+        item.range.to_string()
+    };
+    let silent = item.lines.iter().all(String::is_empty) && item.outcome.is_empty();
+    let colon = if item.label.is_empty() || silent {
+        ""
+    } else {
+        ": "
+    };
+    format!("- [{range}] {}{colon}", item.label)
+}
+
+/// Characters of some lines and of what stands between them.
+fn count(lines: &[String]) -> usize {
+    lines.iter().map(|line| line.chars().count() + 2).sum()
+}
+
+/// How a thing ended, shortened: of an error the lines that report it and the last one; the first
+/// line, and then the others.
+pub(crate) fn ending(item: &Item, chars: usize) -> String {
+    let mut order: Vec<usize> = Vec::new();
+    if item.kind == Kind::Error {
+        let reports = |line: &str| is_error_line(line) && !is_exit_code(line);
+        let errors = |n: &usize| item.outcome.get(*n).is_some_and(|line| reports(line));
+        order.extend((0..item.outcome.len()).filter(errors));
+        order.extend(item.outcome.len().checked_sub(1));
+    }
+    let edit = item.kind == Kind::Act && item.file.is_some();
+    if edit {
+        // What comes tells more than what goes.
+        let comes = |n: &usize| item.outcome.get(*n).is_some_and(|l| l.starts_with("+ "));
+        order.extend((0..item.outcome.len()).filter(comes).take(1));
+    }
+    if item.kind == Kind::Act && !edit && item.outcome.len() > 3 {
+        // A report: what it says is told as what somebody said.
+        let mut said = sentences(&item.outcome.join("\n"));
+        said.retain(|sentence| sentence.chars().any(char::is_alphabetic));
+        return digest(&said, chars, true);
+    }
+    order.extend(0..item.outcome.len());
+    let mut taken = std::collections::BTreeMap::new();
+    let mut room = chars;
+    for n in order {
+        let Some(line) = item.outcome.get(n) else {
+            continue;
+        };
+        if room < 16 || taken.contains_key(&n) {
+            continue;
+        }
+        let most = if edit && taken.is_empty() {
+            room * 2 / 3
+        } else {
+            room
+        };
+        let line = clip(&squeeze(line), most);
+        room = room.saturating_sub(line.chars().count() + 3);
+        taken.insert(n, line);
+    }
+    let kept: Vec<String> = taken.into_values().collect();
+    kept.join(" | ")
+}
+
+/// At most `most` of the lines: from the start and from the end, `…` between them.
+fn some(lines: &[String], most: usize) -> Vec<&str> {
+    let all = lines.iter().map(String::as_str);
+    if lines.len() <= most {
+        return all.collect();
+    }
+    if most == 0 {
+        return Vec::new();
+    }
+    let tail = most / 3;
+    let head = most - tail;
+    let mut kept: Vec<&str> = all.clone().take(head).collect();
+    kept.push("…");
+    kept.extend(all.skip(lines.len() - tail));
+    kept
+}
+
+#[cfg(test)]
+mod tests {
+    use memory_model::{Seq, SeqRange};
+
+    use super::*;
+
+    fn told(kind: Kind, lines: &[&str]) -> Item {
+        let lines = lines.iter().map(|&line| line.to_owned()).collect();
+        Item::new(SeqRange::single(Seq(1)), kind, "x", 10).with_lines(lines)
+    }
+
+    fn ended(kind: Kind, outcome: &[&str]) -> Item {
+        let mut item = told(kind, &["y"]);
+        item.outcome = outcome.iter().map(|&line| line.to_owned()).collect();
+        item
+    }
+
+    #[test]
+    fn cries_and_announcements_tell_nothing() {
+        let said = "Perfect! The cache is stale. Let me look at it:";
+        let item = told(Kind::Reply, &[said]);
+        assert_eq!(findings(&item, false), ["The cache is stale."]);
+        assert_eq!(
+            findings(&item, true),
+            ["The cache is stale.", "Let me look at it:"]
+        );
+        assert_eq!(findings(&told(Kind::Reply, &["Done!"]), true), ["Done!"]);
+    }
+
+    #[test]
+    fn of_an_error_the_lines_that_report_it_come_first() {
+        let lines = [
+            "Exit code 1",
+            "> build",
+            "> tsc",
+            "a.ts(1,2): error TS2305: none",
+            "the end",
+        ];
+        let item = ended(Kind::Error, &lines);
+        assert_eq!(ending(&item, 52), "a.ts(1,2): error TS2305: none | the end");
+        assert_eq!(ending(&item, 200), lines.join(" | "));
+    }
+
+    #[test]
+    fn of_an_edit_what_comes_is_told_before_what_goes() {
+        let mut item = ended(
+            Kind::Act,
+            &[
+                "- the old line of code",
+                "+ the new line of code",
+                "+3 -1 lines",
+            ],
+        );
+        item.file = Some("a.rs".to_owned());
+        assert_eq!(
+            ending(&item, 45),
+            "- the old line of… | + the new line of code"
+        );
+    }
+
+    #[test]
+    fn of_a_path_the_end_is_told_and_of_a_command_what_runs() {
+        let mut item = told(Kind::Act, &["/very/long/way/to/the/file.rs"]);
+        item.file = Some("/very/long/way/to/the/file.rs".to_owned());
+        assert_eq!(short_about(&item, 12), "…the/file.rs");
+        let item = told(Kind::Error, &["Bash: cd /very/long/way && npm test"]);
+        assert_eq!(short_about(&item, 20), "Bash: … npm test");
+        let item = told(Kind::Act, &["git -C /very/long/way push origin main"]);
+        assert_eq!(short_about(&item, 24), "… git push origin main");
+    }
+}

@@ -1,0 +1,124 @@
+//! The messages and earlier summaries that an extract or a summary is made of.
+
+use memory_model::{LogEntry, Seq, SeqRange, Summary, Timestamp};
+
+/// One piece of a source: a message or an earlier summary. Sources are in the order of the log.
+#[derive(Debug, Clone, Copy)]
+pub enum Source<'a> {
+    /// A message.
+    Message(&'a LogEntry),
+    /// An earlier summary, in the place of its messages.
+    Summary(SummarySource<'a>),
+}
+
+/// An earlier summary as a source of a new one.
+#[derive(Debug, Clone, Copy)]
+pub struct SummarySource<'a> {
+    /// Id of the summary, by which a reader expands it.
+    pub id: &'a str,
+    /// Messages that the summary covers.
+    pub range: SeqRange,
+    /// Depth of the summary; 0 for a summary of messages.
+    pub depth: u32,
+    /// Text of the summary.
+    pub text: &'a str,
+    /// Cost of the summary, in tokens.
+    pub tokens: u64,
+    /// Earliest time of its messages.
+    pub earliest_at: Timestamp,
+    /// Latest time of its messages.
+    pub latest_at: Timestamp,
+}
+
+impl<'a> From<&'a Summary> for SummarySource<'a> {
+    fn from(summary: &'a Summary) -> Self {
+        Self {
+            id: summary.id.as_str(),
+            range: summary.range,
+            depth: summary.depth,
+            text: &summary.text,
+            tokens: summary.tokens,
+            earliest_at: summary.earliest_at,
+            latest_at: summary.latest_at,
+        }
+    }
+}
+
+impl<'a> From<&'a Summary> for Source<'a> {
+    fn from(summary: &'a Summary) -> Self {
+        Source::Summary(summary.into())
+    }
+}
+
+impl<'a> From<&'a LogEntry> for Source<'a> {
+    fn from(entry: &'a LogEntry) -> Self {
+        Source::Message(entry)
+    }
+}
+
+impl Source<'_> {
+    /// Returns the messages that the piece covers.
+    pub fn range(&self) -> SeqRange {
+        match self {
+            Source::Message(entry) => SeqRange::single(entry.seq),
+            Source::Summary(summary) => summary.range,
+        }
+    }
+
+    /// Returns the cost of the piece in tokens, as the log or the summary records it.
+    pub fn tokens(&self) -> u64 {
+        match self {
+            Source::Message(entry) => entry.tokens,
+            Source::Summary(summary) => summary.tokens,
+        }
+    }
+
+    fn times(&self) -> (Timestamp, Timestamp) {
+        match self {
+            Source::Message(entry) => (entry.created_at, entry.created_at),
+            Source::Summary(summary) => (summary.earliest_at, summary.latest_at),
+        }
+    }
+}
+
+/// Returns the depth of a summary of these pieces: 1 + the deepest piece, messages counting as -1.
+pub fn depth(pieces: &[Source<'_>]) -> u32 {
+    let depths = pieces.iter().filter_map(|piece| match piece {
+        Source::Message(_) => None,
+        Source::Summary(summary) => Some(summary.depth.saturating_add(1)),
+    });
+    depths.max().unwrap_or(0)
+}
+
+/// Returns the cost of the pieces together, in tokens.
+pub fn tokens(pieces: &[Source<'_>]) -> u64 {
+    let tokens = pieces.iter().map(Source::tokens);
+    tokens.fold(0, u64::saturating_add)
+}
+
+/// Returns the range from the first message to the last; `None` when there are no pieces.
+pub fn range(pieces: &[Source<'_>]) -> Option<SeqRange> {
+    let first = pieces.iter().map(|piece| piece.range().first).min()?;
+    let last = pieces.iter().map(|piece| piece.range().last).max()?;
+    SeqRange::new(first.max(Seq::FIRST), last)
+}
+
+/// Returns the earliest and the latest time of the messages; times need not rise in the log.
+/// Messages without a time do not count; `None` when there are no others.
+pub fn times(pieces: &[Source<'_>]) -> Option<(Timestamp, Timestamp)> {
+    let known = |times: &(Timestamp, Timestamp)| times.1 != Timestamp::default();
+    let times = || pieces.iter().map(Source::times).filter(known);
+    Some((
+        times().map(|(first, _)| first).min()?,
+        times().map(|(_, last)| last).max()?,
+    ))
+}
+
+/// Returns a time to the minute, UTC, such as `2026-03-01T09:00Z`: enough for a timeline.
+pub fn minute(time: Timestamp) -> String {
+    let text = time.to_string();
+    match text.get(..16) {
+        Some(start) if text.ends_with('Z') => format!("{start}Z"),
+        _ => text,
+    }
+}

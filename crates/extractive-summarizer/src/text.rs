@@ -1,0 +1,560 @@
+//! Sentences, excerpts and names of a text, in any language.
+
+use std::borrow::Cow;
+use std::sync::LazyLock;
+
+use crate::cues::{DECISIONS, DIRECTIVES};
+
+/// How much of the start of a long text is read, in bytes.
+const HEAD_BYTES: usize = 24 * 1024;
+/// How much of its end.
+const TAIL_BYTES: usize = 8 * 1024;
+/// How many lines of a code block are kept.
+const CODE_LINES: usize = 2;
+
+/// Blocks that a program puts into a user's message, besides those with a dash in their name.
+const HARNESS_BLOCKS: [&str; 2] = ["system_instruction", "environment_details"];
+
+/// Returns the beginning of `text`, at most `bytes` bytes, up to a character boundary.
+pub fn head(text: &str, bytes: usize) -> &str {
+    text.get(..text.floor_char_boundary(bytes)).unwrap_or(text)
+}
+
+/// Returns the end of `text`, at most `bytes` bytes, from a character boundary on.
+pub fn tail(text: &str, bytes: usize) -> &str {
+    let start = text.len().saturating_sub(bytes);
+    text.get(text.ceil_char_boundary(start)..).unwrap_or(text)
+}
+
+/// Returns a text as `(text, "")`, or its first `start` and its last `end` bytes where it is longer.
+pub(crate) fn window(text: &str, start: usize, end: usize) -> (&str, &str) {
+    if text.len() <= start + end {
+        (text, "")
+    } else {
+        (head(text, start), tail(text, end))
+    }
+}
+
+/// The sentences of a text, cleaned of markup that only lays out.
+pub(crate) fn sentences(text: &str) -> Vec<String> {
+    let (start, end) = window(text, HEAD_BYTES, TAIL_BYTES);
+    let mut out = Vec::new();
+    push_sentences(start, &mut out);
+    push_sentences(end, &mut out);
+    out
+}
+
+fn push_sentences(text: &str, out: &mut Vec<String>) {
+    let mut code_line = None;
+    for line in text.lines() {
+        let line = line.trim();
+        if line.starts_with("```") {
+            code_line = match code_line {
+                None => Some(0),
+                Some(_) => None,
+            };
+            continue;
+        }
+        if let Some(n) = code_line {
+            code_line = Some(n + 1);
+            if n == CODE_LINES {
+                out.push("…".to_owned());
+            }
+            if n >= CODE_LINES {
+                continue;
+            }
+            let line = squeeze(line);
+            if !line.is_empty() {
+                out.push(line);
+            }
+            continue;
+        }
+        let line = layout_free(line);
+        if line.chars().any(char::is_alphanumeric) {
+            split_sentences(&line, out);
+        }
+    }
+}
+
+/// A line without what only lays it out: heading and list marks, emphasis, table bars.
+fn layout_free(line: &str) -> String {
+    let line = line.trim_start_matches(['#', '>', '*', '-', '+', '•', ' ']);
+    let line: Cow<'_, str> = if line.starts_with('|') {
+        let cells: Vec<&str> = line
+            .split('|')
+            .map(str::trim)
+            .filter(|cell| !cell.trim_matches(['-', ':', ' ']).is_empty())
+            .collect();
+        Cow::Owned(cells.join(", "))
+    } else {
+        Cow::Borrowed(line)
+    };
+    squeeze(&line.replace("**", ""))
+}
+
+/// One line, single spaces, no control characters, no rules of dots, dashes and the like.
+pub(crate) fn squeeze(text: &str) -> String {
+    let mut out = String::with_capacity(text.len().min(4096));
+    let mut space = false;
+    let (mut last, mut run) = (' ', 0);
+    for c in text.chars() {
+        run = if c == last { run + 1 } else { 1 };
+        last = c;
+        if run > 4 && matches!(c, '.' | '-' | '=' | '_' | '*' | '#' | '~' | '─' | '━' | '═') {
+            continue;
+        }
+        if c.is_whitespace() || c.is_control() {
+            space = !out.is_empty();
+        } else {
+            if space {
+                out.push(' ');
+                space = false;
+            }
+            out.push(c);
+        }
+    }
+    out
+}
+
+/// The lines of a text as they stand, without empty ones, trailing space and control characters;
+/// of a text of more than `start` + `end` bytes its beginning and its end.
+pub(crate) fn verbatim(text: &str, start: usize, end: usize) -> Vec<String> {
+    let (start, end) = window(text, start, end);
+    let line = |line: &str| {
+        let line = line.trim_end();
+        match line.contains(char::is_control) {
+            true => line.chars().map(plain_char).collect(),
+            false => line.to_owned(),
+        }
+    };
+    let lines = |text: &str| -> Vec<String> {
+        let full = text.lines().filter(|line| !line.trim().is_empty());
+        full.map(line).collect()
+    };
+    let mut all = lines(start);
+    if !end.is_empty() {
+        all.push("…".to_owned());
+        all.extend(lines(end));
+    }
+    all
+}
+
+fn plain_char(c: char) -> char {
+    if c.is_control() { ' ' } else { c }
+}
+
+/// Returns the sentences of one line, as they stand.
+pub fn line_sentences(line: &str) -> Vec<String> {
+    let mut out = Vec::new();
+    split_sentences(line, &mut out);
+    out
+}
+
+fn split_sentences(line: &str, out: &mut Vec<String>) {
+    let mut start = 0;
+    let mut chars = line.char_indices().peekable();
+    while let Some((at, c)) = chars.next() {
+        let ends = match c {
+            '。' | '！' | '？' | '．' => {
+                !matches!(chars.peek(), Some((_, '」' | '』' | '）' | '。')))
+            }
+            '.' | '!' | '?' => {
+                let word = line.get(start..at).unwrap_or("");
+                let word = word.rsplit(' ').next().unwrap_or("");
+                // Neither initials nor `e.g.` nor `1.` end a sentence.
+                matches!(chars.peek(), None | Some((_, ' ')))
+                    && word.chars().count() > 1
+                    && !word.contains('.')
+            }
+            _ => false,
+        };
+        if ends {
+            let end = at + c.len_utf8();
+            push(line.get(start..end).unwrap_or(""), out);
+            start = end;
+        }
+    }
+    push(line.get(start..).unwrap_or(""), out);
+}
+
+fn push(sentence: &str, out: &mut Vec<String>) {
+    let sentence = sentence.trim();
+    if !sentence.is_empty() {
+        out.push(sentence.to_owned());
+    }
+}
+
+/// A user's text, taken apart into what was typed and what programs put into it, the latter to the
+/// letter.
+///
+/// A program's are the blocks in tags with a dash in their name, such as `<system-reminder>`: that
+/// is no markup that a person types. A command that a user gave to a program counts as typed.
+pub(crate) fn typed_and_injected(text: &str) -> (Cow<'_, str>, Vec<String>) {
+    let mut injected: Vec<String> = Vec::new();
+    if !text.contains('<') {
+        return (Cow::Borrowed(text), injected);
+    }
+    let mut typed = String::with_capacity(text.len());
+    let mut rest = text;
+    while let Some(at) = rest.find('<') {
+        let (before, tail) = rest.split_at(at);
+        typed.push_str(before);
+        let Some(name) = program_tag(tail) else {
+            typed.push('<');
+            rest = tail.get(1..).unwrap_or("");
+            continue;
+        };
+        let close = format!("</{name}>");
+        let (content, end) = match tail.find(&close) {
+            Some(end) => (
+                tail.get(name.len() + 2..end).unwrap_or(""),
+                end + close.len(),
+            ),
+            None => ("", tail.len()),
+        };
+        let content = content.trim();
+        match name {
+            "command-name" | "command-args" if !content.is_empty() => {
+                typed.push_str(content);
+                typed.push(' ');
+            }
+            "bash-input" => {
+                typed.push_str("! ");
+                typed.push_str(content);
+            }
+            _ => typed.push('\n'),
+        }
+        let block = tail.get(..end).unwrap_or(tail);
+        match injected.last_mut() {
+            // What stands side by side stays together.
+            Some(last) if before.trim().is_empty() => {
+                last.push_str(before);
+                last.push_str(block);
+            }
+            _ => injected.push(block.to_owned()),
+        }
+        rest = tail.get(end..).unwrap_or("");
+    }
+    typed.push_str(rest);
+    (Cow::Owned(typed), injected)
+}
+
+/// The name of the tag that a text begins with, if it is one that programs write.
+fn program_tag(text: &str) -> Option<&str> {
+    let name = text.get(1..text.find('>').filter(|end| *end < 40)?)?;
+    let dashed = name.contains('-')
+        && name.starts_with(|c: char| c.is_ascii_lowercase())
+        && name.bytes().all(|b| b.is_ascii_lowercase() || b == b'-');
+    (dashed || HARNESS_BLOCKS.contains(&name)).then_some(name)
+}
+
+/// Whether a sentence states a wish or a rule.
+pub(crate) fn is_directive(sentence: &str) -> bool {
+    static WORDS: LazyLock<Words> = LazyLock::new(|| Words::new(DIRECTIVES));
+    WORDS.any(sentence)
+}
+
+/// Whether a sentence states a decision or a finding.
+pub(crate) fn is_decision(sentence: &str) -> bool {
+    static WORDS: LazyLock<Words> = LazyLock::new(|| Words::new(DECISIONS));
+    WORDS.any(sentence)
+}
+
+/// Words of at least two bytes, found in one pass.
+struct Words {
+    all: &'static [&'static str],
+    /// One bit for each pair of bytes that a word begins with.
+    pairs: Vec<u64>,
+}
+
+impl Words {
+    fn new(all: &'static [&'static str]) -> Self {
+        let mut pairs = vec![0; 1024];
+        for word in all {
+            if let [first, second, ..] = word.as_bytes()
+                && let Some(bits) = pairs.get_mut(pair(*first, *second) >> 6)
+            {
+                *bits |= 1_u64 << (second & 63);
+            }
+        }
+        Self { all, pairs }
+    }
+
+    /// Whether a text holds one of them, however its ASCII letters are cased.
+    fn any(&self, text: &str) -> bool {
+        let bytes = text.as_bytes();
+        bytes.windows(2).enumerate().any(|(at, two)| {
+            let [first, second] = two else { return false };
+            let (first, second) = (first.to_ascii_lowercase(), second.to_ascii_lowercase());
+            let bits = self.pairs.get(pair(first, second) >> 6);
+            bits.is_some_and(|bits| bits >> (second & 63) & 1 == 1)
+                && self.all.iter().any(|word| {
+                    let word = word.as_bytes();
+                    word.starts_with(&[first, second])
+                        && bytes
+                            .get(at..at + word.len())
+                            .is_some_and(|there| there.eq_ignore_ascii_case(word))
+                })
+        })
+    }
+}
+
+fn pair(first: u8, second: u8) -> usize {
+    usize::from(first) << 8 | usize::from(second)
+}
+
+/// At most `max` characters of a list of sentences: whole if they fit, else the first, the last,
+/// those that say something, and then the others from the start. Gaps are marked with `…`.
+///
+/// Without `ends`, those that say something come first.
+pub(crate) fn digest(sentences: &[String], max: usize, ends: bool) -> String {
+    let count = |text: &str| text.chars().count();
+    let total: usize = sentences.iter().map(|s| count(s) + 1).sum();
+    if total <= max + 1 {
+        return sentences.join(" ");
+    }
+    let Some(last) = sentences.len().checked_sub(1) else {
+        return String::new();
+    };
+    let cues = (0..=last).filter(|n| {
+        sentences
+            .get(*n)
+            .is_some_and(|s| is_directive(s) || is_decision(s))
+    });
+    let mut order = Vec::new();
+    if ends {
+        order.extend([0, last]);
+    }
+    order.extend(cues);
+    order.extend(0..=last);
+    let lead = order.first().copied();
+
+    let mut taken = std::collections::BTreeMap::new();
+    let mut room = max;
+    for n in order {
+        if taken.contains_key(&n) {
+            continue;
+        }
+        let Some(sentence) = sentences.get(n) else {
+            continue;
+        };
+        // The first may take two thirds; every other what is left.
+        let share = if Some(n) == lead && last > 0 {
+            max * 2 / 3
+        } else {
+            room
+        };
+        let share = share.min(room);
+        let cost = count(sentence) + 3;
+        if cost <= share {
+            taken.insert(n, sentence.clone());
+            room -= cost;
+        } else if Some(n) == lead || (n == last && ends && share >= 40) {
+            let clipped = clip(sentence, share.saturating_sub(3));
+            room = room.saturating_sub(count(&clipped) + 3);
+            taken.insert(n, clipped);
+        }
+        if room < 12 {
+            break;
+        }
+    }
+    let mut out = String::new();
+    let mut next = 0;
+    for (n, sentence) in taken {
+        if n > next && !out.ends_with('…') && sentence != "…" {
+            out.push_str(if out.is_empty() { "…" } else { " …" });
+        }
+        if !out.is_empty() {
+            out.push(' ');
+        }
+        out.push_str(&sentence);
+        next = n + 1;
+    }
+    if next <= last && !out.ends_with('…') {
+        out.push_str(" …");
+    }
+    out
+}
+
+/// At most `max` characters of a line: at a word if one ends past the half; `…` marks the cut.
+pub(crate) fn clip(line: &str, max: usize) -> String {
+    let Some((end, _)) = line.char_indices().nth(max) else {
+        return line.to_owned();
+    };
+    let kept = head(line, end);
+    let kept = match kept.rfind(' ') {
+        Some(at) if at > kept.len() / 2 => head(kept, at),
+        _ => kept,
+    };
+    format!("{}…", kept.trim_end())
+}
+
+/// Calls `f` with what names something in a text: addresses, `code`, issue numbers, commit ids,
+/// versions, constants, codes.
+pub(crate) fn visit_names(text: &str, f: &mut dyn FnMut(&str)) {
+    let mut rest = text;
+    while let Some((_, after)) = rest.split_once('`') {
+        let Some((name, tail)) = after.split_once('`') else {
+            break;
+        };
+        let length = name.chars().count();
+        // A single common word in quotes names little.
+        let telling = length > 5 || !name.bytes().all(|b| b.is_ascii_lowercase());
+        let plain = !name.contains(['\n', '\\']) && name.split(' ').count() < 4;
+        if (3..=50).contains(&length) && telling && plain && name.trim() == name {
+            f(name);
+        }
+        rest = tail;
+    }
+    for word in text.split(|c: char| {
+        c.is_whitespace()
+            || matches!(
+                c,
+                '`' | '(' | ')' | '"' | '\'' | ',' | ';' | '<' | '>' | '|' | '[' | ']'
+            )
+            || !c.is_ascii()
+    }) {
+        let word = word.trim_matches(['.', ':', '*', '!', '?', '{', '}', '=']);
+        if is_name(word) {
+            f(word);
+        }
+    }
+}
+
+fn is_name(word: &str) -> bool {
+    let bytes = word.as_bytes();
+    let digits = bytes.iter().filter(|b| b.is_ascii_digit()).count();
+    let upper = bytes.iter().filter(|b| b.is_ascii_uppercase()).count();
+    let (Some(first), 3..=200) = (bytes.first(), bytes.len()) else {
+        return false;
+    };
+    word.starts_with("http://")
+        || word.starts_with("https://")
+        || (*first == b'#' && digits == bytes.len() - 1)
+        // A commit id.
+        || ((7..=40).contains(&bytes.len())
+            && digits > 1
+            && digits < bytes.len()
+            && bytes.iter().all(|b| b.is_ascii_digit() || (b'a'..=b'f').contains(b)))
+        // A constant or a code: E0382, MAX_RETRIES, ENT-221.
+        || (first.is_ascii_uppercase()
+            && bytes.len() <= 40
+            && (digits > 0 || word.contains('_'))
+            && upper + digits + bytes.iter().filter(|b| matches!(b, b'_' | b'-')).count()
+                == bytes.len())
+        // A name in code: read_all, readAll, Utf8.
+        || is_code_name(bytes)
+        // A version.
+        || (*first == b'v'
+            && digits > 1
+            && bytes.iter().skip(1).all(|b| b.is_ascii_digit() || *b == b'.'))
+}
+
+/// A word with an underscore or a hump, or of letters and digits.
+fn is_code_name(bytes: &[u8]) -> bool {
+    let word = |b: &u8| b.is_ascii_alphanumeric() || *b == b'_';
+    let hump =
+        |pair: &[u8]| matches!(pair, [a, b] if a.is_ascii_lowercase() && b.is_ascii_uppercase());
+    (4..=50).contains(&bytes.len())
+        && bytes.iter().all(word)
+        && bytes.iter().any(u8::is_ascii_alphabetic)
+        && (bytes
+            .iter()
+            .skip(1)
+            .any(|b| *b == b'_' || b.is_ascii_digit())
+            || bytes.windows(2).any(hump))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn sentences_end_in_several_scripts() {
+        let all = |text: &str| sentences(text);
+        assert_eq!(
+            all("Fix the bug. Then v1.2 ships, e.g. today! Really?"),
+            ["Fix the bug.", "Then v1.2 ships, e.g. today!", "Really?"]
+        );
+        assert_eq!(
+            all("直して。次に「はい。」と言う！"),
+            ["直して。", "次に「はい。」と言う！"]
+        );
+        assert_eq!(all("수정했습니다. 다음은?"), ["수정했습니다.", "다음은?"]);
+        assert_eq!(all("# Title\n\n---\n- **one**\n"), ["Title", "one"]);
+        assert_eq!(all("| a | b |\n|---|:-:|\n| 1 | 2 |"), ["a, b", "1, 2"]);
+        assert_eq!(
+            all("See:\n```rust\nfn a() {\n  b\n}\n```\nend"),
+            ["See:", "fn a() {", "b", "…", "end"]
+        );
+    }
+
+    #[test]
+    fn programs_words_are_not_the_users() {
+        let (typed, injected) = typed_and_injected("<system-reminder>x\ny</system-reminder>do it");
+        assert_eq!(typed.trim(), "do it");
+        assert_eq!(injected, ["<system-reminder>x\ny</system-reminder>"]);
+        let (typed, injected) = typed_and_injected(
+            "<command-name>/review</command-name>\n<command-args>all</command-args> <b>it</b>",
+        );
+        assert_eq!(squeeze(&typed), "/review all <b>it</b>");
+        assert_eq!(
+            injected,
+            ["<command-name>/review</command-name>\n<command-args>all</command-args>"]
+        );
+        let (typed, injected) = typed_and_injected("a <system-reminder> open");
+        assert_eq!((&*typed, &*injected[0]), ("a \n", "<system-reminder> open"));
+        assert_eq!(typed_and_injected("1 < 2").0, "1 < 2");
+    }
+
+    #[test]
+    fn a_digest_keeps_both_ends_and_what_says_something() {
+        let text: Vec<String> = [
+            "Start here.",
+            "Filler one.",
+            "You must keep it.",
+            "Filler two.",
+            "End.",
+        ]
+        .map(str::to_owned)
+        .to_vec();
+        assert_eq!(digest(&text, 200, true), text.join(" "));
+        assert_eq!(
+            digest(&text, 50, true),
+            "Start here. … You must keep it. … End."
+        );
+        assert_eq!(digest(&text, 31, false), "… You must keep it. …");
+        assert_eq!(digest(&["x".repeat(50)], 10, true), "xxxxxxx…");
+        assert_eq!(digest(&[], 10, true), "");
+    }
+
+    #[test]
+    fn wishes_and_findings_are_known_by_their_words() {
+        assert!(is_directive("You MUST keep it.") && is_directive("必ず残す"));
+        assert!(!is_directive("mus t") && !is_directive("") && !is_directive("…mus"));
+        assert!(is_decision("That is Because of it") && is_decision("원인은 이것"));
+        assert!(!is_decision("hello"));
+    }
+
+    #[test]
+    fn names_are_found() {
+        let mut names = Vec::new();
+        visit_names(
+            "see `read_all` at https://a.b/c?d=1, #172 and a8f68ce (E0382, MAX_RETRIES) v1.2.3; not Deadline or 12:30 or decade",
+            &mut |name| names.push(name.to_owned()),
+        );
+        names.dedup();
+        assert_eq!(
+            names,
+            [
+                "read_all",
+                "https://a.b/c?d=1",
+                "#172",
+                "a8f68ce",
+                "E0382",
+                "MAX_RETRIES",
+                "v1.2.3"
+            ]
+        );
+    }
+}

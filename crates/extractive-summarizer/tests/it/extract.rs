@@ -1,0 +1,450 @@
+use extractive_summarizer::{ExtractiveSummarizer, Source, SummarySource};
+use memory_model::{Message, Part, RawJson, Seq, SeqRange};
+
+use token_estimate::{CountedMessage, EstimatorId, Preset, TokenEstimator};
+
+use crate::fixtures;
+
+fn extract(log: &[memory_model::LogEntry], target: u64) -> String {
+    let source: Vec<Source<'_>> = log.iter().map(Source::from).collect();
+    ExtractiveSummarizer::new().extract(&source, target, &Preset::Anna)
+}
+
+fn summary(range: SeqRange, text: &str) -> Source<'_> {
+    Source::Summary(SummarySource {
+        id: "sum_1",
+        range,
+        depth: 0,
+        text,
+        tokens: Preset::Anna.text(text),
+        earliest_at: Default::default(),
+        latest_at: Default::default(),
+    })
+}
+
+#[test]
+fn a_coding_session() {
+    let log = fixtures::coding();
+    insta::assert_snapshot!("coding_400", extract(&log, 400));
+    insta::assert_snapshot!("coding_150", extract(&log, 150));
+    insta::assert_snapshot!("coding_12", extract(&log, 12));
+}
+
+#[test]
+fn a_conversation_in_japanese_and_korean() {
+    let text = extract(&fixtures::planning(), 300);
+    assert!(!text.contains("QUJD"));
+    insta::assert_snapshot!("planning_300", text);
+}
+
+#[test]
+fn extracts_of_extracts() {
+    let log = fixtures::coding();
+    let (first, second) = log.split_at(11);
+    let texts = [extract(first, 260), extract(second, 260)];
+    let ranges = [(1, 11), (12, 22)].map(|(a, b)| SeqRange::new(Seq(a), Seq(b)).unwrap());
+    let mut source: Vec<Source<'_>> = texts
+        .iter()
+        .zip(ranges)
+        .map(|(text, range)| summary(range, text))
+        .collect();
+    source.push(summary(
+        SeqRange::new(Seq(23), Seq(30)).unwrap(),
+        "The issue was filed as #42. The user decided that parse_block must wait.\n\
+         Files: none\n\
+         Expand for details about: the issue's text, the label question.",
+    ));
+    let text = ExtractiveSummarizer::new().extract(&source, 320, &Preset::Anna);
+    assert!(text.contains("[1] User: The parser drops"));
+    assert!(text.contains("[23..30] The issue was filed as #42."));
+    assert!(text.contains("the label question"));
+    insta::assert_snapshot!("condensed_320", text);
+}
+
+#[test]
+fn a_huge_result_takes_milliseconds_and_shows_its_ends() {
+    let noise = "some line of output that says nothing in particular\n".repeat(9_600);
+    let big = format!("fatal: the disk is full\n{noise}Error: gave up after 3 tries\n");
+    assert!(big.len() > 480_000);
+    let log = fixtures::entries(vec![
+        Message::user("Run the migration."),
+        Message::tool_call(
+            "1",
+            "bash",
+            RawJson::parse(r#"{"command":"make migrate"}"#).unwrap(),
+        ),
+        Message::tool_result("1", big),
+    ]);
+    let source: Vec<Source<'_>> = log.iter().map(Source::from).collect();
+    let text = ExtractiveSummarizer::new().extract(&source, 2_000, &Preset::Anna);
+    assert!(text.contains("fatal: the disk is full"), "{text}");
+    assert!(text.contains("gave up after 3 tries"), "{text}");
+}
+
+#[test]
+fn nothing_said_is_said() {
+    let log = fixtures::entries(vec![Message::user(""), Message::assistant("  ")]);
+    let text = extract(&log, 200);
+    assert!(text.starts_with("Extract of messages 1..2"), "{text}");
+    assert_eq!(extract(&log, 3), "No text.");
+    assert_eq!(extract(&[], 100), extract(&[], 100));
+}
+
+#[test]
+fn every_request_of_the_user_is_kept_where_half_the_budget_holds_it() {
+    let mut messages = Vec::new();
+    for n in 0..40 {
+        messages.push(Message::user(format!(
+            "Rule {n}: keep item {} as it is.",
+            n * 7
+        )));
+        messages.push(Message::assistant("Understood. ".repeat(40)));
+    }
+    let log = fixtures::entries(messages);
+    let text = extract(&log, 1_100);
+    for n in 0..40 {
+        assert!(
+            text.contains(&format!("Rule {n}: keep item {} as it is.", n * 7)),
+            "{n}\n{text}"
+        );
+    }
+    assert!(Preset::Anna.text(&text) <= 1_100);
+    // With less room: the first and the newest.
+    let text = extract(&log, 300);
+    assert!(text.contains("Rule 0:") && text.contains("Rule 39:") && text.contains("Rule 30:"));
+}
+
+#[test]
+fn a_summary_of_prose_is_quoted_by_its_range() {
+    let range = SeqRange::new(Seq(5), Seq(9)).unwrap();
+    let source = [summary(range, "We decided to use tea.\n\n- It is cheaper.")];
+    let text = ExtractiveSummarizer::new().extract(&source, 90, &Preset::Anna);
+    assert!(
+        text.contains("- [5..9] We decided to use tea.\n- [5..9] It is cheaper."),
+        "{text}"
+    );
+}
+
+/// Text costs more together than in pieces: no line's cost says what the whole will cost.
+#[derive(Debug)]
+struct Together;
+
+impl TokenEstimator for Together {
+    fn id(&self) -> EstimatorId {
+        EstimatorId::new("together", 1).unwrap()
+    }
+
+    fn text(&self, text: &str) -> u64 {
+        let bytes = text.len() as u64;
+        bytes * bytes / 2_000
+    }
+
+    fn message(&self, _: &dyn CountedMessage) -> u64 {
+        0
+    }
+}
+
+#[test]
+fn an_estimator_need_not_be_additive() {
+    let log = fixtures::coding();
+    let source: Vec<Source<'_>> = log.iter().map(Source::from).collect();
+    for target in [3, 40, 200, 700] {
+        let text = ExtractiveSummarizer::new().extract(&source, target, &Together);
+        assert!(Together.text(&text) <= target, "{target}: {text}");
+        let told = ["User: ", "Assistant: "];
+        let told = &told[..if target < 40 { 2 } else { 1 }];
+        assert!(
+            told.iter().any(|who| text.contains(who)),
+            "{target}: {text}"
+        );
+    }
+}
+
+fn call(id: &str, name: &str, arguments: serde_json::Value) -> Message {
+    Message::tool_call(id, name, RawJson::parse(arguments.to_string()).unwrap())
+}
+
+fn failed(id: &str, text: &str) -> Message {
+    let mut message = Message::tool_result(id, text);
+    if let Some(Part::ToolResult { is_error, .. }) = message.parts.first_mut() {
+        *is_error = Some(true);
+    }
+    message
+}
+
+fn bash(id: &str, command: &str) -> Message {
+    call(id, "bash", serde_json::json!({ "command": command }))
+}
+
+fn edit(id: &str, path: &str, old: &str, new: &str) -> Message {
+    let arguments = serde_json::json!({ "path": path, "old_string": old, "new_string": new });
+    call(id, "edit", arguments)
+}
+
+/// A piece of work with a dead end, a refusal, and something left open.
+fn work() -> Vec<Message> {
+    vec![
+        Message::user("Make the timer pause when the window is hidden, in /app/src/timer.ts."),
+        Message::assistant("I will pause the interval."),
+        edit("1", "/app/src/timer.ts", "tick();", "if (!hidden) tick();"),
+        Message::tool_result("1", "ok"),
+        bash("2", "cd /app && npm test"),
+        failed(
+            "2",
+            "Exit code 1\nsrc/timer.ts(3,5): error TS2304: Cannot find name 'hidden'.",
+        ),
+        Message::assistant("The flag lives on the document. A listener is the simpler way."),
+        edit(
+            "3",
+            "/app/src/timer.ts",
+            "if (!hidden) tick();",
+            "tick();\n}\n\nexport function onVisibility(): void {\n  stop();",
+        ),
+        failed(
+            "3",
+            "The user doesn't want to proceed with this tool use. To tell you how to proceed, \
+             the user said:\nno new exports please",
+        ),
+        Message::assistant("Then the listener stays private. I write it again."),
+        edit(
+            "4",
+            "/app/src/timer.ts",
+            "tick();",
+            "tick();\n}\n\nfunction onVisibility() {\n  stop();",
+        ),
+        Message::tool_result("4", "ok"),
+        bash("5", "cd /app && npm test"),
+        Message::tool_result("5", "12 passed"),
+        Message::user("push"),
+        bash("6", "cd /app && git push"),
+        failed(
+            "6",
+            "Exit code 1\nerror: failed to push some refs\nhint: pull first",
+        ),
+        Message::assistant("The push was rejected. Shall I rebase on main?"),
+    ]
+}
+
+#[test]
+fn where_things_stand_is_told_first() {
+    let text = extract(&fixtures::entries(work()), 1_200);
+    let mut lines = text.lines().skip(1);
+    let (asked, stand) = (lines.next().unwrap(), lines.next().unwrap());
+    // A short wish is told with the one before it.
+    let wishes = "Asked last: [9] (refused edit: timer.ts) no new exports please; then [15] push";
+    assert_eq!(asked, wishes, "{text}");
+    assert!(
+        stand.contains("failed since [17] bash: cd /app && git push → Exit code 1 | error: failed"),
+        "{text}"
+    );
+    assert!(
+        stand.contains("last said [18] The push was rejected. Shall I rebase on main?"),
+        "{text}"
+    );
+    // Where everything is seen at a glance, nobody needs to be told.
+    assert!(!extract(&fixtures::entries(work().split_off(14)), 1_200).contains("Asked last"));
+    // An interruption asks for nothing, but is told.
+    let mut messages = work();
+    messages.push(Message::user("[Request interrupted by user]"));
+    let text = extract(&fixtures::entries(messages), 1_200);
+    assert!(text.contains("then [15] push\n"), "{text}");
+    assert!(
+        text.contains("; then [19] [Request interrupted by user]\n"),
+        "{text}"
+    );
+    // What was asked and not yet done.
+    let mut messages = work();
+    messages.push(Message::user(
+        "Now write the release notes for the new version.",
+    ));
+    let text = extract(&fixtures::entries(messages), 1_200);
+    assert!(text.contains("Asked last: [19] Now write"), "{text}");
+    assert!(text.contains("Where it stands: no answer yet\n"), "{text}");
+}
+
+#[test]
+fn what_stood_is_not_taken_for_something_said() {
+    let log = fixtures::entries(work());
+    let range = SeqRange::new(Seq(1), Seq(18)).unwrap();
+    let inner = extract(&log, 1_200);
+    let source = [summary(range, &inner)];
+    let text = ExtractiveSummarizer::new().extract(&source, 1_200, &Preset::Anna);
+    assert_eq!(text.matches("Asked last: ").count(), 1, "{text}");
+    assert_eq!(text.matches("Where it stands: ").count(), 1, "{text}");
+}
+
+#[test]
+fn an_edit_says_what_it_changed_and_a_refusal_what_it_refused() {
+    let text = extract(&fixtures::entries(work()), 1_200);
+    assert!(
+        text.contains("[3] edit: timer.ts → - tick(); | + if (!hidden) tick();\n"),
+        "{text}"
+    );
+    assert!(
+        text.contains("[9] User: (refused edit: timer.ts → - if (!hidden) tick(); | + export function onVisibility(): void {"),
+        "{text}"
+    );
+    assert!(text.contains("\n  no new exports please\n"), "{text}");
+    // The refusal names the call; the file is named in full once.
+    assert!(!text.contains("- [8] edit"), "{text}");
+    assert!(
+        text.contains("Files: changed /app/src/timer.ts ×3"),
+        "{text}"
+    );
+}
+
+#[test]
+fn why_a_way_was_left_comes_before_how_one_went_on() {
+    // Neither holds a word that marks a finding: it is the error before it that makes the first
+    // one tell something.
+    let mut messages = work();
+    for n in 0..40 {
+        messages.insert(12, Message::assistant(format!("I look on. Round {n}.")));
+    }
+    let log = fixtures::entries(messages);
+    let text = extract(&log, 330);
+    assert!(text.contains("A listener is the simpler way."), "{text}");
+    assert!(text.contains("the listener stays private"), "{text}");
+    assert!(!text.contains("Round 39."), "{text}");
+}
+
+#[test]
+fn a_search_without_a_hit_is_no_trouble() {
+    let mut messages = work();
+    messages.truncate(14);
+    messages.push(bash("7", "grep -rn hidden src"));
+    messages.push(failed("7", "Exit code 1"));
+    let missing = serde_json::json!({ "path": "/app/none.ts" });
+    messages.push(call("8", "read", missing));
+    messages.push(failed("8", "File does not exist."));
+    let text = extract(&fixtures::entries(messages), 1_200);
+    assert!(!text.contains("failed since"), "{text}");
+    assert!(
+        text.contains("last done [13] bash: cd /app && npm test → 12 passed"),
+        "{text}"
+    );
+}
+
+#[test]
+fn what_ends_every_output_is_no_outcome() {
+    let noise = format!(
+        "{}\nWaiting for the debugger to disconnect...",
+        "some output\n".repeat(20)
+    );
+    let mut messages = vec![Message::user("Build it all.")];
+    for (n, command) in ["make all", "npm run build", "go build ./..."]
+        .iter()
+        .enumerate()
+    {
+        let id = format!("{n}");
+        messages.push(bash(&id, command));
+        messages.push(Message::tool_result(
+            &id,
+            format!("built part {n}\n{noise}"),
+        ));
+    }
+    let text = extract(&fixtures::entries(messages), 200);
+    assert!(!text.contains("→ Waiting"), "{text}");
+    // The same command may well end alike each time.
+    let mut messages = vec![Message::user("Build it all.")];
+    for n in 0..4 {
+        let id = format!("{n}");
+        messages.push(bash(&id, &format!("make all PART={n}")));
+        messages.push(Message::tool_result(
+            &id,
+            format!("{}all good", "some output\n".repeat(20)),
+        ));
+    }
+    let text = extract(&fixtures::entries(messages), 300);
+    assert_eq!(text.matches("→ all good").count(), 4, "{text}");
+}
+
+#[test]
+fn a_commit_is_told_by_its_subject() {
+    let command = "cd /app && git add src/timer.ts src/window.ts src/listener.ts test/timer.test.ts \
+                   && git commit -m \"$(cat <<'EOF' Pause the timer while hidden Long text. EOF )\" && ls -la src test";
+    let output = "[main 1a2b3c4] Pause the timer while hidden\n 4 files changed\n create mode 100644 a\n create mode 100644 b";
+    let messages = vec![
+        Message::user("Commit."),
+        bash("1", command),
+        Message::tool_result("1", output),
+        Message::assistant("Done. ".repeat(60)),
+        Message::user("Thanks."),
+    ];
+    let text = extract(&fixtures::entries(messages), 110);
+    assert!(
+        text.contains("bash: … git commit -m \"…Pause the timer"),
+        "{text}"
+    );
+    assert!(
+        text.contains("→ [main 1a2b3c4] Pause the timer while hidden"),
+        "{text}"
+    );
+}
+
+#[test]
+fn answers_are_told_without_what_a_program_says_around_them() {
+    let question = serde_json::json!({ "questions": [
+        { "question": "Which store is best?", "header": "Store" },
+        { "question": "How many?", "header": "Count" },
+    ] });
+    let answer = "User has answered your questions: \"Which store is best?\"=\"sqlite\nwith one file\" user notes: sqlite\nwith one file, \"How many?\"=\"one\". You can now continue with the user's answers in mind.";
+    let messages = vec![
+        Message::user("Set it up."),
+        call("1", "AskUserQuestion", question.clone()),
+        Message::tool_result("1", answer),
+        call("2", "AskUserQuestion", question),
+        failed("2", "The user doesn't want to proceed with this tool use."),
+    ];
+    let text = extract(&fixtures::entries(messages), 400);
+    let answers =
+        "[3] User: \"Which store is best?\"=\"sqlite\n  with one file\", \"How many?\"=\"one\"\n";
+    assert!(text.contains(answers), "{text}");
+    // The answers and the refusal name the questions.
+    let refused = "[5] User: (refused AskUserQuestion: Which store is best? How many?)";
+    assert!(text.contains(refused), "{text}");
+    assert!(
+        !text.contains("- [2]") && !text.contains("more AskUser"),
+        "{text}"
+    );
+}
+
+#[test]
+fn a_plan_is_told_like_something_said() {
+    let plan = format!(
+        "# Plan\n\n{}\nThe parser must stay as it is.\n\nLast: measure.",
+        "Some filler that explains little. ".repeat(12)
+    );
+    let messages = vec![
+        Message::user("Plan it."),
+        call("1", "ExitPlanMode", serde_json::json!({ "plan": plan })),
+        failed(
+            "1",
+            "The user doesn't want to proceed with this tool use. STOP.",
+        ),
+    ];
+    let text = extract(&fixtures::entries(messages), 160);
+    assert!(text.contains("[2] ExitPlanMode: Plan"), "{text}");
+    assert!(text.contains("The parser must stay as it is."), "{text}");
+    assert!(text.contains("→ refused by the user"), "{text}");
+}
+
+#[test]
+fn an_agents_report_ends_with_what_it_found() {
+    let report = format!(
+        "I looked at everything.\n{}\nThe cache never expires.\nagentId: a5cbd18 (to resume)\n<usage>tokens: 9\nduration_ms: 7</usage>",
+        "Some filler that explains little.\n".repeat(12)
+    );
+    let messages = vec![
+        Message::user("Look."),
+        call(
+            "1",
+            "Task",
+            serde_json::json!({ "description": "Explore", "prompt": "Look." }),
+        ),
+        Message::tool_result("1", report),
+    ];
+    let text = extract(&fixtures::entries(messages), 110);
+    assert!(text.contains("The cache never expires."), "{text}");
+    assert!(!text.contains("duration_ms"), "{text}");
+}

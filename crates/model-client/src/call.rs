@@ -1,0 +1,119 @@
+//! One call of a model, and what stands around it.
+
+use std::fmt;
+
+use async_trait::async_trait;
+use futures::future::BoxFuture;
+use sha2::{Digest as _, Sha256};
+use token_estimate::TokenEstimator;
+
+use crate::{ChatPrompt, Completion, Failure};
+
+/// One call of a model, which can be repeated.
+pub struct ModelCall<'a> {
+    /// Estimated tokens of the prompt.
+    pub input_tokens: u64,
+    /// Tokens that the model is asked to write.
+    pub output_tokens: u64,
+    /// Key under which a cache keeps the answer; `None` keeps it out of caches.
+    pub cache_key: Option<CacheKey>,
+    estimator: &'a dyn TokenEstimator,
+    make: Box<dyn Fn() -> BoxFuture<'a, Result<Completion, Failure>> + Send + Sync + 'a>,
+}
+
+impl fmt::Debug for ModelCall<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("ModelCall")
+            .field("input_tokens", &self.input_tokens)
+            .field("output_tokens", &self.output_tokens)
+            .finish_non_exhaustive()
+    }
+}
+
+impl<'a> ModelCall<'a> {
+    /// Returns a call that `make` makes each time it is invoked. `tokens` are those of the prompt,
+    /// as `estimator` counts them, and those that the model is asked to write.
+    pub fn new(
+        tokens: (u64, u64),
+        estimator: &'a dyn TokenEstimator,
+        make: impl Fn() -> BoxFuture<'a, Result<Completion, Failure>> + Send + Sync + 'a,
+    ) -> Self {
+        Self {
+            input_tokens: tokens.0,
+            output_tokens: tokens.1,
+            cache_key: None,
+            estimator,
+            make: Box::new(make),
+        }
+    }
+
+    /// Sets the key under which a cache keeps the answer.
+    pub fn with_cache_key(mut self, key: Option<CacheKey>) -> Self {
+        self.cache_key = key;
+        self
+    }
+
+    /// Makes the call once.
+    ///
+    /// # Errors
+    /// Those of the model's client.
+    pub async fn make(&self) -> Result<Completion, Failure> {
+        (self.make)().await
+    }
+
+    /// Returns the tokens to count for an answer: the provider's figures where it gave any, else
+    /// the estimate.
+    pub fn cost(&self, answer: &Completion) -> u64 {
+        match answer.usage {
+            Some(usage) => usage.total(),
+            None => self
+                .input_tokens
+                .saturating_add(self.estimator.text(&answer.text)),
+        }
+    }
+}
+
+/// Key of an answer in a cache: a hash of all that the answer depends on.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct CacheKey([u8; 32]);
+
+impl CacheKey {
+    /// Returns the key of a prompt to a model.
+    pub fn of_prompt(model: &str, prompt: &ChatPrompt) -> Self {
+        let limits = [prompt.max_tokens, prompt.output_room.unwrap_or(u64::MAX)];
+        let [limit, room] = limits.map(u64::to_le_bytes);
+        let texts = [model, &prompt.system, &prompt.user].map(str::as_bytes);
+        Self::new(texts.into_iter().chain([&limit[..], &room[..]]))
+    }
+
+    /// Returns the key of these fields; their order and their bounds count.
+    pub fn new<'f>(fields: impl IntoIterator<Item = &'f [u8]>) -> Self {
+        let mut hasher = Sha256::new();
+        for field in fields {
+            hasher.update((field.len() as u64).to_le_bytes());
+            hasher.update(field);
+        }
+        Self(hasher.finalize().into())
+    }
+}
+
+/// Stands around each call of a model: it makes the call once, several times, or not at all.
+#[async_trait]
+pub trait CallGuard: Send + Sync {
+    /// Makes a call. [`Completion::calls`] and [`Failure::calls`] say how often.
+    ///
+    /// # Errors
+    /// Those of the call, and those of the guard.
+    async fn call(&self, call: ModelCall<'_>) -> Result<Completion, Failure>;
+}
+
+/// A guard that makes each call once.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct Unguarded;
+
+#[async_trait]
+impl CallGuard for Unguarded {
+    async fn call(&self, call: ModelCall<'_>) -> Result<Completion, Failure> {
+        call.make().await
+    }
+}

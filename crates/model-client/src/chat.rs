@@ -1,0 +1,190 @@
+//! What a model is asked, and what it answers.
+
+use std::fmt::{self, Debug};
+use std::sync::Arc;
+
+use async_trait::async_trait;
+use serde::Serialize;
+
+use crate::Failure;
+
+/// A chat model: the one trait that a client implements.
+///
+/// Dropping the future cancels the call.
+#[async_trait]
+pub trait ChatModel: Send + Sync + Debug {
+    /// Returns the model's answer to the prompt, and what it cost where the client knows.
+    ///
+    /// # Errors
+    /// A [`Failure`] when there is no answer; its kind says whether to ask again.
+    async fn complete(&self, prompt: &ChatPrompt) -> Result<Completion, Failure>;
+}
+
+macro_rules! forward {
+    ($($pointer:ty),*) => {$(
+        #[async_trait]
+        impl<M: ChatModel + ?Sized> ChatModel for $pointer {
+            async fn complete(&self, prompt: &ChatPrompt) -> Result<Completion, Failure> {
+                (**self).complete(prompt).await
+            }
+        }
+    )*};
+}
+
+forward!(&M, Box<M>, Arc<M>);
+
+/// A prompt: one system message and one user message.
+#[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct ChatPrompt {
+    /// Text of the system message: what the model is and has to do.
+    pub system: String,
+    /// Text of the user message.
+    pub user: String,
+    /// Output limit that the caller asks for, in tokens. A client may name a higher one, because
+    /// some models count reasoning as output; see [`ChatPrompt::output_limit`].
+    pub max_tokens: u64,
+    /// Largest answer, in tokens, that fits into the model's window beside this prompt; `None`
+    /// when the window is not known. No client names a higher limit.
+    pub output_room: Option<u64>,
+}
+
+impl ChatPrompt {
+    /// Returns a prompt whose answer may take 1,024 tokens.
+    pub fn new(system: impl Into<String>, user: impl Into<String>) -> Self {
+        Self {
+            system: system.into(),
+            user: user.into(),
+            max_tokens: 1_024,
+            output_room: None,
+        }
+    }
+
+    /// Sets the output limit, in tokens.
+    pub fn with_max_tokens(mut self, tokens: u64) -> Self {
+        self.max_tokens = tokens;
+        self
+    }
+
+    /// Sets the largest answer that fits into the model's window, in tokens.
+    pub fn with_output_room(mut self, tokens: Option<u64>) -> Self {
+        self.output_room = tokens;
+        self
+    }
+
+    /// Returns the output limit to name to a provider, in tokens: `max_tokens`, or `min` where that
+    /// is more, within `output_room`.
+    pub fn output_limit(&self, min: u64) -> u64 {
+        let limit = self.max_tokens.max(min);
+        self.output_room.map_or(limit, |room| limit.min(room))
+    }
+}
+
+/// A model's answer.
+#[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Completion {
+    /// Text of the answer.
+    pub text: String,
+    /// Why the text ends where it ends.
+    pub stop: Stop,
+    /// Tokens that the provider counted.
+    pub usage: Option<ModelUsage>,
+    /// Number of calls that the answer took; each retry counts. 0 for an answer from a cache.
+    pub calls: u32,
+    /// Whether a cache must not keep the answer.
+    pub no_store: bool,
+}
+
+impl Completion {
+    /// Returns a complete answer that took one call.
+    pub fn new(text: impl Into<String>) -> Self {
+        Self {
+            text: text.into(),
+            stop: Stop::Complete,
+            usage: None,
+            calls: 1,
+            no_store: false,
+        }
+    }
+
+    /// Sets why the text ends where it ends.
+    pub fn with_stop(mut self, stop: Stop) -> Self {
+        self.stop = stop;
+        self
+    }
+
+    /// Sets the tokens that the provider counted.
+    pub fn with_usage(mut self, usage: Option<ModelUsage>) -> Self {
+        self.usage = usage;
+        self
+    }
+
+    /// Sets the number of calls that the answer took.
+    pub fn with_calls(mut self, calls: u32) -> Self {
+        self.calls = calls;
+        self
+    }
+
+    /// Sets whether a cache must not keep the answer.
+    pub fn with_no_store(mut self, no_store: bool) -> Self {
+        self.no_store = no_store;
+        self
+    }
+
+    /// Returns whether the model wrote nothing although nothing stopped it.
+    pub fn is_empty(&self) -> bool {
+        self.stop == Stop::Complete && self.text.trim().is_empty()
+    }
+}
+
+/// Why a model's answer ends where it ends.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum Stop {
+    /// The model had no more to write.
+    #[default]
+    Complete,
+    /// The output limit was reached (`length`, `max_tokens`).
+    CutOff,
+    /// The provider says that the model declined (`refusal`).
+    Refused,
+    /// The provider's content filter withheld the answer or stopped it (`content_filter`,
+    /// `SAFETY`).
+    Filtered,
+}
+
+impl fmt::Display for Stop {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.pad(match self {
+            Stop::Complete => "the model had no more to write",
+            Stop::CutOff => "the answer reached the output limit",
+            Stop::Refused => "the model declined",
+            Stop::Filtered => "the provider's content filter withheld the answer",
+        })
+    }
+}
+
+/// Tokens of a call, as the provider counted them.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize)]
+pub struct ModelUsage {
+    /// Tokens of the prompt.
+    pub input: u64,
+    /// Tokens of the answer, those of reasoning included.
+    pub output: u64,
+}
+
+impl ModelUsage {
+    /// Returns the tokens of prompt and answer together.
+    pub fn total(&self) -> u64 {
+        self.input.saturating_add(self.output)
+    }
+
+    /// Returns the sum of two calls.
+    pub fn saturating_add(self, other: Self) -> Self {
+        Self {
+            input: self.input.saturating_add(other.input),
+            output: self.output.saturating_add(other.output),
+        }
+    }
+}

@@ -1,0 +1,194 @@
+//! A circuit breaker: stops calls of a model that keep failing.
+
+use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+use serde::Serialize;
+
+use super::BreakerPolicy;
+
+/// State of a circuit breaker.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
+#[non_exhaustive]
+pub enum BreakerState {
+    /// Lets every call through.
+    Closed,
+    /// Lets no call through.
+    Open,
+    /// Lets one call through, whose result closes or opens the breaker.
+    HalfOpen,
+}
+
+#[derive(Debug, Default)]
+struct State {
+    /// Failures since the last success.
+    failures: u32,
+    /// Time at which it opened.
+    opened: Option<Duration>,
+    /// Whether the one call of the half-open state is under way.
+    trying: bool,
+    /// Text of the last failure.
+    last_failure: String,
+}
+
+/// The breaker of one session.
+#[derive(Debug, Default)]
+pub(crate) struct Breaker {
+    state: Mutex<State>,
+}
+
+/// A call that was let through. Dropping it, as a cancelled call does, changes nothing.
+#[derive(Debug)]
+pub(crate) struct Pass<'a> {
+    breaker: &'a Breaker,
+    policy: BreakerPolicy,
+    trying: bool,
+}
+
+impl Breaker {
+    fn lock(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    pub(crate) fn state(&self, policy: BreakerPolicy, now: Duration) -> BreakerState {
+        let state = self.lock();
+        match state.opened {
+            None => BreakerState::Closed,
+            Some(opened) if !state.trying && ripe(policy, opened, now) => BreakerState::HalfOpen,
+            Some(_) => BreakerState::Open,
+        }
+    }
+
+    pub(crate) fn failures(&self) -> u32 {
+        self.lock().failures
+    }
+
+    /// Returns the text of the last failure.
+    pub(crate) fn last_failure(&self) -> String {
+        self.lock().last_failure.clone()
+    }
+
+    pub(crate) fn reset(&self) {
+        *self.lock() = State::default();
+    }
+
+    /// Lets a call through; `Err` is the time until the next one, where there is one.
+    pub(crate) fn enter(
+        &self,
+        policy: BreakerPolicy,
+        now: Duration,
+    ) -> Result<Pass<'_>, Option<Duration>> {
+        let mut state = self.lock();
+        let trying = match state.opened {
+            None => false,
+            Some(opened) if !state.trying && ripe(policy, opened, now) => {
+                state.trying = true;
+                true
+            }
+            Some(opened) => {
+                let millis = policy.half_open_after_millis;
+                let at = millis.map(|millis| opened + Duration::from_millis(millis));
+                return Err(at.map(|at| at.saturating_sub(now)));
+            }
+        };
+        Ok(Pass {
+            breaker: self,
+            policy,
+            trying,
+        })
+    }
+}
+
+fn ripe(policy: BreakerPolicy, opened: Duration, now: Duration) -> bool {
+    policy
+        .half_open_after_millis
+        .is_some_and(|millis| now.saturating_sub(opened) >= Duration::from_millis(millis))
+}
+
+impl Pass<'_> {
+    pub(crate) fn succeeded(self) {
+        self.breaker.reset();
+    }
+
+    pub(crate) fn failed(self, now: Duration, text: String) {
+        let mut state = self.breaker.lock();
+        state.last_failure = text;
+        state.failures = state.failures.saturating_add(1);
+        if self.trying || state.failures >= self.policy.failures.max(1) {
+            state.opened = Some(now);
+        }
+    }
+}
+
+impl Drop for Pass<'_> {
+    fn drop(&mut self) {
+        if self.trying {
+            self.breaker.lock().trying = false;
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const SECOND: Duration = Duration::from_secs(1);
+
+    #[test]
+    fn it_opens_on_the_third_failure_in_a_row_and_a_success_starts_anew() {
+        let (breaker, policy) = (Breaker::default(), BreakerPolicy::KODA);
+        for round in 0..5 {
+            for _ in 0..2 {
+                breaker
+                    .enter(policy, SECOND)
+                    .unwrap()
+                    .failed(SECOND, String::new());
+            }
+            assert_eq!(breaker.failures(), 2, "{round}");
+            breaker.enter(policy, SECOND).unwrap().succeeded();
+            assert_eq!(breaker.failures(), 0);
+        }
+        for _ in 0..3 {
+            assert_eq!(breaker.state(policy, SECOND), BreakerState::Closed);
+            breaker
+                .enter(policy, SECOND)
+                .unwrap()
+                .failed(SECOND, String::new());
+        }
+        assert_eq!(breaker.state(policy, SECOND * 9999), BreakerState::Open);
+        assert_eq!(breaker.enter(policy, SECOND * 9999).unwrap_err(), None);
+        breaker.reset();
+        assert_eq!(breaker.state(policy, SECOND), BreakerState::Closed);
+    }
+
+    #[test]
+    fn half_open_lets_one_call_through_which_decides() {
+        let (breaker, policy) = (Breaker::default(), BreakerPolicy::default());
+        for _ in 0..3 {
+            breaker
+                .enter(policy, SECOND)
+                .unwrap()
+                .failed(SECOND, String::new());
+        }
+        let wait = breaker.enter(policy, SECOND * 11).unwrap_err();
+        assert_eq!(wait, Some(SECOND * 50));
+        let now = SECOND * 61;
+        assert_eq!(breaker.state(policy, now), BreakerState::HalfOpen);
+        // One call at a time; one that was cancelled makes room for another.
+        let first = breaker.enter(policy, now).unwrap();
+        assert!(breaker.enter(policy, now).is_err());
+        assert_eq!(breaker.state(policy, now), BreakerState::Open);
+        drop(first);
+        // Its failure opens it for another minute, whatever the count.
+        breaker
+            .enter(policy, now)
+            .unwrap()
+            .failed(now, String::new());
+        assert_eq!(breaker.state(policy, now + SECOND * 59), BreakerState::Open);
+        let now = now + SECOND * 60;
+        breaker.enter(policy, now).unwrap().succeeded();
+        assert_eq!(breaker.state(policy, now), BreakerState::Closed);
+        assert_eq!(breaker.failures(), 0);
+    }
+}

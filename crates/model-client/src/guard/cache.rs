@@ -1,0 +1,50 @@
+//! The newest answers, so that none is paid for twice.
+
+use std::collections::{BTreeMap, VecDeque};
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
+use crate::{CacheKey, Completion, Stop};
+
+#[derive(Debug, Default)]
+pub(crate) struct Cache {
+    state: Mutex<State>,
+}
+
+#[derive(Debug, Default)]
+struct State {
+    answers: BTreeMap<CacheKey, Completion>,
+    oldest_first: VecDeque<CacheKey>,
+}
+
+impl Cache {
+    fn lock(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Returns an answer that took no call this time.
+    pub(crate) fn get(&self, key: &CacheKey) -> Option<Completion> {
+        let mut answer = self.lock().answers.get(key).cloned()?;
+        (answer.calls, answer.usage) = (0, None);
+        Some(answer)
+    }
+
+    pub(crate) fn clear(&self) {
+        *self.lock() = State::default();
+    }
+
+    /// Keeps a complete answer, and at most `entries` in all.
+    pub(crate) fn put(&self, key: CacheKey, answer: &Completion, entries: usize) {
+        if answer.stop != Stop::Complete || answer.is_empty() || answer.no_store {
+            return;
+        }
+        let mut state = self.lock();
+        if state.answers.insert(key, answer.clone()).is_none() {
+            state.oldest_first.push_back(key);
+        }
+        while state.oldest_first.len() > entries {
+            if let Some(oldest) = state.oldest_first.pop_front() {
+                state.answers.remove(&oldest);
+            }
+        }
+    }
+}

@@ -1,0 +1,196 @@
+//! Guards of calls: what protects a program from a model that fails, hangs or costs too much.
+//!
+//! [`Guards`] holds what all sessions share, [`SessionGuard`] what each session has for itself.
+//! [`Guards::for_session`] returns the two as a [`CallGuard`], and [`GuardedModel`] puts them around
+//! a client. Time comes from a [`Timer`], so no runtime is needed.
+
+mod attempt;
+mod breaker;
+mod cache;
+mod model;
+mod observe;
+mod policy;
+mod spend;
+
+use std::sync::Arc;
+
+use async_lock::Semaphore;
+use async_trait::async_trait;
+
+pub use breaker::BreakerState;
+pub use model::GuardedModel;
+pub use observe::{AttemptEvent, AttemptKind, CallObserver};
+pub use policy::{BreakerPolicy, GuardPolicy, RetryPolicy, SpendPolicy};
+pub use spend::Spent;
+
+use crate::{CallGuard, Completion, Failure, FailureKind, ModelCall, Timer};
+use breaker::Breaker;
+use cache::Cache;
+use spend::Ledger;
+
+/// What all sessions share: the policy, the clock, the limit on concurrent calls, the total
+/// spending, and the cache.
+#[derive(Debug)]
+pub struct Guards {
+    policy: GuardPolicy,
+    timer: Arc<dyn Timer>,
+    slots: Option<Semaphore>,
+    total: Ledger,
+    cache: Cache,
+    watch: observe::Watch,
+}
+
+impl Guards {
+    /// Returns guards with this policy that take their time from this timer.
+    pub fn new(policy: GuardPolicy, timer: Arc<dyn Timer>) -> Self {
+        let slots = policy.concurrency.map(|calls| Semaphore::new(calls.max(1)));
+        Self {
+            policy,
+            timer,
+            slots,
+            total: Ledger::default(),
+            cache: Cache::default(),
+            watch: observe::Watch::default(),
+        }
+    }
+
+    /// Sets the observer of all attempts.
+    pub fn with_observer(mut self, observer: Arc<dyn CallObserver>) -> Self {
+        self.watch.set_observer(observer);
+        self
+    }
+
+    /// Returns the policy.
+    pub fn policy(&self) -> &GuardPolicy {
+        &self.policy
+    }
+
+    /// Returns the spending of all sessions together.
+    pub fn spent(&self) -> Spent {
+        self.total.spent()
+    }
+
+    /// Empties the cache, so that every request asks a model again.
+    pub fn clear_cache(&self) {
+        self.cache.clear();
+    }
+
+    /// Returns the guard of a session's calls of a model. `model` names it in errors and to the
+    /// observer.
+    pub fn for_session<'a>(
+        &'a self,
+        session: &'a SessionGuard,
+        model: &'a str,
+    ) -> SessionCalls<'a> {
+        SessionCalls {
+            guards: self,
+            session,
+            model,
+        }
+    }
+
+    /// Returns what the breaker of a session lets through now; `Closed` when the policy has none.
+    pub fn breaker(&self, session: &SessionGuard) -> BreakerState {
+        match self.policy.breaker {
+            Some(policy) => session.breaker.state(policy, self.timer.now()),
+            None => BreakerState::Closed,
+        }
+    }
+}
+
+/// What a session has for itself: its circuit breaker and its spending.
+#[derive(Debug, Default)]
+pub struct SessionGuard {
+    breaker: Breaker,
+    spending: Arc<Ledger>,
+}
+
+impl SessionGuard {
+    /// Returns a guard whose breaker is closed and that has spent nothing.
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    /// Returns a guard for another model of the same session: it has its own breaker and shares
+    /// the spending.
+    pub fn sibling(&self) -> Self {
+        Self {
+            breaker: Breaker::default(),
+            spending: Arc::clone(&self.spending),
+        }
+    }
+
+    /// Returns the session's spending.
+    pub fn spent(&self) -> Spent {
+        self.spending.spent()
+    }
+
+    /// Returns the number of calls that failed in a row.
+    pub fn failures(&self) -> u32 {
+        self.breaker.failures()
+    }
+
+    /// Closes the breaker.
+    pub fn reset(&self) {
+        self.breaker.reset();
+    }
+}
+
+/// The guard of a session's calls of one model; see [`Guards::for_session`].
+///
+/// What it refuses is a failure like one of the provider: [`FailureKind::BreakerOpen`],
+/// [`FailureKind::SpendLimit`] or [`FailureKind::TimedOut`].
+#[derive(Debug, Clone, Copy)]
+pub struct SessionCalls<'a> {
+    guards: &'a Guards,
+    session: &'a SessionGuard,
+    model: &'a str,
+}
+
+#[async_trait]
+impl CallGuard for SessionCalls<'_> {
+    async fn call(&self, call: ModelCall<'_>) -> Result<Completion, Failure> {
+        let (cache, entries) = (&self.guards.cache, self.guards.policy.cache_entries);
+        let key = call.cache_key.filter(|_| entries > 0);
+        if let Some(cached) = key.and_then(|key| cache.get(&key)) {
+            return Ok(cached);
+        }
+        let answer = self.through_breaker(&call).await?;
+        if let Some(key) = key {
+            cache.put(key, &answer, entries);
+        }
+        Ok(answer)
+    }
+}
+
+impl SessionCalls<'_> {
+    /// Makes a call unless the breaker is open, and tells the breaker how it went.
+    async fn through_breaker(&self, call: &ModelCall<'_>) -> Result<Completion, Failure> {
+        let (timer, breaker) = (&self.guards.timer, &self.session.breaker);
+        let Some(policy) = self.guards.policy.breaker else {
+            return self.attempts(call).await;
+        };
+        let pass = match breaker.enter(policy, timer.now()) {
+            Ok(pass) => pass,
+            Err(wait) => {
+                let (failures, last) = (breaker.failures(), breaker.last_failure());
+                let mut what = format!("not asked, after {failures} failures in a row ({last})");
+                if let Some(wait) = wait {
+                    what.push_str(&format!("; asked again in {} s", wait.as_secs()));
+                }
+                return Err(Failure::new(FailureKind::BreakerOpen, what));
+            }
+        };
+        let answer = self.attempts(call).await;
+        match &answer {
+            Ok(answer) if answer.is_empty() => {
+                pass.failed(timer.now(), "it wrote nothing".to_owned());
+            }
+            Ok(_) => pass.succeeded(),
+            // A limit of the caller's says nothing about the provider.
+            Err(failure) if !failure.kind().asked() => drop(pass),
+            Err(failure) => pass.failed(timer.now(), failure.to_string()),
+        }
+        answer
+    }
+}

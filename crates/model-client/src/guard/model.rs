@@ -1,0 +1,102 @@
+//! A client with guards around its calls.
+
+use std::sync::Arc;
+
+use async_trait::async_trait;
+use token_estimate::{TokenEstimator, default_estimator};
+
+use super::{BreakerState, GuardPolicy, Guards, SessionGuard};
+use crate::{
+    CacheKey, CallGuard as _, ChatModel, ChatPrompt, Completion, Failure, ModelCall, Timer,
+};
+
+/// A [`ChatModel`] whose calls are guarded.
+///
+/// ```
+/// use std::sync::Arc;
+/// use model_client::guard::{GuardPolicy, GuardedModel};
+/// use model_client::testing::{FakeTimer, ScriptedModel};
+/// use model_client::{ChatModel, ChatPrompt, Failure, FailureKind};
+///
+/// let overloaded = Failure::new(FailureKind::Overloaded, "the server is busy");
+/// let model = ScriptedModel::new([Err(overloaded), Ok("42")]);
+/// let timer = FakeTimer::new();
+/// let guarded = GuardedModel::new("m", model, GuardPolicy::default(), Arc::new(timer.clone()));
+/// let prompt = ChatPrompt::new("Answer with a number.", "6 × 7?");
+/// // The first attempt fails and the second succeeds; no time passes in the test.
+/// let answer = timer.drive(guarded.complete(&prompt)).expect("the timer wakes the retry")?;
+/// assert_eq!((answer.text.as_str(), answer.calls), ("42", 2));
+/// # Ok::<(), Failure>(())
+/// ```
+#[derive(Debug, Clone)]
+pub struct GuardedModel<M> {
+    name: String,
+    model: M,
+    guards: Arc<Guards>,
+    session: Arc<SessionGuard>,
+    estimator: Arc<dyn TokenEstimator>,
+}
+
+impl<M: ChatModel> GuardedModel<M> {
+    /// Puts guards of their own around a client. `name` names the model in errors, to observers
+    /// and in the cache's keys.
+    pub fn new(
+        name: impl Into<String>,
+        model: M,
+        policy: GuardPolicy,
+        timer: Arc<dyn Timer>,
+    ) -> Self {
+        let guards = Arc::new(Guards::new(policy, timer));
+        Self::for_session(name, model, guards, Arc::new(SessionGuard::new()))
+    }
+
+    /// Puts shared guards around the client of one session.
+    pub fn for_session(
+        name: impl Into<String>,
+        model: M,
+        guards: Arc<Guards>,
+        session: Arc<SessionGuard>,
+    ) -> Self {
+        Self {
+            name: name.into(),
+            model,
+            guards,
+            session,
+            estimator: default_estimator(),
+        }
+    }
+
+    /// Sets the estimator that counts what the provider does not count.
+    pub fn with_estimator(mut self, estimator: Arc<dyn TokenEstimator>) -> Self {
+        self.estimator = estimator;
+        self
+    }
+
+    /// Returns what the session has for itself.
+    pub fn session(&self) -> &SessionGuard {
+        &self.session
+    }
+
+    /// Returns what all sessions share.
+    pub fn guards(&self) -> &Guards {
+        &self.guards
+    }
+
+    /// Returns what the breaker lets through now.
+    pub fn breaker(&self) -> BreakerState {
+        self.guards.breaker(&self.session)
+    }
+}
+
+#[async_trait]
+impl<M: ChatModel> ChatModel for GuardedModel<M> {
+    async fn complete(&self, prompt: &ChatPrompt) -> Result<Completion, Failure> {
+        let count = |text: &str| self.estimator.text(text);
+        let input = count(&prompt.system).saturating_add(count(&prompt.user));
+        let tokens = (input, prompt.max_tokens);
+        let call = ModelCall::new(tokens, &*self.estimator, || self.model.complete(prompt))
+            .with_cache_key(Some(CacheKey::of_prompt(&self.name, prompt)));
+        let guard = self.guards.for_session(&self.session, &self.name);
+        guard.call(call).await
+    }
+}

@@ -1,0 +1,137 @@
+//! Observing attempts, for progress and telemetry.
+
+use std::fmt::Debug;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::Duration;
+
+use crate::Failure;
+
+/// Observes the attempts that guards make: for progress and telemetry. Must return at once.
+pub trait CallObserver: Send + Sync + Debug {
+    /// Observes the start or the end of an attempt.
+    fn attempt(&self, event: &AttemptEvent<'_>);
+}
+
+/// An attempt at a call of a model.
+#[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct AttemptEvent<'a> {
+    /// Number of the attempt, unique among the guards: its start and its end have the same.
+    pub id: u64,
+    /// The model, or the summarizer's id where it has no model.
+    pub model: &'a str,
+    /// Number of the attempt at this call, from 1 on.
+    pub attempt: u32,
+    /// Maximum number of attempts at this call.
+    pub attempts: u32,
+    /// What happened to the attempt.
+    pub kind: AttemptKind<'a>,
+}
+
+impl<'a> AttemptEvent<'a> {
+    /// An event of the attempt `attempt.0` of `attempt.1`.
+    pub fn new(id: u64, model: &'a str, attempt: (u32, u32), kind: AttemptKind<'a>) -> Self {
+        let (attempt, attempts) = attempt;
+        Self {
+            id,
+            model,
+            attempt,
+            attempts,
+            kind,
+        }
+    }
+}
+
+/// What happened to an attempt.
+#[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum AttemptKind<'a> {
+    /// The attempt started; it ends after `timeout` at the latest.
+    Started {
+        /// Maximum duration; `None` for no limit.
+        timeout: Option<Duration>,
+    },
+    /// The model answered.
+    Answered,
+    /// The attempt failed.
+    Failed {
+        /// Text of the failure.
+        error: &'a str,
+        /// Wait before the next attempt; `None` when there is none.
+        retry_in: Option<Duration>,
+    },
+    /// The caller dropped the call.
+    Cancelled,
+}
+
+/// The observer of a set of guards, and the number of the next attempt.
+#[derive(Debug, Default)]
+pub(super) struct Watch {
+    observer: Option<Arc<dyn CallObserver>>,
+    next: AtomicU64,
+}
+
+impl Watch {
+    pub(super) fn set_observer(&mut self, observer: Arc<dyn CallObserver>) {
+        self.observer = Some(observer);
+    }
+
+    /// Tells of the start of an attempt; what is returned tells of its end.
+    pub(super) fn start<'a>(
+        &'a self,
+        model: &'a str,
+        (attempt, attempts): (u32, u32),
+        timeout: Option<Duration>,
+    ) -> Watched<'a> {
+        let watched = Watched {
+            observer: self.observer.as_deref(),
+            id: self.next.fetch_add(1, Ordering::Relaxed),
+            model,
+            attempt,
+            attempts,
+        };
+        watched.tell(AttemptKind::Started { timeout });
+        watched
+    }
+}
+
+/// An attempt under way. Dropped before its end it was cancelled.
+pub(super) struct Watched<'a> {
+    observer: Option<&'a dyn CallObserver>,
+    id: u64,
+    model: &'a str,
+    attempt: u32,
+    attempts: u32,
+}
+
+impl Watched<'_> {
+    pub(super) fn answered(mut self) {
+        self.tell(AttemptKind::Answered);
+        self.observer = None;
+    }
+
+    pub(super) fn failed(mut self, failure: &Failure, retry_in: Option<Duration>) {
+        if self.observer.is_some() {
+            let error = failure.to_string();
+            self.tell(AttemptKind::Failed {
+                error: &error,
+                retry_in,
+            });
+        }
+        self.observer = None;
+    }
+
+    fn tell(&self, kind: AttemptKind<'_>) {
+        if let Some(observer) = self.observer {
+            let attempt = (self.attempt, self.attempts);
+            observer.attempt(&AttemptEvent::new(self.id, self.model, attempt, kind));
+        }
+    }
+}
+
+impl Drop for Watched<'_> {
+    fn drop(&mut self) {
+        self.tell(AttemptKind::Cancelled);
+    }
+}

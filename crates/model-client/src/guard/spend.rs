@@ -1,0 +1,96 @@
+//! The spending of a session, or of all.
+
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
+use serde::Serialize;
+
+use super::SpendPolicy;
+
+/// Calls and tokens that were spent.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize)]
+pub struct Spent {
+    /// Number of calls; each retry and each failed call counts.
+    pub calls: u64,
+    /// Number of tokens, those of prompts and answers.
+    pub tokens: u64,
+}
+
+/// Counts spending against a limit.
+#[derive(Debug, Default)]
+pub(crate) struct Ledger {
+    spent: Mutex<Spent>,
+}
+
+impl Ledger {
+    fn lock(&self) -> MutexGuard<'_, Spent> {
+        self.spent.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    pub(crate) fn spent(&self) -> Spent {
+        *self.lock()
+    }
+
+    /// Reserves a call and the tokens that it may need; `Err` says which limit is reached.
+    pub(crate) fn reserve(&self, policy: SpendPolicy, tokens: u64) -> Result<(), String> {
+        let mut spent = self.lock();
+        if let Some(most) = policy.calls
+            && spent.calls >= most
+        {
+            return Err(format!("{} of {most} calls are spent", spent.calls));
+        }
+        let would = spent.tokens.saturating_add(tokens);
+        if let Some(most) = policy.tokens
+            && would > most
+        {
+            return Err(format!(
+                "{} of {most} tokens are spent, and the next call may need {tokens}",
+                spent.tokens
+            ));
+        }
+        spent.calls = spent.calls.saturating_add(1);
+        spent.tokens = would;
+        Ok(())
+    }
+
+    /// Replaces the tokens reserved for a call by its real cost.
+    pub(crate) fn settle(&self, reserved: u64, tokens: u64) {
+        let mut spent = self.lock();
+        spent.tokens = spent.tokens.saturating_sub(reserved).saturating_add(tokens);
+    }
+
+    /// Gives back the reservation of a call that was not made.
+    pub(crate) fn cancel(&self, reserved: u64) {
+        let mut spent = self.lock();
+        spent.calls = spent.calls.saturating_sub(1);
+        spent.tokens = spent.tokens.saturating_sub(reserved);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn nothing_is_reserved_beyond_a_limit() {
+        let ledger = Ledger::default();
+        let policy = SpendPolicy {
+            calls: Some(3),
+            tokens: Some(100),
+        };
+        ledger.reserve(policy, 60).unwrap();
+        let refused = ledger.reserve(policy, 60).unwrap_err();
+        assert!(refused.contains("60 of 100 tokens"), "{refused}");
+        ledger.settle(60, 20);
+        ledger.reserve(policy, 80).unwrap();
+        ledger.cancel(80);
+        ledger.reserve(policy, 10).unwrap();
+        ledger.reserve(policy, 10).unwrap();
+        let refused = ledger.reserve(policy, 0).unwrap_err();
+        assert!(refused.contains("3 of 3 calls"), "{refused}");
+        let spent = Spent {
+            calls: 3,
+            tokens: 40,
+        };
+        assert_eq!(ledger.spent(), spent);
+    }
+}

@@ -1,0 +1,24 @@
+#![doc = include_str!("../README.md")]
+
+mod call;
+mod chat;
+mod failure;
+pub mod guard;
+#[cfg(any(feature = "openai-compatible", feature = "genai"))]
+mod provider;
+#[cfg(any(test, feature = "testing"))]
+pub mod testing;
+mod timer;
+
+pub use call::{CacheKey, CallGuard, ModelCall, Unguarded};
+pub use chat::{ChatModel, ChatPrompt, Completion, ModelUsage, Stop};
+pub use failure::{Failure, FailureKind};
+#[cfg(feature = "genai")]
+pub use provider::GenAi;
+#[cfg(any(feature = "openai-compatible", feature = "genai"))]
+pub use provider::{ApiKey, MIN_OUTPUT_TOKENS, OLLAMA_BASE_URL, OPENAI_BASE_URL, public_url};
+#[cfg(feature = "openai-compatible")]
+pub use provider::{OpenAiCompatible, OutputLimit};
+pub use timer::Timer;
+#[cfg(feature = "tokio")]
+pub use timer::TokioTimer;

@@ -1,0 +1,283 @@
+//! A client of many providers, by way of the crate genai.
+
+use std::fmt;
+use std::sync::OnceLock;
+use std::time::Duration;
+
+use async_trait::async_trait;
+use genai::adapter::AdapterKind;
+use genai::chat::{ChatMessage, ChatOptions, ChatRequest, ChatResponse};
+use genai::resolver::{AuthData, Endpoint, ServiceTargetResolver};
+use genai::{Client, ModelIden, ServiceTarget};
+
+use super::answer::{stop, written};
+use super::http::{client, filtered, refused, retry_after};
+use super::key::Secrets;
+use super::{ApiKey, MIN_OUTPUT_TOKENS, OLLAMA_BASE_URL};
+use crate::{ChatModel, ChatPrompt, Completion, Failure, FailureKind, ModelUsage, Stop};
+
+/// A client by way of the `genai` crate: Anthropic, Gemini, OpenAI, Ollama and others.
+#[derive(Clone)]
+pub struct GenAi {
+    provider: String,
+    model: ModelIden,
+    key: Option<ApiKey>,
+    /// What of a request may not be shown.
+    secrets: Secrets,
+    base_url: Option<String>,
+    timeout: Option<Duration>,
+    min_output: u64,
+    temperature: Option<f64>,
+    /// Made when it is first needed, from the settings above.
+    client: OnceLock<Client>,
+}
+
+impl fmt::Debug for GenAi {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("GenAi")
+            .field("provider", &self.provider)
+            .field("model", &self.name())
+            .field("key", &self.key)
+            .finish_non_exhaustive()
+    }
+}
+
+impl GenAi {
+    /// Returns a client of a provider's model: `anthropic`, `gemini`, `openai`, `ollama`, or another
+    /// name that `genai` knows.
+    ///
+    /// # Errors
+    /// [`FailureKind::InvalidClient`] when the provider is not known.
+    pub fn new(provider: &str, model: &str) -> Result<Self, Failure> {
+        let Some(kind) = AdapterKind::from_lower_str(provider) else {
+            let text =
+                format!("there is no provider {provider}: name one such as anthropic or gemini");
+            return Err(Failure::with_text(FailureKind::InvalidClient, text));
+        };
+        let model = ModelIden::new(kind, model);
+        Ok(Self {
+            provider: provider.to_owned(),
+            model,
+            key: None,
+            secrets: Secrets::default(),
+            base_url: None,
+            timeout: Some(Duration::from_secs(120)),
+            min_output: MIN_OUTPUT_TOKENS,
+            temperature: None,
+            client: OnceLock::new(),
+        })
+    }
+
+    /// Sets the key.
+    pub fn with_key(mut self, key: ApiKey) -> Self {
+        self.secrets.add_key(&key);
+        self.key = Some(key);
+        self.changed()
+    }
+
+    /// Sets another address than the provider's own.
+    pub fn with_base_url(mut self, url: &str) -> Self {
+        let url = format!("{}/", url.trim().trim_end_matches('/'));
+        if let Ok(url) = reqwest::Url::parse(&url) {
+            self.secrets.add_url(&url);
+        }
+        self.base_url = Some(url);
+        self.changed()
+    }
+
+    /// Sets the maximum duration of a request. Default 2 minutes; `None` sets no limit.
+    pub fn with_timeout(mut self, timeout: Option<Duration>) -> Self {
+        self.timeout = timeout;
+        self.changed()
+    }
+
+    /// Sets the smallest output limit that is named to the server, in tokens. Default
+    /// [`MIN_OUTPUT_TOKENS`].
+    pub fn with_min_output_tokens(mut self, tokens: u64) -> Self {
+        self.min_output = tokens;
+        self
+    }
+
+    /// Sets the sampling temperature. Not sent unless set.
+    pub fn with_temperature(mut self, temperature: f64) -> Self {
+        self.temperature = Some(temperature);
+        self
+    }
+
+    fn name(&self) -> String {
+        self.model.model_name.to_string()
+    }
+
+    /// Itself with other settings: the client is made anew.
+    fn changed(mut self) -> Self {
+        self.client = OnceLock::new();
+        self
+    }
+
+    /// The client. Its key is always ours, so that none is taken from the environment.
+    fn client(&self) -> Result<Client, Failure> {
+        if let Some(client) = self.client.get() {
+            return Ok(client.clone());
+        }
+        let key = self.key.clone();
+        let base_url = self.base_url.clone();
+        let resolver = ServiceTargetResolver::from_resolver_fn(
+            move |target: ServiceTarget| -> Result<ServiceTarget, genai::resolver::Error> {
+                let secret = key.as_ref().map_or("", |key| key.secret());
+                let endpoint = match &base_url {
+                    Some(url) => Endpoint::from_owned(url.as_str()),
+                    None => target.endpoint,
+                };
+                Ok(ServiceTarget {
+                    endpoint,
+                    auth: AuthData::from_single(secret),
+                    model: target.model,
+                })
+            },
+        );
+        let failed = || {
+            let what = format!("no connection to {} can be made", self.provider);
+            Failure::new(FailureKind::Unreachable, what)
+        };
+        let url = match (&self.base_url, self.model.adapter_kind) {
+            (Some(url), _) => reqwest::Url::parse(url).ok(),
+            (None, AdapterKind::Ollama) => reqwest::Url::parse(OLLAMA_BASE_URL).ok(),
+            (None, _) => None,
+        };
+        let http = client(url.as_ref(), self.timeout).map_err(|_| failed())?;
+        let client = Client::builder()
+            .with_service_target_resolver(resolver)
+            .with_reqwest(http)
+            .build()
+            .map_err(|_| failed())?;
+        Ok(self.client.get_or_init(|| client).clone())
+    }
+
+    async fn ask(&self, prompt: &ChatPrompt) -> Result<Completion, Failure> {
+        let most = prompt.output_limit(self.min_output);
+        let mut options = ChatOptions::default()
+            .with_max_tokens(u32::try_from(most).unwrap_or(u32::MAX))
+            // Some reasons to refuse are in the body alone.
+            .with_capture_raw_body(true);
+        if let Some(temperature) = self.temperature {
+            options = options.with_temperature(temperature);
+        }
+        let request = ChatRequest::from_system(prompt.system.as_str())
+            .append_message(ChatMessage::user(prompt.user.as_str()));
+        let client = self.client()?;
+        let answer = client.exec_chat(self.model.clone(), request, Some(&options));
+        match answer.await {
+            Ok(answer) => self.read(&answer),
+            Err(error) if withheld(&error) => Ok(Completion::new("").with_stop(Stop::Filtered)),
+            Err(error) => Err(self.failed(&error)),
+        }
+    }
+
+    fn read(&self, answer: &ChatResponse) -> Result<Completion, Failure> {
+        let whom = self.whom();
+        let body = answer.captured_raw_body.as_ref();
+        let said = |place: &str| {
+            let text = body?.pointer(place)?.as_str()?;
+            (!text.is_empty()).then_some(text)
+        };
+        let reason = answer.stop_reason.as_ref().map(|reason| reason.raw());
+        let stop = match reason.map(|reason| self.secrets.redact(reason)) {
+            _ if said("/promptFeedback/blockReason").is_some() => Stop::Filtered,
+            _ if said("/choices/0/message/refusal").is_some() => Stop::Refused,
+            reason => stop(&whom, reason.as_deref())?,
+        };
+        let text = self.secrets.redact_summary(&answer.texts().concat());
+        let written = written(&whom, &text, stop)?;
+        let count = |tokens: Option<i32>| u64::try_from(tokens?).ok();
+        let usage = match (
+            count(answer.usage.prompt_tokens),
+            count(answer.usage.completion_tokens),
+        ) {
+            (None, None) => None,
+            (input, output) => Some(ModelUsage {
+                input: input.unwrap_or_default(),
+                output: output.unwrap_or_default(),
+            }),
+        };
+        Ok(written.with_usage(usage))
+    }
+
+    fn whom(&self) -> String {
+        format!("model {} of {}", self.name(), self.provider)
+    }
+
+    /// What an error means. Its own text is not shown: it may hold the prompt and the key.
+    fn failed(&self, error: &genai::Error) -> Failure {
+        use genai::webc::Error as Web;
+        let (whom, secrets) = (&self.provider, &self.secrets);
+        if let genai::Error::HttpError { status, body, .. } = error {
+            let wait = error
+                .headers()
+                .and_then(|headers| retry_after(|name| headers.get(name)?.to_str().ok()));
+            return refused(whom, status.as_u16(), wait, body, secrets);
+        }
+        let web = match error {
+            genai::Error::WebModelCall { webc_error, .. }
+            | genai::Error::WebAdapterCall { webc_error, .. } => webc_error,
+            genai::Error::RequiresApiKey { .. } | genai::Error::NoAuthData { .. } => {
+                return Failure::new(FailureKind::Auth, format!("{whom} needs a key"));
+            }
+            genai::Error::NoChatResponse { .. } => {
+                return Failure::new(FailureKind::Empty, format!("{} wrote nothing", self.whom()));
+            }
+            _ => {
+                let what = format!("{whom} answered in another form than it is known for");
+                return Failure::new(FailureKind::BadAnswer, what);
+            }
+        };
+        match web {
+            Web::ResponseFailedStatus {
+                status,
+                body,
+                headers,
+            } => {
+                let wait = retry_after(|name| headers.get(name)?.to_str().ok());
+                refused(whom, status.as_u16(), wait, body, secrets)
+            }
+            Web::Reqwest(error) if error.is_timeout() => Failure::new(
+                FailureKind::TimedOut,
+                format!("{whom} gave no answer in time"),
+            ),
+            Web::Reqwest(error) if error.is_connect() => Failure::new(
+                FailureKind::Unreachable,
+                format!("{whom} cannot be reached"),
+            ),
+            Web::Reqwest(_) => {
+                let what = format!("{whom} broke the connection off");
+                Failure::new(FailureKind::Unreachable, what)
+            }
+            _ => {
+                let what = format!("{whom} answered with something else than JSON");
+                Failure::new(FailureKind::BadAnswer, what)
+            }
+        }
+    }
+}
+
+/// Whether a content filter withheld the answer, or refused the prompt.
+fn withheld(error: &genai::Error) -> bool {
+    use genai::webc::Error as Web;
+    match error {
+        genai::Error::HttpError { body, .. } => filtered(body),
+        genai::Error::WebModelCall { webc_error, .. }
+        | genai::Error::WebAdapterCall { webc_error, .. } => {
+            matches!(webc_error, Web::ResponseFailedStatus { body, .. } if filtered(body))
+        }
+        genai::Error::ChatResponseGeneration { response_body, .. } => response_body
+            .pointer("/promptFeedback/blockReason")
+            .is_some(),
+        _ => false,
+    }
+}
+
+#[async_trait]
+impl ChatModel for GenAi {
+    async fn complete(&self, prompt: &ChatPrompt) -> Result<Completion, Failure> {
+        self.ask(prompt).await
+    }
+}

@@ -1,0 +1,25 @@
+//! Clients of real models, each behind its feature.
+
+mod answer;
+#[cfg(feature = "genai")]
+mod genai;
+mod http;
+mod key;
+#[cfg(feature = "openai-compatible")]
+mod openai;
+
+#[cfg(feature = "genai")]
+pub use genai::GenAi;
+pub use http::public_url;
+pub use key::ApiKey;
+#[cfg(feature = "openai-compatible")]
+pub use openai::{OpenAiCompatible, OutputLimit};
+
+/// Base URL of OpenAI's own server.
+pub const OPENAI_BASE_URL: &str = "https://api.openai.com/v1";
+/// Base URL of an Ollama server on this machine, where it speaks as OpenAI does.
+pub const OLLAMA_BASE_URL: &str = "http://localhost:11434/v1";
+
+/// Default of the smallest output limit that a client names to a server, in tokens. It leaves room
+/// for the reasoning that some models count as output.
+pub const MIN_OUTPUT_TOKENS: u64 = 4_096;

@@ -1,0 +1,32 @@
+//! The extractive summarizer as a summarizer of the ladder.
+
+use async_trait::async_trait;
+use extractive_summarizer::ExtractiveSummarizer;
+
+use crate::error::Error;
+use crate::ladder::Ladder;
+use crate::request::SummaryRequest;
+use crate::summarizer::{Summarizer, SummaryText};
+
+#[async_trait]
+impl Summarizer for ExtractiveSummarizer {
+    fn id(&self) -> &str {
+        self.id()
+    }
+
+    fn provisional(&self) -> bool {
+        true
+    }
+
+    /// A request without a target gets an extract of the default ladder's target.
+    async fn summarize(&self, request: &SummaryRequest<'_>) -> Result<SummaryText, Error> {
+        let target = match request.target_tokens {
+            0 => Ladder::default()
+                .target_rule(request.kind())
+                .target(request.source_tokens()),
+            tokens => tokens,
+        };
+        let text = self.extract(request.source, target, request.estimator);
+        Ok(SummaryText::new(text))
+    }
+}

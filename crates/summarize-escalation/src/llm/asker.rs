@@ -1,0 +1,89 @@
+//! The calls for one summary.
+
+use std::fmt;
+
+use model_client::{CacheKey, CallGuard, ChatModel, ChatPrompt, ModelCall, ModelUsage};
+
+use super::window::{Window, input};
+use crate::error::{Error, ErrorKind};
+use crate::prompt::PromptSet;
+use crate::request::SummaryRequest;
+use crate::summarizer::SummaryText;
+
+/// Makes the calls for one summary and counts them.
+pub(super) struct Asker<'a> {
+    pub(super) id: &'a str,
+    model: &'a dyn ChatModel,
+    pub(super) prompts: &'a PromptSet,
+    guard: &'a dyn CallGuard,
+    /// Number of calls made; each retry counts.
+    pub(super) calls: u32,
+    /// Tokens that the provider counted.
+    pub(super) usage: Option<ModelUsage>,
+}
+
+impl fmt::Debug for Asker<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Asker")
+            .field("id", &self.id)
+            .field("calls", &self.calls)
+            .finish_non_exhaustive()
+    }
+}
+
+impl<'a> Asker<'a> {
+    pub(super) fn new(
+        id: &'a str,
+        model: &'a dyn ChatModel,
+        prompts: &'a PromptSet,
+        guard: &'a dyn CallGuard,
+    ) -> Self {
+        Self {
+            id,
+            model,
+            prompts,
+            guard,
+            calls: 0,
+            usage: None,
+        }
+    }
+
+    /// Makes one call through the guard.
+    pub(super) async fn ask(
+        &mut self,
+        prompt: &ChatPrompt,
+        request: &SummaryRequest<'_>,
+    ) -> Result<SummaryText, Error> {
+        let tokens = (input(prompt, request), request.target_tokens);
+        let call = ModelCall::new(tokens, request.estimator, || self.model.complete(prompt))
+            .with_cache_key(Some(CacheKey::of_prompt(self.id, prompt)));
+        match self.guard.call(call).await {
+            Ok(answer) => {
+                self.calls = self.calls.saturating_add(answer.calls);
+                self.usage = match (self.usage, answer.usage) {
+                    (Some(before), Some(now)) => Some(before.saturating_add(now)),
+                    (before, now) => before.or(now),
+                };
+                let mut text = SummaryText::from(answer);
+                text.text = self.prompts.read(&text.text);
+                Ok(text)
+            }
+            Err(failure) => {
+                self.calls = self.calls.saturating_add(failure.calls());
+                Err(Error::provider(self.id, failure))
+            }
+        }
+    }
+
+    pub(super) fn too_long(&self, request: &SummaryRequest<'_>, window: Window) -> Error {
+        let range = request.range().map_or_else(String::new, |r| r.to_string());
+        Error::new(
+            ErrorKind::TooLong,
+            format!(
+                "messages {range} are too long for the window of {} tokens of summarizer {}: give \
+                 it a larger window or more calls, or let it summarise parts",
+                window.tokens, self.id,
+            ),
+        )
+    }
+}

@@ -1,0 +1,50 @@
+//! Summaries of sources that do not fit into a model's window, without their oldest pieces.
+
+use super::asker::Asker;
+use super::window::Window;
+use crate::error::Error;
+use crate::request::SummaryRequest;
+use crate::summarizer::{LeftOut, SummaryText};
+
+/// Leaves out the oldest pieces, `percent` of those left at each of `tries` tries and never so many
+/// that fewer than `keep` are left, until the prompt fits.
+pub(super) async fn summarize(
+    asker: &mut Asker<'_>,
+    request: &SummaryRequest<'_>,
+    window: Window,
+    (percent, tries, keep): (u32, u32, u32),
+) -> Result<SummaryText, Error> {
+    let keep = usize::try_from(keep).unwrap_or(usize::MAX).max(1);
+    let percent = usize::try_from(percent.min(100)).unwrap_or(100);
+    let mut first = 0;
+    for _ in 0..tries {
+        let left = request.source.len() - first;
+        if left <= keep {
+            break;
+        }
+        first += (left * percent).div_ceil(100).min(left - keep);
+        let mut part = request.with_source(request.source.get(first..).unwrap_or_default());
+        part.target_tokens = part.target_tokens.min(part.source_tokens());
+        let Some(prompt) = window.fit(asker.prompts.render(&part), &part) else {
+            continue;
+        };
+        let mut text = asker.ask(&prompt, &part).await?;
+        let without = request.with_source(request.source.get(..first).unwrap_or_default());
+        if let Some(range) = without.range() {
+            let left_out = LeftOut {
+                range,
+                pieces: first as u64,
+                tokens: without.source_tokens(),
+            };
+            if !text.text.trim().is_empty() {
+                text.text = format!(
+                    "[Not in this summary: messages {range}, {} tokens; expand them.]\n{}",
+                    left_out.tokens, text.text
+                );
+            }
+            text.left_out = Some(left_out);
+        }
+        return Ok(text);
+    }
+    Err(asker.too_long(request, window))
+}

@@ -1,0 +1,78 @@
+//! An accepted summary.
+
+use memory_model::{RawJson, Recipe};
+use serde::Serialize;
+
+use crate::gate::Scores;
+use crate::refusal::Refusal;
+use crate::summarizer::LeftOut;
+use crate::tier::Tier;
+
+/// An accepted summary, and how it was made.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[non_exhaustive]
+pub struct Outcome {
+    /// Text of the summary.
+    pub text: String,
+    /// Tier that wrote the summary.
+    pub tier: Tier,
+    /// Id of the summarizer that wrote it.
+    pub summarizer: String,
+    /// Model that wrote it, if one did.
+    pub model: Option<String>,
+    /// Whether it should be rewritten when a model is available.
+    pub provisional: bool,
+    /// How it was made. When the requested summarizer wrote it, this is what
+    /// [`recipe`](crate::recipe) returns; an extract or a cut in its place has its own recipe, so
+    /// that it never stands in for the real summary in a cache.
+    pub recipe: Recipe,
+    /// Target length, in tokens.
+    pub target_tokens: u64,
+    /// Cost of its source, in tokens.
+    pub tokens_in: u64,
+    /// Cost of the text, in tokens, without what rendering adds.
+    pub tokens_out: u64,
+    /// Number of calls of a summarizer: at most one for each tier.
+    pub calls: u32,
+    /// Number of calls of a model; each retry counts. A source that is too long for one call takes
+    /// several.
+    pub model_calls: u32,
+    /// Pieces of the source that the summary leaves out, where the source was too long.
+    pub left_out: Option<LeftOut>,
+    /// Scores of the text; `None` when the ladder has no gate.
+    pub scores: Option<Scores>,
+    /// Tiers that were refused before, and why.
+    pub refused: Vec<Refusal>,
+}
+
+/// The JSON form of an outcome without its text.
+#[derive(Serialize)]
+struct Meta<'a> {
+    target_tokens: u64,
+    tokens_in: u64,
+    tokens_out: u64,
+    model_calls: u32,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    scores: Option<&'a Scores>,
+    #[serde(skip_serializing_if = "<[_]>::is_empty")]
+    refused: &'a [Refusal],
+    #[serde(skip_serializing_if = "Option::is_none")]
+    left_out: Option<LeftOut>,
+}
+
+impl Outcome {
+    /// Returns how the summary was made, as a JSON object to keep with it: `target_tokens`, `tokens_in`,
+    /// `tokens_out`, `model_calls`, and where there are any `scores`, `refused` and `left_out`.
+    pub fn meta(&self) -> Option<RawJson> {
+        let meta = Meta {
+            target_tokens: self.target_tokens,
+            tokens_in: self.tokens_in,
+            tokens_out: self.tokens_out,
+            model_calls: self.model_calls,
+            scores: self.scores.as_ref(),
+            refused: &self.refused,
+            left_out: self.left_out,
+        };
+        RawJson::from_value(&meta).ok()
+    }
+}

@@ -1,0 +1,49 @@
+//! How a summary is made, as a key of caches.
+
+use memory_model::{FieldHasher, JobKind, Recipe};
+
+use crate::ladder::Ladder;
+use crate::request::{Purpose, SummaryRequest};
+
+/// Returns the recipe of the summary that `summarizer` writes for this request under this ladder:
+/// with the hash of the source it is the key of a cache.
+///
+/// It is one canonical line of everything that the text depends on besides its source: summarizer (its
+/// id names model and prompts), ladder, kind and depth class, target, estimator, and hashes of the
+/// instructions and the previous summary where there are any.
+pub fn recipe(summarizer: &str, ladder: &Ladder, request: &SummaryRequest<'_>) -> Recipe {
+    let kind = match (request.kind(), request.depth()) {
+        (JobKind::Leaf, _) => "leaf",
+        (JobKind::Condensed, 1) => "condensed-1",
+        (JobKind::Condensed, _) => "condensed-2+",
+    };
+    let rule = ladder.target_rule(request.kind());
+    let target = match request.target_tokens {
+        0 => rule.to_string(),
+        tokens if tokens == rule.target(request.source_tokens()) => rule.to_string(),
+        tokens => tokens.to_string(),
+    };
+    let mut line = format!(
+        "summarizer={summarizer} ladder={} kind={kind} target={target} estimator={}",
+        ladder.id(),
+        request.estimator.id().as_str(),
+    );
+    if request.purpose == Purpose::TurnPrefix {
+        line.push_str(" purpose=turn-prefix");
+    }
+    if request.overhead_tokens > 0 {
+        line.push_str(&format!(" overhead={}", request.overhead_tokens));
+    }
+    for (name, text) in [
+        ("instructions", request.instructions),
+        ("previous", request.previous),
+    ] {
+        if let Some(text) = text {
+            let mut hasher = FieldHasher::new("agent-memory recipe text 1");
+            hasher.bytes(text.as_bytes());
+            let hash = hasher.finish().to_string();
+            line.push_str(&format!(" {name}={}", hash.get(..16).unwrap_or(&hash)));
+        }
+    }
+    Recipe::new(line)
+}

@@ -1,0 +1,90 @@
+//! Why a tier's result was refused.
+
+use std::fmt;
+
+use model_client::FailureKind;
+use serde::Serialize;
+
+use crate::gate::{GateFailure, Scores};
+use crate::tier::Tier;
+
+/// A tier whose result was refused, and why.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct Refusal {
+    /// Tier that was tried.
+    pub tier: Tier,
+    /// Why its result was refused.
+    pub reason: Reason,
+}
+
+impl fmt::Display for Refusal {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}: {}", self.tier, self.reason)
+    }
+}
+
+/// Why a tier's result was refused.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
+#[non_exhaustive]
+pub enum Reason {
+    /// The summarizer failed.
+    Failed {
+        /// Kind of the provider's failure, where it is known.
+        failure: Option<FailureKind>,
+        /// Text of the error.
+        message: String,
+    },
+    /// The summary was nothing but white space.
+    Empty,
+    /// The summary was too long for its target.
+    TooLong {
+        /// Cost of the summary, in tokens.
+        tokens: u64,
+        /// Largest accepted cost, in tokens.
+        limit: u64,
+    },
+    /// The summarizer declined.
+    Refused,
+    /// The provider's content filter withheld the summary.
+    Filtered,
+    /// The summary reached the provider's output limit.
+    CutOff,
+    /// The summary failed the gate.
+    Gate {
+        /// Rules that the summary fails.
+        failures: Vec<GateFailure>,
+        /// Scores of the summary.
+        scores: Box<Scores>,
+    },
+    /// The summary was not shorter than its source.
+    NotShorter {
+        /// Cost of the summary, in tokens, with what rendering adds.
+        tokens: u64,
+        /// Cost of the source, in tokens.
+        source_tokens: u64,
+    },
+}
+
+impl fmt::Display for Reason {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Reason::Failed { message, .. } => f.write_str(message),
+            Reason::Empty => f.write_str("nothing was returned"),
+            Reason::Refused => f.write_str("the summarizer declined"),
+            Reason::Filtered => f.write_str("the provider's content filter withheld it"),
+            Reason::CutOff => f.write_str("the provider cut it off"),
+            Reason::Gate { failures, .. } => {
+                let told: Vec<String> = failures.iter().map(GateFailure::to_string).collect();
+                f.write_str(&told.join(", "))
+            }
+            Reason::TooLong { tokens, limit } => {
+                write!(f, "{tokens} tokens where {limit} are accepted")
+            }
+            Reason::NotShorter {
+                tokens,
+                source_tokens,
+            } => write!(f, "{tokens} tokens for a source of {source_tokens}"),
+        }
+    }
+}
