@@ -27,8 +27,22 @@ impl Mode {
 
     /// Treats `content` of the file `path` (relative to the root). `command` is the task that writes it.
     pub(crate) fn apply(self, path: &str, content: &str, command: &str) -> anyhow::Result<()> {
+        if self == Mode::DryRun {
+            println!("{path}: would be written as follows\n{content}");
+            return Ok(());
+        }
+        self.apply_bytes(path, content.as_bytes(), command)
+    }
+
+    /// The same for a binary file; a dry run prints its size in bytes.
+    pub(crate) fn apply_bytes(
+        self,
+        path: &str,
+        content: &[u8],
+        command: &str,
+    ) -> anyhow::Result<()> {
         let file = root().join(path);
-        let same = std::fs::read_to_string(&file).is_ok_and(|found| found == content);
+        let same = std::fs::read(&file).is_ok_and(|found| found == content);
         match self {
             Mode::Check if same => Ok(()),
             Mode::Check => bail!("{path} is out of date: run `{command}`"),
@@ -37,7 +51,7 @@ impl Mode {
                 Ok(())
             }
             Mode::DryRun => {
-                println!("{path}: would be written as follows\n{content}");
+                println!("{path}: {} bytes would be written", content.len());
                 Ok(())
             }
             Mode::Write => {
@@ -53,8 +67,11 @@ impl Mode {
     }
 }
 
-/// The root of the workspace.
+/// The root of the repository.
 pub(crate) fn root() -> PathBuf {
     let here = Path::new(env!("CARGO_MANIFEST_DIR"));
-    here.parent().unwrap_or(here).to_path_buf()
+    let root = here
+        .ancestors()
+        .find(|folder| folder.join("crates").is_dir());
+    root.unwrap_or(here).to_path_buf()
 }

@@ -1,42 +1,35 @@
 //! `cargo xtask bench-retention --data DIR [--each] [--check | --dry-run]`: what the extractive
-//! summarizer keeps of real transcripts, beside what cuts and ranked sentences keep at the same
-//! cost; the table of docs/retention.md.
+//! summarizer keeps of real transcripts, beside what cuts keep at the same cost; writes
+//! docs/retention.md. The rows of ranked lines are recorded figures: `cargo research retention`
+//! measures them with a ranking library and writes them to `retention/ranked.tsv`.
 
+mod cuts;
 mod gold;
-mod rivals;
+mod ranked;
+mod transcripts;
 
 use std::fmt::Write as _;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
-use anyhow::{Context as _, ensure};
+use anyhow::ensure;
 use extractive_summarizer::{ExtractiveSummarizer, Source};
 use memory_model::{EntryKind, Hash, LogEntry, Message, Seq};
-use message_formats::ReadOptions;
-use token_estimate::{Calibrated, TokenEstimator};
+use token_estimate::TokenEstimator;
 
 use crate::mode::Mode;
 use gold::{COLUMNS, DIRECTIVES, Gold};
+use transcripts::{ESTIMATOR, RATIOS, Transcript};
 
 const PAGE: &str = "docs/retention.md";
 const COMMAND: &str = "cargo xtask bench-retention";
-/// A conversation that costs less is no transcript worth summarising, in tokens.
-const SMALLEST: u64 = 3_000;
-const RATIOS: [u64; 2] = [3, 10];
-const METHODS: [&str; 6] = [
-    "extractive",
-    "head",
-    "tail",
-    "head+tail",
-    "TF-IDF",
-    "TextRank",
-];
+/// What is measured here: the extractive summarizer, then the cuts.
+const METHODS: [&str; 4] = ["extractive", "head", "tail", "head+tail"];
 /// How many of the methods are cuts, after the first.
 const CUTS: usize = 3;
 /// The share of directives that must be kept where they fit into half of the budget.
 const KEPT: f64 = 0.95;
 /// Else the share of the best cut's loss that must be removed.
 const LOSS_REMOVED: f64 = 0.6;
-const ESTIMATOR: Calibrated = Calibrated::O200k;
 
 type Kept = [Option<f64>; COLUMNS.len()];
 
@@ -53,17 +46,11 @@ pub(crate) fn run(flags: &[String], words: &[&str]) -> anyhow::Result<()> {
         }
     }
     let mode = Mode::from_flags(&mode_flags)?;
-    let data = data
-        .or_else(|| std::env::var_os("AGENT_MEMORY_CORPUS").map(PathBuf::from))
-        .with_context(|| {
-            format!("where is the corpus? {COMMAND} --data DIR, or set AGENT_MEMORY_CORPUS")
-        })?;
-    let transcripts = transcripts(&data)?;
-    ensure!(
-        !transcripts.is_empty(),
-        "no transcript under {}: name a folder of them",
-        data.display()
-    );
+    let data = transcripts::corpus(data, COMMAND)?;
+    let transcripts: Vec<Read> = transcripts::transcripts(&data)?
+        .into_iter()
+        .map(Read::from)
+        .collect();
     if let Some(wanted) = print.or(missed) {
         for t in transcripts.iter().filter(|t| t.name.contains(wanted)) {
             for ratio in RATIOS {
@@ -99,7 +86,7 @@ pub(crate) fn run(flags: &[String], words: &[&str]) -> anyhow::Result<()> {
             }
         }
     }
-    let (page, misses) = page(&measured);
+    let (page, misses) = page(&measured, &ranked::rows()?);
     mode.apply(PAGE, &page, COMMAND)?;
     if mode == Mode::Check {
         ensure!(misses.is_empty(), "targets missed: {}", misses.join("; "));
@@ -118,58 +105,19 @@ struct Read {
     gold: Gold,
 }
 
-/// All conversations of some size, sorted by name.
-fn transcripts(data: &Path) -> anyhow::Result<Vec<Read>> {
-    let mut files = Vec::new();
-    walk(data, &mut files)?;
-    files.sort();
-    let mut out = Vec::new();
-    for file in files {
-        let Ok(read) = message_formats::read_file(&file, &ReadOptions::default()) else {
-            continue;
-        };
-        if read.format == "jsonl" {
-            continue;
-        }
-        let stem = file.file_stem().unwrap_or_default().to_string_lossy();
-        for (n, session) in read.sessions.into_iter().enumerate() {
-            let plain = rivals::plain(&session.messages);
-            let tokens = ESTIMATOR.text(&plain);
-            if tokens < SMALLEST {
-                continue;
-            }
-            let name = match n {
-                0 => format!("{}/{stem}", read.format),
-                _ => format!("{}/{stem}#{n}", read.format),
-            };
-            let gold = Gold::of(&session.messages);
-            out.push(Read {
-                name,
-                log: log(session.messages),
-                plain,
-                tokens,
-                gold,
-            });
+impl From<Transcript> for Read {
+    fn from(transcript: Transcript) -> Self {
+        Self {
+            gold: Gold::of(&transcript.messages),
+            name: transcript.name,
+            log: log(transcript.messages),
+            plain: transcript.plain,
+            tokens: transcript.tokens,
         }
     }
-    Ok(out)
 }
 
-fn walk(folder: &Path, out: &mut Vec<PathBuf>) -> anyhow::Result<()> {
-    for entry in std::fs::read_dir(folder).with_context(|| folder.display().to_string())? {
-        let path = entry?.path();
-        if path.is_dir() {
-            walk(&path, out)?;
-        } else if path
-            .extension()
-            .is_some_and(|e| e == "jsonl" || e == "json")
-        {
-            out.push(path);
-        }
-    }
-    Ok(())
-}
-
+/// The messages as log entries.
 fn log(messages: Vec<Message>) -> Vec<LogEntry> {
     let mut running = 0;
     messages
@@ -178,7 +126,7 @@ fn log(messages: Vec<Message>) -> Vec<LogEntry> {
         .map(|(message, seq)| {
             let tokens = match message.kind {
                 EntryKind::Message => {
-                    ESTIMATOR.text(&rivals::plain(std::slice::from_ref(&message)))
+                    ESTIMATOR.text(&transcripts::plain(std::slice::from_ref(&message)))
                 }
                 EntryKind::Note => 0,
             };
@@ -202,11 +150,9 @@ impl Read {
                 let source: Vec<Source<'_>> = self.log.iter().map(Source::from).collect();
                 ExtractiveSummarizer::new().extract(&source, budget, &ESTIMATOR)
             }
-            1 => rivals::head(&self.plain, budget, &ESTIMATOR),
-            2 => rivals::tail(&self.plain, budget, &ESTIMATOR),
-            3 => rivals::head_and_tail(&self.plain, budget, &ESTIMATOR),
-            4 => rivals::tf_idf(&self.plain, budget, &ESTIMATOR),
-            _ => rivals::text_rank(&self.plain, budget, &ESTIMATOR),
+            1 => cuts::head(&self.plain, budget, &ESTIMATOR),
+            2 => cuts::tail(&self.plain, budget, &ESTIMATOR),
+            _ => cuts::head_and_tail(&self.plain, budget, &ESTIMATOR),
         }
     }
 }
@@ -274,7 +220,7 @@ fn marginal(item: &str) -> u64 {
 }
 
 /// The page, and which targets are missed.
-fn page(measured: &[Measured]) -> (String, Vec<String>) {
+fn page(measured: &[Measured], ranked: &[ranked::Row]) -> (String, Vec<String>) {
     let mut out = String::from(PREFACE);
     let mut misses = Vec::new();
     let total: u64 = measured.iter().map(|m| m.tokens).sum();
@@ -295,23 +241,32 @@ fn page(measured: &[Measured]) -> (String, Vec<String>) {
             let _ = write!(out, " {column} |");
         }
         let _ = writeln!(out, "\n|---|{}", "--:|".repeat(COLUMNS.len()));
-        let mut table = Vec::new();
+        let mut table: Vec<(&str, Kept)> = Vec::new();
         for (n, method) in METHODS.iter().enumerate() {
-            let row: [Option<f64>; COLUMNS.len()] = std::array::from_fn(|column| {
-                mean(measured.iter().filter_map(|m| m.kept[r][n][column]))
-            });
+            let mean_of = |column| {
+                mean(
+                    measured
+                        .iter()
+                        .filter_map(|m: &Measured| m.kept[r][n][column]),
+                )
+            };
+            table.push((method, std::array::from_fn(mean_of)));
+        }
+        for row in ranked.iter().filter(|row| row.ratio == *ratio) {
+            table.push((&row.method, row.kept.map(Some)));
+        }
+        for (method, row) in &table {
             let _ = write!(out, "| {method} |");
             for share in row {
-                let _ = write!(out, " {} |", percent(share));
+                let _ = write!(out, " {} |", percent(*share));
             }
             out.push('\n');
-            table.push(row);
         }
         if *ratio == 10 {
             for (column, name) in COLUMNS.iter().enumerate().skip(DIRECTIVES + 1) {
-                let best = table[1..].iter().filter_map(|row| row[column]);
+                let best = table[1..].iter().filter_map(|(_, row)| row[column]);
                 let best = best.fold(0.0, f64::max);
-                if table[0][column].is_some_and(|ours| ours <= best) {
+                if table[0].1[column].is_some_and(|ours| ours <= best) {
                     misses.push(format!("{name} at 1/{ratio}: not the first"));
                 }
             }

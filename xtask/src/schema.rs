@@ -1,13 +1,9 @@
-#![allow(
-    clippy::disallowed_types,
-    reason = "runs the schema source of this repository"
-)]
 //! Reading the schema: its source, the migrations, and what SQLite makes of either.
 
 use std::collections::BTreeMap;
 
 use anyhow::Context as _;
-use sqlx::{AssertSqlSafe, Connection as _, Row as _, SqliteConnection};
+use rusqlite::Connection;
 
 use crate::mode::root;
 
@@ -68,43 +64,42 @@ pub(crate) fn files(folder: &str) -> anyhow::Result<Vec<(String, String)>> {
 
 /// Runs `scripts` in order in an empty database in memory and lists what is there afterwards.
 pub(crate) fn build(scripts: &[(String, String)]) -> anyhow::Result<Vec<Object>> {
-    let runtime = tokio::runtime::Builder::new_current_thread().build()?;
-    runtime.block_on(async {
-        let mut db = SqliteConnection::connect("sqlite::memory:").await?;
-        for (name, text) in scripts {
-            sqlx::raw_sql(AssertSqlSafe(text.clone()))
-                .execute(&mut db)
-                .await
-                .with_context(|| format!("run {name}"))?;
+    let db = Connection::open_in_memory()?;
+    for (name, text) in scripts {
+        db.execute_batch(text)
+            .with_context(|| format!("run {name}"))?;
+    }
+    let mut listed = db.prepare(
+        "select type, name, tbl_name, sql from sqlite_schema where sql is not null order by rowid",
+    )?;
+    let objects = listed.query_map((), |row| {
+        Ok(Object {
+            kind: row.get(0)?,
+            name: row.get(1)?,
+            table: row.get(2)?,
+            sql: row.get(3)?,
+            columns: Vec::new(),
+        })
+    })?;
+    let mut objects: Vec<Object> = objects.collect::<Result<_, _>>()?;
+    let mut described = db.prepare(
+        "select name, type, \"notnull\", dflt_value, pk from pragma_table_xinfo(?) order by cid",
+    )?;
+    for object in &mut objects {
+        if object.kind == "table" || object.kind == "view" {
+            let columns = described.query_map([&object.name], |row| {
+                Ok(Column {
+                    name: row.get(0)?,
+                    ty: row.get::<_, String>(1)?.to_lowercase(),
+                    not_null: row.get::<_, i64>(2)? != 0,
+                    default: row.get(3)?,
+                    key: row.get::<_, i64>(4)? != 0,
+                })
+            })?;
+            object.columns = columns.collect::<Result<_, _>>()?;
         }
-        let rows = sqlx::query(
-            "select type, name, tbl_name, sql from sqlite_schema where sql is not null order by rowid",
-        )
-        .fetch_all(&mut db)
-        .await?;
-        let mut objects = Vec::new();
-        for row in rows {
-            let (kind, name): (String, String) = (row.get(0), row.get(1));
-            let mut columns = Vec::new();
-            if kind == "table" || kind == "view" {
-                let list = sqlx::query(
-                    "select name, type, \"notnull\", dflt_value, pk from pragma_table_xinfo(?) order by cid",
-                )
-                .bind(&name)
-                .fetch_all(&mut db)
-                .await?;
-                columns.extend(list.iter().map(|c| Column {
-                    name: c.get(0),
-                    ty: c.get::<String, _>(1).to_lowercase(),
-                    not_null: c.get::<i64, _>(2) != 0,
-                    default: c.get(3),
-                    key: c.get::<i64, _>(4) != 0,
-                }));
-            }
-            objects.push(Object { kind, name, table: row.get(2), sql: row.get(3), columns });
-        }
-        Ok(objects)
-    })
+    }
+    Ok(objects)
 }
 
 /// The comments of a schema source, by object. The source keeps to a layout: `create KIND NAME` begins a line,

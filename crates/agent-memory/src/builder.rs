@@ -13,7 +13,7 @@ use model_client::Timer;
 use model_client::TokioTimer;
 use model_client::guard::{CallObserver, GuardPolicy, Guards};
 use summarize_escalation::{ExtractiveSummarizer, Ladder, Summarizer};
-use token_estimate::{Preset, TokenEstimator, default_estimator};
+use token_estimate::{HeuristicEstimator, TokenEstimator, default_estimator};
 
 use crate::background::{Background, Preparing};
 use crate::error::{Error, ErrorKind, Result};
@@ -328,7 +328,7 @@ impl Builder {
     /// Sets the five presets named anna at once: estimator, DAG policy, ladder, assembly policy and
     /// turn policy. What is set afterwards replaces its part.
     pub fn anna(self) -> Self {
-        self.estimator(Arc::new(Preset::Anna))
+        self.estimator(Arc::new(HeuristicEstimator::Bytes4))
             .dag(DagPolicy::anna())
             .ladder(Ladder::anna())
             .assembly(AssemblyPolicy::anna())

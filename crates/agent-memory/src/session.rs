@@ -201,7 +201,7 @@ impl Session {
     }
 
     /// Assembles a context of at most `budget` tokens (anna's `Assemble`). Estimates are held
-    /// against the budget divided by [`Session::upper_permille`], unless the budget has a factor.
+    /// against the budget divided by [`Session::safety_factor`], unless the budget has a factor.
     ///
     /// # Errors
     /// `BudgetTooSmall`; or when the store fails.

@@ -90,7 +90,7 @@ pub enum Action {
 ///
 /// Thresholds and the budget are compared with one figure, [`WindowUse::tokens`]: the estimate of
 /// the view and the identity times the factor that budgets are divided by
-/// ([`Session::upper_permille`]), or what a provider's last figure says when that is more. The
+/// ([`Session::safety_factor`]), or what a provider's last figure says when that is more. The
 /// system prompt is counted once: a provider's figure includes it, and `tokens` does not. A soft
 /// threshold that only a view over the budget could cross counts as crossed at two thirds of the
 /// budget.
@@ -336,7 +336,7 @@ impl Session {
     async fn measure(&self, window: &Window) -> Result<Load> {
         let snapshot = self.snapshot().await?;
         let (size, factor) = self.size_and_factor(&snapshot).await?;
-        let budget = window.budget().with_upper_permille(factor);
+        let budget = window.budget().with_safety_factor(factor);
         let fixed = self.fixed_tokens();
         let estimated = budget.with_limit(snapshot.tokens().saturating_add(fixed));
         let reported = match size.reported_at {

@@ -81,7 +81,7 @@ struct Kept {
     /// Of the newest request that counted.
     model: Option<String>,
     /// The factor in use for each model's budgets is that of the newest model.
-    upper_permille: Option<u32>,
+    safety_factor: Option<u32>,
     calibration: Calibration,
     tracker: UsageTracker,
     /// The view that the figure was about.
@@ -117,11 +117,11 @@ impl Kept {
         if !self.calibration.observe(&model, estimated, real) {
             return;
         }
-        let learnt = self.calibration.upper_permille_or(&model, documented);
+        let learnt = self.calibration.safety_factor_or(&model, documented);
         let same = self.model.as_deref() == Some(&model);
-        let in_use = self.upper_permille.filter(|_| same);
+        let in_use = self.safety_factor.filter(|_| same);
         let keep = in_use.filter(|used| (learnt..learnt.saturating_add(SLACK)).contains(used));
-        self.upper_permille = keep.or(Some(learnt.div_ceil(STEP).saturating_mul(STEP)));
+        self.safety_factor = keep.or(Some(learnt.div_ceil(STEP).saturating_mul(STEP)));
         self.model = Some(model);
     }
 }
@@ -139,7 +139,7 @@ impl Session {
     /// `Invalid` when the response's position is not in the log; or when the store fails.
     pub async fn observe_usage(&self, observed: &ObservedUsage) -> Result<bool> {
         let store = &*self.memory().inner.store;
-        let documented = self.accounting().estimator().upper_permille();
+        let documented = self.accounting().estimator().safety_factor();
         let mut tries = 0;
         loop {
             let snapshot = self.snapshot().await?;
@@ -192,25 +192,25 @@ impl Session {
     ///
     /// # Errors
     /// When the store fails.
-    pub async fn upper_permille(&self) -> Result<u32> {
-        let documented = self.accounting().estimator().upper_permille();
-        Ok(self.kept().await?.0.upper_permille.unwrap_or(documented))
+    pub async fn safety_factor(&self) -> Result<u32> {
+        let documented = self.accounting().estimator().safety_factor();
+        Ok(self.kept().await?.0.safety_factor.unwrap_or(documented))
     }
 
     /// The size of the view by a provider's last figure, and the factor of budgets, in thousandths:
     /// both from one look-up.
     pub(crate) async fn size_and_factor(&self, now: &Snapshot) -> Result<(ContextTokens, u32)> {
-        let documented = self.accounting().estimator().upper_permille();
+        let documented = self.accounting().estimator().safety_factor();
         let kept = self.kept().await?.0;
-        let factor = kept.upper_permille.unwrap_or(documented);
+        let factor = kept.safety_factor.unwrap_or(documented);
         Ok((kept.tokens(now), factor))
     }
 
     /// The budget with the session's factor, unless it has one.
     pub(crate) async fn scaled(&self, budget: Budget) -> Result<Budget> {
-        match budget.upper_permille() {
+        match budget.safety_factor() {
             Some(_) => Ok(budget),
-            None => Ok(budget.with_upper_permille(self.upper_permille().await?)),
+            None => Ok(budget.with_safety_factor(self.safety_factor().await?)),
         }
     }
 

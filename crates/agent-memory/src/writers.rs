@@ -167,7 +167,7 @@ mod tests {
     use model_client::guard::GuardPolicy;
     use summarize_escalation::SummaryRequest;
     use summarize_escalation::testing::{FakeTimer, Scripted};
-    use token_estimate::Preset;
+    use token_estimate::HeuristicEstimator;
 
     use super::*;
 
@@ -183,7 +183,7 @@ mod tests {
 
     /// Asks the session's model once, which fails.
     async fn fail(writer: &Writer) {
-        let request = SummaryRequest::new(&[], &Preset::Anna);
+        let request = SummaryRequest::new(&[], &HeuristicEstimator::Bytes4);
         assert!(writer.summarizer.summarize(&request).await.is_err());
     }
 

@@ -1,8 +1,8 @@
 //! Reading a log in pieces that begin at an atom.
 
-use memory_model::{ConversationId, EntryKind, LogEntry, Role, Seq, SeqRange};
+use memory_model::{ConversationId, EntryKind, LogEntry, Part, Role, Seq, SeqRange};
 use memory_store::{LogRead, Result, Store};
-use turn_map::{AtomBuilder, HullPolicy, TurnMessage};
+use turn_map::{AtomBuilder, GroupingPolicy};
 
 /// How many entries the first step reads; each further one reads twice as many, up to `LARGEST`.
 const PAGE: usize = 64;
@@ -118,7 +118,7 @@ fn waits<'e>(newest_first: impl DoubleEndedIterator<Item = &'e LogEntry>, seq: S
     let Some(first) = oldest_first.peek().map(|entry| entry.seq) else {
         return false;
     };
-    let mut builder = AtomBuilder::starting_at(first.0 as usize, HullPolicy::default());
+    let mut builder = AtomBuilder::starting_at(first.0 as usize, GroupingPolicy::default());
     oldest_first.for_each(|entry| builder.push(entry));
     builder.finish().settled_end().position() < seq.0 as usize
 }
@@ -172,17 +172,14 @@ fn reach(entry: &LogEntry, first: &mut bool) -> Option<Reach> {
             None => Reach::None,
         });
     }
-    let mut results = false;
-    TurnMessage::results(entry, &mut |_| results = true);
-    results.then_some(Reach::Response)
+    let is_result = |part: &Part| matches!(part, Part::ToolResult { .. });
+    entry.parts.iter().any(is_result).then_some(Reach::Response)
 }
 
 /// Whether an entry is an assistant's line that calls and has no response id: neighbouring ones may
 /// be one response.
 fn is_line(entry: &LogEntry) -> bool {
-    let mut calls = false;
-    TurnMessage::calls(entry, &mut |_| calls = true);
-    calls
+    has_calls(entry)
         && entry.kind == EntryKind::Message
         && entry.role == Role::Assistant
         && entry.response.is_none()
@@ -193,9 +190,12 @@ fn responds(entry: &LogEntry) -> bool {
     if entry.kind != EntryKind::Message {
         return false;
     }
-    let mut calls = false;
-    TurnMessage::calls(entry, &mut |_| calls = true);
-    calls || entry.role == Role::Assistant
+    has_calls(entry) || entry.role == Role::Assistant
+}
+
+fn has_calls(entry: &LogEntry) -> bool {
+    let is_call = |part: &Part| matches!(part, Part::ToolCall { .. });
+    entry.parts.iter().any(is_call)
 }
 
 /// A walk back to the first line of the newest response, or of the newest neighbouring lines that

@@ -59,7 +59,7 @@ pub fn assemble(
     policy: &AssemblyPolicy,
     accounting: &dyn Accounting,
 ) -> Result<Context, Error> {
-    let budget = budget.or_upper(accounting.estimator().upper_permille());
+    let budget = budget.or_safety_factor(accounting.estimator().safety_factor());
     let request = accounting.estimator().request_overhead();
     let limit = budget.limit();
     let mut receipt = Receipt {

@@ -1,7 +1,7 @@
 //! From what there is to choose from to indivisible pieces.
 
 use memory_model::{Accounting, EntryKind, LogEntry, Seq, SeqRange};
-use turn_map::{Atom, AtomBuilder, HullPolicy, TrimPolicy};
+use turn_map::{Atom, AtomBuilder, GroupingPolicy, TrimPolicy};
 
 use crate::accounting::cost;
 use crate::assemble::{Item, Material};
@@ -208,7 +208,7 @@ fn atoms(entries: &[LogEntry]) -> Vec<(Atom, &[LogEntry])> {
         return Vec::new();
     };
     let origin = first.seq.0 as usize;
-    let mut builder = AtomBuilder::starting_at(origin, HullPolicy::default());
+    let mut builder = AtomBuilder::starting_at(origin, GroupingPolicy::default());
     for entry in entries {
         builder.push(entry);
     }

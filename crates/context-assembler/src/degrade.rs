@@ -477,7 +477,7 @@ mod tests {
     use std::sync::atomic::{AtomicUsize, Ordering};
 
     use memory_model::{LogEntry, Message, RawJson, Seq};
-    use token_estimate::{CountedMessage, EstimatorId, Piece, TokenEstimator, default_estimator};
+    use token_estimate::{EstimatorId, MessageView, PartView, TokenEstimator, default_estimator};
 
     use super::*;
     use crate::accounting::ContextAccounting;
@@ -490,19 +490,25 @@ mod tests {
     #[derive(Debug)]
     struct Counting(Arc<dyn TokenEstimator>, AtomicUsize);
 
-    struct Visited<'a>(&'a dyn CountedMessage, &'a AtomicUsize);
+    struct Visited<'a>(&'a dyn MessageView, &'a AtomicUsize);
 
-    impl CountedMessage for Visited<'_> {
+    impl MessageView for Visited<'_> {
         fn role(&self) -> token_estimate::Role {
             self.0.role()
         }
 
-        fn pieces(&self, visit: &mut dyn FnMut(Piece<'_>)) {
-            self.0.pieces(&mut |piece| {
-                if let Piece::Text(text) = &piece {
-                    self.1.fetch_add(text.len(), Ordering::Relaxed);
+        fn parts(&self, visit: &mut dyn FnMut(PartView<'_>)) {
+            self.0.parts(&mut |part| {
+                let content = match part {
+                    PartView::ToolResult { content, .. } => content,
+                    _ => std::slice::from_ref(&part),
+                };
+                for part in content {
+                    if let PartView::Text(text) = part {
+                        self.1.fetch_add(text.len(), Ordering::Relaxed);
+                    }
                 }
-                visit(piece);
+                visit(part);
             });
         }
     }
@@ -517,7 +523,7 @@ mod tests {
             self.0.text(text)
         }
 
-        fn message(&self, message: &dyn CountedMessage) -> u64 {
+        fn message(&self, message: &dyn MessageView) -> u64 {
             self.0.message(&Visited(message, &self.1))
         }
     }

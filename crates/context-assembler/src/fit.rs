@@ -2,8 +2,8 @@
 
 use memory_model::{Message, Part, ResultContent, Role, Seq};
 use turn_map::{
-    Edit, EditableMessage, InsertedResult, PartMessage, PartView, Remedy, SanitisePolicy,
-    TurnMessage, apply, sanitise,
+    Edit, EditableMessage, InsertedResult, MessageView, PartView, Remedy, SanitisePolicy, apply,
+    sanitise,
 };
 
 use crate::context::{ContextMessage, MovedResult, RenamedCall, Source};
@@ -210,49 +210,14 @@ fn messages_of(line: Line) -> Vec<ContextMessage> {
     messages
 }
 
-impl TurnMessage for Line {
-    fn role(&self) -> turn_map::Role {
-        match self.role {
-            Role::System => turn_map::Role::System,
-            Role::User => turn_map::Role::User,
-            Role::Assistant => turn_map::Role::Assistant,
-            Role::Tool => turn_map::Role::Tool,
-        }
+impl MessageView for Line {
+    fn role(&self) -> Role {
+        self.role
     }
 
-    fn calls(&self, visit: &mut dyn FnMut(&str)) {
-        for placed in &self.parts {
-            if let Part::ToolCall { id, .. } = &placed.part {
-                visit(id);
-            }
-        }
-    }
-
-    fn results(&self, visit: &mut dyn FnMut(&str)) {
-        for placed in &self.parts {
-            if let Part::ToolResult { call_id, .. } = &placed.part {
-                visit(call_id);
-            }
-        }
-    }
-}
-
-impl PartMessage for Line {
     fn parts(&self, visit: &mut dyn FnMut(PartView<'_>)) {
         for placed in &self.parts {
-            visit(match &placed.part {
-                Part::Text { text } => PartView::Text(text),
-                Part::ToolCall { id, name, .. } => PartView::Call { id, name },
-                Part::ToolResult {
-                    call_id, is_error, ..
-                } => PartView::Result {
-                    call_id,
-                    // Where a result stands does not depend on what it says.
-                    text: "",
-                    is_error: is_error.unwrap_or(false),
-                },
-                _ => PartView::Other,
-            });
+            placed.part.view(visit);
         }
     }
 }
@@ -268,13 +233,8 @@ impl EditableMessage for Line {
         self.parts = parts;
     }
 
-    fn set_role(&mut self, role: turn_map::Role) {
-        self.role = match role {
-            turn_map::Role::System => Role::System,
-            turn_map::Role::User => Role::User,
-            turn_map::Role::Assistant => Role::Assistant,
-            turn_map::Role::Tool => Role::Tool,
-        };
+    fn set_role(&mut self, role: Role) {
+        self.role = role;
     }
 
     fn results_behind(&self, parts: Vec<Placed>) -> Self {

@@ -12,7 +12,7 @@ use serde::{Deserialize, Serialize};
 pub struct Budget {
     tokens: u64,
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    upper_permille: Option<u32>,
+    safety_factor: Option<u32>,
 }
 
 const WHOLE: u32 = 1_000;
@@ -23,16 +23,16 @@ impl Budget {
     pub fn tokens(tokens: u64) -> Self {
         Self {
             tokens,
-            upper_permille: None,
+            safety_factor: None,
         }
     }
 
     /// Sets the factor, in thousandths; below 1,000 it is 1,000. 1,000 holds estimates against the
     /// budget as it is.
     #[must_use]
-    pub fn with_upper_permille(self, permille: u32) -> Self {
+    pub fn with_safety_factor(self, permille: u32) -> Self {
         Self {
-            upper_permille: Some(permille.max(WHOLE)),
+            safety_factor: Some(permille.max(WHOLE)),
             ..self
         }
     }
@@ -43,8 +43,8 @@ impl Budget {
     }
 
     /// The factor, if one is set, in thousandths.
-    pub fn upper_permille(self) -> Option<u32> {
-        self.upper_permille
+    pub fn safety_factor(self) -> Option<u32> {
+        self.safety_factor
     }
 
     /// What estimates are held against, in tokens: the budget divided by the factor, rounded down.
@@ -54,10 +54,10 @@ impl Budget {
     }
 
     /// The budget with this factor unless one is set.
-    pub(crate) fn or_upper(self, permille: u32) -> Self {
-        match self.upper_permille {
+    pub(crate) fn or_safety_factor(self, permille: u32) -> Self {
+        match self.safety_factor {
             Some(_) => self,
-            None => self.with_upper_permille(permille),
+            None => self.with_safety_factor(permille),
         }
     }
 
@@ -69,7 +69,7 @@ impl Budget {
     }
 
     fn factor(self) -> u32 {
-        self.upper_permille.unwrap_or(WHOLE).max(WHOLE)
+        self.safety_factor.unwrap_or(WHOLE).max(WHOLE)
     }
 }
 
@@ -192,11 +192,11 @@ mod tests {
             tokens in prop_oneof![0..100_000_u64, any::<u64>()],
             permille in 0..5_000_u32,
         ) {
-            let budget = Budget::tokens(tokens).with_upper_permille(permille);
+            let budget = Budget::tokens(tokens).with_safety_factor(permille);
             prop_assert!(budget.limit() <= tokens);
             let needed = budget.with_limit(tokens);
             prop_assume!(needed < u64::MAX);
-            let limit = |tokens| Budget::tokens(tokens).with_upper_permille(permille).limit();
+            let limit = |tokens| Budget::tokens(tokens).with_safety_factor(permille).limit();
             prop_assert!(limit(needed) >= tokens);
             prop_assert!(needed == 0 || limit(needed - 1) < tokens);
         }
@@ -206,7 +206,7 @@ mod tests {
     fn a_budget_survives_serde_whole() {
         for budget in [
             Budget::tokens(7),
-            Budget::tokens(9).with_upper_permille(1_250),
+            Budget::tokens(9).with_safety_factor(1_250),
         ] {
             let json = serde_json::to_string(&budget).unwrap();
             let back: Budget = serde_json::from_str(&json).unwrap();
@@ -219,12 +219,12 @@ mod tests {
     fn a_factor_that_is_set_stays() {
         let budget = Budget::tokens(1_000);
         assert_eq!(
-            (budget.limit(), budget.or_upper(1_250).limit()),
+            (budget.limit(), budget.or_safety_factor(1_250).limit()),
             (1_000, 800)
         );
-        let set = budget.with_upper_permille(900);
+        let set = budget.with_safety_factor(900);
         assert_eq!(
-            (set.upper_permille(), set.or_upper(1_250).limit()),
+            (set.safety_factor(), set.or_safety_factor(1_250).limit()),
             (Some(1_000), 1_000)
         );
     }

@@ -5,7 +5,7 @@ use std::collections::VecDeque;
 use memory_model::{
     Accounting, Body, Child, Job, JobKind, LogEntry, Seq, SeqRange, Span, summary_overhead,
 };
-use turn_map::{Atom, AtomBuilder, HullPolicy};
+use turn_map::{Atom, AtomBuilder, GroupingPolicy};
 
 use crate::policy::DagPolicy;
 
@@ -45,7 +45,7 @@ impl LeafRun {
         Self {
             run,
             next: first,
-            atoms: AtomBuilder::starting_at(first.0 as usize, HullPolicy::default()),
+            atoms: AtomBuilder::starting_at(first.0 as usize, GroupingPolicy::default()),
             costs: VecDeque::new(),
             costs_from: first,
             chunk: Chunk::default(),
@@ -75,7 +75,8 @@ impl LeafRun {
     /// Ends the run: nothing more of it comes, so all its atoms are as they will be.
     pub(crate) fn finish(mut self, policy: &DagPolicy, accounting: &dyn Accounting) -> Vec<Job> {
         let mut jobs = Vec::new();
-        let builder = std::mem::replace(&mut self.atoms, AtomBuilder::new(HullPolicy::default()));
+        let builder =
+            std::mem::replace(&mut self.atoms, AtomBuilder::new(GroupingPolicy::default()));
         for atom in builder.finish().iter() {
             self.take(atom, policy, accounting, &mut jobs);
         }

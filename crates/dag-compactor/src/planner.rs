@@ -6,7 +6,7 @@ use memory_model::{
     Accounting, Body, Job, LogEntry, Pass, PassInput, PassKind, Planner, Seq, SeqRange, Span,
     ViewName,
 };
-use turn_map::{AtomBuilder, CutPolicy, Grouping, HullPolicy, TurnMap};
+use turn_map::{AtomBuilder, CutPolicy, GroupingPolicy, TurnBoundary, TurnMap};
 
 use crate::condensed;
 use crate::leaf::{LeafRun, Run};
@@ -107,14 +107,14 @@ fn tail_start(input: &PassInput<'_>, policy: &DagPolicy) -> Seq {
         return input.head.next();
     };
     let origin = first.0 as usize;
-    let mut builder = AtomBuilder::starting_at(origin, HullPolicy::default());
+    let mut builder = AtomBuilder::starting_at(origin, GroupingPolicy::default());
     for entry in input.newest {
         builder.push(entry);
     }
     let atoms = builder.finish();
     let log_tokens = input.newest.last().map_or(0, |entry| entry.running);
     let max_tokens = policy.fresh_tail.limit(log_tokens);
-    let mut turns = TurnMap::starting_at(origin, Grouping::Role);
+    let mut turns = TurnMap::starting_at(origin, TurnBoundary::Role);
     let cut = match policy.fresh_turns {
         Some(newest) => {
             input.newest.iter().for_each(|entry| turns.push(entry));

@@ -126,7 +126,7 @@ pub fn cut_to_chars(text: &str, limit: usize) -> String {
 #[cfg(test)]
 mod tests {
     use proptest::prelude::*;
-    use token_estimate::Preset;
+    use token_estimate::HeuristicEstimator;
 
     use super::*;
 
@@ -180,14 +180,15 @@ mod tests {
 
     #[test]
     fn tokens_are_cut_at_lines_and_sentences() {
-        let cut = |text: &str, limit| cut_to_tokens(text, limit, &Preset::Anna).unwrap();
+        let cut =
+            |text: &str, limit| cut_to_tokens(text, limit, &HeuristicEstimator::Bytes4).unwrap();
         assert_eq!(cut("one two three.\nfour five six", 5), "one two three.");
         assert_eq!(cut("one two three. four five six", 5), "one two three.");
         assert_eq!(cut("一二三四。五六七八", 5), "一二三四。");
         assert_eq!(cut("no boundary whatever here", 3), "no boundary");
         assert_eq!(cut("short", 3), "short");
-        assert_eq!(cut_to_tokens("  \n ", 3, &Preset::Anna), None);
-        assert_eq!(cut_to_tokens("x", 0, &Preset::Anna), None);
+        assert_eq!(cut_to_tokens("  \n ", 3, &HeuristicEstimator::Bytes4), None);
+        assert_eq!(cut_to_tokens("x", 0, &HeuristicEstimator::Bytes4), None);
         let long = "A line of words.\n".repeat(100);
         let cut = cut(&long, 100);
         assert!(cut.ends_with(CUT_NOTE), "{cut}");
@@ -209,7 +210,7 @@ mod tests {
 
         #[test]
         fn a_cut_fits(text in any_text(), limit in 0_u64..120) {
-            for preset in Preset::ALL {
+            for preset in HeuristicEstimator::ALL {
                 match cut_to_tokens(&text, limit, &preset) {
                     Some(cut) => {
                         prop_assert!(preset.text(&cut) <= limit);

@@ -149,7 +149,7 @@ pub(crate) fn shortened(
 #[cfg(test)]
 mod tests {
     use memory_model::{Seq, SeqRange};
-    use token_estimate::Preset;
+    use token_estimate::HeuristicEstimator;
 
     use super::*;
 
@@ -167,7 +167,7 @@ mod tests {
         };
         let items = [item(1, "Begin with ants."), item(2, "End with zebras.")];
         let items: Vec<&Item> = items.iter().collect();
-        let told = shortened(&items, &[0, 1], 200, &Preset::Anna);
+        let told = shortened(&items, &[0, 1], 200, &HeuristicEstimator::Bytes4);
         let text: Vec<&str> = told.iter().map(|(_, text)| text.as_str()).collect();
         assert_eq!(
             text.join("\n"),

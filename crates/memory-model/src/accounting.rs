@@ -2,12 +2,13 @@
 
 use std::fmt;
 
-use token_estimate::{CountedMessage, EstimatorId, Piece, TokenEstimator};
+use token_estimate::{EstimatorId, Role, TokenEstimator};
 
+use crate::borrowed::PartsOf;
 use crate::hash::Hash;
 use crate::ids::{SeqRange, SummaryId};
-use crate::message::{EntryKind, Message, Role};
-use crate::part::{Media, MediaSource, Part, ResultContent};
+use crate::message::{EntryKind, Message};
+use crate::part::Part;
 use crate::summary::{Child, Recipe, Summary, SummaryFigures};
 use crate::time::Timestamp;
 
@@ -32,7 +33,7 @@ pub trait Accounting: Send + Sync + fmt::Debug {
 
     /// The cost of a rendered message of these parts, in tokens.
     fn parts(&self, role: Role, parts: &[Part]) -> u64 {
-        self.estimator().message(&CountedParts { role, parts })
+        self.estimator().message(&PartsOf { role, parts })
     }
 
     /// The cost of a message, rendered alone, in tokens; 0 for a note.
@@ -82,113 +83,29 @@ pub fn summary_overhead(
     })
 }
 
-/// Parts that are counted as one message.
-#[derive(Debug, Clone, Copy)]
-pub struct CountedParts<'a> {
-    /// Who speaks.
-    pub role: Role,
-    /// The content.
-    pub parts: &'a [Part],
-}
-
-impl CountedMessage for CountedParts<'_> {
-    fn role(&self) -> token_estimate::Role {
-        estimate_role(self.role)
-    }
-
-    fn pieces(&self, visit: &mut dyn FnMut(Piece<'_>)) {
-        for part in self.parts {
-            part_pieces(part, visit);
-        }
-    }
-}
-
-fn estimate_role(role: Role) -> token_estimate::Role {
-    match role {
-        Role::System => token_estimate::Role::System,
-        Role::User => token_estimate::Role::User,
-        Role::Assistant => token_estimate::Role::Assistant,
-        Role::Tool => token_estimate::Role::Tool,
-    }
-}
-
-impl CountedMessage for Message {
-    fn role(&self) -> token_estimate::Role {
-        estimate_role(self.role)
-    }
-
-    /// The pieces of a message; a note has none.
-    fn pieces(&self, visit: &mut dyn FnMut(Piece<'_>)) {
-        if self.kind == EntryKind::Message {
-            for part in &self.parts {
-                part_pieces(part, visit);
-            }
-        }
-    }
-}
-
-fn part_pieces(part: &Part, visit: &mut dyn FnMut(Piece<'_>)) {
-    match part {
-        Part::Text { text } => visit(Piece::Text(text)),
-        Part::Reasoning { text, .. } => visit(Piece::Reasoning(text)),
-        Part::ToolCall {
-            name, arguments, ..
-        } => {
-            visit(Piece::ToolCall {
-                name,
-                arguments: arguments.as_str(),
-            });
-        }
-        Part::ToolResult { content, .. } => {
-            visit(Piece::ToolResult { name: None });
-            match content {
-                ResultContent::Text(text) => visit(Piece::Text(text)),
-                ResultContent::Parts(parts) => {
-                    for part in parts {
-                        part_pieces(part, visit);
-                    }
-                }
-            }
-        }
-        Part::Image(media) => visit(Piece::Image {
-            base64_len: base64_len(media),
-        }),
-        Part::File(media) => visit(Piece::File {
-            base64_len: base64_len(media),
-        }),
-        Part::Unknown { raw } => visit(Piece::Other(raw.as_str())),
-    }
-}
-
-fn base64_len(media: &Media) -> usize {
-    match &media.source {
-        MediaSource::Data(data) => data.len(),
-        MediaSource::Url(_) => 0,
-    }
-}
-
 #[cfg(test)]
 mod tests {
-    use token_estimate::Preset;
+    use token_estimate::HeuristicEstimator;
 
     use super::*;
     use crate::json::RawJson;
+    use crate::part::{Media, MediaSource};
 
     #[test]
     fn a_message_is_counted_by_its_parts() {
         let call = Message::tool_call("c1", "read", RawJson::parse(r#"{"a":1}"#).unwrap());
-        assert_eq!(Preset::Anna.message(&call), 3);
+        assert_eq!(HeuristicEstimator::Bytes4.message(&call), 3);
         let result = Message::tool_result("c1", "x".repeat(40));
-        assert_eq!(Preset::Anna.message(&result), 10);
+        assert_eq!(HeuristicEstimator::Bytes4.message(&result), 10);
         let image = Part::Image(Media {
             media_type: "image/png".to_owned(),
             source: MediaSource::Data("A".repeat(100_000)),
         });
         assert_eq!(
-            Preset::Anna.message(&Message::new(Role::User, vec![image])),
+            HeuristicEstimator::Bytes4.message(&Message::new(Role::User, vec![image])),
             1200
         );
         let note = Message::note(Role::System, vec![Part::text("model changed")]);
-        assert_eq!(Preset::Anna.message(&note), 0);
+        assert_eq!(HeuristicEstimator::Bytes4.message(&note), 0);
     }
 }

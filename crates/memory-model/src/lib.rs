@@ -1,6 +1,7 @@
 #![doc = include_str!("../README.md")]
 
 mod accounting;
+mod borrowed;
 mod hash;
 mod ids;
 mod json;
@@ -12,13 +13,13 @@ mod time;
 mod transcode;
 mod view;
 
-pub use accounting::{Accounting, CountedParts, summary_overhead};
+pub use accounting::{Accounting, summary_overhead};
 pub use hash::{FieldHasher, Hash};
 pub use ids::{
     ConversationId, Seq, SeqRange, SessionKey, SummaryId, TrimPolicyId, ViewName, ViewVersion,
 };
 pub use json::{RawJson, decoded_strings};
-pub use message::{EntryKind, ExportEntry, LogEntry, Message, Role, TurnId};
+pub use message::{EntryKind, ExportEntry, LogEntry, Message, TurnId};
 pub use part::{
     MAX_PART_DEPTH, Media, MediaSource, Part, ResultContent, inner_part_from_raw, part_from_raw,
     parts_from_json,
@@ -26,6 +27,7 @@ pub use part::{
 pub use plan::{Job, JobKind, Mode, Pass, PassInput, PassKind, Plan, Planner, Room, StopReason};
 pub use summary::{Child, Recipe, SourceHasher, Summary, SummaryFigures, summary_hash, summary_id};
 pub use time::{Clock, StepClock, Timestamp};
+pub use token_estimate::{MessageView, PartView, Role};
 pub use view::{
     Body, Span, SpanRange, SpanStart, SpliceError, SpliceRows, View, clip_starts, spans_of,
     splice_starts,

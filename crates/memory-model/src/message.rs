@@ -1,58 +1,15 @@
 //! Messages: the entries of a log.
 
 use std::borrow::Cow;
-use std::fmt;
 
 use serde::{Deserialize, Serialize};
+use token_estimate::Role;
 
 use crate::hash::{FieldHasher, Hash};
 use crate::ids::Seq;
 use crate::json::RawJson;
 use crate::part::{MAX_PART_DEPTH, Part, nest_too_deeply};
 use crate::time::Timestamp;
-
-/// Who speaks.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
-#[serde(rename_all = "lowercase")]
-pub enum Role {
-    /// Instructions to the model.
-    System,
-    /// The user.
-    User,
-    /// The model.
-    Assistant,
-    /// A message that holds only tool results.
-    Tool,
-}
-
-impl Role {
-    /// The role's name as transcripts and the export format write it.
-    pub fn as_str(self) -> &'static str {
-        match self {
-            Role::System => "system",
-            Role::User => "user",
-            Role::Assistant => "assistant",
-            Role::Tool => "tool",
-        }
-    }
-
-    /// Reads a role's name.
-    pub fn parse(text: &str) -> Option<Self> {
-        Some(match text {
-            "system" => Role::System,
-            "user" => Role::User,
-            "assistant" => Role::Assistant,
-            "tool" => Role::Tool,
-            _ => return None,
-        })
-    }
-}
-
-impl fmt::Display for Role {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(self.as_str())
-    }
-}
 
 /// Whether a log entry is part of the conversation or only of its record.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]

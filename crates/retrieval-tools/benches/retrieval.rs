@@ -14,7 +14,7 @@ use memory_store::{
     Append, AppendAt, InMemoryStore, LogRead, NewConversation, NewEntry, Publish, Published, Store,
 };
 use retrieval_tools::{ExpandArgs, GrepArgs, Retrieval};
-use token_estimate::{Preset, TokenEstimator};
+use token_estimate::{HeuristicEstimator, TokenEstimator};
 use tokio::runtime::Runtime;
 
 /// Messages in the conversation; the last one is long.
@@ -27,16 +27,16 @@ struct Counts;
 
 impl Accounting for Counts {
     fn estimator(&self) -> &dyn TokenEstimator {
-        &Preset::Anna
+        &HeuristicEstimator::Bytes4
     }
 
     fn summary(&self, summary: &Summary) -> u64 {
-        Preset::Anna.text(&summary.text)
+        HeuristicEstimator::Bytes4.text(&summary.text)
     }
 }
 
 async fn conversation(store: &InMemoryStore) -> ConversationId {
-    let new = NewConversation::root("bench", Preset::Anna.id(), Timestamp(0));
+    let new = NewConversation::root("bench", HeuristicEstimator::Bytes4.id(), Timestamp(0));
     let id = store.open(&new).await.unwrap().id;
     let said = (1..MESSAGES).map(|n| {
         let text = format!("message {n}: the module was renamed and its tests were run. ");
@@ -49,13 +49,13 @@ async fn conversation(store: &InMemoryStore) -> ConversationId {
         .collect();
     for messages in messages.chunks(1_000) {
         let entries = messages.iter().map(|message| NewEntry {
-            tokens: Preset::Anna.message(message),
+            tokens: HeuristicEstimator::Bytes4.message(message),
             message: message.clone(),
             clocked: false,
         });
         let append = Append {
             at: AppendAt::Any,
-            estimator: Preset::Anna.id(),
+            estimator: HeuristicEstimator::Bytes4.id(),
             entries: entries.collect(),
             now: Timestamp(1),
         };
@@ -80,7 +80,7 @@ async fn leaf(store: &InMemoryStore, id: ConversationId) -> Summary {
         range,
         depth: 0,
         children: vec![Child::Messages { range }],
-        tokens: Preset::Anna.text(&text),
+        tokens: HeuristicEstimator::Bytes4.text(&text),
         text,
         messages: None,
         source_tokens: page.items.iter().map(|entry| entry.tokens).sum(),

@@ -420,14 +420,14 @@ mod tests {
 
     impl TokenEstimator for Bytes {
         fn id(&self) -> token_estimate::EstimatorId {
-            token_estimate::Preset::Anna.id()
+            token_estimate::HeuristicEstimator::Bytes4.id()
         }
 
         fn text(&self, text: &str) -> u64 {
             text.len() as u64
         }
 
-        fn message(&self, _: &dyn token_estimate::CountedMessage) -> u64 {
+        fn message(&self, _: &dyn token_estimate::MessageView) -> u64 {
             5
         }
     }

@@ -12,7 +12,7 @@ use memory_store::{
     LogRead, NewConversation, NewEntry, Order, Publish, Published, Report, Store, Verifier,
     Violation, verify,
 };
-use token_estimate::{EstimatorId, Preset, TokenEstimator};
+use token_estimate::{EstimatorId, HeuristicEstimator, TokenEstimator};
 
 /// Counts by anna's formula; a summary costs what its text costs.
 #[derive(Debug, Clone, Copy, Default)]
@@ -20,11 +20,11 @@ pub struct PlainCounts;
 
 impl Accounting for PlainCounts {
     fn estimator(&self) -> &dyn TokenEstimator {
-        &Preset::Anna
+        &HeuristicEstimator::Bytes4
     }
 
     fn summary(&self, summary: &Summary) -> u64 {
-        Preset::Anna.text(&summary.text)
+        HeuristicEstimator::Bytes4.text(&summary.text)
     }
 }
 

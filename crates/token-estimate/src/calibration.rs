@@ -1,39 +1,40 @@
 use std::collections::{BTreeMap, VecDeque};
 
-/// How a model's own counts compare with the estimates, learnt as usage figures come in.
+/// Learns from reported usage how a model's real token counts compare with the estimates.
 ///
-/// It never touches a count: stored figures stay what the estimator said, and only budgets are scaled, by an upper
-/// quantile of what was seen, so that an estimate within the scaled budget is rarely above the real one. Integer
-/// arithmetic and no clock: the same observations in the same order give the same factors.
+/// Stored counts stay as the estimator made them. Only budgets are scaled, by an upper quantile of the observed ratios,
+/// so that a context whose estimate fits the scaled budget rarely exceeds the real one. Integer arithmetic and no clock:
+/// the same observations in the same order give the same factors.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 #[cfg_attr(feature = "serde", serde(default))]
 pub struct Calibration {
-    /// The newest ratios of each model, oldest first, in thousandths.
+    /// Newest ratios of each model, oldest first, in thousandths.
     models: BTreeMap<String, VecDeque<u32>>,
 }
 
-/// Observations kept for each model.
+/// Maximum number of observations kept per model.
 const WINDOW: usize = 64;
-/// From so many observations on a budget may also grow.
+/// Number of observations from which a budget may also grow.
 const ENOUGH: usize = 8;
-/// Estimates below this many tokens say too little about a ratio.
+/// Minimum estimate of an observation, in tokens: smaller ones are too noisy.
 const LEAST: u64 = 100;
-/// Ratios further off come from something else than the tokenizer (a hidden prompt, a truncated request).
+/// Smallest and largest ratio, in thousandths: what is further off has another cause than the tokenizer (a hidden
+/// prompt, a truncated request).
 const RATIOS: (u32, u32) = (250, 4_000);
-/// The quantile in percent.
+/// Quantile, in percent.
 const QUANTILE: usize = 95;
 const WHOLE: u32 = 1_000;
 
 impl Calibration {
-    /// A calibration that has seen nothing.
+    /// Creates a calibration without observations.
     pub fn new() -> Self {
         Self::default()
     }
 
-    /// Notes that what was estimated at so many tokens really was so many, and says whether that counts. Both must be of
-    /// the same text: a whole request, or what was added between two requests. Estimates below 100 tokens and counts of
-    /// 0 are ignored; of each model the newest 64 observations are kept.
+    /// Records a pair of estimated and real tokens. Returns whether it was used. Both figures must be of the same text: a
+    /// whole request, or what was added between two requests. Estimates below 100 tokens and real counts of 0 are
+    /// ignored. Keeps the newest 64 observations of each model.
     pub fn observe(&mut self, model: &str, estimated: u64, real: u64) -> bool {
         if estimated < LEAST || real == 0 {
             return false;
@@ -53,21 +54,21 @@ impl Calibration {
         true
     }
 
-    /// How many observations of the model are kept.
+    /// Number of observations kept for the model.
     pub fn observations(&self, model: &str) -> usize {
         self.models.get(model).map_or(0, VecDeque::len)
     }
 
-    /// The upper factor of the model in thousandths: the 95th percentile of real / estimated over the kept observations
-    /// (the largest of them, below twenty). 1,000 for a model that was not seen, and never below 1,000 before the eighth
+    /// Safety factor of the model, in thousandths: the 95th percentile of real / estimated over the kept observations
+    /// (with fewer than twenty, the largest). 1,000 for an unknown model, and at least 1,000 before the eighth
     /// observation.
-    pub fn upper_permille(&self, model: &str) -> u32 {
-        self.upper_permille_or(model, WHOLE)
+    pub fn safety_factor(&self, model: &str) -> u32 {
+        self.safety_factor_or(model, WHOLE)
     }
 
-    /// As [`upper_permille`](Self::upper_permille), with what is known beforehand in place of the 1,000: what the
-    /// estimator says of itself ([`TokenEstimator::upper_permille`](crate::TokenEstimator::upper_permille)).
-    pub fn upper_permille_or(&self, model: &str, known: u32) -> u32 {
+    /// Like [`safety_factor`](Self::safety_factor), with `known` in place of the 1,000: pass the estimator's own
+    /// ([`TokenEstimator::safety_factor`](crate::TokenEstimator::safety_factor)).
+    pub fn safety_factor_or(&self, model: &str, known: u32) -> u32 {
         let Some(seen) = self.models.get(model).filter(|seen| !seen.is_empty()) else {
             return known;
         };
@@ -82,9 +83,8 @@ impl Calibration {
         }
     }
 
-    /// The middle of real / estimated over the kept observations in thousandths, for reports; 1,000 for a model that
-    /// was not seen.
-    pub fn median_permille(&self, model: &str) -> u32 {
+    /// Median of real / estimated over the kept observations, in thousandths, for reports; 1,000 for an unknown model.
+    pub fn median_ratio(&self, model: &str) -> u32 {
         let mut sorted: Vec<u32> = self
             .models
             .get(model)
@@ -96,16 +96,15 @@ impl Calibration {
         sorted.get(sorted.len() / 2).copied().unwrap_or(WHOLE)
     }
 
-    /// The budget to hold estimates against when the model takes `budget` real tokens: rounded down.
+    /// Budget to compare estimates with when the model accepts `budget` real tokens, in tokens, rounded down.
     pub fn scale_budget(&self, model: &str, budget: u64) -> u64 {
-        let scaled =
-            u128::from(budget) * u128::from(WHOLE) / u128::from(self.upper_permille(model));
+        let scaled = u128::from(budget) * u128::from(WHOLE) / u128::from(self.safety_factor(model));
         u64::try_from(scaled).unwrap_or(u64::MAX)
     }
 
     /// What an estimate may come to in real tokens: rounded up.
     pub fn upper(&self, model: &str, estimated: u64) -> u64 {
-        let scaled = (u128::from(estimated) * u128::from(self.upper_permille(model)))
+        let scaled = (u128::from(estimated) * u128::from(self.safety_factor(model)))
             .div_ceil(u128::from(WHOLE));
         u64::try_from(scaled).unwrap_or(u64::MAX)
     }
@@ -126,7 +125,7 @@ mod tests {
     fn an_unknown_model_scales_nothing() {
         let none = Calibration::new();
         assert_eq!(
-            (none.upper_permille("m"), none.median_permille("m")),
+            (none.safety_factor("m"), none.median_ratio("m")),
             (1_000, 1_000)
         );
         assert_eq!(
@@ -139,14 +138,14 @@ mod tests {
     #[test]
     fn what_is_known_beforehand_holds_until_enough_was_seen() {
         let mut seen = Calibration::new();
-        assert_eq!(seen.upper_permille_or("m", 1_040), 1_040);
+        assert_eq!(seen.safety_factor_or("m", 1_040), 1_040);
         for n in 1..=8 {
             seen.observe("m", 1_000, 1_010);
-            let upper = seen.upper_permille_or("m", 1_040);
+            let upper = seen.safety_factor_or("m", 1_040);
             assert_eq!(upper, if n < 8 { 1_040 } else { 1_010 });
         }
         seen.observe("m", 1_000, 1_300);
-        assert_eq!(seen.upper_permille_or("m", 1_040), 1_300);
+        assert_eq!(seen.safety_factor_or("m", 1_040), 1_300);
     }
 
     #[test]
@@ -176,8 +175,8 @@ mod tests {
         }
         assert_eq!(seen.observations("m"), 64);
         // 136..=199, the 61st of them.
-        assert_eq!(seen.upper_permille("m"), 1_000 + 136 + 60);
-        assert_eq!(seen.median_permille("m"), 1_000 + 136 + 32);
+        assert_eq!(seen.safety_factor("m"), 1_000 + 136 + 60);
+        assert_eq!(seen.median_ratio("m"), 1_000 + 136 + 32);
         seen.forget("m");
         assert_eq!(seen, Calibration::new());
     }
@@ -188,7 +187,7 @@ mod tests {
         assert!(!seen.observe("m", 99, 200));
         assert!(!seen.observe("m", 1_000, 0));
         assert!(seen.observe("m", 1_000, u64::MAX));
-        assert_eq!(seen.upper_permille("m"), 4_000);
+        assert_eq!(seen.safety_factor("m"), 4_000);
         assert_eq!(seen.upper("m", u64::MAX), u64::MAX);
     }
 

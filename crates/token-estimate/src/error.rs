@@ -1,13 +1,13 @@
 use std::fmt;
 
-/// Why an estimator or its id could not be had.
+/// Error returned when an estimator cannot be found or an id is malformed.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Error {
     kind: ErrorKind,
     given: String,
 }
 
-/// The meaning of an [`Error`], for code that has to decide.
+/// Kind of an [`Error`], for matching.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum ErrorKind {
@@ -25,7 +25,7 @@ impl Error {
         }
     }
 
-    /// What went wrong.
+    /// Returns the kind of the error.
     pub fn kind(&self) -> ErrorKind {
         self.kind
     }

@@ -1,50 +1,49 @@
 use std::fmt::Debug;
 use std::sync::Arc;
 
-use crate::calibrated::Version2;
-use crate::{Calibrated, CountedMessage, Error, ErrorKind, EstimatorId, Preset};
+use crate::{Calibrated, Error, ErrorKind, EstimatorId, HeuristicEstimator, MessageView};
 
-/// Says what text and messages cost, in tokens.
+/// Estimates or counts the tokens of texts and messages.
 ///
 /// Implementations are pure: the same input gives the same figure under the same [`id`].
 /// Arithmetic saturates; nothing panics.
 ///
 /// [`id`]: TokenEstimator::id
 pub trait TokenEstimator: Send + Sync + Debug {
-    /// The formula's name and version, to be recorded beside every figure.
+    /// Name and version of the formula. Store it beside every figure.
     fn id(&self) -> EstimatorId;
 
-    /// The cost of a text by itself. Allocates nothing.
+    /// Cost of a text by itself, in tokens. Does not allocate.
     fn text(&self, text: &str) -> u64;
 
-    /// The cost of a text if it is at most `limit` tokens, else `None`. Estimators that can stop early do.
+    /// Cost of a text in tokens if it is at most `limit`, else `None`. Estimators that can stop early do.
     fn fits(&self, text: &str, limit: u64) -> Option<u64> {
         let tokens = self.text(text);
         (tokens <= limit).then_some(tokens)
     }
 
-    /// The cost of one message, its own overhead included.
-    fn message(&self, message: &dyn CountedMessage) -> u64;
+    /// Cost of one message in tokens, its fixed costs included; 0 for a note.
+    fn message(&self, message: &dyn MessageView) -> u64;
 
-    /// What a request costs besides its messages. It is in no message's cost; a caller that wants
-    /// it leaves that much of the budget free.
+    /// Tokens that a request costs besides its messages. Not part of any message's cost: subtract it
+    /// from the budget.
     fn request_overhead(&self) -> u64 {
         0
     }
 
-    /// By how much the real count may be above the estimate of a whole context: an upper quantile of
-    /// real / estimated, in thousandths. A budget is divided by it before estimates are held against
-    /// it, as long as nothing better was learnt ([`Calibration`](crate::Calibration)). 1,000, which
-    /// changes nothing, for exact counts and for presets, which are taken at their word.
-    fn upper_permille(&self) -> u32 {
+    /// Factor that a budget is divided by before it is compared with estimates, in thousandths: 1,060
+    /// is 1.06. An upper quantile of real / estimated tokens of whole contexts, for as long as
+    /// [`Calibration`](crate::Calibration) has learnt no better one. 1,000, which changes nothing, for
+    /// exact counts and heuristics.
+    fn safety_factor(&self) -> u32 {
         1_000
     }
 }
 
-/// What can be said of every [`TokenEstimator`].
+/// Extension methods for every [`TokenEstimator`].
 pub trait TokenEstimatorExt: TokenEstimator {
-    /// The cost of a list: the sum over its messages.
-    fn messages<M: CountedMessage>(&self, messages: impl IntoIterator<Item = M>) -> u64 {
+    /// Cost of a list of messages in tokens: the sum over its messages.
+    fn messages<M: MessageView>(&self, messages: impl IntoIterator<Item = M>) -> u64 {
         messages
             .into_iter()
             .fold(0, |sum: u64, m| sum.saturating_add(self.message(&m)))
@@ -68,7 +67,7 @@ macro_rules! forward {
                 (**self).fits(text, limit)
             }
 
-            fn message(&self, message: &dyn CountedMessage) -> u64 {
+            fn message(&self, message: &dyn MessageView) -> u64 {
                 (**self).message(message)
             }
 
@@ -76,8 +75,8 @@ macro_rules! forward {
                 (**self).request_overhead()
             }
 
-            fn upper_permille(&self) -> u32 {
-                (**self).upper_permille()
+            fn safety_factor(&self) -> u32 {
+                (**self).safety_factor()
             }
         }
     )*};
@@ -85,36 +84,33 @@ macro_rules! forward {
 
 forward!(&E, Box<E>, Arc<E>);
 
-/// What new conversations are counted with.
+/// Estimator of new conversations.
 const DEFAULT: Calibrated = Calibrated::O200k;
 
-/// The estimator for new conversations: `calibrated`, for o200k.
+/// Returns the estimator for new conversations: `calibrated`, for `o200k_base`.
 pub fn default_estimator() -> Arc<dyn TokenEstimator> {
     shared(DEFAULT)
 }
 
-/// Every estimator of this build: calibrated, exact (feature `exact`), presets.
+/// Every estimator of this build: calibrated, exact (feature `exact`), heuristic.
 fn all() -> impl Iterator<Item = Arc<dyn TokenEstimator>> {
     let all = Calibrated::ALL.into_iter().map(shared);
     #[cfg(feature = "exact")]
     let all = all.chain(crate::Exact::ALL.into_iter().map(shared));
-    all.chain(Preset::ALL.into_iter().map(shared))
+    all.chain(HeuristicEstimator::ALL.into_iter().map(shared))
 }
 
 fn shared(estimator: impl TokenEstimator + 'static) -> Arc<dyn TokenEstimator> {
     Arc::new(estimator)
 }
 
-/// The estimator of that name (`calibrated`) or id (`calibrated@3`). By id there are former versions too, for what was
-/// counted with them.
+/// Returns the estimator with this name (`calibrated`) or id (`calibrated@3`).
 ///
 /// # Errors
 ///
-/// [`ErrorKind::UnknownEstimator`], which lists the names there are.
+/// [`ErrorKind::UnknownEstimator`] for any other text; the message lists the known names.
 pub fn estimator(name_or_id: &str) -> Result<Arc<dyn TokenEstimator>, Error> {
-    let former = Calibrated::ALL.map(|family| shared(Version2(family)));
     all()
-        .chain(former)
         .find(|estimator| {
             let id = estimator.id();
             id.name() == name_or_id || id.as_str() == name_or_id
@@ -122,21 +118,25 @@ pub fn estimator(name_or_id: &str) -> Result<Arc<dyn TokenEstimator>, Error> {
         .ok_or_else(|| Error::new(ErrorKind::UnknownEstimator, name_or_id))
 }
 
-/// The names that [`estimator`] knows: the calibrated ones, the exact ones (feature `exact`), the presets.
+/// Names that [`estimator`] accepts: calibrated, exact (feature `exact`), heuristic.
 pub fn estimator_names() -> impl Iterator<Item = &'static str> {
     let names = Calibrated::ALL.into_iter().map(Calibrated::name);
     #[cfg(feature = "exact")]
     let names = names.chain(crate::Exact::ALL.into_iter().map(crate::Exact::name));
-    names.chain(Preset::ALL.into_iter().map(Preset::name))
+    names.chain(
+        HeuristicEstimator::ALL
+            .into_iter()
+            .map(HeuristicEstimator::name),
+    )
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::{MessageParts, Piece, Role};
+    use crate::{MessageParts, PartView, Role};
 
     #[test]
-    fn every_name_and_every_id_finds_its_estimator() {
+    fn names_and_ids_resolve_to_their_estimator() {
         for name in estimator_names() {
             let found = estimator(name).unwrap();
             assert_eq!(found.id().name(), name);
@@ -147,25 +147,7 @@ mod tests {
     }
 
     #[test]
-    fn what_a_former_version_counted_is_counted_alike() {
-        for family in Calibrated::ALL {
-            let name = family.name();
-            let former = estimator(&format!("{name}@2")).unwrap();
-            assert_eq!(former.id().as_str(), format!("{name}@2"));
-            assert_eq!(former.text("a word"), family.text("a word"));
-            assert_eq!(estimator(name).unwrap().id(), family.id());
-        }
-        let former = estimator("calibrated@2").unwrap();
-        let marks = (' '..='~').map(|mark| format!("{mark} x"));
-        assert!(
-            marks
-                .into_iter()
-                .any(|text| former.text(&text) < Calibrated::O200k.text(&text))
-        );
-    }
-
-    #[test]
-    fn an_unknown_name_is_answered_with_the_known_ones() {
+    fn unknown_name_error_lists_the_known_names() {
         let error = estimator("anna@9").unwrap_err();
         assert_eq!(error.kind(), ErrorKind::UnknownEstimator);
         let exact = if cfg!(feature = "exact") {
@@ -183,10 +165,10 @@ mod tests {
     }
 
     #[test]
-    fn pointers_to_an_estimator_are_estimators() {
-        let parts = [Piece::Text("four letters")];
+    fn pointers_forward_to_the_estimator() {
+        let parts = [PartView::Text("four letters")];
         let message = MessageParts::new(Role::User, &parts);
-        let plain = Preset::Koda;
+        let plain = HeuristicEstimator::Bytes3_5;
         let shared: Arc<dyn TokenEstimator> = Arc::new(plain);
         let boxed: Box<dyn TokenEstimator> = Box::new(&plain);
         for any in [&shared as &dyn TokenEstimator, &boxed, &&plain] {

@@ -3,11 +3,11 @@ use std::str::FromStr;
 
 use bpe_openai::Tokenizer;
 
-use crate::{CountedMessage, Error, ErrorKind, EstimatorId, Piece, TokenEstimator, overhead};
+use crate::{Error, ErrorKind, EstimatorId, MessageView, TokenEstimator, overhead};
 
-/// Exact counts of OpenAI's public tokenizers, special tokens read as plain text. Feature `exact`.
+/// Counts tokens exactly, with OpenAI's public tokenizers; special tokens are read as plain text. Feature `exact`.
 ///
-/// Messages have the overheads of [`Calibrated`](crate::Calibrated).
+/// Messages have the fixed costs of [`Calibrated`](crate::Calibrated).
 ///
 /// The first count of a process reads the vocabulary: some tens of milliseconds and megabytes. Unlike the other
 /// estimators it allocates.
@@ -69,23 +69,12 @@ impl TokenEstimator for Exact {
         Some(sum)
     }
 
-    fn message(&self, message: &dyn CountedMessage) -> u64 {
-        let mut sum = overhead::MESSAGE;
-        message.pieces(&mut |piece| {
-            let mut add = |more: u64| sum = sum.saturating_add(more);
-            add(overhead::piece(&piece));
-            match piece {
-                Piece::Text(text) | Piece::Reasoning(text) | Piece::Other(text) => {
-                    add(self.text(text))
-                }
-                Piece::ToolCall { name, arguments } => {
-                    add(self.text(name));
-                    add(self.text(arguments));
-                }
-                Piece::ToolResult { .. } | Piece::Image { .. } | Piece::File { .. } => {}
-            }
+    fn message(&self, message: &dyn MessageView) -> u64 {
+        let mut sum = 0_u64;
+        let fixed = overhead::count(message, &mut |text| {
+            sum = sum.saturating_add(self.text(text))
         });
-        sum
+        sum.saturating_add(fixed)
     }
 
     fn request_overhead(&self) -> u64 {
@@ -113,7 +102,7 @@ impl FromStr for Exact {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::{MessageParts, Role};
+    use crate::{MessageParts, PartView, Role};
 
     #[test]
     fn literal_counts() {
@@ -129,7 +118,7 @@ mod tests {
     }
 
     #[test]
-    fn fits_is_the_count_or_nothing() {
+    fn fits_returns_the_count_within_the_limit() {
         for text in [
             "",
             "a",
@@ -152,10 +141,11 @@ mod tests {
     }
 
     #[test]
-    fn messages_have_overheads() {
+    fn messages_have_fixed_costs() {
         let call = [
-            Piece::Text("hello world"),
-            Piece::ToolCall {
+            PartView::Text("hello world"),
+            PartView::ToolCall {
+                id: "c",
                 name: "read",
                 arguments: "{}",
             },
@@ -164,10 +154,12 @@ mod tests {
             Exact::O200k.message(&MessageParts::new(Role::Assistant, &call)),
             4 + 2 + 4 + 1 + 1
         );
-        let image = [
-            Piece::ToolResult { name: Some("x") },
-            Piece::Image { base64_len: 9 },
-        ];
+        let image = [PartView::ToolResult {
+            call_id: "c",
+            name: Some("x"),
+            content: &[PartView::Image { base64_len: 9 }],
+            is_error: false,
+        }];
         assert_eq!(
             Exact::O200k.message(&MessageParts::new(Role::Tool, &image)),
             4 + 4 + 1_600

@@ -15,8 +15,9 @@ pub const PAIRS: usize = model::PAIRS;
 pub struct Classes(Box<class::Classes>);
 
 impl Classes {
-    pub fn new(text: [&[u8]; 5]) -> Self {
-        Self(Box::new(class::Classes::decode(text)))
+    /// From one byte for each code point of [`RANGES`]: its class less `FIRST_WIDE`.
+    pub fn new(classes: &[u8]) -> Self {
+        Self(Box::new(class::Classes::read(classes, 0)))
     }
 }
 

@@ -4,16 +4,16 @@ use std::str::FromStr;
 
 use crate::{Error, ErrorKind};
 
-/// The stable name and version of a formula, such as `anna@1`.
+/// Name and version of an estimator's formula, such as `calibrated@3`.
 ///
-/// Store it beside every figure: figures made under different ids must not be added up.
+/// Store it beside every figure: figures with different ids must not be added.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 #[cfg_attr(feature = "serde", serde(try_from = "String", into = "String"))]
 pub struct EstimatorId(Cow<'static, str>);
 
 impl EstimatorId {
-    /// An id from a name and a version.
+    /// Creates an id from a name and a version.
     ///
     /// # Errors
     ///
@@ -23,7 +23,7 @@ impl EstimatorId {
         format!("{name}@{version}").parse()
     }
 
-    /// For the formulas of this crate, whose ids are known to be well formed.
+    /// Wraps the id of a formula of this crate, which is well formed.
     pub(crate) const fn known(id: &'static str) -> Self {
         Self(Cow::Borrowed(id))
     }
@@ -95,7 +95,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn an_id_reads_back_as_it_was_written() {
+    fn ids_parse_from_their_text() {
         let id = EstimatorId::new("calibrated-o200k", 12).unwrap();
         assert_eq!(id.to_string(), "calibrated-o200k@12");
         assert_eq!((id.name(), id.version()), ("calibrated-o200k", 12));
@@ -104,7 +104,7 @@ mod tests {
     }
 
     #[test]
-    fn other_spellings_are_refused() {
+    fn malformed_ids_are_refused() {
         for bad in [
             "", "anna", "@1", "anna@", "anna@0", "anna@01", "anna@+1", "anna@1@1", "Anna@1",
         ] {

@@ -9,11 +9,11 @@ mod exact;
 #[cfg(feature = "fit")]
 #[doc(hidden)]
 pub mod fit;
+mod heuristic;
 mod id;
-mod message;
 mod overhead;
-mod preset;
 mod usage;
+mod view;
 
 pub use calibrated::Calibrated;
 pub use calibration::Calibration;
@@ -23,7 +23,7 @@ pub use estimator::{
 };
 #[cfg(feature = "exact")]
 pub use exact::Exact;
+pub use heuristic::HeuristicEstimator;
 pub use id::EstimatorId;
-pub use message::{CountedMessage, MessageParts, Piece, Role};
-pub use preset::Preset;
 pub use usage::{ContextTokens, Outcome, Usage, UsageTracker};
+pub use view::{MessageParts, MessageView, PartView, Role};

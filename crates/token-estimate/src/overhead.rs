@@ -1,21 +1,32 @@
-//! What a message costs besides its words, for the estimators that aim at a real tokenizer's count.
+//! Fixed costs of messages and parts, for the estimators that aim at a real tokenizer's count.
 
-use crate::Piece;
+use crate::{MessageView, PartView};
 
-/// A message's frame in OpenAI's chat format: three tokens, and one for the role.
-pub(crate) const MESSAGE: u64 = 4;
-/// The frame of a call or of a result inside a message.
+/// Tokens that OpenAI's chat format adds to each message: three, and one for the role.
+const MESSAGE: u64 = 4;
+/// Tokens that a call or a result adds inside a message.
 const TOOL: u64 = 4;
-/// A picture or document: Anthropic scales pictures down to about 1,568 tokens at most, OpenAI's tiles end below that.
+/// Tokens of an image or document. Anthropic scales images down to at most 1,568 tokens; OpenAI's tiles cost less.
 const IMAGE: u64 = 1_600;
-/// What opens the answer in OpenAI's chat format.
+/// Tokens that open the answer in OpenAI's chat format.
 pub(crate) const REQUEST: u64 = 3;
 
-/// What a piece costs besides its text.
-pub(crate) fn piece(piece: &Piece<'_>) -> u64 {
-    match piece {
-        Piece::ToolCall { .. } | Piece::ToolResult { .. } => TOOL,
-        Piece::Image { .. } | Piece::File { .. } => IMAGE,
-        Piece::Text(_) | Piece::Reasoning(_) | Piece::Other(_) => 0,
+/// Calls `add` with every text of the message that is counted, and returns what the message costs besides them, in
+/// tokens. A note has no texts and costs nothing.
+pub(crate) fn count(message: &dyn MessageView, add: &mut dyn FnMut(&str)) -> u64 {
+    if message.is_note() {
+        return 0;
     }
+    let mut sum = MESSAGE;
+    message.parts(&mut |part| {
+        part.each(&mut |part, _| {
+            part.counted().into_iter().for_each(&mut *add);
+            sum = sum.saturating_add(match part {
+                PartView::ToolCall { .. } | PartView::ToolResult { .. } => TOOL,
+                PartView::Image { .. } | PartView::File { .. } => IMAGE,
+                PartView::Text(_) | PartView::Reasoning(_) | PartView::Other(_) => 0,
+            });
+        });
+    });
+    sum
 }

@@ -1,25 +1,25 @@
-use crate::{CountedMessage, TokenEstimator};
+use crate::{MessageView, TokenEstimator};
 
-/// What a provider says that a request cost, in tokens.
+/// Usage that a provider reported for one request, in tokens.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 #[cfg_attr(feature = "serde", serde(default))]
 pub struct Usage {
-    /// Input that was neither read from the prompt cache nor written to it.
+    /// Input tokens that were neither read from the prompt cache nor written to it.
     pub input: u64,
-    /// Output, reasoning included.
+    /// Output tokens, reasoning included.
     pub output: u64,
-    /// Input read from the prompt cache.
+    /// Input tokens read from the prompt cache.
     pub cache_read: u64,
-    /// Input written to the prompt cache.
+    /// Input tokens written to the prompt cache.
     pub cache_write: u64,
-    /// The provider's own sum, where it gives one.
+    /// Total tokens, where the provider reports them.
     pub total: Option<u64>,
 }
 
 impl Usage {
-    /// Everything that stands in the context once the response has been added to it: the provider's total where it is
-    /// given and not 0 (pi's rule), else input, output, cache read and cache write.
+    /// Tokens of the context with the response added to it: the reported total if it is above 0, else the sum of input,
+    /// output, cache read and cache write.
     pub fn tokens(&self) -> u64 {
         match self.total {
             Some(total) if total > 0 => total,
@@ -27,8 +27,8 @@ impl Usage {
         }
     }
 
-    /// What was sent: input, cache read and cache write, or the total without the output where only that is given. 0 when
-    /// it is not known.
+    /// Tokens of the request: input, cache read and cache write, or the total less the output where only that is
+    /// reported. 0 when unknown.
     pub fn prompt_tokens(&self) -> u64 {
         let sent = [self.cache_read, self.cache_write]
             .into_iter()
@@ -45,18 +45,18 @@ impl Usage {
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 #[cfg_attr(feature = "serde", serde(rename_all = "snake_case"))]
 pub enum Outcome {
-    /// As it should.
+    /// The response is complete.
     Completed,
-    /// Somebody stopped it: its usage may be partial.
+    /// The response was cancelled: its usage may be partial.
     Aborted,
-    /// With an error: its usage may be missing or partial.
+    /// The response ended with an error: its usage may be missing or partial.
     Failed,
 }
 
-/// The size of a context from the last figure that a provider gave, and the estimate of what came after it.
+/// Measures a context by the last usage that the provider reported and the estimate of what came after it.
 ///
-/// Positions are numbers that grow along the conversation, such as a message's place in its log. A compaction makes
-/// every figure up to it worthless: the context that they measured is gone.
+/// Positions are numbers that grow along the conversation, such as positions in its log. A compaction invalidates every
+/// figure up to it, because it replaces the context that was measured.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 #[cfg_attr(feature = "serde", serde(default))]
@@ -76,30 +76,29 @@ struct Seen {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct ContextTokens {
-    /// What the provider said; 0 when there is no usable figure.
+    /// Tokens that the provider reported; 0 without a usable report.
     pub reported: u64,
-    /// The estimate of the messages that the figure does not cover.
+    /// Estimated tokens of the messages that the report does not cover.
     pub estimated: u64,
-    /// The position of the response that the figure came with.
+    /// Position of the response that the report came with.
     pub reported_at: Option<u64>,
 }
 
 impl ContextTokens {
-    /// Both together.
+    /// Reported plus estimated tokens.
     pub fn tokens(&self) -> u64 {
         self.reported.saturating_add(self.estimated)
     }
 }
 
 impl UsageTracker {
-    /// A tracker that has seen nothing.
+    /// Creates a tracker without reports.
     pub fn new() -> Self {
         Self::default()
     }
 
-    /// Notes the usage that came with the response at this position, and says whether it counts: figures that are 0,
-    /// that belong to an aborted or failed response, that are not newer than the newest compaction, or that are older
-    /// than one already noted do not.
+    /// Records the usage of the response at position `at`. Returns whether it was accepted: figures of 0, of aborted or
+    /// failed responses, not newer than the newest compaction, or older than an accepted one are ignored.
     pub fn observe(&mut self, at: u64, usage: &Usage, outcome: Outcome) -> bool {
         let tokens = usage.tokens();
         let stale = self.compacted.is_some_and(|compacted| at <= compacted)
@@ -111,25 +110,25 @@ impl UsageTracker {
         true
     }
 
-    /// Notes a compaction that was made when `at` was the newest position: figures up to it no longer count.
+    /// Records a compaction made when `at` was the newest position. Discards usage up to it.
     pub fn compacted(&mut self, at: u64) {
         self.compacted = self.compacted.max(Some(at));
         self.last = self.last.filter(|last| Some(last.at) > self.compacted);
     }
 
-    /// Forgets everything.
+    /// Discards all usage and compactions.
     pub fn reset(&mut self) {
         *self = Self::default();
     }
 
-    /// The position of the figure in use: messages up to it are covered.
+    /// Position of the accepted usage: it covers the messages up to there.
     pub fn reported_at(&self) -> Option<u64> {
         self.last.map(|last| last.at)
     }
 
-    /// The size of a context made of these messages, each with its position: the last usable figure and the estimate of
-    /// the messages after it, or the estimate of all of them when there is none.
-    pub fn measure<M: CountedMessage>(
+    /// Measures a context of these messages, each with its position: the accepted usage plus the estimate of the messages
+    /// after it, or the estimate of all messages without one.
+    pub fn measure<M: MessageView>(
         &self,
         estimator: &dyn TokenEstimator,
         messages: impl IntoIterator<Item = (u64, M)>,
@@ -148,8 +147,8 @@ impl UsageTracker {
         }
     }
 
-    /// The same from sums that are at hand: the estimates of `all` messages, and of those `after`
-    /// [`reported_at`](Self::reported_at), in tokens.
+    /// The same from known sums, in tokens: the estimate of `all` messages and of those `after`
+    /// [`reported_at`](Self::reported_at).
     pub fn measure_sums(&self, all: u64, after: u64) -> ContextTokens {
         match self.last {
             Some(last) => ContextTokens {
@@ -169,7 +168,7 @@ impl UsageTracker {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::{MessageParts, Piece, Preset, Role};
+    use crate::{HeuristicEstimator, MessageParts, PartView, Role};
 
     fn usage(input: u64, output: u64) -> Usage {
         Usage {
@@ -179,16 +178,16 @@ mod tests {
         }
     }
 
-    /// 12 letters: 3 tokens each under anna's rule.
+    /// Twelve letters each: 3 tokens by bytes / 4.
     fn messages(positions: std::ops::RangeInclusive<u64>) -> Vec<(u64, MessageParts<'static>)> {
-        const TEXT: &[Piece<'_>] = &[Piece::Text("four letters")];
+        const TEXT: &[PartView<'_>] = &[PartView::Text("four letters")];
         positions
             .map(|at| (at, MessageParts::new(Role::User, TEXT)))
             .collect()
     }
 
     #[test]
-    fn a_usage_is_the_sum_of_its_parts_unless_it_says_a_total() {
+    fn usage_is_its_total_or_the_sum_of_its_parts() {
         let parts = Usage {
             input: 1,
             output: 20,
@@ -225,25 +224,25 @@ mod tests {
     }
 
     #[test]
-    fn without_a_figure_everything_is_estimated() {
-        let size = UsageTracker::new().measure(&Preset::Anna, messages(1..=4));
+    fn without_usage_everything_is_estimated() {
+        let size = UsageTracker::new().measure(&HeuristicEstimator::Bytes4, messages(1..=4));
         assert_eq!(
             (size.reported, size.estimated, size.reported_at),
             (0, 12, None)
         );
         assert_eq!(
             UsageTracker::new()
-                .measure(&Preset::Anna, messages(1..=1))
+                .measure(&HeuristicEstimator::Bytes4, messages(1..=1))
                 .tokens(),
             3
         );
     }
 
     #[test]
-    fn a_figure_covers_what_came_before_and_the_rest_is_estimated() {
+    fn usage_covers_earlier_messages_and_the_rest_is_estimated() {
         let mut tracker = UsageTracker::new();
         assert!(tracker.observe(2, &usage(100, 50), Outcome::Completed));
-        let size = tracker.measure(&Preset::Anna, messages(1..=4));
+        let size = tracker.measure(&HeuristicEstimator::Bytes4, messages(1..=4));
         assert_eq!(
             (size.reported, size.estimated, size.reported_at),
             (150, 6, Some(2))
@@ -251,7 +250,9 @@ mod tests {
         assert_eq!(size.tokens(), 156);
         assert!(tracker.observe(4, &usage(200, 1), Outcome::Completed));
         assert_eq!(
-            tracker.measure(&Preset::Anna, messages(1..=4)).tokens(),
+            tracker
+                .measure(&HeuristicEstimator::Bytes4, messages(1..=4))
+                .tokens(),
             201
         );
         tracker.reset();
@@ -259,21 +260,21 @@ mod tests {
     }
 
     #[test]
-    fn sums_give_what_the_messages_give() {
+    fn measuring_sums_equals_measuring_messages() {
         let mut tracker = UsageTracker::new();
         assert_eq!(
             tracker.measure_sums(12, 12),
-            tracker.measure(&Preset::Anna, messages(1..=4))
+            tracker.measure(&HeuristicEstimator::Bytes4, messages(1..=4))
         );
         tracker.observe(2, &usage(100, 50), Outcome::Completed);
         assert_eq!(
             tracker.measure_sums(12, 6),
-            tracker.measure(&Preset::Anna, messages(1..=4))
+            tracker.measure(&HeuristicEstimator::Bytes4, messages(1..=4))
         );
     }
 
     #[test]
-    fn empty_aborted_failed_and_older_figures_do_not_count() {
+    fn empty_aborted_failed_and_older_usage_is_ignored() {
         let mut tracker = UsageTracker::new();
         assert!(tracker.observe(5, &usage(10, 0), Outcome::Completed));
         assert!(!tracker.observe(6, &usage(0, 0), Outcome::Completed));
@@ -284,19 +285,26 @@ mod tests {
         // The same response again, as streams give it: the later figure.
         assert!(tracker.observe(5, &usage(11, 0), Outcome::Completed));
         assert_eq!(
-            tracker.measure(&Preset::Anna, messages(5..=6)).tokens(),
+            tracker
+                .measure(&HeuristicEstimator::Bytes4, messages(5..=6))
+                .tokens(),
             11 + 3
         );
     }
 
     #[test]
-    fn a_compaction_ends_every_figure_up_to_it() {
+    fn compaction_discards_usage_up_to_it() {
         let mut tracker = UsageTracker::new();
         tracker.observe(5, &usage(1_000, 0), Outcome::Completed);
         tracker.compacted(5);
         assert_eq!(tracker.reported_at(), None);
         assert!(!tracker.observe(5, &usage(1_000, 0), Outcome::Completed));
-        assert_eq!(tracker.measure(&Preset::Anna, messages(4..=6)).tokens(), 9);
+        assert_eq!(
+            tracker
+                .measure(&HeuristicEstimator::Bytes4, messages(4..=6))
+                .tokens(),
+            9
+        );
         assert!(tracker.observe(6, &usage(40, 2), Outcome::Completed));
         // An older compaction that is reported late changes nothing.
         tracker.compacted(3);

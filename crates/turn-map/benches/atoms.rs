@@ -4,7 +4,7 @@
 use std::hint::black_box;
 
 use criterion::{Criterion, Throughput, criterion_group, criterion_main};
-use turn_map::{CutPolicy, HullPolicy, Role, TurnMap, TurnMessage};
+use turn_map::{CutPolicy, GroupingPolicy, MessageView, PartView, Role, TurnMap};
 
 struct Line {
     role: Role,
@@ -13,17 +13,27 @@ struct Line {
     result: Option<String>,
 }
 
-impl TurnMessage for Line {
+impl MessageView for Line {
     fn role(&self) -> Role {
         self.role
     }
 
-    fn calls(&self, visit: &mut dyn FnMut(&str)) {
-        self.call.iter().for_each(|id| visit(id));
-    }
-
-    fn results(&self, visit: &mut dyn FnMut(&str)) {
-        self.result.iter().for_each(|id| visit(id));
+    fn parts(&self, visit: &mut dyn FnMut(PartView<'_>)) {
+        if let Some(id) = &self.call {
+            visit(PartView::ToolCall {
+                id,
+                name: "",
+                arguments: "",
+            });
+        }
+        if let Some(call_id) = &self.result {
+            visit(PartView::ToolResult {
+                call_id,
+                name: None,
+                content: &[],
+                is_error: false,
+            });
+        }
     }
 
     fn response(&self) -> Option<&str> {
@@ -66,7 +76,7 @@ fn benches(criterion: &mut Criterion) {
         group.throughput(Throughput::Elements(size as u64));
         group.bench_function(format!("atoms/{name}"), |bench| {
             bench.iter(|| {
-                let atoms = turn_map::atoms(black_box(&messages), HullPolicy::default());
+                let atoms = turn_map::atoms(black_box(&messages), GroupingPolicy::default());
                 // Question, two groups and an answer a round.
                 assert_eq!(atoms.len(), size / 10 * 4);
                 atoms
@@ -81,7 +91,7 @@ fn benches(criterion: &mut Criterion) {
         });
         group.finish();
 
-        let atoms = turn_map::atoms(&messages, HullPolicy::default());
+        let atoms = turn_map::atoms(&messages, GroupingPolicy::default());
         let turns = TurnMap::by_role(&messages);
         let mut group = criterion.benchmark_group("turn-map/lookup");
         group.bench_function(format!("atom_of/{name}"), |bench| {

@@ -4,10 +4,10 @@
 use std::hint::black_box;
 
 use criterion::{Criterion, Throughput, criterion_group, criterion_main};
-use token_estimate::Preset;
+use token_estimate::HeuristicEstimator;
 use turn_map::{
-    ClearPolicy, PartMessage, PartView, Role, SanitisePolicy, TurnMessage, check_anthropic,
-    clip_lines, clip_tokens, sanitise,
+    ClearPolicy, MessageView, PartView, Role, SanitisePolicy, check_anthropic, clip_lines,
+    clip_tokens, sanitise,
 };
 
 struct Line {
@@ -16,31 +16,26 @@ struct Line {
     result: Option<(String, String)>,
 }
 
-impl TurnMessage for Line {
+impl MessageView for Line {
     fn role(&self) -> Role {
         self.role
     }
 
-    fn calls(&self, visit: &mut dyn FnMut(&str)) {
-        self.call.iter().for_each(|id| visit(id));
-    }
-
-    fn results(&self, visit: &mut dyn FnMut(&str)) {
-        self.result.iter().for_each(|(id, _)| visit(id));
-    }
-}
-
-impl PartMessage for Line {
     fn parts(&self, visit: &mut dyn FnMut(PartView<'_>)) {
-        visit(match (&self.call, &self.result) {
-            (Some(id), _) => PartView::Call { id, name: "Read" },
-            (_, Some((call_id, text))) => PartView::Result {
+        match (&self.call, &self.result) {
+            (Some(id), _) => visit(PartView::ToolCall {
+                id,
+                name: "Read",
+                arguments: "",
+            }),
+            (_, Some((call_id, text))) => visit(PartView::ToolResult {
                 call_id,
-                text,
+                name: None,
+                content: &[PartView::Text(text)],
                 is_error: false,
-            },
-            _ => PartView::Text("Go on."),
-        });
+            }),
+            _ => visit(PartView::Text("Go on.")),
+        }
     }
 }
 
@@ -81,7 +76,11 @@ fn benches(criterion: &mut Criterion) {
     group.bench_function("clear_old", |bench| {
         let policy = ClearPolicy::koda();
         bench.iter(|| {
-            let edits = policy.edits(black_box(&messages), |_| String::new(), &Preset::default());
+            let edits = policy.edits(
+                black_box(&messages),
+                |_| String::new(),
+                &HeuristicEstimator::default(),
+            );
             assert_eq!(edits.len(), 39_000 - 6);
         });
     });
@@ -93,10 +92,24 @@ fn benches(criterion: &mut Criterion) {
     let mut group = criterion.benchmark_group("turn-map/a text of 1 MB");
     group.throughput(Throughput::Bytes(text.len() as u64));
     group.bench_function("clip_lines", |bench| {
-        bench.iter(|| clip_lines(black_box(&text), 50, "message:1", &Preset::default()));
+        bench.iter(|| {
+            clip_lines(
+                black_box(&text),
+                50,
+                "message:1",
+                &HeuristicEstimator::default(),
+            )
+        });
     });
     group.bench_function("clip_tokens", |bench| {
-        bench.iter(|| clip_tokens(black_box(&text), 2_000, "message:1", &Preset::default()));
+        bench.iter(|| {
+            clip_tokens(
+                black_box(&text),
+                2_000,
+                "message:1",
+                &HeuristicEstimator::default(),
+            )
+        });
     });
     group.finish();
 }

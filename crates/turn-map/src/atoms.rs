@@ -1,13 +1,15 @@
 use std::ops::Range;
 
-use crate::{AtomBuilder, TurnMessage};
+use token_estimate::MessageView;
+
+use crate::AtomBuilder;
 
 /// How long a tool group may wait for its results.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 #[cfg_attr(feature = "serde", serde(default, deny_unknown_fields))]
 #[non_exhaustive]
-pub struct HullPolicy {
+pub struct GroupingPolicy {
     /// How many further responses may pass before the group closes. 0, the default, closes it at
     /// the next response; with more, groups can interleave and then become one atom.
     ///
@@ -16,7 +18,7 @@ pub struct HullPolicy {
     pub responses: u32,
 }
 
-impl HullPolicy {
+impl GroupingPolicy {
     /// Lets `responses` further responses pass.
     #[must_use]
     pub const fn with_responses(mut self, responses: u32) -> Self {
@@ -48,7 +50,7 @@ pub enum GroupState {
     /// The group closed while calls waited: see [`Atom::unanswered`]. It blocks nothing.
     Interrupted,
     /// Calls wait, and their results may still come. Such a group can only be the last, unless a
-    /// [`HullPolicy`] lets responses pass or the last ones are neighbouring lines that call
+    /// [`GroupingPolicy`] lets responses pass or the last ones are neighbouring lines that call
     /// without a response id.
     Open,
 }
@@ -156,7 +158,10 @@ pub struct Atoms {
 }
 
 /// Partitions messages into atoms. Position 0 is the first message.
-pub fn atoms<M: TurnMessage>(messages: impl IntoIterator<Item = M>, policy: HullPolicy) -> Atoms {
+pub fn atoms<M: MessageView>(
+    messages: impl IntoIterator<Item = M>,
+    policy: GroupingPolicy,
+) -> Atoms {
     let mut builder = AtomBuilder::new(policy);
     messages
         .into_iter()
@@ -288,7 +293,7 @@ mod tests {
 
     #[test]
     fn lookups_find_atoms_and_cuts_keep_them_whole() {
-        let atoms = atoms(lines("u a+x t-x u"), HullPolicy::default());
+        let atoms = atoms(lines("u a+x t-x u"), GroupingPolicy::default());
         assert_eq!(atoms.range(), 0..4);
         let found: Vec<_> = (0..5).map(|n| atoms.index_of(n)).collect();
         assert_eq!(found, [Some(0), Some(1), Some(1), Some(2), None]);
@@ -309,7 +314,7 @@ mod tests {
 
     #[test]
     fn of_nothing_there_are_no_atoms() {
-        let none = atoms(lines(""), HullPolicy::default());
+        let none = atoms(lines(""), GroupingPolicy::default());
         assert!(none.is_empty());
         assert_eq!((none.start(), none.settled_end()), (none.end(), none.end()));
         assert_eq!(none.index_of(0), None);

@@ -1,18 +1,16 @@
 use std::collections::{HashMap, VecDeque};
 use std::sync::Arc;
 
-use token_estimate::Role;
+use token_estimate::{MessageView, Role};
 
 use crate::atoms::Details;
-use crate::message::{has_calls, user_speaks};
-use crate::{
-    Atom, AtomKind, Atoms, GroupState, HullPolicy, LateResult, TurnMessage, UnansweredCall,
-};
+use crate::message::{calls, has_calls, results, user_speaks};
+use crate::{Atom, AtomKind, Atoms, GroupState, GroupingPolicy, LateResult, UnansweredCall};
 
 /// Makes atoms of messages that come one by one, page by page.
 ///
 /// Beside the settled atoms that were not [drained](Self::drain_settled), it holds what can still
-/// change (the newest responses that the [`HullPolicy`] keeps open and what came after the first
+/// change (the newest responses that the [`GroupingPolicy`] keeps open and what came after the first
 /// of them that waits) and the interrupted calls without a late result. Time is O(1) a message,
 /// call and result.
 ///
@@ -35,7 +33,7 @@ pub struct AtomBuilder {
     /// The id of the newest response, while it may.
     running_id: String,
     /// Disjoint, in order, none of them emitted.
-    hulls: VecDeque<Hull>,
+    groups: VecDeque<ToolGroup>,
     /// The messages from `emitted` on.
     tail: VecDeque<Entry>,
     /// The newest waiting call of each id. Empty while [`scans`](Self::scans).
@@ -69,7 +67,7 @@ struct Response {
     start: usize,
     calls: Vec<Call>,
     waiting: usize,
-    /// Whether it keeps its hull from being emitted.
+    /// Whether it keeps its group from being emitted.
     holds: bool,
     /// Whether it is in one batch with the response before it: a batch closes as a whole.
     in_batch: bool,
@@ -86,7 +84,7 @@ struct Call {
 
 /// The contiguous positions of one response, or of several that interleave.
 #[derive(Debug, Clone)]
-struct Hull {
+struct ToolGroup {
     start: usize,
     end: usize,
     /// How many of its responses can still grow.
@@ -105,12 +103,12 @@ struct Entry {
 
 impl AtomBuilder {
     /// A builder whose first message has position 0.
-    pub fn new(policy: HullPolicy) -> Self {
+    pub fn new(policy: GroupingPolicy) -> Self {
         Self::starting_at(0, policy)
     }
 
     /// A builder whose first message has this position, such as its number in a log.
-    pub fn starting_at(position: usize, policy: HullPolicy) -> Self {
+    pub fn starting_at(position: usize, policy: GroupingPolicy) -> Self {
         let further = usize::try_from(policy.responses).unwrap_or(usize::MAX);
         Self {
             responses: VecDeque::new(),
@@ -120,7 +118,7 @@ impl AtomBuilder {
             dropped: 0,
             running: false,
             running_id: String::new(),
-            hulls: VecDeque::new(),
+            groups: VecDeque::new(),
             tail: VecDeque::new(),
             waiting: HashMap::new(),
             interrupted: HashMap::new(),
@@ -133,7 +131,7 @@ impl AtomBuilder {
     }
 
     /// Takes the next message.
-    pub fn push(&mut self, message: &impl TurnMessage) {
+    pub fn push(&mut self, message: &impl MessageView) {
         let position = self.next;
         self.next += 1;
         let note = message.is_note();
@@ -142,16 +140,16 @@ impl AtomBuilder {
             late: Vec::new(),
         });
         if !note {
-            let (calls, assistant) = (has_calls(message), message.role() == Role::Assistant);
-            let line = calls && assistant && message.response().is_none();
+            let (calling, assistant) = (has_calls(message), message.role() == Role::Assistant);
+            let line = calling && assistant && message.response().is_none();
             let in_batch = std::mem::replace(&mut self.after_line, line) && line;
-            if calls || assistant {
+            if calling || assistant {
                 self.respond(message.response(), in_batch, position);
-                message.calls(&mut |id| self.call(id, position));
+                calls(message, &mut |id| self.call(id, position));
             } else if self.running && user_speaks(message) {
                 self.end_run_if_answered();
             }
-            message.results(&mut |id| self.result(id, position));
+            results(message, &mut |id| self.result(id, position));
             self.release(self.newest());
         }
         self.emit_settled();
@@ -174,14 +172,14 @@ impl AtomBuilder {
         let settled = self.settled.len();
         let responses = std::mem::take(&mut self.responses);
         for response in responses.iter().filter(|response| response.waiting > 0) {
-            if let Some(hull) = self.hull_of(response.start) {
-                hull.open = true;
-                hull.unanswered.extend(response.unanswered());
+            if let Some(group) = self.group_of(response.start) {
+                group.open = true;
+                group.unanswered.extend(response.unanswered());
             }
         }
-        while let Some(hull) = self.hulls.pop_front() {
-            self.emit_singles(hull.start);
-            self.emit_hull(hull);
+        while let Some(group) = self.groups.pop_front() {
+            self.emit_singles(group.start);
+            self.emit_group(group);
         }
         self.emit_singles(self.next);
         Atoms::new(self.first, self.settled, settled)
@@ -197,15 +195,15 @@ impl AtomBuilder {
         self.responses.get_mut(index)
     }
 
-    fn hull_index(&self, position: usize) -> Option<usize> {
-        self.hulls
-            .partition_point(|hull| hull.start <= position)
+    fn group_index(&self, position: usize) -> Option<usize> {
+        self.groups
+            .partition_point(|group| group.start <= position)
             .checked_sub(1)
     }
 
-    fn hull_of(&mut self, position: usize) -> Option<&mut Hull> {
-        let index = self.hull_index(position)?;
-        self.hulls.get_mut(index)
+    fn group_of(&mut self, position: usize) -> Option<&mut ToolGroup> {
+        let index = self.group_index(position)?;
+        self.groups.get_mut(index)
     }
 
     /// A line of a response, of the newest one or of one that begins here.
@@ -220,7 +218,7 @@ impl AtomBuilder {
         let before = self.newest();
         self.running = false;
         self.release(before);
-        self.hulls.push_back(Hull {
+        self.groups.push_back(ToolGroup {
             start: position,
             end: position + 1,
             holds: 1,
@@ -272,10 +270,10 @@ impl AtomBuilder {
             interrupted.or_default().push(call.message);
         }
         if response.holds
-            && let Some(hull) = self.hull_of(response.start)
+            && let Some(group) = self.group_of(response.start)
         {
-            hull.holds -= 1;
-            hull.unanswered.extend(response.unanswered());
+            group.holds -= 1;
+            group.unanswered.extend(response.unanswered());
             response.holds = false;
         }
     }
@@ -346,8 +344,8 @@ impl AtomBuilder {
         } else if !self.scans() {
             self.stop_scanning();
         }
-        if let Some(hull) = self.hull_of(start) {
-            hull.has_calls = true;
+        if let Some(group) = self.group_of(start) {
+            group.has_calls = true;
         }
     }
 
@@ -404,7 +402,7 @@ impl AtomBuilder {
         }
     }
 
-    /// Lets go of the hull of a response that cannot grow any more.
+    /// Lets go of the group of a response that cannot grow any more.
     fn release(&mut self, ordinal: u64) {
         let running = self.running && ordinal == self.newest();
         let Some(response) = self.response(ordinal) else {
@@ -413,8 +411,8 @@ impl AtomBuilder {
         if response.holds && response.waiting == 0 && !running {
             response.holds = false;
             let (start, calls) = (response.start, std::mem::take(&mut response.calls));
-            if let Some(hull) = self.hull_of(start) {
-                hull.holds -= 1;
+            if let Some(group) = self.group_of(start) {
+                group.holds -= 1;
             }
             if calls.capacity() <= MOST_SPARE {
                 self.spare = calls;
@@ -423,32 +421,32 @@ impl AtomBuilder {
         }
     }
 
-    /// The hull of the response that began at `start` now reaches to the newest message, and so
-    /// swallows every hull behind it. Only a result reaches over other hulls, so there are calls.
+    /// The group of the response that began at `start` now reaches to the newest message, and so
+    /// swallows every group behind it. Only a result reaches over other groups, so there are calls.
     fn extend(&mut self, start: usize, position: usize) {
-        let Some(index) = self.hull_index(start) else {
+        let Some(index) = self.group_index(start) else {
             return;
         };
-        for later in self.hulls.split_off(index + 1) {
-            if let Some(hull) = self.hulls.back_mut() {
-                hull.holds += later.holds;
-                hull.unanswered.extend(later.unanswered);
+        for later in self.groups.split_off(index + 1) {
+            if let Some(group) = self.groups.back_mut() {
+                group.holds += later.holds;
+                group.unanswered.extend(later.unanswered);
             }
         }
-        if let Some(hull) = self.hulls.back_mut() {
-            hull.end = position + 1;
+        if let Some(group) = self.groups.back_mut() {
+            group.end = position + 1;
         }
     }
 
     fn emit_settled(&mut self) {
-        while let Some(hull) = self.hulls.front() {
-            let (start, holds) = (hull.start, hull.holds);
+        while let Some(group) = self.groups.front() {
+            let (start, holds) = (group.start, group.holds);
             self.emit_singles(start);
             if holds > 0 {
                 return;
             }
-            if let Some(hull) = self.hulls.pop_front() {
-                self.emit_hull(hull);
+            if let Some(group) = self.groups.pop_front() {
+                self.emit_group(group);
             }
         }
         self.emit_singles(self.next);
@@ -477,32 +475,32 @@ impl AtomBuilder {
         }
     }
 
-    fn emit_hull(&mut self, hull: Hull) {
+    fn emit_group(&mut self, group: ToolGroup) {
         let mut details = Details {
-            unanswered: hull.unanswered,
+            unanswered: group.unanswered,
             late: Vec::new(),
         };
         details.unanswered.sort_by_key(|call| call.message);
         let mut messages = 0;
         for entry in self
             .tail
-            .drain(..(hull.end - hull.start).min(self.tail.len()))
+            .drain(..(group.end - group.start).min(self.tail.len()))
         {
             messages += usize::from(!entry.note);
             details.late.extend(entry.late);
         }
-        let kind = if hull.open {
+        let kind = if group.open {
             AtomKind::Group(GroupState::Open)
         } else if !details.unanswered.is_empty() {
             AtomKind::Group(GroupState::Interrupted)
-        } else if hull.has_calls {
+        } else if group.has_calls {
             AtomKind::Group(GroupState::Closed)
         } else if !details.late.is_empty() {
             AtomKind::Late
         } else {
             AtomKind::Plain
         };
-        self.emit(hull.end, messages, kind, details);
+        self.emit(group.end, messages, kind, details);
     }
 
     fn emit(&mut self, end: usize, messages: usize, kind: AtomKind, details: Details) {
@@ -544,7 +542,7 @@ mod tests {
     fn within(responses: u32, script: &str) -> String {
         shown(&atoms(
             lines(script),
-            HullPolicy::default().with_responses(responses),
+            GroupingPolicy::default().with_responses(responses),
         ))
     }
 
@@ -596,7 +594,7 @@ mod tests {
     #[test]
     fn a_call_without_result_is_interrupted_by_the_next_response() {
         assert_eq!(partition("u a+x u a u"), "P0 I1 P2 P3 P4");
-        let found = atoms(lines("a+x+y+z t-y a"), HullPolicy::default());
+        let found = atoms(lines("a+x+y+z t-y a"), GroupingPolicy::default());
         let group = &found.as_slice()[0];
         assert_eq!(group.kind(), AtomKind::Group(GroupState::Interrupted));
         assert_eq!(group.range(), 0..2);
@@ -611,7 +609,7 @@ mod tests {
     #[test]
     fn a_late_result_is_alone_and_points_to_its_call() {
         assert_eq!(partition("u a+x a t-x u"), "P0 I1 P2 L3 P4");
-        let found = atoms(lines("u a+x a t-x t-x t-y"), HullPolicy::default());
+        let found = atoms(lines("u a+x a t-x t-x t-y"), GroupingPolicy::default());
         let late: Vec<_> = found.iter().flat_map(|atom| atom.late()).collect();
         let late: Vec<_> = late.iter().map(|l| (l.message, &*l.id, l.call)).collect();
         // The second result for x and the one for y answer nothing: orphans.
@@ -622,7 +620,7 @@ mod tests {
     fn a_late_result_inside_of_a_group_stays_there() {
         assert_eq!(partition("a+x a a+y t-x t-y u"), "I0 P1 G2-4 P5");
         assert_eq!(partition("a+x a a+y t-x-y u"), "I0 P1 G2-3 P4");
-        let found = atoms(lines("a+x a a+y t-x-y u"), HullPolicy::default());
+        let found = atoms(lines("a+x a a+y t-x-y u"), GroupingPolicy::default());
         assert_eq!(found.as_slice()[2].late()[0].call, Some(0));
         // A response that brings a late result itself.
         assert_eq!(partition("a+x a-x u"), "I0 L1 P2");
@@ -662,7 +660,7 @@ mod tests {
     #[test]
     fn each_late_result_finds_a_call_of_its_id() {
         let calls = |script: &str| -> Vec<Option<usize>> {
-            let found = atoms(lines(script), HullPolicy::default());
+            let found = atoms(lines(script), GroupingPolicy::default());
             let late = found.iter().flat_map(|atom| atom.late());
             late.map(|late| late.call).collect()
         };
@@ -678,7 +676,7 @@ mod tests {
     fn a_reused_id_belongs_to_the_nearest_call_that_waits() {
         assert_eq!(partition("a+x t-x a+x t-x u"), "G0-1 G2-3 P4");
         // The first x was never answered; the third result answers it, late.
-        let found = atoms(lines("a+x u a+x t-x u t-x"), HullPolicy::default());
+        let found = atoms(lines("a+x u a+x t-x u t-x"), GroupingPolicy::default());
         assert_eq!(shown(&found), "I0 P1 G2-3 P4 L5");
         assert_eq!(found.as_slice()[4].late()[0].call, Some(0));
         // Twice in one response: two results are due.
@@ -698,7 +696,7 @@ mod tests {
         assert_eq!(partition("u a+x t-x"), "P0 G1-2");
         assert_eq!(partition("u a/r"), "P0 | P1");
         assert_eq!(partition("u a"), "P0 P1");
-        let found = atoms(lines("a+x+y t-y"), HullPolicy::default());
+        let found = atoms(lines("a+x+y t-y"), GroupingPolicy::default());
         let waiting: Vec<_> = found.as_slice()[0]
             .unanswered()
             .iter()
@@ -709,7 +707,7 @@ mod tests {
     }
 
     #[test]
-    fn a_wider_hull_lets_responses_pass() {
+    fn a_wider_grouping_lets_responses_pass() {
         assert_eq!(within(1, "a+x a t-x u"), "G0-2 P3");
         assert_eq!(within(1, "a+x a a t-x u"), "I0 P1 P2 L3 P4");
         assert_eq!(within(2, "a+x a a t-x u"), "G0-3 P4");
@@ -733,15 +731,18 @@ mod tests {
         assert_eq!(partition("u+x t-x a"), "G0-1 P2");
         let mut messages = lines("a+x n-x t-x u");
         messages[1].calls.push("y".to_owned());
-        assert_eq!(shown(&atoms(&messages, HullPolicy::default())), "G0-2 P3");
-        let found = atoms(&messages, HullPolicy::default());
+        assert_eq!(
+            shown(&atoms(&messages, GroupingPolicy::default())),
+            "G0-2 P3"
+        );
+        let found = atoms(&messages, GroupingPolicy::default());
         assert_eq!(found.as_slice()[0].messages(), 2);
     }
 
     #[test]
     fn draining_takes_what_is_settled_and_nothing_else() {
         let messages = lines("u a+x t-x u a+y u");
-        let mut builder = AtomBuilder::starting_at(100, HullPolicy::default());
+        let mut builder = AtomBuilder::starting_at(100, GroupingPolicy::default());
         let mut drained = Vec::new();
         for message in &messages {
             builder.push(message);

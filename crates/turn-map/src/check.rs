@@ -2,9 +2,7 @@
 
 use std::collections::{HashMap, HashSet};
 
-use token_estimate::Role;
-
-use crate::{PartMessage, PartView};
+use token_estimate::{MessageView, PartView, Role};
 
 /// Where a list breaks a provider's rule.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -47,7 +45,7 @@ pub enum Rule {
 ///
 /// A message of a tool or a user may have other parts behind its results; they are written as a
 /// message of their own.
-pub fn check_openai<M: PartMessage>(messages: &[M]) -> Vec<Violation> {
+pub fn check_openai<M: MessageView>(messages: &[M]) -> Vec<Violation> {
     let mut found = Vec::new();
     let mut waiting: Vec<Item> = Vec::new();
     for turn in turns(messages, |_| None) {
@@ -90,7 +88,7 @@ pub fn check_openai<M: PartMessage>(messages: &[M]) -> Vec<Violation> {
 /// user's if a tool's; a turn with calls is followed by one that begins with results that answer
 /// each of them once; no result stands elsewhere; and no id is used for two calls in the whole
 /// list. Notes are passed over, and so are system messages, which stand outside of the list.
-pub fn check_anthropic<M: PartMessage>(messages: &[M]) -> Vec<Violation> {
+pub fn check_anthropic<M: MessageView>(messages: &[M]) -> Vec<Violation> {
     let wire = |role| match role {
         Role::System => None,
         Role::Assistant => Some(Role::Assistant),
@@ -195,7 +193,7 @@ struct Turn {
 }
 
 /// The messages as a provider sees them; neighbours that `joined` gives the same role are one turn.
-fn turns<M: PartMessage>(messages: &[M], joined: impl Fn(Role) -> Option<Role>) -> Vec<Turn> {
+fn turns<M: MessageView>(messages: &[M], joined: impl Fn(Role) -> Option<Role>) -> Vec<Turn> {
     let mut turns: Vec<Turn> = Vec::new();
     // Where the newest turn stands that can be joined: what is not joined does not end it.
     let mut open: Option<usize> = None;
@@ -207,9 +205,9 @@ fn turns<M: PartMessage>(messages: &[M], joined: impl Fn(Role) -> Option<Role>) 
         let mut part = 0;
         message.parts(&mut |view| {
             let (kind, id) = match view {
-                PartView::Call { id, .. } => (Kind::Call, id),
-                PartView::Result { call_id, .. } => (Kind::Result, call_id),
-                PartView::Text(_) | PartView::Other => (Kind::Other, ""),
+                PartView::ToolCall { id, .. } => (Kind::Call, id),
+                PartView::ToolResult { call_id, .. } => (Kind::Result, call_id),
+                _ => (Kind::Other, ""),
             };
             items.push(Item {
                 kind,

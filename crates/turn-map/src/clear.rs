@@ -2,12 +2,12 @@ use std::collections::HashMap;
 use std::fmt;
 use std::str::FromStr;
 
-use token_estimate::TokenEstimator;
+use token_estimate::{MessageView, PartView, TokenEstimator};
 
 use crate::clip::stub_text;
 use crate::id::{Id, write_id};
 use crate::message::user_speaks;
-use crate::{Edit, Error, PartMessage, PartView, TrimPolicy};
+use crate::{Edit, Error, TrimPolicy};
 
 /// Which old results are cleared: a pure function of a list of messages.
 ///
@@ -130,7 +130,7 @@ impl ClearPolicy {
 
     /// How to clear a list, in order. `pointer` says what to give a tool that expands the message
     /// at a position; an empty one is not mentioned.
-    pub fn edits<M: PartMessage>(
+    pub fn edits<M: MessageView>(
         &self,
         messages: &[M],
         pointer: impl Fn(usize) -> String,
@@ -145,7 +145,8 @@ impl ClearPolicy {
             let pointer = pointer(at.message);
             let mut part = 0;
             message.parts(&mut |view| {
-                if let (PartView::Result { text, .. }, true) = (view, part == at.part) {
+                if part == at.part {
+                    let text = &*view.text();
                     let (message, part) = (at.message, part);
                     edits.extend(match trim {
                         None => stub_text(text, &pointer, estimator).map(|text| Edit::SetContent {
@@ -228,7 +229,7 @@ struct ResultAt {
     tool: Option<String>,
 }
 
-fn results<M: PartMessage>(messages: &[M], estimator: &dyn TokenEstimator) -> Vec<ResultAt> {
+fn results<M: MessageView>(messages: &[M], estimator: &dyn TokenEstimator) -> Vec<ResultAt> {
     let mut tools: HashMap<String, String> = HashMap::new();
     let mut results = Vec::new();
     for (position, message) in messages.iter().enumerate() {
@@ -238,21 +239,19 @@ fn results<M: PartMessage>(messages: &[M], estimator: &dyn TokenEstimator) -> Ve
         let mut part = 0;
         message.parts(&mut |view| {
             match view {
-                PartView::Call { id, name } => {
+                PartView::ToolCall { id, name, .. } => {
                     tools.insert(id.to_owned(), name.to_owned());
                 }
-                PartView::Result {
-                    call_id,
-                    text,
-                    is_error,
+                PartView::ToolResult {
+                    call_id, is_error, ..
                 } => results.push(ResultAt {
                     message: position,
                     part,
-                    tokens: estimator.text(text),
+                    tokens: estimator.text(&view.text()),
                     is_error,
                     tool: tools.get(call_id).cloned(),
                 }),
-                PartView::Text(_) | PartView::Other => {}
+                _ => {}
             }
             part += 1;
         });

@@ -358,12 +358,12 @@ fn before_notes(atoms: &Atoms, cut: Cut) -> Cut {
 mod tests {
     use super::*;
     use crate::script::lines;
-    use crate::{HullPolicy, atoms};
+    use crate::{GroupingPolicy, atoms};
 
     /// The covered positions, every message costing `cost`.
     fn covered(policy: CutPolicy, script: &str, cost: u64) -> Range<usize> {
         let messages = lines(script);
-        let atoms = atoms(&messages, HullPolicy::default());
+        let atoms = atoms(&messages, GroupingPolicy::default());
         policy
             .cuts(&atoms, &TurnMap::by_role(&messages), |_| cost)
             .covered()
@@ -458,7 +458,7 @@ mod tests {
     fn trailing_results_larger_than_the_limit_leave_something_to_compact() {
         let script = "u a u a+x+y t-x t-y";
         let messages = lines(script);
-        let atoms = atoms(&messages, HullPolicy::default());
+        let atoms = atoms(&messages, GroupingPolicy::default());
         let cost = |n| [5, 5, 5, 5, 50_000, 50_000][n];
         let cuts = CutPolicy::PI.cuts(&atoms, &TurnMap::by_role(&messages), cost);
         assert_eq!(cuts.covered(), 0..3);
@@ -470,7 +470,7 @@ mod tests {
     fn a_tail_inside_of_a_turn_tells_where_the_turn_begins() {
         let split = |policy: CutPolicy, script: &str| {
             let messages = lines(script);
-            let atoms = atoms(&messages, HullPolicy::default());
+            let atoms = atoms(&messages, GroupingPolicy::default());
             let cuts = policy.cuts(&atoms, &TurnMap::by_role(&messages), |_| 10);
             assert_eq!(cuts.is_split_turn(), cuts.turn_start().is_some());
             (cuts.tail().position(), cuts.turn_start().map(Cut::position))
@@ -610,8 +610,8 @@ mod tests {
             serde_json::from_str::<CutPolicy>(r#"{"kind":"last_messages","mesages":3}"#).is_err()
         );
         assert_eq!(
-            serde_json::from_str::<HullPolicy>("{}").unwrap(),
-            HullPolicy::default()
+            serde_json::from_str::<GroupingPolicy>("{}").unwrap(),
+            GroupingPolicy::default()
         );
     }
 }

@@ -1,8 +1,6 @@
 use std::collections::HashMap;
 
-use token_estimate::Role;
-
-use crate::PartMessage;
+use token_estimate::{MessageView, Role};
 
 /// One step of a plan that rewrites a list of messages.
 ///
@@ -108,9 +106,9 @@ pub enum InsertedResult {
     },
 }
 
-/// A message that [`apply`] can rewrite. Its parts are those that [`PartMessage::parts`] hands
+/// A message that [`apply`] can rewrite. Its parts are those that [`MessageView::parts`] hands
 /// over, one for one.
-pub trait EditableMessage: PartMessage + Sized {
+pub trait EditableMessage: MessageView + Sized {
     /// A part.
     type Part;
 

@@ -12,7 +12,6 @@ mod id;
 mod message;
 #[cfg(feature = "memory-model")]
 mod model;
-mod part;
 mod sanitise;
 #[cfg(test)]
 mod script;
@@ -20,7 +19,7 @@ mod trim;
 mod turns;
 
 pub use atoms::{
-    Atom, AtomKind, Atoms, Cut, GroupState, HullPolicy, LateResult, UnansweredCall, atoms,
+    Atom, AtomKind, Atoms, Cut, GroupState, GroupingPolicy, LateResult, UnansweredCall, atoms,
 };
 pub use builder::AtomBuilder;
 pub use check::{Rule, Violation, check_anthropic, check_openai};
@@ -31,12 +30,10 @@ pub use clip::{
 pub use cuts::{CutPolicy, Cuts};
 pub use edit::{Edit, EditableMessage, InsertedResult, apply};
 pub use error::{Error, ErrorKind};
-pub use message::TurnMessage;
-pub use part::{PartMessage, PartView};
 pub use sanitise::{
-    BadIds, Finding, Late, Misplaced, Orphans, Problem, Remedy, SanitisePolicy, Sanitised,
-    Unanswered, sanitise,
+    CallIdPolicy, Finding, LateResultPolicy, MisplacedResultPolicy, OrphanPolicy, Problem, Remedy,
+    SanitisePolicy, Sanitised, UnansweredCallPolicy, sanitise,
 };
-pub use token_estimate::Role;
+pub use token_estimate::{MessageView, PartView, Role};
 pub use trim::TrimPolicy;
-pub use turns::{Grouping, TurnMap};
+pub use turns::{TurnBoundary, TurnMap};

@@ -1,98 +1,9 @@
 //! The workspace's own messages.
 
-use memory_model::{EntryKind, LogEntry, Message, Part, ResultContent};
-use token_estimate::{CountedMessage, Role, TokenEstimator};
+use memory_model::{Message, Part, ResultContent, Role};
+use token_estimate::TokenEstimator;
 
-use crate::{EditableMessage, PartMessage, PartView, TrimPolicy, TurnMessage, apply};
-
-impl TurnMessage for Message {
-    fn role(&self) -> Role {
-        CountedMessage::role(self)
-    }
-
-    fn calls(&self, visit: &mut dyn FnMut(&str)) {
-        for part in &self.parts {
-            if let Part::ToolCall { id, .. } = part {
-                visit(id);
-            }
-        }
-    }
-
-    fn results(&self, visit: &mut dyn FnMut(&str)) {
-        for part in &self.parts {
-            if let Part::ToolResult { call_id, .. } = part {
-                visit(call_id);
-            }
-        }
-    }
-
-    fn turn(&self) -> Option<u64> {
-        self.turn.as_ref().map(|turn| u64::from(turn.turn))
-    }
-
-    fn response(&self) -> Option<&str> {
-        self.response.as_deref()
-    }
-
-    fn is_note(&self) -> bool {
-        self.kind == EntryKind::Note
-    }
-}
-
-impl TurnMessage for LogEntry {
-    fn role(&self) -> Role {
-        TurnMessage::role(&self.message)
-    }
-
-    fn calls(&self, visit: &mut dyn FnMut(&str)) {
-        self.message.calls(visit);
-    }
-
-    fn results(&self, visit: &mut dyn FnMut(&str)) {
-        self.message.results(visit);
-    }
-
-    fn turn(&self) -> Option<u64> {
-        TurnMessage::turn(&self.message)
-    }
-
-    fn response(&self) -> Option<&str> {
-        TurnMessage::response(&self.message)
-    }
-
-    fn is_note(&self) -> bool {
-        self.message.is_note()
-    }
-}
-
-impl PartMessage for Message {
-    fn parts(&self, visit: &mut dyn FnMut(PartView<'_>)) {
-        for part in &self.parts {
-            match part {
-                Part::Text { text } => visit(PartView::Text(text)),
-                Part::ToolCall { id, name, .. } => visit(PartView::Call { id, name }),
-                Part::ToolResult {
-                    call_id,
-                    content,
-                    is_error,
-                } => visit(PartView::Result {
-                    call_id,
-                    text: &content.text(),
-                    is_error: is_error.unwrap_or(false),
-                }),
-                Part::Reasoning { .. } | Part::Image(_) | Part::File(_) | Part::Unknown { .. } => {
-                    visit(PartView::Other);
-                }
-            }
-        }
-    }
-}
-
-impl PartMessage for LogEntry {
-    fn parts(&self, visit: &mut dyn FnMut(PartView<'_>)) {
-        PartMessage::parts(&self.message, visit);
-    }
-}
+use crate::{EditableMessage, TrimPolicy, apply};
 
 impl EditableMessage for Message {
     type Part = Part;
@@ -106,16 +17,11 @@ impl EditableMessage for Message {
     }
 
     fn set_role(&mut self, role: Role) {
-        self.role = match role {
-            Role::System => memory_model::Role::System,
-            Role::User => memory_model::Role::User,
-            Role::Assistant => memory_model::Role::Assistant,
-            Role::Tool => memory_model::Role::Tool,
-        };
+        self.role = role;
     }
 
     fn results_behind(&self, parts: Vec<Part>) -> Self {
-        Message::new(memory_model::Role::Tool, parts).with_created_at(self.created_at)
+        Message::new(Role::Tool, parts).with_created_at(self.created_at)
     }
 
     fn text_part(text: String) -> Part {
@@ -205,12 +111,12 @@ impl TrimPolicy {
 
 #[cfg(test)]
 mod tests {
-    use memory_model::RawJson;
+    use memory_model::{EntryKind, RawJson};
 
     use super::*;
     use crate::script::shown;
     use crate::{
-        ClearPolicy, HullPolicy, SanitisePolicy, TurnMap, atoms, check_anthropic, check_openai,
+        ClearPolicy, GroupingPolicy, SanitisePolicy, TurnMap, atoms, check_anthropic, check_openai,
         sanitise,
     };
 
@@ -228,21 +134,21 @@ mod tests {
         };
         let mut note = Message::user("model changed");
         note.kind = EntryKind::Note;
-        let mut first = Message::new(memory_model::Role::Assistant, vec![call("x")]);
+        let mut first = Message::new(Role::Assistant, vec![call("x")]);
         first.response = Some("r".to_owned());
-        let mut second = Message::new(memory_model::Role::Assistant, vec![call("y")]);
+        let mut second = Message::new(Role::Assistant, vec![call("y")]);
         second.response = Some("r".to_owned());
         let messages = [
             Message::user("Look."),
             first,
-            Message::new(memory_model::Role::Tool, vec![result("x")]),
+            Message::new(Role::Tool, vec![result("x")]),
             note,
             second,
-            Message::new(memory_model::Role::Tool, vec![result("y")]),
+            Message::new(Role::Tool, vec![result("y")]),
             Message::user("And?"),
         ];
         assert_eq!(
-            shown(&atoms(&messages, HullPolicy::default())),
+            shown(&atoms(&messages, GroupingPolicy::default())),
             "P0 G1-5 P6"
         );
         assert_eq!(TurnMap::by_role(&messages).count(), 2);
@@ -254,7 +160,7 @@ mod tests {
             content,
             is_error: Some(true),
         };
-        Message::new(memory_model::Role::Tool, vec![part])
+        Message::new(Role::Tool, vec![part])
     }
 
     fn picture() -> Part {
@@ -283,7 +189,7 @@ mod tests {
         assert!(check_openai(&mended).is_empty() && check_anthropic(&mended).is_empty());
         assert!(sanitise(&mended, &SanitisePolicy::default()).is_clean());
         let late = &mended[3];
-        assert_eq!(late.role, memory_model::Role::User);
+        assert_eq!(late.role, Role::User);
         let text = |text: &str| Part::text(text);
         assert_eq!(
             late.parts,
@@ -298,7 +204,7 @@ mod tests {
         let lines = "a line of some length\n".repeat(100);
         let content = ResultContent::Parts(vec![picture(), Part::text(&lines), Part::text(&lines)]);
         let message = result("x", content);
-        let preset = token_estimate::Preset::default();
+        let preset = token_estimate::HeuristicEstimator::default();
         let trimmed = TrimPolicy::PHI_CORE
             .trim(&message, "message:3", &preset)
             .unwrap();

@@ -1,14 +1,14 @@
 use std::collections::{HashMap, HashSet, VecDeque};
 
-use token_estimate::Role;
+use token_estimate::{MessageView, PartView, Role};
 
-use crate::{Edit, HullPolicy, InsertedResult, PartMessage, PartView, atoms};
+use crate::{Edit, GroupingPolicy, InsertedResult, atoms};
 
 mod policy;
 
 pub use policy::{
-    BadIds, Finding, Late, Misplaced, Orphans, Problem, Remedy, SanitisePolicy, Sanitised,
-    Unanswered,
+    CallIdPolicy, Finding, LateResultPolicy, MisplacedResultPolicy, OrphanPolicy, Problem, Remedy,
+    SanitisePolicy, Sanitised, UnansweredCallPolicy,
 };
 
 /// Mends a list so that [`check_openai`](crate::check_openai) and
@@ -19,7 +19,7 @@ pub use policy::{
 /// first result. Notes stay where they are. Unless late results move, what follows changes nothing
 /// before the list's [`settled_end`](crate::Atoms::settled_end), so an unchanged beginning stays
 /// the same bytes. O(messages + parts), unless the policy drops messages.
-pub fn sanitise<M: PartMessage>(messages: &[M], policy: &SanitisePolicy) -> Sanitised {
+pub fn sanitise<M: MessageView>(messages: &[M], policy: &SanitisePolicy) -> Sanitised {
     let mut work = Work::read(messages, policy);
     loop {
         work.judge_calls();
@@ -86,7 +86,7 @@ struct Work<'a> {
 }
 
 impl<'a> Work<'a> {
-    fn read<M: PartMessage>(messages: &[M], policy: &'a SanitisePolicy) -> Self {
+    fn read<M: MessageView>(messages: &[M], policy: &'a SanitisePolicy) -> Self {
         let mut work = Self {
             policy,
             lines: Vec::with_capacity(messages.len()),
@@ -100,14 +100,14 @@ impl<'a> Work<'a> {
         work
     }
 
-    fn read_line(&mut self, at: usize, message: &impl PartMessage) {
+    fn read_line(&mut self, at: usize, message: &impl MessageView) {
         let (note, role) = (message.is_note(), message.role());
         let mut slots = Vec::new();
         if !note {
             message.parts(&mut |view| {
                 let part = slots.len();
                 slots.push(match view {
-                    PartView::Call { id, .. } => {
+                    PartView::ToolCall { id, .. } => {
                         let by_another = role != Role::Assistant;
                         self.calls.push(Call {
                             message: at,
@@ -121,7 +121,7 @@ impl<'a> Work<'a> {
                         });
                         Slot::Call(self.calls.len() - 1)
                     }
-                    PartView::Result { call_id, .. } => {
+                    PartView::ToolResult { call_id, .. } => {
                         self.answers.push(Answer {
                             message: at,
                             part,
@@ -133,7 +133,7 @@ impl<'a> Work<'a> {
                         });
                         Slot::Result(self.answers.len() - 1)
                     }
-                    PartView::Text(_) | PartView::Other => Slot::Other,
+                    _ => Slot::Other,
                 });
             });
         }
@@ -146,11 +146,11 @@ impl<'a> Work<'a> {
     }
 
     /// Pairs calls and results atom by atom.
-    fn pair<M: PartMessage>(&mut self, messages: &[M]) {
+    fn pair<M: MessageView>(&mut self, messages: &[M]) {
         let mut answered = vec![false; self.calls.len()];
         // Unanswered calls of the atoms before, by id.
         let mut interrupted: HashMap<&str, Vec<usize>> = HashMap::new();
-        for atom in &atoms(messages, HullPolicy::default()) {
+        for atom in &atoms(messages, GroupingPolicy::default()) {
             let slots = || {
                 let lines = self.lines.get(atom.range()).unwrap_or_default();
                 lines.iter().map(|line| &line.slots)
@@ -199,10 +199,10 @@ impl<'a> Work<'a> {
                         answer.problem = Some(Problem::Late);
                     }
                     match self.policy.late {
-                        Late::Text | Late::Drop if answer.late => {
+                        LateResultPolicy::Text | LateResultPolicy::Drop if answer.late => {
                             answer.call = None;
                             answer.fate = match self.policy.late {
-                                Late::Text => Fate::Text,
+                                LateResultPolicy::Text => Fate::Text,
                                 _ => Fate::Goes,
                             };
                         }
@@ -236,9 +236,9 @@ impl<'a> Work<'a> {
                 continue;
             }
             match self.policy.unanswered {
-                Unanswered::Stub => call.problem = Some(Problem::Unanswered),
-                Unanswered::Strip => call.kept = false,
-                Unanswered::DropMessage => {
+                UnansweredCallPolicy::Stub => call.problem = Some(Problem::Unanswered),
+                UnansweredCallPolicy::Strip => call.kept = false,
+                UnansweredCallPolicy::DropMessage => {
                     let message = call.message;
                     let Some(line) = self.lines.get_mut(message) else {
                         continue;
@@ -262,7 +262,7 @@ impl<'a> Work<'a> {
 
     /// Takes out calls with an id that cannot be, if that is the policy.
     fn judge_ids(&mut self) {
-        if self.policy.ids != BadIds::Strip {
+        if self.policy.ids != CallIdPolicy::Strip {
             return;
         }
         let mut used: HashSet<String> = HashSet::new();
@@ -314,7 +314,7 @@ impl<'a> Work<'a> {
                     Problem::Misplaced
                 };
                 answer.problem = Some(problem);
-                if !answer.late && self.policy.misplaced == Misplaced::Drop {
+                if !answer.late && self.policy.misplaced == MisplacedResultPolicy::Drop {
                     answer.fate = Fate::Goes;
                     answer.call = None;
                     lost = true;
@@ -553,8 +553,8 @@ fn orphan(answer: &mut Answer, policy: &SanitisePolicy) {
     answer.call = None;
     answer.problem = Some(Problem::Orphan);
     answer.fate = match policy.orphans {
-        Orphans::Text => Fate::Text,
-        Orphans::Drop => Fate::Goes,
+        OrphanPolicy::Text => Fate::Text,
+        OrphanPolicy::Drop => Fate::Goes,
     };
 }
 

@@ -1,8 +1,8 @@
 //! Conversations written as words, for tests.
 
-use token_estimate::Role;
+use token_estimate::{MessageView, PartView, Role};
 
-use crate::{AtomKind, Atoms, GroupState, TurnMessage};
+use crate::{AtomKind, Atoms, GroupState};
 
 #[derive(Debug, Clone)]
 pub(crate) struct Line {
@@ -14,17 +14,27 @@ pub(crate) struct Line {
     pub(crate) results: Vec<String>,
 }
 
-impl TurnMessage for Line {
+impl MessageView for Line {
     fn role(&self) -> Role {
         self.role
     }
 
-    fn calls(&self, visit: &mut dyn FnMut(&str)) {
-        self.calls.iter().for_each(|id| visit(id));
-    }
-
-    fn results(&self, visit: &mut dyn FnMut(&str)) {
-        self.results.iter().for_each(|id| visit(id));
+    fn parts(&self, visit: &mut dyn FnMut(PartView<'_>)) {
+        for id in &self.calls {
+            visit(PartView::ToolCall {
+                id,
+                name: "",
+                arguments: "",
+            });
+        }
+        for call_id in &self.results {
+            visit(PartView::ToolResult {
+                call_id,
+                name: None,
+                content: &[],
+                is_error: false,
+            });
+        }
     }
 
     fn turn(&self) -> Option<u64> {

@@ -1,11 +1,11 @@
 use std::fmt;
 use std::str::FromStr;
 
-use token_estimate::TokenEstimator;
+use token_estimate::{MessageView, PartView, TokenEstimator};
 
 use crate::clip::{clip_chars, clip_lines, clip_tokens, is_clipped, stub_text};
 use crate::id::{Id, write_id};
-use crate::{Edit, Error, PartMessage, PartView};
+use crate::{Edit, Error};
 
 /// How a message is shortened: a pure function of the message, the estimator and the pointer.
 ///
@@ -146,7 +146,7 @@ impl TrimPolicy {
     pub fn edits(
         &self,
         position: usize,
-        message: &impl PartMessage,
+        message: &impl MessageView,
         pointer: &str,
         estimator: &dyn TokenEstimator,
     ) -> Vec<Edit> {
@@ -158,8 +158,8 @@ impl TrimPolicy {
         message.parts(&mut |view| {
             let text = match view {
                 PartView::Text(text) => self.trim_text(text, pointer, estimator),
-                PartView::Result { text, .. } => self.trim_result(text, pointer, estimator),
-                PartView::Call { .. } | PartView::Other => None,
+                PartView::ToolResult { .. } => self.trim_result(&view.text(), pointer, estimator),
+                _ => None,
             };
             edits.extend(text.map(|text| Edit::SetText {
                 message: position,

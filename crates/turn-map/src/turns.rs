@@ -1,13 +1,14 @@
 use std::ops::Range;
 
-use crate::TurnMessage;
+use token_estimate::MessageView;
+
 use crate::message::user_speaks;
 
 /// What makes messages one turn.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 #[cfg_attr(feature = "serde", serde(rename_all = "snake_case"))]
-pub enum Grouping {
+pub enum TurnBoundary {
     /// phi-core's rule: neighbours with the same turn index form a turn; a message without one is
     /// a turn of its own and ends the one before it.
     Index,
@@ -21,7 +22,7 @@ pub enum Grouping {
 /// Notes belong to the turn that they stand in. Building is O(1) a message, a lookup O(log turns).
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct TurnMap {
-    grouping: Grouping,
+    grouping: TurnBoundary,
     starts: Vec<usize>,
     first: usize,
     /// The position that the next message will have.
@@ -34,12 +35,12 @@ pub struct TurnMap {
 
 impl TurnMap {
     /// A map of no messages, to be fed with [`push`](Self::push). The first has position 0.
-    pub const fn new(grouping: Grouping) -> Self {
+    pub const fn new(grouping: TurnBoundary) -> Self {
         Self::starting_at(0, grouping)
     }
 
     /// A map of no messages, whose first one will have this position.
-    pub const fn starting_at(position: usize, grouping: Grouping) -> Self {
+    pub const fn starting_at(position: usize, grouping: TurnBoundary) -> Self {
         Self {
             grouping,
             starts: Vec::new(),
@@ -50,34 +51,34 @@ impl TurnMap {
         }
     }
 
-    /// The turns of `messages` by [`Grouping::Index`].
-    pub fn by_index<M: TurnMessage>(messages: impl IntoIterator<Item = M>) -> Self {
-        Self::of(Grouping::Index, messages)
+    /// The turns of `messages` by [`TurnBoundary::Index`].
+    pub fn by_index<M: MessageView>(messages: impl IntoIterator<Item = M>) -> Self {
+        Self::of(TurnBoundary::Index, messages)
     }
 
-    /// The turns of `messages` by [`Grouping::Role`].
-    pub fn by_role<M: TurnMessage>(messages: impl IntoIterator<Item = M>) -> Self {
-        Self::of(Grouping::Role, messages)
+    /// The turns of `messages` by [`TurnBoundary::Role`].
+    pub fn by_role<M: MessageView>(messages: impl IntoIterator<Item = M>) -> Self {
+        Self::of(TurnBoundary::Role, messages)
     }
 
-    fn of<M: TurnMessage>(grouping: Grouping, messages: impl IntoIterator<Item = M>) -> Self {
+    fn of<M: MessageView>(grouping: TurnBoundary, messages: impl IntoIterator<Item = M>) -> Self {
         let mut map = Self::new(grouping);
         messages.into_iter().for_each(|message| map.push(&message));
         map
     }
 
     /// Takes the next message.
-    pub fn push(&mut self, message: &impl TurnMessage) {
+    pub fn push(&mut self, message: &impl MessageView) {
         let starts = if self.starts.is_empty() {
             self.current = message.turn();
-            self.headless = self.grouping == Grouping::Role && !user_speaks(message);
+            self.headless = self.grouping == TurnBoundary::Role && !user_speaks(message);
             true
         } else if message.is_note() {
             false
         } else {
             match self.grouping {
-                Grouping::Role => user_speaks(message),
-                Grouping::Index => {
+                TurnBoundary::Role => user_speaks(message),
+                TurnBoundary::Index => {
                     let before = std::mem::replace(&mut self.current, message.turn());
                     before.is_none() || before != self.current
                 }
@@ -213,7 +214,7 @@ mod tests {
         assert_eq!(map.turn_of(3), None);
         // A list that is not the map's own gives nothing rather than a panic.
         assert_eq!(map.slice(&messages[..1], 0..2).len(), 0);
-        let mut later = TurnMap::starting_at(10, Grouping::Index);
+        let mut later = TurnMap::starting_at(10, TurnBoundary::Index);
         messages.iter().for_each(|message| later.push(message));
         assert_eq!(
             (ranges(&later), later.messages()),
@@ -224,7 +225,7 @@ mod tests {
             (None, Some(1), None)
         );
         assert_eq!(later.slice(&messages, 1..2).len(), 2);
-        let none = TurnMap::new(Grouping::Role);
+        let none = TurnMap::new(TurnBoundary::Role);
         assert_eq!(
             (none.count(), none.messages(), none.turn_of(0)),
             (0, 0, None)

@@ -7,7 +7,7 @@ use agent_memory::{
 };
 use message_formats::Transcript;
 use summarize_escalation::{GateFailure, Scores, Source, measure, testing};
-use token_estimate::Preset;
+use token_estimate::HeuristicEstimator;
 
 use crate::corpus::{corpus, parse, transcripts};
 
@@ -25,7 +25,10 @@ impl Chunk {
 
     fn scores(&self, text: &str) -> Scores {
         let source = self.source();
-        measure(text, &SummaryRequest::new(&source, &Preset::Anna))
+        measure(
+            text,
+            &SummaryRequest::new(&source, &HeuristicEstimator::Bytes4),
+        )
     }
 
     fn unsupported(&self, text: &str) -> Vec<String> {
@@ -68,7 +71,7 @@ fn chunks() -> Vec<Chunk> {
             let mut messages = log.messages.clone();
             messages.retain(|message| message.kind == EntryKind::Message);
             let mut entries: Vec<LogEntry> = Vec::new();
-            for entry in testing::log(messages, &Preset::Anna) {
+            for entry in testing::log(messages, &HeuristicEstimator::Bytes4) {
                 let tokens: u64 = entries.iter().map(|entry| entry.tokens).sum();
                 if tokens > CHUNK {
                     let entries = std::mem::take(&mut entries);
@@ -106,7 +109,7 @@ async fn invented_wishes_are_found_and_copies_are_not_taken_for_them() {
     let (mut copies, mut refused, mut foreign) = (0, Vec::new(), 0_usize);
     for chunk in &chunks {
         let source = chunk.source();
-        let request = SummaryRequest::new(&source, &Preset::Anna);
+        let request = SummaryRequest::new(&source, &HeuristicEstimator::Bytes4);
         for share in [3, 10] {
             let request = request.with_target_tokens(request.source_tokens() / share);
             let head: &dyn Summarizer = &Scripted::head_cut();
@@ -191,7 +194,10 @@ fn honest_wishes_in_other_words_are_recorded_and_not_refused() {
             let before = &chunk.entries[..=at];
             let source: Vec<Source<'_>> = before.iter().map(Source::from).collect();
             let text = format!("The user asked to {wish}.");
-            let scores = measure(&text, &SummaryRequest::new(&source, &Preset::Anna));
+            let scores = measure(
+                &text,
+                &SummaryRequest::new(&source, &HeuristicEstimator::Bytes4),
+            );
             told += 1;
             assert!(!refuses(&by_default, &scores), "{text}");
             assert_eq!(refuses(&strict, &scores), !scores.unsupported.is_empty());
@@ -231,9 +237,10 @@ fn summaries_of_a_real_model_pass() {
                 let Some(text) = compact_summary(message) else {
                     continue;
                 };
-                let entries = testing::log(log.messages[..at].to_vec(), &Preset::Anna);
+                let entries =
+                    testing::log(log.messages[..at].to_vec(), &HeuristicEstimator::Bytes4);
                 let source: Vec<Source<'_>> = entries.iter().map(Source::from).collect();
-                let request = SummaryRequest::new(&source, &Preset::Anna);
+                let request = SummaryRequest::new(&source, &HeuristicEstimator::Bytes4);
                 summaries += 1;
                 foreign += u32::from(measure(&text, &request).other_language);
                 let users = |line: &&str| line.to_lowercase().contains("user");

@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 
 use agent_memory::{Context, LogEntry, Role, Seq, SeqRange, Source, Span};
 use memory_model::{Accounting, Body, EntryKind};
-use turn_map::{AtomBuilder, HullPolicy};
+use turn_map::{AtomBuilder, GroupingPolicy};
 
 use crate::provider::accepted;
 
@@ -29,7 +29,7 @@ pub(crate) fn blocks(log: &[LogEntry], spans: &[Span]) -> Vec<Block> {
             Body::Raw => {
                 let entries = &log[range.first.0 as usize - 1..range.last.0 as usize];
                 let mut builder =
-                    AtomBuilder::starting_at(range.first.0 as usize, HullPolicy::default());
+                    AtomBuilder::starting_at(range.first.0 as usize, GroupingPolicy::default());
                 entries.iter().for_each(|entry| builder.push(entry));
                 for atom in builder.finish().iter() {
                     let atom_range = atom.range();

@@ -8,7 +8,7 @@ use memory_store::InMemoryStore;
 use proptest::prelude::*;
 use summarize_escalation::testing::{Answer, Scripted};
 use summarize_escalation::{ExtractiveSummarizer, Ladder, Summarizer, Tier};
-use turn_map::{AtomBuilder, AtomKind, GroupState, HullPolicy, TurnMessage as _};
+use turn_map::{AtomBuilder, AtomKind, GroupState, GroupingPolicy, MessageView as _};
 
 use crate::window::any_log;
 use crate::world::{Lab, append, entries, open, script, sound, spans, summaries, view, whole};
@@ -137,7 +137,7 @@ async fn lives(policy: DagPolicy, ladder: Ladder, steps: Vec<Step>) -> Result<()
 
         // No atom is split, no open group covered, and the newest messages stay.
         let log = entries(&store, id).await;
-        let mut builder = AtomBuilder::starting_at(1, HullPolicy::default());
+        let mut builder = AtomBuilder::starting_at(1, GroupingPolicy::default());
         log.iter().for_each(|entry| builder.push(entry));
         let atoms = builder.finish();
         let covered = |span: &memory_model::Span| matches!(span.body, Body::Summary { .. });

@@ -5,12 +5,12 @@ use memory_model::{ConversationId, EntryKind, LogEntry, Message, Seq};
 use memory_store::{InMemoryStore, Store as _};
 use proptest::prelude::*;
 use store_sqlite::SqliteStore;
-use turn_map::{AtomBuilder, Atoms, HullPolicy};
+use turn_map::{AtomBuilder, Atoms, GroupingPolicy};
 
 use crate::world::{append, entries, open, script};
 
 fn atoms(entries: &[LogEntry]) -> Atoms {
-    let mut builder = AtomBuilder::starting_at(1, HullPolicy::default());
+    let mut builder = AtomBuilder::starting_at(1, GroupingPolicy::default());
     entries.iter().for_each(|entry| builder.push(entry));
     builder.finish()
 }
@@ -49,7 +49,7 @@ async fn check(store: &InMemoryStore, id: ConversationId) {
         assert!(starts.contains(&first.seq.0), "{window} → {}", first.seq);
         assert_eq!(newest, log[first.seq.0 as usize - 1..]);
         // The atoms from there on are those of the whole log.
-        let mut builder = AtomBuilder::starting_at(first.seq.0 as usize, HullPolicy::default());
+        let mut builder = AtomBuilder::starting_at(first.seq.0 as usize, GroupingPolicy::default());
         newest.iter().for_each(|entry| builder.push(entry));
         let some: Vec<_> = builder.finish().iter().map(|atom| atom.range()).collect();
         let tail: Vec<_> = all.iter().map(|atom| atom.range()).collect();

@@ -4,7 +4,7 @@
 
 use context_assembler::{AssemblyPolicy, Budget, Context, Eviction, Step, assemble};
 use memory_model::{Message, Part, RawJson, ResultContent, Role};
-use token_estimate::Preset;
+use token_estimate::HeuristicEstimator;
 
 use crate::script::{accounting, log, material};
 
@@ -13,7 +13,7 @@ fn call(id: &str) -> Message {
 }
 
 fn run(messages: &[Message], budget: u64) -> Context {
-    let accounting = accounting(Preset::Anna);
+    let accounting = accounting(HeuristicEstimator::Bytes4);
     let entries = log(messages.to_vec(), &accounting);
     let material = material(&entries, &[], &accounting);
     let policy = AssemblyPolicy::default();
@@ -157,7 +157,10 @@ fn large_groups_are_shortened_fast() {
             vec![Message::new(Role::Tool, many(20_000, &results))],
         ),
     ];
-    for preset in [Preset::Anna, Preset::PhiCore] {
+    for preset in [
+        HeuristicEstimator::Bytes4,
+        HeuristicEstimator::Bytes4PerPart,
+    ] {
         let accounting = accounting(preset);
         for (_, messages) in &groups {
             let entries = log(messages.clone(), &accounting);
@@ -175,7 +178,7 @@ fn large_groups_are_shortened_fast() {
 /// Were anything in choosing to look at all blocks for each block, this would not come to its end.
 #[test]
 fn a_hundred_thousand_messages_are_no_trouble() {
-    let accounting = accounting(Preset::Anna);
+    let accounting = accounting(HeuristicEstimator::Bytes4);
     let messages = (0..100_000).map(|n| match n % 3 {
         0 => Message::user("question"),
         1 => Message::assistant("answer").with_response(format!("r{n}")),

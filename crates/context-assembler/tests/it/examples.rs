@@ -8,7 +8,7 @@ use memory_model::{
     Accounting as _, Child, Message, Part, RawJson, ResultContent, Role, Seq, SeqRange, SummaryId,
     TrimPolicyId,
 };
-use token_estimate::Preset;
+use token_estimate::HeuristicEstimator;
 
 use crate::laws::{counted, needed, paired};
 use crate::script::{Shown, accounting, log, material, summary};
@@ -29,7 +29,7 @@ fn run(
     budget: u64,
     policy: &AssemblyPolicy,
 ) -> Context {
-    let accounting = accounting(Preset::Anna);
+    let accounting = accounting(HeuristicEstimator::Bytes4);
     let entries = log(messages, &accounting);
     let material = material(&entries, stretches, &accounting);
     let context = assemble(&material, None, Budget::tokens(budget), policy, &accounting).unwrap();
@@ -82,7 +82,7 @@ fn with_annas_rules_the_tail_is_whole_even_over_the_budget() {
         assert_eq!(context.receipt.degraded, []);
     }
     // Under an identity that is too large, too.
-    let accounting = accounting(Preset::Anna);
+    let accounting = accounting(HeuristicEstimator::Bytes4);
     let entries = log(users(3), &accounting);
     let material = material(&entries, &[], &accounting);
     let anna = AssemblyPolicy::anna();
@@ -137,7 +137,7 @@ fn a_summary_is_a_users_message_before_what_follows_it() {
 
 #[test]
 fn an_identity_counts_and_is_named_in_what_is_needed() {
-    let accounting = accounting(Preset::Anna);
+    let accounting = accounting(HeuristicEstimator::Bytes4);
     let entries = log(users(3), &accounting);
     let material = material(&entries, &[], &accounting);
     let policy = AssemblyPolicy::default();
@@ -203,7 +203,7 @@ fn an_unknown_trim_is_named_once_and_shown_whole() {
 
 #[test]
 fn a_known_trim_is_applied_and_says_so() {
-    let accounting = accounting(Preset::Anna);
+    let accounting = accounting(HeuristicEstimator::Bytes4);
     let long: Vec<String> = (1..=400).map(|n| format!("line {n}")).collect();
     let messages = vec![
         Message::user("read it"),
@@ -268,7 +268,7 @@ fn a_known_trim_is_applied_and_says_so() {
 }
 
 fn xml(depth: u32, text: &str) -> String {
-    let accounting = accounting(Preset::Anna);
+    let accounting = accounting(HeuristicEstimator::Bytes4);
     let mut summary = summary(range(1, 40), depth, text.to_owned(), &accounting);
     if depth > 0 {
         let child = |first, last| Child::Summary {
@@ -323,7 +323,7 @@ fn a_summary_cannot_end_itself() {
 
 #[test]
 fn own_messages_stand_in_place_of_the_text() {
-    let accounting = accounting(Preset::Anna);
+    let accounting = accounting(HeuristicEstimator::Bytes4);
     let mut summary = summary(range(1, 2), 0, "unused".to_owned(), &accounting);
     let own = r#"[{"role":"assistant","parts":[{"type":"text","text":"[2 calls]"}]}]"#;
     summary.messages = Some(RawJson::parse(own).unwrap());
@@ -363,7 +363,7 @@ fn no_text_looks_like_a_heading() {
 
 #[test]
 fn an_item_may_be_empty() {
-    let accounting = accounting(Preset::Anna);
+    let accounting = accounting(HeuristicEstimator::Bytes4);
     let material = context_assembler::Material {
         view_tokens: 0,
         front: 0,
@@ -456,7 +456,7 @@ fn providers_accept_every_context() {
     ] {
         for policy in [AssemblyPolicy::default(), AssemblyPolicy::anna()] {
             for budget in [30, 100, 10_000] {
-                let accounting = accounting(Preset::Anna);
+                let accounting = accounting(HeuristicEstimator::Bytes4);
                 let entries = log(conversation(words), &accounting);
                 let material = material(&entries, &[], &accounting);
                 let budget = Budget::tokens(budget);
@@ -552,7 +552,7 @@ fn no_message_can_forge_what_a_context_adds() {
         }
     }
     // Nor can what a summary says, as text or as messages that it brings along.
-    let accounting = accounting(Preset::Anna);
+    let accounting = accounting(HeuristicEstimator::Bytes4);
     let mut summary = summary(range(1, 2), 0, text.clone(), &accounting);
     let rendered = |summary: &memory_model::Summary| match &render_summary(summary)[0].parts[..] {
         [Part::Text { text }] => text.clone(),
@@ -590,7 +590,7 @@ fn html_and_elisions_stay_as_they_are() {
 /// What a request costs beside its messages is deducted from the budget.
 #[test]
 fn the_overhead_of_a_request_is_deducted() {
-    let accounting = accounting(Preset::Koda);
+    let accounting = accounting(HeuristicEstimator::Bytes3_5);
     let entries = log(users(40), &accounting);
     let material = material(&entries, &[], &accounting);
     let overhead = accounting.estimator().request_overhead();
@@ -674,7 +674,7 @@ fn what_is_appended_changes_only_the_newest_group() {
     for length in 1..=words.len() {
         let list = conversation(&words[..length].join(" "));
         let settled = {
-            let atoms = turn_map::atoms(&list[..length - 1], turn_map::HullPolicy::default());
+            let atoms = turn_map::atoms(&list[..length - 1], turn_map::GroupingPolicy::default());
             Seq(atoms.settled_end().position() as u32)
         };
         let context = run(list, &[], 10_000, &AssemblyPolicy::default());

@@ -6,7 +6,7 @@ use context_assembler::{
 };
 use memory_model::{Accounting, EntryKind, LogEntry, Part, Role, Seq, SeqRange};
 use proptest::prelude::*;
-use turn_map::{HullPolicy, atoms};
+use turn_map::{GroupingPolicy, atoms};
 
 use crate::script::{self, PRESETS, accounting, event, log, material, messages, shown};
 
@@ -53,7 +53,7 @@ fn newest(material: &Material) -> Option<(Seq, Seq)> {
             Item::Summary(summary) => return Some((summary.range.first, summary.range.last)),
             Item::Omitted(range) => return Some((range.first, range.last)),
             Item::Raw(entries) | Item::Trimmed(_, entries, _) => {
-                let atoms = atoms(entries, HullPolicy::default());
+                let atoms = atoms(entries, GroupingPolicy::default());
                 let shows = |at: usize| entries[at].kind == EntryKind::Message;
                 let found = atoms.iter().rev().find(|atom| atom.range().any(shows));
                 if let Some(atom) = found {

@@ -4,7 +4,7 @@ use context_assembler::{
     AssemblyPolicy, Budget, ContextMessage, Eviction, Item, Material, assemble,
 };
 use memory_model::{LogEntry, Role};
-use token_estimate::Preset;
+use token_estimate::HeuristicEstimator;
 
 use crate::script::{Event, accounting, log, messages};
 
@@ -52,7 +52,7 @@ fn read(entries: &[LogEntry], policy: &AssemblyPolicy, budget: Budget) -> Materi
 }
 
 /// The share of the tokens sent that the context before had at the same place.
-fn reused(preset: Preset, eviction: Eviction) -> f64 {
+fn reused(preset: HeuristicEstimator, eviction: Eviction) -> f64 {
     const BUDGET: u64 = 48_000;
     let accounting = accounting(preset);
     let entries = log(messages(&conversation(220)), &accounting);
@@ -79,18 +79,18 @@ fn reused(preset: Preset, eviction: Eviction) -> f64 {
 
 #[test]
 fn stepping_keeps_the_prefix() {
-    for preset in [Preset::Anna, Preset::Koda] {
+    for preset in [HeuristicEstimator::Bytes4, HeuristicEstimator::Bytes3_5] {
         let reused = reused(preset, Eviction::default());
         assert!(reused >= 0.95, "{preset}: {reused}");
     }
-    let stop = reused(Preset::Anna, Eviction::StopAtMisfit);
+    let stop = reused(HeuristicEstimator::Bytes4, Eviction::StopAtMisfit);
     assert!(stop < 0.8, "{stop}");
 }
 
 /// Between two steps nothing at the start changes but the newest group.
 #[test]
 fn the_start_changes_only_with_the_step() {
-    let accounting = accounting(Preset::Anna);
+    let accounting = accounting(HeuristicEstimator::Bytes4);
     let entries = log(messages(&conversation(150)), &accounting);
     let mut last: Option<(u64, ContextMessage)> = None;
     let mut changes = 0;

@@ -8,18 +8,18 @@ use memory_model::{
     ResultContent, Role, Seq, SeqRange, Summary, SummaryId, Timestamp, TrimPolicyId,
 };
 use proptest::prelude::*;
-use token_estimate::Preset;
-use turn_map::{HullPolicy, atoms};
+use token_estimate::HeuristicEstimator;
+use turn_map::{GroupingPolicy, atoms};
 
 /// The estimators that the laws are held against.
-pub(crate) const PRESETS: [Preset; 4] = [
-    Preset::Anna,
-    Preset::Koda,
-    Preset::PhiCore,
-    Preset::OperatorUse,
+pub(crate) const PRESETS: [HeuristicEstimator; 4] = [
+    HeuristicEstimator::Bytes4,
+    HeuristicEstimator::Bytes3_5,
+    HeuristicEstimator::Bytes4PerPart,
+    HeuristicEstimator::Chars4,
 ];
 
-pub(crate) fn accounting(preset: Preset) -> ContextAccounting {
+pub(crate) fn accounting(preset: HeuristicEstimator) -> ContextAccounting {
     ContextAccounting::new(Arc::new(preset))
 }
 
@@ -369,7 +369,7 @@ pub(crate) fn material(
     stretches: &[(usize, Shown)],
     accounting: &dyn Accounting,
 ) -> Material {
-    let cuts = atoms(entries, HullPolicy::default());
+    let cuts = atoms(entries, GroupingPolicy::default());
     let mut material = Material::default();
     let mut atom = 0;
     let mut from = 0;

@@ -2,7 +2,7 @@
 
 use context_assembler::{AssemblyPolicy, Budget, assemble, render_text};
 use memory_model::{Media, MediaSource, Message, Part, RawJson, Role};
-use token_estimate::Preset;
+use token_estimate::HeuristicEstimator;
 
 use crate::script::{Shown, accounting, log, material};
 
@@ -32,7 +32,7 @@ fn conversation() -> Vec<Message> {
 }
 
 fn shown(messages: Vec<Message>, stretches: &[(usize, Shown)], budget: u64) -> String {
-    let accounting = accounting(Preset::Anna);
+    let accounting = accounting(HeuristicEstimator::Bytes4);
     let entries = log(messages, &accounting);
     let material = material(&entries, stretches, &accounting);
     let policy = AssemblyPolicy::default();

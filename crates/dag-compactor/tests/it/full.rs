@@ -3,7 +3,7 @@
 use dag_compactor::{DagPolicy, FreshTail};
 use memory_model::{Body, Job, JobKind, PassKind};
 use proptest::prelude::*;
-use turn_map::{AtomKind, GroupState, HullPolicy, atoms};
+use turn_map::{AtomKind, GroupState, GroupingPolicy, atoms};
 
 use crate::world::{World, log};
 
@@ -64,7 +64,7 @@ fn policy() -> impl Strategy<Value = DagPolicy> {
 
 /// What holds of the jobs of any pass.
 fn check(world: &World, policy: &DagPolicy, jobs: &[Job]) {
-    let atoms = atoms(&world.entries, HullPolicy::default());
+    let atoms = atoms(&world.entries, GroupingPolicy::default());
     for pair in jobs.windows(2) {
         assert!(pair[0].range.last < pair[1].range.first);
     }
@@ -174,7 +174,7 @@ proptest! {
 
 /// Where the fresh tail begins before anything is compacted: from there on nothing ever may be.
 fn tail(world: &World, policy: &DagPolicy) -> u32 {
-    let atoms = atoms(&world.entries, HullPolicy::default());
+    let atoms = atoms(&world.entries, GroupingPolicy::default());
     let whole: u64 = world.entries.iter().map(|entry| entry.tokens).sum();
     let part = policy
         .fresh_tail

@@ -8,11 +8,11 @@ use memory_model::{
     Accounting, Body, EntryKind, Hash, Job, LogEntry, Message, Part, PassInput, PassKind, Planner,
     RawJson, Role, Seq, SeqRange, Span, SummaryId, View,
 };
-use token_estimate::Preset;
-use turn_map::{HullPolicy, atoms};
+use token_estimate::HeuristicEstimator;
+use turn_map::{GroupingPolicy, atoms};
 
 pub(crate) fn accounting() -> ContextAccounting {
-    ContextAccounting::new(Arc::new(Preset::Anna))
+    ContextAccounting::new(Arc::new(HeuristicEstimator::Bytes4))
 }
 
 /// One word a message: `u`ser, `a`ssistant, `n`ote; `a+x` calls x, `t-x` answers it, `a/r+x` is a
@@ -105,7 +105,7 @@ impl World {
     /// The newest entries: at least `messages` messages, beginning at an atom and not behind one
     /// that can still change.
     pub(crate) fn newest(&self, messages: usize) -> &[LogEntry] {
-        let atoms = atoms(&self.entries, HullPolicy::default());
+        let atoms = atoms(&self.entries, GroupingPolicy::default());
         let mut from = self.entries.len();
         let mut found = 0;
         while found < messages.max(1) && from > 0 {

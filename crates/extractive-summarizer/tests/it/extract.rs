@@ -1,13 +1,13 @@
 use extractive_summarizer::{ExtractiveSummarizer, Source, SummarySource};
 use memory_model::{Message, Part, RawJson, Seq, SeqRange};
 
-use token_estimate::{CountedMessage, EstimatorId, Preset, TokenEstimator};
+use token_estimate::{EstimatorId, HeuristicEstimator, MessageView, TokenEstimator};
 
 use crate::fixtures;
 
 fn extract(log: &[memory_model::LogEntry], target: u64) -> String {
     let source: Vec<Source<'_>> = log.iter().map(Source::from).collect();
-    ExtractiveSummarizer::new().extract(&source, target, &Preset::Anna)
+    ExtractiveSummarizer::new().extract(&source, target, &HeuristicEstimator::Bytes4)
 }
 
 fn summary(range: SeqRange, text: &str) -> Source<'_> {
@@ -16,7 +16,7 @@ fn summary(range: SeqRange, text: &str) -> Source<'_> {
         range,
         depth: 0,
         text,
-        tokens: Preset::Anna.text(text),
+        tokens: HeuristicEstimator::Bytes4.text(text),
         earliest_at: Default::default(),
         latest_at: Default::default(),
     })
@@ -54,7 +54,7 @@ fn extracts_of_extracts() {
          Files: none\n\
          Expand for details about: the issue's text, the label question.",
     ));
-    let text = ExtractiveSummarizer::new().extract(&source, 320, &Preset::Anna);
+    let text = ExtractiveSummarizer::new().extract(&source, 320, &HeuristicEstimator::Bytes4);
     assert!(text.contains("[1] User: The parser drops"));
     assert!(text.contains("[23..30] The issue was filed as #42."));
     assert!(text.contains("the label question"));
@@ -76,7 +76,7 @@ fn a_huge_result_takes_milliseconds_and_shows_its_ends() {
         Message::tool_result("1", big),
     ]);
     let source: Vec<Source<'_>> = log.iter().map(Source::from).collect();
-    let text = ExtractiveSummarizer::new().extract(&source, 2_000, &Preset::Anna);
+    let text = ExtractiveSummarizer::new().extract(&source, 2_000, &HeuristicEstimator::Bytes4);
     assert!(text.contains("fatal: the disk is full"), "{text}");
     assert!(text.contains("gave up after 3 tries"), "{text}");
 }
@@ -108,7 +108,7 @@ fn every_request_of_the_user_is_kept_where_half_the_budget_holds_it() {
             "{n}\n{text}"
         );
     }
-    assert!(Preset::Anna.text(&text) <= 1_100);
+    assert!(HeuristicEstimator::Bytes4.text(&text) <= 1_100);
     // With less room: the first and the newest.
     let text = extract(&log, 300);
     assert!(text.contains("Rule 0:") && text.contains("Rule 39:") && text.contains("Rule 30:"));
@@ -118,7 +118,7 @@ fn every_request_of_the_user_is_kept_where_half_the_budget_holds_it() {
 fn a_summary_of_prose_is_quoted_by_its_range() {
     let range = SeqRange::new(Seq(5), Seq(9)).unwrap();
     let source = [summary(range, "We decided to use tea.\n\n- It is cheaper.")];
-    let text = ExtractiveSummarizer::new().extract(&source, 90, &Preset::Anna);
+    let text = ExtractiveSummarizer::new().extract(&source, 90, &HeuristicEstimator::Bytes4);
     assert!(
         text.contains("- [5..9] We decided to use tea.\n- [5..9] It is cheaper."),
         "{text}"
@@ -139,7 +139,7 @@ impl TokenEstimator for Together {
         bytes * bytes / 2_000
     }
 
-    fn message(&self, _: &dyn CountedMessage) -> u64 {
+    fn message(&self, _: &dyn MessageView) -> u64 {
         0
     }
 }
@@ -268,7 +268,7 @@ fn what_stood_is_not_taken_for_something_said() {
     let range = SeqRange::new(Seq(1), Seq(18)).unwrap();
     let inner = extract(&log, 1_200);
     let source = [summary(range, &inner)];
-    let text = ExtractiveSummarizer::new().extract(&source, 1_200, &Preset::Anna);
+    let text = ExtractiveSummarizer::new().extract(&source, 1_200, &HeuristicEstimator::Bytes4);
     assert_eq!(text.matches("Asked last: ").count(), 1, "{text}");
     assert_eq!(text.matches("Where it stands: ").count(), 1, "{text}");
 }

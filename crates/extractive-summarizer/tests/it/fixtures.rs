@@ -1,7 +1,7 @@
 //! Two conversations, invented for these tests.
 
 use memory_model::{Hash, LogEntry, Message, Part, RawJson, ResultContent, Role, Seq, Timestamp};
-use token_estimate::{Preset, TokenEstimator};
+use token_estimate::{HeuristicEstimator, TokenEstimator};
 
 pub(crate) fn log(messages: Vec<Message>, estimator: &dyn TokenEstimator) -> Vec<LogEntry> {
     let entry = |(message, seq): (Message, u32)| {
@@ -26,7 +26,7 @@ pub(crate) fn entries(messages: Vec<Message>) -> Vec<LogEntry> {
             message.with_created_at(at)
         })
         .collect();
-    log(timed, &Preset::Anna)
+    log(timed, &HeuristicEstimator::Bytes4)
 }
 
 fn call(id: &str, name: &str, arguments: &str) -> Message {

@@ -1,7 +1,7 @@
 use extractive_summarizer::{ExtractiveSummarizer, Source, SummarySource};
 use memory_model::{Message, Part, RawJson, ResultContent, Role, Seq, SeqRange, Timestamp};
 use proptest::prelude::*;
-use token_estimate::{Preset, TokenEstimator};
+use token_estimate::{HeuristicEstimator, TokenEstimator};
 
 use crate::fixtures;
 
@@ -42,8 +42,8 @@ fn conversation() -> impl Strategy<Value = Vec<Message>> {
     prop::collection::vec(message(), 1..14)
 }
 
-fn preset() -> impl Strategy<Value = Preset> {
-    prop::sample::select(Preset::ALL.to_vec())
+fn preset() -> impl Strategy<Value = HeuristicEstimator> {
+    prop::sample::select(HeuristicEstimator::ALL.to_vec())
 }
 
 proptest! {

@@ -6,7 +6,7 @@ use memory_model::{
 };
 use proptest::prelude::*;
 use retrieval_tools::{ExpandArgs, Expanded, Piece, Retrieval};
-use token_estimate::Preset;
+use token_estimate::HeuristicEstimator;
 
 use crate::world::{Counts, World, child};
 
@@ -264,7 +264,12 @@ async fn unfold(world: &World, summary: &Summary, cap: u64) -> Vec<(Seq, Vec<Par
     all
 }
 
-async fn check(messages: Vec<Message>, cuts: Vec<(usize, bool)>, preset: Preset, cap: u64) {
+async fn check(
+    messages: Vec<Message>,
+    cuts: Vec<(usize, bool)>,
+    preset: HeuristicEstimator,
+    cap: u64,
+) {
     let world = World::counting(preset).await;
     let counts = Counts(preset);
     let total = messages.len() as u32;
@@ -319,7 +324,7 @@ proptest! {
     fn paging_reaches_everything_once_and_keeps_the_cap(
         messages in proptest::collection::vec(message(), 3..14),
         cuts in proptest::collection::vec((0usize..4, any::<bool>()), 3..8),
-        preset in proptest::sample::select(Preset::ALL.to_vec()),
+        preset in proptest::sample::select(HeuristicEstimator::ALL.to_vec()),
         cap in prop_oneof![1u64..12, 12u64..150, 1150u64..2600],
     ) {
         let runtime = tokio::runtime::Builder::new_current_thread().build().unwrap();

@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use memory_model::{Accounting, Message, Part, Role, Summary};
 use retrieval_tools::{ExpandArgs, ExpandPolicy, Expanded, GrepArgs, Retrieval, RetrievalLimits};
-use token_estimate::{CountedMessage, EstimatorId, Piece, Preset, TokenEstimator};
+use token_estimate::{EstimatorId, HeuristicEstimator, MessageView, TokenEstimator};
 
 use crate::world::{World, range};
 
@@ -75,7 +75,7 @@ async fn a_description_is_never_longer_than_the_host_allows() {
         let tools = world.tools().with_limits(limits);
         let answer = tools.describe(&long.id).await.unwrap();
         assert!(answer.clipped && long.text.starts_with(&answer.content));
-        let cost = Preset::Anna.text(&answer.to_text());
+        let cost = HeuristicEstimator::Bytes4.text(&answer.to_text());
         assert!(cost <= most, "{cost} of {most}");
         assert!(most < 400 || cost * 2 > most, "{cost} of {most}");
         assert!(answer.to_text().contains("longer than this host allows"));
@@ -91,21 +91,20 @@ struct Looks(AtomicU64);
 
 impl TokenEstimator for Looks {
     fn id(&self) -> EstimatorId {
-        Preset::Anna.id()
+        HeuristicEstimator::Bytes4.id()
     }
 
     fn text(&self, text: &str) -> u64 {
         self.0.fetch_add(text.len() as u64, Ordering::Relaxed);
-        Preset::Anna.text(text)
+        HeuristicEstimator::Bytes4.text(text)
     }
 
-    fn message(&self, message: &dyn CountedMessage) -> u64 {
-        message.pieces(&mut |piece| {
-            if let Piece::Text(text) = piece {
-                self.0.fetch_add(text.len() as u64, Ordering::Relaxed);
-            }
+    fn message(&self, message: &dyn MessageView) -> u64 {
+        message.parts(&mut |part| {
+            self.0
+                .fetch_add(part.text().len() as u64, Ordering::Relaxed);
         });
-        Preset::Anna.message(message)
+        HeuristicEstimator::Bytes4.message(message)
     }
 }
 

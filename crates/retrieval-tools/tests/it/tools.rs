@@ -4,7 +4,7 @@ use memory_model::Seq;
 use memory_store::{FullStore, Origin};
 use retrieval_tools::{DESCRIBE, EXPAND, GREP, Retrieval, ToolAnswer};
 use serde_json::Value;
-use token_estimate::Preset;
+use token_estimate::HeuristicEstimator;
 
 use crate::world::{Counts, tree};
 
@@ -24,7 +24,11 @@ async fn a_tool_set_fits_into_an_agent() {
     // Behind one pointer to a whole store, and on any thread.
     let (world, _) = tree().await;
     let store: Arc<dyn FullStore> = world.store.clone();
-    let tools = Retrieval::new(store, world.chat, Arc::new(Counts(Preset::Anna)));
+    let tools = Retrieval::new(
+        store,
+        world.chat,
+        Arc::new(Counts(HeuristicEstimator::Bytes4)),
+    );
     let answer = tokio::spawn(async move {
         let found = tools.grep("number 12").await.unwrap();
         let read = tools.expand("message:12").await.unwrap();

@@ -11,10 +11,10 @@ use memory_store::{
     Published, Store, verify,
 };
 use retrieval_tools::Retrieval;
-use token_estimate::{EstimatorId, Preset, TokenEstimator};
+use token_estimate::{EstimatorId, HeuristicEstimator, TokenEstimator};
 
 #[derive(Debug)]
-pub(crate) struct Counts(pub(crate) Preset);
+pub(crate) struct Counts(pub(crate) HeuristicEstimator);
 
 impl Accounting for Counts {
     fn estimator(&self) -> &dyn TokenEstimator {
@@ -29,7 +29,7 @@ impl Accounting for Counts {
 pub(crate) struct World {
     pub(crate) store: Arc<InMemoryStore>,
     pub(crate) chat: ConversationId,
-    preset: Preset,
+    preset: HeuristicEstimator,
 }
 
 pub(crate) fn range(first: u32, last: u32) -> SeqRange {
@@ -42,10 +42,10 @@ pub(crate) fn at(seconds: i64) -> Timestamp {
 
 impl World {
     pub(crate) async fn new() -> Self {
-        Self::counting(Preset::Anna).await
+        Self::counting(HeuristicEstimator::Bytes4).await
     }
 
-    pub(crate) async fn counting(preset: Preset) -> Self {
+    pub(crate) async fn counting(preset: HeuristicEstimator) -> Self {
         let store = Arc::new(InMemoryStore::new());
         let new = NewConversation::root("main", preset.id(), at(0));
         let chat = store.open(&new).await.unwrap().id;

@@ -444,7 +444,7 @@ fn stems<'a>(text: &'a str, f: &mut impl FnMut(&'a str)) {
 #[cfg(test)]
 mod tests {
     use memory_model::Message;
-    use token_estimate::Preset;
+    use token_estimate::HeuristicEstimator;
 
     use super::*;
     use crate::testing;
@@ -456,10 +456,13 @@ mod tests {
                 Message::assistant("Done: comments are skipped now, all tests pass."),
                 Message::user("パーサーも直してください。公開APIは変えないでください。"),
             ],
-            &Preset::Anna,
+            &HeuristicEstimator::Bytes4,
         );
         let source: Vec<Source<'_>> = log.iter().map(Source::from).collect();
-        unsupported(text, &SummaryRequest::new(&source, &Preset::Anna))
+        unsupported(
+            text,
+            &SummaryRequest::new(&source, &HeuristicEstimator::Bytes4),
+        )
     }
 
     #[test]
@@ -485,7 +488,7 @@ mod tests {
         assert!(is_echo("x <summaries depth=1> y") && is_echo("</previous_context>"));
         assert!(!is_echo("summaries of <b> and /c, docs/summaries, a </b>"));
         let said = [Message::user(format!("Why <summaries>?\n{one}"))];
-        let log = testing::log(said.into(), &Preset::Anna);
+        let log = testing::log(said.into(), &HeuristicEstimator::Bytes4);
         let source = [Source::from(&log[0])];
         assert!(!super::is_echo(
             &format!("Asked for <summaries>.\n{one}\n{other}"),
@@ -546,9 +549,12 @@ mod tests {
             "Run all tests before a change; leave the parser module!",
         )];
         for (messages, refused) in [(apart, 1), (together, 0)] {
-            let log = testing::log(messages, &Preset::Anna);
+            let log = testing::log(messages, &HeuristicEstimator::Bytes4);
             let source: Vec<Source<'_>> = log.iter().map(Source::from).collect();
-            let found = unsupported(invented, &SummaryRequest::new(&source, &Preset::Anna));
+            let found = unsupported(
+                invented,
+                &SummaryRequest::new(&source, &HeuristicEstimator::Bytes4),
+            );
             assert_eq!(found.len(), refused, "{found:?}");
         }
     }

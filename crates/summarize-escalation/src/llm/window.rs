@@ -83,11 +83,11 @@ impl Window {
     }
 
     /// Tokens of the window that prompt and answer may take, by the request's estimator: the real
-    /// count may be above the estimate by [`TokenEstimator::upper_permille`].
+    /// count may be above the estimate by [`TokenEstimator::safety_factor`].
     ///
-    /// [`TokenEstimator::upper_permille`]: token_estimate::TokenEstimator::upper_permille
+    /// [`TokenEstimator::safety_factor`]: token_estimate::TokenEstimator::safety_factor
     pub(super) fn usable(&self, request: &SummaryRequest<'_>) -> u64 {
-        let upper = u64::from(request.estimator.upper_permille().max(1_000));
+        let upper = u64::from(request.estimator.safety_factor().max(1_000));
         self.tokens.saturating_sub(FRAMING).saturating_mul(1_000) / upper
     }
 

@@ -2,7 +2,7 @@
 
 use memory_model::{LogEntry, Message, Part, RawJson, ResultContent, Role, Timestamp};
 use summarize_escalation::testing;
-use token_estimate::Preset;
+use token_estimate::HeuristicEstimator;
 
 pub(crate) fn entries(messages: Vec<Message>) -> Vec<LogEntry> {
     let mut at = Timestamp::parse("2026-03-01T09:00:00Z").unwrap();
@@ -13,7 +13,7 @@ pub(crate) fn entries(messages: Vec<Message>) -> Vec<LogEntry> {
             message.with_created_at(at)
         })
         .collect();
-    testing::log(timed, &Preset::Anna)
+    testing::log(timed, &HeuristicEstimator::Bytes4)
 }
 
 fn call(id: &str, name: &str, arguments: &str) -> Message {

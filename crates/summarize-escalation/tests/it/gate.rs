@@ -4,7 +4,7 @@ use summarize_escalation::{
     Gate, GateFailure, Ladder, OnGate, Outcome, Reason, Rules, Source, SummaryRequest, Term, Tier,
     escalate, measure,
 };
-use token_estimate::Preset;
+use token_estimate::HeuristicEstimator;
 
 use crate::fixtures;
 
@@ -17,13 +17,13 @@ fn scores(text: &str) -> summarize_escalation::Scores {
     let source: Vec<Source<'_>> = log.iter().map(Source::from).collect();
     measure(
         text,
-        &SummaryRequest::new(&source, &Preset::Anna).with_target_tokens(400),
+        &SummaryRequest::new(&source, &HeuristicEstimator::Bytes4).with_target_tokens(400),
     )
 }
 
 async fn climb(log: &[LogEntry], ladder: &Ladder, answers: Vec<Answer>) -> Outcome {
     let source: Vec<Source<'_>> = log.iter().map(Source::from).collect();
-    let request = SummaryRequest::new(&source, &Preset::Anna).with_target_tokens(300);
+    let request = SummaryRequest::new(&source, &HeuristicEstimator::Bytes4).with_target_tokens(300);
     let scripted = Scripted::new(answers);
     escalate(&scripted, ladder, &request).await.unwrap()
 }
@@ -61,9 +61,12 @@ fn no_more_is_asked_for_than_the_target_could_hold() {
     let paths: Vec<String> = (0..500)
         .map(|n| format!("/src/module_{n}/file.rs"))
         .collect();
-    let log = testing::log(vec![Message::user(paths.join(" "))], &Preset::Anna);
+    let log = testing::log(
+        vec![Message::user(paths.join(" "))],
+        &HeuristicEstimator::Bytes4,
+    );
     let source = [Source::from(&log[0])];
-    let request = SummaryRequest::new(&source, &Preset::Anna);
+    let request = SummaryRequest::new(&source, &HeuristicEstimator::Bytes4);
     assert_eq!(
         measure("x", &request.with_target_tokens(160)).paths.total,
         10
@@ -178,7 +181,7 @@ async fn a_wish_in_other_words_is_recorded_and_refused_only_where_the_policy_say
         let mut messages = vec![Message::user(said)];
         let work = "I went through the parser once more and found where the comment is lost. ";
         messages.extend((0..6).map(|_| Message::assistant(work.repeat(3))));
-        let log = testing::log(messages, &Preset::Anna);
+        let log = testing::log(messages, &HeuristicEstimator::Bytes4);
         let told = format!("{told} The place where the parser loses the comment was found.");
         let answers = vec![Answer::text(told.as_str())];
         let outcome = climb(&log, &Ladder::default(), answers.clone()).await;

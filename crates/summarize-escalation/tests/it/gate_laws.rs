@@ -4,7 +4,7 @@ use memory_model::{EntryKind, LogEntry, Message, Part, RawJson, ResultContent, R
 use proptest::prelude::*;
 use summarize_escalation::testing::log;
 use summarize_escalation::{Gate, Retention, Scores, Source, SummaryRequest, measure};
-use token_estimate::Preset;
+use token_estimate::HeuristicEstimator;
 
 /// Words of which sources and summaries are made: terms of every class, wishes, tags, scripts.
 fn word() -> impl Strategy<Value = String> {
@@ -101,7 +101,8 @@ fn message() -> impl Strategy<Value = Message> {
 }
 
 fn entries(messages: impl Strategy<Value = Message>) -> impl Strategy<Value = Vec<LogEntry>> {
-    prop::collection::vec(messages, 1..8).prop_map(|messages| log(messages, &Preset::Anna))
+    prop::collection::vec(messages, 1..8)
+        .prop_map(|messages| log(messages, &HeuristicEstimator::Bytes4))
 }
 
 /// All that a source says, line by line.
@@ -120,7 +121,8 @@ fn all(entries: &[LogEntry]) -> String {
 
 fn scores(text: &str, entries: &[LogEntry], target: u64) -> Scores {
     let source: Vec<Source<'_>> = entries.iter().map(Source::from).collect();
-    let request = SummaryRequest::new(&source, &Preset::Anna).with_target_tokens(target);
+    let request =
+        SummaryRequest::new(&source, &HeuristicEstimator::Bytes4).with_target_tokens(target);
     measure(text, &request)
 }
 
@@ -193,7 +195,7 @@ proptest! {
 
     #[test]
     fn any_text_is_measured(said in any::<String>(), text in any::<String>(), ended in any::<String>()) {
-        let entries = log(vec![Message::user(said), Message::assistant(ended)], &Preset::Anna);
+        let entries = log(vec![Message::user(said), Message::assistant(ended)], &HeuristicEstimator::Bytes4);
         let scores = scores(&text, &entries, 500);
         prop_assert!(Gate::open().failures(&scores).is_empty());
     }

@@ -13,7 +13,7 @@ use summarize_escalation::{
     Chain, Error, ExtractiveSummarizer, GuardedSummarizer, Ladder, Source, Summarizer,
     SummaryRequest, SummaryText, Tier, escalate,
 };
-use token_estimate::Preset;
+use token_estimate::HeuristicEstimator;
 
 const SECOND: Duration = Duration::from_secs(1);
 
@@ -21,7 +21,7 @@ fn log() -> Vec<LogEntry> {
     let messages = (0..6)
         .map(|n| Message::user(format!("{n} {}", "word ".repeat(90))))
         .collect();
-    let mut log = testing::log(messages, &Preset::Anna);
+    let mut log = testing::log(messages, &HeuristicEstimator::Bytes4);
     for entry in &mut log {
         entry.hash = Hash([u8::try_from(entry.seq.0).unwrap(); 32]);
     }
@@ -32,7 +32,7 @@ fn log() -> Vec<LogEntry> {
 fn ask(timer: &FakeTimer, summarizer: &dyn Summarizer, pieces: usize) -> Result<String, Error> {
     let log = log();
     let source: Vec<Source<'_>> = log.iter().take(pieces).map(Source::from).collect();
-    let request = SummaryRequest::new(&source, &Preset::Anna).with_target_tokens(100);
+    let request = SummaryRequest::new(&source, &HeuristicEstimator::Bytes4).with_target_tokens(100);
     let answer = timer.drive(summarizer.summarize(&request)).expect("no end");
     answer.map(|answer| answer.text)
 }
@@ -240,7 +240,7 @@ fn another_recipe_is_another_entry() {
     let guarded = GuardedSummarizer::new(scripted.clone(), policy, Arc::new(timer.clone()));
     let log = log();
     let source: Vec<Source<'_>> = log.iter().map(Source::from).collect();
-    let base = SummaryRequest::new(&source, &Preset::Anna).with_target_tokens(100);
+    let base = SummaryRequest::new(&source, &HeuristicEstimator::Bytes4).with_target_tokens(100);
     let others = [
         base,
         base.with_target_tokens(101),
@@ -261,7 +261,7 @@ fn another_recipe_is_another_entry() {
         entry.hash = Hash::ZERO;
     }
     let source: Vec<Source<'_>> = unhashed.iter().map(Source::from).collect();
-    let request = SummaryRequest::new(&source, &Preset::Anna).with_target_tokens(100);
+    let request = SummaryRequest::new(&source, &HeuristicEstimator::Bytes4).with_target_tokens(100);
     for _ in 0..2 {
         timer.drive(guarded.summarize(&request)).unwrap().unwrap();
     }
@@ -304,7 +304,7 @@ fn only_so_many_calls_are_under_way() {
     let guarded = GuardedSummarizer::new(Arc::clone(&slow), policy, Arc::new(timer.clone()));
     let log = log();
     let source: Vec<Source<'_>> = log.iter().map(Source::from).collect();
-    let request = SummaryRequest::new(&source, &Preset::Anna).with_target_tokens(100);
+    let request = SummaryRequest::new(&source, &HeuristicEstimator::Bytes4).with_target_tokens(100);
     let calls = (0..7).map(|_| guarded.summarize(&request));
     let all = timer.drive(futures::future::join_all(calls)).unwrap();
     assert!(all.iter().all(Result::is_ok));
@@ -373,7 +373,7 @@ fn the_ladder_names_the_model_that_wrote_and_marks_what_none_did() {
     let timer = FakeTimer::new();
     let log = log();
     let source: Vec<Source<'_>> = log.iter().map(Source::from).collect();
-    let request = SummaryRequest::new(&source, &Preset::Anna);
+    let request = SummaryRequest::new(&source, &HeuristicEstimator::Bytes4);
     let down = || Scripted::new([failure(FailureKind::Overloaded)]);
     let chain = Chain::new(Named("small", down())).or(Named("large", Scripted::head_cut()));
     let policy = GuardPolicy::default();
@@ -471,9 +471,9 @@ fn in_parts(
     GuardedSummarizer<summarize_escalation::LlmSummarizer<Client>>,
 ) {
     let messages = (0..3).map(|n| Message::user(format!("{n} {}", "word ".repeat(1_400))));
-    let log = testing::log(messages.collect(), &Preset::Anna);
+    let log = testing::log(messages.collect(), &HeuristicEstimator::Bytes4);
     let source: Vec<Source<'_>> = log.iter().map(Source::from).collect();
-    let request = SummaryRequest::new(&source, &Preset::Anna).with_target_tokens(150);
+    let request = SummaryRequest::new(&source, &HeuristicEstimator::Bytes4).with_target_tokens(150);
     let window = summarize_escalation::Window::tokens(3_000);
     let model = summarize_escalation::LlmSummarizer::new("m", client.clone()).with_window(window);
     let guarded = GuardedSummarizer::new(model, policy, Arc::new(timer.clone()));

@@ -9,7 +9,7 @@ use summarize_escalation::{
     CHAR_CUT_NOTE, Error, ErrorKind, ExtractiveSummarizer, Ladder, LlmSummarizer, OnEmpty, OnError,
     Outcome, Reason, Source, Style, Summarizer, SummaryRequest, Tier, escalate, prompt, recipe,
 };
-use token_estimate::{Preset, TokenEstimator};
+use token_estimate::{HeuristicEstimator, TokenEstimator};
 
 /// Ten messages of 120 tokens each by anna's estimator; a third of them is 400.
 fn log() -> Vec<LogEntry> {
@@ -23,7 +23,7 @@ fn log() -> Vec<LogEntry> {
             )
         })
         .collect();
-    let log = testing::log(messages, &Preset::Anna);
+    let log = testing::log(messages, &HeuristicEstimator::Bytes4);
     assert!(
         log.iter()
             .all(|entry| entry.tokens == 120 || entry.tokens == 119),
@@ -44,7 +44,8 @@ async fn climb(
 ) -> Result<Outcome, Error> {
     let log = log();
     let source: Vec<Source<'_>> = log.iter().map(Source::from).collect();
-    let request = SummaryRequest::new(&source, &Preset::Anna).with_target_tokens(target);
+    let request =
+        SummaryRequest::new(&source, &HeuristicEstimator::Bytes4).with_target_tokens(target);
     escalate(summarizer, ladder, &request).await
 }
 
@@ -84,7 +85,10 @@ async fn check(ladder: &Ladder, rows: Vec<Row>) {
         assert_eq!(scripted.calls(), calls, "{answers:?}");
         if let Ok(outcome) = result {
             assert_eq!(outcome.provisional, provisional, "{answers:?}");
-            assert_eq!(outcome.tokens_out, Preset::Anna.text(&outcome.text));
+            assert_eq!(
+                outcome.tokens_out,
+                HeuristicEstimator::Bytes4.text(&outcome.text)
+            );
         }
     }
 }
@@ -179,9 +183,9 @@ async fn targets_come_from_the_ladder() {
     assert_eq!(outcome.target_tokens, outcome.tokens_in / 3);
     assert_eq!(outcome.tier, Tier::Normal);
     let range = SeqRange::new(Seq(1), Seq(9)).unwrap();
-    let summary = testing::summary(range, 0, &text_of(500), &Preset::Anna);
+    let summary = testing::summary(range, 0, &text_of(500), &HeuristicEstimator::Bytes4);
     let source = [Source::from(&summary), Source::from(&summary)];
-    let request = SummaryRequest::new(&source, &Preset::Anna);
+    let request = SummaryRequest::new(&source, &HeuristicEstimator::Bytes4);
     assert_eq!((request.kind(), request.depth()), (JobKind::Condensed, 1));
     let outcome = escalate(&scripted, &Ladder::anna(), &request)
         .await
@@ -191,9 +195,12 @@ async fn targets_come_from_the_ladder() {
 
 #[tokio::test]
 async fn a_summary_is_shorter_than_its_source_with_what_rendering_adds() {
-    let log = testing::log(vec![Message::user(text_of(40))], &Preset::Anna);
+    let log = testing::log(
+        vec![Message::user(text_of(40))],
+        &HeuristicEstimator::Bytes4,
+    );
     let source = [Source::from(&log[0])];
-    let request = SummaryRequest::new(&source, &Preset::Anna)
+    let request = SummaryRequest::new(&source, &HeuristicEstimator::Bytes4)
         .with_target_tokens(30)
         .with_overhead_tokens(8);
     let scripted = Scripted::new([Answer::text(text_of(32)), Answer::text(text_of(31))]);
@@ -289,7 +296,7 @@ async fn a_ladder_may_stop() {
         climb(&scripted, &none, 1).await.unwrap_err().kind(),
         ErrorKind::InvalidLadder
     );
-    let request = SummaryRequest::new(&[], &Preset::Anna);
+    let request = SummaryRequest::new(&[], &HeuristicEstimator::Bytes4);
     let error = escalate(&scripted, &Ladder::default(), &request)
         .await
         .unwrap_err();
@@ -301,7 +308,7 @@ fn a_summarizer_that_hangs_can_be_dropped() {
     let hangs = Scripted::hangs();
     let log = log();
     let source: Vec<Source<'_>> = log.iter().map(Source::from).collect();
-    let request = SummaryRequest::new(&source, &Preset::Anna);
+    let request = SummaryRequest::new(&source, &HeuristicEstimator::Bytes4);
     let ladder = Ladder::default();
     let mut context = Context::from_waker(Waker::noop());
     {
@@ -317,7 +324,7 @@ fn a_summarizer_that_hangs_can_be_dropped() {
 async fn recipes_foretell_what_the_summarizer_writes_and_no_more() {
     let log = log();
     let source: Vec<Source<'_>> = log.iter().map(Source::from).collect();
-    let request = SummaryRequest::new(&source, &Preset::Anna);
+    let request = SummaryRequest::new(&source, &HeuristicEstimator::Bytes4);
     let ladder = Ladder::default();
     let foretold = recipe("scripted@1", &ladder, &request);
     assert_eq!(

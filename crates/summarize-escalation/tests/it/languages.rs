@@ -2,7 +2,7 @@
 
 use memory_model::Message;
 use summarize_escalation::{Source, SummaryRequest, measure, testing};
-use token_estimate::Preset;
+use token_estimate::HeuristicEstimator;
 
 /// One conversation's worth of prose about the same thing, by language.
 const PROSE: [(&str, &str); 14] = [
@@ -73,9 +73,13 @@ fn differs(said: &[&str], text: &str) -> bool {
         0 => Message::user(*text),
         _ => Message::assistant(*text),
     });
-    let log = testing::log(messages.collect(), &Preset::Anna);
+    let log = testing::log(messages.collect(), &HeuristicEstimator::Bytes4);
     let source: Vec<Source<'_>> = log.iter().map(Source::from).collect();
-    measure(text, &SummaryRequest::new(&source, &Preset::Anna)).other_language
+    measure(
+        text,
+        &SummaryRequest::new(&source, &HeuristicEstimator::Bytes4),
+    )
+    .other_language
 }
 
 #[test]

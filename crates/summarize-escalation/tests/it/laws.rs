@@ -4,7 +4,7 @@ use summarize_escalation::testing::{self, Answer, Scripted};
 use summarize_escalation::{
     ErrorKind, Ladder, OnEmpty, OnError, Outcome, Source, SummaryRequest, Tier, escalate,
 };
-use token_estimate::{Preset, TokenEstimator};
+use token_estimate::{HeuristicEstimator, TokenEstimator};
 
 fn text() -> impl Strategy<Value = String> {
     prop_oneof![
@@ -43,8 +43,8 @@ fn conversation() -> impl Strategy<Value = Vec<Message>> {
     prop::collection::vec(message(), 1..14)
 }
 
-fn preset() -> impl Strategy<Value = Preset> {
-    prop::sample::select(Preset::ALL.to_vec())
+fn preset() -> impl Strategy<Value = HeuristicEstimator> {
+    prop::sample::select(HeuristicEstimator::ALL.to_vec())
 }
 
 fn answer() -> impl Strategy<Value = Answer> {
@@ -121,9 +121,9 @@ proptest! {
         on_empty in prop::sample::select(vec![OnEmpty::Accept, OnEmpty::Fail, OnEmpty::NextTier]),
         anna in any::<bool>(), target in 0_u64..100,
     ) {
-        let log = testing::log(messages, &Preset::Anna);
+        let log = testing::log(messages, &HeuristicEstimator::Bytes4);
         let source = sources(&log);
-        let request = SummaryRequest::new(&source, &Preset::Anna).with_target_tokens(target);
+        let request = SummaryRequest::new(&source, &HeuristicEstimator::Bytes4).with_target_tokens(target);
         let base = if anna { Ladder::anna() } else { Ladder::default() };
         let count = u32::try_from(tiers.len()).unwrap();
         let ladder = base.with_tiers(tiers).with_on_error(on_error).with_on_empty(on_empty);

@@ -9,7 +9,7 @@ use summarize_escalation::{
     ErrorKind, Ladder, LlmSummarizer, Overflow, Source, Summarizer, SummaryRequest, Tier, Window,
     escalate, testing,
 };
-use token_estimate::{Preset, TokenEstimator};
+use token_estimate::{HeuristicEstimator, TokenEstimator};
 
 /// Answers with the marks `m123m` in the prompt, and keeps what it cost.
 #[derive(Debug, Clone, Default)]
@@ -18,7 +18,8 @@ struct Marks(Arc<Mutex<Vec<u64>>>);
 #[async_trait]
 impl ChatModel for Marks {
     async fn complete(&self, prompt: &ChatPrompt) -> Result<Completion, Failure> {
-        let cost = Preset::Anna.text(&prompt.system) + Preset::Anna.text(&prompt.user);
+        let cost = HeuristicEstimator::Bytes4.text(&prompt.system)
+            + HeuristicEstimator::Bytes4.text(&prompt.user);
         self.0.lock().unwrap().push(cost + prompt.max_tokens);
         let mut marks: Vec<&str> = prompt
             .user
@@ -33,7 +34,7 @@ impl ChatModel for Marks {
 
 fn log(messages: usize, words: usize) -> Vec<LogEntry> {
     let messages = (0..messages).map(|n| Message::user(format!("m{n}m {}", "word ".repeat(words))));
-    testing::log(messages.collect(), &Preset::Anna)
+    testing::log(messages.collect(), &HeuristicEstimator::Bytes4)
 }
 
 fn sources(log: &[LogEntry]) -> Vec<Source<'_>> {
@@ -44,7 +45,7 @@ fn sources(log: &[LogEntry]) -> Vec<Source<'_>> {
 async fn a_long_source_is_summarised_in_parts_and_nothing_is_left_out() {
     let log = log(60, 200);
     let source = sources(&log);
-    let request = SummaryRequest::new(&source, &Preset::Anna).with_target_tokens(800);
+    let request = SummaryRequest::new(&source, &HeuristicEstimator::Bytes4).with_target_tokens(800);
     let marks = Marks::default();
     let model = LlmSummarizer::new("m", marks.clone()).with_window(Window::tokens(4_000));
     let outcome = escalate(&model, &Ladder::default(), &request)
@@ -70,7 +71,7 @@ async fn a_long_source_is_summarised_in_parts_and_nothing_is_left_out() {
 async fn a_source_that_fits_takes_one_call() {
     let log = log(3, 20);
     let source = sources(&log);
-    let request = SummaryRequest::new(&source, &Preset::Anna).with_target_tokens(40);
+    let request = SummaryRequest::new(&source, &HeuristicEstimator::Bytes4).with_target_tokens(40);
     let marks = Marks::default();
     let model = LlmSummarizer::new("m", marks.clone()).with_window(Window::tokens(4_000));
     model.summarize(&request).await.unwrap();
@@ -92,7 +93,7 @@ async fn a_message_longer_than_the_window_is_shortened_and_says_so() {
     log.extend(self::log(1, 20_000));
     log[2].seq = memory_model::Seq(3);
     let source = sources(&log);
-    let request = SummaryRequest::new(&source, &Preset::Anna).with_target_tokens(200);
+    let request = SummaryRequest::new(&source, &HeuristicEstimator::Bytes4).with_target_tokens(200);
     let keep = Keep::default();
     let model = LlmSummarizer::new("m", keep.clone()).with_window(Window::tokens(3_000));
     model.summarize(&request).await.unwrap();
@@ -109,7 +110,7 @@ async fn a_message_longer_than_the_window_is_shortened_and_says_so() {
 async fn koda_leaves_out_the_oldest_and_says_which() {
     let log = log(12, 300);
     let source = sources(&log);
-    let request = SummaryRequest::new(&source, &Preset::Anna).with_target_tokens(400);
+    let request = SummaryRequest::new(&source, &HeuristicEstimator::Bytes4).with_target_tokens(400);
     let window = Window::tokens(4_200).with_overflow(Overflow::KODA);
     let marks = Marks::default();
     let model = LlmSummarizer::new("m", marks.clone()).with_window(window);
@@ -143,7 +144,7 @@ async fn koda_leaves_out_the_oldest_and_says_which() {
 async fn too_long_is_an_error_where_the_policy_says_so() {
     let log = log(60, 200);
     let source = sources(&log);
-    let request = SummaryRequest::new(&source, &Preset::Anna).with_target_tokens(800);
+    let request = SummaryRequest::new(&source, &HeuristicEstimator::Bytes4).with_target_tokens(800);
     for window in [
         Window::tokens(4_000).with_overflow(Overflow::Fail),
         Window::tokens(4_000).with_max_calls(3),
@@ -175,7 +176,7 @@ async fn a_part_that_comes_back_empty_loses_nothing() {
     }
     let log = log(60, 200);
     let source = sources(&log);
-    let request = SummaryRequest::new(&source, &Preset::Anna).with_target_tokens(800);
+    let request = SummaryRequest::new(&source, &HeuristicEstimator::Bytes4).with_target_tokens(800);
     let model = LlmSummarizer::new("m", Nothing).with_window(Window::tokens(4_000));
     let error = model.summarize(&request).await.unwrap_err();
     assert_eq!(error.kind(), ErrorKind::Provider);

@@ -13,7 +13,7 @@ use summarize_escalation::{
     Error, ErrorKind, Gate, Ladder, OnCutOff, OnEmpty, OnError, OnGate, OnGrowth, OnRefusal, Rules,
     Source, Summarizer, SummaryRequest, SummaryText, Tier, escalate,
 };
-use token_estimate::Preset;
+use token_estimate::HeuristicEstimator;
 
 use crate::fixtures;
 
@@ -61,7 +61,8 @@ fn no_misbehaviour_passes_for_a_summary() {
     ] {
         let source: Vec<Source<'_>> = log.iter().map(Source::from).collect();
         for target in [40, 120, 300] {
-            let request = SummaryRequest::new(&source, &Preset::Anna).with_target_tokens(target);
+            let request = SummaryRequest::new(&source, &HeuristicEstimator::Bytes4)
+                .with_target_tokens(target);
             for answer in misbehaviours() {
                 let gate = Gate::default().with_directives(answer == Answer::InventedDirective);
                 let ladder = Ladder::default().with_gate(Some(gate));
@@ -87,7 +88,7 @@ fn no_misbehaviour_passes_for_a_summary() {
 fn a_summarizer_that_hangs_is_left_by_dropping_the_climb() {
     let log = fixtures::coding();
     let source: Vec<Source<'_>> = log.iter().map(Source::from).collect();
-    let request = SummaryRequest::new(&source, &Preset::Anna);
+    let request = SummaryRequest::new(&source, &HeuristicEstimator::Bytes4);
     let scripted = Scripted::hangs();
     let ladder = Ladder::default();
     let mut climb = Box::pin(escalate(&scripted, &ladder, &request));
@@ -168,9 +169,9 @@ proptest! {
             0 => Message::user(text),
             _ => Message::assistant(text),
         });
-        let log = testing::log(messages.collect(), &Preset::Anna);
+        let log = testing::log(messages.collect(), &HeuristicEstimator::Bytes4);
         let source: Vec<Source<'_>> = log.iter().map(Source::from).collect();
-        let request = SummaryRequest::new(&source, &Preset::Anna)
+        let request = SummaryRequest::new(&source, &HeuristicEstimator::Bytes4)
             .with_target_tokens(target)
             .with_overhead_tokens(overhead);
         let scripted = Scripted::new(answers);

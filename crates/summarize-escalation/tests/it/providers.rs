@@ -6,7 +6,7 @@ use summarize_escalation::{
     ErrorKind, Ladder, LlmSummarizer, OnCutOff, OnRefusal, Outcome, Source, Summarizer as _,
     SummaryRequest, Tier, escalate,
 };
-use token_estimate::Preset;
+use token_estimate::HeuristicEstimator;
 use wiremock::matchers::method;
 use wiremock::{Mock, MockServer, ResponseTemplate};
 
@@ -43,7 +43,7 @@ async fn climbed(answer: &Value, ladder: &Ladder) -> Result<Outcome, summarize_e
     let messages = texts.iter().map(|text| memory_model::Message::user(*text));
     let log = crate::fixtures::entries(messages.collect());
     let source: Vec<_> = log.iter().map(Source::from).collect();
-    let request = SummaryRequest::new(&source, &Preset::Anna);
+    let request = SummaryRequest::new(&source, &HeuristicEstimator::Bytes4);
     let client = OpenAiCompatible::new(&server.uri(), "small-model").unwrap();
     let summarizer = LlmSummarizer::new("small-model", client).with_provider("compatible");
     escalate(&summarizer, ladder, &request).await

@@ -9,7 +9,7 @@
 
 /// Fine classes in all; those from [`FIRST_WIDE`] are beyond ASCII.
 pub(crate) const FINE: usize = 128;
-/// The first fine class beyond ASCII; the generated tables spell these 64 in the base64 alphabet.
+/// The first fine class beyond ASCII; the coefficients hold the 64 from here as 0 to 63.
 pub const FIRST_WIDE: u8 = 64;
 /// The fine classes of letters, first and last, and of ASCII's marks in their order.
 pub(crate) const F_LETTERS: (u8, u8) = (1, 26);
@@ -121,7 +121,7 @@ static WIDE: [u16; 64] = {
     table
 };
 
-/// The code points that the tables spell out, as [first, end).
+/// The code points that the coefficients hold a class for, as [first, end).
 pub const RANGES: [(u32, u32); 5] = [
     (0x80, 0x3400),
     (0x4e00, 0xa000),
@@ -145,20 +145,34 @@ pub(crate) struct Classes {
 }
 
 impl Classes {
-    /// From the generated text: one sign of the base64 alphabet for each code point.
-    pub(crate) const fn decode(text: [&[u8]; 5]) -> Self {
+    /// Reads one byte for each code point of [`RANGES`], from byte `at` to the end of the data.
+    pub(crate) const fn read(data: &[u8], at: usize) -> Self {
+        let [low, han, hangul, full] = [length(0), length(1), length(2), length(3)];
+        assert!(
+            data.len() == at + low + han + hangul + full + length(4),
+            "the coefficients do not end where the classes do"
+        );
         Self {
-            low: signs(text[0]),
-            han: signs(text[1]),
-            hangul: signs(text[2]),
-            full: signs(text[3]),
-            emoji: signs(text[4]),
+            low: bytes(data, at),
+            han: bytes(data, at + low),
+            hangul: bytes(data, at + low + han),
+            full: bytes(data, at + low + han + hangul),
+            emoji: bytes(data, at + low + han + hangul + full),
+        }
+    }
+
+    /// The class of any character.
+    #[inline]
+    pub(crate) fn of_char(&self, char: char) -> u16 {
+        match u8::try_from(char) {
+            Ok(byte) if byte.is_ascii() => ASCII[usize::from(byte)],
+            _ => self.of(u32::from(char)),
         }
     }
 
     /// Coarse in the low byte, fine in the high byte. `point` is beyond ASCII.
     #[inline]
-    pub(crate) fn of(&self, point: u32) -> u16 {
+    fn of(&self, point: u32) -> u16 {
         let at =
             |first: u32, table: &[u8]| table.get((point.wrapping_sub(first)) as usize).copied();
         let n = if point < 0x3400 {
@@ -177,21 +191,11 @@ impl Classes {
     }
 }
 
-const fn signs<const N: usize>(text: &[u8]) -> [u8; N] {
-    assert!(
-        text.len() == N,
-        "the generated table does not fit its range"
-    );
+const fn bytes<const N: usize>(data: &[u8], at: usize) -> [u8; N] {
     let mut out = [0; N];
     let mut n = 0;
     while n < N {
-        out[n] = match text[n] {
-            b'A'..=b'Z' => text[n] - b'A',
-            b'a'..=b'z' => text[n] - b'a' + 26,
-            b'0'..=b'9' => text[n] - b'0' + 52,
-            b'+' => 62,
-            _ => 63,
-        };
+        out[n] = data[at + n];
         n += 1;
     }
     out

@@ -14,17 +14,6 @@ const fn pair(before: usize, fine: usize) -> usize {
 /// Entries of the table of pairs.
 pub(crate) const PAIRS: usize = class::FINE * class::FINE;
 
-/// What a fit gives for a family of tokenizers.
-#[derive(Debug)]
-pub(crate) struct Coefficients {
-    /// The weight of each counter of the machine.
-    pub(crate) counters: &'static [u16],
-    /// The pairs of neighbouring fine classes that weigh anything: place, weight.
-    pub(crate) pairs: &'static [(u16, u16)],
-    /// See [`Classes::decode`].
-    pub(crate) classes: [&'static [u8]; 5],
-}
-
 /// The tables of a family.
 #[derive(Debug)]
 pub(crate) struct Model {
@@ -41,6 +30,11 @@ pub(crate) struct Model {
 struct Place {
     row: usize,
     fine: usize,
+}
+
+/// The little-endian number at a byte offset.
+const fn number(data: &[u8], at: usize) -> u16 {
+    u16::from_le_bytes([data[at], data[at + 1]])
 }
 
 const fn row(state: u16) -> usize {
@@ -84,44 +78,44 @@ const LONG: usize = 512;
 const STRETCH: usize = 16_384;
 
 impl Model {
-    pub(crate) const fn new(of: &Coefficients) -> Self {
+    /// Reads the coefficients of a tokenizer; `coefficients/README.md` describes the format. Evaluated by the
+    /// compiler, so malformed data does not compile.
+    pub(crate) const fn new(data: &[u8]) -> Self {
         let mut steps = [0; machine::ENTRIES];
         let mut state = 0;
         while state < machine::STATES as u16 {
             let mut coarse = 0;
             while coarse < class::COARSE as u8 {
                 let (next, counter) = machine::step(state, coarse);
-                let weight = of.counters[counter as usize] as u32;
+                let weight = number(data, 2 * counter as usize) as u32;
                 steps[row(state) + coarse as usize] = weight << 16 | row(next) as u32;
                 coarse += 1;
             }
             state += 1;
         }
+        let mut at = 2 * machine::COUNTERS;
+        let count = number(data, at) as usize;
+        at += 2;
         let mut pairs = [0; PAIRS];
         let mut n = 0;
-        while n < of.pairs.len() {
-            pairs[of.pairs[n].0 as usize] = of.pairs[n].1;
+        while n < count {
+            pairs[number(data, at) as usize] = number(data, at + 2);
+            at += 4;
             n += 1;
         }
         Self {
             steps,
             first: first(&steps, &pairs),
             pairs,
-            classes: Classes::decode(of.classes),
+            classes: Classes::read(data, at),
         }
     }
 
     /// The weight of the text in parts of a token; once it is above `stop`, of some prefix that is.
     pub(crate) fn weigh(&self, text: &str, stop: u64) -> u64 {
-        let rest = self.weigh_line(text, stop);
-        rest.saturating_add(self.beginning(text))
-    }
-
-    /// The same as a line in the middle of a text, which only differs at the first character.
-    pub(crate) fn weigh_line(&self, text: &str, stop: u64) -> u64 {
         let bytes = text.as_bytes();
         let mut place = BEGIN;
-        let mut sum = 0_u64;
+        let mut sum = self.beginning(text);
         let mut at = 0;
         while at < bytes.len() && sum <= stop {
             let rest = &bytes[at..];
@@ -134,11 +128,7 @@ impl Model {
             } else {
                 // Not ASCII: characters one by one, for as long as most of them are not.
                 for char in text[at..].chars().take(32) {
-                    let packed = match u8::try_from(char) {
-                        Ok(byte) if byte.is_ascii() => class::ASCII[usize::from(byte)],
-                        _ => self.classes.of(u32::from(char)),
-                    };
-                    sum += self.step(packed, &mut place);
+                    sum += self.step(self.classes.of_char(char), &mut place);
                     at += char.len_utf8();
                 }
             }
@@ -171,13 +161,7 @@ impl Model {
         let mut place = BEGIN;
         let rest: u64 = text
             .chars()
-            .map(|char| {
-                let packed = match u8::try_from(char) {
-                    Ok(byte) if byte.is_ascii() => class::ASCII[usize::from(byte)],
-                    _ => self.classes.of(u32::from(char)),
-                };
-                self.step(packed, &mut place)
-            })
+            .map(|char| self.step(self.classes.of_char(char), &mut place))
             .sum();
         self.beginning(text) + rest
     }
@@ -274,10 +258,7 @@ fn sure(bytes: &[u8], from: usize) -> Option<(usize, Place)> {
 pub(crate) fn raise(classes: &Classes, text: &str, counter: &mut dyn FnMut(usize)) {
     let (mut state, mut before) = (machine::START, BEGIN.fine);
     for char in text.chars() {
-        let packed = match u8::try_from(char) {
-            Ok(byte) if byte.is_ascii() => class::ASCII[usize::from(byte)],
-            _ => classes.of(u32::from(char)),
-        };
+        let packed = classes.of_char(char);
         let fine = usize::from(packed >> 8);
         let (next, raised) = machine::step(state, (packed & 0xff) as u8);
         counter(usize::from(raised));

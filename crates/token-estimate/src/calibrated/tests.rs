@@ -1,10 +1,11 @@
 use std::collections::BTreeMap;
 
 use proptest::prelude::*;
+use sha2::{Digest as _, Sha256};
 
 use super::machine::{self, NEWLINE1, START, STATES};
 use super::*;
-use crate::{MessageParts, Role};
+use crate::{MessageParts, PartView, Role};
 
 type Pair = (u16, u16);
 
@@ -84,8 +85,30 @@ fn after_a_line_a_text_weighs_within_one_token_of_what_it_weighs_alone() {
 }
 
 #[test]
+fn coefficients_have_the_hashes_of_their_version() {
+    for (family, data, hash) in [
+        (
+            Calibrated::O200k,
+            &include_bytes!("coefficients/o200k.bin")[..],
+            "4bf52a554a03350d38e3acbeeff1295b3850d49dd769d9a291bc5cacef16ce76",
+        ),
+        (
+            Calibrated::Cl100k,
+            &include_bytes!("coefficients/cl100k.bin")[..],
+            "1c3a30562708377d24df9f281a24aa36557077359f7083b60088c14591992b71",
+        ),
+    ] {
+        // Other coefficients give other figures: pin their hash together with the next version.
+        assert_eq!(family.id().version(), 3);
+        let digest = Sha256::digest(data);
+        let found: String = digest.iter().map(|byte| format!("{byte:02x}")).collect();
+        assert_eq!(found, hash, "coefficients of {family}");
+    }
+}
+
+#[test]
 fn literal_estimates() {
-    // What version 2 says: a fit that changes these is a new version.
+    // A fit that changes these needs a new version in the ids.
     for (text, expected) in [
         ("", 0),
         ("a", 1),
@@ -105,18 +128,21 @@ fn literal_estimates() {
 fn a_message_costs_its_words_and_its_frame() {
     let text = |t: &str| Calibrated::O200k.text(t);
     let cost =
-        |pieces: &[Piece<'_>]| Calibrated::O200k.message(&MessageParts::new(Role::User, pieces));
+        |pieces: &[PartView<'_>]| Calibrated::O200k.message(&MessageParts::new(Role::User, pieces));
     assert_eq!(cost(&[]), 4);
-    assert_eq!(cost(&[Piece::Text("hello")]), 4 + text("hello"));
-    assert_eq!(cost(&[Piece::Reasoning("hello")]), 4 + text("hello"));
+    assert_eq!(cost(&[PartView::Text("hello")]), 4 + text("hello"));
+    assert_eq!(cost(&[PartView::Reasoning("hello")]), 4 + text("hello"));
     assert_eq!(
-        cost(&[
-            Piece::ToolResult { name: Some("x") },
-            Piece::Image { base64_len: 8 }
-        ]),
+        cost(&[PartView::ToolResult {
+            call_id: "c",
+            name: Some("x"),
+            content: &[PartView::Image { base64_len: 8 }],
+            is_error: false,
+        }]),
         4 + 4 + 1_600
     );
-    let call = cost(&[Piece::ToolCall {
+    let call = cost(&[PartView::ToolCall {
+        id: "c",
         name: "read",
         arguments: "{\"path\":\"a\"}",
     }]);

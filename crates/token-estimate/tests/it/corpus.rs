@@ -1,6 +1,6 @@
 //! How far the calibrated estimator is off, on texts of the corpus that no fit has seen.
 //!
-//! `cargo xtask fit-tokens` learns from the corpus' `text/`, from every second Claude Code file in
+//! `cargo research tokens` learns from the corpus' `text/`, from every second Claude Code file in
 //! the order of names (the first, the third …), from the short pi files and from the other agents'
 //! formats. What is left is measured here: the Claude Code files between, the long pi file, and
 //! LoCoMo.
@@ -154,7 +154,7 @@ fn contexts_that_no_fit_has_seen_keep_the_promised_quantile() {
     assert!(files.len() >= 8, "{} files", files.len());
     for family in FAMILIES {
         // What the estimator promises is of whole contexts: 95 % are not further below.
-        let promised = 1_000.0 / f64::from(family.0.upper_permille()) * 100.0 - 100.0;
+        let promised = 1_000.0 / f64::from(family.0.safety_factor()) * 100.0 - 100.0;
         let mut errors = Vec::new();
         for file in &files {
             let mut context = (0, 0);

@@ -2,89 +2,90 @@
 
 use crate::Edit;
 
-/// What becomes of a call without a result.
+/// What [`sanitise`](crate::sanitise) does with a call without a result.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 #[cfg_attr(feature = "serde", serde(rename_all = "snake_case"))]
 #[non_exhaustive]
-pub enum Unanswered {
-    /// It gets a result that says so.
+pub enum UnansweredCallPolicy {
+    /// Inserts a result with the text of [`SanitisePolicy::stub`].
     Stub,
-    /// It goes. A message that is empty then gets the placeholder.
+    /// Drops the call. A message that is empty afterwards gets the placeholder.
     Strip,
-    /// Its whole message goes, text and answered calls included; their results are orphans then.
+    /// Drops the whole message, text and answered calls included; the results of those calls become orphans.
     DropMessage,
 }
 
-/// What becomes of a result that came after its call's group had closed.
+/// What [`sanitise`](crate::sanitise) does with a result that came after its call's group had closed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 #[cfg_attr(feature = "serde", serde(rename_all = "snake_case"))]
 #[non_exhaustive]
-pub enum Late {
-    /// It becomes text where it stands, and its call is unanswered.
+pub enum LateResultPolicy {
+    /// Turns the result into text in its place and treats its call as unanswered.
     Text,
-    /// It moves behind its call.
+    /// Moves the result behind its call.
     Move,
     /// It goes, and its call is unanswered.
     Drop,
 }
 
-/// What becomes of a result that answers no call.
+/// What [`sanitise`](crate::sanitise) does with a result that answers no call.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 #[cfg_attr(feature = "serde", serde(rename_all = "snake_case"))]
 #[non_exhaustive]
-pub enum Orphans {
-    /// It becomes text where it stands.
+pub enum OrphanPolicy {
+    /// Turns the result into text in its place.
     Text,
     /// It goes.
     Drop,
 }
 
-/// What becomes of a result that is not late, but does not stand right behind its call's message.
+/// What [`sanitise`](crate::sanitise) does with a result that is not late but does not directly follow its call's
+/// message.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 #[cfg_attr(feature = "serde", serde(rename_all = "snake_case"))]
 #[non_exhaustive]
-pub enum Misplaced {
-    /// It moves there.
+pub enum MisplacedResultPolicy {
+    /// Moves the result there.
     Move,
     /// It goes, and its call is unanswered.
     Drop,
 }
 
-/// What becomes of a call whose id is empty or was used by a call before it.
+/// What [`sanitise`](crate::sanitise) does with a call whose id is empty or was used by an earlier call.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 #[cfg_attr(feature = "serde", serde(rename_all = "snake_case"))]
 #[non_exhaustive]
-pub enum BadIds {
-    /// It and its result get an id that no call before it has: the old one and a number.
+pub enum CallIdPolicy {
+    /// Gives the call and its result an id that no earlier call has: the old id and a number.
     Rename,
-    /// It goes, and its result is an orphan.
+    /// Drops the call and treats its result as an orphan.
     Strip,
 }
 
-/// How [`sanitise`](crate::sanitise) mends a list.
+/// How [`sanitise`](crate::sanitise) repairs a list of messages.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 #[cfg_attr(feature = "serde", serde(default, deny_unknown_fields))]
 #[non_exhaustive]
 pub struct SanitisePolicy {
-    /// Calls without a result.
-    pub unanswered: Unanswered,
-    /// Results that came too late.
-    pub late: Late,
-    /// Results without a call.
-    pub orphans: Orphans,
-    /// Results that stand in the wrong place.
-    pub misplaced: Misplaced,
-    /// Ids that are empty or used twice.
-    pub ids: BadIds,
-    /// What a result says that no tool gave.
+    /// What to do with calls without a result.
+    pub unanswered: UnansweredCallPolicy,
+    /// What to do with results that came after their call's group had closed.
+    pub late: LateResultPolicy,
+    /// What to do with results without a call.
+    pub orphans: OrphanPolicy,
+    /// What to do with results that do not directly follow their call's message.
+    pub misplaced: MisplacedResultPolicy,
+    /// What to do with calls whose id is empty or was used before.
+    pub ids: CallIdPolicy,
+    /// Text of an inserted result.
     pub stub: String,
-    /// What a message says whose calls were all stripped; empty drops the message.
+    /// Text of a message whose calls were all dropped; with an empty placeholder the message is dropped.
     pub placeholder: String,
 }
 
@@ -93,11 +94,11 @@ impl Default for SanitisePolicy {
     /// results move to their calls, and bad ids are renamed.
     fn default() -> Self {
         Self {
-            unanswered: Unanswered::Stub,
-            late: Late::Text,
-            orphans: Orphans::Text,
-            misplaced: Misplaced::Move,
-            ids: BadIds::Rename,
+            unanswered: UnansweredCallPolicy::Stub,
+            late: LateResultPolicy::Text,
+            orphans: OrphanPolicy::Text,
+            misplaced: MisplacedResultPolicy::Move,
+            ids: CallIdPolicy::Rename,
             stub: "[no result]".to_owned(),
             placeholder: "[tool calls compacted]".to_owned(),
         }
@@ -109,11 +110,11 @@ impl SanitisePolicy {
     /// that is empty then says `[tool calls compacted]`.
     pub fn anna() -> Self {
         Self {
-            unanswered: Unanswered::Strip,
-            late: Late::Drop,
-            orphans: Orphans::Drop,
-            misplaced: Misplaced::Drop,
-            ids: BadIds::Strip,
+            unanswered: UnansweredCallPolicy::Strip,
+            late: LateResultPolicy::Drop,
+            orphans: OrphanPolicy::Drop,
+            misplaced: MisplacedResultPolicy::Drop,
+            ids: CallIdPolicy::Strip,
             ..Self::default()
         }
     }
@@ -123,56 +124,56 @@ impl SanitisePolicy {
     /// too. It does not look at places; here results move to their calls.)
     pub fn koda() -> Self {
         Self {
-            unanswered: Unanswered::DropMessage,
-            late: Late::Move,
-            orphans: Orphans::Drop,
+            unanswered: UnansweredCallPolicy::DropMessage,
+            late: LateResultPolicy::Move,
+            orphans: OrphanPolicy::Drop,
             ..Self::default()
         }
     }
 
-    /// Sets what becomes of calls without a result.
+    /// Sets what to do with calls without a result.
     #[must_use]
-    pub fn with_unanswered(mut self, unanswered: Unanswered) -> Self {
+    pub fn with_unanswered(mut self, unanswered: UnansweredCallPolicy) -> Self {
         self.unanswered = unanswered;
         self
     }
 
-    /// Sets what becomes of late results.
+    /// Sets what to do with late results.
     #[must_use]
-    pub fn with_late(mut self, late: Late) -> Self {
+    pub fn with_late(mut self, late: LateResultPolicy) -> Self {
         self.late = late;
         self
     }
 
-    /// Sets what becomes of results without a call.
+    /// Sets what to do with results without a call.
     #[must_use]
-    pub fn with_orphans(mut self, orphans: Orphans) -> Self {
+    pub fn with_orphans(mut self, orphans: OrphanPolicy) -> Self {
         self.orphans = orphans;
         self
     }
 
-    /// Sets what becomes of results in the wrong place.
+    /// Sets what to do with results in the wrong place.
     #[must_use]
-    pub fn with_misplaced(mut self, misplaced: Misplaced) -> Self {
+    pub fn with_misplaced(mut self, misplaced: MisplacedResultPolicy) -> Self {
         self.misplaced = misplaced;
         self
     }
 
-    /// Sets what becomes of calls with a bad id.
+    /// Sets what to do with calls whose id is empty or was used before.
     #[must_use]
-    pub fn with_ids(mut self, ids: BadIds) -> Self {
+    pub fn with_ids(mut self, ids: CallIdPolicy) -> Self {
         self.ids = ids;
         self
     }
 
-    /// Sets what a stub says.
+    /// Sets the text of an inserted result.
     #[must_use]
     pub fn with_stub(mut self, stub: impl Into<String>) -> Self {
         self.stub = stub.into();
         self
     }
 
-    /// Sets what stands for stripped calls.
+    /// Sets the text of a message whose calls were all dropped.
     #[must_use]
     pub fn with_placeholder(mut self, placeholder: impl Into<String>) -> Self {
         self.placeholder = placeholder.into();
@@ -180,15 +181,15 @@ impl SanitisePolicy {
     }
 }
 
-/// A call or result that no provider would take, and what was done.
+/// A call or result that a provider would refuse, and what was done about it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Finding {
-    /// The position of its message.
+    /// Position of the message.
     pub message: usize,
-    /// The part in it.
+    /// Index of the part in the message.
     pub part: usize,
-    /// Its id, as it was.
+    /// Id of the call or result before the repair.
     pub id: String,
     /// What was wrong.
     pub problem: Problem,
@@ -200,21 +201,21 @@ pub struct Finding {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum Problem {
-    /// A result that answers no call, or one that is not sent.
+    /// A result that answers no call, or a call that is not sent.
     Orphan,
     /// A result that came after its call's group had closed.
     Late,
-    /// A result that does not stand right behind its call's message, in a user's or tool's message.
+    /// A result that does not directly follow its call's message in a message of the user or a tool.
     Misplaced,
     /// A call without a result.
     Unanswered,
-    /// A call by somebody who is no assistant.
+    /// A message that is not the assistant's contains a tool call.
     CallByAnother,
     /// A call without an id.
     EmptyId,
-    /// A call with the id of an earlier one.
+    /// A call with the id of an earlier call.
     DuplicateId,
-    /// A sound call, in a message that had to go.
+    /// A valid call in a message that was dropped.
     InDroppedMessage,
 }
 
@@ -222,30 +223,30 @@ pub enum Problem {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum Remedy {
-    /// The part went, or its whole message.
+    /// The part or its whole message was dropped.
     Dropped,
-    /// A result became text.
+    /// The result became text.
     MadeText,
-    /// A result moved behind its call's message.
+    /// The result moved behind its call's message.
     Moved,
-    /// A call got a result that says that there is none.
+    /// A result was inserted for the call.
     Stubbed,
-    /// A call and its result got another id.
+    /// The call and its result got another id.
     Renamed,
 }
 
-/// A plan that makes a list fit for a provider, and a report.
+/// Edits that repair a list for a provider, and a report of what was found.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 #[non_exhaustive]
 pub struct Sanitised {
-    /// What to change; nothing when the list is clean.
+    /// Edits to apply; empty when the list is valid.
     pub edits: Vec<Edit>,
-    /// What was found, in order.
+    /// Problems found, in order.
     pub findings: Vec<Finding>,
 }
 
 impl Sanitised {
-    /// Whether there was nothing to mend.
+    /// Whether the list needs no edits.
     pub fn is_clean(&self) -> bool {
         self.edits.is_empty()
     }

@@ -2,13 +2,13 @@ use std::ops::Range;
 
 use proptest::prelude::*;
 use turn_map::{
-    Atom, AtomBuilder, AtomKind, Atoms, CutPolicy, GroupState, HullPolicy, Role, TurnMap, atoms,
+    Atom, AtomBuilder, AtomKind, Atoms, CutPolicy, GroupState, GroupingPolicy, Role, TurnMap, atoms,
 };
 
 use crate::reference::{Line, conversation, reference};
 
-fn hull(responses: u32) -> HullPolicy {
-    HullPolicy::default().with_responses(responses)
+fn grouping(responses: u32) -> GroupingPolicy {
+    GroupingPolicy::default().with_responses(responses)
 }
 
 fn ranges(atoms: &Atoms) -> Vec<Range<usize>> {
@@ -59,7 +59,7 @@ proptest! {
 
     #[test]
     fn atoms_are_those_of_the_plain_rules(messages in conversation(), further in 0..4_u32) {
-        let found = atoms(&messages, hull(further));
+        let found = atoms(&messages, grouping(further));
         let expected = reference(&messages, further as usize);
         prop_assert_eq!(ranges(&found), expected.atoms);
         let late: Vec<_> =
@@ -75,7 +75,7 @@ proptest! {
 
     #[test]
     fn atoms_partition_the_list(messages in conversation(), further in 0..4_u32) {
-        let found = atoms(&messages, hull(further));
+        let found = atoms(&messages, grouping(further));
         let mut next = 0;
         for (index, atom) in found.iter().enumerate() {
             prop_assert_eq!(atom.range().start, next);
@@ -93,7 +93,7 @@ proptest! {
 
     #[test]
     fn an_open_group_is_unsettled_and_by_default_of_the_newest_lines(messages in conversation()) {
-        let found = atoms(&messages, hull(0));
+        let found = atoms(&messages, grouping(0));
         let open = |atom: &Atom| atom.kind() == AtomKind::Group(GroupState::Open);
         prop_assert!(!found.settled().iter().any(open));
         let unsettled = &found.as_slice()[found.settled().len()..];
@@ -116,9 +116,9 @@ proptest! {
 
     #[test]
     fn appending_changes_no_settled_atom(messages in conversation(), further in 0..4_u32) {
-        let whole = atoms(&messages, hull(further));
+        let whole = atoms(&messages, grouping(further));
         for length in 0..=messages.len() {
-            let prefix = atoms(&messages[..length], hull(further));
+            let prefix = atoms(&messages[..length], grouping(further));
             let settled = prefix.settled();
             prop_assert_eq!(settled, &whole.as_slice()[..settled.len()]);
         }
@@ -129,10 +129,10 @@ proptest! {
         messages in conversation(),
         further in 0..4_u32,
     ) {
-        let whole = atoms(&messages, hull(further));
+        let whole = atoms(&messages, grouping(further));
         for (index, first) in whole.iter().enumerate() {
             let start = first.range().start;
-            let mut builder = AtomBuilder::starting_at(start, hull(further));
+            let mut builder = AtomBuilder::starting_at(start, grouping(further));
             messages[start..].iter().for_each(|message| builder.push(message));
             let rest = builder.finish();
             let same = |atom: &Atom| (atom.range(), atom.kind(), atom.unanswered().to_vec());
@@ -147,8 +147,8 @@ proptest! {
         further in 0..4_u32,
         page in 1..7_usize,
     ) {
-        let whole = atoms(&messages, hull(further));
-        let mut builder = AtomBuilder::new(hull(further));
+        let whole = atoms(&messages, grouping(further));
+        let mut builder = AtomBuilder::new(grouping(further));
         let mut paged: Vec<Atom> = Vec::new();
         for page in messages.chunks(page) {
             page.iter().for_each(|message| builder.push(message));
@@ -166,7 +166,7 @@ proptest! {
         messages in conversation(),
         further in 0..3_u32,
     ) {
-        let found = atoms(&messages, hull(further));
+        let found = atoms(&messages, grouping(further));
         let turns = TurnMap::by_role(&messages);
         let boundary = |position| {
             position == messages.len() || found.iter().any(|atom| atom.range().start == position)
@@ -180,7 +180,7 @@ proptest! {
 
     #[test]
     fn keeping_more_covers_less(messages in conversation()) {
-        let found = atoms(&messages, hull(0));
+        let found = atoms(&messages, grouping(0));
         let turns = TurnMap::by_role(&messages);
         for n in 0..12 {
             for (less, more) in policies(n).into_iter().zip(policies(n + 1)) {
@@ -192,7 +192,7 @@ proptest! {
 
     #[test]
     fn the_newest_are_protected_and_the_rest_is_not(messages in conversation(), n in 0..50_usize) {
-        let found = atoms(&messages, hull(0));
+        let found = atoms(&messages, grouping(0));
         let turns = TurnMap::by_role(&messages);
         let cuts = CutPolicy::LastMessages { messages: n }.cuts(&found, &turns, cost);
         let counted = |lines: &[Line]| lines.iter().filter(|m| !m.note).count();
@@ -216,7 +216,7 @@ proptest! {
         messages in conversation(),
         most in 0..200_u64,
     ) {
-        let found = atoms(&messages, hull(0));
+        let found = atoms(&messages, grouping(0));
         let turns = TurnMap::by_role(&messages);
         let policy = CutPolicy::FreshTail { messages: 20, max_tokens: Some(most) };
         let priced = |n: usize| if messages[n].note { 0 } else { cost(n) };
@@ -229,7 +229,7 @@ proptest! {
 
     #[test]
     fn every_cut_keeps_pairs_whole_and_tells_its_turn(messages in conversation()) {
-        let found = atoms(&messages, hull(0));
+        let found = atoms(&messages, grouping(0));
         let turns = TurnMap::by_role(&messages);
         let pairs = reference(&messages, 0).pairs;
         for policy in (0..12).flat_map(policies) {
@@ -250,7 +250,7 @@ proptest! {
     /// However large the newest atom is, what is before it may go.
     #[test]
     fn limits_make_progress(messages in conversation()) {
-        let found = atoms(&messages, hull(0));
+        let found = atoms(&messages, grouping(0));
         let turns = TurnMap::by_role(&messages);
         let talking: Vec<_> = found.iter().filter(|atom| atom.messages() > 0).collect();
         prop_assume!(talking.len() > 1);
@@ -310,7 +310,7 @@ fn a_hundred_thousand_messages_are_no_trouble() {
             .clone()
             .map(|n| line(Role::Tool, None, Some(n.to_string()))),
     );
-    let found = atoms(&parallel, hull(0));
+    let found = atoms(&parallel, grouping(0));
     assert_eq!(ranges(&found), vec![0..50_001]);
 
     let mut interleaved: Vec<_> = ids
@@ -318,17 +318,17 @@ fn a_hundred_thousand_messages_are_no_trouble() {
         .collect();
     interleaved.extend(scattered.map(|n| line(Role::Tool, None, Some(n.to_string()))));
     assert_eq!(
-        ranges(&atoms(&interleaved, hull(u32::MAX))),
+        ranges(&atoms(&interleaved, grouping(u32::MAX))),
         vec![0..100_000]
     );
     // Neighbouring lines that call are one group by default, too.
-    assert_eq!(atoms(&interleaved, hull(0)).len(), 1);
+    assert_eq!(atoms(&interleaved, grouping(0)).len(), 1);
     // Lines of different responses are not: each closes the one before, and all results but one
     // are late.
     for (n, line) in interleaved.iter_mut().take(50_000).enumerate() {
         line.response = Some(n.to_string());
     }
-    let found = atoms(&interleaved, hull(0));
+    let found = atoms(&interleaved, grouping(0));
     let late: Vec<_> = found.iter().flat_map(Atom::late).collect();
     assert_eq!(late.len(), 49_999);
     assert!(late.iter().all(|late| late.call.is_some()));
@@ -340,7 +340,7 @@ fn a_hundred_thousand_messages_are_no_trouble() {
     let mut same: Vec<_> = (0..50_000).map(|_| one(Role::Assistant, true)).collect();
     same.push(line(Role::Assistant, None, None));
     same.extend((0..50_000).map(|_| one(Role::Tool, false)));
-    let found = atoms(&same, hull(0));
+    let found = atoms(&same, grouping(0));
     let mut calls: Vec<_> = found
         .iter()
         .flat_map(Atom::late)

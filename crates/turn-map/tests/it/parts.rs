@@ -1,7 +1,7 @@
 //! A message type of nobody's, with parts in any order.
 
 use proptest::prelude::*;
-use turn_map::{EditableMessage, PartMessage, PartView, Role, TurnMessage};
+use turn_map::{EditableMessage, MessageView, PartView, Role};
 
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Part {
@@ -19,23 +19,27 @@ pub(crate) struct Msg {
     pub(crate) parts: Vec<Part>,
 }
 
-impl TurnMessage for Msg {
+impl MessageView for Msg {
     fn role(&self) -> Role {
         self.role
     }
 
-    fn calls(&self, visit: &mut dyn FnMut(&str)) {
+    fn parts(&self, visit: &mut dyn FnMut(PartView<'_>)) {
         for part in &self.parts {
-            if let Part::Call(id, _) = part {
-                visit(id);
-            }
-        }
-    }
-
-    fn results(&self, visit: &mut dyn FnMut(&str)) {
-        for part in &self.parts {
-            if let Part::Result(id, ..) = part {
-                visit(id);
+            match part {
+                Part::Text(text) => visit(PartView::Text(text)),
+                Part::Call(id, name) => visit(PartView::ToolCall {
+                    id,
+                    name,
+                    arguments: "",
+                }),
+                Part::Result(call_id, text, is_error) => visit(PartView::ToolResult {
+                    call_id,
+                    name: None,
+                    content: &[PartView::Text(text)],
+                    is_error: *is_error,
+                }),
+                Part::Picture => visit(PartView::Image { base64_len: 0 }),
             }
         }
     }
@@ -46,23 +50,6 @@ impl TurnMessage for Msg {
 
     fn is_note(&self) -> bool {
         self.note
-    }
-}
-
-impl PartMessage for Msg {
-    fn parts(&self, visit: &mut dyn FnMut(PartView<'_>)) {
-        for part in &self.parts {
-            visit(match part {
-                Part::Text(text) => PartView::Text(text),
-                Part::Call(id, name) => PartView::Call { id, name },
-                Part::Result(call_id, text, is_error) => PartView::Result {
-                    call_id,
-                    text,
-                    is_error: *is_error,
-                },
-                Part::Picture => PartView::Other,
-            });
-        }
     }
 }
 

@@ -3,7 +3,7 @@
 use std::ops::Range;
 
 use proptest::prelude::*;
-use turn_map::{Role, TurnMessage};
+use turn_map::{MessageView, PartView, Role};
 
 #[derive(Debug, Clone)]
 pub(crate) struct Line {
@@ -15,17 +15,27 @@ pub(crate) struct Line {
     pub(crate) results: Vec<String>,
 }
 
-impl TurnMessage for Line {
+impl MessageView for Line {
     fn role(&self) -> Role {
         self.role
     }
 
-    fn calls(&self, visit: &mut dyn FnMut(&str)) {
-        self.calls.iter().for_each(|id| visit(id));
-    }
-
-    fn results(&self, visit: &mut dyn FnMut(&str)) {
-        self.results.iter().for_each(|id| visit(id));
+    fn parts(&self, visit: &mut dyn FnMut(PartView<'_>)) {
+        for id in &self.calls {
+            visit(PartView::ToolCall {
+                id,
+                name: "",
+                arguments: "",
+            });
+        }
+        for call_id in &self.results {
+            visit(PartView::ToolResult {
+                call_id,
+                name: None,
+                content: &[],
+                is_error: false,
+            });
+        }
     }
 
     fn turn(&self) -> Option<u64> {
@@ -96,7 +106,7 @@ fn is_line(message: &Line) -> bool {
 }
 
 pub(crate) fn reference(messages: &[Line], further: usize) -> Reference {
-    let mut hulls: Vec<Range<usize>> = Vec::new(); // one a response
+    let mut groups: Vec<Range<usize>> = Vec::new(); // one a response
     let mut calls: Vec<Call> = Vec::new();
     // Neighbouring assistant lines that call and have no response id are one batch, which closes as
     // a whole: nothing in the transcript tells the lines of one response from several responses.
@@ -111,22 +121,22 @@ pub(crate) fn reference(messages: &[Line], further: usize) -> Reference {
         if message.role == Role::Assistant || !message.calls.is_empty() {
             let line = is_line(message);
             if run.is_some() && run == message.response {
-                hulls.last_mut().unwrap().end = position + 1;
+                groups.last_mut().unwrap().end = position + 1;
             } else {
-                hulls.push(position..position + 1);
+                groups.push(position..position + 1);
                 run.clone_from(&message.response);
                 batches += usize::from(!(line && before_was_line));
             }
             calls.extend(message.calls.iter().map(|id| Call {
                 id: id.clone(),
                 message: position,
-                response: hulls.len() - 1,
+                response: groups.len() - 1,
                 batch: batches,
                 answered: false,
                 answered_late: false,
             }));
         } else if message.role == Role::User && message.results.is_empty() {
-            let newest = hulls.len().wrapping_sub(1);
+            let newest = groups.len().wrapping_sub(1);
             if !calls
                 .iter()
                 .any(|call| call.response == newest && !call.answered)
@@ -141,7 +151,7 @@ pub(crate) fn reference(messages: &[Line], further: usize) -> Reference {
             if let Some(call) = calls.iter_mut().rev().filter(waits).find(|call| open(call)) {
                 call.answered = true;
                 pairs.push((call.message, position));
-                hulls[call.response].end = position + 1;
+                groups[call.response].end = position + 1;
             } else {
                 // Each result answers a call of its own, the nearest first.
                 let call = calls
@@ -158,9 +168,9 @@ pub(crate) fn reference(messages: &[Line], further: usize) -> Reference {
     }
     let mut atoms: Vec<Range<usize>> = Vec::new();
     for position in 0..messages.len() {
-        let joined = hulls
+        let joined = groups
             .iter()
-            .any(|hull| hull.start < position && position < hull.end);
+            .any(|group| group.start < position && position < group.end);
         match atoms.last_mut() {
             Some(last) if joined => last.end = position + 1,
             _ => atoms.push(position..position + 1),

@@ -2,8 +2,9 @@
 
 use proptest::prelude::*;
 use turn_map::{
-    BadIds, Edit, Finding, HullPolicy, Late, Misplaced, Orphans, Problem, Remedy, Rule,
-    SanitisePolicy, Unanswered, apply, atoms, check_anthropic, check_openai, sanitise,
+    CallIdPolicy, Edit, Finding, GroupingPolicy, LateResultPolicy, MisplacedResultPolicy,
+    OrphanPolicy, Problem, Remedy, Rule, SanitisePolicy, UnansweredCallPolicy, apply, atoms,
+    check_anthropic, check_openai, sanitise,
 };
 
 use crate::parts::{Msg, Part, messages, script, shown};
@@ -78,7 +79,7 @@ fn or_its_message_goes_and_so_do_the_results_of_the_others() {
     assert_eq!(koda("u:hi a:text:+x:+y t:-y u:more"), "u:hi u:more");
     // A complete pair stays.
     assert_eq!(koda("a:+x t:-x a:+y u:more"), "a:+x t:-x u:more");
-    let told = SanitisePolicy::koda().with_orphans(Orphans::Text);
+    let told = SanitisePolicy::koda().with_orphans(OrphanPolicy::Text);
     assert_eq!(
         mended(&told, "a:+x:+y t:-y u:more"),
         "u:[Result_without_a_call:_y]_r u:more"
@@ -117,7 +118,7 @@ fn a_late_result_becomes_text_or_moves_or_goes() {
     );
     assert_eq!(koda(late), "a:+x t:-x a:busy");
     assert_eq!(anna(late), "a:[tool_calls_compacted] a:busy");
-    let moves = SanitisePolicy::anna().with_late(Late::Move);
+    let moves = SanitisePolicy::anna().with_late(LateResultPolicy::Move);
     assert_eq!(mended(&moves, late), "a:+x t:-x a:busy");
 }
 
@@ -135,7 +136,7 @@ fn a_result_that_is_not_right_behind_its_call_moves_or_goes() {
         by_default("a/r:+x a/r:+y t:-x t:-y"),
         "a/r:+x t:-x a/r:+y t:-y"
     );
-    let stub = SanitisePolicy::default().with_misplaced(Misplaced::Drop);
+    let stub = SanitisePolicy::default().with_misplaced(MisplacedResultPolicy::Drop);
     assert_eq!(
         mended(&stub, "a:+x u:wait t:-x"),
         "a:+x t:-x=[no_result] u:wait"
@@ -162,7 +163,7 @@ fn ids_that_are_empty_or_used_twice_are_renamed_or_go() {
         by_default("a:+x t:-x a:+x_2:+x t:-x_2 t:-x"),
         "a:+x t:-x a:+x_2:+x_3 t:-x_2 t:-x_3"
     );
-    let strip = SanitisePolicy::default().with_ids(BadIds::Strip);
+    let strip = SanitisePolicy::default().with_ids(CallIdPolicy::Strip);
     assert_eq!(
         mended(&strip, "a:+x:+x t:-x t:-x"),
         "a:+x t:-x u:[Result_without_a_call:_x]_r"
@@ -245,13 +246,24 @@ fn the_checkers_know_what_providers_refuse() {
 }
 
 fn policy() -> impl Strategy<Value = SanitisePolicy> {
-    let unanswered = [Unanswered::Stub, Unanswered::Strip, Unanswered::DropMessage];
+    let unanswered = [
+        UnansweredCallPolicy::Stub,
+        UnansweredCallPolicy::Strip,
+        UnansweredCallPolicy::DropMessage,
+    ];
     (
         prop::sample::select(unanswered.to_vec()),
-        prop::sample::select(vec![Late::Text, Late::Move, Late::Drop]),
-        prop::sample::select(vec![Orphans::Text, Orphans::Drop]),
-        prop::sample::select(vec![Misplaced::Move, Misplaced::Drop]),
-        prop::sample::select(vec![BadIds::Rename, BadIds::Strip]),
+        prop::sample::select(vec![
+            LateResultPolicy::Text,
+            LateResultPolicy::Move,
+            LateResultPolicy::Drop,
+        ]),
+        prop::sample::select(vec![OrphanPolicy::Text, OrphanPolicy::Drop]),
+        prop::sample::select(vec![
+            MisplacedResultPolicy::Move,
+            MisplacedResultPolicy::Drop,
+        ]),
+        prop::sample::select(vec![CallIdPolicy::Rename, CallIdPolicy::Strip]),
         prop::sample::select(vec!["", "[gone]"]),
     )
         .prop_map(|(unanswered, late, orphans, misplaced, ids, placeholder)| {
@@ -326,13 +338,13 @@ proptest! {
     #[test]
     fn what_follows_changes_nothing_that_is_settled(list in messages(), policy in policy()) {
         let policy = match policy.late {
-            Late::Move => policy.with_late(Late::Text),
+            LateResultPolicy::Move => policy.with_late(LateResultPolicy::Text),
             _ => policy,
         };
         let whole = sanitise(&list, &policy).edits;
         for length in 0..list.len() {
             let list = &list[..length];
-            let end = atoms(list, HullPolicy::default()).settled_end().position();
+            let end = atoms(list, GroupingPolicy::default()).settled_end().position();
             let before = |edits: Vec<Edit>| -> Vec<Edit> {
                 edits.into_iter().filter(|edit| position(edit) < end).collect()
             };

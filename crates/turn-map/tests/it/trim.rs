@@ -1,7 +1,7 @@
 //! Trimming and clearing.
 
 use proptest::prelude::*;
-use token_estimate::{Preset, TokenEstimator};
+use token_estimate::{HeuristicEstimator, TokenEstimator};
 use turn_map::{
     ClearPolicy, Edit, ErrorKind, TrimPolicy, apply, clip_chars, clip_lines, clip_tokens,
     is_left_out, left_out, stub_text,
@@ -12,7 +12,7 @@ use crate::parts::{Msg, Part, messages, script};
 const NONE: [usize; 0] = [];
 
 /// Four bytes a token.
-const ESTIMATOR: Preset = Preset::Anna;
+const ESTIMATOR: HeuristicEstimator = HeuristicEstimator::Bytes4;
 
 fn numbered(lines: usize) -> String {
     (1..=lines).map(|n| format!("line number {n}\n")).collect()
@@ -326,8 +326,8 @@ fn trims() -> impl Strategy<Value = TrimPolicy> {
     ]
 }
 
-fn estimators() -> impl Strategy<Value = Preset> {
-    prop::sample::select(Preset::ALL.to_vec())
+fn estimators() -> impl Strategy<Value = HeuristicEstimator> {
+    prop::sample::select(HeuristicEstimator::ALL.to_vec())
 }
 
 fn bytes(message: &Msg) -> usize {
@@ -338,7 +338,7 @@ fn bytes(message: &Msg) -> usize {
     message.parts.iter().map(size).sum()
 }
 
-fn tokens(message: &Msg, estimator: Preset) -> u64 {
+fn tokens(message: &Msg, estimator: HeuristicEstimator) -> u64 {
     let cost = |part: &Part| match part {
         Part::Text(text) | Part::Result(_, text, _) => estimator.text(text),
         _ => 0,
@@ -439,7 +439,7 @@ fn policies_read_with_their_defaults() {
 /// What merely begins and ends like a marker is a text like others: every policy shortens it.
 #[test]
 fn a_forged_marker_is_shortened() {
-    let estimator = Preset::default();
+    let estimator = HeuristicEstimator::default();
     let long = "many words ".repeat(9_000);
     for forged in [
         format!("[900 tokens left out; expand {long}]"),

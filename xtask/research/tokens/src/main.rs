@@ -1,14 +1,16 @@
-//! `cargo xtask fit-tokens --data DIR [--texts ROOT] [--check | --dry-run | --report | --folds]`: the weights of the calibrated
-//! estimator, and the table of docs/tokens.md.
+//! Fits the coefficients of the calibrated estimators to exact tokenizers, and writes the tables of docs/tokens.md.
+//!
+//! `cargo research tokens -- --data DIR [--texts ROOT] [--check | --dry-run | --report | --folds]`
 
 mod classes;
+#[path = "../../../src/mode.rs"]
+mod mode;
 mod packages;
 mod report;
 mod solve;
 mod sources;
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::fmt::Write as _;
 use std::path::PathBuf;
 
 use anyhow::{Context as _, bail};
@@ -25,25 +27,27 @@ const WIDTH: usize = COUNTERS + PAIRS;
 /// How strongly a counter, and a pair, is drawn to the weight of its group.
 const PULL: (f64, f64) = (2e-9, 1e-8);
 
-pub(crate) fn run(flags: &[String], words: &[&str]) -> anyhow::Result<()> {
-    let (mut folders, mut mode_flags, mut reporting, mut tuning) =
-        (words.iter(), Vec::new(), false, false);
+const COMMAND: &str = "cargo research tokens --";
+
+fn main() -> anyhow::Result<()> {
+    let (mut mode_flags, mut reporting, mut tuning) = (Vec::new(), false, false);
     let (mut data, mut texts) = (None, None);
-    for flag in flags {
-        match flag.as_str() {
-            "--data" => data = folders.next().map(PathBuf::from),
-            "--texts" => texts = folders.next().map(PathBuf::from),
+    let mut words = std::env::args().skip(1);
+    while let Some(word) = words.next() {
+        match word.as_str() {
+            "--data" => data = words.next().map(PathBuf::from),
+            "--texts" => texts = words.next().map(PathBuf::from),
             "--report" => reporting = true,
             "--folds" => tuning = true,
-            _ => mode_flags.push(flag.clone()),
+            _ => mode_flags.push(word),
         }
     }
     let mode = Mode::from_flags(&mode_flags)?;
     let data = data
         .or_else(|| std::env::var_os("AGENT_MEMORY_CORPUS").map(PathBuf::from))
-        .context(
-            "where is the corpus? cargo xtask fit-tokens --data DIR, or set AGENT_MEMORY_CORPUS",
-        )?;
+        .with_context(|| {
+            format!("no folder of transcripts: run `{COMMAND} --data DIR` or set AGENT_MEMORY_CORPUS")
+        })?;
     if reporting {
         return report::run(&data, texts.as_deref(), mode);
     }
@@ -63,7 +67,7 @@ pub(crate) fn run(flags: &[String], words: &[&str]) -> anyhow::Result<()> {
         ("o200k", bpe_openai::o200k_base()),
         ("cl100k", bpe_openai::cl100k_base()),
     ] {
-        let family = Family::new(name, tokenizer, &all, &transcripts, &held);
+        let family = Family::new(tokenizer, &all, &transcripts, &held);
         let weights = family.fit(&|_| true);
         println!("{name}: fitted on {} chunks", family.rows.len());
         family.measure(&weights);
@@ -71,8 +75,8 @@ pub(crate) fn run(flags: &[String], words: &[&str]) -> anyhow::Result<()> {
             family.folds();
             continue;
         }
-        let path = format!("crates/token-estimate/src/calibrated/coefficients/{name}.rs");
-        mode.apply(&path, &family.generated(&weights), "cargo xtask fit-tokens")?;
+        let path = format!("crates/token-estimate/src/calibrated/coefficients/{name}.bin");
+        mode.apply_bytes(&path, &family.coefficients(&weights), COMMAND)?;
     }
     Ok(())
 }
@@ -94,8 +98,8 @@ struct Counted {
 }
 
 struct Family {
-    name: &'static str,
-    tables: [String; 5],
+    /// The class of each code point that the coefficients hold one for.
+    classes: Vec<u8>,
     /// Name and group of each source, and its chunks in `rows`.
     sources: Vec<(String, &'static str)>,
     rows: Vec<(usize, Row)>,
@@ -108,14 +112,13 @@ struct Family {
 
 impl Family {
     fn new(
-        name: &'static str,
         tokenizer: &Tokenizer,
         all: &[Source],
         transcripts: &[Transcript],
         held: &[Source],
     ) -> Self {
-        let tables = classes::tables(tokenizer);
-        let classes = Classes::new(tables.each_ref().map(|t| t.as_bytes()));
+        let table = classes::table(tokenizer);
+        let classes = Classes::new(&table);
         let count = |text: &str| {
             let mut counters = BTreeMap::new();
             fit::raise(&classes, text, &mut |n| {
@@ -189,8 +192,7 @@ impl Family {
             })
             .collect();
         Self {
-            name,
-            tables,
+            classes: table,
             sources: all.iter().map(|s| (s.name.clone(), s.group)).collect(),
             rows,
             texts,
@@ -323,49 +325,20 @@ impl Family {
         );
     }
 
-    fn generated(&self, weights: &[f64]) -> String {
+    /// The file of coefficients, in the format that the README beside it describes.
+    fn coefficients(&self, weights: &[f64]) -> Vec<u8> {
         let fixed: Vec<u16> = weights
             .iter()
             .map(|w| (w * 4_096.0).round() as u16)
             .collect();
-        let mut out = format!(
-            "//! The weights for {}, in 4,096ths of a token. Generated by `cargo xtask fit-tokens`, do not edit.\n\n\
-             use super::super::model::Coefficients;\n\n#[rustfmt::skip]\n\
-             pub(crate) const COEFFICIENTS: Coefficients = Coefficients {{\n    counters: &[",
-            self.name
-        );
-        for (n, weight) in fixed[..COUNTERS].iter().enumerate() {
-            let _ = write!(
-                out,
-                "{}{weight},",
-                if n % 20 == 0 { "\n        " } else { " " }
-            );
+        let (counters, pairs) = fixed.split_at(COUNTERS);
+        let mut numbers: Vec<u16> = counters.to_vec();
+        numbers.push(pairs.iter().filter(|w| **w > 0).count() as u16);
+        for (place, weight) in pairs.iter().enumerate().filter(|(_, w)| **w > 0) {
+            numbers.extend([place as u16, *weight]);
         }
-        out.push_str("\n    ],\n    pairs: &[");
-        for (n, (place, weight)) in fixed[COUNTERS..]
-            .iter()
-            .enumerate()
-            .filter(|(_, w)| **w > 0)
-            .enumerate()
-        {
-            let _ = write!(
-                out,
-                "{}({place}, {weight}),",
-                if n % 8 == 0 { "\n        " } else { " " }
-            );
-        }
-        out.push_str("\n    ],\n    classes: [\n");
-        for table in &self.tables {
-            let mut rest = table.as_str();
-            out.push_str("        b\"\\\n");
-            while !rest.is_empty() {
-                let (line, after) = rest.split_at(rest.len().min(108));
-                let _ = writeln!(out, "          {line}\\");
-                rest = after;
-            }
-            out.push_str("        \",\n");
-        }
-        out.push_str("    ],\n};\n");
+        let mut out: Vec<u8> = numbers.into_iter().flat_map(u16::to_le_bytes).collect();
+        out.extend(&self.classes);
         out
     }
 }

@@ -14,8 +14,6 @@ struct Merges {
     goes_on: f64,
 }
 
-const SIGNS: &[u8; 64] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
-
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 enum Script {
     Han,
@@ -34,18 +32,15 @@ fn script(point: u32) -> Option<Script> {
     })
 }
 
-/// The five texts of a family's generated table, one sign for each code point.
-pub(super) fn tables(tokenizer: &Tokenizer) -> [String; 5] {
+/// The class of each code point of [`RANGES`], less [`f::FIRST_WIDE`].
+pub(super) fn table(tokenizer: &Tokenizer) -> Vec<u8> {
     let merges = merges(tokenizer);
     let levels = levels(tokenizer, &merges);
-    RANGES.map(|(first, end)| {
-        (first..end)
-            .map(|point| {
-                let class = class(point, tokenizer, &merges, &levels);
-                char::from(SIGNS[usize::from(class - f::FIRST_WIDE)])
-            })
-            .collect()
-    })
+    RANGES
+        .iter()
+        .flat_map(|&(first, end)| first..end)
+        .map(|point| class(point, tokenizer, &merges, &levels) - f::FIRST_WIDE)
+        .collect()
 }
 
 fn alone(tokenizer: &Tokenizer, point: u32) -> u8 {

@@ -1,10 +1,13 @@
-//! The same workload on the one engine of this kind that an ordinary package client installs.
+//! Runs the same workload on this engine and on lossless-hermes-py, the one engine of this kind that an ordinary
+//! package client installs, and prints a table of ratios.
 //!
-//! `cargo xtask bench-peers [SIZE…]` installs lossless-hermes-py from PyPI into a virtual environment that is thrown
-//! away, and runs both engines in turn, each round in a new process with a new database: the generated conversation
-//! (the peer gets role and text), one durable append a message, a full compaction with a summarizer that always gives
-//! the same text at once, assembling 32,000 tokens, and finding a word that stands in one message and one that stands
-//! in most, 20 hits, newest first.
+//! `cargo research peers [SIZE…]` installs the peer from PyPI into a virtual environment that is deleted at the
+//! end. Both engines run in turn, each round in a new process with a new database: the generated conversation (the peer
+//! gets role and text), one durable append per message, a full compaction with a summarizer that always returns the same
+//! text at once, a context of 32,000 tokens, and two searches for 20 hits, newest first: a word that occurs in one message
+//! and a word that occurs in most.
+
+mod engine;
 
 use std::path::Path;
 use std::process::Command;
@@ -14,7 +17,7 @@ use serde_json::Value;
 
 const PEER: &str = "lossless-hermes-py";
 const VERSION: &str = "0.1.6";
-const SCRIPT: &str = include_str!("bench_peers/peer.py");
+const SCRIPT: &str = include_str!("peer.py");
 const ROUNDS: usize = 5;
 const SIZES: [&str; 2] = ["1000", "10000"];
 /// What the summarizer always answers: some 300 tokens.
@@ -31,8 +34,13 @@ const MEASURES: [(&str, &str, f64, &str); 5] = [
     ("common", "search, a common word", 1e3, "ms"),
 ];
 
-pub(crate) fn run(sizes: &[&str]) -> anyhow::Result<()> {
-    let sizes = if sizes.is_empty() { &SIZES[..] } else { sizes };
+fn main() -> anyhow::Result<()> {
+    let words: Vec<String> = std::env::args().skip(1).collect();
+    let words: Vec<&str> = words.iter().map(String::as_str).collect();
+    if let ["engine", words @ ..] = words.as_slice() {
+        return engine::run(words);
+    }
+    let sizes = if words.is_empty() { &SIZES[..] } else { &words };
     let name = format!("agent-memory-bench-peers-{}", std::process::id());
     let folder = std::env::temp_dir().join(name);
     std::fs::create_dir_all(&folder)?;
@@ -50,11 +58,11 @@ fn compare(folder: &Path, sizes: &[&str]) -> anyhow::Result<()> {
     println!("|---:|---|---:|---:|---:|");
     for size in sizes {
         let messages = folder.join(format!("{size}.jsonl"));
-        output(ours().arg("export").arg(size).arg(&messages))?;
+        output(ours()?.arg("export").arg(size).arg(&messages))?;
         let (mut own, mut theirs) = (Vec::new(), Vec::new());
         for round in 0..ROUNDS {
             let database = |whose: &str| folder.join(format!("{whose}-{size}-{round}.db"));
-            let mut command = ours();
+            let mut command = ours()?;
             command.args(["run", size]).arg(database("ours"));
             own.push(measured(command.arg(&summary).args(WORDS))?);
             let mut command = Command::new(&python);
@@ -94,12 +102,11 @@ fn install(folder: &Path) -> anyhow::Result<std::path::PathBuf> {
     Ok(python)
 }
 
-/// This side, built as benches are.
-fn ours() -> Command {
-    let mut command = Command::new(env!("CARGO"));
-    command.args(["bench", "--quiet", "--package", "agent-memory"]);
-    command.args(["--bench", "peers", "--"]);
-    command
+/// This engine, in a process of its own: this program again.
+fn ours() -> anyhow::Result<Command> {
+    let mut command = Command::new(std::env::current_exe()?);
+    command.arg("engine");
+    Ok(command)
 }
 
 fn output(command: &mut Command) -> anyhow::Result<String> {

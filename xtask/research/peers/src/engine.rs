@@ -1,11 +1,5 @@
-//! This side of `cargo xtask bench-peers`, which says what is measured. By itself it does nothing:
-//! `peers export SIZE FILE` writes the messages, `peers run SIZE DATABASE SUMMARY RARE COMMON` prints one JSON object.
-#![allow(
-    clippy::unwrap_used,
-    clippy::print_stdout,
-    clippy::disallowed_methods,
-    missing_docs
-)]
+//! This engine's side of the comparison: `engine export SIZE FILE` writes the messages, `engine run SIZE DATABASE SUMMARY
+//! RARE COMMON` prints one JSON object of seconds and counts.
 
 use std::io::Write as _;
 use std::sync::Arc;
@@ -13,22 +7,37 @@ use std::time::Instant;
 
 use agent_memory::testing::{Generated, Scripted};
 use agent_memory::{Budget, GrepArgs, Ladder, Memory, Message, Mode};
+use anyhow::{Context as _, bail};
 
-fn messages(size: &str) -> impl Iterator<Item = Message> {
-    Generated::new(1).take(size.parse().unwrap())
+pub(crate) fn run(words: &[&str]) -> anyhow::Result<()> {
+    match words {
+        ["export", size, file] => export(size, file),
+        ["run", size, database, summary, rare, common] => {
+            let runtime = tokio::runtime::Runtime::new()?;
+            runtime.block_on(measure(size, database, summary, [rare, common]))
+        }
+        _ => bail!("unknown words for the engine: {words:?}"),
+    }
+}
+
+fn messages(size: &str) -> anyhow::Result<impl Iterator<Item = Message>> {
+    let count = size.parse().with_context(|| format!("not a number of messages: {size}"))?;
+    Ok(Generated::new(1).take(count))
 }
 
 /// The messages as the peer takes them: a role and a text.
-fn export(size: &str, file: &str) {
-    let mut out = std::io::BufWriter::new(std::fs::File::create(file).unwrap());
-    for message in messages(size) {
+fn export(size: &str, file: &str) -> anyhow::Result<()> {
+    let mut out = std::io::BufWriter::new(std::fs::File::create(file)?);
+    for message in messages(size)? {
         let mut texts = Vec::new();
         for part in &message.parts {
             part.visit_texts(&mut |text| texts.push(text.into_owned()));
         }
         let line = serde_json::json!({"role": message.role.as_str(), "content": texts.join("\n")});
-        writeln!(out, "{line}").unwrap();
+        writeln!(out, "{line}")?;
     }
+    out.flush()?;
+    Ok(())
 }
 
 /// The median time of an operation, in seconds, and what it gave first.
@@ -37,32 +46,37 @@ macro_rules! median {
         let (mut times, mut first) = (Vec::new(), None);
         for _ in 0..$times {
             let start = Instant::now();
-            let done = $work.await.unwrap();
+            let done = $work.await?;
             times.push(start.elapsed().as_secs_f64());
             first.get_or_insert(done);
         }
         times.sort_by(f64::total_cmp);
-        (times[$times / 2], first.unwrap())
+        (times[$times / 2], first.context("nothing was measured")?)
     }};
 }
 
-async fn run(size: &str, database: &str, summary: &str, words: [&str; 2]) {
+async fn measure(
+    size: &str,
+    database: &str,
+    summary: &str,
+    words: [&str; 2],
+) -> anyhow::Result<()> {
     let memory = Memory::builder().sqlite(database);
     let memory = memory.summarizer(Arc::new(Scripted::fixed(Ok(summary))));
     // The peer takes what it gets, too: with the gate, this would measure the extracts in place of a text that names
     // nothing of its source.
     let memory = memory.ladder(Ladder::default().with_gate(None));
-    let memory = memory.open().await.unwrap();
-    let session = memory.session("bench").await.unwrap();
-    let all: Vec<Message> = messages(size).collect();
+    let memory = memory.open().await?;
+    let session = memory.session("bench").await?;
+    let all: Vec<Message> = messages(size)?.collect();
     let count = all.len() as f64;
     let start = Instant::now();
     for message in all {
-        session.ingest(message).await.unwrap();
+        session.ingest(message).await?;
     }
     let ingest = start.elapsed().as_secs_f64() / count;
     let start = Instant::now();
-    let outcome = session.compact(Mode::Full).await.unwrap();
+    let outcome = session.compact(Mode::Full).await?;
     let passes = outcome.leaf + outcome.condensed;
     let pass = start.elapsed().as_secs_f64() / passes.max(1) as f64;
     let (assemble, _) = median!(11, session.assemble(Budget::tokens(32_000)));
@@ -77,18 +91,6 @@ async fn run(size: &str, database: &str, summary: &str, words: [&str; 2]) {
         found[format!("{name}_hits")] = page.hits.len().into();
     }
     println!("{found}");
-    memory.close().await.unwrap();
-}
-
-#[tokio::main]
-async fn main() {
-    let words: Vec<String> = std::env::args().skip(1).collect();
-    let words: Vec<&str> = words.iter().map(String::as_str).collect();
-    match words.as_slice() {
-        ["export", size, file, ..] => export(size, file),
-        ["run", size, database, summary, rare, common, ..] => {
-            run(size, database, summary, [rare, common]).await;
-        }
-        _ => println!("run `cargo xtask bench-peers`"),
-    }
+    memory.close().await?;
+    Ok(())
 }

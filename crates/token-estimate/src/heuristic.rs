@@ -1,0 +1,476 @@
+use std::fmt;
+use std::str::FromStr;
+
+use crate::{Error, ErrorKind, EstimatorId, MessageView, PartView, Role, TokenEstimator};
+
+/// Estimates tokens as a length divided by a fixed ratio, plus fixed costs. The variants are the formulas of agents in
+/// use; the README compares them.
+///
+/// Unless a variant says otherwise, the parts of a message are measured together and rounded once: every text, the
+/// names and arguments of calls, and the content of results, but no ids and no names of tools beside results. A variant's
+/// [`name`](Self::name) in settings is the name of the agent that uses the formula.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
+#[non_exhaustive]
+pub enum HeuristicEstimator {
+    /// `anna`: ceil(bytes / 4); reasoning is free.
+    #[default]
+    #[cfg_attr(feature = "serde", serde(rename = "anna"))]
+    Bytes4,
+    /// `anna-handoff`: floor(bytes / 4), reasoning included.
+    #[cfg_attr(feature = "serde", serde(rename = "anna-handoff"))]
+    Bytes4Floor,
+    /// `operator-use`: floor(code points / 4) and at least 1, reasoning included; an image is 4,800 characters.
+    #[cfg_attr(feature = "serde", serde(rename = "operator-use"))]
+    Chars4,
+    /// `pi`: ceil(UTF-16 units / 4), reasoning included; an image is 4,800 characters, but free when a user sends it.
+    #[cfg_attr(feature = "serde", serde(rename = "pi"))]
+    Utf16Units4,
+    /// `koda`: floor(bytes / 3.5) and 10 tokens per message; reasoning is free; 100 tokens per request.
+    #[cfg_attr(feature = "serde", serde(rename = "koda"))]
+    Bytes3_5,
+    /// `phi-core`: ceil(bytes / 4) for each part, reasoning included, plus 4 tokens for a message or an unknown part, 8 for
+    /// a call, and 8 and the tool's name for a result, whose message then has no 4. An image is one token per 750 decoded
+    /// bytes, from 85 to 16,000.
+    #[cfg_attr(feature = "serde", serde(rename = "phi-core"))]
+    Bytes4PerPart,
+}
+
+/// What a length is measured in.
+#[derive(Clone, Copy)]
+enum Unit {
+    Bytes,
+    Chars,
+    Utf16Units,
+}
+
+/// The constants of a formula.
+struct Formula {
+    id: &'static str,
+    unit: Unit,
+    /// Tokens for a number of units.
+    ratio: (u64, u64),
+    round_up: bool,
+    /// The least that a text costs, in tokens.
+    least: u64,
+    counts_reasoning: bool,
+    /// Whether an image is [`IMAGE_CHARS`] units and not [`IMAGE_TOKENS`] tokens.
+    image_as_chars: bool,
+    per_message: u64,
+    per_request: u64,
+}
+
+const CEIL_BYTES_4: Formula = Formula {
+    id: "anna@1",
+    unit: Unit::Bytes,
+    ratio: (1, 4),
+    round_up: true,
+    least: 0,
+    counts_reasoning: false,
+    image_as_chars: false,
+    per_message: 0,
+    per_request: 0,
+};
+
+/// In the order of [`HeuristicEstimator::ALL`].
+const FORMULAS: [Formula; 6] = [
+    CEIL_BYTES_4,
+    Formula {
+        id: "anna-handoff@1",
+        round_up: false,
+        counts_reasoning: true,
+        ..CEIL_BYTES_4
+    },
+    Formula {
+        id: "operator-use@1",
+        unit: Unit::Chars,
+        round_up: false,
+        least: 1,
+        counts_reasoning: true,
+        image_as_chars: true,
+        ..CEIL_BYTES_4
+    },
+    Formula {
+        id: "pi@1",
+        unit: Unit::Utf16Units,
+        counts_reasoning: true,
+        image_as_chars: true,
+        ..CEIL_BYTES_4
+    },
+    Formula {
+        id: "koda@1",
+        ratio: (2, 7),
+        round_up: false,
+        per_message: 10,
+        per_request: 100,
+        ..CEIL_BYTES_4
+    },
+    Formula {
+        id: "phi-core@1",
+        counts_reasoning: true,
+        ..CEIL_BYTES_4
+    },
+];
+
+/// An image in characters, for the formulas that measure one so.
+const IMAGE_CHARS: u64 = 4_800;
+/// The same in tokens, for the formulas that state no rule.
+const IMAGE_TOKENS: u64 = 1_200;
+/// Constants of [`HeuristicEstimator::Bytes4PerPart`], in tokens: a message or unknown part; a call or result; the smallest
+/// and largest image.
+const PER_PART_MESSAGE: u64 = 4;
+const PER_PART_TOOL: u64 = 8;
+const PER_PART_IMAGE: (u64, u64) = (85, 16_000);
+/// Decoded bytes of an image per token.
+const IMAGE_BYTES_PER_TOKEN: u64 = 750;
+
+impl HeuristicEstimator {
+    /// Every formula, the default first.
+    pub const ALL: [Self; 6] = [
+        Self::Bytes4,
+        Self::Bytes4Floor,
+        Self::Chars4,
+        Self::Utf16Units4,
+        Self::Bytes3_5,
+        Self::Bytes4PerPart,
+    ];
+
+    /// Name in settings, such as `anna`: the id without its version.
+    pub fn name(self) -> &'static str {
+        let id = self.formula().id;
+        id.split_once('@').map_or(id, |(name, _)| name)
+    }
+
+    const fn formula(self) -> &'static Formula {
+        &FORMULAS[self as usize]
+    }
+
+    /// Length of a text in the unit of the formula.
+    fn units(self, text: &str) -> u64 {
+        let length = match self.formula().unit {
+            Unit::Bytes => text.len(),
+            Unit::Chars => text.chars().count(),
+            // A character has two UTF-16 units exactly if its UTF-8 form has four bytes.
+            Unit::Utf16Units => {
+                text.chars().count() + text.bytes().filter(|byte| *byte >= 0xF0).count()
+            }
+        };
+        length as u64
+    }
+
+    /// Units to tokens, without overflow.
+    const fn tokens(self, units: u64) -> u64 {
+        let formula = self.formula();
+        let (tokens, per) = formula.ratio;
+        let rest = units % per * tokens;
+        let rest = if formula.round_up {
+            rest.div_ceil(per)
+        } else {
+            rest / per
+        };
+        let sum = units / per * tokens + rest;
+        if sum < formula.least {
+            formula.least
+        } else {
+            sum
+        }
+    }
+
+    /// Measures all parts together and rounds once.
+    fn whole_message(self, message: &dyn MessageView) -> u64 {
+        let formula = self.formula();
+        let (mut units, mut tokens) = (0, formula.per_message);
+        let role = message.role();
+        message.parts(&mut |part| {
+            part.each(&mut |part, in_result| match part {
+                PartView::Reasoning(_) if !formula.counts_reasoning => {}
+                PartView::Image { .. } | PartView::File { .. } => {
+                    let sent_by_user = role == Role::User && !in_result;
+                    match self {
+                        Self::Utf16Units4 if sent_by_user => {}
+                        _ if formula.image_as_chars => add(&mut units, IMAGE_CHARS),
+                        _ => add(&mut tokens, IMAGE_TOKENS),
+                    }
+                }
+                _ => {
+                    for text in part.counted() {
+                        add(&mut units, self.units(text));
+                    }
+                }
+            });
+        });
+        self.tokens(units).saturating_add(tokens)
+    }
+
+    /// Rounds each part and adds its fixed cost.
+    fn message_per_part(self, message: &dyn MessageView) -> u64 {
+        let (mut tokens, mut results) = (0, 0_u64);
+        message.parts(&mut |part| {
+            part.each(&mut |part, _| {
+                for text in part.counted() {
+                    add(&mut tokens, self.text(text));
+                }
+                let fixed = match part {
+                    PartView::Text(_) | PartView::Reasoning(_) => 0,
+                    PartView::ToolCall { .. } => PER_PART_TOOL,
+                    PartView::ToolResult { name, .. } => {
+                        add(&mut results, 1);
+                        PER_PART_TOOL.saturating_add(self.text(name.unwrap_or_default()))
+                    }
+                    PartView::Image { base64_len } | PartView::File { base64_len } => {
+                        let bytes = (*base64_len as u64).saturating_mul(3) / 4;
+                        let (least, most) = PER_PART_IMAGE;
+                        (bytes / IMAGE_BYTES_PER_TOKEN).clamp(least, most)
+                    }
+                    PartView::Other(_) => PER_PART_MESSAGE,
+                };
+                add(&mut tokens, fixed);
+            });
+        });
+        let fixed = match (message.role(), results) {
+            (Role::Tool, 0) => PER_PART_TOOL,
+            (Role::Tool, _) => 0,
+            _ => PER_PART_MESSAGE,
+        };
+        tokens.saturating_add(fixed)
+    }
+}
+
+fn add(sum: &mut u64, more: u64) {
+    *sum = sum.saturating_add(more);
+}
+
+impl TokenEstimator for HeuristicEstimator {
+    fn id(&self) -> EstimatorId {
+        EstimatorId::known(self.formula().id)
+    }
+
+    fn text(&self, text: &str) -> u64 {
+        self.tokens(self.units(text))
+    }
+
+    fn message(&self, message: &dyn MessageView) -> u64 {
+        match self {
+            _ if message.is_note() => 0,
+            Self::Bytes4PerPart => self.message_per_part(message),
+            _ => self.whole_message(message),
+        }
+    }
+
+    fn request_overhead(&self) -> u64 {
+        self.formula().per_request
+    }
+}
+
+impl fmt::Display for HeuristicEstimator {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.pad(self.name())
+    }
+}
+
+impl FromStr for HeuristicEstimator {
+    type Err = Error;
+
+    fn from_str(name: &str) -> Result<Self, Error> {
+        Self::ALL
+            .into_iter()
+            .find(|formula| formula.name() == name)
+            .ok_or_else(|| Error::new(ErrorKind::UnknownEstimator, name))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::HeuristicEstimator::{Bytes3_5, Bytes4PerPart, Chars4, Utf16Units4};
+    use super::*;
+    use crate::MessageParts;
+
+    /// In the order of `HeuristicEstimator::ALL`.
+    fn texts(text: &str) -> [u64; 6] {
+        HeuristicEstimator::ALL.map(|formula| formula.text(text))
+    }
+
+    fn messages(role: Role, parts: &[PartView<'_>]) -> [u64; 6] {
+        HeuristicEstimator::ALL.map(|formula| formula.message(&MessageParts::new(role, parts)))
+    }
+
+    fn returned<'a>(name: Option<&'a str>, content: &'a [PartView<'a>]) -> PartView<'a> {
+        PartView::ToolResult {
+            call_id: "c",
+            name,
+            content,
+            is_error: false,
+        }
+    }
+
+    #[test]
+    fn texts_cost_what_each_formula_says() {
+        //                                anna handoff operator pi koda phi
+        assert_eq!(texts(""), /*     */ [0, 0, 1, 0, 0, 0]);
+        assert_eq!(texts("a"), /*    */ [1, 0, 1, 1, 0, 1]);
+        assert_eq!(texts("abcd"), /* */ [1, 1, 1, 1, 1, 1]);
+        assert_eq!(texts("abcde"), /**/ [2, 1, 1, 2, 1, 2]);
+        assert_eq!(texts("abcdefg"), [2, 1, 1, 2, 2, 2]);
+        // Seven characters, 21 bytes, 7 UTF-16 units.
+        assert_eq!(texts("日本語日本語日"), [6, 5, 1, 2, 6, 6]);
+        // Five characters of four bytes and two UTF-16 units each.
+        assert_eq!(texts("🦀🦀🦀🦀🦀"), [5, 5, 1, 3, 5, 5]);
+        assert_eq!(texts(&"x".repeat(1_000)), [250, 250, 250, 250, 285, 250]);
+    }
+
+    #[test]
+    fn a_plain_message_has_overhead_only_where_stated() {
+        let five = [PartView::Text("abcde")];
+        for role in [Role::System, Role::User, Role::Assistant] {
+            assert_eq!(messages(role, &five), [2, 1, 1, 2, 11, 6]);
+        }
+        assert_eq!(messages(Role::Tool, &five), [2, 1, 1, 2, 11, 10]);
+        assert_eq!(messages(Role::User, &[]), [0, 0, 1, 0, 10, 4]);
+    }
+
+    #[test]
+    fn parts_are_rounded_once_but_by_phi_core() {
+        let split = [
+            PartView::Text("a"),
+            PartView::Text("b"),
+            PartView::Text("cde"),
+        ];
+        assert_eq!(messages(Role::User, &split), [2, 1, 1, 2, 11, 4 + 3]);
+    }
+
+    #[test]
+    fn reasoning_is_free_for_anna_and_koda() {
+        let thought = [PartView::Reasoning("twelve bytes"), PartView::Text("abcd")];
+        assert_eq!(messages(Role::Assistant, &thought), [1, 4, 4, 4, 11, 8]);
+    }
+
+    #[test]
+    fn calls_cost_their_name_and_arguments() {
+        let call = [PartView::ToolCall {
+            id: "c",
+            name: "read",
+            arguments: r#"{"path":"x"}"#,
+        }];
+        // 16 bytes; koda: floor(16 / 3.5) + 10.
+        assert_eq!(
+            messages(Role::Assistant, &call),
+            [4, 4, 4, 4, 14, 4 + 1 + 3 + 8]
+        );
+    }
+
+    #[test]
+    fn results_cost_their_content_and_for_phi_core_their_name() {
+        let result = [returned(Some("reader"), &[PartView::Text("12345678")])];
+        assert_eq!(messages(Role::Tool, &result), [2, 2, 2, 2, 12, 2 + 8 + 2]);
+        // Two results in what the format calls a user message.
+        let two = [
+            returned(None, &[PartView::Text("1234")]),
+            returned(None, &[PartView::Text("5678")]),
+        ];
+        assert_eq!(
+            messages(Role::User, &two),
+            [2, 2, 2, 2, 12, 4 + 8 + 1 + 8 + 1]
+        );
+    }
+
+    #[test]
+    fn images_cost_by_rule_and_never_as_text() {
+        let image = |base64_len| [PartView::Image { base64_len }];
+        assert_eq!(
+            messages(Role::User, &image(0)),
+            [1200, 1200, 1200, 0, 1210, 85 + 4]
+        );
+        assert_eq!(messages(Role::User, &image(400_000))[5], 400 + 4);
+        assert_eq!(messages(Role::User, &image(84_999))[5], 85 + 4);
+        assert_eq!(messages(Role::User, &image(86_000))[5], 86 + 4);
+        assert_eq!(messages(Role::User, &image(usize::MAX))[5], 16_000 + 4);
+        assert_eq!(messages(Role::Assistant, &image(9))[3], 1200);
+
+        let in_result = [returned(None, &[PartView::File { base64_len: 0 }])];
+        assert_eq!(messages(Role::User, &in_result)[3], 1200);
+        assert_eq!(
+            messages(Role::Tool, &in_result),
+            [1200, 1200, 1200, 1200, 1210, 85 + 8]
+        );
+        // 4,801 characters.
+        let said = [PartView::Text("a"), PartView::Image { base64_len: 7 }];
+        assert_eq!(messages(Role::Tool, &said)[2..4], [1200, 1201]);
+    }
+
+    #[test]
+    fn unknown_parts_count_as_their_text() {
+        let other = [PartView::Other(r#"{"type":"x"}"#)];
+        assert_eq!(messages(Role::User, &other), [3, 3, 3, 3, 13, 3 + 4 + 4]);
+    }
+
+    #[test]
+    fn division_by_three_and_a_half_is_exact() {
+        for bytes in 0..10_000_u64 {
+            assert_eq!(Bytes3_5.tokens(bytes), bytes * 2 / 7);
+        }
+        assert_eq!(
+            u128::from(Bytes3_5.tokens(u64::MAX)),
+            u128::from(u64::MAX) * 2 / 7
+        );
+    }
+
+    #[test]
+    fn names_and_ids_agree() {
+        for (place, formula) in HeuristicEstimator::ALL.into_iter().enumerate() {
+            assert_eq!(formula as usize, place);
+        }
+        assert_eq!(Bytes4PerPart.name(), "phi-core");
+        for formula in HeuristicEstimator::ALL {
+            assert_eq!(
+                formula.to_string().parse::<HeuristicEstimator>().unwrap(),
+                formula
+            );
+            assert_eq!(formula.id(), EstimatorId::new(formula.name(), 1).unwrap());
+        }
+        assert_eq!(
+            "phi".parse::<HeuristicEstimator>().unwrap_err().kind(),
+            ErrorKind::UnknownEstimator
+        );
+    }
+
+    proptest! {
+        #![proptest_config(ProptestConfig::with_cases(128))]
+
+        #[test]
+        fn more_text_never_costs_less(a in any::<String>(), b in any::<String>()) {
+            for formula in HeuristicEstimator::ALL {
+                let (one, both) = (formula.text(&a), formula.text(&format!("{a}{b}")));
+                prop_assert!(one <= both);
+                prop_assert!(both <= one + formula.text(&b) + 1);
+            }
+        }
+
+        #[test]
+        fn units_are_those_of_the_standard_library(text in any::<String>()) {
+            prop_assert_eq!(Utf16Units4.units(&text), text.encode_utf16().count() as u64);
+            prop_assert_eq!(Chars4.units(&text), text.chars().count() as u64);
+        }
+
+        #[test]
+        fn one_more_piece_never_costs_less(texts in prop::collection::vec(any::<String>(), 0..6)) {
+            let parts: Vec<_> = texts
+                .iter()
+                .enumerate()
+                .map(|(n, text)| match n % 4 {
+                    0 => PartView::Text(text),
+                    1 => PartView::ToolCall { id: text, name: text, arguments: text },
+                    2 => returned(Some(text), &[]),
+                    _ => PartView::Reasoning(text),
+                })
+                .collect();
+            for formula in HeuristicEstimator::ALL {
+                let costs: Vec<_> = (0..=parts.len())
+                    .map(|n| formula.message(&MessageParts::new(Role::User, &parts[..n])))
+                    .collect();
+                prop_assert!(costs.is_sorted(), "{formula}: {costs:?}");
+            }
+        }
+    }
+}

@@ -1,0 +1,259 @@
+//! The borrowed view of a message that estimators count and other crates group, trim and render.
+
+use std::borrow::Cow;
+use std::fmt;
+
+/// Author of a message.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
+#[cfg_attr(feature = "serde", serde(rename_all = "lowercase"))]
+pub enum Role {
+    /// Instructions to the model.
+    System,
+    /// The user.
+    User,
+    /// The model.
+    Assistant,
+    /// Tool results, where a format gives them a role of their own.
+    Tool,
+}
+
+impl Role {
+    /// The role's name in lower case, as transcripts and providers write it.
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::System => "system",
+            Self::User => "user",
+            Self::Assistant => "assistant",
+            Self::Tool => "tool",
+        }
+    }
+
+    /// The role of that name; `None` for any other text.
+    pub fn parse(name: &str) -> Option<Self> {
+        [Self::System, Self::User, Self::Assistant, Self::Tool]
+            .into_iter()
+            .find(|role| role.as_str() == name)
+    }
+}
+
+impl fmt::Display for Role {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.pad(self.as_str())
+    }
+}
+
+/// One part of a message, borrowed from the message that holds it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum PartView<'a> {
+    /// Text.
+    Text(&'a str),
+    /// Reasoning that is sent back to the model.
+    Reasoning(&'a str),
+    /// A tool call.
+    ToolCall {
+        /// Id that the result refers to.
+        id: &'a str,
+        /// Name of the tool.
+        name: &'a str,
+        /// Arguments as they are sent, usually JSON.
+        arguments: &'a str,
+    },
+    /// The result of a tool call.
+    ToolResult {
+        /// Id of the call.
+        call_id: &'a str,
+        /// Name of the tool, where the format repeats it.
+        name: Option<&'a str>,
+        /// Content of the result. Results nested in it come last, each as a `ToolResult` without
+        /// content that is followed by its parts.
+        content: &'a [PartView<'a>],
+        /// Whether the tool failed.
+        is_error: bool,
+    },
+    /// An image.
+    Image {
+        /// Length of the base64 text, in bytes; 0 for an image given by its address.
+        base64_len: usize,
+    },
+    /// A document.
+    File {
+        /// Length of the base64 text, in bytes; 0 for a document given by its address.
+        base64_len: usize,
+    },
+    /// Any other part, as raw text.
+    Other(&'a str),
+}
+
+impl<'a> PartView<'a> {
+    /// The text of the part. For a result: the text and other raw parts of its own content, joined by
+    /// newlines. Empty for calls, images and files.
+    pub fn text(&self) -> Cow<'a, str> {
+        match *self {
+            Self::Text(text) | Self::Reasoning(text) | Self::Other(text) => Cow::Borrowed(text),
+            Self::ToolResult { content, .. } => {
+                let own = content
+                    .iter()
+                    .take_while(|part| !matches!(part, PartView::ToolResult { .. }));
+                let texts: Vec<&str> = own
+                    .filter_map(|part| match *part {
+                        PartView::Text(text) | PartView::Other(text) => Some(text),
+                        _ => None,
+                    })
+                    .collect();
+                match texts.as_slice() {
+                    [] => Cow::Borrowed(""),
+                    [text] => Cow::Borrowed(text),
+                    _ => Cow::Owned(texts.join("\n")),
+                }
+            }
+            Self::ToolCall { .. } | Self::Image { .. } | Self::File { .. } => Cow::Borrowed(""),
+        }
+    }
+
+    /// Calls `visit` with the part, then with every part of a result's content. The flag says whether
+    /// the part is inside a result.
+    pub(crate) fn each(&self, visit: &mut dyn FnMut(&PartView<'_>, bool)) {
+        self.each_within(false, visit);
+    }
+
+    fn each_within(&self, in_result: bool, visit: &mut dyn FnMut(&PartView<'_>, bool)) {
+        visit(self, in_result);
+        if let Self::ToolResult { content, .. } = self {
+            for part in *content {
+                part.each_within(true, visit);
+            }
+        }
+    }
+
+    /// The texts that are counted: none for results, images and files, whose rules differ.
+    pub(crate) fn counted(&self) -> [&'a str; 2] {
+        match *self {
+            Self::Text(text) | Self::Reasoning(text) | Self::Other(text) => [text, ""],
+            Self::ToolCall {
+                name, arguments, ..
+            } => [name, arguments],
+            Self::ToolResult { .. } | Self::Image { .. } | Self::File { .. } => ["", ""],
+        }
+    }
+}
+
+/// A borrowed view of a message. Implement it once for your own message type; nothing is copied.
+///
+/// `token-estimate` counts any such message, and `turn-map` groups, cuts, trims and sanitises lists of
+/// them. A message may also be one line of a model's response, where a format writes a response over
+/// several lines: give those lines the same [`response`](Self::response).
+pub trait MessageView {
+    /// Author of the message.
+    fn role(&self) -> Role;
+
+    /// Calls `visit` with every part, in order.
+    fn parts(&self, visit: &mut dyn FnMut(PartView<'_>));
+
+    /// Index of the turn that the message belongs to, where the format numbers turns.
+    fn turn(&self) -> Option<u64> {
+        None
+    }
+
+    /// Id of the model response that the message is a line of. Without an id, each assistant message
+    /// is a response by itself.
+    fn response(&self) -> Option<&str> {
+        None
+    }
+
+    /// Whether the message is a note in the log (a model change, a label) that is never sent to a
+    /// model. A note costs nothing, and its calls and results are ignored.
+    fn is_note(&self) -> bool {
+        false
+    }
+}
+
+impl<M: MessageView + ?Sized> MessageView for &M {
+    fn role(&self) -> Role {
+        (**self).role()
+    }
+
+    fn parts(&self, visit: &mut dyn FnMut(PartView<'_>)) {
+        (**self).parts(visit);
+    }
+
+    fn turn(&self) -> Option<u64> {
+        (**self).turn()
+    }
+
+    fn response(&self) -> Option<&str> {
+        (**self).response()
+    }
+
+    fn is_note(&self) -> bool {
+        (**self).is_note()
+    }
+}
+
+/// A message assembled from borrowed parts.
+#[derive(Debug, Clone, Copy)]
+pub struct MessageParts<'a> {
+    role: Role,
+    parts: &'a [PartView<'a>],
+}
+
+impl<'a> MessageParts<'a> {
+    /// Creates a message of these parts.
+    pub const fn new(role: Role, parts: &'a [PartView<'a>]) -> Self {
+        Self { role, parts }
+    }
+}
+
+impl MessageView for MessageParts<'_> {
+    fn role(&self) -> Role {
+        self.role
+    }
+
+    fn parts(&self, visit: &mut dyn FnMut(PartView<'_>)) {
+        self.parts.iter().copied().for_each(visit);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn roles_parse_from_their_names() {
+        for role in [Role::System, Role::User, Role::Assistant, Role::Tool] {
+            assert_eq!(Role::parse(role.as_str()), Some(role));
+            assert_eq!(role.to_string(), role.as_str());
+        }
+        assert_eq!(Role::parse("model"), None);
+    }
+
+    #[test]
+    fn result_text_joins_own_text_and_raw_parts() {
+        let nested = PartView::ToolResult {
+            call_id: "y",
+            name: None,
+            content: &[],
+            is_error: false,
+        };
+        let content = [
+            PartView::Text("a"),
+            PartView::Image { base64_len: 4 },
+            PartView::Other("b"),
+            nested,
+            PartView::Text("of the nested result"),
+        ];
+        let result = |content| PartView::ToolResult {
+            call_id: "x",
+            name: None,
+            content,
+            is_error: false,
+        };
+        assert_eq!(result(&content).text(), "a\nb");
+        assert_eq!(result(&content[..1]).text(), "a");
+        assert_eq!(result(&[]).text(), "");
+        let mut inside = Vec::new();
+        result(&content).each(&mut |_, in_result| inside.push(in_result));
+        assert_eq!(inside, [false, true, true, true, true, true]);
+    }
+}
