@@ -1,4 +1,4 @@
-//! What `describe` answers.
+//! Answer of `describe`.
 
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
@@ -10,54 +10,55 @@ use serde_json::value::RawValue;
 use crate::piece::Payload;
 use crate::text::{fenced, quoted, rfc3339, short};
 
-/// A summary's content, figures and lineage. It serialises to the JSON that scripts rely on.
+/// Answer of `describe`: a summary's text, figures and lineage. It serializes to the JSON that
+/// scripts rely on.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 #[non_exhaustive]
 pub struct Description {
-    /// Which summary.
+    /// The summary's id.
     pub summary_id: SummaryId,
-    /// `leaf` when it was made from messages alone, else `condensed`.
+    /// `leaf` when all its children are messages, else `condensed`.
     pub kind: &'static str,
-    /// 0 for a leaf, else one more than its deepest constituent.
+    /// Depth in the DAG: 0 for a leaf, else one more than the deepest child.
     pub depth: u32,
-    /// The first message it covers.
+    /// First message covered.
     pub first: Seq,
-    /// The last message it covers, inclusive.
+    /// Last message covered, inclusive.
     pub last: Seq,
-    /// What it costs in a context, in tokens.
+    /// Cost in a context, in tokens.
     pub tokens: u64,
-    /// What it was made from cost when it was made, in tokens.
+    /// Cost of its sources when it was made, in tokens.
     pub source_tokens: u64,
-    /// How many messages it stands for and what they cost, and the figures under the names of the
-    /// older memory engine; `None` for a summary that was made without them.
+    /// Number and cost of the messages it stands for, and the figures that have the names of the
+    /// older memory engine; `None` for a summary that was made without figures.
     #[serde(flatten)]
     pub figures: Option<SummaryFigures>,
-    /// Its text, or the beginning of it.
+    /// The text, or its beginning when `clipped`.
     pub content: String,
-    /// Whether the host's ceiling cut the text, the lists of ids or `meta`.
+    /// Whether the text, the lists of ids or `meta` were cut to the host's limit.
     pub clipped: bool,
-    /// The summaries that were made from this one.
+    /// Ids of the summaries made from this one.
     pub containers: Vec<SummaryId>,
-    /// The summaries that this one was made from, in order; none for a leaf.
+    /// Ids of the summaries that this one was made from, in order; empty for a leaf.
     pub constituents: Vec<SummaryId>,
-    /// Whether it was written without a model, to be redone when one is available.
+    /// Whether it was written without a model and is to be rewritten when one is available.
     pub provisional: bool,
-    /// How it was made, such as `normal` or `extractive`.
+    /// Tier of the ladder that wrote it, such as `normal` or `extractive`.
     pub tier: String,
-    /// The model that wrote it, if one did.
+    /// Name of the model that wrote it; `None` when none did.
     pub model: Option<String>,
-    /// Summarizer, ladder, prompts and estimator, as one line.
+    /// Recipe: summarizer, ladder, prompts and estimator, as one line.
     pub recipe: String,
-    /// How it came about, as a JSON object: target and cost, scores, the tiers that were refused
-    /// and why, what was left out.
+    /// Record of its making, as a JSON object: target and cost, scores, refused tiers with the
+    /// reasons, what was left out.
     pub meta: Option<RawJson>,
-    /// When it was made.
+    /// Time at which it was made.
     #[serde(serialize_with = "rfc3339")]
     pub created_at: Timestamp,
-    /// The earliest time of the messages it covers.
+    /// Earliest time of the messages covered.
     #[serde(serialize_with = "rfc3339")]
     pub earliest_at: Timestamp,
-    /// The latest time of the messages it covers.
+    /// Latest time of the messages covered.
     #[serde(serialize_with = "rfc3339")]
     pub latest_at: Timestamp,
 }
@@ -132,7 +133,7 @@ impl Description {
         self
     }
 
-    /// The answer as a model reads it.
+    /// Renders the answer as text for a model.
     pub fn to_text(&self) -> String {
         let mut out = String::new();
         let _ = writeln!(

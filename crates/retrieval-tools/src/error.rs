@@ -1,26 +1,26 @@
-//! The one error of the tools.
+//! The error of the tools.
 
 use std::error::Error as StdError;
 use std::fmt;
 
-/// What kind of thing went wrong.
+/// Kind of an error.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum ErrorKind {
-    /// The arguments cannot be right: something required is missing, or a value is malformed.
+    /// The arguments are invalid: a required one is missing, or a value is malformed.
     Invalid,
     /// The conversation has no such summary or message.
     NotFound,
-    /// What is stored contradicts itself.
+    /// The stored data contradicts itself.
     Corrupt,
     /// The store failed.
     Store(memory_store::ErrorKind),
-    /// The search failed: what it searches cannot be read, and that is no store.
+    /// A search that is not over a store failed; the source says how.
     Search,
 }
 
 impl ErrorKind {
-    /// The kind's name, as error answers write it.
+    /// Name of the kind in error answers.
     pub fn as_str(self) -> &'static str {
         match self {
             ErrorKind::Invalid => "invalid",
@@ -32,8 +32,7 @@ impl ErrorKind {
     }
 }
 
-/// An error of a tool: its kind, a sentence that names the object and says what to do, and the
-/// cause below it.
+/// Error of a tool: a kind, a message that names the object and says what to do, and the cause.
 pub struct Error {
     kind: ErrorKind,
     message: String,
@@ -53,7 +52,7 @@ impl Error {
         Self::new(ErrorKind::Invalid, message)
     }
 
-    /// What kind of thing went wrong.
+    /// The kind of the error.
     pub fn kind(&self) -> ErrorKind {
         self.kind
     }
@@ -125,5 +124,5 @@ impl StdError for Error {
     }
 }
 
-/// The result of a tool.
+/// Result of a tool.
 pub type Result<T> = std::result::Result<T, Error>;

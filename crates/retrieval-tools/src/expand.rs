@@ -1,4 +1,4 @@
-//! What `expand` is asked and what it answers.
+//! Arguments and answer of `expand`.
 
 use std::fmt::{self, Write as _};
 use std::str::FromStr;
@@ -9,26 +9,26 @@ use serde::{Deserialize, Serialize};
 use crate::error::Error;
 use crate::text::{Cut, fenced, parts, rfc3339, short};
 
-/// How many tokens an answer has at most when nothing is said: 4,000 (anna's default).
+/// Maximum number of tokens in an answer when a call sets none.
 pub const DEFAULT_TOKEN_CAP: u64 = 4000;
 
-/// How many messages and summaries an answer has at most, whatever they cost.
+/// Maximum number of messages and summaries in an answer, whatever they cost.
 pub const MAX_CHILDREN: usize = 1000;
 
-/// What to unfold.
+/// Arguments of `expand`.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct ExpandArgs {
     /// A summary's id, or a pointer to messages: `message:12` or `messages:12-40`.
     pub summary_id: String,
-    /// At most so many tokens of content; 0 stands for [`DEFAULT_TOKEN_CAP`].
+    /// Maximum number of tokens of content; 0 stands for [`DEFAULT_TOKEN_CAP`].
     pub token_cap: u64,
-    /// The cursor of an incomplete answer, to go on after it.
+    /// The cursor of an incomplete answer for the same target in the same session.
     pub cursor: Option<String>,
 }
 
 impl ExpandArgs {
-    /// Unfolds a summary, or reads messages by a pointer, up to 4,000 tokens.
+    /// Arguments for a summary, or for messages by a pointer, with the default cap.
     pub fn new(summary_id: impl Into<String>) -> Self {
         Self {
             summary_id: summary_id.into(),
@@ -37,13 +37,13 @@ impl ExpandArgs {
         }
     }
 
-    /// Sets the largest number of tokens; 0 stands for [`DEFAULT_TOKEN_CAP`].
+    /// Sets the maximum number of tokens; 0 stands for [`DEFAULT_TOKEN_CAP`].
     pub fn with_token_cap(mut self, tokens: u64) -> Self {
         self.token_cap = tokens;
         self
     }
 
-    /// Goes on after an incomplete answer.
+    /// Continues an incomplete answer.
     pub fn with_cursor(mut self, cursor: impl Into<String>) -> Self {
         self.cursor = Some(cursor.into());
         self
@@ -68,37 +68,37 @@ impl From<&SummaryId> for ExpandArgs {
     }
 }
 
-/// What becomes of an answer's first item when it alone costs more than the cap.
+/// Treatment of an answer's first item when it alone costs more than the cap.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub enum Oversized {
-    /// As much of it as fits is given; the cursor goes on inside it.
+pub enum OversizedPolicy {
+    /// Returns as much as fits; the cursor continues inside the item.
     #[default]
     Clip,
-    /// It is given whole, over the cap (anna's rule).
+    /// Returns the whole item, over the cap.
     Whole,
 }
 
-/// How `expand` deals with its cap.
+/// Treatment of the token cap by `expand`.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
 #[non_exhaustive]
 pub struct ExpandPolicy {
-    /// What becomes of a first item over the cap; clipped by default.
-    pub oversized: Oversized,
+    /// Treatment of a first item over the cap; clipped by default.
+    pub oversized: OversizedPolicy,
 }
 
 impl ExpandPolicy {
-    /// anna's rule: the first item is whole whatever it costs, and the answer ends before the
-    /// first later one that does not fit.
+    /// The preset `anna`: the first item is whole whatever it costs, and the answer ends before the
+    /// first later item that does not fit.
     pub fn anna() -> Self {
         Self {
-            oversized: Oversized::Whole,
+            oversized: OversizedPolicy::Whole,
         }
     }
 }
 
-/// What a call of `expand` names.
+/// Target of a call of `expand`.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Target {
     /// A summary.
@@ -214,39 +214,41 @@ impl FromStr for ExpandCursor {
     }
 }
 
-/// What a summary or a pointer stands for. It serialises to the JSON that scripts rely on.
+/// Answer of `expand`: the children of a summary, or messages. It serializes to the JSON that
+/// scripts rely on.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 #[non_exhaustive]
-pub struct Expansion {
-    /// What was unfolded: the summary's id, or the pointer.
+pub struct ExpandAnswer {
+    /// The target: a summary's id, or a pointer to messages.
     pub summary_id: String,
-    /// The first message that it covers.
+    /// First message of the target.
     pub first: Seq,
-    /// The last message that it covers, inclusive.
+    /// Last message of the target, inclusive.
     pub last: Seq,
-    /// What the children below cost together, in tokens; never more than the cap under
-    /// [`Oversized::Clip`], unless a single character costs more.
+    /// Cost of `children`, in tokens; never more than the cap under
+    /// [`OversizedPolicy::Clip`], unless a single character costs more.
     pub tokens: u64,
-    /// Whether these are all children from the cursor on.
+    /// Whether nothing of the target follows.
     pub complete: bool,
-    /// Where to go on when they are not; it belongs to this session and target.
+    /// Where to continue; `None` when complete. It is bound to this session and target.
     pub cursor: Option<String>,
-    /// The cursor behind a clipped last child; `None` when none is clipped or nothing follows.
+    /// Cursor that skips the rest of a clipped last child; `None` when no child is clipped or
+    /// nothing follows it.
     #[serde(skip)]
     pub(crate) behind_clipped: Option<String>,
-    /// How many notes of the log were passed over: they are no messages.
+    /// Number of notes in the log that were skipped; notes are no messages.
     pub notes: u64,
     /// Messages and summaries in the order of the log.
-    pub children: Vec<Expanded>,
+    pub children: Vec<ExpandedChild>,
 }
 
-/// One thing that was unfolded.
+/// One child in an answer of `expand`.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 #[serde(tag = "kind", rename_all = "snake_case")]
-pub enum Expanded {
+pub enum ExpandedChild {
     /// A message.
     Message(ExpandedMessage),
-    /// A summary, which can be unfolded in turn.
+    /// A summary, which can be expanded in turn.
     Summary(ExpandedSummary),
 }
 
@@ -254,33 +256,33 @@ pub enum Expanded {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 #[non_exhaustive]
 pub struct ExpandedMessage {
-    /// Its position.
+    /// Position in the log.
     pub seq: Seq,
-    /// The source's own id of it.
+    /// The source's id of the message.
     pub external_id: Option<String>,
-    /// Who speaks.
+    /// The message's role.
     pub role: Role,
-    /// The participant's name.
+    /// Name of the participant.
     pub name: Option<String>,
-    /// When it was said.
+    /// Time at which it was said.
     #[serde(serialize_with = "rfc3339")]
     pub created_at: Timestamp,
-    /// What it costs here, in tokens: at least what it costs in a context, and everything that
-    /// can be read of it (reasoning too) is counted. For a piece, the cost of its text.
+    /// Cost, in tokens: at least the cost in a context, and everything readable (reasoning too) is
+    /// counted. For a piece, the cost of its text.
     pub tokens: u64,
-    /// Its parts as they were said. In a piece the first and last may be cut; the cut arguments of
+    /// The parts as they were said. In a piece the first and last may be cut; the cut arguments of
     /// a call and a cut unknown part are JSON strings of a piece of their JSON text.
     pub parts: Vec<Part>,
     /// Whether this is a piece, or something was left out of it.
     pub clipped: bool,
-    /// For a piece: what to expand for the whole.
+    /// For a piece: pointer to the whole message, for `expand`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub pointer: Option<String>,
-    /// For a piece: where it stands in the whole.
+    /// For a piece: its place in the whole.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub piece: Option<Piece>,
-    /// How many bytes of images and files were left out, because one alone costs more than the
-    /// cap. Their parts stand with empty data.
+    /// Bytes of images and files that were left out, because one alone costs more than the cap.
+    /// Their parts have empty data.
     #[serde(skip_serializing_if = "is_zero")]
     pub left_out_bytes: usize,
 }
@@ -289,48 +291,46 @@ pub struct ExpandedMessage {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 #[non_exhaustive]
 pub struct ExpandedSummary {
-    /// Which one.
+    /// The summary's id.
     pub summary_id: SummaryId,
-    /// 0 for a leaf.
+    /// Depth in the DAG; 0 for a leaf.
     pub depth: u32,
-    /// The first message it covers.
+    /// First message covered.
     pub first: Seq,
-    /// The last message it covers, inclusive.
+    /// Last message covered, inclusive.
     pub last: Seq,
-    /// What it costs, in tokens; for a piece, the cost of its text.
+    /// Cost, in tokens; for a piece, the cost of its text.
     pub tokens: u64,
-    /// Its text, or a piece of it.
+    /// The text, or a piece of it.
     pub content: String,
     /// Whether this is a piece.
     pub clipped: bool,
-    /// For a piece: what to describe for the whole.
+    /// For a piece: id of the whole summary, for `describe`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub pointer: Option<String>,
-    /// For a piece: where it stands in the whole.
+    /// For a piece: its place in the whole.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub piece: Option<Piece>,
 }
 
-/// Where a piece stands in the whole that it was cut from. All pieces together hold every byte
-/// exactly once.
+/// Place of a piece in the whole that it was cut from. All pieces together hold every byte exactly
+/// once.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 #[non_exhaustive]
 pub struct Piece {
-    /// Where it begins, in bytes of the whole's texts one after the other (an image or file
-    /// counts 3).
+    /// Start, in bytes of the whole's texts one after the other (an image or file counts 3).
     pub offset: usize,
-    /// How long it is, in the same bytes.
+    /// Length, in the same bytes.
     pub bytes: usize,
-    /// How long the whole is, in the same bytes.
+    /// Length of the whole, in the same bytes.
     pub of: usize,
-    /// What the whole costs, in tokens.
+    /// Cost of the whole, in tokens.
     pub of_tokens: u64,
-    /// The part that it begins in: indices, outermost first; empty for a summary.
+    /// Part that the piece begins in: indices, outermost first; empty for a summary.
     pub path: Vec<usize>,
-    /// Where in that part's content it begins, in bytes: above 0 when it goes on with a part that
-    /// an earlier piece began.
+    /// Start in that part's content, in bytes: above 0 when an earlier piece began the part.
     pub at: usize,
-    /// Whether its last part goes on in the next piece.
+    /// Whether the last part continues in the next piece.
     pub open: bool,
 }
 
@@ -340,8 +340,8 @@ fn is_zero(number: &usize) -> bool {
     *number == 0
 }
 
-impl Expansion {
-    /// The answer as a model reads it. All content stands between fence lines that it cannot
+impl ExpandAnswer {
+    /// Renders the answer as text for a model. All content is between fence lines that it cannot
     /// contain. The lines around it are not part of `tokens`.
     pub fn to_text(&self) -> String {
         let mut out = String::new();
@@ -365,8 +365,8 @@ impl Expansion {
         for child in &self.children {
             out.push('\n');
             match child {
-                Expanded::Message(message) => message.write(&mut out),
-                Expanded::Summary(summary) => summary.write(&mut out),
+                ExpandedChild::Message(message) => message.write(&mut out),
+                ExpandedChild::Summary(summary) => summary.write(&mut out),
             }
         }
         out.push('\n');

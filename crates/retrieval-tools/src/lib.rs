@@ -15,8 +15,8 @@ mod tools;
 pub use describe::Description;
 pub use error::{Error, ErrorKind, Result};
 pub use expand::{
-    DEFAULT_TOKEN_CAP, ExpandArgs, ExpandPolicy, Expanded, ExpandedMessage, ExpandedSummary,
-    Expansion, MAX_CHILDREN, Oversized, Piece, Target,
+    DEFAULT_TOKEN_CAP, ExpandAnswer, ExpandArgs, ExpandPolicy, ExpandedChild, ExpandedMessage,
+    ExpandedSummary, MAX_CHILDREN, OversizedPolicy, Piece, Target,
 };
 pub use grep::{DEFAULT_LIMIT, GrepAnswer, GrepArgs, GrepHit, HitKind};
 pub use limits::RetrievalLimits;

@@ -1,9 +1,9 @@
-//! What a host allows, whatever a call asks for.
+//! Limits of the host, whatever a call asks for.
 
 use serde::{Deserialize, Serialize};
 
-/// Ceilings of the host: no argument of a call exceeds them. An answer that a ceiling cut short is
-/// incomplete, and says how to go on.
+/// Limits set by the host. No argument of a call exceeds them. An answer that a limit cut short is
+/// incomplete and has a cursor.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 #[non_exhaustive]
@@ -11,7 +11,7 @@ pub struct RetrievalLimits {
     /// Maximum number of hits in an answer of `grep`; 100. 0 counts as 1.
     pub hits: usize,
     /// Maximum number of tokens of content in an answer of `expand`; 20,000. 0 counts as 1. It also
-    /// bounds an item that [`Oversized::Whole`](crate::Oversized::Whole) gives over the caller's cap.
+    /// bounds an item that [`OversizedPolicy::Whole`](crate::OversizedPolicy::Whole) gives over the caller's cap.
     pub expand_tokens: u64,
     /// Maximum number of tokens in the text of an answer of `describe`; 20,000. The summary's id and
     /// the fixed lines are always given.
@@ -29,7 +29,7 @@ impl Default for RetrievalLimits {
 }
 
 impl RetrievalLimits {
-    /// No ceilings: for a host that is the only caller.
+    /// No limits, for a host that is the only caller.
     pub fn none() -> Self {
         Self {
             hits: usize::MAX,

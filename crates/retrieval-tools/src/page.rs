@@ -6,8 +6,8 @@ use crate::cursor::foreign;
 use crate::describe::content;
 use crate::error::Result;
 use crate::expand::{
-    ExpandCursor, ExpandPolicy, Expanded, ExpandedMessage, ExpandedSummary, MAX_CHILDREN,
-    Oversized, Piece,
+    ExpandCursor, ExpandPolicy, ExpandedChild, ExpandedMessage, ExpandedSummary, MAX_CHILDREN,
+    OversizedPolicy, Piece,
 };
 use crate::piece::{Payload, cut_parts};
 
@@ -43,7 +43,7 @@ pub(crate) struct Page<'a> {
     /// Where the first item goes on; at no offset from the second item on.
     pub(crate) start: ExpandCursor,
     pub(crate) tokens: u64,
-    pub(crate) children: Vec<Expanded>,
+    pub(crate) children: Vec<ExpandedChild>,
 }
 
 impl Page<'_> {
@@ -101,7 +101,7 @@ impl Page<'_> {
                 });
             }
         }
-        self.push(tokens, Expanded::Message(out));
+        self.push(tokens, ExpandedChild::Message(out));
         Ok(step)
     }
 
@@ -143,11 +143,11 @@ impl Page<'_> {
                 open: to < total,
             }),
         };
-        self.push(tokens, Expanded::Summary(out));
+        self.push(tokens, ExpandedChild::Summary(out));
         Ok(step)
     }
 
-    fn push(&mut self, tokens: u64, child: Expanded) {
+    fn push(&mut self, tokens: u64, child: ExpandedChild) {
         self.tokens = self.tokens.saturating_add(tokens);
         self.children.push(child);
     }
@@ -155,8 +155,8 @@ impl Page<'_> {
     /// What one image or file may cost before it is left out.
     fn media_cap(&self) -> u64 {
         match self.policy.oversized {
-            Oversized::Clip => self.cap,
-            Oversized::Whole => self.ceiling,
+            OversizedPolicy::Clip => self.cap,
+            OversizedPolicy::Whole => self.ceiling,
         }
     }
 
@@ -167,7 +167,7 @@ impl Page<'_> {
         let known = std::mem::take(&mut self.start.of_tokens);
         let total = payload.len();
         let first = self.children.is_empty();
-        let entire = self.policy.oversized == Oversized::Whole;
+        let entire = self.policy.oversized == OversizedPolicy::Whole;
         // What is read costs at least what it costs in a context: some rules count reasoning 0.
         let whole = || {
             let read = payload.cost(self.accounting, (0, total), u64::MAX);

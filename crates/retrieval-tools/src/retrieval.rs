@@ -1,4 +1,4 @@
-//! The tool set of one conversation.
+//! The retrieval tools of one conversation.
 
 use std::sync::{Arc, OnceLock};
 
@@ -12,23 +12,23 @@ use crate::cursor::{Binding, foreign};
 use crate::describe::Description;
 use crate::error::{Error, ErrorKind, Result};
 use crate::expand::{
-    DEFAULT_TOKEN_CAP, ExpandArgs, ExpandCursor, ExpandPolicy, Expanded, Expansion, Target,
+    DEFAULT_TOKEN_CAP, ExpandAnswer, ExpandArgs, ExpandCursor, ExpandPolicy, ExpandedChild, Target,
 };
 use crate::grep::{DEFAULT_LIMIT, GrepAnswer, GrepArgs};
 use crate::limits::RetrievalLimits;
 use crate::page::{Page, Step};
 use crate::text::short;
 
-/// How many characters of text a hit shows (anna's figure).
+/// Length of a hit's snippet, in characters.
 const SNIPPET_CHARS: usize = 500;
 
-/// How many entries of the log, or summaries, are read at once.
+/// Log entries, or summaries, read at once.
 const BATCH: usize = 64;
 
 /// The retrieval tools of one conversation.
 ///
-/// It is a capability: whatever the arguments, it sees the conversation it was made for (for a
-/// fork that includes what it shares of its parent's log) and nothing else.
+/// It is a capability: whatever the arguments, it sees the conversation it was made for and nothing
+/// else. A fork sees what it shares of its parent's log.
 #[derive(Debug, Clone)]
 pub struct Retrieval {
     store: Arc<dyn Store>,
@@ -66,26 +66,26 @@ impl Retrieval {
         self
     }
 
-    /// Sets how `expand` deals with its cap.
+    /// Sets how `expand` treats its token cap.
     pub fn with_expand_policy(mut self, policy: ExpandPolicy) -> Self {
         self.policy = policy;
         self
     }
 
-    /// Sets the ceilings that no argument of a call exceeds.
+    /// Sets the limits that no argument of a call exceeds.
     pub fn with_limits(mut self, limits: RetrievalLimits) -> Self {
         self.limits = limits;
         self
     }
 
-    /// Sets the key of the conversation, which cursors are bound to. Without it the key is looked
-    /// up once, when the first cursor is made or taken.
+    /// Sets the key of the conversation, which cursors are bound to. Without it the key is read from
+    /// the store once, with the first cursor.
     pub fn with_session_key(mut self, key: SessionKey) -> Self {
         self.key = Arc::new(OnceLock::from(key));
         self
     }
 
-    /// The conversation that it is bound to.
+    /// The conversation that the tools are bound to.
     pub fn conversation(&self) -> ConversationId {
         self.conversation
     }
@@ -134,8 +134,7 @@ impl Retrieval {
         Ok(Binding::new(self.key.get_or_init(|| key), question))
     }
 
-    /// Describes a summary: its text, figures, lineage and how it was made, within the host's
-    /// ceiling.
+    /// Describes a summary: its text, figures, lineage and how it was made, within the host's limit.
     ///
     /// # Errors
     /// `Invalid` for an empty id; `NotFound` when the conversation has no such summary; whatever
@@ -161,13 +160,13 @@ impl Retrieval {
         Ok(description.within(self.limits.describe_tokens, &*self.accounting))
     }
 
-    /// Unfolds a summary by one level, or reads messages by a pointer, up to a number of tokens.
+    /// Returns the children of a summary, or messages by a pointer, up to a number of tokens.
     ///
     /// # Errors
     /// `Invalid` for an empty or malformed target or a cursor that it never gave; `NotFound` when
     /// the conversation has no such summary or message; `Corrupt` when the log or a summary does
     /// not hold what it should; whatever the store gives.
-    pub async fn expand(&self, args: impl Into<ExpandArgs> + Send) -> Result<Expansion> {
+    pub async fn expand(&self, args: impl Into<ExpandArgs> + Send) -> Result<ExpandAnswer> {
         let args = args.into();
         let target: Target = args.summary_id.parse()?;
         let question = target.question();
@@ -212,8 +211,8 @@ impl Retrieval {
             None => None,
         };
         let last = match page.children.last() {
-            Some(Expanded::Message(message)) => message.seq,
-            Some(Expanded::Summary(summary)) => summary.last,
+            Some(ExpandedChild::Message(message)) => message.seq,
+            Some(ExpandedChild::Summary(summary)) => summary.last,
             None => range.last,
         };
         let behind = cursor
@@ -227,7 +226,7 @@ impl Retrieval {
             let binding = binding.as_ref()?;
             position.map(|position| binding.cursor(&position))
         };
-        Ok(Expansion {
+        Ok(ExpandAnswer {
             summary_id: target.to_string(),
             first: range.first,
             last: range.last,

@@ -11,34 +11,34 @@ use crate::grep::{DEFAULT_LIMIT, GrepArgs};
 use crate::retrieval::Retrieval;
 use crate::text::short;
 
-/// The name of the tool that searches.
+/// Name of the tool that searches.
 pub const GREP: &str = "memory_grep";
-/// The name of the tool that inspects a summary.
+/// Name of the tool that describes a summary.
 pub const DESCRIBE: &str = "memory_describe";
-/// The name of the tool that unfolds a summary.
+/// Name of the tool that expands a summary.
 pub const EXPAND: &str = "memory_expand";
 
-/// A tool as model providers want it declared.
+/// Declaration of a tool for a model provider.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 #[non_exhaustive]
 pub struct ToolDefinition {
-    /// Its name.
+    /// Name of the tool.
     pub name: &'static str,
-    /// What it does, for the model.
+    /// Description of the tool, for the model.
     pub description: &'static str,
-    /// Its arguments, as a JSON Schema of plain types.
+    /// JSON Schema of the arguments; plain types only.
     pub parameters: Value,
 }
 
-/// What a tool says to the model.
+/// Answer of a tool call.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct ToolAnswer {
-    /// The answer as text: what to send to the model.
+    /// Text to send to the model.
     pub text: String,
-    /// The answer as JSON, for programs; `{"error":{"kind","message"}}` for an error.
+    /// JSON for programs; `{"error":{"kind","message"}}` for an error.
     pub json: RawJson,
-    /// Whether the call failed; the text then says what to do.
+    /// Whether the call failed; `text` then says what to do.
     pub is_error: bool,
 }
 
@@ -71,7 +71,7 @@ fn null() -> RawJson {
 }
 
 impl Retrieval {
-    /// The declarations of the three tools.
+    /// Returns the declarations of the three tools.
     pub fn tools() -> [ToolDefinition; 3] {
         // Keys stand in alphabetical order: whether serde_json sorts them or keeps this order
         // depends on features that other crates turn on.
@@ -154,8 +154,8 @@ impl Retrieval {
         ]
     }
 
-    /// Answers a call by a model: `arguments` is the JSON text that came with it. It never fails;
-    /// what cannot be answered is an error answer that says what to do.
+    /// Answers a model's tool call. `arguments` is the JSON text that came with the call. Never fails:
+    /// a call that cannot be answered gets an error answer that says what to do.
     pub async fn call(&self, name: &str, arguments: &str) -> ToolAnswer {
         let answer = match name {
             GREP => self.call_grep(arguments).await,

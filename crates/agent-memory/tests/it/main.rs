@@ -29,10 +29,14 @@ mod plain_export;
 mod provider;
 mod redo;
 mod replay;
+mod search_index;
 mod snapshots;
 mod statements;
 mod support;
 mod told_twice;
+#[allow(dead_code)]
+#[path = "../../../memory-search/examples/trigram_index/index.rs"]
+mod trigram_index;
 mod turns;
 mod usage;
 mod waiting;

@@ -1,27 +1,27 @@
 use memory_model::{Media, MediaSource, Message, Part, RawJson, ResultContent, Role, Seq};
 use memory_store::Origin;
 use retrieval_tools::{
-    DEFAULT_TOKEN_CAP, ErrorKind, ExpandArgs, ExpandPolicy, Expanded, ExpandedMessage, Expansion,
-    MAX_CHILDREN,
+    DEFAULT_TOKEN_CAP, ErrorKind, ExpandAnswer, ExpandArgs, ExpandPolicy, ExpandedChild,
+    ExpandedMessage, MAX_CHILDREN,
 };
 
 use crate::world::{World, at, range, tree};
 
-async fn expand(world: &World, what: &str) -> Expansion {
+async fn expand(world: &World, what: &str) -> ExpandAnswer {
     world.tools().expand(&ExpandArgs::new(what)).await.unwrap()
 }
 
-fn messages(expansion: &Expansion) -> Vec<&ExpandedMessage> {
+fn messages(expansion: &ExpandAnswer) -> Vec<&ExpandedMessage> {
     let mut all = Vec::new();
     for child in &expansion.children {
-        if let Expanded::Message(message) = child {
+        if let ExpandedChild::Message(message) = child {
             all.push(message);
         }
     }
     all
 }
 
-fn seqs(expansion: &Expansion) -> Vec<u32> {
+fn seqs(expansion: &ExpandAnswer) -> Vec<u32> {
     messages(expansion).iter().map(|m| m.seq.0).collect()
 }
 
@@ -34,8 +34,8 @@ async fn each_level_gives_what_it_was_made_from() {
         .children
         .iter()
         .map(|child| match child {
-            Expanded::Message(message) => format!("message {}", message.seq),
-            Expanded::Summary(summary) => summary.summary_id.to_string(),
+            ExpandedChild::Message(message) => format!("message {}", message.seq),
+            ExpandedChild::Summary(summary) => summary.summary_id.to_string(),
         })
         .collect();
     let expected = [

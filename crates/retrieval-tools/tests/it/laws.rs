@@ -5,7 +5,7 @@ use memory_model::{
     SeqRange, Summary,
 };
 use proptest::prelude::*;
-use retrieval_tools::{ExpandArgs, Expanded, Piece, Retrieval};
+use retrieval_tools::{ExpandArgs, ExpandedChild, Piece, Retrieval};
 use token_estimate::HeuristicEstimator;
 
 use crate::world::{Counts, World, child};
@@ -213,7 +213,7 @@ async fn page_through(tools: &Retrieval, what: &str, cap: u64) -> Read {
         let mut sum = 0;
         for child in &answer.children {
             match child {
-                Expanded::Message(message) => {
+                ExpandedChild::Message(message) => {
                     sum += message.tokens;
                     let begins = message.piece.as_ref().is_none_or(|p| p.offset == 0);
                     match (begins, read.messages.last_mut()) {
@@ -226,7 +226,7 @@ async fn page_through(tools: &Retrieval, what: &str, cap: u64) -> Read {
                         (false, None) => panic!("a piece without a beginning"),
                     }
                 }
-                Expanded::Summary(summary) => {
+                ExpandedChild::Summary(summary) => {
                     sum += summary.tokens;
                     let begins = summary.piece.as_ref().is_none_or(|p| p.offset == 0);
                     match (begins, read.summaries.last_mut()) {

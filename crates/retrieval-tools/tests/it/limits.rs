@@ -4,7 +4,9 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use memory_model::{Accounting, Message, Part, Role, Summary};
-use retrieval_tools::{ExpandArgs, ExpandPolicy, Expanded, GrepArgs, Retrieval, RetrievalLimits};
+use retrieval_tools::{
+    ExpandArgs, ExpandPolicy, ExpandedChild, GrepArgs, Retrieval, RetrievalLimits,
+};
 use token_estimate::{EstimatorId, HeuristicEstimator, MessageView, TokenEstimator};
 
 use crate::world::{World, range};
@@ -47,7 +49,7 @@ async fn no_cap_of_a_call_exceeds_the_hosts() {
             let answer = tools.expand(&asked).await.unwrap();
             assert!(answer.tokens <= 50, "{policy:?} {}", answer.tokens);
             for child in &answer.children {
-                let Expanded::Message(message) = child else {
+                let ExpandedChild::Message(message) = child else {
                     panic!("{child:?}");
                 };
                 let [Part::Text { text: piece }] = message.parts.as_slice() else {
@@ -134,7 +136,7 @@ async fn page_by_page_a_message_is_not_counted_anew_each_time() {
     let (mut pages, mut given) = (0, 0);
     loop {
         let answer = tools.expand(&asked).await.unwrap();
-        let Expanded::Message(message) = &answer.children[0] else {
+        let ExpandedChild::Message(message) = &answer.children[0] else {
             panic!("{answer:?}");
         };
         let piece = message.piece.as_ref().unwrap();
