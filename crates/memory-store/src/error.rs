@@ -1,16 +1,16 @@
-//! The one error of every store.
+//! The error of every store.
 
 use std::error::Error as StdError;
 use std::fmt;
 
-/// What kind of thing went wrong in a store.
+/// Kind of a store error.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum ErrorKind {
     /// The conversation, summary or view does not exist.
     NotFound,
-    /// The request cannot be right: an empty range, a fork beyond the head, a summary whose
-    /// children do not exist.
+    /// The request is invalid: an empty range, a fork beyond the head, a summary whose children do
+    /// not exist.
     Invalid,
     /// The log's head is not where the caller said it is.
     HeadMoved,
@@ -18,21 +18,21 @@ pub enum ErrorKind {
     EstimatorMismatch,
     /// A lease was lost to another owner, or a revision is out of date.
     Stale,
-    /// What is stored contradicts itself.
+    /// The stored data contradicts itself.
     Corrupt,
-    /// The file is not a database of ours.
+    /// The file is not a database of agent-memory.
     ForeignDatabase,
     /// The database was written by a newer version.
     NewerSchema,
     /// The database was written by an older version, and is opened for reading only.
     OlderSchema,
-    /// The store is open for reading only, or its place cannot be written.
+    /// The store is open for reading only, or its file or directory cannot be written.
     ReadOnly,
     /// A limit of the store was reached, such as the longest log.
     Limit,
-    /// The database is locked by somebody else and stayed so.
+    /// The database stayed locked by another process.
     Busy,
-    /// The system below failed: disk, file, connection.
+    /// The disk, file or connection failed.
     Io,
 }
 
@@ -43,7 +43,7 @@ impl ErrorKind {
     }
 }
 
-/// An error of a store: its kind, a sentence that names the object, and the cause below it.
+/// Error of a store: a kind, a message that names the object, and the cause.
 pub struct Error {
     kind: ErrorKind,
     message: String,
@@ -51,7 +51,7 @@ pub struct Error {
 }
 
 impl Error {
-    /// An error of `kind`; `message` names the object and says what to do next.
+    /// Creates an error. `message` names the object and says what to do next.
     pub fn new(kind: ErrorKind, message: impl Into<String>) -> Self {
         Self {
             kind,
@@ -66,7 +66,7 @@ impl Error {
         self
     }
 
-    /// What kind of thing went wrong.
+    /// The kind of the error.
     pub fn kind(&self) -> ErrorKind {
         self.kind
     }
@@ -96,5 +96,5 @@ impl StdError for Error {
     }
 }
 
-/// The result of a store's call.
+/// Result of a store's call.
 pub type Result<T> = std::result::Result<T, Error>;

@@ -72,14 +72,14 @@ pub struct ViewCut {
     crossing: Option<SummaryId>,
 }
 
-/// What a fork's view begins with.
+/// First publication of a fork's view.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Inherited {
-    /// The range that its first publication replaces: all that is shared.
+    /// Range that it replaces: all shared positions.
     pub at: SeqRange,
-    /// The spans over that range.
+    /// Spans over that range.
     pub spans: Vec<Span>,
-    /// The rows that this first publication takes away and puts in place.
+    /// Rows that it removes and adds.
     pub rows: SpliceRows,
 }
 
@@ -109,7 +109,7 @@ impl ViewCut {
         cut
     }
 
-    /// The summary that crosses the point: look it up and [`ViewCut::open`] it.
+    /// Returns the summary that crosses the point: look it up and [`ViewCut::open`] it.
     pub fn crossing(&self) -> Option<&SummaryId> {
         self.crossing.as_ref()
     }

@@ -7,7 +7,7 @@ use memory_model::{
 
 use crate::types::{Conversation, Origin};
 
-/// The hash over a conversation's head row: everything in it but its segments.
+/// Returns the hash over a conversation's head row: everything in it but its segments.
 pub fn conversation_hash(conversation: &Conversation) -> Hash {
     let mut hasher = FieldHasher::new("agent-memory conversation 1");
     hasher.number(i64::from(conversation.id.0));
@@ -35,7 +35,7 @@ pub fn conversation_hash(conversation: &Conversation) -> Hash {
     hasher.finish()
 }
 
-/// The hash over a family's session keys after one more member; [`Hash::ZERO`] before the first. Members are added in
+/// Returns the hash over a family's session keys after one more member; [`Hash::ZERO`] before the first. Members are added in
 /// the order of their numbers.
 pub fn family_hash(before: Hash, member: ConversationId, key: &SessionKey) -> Hash {
     let mut hasher = FieldHasher::new("agent-memory family 1");
@@ -45,7 +45,7 @@ pub fn family_hash(before: Hash, member: ConversationId, key: &SessionKey) -> Ha
     hasher.finish()
 }
 
-/// The hash over the names of a conversation's views, which come by rising name; [`Hash::ZERO`] when there are none.
+/// Returns the hash over the names of a conversation's views, given by rising name; [`Hash::ZERO`] when there are none.
 pub fn views_hash<'a>(names: impl IntoIterator<Item = &'a ViewName>) -> Hash {
     let mut hasher = FieldHasher::new("agent-memory views 1");
     let mut any = false;
@@ -59,7 +59,7 @@ pub fn views_hash<'a>(names: impl IntoIterator<Item = &'a ViewName>) -> Hash {
     }
 }
 
-/// The hash over a summary's row: over its own hash and what that leaves out.
+/// Returns the hash over a summary's row: its own hash, and the fields that this does not cover.
 pub fn summary_record_hash(summary: &Summary) -> Hash {
     let number = |number: u64| i64::try_from(number).unwrap_or(i64::MAX);
     let mut hasher = FieldHasher::new("agent-memory summary record 1");
@@ -76,14 +76,14 @@ pub fn summary_record_hash(summary: &Summary) -> Hash {
     hasher.finish()
 }
 
-/// What a store knows of an entry that is visible under an external id.
+/// A stored entry that is visible under an external id.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct KnownEntry {
-    /// Its position.
+    /// Position.
     pub seq: Seq,
-    /// Its hash.
+    /// Hash.
     pub hash: Hash,
-    /// Its time.
+    /// Time.
     pub created_at: Timestamp,
     /// As in [`NewEntry::clocked`](crate::NewEntry::clocked).
     pub clocked: bool,

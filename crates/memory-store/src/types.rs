@@ -1,4 +1,4 @@
-//! What goes into a store and comes out of it.
+//! Arguments and answers of a store's calls.
 
 use memory_model::{
     Body, ConversationId, Hash, Message, RawJson, Seq, SeqRange, SessionKey, Span, SpanStart,
@@ -7,32 +7,32 @@ use memory_model::{
 use serde::{Deserialize, Serialize};
 use token_estimate::EstimatorId;
 
-/// Where a conversation comes from.
+/// Origin of a conversation.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "kind", rename_all = "snake_case")]
 pub enum Origin {
-    /// It stands alone.
+    /// A conversation without a parent.
     Root,
-    /// It shares its parent's log up to and including `at`, and goes on from there.
+    /// A fork: shares its parent's log up to and including `at`, and continues from there.
     Fork {
         /// The parent.
         parent: ConversationId,
-        /// The last shared position; `Seq(0)` shares nothing.
+        /// Last shared position; `Seq(0)` shares nothing.
         at: Seq,
     },
-    /// It was started by a call in its parent's log and shares nothing (a sub-agent).
+    /// A sub-agent: started by a call in its parent's log, shares nothing.
     Spawn {
         /// The parent.
         parent: ConversationId,
-        /// The position of the call in the parent's log; `Seq(0)` when it is not known.
+        /// Position of the call in the parent's log; `Seq(0)` when unknown.
         at: Seq,
-        /// The id of the call, when it is known.
+        /// Id of the call; `None` when unknown.
         call: Option<String>,
     },
 }
 
 impl Origin {
-    /// The parent, for a fork or a spawned conversation.
+    /// Returns the parent of a fork or a spawned conversation.
     pub fn parent(&self) -> Option<ConversationId> {
         match self {
             Origin::Root => None,
@@ -41,25 +41,25 @@ impl Origin {
     }
 }
 
-/// A conversation to be created, if there is none with its key.
+/// Arguments for opening a conversation; it is created when there is none with its key.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct NewConversation {
-    /// The caller's name of it; unique in the store.
+    /// The caller's name for the conversation; unique in the store.
     pub key: SessionKey,
-    /// Where it comes from.
+    /// Origin.
     pub origin: Origin,
-    /// The estimator that all its figures are made with.
+    /// Estimator of all its token figures.
     pub estimator: EstimatorId,
-    /// A title for people.
+    /// Human-readable title.
     pub title: Option<String>,
-    /// The caller's own facts, as a JSON object.
+    /// The caller's metadata, as a JSON object.
     pub meta: Option<RawJson>,
-    /// The time.
+    /// Time of the call.
     pub now: Timestamp,
 }
 
 impl NewConversation {
-    /// A root conversation without title or facts.
+    /// A root conversation without title or metadata.
     pub fn root(key: impl Into<SessionKey>, estimator: EstimatorId, now: Timestamp) -> Self {
         Self {
             key: key.into(),
@@ -72,52 +72,52 @@ impl NewConversation {
     }
 }
 
-/// A stretch of some conversation's own log that is visible in a conversation.
+/// A range of one conversation's own log that is visible in another, or in itself.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Segment {
     /// First position, inclusive.
     pub first: Seq,
     /// Last position, inclusive; `None` for the conversation's own, growing log.
     pub last: Option<Seq>,
-    /// Whose own log it is.
+    /// Conversation whose own log it is.
     pub source: ConversationId,
 }
 
-/// A conversation as it is stored.
+/// A stored conversation.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Conversation {
-    /// The store's number for it.
+    /// The store's number for the conversation.
     pub id: ConversationId,
-    /// The caller's name of it.
+    /// The caller's name for the conversation.
     pub key: SessionKey,
-    /// Where it comes from.
+    /// Origin.
     pub origin: Origin,
-    /// The root of its family.
+    /// Root of its family of forks.
     pub tree: ConversationId,
-    /// What is visible of it: its own log, and stretches of its ancestors' logs. In order.
+    /// Visible ranges of its ancestors' logs, then its own log, in order.
     pub segments: Vec<Segment>,
-    /// The last position of its log; `Seq(0)` when it is empty.
+    /// Last position of its log; `Seq(0)` when the log is empty.
     pub head: Seq,
-    /// The cost of all visible messages, in tokens.
+    /// Cost of all visible messages, in tokens.
     pub tokens: u64,
     /// Chain over the hashes of its own log; [`Hash::ZERO`] when that is empty.
     pub chain: Hash,
-    /// The estimator that its figures are made with.
+    /// Estimator of its token figures.
     pub estimator: EstimatorId,
-    /// A title for people.
+    /// Human-readable title.
     pub title: Option<String>,
-    /// Whether the caller put it away.
+    /// Whether the conversation is archived.
     pub archived: bool,
-    /// The caller's own facts, as a JSON object.
+    /// The caller's metadata, as a JSON object.
     pub meta: Option<RawJson>,
-    /// When it was created.
+    /// Time of its creation.
     pub created_at: Timestamp,
-    /// When something was last appended, published or changed.
+    /// Time of the last append, publish or change.
     pub updated_at: Timestamp,
 }
 
 impl Conversation {
-    /// The first position of its own log.
+    /// Returns the first position of its own log.
     pub fn own_first(&self) -> Seq {
         match self.origin {
             Origin::Fork { at, .. } => at.next(),
@@ -125,13 +125,13 @@ impl Conversation {
         }
     }
 
-    /// The whole visible log; `None` when it is empty.
+    /// Returns the whole visible log; `None` when it is empty.
     pub fn range(&self) -> Option<SeqRange> {
         SeqRange::new(Seq::FIRST, self.head)
     }
 }
 
-/// The segments of a fork: what its parent sees up to `at`, and its own log after that.
+/// Returns a fork's segments: what its parent sees up to `at`, and its own log after that.
 pub fn fork_segments(parent: &[Segment], at: Seq, own: ConversationId) -> Vec<Segment> {
     let mut segments: Vec<Segment> = parent
         .iter()
@@ -149,7 +149,7 @@ pub fn fork_segments(parent: &[Segment], at: Seq, own: ConversationId) -> Vec<Se
     segments
 }
 
-/// Names a conversation by number or by key.
+/// Reference to a conversation.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum ConversationRef {
     /// By the store's number.
@@ -158,63 +158,63 @@ pub enum ConversationRef {
     Key(SessionKey),
 }
 
-/// Which conversations to list.
+/// Filter for listing conversations.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct ConversationFilter {
-    /// Archived ones too.
+    /// Whether archived conversations are listed too.
     pub archived: bool,
-    /// Only those of this family.
+    /// Lists only the family with this root.
     pub tree: Option<ConversationId>,
 }
 
-/// Changes of what may change in a conversation beside its log. `None` leaves a field alone.
+/// Changes to a conversation's title, archive flag and metadata. `None` keeps a field.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct ConversationPatch {
-    /// A new title.
+    /// New title.
     pub title: Option<String>,
-    /// Put away, or taken back.
+    /// New archive flag.
     pub archived: Option<bool>,
-    /// New facts, replacing the old ones.
+    /// New metadata, replacing the old.
     pub meta: Option<RawJson>,
 }
 
-/// A piece of a longer answer.
+/// One page of a longer answer.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Page<T, C = SeqRange> {
     /// The items, in the order asked for.
     pub items: Vec<T>,
-    /// What to ask for next; `None` when this was all.
+    /// Where the next page begins; `None` when this is the last.
     pub next: Option<C>,
 }
 
 impl<T, C> Page<T, C> {
-    /// An answer that is complete.
+    /// A single, last page.
     pub fn complete(items: Vec<T>) -> Self {
         Self { items, next: None }
     }
 }
 
-/// In which order to read.
+/// Reading order.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub enum Order {
-    /// Rising positions.
+    /// By rising position.
     #[default]
     OldestFirst,
-    /// Falling positions.
+    /// By falling position.
     NewestFirst,
 }
 
-/// Which entries of a log to read.
+/// Arguments for reading a log.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct LogRead {
-    /// Which positions; those beyond the head are ignored.
+    /// Positions to read; those beyond the head are ignored.
     pub range: SeqRange,
-    /// In which order.
+    /// Reading order.
     pub order: Order,
-    /// At most so many entries.
+    /// Maximum number of entries in a page.
     pub max_rows: usize,
-    /// Stop when the bodies read so far have this many bytes; at least one entry is returned.
+    /// Ends a page when its bodies have this many bytes; a page holds at least one entry.
     pub max_bytes: u64,
 }
 
@@ -235,14 +235,14 @@ impl LogRead {
         self
     }
 
-    /// Sets the largest number of entries in a page.
+    /// Sets the maximum number of entries in a page.
     pub fn with_max_rows(mut self, rows: usize) -> Self {
         self.max_rows = rows;
         self
     }
 }
 
-/// What remains of `range` after the page that ended at `last` in `order`.
+/// Returns the rest of `range` after a page that ended at `last` in `order`.
 pub fn rest_of(range: SeqRange, order: Order, last: Seq) -> Option<SeqRange> {
     match order {
         Order::OldestFirst => SeqRange::new(last.next(), range.last),
@@ -250,22 +250,22 @@ pub fn rest_of(range: SeqRange, order: Order, last: Seq) -> Option<SeqRange> {
     }
 }
 
-/// Where an append expects the log to end.
+/// Position at which an append expects the log to end.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub enum AppendAt {
-    /// Wherever it ends.
+    /// Any position.
     #[default]
     Any,
-    /// At this position, else the append fails with `HeadMoved`.
+    /// This position; otherwise the append fails with `HeadMoved`.
     Head(Seq),
 }
 
-/// A message and what it costs.
+/// A message to append, with its cost.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct NewEntry {
     /// The message or note.
     pub message: Message,
-    /// Its cost in tokens by the append's estimator; 0 for a note.
+    /// Cost by the append's estimator, in tokens; 0 for a note.
     pub tokens: u64,
     /// Whether `message.created_at` is the clock's because the caller gave no time. Then, and when
     /// the time is 0, it is not compared with that of a stored entry of the same external id.
@@ -286,20 +286,20 @@ impl NewEntry {
 /// Entries to append, all in one transaction.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Append {
-    /// Where the log is expected to end.
+    /// Position at which the log must end.
     pub at: AppendAt,
-    /// What the costs were made with; must be the conversation's estimator.
+    /// Estimator of the costs; must be the conversation's.
     pub estimator: EstimatorId,
     /// The entries, in order.
     pub entries: Vec<NewEntry>,
-    /// The time.
+    /// Time of the call.
     pub now: Timestamp,
 }
 
-/// What became of one entry.
+/// Outcome of appending one entry.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum EntryOutcome {
-    /// It is stored at this position.
+    /// Stored at this position.
     Inserted(Seq),
     /// An equal entry with its external id is already visible at this position. A time that one of
     /// the two came without is not compared; the stored one stays as it is.
@@ -309,14 +309,14 @@ pub enum EntryOutcome {
     Conflict(Seq),
 }
 
-/// What an append did.
+/// Result of an append.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Appended {
-    /// For each entry in order.
+    /// Outcomes of the entries, in their order.
     pub outcomes: Vec<EntryOutcome>,
-    /// The log's head afterwards.
+    /// The log's head after the append.
     pub head: Seq,
-    /// The cost of all visible messages afterwards, in tokens.
+    /// Cost of all visible messages after the append, in tokens.
     pub tokens: u64,
 }
 
@@ -328,7 +328,7 @@ pub struct Snapshot {
     pub conversation: ConversationId,
     /// The log's head.
     pub head: Seq,
-    /// The cost of all visible messages, in tokens.
+    /// Cost of all visible messages, in tokens.
     pub log_tokens: u64,
     /// The view.
     pub view: ViewName,
@@ -340,21 +340,21 @@ pub struct Snapshot {
 }
 
 impl Snapshot {
-    /// The cost of the whole view, in tokens.
+    /// Returns the cost of the whole view, in tokens.
     pub fn tokens(&self) -> u64 {
         let saved = i128::from(self.saved);
         u64::try_from(i128::from(self.log_tokens) - saved).unwrap_or(0)
     }
 }
 
-/// A view as it is stored.
+/// A stored view.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ViewInfo {
-    /// Its name.
+    /// Name.
     pub name: ViewName,
-    /// Its version.
+    /// Current version.
     pub version: ViewVersion,
-    /// How many spans it has.
+    /// Number of spans.
     pub spans: u64,
     /// As in [`Snapshot::saved`].
     pub saved: i64,
@@ -369,19 +369,19 @@ pub struct Publish {
     pub view: ViewName,
     /// The range whose spans are replaced; must lie in the log.
     pub at: SeqRange,
-    /// What the view must still hold there.
+    /// Spans that the view must still hold over the range.
     pub expect: Vec<Span>,
-    /// What it shall hold there; covers exactly `at`.
+    /// Spans to put in place; they cover exactly `at`.
     pub spans: Vec<Span>,
     /// The summaries that the new spans need and the store may not have yet.
     pub summaries: Vec<Summary>,
     /// A lease that must still be held; its job is done once the publish is.
     pub fence: Option<Fence>,
-    /// The time.
+    /// Time of the call.
     pub now: Timestamp,
 }
 
-/// What a publish did.
+/// Outcome of a publish.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Published {
     /// The view has this new version.
@@ -390,29 +390,29 @@ pub enum Published {
     Already(ViewVersion),
     /// The view held something else; nothing changed, no summary was stored.
     Lost {
-        /// What it holds over the range.
+        /// Spans that the view holds over the range.
         found: Vec<Span>,
     },
 }
 
-/// One publish, as the history keeps it.
+/// One publish in a view's history.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Publication {
-    /// The version that it made.
+    /// Version that it made.
     pub version: ViewVersion,
-    /// The range it replaced.
+    /// Range that it replaced.
     pub at: SeqRange,
-    /// The rows that ended.
+    /// Rows that it removed.
     pub removed: Vec<SpanStart>,
-    /// The rows that began.
+    /// Rows that it added.
     pub added: Vec<SpanStart>,
-    /// When.
+    /// Time of the publish.
     pub created_at: Timestamp,
     /// Chain over this and all earlier publications; see [`publication_hash`].
     pub hash: Hash,
 }
 
-/// The chain after a publication: H(chain before ‖ version ‖ range ‖ removed rows ‖ added rows).
+/// Returns the chain after a publication: H(chain before ‖ version ‖ range ‖ removed ‖ added rows).
 pub fn publication_hash(
     before: Hash,
     version: ViewVersion,
@@ -444,15 +444,15 @@ pub fn publication_hash(
     hasher.finish()
 }
 
-/// Names a piece of work in a conversation, such as one summary to be made.
+/// Name of a job in a conversation, such as one summary to write.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct JobKey(pub String);
 
-/// Who works: a process, a task.
+/// Owner of a lease: a process or a task.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub struct Owner(pub String);
 
-/// Proof of a lease: it is refused once somebody else was granted the job.
+/// Proof of a lease. It is refused once the job was granted again.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub struct Fence {
     /// The conversation.
@@ -463,27 +463,27 @@ pub struct Fence {
     pub token: u64,
 }
 
-/// Work that was prepared and not yet published: the preparer's own JSON.
+/// Prepared work that is not published yet, in the preparer's own JSON.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Draft(pub RawJson);
 
-/// The answer to a claim.
+/// Answer to a claim.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Claim {
-    /// Do the work; the lease ends at the time-to-live unless renewed.
+    /// The job is granted; the lease ends after its time to live unless renewed.
     Granted(Fence),
-    /// Somebody else works on it.
+    /// Another owner holds the job.
     Held {
-        /// Who.
+        /// The owner.
         owner: Owner,
-        /// Until when, unless renewed.
+        /// End of the lease, unless renewed.
         until: Timestamp,
     },
     /// The work is prepared; publish it under this fence.
     Ready(Fence, Draft),
 }
 
-/// How a lease goes on.
+/// Update to a held lease.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum JobOutcome {
     /// It is extended: it now ends so many microseconds after `now`.
@@ -500,7 +500,7 @@ pub enum JobOutcome {
     Release,
 }
 
-/// A small value that belongs to a conversation: pins, notes, settings.
+/// A small value of a conversation, such as pins, notes or settings.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct State {
     /// The value.

@@ -19,7 +19,7 @@ use crate::inherit::Kin;
 use crate::store::Store;
 use crate::types::{Conversation, ConversationRef, Origin, Segment, fork_segments};
 
-/// What is wrong.
+/// Kind of a violation.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
 #[serde(rename_all = "snake_case")]
 #[non_exhaustive]
@@ -71,17 +71,17 @@ pub enum ViolationKind {
     Other,
 }
 
-/// One thing that is wrong.
+/// A contradiction in what is stored.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Violation {
-    /// What.
+    /// The kind.
     pub kind: ViolationKind,
-    /// A sentence that names the object.
+    /// Message that names the object.
     pub message: String,
 }
 
 impl Violation {
-    /// A violation; `message` is a sentence that names the object.
+    /// Creates a violation. `message` names the object.
     pub fn new(kind: ViolationKind, message: impl Into<String>) -> Self {
         Self {
             kind,
@@ -96,21 +96,21 @@ impl fmt::Display for Violation {
     }
 }
 
-/// What a verification looked at and found.
+/// Result of a verification.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Report {
-    /// Log entries read.
+    /// Number of log entries read.
     pub messages: u64,
-    /// Summaries checked.
+    /// Number of summaries checked.
     pub summaries: u64,
-    /// Views replayed.
+    /// Number of views replayed.
     pub views: u64,
     /// What is wrong; empty when everything is right.
     pub violations: Vec<Violation>,
 }
 
 impl Report {
-    /// Whether everything is right.
+    /// Whether nothing is wrong.
     pub fn is_ok(&self) -> bool {
         self.violations.is_empty()
     }
