@@ -9,6 +9,7 @@ mod gold;
 #[path = "../../../src/mode.rs"]
 mod mode;
 mod ranked;
+#[allow(dead_code, reason = "shared with `cargo xtask bench-retention`")]
 #[path = "../../../src/retention/transcripts.rs"]
 mod transcripts;
 
