@@ -251,7 +251,9 @@ fn differences(a: &View, b: &View, head: Seq) -> Vec<SeqRange> {
             let alike = shown.body == other.body && covers(shown, range) && covers(other, range);
             match found.last_mut() {
                 _ if alike => {}
-                Some(last) if last.last.next() == range.first => last.last = range.last,
+                Some(last) if last.last.next() == range.first => {
+                    *last = SeqRange::new(last.first, range.last).unwrap_or(*last);
+                }
                 _ => found.push(range),
             }
         }
@@ -371,9 +373,8 @@ impl Session {
         let (Some(first), Some(last)) = (changes.first(), changes.last()) else {
             return Ok(Published::Already(now.version()));
         };
-        let at = SeqRange {
-            first: first.first,
-            last: last.last,
+        let Some(at) = SeqRange::new(first.first, last.last) else {
+            return Ok(Published::Already(now.version()));
         };
         let publish = Publish {
             view: self.view(),

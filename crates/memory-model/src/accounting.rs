@@ -1,4 +1,4 @@
-//! What messages and summaries cost: the bridge to token estimators.
+//! Costs of messages and summaries, by a token estimator.
 
 use std::fmt;
 
@@ -12,31 +12,30 @@ use crate::part::Part;
 use crate::summary::{Child, Recipe, Summary, SummaryFigures};
 use crate::time::Timestamp;
 
-/// The one place where costs come from: whatever is stored, planned or held against a budget is
-/// counted by the same rules, over what is really rendered.
+/// Computes every cost that is stored, planned or compared with a budget, over what is rendered.
 pub trait Accounting: Send + Sync + fmt::Debug {
-    /// The estimator that everything is counted with.
+    /// Estimator that all costs are counted with.
     fn estimator(&self) -> &dyn TokenEstimator;
 
-    /// The cost of a summary, rendered, in tokens.
+    /// Cost of the rendered summary, in tokens.
     fn summary(&self, summary: &Summary) -> u64;
 
-    /// The estimator's name and version; figures of different estimators are never mixed.
+    /// Name and version of the estimator; figures of different estimators are never added.
     fn estimator_id(&self) -> EstimatorId {
         self.estimator().id()
     }
 
-    /// The cost of a text by itself, in tokens.
+    /// Cost of a text by itself, in tokens.
     fn text(&self, text: &str) -> u64 {
         self.estimator().text(text)
     }
 
-    /// The cost of a rendered message of these parts, in tokens.
+    /// Cost of a rendered message of these parts, in tokens.
     fn parts(&self, role: Role, parts: &[Part]) -> u64 {
         self.estimator().message(&PartsOf { role, parts })
     }
 
-    /// The cost of a message, rendered alone, in tokens; 0 for a note.
+    /// Cost of a message rendered by itself, in tokens; 0 for a note.
     fn message(&self, message: &Message) -> u64 {
         match message.kind {
             EntryKind::Message => self.parts(message.role, &message.parts),
@@ -45,8 +44,8 @@ pub trait Accounting: Send + Sync + fmt::Debug {
     }
 }
 
-/// What rendering adds to a summary's text in a context, in tokens: the cost of the summary that
-/// these children would give, with an empty text.
+/// Tokens that rendering adds to a summary's text in a context: the cost of a summary of these
+/// children with an empty text.
 pub fn summary_overhead(
     accounting: &dyn Accounting,
     range: SeqRange,

@@ -1,24 +1,24 @@
-//! Hashes: what makes losslessness checkable.
+//! Hashes of messages, logs and summaries.
 
 use std::fmt;
 
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use sha2::{Digest, Sha256};
 
-/// A SHA-256 digest; shown as 64 lower-case hex digits.
+/// A SHA-256 digest, displayed as 64 lower-case hex digits.
 #[derive(Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Hash(pub [u8; 32]);
 
 impl Hash {
-    /// The chain of an empty log.
+    /// Chain hash of an empty log.
     pub const ZERO: Hash = Hash([0; 32]);
 
-    /// Reads a digest of exactly 32 bytes.
+    /// Creates a digest from exactly 32 bytes; `None` for any other length.
     pub fn from_slice(bytes: &[u8]) -> Option<Self> {
         bytes.try_into().ok().map(Self)
     }
 
-    /// The chain after one more message: H(chain ‖ hash).
+    /// Returns the chain hash after one more message: H(chain ‖ hash).
     pub fn chain(self, hash: Hash) -> Hash {
         let mut hasher = Sha256::new();
         hasher.update(self.0);
@@ -101,7 +101,7 @@ impl FieldHasher {
         self.0.update(hash.0);
     }
 
-    /// The digest of all fields.
+    /// Returns the digest of all fields.
     pub fn finish(self) -> Hash {
         Hash(self.0.finalize().into())
     }

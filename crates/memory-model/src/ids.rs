@@ -51,25 +51,25 @@ macro_rules! string_id {
 }
 
 string_id! {
-    /// The caller's name of a conversation, such as `telegram:42` or a transcript's session id.
+    /// The host's name of a conversation, such as `telegram:42` or a transcript's session id.
     SessionKey
 }
 string_id! {
-    /// Names a summary: `sum_` and 16 hex digits of the summary's hash.
+    /// Id of a summary: `sum_` and 16 hex digits of the summary's hash.
     SummaryId
 }
 string_id! {
-    /// Names one view of a conversation: `dag`, `handoff`, `blocks`, or a name of the caller's.
+    /// Name of a view of a conversation: `dag`, `handoff`, `blocks`, or any other that the host chooses.
     ViewName
 }
 string_id! {
-    /// Names a trim policy and its version, such as `tool-output-lines/50@1`.
+    /// Name and version of a trim policy, such as `tool-output-lines/50@1`.
     ///
     /// A trim policy is a pure function of one message, so the name is all that a view stores.
     TrimPolicyId
 }
 
-/// A store's number for a conversation: small, positive, never reused.
+/// Number of a conversation in its store: positive and never reused.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(transparent)]
 pub struct ConversationId(pub u32);
@@ -80,7 +80,7 @@ impl fmt::Display for ConversationId {
     }
 }
 
-/// How often a view was published: 0 for a view that was never compacted.
+/// Version of a view: the number of times that it was published; 0 for a view that was never compacted.
 #[derive(
     Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize,
 )]
@@ -88,7 +88,7 @@ impl fmt::Display for ConversationId {
 pub struct ViewVersion(pub u64);
 
 impl ViewVersion {
-    /// The version that the next publish gets.
+    /// Returns the version after the next publish.
     pub fn next(self) -> Self {
         Self(self.0.saturating_add(1))
     }
@@ -100,9 +100,9 @@ impl fmt::Display for ViewVersion {
     }
 }
 
-/// A message's position in its conversation's log: dense, from 1.
+/// Position of a message in the log of its conversation: dense, from 1.
 ///
-/// `Seq(0)` is no message; it is the head of an empty log.
+/// `Seq(0)` is the head of an empty log; no message has it.
 #[derive(
     Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize,
 )]
@@ -132,31 +132,74 @@ impl fmt::Display for Seq {
     }
 }
 
-/// A non-empty stretch of a log; both ends are inclusive.
+/// A range of positions in a log, both ends inclusive. Never empty, and never before the first
+/// message: neither a constructor nor serde makes such a range, and its ends cannot be changed.
+///
+/// `range.first` and `range.last` read the ends, by way of [`RangeEnds`].
+///
+/// ```
+/// use memory_model::{Seq, SeqRange};
+///
+/// let range = SeqRange::new(Seq(3), Seq(5)).unwrap();
+/// assert_eq!((range.first, range.last, range.len()), (Seq(3), Seq(5), 3));
+/// assert_eq!(SeqRange::new(Seq(5), Seq(3)), None);
+/// assert!(serde_json::from_str::<SeqRange>(r#"{"first":5,"last":3}"#).is_err());
+/// ```
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
-pub struct SeqRange {
+#[serde(try_from = "RangeEnds", into = "RangeEnds")]
+pub struct SeqRange(RangeEnds);
+
+/// The ends of a [`SeqRange`].
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+pub struct RangeEnds {
     /// First position, inclusive.
     pub first: Seq,
-    /// Last position, inclusive; never less than `first`.
+    /// Last position, inclusive.
     pub last: Seq,
 }
 
+impl std::ops::Deref for SeqRange {
+    type Target = RangeEnds;
+
+    fn deref(&self) -> &RangeEnds {
+        &self.0
+    }
+}
+
+impl From<SeqRange> for RangeEnds {
+    fn from(range: SeqRange) -> Self {
+        range.0
+    }
+}
+
+impl TryFrom<RangeEnds> for SeqRange {
+    type Error = String;
+
+    fn try_from(ends: RangeEnds) -> Result<Self, String> {
+        let RangeEnds { first, last } = ends;
+        Self::new(first, last).ok_or_else(|| {
+            format!("{first} to {last} is no range of messages: it is empty or begins before 1")
+        })
+    }
+}
+
 impl SeqRange {
-    /// The range from `first` to `last`, both inclusive; `None` when it would be empty or start
+    /// Returns the range from `first` to `last`, both inclusive; `None` if it would be empty or begin
     /// before the first message.
     pub fn new(first: Seq, last: Seq) -> Option<Self> {
-        (first >= Seq::FIRST && first <= last).then_some(Self { first, last })
+        (first >= Seq::FIRST && first <= last).then_some(Self(RangeEnds { first, last }))
     }
 
-    /// The range that holds one position.
+    /// Returns the range that holds one position; for `Seq(0)`, which is no message, the first one.
     pub fn single(seq: Seq) -> Self {
-        Self {
+        let seq = seq.max(Seq::FIRST);
+        Self(RangeEnds {
             first: seq,
             last: seq,
-        }
+        })
     }
 
-    /// How many positions the range holds; at least 1.
+    /// Number of positions in the range; at least 1.
     pub fn len(&self) -> u64 {
         u64::from(self.last.0.saturating_sub(self.first.0)) + 1
     }
@@ -176,7 +219,7 @@ impl SeqRange {
         self.first <= other.first && other.last <= self.last
     }
 
-    /// The positions that both ranges hold.
+    /// Returns the positions that both ranges hold; `None` if there are none.
     pub fn intersect(&self, other: &SeqRange) -> Option<SeqRange> {
         SeqRange::new(self.first.max(other.first), self.last.min(other.last))
     }
@@ -185,5 +228,28 @@ impl SeqRange {
 impl fmt::Display for SeqRange {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{}..{}", self.first, self.last)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn empty_ranges_are_refused_by_constructors_and_serde() {
+        for (first, last) in [(0, 0), (0, 3), (4, 3)] {
+            assert_eq!(SeqRange::new(Seq(first), Seq(last)), None);
+            let json = format!(r#"{{"first":{first},"last":{last}}}"#);
+            let error = serde_json::from_str::<SeqRange>(&json).unwrap_err();
+            assert!(
+                error.to_string().contains("is no range of messages"),
+                "{error}"
+            );
+        }
+        let range = SeqRange::new(Seq(2), Seq(4)).unwrap();
+        let json = serde_json::to_string(&range).unwrap();
+        assert_eq!(json, r#"{"first":2,"last":4}"#);
+        assert_eq!(serde_json::from_str::<SeqRange>(&json).unwrap(), range);
+        assert_eq!(SeqRange::single(Seq(0)), SeqRange::single(Seq(1)));
     }
 }

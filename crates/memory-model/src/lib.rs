@@ -16,7 +16,8 @@ mod view;
 pub use accounting::{Accounting, summary_overhead};
 pub use hash::{FieldHasher, Hash};
 pub use ids::{
-    ConversationId, Seq, SeqRange, SessionKey, SummaryId, TrimPolicyId, ViewName, ViewVersion,
+    ConversationId, RangeEnds, Seq, SeqRange, SessionKey, SummaryId, TrimPolicyId, ViewName,
+    ViewVersion,
 };
 pub use json::{RawJson, decoded_strings};
 pub use message::{EntryKind, ExportEntry, LogEntry, Message, TurnId};

@@ -11,19 +11,19 @@ use crate::json::RawJson;
 use crate::part::{MAX_PART_DEPTH, Part, nest_too_deeply};
 use crate::time::Timestamp;
 
-/// Whether a log entry is part of the conversation or only of its record.
+/// Kind of a log entry.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum EntryKind {
     /// A message: it may be sent to a model.
     Message,
-    /// A note (a model change, a label, a rival's compaction summary): kept and exported, never
-    /// sent to a model as a message, and it costs no tokens.
+    /// A note (a model change, a label, a foreign compaction summary): kept and exported, never sent
+    /// to a model, and free of cost.
     Note,
 }
 
 impl EntryKind {
-    /// The kind's name as the export format writes it.
+    /// Name of the kind in the export format.
     pub fn as_str(self) -> &'static str {
         match self {
             EntryKind::Message => "message",
@@ -31,7 +31,7 @@ impl EntryKind {
         }
     }
 
-    /// Reads a kind's name.
+    /// Parses the name of a kind; `None` for any other text.
     pub fn parse(text: &str) -> Option<Self> {
         match text {
             "message" => Some(EntryKind::Message),
@@ -41,18 +41,18 @@ impl EntryKind {
     }
 }
 
-/// Which turn of which agent loop a message belongs to, where the host knows (phi-core's turn id).
+/// Turn of an agent loop that a message belongs to.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub struct TurnId {
-    /// The loop's name.
+    /// Name of the loop.
     pub loop_id: String,
-    /// The turn's index in its loop.
+    /// Index of the turn in its loop.
     pub turn: u32,
 }
 
-/// A message, or a note, as it was said: what the log keeps verbatim.
+/// A message or note, kept verbatim by the log.
 ///
-/// Once stored it has a position, a cost and a hash: see [`LogEntry`].
+/// A stored message is a [`LogEntry`]: it has a position, a cost and a hash.
 ///
 /// ```
 /// use memory_model::Message;
@@ -65,29 +65,29 @@ pub struct TurnId {
 /// another one: see [`LogEntry::to_export`].
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Message {
-    /// Message or note; a message when it is missing.
+    /// Message or note; serde reads a missing kind as a message.
     #[serde(default = "message_kind")]
     pub kind: EntryKind,
-    /// Who speaks.
+    /// Author of the message.
     pub role: Role,
-    /// The source's own id of the line: the key that makes importing twice harmless. `None`
-    /// stores the entry unconditionally.
+    /// Id of the line in its source. A store ignores a second entry with the same id; `None` stores
+    /// the entry unconditionally.
     #[serde(default)]
     pub external_id: Option<String>,
-    /// The model response that the line belongs to; lines of one response share it and are joined
-    /// when grouped and rendered.
+    /// Id of the model response that the line belongs to. Lines with the same id are joined when
+    /// grouped and rendered.
     #[serde(default)]
     pub response: Option<String>,
-    /// The participant's name.
+    /// Name of the participant.
     #[serde(default)]
     pub name: Option<String>,
-    /// The agent loop and turn, where the host knows them.
+    /// Agent loop and turn, where the host knows them.
     #[serde(default)]
     pub turn: Option<TurnId>,
-    /// When it was said. Times need not rise.
+    /// Time of the message. Times in a log need not rise.
     #[serde(default)]
     pub created_at: Timestamp,
-    /// The content.
+    /// Content.
     #[serde(default)]
     pub parts: Vec<Part>,
     /// Facts of the source that are not content, as a JSON object: model, usage, stop reason.
@@ -100,22 +100,22 @@ fn message_kind() -> EntryKind {
 }
 
 impl Message {
-    /// A user's text.
+    /// Creates a user message of one text.
     pub fn user(text: impl Into<String>) -> Message {
         Message::new(Role::User, vec![Part::text(text)])
     }
 
-    /// The model's text.
+    /// Creates an assistant message of one text.
     pub fn assistant(text: impl Into<String>) -> Message {
         Message::new(Role::Assistant, vec![Part::text(text)])
     }
 
-    /// An instruction to the model.
+    /// Creates a system message of one text.
     pub fn system(text: impl Into<String>) -> Message {
         Message::new(Role::System, vec![Part::text(text)])
     }
 
-    /// A tool call by the model.
+    /// Creates an assistant message of one tool call.
     pub fn tool_call(
         id: impl Into<String>,
         name: impl Into<String>,
@@ -129,7 +129,7 @@ impl Message {
         Message::new(Role::Assistant, vec![part])
     }
 
-    /// The text that a tool returned.
+    /// Creates a tool message of one result.
     pub fn tool_result(call_id: impl Into<String>, text: impl Into<String>) -> Message {
         let part = Part::ToolResult {
             call_id: call_id.into(),
@@ -141,7 +141,7 @@ impl Message {
 }
 
 impl Message {
-    /// A message of `parts`; all else is empty and the time is 0 until set.
+    /// Creates a message of `parts`; all other fields are empty and the time is 0.
     pub fn new(role: Role, parts: Vec<Part>) -> Self {
         Self {
             kind: EntryKind::Message,
@@ -156,7 +156,7 @@ impl Message {
         }
     }
 
-    /// A note.
+    /// Creates a note: kept in the log, never sent to a model.
     pub fn note(role: Role, parts: Vec<Part>) -> Self {
         Self {
             kind: EntryKind::Note,
@@ -164,25 +164,29 @@ impl Message {
         }
     }
 
-    /// Sets the source's id of the line.
+    /// Sets the id of the line in its source.
+    #[must_use]
     pub fn with_external_id(mut self, id: impl Into<String>) -> Self {
         self.external_id = Some(id.into());
         self
     }
 
-    /// Sets the model response that the line belongs to.
+    /// Sets the id of the model response that the line belongs to.
+    #[must_use]
     pub fn with_response(mut self, response: impl Into<String>) -> Self {
         self.response = Some(response.into());
         self
     }
 
-    /// Sets the participant's name.
+    /// Sets the name of the participant.
+    #[must_use]
     pub fn with_name(mut self, name: impl Into<String>) -> Self {
         self.name = Some(name.into());
         self
     }
 
     /// Sets the agent loop and the turn.
+    #[must_use]
     pub fn with_turn(mut self, loop_id: impl Into<String>, turn: u32) -> Self {
         self.turn = Some(TurnId {
             loop_id: loop_id.into(),
@@ -192,26 +196,28 @@ impl Message {
     }
 
     /// Sets the time.
+    #[must_use]
     pub fn with_created_at(mut self, at: Timestamp) -> Self {
         self.created_at = at;
         self
     }
 
-    /// Sets the source's facts that are not content.
+    /// Sets the facts of the source that are not content.
+    #[must_use]
     pub fn with_meta(mut self, meta: RawJson) -> Self {
         self.meta = Some(meta);
         self
     }
 
-    /// The message's text parts, joined by newlines.
+    /// Returns the text parts, joined by newlines.
     pub fn text(&self) -> String {
         join_texts(&self.parts)
     }
 
-    /// The bytes that are stored: the parts as a JSON list.
+    /// Returns the bytes to store: the parts as a JSON list.
     ///
     /// # Errors
-    /// When the parts nest deeper than [`crate::MAX_PART_DEPTH`]: they would not read back the same.
+    /// If the parts nest deeper than [`crate::MAX_PART_DEPTH`]: they would not read back the same.
     pub fn body(&self) -> Result<Vec<u8>, serde_json::Error> {
         if self.nests_too_deeply() {
             return Err(serde::ser::Error::custom(format!(
@@ -222,13 +228,13 @@ impl Message {
         serde_json::to_vec(&self.parts)
     }
 
-    /// Whether the parts nest deeper than [`crate::MAX_PART_DEPTH`]. Only parts that a program made
-    /// itself can; a log does not take them.
+    /// Whether the parts nest deeper than [`crate::MAX_PART_DEPTH`]. Only parts built by a program
+    /// can; a store refuses them.
     pub fn nests_too_deeply(&self) -> bool {
         nest_too_deeply(&self.parts)
     }
 
-    /// The message's hash: SHA-256 of its stored bytes and of every field beside them.
+    /// Computes the hash: SHA-256 over the stored bytes and every other field.
     pub fn hash(&self, body: &[u8]) -> Hash {
         let mut hasher = FieldHasher::new("agent-memory message 1");
         hasher.bytes(self.kind.as_str().as_bytes());
@@ -250,11 +256,11 @@ impl Message {
 pub struct LogEntry {
     /// Position in the log.
     pub seq: Seq,
-    /// What was stored.
+    /// The message.
     pub message: Message,
-    /// Cost in tokens by the conversation's estimator; 0 for a note.
+    /// Cost by the conversation's estimator, in tokens; 0 for a note.
     pub tokens: u64,
-    /// Sum of `tokens` from the first entry through this one.
+    /// Sum of `tokens` from the first entry through this one, in tokens.
     pub running: u64,
     /// Hash over the stored bytes.
     pub hash: Hash,
@@ -276,7 +282,7 @@ impl LogEntry {
         }
     }
 
-    /// The entry as the export format writes it: one JSON object.
+    /// Returns the entry in the export format: one JSON object.
     pub fn to_export(&self) -> ExportEntry<'_> {
         ExportEntry {
             seq: self.seq,

@@ -9,9 +9,9 @@ use crate::ids::{SeqRange, SummaryId};
 use crate::json::RawJson;
 use crate::time::Timestamp;
 
-/// How a summary was made: summarizer, prompt, policy and their versions, as one canonical line.
+/// Recipe of a summary: summarizer, prompt, policy and their versions, as one canonical line.
 ///
-/// A summary of the same sources by the same recipe is never paid for twice.
+/// Two summaries of the same sources by the same recipe are the same: a store keeps one and pays once.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(transparent)]
 pub struct Recipe(String);
@@ -34,33 +34,33 @@ impl fmt::Display for Recipe {
     }
 }
 
-/// One of the pieces that a summary was made from.
+/// A child of a summary: a range of messages, or another summary.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "kind", rename_all = "snake_case")]
 pub enum Child {
     /// Messages, verbatim.
     Messages {
-        /// Which ones.
+        /// Positions of the messages.
         range: SeqRange,
     },
     /// Another summary.
     Summary {
-        /// What it covers.
+        /// Positions of the messages that it covers.
         range: SeqRange,
-        /// Which one.
+        /// Id of the summary.
         id: SummaryId,
     },
 }
 
 impl Child {
-    /// The messages that the piece covers.
+    /// Positions of the messages that the child covers.
     pub fn range(&self) -> SeqRange {
         match self {
             Child::Messages { range } | Child::Summary { range, .. } => *range,
         }
     }
 
-    /// The summary, when the piece is one.
+    /// Id of the summary; `None` for messages.
     pub fn summary(&self) -> Option<&SummaryId> {
         match self {
             Child::Messages { .. } => None,
@@ -70,40 +70,40 @@ impl Child {
 }
 
 /// A summary: it covers a contiguous range, and its children partition that range.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Summary {
     /// `sum_` and the first 16 hex digits of `hash`.
     pub id: SummaryId,
-    /// The messages that it stands for.
+    /// Positions of the messages that it covers.
     pub range: SeqRange,
-    /// 1 + the deepest child, messages counting as -1: 0 for a leaf.
+    /// 0 for a summary of messages alone, else 1 + the depth of its deepest child summary.
     pub depth: u32,
-    /// What it was made from, in order.
+    /// Children, in order; they partition `range`.
     pub children: Vec<Child>,
-    /// The text.
+    /// Text of the summary.
     pub text: String,
-    /// Rendered messages that stand in place of the text (phi-core's one-liners), a JSON list.
+    /// Rendered messages that replace the text in a context, as a JSON list.
     pub messages: Option<RawJson>,
-    /// What it costs in a context, rendered, in tokens.
+    /// Cost of the rendered summary in a context, in tokens.
     pub tokens: u64,
-    /// What its children cost when it was made, in tokens.
+    /// Cost of its children when it was made, in tokens.
     pub source_tokens: u64,
-    /// Written without a model, to be redone when one is available.
+    /// Whether it was written without a model and should be rewritten when one is available.
     pub provisional: bool,
-    /// How it was made.
+    /// Recipe that it was made by.
     pub recipe: Recipe,
-    /// The tier that produced it, such as `normal`, `aggressive`, `extractive` or `cut`.
+    /// Tier that produced it, such as `normal`, `aggressive`, `extractive` or `cut`.
     pub tier: String,
-    /// The model that wrote it, if one did.
+    /// Model that wrote it; `None` without a model.
     pub model: Option<String>,
-    /// How it came about, as a JSON object: scores, tiers that were refused, what was left out.
-    /// No part of the hash.
+    /// Facts about its making, as a JSON object: scores, refused tiers, omissions. Not part of the
+    /// hash.
     pub meta: Option<RawJson>,
-    /// The earliest time of the messages it covers.
+    /// Earliest time of the messages that it covers.
     pub earliest_at: Timestamp,
-    /// The latest time of the messages it covers.
+    /// Latest time of the messages that it covers.
     pub latest_at: Timestamp,
-    /// When it was made.
+    /// Time of creation.
     pub created_at: Timestamp,
     /// Hash over its children.
     pub source_hash: Hash,
@@ -111,21 +111,21 @@ pub struct Summary {
     pub hash: Hash,
 }
 
-/// How much of a log a summary stands for: two figures of our own, and three that have the names
-/// and the meaning of the older memory engine's. Kept in [`Summary::meta`] under `figures`.
+/// Size of what a summary stands for: two figures of this model, and three with the names and
+/// meanings of the older memory engine. Kept in [`Summary::meta`] under `figures`.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct SummaryFigures {
-    /// Number of messages that it stands for; notes do not count.
+    /// Number of messages that it covers, without notes.
     pub messages: u64,
-    /// What those cost, in tokens.
+    /// Cost of those messages, in tokens.
     pub message_tokens: u64,
     /// Rows of the messages that it was made from directly, and for each summary that it was made
     /// from one more than that one's own count. A message has a row for its text or its blocks, and
     /// one for each reasoning, tool call and tool result.
     pub descendant_count: u64,
-    /// What those rows and summaries cost, in tokens.
+    /// Cost of those rows and summaries, in tokens.
     pub descendant_token_count: u64,
-    /// What all rows of the messages cost that it stands for, in tokens.
+    /// Cost of all rows of the covered messages, in tokens.
     pub source_message_token_count: u64,
 }
 
@@ -151,31 +151,31 @@ impl SummaryFigures {
     }
 }
 
-/// The part of [`Summary::meta`] that holds the figures.
+/// The field of [`Summary::meta`] that holds the figures.
 #[derive(Deserialize)]
 struct FiguresOnly {
     figures: Option<SummaryFigures>,
 }
 
 impl Summary {
-    /// How much of the log it stands for; `None` where its maker did not say.
+    /// Returns the figures in `meta`; `None` if there are none.
     pub fn figures(&self) -> Option<SummaryFigures> {
         let meta = self.meta.as_ref()?;
         let read = serde_json::from_str::<FiguresOnly>(meta.as_str());
         read.ok()?.figures
     }
 
-    /// Whether it was made from messages alone.
+    /// Whether all its children are messages.
     pub fn is_leaf(&self) -> bool {
         self.depth == 0
     }
 
-    /// The kind's name: `leaf` or `condensed`.
+    /// Name of the kind: `leaf` or `condensed`.
     pub fn kind(&self) -> &'static str {
         if self.is_leaf() { "leaf" } else { "condensed" }
     }
 
-    /// What `hash` must be.
+    /// Computes the hash from the other fields; a sound summary has it in `hash`.
     pub fn expected_hash(&self) -> Hash {
         summary_hash(
             self.source_hash,
@@ -200,7 +200,7 @@ impl Default for SourceHasher {
 }
 
 impl SourceHasher {
-    /// A hasher before the first child.
+    /// Creates a hasher without children.
     pub fn new() -> Self {
         Self(FieldHasher::new("agent-memory summary source 1"))
     }
@@ -217,7 +217,7 @@ impl SourceHasher {
         self.0.hash(hash);
     }
 
-    /// The source hash.
+    /// Returns the source hash.
     pub fn finish(self) -> Hash {
         self.0.finish()
     }

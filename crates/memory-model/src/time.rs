@@ -13,15 +13,15 @@ use serde::{Deserialize, Serialize};
 pub struct Timestamp(pub i64);
 
 impl Timestamp {
-    /// Reads an RFC 3339 time such as `2026-02-08T09:16:52.874Z`; precision beyond microseconds
-    /// is cut off. `None` when the text is not such a time.
+    /// Parses an RFC 3339 time such as `2026-02-08T09:16:52.874Z`, truncated to microseconds. `None`
+    /// for any other text.
     pub fn parse(text: &str) -> Option<Self> {
         text.parse::<jiff::Timestamp>()
             .ok()
             .map(|t| Self(t.as_microsecond()))
     }
 
-    /// The time from milliseconds since the Unix epoch.
+    /// Converts milliseconds since the Unix epoch.
     pub fn from_millis(millis: i64) -> Self {
         Self(millis.saturating_mul(1000))
     }
@@ -38,9 +38,9 @@ impl fmt::Display for Timestamp {
     }
 }
 
-/// Tells the time. Libraries never ask the system: the facade hands them a clock.
+/// Source of the current time. Libraries never ask the system; the host passes a clock.
 pub trait Clock: Send + Sync + fmt::Debug {
-    /// The time now.
+    /// Returns the current time.
     fn now(&self) -> Timestamp;
 }
 
@@ -50,7 +50,7 @@ impl<C: Clock + ?Sized> Clock for std::sync::Arc<C> {
     }
 }
 
-/// A clock for tests and replays: starts at a given time and advances by a fixed step per reading.
+/// A clock for tests and replays that starts at a given time and advances by a fixed step per reading.
 #[derive(Debug)]
 pub struct StepClock {
     next: AtomicI64,
@@ -58,7 +58,8 @@ pub struct StepClock {
 }
 
 impl StepClock {
-    /// A clock whose first reading is `start` and each later one `step_micros` after the last.
+    /// Creates a clock whose first reading is `start`; each reading advances it by `step_micros`
+    /// microseconds.
     pub fn new(start: Timestamp, step_micros: i64) -> Self {
         Self {
             next: AtomicI64::new(start.0),

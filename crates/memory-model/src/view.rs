@@ -9,7 +9,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::ids::{Seq, SeqRange, SummaryId, TrimPolicyId};
 
-/// What stands in a context for the messages of a span.
+/// What a context shows for the messages of a span.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Body {
@@ -17,14 +17,14 @@ pub enum Body {
     Raw,
     /// A summary of exactly these messages.
     Summary {
-        /// The summary.
+        /// Id of the summary.
         id: SummaryId,
         /// Its depth: 0 for a leaf.
         depth: u32,
     },
-    /// The messages, each shortened by a pure function.
+    /// The messages, each shortened by this trim policy.
     Trimmed(TrimPolicyId),
-    /// Nothing; counted, never silent.
+    /// Nothing: the messages are left out, and counted.
     Omitted,
 }
 
@@ -39,7 +39,7 @@ impl Body {
         matches!(self, Body::Raw | Body::Omitted)
     }
 
-    /// The summary's id, for a summary.
+    /// Id of the summary; `None` for any other body.
     pub fn summary(&self) -> Option<&SummaryId> {
         match self {
             Body::Summary { id, .. } => Some(id),
@@ -48,7 +48,7 @@ impl Body {
     }
 }
 
-/// The stretch of a span: it starts at `first` and ends at `last`, both inclusive, or is open.
+/// Range of a span: from `first` to `last`, both inclusive, or open.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub struct SpanRange {
     /// First position, inclusive.
@@ -58,7 +58,7 @@ pub struct SpanRange {
 }
 
 impl SpanRange {
-    /// The part of the span that lies at or before `head`; `None` when nothing does.
+    /// Returns the part at or before `head`; `None` if there is none.
     pub fn up_to(&self, head: Seq) -> Option<SeqRange> {
         SeqRange::new(self.first, self.last.map_or(head, |last| last.min(head)))
     }
@@ -73,20 +73,20 @@ impl fmt::Display for SpanRange {
     }
 }
 
-/// A stretch of the log and what stands for it.
+/// A range of the log and what a context shows for it.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Span {
-    /// Which messages.
+    /// Positions of the messages.
     pub range: SpanRange,
-    /// What stands for them.
+    /// What a context shows for them.
     pub body: Body,
-    /// What the body costs in tokens. For `Raw` the sum of the messages' costs as far as they
-    /// exist, filled in by whoever reads the log; 0 in the pure algebra and for `Omitted`.
+    /// Cost of the body, in tokens. For `Raw` the sum of the costs of the messages that exist, set by
+    /// whoever reads the log; 0 in the pure algebra and for `Omitted`.
     pub tokens: u64,
 }
 
 impl Span {
-    /// A closed span.
+    /// Creates a closed span; `tokens` is the cost of the body.
     pub fn closed(range: SeqRange, body: Body, tokens: u64) -> Self {
         Self {
             range: SpanRange {
@@ -105,13 +105,13 @@ impl Span {
             .and_then(|last| SeqRange::new(self.range.first, last))
     }
 
-    /// Whether two spans stand for the same messages in the same way, whatever they cost.
+    /// Whether two spans have the same range and body; costs are ignored.
     pub fn same(&self, other: &Span) -> bool {
         self.range == other.range && self.body == other.body
     }
 }
 
-/// Where a span begins, and its body: the row that a store keeps. It ends where the next begins.
+/// Start of a span and its body: the row that a store keeps. The span ends where the next begins.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct SpanStart {
     /// First position, inclusive.
@@ -122,37 +122,37 @@ pub struct SpanStart {
     pub tokens: u64,
 }
 
-/// The rows that a publish takes away and puts in place.
+/// Rows that a publish removes and adds.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct SpliceRows {
-    /// Rows that end, in rising order.
+    /// Removed rows, in rising order.
     pub removed: Vec<SpanStart>,
-    /// Rows that begin, in rising order.
+    /// Added rows, in rising order.
     pub added: Vec<SpanStart>,
 }
 
-/// Why a splice did not happen.
+/// Error returned when a splice is refused.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum SpliceError {
-    /// The view no longer holds what the caller expected: somebody else published first.
+    /// The view no longer holds what the caller expected: another publish came first.
     #[error("the view holds {} other span(s) over the replaced range", found.len())]
     Lost {
-        /// What the view holds over the range.
+        /// Spans that the view holds over the range.
         found: Vec<Span>,
     },
     /// The new spans do not cover exactly the replaced range, in order, without gaps.
     #[error("the new spans do not tile {at}: {problem}")]
     NotTiling {
-        /// The range to replace.
+        /// Range to replace.
         at: SeqRange,
-        /// What is wrong.
+        /// Description of the gap or overlap.
         problem: String,
     },
     /// The replaced range begins or ends inside a span that cannot be divided.
     #[error("{at} cuts the span {span}, which can only be replaced whole")]
     Divides {
-        /// The range to replace.
+        /// Range to replace.
         at: SeqRange,
         /// The span.
         span: SpanRange,
@@ -186,7 +186,7 @@ impl Default for View {
 }
 
 impl View {
-    /// The view of a conversation that was never compacted: one raw span.
+    /// Creates the view of a conversation that was never compacted: one raw span.
     pub fn new() -> Self {
         let range = SpanRange {
             first: Seq::FIRST,
@@ -201,11 +201,11 @@ impl View {
         }
     }
 
-    /// The view whose spans begin at `starts`.
+    /// Creates the view whose spans begin at `starts`.
     ///
     /// # Errors
-    /// A sentence that names the row, when the rows do not begin at 1, do not rise, hold
-    /// neighbours that should be merged, or do not end with a raw span.
+    /// A message that names the row, if the rows do not begin at 1, do not rise, hold neighbours that
+    /// should be merged, or do not end with a raw span.
     pub fn from_starts(starts: &[SpanStart]) -> Result<Self, String> {
         match starts.first() {
             None => return Err("a view has at least one span".to_owned()),
@@ -241,12 +241,12 @@ impl View {
         })
     }
 
-    /// The spans, in order.
+    /// Returns the spans, in order.
     pub fn spans(&self) -> &[Span] {
         &self.spans
     }
 
-    /// Where the spans begin.
+    /// Returns the starts of the spans, in order.
     pub fn starts(&self) -> Vec<SpanStart> {
         self.spans
             .iter()
@@ -258,13 +258,13 @@ impl View {
             .collect()
     }
 
-    /// The spans over `at`, the first and last clipped to it. Clipped `Summary` and `Trimmed`
-    /// spans keep their whole range, so that they never look like something they are not.
+    /// Returns the spans over `at`. `Raw` and `Omitted` spans are clipped to it; `Summary` and
+    /// `Trimmed` spans keep their whole range, because they can only be replaced whole.
     pub fn clip(&self, at: SeqRange) -> Vec<Span> {
         clip(&self.spans, at)
     }
 
-    /// Replaces the spans over `at`, which must still be `expect`, by `new`.
+    /// Returns the view in which `new` replaces the spans over `at`, which must still be `expect`.
     ///
     /// # Errors
     /// [`SpliceError::Lost`] when the view holds something else over `at`;
@@ -282,7 +282,7 @@ impl View {
     }
 }
 
-/// The spans that begin at `starts`; the last one ends at `last`, or is open.
+/// Returns the spans that begin at `starts`; the last one ends at `last`, or is open.
 pub fn spans_of(starts: &[SpanStart], last: Option<Seq>) -> Vec<Span> {
     let ends = starts
         .iter()
@@ -303,7 +303,7 @@ pub fn spans_of(starts: &[SpanStart], last: Option<Seq>) -> Vec<Span> {
         .collect()
 }
 
-/// The spans over `at`, as [`View::clip`] gives them, from the rows around it.
+/// Returns the spans over `at` as [`View::clip`] does, from the rows around it.
 pub fn clip_starts(starts: &[SpanStart], at: SeqRange) -> Vec<Span> {
     clip(&spans_of(starts, None), at)
 }
@@ -325,7 +325,7 @@ fn clip(spans: &[Span], at: SeqRange) -> Vec<Span> {
         .collect()
 }
 
-/// The rows that change when the spans over `at`, which must still be `expect`, become `new`.
+/// Returns the rows that change when `new` replaces the spans over `at`, which must still be `expect`.
 ///
 /// `starts` are the view's rows around the range: from the row that covers the position before
 /// `at` (or the first row) through the row that begins right after `at`, if there is one. More

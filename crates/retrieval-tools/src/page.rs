@@ -1,6 +1,6 @@
 //! Filling one answer of `expand` up to its cap.
 
-use memory_model::{Accounting, LogEntry, Seq, SeqRange, Summary};
+use memory_model::{Accounting, LogEntry, Seq, Summary};
 
 use crate::cursor::foreign;
 use crate::describe::content;
@@ -110,7 +110,7 @@ impl Page<'_> {
         let text = content(summary);
         let payload = Payload::of_text(text);
         let total = payload.len();
-        let SeqRange { first, last } = summary.range;
+        let (first, last) = (summary.range.first, summary.range.last);
         let take = self.take(first, &payload, summary.tokens)?;
         let step = self.step(first, &take, total);
         let (tokens, from, to, of_tokens) = match take {

@@ -42,11 +42,8 @@ impl SqliteStore {
         let mut bytes = 0u64;
         let mut flow = ControlFlow::Continue(());
         for segment in segments {
-            let own = SeqRange {
-                first: segment.first,
-                last: segment.last.unwrap_or(info.head),
-            };
-            let Some(part) = range.intersect(&own) else {
+            let own = SeqRange::new(segment.first, segment.last.unwrap_or(info.head));
+            let Some(part) = own.and_then(|own| range.intersect(&own)) else {
                 continue;
             };
             let limit = u64::try_from(max_rows - items.len())
@@ -204,9 +201,8 @@ impl SqliteStore {
         let Some(segment) = info.segments.get(low) else {
             return Ok(None);
         };
-        let range = SeqRange {
-            first: segment.first,
-            last: segment.last.unwrap_or(info.head),
+        let Some(range) = SeqRange::new(segment.first, segment.last.unwrap_or(info.head)) else {
+            return Ok(None);
         };
         let found = on
             .first(&message::seq_at(segment.source.0, range, running)?)

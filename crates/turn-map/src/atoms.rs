@@ -4,22 +4,22 @@ use token_estimate::MessageView;
 
 use crate::AtomBuilder;
 
-/// How long a tool group may wait for its results.
+/// How long a tool group stays open for its results.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 #[cfg_attr(feature = "serde", serde(default, deny_unknown_fields))]
 #[non_exhaustive]
 pub struct GroupingPolicy {
-    /// How many further responses may pass before the group closes. 0, the default, closes it at
-    /// the next response; with more, groups can interleave and then become one atom.
+    /// Number of further responses before the group closes. 0, the default, closes it at the next
+    /// response; with more, groups can interleave and become one atom.
     ///
-    /// Neighbouring assistant messages that call and have no response id count as one response
-    /// here: they may well be lines of one.
+    /// Neighbouring assistant messages with calls and no response id count as one response, because
+    /// they may be lines of one.
     pub responses: u32,
 }
 
 impl GroupingPolicy {
-    /// Lets `responses` further responses pass.
+    /// Sets the number of further responses before a group closes.
     #[must_use]
     pub const fn with_responses(mut self, responses: u32) -> Self {
         self.responses = responses;
@@ -27,29 +27,28 @@ impl GroupingPolicy {
     }
 }
 
-/// What an [`Atom`] is.
+/// Kind of an [`Atom`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum AtomKind {
     /// A message without calls and results, or all lines of a response without calls.
     Plain,
-    /// A response's lines with its calls, their results, and whatever stands between them.
+    /// A tool group: the lines of a response with calls, their results, and all messages between.
     Group(GroupState),
-    /// A message without calls but with a result that came too late or answers nothing: see
-    /// [`Atom::late`].
+    /// A message without calls that holds a late or orphaned result: see [`Atom::late`].
     Late,
     /// A note outside of any group.
     Note,
 }
 
-/// How far a group's calls are answered.
+/// State of a tool group.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum GroupState {
     /// Every call has its result.
     Closed,
-    /// The group closed while calls waited: see [`Atom::unanswered`]. It blocks nothing.
+    /// The group closed with unanswered calls: see [`Atom::unanswered`]. It blocks no cut.
     Interrupted,
-    /// Calls wait, and their results may still come. Such a group can only be the last, unless a
+    /// Calls have no result yet, and results may still come. Such a group is the last one, unless a
     /// [`GroupingPolicy`] lets responses pass or the last ones are neighbouring lines that call
     /// without a response id.
     Open,
@@ -59,22 +58,22 @@ pub enum GroupState {
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct UnansweredCall {
-    /// The position of the message that holds the call.
+    /// Position of the message that holds the call.
     pub message: usize,
-    /// The call's id.
+    /// Id of the call.
     pub id: Box<str>,
 }
 
-/// A result outside of its call's group.
+/// A result outside its call's group.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct LateResult {
-    /// The position of the message that holds the result.
+    /// Position of the message that holds the result.
     pub message: usize,
-    /// The id of the call that it names.
+    /// Id of the call that the result names.
     pub id: Box<str>,
-    /// The position of the interrupted call that it answers. None for an orphan: no call with that
-    /// id was left without a result.
+    /// Position of the interrupted call that it answers; `None` for an orphan, when no call with that
+    /// id lacks a result.
     pub call: Option<usize>,
 }
 
@@ -84,7 +83,7 @@ pub(crate) struct Details {
     pub(crate) late: Vec<LateResult>,
 }
 
-/// A run of messages that belongs together: it is kept, moved, trimmed and left out as a whole.
+/// A run of messages that is kept, moved, trimmed and left out as a whole.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Atom {
     pub(crate) start: usize,
@@ -96,22 +95,22 @@ pub struct Atom {
 }
 
 impl Atom {
-    /// The positions of its messages, never empty.
+    /// Positions of its messages, never empty.
     pub fn range(&self) -> Range<usize> {
         self.start..self.end
     }
 
-    /// How many messages it has, notes left out. 0 for a lone note.
+    /// Number of messages without notes; 0 for a single note.
     pub fn messages(&self) -> usize {
         self.messages
     }
 
-    /// What it is.
+    /// Kind of the atom.
     pub fn kind(&self) -> AtomKind {
         self.kind
     }
 
-    /// The calls without a result, in order: interrupted ones, or waiting ones in an open group.
+    /// Calls without a result, in order.
     pub fn unanswered(&self) -> &[UnansweredCall] {
         self.details
             .as_ref()
@@ -125,10 +124,10 @@ impl Atom {
     }
 }
 
-/// A place between two atoms, or before the first or after the last.
+/// A place between two atoms, before the first, or after the last.
 ///
-/// Only [`Atoms`] makes one, so a cut never splits an atom. It is good for the list that it was
-/// made from and, if it is not beyond [`Atoms::settled_end`], for every longer one.
+/// Only [`Atoms`] creates one, so a cut never splits an atom. It is valid for the list that it was
+/// created from and, up to [`Atoms::settled_end`], for every longer list.
 ///
 /// ```compile_fail,E0423
 /// let anywhere = turn_map::Cut(3);
@@ -137,19 +136,19 @@ impl Atom {
 pub struct Cut(usize);
 
 impl Cut {
-    /// The position of the first message behind the cut.
+    /// Position of the first message behind the cut.
     pub fn position(self) -> usize {
         self.0
     }
 
-    /// The messages before and behind the cut, of a list whose first message has position 0; a
-    /// shorter list is all before it.
+    /// Splits a list whose first message has position 0 into the messages before and behind the cut; a
+    /// shorter list lies before it.
     pub fn split<M>(self, messages: &[M]) -> (&[M], &[M]) {
         messages.split_at(self.0.min(messages.len()))
     }
 }
 
-/// A message list as atoms: every message is in exactly one, in order.
+/// The atoms of a list of messages: every message is in exactly one, in order.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Atoms {
     first: usize,
@@ -188,29 +187,29 @@ impl Atoms {
         self.atoms.iter()
     }
 
-    /// How many atoms there are.
+    /// Number of atoms.
     pub fn len(&self) -> usize {
         self.atoms.len()
     }
 
-    /// Whether there are no messages.
+    /// Whether the list has no messages.
     pub fn is_empty(&self) -> bool {
         self.atoms.is_empty()
     }
 
-    /// The positions of all messages.
+    /// Positions of all messages.
     pub fn range(&self) -> Range<usize> {
         self.first..self.end().position()
     }
 
-    /// The atoms that no further message can change: those before the newest response, if that
-    /// may still get lines or results. See the crate's documentation.
+    /// Atoms that no further message can change: all before the newest response, if that may still get
+    /// lines or results.
     pub fn settled(&self) -> &[Atom] {
         self.atoms.get(..self.settled).unwrap_or_default()
     }
 
-    /// The index of the atom that the message at `position` is in; none when there is no such
-    /// message. O(log atoms).
+    /// Index of the atom that holds the message at `position`; `None` if there is no such message.
+    /// O(log atoms).
     pub fn index_of(&self, position: usize) -> Option<usize> {
         if !self.range().contains(&position) {
             return None;
@@ -220,7 +219,7 @@ impl Atoms {
             .checked_sub(1)
     }
 
-    /// The atom that the message at `position` is in; none when there is no such message.
+    /// The atom that holds the message at `position`; `None` if there is no such message.
     pub fn atom_of(&self, position: usize) -> Option<&Atom> {
         self.index_of(position)
             .and_then(|index| self.atoms.get(index))

@@ -7,7 +7,7 @@ use crate::atoms::Details;
 use crate::message::{calls, has_calls, results, user_speaks};
 use crate::{Atom, AtomKind, Atoms, GroupState, GroupingPolicy, LateResult, UnansweredCall};
 
-/// Makes atoms of messages that come one by one, page by page.
+/// Builds atoms from messages that arrive one by one.
 ///
 /// Beside the settled atoms that were not [drained](Self::drain_settled), it holds what can still
 /// change (the newest responses that the [`GroupingPolicy`] keeps open and what came after the first
@@ -102,12 +102,12 @@ struct Entry {
 }
 
 impl AtomBuilder {
-    /// A builder whose first message has position 0.
+    /// Creates a builder whose first message has position 0.
     pub fn new(policy: GroupingPolicy) -> Self {
         Self::starting_at(0, policy)
     }
 
-    /// A builder whose first message has this position, such as its number in a log.
+    /// Creates a builder whose first message has this position, such as its position in a log.
     pub fn starting_at(position: usize, policy: GroupingPolicy) -> Self {
         let further = usize::try_from(policy.responses).unwrap_or(usize::MAX);
         Self {
@@ -130,7 +130,7 @@ impl AtomBuilder {
         }
     }
 
-    /// Takes the next message.
+    /// Adds the next message.
     pub fn push(&mut self, message: &impl MessageView) {
         let position = self.next;
         self.next += 1;
@@ -155,19 +155,19 @@ impl AtomBuilder {
         self.emit_settled();
     }
 
-    /// The position that the next message will have.
+    /// Position of the next message.
     pub fn position(&self) -> usize {
         self.next
     }
 
-    /// Takes out the settled atoms, which nothing that comes can change. [`finish`](Self::finish)
-    /// then returns the rest.
+    /// Removes and returns the settled atoms, which no further message can change.
+    /// [`finish`](Self::finish) then returns the rest.
     pub fn drain_settled(&mut self) -> std::vec::Drain<'_, Atom> {
         self.first = self.emitted;
         self.settled.drain(..)
     }
 
-    /// The atoms of everything that was pushed and not drained.
+    /// Returns the atoms of all messages that were pushed and not drained.
     pub fn finish(mut self) -> Atoms {
         let settled = self.settled.len();
         let responses = std::mem::take(&mut self.responses);

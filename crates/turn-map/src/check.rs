@@ -1,20 +1,20 @@
-//! What providers demand of calls and results.
+//! Rules of providers about calls and results.
 
 use std::collections::{HashMap, HashSet};
 
 use token_estimate::{MessageView, PartView, Role};
 
-/// Where a list breaks a provider's rule.
+/// A place where a list breaks a provider's rule.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Violation {
-    /// The position of the message.
+    /// Position of the message.
     pub message: usize,
-    /// The part in it.
+    /// Index of the part in the message.
     pub part: usize,
-    /// The id of the call or result.
+    /// Id of the call or result.
     pub id: String,
-    /// The rule.
+    /// Rule that is broken.
     pub rule: Rule,
 }
 
@@ -22,20 +22,19 @@ pub struct Violation {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum Rule {
-    /// Only assistants call.
+    /// A message that is not the assistant's contains a tool call.
     CallByAnother,
-    /// An id is not empty.
+    /// A call has an empty id.
     EmptyId,
-    /// No two calls share an id: with OpenAI in one message, with Anthropic in the whole list.
+    /// Two calls share an id: with OpenAI in one message, with Anthropic in the whole list.
     DuplicateId,
-    /// A call is answered right behind its message, before anything else is said.
+    /// A call has no result directly behind its message.
     Unanswered,
-    /// A result answers a call of the assistant's message that it stands behind, which no other
-    /// result has answered.
+    /// A result answers no open call of the assistant's message before it.
     AnswersNothing,
-    /// Assistants bring no results.
+    /// An assistant's message contains a result.
     ResultByAssistant,
-    /// In a message the results come first.
+    /// A result stands behind other content of its message.
     ResultBehindContent,
 }
 

@@ -2,7 +2,7 @@ use std::collections::HashMap;
 
 use token_estimate::{MessageView, Role};
 
-/// One step of a plan that rewrites a list of messages.
+/// One change in a plan that rewrites a list of messages.
 ///
 /// All positions are those of the list that the plan was made for, whatever other edits do, so
 /// the order of a plan's edits does not matter, except that inserted messages stand in the order of
@@ -11,21 +11,21 @@ use token_estimate::{MessageView, Role};
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Edit {
-    /// The message goes. What [`InsertResults`](Self::InsertResults) moves from it or puts behind
-    /// it stays.
+    /// Drops the message. Results that [`InsertResults`](Self::InsertResults) moves from it or inserts
+    /// behind it stay.
     DropMessage {
         /// The message.
         message: usize,
     },
-    /// The part goes.
+    /// Drops the part.
     DropPart {
         /// The message.
         message: usize,
         /// The part in it.
         part: usize,
     },
-    /// A text part or a result gets this text. In a result that is a list of parts the text stands
-    /// for all texts, and pictures stay.
+    /// Sets the text of a text part or a result. In a result that is a list of parts the text replaces
+    /// all texts, and images stay.
     SetText {
         /// The message.
         message: usize,
@@ -34,7 +34,7 @@ pub enum Edit {
         /// The new text.
         text: String,
     },
-    /// A result gets this text for its whole content, pictures included.
+    /// Replaces the whole content of a result by a text, images included.
     SetContent {
         /// The message.
         message: usize,
@@ -43,7 +43,7 @@ pub enum Edit {
         /// The new content.
         text: String,
     },
-    /// The part becomes a text part.
+    /// Replaces the part by a text part.
     Replace {
         /// The message.
         message: usize,
@@ -52,7 +52,7 @@ pub enum Edit {
         /// The text.
         text: String,
     },
-    /// A result becomes text: a heading, then its content, pictures included.
+    /// Turns a result into other parts: a heading as text, then its content, images included.
     ResultToText {
         /// The message.
         message: usize,
@@ -61,7 +61,7 @@ pub enum Edit {
         /// What the text begins with; a line of its own.
         heading: String,
     },
-    /// A call, or a result that answers it, gets another id.
+    /// Sets the id of a call, or the call id of a result.
     SetId {
         /// The message.
         message: usize,
@@ -70,14 +70,14 @@ pub enum Edit {
         /// The new id.
         id: String,
     },
-    /// The message gets another role: a tool's message without results is a user's.
+    /// Sets the role of the message.
     SetRole {
         /// The message.
         message: usize,
         /// The new role.
         role: Role,
     },
-    /// A new message of results, right behind a message and before all that followed it.
+    /// Inserts a message of results directly behind a message.
     InsertResults {
         /// The message that it stands behind.
         after: usize,
@@ -90,7 +90,7 @@ pub enum Edit {
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum InsertedResult {
-    /// A result that no tool gave.
+    /// A result that no tool returned.
     Stub {
         /// The id of the call.
         call_id: String,
@@ -145,8 +145,8 @@ pub trait EditableMessage: MessageView + Sized {
     fn result_to_text(part: Self::Part, heading: String) -> Vec<Self::Part>;
 }
 
-/// Rewrites a list by a plan that was made for it. Edits of messages or parts that do not exist
-/// change nothing.
+/// Applies a plan to the list that it was made for and returns the rewritten list. Edits of messages
+/// or parts that do not exist are ignored.
 pub fn apply<M: EditableMessage>(messages: Vec<M>, edits: &[Edit]) -> Vec<M> {
     // By message: its own edits, then what stands behind it.
     let mut plans: HashMap<usize, Plan<'_>> = HashMap::new();

@@ -4,16 +4,16 @@ use token_estimate::MessageView;
 
 use crate::message::user_speaks;
 
-/// What makes messages one turn.
+/// Rule that decides where turns begin.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 #[cfg_attr(feature = "serde", serde(rename_all = "snake_case"))]
 pub enum TurnBoundary {
-    /// phi-core's rule: neighbours with the same turn index form a turn; a message without one is
-    /// a turn of its own and ends the one before it.
+    /// Neighbouring messages with the same turn index form a turn; a message without an index is a turn
+    /// of its own.
     Index,
-    /// A turn begins at each user message that carries no tool result. What comes before the first
-    /// of them is a turn too.
+    /// A turn begins at each user message without tool results. Messages before the first one form a
+    /// turn too.
     Role,
 }
 
@@ -34,12 +34,12 @@ pub struct TurnMap {
 }
 
 impl TurnMap {
-    /// A map of no messages, to be fed with [`push`](Self::push). The first has position 0.
+    /// Creates an empty map. The first [pushed](Self::push) message has position 0.
     pub const fn new(grouping: TurnBoundary) -> Self {
         Self::starting_at(0, grouping)
     }
 
-    /// A map of no messages, whose first one will have this position.
+    /// Creates an empty map whose first message has this position.
     pub const fn starting_at(position: usize, grouping: TurnBoundary) -> Self {
         Self {
             grouping,
@@ -67,7 +67,7 @@ impl TurnMap {
         map
     }
 
-    /// Takes the next message.
+    /// Adds the next message.
     pub fn push(&mut self, message: &impl MessageView) {
         let starts = if self.starts.is_empty() {
             self.current = message.turn();
@@ -90,29 +90,29 @@ impl TurnMap {
         self.next += 1;
     }
 
-    /// How many turns there are.
+    /// Number of turns.
     pub fn count(&self) -> usize {
         self.starts.len()
     }
 
-    /// How many messages there are, notes included.
+    /// Number of messages, notes included.
     pub fn messages(&self) -> usize {
         self.next - self.first
     }
 
-    /// The positions of one turn's messages; empty when there is no such turn.
+    /// Positions of the messages of a turn; empty if there is no such turn.
     pub fn range(&self, turn: usize) -> Range<usize> {
         self.span(turn..turn.saturating_add(1))
     }
 
-    /// The positions of several turns' messages. Turns that do not exist add nothing.
+    /// Positions of the messages of several turns. Turns that do not exist add nothing.
     pub fn span(&self, turns: Range<usize>) -> Range<usize> {
         let start = |turn: usize| self.starts.get(turn).copied().unwrap_or(self.next);
         let first = start(turns.start);
         first..start(turns.end).max(first)
     }
 
-    /// The turn of the message at `position`; none when there is no such message.
+    /// Turn of the message at `position`; `None` if there is no such message.
     pub fn turn_of(&self, position: usize) -> Option<usize> {
         if position >= self.next {
             return None;

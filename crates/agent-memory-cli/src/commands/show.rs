@@ -63,7 +63,7 @@ pub(crate) async fn tree(session: &Session) -> anyhow::Result<String> {
 }
 
 pub(crate) fn label(node: &TreeNode) -> String {
-    let SeqRange { first, last } = node.range;
+    let (first, last) = (node.range.first, node.range.last);
     let tokens = count(node.tokens, "token", "tokens");
     let Some(summary) = &node.summary else {
         let how = match node.kind {

@@ -150,12 +150,7 @@ impl Laws {
                     self.note(Law::Kept, Err(found));
                 }
                 self.head = seq;
-                let page = session
-                    .log(SeqRange {
-                        first: seq,
-                        last: seq,
-                    })
-                    .await?;
+                let page = session.log(SeqRange::single(seq)).await?;
                 let Some(entry) = page.items.first() else {
                     let found = format!("message {seq} cannot be read back");
                     self.note(Law::Kept, Err(found));

@@ -289,7 +289,9 @@ async fn check(
         } else {
             // The view merges neighbouring raw stretches.
             match children.last_mut() {
-                Some(Child::Messages { range: before }) => before.last = range.last,
+                Some(Child::Messages { range: before }) => {
+                    *before = SeqRange::new(before.first, range.last).unwrap();
+                }
                 _ => children.push(Child::Messages { range }),
             }
         }

@@ -269,9 +269,9 @@ impl<F: Fixture> World<'_, F> {
                 expect_first,
                 span_len,
             } => {
-                let odd = |first: u8, len: u8| SeqRange {
-                    first: Seq(u32::from(first % 40)),
-                    last: Seq(u32::from(first % 40) + u32::from(len % 10)),
+                let odd = |first: u8, len: u8| {
+                    let first = 1 + u32::from(first % 40);
+                    crate::range(first, first + u32::from(len % 10))
                 };
                 let at = odd(*first, *len);
                 let expect = vec![raw(odd(*expect_first, *len))];
@@ -410,8 +410,8 @@ impl<F: Fixture> World<'_, F> {
         // Part of a raw span, where it is one.
         if from == to && spans[from].body == Body::Raw {
             let skip = u32::from(len / 4) % u32::try_from(at.len()).ok()?;
-            at.first = Seq(at.first.0 + skip / 2);
-            at.last = Seq(at.last.0 - (skip - skip / 2));
+            let (first, last) = (at.first.0 + skip / 2, at.last.0 - (skip - skip / 2));
+            at = SeqRange::new(Seq(first), Seq(last))?;
         }
         Some(at)
     }

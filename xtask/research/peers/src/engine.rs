@@ -21,7 +21,9 @@ pub(crate) fn run(words: &[&str]) -> anyhow::Result<()> {
 }
 
 fn messages(size: &str) -> anyhow::Result<impl Iterator<Item = Message>> {
-    let count = size.parse().with_context(|| format!("not a number of messages: {size}"))?;
+    let count = size
+        .parse()
+        .with_context(|| format!("not a number of messages: {size}"))?;
     Ok(Generated::new(1).take(count))
 }
 

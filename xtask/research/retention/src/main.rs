@@ -44,7 +44,9 @@ fn main() -> anyhow::Result<()> {
             (transcript, gold)
         })
         .collect();
-    let mut out = String::from("# Written by `cargo research retention`: the mean share that ranked lines keep.\n");
+    let mut out = String::from(
+        "# Written by `cargo research retention`: the mean share that ranked lines keep.\n",
+    );
     let _ = writeln!(out, "# ratio\tmethod\t{}", COLUMNS.join("\t"));
     for ratio in RATIOS {
         for (name, method) in METHODS {

@@ -46,7 +46,9 @@ fn main() -> anyhow::Result<()> {
     let data = data
         .or_else(|| std::env::var_os("AGENT_MEMORY_CORPUS").map(PathBuf::from))
         .with_context(|| {
-            format!("no folder of transcripts: run `{COMMAND} --data DIR` or set AGENT_MEMORY_CORPUS")
+            format!(
+                "no folder of transcripts: run `{COMMAND} --data DIR` or set AGENT_MEMORY_CORPUS"
+            )
         })?;
     if reporting {
         return report::run(&data, texts.as_deref(), mode);

@@ -1,7 +1,6 @@
 //! Nothing is lost: what was said is in the log, in order, and every view leads to all of it.
 
 use agent_memory::{Child, Message, Session, SummaryId};
-use memory_model::SeqRange;
 
 use super::world::Chat;
 use super::{Checked, Law, Tally};
@@ -82,7 +81,7 @@ pub(crate) async fn check(chat: &Chat, tally: &mut Tally) -> Checked<()> {
     for summary in summaries {
         let mut reached = Vec::new();
         reach(session, &summary.id, &mut reached, 0).await?;
-        let SeqRange { first, last } = summary.range;
+        let (first, last) = (summary.range.first, summary.range.last);
         let all: Vec<u32> = (first.0..=last.0).collect();
         Law::Expansion.holds(reached == all, || {
             format!(

@@ -113,7 +113,8 @@ impl Stage {
         if self.does(Sabotage::WrongRange)
             && let Some(summary) = page.items.iter_mut().find(|s| s.range.len() > 1)
         {
-            summary.range.last = summary.range.last.prev();
+            let range = summary.range;
+            summary.range = SeqRange::new(range.first, range.last.prev()).unwrap();
         }
         if self.does(Sabotage::Grown) {
             for summary in &mut page.items {
