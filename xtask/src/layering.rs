@@ -43,6 +43,15 @@ const LAYERS: &[(&str, &[&[&str]])] = &[
         ],
     ),
     (
+        "compaction-plan",
+        &[
+            ASYNC_RUNTIME,
+            DATABASES,
+            PROVIDERS,
+            &["async-trait", "futures", "memory-store", "turn-map"],
+        ],
+    ),
+    (
         "turn-map",
         &[
             ASYNC_RUNTIME,

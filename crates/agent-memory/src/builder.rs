@@ -2,10 +2,11 @@
 
 use std::sync::Arc;
 
+use compaction_plan::Planner;
 use compaction_runner::{Cancel, Hooks, InHand, Liveness, NoHooks, RunnerPolicy};
 use context_assembler::{AssemblyPolicy, render_identity};
 use dag_compactor::{DagPlanner, DagPolicy};
-use memory_model::{Clock, Planner, Timestamp};
+use memory_model::{Clock, Timestamp};
 use memory_search::{Search, SearchIndex};
 use memory_store::{FullStore, InMemoryStore, IndexedSearch, ScanSearch};
 use model_client::Timer;

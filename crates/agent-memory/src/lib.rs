@@ -35,6 +35,10 @@ pub use tree::{Tree, TreeNode};
 pub use turns::{Action, Call, TurnPolicy, Upkeep, Window};
 pub use usage::ObservedUsage;
 
+pub use compaction_plan::{
+    Job, Label, LabelCounts, Mode, Plan, Planner, Prompts, Request as JobRequest, StopReason, Tail,
+    Work as JobWork,
+};
 pub use compaction_runner::{
     Ahead, Before, Cancel, Cause, CauseCount, Event, HeldBy, Hooks, Liveness, Measure, ModelReport,
     NoHooks, Outcome, Recorder, RedoFailure, RedoNode, RedoPlan, RedoPolicy, RedoStop, Redone,
@@ -46,9 +50,9 @@ pub use context_assembler::{
 };
 pub use dag_compactor::{DagPlanner, DagPolicy, FreshTail};
 pub use memory_model::{
-    Body, Child, Clock, ConversationId, EntryKind, Job, LogEntry, Media, MediaSource, Message,
-    Mode, Part, Plan, Planner, RawJson, ResultContent, Role, Seq, SeqRange, SessionKey, Span,
-    StepClock, StopReason, Summary, SummaryId, Timestamp, TurnId, ViewName, ViewVersion,
+    Body, Child, Clock, ConversationId, EntryKind, LogEntry, Media, MediaSource, Message, Part,
+    RawJson, ResultContent, Role, Seq, SeqRange, SessionKey, Span, StepClock, Summary, SummaryId,
+    Timestamp, TurnId, ViewName, ViewVersion,
 };
 pub use memory_search::{
     Cursor, Hit, HitOrder, HitTarget, Hits, IndexedHits, Query, Search, SearchIndex, SearchMode,

@@ -1,5 +1,6 @@
 //! Reading what a context is chosen from: only what can go into it.
 
+use compaction_plan::Tail;
 use compaction_runner::{atom_start, newest_entries};
 use context_assembler::{Item, Material};
 use memory_model::{Body, EntryKind, LogEntry, Seq, SeqRange, Span, SummaryId};
@@ -26,8 +27,13 @@ pub(crate) async fn material(
     let tail = match whole_tail {
         None => None,
         Some(messages) => {
-            let newest =
-                newest_entries(store, snapshot.conversation, snapshot.head, messages).await?;
+            let newest = newest_entries(
+                store,
+                snapshot.conversation,
+                snapshot.head,
+                Tail::messages(messages.max(1)),
+            )
+            .await?;
             newest.first().map(|entry| entry.seq)
         }
     };

@@ -3,9 +3,10 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
+use compaction_plan::Planner;
 use compaction_runner::{Cancel, Hooks, InHand, Liveness, RunnerPolicy};
 use context_assembler::{AssemblyPolicy, ContextAccounting};
-use memory_model::{Accounting, Clock, ConversationId, Planner, SessionKey};
+use memory_model::{Accounting, Clock, ConversationId, SessionKey};
 use memory_search::Search;
 use memory_store::{
     Conversation, ConversationFilter, ConversationRef, FullStore, NewConversation, Origin, Report,

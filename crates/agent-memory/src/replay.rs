@@ -9,6 +9,7 @@ mod reuse;
 
 use std::fmt;
 
+use compaction_plan::LabelCounts;
 use context_assembler::{AssemblyPolicy, Context, Eviction};
 use memory_model::{EntryKind, Message, Role};
 use serde::Serialize;
@@ -56,10 +57,8 @@ pub struct Replayed {
     pub steps: u64,
     /// Steps in which something was published.
     pub publishing_steps: u64,
-    /// Leaves that were published.
-    pub leaf: u64,
-    /// Condensed summaries that were published.
-    pub condensed: u64,
+    /// Number of published jobs, by the planner's label.
+    pub published: LabelCounts,
     /// Calls of the summarizer, failed ones too.
     pub calls: u64,
     /// Compactions, or preparations, in which a summarizer failed.
@@ -212,8 +211,7 @@ impl<'a> Replay<'a> {
         let published: u64 = upkeep.iter().map(Upkeep::published).sum();
         for moment in &upkeep {
             for outcome in &moment.compactions {
-                report.leaf += outcome.leaf;
-                report.condensed += outcome.condensed;
+                report.published.merge(&outcome.published);
                 report.calls += outcome.calls;
             }
             report.calls += moment.prepared.as_ref().map_or(0, |ahead| ahead.calls);

@@ -2,11 +2,12 @@
 
 use std::sync::Arc;
 
+use compaction_plan::{Mode, Plan, Room};
 use compaction_runner::{Cancel, Compaction, Outcome, RedoPlan, RedoPolicy, Redone};
 use context_assembler::{AssemblyPolicy, Budget, Context, ContextAccounting, assemble};
 use memory_model::{
-    Accounting, ConversationId, LogEntry, Message, Mode, Plan, Room, Seq, SeqRange, SessionKey,
-    Span, Summary, SummaryId, Timestamp, ViewName,
+    Accounting, ConversationId, LogEntry, Message, Seq, SeqRange, SessionKey, Span, Summary,
+    SummaryId, Timestamp, ViewName,
 };
 use memory_store::{
     Append, AppendAt, Conversation, ConversationPatch, ConversationRef, EntryOutcome, LogRead,

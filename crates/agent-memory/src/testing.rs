@@ -101,8 +101,8 @@ pub fn render_outcome(outcome: &Outcome) -> String {
         outcome.before.spans,
         outcome.after.tokens,
         outcome.after.spans,
-        outcome.leaf,
-        outcome.condensed,
+        outcome.published.get("leaf"),
+        outcome.published.get("condensed"),
         outcome.calls,
         outcome.stop_reason,
     )

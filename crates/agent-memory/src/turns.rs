@@ -4,9 +4,9 @@
 //! each context that it sends to a model, and [`Session::after_turn`] when it has answered. The
 //! [`TurnPolicy`] says which of them compacts, and when.
 
+use compaction_plan::Mode;
 use compaction_runner::{Ahead, Cancel, ModelReport, Outcome, Trigger, WindowUse};
 use context_assembler::{Budget, Context};
-use memory_model::Mode;
 use memory_store::Snapshot;
 use serde::{Deserialize, Serialize};
 
@@ -185,7 +185,7 @@ pub struct Upkeep {
 impl Upkeep {
     /// How many summaries were published.
     pub fn published(&self) -> u64 {
-        self.compactions.iter().map(|c| c.leaf + c.condensed).sum()
+        self.compactions.iter().map(|c| c.published.total()).sum()
     }
 
     /// Adds what came of making summaries ahead.
@@ -407,7 +407,7 @@ impl Session {
             let Some(outcome) = self.noted(compacted, &mut upkeep) else {
                 return Ok((upkeep, Some(load)));
             };
-            let published = outcome.leaf + outcome.condensed;
+            let published = outcome.published.total();
             if published > 0 {
                 load = self.measure_after(window, &load, &outcome).await?;
             }
@@ -438,7 +438,7 @@ impl Session {
         let Some(outcome) = self.noted(extracted, upkeep) else {
             return Ok(false);
         };
-        let published = outcome.leaf + outcome.condensed;
+        let published = outcome.published.total();
         if published > 0 {
             tracing::info!(session = %self.key(), published, "extracts stand in for summaries");
             *load = self.measure_after(window, load, &outcome).await?;

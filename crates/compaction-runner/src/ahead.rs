@@ -3,20 +3,27 @@
 //! A turn must not wait for a model. So the calls are made between turns, their texts are kept as
 //! drafts, and a turn that finds its context too large publishes what there is.
 
-use std::collections::BTreeSet;
-use std::sync::atomic::Ordering;
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 
+use compaction_plan::{Job, Mode, StopReason};
 use memory_model::{
-    Body, Child, Hash, Job, Mode, PassKind, RawJson, Span, SpanStart, StopReason, SummaryId,
-    Timestamp, View, summary_id,
+    Body, Child, RawJson, Seq, SeqRange, Span, SpanStart, Summary, SummaryId, Timestamp,
+    splice_starts,
 };
-use memory_store::{Claim, Fence, JobKey, Snapshot, State, fill_raw_tokens};
+use memory_store::{Claim, JobKey, Snapshot, State};
 use serde::{Deserialize, Serialize};
 
+use crate::conclude::Publishable;
 use crate::error::Result;
-use crate::events::SkipReason;
+use crate::events::{NoHooks, SkipReason};
+use crate::outcome::{Outcome, Tally};
+use crate::prepare::{Done, Prepared};
+use crate::read::ViewReader;
 use crate::report::ModelReport;
-use crate::run::{Compaction, Outcome, Stage, Tally};
+use crate::run::{Compaction, Stage};
+use crate::watch::Watch;
 
 /// How often a list that somebody else changed meanwhile is written again.
 const TRIES: usize = 4;
@@ -39,33 +46,65 @@ pub struct Ahead {
     pub cancelled: bool,
 }
 
-/// A job whose draft waits to be published.
+/// A job that waits to be published.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub(crate) struct Waiting {
     job: Job,
-    /// The store's key of the draft; `None` when the summary itself is in the store already.
+    /// The store's key of the draft; `None` when there is none: the summary itself is in the store
+    /// already, or the job needs none.
     draft: Option<String>,
+    /// What the view will show over the job's range.
+    spans: Vec<Span>,
 }
 
 impl Waiting {
-    pub(crate) fn new(job: &Job, fence: Option<&Fence>) -> Self {
+    pub(crate) fn new(one: &Publishable) -> Self {
         Self {
-            job: job.clone(),
-            draft: fence.map(|fence| fence.key.0.clone()),
+            job: one.job.clone(),
+            draft: one.fence.as_ref().map(|fence| fence.key.0.clone()),
+            spans: one.spans(),
         }
+    }
+
+    /// The summaries that the view will show.
+    fn shows(&self) -> impl Iterator<Item = &SummaryId> {
+        self.spans.iter().filter_map(|span| span.body.summary())
     }
 }
 
-/// The jobs whose drafts wait to be published, in the order in which they were prepared.
+/// The jobs that wait to be published, in the order in which they were prepared: a later one may
+/// build on what an earlier one will show.
 #[derive(Debug, Default, Serialize, Deserialize)]
 struct WaitingList {
     jobs: Vec<Waiting>,
 }
 
+impl WaitingList {
+    /// The jobs in runs that do not build on each other.
+    fn runs(&self) -> Vec<Vec<&Job>> {
+        let mut runs: Vec<Vec<&Job>> = Vec::new();
+        let mut shown: BTreeSet<&SummaryId> = BTreeSet::new();
+        for waiting in &self.jobs {
+            let sources = waiting.job.children().iter().filter_map(Child::summary);
+            let builds_on = sources.into_iter().any(|id| shown.contains(id));
+            match runs.last_mut().filter(|_| !builds_on) {
+                Some(run) => run.push(&waiting.job),
+                None => {
+                    shown.clear();
+                    runs.push(vec![&waiting.job]);
+                }
+            }
+            shown.extend(waiting.shows());
+        }
+        runs
+    }
+}
+
 impl Compaction<'_> {
     /// Makes the summaries that a compaction would make, and publishes none: the view stays as it
-    /// is. What is ready already is not made again, and is taken for done when more is planned.
-    /// Drafts that the view has no place for any more are deleted.
+    /// is. What is ready already is not made again; more is planned and made on top of it, up to
+    /// [`RunnerPolicy::ahead_jobs`](crate::RunnerPolicy::ahead_jobs) jobs a call. Drafts that the view
+    /// has no place for any more are deleted.
     ///
     /// A summarizer whose work costs nothing (one that is provisional) has nothing to prepare.
     ///
@@ -77,21 +116,18 @@ impl Compaction<'_> {
             return Ok(Ahead::default());
         }
         let snapshot = self.snapshot().await?;
-        let spans = self.spans(&snapshot).await?;
-        let (ready, revision) = self.waiting(&spans).await?;
-
-        let mut jobs = self.jobs_beyond(&snapshot, spans, &ready.jobs).await?;
-        jobs.truncate(self.policy.ahead_jobs);
-        let mut tally = Tally::default();
+        let (list, revision) = self.waiting(&snapshot).await?;
         let stage = Self {
             stage: Stage::Prepare,
             ..self.clone()
         };
-        let executed = stage.execute(&jobs, &[], &mut tally).await;
+        let mut tally = Tally::default();
+        let mut reader = ViewReader::new(&stage, snapshot);
+        let executed = stage.prepare_on_top(&list, &mut reader, &mut tally).await;
         let prepared = tally.ready.len();
-        let mut count = ready.jobs.len();
+        let mut count = list.jobs.len();
         if prepared > 0 {
-            count = self.add_waiting(revision, ready, tally.ready).await?;
+            count = self.add_waiting(revision, list, tally.ready).await?;
         }
         executed?;
         Ok(Ahead {
@@ -104,9 +140,96 @@ impl Compaction<'_> {
         })
     }
 
-    /// Publishes what [`Compaction::prepare_ahead`] made, and never calls a model. With a
-    /// summarizer whose work costs nothing it is an incremental [`Compaction::run`]. An extract
-    /// that was published meanwhile for the same messages is replaced.
+    /// Prepares what is to be done once the waiting jobs are published, step by step: each step
+    /// builds on those before it.
+    async fn prepare_on_top(
+        &self,
+        list: &WaitingList,
+        reader: &mut ViewReader<'_>,
+        tally: &mut Tally,
+    ) -> Result<()> {
+        for waiting in &list.jobs {
+            reader.lay_over(&waiting.job, waiting.spans.clone());
+        }
+        let waiting: BTreeSet<&SummaryId> = list.jobs.iter().flat_map(Waiting::shows).collect();
+        let mut is_read = false;
+        while tally.ready.len() < self.policy.ahead_jobs && !tally.must_stop() {
+            let done = tally.ready.len();
+            let mut jobs = self.jobs_ahead(reader).await?;
+            jobs.truncate(self.policy.ahead_jobs - done);
+            let mut sources = jobs.iter().flat_map(|job| job.children());
+            let builds_on = sources.any(|c| c.summary().is_some_and(|id| waiting.contains(id)));
+            if builds_on && !is_read {
+                self.read_waiting(list, tally).await?;
+                is_read = true;
+            }
+            self.execute(&jobs, &[], tally).await?;
+            for waiting in tally.ready.iter().skip(done) {
+                reader.lay_over(&waiting.job, waiting.spans.clone());
+            }
+            if tally.ready.len() == done {
+                break;
+            }
+        }
+        Ok(())
+    }
+
+    /// The jobs over what the reader shows that are long enough to be prepared ahead, those that are
+    /// disjoint.
+    async fn jobs_ahead(&self, reader: &mut ViewReader<'_>) -> Result<Vec<Job>> {
+        // Where there is little room, a source is never much longer than a quarter of it.
+        let quarter = self.room.map_or(u64::MAX, |room| room.tokens / 4);
+        let least = self.policy.ahead_min_tokens.min(quarter);
+        let grows = |job: &Job| {
+            let mut children = job.children().iter();
+            children.any(|child| child.summary().is_none()) && job.source_tokens < least
+        };
+        let mut jobs = Vec::new();
+        for pass in self.planner.passes() {
+            jobs.extend(reader.jobs(pass).await?);
+        }
+        jobs.retain(|job: &Job| !grows(job));
+        jobs.sort_by_key(|job| job.range);
+        Ok(jobs)
+    }
+
+    /// Makes the summaries of the waiting jobs from their drafts, for those that build on them.
+    async fn read_waiting(&self, list: &WaitingList, tally: &mut Tally) -> Result<()> {
+        let stage = Self {
+            stage: Stage::PublishReady,
+            hooks: &NoHooks,
+            ..self.clone()
+        };
+        let done = stage
+            .from_drafts(list, &mut tally.made, &Watch::default())
+            .await?;
+        stage.give_up(done).await
+    }
+
+    /// The waiting jobs with what their drafts hold, in their order.
+    async fn from_drafts<'l>(
+        &self,
+        list: &'l WaitingList,
+        made: &mut BTreeMap<SummaryId, Summary>,
+        watch: &Watch,
+    ) -> Result<Vec<Done<'l>>> {
+        let stop = AtomicBool::new(false);
+        let mut all = Vec::new();
+        for run in list.runs() {
+            for begun in self.begin(&run, &[], made, watch).await? {
+                let done = self.call(begun, watch, &stop).await;
+                if let Prepared::Summary(ready) = &done.prepared {
+                    made.insert(ready.summary.id.clone(), ready.summary.clone());
+                }
+                all.push(done);
+            }
+        }
+        Ok(all)
+    }
+
+    /// Publishes what [`Compaction::prepare_ahead`] made, in one transaction, and never calls a
+    /// model. With a summarizer whose work costs nothing it is an incremental [`Compaction::run`]. An
+    /// extract that was published meanwhile for the same messages is replaced.
     ///
     /// # Errors
     /// When the store fails.
@@ -117,8 +240,7 @@ impl Compaction<'_> {
         let (start, before) = self.begun().await?;
         let mut tally = Tally::default();
         if let Some(state) = self.waiting_state().await? {
-            let spans = self.spans(&start).await?;
-            let (list, unwanted) = self.still_wanted(parse(&state), &spans).await?;
+            let (list, unwanted) = self.still_wanted(parse(&state), &start).await?;
             for waiting in unwanted {
                 self.skip(&waiting.job, SkipReason::Lost, &mut tally).await;
                 self.delete_draft(waiting).await?;
@@ -127,8 +249,10 @@ impl Compaction<'_> {
                 stage: Stage::PublishReady,
                 ..self.clone()
             };
-            let jobs: Vec<Job> = list.jobs.into_iter().map(|waiting| waiting.job).collect();
-            stage.execute(&jobs, &[], &mut tally).await?;
+            tally.planned += list.jobs.len() as u64;
+            let (watch, mut made) = (Arc::clone(&tally.watch), BTreeMap::new());
+            let done = stage.from_drafts(&list, &mut made, &watch).await?;
+            stage.conclude(done, &mut tally).await?;
             if !tally.cancelled {
                 self.put_waiting(state.revision, None).await?;
             }
@@ -141,35 +265,6 @@ impl Compaction<'_> {
         self.ended(before, tally, stop).await
     }
 
-    /// The jobs that are left when these are taken for done.
-    async fn jobs_beyond(
-        &self,
-        snapshot: &Snapshot,
-        spans: Vec<Span>,
-        ready: &[Waiting],
-    ) -> Result<Vec<Job>> {
-        let mut jobs = Vec::new();
-        for kind in self.planner.passes() {
-            let (mut spans, stand_ins) = with_stand_ins(&spans, ready.iter().map(|w| &w.job));
-            fill_raw_tokens(self.store, snapshot, &mut spans).await?;
-            let least = match kind {
-                // Where there is little room, a source is never much longer than a quarter of it.
-                PassKind::Leaf => {
-                    let quarter = self.room.map_or(u64::MAX, |room| room.tokens / 4);
-                    self.policy.ahead_min_tokens.min(quarter)
-                }
-                PassKind::Condensed => 0,
-            };
-            let planned = self.jobs(*kind, snapshot, &spans).await?;
-            // What is to be made from a summary that is not published yet has to wait for it.
-            jobs.extend(planned.into_iter().filter(|job| {
-                job.source_tokens >= least && !job.children.iter().any(|c| is_in(c, &stand_ins))
-            }));
-        }
-        jobs.sort_by_key(|job| job.range);
-        Ok(jobs)
-    }
-
     fn waiting_key(&self) -> String {
         format!("prepared/{}", self.planner.view())
     }
@@ -179,13 +274,13 @@ impl Compaction<'_> {
         Ok(self.store.state(self.conversation, &key).await?)
     }
 
-    /// The jobs that can be published over these spans, and the list's revision. The others are
-    /// taken off the list, and their drafts deleted.
-    async fn waiting(&self, spans: &[Span]) -> Result<(WaitingList, u64)> {
+    /// The jobs that can be published over a snapshot, and the list's revision. The others are taken
+    /// off the list, and their drafts deleted.
+    async fn waiting(&self, snapshot: &Snapshot) -> Result<(WaitingList, u64)> {
         let Some(state) = self.waiting_state().await? else {
             return Ok((WaitingList::default(), 0));
         };
-        let (list, unwanted) = self.still_wanted(parse(&state), spans).await?;
+        let (list, unwanted) = self.still_wanted(parse(&state), snapshot).await?;
         if unwanted.is_empty() {
             return Ok((list, state.revision));
         }
@@ -201,23 +296,33 @@ impl Compaction<'_> {
     async fn still_wanted(
         &self,
         list: WaitingList,
-        spans: &[Span],
+        snapshot: &Snapshot,
     ) -> Result<(WaitingList, Vec<Waiting>)> {
         let (mut wanted, mut unwanted) = (WaitingList::default(), Vec::new());
-        let Ok(mut view) = View::from_starts(&starts(spans)) else {
-            return Ok((wanted, list.jobs));
+        let first = list
+            .jobs
+            .iter()
+            .map(|waiting| waiting.job.range.first)
+            .min();
+        let last = list.jobs.iter().map(|waiting| waiting.job.range.last).max();
+        let (Some(first), Some(last)) = (first, last) else {
+            return Ok((wanted, unwanted));
         };
+        // With one position more on each side, so that the spans tell where others begin.
+        let around = SeqRange::new(first.prev().max(Seq::FIRST), last.next());
+        let spans = self.spans_over(snapshot, around).await?;
+        let mut rows = starts(&spans);
         for mut waiting in list.jobs {
-            let mut spliced = splice(&view, &waiting.job);
+            let mut spliced = splice(&rows, &waiting);
             if spliced.is_none()
-                && let Some(extract) = self.extract_of(&waiting.job, spans).await?
+                && let Some(extract) = self.extract_of(&waiting.job, &spans).await?
             {
                 waiting.job.expect = vec![extract];
-                spliced = splice(&view, &waiting.job);
+                spliced = splice(&rows, &waiting);
             }
             match spliced {
                 Some(spliced) => {
-                    view = spliced;
+                    rows = spliced;
                     wanted.jobs.push(waiting);
                 }
                 None => unwanted.push(waiting),
@@ -229,7 +334,8 @@ impl Compaction<'_> {
     /// The span that shows a summary of the job's sources that no model wrote.
     async fn extract_of(&self, job: &Job, spans: &[Span]) -> Result<Option<Span>> {
         let shown = spans.iter().find(|span| {
-            let depth = matches!(span.body, Body::Summary { depth, .. } if depth == job.depth);
+            let depth =
+                matches!(span.body, Body::Summary { depth, .. } if Some(depth) == job.depth());
             depth && span.closed_range() == Some(job.range)
         });
         let Some((span, id)) = shown.and_then(|span| Some((span, span.body.summary()?))) else {
@@ -240,7 +346,7 @@ impl Compaction<'_> {
         let extract = found
             .into_iter()
             .flatten()
-            .any(|summary| summary.provisional && summary.children == job.children);
+            .any(|summary| summary.provisional && summary.children == job.children());
         Ok(extract.then(|| span.clone()))
     }
 
@@ -259,8 +365,8 @@ impl Compaction<'_> {
             .store
             .claim(self.conversation, &key, &self.owner, now, lease);
         match claim.await? {
+            Claim::Granted(fence) | Claim::Ready(fence, _) => self.release([fence]).await,
             Claim::Held { .. } => Ok(()),
-            Claim::Granted(fence) | Claim::Ready(fence, _) => self.release(Some(fence)).await,
         }
     }
 
@@ -313,49 +419,15 @@ fn parse(state: &State) -> WaitingList {
     serde_json::from_str(state.value.as_str()).unwrap_or_default()
 }
 
-/// The view as if these jobs were published, and the ids that stand for their summaries.
-fn with_stand_ins<'j>(
-    spans: &[Span],
-    jobs: impl Iterator<Item = &'j Job>,
-) -> (Vec<Span>, BTreeSet<SummaryId>) {
-    let Ok(mut view) = View::from_starts(&starts(spans)) else {
-        return (spans.to_vec(), BTreeSet::new());
-    };
-    let mut ids = BTreeSet::new();
-    for job in jobs {
-        if let Some(spliced) = splice(&view, job) {
-            view = spliced;
-            ids.insert(stand_in(job));
-        }
-    }
-    (view.spans().to_vec(), ids)
-}
-
-fn splice(view: &View, job: &Job) -> Option<View> {
-    let body = Body::Summary {
-        id: stand_in(job),
-        depth: job.depth,
-    };
-    // What it will cost is not known; a third is what leaves aim at (anna's rule).
-    let span = Span::closed(job.range, body, job.source_tokens / 3);
-    view.splice(job.range, &job.expect, &[span]).ok()
-}
-
-/// An id that no summary has: those are made from hashes of more than a range and a depth.
-fn stand_in(job: &Job) -> SummaryId {
-    let mut bytes = [0; 32];
-    for (to, from) in bytes.iter_mut().zip(
-        [job.range.first.0, job.range.last.0, job.depth]
-            .iter()
-            .flat_map(|n| n.to_be_bytes()),
-    ) {
-        *to = from;
-    }
-    summary_id(Hash(bytes))
-}
-
-fn is_in(child: &Child, ids: &BTreeSet<SummaryId>) -> bool {
-    matches!(child, Child::Summary { id, .. } if ids.contains(id))
+/// The rows of a view once a waiting job is published; `None` when they do not hold what it expects.
+fn splice(rows: &[SpanStart], waiting: &Waiting) -> Option<Vec<SpanStart>> {
+    let Waiting { job, spans, .. } = waiting;
+    let changed = splice_starts(rows, job.range, &job.expect, spans).ok()?;
+    let mut rows = rows.to_vec();
+    rows.retain(|row| !changed.removed.iter().any(|gone| gone.first == row.first));
+    rows.extend(changed.added);
+    rows.sort_by_key(|row| row.first);
+    Some(rows)
 }
 
 fn starts(spans: &[Span]) -> Vec<SpanStart> {

@@ -3,7 +3,8 @@
 use std::sync::{Arc, Mutex, PoisonError};
 
 use async_trait::async_trait;
-use memory_model::{ConversationId, Job, SeqRange, StopReason, Summary, SummaryId, ViewName};
+use compaction_plan::{Job, Label, StopReason};
+use memory_model::{ConversationId, SeqRange, Summary, SummaryId, ViewName};
 
 use crate::report::Cause;
 
@@ -20,15 +21,17 @@ pub enum Event {
         /// What the view costs, in tokens.
         tokens: u64,
     },
-    /// A summary was published.
+    /// A job was published.
     Published {
-        /// The summary.
-        summary: SummaryId,
-        /// What it covers.
+        /// The planner's name for the kind of job.
+        kind: Label,
+        /// The summary; `None` for a job that replaces spans without one.
+        summary: Option<SummaryId>,
+        /// The messages that the new spans cover.
         range: SeqRange,
-        /// What its sources cost, in tokens.
+        /// Cost of the replaced spans, in tokens.
         source_tokens: u64,
-        /// What it costs, in tokens.
+        /// Cost of the new spans, in tokens; messages that are shown as they are do not count.
         tokens: u64,
     },
     /// The model did not write a summary; an extract or a cut stands in its place, or nothing
@@ -78,28 +81,29 @@ pub enum SkipReason {
     NotReady,
 }
 
-/// What a hook says before a summary is made.
+/// What a hook says before a job is begun.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Before {
     /// Go on.
     #[default]
     Proceed,
-    /// Do not make this summary.
+    /// Leave this job out.
     Cancel,
-    /// Take this text; no model is called.
+    /// Take this text for the summary; no model is called. A job that makes no summary proceeds.
     Supply(String),
 }
 
 /// Where others may step in. All methods do nothing unless implemented.
 #[async_trait]
 pub trait Hooks: Send + Sync + std::fmt::Debug {
-    /// Before a summary is made: may cancel it or supply its text.
+    /// Called before a job is begun: may cancel it, or supply the text of its summary.
     async fn before(&self, _job: &Job) -> Before {
         Before::Proceed
     }
 
-    /// After a summary was published.
+    /// Called after a summary was published. Jobs without a summary are told by
+    /// [`Event::Published`] alone.
     async fn after(&self, _summary: &Summary) {}
 
     /// On every event.

@@ -1,11 +1,14 @@
 //! Making a view fit without a model.
 
-use memory_model::{Body, PassKind, Room, StopReason};
-use memory_store::Snapshot;
+use std::collections::BTreeMap;
+
+use compaction_plan::{Label, Room, StopReason};
 use summarize_escalation::{ExtractiveSummarizer, Tier};
 
 use crate::error::Result;
-use crate::run::{Compaction, Outcome, Stage, Tally};
+use crate::outcome::{Outcome, Tally};
+use crate::read::ViewReader;
+use crate::run::{Compaction, Stage};
 
 /// Number of lost races after which a run leaves the view to whoever wins them.
 const LOST_RACES: u32 = 3;
@@ -48,52 +51,62 @@ impl Compaction<'_> {
         Ok(outcome)
     }
 
+    /// Plans passes over the view as it will be until it fits, and publishes their extracts together.
+    /// Begins anew, a few times, when somebody else was first.
     async fn shrink(&self, tokens: u64, tally: &mut Tally) -> Result<StopReason> {
-        let (mut lost, mut leaves_done) = (0, false);
-        // Condensing does not change what stands behind the summaries.
-        let mut tail = None;
+        let mut lost = 0;
         loop {
-            let published = tally.published;
             (tally.held, tally.lost, tally.seen) = (false, false, None);
-            for kind in self.planner.passes() {
-                let now = self.snapshot().await?;
-                if now.tokens() <= tokens {
-                    return Ok(StopReason::Fits);
-                }
-                if *kind == PassKind::Leaf && leaves_done {
-                    continue;
-                }
-                if *kind == PassKind::Condensed {
-                    let tail = match tail.filter(|_| leaves_done) {
-                        Some(tokens) => tokens,
-                        None => *tail.insert(self.tail_tokens(&now).await?),
-                    };
-                    // Whatever the summaries cost, the messages behind them do not fit.
-                    if tail >= tokens {
-                        continue;
-                    }
-                }
-                let before = tally.published;
-                self.pass(*kind, tally).await?;
-                leaves_done |= *kind == PassKind::Leaf && tally.published == before && !tally.lost;
-                if tally.cancelled {
-                    return Ok(StopReason::Cancelled);
-                }
-                if tally.failure.is_some() {
-                    return Ok(StopReason::SummarizerFailed);
-                }
+            let mut reader = ViewReader::new(self, self.snapshot().await?);
+            self.shrink_once(tokens, &mut reader, tally).await?;
+            self.publish_put_off(tally).await?;
+            if tally.cancelled {
+                return Ok(StopReason::Cancelled);
             }
-            lost += u32::from(tally.lost);
-            if tally.published == published && (!tally.lost || lost >= LOST_RACES) {
-                return Ok(tally.in_vain().unwrap_or(StopReason::NothingEligible));
+            if tally.failure.is_some() {
+                return Ok(StopReason::SummarizerFailed);
             }
+            if tally.lost && lost < LOST_RACES {
+                lost += 1;
+                continue;
+            }
+            if reader.tokens <= tokens && !tally.lost {
+                return Ok(StopReason::Fits);
+            }
+            return Ok(tally.in_vain().unwrap_or(StopReason::NothingEligible));
         }
     }
 
-    /// Cost of the messages behind the last summary, in tokens.
-    async fn tail_tokens(&self, snapshot: &Snapshot) -> Result<u64> {
-        let spans = self.spans(snapshot).await?;
-        let last = spans.last().filter(|span| span.body == Body::Raw);
-        Ok(last.map_or(0, |span| span.tokens))
+    /// Plans passes until the view that the reader shows fits, or nothing is left to plan.
+    async fn shrink_once(
+        &self,
+        tokens: u64,
+        reader: &mut ViewReader<'_>,
+        tally: &mut Tally,
+    ) -> Result<()> {
+        // What the view cost when a pass found nothing to do.
+        let mut idle: BTreeMap<&Label, u64> = BTreeMap::new();
+        loop {
+            let before = reader.tokens;
+            for pass in self.planner.passes() {
+                if reader.tokens <= tokens {
+                    return Ok(());
+                }
+                let now = reader.tokens;
+                if idle.get(pass) == Some(&now) {
+                    continue;
+                }
+                self.pass(pass, reader, tally).await?;
+                if tally.must_stop() || tally.lost {
+                    return Ok(());
+                }
+                if reader.tokens == now {
+                    idle.insert(pass, now);
+                }
+            }
+            if reader.tokens == before {
+                return Ok(());
+            }
+        }
     }
 }

@@ -2,17 +2,23 @@
 
 mod ahead;
 mod cancel;
+mod conclude;
 mod error;
 mod events;
 mod execute;
+mod exhausted;
 mod fit;
 mod in_hand;
+mod outcome;
 mod owners;
 mod prepare;
+mod read;
 mod redo;
 mod report;
 mod run;
+mod summary;
 mod trigger;
+mod watch;
 mod window;
 
 pub use ahead::Ahead;
@@ -20,9 +26,10 @@ pub use cancel::Cancel;
 pub use error::{Error, ErrorKind, Result};
 pub use events::{Before, Event, Hooks, NoHooks, Recorder, SkipReason};
 pub use in_hand::InHand;
+pub use outcome::{Measure, Outcome};
 pub use owners::{HeldBy, Liveness, UnknownLiveness};
 pub use redo::{RedoFailure, RedoNode, RedoPlan, RedoPolicy, RedoStop, Redone, Replaced};
 pub use report::{Cause, CauseCount, ModelReport};
-pub use run::{Compaction, Measure, Outcome, RunnerPolicy};
+pub use run::{Compaction, RunnerPolicy};
 pub use trigger::{Trigger, WindowUse};
 pub use window::{atom_start, newest_entries};

@@ -1,9 +1,10 @@
 //! Who holds a job, and what becomes of the jobs of a process that is gone.
 
+use std::collections::BTreeMap;
 use std::fmt;
 
 use memory_model::Timestamp;
-use memory_store::{Claim, JobKey, Owner};
+use memory_store::{Claim, ErrorKind, Fence, JobKey, JobOutcome, Owner};
 use serde::Serialize;
 
 use crate::error::Result;
@@ -49,34 +50,96 @@ impl HeldBy {
 }
 
 impl Compaction<'_> {
-    /// Claims a job, also from an owner that is gone.
-    pub(crate) async fn claim(&self, key: &JobKey, now: Timestamp) -> Result<Claim> {
-        let mut claimed = self.claim_as(&self.owner, key, now).await?;
+    /// Claims jobs in one call, also from owners that are gone.
+    pub(crate) async fn claim_all(&self, keys: &[JobKey], now: Timestamp) -> Result<Vec<Claim>> {
+        let mut claims = self.claim_as(&self.owner, keys, now).await?;
         for _ in 0..TAKE_OVERS {
-            let holder = match &claimed {
-                Claim::Held { owner, .. } if self.liveness.is_gone(owner) => owner.clone(),
-                _ => break,
-            };
-            tracing::info!(holder = %holder.0, "a lease is taken over from a process that is gone");
-            // An owner that asks again is granted its job. What it has prepared is kept.
-            match self.claim_as(&holder, key, now).await? {
-                Claim::Granted(fence) | Claim::Ready(fence, _) => {
-                    self.hand_back(Some(fence)).await?;
-                }
-                Claim::Held { .. } => {}
+            let gone = self.held_by_gone(keys, &claims);
+            if gone.is_empty() {
+                break;
             }
-            // Later than the end of the lease that was just handed back.
+            for (holder, keys) in &gone {
+                tracing::info!(holder = %holder, "leases are taken over from a process that is gone");
+                self.give_back(&Owner(holder.clone()), keys, now).await?;
+            }
+            // Later than the end of the leases that were just handed back.
             let now = self.clock.now();
-            claimed = self.claim_as(&self.owner, key, now).await?;
+            let freed: Vec<JobKey> = gone.into_values().flatten().collect();
+            let mut again = self.claim_as(&self.owner, &freed, now).await?.into_iter();
+            for key in freed {
+                let place = keys.iter().position(|known| *known == key);
+                let place = place.and_then(|index| claims.get_mut(index));
+                if let (Some(place), Some(claim)) = (place, again.next()) {
+                    *place = claim;
+                }
+            }
         }
-        Ok(claimed)
+        Ok(claims)
     }
 
-    async fn claim_as(&self, owner: &Owner, key: &JobKey, now: Timestamp) -> Result<Claim> {
+    /// The jobs that owners hold which are gone, by owner.
+    fn held_by_gone(&self, keys: &[JobKey], claims: &[Claim]) -> BTreeMap<String, Vec<JobKey>> {
+        let mut gone: BTreeMap<String, Vec<JobKey>> = BTreeMap::new();
+        for (key, claim) in keys.iter().zip(claims) {
+            if let Claim::Held { owner, .. } = claim
+                && self.liveness.is_gone(owner)
+            {
+                gone.entry(owner.0.clone()).or_default().push(key.clone());
+            }
+        }
+        gone
+    }
+
+    /// Gives back the jobs of an owner that is gone. An owner that asks again is granted its job;
+    /// what it has prepared is kept.
+    async fn give_back(&self, holder: &Owner, keys: &[JobKey], now: Timestamp) -> Result<()> {
+        let claims = self.claim_as(holder, keys, now).await?;
+        let fences = claims.into_iter().filter_map(|claim| match claim {
+            Claim::Granted(fence) | Claim::Ready(fence, _) => Some(fence),
+            Claim::Held { .. } => None,
+        });
+        self.hand_back(fences).await
+    }
+
+    async fn claim_as(&self, owner: &Owner, keys: &[JobKey], now: Timestamp) -> Result<Vec<Claim>> {
+        if keys.is_empty() {
+            return Ok(Vec::new());
+        }
         let ttl_micros = self.policy.lease_micros;
-        let claim = self
+        let claims = self
             .store
-            .claim(self.conversation, key, owner, now, ttl_micros);
-        Ok(claim.await?)
+            .claim_all(self.conversation, keys, owner, now, ttl_micros);
+        Ok(claims.await?)
+    }
+
+    /// Gives jobs back whose work is done but not published: whoever claims them next has it.
+    pub(crate) async fn hand_back(&self, fences: impl IntoIterator<Item = Fence>) -> Result<()> {
+        let now = || JobOutcome::Renew { ttl_micros: 0 };
+        self.settle_all(fences.into_iter().map(|fence| (fence, now())))
+            .await
+    }
+
+    /// Gives jobs back that nobody wants any more, with what was prepared for them.
+    pub(crate) async fn release(&self, fences: impl IntoIterator<Item = Fence>) -> Result<()> {
+        let released = fences.into_iter().map(|fence| (fence, JobOutcome::Release));
+        self.settle_all(released).await
+    }
+
+    /// Settles jobs in one call. One that somebody else has by now is theirs to settle.
+    pub(crate) async fn settle_all(
+        &self,
+        settled: impl Iterator<Item = (Fence, JobOutcome)>,
+    ) -> Result<()> {
+        let settled: Vec<(Fence, JobOutcome)> = settled.collect();
+        if settled.is_empty() {
+            return Ok(());
+        }
+        for answer in self.store.settle_all(&settled, self.clock.now()).await? {
+            match answer {
+                Err(error) if error.kind() != ErrorKind::Stale => return Err(error.into()),
+                _ => {}
+            }
+        }
+        Ok(())
     }
 }

@@ -1,36 +1,35 @@
-//! Making one summary, with nothing held and nothing written but a lease.
+//! Preparing the jobs of a batch: one call leases them all, then each is made with nothing locked.
 
-use std::borrow::Cow;
 use std::collections::BTreeMap;
 use std::future::Future;
-use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::atomic::{AtomicBool, Ordering};
 
-use async_trait::async_trait;
+use compaction_plan::{Job, Work};
 use futures::future::Aborted;
 use memory_model::{
-    Child, EntryKind, FieldHasher, Job, LogEntry, Part, RawJson, Recipe, SourceHasher, Summary,
-    SummaryFigures, SummaryId, Timestamp, summary_hash, summary_id, summary_overhead,
+    FieldHasher, Hash, LogEntry, RawJson, Recipe, Summary, SummaryId, Timestamp, summary_overhead,
 };
-use memory_store::{Claim, Draft, Fence, JobKey, JobOutcome, Owner};
-use serde::{Deserialize, Serialize};
+use memory_store::{Claim, Draft, Fence, JobKey};
+use summarize_escalation::prompt::PromptSet;
 use summarize_escalation::{
-    Error as SummaryError, ErrorKind as SummaryErrorKind, Failure, FailureKind, OnGrowth, Source,
-    Stop, Summarizer, SummaryRequest, SummaryText, cut_to_tokens, escalate, recipe,
+    ErrorKind as SummaryErrorKind, Source, SummaryRequest, escalate, recipe,
 };
 
-use crate::cancel::Cancel;
 use crate::error::Result;
 use crate::events::{Before, Event, SkipReason};
-use crate::owners::HeldBy;
-use crate::report::{Cause, ModelReport};
+use crate::in_hand::Taken;
+use crate::report::Cause;
 use crate::run::{Compaction, Stage};
+use crate::summary::{Sources, Written};
+use crate::watch::{Counted, Watch, with_causes};
 
 /// What came of preparing a job.
 #[derive(Debug)]
 pub(crate) enum Prepared {
     /// A summary to publish.
-    Ready(Box<Ready>),
+    Summary(Box<Ready>),
+    /// The job's own spans are to be published.
+    Replacement,
     /// Nothing to publish, and no harm.
     Skipped(SkipReason),
     /// The summarizer failed, and the ladder says to stop there.
@@ -41,348 +40,336 @@ pub(crate) enum Prepared {
     },
     /// The compaction was cancelled.
     Cancelled,
+    /// Nothing was tried, because a job before it failed.
+    NotBegun,
 }
 
-/// A summary to publish, and the lease that it was made under.
+/// A summary to publish.
 #[derive(Debug)]
 pub(crate) struct Ready {
     pub(crate) summary: Summary,
-    pub(crate) fence: Option<Fence>,
     /// Why the model did not write it.
     pub(crate) cause: Option<Cause>,
     /// Whether it was written in this run.
     pub(crate) fresh: bool,
+    /// What to keep until it is published; `None` when it is kept already, or needs no model.
+    pub(crate) draft: Option<Draft>,
 }
 
-/// What the jobs of a run share while they are prepared.
+/// A job that is prepared, and the lease that it was prepared under.
 #[derive(Debug)]
-pub(crate) struct Watch {
-    /// How often the summarizer was called.
-    pub(crate) calls: AtomicU64,
-    /// Maximum number of calls of the summarizer; a call beyond it fails without being made.
-    pub(crate) max_calls: Option<u64>,
-    /// Fewest calls that a summary of this run takes; counted where calls are limited.
-    needed: AtomicU64,
-    /// Stops what is under way once the store has failed.
-    pub(crate) halt: Cancel,
-    /// What the summarizer said when it last failed.
-    pub(crate) said: Mutex<Option<String>>,
-    /// What the model wrote and what it did not.
-    pub(crate) model: Mutex<ModelReport>,
-    /// Who was at work on a job that was passed over, last.
-    pub(crate) held: Mutex<Option<HeldBy>>,
+pub(crate) struct Done<'j> {
+    pub(crate) job: &'j Job,
+    pub(crate) prepared: Prepared,
+    pub(crate) fence: Option<Fence>,
+    /// Until this is over, no other run of the same owner takes the job.
+    _taken: Option<Taken>,
 }
 
-impl Default for Watch {
-    fn default() -> Self {
-        Self {
-            calls: AtomicU64::default(),
-            max_calls: None,
-            needed: AtomicU64::new(u64::MAX),
-            halt: Cancel::default(),
-            said: Mutex::default(),
-            model: Mutex::default(),
-            held: Mutex::default(),
-        }
-    }
-}
-
-impl Watch {
-    /// Who was at work on a job that was passed over, last.
-    pub(crate) fn held_by(&self) -> Option<HeldBy> {
-        let held = self.held.lock().unwrap_or_else(PoisonError::into_inner);
-        held.clone()
-    }
-
-    /// Passes a job over that somebody else has.
-    fn held(&self, owner: &Owner, until: Timestamp) -> Prepared {
-        let mut held = self.held.lock().unwrap_or_else(PoisonError::into_inner);
-        *held = Some(HeldBy::new(owner, until));
-        Prepared::Skipped(SkipReason::Held)
-    }
-
-    /// Fewest calls that a summary takes, as far as it was found out.
-    pub(crate) fn needed(&self) -> Option<u64> {
-        let needed = self.needed.load(Ordering::Relaxed);
-        (needed < u64::MAX).then_some(needed)
-    }
-
-    /// Records why the summarizer gave nothing that can be taken.
-    fn say(&self, what: String) {
-        *self.said.lock().unwrap_or_else(PoisonError::into_inner) = Some(what);
-    }
-
-    /// What the summarizer said when it last failed.
-    pub(crate) fn last_error(&self) -> Option<String> {
-        let said = self.said.lock().unwrap_or_else(PoisonError::into_inner);
-        said.clone()
-    }
-
-    /// What the model wrote and what it did not.
-    pub(crate) fn report(&self) -> ModelReport {
-        self.model().clone()
-    }
-
-    fn model(&self) -> MutexGuard<'_, ModelReport> {
-        self.model.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-}
-
-/// The summarizer, its calls counted.
+/// A job whose sources are read, and the lease on it.
 #[derive(Debug)]
-struct Counted<'a> {
-    summarizer: &'a dyn Summarizer,
-    watch: &'a Watch,
-}
-
-#[async_trait]
-impl Summarizer for Counted<'_> {
-    fn id(&self) -> &str {
-        self.summarizer.id()
-    }
-
-    fn model(&self) -> Option<&str> {
-        self.summarizer.model()
-    }
-
-    fn provisional(&self) -> bool {
-        self.summarizer.provisional()
-    }
-
-    async fn summarize(
-        &self,
-        request: &SummaryRequest<'_>,
-    ) -> std::result::Result<SummaryText, SummaryError> {
-        let taken = match self.watch.max_calls {
-            None => 1,
-            Some(most) => {
-                let needed = self.summarizer.calls_needed(request).max(1);
-                self.watch.needed.fetch_min(needed, Ordering::Relaxed);
-                needed.min(most.saturating_add(1))
-            }
-        };
-        let made = self.watch.calls.fetch_add(taken, Ordering::Relaxed);
-        if let Some(most) = self.watch.max_calls
-            && made.saturating_add(taken) > most
-        {
-            self.watch.calls.fetch_sub(taken, Ordering::Relaxed);
-            let what =
-                format!("{made} of {most} calls are made, and the next summary takes {taken}");
-            let failure = Failure::new(FailureKind::SpendLimit, what);
-            return Err(SummaryError::provider(self.id(), failure));
-        }
-        let answer = self.summarizer.summarize(request).await;
-        match &answer {
-            Ok(written) => {
-                // A long source takes several.
-                let more = u64::from(written.calls).saturating_sub(taken);
-                self.watch.calls.fetch_add(more, Ordering::Relaxed);
-                if written.stop != Stop::Complete {
-                    let what = format!("summarizer {}: {}", self.id(), written.stop);
-                    self.watch.say(what);
-                }
-            }
-            Err(error) => self.watch.say(with_causes(error)),
-        }
-        answer
-    }
-}
-
-/// What a summarizer wrote, as it is kept until it is published.
-#[derive(Debug, Clone, Serialize, Deserialize)]
-struct Written {
-    text: String,
-    tier: String,
-    model: Option<String>,
-    provisional: bool,
+pub(crate) struct Open<'j, 'e> {
+    job: &'j Job,
+    sources: Sources<'e>,
+    source_hash: Hash,
+    prompts: Option<PromptSet>,
     recipe: Recipe,
-    /// How it came about: see [`Outcome::meta`](summarize_escalation::Outcome::meta).
-    #[serde(default)]
-    meta: Option<RawJson>,
-    /// Why the model did not write it.
-    #[serde(default)]
-    cause: Option<Cause>,
+    fence: Option<Fence>,
+    draft: Option<Draft>,
+    taken: Option<Taken>,
 }
 
-/// A job's sources, in the order of its children.
-struct Sources<'a> {
-    entries: Vec<Cow<'a, LogEntry>>,
-    summaries: Vec<Summary>,
+/// A job of a batch once the batch is leased.
+#[derive(Debug)]
+pub(crate) enum Begun<'j, 'e> {
+    /// Nothing is left to do.
+    Done(Done<'j>),
+    /// The summarizer is to be called.
+    Call(Box<Open<'j, 'e>>),
 }
 
-impl Sources<'_> {
-    /// The pieces in the order of the job's children.
-    fn pieces(&self, job: &Job) -> Vec<Source<'_>> {
-        let mut pieces = Vec::with_capacity(self.entries.len() + self.summaries.len());
-        let (mut entries, mut summaries) = (self.entries.iter(), self.summaries.iter());
-        for child in &job.children {
-            match child {
-                Child::Messages { range } => {
-                    let some = entries.by_ref().take(range.len() as usize);
-                    pieces.extend(some.map(|entry| Source::from(entry.as_ref())));
-                }
-                Child::Summary { .. } => pieces.extend(summaries.next().map(Source::from)),
-            }
+impl<'j> Done<'j> {
+    fn unleased(job: &'j Job, prepared: Prepared) -> Self {
+        Self {
+            job,
+            prepared,
+            fence: None,
+            _taken: None,
         }
-        pieces
     }
+}
 
-    fn hash(&self, job: &Job) -> memory_model::Hash {
-        let mut hasher = SourceHasher::new();
-        let (mut entries, mut summaries) = (self.entries.iter(), self.summaries.iter());
-        for child in &job.children {
-            match child {
-                Child::Messages { range } => entries
-                    .by_ref()
-                    .take(range.len() as usize)
-                    .for_each(|entry| hasher.message(entry.hash)),
-                Child::Summary { .. } => {
-                    if let Some(summary) = summaries.next() {
-                        hasher.summary(summary.hash);
-                    }
-                }
-            }
+impl<'j> Open<'j, '_> {
+    fn done(self, prepared: Prepared) -> Done<'j> {
+        Done {
+            job: self.job,
+            prepared,
+            fence: self.fence,
+            _taken: self.taken,
         }
-        hasher.finish()
     }
 }
 
 impl Compaction<'_> {
-    /// Makes the summary of a job. `entries` are those of its range, if they are at hand.
-    pub(crate) async fn prepare(
+    /// Begins the jobs of a batch: asks the hooks, reads the sources, leases what needs a lease, and
+    /// looks up what is there already. `entries` may hold messages of the jobs; `made` are summaries
+    /// that are not in the store yet.
+    pub(crate) async fn begin<'j, 'e>(
         &self,
-        job: &Job,
-        entries: &[LogEntry],
-        watch: &Watch,
-    ) -> Result<Prepared> {
-        self.prepare_from(job, entries, &BTreeMap::new(), watch)
-            .await
-    }
-
-    /// As [`Compaction::prepare`], where some of the job's summaries are not in the store yet.
-    pub(crate) async fn prepare_from(
-        &self,
-        job: &Job,
-        entries: &[LogEntry],
+        jobs: &[&'j Job],
+        entries: &'e [LogEntry],
         made: &BTreeMap<SummaryId, Summary>,
         watch: &Watch,
-    ) -> Result<Prepared> {
-        let supplied = match self.unless_stopped(watch, self.hooks.before(job)).await {
-            Ok(Before::Proceed) => None,
-            Ok(Before::Cancel) => return Ok(Prepared::Skipped(SkipReason::Vetoed)),
-            Ok(Before::Supply(text)) => Some(text),
-            Err(Aborted) => return Ok(Prepared::Cancelled),
-        };
-        let Some(sources) = self.sources(job, entries, made).await? else {
-            return Ok(Prepared::Skipped(SkipReason::Lost));
-        };
+    ) -> Result<Vec<Begun<'j, 'e>>> {
+        let mut begun: Vec<Option<Begun<'j, 'e>>> = Vec::with_capacity(jobs.len());
+        let mut supplied: BTreeMap<usize, String> = BTreeMap::new();
+        for (index, &job) in jobs.iter().enumerate() {
+            let answer = self.unless_stopped(watch, self.hooks.before(job)).await;
+            let prepared = match (answer, &job.work) {
+                (Err(Aborted), _) => Some(Prepared::Cancelled),
+                (Ok(Before::Cancel), _) => Some(Prepared::Skipped(SkipReason::Vetoed)),
+                (Ok(_), Work::Replace(_)) => Some(Prepared::Replacement),
+                (Ok(Before::Supply(text)), _) => {
+                    supplied.insert(index, text);
+                    None
+                }
+                (Ok(Before::Proceed), _) => None,
+            };
+            begun.push(prepared.map(|prepared| Begun::Done(Done::unleased(job, prepared))));
+        }
+
+        let wanted = |index: &usize| matches!(begun.get(*index), Some(None));
+        let wanted: Vec<usize> = (0..jobs.len()).filter(wanted).collect();
+        let summarized: Vec<&'j Job> = wanted
+            .iter()
+            .filter_map(|i| jobs.get(*i).copied())
+            .collect();
+        let sources = self.sources(&summarized, entries, made).await?;
+        let mut open: Vec<(usize, Open<'j, 'e>)> = Vec::new();
+        for ((index, job), sources) in wanted.into_iter().zip(summarized).zip(sources) {
+            let done = match sources {
+                None => Done::unleased(job, Prepared::Skipped(SkipReason::Lost)),
+                Some(sources) => match (self.open(job, sources), supplied.remove(&index)) {
+                    (Err(done), _) => *done,
+                    (Ok(opened), Some(text)) => self.supply(opened, text),
+                    (Ok(opened), None) => {
+                        open.push((index, opened));
+                        continue;
+                    }
+                },
+            };
+            put(&mut begun, index, Begun::Done(done));
+        }
+
+        for (index, done) in self.lease(&mut open, watch).await? {
+            put(&mut begun, index, Begun::Done(done));
+        }
+        for (index, next) in self.look_up(open, watch).await? {
+            put(&mut begun, index, next);
+        }
+        Ok(begun.into_iter().flatten().collect())
+    }
+
+    /// A job with its sources, hashes and prompts; the job is over when its prompts cannot be read.
+    fn open<'j, 'e>(
+        &self,
+        job: &'j Job,
+        sources: Sources<'e>,
+    ) -> std::result::Result<Open<'j, 'e>, Box<Done<'j>>> {
+        let prompts = job.request.as_ref().and_then(|r| r.prompts.as_ref());
+        let prompts = prompts.map(|p| PromptSet::single(&p.id, &p.system, &p.user));
+        let prompts = prompts.transpose().map_err(|error| {
+            let error = with_causes(&error);
+            let cause = Cause::unknown(error.clone());
+            Box::new(Done::unleased(job, Prepared::Failed { error, cause }))
+        })?;
         let source_hash = sources.hash(job);
         let pieces = sources.pieces(job);
-        let overhead = summary_overhead(self.accounting, job.range, job.depth, &job.children);
-        let estimator = self.accounting.estimator();
-        let mut request = SummaryRequest::new(&pieces, estimator).with_overhead_tokens(overhead);
-        if let Some(instructions) = &self.instructions {
-            request = request.with_instructions(instructions);
-        }
-        if let Some(text) = supplied {
-            let written = Written {
-                text,
-                tier: "supplied".to_owned(),
-                model: None,
-                meta: None,
-                cause: None,
-                provisional: false,
-                recipe: Recipe::new("supplied@1"),
-            };
-            let made = (written, false);
-            return self.finish(job, &sources, source_hash, made, None).await;
-        }
+        let request = self.request(job, &pieces, prompts.as_ref());
         let recipe = recipe(self.summarizer.id(), self.ladder, &request);
+        drop(pieces);
+        Ok(Open {
+            job,
+            sources,
+            source_hash,
+            prompts,
+            recipe,
+            fence: None,
+            draft: None,
+            taken: None,
+        })
+    }
 
-        // What costs nothing needs no lease.
-        let mut fence = None;
-        let mut draft = None;
-        // Until this is over.
-        let mut _in_hand = None;
-        if !self.summarizer.provisional() {
-            let key = job_key(self.planner.view().as_str(), job, source_hash, &recipe);
-            let now = self.clock.now();
-            let until = Timestamp(now.0.saturating_add(self.policy.lease_micros));
-            _in_hand = match self.in_hand.take(self.conversation, &key, now, until) {
-                Ok(taken) => Some(taken),
-                Err(until) => return Ok(watch.held(&self.owner, until)),
-            };
-            match self.claim(&key, now).await? {
-                Claim::Held { owner, until } => return Ok(watch.held(&owner, until)),
-                Claim::Granted(granted) => fence = Some(granted),
-                Claim::Ready(granted, kept) => (fence, draft) = (Some(granted), Some(kept)),
+    /// What the summarizer is asked for.
+    fn request<'r>(
+        &'r self,
+        job: &'r Job,
+        pieces: &'r [Source<'r>],
+        prompts: Option<&'r PromptSet>,
+    ) -> SummaryRequest<'r> {
+        let depth = job.depth().unwrap_or(0);
+        let overhead = summary_overhead(self.accounting, job.range, depth, job.children());
+        let estimator = self.accounting.estimator();
+        let mut request = SummaryRequest::new(pieces, estimator).with_overhead_tokens(overhead);
+        if let Some(asked) = &job.request {
+            request = request
+                .with_purpose(asked.purpose)
+                .with_target_tokens(asked.target_tokens);
+            request.previous = asked.previous.as_deref();
+        }
+        request.instructions = self.instructions.as_deref();
+        request.prompts = prompts;
+        request
+    }
+
+    /// A summary whose text a hook gave.
+    fn supply<'j>(&self, open: Open<'j, '_>, text: String) -> Done<'j> {
+        let written = Written {
+            text,
+            tier: "supplied".to_owned(),
+            model: None,
+            meta: None,
+            cause: None,
+            provisional: false,
+            recipe: Recipe::new("supplied@1"),
+        };
+        self.finish(open, written, false)
+    }
+
+    /// Leases the jobs in one call, and takes out those that somebody else has. What costs nothing
+    /// needs no lease.
+    async fn lease<'j>(
+        &self,
+        open: &mut Vec<(usize, Open<'j, '_>)>,
+        watch: &Watch,
+    ) -> Result<Vec<(usize, Done<'j>)>> {
+        let mut held = Vec::new();
+        if self.summarizer.provisional() || open.is_empty() {
+            return Ok(held);
+        }
+        let now = self.clock.now();
+        let until = Timestamp(now.0.saturating_add(self.policy.lease_micros));
+        let mut free = Vec::with_capacity(open.len());
+        for (index, mut job) in open.drain(..) {
+            let key = self.job_key(job.job, job.source_hash, &job.recipe);
+            match self.in_hand.take(self.conversation, &key, now, until) {
+                Ok(taken) => {
+                    job.taken = Some(taken);
+                    free.push((key, index, job));
+                }
+                Err(until) => {
+                    let prepared = watch.held(&self.owner, until);
+                    held.push((index, job.done(prepared)));
+                }
             }
         }
-        // Looked up under the lease: another run may have published it a moment ago.
-        if let Some(summary) = self
+        let keys: Vec<JobKey> = free.iter().map(|(key, ..)| key.clone()).collect();
+        let claims = self.claim_all(&keys, now).await?;
+        for ((_, index, mut job), claim) in free.into_iter().zip(claims) {
+            match claim {
+                Claim::Held { owner, until } => {
+                    let prepared = watch.held(&owner, until);
+                    held.push((index, job.done(prepared)));
+                    continue;
+                }
+                Claim::Granted(fence) => job.fence = Some(fence),
+                Claim::Ready(fence, draft) => {
+                    job.fence = Some(fence);
+                    job.draft = Some(draft);
+                }
+            }
+            open.push((index, job));
+        }
+        Ok(held)
+    }
+
+    /// Looks up what is there already: a summary that was published, or a draft. It is looked up
+    /// under the lease: another run may have published it a moment ago.
+    async fn look_up<'j, 'e>(
+        &self,
+        open: Vec<(usize, Open<'j, 'e>)>,
+        watch: &Watch,
+    ) -> Result<Vec<(usize, Begun<'j, 'e>)>> {
+        if open.is_empty() {
+            return Ok(Vec::new());
+        }
+        let source = |(_, job): &(usize, Open<'_, '_>)| (job.source_hash, job.recipe.clone());
+        let sources: Vec<(Hash, Recipe)> = open.iter().map(source).collect();
+        let found = self
             .store
-            .made_from(self.conversation, source_hash, &recipe)
-            .await?
-            && summary.range == job.range
-        {
+            .summaries_by_source(self.conversation, &sources)
+            .await?;
+        let mut next = Vec::with_capacity(open.len());
+        for ((index, job), found) in open.into_iter().zip(found) {
+            next.push((index, self.known(job, found, watch)));
+        }
+        Ok(next)
+    }
+
+    /// What is known of a leased job without a call.
+    fn known<'j, 'e>(
+        &self,
+        mut open: Open<'j, 'e>,
+        found: Option<Summary>,
+        watch: &Watch,
+    ) -> Begun<'j, 'e> {
+        if let Some(summary) = found.filter(|found| found.range == open.job.range) {
             let ready = Ready {
                 summary,
-                fence,
                 cause: None,
                 fresh: false,
+                draft: None,
             };
-            return Ok(Prepared::Ready(Box::new(ready)));
+            return Begun::Done(open.done(Prepared::Summary(Box::new(ready))));
         }
-        if let Some(draft) = draft
-            && let Ok(written) = serde_json::from_str::<Written>(draft.0.as_str())
-        {
+        let draft = open.draft.take();
+        let written = draft.map(|draft| serde_json::from_str::<Written>(draft.0.as_str()));
+        if let Some(Ok(written)) = written {
             watch.model().written(written.cause.as_ref());
-            let made = (written, false);
-            return self.finish(job, &sources, source_hash, made, fence).await;
+            return Begun::Done(self.finish(open, written, false));
         }
-        if self.stage == Stage::PublishReady && fence.is_some() {
-            self.settle(fence, &JobOutcome::Release).await?;
-            return Ok(Prepared::Skipped(SkipReason::NotReady));
+        if self.stage == Stage::PublishReady && open.fence.is_some() {
+            return Begun::Done(open.done(Prepared::Skipped(SkipReason::NotReady)));
         }
+        Begun::Call(Box::new(open))
+    }
+
+    /// Calls the summarizer where it is to be called, unless nothing more is to be begun. Sets
+    /// `stop` when nothing is to be begun after it.
+    pub(crate) async fn call<'j>(
+        &self,
+        begun: Begun<'j, '_>,
+        watch: &Watch,
+        stop: &AtomicBool,
+    ) -> Done<'j> {
+        let done = match begun {
+            Begun::Done(done) => done,
+            Begun::Call(open) if stop.load(Ordering::Relaxed) => open.done(Prepared::NotBegun),
+            Begun::Call(open) => self.write(*open, watch).await,
+        };
+        if matches!(done.prepared, Prepared::Failed { .. } | Prepared::Cancelled) {
+            stop.store(true, Ordering::Relaxed);
+        }
+        done
+    }
+
+    async fn write<'j>(&self, open: Open<'j, '_>, watch: &Watch) -> Done<'j> {
+        let pieces = open.sources.pieces(open.job);
+        let request = self.request(open.job, &pieces, open.prompts.as_ref());
         let counted = Counted {
             summarizer: self.summarizer,
             watch,
         };
-        let outcome = match self
-            .unless_stopped(watch, escalate(&counted, self.ladder, &request))
-            .await
-        {
-            Ok(Ok(outcome)) => outcome,
+        let climbed = escalate(&counted, self.ladder, &request);
+        let outcome = self.unless_stopped(watch, climbed).await;
+        drop(pieces);
+        let outcome = match outcome {
+            Err(Aborted) => return open.done(Prepared::Cancelled),
             Ok(Err(error)) => {
-                let message = with_causes(&error);
-                return match error.kind() {
-                    SummaryErrorKind::CannotShrink | SummaryErrorKind::Exhausted => {
-                        let cause = Cause::of_unmade(error.refused());
-                        if let Some(cause) = cause.filter(|_| !self.summarizer.provisional()) {
-                            watch.model().unmade(&cause);
-                            self.model_failed(job, cause).await;
-                        }
-                        self.settle(fence, &JobOutcome::Release).await?;
-                        Ok(Prepared::Skipped(SkipReason::CannotShrink))
-                    }
-                    _ => {
-                        // Nothing is worth keeping: a job that changes with every message would
-                        // leave a row at each failure.
-                        let cause = Cause::of_error(&error, message.clone());
-                        watch.model().unmade(&cause);
-                        self.model_failed(job, cause.clone()).await;
-                        self.settle(fence, &JobOutcome::Release).await?;
-                        Ok(Prepared::Failed {
-                            error: message,
-                            cause,
-                        })
-                    }
-                };
+                let prepared = self.not_written(open.job, &error, watch).await;
+                return open.done(prepared);
             }
-            Err(Aborted) => {
-                self.settle(fence, &JobOutcome::Release).await?;
-                return Ok(Prepared::Cancelled);
-            }
+            Ok(Ok(outcome)) => outcome,
         };
         let replaced = outcome.provisional && !self.summarizer.provisional();
         let cause = Cause::of(&outcome.refused).filter(|_| replaced);
@@ -390,7 +377,7 @@ impl Compaction<'_> {
             watch.model().written(cause.as_ref());
         }
         if let Some(cause) = &cause {
-            self.model_failed(job, cause.clone()).await;
+            self.model_failed(open.job, cause.clone()).await;
         }
         let written = Written {
             cause,
@@ -401,18 +388,55 @@ impl Compaction<'_> {
             provisional: outcome.provisional,
             recipe: outcome.recipe,
         };
-        if let Some(held) = &fence
-            && let Ok(draft) = RawJson::from_value(&written)
-        {
-            let prepared = JobOutcome::Prepared(Draft(draft));
-            // The lease may have ended before the model answered, or the store may be busy. What
-            // was written is good all the same: it is published next.
-            if let Err(error) = self.store.settle(held, &prepared, self.clock.now()).await {
-                tracing::warn!(range = %job.range, %error, "a draft could not be kept");
+        self.finish(open, written, true)
+    }
+
+    /// What a ladder without a result means for a job.
+    async fn not_written(
+        &self,
+        job: &Job,
+        error: &summarize_escalation::Error,
+        watch: &Watch,
+    ) -> Prepared {
+        let message = with_causes(error);
+        match error.kind() {
+            SummaryErrorKind::CannotShrink | SummaryErrorKind::Exhausted => {
+                let cause = Cause::of_unmade(error.refused());
+                if let Some(cause) = cause.filter(|_| !self.summarizer.provisional()) {
+                    watch.model().unmade(&cause);
+                    self.model_failed(job, cause).await;
+                }
+                Prepared::Skipped(SkipReason::CannotShrink)
+            }
+            _ => {
+                // Nothing is worth keeping: a job that changes with every message would leave a row
+                // at each failure.
+                let cause = Cause::of_error(error, message.clone());
+                watch.model().unmade(&cause);
+                self.model_failed(job, cause.clone()).await;
+                let error = message;
+                Prepared::Failed { error, cause }
             }
         }
-        self.finish(job, &sources, source_hash, (written, true), fence)
-            .await
+    }
+
+    /// From what was written to a job that is done.
+    fn finish<'j>(&self, open: Open<'j, '_>, written: Written, fresh: bool) -> Done<'j> {
+        let leased = open.fence.is_some();
+        let draft = || RawJson::from_value(&written).ok().map(Draft);
+        let draft = if fresh && leased { draft() } else { None };
+        let cause = written.cause.clone();
+        let summary = self.summary_of(open.job, &open.sources, open.source_hash, written);
+        let prepared = match summary {
+            None => Prepared::Skipped(SkipReason::CannotShrink),
+            Some(summary) => Prepared::Summary(Box::new(Ready {
+                summary,
+                cause,
+                fresh,
+                draft,
+            })),
+        };
+        open.done(prepared)
     }
 
     /// Tells that the model did not write a summary.
@@ -437,229 +461,18 @@ impl Compaction<'_> {
         self.cancel.guard(watch.halt.guard(future)).await?
     }
 
-    /// From what was written to a summary that is shorter than its source, rendered.
-    async fn finish(
-        &self,
-        job: &Job,
-        sources: &Sources<'_>,
-        source_hash: memory_model::Hash,
-        (written, fresh): (Written, bool),
-        fence: Option<Fence>,
-    ) -> Result<Prepared> {
-        let (earliest_at, latest_at) = times(sources);
-        let meta = with_figures(written.meta, figures(sources));
-        let mut summary = Summary {
-            id: summary_id(source_hash),
-            range: job.range,
-            depth: job.depth,
-            children: job.children.clone(),
-            text: written.text,
-            messages: None,
-            tokens: 0,
-            source_tokens: job.source_tokens,
-            provisional: written.provisional,
-            recipe: written.recipe,
-            tier: written.tier,
-            model: written.model,
-            meta,
-            earliest_at,
-            latest_at,
-            created_at: self.clock.now(),
-            source_hash,
-            hash: source_hash,
-        };
-        self.sign(&mut summary);
-        // The ladder counted the text; escaping may have made it longer.
-        while self.ladder.on_growth == OnGrowth::NextTier && summary.tokens >= summary.source_tokens
-        {
-            let text = self.accounting.text(&summary.text);
-            // As much of it as would fit if all of it rendered alike, and at least an eighth less.
-            let share = u128::from(text) * u128::from(summary.source_tokens)
-                / u128::from(summary.tokens.max(1));
-            let share = u64::try_from(share).unwrap_or(u64::MAX);
-            let limit = share.min(text.saturating_sub((text / 8).max(1)));
-            let cut = cut_to_tokens(&summary.text, limit, self.accounting.estimator());
-            match cut {
-                Some(cut) if !cut.is_empty() && cut.len() < summary.text.len() => {
-                    summary.text = cut;
-                }
-                _ => {
-                    self.settle(fence, &JobOutcome::Release).await?;
-                    return Ok(Prepared::Skipped(SkipReason::CannotShrink));
-                }
-            }
-            self.sign(&mut summary);
-        }
-        Ok(Prepared::Ready(Box::new(Ready {
-            summary,
-            fence,
-            cause: written.cause,
-            fresh,
-        })))
-    }
-
-    /// Hash and id of a summary's text, and then its cost: the id is rendered, and counts.
-    fn sign(&self, summary: &mut Summary) {
-        summary.hash = summary_hash(
-            summary.source_hash,
-            summary.range,
-            summary.depth,
-            &summary.recipe,
-            &summary.text,
-            None,
-        );
-        summary.id = summary_id(summary.hash);
-        summary.tokens = self.accounting.summary(summary);
-    }
-
-    /// The job's messages and summaries; `None` when some of them are gone, which only a lost race
-    /// explains.
-    async fn sources<'e>(
-        &self,
-        job: &Job,
-        at_hand: &'e [LogEntry],
-        made: &BTreeMap<SummaryId, Summary>,
-    ) -> Result<Option<Sources<'e>>> {
-        let mut entries: Vec<Cow<'e, LogEntry>> = Vec::new();
-        let mut summaries = Vec::new();
-        let mut ids = Vec::new();
-        for child in &job.children {
-            match child {
-                Child::Summary { id, .. } => ids.push(id.clone()),
-                Child::Messages { range } => {
-                    let first = at_hand.partition_point(|entry| entry.seq < range.first);
-                    let last = at_hand.partition_point(|entry| entry.seq <= range.last);
-                    let found = at_hand.get(first..last).unwrap_or_default();
-                    if found.len() as u64 == range.len() {
-                        entries.extend(found.iter().map(Cow::Borrowed));
-                        continue;
-                    }
-                    let read = self.read(*range).await?;
-                    if read.len() as u64 != range.len() {
-                        return Ok(None);
-                    }
-                    entries.extend(read.into_iter().map(Cow::Owned));
-                }
-            }
-        }
-        let asked: Vec<SummaryId> = ids
-            .iter()
-            .filter(|id| !made.contains_key(*id))
-            .cloned()
-            .collect();
-        let mut stored = match asked.is_empty() {
-            true => Vec::new(),
-            false => self.store.summaries(self.conversation, &asked).await?,
-        }
-        .into_iter();
-        for id in &ids {
-            let found = match made.get(id) {
-                Some(summary) => Some(summary.clone()),
-                None => stored.next().flatten(),
-            };
-            match found {
-                Some(summary) => summaries.push(summary),
-                None => return Ok(None),
-            }
-        }
-        Ok(Some(Sources { entries, summaries }))
-    }
-
-    async fn settle(&self, fence: Option<Fence>, outcome: &JobOutcome) -> Result<()> {
-        let Some(fence) = fence else { return Ok(()) };
-        match self.store.settle(&fence, outcome, self.clock.now()).await {
-            Ok(()) => Ok(()),
-            // Somebody else has the job by now: it is theirs to settle.
-            Err(error) if error.kind() == memory_store::ErrorKind::Stale => Ok(()),
-            Err(error) => Err(error.into()),
-        }
-    }
-
-    /// Gives a job back that nobody wants any more.
-    pub(crate) async fn release(&self, fence: Option<Fence>) -> Result<()> {
-        self.settle(fence, &JobOutcome::Release).await
-    }
-
-    /// Gives a job back whose work is done but not published: whoever claims it next has it.
-    pub(crate) async fn hand_back(&self, fence: Option<Fence>) -> Result<()> {
-        let now = JobOutcome::Renew { ttl_micros: 0 };
-        self.settle(fence, &now).await
+    fn job_key(&self, job: &Job, source: Hash, recipe: &Recipe) -> JobKey {
+        let mut hasher = FieldHasher::new("agent-memory job 1");
+        hasher.hash(source);
+        hasher.bytes(recipe.as_str().as_bytes());
+        let hash = hasher.finish().to_string();
+        let hash = hash.get(..16).unwrap_or(&hash);
+        JobKey(format!("{}/{}/{hash}", self.planner.view(), job.range))
     }
 }
 
-fn job_key(view: &str, job: &Job, source: memory_model::Hash, recipe: &Recipe) -> JobKey {
-    let mut hasher = FieldHasher::new("agent-memory job 1");
-    hasher.hash(source);
-    hasher.bytes(recipe.as_str().as_bytes());
-    let hash = hasher.finish().to_string();
-    JobKey(format!(
-        "{view}/{}/{}",
-        job.range,
-        hash.get(..16).unwrap_or(&hash)
-    ))
-}
-
-/// The earliest and the latest time of the sources; those without a time do not count.
-fn times(sources: &Sources<'_>) -> (Timestamp, Timestamp) {
-    let entries = sources.entries.iter().map(|e| (e.created_at, e.created_at));
-    let summaries = sources
-        .summaries
-        .iter()
-        .map(|s| (s.earliest_at, s.latest_at));
-    entries
-        .chain(summaries)
-        .filter(|(_, latest)| *latest != Timestamp::default())
-        .reduce(|a, b| (a.0.min(b.0), a.1.max(b.1)))
-        .unwrap_or_default()
-}
-
-/// How much of the log a summary of these sources stands for; `None` when one of them does not say.
-fn figures(sources: &Sources<'_>) -> Option<SummaryFigures> {
-    let mut figures = SummaryFigures::default();
-    for entry in &sources.entries {
-        if entry.kind == EntryKind::Message {
-            figures.add_message(rows(&entry.parts), entry.tokens);
-        }
+fn put<T>(list: &mut [Option<T>], index: usize, value: T) {
+    if let Some(place) = list.get_mut(index) {
+        *place = Some(value);
     }
-    for summary in &sources.summaries {
-        figures.add_summary(&summary.figures()?, summary.tokens);
-    }
-    Some(figures)
-}
-
-/// Number of rows that a message has in the older memory engine's tables: one for its text or its
-/// blocks, and one for each reasoning, tool call and tool result.
-fn rows(parts: &[Part]) -> u64 {
-    let apart = |part: &&Part| {
-        matches!(
-            part,
-            Part::Reasoning { .. } | Part::ToolCall { .. } | Part::ToolResult { .. }
-        )
-    };
-    let said = |part: &Part| match part {
-        Part::Text { text } => !text.is_empty(),
-        part => !apart(&part),
-    };
-    parts.iter().filter(apart).count() as u64 + u64::from(parts.iter().any(said))
-}
-
-/// How a summary came about, with its figures.
-fn with_figures(meta: Option<RawJson>, figures: Option<SummaryFigures>) -> Option<RawJson> {
-    let Some(figures) = figures else { return meta };
-    let fields = meta.as_ref().map(RawJson::as_str).unwrap_or("{}");
-    let mut fields: BTreeMap<String, serde_json::Value> = serde_json::from_str(fields).ok()?;
-    fields.insert("figures".to_owned(), serde_json::to_value(figures).ok()?);
-    RawJson::from_value(&fields).ok().or(meta)
-}
-
-/// An error and its causes on one line.
-fn with_causes(error: &dyn std::error::Error) -> String {
-    let mut line = error.to_string();
-    let mut cause = error.source();
-    while let Some(error) = cause {
-        line.push_str(": ");
-        line.push_str(&error.to_string());
-        cause = error.source();
-    }
-    line
 }

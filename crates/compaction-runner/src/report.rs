@@ -104,7 +104,7 @@ impl Cause {
         }
     }
 
-    fn unknown(message: String) -> Self {
+    pub(crate) fn unknown(message: String) -> Self {
         Self {
             kind: "failed".to_owned(),
             rules: Vec::new(),

@@ -1,30 +1,24 @@
 //! Carrying out a compaction.
 
-use std::collections::BTreeSet;
-use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
+use compaction_plan::{Label, Mode, Plan, Planner, Room, StopReason};
 use futures::future::join;
-use memory_model::{
-    Accounting, Clock, ConversationId, Job, LogEntry, Mode, PassInput, PassKind, Plan, Planner,
-    RawJson, Room, Seq, SeqRange, Span, StopReason, SummaryId,
-};
-use memory_store::{LogRead, Order, Owner, Snapshot, Store, fill_raw_tokens};
+use memory_model::{Accounting, Clock, ConversationId, LogEntry};
+use memory_store::{Owner, Snapshot, Store};
 use serde::{Deserialize, Serialize};
 use summarize_escalation::{Ladder, Summarizer};
 
-use crate::ahead::Waiting;
 use crate::cancel::Cancel;
 use crate::error::Result;
 use crate::events::{Event, Hooks, NoHooks};
 use crate::in_hand::InHand;
-use crate::owners::{HeldBy, Liveness, UnknownLiveness};
-use crate::prepare::Watch;
-use crate::report::ModelReport;
-use crate::window::newest_entries;
+use crate::outcome::{Measure, Outcome, Tally};
+use crate::owners::{Liveness, UnknownLiveness};
+use crate::read::{Fed, ViewReader, drop_entries};
 
-/// How many entries are kept at hand for jobs to come. A longer job is read again.
-const AT_HAND: usize = 8_192;
+/// Number of jobs from which on those that were put off are published before the iteration ends.
+const PUT_OFF: usize = 64;
 
 /// How plans are carried out.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -109,99 +103,6 @@ pub struct Compaction<'a> {
     pub(crate) instructions: Option<String>,
     pub(crate) room: Option<Room>,
     pub(crate) stage: Stage,
-}
-
-/// What a compaction did.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
-#[non_exhaustive]
-pub struct Outcome {
-    /// The view before.
-    pub before: Measure,
-    /// The view after.
-    pub after: Measure,
-    /// Leaves that were published.
-    pub leaf: u64,
-    /// Condensed summaries that were published.
-    pub condensed: u64,
-    /// Messages that the published leaves cover.
-    pub messages_compacted: u64,
-    /// Calls of the summarizer, failed and cancelled ones too. A ladder's own extracts do not count.
-    pub calls: u64,
-    /// The published summaries, in order.
-    pub summaries: Vec<SummaryId>,
-    /// Why the last failed job failed.
-    pub failure: Option<String>,
-    /// What the summarizer said when it last failed, be it that a summary was made without it.
-    pub summarizer_error: Option<String>,
-    /// How many of the summaries the model did not write, and why. Summaries that were prepared
-    /// and not published count too.
-    pub model: ModelReport,
-    /// Who was at work on a job that this run therefore passed over, last.
-    pub held: Option<HeldBy>,
-    /// Why it stopped.
-    pub stop_reason: StopReason,
-}
-
-/// The size of a view.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize)]
-pub struct Measure {
-    /// Log entries.
-    pub messages: u64,
-    /// Spans.
-    pub spans: u64,
-    /// What the view costs, in tokens.
-    pub tokens: u64,
-}
-
-/// What is known of a run so far.
-#[derive(Debug, Default)]
-pub(crate) struct Tally {
-    pub(crate) planned: u64,
-    pub(crate) published: u64,
-    pub(crate) leaf: u64,
-    pub(crate) condensed: u64,
-    pub(crate) messages: u64,
-    pub(crate) summaries: Vec<SummaryId>,
-    /// Jobs that were prepared and not published.
-    pub(crate) ready: Vec<Waiting>,
-    pub(crate) failure: Option<String>,
-    /// Jobs that cannot shrink; they are not tried again.
-    pub(crate) refused: BTreeSet<(SeqRange, u32)>,
-    /// Jobs that a hook said no to; it is not asked again.
-    pub(crate) vetoed: BTreeSet<(SeqRange, u32)>,
-    /// Whether somebody else was at work on a job of this iteration.
-    pub(crate) held: bool,
-    /// Whether somebody else was first with a job of this iteration.
-    pub(crate) lost: bool,
-    pub(crate) cancelled: bool,
-    /// The state that this iteration began with.
-    pub(crate) seen: Option<Snapshot>,
-    pub(crate) watch: Arc<Watch>,
-}
-
-impl Tally {
-    pub(crate) fn must_stop(&self) -> bool {
-        self.cancelled || self.failure.is_some()
-    }
-
-    /// Why nothing came of an iteration, as far as its jobs tell.
-    pub(crate) fn in_vain(&self) -> Option<StopReason> {
-        match () {
-            () if self.held => Some(StopReason::Held),
-            () if self.lost => Some(StopReason::LostRace),
-            () if !self.vetoed.is_empty() => Some(StopReason::NoProgress),
-            () if !self.refused.is_empty() => Some(StopReason::Exhausted),
-            () => None,
-        }
-    }
-}
-
-/// A state in which nothing could be made shorter.
-#[derive(Debug, PartialEq, Eq, Serialize, Deserialize)]
-struct Exhausted {
-    head: Seq,
-    version: u64,
-    policy: String,
 }
 
 impl<'a> Compaction<'a> {
@@ -292,50 +193,20 @@ impl<'a> Compaction<'a> {
     /// When the store fails.
     pub async fn plan(&self) -> Result<Plan> {
         let snapshot = self.snapshot().await?;
+        let mut reader = ViewReader::new(self, snapshot);
         let mut jobs = Vec::new();
-        for kind in self.planner.passes() {
-            let spans = self.spans(&snapshot).await?;
-            jobs.extend(self.jobs(*kind, &snapshot, &spans).await?);
+        for pass in self.planner.passes() {
+            jobs.extend(reader.jobs(pass).await?);
         }
         jobs.sort_by_key(|job| job.range);
+        let snapshot = reader.snapshot;
         Ok(Plan {
-            view: snapshot.view.clone(),
+            tokens: snapshot.tokens(),
+            view: snapshot.view,
             version: snapshot.version,
             head: snapshot.head,
-            tokens: snapshot.tokens(),
             jobs,
         })
-    }
-
-    /// What one pass over these spans would do.
-    pub(crate) async fn jobs(
-        &self,
-        kind: PassKind,
-        snapshot: &Snapshot,
-        spans: &[Span],
-    ) -> Result<Vec<Job>> {
-        let newest = self.newest(kind, snapshot.head).await?;
-        let mut pass = self.planner.begin(PassInput {
-            kind,
-            head: snapshot.head,
-            spans,
-            newest: &newest,
-            room: self.room,
-            accounting: self.accounting,
-        });
-        let mut jobs = Vec::new();
-        while let Some(range) = pass.wants() {
-            let page = self
-                .store
-                .read(self.conversation, &LogRead::new(range))
-                .await?;
-            if page.items.is_empty() {
-                break;
-            }
-            jobs.extend(pass.feed(&page.items, self.accounting));
-        }
-        jobs.extend(pass.finish(self.accounting));
-        Ok(jobs)
     }
 
     /// Compacts, and says what was done and why it stopped.
@@ -387,8 +258,7 @@ impl<'a> Compaction<'a> {
         Ok(Outcome {
             before,
             after,
-            leaf: tally.leaf,
-            condensed: tally.condensed,
+            published: tally.counts,
             messages_compacted: tally.messages,
             calls: tally.watch.calls.load(Ordering::Relaxed),
             summaries: tally.summaries,
@@ -405,12 +275,14 @@ impl<'a> Compaction<'a> {
         loop {
             let (planned, published) = (tally.planned, tally.published);
             (tally.held, tally.lost, tally.seen) = (false, false, None);
-            for kind in self.planner.passes() {
-                self.pass(*kind, tally).await?;
+            let mut reader = ViewReader::new(self, self.snapshot().await?);
+            for pass in self.planner.passes() {
+                self.pass(pass, &mut reader, tally).await?;
                 if tally.must_stop() {
                     break;
                 }
             }
+            self.publish_put_off(tally).await?;
             iterations += 1;
             if tally.cancelled {
                 return Ok(StopReason::Cancelled);
@@ -437,54 +309,72 @@ impl<'a> Compaction<'a> {
         }
     }
 
-    /// One pass: plans while it reads, prepares a few jobs at a time, publishes in order.
-    pub(crate) async fn pass(&self, kind: PassKind, tally: &mut Tally) -> Result<()> {
-        let snapshot = self.snapshot().await?;
-        let spans = self.spans(&snapshot).await?;
-        let newest = self.newest(kind, snapshot.head).await?;
-        let mut pass = self.planner.begin(PassInput {
-            kind,
-            head: snapshot.head,
-            spans: &spans,
-            newest: &newest,
-            room: self.room,
-            accounting: self.accounting,
-        });
-        drop(newest);
-        tally.seen.get_or_insert(snapshot);
+    /// One pass: plans while it reads, prepares a few jobs at a time, publishes in order. What is put
+    /// off is laid over what the reader shows.
+    pub(crate) async fn pass(
+        &self,
+        label: &Label,
+        reader: &mut ViewReader<'_>,
+        tally: &mut Tally,
+    ) -> Result<()> {
+        let published = tally.published;
+        if reader.is_outdated {
+            reader.refresh().await?;
+        }
+        tally.seen.get_or_insert_with(|| reader.snapshot.clone());
+        let done = self.feed(label, reader, tally).await;
+        for one in &tally.put_off {
+            reader.lay_over(&one.job, one.spans());
+        }
+        done?;
+        let outdated = |tally: &Tally| tally.published > published || tally.lost;
+        if tally.put_off.len() >= PUT_OFF || outdated(tally) {
+            self.publish_put_off(tally).await?;
+        }
+        reader.is_outdated = outdated(tally);
+        Ok(())
+    }
+
+    /// Feeds a pass and carries its jobs out, while the next page is read.
+    async fn feed(
+        &self,
+        label: &Label,
+        reader: &mut ViewReader<'_>,
+        tally: &mut Tally,
+    ) -> Result<()> {
+        let mut pass = reader.begin(label).await?;
         // Entries that were read and may belong to a job that is still to come.
-        let mut at_hand: Vec<LogEntry> = Vec::new();
-        let mut wanted = pass.wants();
-        let mut page = match wanted {
-            Some(range) => self.page(range).await?,
-            None => Vec::new(),
-        };
-        while wanted.is_some() && !page.is_empty() {
+        let mut entries: Vec<LogEntry> = Vec::new();
+        let want = pass.wants();
+        let mut page = reader.next(want).await?;
+        while let Some(fed) = page {
             if self.cancel.is_cancelled() {
                 tally.cancelled = true;
                 return Ok(());
             }
-            let jobs = pass.feed(&page, self.accounting);
-            at_hand.append(&mut page);
-            // What the pass wants next does not depend on what comes of these jobs: it is read meanwhile.
-            wanted = pass.wants();
-            let next = async {
-                match wanted {
-                    Some(range) => self.page(range).await,
-                    None => Ok(Vec::new()),
+            let jobs = match fed {
+                Fed::Spans(spans) => pass.feed_spans(&spans, self.accounting),
+                Fed::Entries(mut more) => {
+                    let jobs = pass.feed(&more, self.accounting);
+                    entries.append(&mut more);
+                    jobs
                 }
             };
-            let (done, next) = join(self.execute(&jobs, &at_hand, tally), next).await;
+            // What the pass wants next does not depend on what becomes of these jobs.
+            let want = pass.wants();
+            let (done, next) = join(self.execute(&jobs, &entries, tally), reader.next(want)).await;
             done?;
             if tally.must_stop() {
                 return Ok(());
             }
+            if tally.put_off.len() >= PUT_OFF {
+                self.publish_put_off(tally).await?;
+            }
             page = next?;
-            let done = jobs.last().map(|job| job.range.last);
-            keep_at_hand(&mut at_hand, &spans, done);
+            drop_entries(&mut entries, jobs.last().map(|job| job.range.last));
         }
         let jobs = pass.finish(self.accounting);
-        self.execute(&jobs, &at_hand, tally).await
+        self.execute(&jobs, &entries, tally).await
     }
 
     pub(crate) async fn emit(&self, event: Event) {
@@ -510,120 +400,5 @@ impl<'a> Compaction<'a> {
             spans,
             tokens: snapshot.tokens(),
         })
-    }
-
-    /// All spans of a snapshot, raw ones with the cost of their messages.
-    pub(crate) async fn spans(&self, snapshot: &Snapshot) -> Result<Vec<Span>> {
-        let mut spans = Vec::new();
-        let mut rest = SeqRange::new(Seq::FIRST, snapshot.head);
-        while let Some(range) = rest {
-            let page = self
-                .store
-                .spans(snapshot, range, Order::OldestFirst, 1024)
-                .await?;
-            spans.extend(page.items);
-            rest = page.next;
-        }
-        fill_raw_tokens(self.store, snapshot, &mut spans).await?;
-        Ok(spans)
-    }
-
-    async fn newest(&self, kind: PassKind, head: Seq) -> Result<Vec<LogEntry>> {
-        match kind {
-            PassKind::Condensed => Ok(Vec::new()),
-            PassKind::Leaf => {
-                let window = self.planner.window();
-                Ok(newest_entries(self.store, self.conversation, head, window).await?)
-            }
-        }
-    }
-
-    /// The first page of a range.
-    async fn page(&self, range: SeqRange) -> Result<Vec<LogEntry>> {
-        let read = LogRead::new(range);
-        Ok(self.store.read(self.conversation, &read).await?.items)
-    }
-
-    /// Reads a whole range.
-    pub(crate) async fn read(&self, range: SeqRange) -> Result<Vec<LogEntry>> {
-        let mut entries = Vec::new();
-        let mut rest = Some(range);
-        while let Some(range) = rest {
-            let page = self
-                .store
-                .read(self.conversation, &LogRead::new(range))
-                .await?;
-            entries.extend(page.items);
-            rest = page.next;
-        }
-        Ok(entries)
-    }
-
-    fn exhausted_key(&self) -> String {
-        let view = self.planner.view();
-        match self.stage {
-            Stage::Fit => format!("exhausted/{view}/fit"),
-            _ => format!("exhausted/{view}"),
-        }
-    }
-
-    fn exhausted_at(&self, snapshot: &Snapshot) -> Exhausted {
-        Exhausted {
-            head: snapshot.head,
-            version: snapshot.version.0,
-            policy: format!(
-                "{} {:?} {} {} {} {}",
-                self.planner.fingerprint(),
-                self.room,
-                self.ladder.id(),
-                self.summarizer.id(),
-                self.accounting.estimator_id(),
-                self.instructions.as_deref().unwrap_or_default()
-            ),
-        }
-    }
-
-    /// Whether this very state was tried before and nothing could be made shorter.
-    pub(crate) async fn exhausted(&self, snapshot: &Snapshot) -> Result<bool> {
-        let state = self
-            .store
-            .state(self.conversation, &self.exhausted_key())
-            .await?;
-        let found = state.and_then(|s| serde_json::from_str::<Exhausted>(s.value.as_str()).ok());
-        Ok(found.is_some_and(|found| found == self.exhausted_at(snapshot)))
-    }
-
-    pub(crate) async fn remember_exhausted(&self, snapshot: &Snapshot) -> Result<()> {
-        let key = self.exhausted_key();
-        let state = self.store.state(self.conversation, &key).await?;
-        let revision = state.map_or(0, |state| state.revision);
-        let Ok(value) = RawJson::from_value(&self.exhausted_at(snapshot)) else {
-            return Ok(());
-        };
-        match self
-            .store
-            .put_state(self.conversation, &key, revision, Some(&value))
-            .await
-        {
-            // Somebody else remembered something meanwhile: theirs is as good.
-            Err(error) if error.kind() == memory_store::ErrorKind::Stale => Ok(()),
-            result => result.map(|_| ()).map_err(Into::into),
-        }
-    }
-}
-
-/// Lets go of the entries that no job to come needs. A job never needs those before its span's
-/// beginning, and one that is longer than what is kept is read again.
-fn keep_at_hand(at_hand: &mut Vec<LogEntry>, spans: &[Span], done: Option<Seq>) {
-    let Some(newest) = at_hand.last().map(|entry| entry.seq) else {
-        return;
-    };
-    let span = spans.partition_point(|span| span.range.first <= newest);
-    let span = span.checked_sub(1).and_then(|index| spans.get(index));
-    let from = span.map_or(Seq::FIRST, |span| span.range.first);
-    let from = done.map_or(from, |done| from.max(done.next()));
-    at_hand.drain(..at_hand.partition_point(|entry| entry.seq < from));
-    if at_hand.len() > AT_HAND {
-        at_hand.clear();
     }
 }

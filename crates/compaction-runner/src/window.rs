@@ -1,5 +1,6 @@
 //! Reading a log in pieces that begin at an atom.
 
+use compaction_plan::Tail;
 use memory_model::{ConversationId, EntryKind, LogEntry, Part, Role, Seq, SeqRange};
 use memory_store::{LogRead, Result, Store};
 use turn_map::{AtomBuilder, GroupingPolicy};
@@ -11,11 +12,12 @@ const LARGEST: usize = 1_024;
 /// result, should it ever come, is then a late one. The first four pages.
 const FURTHEST: usize = 960;
 
-/// The newest entries of a log, oldest first: at least `messages` messages (notes not counted) if
-/// there are so many, beginning at an atom, and a response that may still get results among them.
+/// The newest entries of a log, oldest first: at least as many messages and tokens as `tail` asks
+/// for, if there are so many, beginning at an atom, and a response that may still get results among
+/// them. None for [`Tail::NONE`].
 ///
-/// What it reads depends on `messages` and on how long the oldest of these atoms is, not on how
-/// long the log is.
+/// What it reads depends on `tail` and on how long the oldest of these atoms is, not on how long the
+/// log is.
 ///
 /// # Errors
 /// As reading the store.
@@ -23,15 +25,18 @@ pub async fn newest_entries<S: Store + ?Sized>(
     store: &S,
     conversation: ConversationId,
     head: Seq,
-    messages: usize,
+    tail: Tail,
 ) -> Result<Vec<LogEntry>> {
+    if tail == Tail::NONE {
+        return Ok(Vec::new());
+    }
     let mut newest_first: Vec<LogEntry> = Vec::new();
-    let mut found = 0;
+    let (mut found, mut tokens) = (0, 0_u64);
     let mut rest = SeqRange::new(Seq::FIRST, head);
-    // One page, unless there are notes among the newest entries.
-    let mut rows = messages.max(8);
+    // One page, unless there are notes among the newest entries or their tokens decide.
+    let mut rows = tail.messages.max(8);
     while let Some(range) = rest {
-        if found >= messages.max(1) {
+        if found >= tail.messages.max(1) && tokens >= tail.tokens {
             break;
         }
         let read = LogRead::new(range).newest_first().with_max_rows(rows);
@@ -42,6 +47,10 @@ pub async fn newest_entries<S: Store + ?Sized>(
             .iter()
             .filter(|entry| entry.kind == EntryKind::Message)
             .count();
+        tokens = page
+            .items
+            .iter()
+            .fold(tokens, |sum, entry| sum.saturating_add(entry.tokens));
         newest_first.extend(page.items);
         rest = page.next;
     }

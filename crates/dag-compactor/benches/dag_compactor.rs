@@ -1,12 +1,11 @@
 //! How long a pass over a whole log takes to plan.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, missing_docs)]
 
+use compaction_plan::{Goal, PassInput, Planner, Want};
 use context_assembler::ContextAccounting;
 use criterion::{BenchmarkId, Criterion, Throughput, criterion_group, criterion_main};
-use dag_compactor::DagPlanner;
-use memory_model::{
-    Accounting, Body, Hash, LogEntry, Message, PassInput, PassKind, Planner, Seq, Span, SpanRange,
-};
+use dag_compactor::{DagPlanner, LEAF};
+use memory_model::{Accounting, Body, Hash, LogEntry, Message, Seq, Span, SpanRange};
 use token_estimate::default_estimator;
 
 fn log(messages: u32) -> Vec<LogEntry> {
@@ -47,17 +46,24 @@ fn plan(c: &mut Criterion) {
         group.bench_function(BenchmarkId::from_parameter(name), |b| {
             b.iter(|| {
                 let mut pass = planner.begin(PassInput {
-                    kind: PassKind::Leaf,
+                    pass: &LEAF,
                     head: Seq(messages),
-                    spans: &spans,
-                    newest: &log[log.len() - planner.window()..],
+                    tokens: spans[0].tokens,
+                    newest: &log[log.len() - planner.tail(&LEAF).messages..],
                     room: None,
+                    goal: Goal::Policy,
                     accounting: &accounting,
                 });
-                let wanted = pass.wants().unwrap();
                 let mut jobs = Vec::new();
-                for page in log[..wanted.last.0 as usize].chunks(512) {
-                    jobs.extend(pass.feed(page, &accounting));
+                while let Some(want) = pass.wants() {
+                    jobs.extend(match want {
+                        Want::Entries(range) => {
+                            let first = range.first.0 as usize - 1;
+                            let last = (first + 512).min(range.last.0 as usize);
+                            pass.feed(&log[first..last], &accounting)
+                        }
+                        _ => pass.feed_spans(&spans, &accounting),
+                    });
                 }
                 jobs.extend(pass.finish(&accounting));
                 let covered: u64 = jobs.iter().map(|job| job.range.len()).sum();

@@ -1,95 +1,204 @@
-//! Runs of summaries of equal depth become fewer summaries.
+//! The pass over summaries: runs of equal depth become fewer summaries.
 
-use memory_model::{Accounting, Body, Child, Job, JobKind, SeqRange, Span, summary_overhead};
+use compaction_plan::{Goal, Job, Pass, PassInput, Room, Want, Work};
+use memory_model::{Accounting, Body, Child, Seq, SeqRange, Span, summary_overhead};
 
+use crate::planner::CONDENSED;
 use crate::policy::DagPolicy;
 
-/// The condensed summaries to make of these spans.
-pub(crate) fn jobs(spans: &[Span], policy: &DagPolicy, accounting: &dyn Accounting) -> Vec<Job> {
-    let mut jobs = Vec::new();
-    let mut group: Vec<&Span> = Vec::new();
-    let mut depth = 0;
-    let mut tokens = 0_u64;
-    for span in spans {
-        let found = match &span.body {
-            Body::Summary { depth, .. } if policy.max_depth.is_none_or(|most| *depth < most) => {
+/// A pass over the summaries of a view, fed span by span.
+#[derive(Debug)]
+pub(crate) struct CondensedPass {
+    policy: DagPolicy,
+    /// The part of the view that was not fed yet.
+    rest: Option<SeqRange>,
+    /// Neighbouring summaries of equal depth.
+    group: Group,
+    /// Jobs that wait for the end of the view, where the view costs too much.
+    jobs: Vec<Job>,
+    /// What is known of a view that costs too much; `None` where it fits.
+    shrink: Option<Shrink>,
+}
+
+/// Neighbouring summaries that become one.
+#[derive(Debug, Default)]
+struct Group {
+    spans: Vec<Span>,
+    depth: u32,
+    tokens: u64,
+}
+
+/// A view that costs more than its room.
+#[derive(Debug)]
+struct Shrink {
+    excess: u64,
+    room: Room,
+    goal: Goal,
+    /// Neighbouring summaries of any depths, up to the span that was fed last.
+    run: Vec<Span>,
+    /// The newest finished run of two or more summaries, or the newest single summary.
+    newest: Vec<Span>,
+    /// Cost of the messages behind the last summary, in tokens.
+    tail: u64,
+}
+
+impl CondensedPass {
+    pub(crate) fn new(policy: DagPolicy, input: &PassInput<'_>) -> Self {
+        let shrink = |room| Shrink {
+            excess: input.excess(),
+            room,
+            goal: input.goal,
+            run: Vec::new(),
+            newest: Vec::new(),
+            tail: 0,
+        };
+        Self {
+            policy,
+            rest: SeqRange::new(Seq::FIRST, input.head),
+            group: Group::default(),
+            jobs: Vec::new(),
+            shrink: input.room.filter(|_| input.excess() > 0).map(shrink),
+        }
+    }
+
+    /// The depth of a summary that may be condensed.
+    fn depth(&self, span: &Span) -> Option<u32> {
+        match &span.body {
+            Body::Summary { depth, .. }
+                if self.policy.max_depth.is_none_or(|most| *depth < most) =>
+            {
                 Some(*depth)
             }
             _ => None,
-        };
-        let full = policy
-            .condensed_max
-            .is_some_and(|most| group.len() >= most.max(policy.fewest()))
-            || (group.len() >= policy.fewest() && !policy.fits(tokens.saturating_add(span.tokens)));
-        if found != Some(depth) || full {
-            jobs.extend(enough(&group, depth, policy, accounting));
-            group.clear();
-            tokens = 0;
-        }
-        if let Some(found) = found {
-            depth = found;
-            tokens = tokens.saturating_add(span.tokens);
-            group.push(span);
         }
     }
-    jobs.extend(enough(&group, depth, policy, accounting));
-    jobs
+
+    fn take(&mut self, span: &Span, accounting: &dyn Accounting) {
+        let found = self.depth(span);
+        let group = &self.group;
+        let (len, fewest) = (group.spans.len(), self.policy.fewest());
+        let most = self.policy.condensed_max.map(|most| most.max(fewest));
+        let full = most.is_some_and(|most| len >= most)
+            || (len >= fewest && !self.policy.fits(group.tokens.saturating_add(span.tokens)));
+        if found != Some(group.depth) || full {
+            self.close(accounting);
+        }
+        if let Some(depth) = found {
+            self.group.depth = depth;
+            self.group.tokens = self.group.tokens.saturating_add(span.tokens);
+            self.group.spans.push(span.clone());
+        }
+        if let Some(shrink) = &mut self.shrink {
+            shrink.take(span, found.is_some());
+        }
+    }
+
+    /// Ends the group: a job, if it is as long as the policy asks.
+    fn close(&mut self, accounting: &dyn Accounting) {
+        let group = std::mem::take(&mut self.group);
+        if group.spans.len() >= self.policy.fewest() {
+            let job = job(&group.spans, group.depth, &self.policy, accounting);
+            self.jobs.extend(job);
+        }
+    }
 }
 
-/// The job for a run of summaries, if it is as long as the policy asks.
-fn enough(
-    group: &[&Span],
-    depth: u32,
-    policy: &DagPolicy,
-    accounting: &dyn Accounting,
-) -> Option<Job> {
-    let enough = group.len() >= policy.fewest();
-    enough
-        .then(|| job(group, depth, policy, accounting))
-        .flatten()
+impl Shrink {
+    fn take(&mut self, span: &Span, condensable: bool) {
+        self.tail = match span.body {
+            Body::Raw => span.tokens,
+            _ => 0,
+        };
+        match condensable {
+            true => self.run.push(span.clone()),
+            false => self.end_run(),
+        }
+    }
+
+    fn end_run(&mut self) {
+        let run = std::mem::take(&mut self.run);
+        if run.len() >= 2 || (run.len() == 1 && self.newest.len() < 2) {
+            self.newest = run;
+        }
+    }
+
+    /// The jobs of a view that costs too much: `jobs` where they save enough, or else one condensed
+    /// summary of the newest neighbours. Where the messages behind the summaries do not fit by
+    /// themselves, shorter summaries do not help.
+    fn jobs(mut self, jobs: Vec<Job>, policy: &DagPolicy, accounting: &dyn Accounting) -> Vec<Job> {
+        self.end_run();
+        let saved: u64 = jobs.iter().map(|job| job.source_tokens / 2).sum();
+        let helps = self.tail < self.room.tokens;
+        if !helps && self.goal == Goal::Fit {
+            return Vec::new();
+        }
+        if helps && saved < self.excess {
+            let squeezed = squeeze(&self.newest, self.excess, policy, accounting);
+            return squeezed.map_or(jobs, |job| vec![job]);
+        }
+        jobs
+    }
 }
 
-/// One condensed summary of the newest neighbouring summaries of any depths: as few of them as save
-/// `excess` tokens when the summary is half as long, or all of them; of the newest summary alone
-/// where none has a neighbour. For a view that costs too much when condensing neighbours of equal depth
-/// would not save enough.
-pub(crate) fn squeeze(
-    spans: &[Span],
+impl Pass for CondensedPass {
+    fn wants(&mut self) -> Option<Want> {
+        self.rest.map(Want::Spans)
+    }
+
+    fn feed_spans(&mut self, spans: &[Span], accounting: &dyn Accounting) -> Vec<Job> {
+        self.rest = rest_after(self.rest, spans);
+        for span in spans {
+            self.take(span, accounting);
+        }
+        match self.shrink {
+            Some(_) => Vec::new(),
+            None => std::mem::take(&mut self.jobs),
+        }
+    }
+
+    fn finish(&mut self, accounting: &dyn Accounting) -> Vec<Job> {
+        self.close(accounting);
+        let jobs = std::mem::take(&mut self.jobs);
+        match self.shrink.take() {
+            Some(shrink) => shrink.jobs(jobs, &self.policy, accounting),
+            None => jobs,
+        }
+    }
+}
+
+/// What is left of a range of spans after a page of them.
+pub(crate) fn rest_after(range: Option<SeqRange>, page: &[Span]) -> Option<SeqRange> {
+    let last = page.last()?.range.last?;
+    SeqRange::new(last.next(), range?.last)
+}
+
+/// One condensed summary of the newest of these neighbours: as few of them as save `excess` tokens
+/// when the summary is half as long, or all of them; of the newest alone where it has no neighbour.
+/// For a view that costs too much when condensing neighbours of equal depth would not save enough.
+fn squeeze(
+    neighbours: &[Span],
     excess: u64,
     policy: &DagPolicy,
     accounting: &dyn Accounting,
 ) -> Option<Job> {
-    let depth = |span: &Span| match &span.body {
-        Body::Summary { depth, .. } if policy.max_depth.is_none_or(|most| *depth < most) => {
-            Some(*depth)
-        }
-        _ => None,
-    };
-    let neighbours = |pair: &[Span]| pair.iter().all(|span| depth(span).is_some());
-    let newest = match spans.windows(2).rposition(neighbours) {
-        Some(left) => left.saturating_add(1),
-        None => spans.iter().rposition(|span| depth(span).is_some())?,
-    };
-    let (mut group, mut tokens, mut deepest) = (Vec::new(), 0_u64, 0);
-    for span in spans.get(..=newest)?.iter().rev() {
-        let Some(depth) = depth(span) else { break };
-        if group.len() >= 2 && tokens / 2 >= excess {
+    let (mut count, mut tokens) = (0_usize, 0_u64);
+    for span in neighbours.iter().rev() {
+        if count >= 2 && tokens / 2 >= excess {
             break;
         }
-        group.push(span);
+        count += 1;
         tokens = tokens.saturating_add(span.tokens);
-        deepest = deepest.max(depth);
     }
-    group.reverse();
-    job(&group, deepest, policy, accounting)
+    let group = neighbours.get(neighbours.len() - count..)?;
+    let depth = |span: &Span| match span.body {
+        Body::Summary { depth, .. } => depth,
+        _ => 0,
+    };
+    let deepest = group.iter().map(depth).max()?;
+    job(group, deepest, policy, accounting)
 }
 
-fn job(
-    group: &[&Span],
-    depth: u32,
-    policy: &DagPolicy,
-    accounting: &dyn Accounting,
-) -> Option<Job> {
+fn job(group: &[Span], depth: u32, policy: &DagPolicy, accounting: &dyn Accounting) -> Option<Job> {
     let first = group.first()?.range.first;
     let range = SeqRange::new(first, group.last()?.range.last?)?;
     let children: Vec<Child> = group
@@ -111,17 +220,17 @@ fn job(
     let depth = depth.saturating_add(1);
     let overhead = summary_overhead(accounting, range, depth, &children);
     policy.gains(source_tokens, overhead).then(|| Job {
-        kind: JobKind::Condensed,
+        kind: CONDENSED,
         range,
-        expect: group.iter().map(|span| (*span).clone()).collect(),
+        expect: group.to_vec(),
         why: format!(
             "{} neighbouring summaries {} depth {} cost {source_tokens} tokens",
             group.len(),
             if equal { "of" } else { "up to" },
             depth - 1
         ),
-        children,
-        depth,
+        work: Work::Summarize { children, depth },
+        request: None,
         source_tokens,
     })
 }

@@ -1,20 +1,135 @@
-//! Runs of messages become leaves.
+//! The pass over messages: runs of them become leaves.
 
 use std::collections::VecDeque;
 
-use memory_model::{
-    Accounting, Body, Child, Job, JobKind, LogEntry, Seq, SeqRange, Span, summary_overhead,
-};
+use compaction_plan::{Job, Pass, Want, Work};
+use memory_model::{Accounting, Body, Child, LogEntry, Seq, SeqRange, Span, summary_overhead};
 use turn_map::{Atom, AtomBuilder, GroupingPolicy};
 
+use crate::condensed::rest_after;
+use crate::planner::LEAF;
 use crate::policy::DagPolicy;
+
+/// A pass over the messages before the fresh tail.
+#[derive(Debug)]
+pub(crate) struct LeafPass {
+    policy: DagPolicy,
+    /// The part of the view that was not fed yet.
+    rest: Option<SeqRange>,
+    /// The first position that is not compacted.
+    tail: Seq,
+    /// Whether the span that was fed last is a summary.
+    after_summary: bool,
+    /// A run whose right neighbour is not known yet.
+    last: Option<LastRun>,
+    runs: VecDeque<LeafRun>,
+}
+
+#[derive(Debug)]
+struct LastRun {
+    range: SeqRange,
+    /// Whether a summary stands before it, and it reaches up to the next span.
+    bridgeable: bool,
+}
+
+impl LeafPass {
+    pub(crate) fn new(policy: DagPolicy, head: Seq, tail: Seq) -> Self {
+        // Nothing to read where nothing stands before the tail.
+        let rest = SeqRange::new(Seq::FIRST, head).filter(|_| tail > Seq::FIRST);
+        Self {
+            policy,
+            rest,
+            tail,
+            after_summary: false,
+            last: None,
+            runs: VecDeque::new(),
+        }
+    }
+
+    fn take_span(&mut self, span: &Span) {
+        let summary = matches!(span.body, Body::Summary { .. });
+        self.end_last(summary);
+        if span.range.first >= self.tail {
+            self.rest = None;
+        } else if span.body == Body::Raw {
+            let before_tail = self.tail.prev();
+            let last = span.range.last.map_or(before_tail, |l| l.min(before_tail));
+            let whole = span.range.last == Some(last);
+            self.last = SeqRange::new(span.range.first, last).map(|range| LastRun {
+                range,
+                bridgeable: whole && self.after_summary,
+            });
+        }
+        self.after_summary = summary;
+    }
+
+    fn end_last(&mut self, before_summary: bool) {
+        if let Some(run) = self.last.take() {
+            self.runs.push_back(LeafRun::new(Run {
+                range: run.range,
+                bridged: run.bridgeable && before_summary,
+            }));
+        }
+    }
+}
+
+impl Pass for LeafPass {
+    fn wants(&mut self) -> Option<Want> {
+        if self.rest.is_none() {
+            self.end_last(false);
+        }
+        match self.runs.iter().find_map(LeafRun::wants) {
+            Some(range) => Some(Want::Entries(range)),
+            None => self.rest.map(Want::Spans),
+        }
+    }
+
+    fn feed_spans(&mut self, spans: &[Span], _accounting: &dyn Accounting) -> Vec<Job> {
+        self.rest = rest_after(self.rest, spans);
+        for span in spans {
+            self.take_span(span);
+        }
+        Vec::new()
+    }
+
+    fn feed(&mut self, entries: &[LogEntry], accounting: &dyn Accounting) -> Vec<Job> {
+        let mut jobs = Vec::new();
+        for entry in entries {
+            // A run that has all its entries is done before the next one begins.
+            while let Some(front) = self.runs.front() {
+                match front.wants() {
+                    Some(range) if range.first == entry.seq => break,
+                    Some(_) => return jobs,
+                    None => {
+                        let Some(run) = self.runs.pop_front() else {
+                            break;
+                        };
+                        jobs.extend(run.finish(&self.policy, accounting));
+                    }
+                }
+            }
+            if let Some(run) = self.runs.front_mut() {
+                run.feed(entry, &self.policy, accounting, &mut jobs);
+            }
+        }
+        jobs
+    }
+
+    fn finish(&mut self, accounting: &dyn Accounting) -> Vec<Job> {
+        self.end_last(false);
+        let runs = std::mem::take(&mut self.runs);
+        runs.into_iter()
+            .flat_map(|run| run.finish(&self.policy, accounting))
+            .collect()
+    }
+}
 
 /// A stretch of messages outside the fresh tail.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct Run {
-    pub(crate) range: SeqRange,
+struct Run {
+    range: SeqRange,
     /// Whether summaries stand on both sides, so that it may be compacted however short it is.
-    pub(crate) bridged: bool,
+    bridged: bool,
 }
 
 /// Messages that will be one leaf, as long as nothing more fits.
@@ -28,7 +143,7 @@ struct Chunk {
 
 /// Cuts one run into leaves while its entries are fed.
 #[derive(Debug)]
-pub(crate) struct LeafRun {
+struct LeafRun {
     run: Run,
     /// The next entry that it wants.
     next: Seq,
@@ -40,7 +155,7 @@ pub(crate) struct LeafRun {
 }
 
 impl LeafRun {
-    pub(crate) fn new(run: Run) -> Self {
+    fn new(run: Run) -> Self {
         let first = run.range.first;
         Self {
             run,
@@ -52,11 +167,11 @@ impl LeafRun {
         }
     }
 
-    pub(crate) fn wants(&self) -> Option<SeqRange> {
+    fn wants(&self) -> Option<SeqRange> {
         SeqRange::new(self.next, self.run.range.last)
     }
 
-    pub(crate) fn feed(
+    fn feed(
         &mut self,
         entry: &LogEntry,
         policy: &DagPolicy,
@@ -73,7 +188,7 @@ impl LeafRun {
     }
 
     /// Ends the run: nothing more of it comes, so all its atoms are as they will be.
-    pub(crate) fn finish(mut self, policy: &DagPolicy, accounting: &dyn Accounting) -> Vec<Job> {
+    fn finish(mut self, policy: &DagPolicy, accounting: &dyn Accounting) -> Vec<Job> {
         let mut jobs = Vec::new();
         let builder =
             std::mem::replace(&mut self.atoms, AtomBuilder::new(GroupingPolicy::default()));
@@ -127,11 +242,11 @@ impl LeafRun {
         }
         self.chunk = Chunk::default();
         Some(Job {
-            kind: JobKind::Leaf,
+            kind: LEAF,
             range,
             expect: vec![Span::closed(range, Body::Raw, chunk.tokens)],
-            children,
-            depth: 0,
+            work: Work::Summarize { children, depth: 0 },
+            request: None,
             source_tokens: chunk.tokens,
             why: format!(
                 "{} messages outside the fresh tail cost {} tokens",

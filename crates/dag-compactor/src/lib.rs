@@ -5,5 +5,5 @@ mod leaf;
 mod planner;
 mod policy;
 
-pub use planner::DagPlanner;
+pub use planner::{CONDENSED, DagPlanner, LEAF};
 pub use policy::{DagPolicy, FreshTail};

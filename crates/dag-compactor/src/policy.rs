@@ -1,6 +1,6 @@
 //! What is compacted, and into how much at a time.
 
-use memory_model::Room;
+use compaction_plan::Room;
 use serde::{Deserialize, Serialize};
 
 /// What stays as it is: the newest messages.

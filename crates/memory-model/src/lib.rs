@@ -7,7 +7,6 @@ mod ids;
 mod json;
 mod message;
 mod part;
-mod plan;
 mod summary;
 mod time;
 mod transcode;
@@ -25,8 +24,9 @@ pub use part::{
     MAX_PART_DEPTH, Media, MediaSource, Part, ResultContent, inner_part_from_raw, part_from_raw,
     parts_from_json,
 };
-pub use plan::{Job, JobKind, Mode, Pass, PassInput, PassKind, Plan, Planner, Room, StopReason};
-pub use summary::{Child, Recipe, SourceHasher, Summary, SummaryFigures, summary_hash, summary_id};
+pub use summary::{
+    Child, Purpose, Recipe, SourceHasher, Summary, SummaryFigures, summary_hash, summary_id,
+};
 pub use time::{Clock, StepClock, Timestamp};
 pub use token_estimate::{MessageView, PartView, Role};
 pub use view::{

@@ -34,6 +34,18 @@ impl fmt::Display for Recipe {
     }
 }
 
+/// What a summary will be used for.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+#[non_exhaustive]
+pub enum Purpose {
+    /// It takes the place of its sources.
+    #[default]
+    Replace,
+    /// It takes the place of a turn's beginning; the end of the turn stays in view behind it.
+    TurnPrefix,
+}
+
 /// A child of a summary: a range of messages, or another summary.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "kind", rename_all = "snake_case")]

@@ -16,7 +16,7 @@ pub use error::{Error, ErrorKind, Result};
 pub use in_memory::InMemoryStore;
 pub use indexed::IndexedSearch;
 pub use inherit::{Inherited, Kin, ViewCut};
-pub use publish::{KnownSummary, check_references, check_shape, spans_cost};
+pub use publish::{KnownSummary, check_one_view, check_references, check_shape, spans_cost};
 pub use record::{KnownEntry, conversation_hash, family_hash, summary_record_hash, views_hash};
 pub use scan::{SCAN, ScanSearch};
 pub use store::{FullStore, Maintain, Store, fill_raw_tokens};

@@ -28,6 +28,22 @@ impl From<&Summary> for KnownSummary {
     }
 }
 
+/// Checks that publishes of one call are to one view.
+///
+/// # Errors
+/// `Invalid`, naming two views.
+pub fn check_one_view(publishes: &[Publish]) -> Result<()> {
+    for (a, b) in publishes.iter().zip(publishes.iter().skip(1)) {
+        if a.view != b.view {
+            return Err(invalid(format!(
+                "cannot publish to the views {} and {} in one call: call once for each",
+                a.view, b.view
+            )));
+        }
+    }
+    Ok(())
+}
+
 /// Checks all of a publish that needs no store, and returns the ids of all summaries in it, which
 /// the store must look up for [`check_references`]: of one that is brought along the store may
 /// have its own, which stays as it is.

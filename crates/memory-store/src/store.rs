@@ -8,7 +8,7 @@ use memory_model::{
     ViewName, ViewVersion,
 };
 
-use crate::error::Result;
+use crate::error::{Error, ErrorKind, Result};
 #[cfg(doc)]
 use crate::inherit::{Kin, ViewCut};
 use crate::types::{
@@ -110,18 +110,37 @@ pub trait Store: Send + Sync + fmt::Debug {
         limit: usize,
     ) -> Result<Page<Span>>;
 
-    /// Replaces spans if the view still holds what the caller expects. Token figures of raw and
-    /// omitted spans are not stored. A summary that the conversation already has is not changed by
-    /// a publish that brings it again.
-    ///
-    /// A publish that is done ends the fence's job; `Already` and `Lost` leave it as it is.
+    /// Replaces spans if the view still holds what the caller expects.
     ///
     /// # Errors
-    /// `NotFound`; `Invalid` when the new spans do not tile the range, lie beyond the head, or
-    /// name summaries that are in neither the call nor the conversation or cover another range,
-    /// when a given summary's children do not tile its range or do not exist, or its hash or id is
-    /// not what its content gives; `Stale` when the fence is lost.
-    async fn publish(&self, conversation: ConversationId, publish: &Publish) -> Result<Published>;
+    /// As [`Store::publish_all`], those of the publish among them.
+    async fn publish(&self, conversation: ConversationId, publish: &Publish) -> Result<Published> {
+        let publishes = std::slice::from_ref(publish);
+        let outcomes = self.publish_all(conversation, publishes).await?;
+        only(outcomes).flatten()
+    }
+
+    /// Publishes several times to one view, in order and in one transaction: each publish sees what
+    /// those before it left, summaries included. The outcome of each is told apart; a publish that
+    /// is lost or refused changes nothing and does not undo the others. The number of statements
+    /// does not grow with the number of publishes, up to 64 rows of a table.
+    ///
+    /// Each publish replaces spans if the view still holds what it expects. Token figures of raw and
+    /// omitted spans are not stored. A summary that the conversation already has is not changed by a
+    /// publish that brings it again. A publish that is done ends its fence's job; `Already` and
+    /// `Lost` leave it as it is.
+    ///
+    /// # Errors
+    /// `NotFound`; `Invalid` when the publishes name different views. Of one publish: `Invalid` when
+    /// the new spans do not tile the range, lie beyond the head, or name summaries that are in
+    /// neither the publish nor the conversation or cover another range, when a given summary's
+    /// children do not tile its range or do not exist, or its hash or id is not what its content
+    /// gives; `Stale` when the fence is lost.
+    async fn publish_all(
+        &self,
+        conversation: ConversationId,
+        publishes: &[Publish],
+    ) -> Result<Vec<Result<Published>>>;
 
     /// Publications of a view with versions above `after`, oldest first, at most `limit`.
     async fn publications(
@@ -172,18 +191,18 @@ pub trait Store: Send + Sync + fmt::Debug {
         summary: &SummaryId,
     ) -> Result<Vec<SummaryId>>;
 
-    /// The newest summary of these sources by this recipe that is seen, if one was ever published;
-    /// the conversation's own before its ancestors'.
-    async fn made_from(
+    /// For each pair of a source hash and a recipe the newest summary made from it that is seen, if
+    /// one was ever published; the conversation's own before its ancestors'. In the order asked.
+    async fn summaries_by_source(
         &self,
         conversation: ConversationId,
-        source: Hash,
-        recipe: &Recipe,
-    ) -> Result<Option<Summary>>;
+        sources: &[(Hash, Recipe)],
+    ) -> Result<Vec<Option<Summary>>>;
 
-    /// Asks for a job: granted when nobody holds it, the holder's lease has ended, or the holder
-    /// itself asks again. Each grant makes the fences of earlier ones stale for ever: a number is
-    /// not used again even after the job is done or released.
+    /// Asks for one job.
+    ///
+    /// # Errors
+    /// As [`Store::claim_all`].
     async fn claim(
         &self,
         conversation: ConversationId,
@@ -191,14 +210,48 @@ pub trait Store: Send + Sync + fmt::Debug {
         owner: &Owner,
         now: Timestamp,
         ttl_micros: i64,
-    ) -> Result<Claim>;
+    ) -> Result<Claim> {
+        let keys = std::slice::from_ref(key);
+        let claims = self.claim_all(conversation, keys, owner, now, ttl_micros);
+        only(claims.await?)
+    }
 
-    /// Says how a granted job goes on.
+    /// Asks for several jobs in one transaction, and answers for each in the order asked. A job is
+    /// granted when nobody holds it, the holder's lease has ended, or the holder itself asks again;
+    /// the others are granted all the same. Each grant makes the fences of earlier ones stale for
+    /// ever: a number is not used again even after the job is done or released.
+    ///
+    /// # Errors
+    /// `NotFound` for the conversation.
+    async fn claim_all(
+        &self,
+        conversation: ConversationId,
+        keys: &[JobKey],
+        owner: &Owner,
+        now: Timestamp,
+        ttl_micros: i64,
+    ) -> Result<Vec<Claim>>;
+
+    /// Renews, releases or completes a granted job.
     ///
     /// # Errors
     /// `NotFound` for the conversation; `Stale` when the job was granted again meanwhile, or is
     /// failed, released or done.
-    async fn settle(&self, fence: &Fence, outcome: &JobOutcome, now: Timestamp) -> Result<()>;
+    async fn settle(&self, fence: &Fence, outcome: &JobOutcome, now: Timestamp) -> Result<()> {
+        let settled = [(fence.clone(), outcome.clone())];
+        only(self.settle_all(&settled, now).await?).flatten()
+    }
+
+    /// Renews, releases or completes several granted jobs in order and in one transaction, and
+    /// answers for each. A lost fence does not undo the others.
+    ///
+    /// # Errors
+    /// Of one job as [`Store::settle`].
+    async fn settle_all(
+        &self,
+        settled: &[(Fence, JobOutcome)],
+        now: Timestamp,
+    ) -> Result<Vec<Result<()>>>;
 
     /// A small value of a conversation.
     async fn state(&self, conversation: ConversationId, key: &str) -> Result<Option<State>>;
@@ -215,6 +268,15 @@ pub trait Store: Send + Sync + fmt::Debug {
         revision: u64,
         value: Option<&memory_model::RawJson>,
     ) -> Result<u64>;
+}
+
+/// The answer for the one thing that was asked for.
+fn only<T>(mut answers: Vec<T>) -> Result<T> {
+    answers.pop().ok_or_else(|| {
+        let message =
+            "the store gave no answer for what it was asked: this is a mistake in the store";
+        Error::new(ErrorKind::Corrupt, message)
+    })
 }
 
 /// Care of a store.

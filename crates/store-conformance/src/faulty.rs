@@ -28,7 +28,7 @@ pub enum Fault {
 /// A store whose writes fail from a given one on, to see what its users make of a crash.
 ///
 /// Calls that write are `open`, `update`, `append`, `publish`, `claim`, `settle` and `put_state`,
-/// whether or not they change something. From the first failure on every further write fails and
+/// whether or not they change something; a call for several publishes or jobs is one write. From the first failure on every further write fails and
 /// writes nothing, as after a crash, until [`FaultyStore::heal`]; or only one fails, with
 /// [`FaultyStore::fail_once`]. Failures are of kind `Io`. Reads always work.
 ///
@@ -215,8 +215,13 @@ impl<S: FullStore> Store for FaultyStore<S> {
         self.inner.spans(snapshot, range, order, limit).await
     }
 
-    async fn publish(&self, conversation: ConversationId, publish: &Publish) -> Result<Published> {
-        self.write(self.inner.publish(conversation, publish)).await
+    async fn publish_all(
+        &self,
+        conversation: ConversationId,
+        publishes: &[Publish],
+    ) -> Result<Vec<Result<Published>>> {
+        self.write(self.inner.publish_all(conversation, publishes))
+            .await
     }
 
     async fn publications(
@@ -265,29 +270,34 @@ impl<S: FullStore> Store for FaultyStore<S> {
         self.inner.containers(conversation, summary).await
     }
 
-    async fn made_from(
+    async fn summaries_by_source(
         &self,
         conversation: ConversationId,
-        source: Hash,
-        recipe: &Recipe,
-    ) -> Result<Option<Summary>> {
-        self.inner.made_from(conversation, source, recipe).await
+        sources: &[(Hash, Recipe)],
+    ) -> Result<Vec<Option<Summary>>> {
+        self.inner.summaries_by_source(conversation, sources).await
     }
 
-    async fn claim(
+    async fn claim_all(
         &self,
         conversation: ConversationId,
-        key: &JobKey,
+        keys: &[JobKey],
         owner: &Owner,
         now: Timestamp,
         ttl_micros: i64,
-    ) -> Result<Claim> {
-        self.write(self.inner.claim(conversation, key, owner, now, ttl_micros))
-            .await
+    ) -> Result<Vec<Claim>> {
+        let claims = self
+            .inner
+            .claim_all(conversation, keys, owner, now, ttl_micros);
+        self.write(claims).await
     }
 
-    async fn settle(&self, fence: &Fence, outcome: &JobOutcome, now: Timestamp) -> Result<()> {
-        self.write(self.inner.settle(fence, outcome, now)).await
+    async fn settle_all(
+        &self,
+        settled: &[(Fence, JobOutcome)],
+        now: Timestamp,
+    ) -> Result<Vec<Result<()>>> {
+        self.write(self.inner.settle_all(settled, now)).await
     }
 
     async fn state(&self, conversation: ConversationId, key: &str) -> Result<Option<State>> {

@@ -188,15 +188,23 @@ pub fn recorded(row: &impl Columns) -> Result<Hash> {
     to_hash("record of a summary", &row.bytes(READ.len())?)
 }
 
-/// The newest summary of these sources by this recipe: rows for [`summary`].
-pub fn made_from(kin: Kin, source: Hash, recipe: &Recipe) -> SelectStatement {
-    rows()
-        .and_where(seen(kin))
-        .and_where(Expr::col(S::SourceHash).eq(source.0.to_vec()))
-        .and_where(Expr::col(S::Recipe).eq(recipe.as_str()))
-        .order_by(S::Id, Order::Desc)
-        .limit(1)
-        .take()
+/// Summaries that a conversation sees of any of these sources by any of these recipes, the nearest first and then the
+/// newest: rows for [`summary`].
+pub fn by_sources(conversation: u32, sources: &[Hash], recipes: &[&str]) -> WithQuery {
+    let mut statement = Query::select();
+    statement
+        .columns(READ.map(|column| (S::Table, column)))
+        .from(Seen::Table)
+        // Crossed, so that SQLite looks each source up in each log instead of reading all summaries.
+        .cross_join(S::Table)
+        .and_where(Expr::col((S::Table, S::Conversation)).equals((Seen::Table, Seen::No)))
+        .and_where(Expr::col((S::Table, S::SourceHash)).is_in(sources.iter().map(|s| s.0.to_vec())))
+        .and_where(Expr::col((S::Table, S::Recipe)).is_in(recipes.iter().copied()))
+        .and_where(Expr::col((S::Table, S::Last)).lte(Expr::col((Seen::Table, Seen::Last))))
+        .order_by((Seen::Table, Seen::Level), Order::Asc)
+        .order_by((S::Table, S::Id), Order::Desc);
+    let seen = seen_from(conversation);
+    statement.with(WithClause::new().recursive(true).cte(seen).to_owned())
 }
 
 /// The key of the last summary of a conversation, null when there is none.
@@ -210,7 +218,7 @@ pub fn last_key(conversation: u32) -> SelectStatement {
         .take()
 }
 
-/// A row of [`by_ids`], [`log`] or [`made_from`].
+/// A row of [`by_ids`], [`log`] or [`by_sources`].
 ///
 /// # Errors
 /// When the row does not mean a summary.
@@ -251,66 +259,70 @@ pub fn summary(row: &impl Columns) -> Result<SummaryRow> {
     })
 }
 
-/// Inserts one summary under the key `id`.
+/// Inserts summaries, each under its key.
 ///
 /// # Errors
 /// When a number does not fit its column.
-pub fn insert(id: i64, conversation: u32, summary: &Summary) -> Result<InsertStatement> {
-    let values: [SimpleExpr; 21] = [
-        id.into(),
-        i64::from(conversation).into(),
-        summary.id.as_str().into(),
-        i64::from(summary.range.first.0).into(),
-        i64::from(summary.range.last.0).into(),
-        i64::from(summary.depth).into(),
-        to_int("tokens of a summary", summary.tokens)?.into(),
-        to_int("source tokens of a summary", summary.source_tokens)?.into(),
-        i64::from(summary.provisional).into(),
-        summary.recipe.as_str().into(),
-        summary.tier.as_str().into(),
-        summary.model.clone().into(),
-        summary.created_at.0.into(),
-        summary.earliest_at.0.into(),
-        summary.latest_at.0.into(),
-        summary.source_hash.0.to_vec().into(),
-        summary.hash.0.to_vec().into(),
-        summary.text.as_str().into(),
-        summary
-            .messages
-            .as_ref()
-            .map(|messages| messages.as_str().to_owned())
-            .into(),
-        summary
-            .meta
-            .as_ref()
-            .map(|meta| meta.as_str().to_owned())
-            .into(),
-        summary_record_hash(summary).0.to_vec().into(),
-    ];
+pub fn insert_all(conversation: u32, summaries: &[(i64, &Summary)]) -> Result<InsertStatement> {
     let mut statement = Query::insert();
     statement
         .into_table(S::Table)
         .columns(READ.into_iter().chain([S::Record]));
-    add_row(&mut statement, values)?;
+    for (id, summary) in summaries {
+        let values: [SimpleExpr; 21] = [
+            (*id).into(),
+            i64::from(conversation).into(),
+            summary.id.as_str().into(),
+            i64::from(summary.range.first.0).into(),
+            i64::from(summary.range.last.0).into(),
+            i64::from(summary.depth).into(),
+            to_int("tokens of a summary", summary.tokens)?.into(),
+            to_int("source tokens of a summary", summary.source_tokens)?.into(),
+            i64::from(summary.provisional).into(),
+            summary.recipe.as_str().into(),
+            summary.tier.as_str().into(),
+            summary.model.clone().into(),
+            summary.created_at.0.into(),
+            summary.earliest_at.0.into(),
+            summary.latest_at.0.into(),
+            summary.source_hash.0.to_vec().into(),
+            summary.hash.0.to_vec().into(),
+            summary.text.as_str().into(),
+            summary
+                .messages
+                .as_ref()
+                .map(|messages| messages.as_str().to_owned())
+                .into(),
+            summary
+                .meta
+                .as_ref()
+                .map(|meta| meta.as_str().to_owned())
+                .into(),
+            summary_record_hash(summary).0.to_vec().into(),
+        ];
+        add_row(&mut statement, values)?;
+    }
     Ok(statement)
 }
 
-/// A child of a summary with the key of the constituent, for [`insert_children`].
+/// A child of a summary, for [`insert_children`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct ChildRow {
-    /// Its place, from 0.
+    /// Key of the summary.
+    pub container: i64,
+    /// Its place among the children, from 0.
     pub ordinal: u32,
-    /// What it covers.
+    /// The messages that it covers.
     pub range: SeqRange,
-    /// The constituent's key; `None` for messages.
+    /// Key of the child; `None` for messages.
     pub constituent: Option<i64>,
 }
 
-/// Inserts children of the summary with the key `container`.
+/// Inserts children of summaries.
 ///
 /// # Errors
 /// When the statement can not be built.
-pub fn insert_children(container: i64, children: &[ChildRow]) -> Result<InsertStatement> {
+pub fn insert_children(children: &[ChildRow]) -> Result<InsertStatement> {
     let mut statement = Query::insert();
     statement.into_table(K::Table).columns([
         K::Container,
@@ -321,7 +333,7 @@ pub fn insert_children(container: i64, children: &[ChildRow]) -> Result<InsertSt
     ]);
     for child in children {
         let values: [SimpleExpr; 5] = [
-            container.into(),
+            child.container.into(),
             i64::from(child.ordinal).into(),
             i64::from(child.range.first.0).into(),
             i64::from(child.range.last.0).into(),

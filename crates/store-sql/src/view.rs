@@ -119,8 +119,8 @@ const GONE: [H; 6] = [
     H::Depth,
 ];
 
-/// Span rows as they were at `version`, at most `limit`: rows for [`start`]. One statement, so it sees one state of
-/// the database.
+/// Span rows as they were at `version`, at most `limit`: rows for [`start`], then the version that added each. One
+/// statement, so it sees one state of the database.
 ///
 /// # Errors
 /// When a number does not fit its column.
@@ -135,12 +135,14 @@ pub fn spans(
     let mut live = Query::select();
     // `+ 0` keeps the planner on the primary key, which gives the order.
     live.columns(LIVE)
+        .column(S::AddedIn)
         .from(S::Table)
         .and_where(Expr::col(S::Conversation).eq(i64::from(no)))
         .and_where(Expr::col(S::View).eq(view.as_str()))
         .and_where(Expr::col(S::AddedIn).add(0_i64).lte(version));
     let mut gone = Query::select();
     gone.columns(GONE)
+        .column(H::AddedIn)
         .from(H::Table)
         .and_where(Expr::col(H::Conversation).eq(i64::from(no)))
         .and_where(Expr::col(H::View).eq(view.as_str()))
@@ -211,16 +213,31 @@ fn body_values(span: &SpanStart) -> Result<[SimpleExpr; 5]> {
     ])
 }
 
-/// Inserts live spans that `version` added.
+/// A span row, and the version that added it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct AddedSpan {
+    /// The row.
+    pub start: SpanStart,
+    /// The version that added it.
+    pub added_in: ViewVersion,
+}
+
+/// A row of [`spans`].
+///
+/// # Errors
+/// When the row does not mean a span.
+pub fn added_span(row: &impl Columns) -> Result<AddedSpan> {
+    Ok(AddedSpan {
+        start: start(row, 0)?,
+        added_in: ViewVersion(to_count("version", row.int(LIVE.len())?)?),
+    })
+}
+
+/// Inserts live spans.
 ///
 /// # Errors
 /// When a number does not fit its column.
-pub fn insert_spans(
-    no: u32,
-    view: &ViewName,
-    version: ViewVersion,
-    spans: &[SpanStart],
-) -> Result<InsertStatement> {
+pub fn insert_spans(no: u32, view: &ViewName, spans: &[AddedSpan]) -> Result<InsertStatement> {
     let mut statement = Query::insert();
     statement.into_table(S::Table).columns([
         S::Conversation,
@@ -237,93 +254,70 @@ pub fn insert_spans(
         let head: [SimpleExpr; 4] = [
             i64::from(no).into(),
             view.as_str().into(),
-            i64::from(span.first.0).into(),
-            to_int("version", version.0)?.into(),
+            i64::from(span.start.first.0).into(),
+            to_int("version", span.added_in.0)?.into(),
         ];
-        add_row(&mut statement, head.into_iter().chain(body_values(span)?))?;
+        let values = head.into_iter().chain(body_values(&span.start)?);
+        add_row(&mut statement, values)?;
     }
     Ok(statement)
 }
 
-fn starting_at(no: u32, view: &ViewName, firsts: &[Seq]) -> [Expr; 3] {
-    [
-        Expr::col(S::Conversation).eq(i64::from(no)),
-        Expr::col(S::View).eq(view.as_str()),
-        Expr::col(S::First).is_in(firsts.iter().map(|seq| i64::from(seq.0))),
-    ]
-}
-
-/// Copies live spans to the history, as removed in `version`.
+/// Inserts spans that are not live any more into the history, each with the version that removed it.
 ///
 /// # Errors
 /// When a number does not fit its column.
-pub fn retire(
+pub fn insert_history(
     no: u32,
     view: &ViewName,
-    version: ViewVersion,
-    firsts: &[Seq],
+    spans: &[(ViewVersion, AddedSpan)],
 ) -> Result<InsertStatement> {
-    let mut select = Query::select();
-    select
-        .columns([S::Conversation, S::View])
-        .expr(Expr::val(to_int("version", version.0)?))
-        .columns([S::First, S::AddedIn])
-        .columns([S::Kind, S::Summary, S::Policy, S::Tokens, S::Depth])
-        .from(S::Table);
-    for condition in starting_at(no, view, firsts) {
-        select.and_where(condition);
-    }
     let mut statement = Query::insert();
-    statement
-        .into_table(H::Table)
-        .columns([
-            H::Conversation,
-            H::View,
-            H::RemovedIn,
-            H::First,
-            H::AddedIn,
-            H::Kind,
-            H::Summary,
-            H::Policy,
-            H::Tokens,
-            H::Depth,
-        ])
-        .select_from(select)
-        .map_err(|e| corrupt("span", "the copy to the history can not be built").with_source(e))?;
+    statement.into_table(H::Table).columns([
+        H::Conversation,
+        H::View,
+        H::RemovedIn,
+        H::First,
+        H::AddedIn,
+        H::Kind,
+        H::Summary,
+        H::Policy,
+        H::Tokens,
+        H::Depth,
+    ]);
+    for (removed_in, span) in spans {
+        let head: [SimpleExpr; 5] = [
+            i64::from(no).into(),
+            view.as_str().into(),
+            to_int("version", removed_in.0)?.into(),
+            i64::from(span.start.first.0).into(),
+            to_int("version", span.added_in.0)?.into(),
+        ];
+        let values = head.into_iter().chain(body_values(&span.start)?);
+        add_row(&mut statement, values)?;
+    }
     Ok(statement)
 }
 
-/// Deletes live spans that were copied by [`retire`].
+/// Deletes live spans that are in the history.
 pub fn delete_spans(no: u32, view: &ViewName, firsts: &[Seq]) -> DeleteStatement {
-    let mut statement = Query::delete();
-    statement.from_table(S::Table);
-    for condition in starting_at(no, view, firsts) {
-        statement.and_where(condition);
-    }
-    statement
+    Query::delete()
+        .from_table(S::Table)
+        .and_where(Expr::col(S::Conversation).eq(i64::from(no)))
+        .and_where(Expr::col(S::View).eq(view.as_str()))
+        .and_where(Expr::col(S::First).is_in(firsts.iter().map(|seq| i64::from(seq.0))))
+        .take()
 }
 
-/// Inserts the row of a publish.
+/// Inserts the rows of publishes, in the order of their versions.
 ///
 /// # Errors
 /// When a number does not fit its column.
-pub fn insert_publication(
+pub fn insert_publications(
     no: u32,
     view: &ViewName,
-    version: ViewVersion,
-    at: SeqRange,
-    now: Timestamp,
-    hash: Hash,
+    publications: &[PublicationRow],
 ) -> Result<InsertStatement> {
-    let values: [SimpleExpr; 7] = [
-        i64::from(no).into(),
-        view.as_str().into(),
-        to_int("version", version.0)?.into(),
-        i64::from(at.first.0).into(),
-        i64::from(at.last.0).into(),
-        now.0.into(),
-        hash.0.to_vec().into(),
-    ];
     let mut statement = Query::insert();
     statement.into_table(P::Table).columns([
         P::Conversation,
@@ -334,7 +328,18 @@ pub fn insert_publication(
         P::At,
         P::Hash,
     ]);
-    add_row(&mut statement, values)?;
+    for publication in publications {
+        let values: [SimpleExpr; 7] = [
+            i64::from(no).into(),
+            view.as_str().into(),
+            to_int("version", publication.version.0)?.into(),
+            i64::from(publication.at.first.0).into(),
+            i64::from(publication.at.last.0).into(),
+            publication.created_at.0.into(),
+            publication.hash.0.to_vec().into(),
+        ];
+        add_row(&mut statement, values)?;
+    }
     Ok(statement)
 }
 

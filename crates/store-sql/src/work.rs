@@ -3,8 +3,8 @@
 use memory_model::{ConversationId, RawJson, Timestamp};
 use memory_store::{Draft, Fence, JobKey, JobOutcome, Owner, State};
 use sea_query::{
-    DeleteStatement, Expr, ExprTrait as _, Func, InsertStatement, OnConflict, Query,
-    SelectStatement, SimpleExpr, UpdateStatement,
+    DeleteStatement, Expr, ExprTrait as _, InsertStatement, OnConflict, Query, SelectStatement,
+    SimpleExpr, UpdateStatement,
 };
 
 use crate::convert::{to_count, to_int};
@@ -50,95 +50,117 @@ pub struct Job {
     pub draft: Option<Draft>,
 }
 
-/// Looks a job up: a row for [`job`].
-pub fn find_job(conversation: ConversationId, key: &JobKey) -> SelectStatement {
+impl Job {
+    /// Whether another owner's lease on the job runs.
+    pub fn is_held_from(&self, owner: &Owner, now: Timestamp) -> bool {
+        self.state != JobState::Free && self.expires > now && self.owner != *owner
+    }
+
+    /// A job as it is once it is granted; `before` as it was.
+    pub fn granted(before: Option<&Job>, owner: &Owner, fence: u64, expires: Timestamp) -> Self {
+        let draft = before.and_then(|job| job.draft.clone());
+        Self {
+            state: match draft {
+                Some(_) => JobState::Ready,
+                None => JobState::Held,
+            },
+            owner: owner.clone(),
+            fence,
+            expires,
+            tries: before.map_or(0, |job| job.tries),
+            draft,
+        }
+    }
+}
+
+const JOB: [J; 6] = [J::State, J::Owner, J::Fence, J::Expires, J::Tries, J::Draft];
+
+/// Looks jobs up by key: the key, then columns for [`job`].
+pub fn find_jobs(conversation: ConversationId, keys: &[&str]) -> SelectStatement {
     Query::select()
-        .columns([J::State, J::Owner, J::Fence, J::Expires, J::Tries, J::Draft])
+        .column(J::Key)
+        .columns(JOB)
         .from(J::Table)
-        .and_where(Expr::col(J::Conversation).eq(i64::from(conversation.0)))
-        .and_where(Expr::col(J::Key).eq(key.0.as_str()))
+        .and_where(with_keys(conversation, keys))
         .take()
 }
 
-/// A row of [`find_job`].
+fn with_keys(conversation: ConversationId, keys: &[&str]) -> SimpleExpr {
+    let own = Expr::col(J::Conversation).eq(i64::from(conversation.0));
+    own.and(Expr::col(J::Key).is_in(keys.iter().copied()))
+}
+
+/// A row of [`find_jobs`], from column `at` on.
 ///
 /// # Errors
 /// When the row does not mean a job.
-pub fn job(row: &impl Columns) -> Result<Job> {
-    let state = match row.text(0)?.as_str() {
+pub fn job(row: &impl Columns, at: usize) -> Result<Job> {
+    let state = match row.text(at)?.as_str() {
         "held" => JobState::Held,
         "ready" => JobState::Ready,
         "free" => JobState::Free,
         other => return Err(corrupt("job", format!("unknown state {other}"))),
     };
     let draft = row
-        .opt_text(5)?
+        .opt_text(at + 5)?
         .map(RawJson::parse)
         .transpose()
         .map_err(|e| corrupt("job", "its draft is not JSON").with_source(e))?;
     Ok(Job {
         state,
-        owner: Owner(row.text(1)?),
-        fence: to_count("fence", row.int(2)?)?,
-        expires: Timestamp(row.int(3)?),
-        tries: to_count("tries", row.int(4)?)?,
+        owner: Owner(row.text(at + 1)?),
+        fence: to_count("fence", row.int(at + 2)?)?,
+        expires: Timestamp(row.int(at + 3)?),
+        tries: to_count("tries", row.int(at + 4)?)?,
         draft: draft.map(Draft),
     })
 }
 
-/// Writes a job, new or changed.
+/// Writes jobs, new or changed.
 ///
 /// # Errors
 /// When a number does not fit its column.
-pub fn put_job(conversation: ConversationId, key: &JobKey, job: &Job) -> Result<InsertStatement> {
-    let values: [SimpleExpr; 8] = [
-        i64::from(conversation.0).into(),
-        key.0.as_str().into(),
-        job.state.as_str().into(),
-        job.owner.0.as_str().into(),
-        to_int("fence", job.fence)?.into(),
-        job.expires.0.into(),
-        to_int("tries", job.tries)?.into(),
-        job.draft
-            .as_ref()
-            .map(|draft| draft.0.as_str().to_owned())
-            .into(),
-    ];
+pub fn put_jobs(conversation: ConversationId, jobs: &[(&JobKey, Job)]) -> Result<InsertStatement> {
     let mut statement = Query::insert();
-    statement.into_table(J::Table).columns([
-        J::Conversation,
-        J::Key,
-        J::State,
-        J::Owner,
-        J::Fence,
-        J::Expires,
-        J::Tries,
-        J::Draft,
-    ]);
-    add_row(&mut statement, values)?;
+    let columns = [J::Conversation, J::Key].into_iter().chain(JOB);
+    statement.into_table(J::Table).columns(columns);
+    for (key, job) in jobs {
+        let draft = job.draft.as_ref();
+        let values: [SimpleExpr; 8] = [
+            i64::from(conversation.0).into(),
+            key.0.as_str().into(),
+            job.state.as_str().into(),
+            job.owner.0.as_str().into(),
+            to_int("fence", job.fence)?.into(),
+            job.expires.0.into(),
+            to_int("tries", job.tries)?.into(),
+            draft.map(|draft| draft.0.as_str().to_owned()).into(),
+        ];
+        add_row(&mut statement, values)?;
+    }
     statement.on_conflict(
         OnConflict::columns([J::Conversation, J::Key])
-            .update_columns([J::State, J::Owner, J::Fence, J::Expires, J::Tries, J::Draft])
+            .update_columns(JOB)
             .to_owned(),
     );
     Ok(statement)
 }
 
-/// Deletes a job.
-pub fn delete_job(conversation: ConversationId, key: &JobKey) -> DeleteStatement {
+/// Deletes jobs by key.
+pub fn delete_jobs(conversation: ConversationId, keys: &[&str]) -> DeleteStatement {
     Query::delete()
         .from_table(J::Table)
-        .and_where(Expr::col(J::Conversation).eq(i64::from(conversation.0)))
-        .and_where(Expr::col(J::Key).eq(key.0.as_str()))
+        .and_where(with_keys(conversation, keys))
         .take()
 }
 
-/// Whether a fence still holds: one row, the number of jobs under it.
-pub fn holds(fence: &Fence) -> SelectStatement {
+/// The jobs among these that somebody was granted and that did not fail since: keys and fences.
+pub fn granted_jobs(conversation: ConversationId, keys: &[&str]) -> SelectStatement {
     Query::select()
-        .expr(Func::count(Expr::col(J::Fence)))
+        .columns([J::Key, J::Fence])
         .from(J::Table)
-        .and_where(held(fence))
+        .and_where(with_keys(conversation, keys))
+        .and_where(Expr::col(J::State).ne(JobState::Free.as_str()))
         .take()
 }
 
@@ -185,14 +207,18 @@ pub enum Settle {
     Delete(DeleteStatement),
 }
 
-/// Takes the next fence of a conversation, as the statement's one row.
-pub fn next_fence(conversation: ConversationId) -> UpdateStatement {
-    Query::update()
+/// Takes the next fences of a conversation; the last of them is the statement's one row.
+///
+/// # Errors
+/// When the number does not fit its column.
+pub fn next_fences(conversation: ConversationId, count: usize) -> Result<UpdateStatement> {
+    let count = to_int("count of jobs", count as u64)?;
+    Ok(Query::update()
         .table(C::Table)
-        .value(C::Fences, Expr::col(C::Fences).add(1_i64))
+        .value(C::Fences, Expr::col(C::Fences).add(count))
         .and_where(Expr::col(C::No).eq(i64::from(conversation.0)))
         .returning_col(C::Fences)
-        .take()
+        .take())
 }
 
 /// Looks a small value up: a row for [`state`].

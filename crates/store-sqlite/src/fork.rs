@@ -7,8 +7,9 @@ use store_sql::{Columns as _, Script, conversation};
 
 use crate::SqliteStore;
 use crate::db::On;
-use crate::publish::{Old, known_summaries, known_summary, put_version};
+use crate::publish::{known_summaries, known_summary};
 use crate::spans::starts;
+use crate::view_change::{Replaced, ViewChange};
 
 /// More spans than this can not be in a range.
 const ALL: u64 = 1 << 32;
@@ -31,19 +32,15 @@ impl SqliteStore {
             let Some(Inherited { at, spans, rows }) = self.cut(on, parent, &view, at).await? else {
                 continue;
             };
-            let before = [Span::closed(at, Body::Raw, 0)];
-            let saving = self.saving(on, parent, &before, &spans).await?;
+            let replaced = Replaced {
+                before: vec![Span::closed(at, Body::Raw, 0)],
+                after: spans,
+            };
+            let saving = self.saving(on, parent, &[replaced]).await?;
+            let mut change = ViewChange::new();
+            change.put(at, rows, now);
             let mut script = Script::default();
-            put_version(
-                &mut script,
-                fork.id,
-                &view,
-                &Old::NEW,
-                at,
-                rows,
-                saving,
-                now,
-            )?;
+            change.write(&mut script, fork.id, &view, saving)?;
             on.run_script(script).await?;
             inherited.push(view);
         }

@@ -10,6 +10,7 @@ mod fork;
 mod lineage;
 mod migrate;
 mod migrations;
+mod new_summaries;
 mod options;
 mod plain;
 mod publish;
@@ -17,6 +18,7 @@ mod read;
 mod records;
 mod spans;
 mod store;
+mod view_change;
 mod work;
 
 use std::collections::BTreeMap;
@@ -172,6 +174,9 @@ fn no_conversation(id: ConversationId) -> Error {
         format!("there is no conversation {id}"),
     )
 }
+
+/// Maximum number of rows that one statement inserts where rows of one table belong to one call.
+const ROWS: usize = 64;
 
 /// Splits a list into lists of the sizes that statements come in; the last one is filled up by repeating its last
 /// item, which changes nothing in an `in (…)`.

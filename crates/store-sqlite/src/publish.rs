@@ -1,135 +1,93 @@
 //! Publishing: new spans for a view, in one transaction.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
-use memory_model::{
-    Body, Child, ConversationId, Hash, Seq, SeqRange, Span, SpanStart, SpliceError, SpliceRows,
-    Summary, SummaryId, Timestamp, ViewName, ViewVersion, clip_starts, splice_starts,
-};
+use memory_model::{ConversationId, Hash, Seq, SeqRange, SpliceError, SummaryId, ViewName};
 use memory_store::{
-    Conversation, ConversationRef, Error, ErrorKind, KnownSummary, Publish, Published, Result,
-    check_references, check_shape, conversation_hash, publication_hash, spans_cost, views_hash,
+    Conversation, ConversationRef, Error, ErrorKind, Fence, KnownSummary, Publish, Published,
+    Result, check_one_view, check_references, check_shape, conversation_hash, views_hash,
 };
 use sea_query::SqliteQueryBuilder;
-use store_sql::summary::{self, ChildRow, Known};
-use store_sql::view::{self as sql, Where};
-use store_sql::{Columns as _, Script, conversation, packed, to_count, to_hash, work};
+use store_sql::summary::{self, Known};
+use store_sql::view::{self as sql, AddedSpan, Where};
+use store_sql::{Columns as _, Script, conversation, packed, to_count, work};
 
 use crate::db::On;
-use crate::spans::first_row;
+use crate::new_summaries::NewSummaries;
+use crate::view_change::ViewChange;
 use crate::work::lost;
 use crate::{SqliteStore, batched, no_conversation};
 
 /// More spans than this can not be in a range.
 const ALL: u64 = 1 << 32;
 
+/// What publishes to one view need to know before they are applied.
+struct Before {
+    info: Conversation,
+    /// Whether the view was never published.
+    is_new: bool,
+    change: ViewChange,
+    /// Summaries that the publishes refer to and the conversation sees.
+    known: BTreeMap<SummaryId, Known>,
+    /// Key of the conversation's newest summary.
+    last_key: i64,
+    /// Jobs that are granted, each with its fence.
+    fences: BTreeMap<String, u64>,
+}
+
 impl SqliteStore {
     pub(crate) async fn publish_spans(
         &self,
         id: ConversationId,
-        publish: &Publish,
-    ) -> Result<Published> {
+        publishes: &[Publish],
+    ) -> Result<Vec<Result<Published>>> {
+        check_one_view(publishes)?;
+        let Some(first) = publishes.first() else {
+            return Ok(Vec::new());
+        };
         let mut writer = self.db.write().await?;
         let mut tx = writer.begin().await?;
         let mut on = tx.on();
-        let view = &publish.view;
-        // One row, one row if there is a fence, one if there is the conversation, and one if there is the view.
-        let mut script = Script::default();
-        script.push(&summary::last_key(id.0), SqliteQueryBuilder);
-        if let Some(fence) = &publish.fence {
-            script.push(&work::holds(fence), SqliteQueryBuilder);
-        }
-        let conversation = ConversationRef::Id(id);
-        script.push(&conversation::find(&conversation), SqliteQueryBuilder);
-        script.push(&sql::view(id.0, view), SqliteQueryBuilder);
-        let mut rows = on.all_of_script(script).await?.into_iter();
-        let last_key = match rows.next() {
-            Some(row) => row.opt_int(0)?.unwrap_or(packed(id.0, 0)),
-            None => packed(id.0, 0),
-        };
-        let held = match &publish.fence {
-            None => None,
-            Some(fence) => {
-                let jobs = rows.next().map_or(Ok(0), |row| row.int(0))?;
-                Some((fence, jobs > 0 && fence.conversation == id))
-            }
-        };
-        let info = match rows.next() {
-            Some(row) => self.found(&mut on, &row).await?,
-            None => return Err(no_conversation(id)),
-        };
-        let referred = check_shape(publish, info.head)?;
-        let asked: Vec<&str> = referred.iter().map(SummaryId::as_str).collect();
-        let known = known_summaries(&mut on, id, &asked).await?;
-        let stored: BTreeMap<SummaryId, KnownSummary> = known
-            .iter()
-            .map(|(id, known)| (id.clone(), known_summary(known)))
-            .collect();
-        check_references(publish, &stored)?;
-        if let Some((fence, false)) = held {
-            return Err(lost(&fence.key));
-        }
+        let Before {
+            info,
+            is_new,
+            mut change,
+            known,
+            last_key,
+            fences,
+        } = self.read_before(&mut on, id, publishes).await?;
 
-        let (at, all) = (publish.at, Seq(u32::MAX));
-        let found = rows.next();
-        let (version, saved, chain) = match &found {
-            None => (ViewVersion(0), 0, Hash::ZERO),
-            Some(row) => (
-                ViewVersion(to_count("version", row.int(0)?)?),
-                row.int(1)?,
-                to_hash("view", &row.bytes(2)?)?,
-            ),
-        };
-        let rows = match found {
-            None => vec![first_row()],
-            Some(_) => {
-                // From the row that covers the position before the range to the first one that begins well after it.
-                let after = at.last.next();
-                let mut script = Script::default();
-                for (rows, limit) in [
-                    (Where::Falling(at.first.prev()), 1),
-                    (Where::Rising(at.first, after), ALL),
-                    (Where::Rising(after.next(), all), 1),
-                ] {
-                    let found = sql::spans(id.0, view, version, rows, limit)?;
-                    script.push(&found, SqliteQueryBuilder);
-                }
-                let found = on.all_of_script(script).await?;
-                let rows = found.iter().map(|row| sql::start(row, 0));
-                rows.collect::<Result<_>>()?
+        let mut summaries = NewSummaries::new(known, last_key);
+        let mut outcomes = Vec::with_capacity(publishes.len());
+        let mut done_fences: Vec<&Fence> = Vec::new();
+        let mut now = None;
+        for publish in publishes {
+            let holds = |fence: &Fence| {
+                fence.conversation == id && fences.get(&fence.key.0) == Some(&fence.token)
+            };
+            let fenced = publish.fence.as_ref();
+            let lost_fence = fenced.filter(|fence| !holds(fence) || done_fences.contains(fence));
+            let outcome = match lost_fence {
+                Some(fence) => check_shape(publish, info.head).and(Err(lost(&fence.key))),
+                None => apply(publish, &info, &mut change, &mut summaries),
+            };
+            if matches!(outcome, Ok(Published::Done(_))) {
+                done_fences.extend(fenced);
+                now = Some(publish.now);
             }
-        };
-        let splice = match splice_starts(&rows, at, &publish.expect, &publish.spans) {
-            Ok(splice) if splice.removed.is_empty() && splice.added.is_empty() => {
-                return Ok(Published::Already(version));
-            }
-            Ok(splice) => splice,
-            Err(SpliceError::Lost { found }) => {
-                let same = found.len() == publish.spans.len()
-                    && found.iter().zip(&publish.spans).all(|(a, b)| a.same(b));
-                return Ok(match same {
-                    true => Published::Already(version),
-                    false => Published::Lost { found },
-                });
-            }
-            Err(error) => {
-                return Err(Error::new(ErrorKind::Invalid, error.to_string()).with_source(error));
-            }
+            outcomes.push(outcome);
+        }
+        let Some(now) = now else {
+            // Nothing is done: nothing is written.
+            return Ok(outcomes);
         };
 
-        let before = clip_starts(&rows, at);
-        let saving = self.saving(&mut on, &info, &before, &publish.spans).await?;
-        let old = Old {
-            version,
-            saved,
-            chain,
-        };
-        let now = publish.now;
-        let old_version = old.version;
+        let saving = self.saving(&mut on, &info, change.replaced()).await?;
+        let view = &first.view;
         let mut script = Script::default();
-        let version = put_version(&mut script, id, view, &old, at, splice, saving, now)?;
-        insert_summaries(&mut script, id, &publish.summaries, known, last_key)?;
-        if old_version == ViewVersion(0) {
+        change.write(&mut script, id, view, saving)?;
+        summaries.write(&mut script, id)?;
+        if is_new {
             let hash = with_view(&mut on, id, view).await?;
             script.push(&conversation::set_views(id.0, hash), SqliteQueryBuilder);
         }
@@ -139,97 +97,151 @@ impl SqliteStore {
         };
         let record = conversation_hash(&after);
         script.push(&conversation::touch(id.0, now, record), SqliteQueryBuilder);
-        if let Some(fence) = &publish.fence {
-            script.push(&work::delete_job(id, &fence.key), SqliteQueryBuilder);
+        let keys: Vec<&str> = done_fences
+            .iter()
+            .map(|fence| fence.key.0.as_str())
+            .collect();
+        for keys in batched(&keys) {
+            script.push(&work::delete_jobs(id, &keys), SqliteQueryBuilder);
         }
         on.run_script(script).await?;
         tx.commit().await?;
-        Ok(Published::Done(version))
+        Ok(outcomes)
     }
 
-    /// How much less `after` costs than `before`, in tokens.
-    pub(crate) async fn saving(
+    async fn read_before(
         &self,
         on: &mut On<'_>,
-        info: &Conversation,
-        before: &[Span],
-        after: &[Span],
-    ) -> Result<i128> {
-        let mut at: Vec<Seq> = before
-            .iter()
-            .chain(after)
-            .filter(|span| span.body == Body::Raw)
-            .filter_map(Span::closed_range)
-            .flat_map(|range| [range.first.prev(), range.last])
-            .collect();
-        at.sort_unstable();
-        at.dedup();
-        let sums: BTreeMap<Seq, u64> = at
-            .iter()
-            .copied()
-            .zip(self.running_at(on, info, &at).await?)
-            .collect();
-        let sum = |seq: Seq| sums.get(&seq).copied().unwrap_or(0);
-        let raw = |range: SeqRange| sum(range.last).saturating_sub(sum(range.first.prev()));
-        Ok(i128::from(spans_cost(before, raw)) - i128::from(spans_cost(after, raw)))
+        id: ConversationId,
+        publishes: &[Publish],
+    ) -> Result<Before> {
+        let view = publishes.first().map(|publish| &publish.view);
+        let view = view.ok_or_else(|| no_conversation(id))?;
+        // One row, one row if there is the conversation, and one if there is the view.
+        let mut script = Script::default();
+        script.push(&summary::last_key(id.0), SqliteQueryBuilder);
+        let conversation = ConversationRef::Id(id);
+        script.push(&conversation::find(&conversation), SqliteQueryBuilder);
+        script.push(&sql::view(id.0, view), SqliteQueryBuilder);
+        let mut rows = on.all_of_script(script).await?.into_iter();
+        let last_key = match rows.next() {
+            Some(row) => row.opt_int(0)?.unwrap_or(packed(id.0, 0)),
+            None => packed(id.0, 0),
+        };
+        let info = match rows.next() {
+            Some(row) => self.found(on, &row).await?,
+            None => return Err(no_conversation(id)),
+        };
+        let change = match rows.next() {
+            None => ViewChange::new(),
+            Some(row) => {
+                let mut change = ViewChange::of(&row)?;
+                if let Some(hull) = hull(publishes) {
+                    change.set_rows(rows_around(on, id, view, &change, hull).await?);
+                }
+                change
+            }
+        };
+        let referred: BTreeSet<&str> = publishes.iter().flat_map(referred).collect();
+        let referred: Vec<&str> = referred.into_iter().collect();
+        Ok(Before {
+            is_new: change.is_new(),
+            fences: granted_fences(on, id, publishes).await?,
+            known: known_summaries(on, id, &referred).await?,
+            info,
+            change,
+            last_key,
+        })
     }
 }
 
-/// A view's row before a publish.
-pub(crate) struct Old {
-    version: ViewVersion,
-    saved: i64,
-    chain: Hash,
-}
-
-impl Old {
-    /// Before the first publish.
-    pub(crate) const NEW: Self = Self {
-        version: ViewVersion(0),
-        saved: 0,
-        chain: Hash::ZERO,
+/// Applies one publish to the rows of its view.
+fn apply<'p>(
+    publish: &'p Publish,
+    info: &Conversation,
+    change: &mut ViewChange,
+    summaries: &mut NewSummaries<'p>,
+) -> Result<Published> {
+    let referred = check_shape(publish, info.head)?;
+    let rows = match change.splice(publish) {
+        Ok(rows) => rows,
+        Err(SpliceError::Lost { found }) => {
+            let same = found.len() == publish.spans.len()
+                && found.iter().zip(&publish.spans).all(|(a, b)| a.same(b));
+            return Ok(match same {
+                true => Published::Already(change.version()),
+                false => Published::Lost { found },
+            });
+        }
+        Err(error) => {
+            return Err(Error::new(ErrorKind::Invalid, error.to_string()).with_source(error));
+        }
     };
+    check_references(publish, &summaries.known(&referred))?;
+    if rows.removed.is_empty() && rows.added.is_empty() {
+        return Ok(Published::Already(change.version()));
+    }
+    change.apply(publish, rows);
+    summaries.add(&publish.summaries);
+    Ok(Published::Done(change.version()))
 }
 
-/// The statements that write the next version of a view, which saves so many tokens more.
-#[allow(clippy::too_many_arguments, reason = "they have no life of their own")]
-pub(crate) fn put_version(
-    script: &mut Script,
+/// All summaries that a publish names.
+fn referred(publish: &Publish) -> impl Iterator<Item = &str> {
+    let shown = publish.spans.iter().filter_map(|span| span.body.summary());
+    let brought = publish.summaries.iter().flat_map(|summary| {
+        let children = summary.children.iter().filter_map(|child| child.summary());
+        children.chain([&summary.id])
+    });
+    shown.chain(brought).map(SummaryId::as_str)
+}
+
+/// The smallest range that holds the ranges of all publishes.
+fn hull(publishes: &[Publish]) -> Option<SeqRange> {
+    let first = publishes.iter().map(|publish| publish.at.first).min()?;
+    let last = publishes.iter().map(|publish| publish.at.last).max()?;
+    SeqRange::new(first, last)
+}
+
+/// The view's live rows from the one that covers the position before a range to the first one that begins well after it.
+async fn rows_around(
+    on: &mut On<'_>,
     id: ConversationId,
     view: &ViewName,
-    old: &Old,
+    change: &ViewChange,
     at: SeqRange,
-    splice: SpliceRows,
-    saving: i128,
-    now: Timestamp,
-) -> Result<ViewVersion> {
-    macro_rules! push {
-        ($statement:expr) => {
-            script.push(&$statement, SqliteQueryBuilder)
-        };
+) -> Result<Vec<AddedSpan>> {
+    let (after, all) = (at.last.next(), Seq(u32::MAX));
+    let mut script = Script::default();
+    for (rows, limit) in [
+        (Where::Falling(at.first.prev()), 1),
+        (Where::Rising(at.first, after), ALL),
+        (Where::Rising(after.next(), all), 1),
+    ] {
+        let found = sql::spans(id.0, view, change.version(), rows, limit)?;
+        script.push(&found, SqliteQueryBuilder);
     }
-    let saved = (i128::from(old.saved) + saving).clamp(i64::MIN.into(), i64::MAX.into());
-    let saved = i64::try_from(saved).unwrap_or_default();
-    if old.version == ViewVersion(0) {
-        // What every view begins with, so that the history is whole.
-        push!(sql::insert_spans(id.0, view, old.version, &[first_row()])?);
+    let found = on.all_of_script(script).await?;
+    found.iter().map(sql::added_span).collect()
+}
+
+/// The fences of the jobs that publishes are done under, as far as these are granted.
+async fn granted_fences(
+    on: &mut On<'_>,
+    id: ConversationId,
+    publishes: &[Publish],
+) -> Result<BTreeMap<String, u64>> {
+    let fences = publishes
+        .iter()
+        .filter_map(|publish| publish.fence.as_ref());
+    let keys: Vec<&str> = fences.map(|fence| fence.key.0.as_str()).collect();
+    let mut granted = BTreeMap::new();
+    for keys in batched(&keys) {
+        for row in on.all(&work::granted_jobs(id, &keys)).await? {
+            granted.insert(row.text(0)?, to_count("fence", row.int(1)?)?);
+        }
     }
-    let version = old.version.next();
-    let hash = publication_hash(old.chain, version, at, &splice.removed, &splice.added);
-    let firsts: Vec<Seq> = splice.removed.iter().map(|row| row.first).collect();
-    for batch in batched(&firsts) {
-        push!(sql::retire(id.0, view, version, &batch)?);
-        push!(sql::delete_spans(id.0, view, &batch));
-    }
-    let mut added: &[SpanStart] = &splice.added;
-    for batch in store_sql::message::batches(added.len()) {
-        let (rows, rest) = added.split_at(batch.len());
-        push!(sql::insert_spans(id.0, view, version, rows)?);
-        added = rest;
-    }
-    push!(sql::insert_publication(id.0, view, version, at, now, hash)?);
-    push!(sql::put_view(id.0, view, version, saved, hash)?);
-    Ok(version)
+    Ok(granted)
 }
 
 /// The hash over the names of a conversation's views with one more.
@@ -268,55 +280,4 @@ pub(crate) async fn known_summaries(
         }
     }
     Ok(found)
-}
-
-/// Inserts the summaries that are not stored yet, and what they were made of. Keys go on from the last one.
-fn insert_summaries(
-    script: &mut Script,
-    id: ConversationId,
-    summaries: &[Summary],
-    known: BTreeMap<SummaryId, Known>,
-    mut key: i64,
-) -> Result<()> {
-    let mut keys: BTreeMap<SummaryId, i64> = known
-        .into_iter()
-        .map(|(public_id, known)| (public_id, known.id))
-        .collect();
-    let new: Vec<&Summary> = summaries
-        .iter()
-        .filter(|summary| !keys.contains_key(&summary.id))
-        .collect();
-    // All of them before any child: they may refer to each other.
-    for summary in &new {
-        key += 1;
-        script.push(&summary::insert(key, id.0, summary)?, SqliteQueryBuilder);
-        keys.insert(summary.id.clone(), key);
-    }
-    for summary in &new {
-        let Some(container) = keys.get(&summary.id).copied() else {
-            continue;
-        };
-        let children: Vec<ChildRow> = (0..)
-            .zip(&summary.children)
-            .map(|(ordinal, child)| ChildRow {
-                ordinal,
-                range: child.range(),
-                constituent: child.summary().and_then(|child| keys.get(child)).copied(),
-            })
-            .collect();
-        debug_assert!(
-            summary.children.iter().zip(&children).all(|(child, row)| {
-                matches!(child, Child::Messages { .. }) == row.constituent.is_none()
-            }),
-            "check_references found every child"
-        );
-        let mut rest: &[ChildRow] = &children;
-        for batch in store_sql::message::batches(children.len()) {
-            let (rows, left) = rest.split_at(batch.len());
-            let children = summary::insert_children(container, rows)?;
-            script.push(&children, SqliteQueryBuilder);
-            rest = left;
-        }
-    }
-    Ok(())
 }

@@ -1,6 +1,6 @@
 //! Reading logs and summaries.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::ops::ControlFlow;
 
 use memory_model::{ConversationId, Hash, LogEntry, Recipe, Seq, SeqRange, Summary, SummaryId};
@@ -366,20 +366,27 @@ impl SqliteStore {
         Ok(found)
     }
 
-    pub(crate) async fn summary_made_from(
+    pub(crate) async fn newest_by_source(
         &self,
         id: ConversationId,
-        source: Hash,
-        recipe: &Recipe,
-    ) -> Result<Option<Summary>> {
+        sources: &[(Hash, Recipe)],
+    ) -> Result<Vec<Option<Summary>>> {
         let mut reader = self.db.read().await?;
         let mut on = reader.on();
-        for kin in self.lineage(&mut on, id).await?.kin() {
-            let rows = on.all(&sql::made_from(kin, source, recipe)).await?;
-            if let Some(found) = self.with_children(&mut on, &rows).await?.pop() {
-                return Ok(Some(found));
+        self.lineage(&mut on, id).await?;
+        let recipes: BTreeSet<&str> = sources.iter().map(|(_, recipe)| recipe.as_str()).collect();
+        let recipes: Vec<&str> = recipes.into_iter().collect();
+        let hashes: Vec<Hash> = sources.iter().map(|(source, _)| *source).collect();
+        let mut found: BTreeMap<(Hash, Recipe), Summary> = BTreeMap::new();
+        for recipes in batched(&recipes) {
+            for hashes in batched(&hashes) {
+                let rows = on.all(&sql::by_sources(id.0, &hashes, &recipes)).await?;
+                for summary in self.with_children(&mut on, &rows).await? {
+                    let key = (summary.source_hash, summary.recipe.clone());
+                    found.entry(key).or_insert(summary);
+                }
             }
         }
-        Ok(None)
+        Ok(sources.iter().map(|key| found.get(key).cloned()).collect())
     }
 }

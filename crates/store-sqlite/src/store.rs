@@ -80,8 +80,12 @@ impl Store for SqliteStore {
         self.spans_page(snapshot, range, order, limit).await
     }
 
-    async fn publish(&self, conversation: ConversationId, publish: &Publish) -> Result<Published> {
-        self.publish_spans(conversation, publish).await
+    async fn publish_all(
+        &self,
+        conversation: ConversationId,
+        publishes: &[Publish],
+    ) -> Result<Vec<Result<Published>>> {
+        self.publish_spans(conversation, publishes).await
     }
 
     async fn publications(
@@ -129,29 +133,32 @@ impl Store for SqliteStore {
         self.containers_of(conversation, summary).await
     }
 
-    async fn made_from(
+    async fn summaries_by_source(
         &self,
         conversation: ConversationId,
-        source: Hash,
-        recipe: &Recipe,
-    ) -> Result<Option<Summary>> {
-        self.summary_made_from(conversation, source, recipe).await
+        sources: &[(Hash, Recipe)],
+    ) -> Result<Vec<Option<Summary>>> {
+        self.newest_by_source(conversation, sources).await
     }
 
-    async fn claim(
+    async fn claim_all(
         &self,
         conversation: ConversationId,
-        key: &JobKey,
+        keys: &[JobKey],
         owner: &Owner,
         now: Timestamp,
         ttl_micros: i64,
-    ) -> Result<Claim> {
-        self.claim_job(conversation, key, owner, now, ttl_micros)
+    ) -> Result<Vec<Claim>> {
+        self.claim_jobs(conversation, keys, owner, now, ttl_micros)
             .await
     }
 
-    async fn settle(&self, fence: &Fence, outcome: &JobOutcome, now: Timestamp) -> Result<()> {
-        self.settle_job(fence, outcome, now).await
+    async fn settle_all(
+        &self,
+        settled: &[(Fence, JobOutcome)],
+        now: Timestamp,
+    ) -> Result<Vec<Result<()>>> {
+        self.settle_jobs(settled, now).await
     }
 
     async fn state(&self, conversation: ConversationId, key: &str) -> Result<Option<State>> {

@@ -2,11 +2,12 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use memory_model::{FieldHasher, JobKind};
+use memory_model::FieldHasher;
 use serde::{Deserialize, Serialize};
 
 use crate::error::{Error, ErrorKind};
 use crate::gate::Gate;
+use crate::request::SummaryKind;
 use crate::rules::{OnCutOff, OnEmpty, OnError, OnGate, OnGrowth, OnRefusal, Rules};
 use crate::target::{TargetRule, Tolerance};
 use crate::tier::Tier;
@@ -167,10 +168,10 @@ impl Ladder {
     }
 
     /// Returns the rule for the target of a request that names none.
-    pub fn target_rule(&self, kind: JobKind) -> TargetRule {
+    pub fn target_rule(&self, kind: SummaryKind) -> TargetRule {
         match kind {
-            JobKind::Leaf => self.leaf,
-            JobKind::Condensed => self.condensed,
+            SummaryKind::Leaf => self.leaf,
+            SummaryKind::Condensed => self.condensed,
         }
     }
 

@@ -1,21 +1,21 @@
 //! How a summary is made, as a key of caches.
 
-use memory_model::{FieldHasher, JobKind, Recipe};
+use memory_model::{FieldHasher, Purpose, Recipe};
 
 use crate::ladder::Ladder;
-use crate::request::{Purpose, SummaryRequest};
+use crate::request::{SummaryKind, SummaryRequest};
 
 /// Returns the recipe of the summary that `summarizer` writes for this request under this ladder:
 /// with the hash of the source it is the key of a cache.
 ///
 /// It is one canonical line of everything that the text depends on besides its source: summarizer (its
 /// id names model and prompts), ladder, kind and depth class, target, estimator, and hashes of the
-/// instructions and the previous summary where there are any.
+/// instructions, the previous summary and the request's own prompts where there are any.
 pub fn recipe(summarizer: &str, ladder: &Ladder, request: &SummaryRequest<'_>) -> Recipe {
     let kind = match (request.kind(), request.depth()) {
-        (JobKind::Leaf, _) => "leaf",
-        (JobKind::Condensed, 1) => "condensed-1",
-        (JobKind::Condensed, _) => "condensed-2+",
+        (SummaryKind::Leaf, _) => "leaf",
+        (SummaryKind::Condensed, 1) => "condensed-1",
+        (SummaryKind::Condensed, _) => "condensed-2+",
     };
     let rule = ladder.target_rule(request.kind());
     let target = match request.target_tokens {
@@ -44,6 +44,11 @@ pub fn recipe(summarizer: &str, ladder: &Ladder, request: &SummaryRequest<'_>) -
             let hash = hasher.finish().to_string();
             line.push_str(&format!(" {name}={}", hash.get(..16).unwrap_or(&hash)));
         }
+    }
+    if let Some(prompts) = request.prompts {
+        let hash = prompts.hash().to_string();
+        let hash = hash.get(..16).unwrap_or(&hash);
+        line.push_str(&format!(" prompts={}-{hash}", prompts.id));
     }
     Recipe::new(line)
 }

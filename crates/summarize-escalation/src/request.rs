@@ -3,10 +3,12 @@
 use std::fmt;
 
 use extractive_summarizer::{Source, source};
-use memory_model::{FieldHasher, Hash, JobKind, SeqRange, SourceHasher, Timestamp};
+use memory_model::{FieldHasher, Hash, Purpose, SeqRange, SourceHasher, Timestamp};
 use model_client::CacheKey;
 use serde::{Deserialize, Serialize};
 use token_estimate::TokenEstimator;
+
+use crate::prompt::PromptSet;
 
 /// How much a summarizer is asked to drop.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
@@ -19,16 +21,13 @@ pub enum Style {
     Aggressive,
 }
 
-/// What the summary will be used for.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-#[non_exhaustive]
-pub enum Purpose {
-    /// The summary replaces its source.
-    #[default]
-    Replace,
-    /// The summary replaces the beginning of a turn, whose end stays in view behind it.
-    TurnPrefix,
+/// What the sources of a summary are.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum SummaryKind {
+    /// Messages only.
+    Leaf,
+    /// At least one summary.
+    Condensed,
 }
 
 /// A request for a summary: its source, its length, and what the user wants of it.
@@ -52,6 +51,8 @@ pub struct SummaryRequest<'a> {
     pub previous: Option<&'a str>,
     /// Instructions of the user for the summary.
     pub instructions: Option<&'a str>,
+    /// Prompts that take the place of the summarizer's own.
+    pub prompts: Option<&'a PromptSet>,
 }
 
 impl fmt::Debug for SummaryRequest<'_> {
@@ -79,6 +80,7 @@ impl<'a> SummaryRequest<'a> {
             purpose: Purpose::Replace,
             previous: None,
             instructions: None,
+            prompts: None,
         }
     }
 
@@ -120,6 +122,12 @@ impl<'a> SummaryRequest<'a> {
         self
     }
 
+    /// Sets prompts that take the place of the summarizer's own.
+    pub fn with_prompts(mut self, prompts: &'a PromptSet) -> Self {
+        self.prompts = Some(prompts);
+        self
+    }
+
     /// Sets the user's instructions.
     pub fn with_instructions(mut self, text: &'a str) -> Self {
         self.instructions = Some(text);
@@ -132,10 +140,10 @@ impl<'a> SummaryRequest<'a> {
     }
 
     /// Returns `Leaf` when every piece is a message.
-    pub fn kind(&self) -> JobKind {
+    pub fn kind(&self) -> SummaryKind {
         match self.depth() {
-            0 => JobKind::Leaf,
-            _ => JobKind::Condensed,
+            0 => SummaryKind::Leaf,
+            _ => SummaryKind::Condensed,
         }
     }
 
@@ -167,14 +175,16 @@ impl<'a> SummaryRequest<'a> {
             }
         }
         // Prompts show positions and times.
+        let prompts = self.prompts.map(|prompts| prompts.hash().to_string());
         let how = format!(
-            "{:?} {:?} {:?} {} {} {}",
+            "{:?} {:?} {:?} {} {} {} {}",
             self.style,
             self.purpose,
             self.range(),
             self.depth(),
             self.target_tokens,
             self.estimator.id().as_str(),
+            prompts.as_deref().unwrap_or("-"),
         );
         let optional = |text: Option<&'a str>| match text {
             Some(text) => [&b"1"[..], text.as_bytes()],

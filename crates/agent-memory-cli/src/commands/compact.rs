@@ -197,8 +197,8 @@ async fn compact(
             tokens: outcome.after.tokens,
         },
         summaries: Summaries {
-            leaf: outcome.leaf,
-            condensed: outcome.condensed,
+            leaf: outcome.published.get("leaf"),
+            condensed: outcome.published.get("condensed"),
         },
         summary: outcome.summaries.last().cloned(),
         calls: outcome.calls,
@@ -441,7 +441,7 @@ async fn dry_run(app: &mut App, session: &Session) -> anyhow::Result<()> {
             job.range.first,
             job.range.last,
             count(job.source_tokens, "token", "tokens"),
-            job.depth,
+            job.depth().unwrap_or(0),
             job.why
         ))?;
     }

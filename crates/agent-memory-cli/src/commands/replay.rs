@@ -136,7 +136,7 @@ fn text(answer: &Answer) -> String {
             number(session.view_tokens),
             number(session.largest_context),
             number(session.publishing_steps),
-            number(session.leaf + session.condensed),
+            number(session.published.total()),
             share(session.reuse.share()),
             share(session.reuse_all.share()),
             share(session.reuse_newest_first.share()),

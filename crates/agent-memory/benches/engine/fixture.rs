@@ -11,7 +11,8 @@ use agent_memory::{
     SummaryId, ViewName, default_estimator,
 };
 use async_trait::async_trait;
-use memory_model::{FieldHasher, Part, PassInput, PassKind};
+use compaction_plan::{PassInput, PassKind};
+use memory_model::{FieldHasher, Part};
 use summarize_escalation::{Error, Gate, Ladder, Source, Summarizer, SummaryRequest, SummaryText};
 
 /// The seed of everything.
@@ -197,11 +198,7 @@ pub(crate) async fn sweep(path: &Path) {
         .find_map(|line| line.strip_prefix("VmHWM:"))
         .and_then(|line| line.split_whitespace().next()?.parse().ok())
         .unwrap_or(0);
-    println!(
-        "{seconds} {} {}",
-        outcome.leaf + outcome.condensed,
-        peak / 1024
-    );
+    println!("{seconds} {} {}", outcome.published.total(), peak / 1024);
 }
 
 impl Base {

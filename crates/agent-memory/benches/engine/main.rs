@@ -81,7 +81,10 @@ async fn sample(bench: &str, of: &mut Fixture, round: usize) -> Duration {
         "leaf_pass" => {
             of.pend().await;
             let (took, outcome) = time!(of.leaves.compact(Mode::Incremental));
-            assert!(outcome.leaf == 1 && outcome.condensed == 0, "{outcome:?}");
+            assert!(
+                outcome.published.get("leaf") == 1 && outcome.published.get("condensed") == 0,
+                "{outcome:?}"
+            );
             took
         }
         "assemble" => {

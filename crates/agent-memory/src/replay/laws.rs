@@ -370,7 +370,7 @@ fn paired(context: &Context) -> std::result::Result<(), String> {
 fn shrinks(step: &Step) -> std::result::Result<(), String> {
     for outcome in &step.compactions {
         let (before, after) = (outcome.before.tokens, outcome.after.tokens);
-        let published = outcome.leaf + outcome.condensed > 0;
+        let published = outcome.published.total() > 0;
         if after > before || (published && after == before) {
             return Err(format!("a compaction went from {before} to {after} tokens"));
         }

@@ -78,7 +78,15 @@ async fn a_whole_run_becomes_one_leaf() {
         assert_eq!(nothing.stop_reason, StopReason::NothingEligible);
         talk(&session, 1_000).await;
         let outcome = session.compact(Mode::Incremental).await.unwrap();
-        assert_eq!((outcome.leaf, outcome.condensed), (1, 0), "{}", place.name);
+        assert_eq!(
+            (
+                outcome.published.get("leaf"),
+                outcome.published.get("condensed")
+            ),
+            (1, 0),
+            "{}",
+            place.name
+        );
         assert_eq!(outcome.messages_compacted, 1_009);
     }
 }
@@ -90,14 +98,34 @@ async fn leaves_of_equal_depth_are_condensed_at_once() {
         let session = place.memory.session("s").await.unwrap();
         talk(&session, 15).await;
         let first = session.compact(Mode::Incremental).await.unwrap();
-        assert_eq!((first.leaf, first.condensed), (1, 0));
+        assert_eq!(
+            (
+                first.published.get("leaf"),
+                first.published.get("condensed")
+            ),
+            (1, 0)
+        );
         talk(&session, 12).await;
         let second = session.compact(Mode::Incremental).await.unwrap();
-        assert_eq!((second.leaf, second.condensed), (1, 1), "{}", place.name);
+        assert_eq!(
+            (
+                second.published.get("leaf"),
+                second.published.get("condensed")
+            ),
+            (1, 1),
+            "{}",
+            place.name
+        );
         // A summary of depth 1 and one of depth 0 are no run.
         talk(&session, 12).await;
         let third = session.compact(Mode::Full).await.unwrap();
-        assert_eq!((third.leaf, third.condensed), (1, 0));
+        assert_eq!(
+            (
+                third.published.get("leaf"),
+                third.published.get("condensed")
+            ),
+            (1, 0)
+        );
         let depths: Vec<u32> = session
             .tree(0)
             .await
@@ -157,7 +185,12 @@ async fn failures_fail_and_nothing_is_accepted() {
         let session = place.memory.session("s").await.unwrap();
         talk(&session, 15).await;
         let outcome = session.compact(Mode::Full).await.unwrap();
-        assert_eq!(outcome.leaf, 1, "{}: {outcome:?}", place.name);
+        assert_eq!(
+            outcome.published.get("leaf"),
+            1,
+            "{}: {outcome:?}",
+            place.name
+        );
         let summary = session.summaries(&outcome.summaries).await.unwrap();
         assert_eq!(summary[0].as_ref().unwrap().text, "");
     }
@@ -382,7 +415,7 @@ async fn the_newest_six_turns_stay() {
             assert_eq!(ingested.conflicts(), 0);
         }
         let outcome = session.compact(Mode::Full).await.unwrap();
-        assert_eq!(outcome.leaf, 1, "{}", place.name);
+        assert_eq!(outcome.published.get("leaf"), 1, "{}", place.name);
         let spans = session.spans().await.unwrap();
         let tail = spans.last().unwrap().range.first;
         let log = session.load().await.unwrap();

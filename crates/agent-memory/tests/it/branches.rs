@@ -38,7 +38,7 @@ async fn statements(shape: Shape, forks: usize) -> Statements {
         .unwrap();
     let root = memory.existing("branched").await.unwrap();
     let compacted = root.compact(Mode::Full).await.unwrap();
-    assert!(compacted.leaf > 1, "{compacted:?}");
+    assert!(compacted.published.get("leaf") > 1, "{compacted:?}");
     let transcript = Branched::new(shape, forks).transcript();
     let mut before = store.statements();
     let mut taken = || {

@@ -146,7 +146,7 @@ async fn one(path: &Path, name: &str) -> Result<(), String> {
             outcome.before.tokens,
             outcome.after.tokens,
             outcome.after.tokens * 100 / outcome.before.tokens.max(1),
-            outcome.leaf + outcome.condensed,
+            outcome.published.total(),
             if key == &keys[0] {
                 checked.strings.to_string()
             } else {

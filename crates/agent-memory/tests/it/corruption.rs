@@ -542,7 +542,10 @@ impl Original {
         let main = transcript.sessions[0].key.to_string();
         let session = memory.existing(main.as_str()).await.unwrap();
         let outcome = session.compact(Mode::Full).await.unwrap();
-        assert!(outcome.leaf >= 5 && outcome.condensed >= 2, "{outcome:?}");
+        assert!(
+            outcome.published.get("leaf") >= 5 && outcome.published.get("condensed") >= 2,
+            "{outcome:?}"
+        );
         let fork = session.fork(Seq(70), "fork").await.unwrap();
         fork.ingest(Message::user("Another way.")).await.unwrap();
         fork.compact(Mode::Full).await.unwrap();

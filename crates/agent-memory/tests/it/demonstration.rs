@@ -176,7 +176,7 @@ fn nothing_is_lost_and_redo_makes_it_good() {
                 let replayed = replay.run(&log.messages).await.unwrap();
                 assert!(replayed.broken.is_empty(), "{name}: {:?}", replayed.broken);
                 let calls = model.calls.load(Ordering::SeqCst) - before;
-                let made = replayed.leaf + replayed.condensed;
+                let made = replayed.published.total();
                 assert!(
                     calls <= CALLS_A_SUMMARY * (made + AHEAD),
                     "{name}: {calls} calls for {made} summaries"
@@ -187,7 +187,9 @@ fn nothing_is_lost_and_redo_makes_it_good() {
                 assert!(session.verify().await.unwrap().is_ok());
                 println!(
                     "{name:<34.34} {:>6} {calls:>6} {:>6} {:>6} {left:>6} {redone:>6}",
-                    replayed.steps, replayed.leaf, replayed.condensed
+                    replayed.steps,
+                    replayed.published.get("leaf"),
+                    replayed.published.get("condensed")
                 );
             }
         };

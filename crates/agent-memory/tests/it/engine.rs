@@ -280,7 +280,11 @@ async fn fifteen_messages_give_a_leaf() {
         let session = place.memory.session("s").await.unwrap();
         talk(&session, 15).await;
         let outcome = session.compact(Mode::Incremental).await.unwrap();
-        assert!(outcome.leaf >= 1, "{}: {outcome:?}", place.name);
+        assert!(
+            outcome.published.get("leaf") >= 1,
+            "{}: {outcome:?}",
+            place.name
+        );
         assert_eq!(outcome.messages_compacted, 13);
         assert!(outcome.before.tokens > outcome.after.tokens && outcome.after.tokens > 0);
         assert_eq!(outcome.before.messages, 15);
@@ -328,7 +332,7 @@ async fn fewer_messages_than_the_tail_are_all_kept() {
             talk(&session, count).await;
             let outcome = session.compact(Mode::Full).await.unwrap();
             assert_eq!(outcome.stop_reason, StopReason::NothingEligible);
-            assert_eq!(outcome.leaf + outcome.condensed, 0, "{}", place.name);
+            assert_eq!(outcome.published.total(), 0, "{}", place.name);
             let spans = session.spans().await.unwrap();
             assert_eq!(spans.len(), 1);
         }
@@ -346,7 +350,10 @@ async fn thirty_messages_are_compacted_fully() {
         let session = place.memory.session("s").await.unwrap();
         talk(&session, 30).await;
         let outcome = session.compact(Mode::Full).await.unwrap();
-        assert!(outcome.leaf >= 2 && outcome.condensed >= 1, "{outcome:?}");
+        assert!(
+            outcome.published.get("leaf") >= 2 && outcome.published.get("condensed") >= 1,
+            "{outcome:?}"
+        );
         assert_eq!(outcome.stop_reason, StopReason::NothingEligible);
         assert!(session.plan().await.unwrap().jobs.is_empty());
         // The last four are raw, and the lineage says so too.
@@ -362,7 +369,7 @@ async fn thirty_messages_are_compacted_fully() {
         // Again there is nothing to do.
         let before = dump(&place.memory).await;
         let again = session.compact(Mode::Full).await.unwrap();
-        assert_eq!(again.calls + again.leaf + again.condensed, 0);
+        assert_eq!(again.calls + again.published.total(), 0);
         assert_eq!(dump(&place.memory).await, before, "{}", place.name);
         assert!(place.memory.verify().await.unwrap().is_ok());
     }
@@ -496,7 +503,7 @@ async fn a_fork_shares_and_then_goes_its_own_way() {
         // Compacting one leaves the other as it was.
         let before = parent.load().await.unwrap();
         let done = child.compact(Mode::Full).await.unwrap();
-        assert!(done.leaf > 0);
+        assert!(done.published.get("leaf") > 0);
         assert_eq!(parent.load().await.unwrap(), before);
         assert_eq!(parent.spans().await.unwrap().len(), 1);
         let foreign = parent

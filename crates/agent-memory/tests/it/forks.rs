@@ -87,7 +87,11 @@ async fn parent_and_child_compact_by_themselves() {
                 .unwrap();
         }
         let outcome = child.compact(Mode::Full).await.unwrap();
-        assert!(outcome.leaf > 0, "{}: {outcome:?}", place.name);
+        assert!(
+            outcome.published.get("leaf") > 0,
+            "{}: {outcome:?}",
+            place.name
+        );
         assert_eq!(state(&parent).await, before);
         let before = state(&child).await;
         for n in 1..=120 {
@@ -98,7 +102,15 @@ async fn parent_and_child_compact_by_themselves() {
                 .await
                 .unwrap();
         }
-        assert!(parent.compact(Mode::Full).await.unwrap().leaf > 0);
+        assert!(
+            parent
+                .compact(Mode::Full)
+                .await
+                .unwrap()
+                .published
+                .get("leaf")
+                > 0
+        );
         assert_eq!(state(&child).await, before);
         // A fork of the fork, within what the fork shares and within its own.
         for at in [90, 200] {
@@ -108,7 +120,15 @@ async fn parent_and_child_compact_by_themselves() {
                 .unwrap();
             let before = state(&child).await;
             talk(&grandchild, 100).await;
-            assert!(grandchild.compact(Mode::Full).await.unwrap().leaf > 0);
+            assert!(
+                grandchild
+                    .compact(Mode::Full)
+                    .await
+                    .unwrap()
+                    .published
+                    .get("leaf")
+                    > 0
+            );
             assert_eq!(state(&child).await, before);
         }
         assert_eq!(place.memory.verify().await.unwrap().violations, []);
@@ -193,7 +213,12 @@ async fn what_is_shared_is_paid_for_once() {
         assert!(made.calls > 0);
         let calls = model.calls();
         let again = child.compact(Mode::Full).await.unwrap();
-        assert_eq!(again.leaf, made.leaf, "{}", place.name);
+        assert_eq!(
+            again.published.get("leaf"),
+            made.published.get("leaf"),
+            "{}",
+            place.name
+        );
         assert_eq!(
             model.calls(),
             calls,
@@ -202,7 +227,15 @@ async fn what_is_shared_is_paid_for_once() {
         );
         assert_eq!(shown(&child).await, shown(&parent).await);
         // The sister's newest messages stay as they are: she needs fewer.
-        assert!(sister.compact(Mode::Full).await.unwrap().leaf > 0);
+        assert!(
+            sister
+                .compact(Mode::Full)
+                .await
+                .unwrap()
+                .published
+                .get("leaf")
+                > 0
+        );
         assert!(u64::from(model.calls() - calls) < made.calls);
         assert_eq!(place.memory.verify().await.unwrap().violations, []);
     }

@@ -71,7 +71,10 @@ async fn small_windows_end_in_summaries_by_the_model() {
         let _ = session.ingest_batch(said.collect()).await.unwrap();
         let outcome = session.compact(Mode::Full).await.unwrap();
         assert_eq!(model.refused.lock().unwrap().as_slice(), &[] as &[String]);
-        assert!(outcome.leaf > 2 && outcome.condensed > 0, "{outcome:?}");
+        assert!(
+            outcome.published.get("leaf") > 2 && outcome.published.get("condensed") > 0,
+            "{outcome:?}"
+        );
         let calls = model.calls.load(Ordering::SeqCst);
         assert_eq!(outcome.calls, calls);
         let summaries = reached(&session).await;

@@ -88,7 +88,13 @@ async fn counts(history: usize) -> Counts {
     let mut made = Vec::new();
     let compact = counted.count(async {
         let outcome = session.compact(Mode::Incremental).await.unwrap();
-        assert_eq!((outcome.leaf, outcome.condensed), (1, 0));
+        assert_eq!(
+            (
+                outcome.published.get("leaf"),
+                outcome.published.get("condensed")
+            ),
+            (1, 0)
+        );
         made = outcome.summaries;
     });
     let compact = compact.await;

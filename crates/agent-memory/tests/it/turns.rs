@@ -95,7 +95,7 @@ async fn what_was_prepared_outlives_the_process() {
         let place = place.reopen(build()).await;
         let session = place.memory.session("s").await.unwrap();
         let outcome = session.publish_ready().await.unwrap();
-        assert_eq!(outcome.leaf, ahead.ready);
+        assert_eq!(outcome.published.get("leaf"), ahead.ready);
         assert_eq!(
             (outcome.calls, model.calls()),
             (0, called),
@@ -120,12 +120,12 @@ async fn what_a_compaction_took_first_is_not_published_again() {
         let called = model.calls();
         let outcome = session.compact(Mode::Full).await.unwrap();
         assert!(
-            outcome.leaf > 0
-                && u64::from(model.calls() - called) < outcome.leaf + outcome.condensed
+            outcome.published.get("leaf") > 0
+                && u64::from(model.calls() - called) < outcome.published.total()
         );
         let before = version(&session).await;
         let late = session.publish_ready().await.unwrap();
-        assert_eq!((late.leaf, late.calls), (0, 0));
+        assert_eq!((late.published.get("leaf"), late.calls), (0, 0));
         assert_eq!(late.stop_reason, StopReason::LostRace);
         assert_eq!(version(&session).await, before);
         assert!(session.verify().await.unwrap().is_ok(), "{}", place.name);
@@ -301,7 +301,11 @@ async fn closing_waits_until_background_work_has_ended_and_given_its_leases_back
         let session = place.memory.session("s").await.unwrap();
         let outcome = session.compact(Mode::Full).await.unwrap();
         assert_eq!(outcome.stop_reason, StopReason::NothingEligible);
-        assert!(outcome.leaf > 0, "{}: {outcome:?}", place.name);
+        assert!(
+            outcome.published.get("leaf") > 0,
+            "{}: {outcome:?}",
+            place.name
+        );
     }
 }
 
@@ -355,13 +359,24 @@ async fn drafts_that_nobody_wants_any_more_are_deleted() {
         // Somebody compacts other ranges of it first.
         let other = open(memory().dag(DagPolicy::anna())).await;
         let session = other.existing(key.as_str()).await.unwrap();
-        assert!(session.compact(Mode::Full).await.unwrap().leaf > 0);
+        assert!(
+            session
+                .compact(Mode::Full)
+                .await
+                .unwrap()
+                .published
+                .get("leaf")
+                > 0
+        );
         other.close().await.unwrap();
 
         let memory_with_model = open(with(&model, 500, 2_000)).await;
         let session = memory_with_model.existing(key.as_str()).await.unwrap();
         if foreground {
-            assert_eq!(session.publish_ready().await.unwrap().leaf, 0);
+            assert_eq!(
+                session.publish_ready().await.unwrap().published.get("leaf"),
+                0
+            );
         } else {
             assert_eq!(session.prepare_ahead().await.unwrap().ready, 0);
         }

@@ -85,7 +85,9 @@ async fn a_waiting_compaction_holds_nothing_up_and_can_be_cancelled() {
         let place = place.reopen(memory().owner("another")).await;
         let session = place.memory.session("s").await.unwrap();
         let outcome = session.compact(Mode::Full).await.unwrap();
-        assert!(outcome.leaf > 0 && outcome.stop_reason == StopReason::NothingEligible);
+        assert!(
+            outcome.published.get("leaf") > 0 && outcome.stop_reason == StopReason::NothingEligible
+        );
         assert!(place.memory.verify().await.unwrap().is_ok());
     }
 }
@@ -106,7 +108,11 @@ async fn a_waiting_compaction_can_be_dropped() {
         let place = place.reopen(memory().summarizer(head_cut)).await;
         let session = place.memory.session("s").await.unwrap();
         let outcome = session.compact(Mode::Full).await.unwrap();
-        assert!(outcome.leaf > 0, "{}: {outcome:?}", place.name);
+        assert!(
+            outcome.published.get("leaf") > 0,
+            "{}: {outcome:?}",
+            place.name
+        );
         assert!(place.memory.verify().await.unwrap().is_ok());
     }
 }

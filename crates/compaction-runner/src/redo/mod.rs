@@ -4,26 +4,31 @@ mod plan;
 mod refused;
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::sync::atomic::Ordering;
+use std::sync::atomic::{AtomicBool, Ordering};
 
-use futures::StreamExt as _;
+use compaction_plan::{Job, Label, Work};
 use futures::future::BoxFuture;
-use memory_model::{Body, Child, Job, JobKind, SeqRange, Span, Summary, SummaryId};
+use futures::{FutureExt as _, StreamExt as _};
+use memory_model::{Body, Child, SeqRange, Span, Summary, SummaryId};
 use memory_store::{Fence, Publish, Published};
 use serde::{Deserialize, Serialize};
 use summarize_escalation::Tier;
 
 use crate::error::Result;
 use crate::events::{Event, SkipReason};
+use crate::outcome::Measure;
 use crate::owners::HeldBy;
-use crate::prepare::{Prepared, Watch};
+use crate::prepare::{Done, Prepared};
 use crate::report::{Cause, ModelReport};
-use crate::run::{Compaction, Measure};
+use crate::run::Compaction;
+use crate::watch::Watch;
 use plan::{Nodes, Tree, trees};
 use refused::Refused;
 
 pub use plan::{RedoNode, RedoPlan};
 
+/// The label of jobs that make a summary anew.
+const REDO: Label = Label::from_static("redo");
 /// How many summaries are looked up at once.
 const LOOK_UP: usize = 256;
 /// How often in a row somebody else may be first before it is left to them.
@@ -338,15 +343,13 @@ impl Compaction<'_> {
             Err(error) => Err(error),
         };
         let done = matches!(published, Ok(Ended::Published));
-        for fence in made.fences {
-            // What was written and is not published is kept for the next time.
-            let settled = match done {
-                true => self.release(Some(fence)).await,
-                false => self.hand_back(Some(fence)).await,
-            };
-            if published.is_ok() {
-                settled?;
-            }
+        // What was written and is not published is kept for the next time.
+        let settled = match done {
+            true => self.release(made.fences).await,
+            false => self.hand_back(made.fences).await,
+        };
+        if published.is_ok() {
+            settled?;
         }
         published
     }
@@ -411,38 +414,32 @@ impl Compaction<'_> {
                 jobs.push((old, job));
             }
         }
-        let (known, watch) = (&made.summaries, &progress.watch);
-        let work: Vec<BoxFuture<'_, _>> = jobs
-            .iter()
-            .map(|(_, job)| {
-                let prepared = self.prepare_from(job, &[], known, watch);
-                Box::pin(prepared) as BoxFuture<'_, Result<Prepared>>
-            })
-            .collect();
-        let at_once = self.policy.concurrency.max(1);
-        let done: Vec<Result<Prepared>> = futures::stream::iter(work)
-            .buffered(at_once)
-            .collect()
-            .await;
+        let asked: Vec<&Job> = jobs.iter().map(|(_, job)| job).collect();
+        let done = self.make(&asked, made, &progress.watch).await?;
         let mut stop = None;
-        let mut failed = None;
         let mut remembered = false;
-        for ((old, _), prepared) in jobs.iter().zip(done) {
+        let mut released = Vec::new();
+        for ((old, _), mut done) in jobs.iter().zip(done) {
+            let fence = done.fence.take();
+            let prepared = std::mem::replace(&mut done.prepared, Prepared::NotBegun);
+            let kept = matches!(&prepared, Prepared::Summary(ready) if !ready.summary.provisional);
+            match kept {
+                true => made.fences.extend(fence),
+                false => released.extend(fence),
+            }
             let (error, asked) = match prepared {
-                Ok(Prepared::Ready(ready)) if !ready.summary.provisional => {
+                Prepared::Summary(ready) if kept => {
                     progress.failed_in_a_row = 0;
                     progress.written += u64::from(ready.fresh);
                     remembered |= progress.refused.forget(old.source_hash);
                     let summary = ready.summary;
-                    made.fences.extend(ready.fence);
                     made.instead.insert(old.id.clone(), summary.id.clone());
                     made.order.push(summary.id.clone());
                     made.summaries.insert(summary.id.clone(), summary);
                     continue;
                 }
-                Ok(Prepared::Ready(ready)) => {
+                Prepared::Summary(ready) => {
                     // An extract is what is there already.
-                    self.release(ready.fence).await?;
                     if ready.cause.as_ref().is_some_and(Cause::is_limit) {
                         progress.limited = true;
                         continue;
@@ -452,26 +449,22 @@ impl Compaction<'_> {
                     let said = said.unwrap_or_else(|| "the ladder asks no model".to_owned());
                     (said, asked)
                 }
-                Ok(Prepared::Failed { cause, .. }) if cause.is_limit() => {
+                Prepared::Failed { cause, .. } if cause.is_limit() => {
                     progress.limited = true;
                     continue;
                 }
-                Ok(Prepared::Failed { error, cause }) => (error, cause.was_asked()),
-                Ok(Prepared::Cancelled) => {
+                Prepared::Failed { error, cause } => (error, cause.was_asked()),
+                Prepared::Cancelled | Prepared::NotBegun | Prepared::Replacement => {
                     stop = Some(RedoStop::Cancelled);
                     continue;
                 }
-                Ok(Prepared::Skipped(SkipReason::CannotShrink)) => {
+                Prepared::Skipped(SkipReason::CannotShrink) => {
                     ("nothing shorter could be made of it".to_owned(), true)
                 }
-                Ok(Prepared::Skipped(SkipReason::Vetoed)) => ("a hook said no".to_owned(), true),
-                Ok(Prepared::Skipped(_)) => {
+                Prepared::Skipped(SkipReason::Vetoed) => ("a hook said no".to_owned(), true),
+                Prepared::Skipped(_) => {
                     progress.held = true;
                     progress.given_up.insert(old.id.clone());
-                    continue;
-                }
-                Err(error) => {
-                    failed.get_or_insert(error);
                     continue;
                 }
             };
@@ -493,9 +486,7 @@ impl Compaction<'_> {
                 error,
             });
         }
-        if let Some(error) = failed {
-            return Err(error);
-        }
+        self.release(released).await?;
         if remembered {
             self.remember_refused(&mut progress.refused).await?;
         }
@@ -503,6 +494,29 @@ impl Compaction<'_> {
             stop.get_or_insert(RedoStop::CallLimit);
         }
         Ok(stop)
+    }
+
+    /// Makes jobs at the same time, and keeps what was written as drafts.
+    async fn make<'j>(
+        &self,
+        jobs: &[&'j Job],
+        made: &Made,
+        watch: &Watch,
+    ) -> Result<Vec<Done<'j>>> {
+        // A summary that fails does not keep those beside it from being made.
+        let stops = |_: &&Job| AtomicBool::new(false);
+        let stops: Vec<AtomicBool> = jobs.iter().map(stops).collect();
+        let begun = self.begin(jobs, &[], &made.summaries, watch).await?;
+        let work: Vec<BoxFuture<'_, Done<'j>>> = begun
+            .into_iter()
+            .zip(&stops)
+            .map(|(begun, stop)| self.call(begun, watch, stop).boxed())
+            .collect();
+        let at_once = self.policy.concurrency.max(1);
+        let work = futures::stream::iter(work).buffered(at_once);
+        let mut done: Vec<Done<'j>> = work.collect().await;
+        self.keep_drafts(&mut done).await?;
+        Ok(done)
     }
 
     /// The job that makes a summary again, from the new versions of its children; `None` when
@@ -538,14 +552,14 @@ impl Compaction<'_> {
             return Ok(None);
         }
         Ok(Some(Job {
-            kind: match old.depth {
-                0 => JobKind::Leaf,
-                _ => JobKind::Condensed,
-            },
+            kind: REDO,
             range: old.range,
             expect: Vec::new(),
-            children,
-            depth: old.depth,
+            work: Work::Summarize {
+                children,
+                depth: old.depth,
+            },
+            request: None,
             source_tokens,
             why: match old.provisional {
                 true => "it was written without a model".to_owned(),
@@ -590,7 +604,8 @@ impl Compaction<'_> {
         progress.replaced.extend(made.replaced(&new.id));
         for summary in in_order {
             self.emit(Event::Published {
-                summary: summary.id.clone(),
+                kind: REDO,
+                summary: Some(summary.id.clone()),
                 range: summary.range,
                 source_tokens: summary.source_tokens,
                 tokens: summary.tokens,

@@ -1,7 +1,8 @@
 //! Work that is done ahead, and published later by somebody who calls no model.
 
+use compaction_plan::{Mode, StopReason};
 use compaction_runner::{Event, Recorder, RunnerPolicy, SkipReason};
-use memory_model::{ConversationId, Mode, StopReason, ViewVersion};
+use memory_model::{ConversationId, ViewVersion};
 use memory_store::{FullStore, InMemoryStore, Store};
 use store_conformance::{Fault, FaultyStore};
 use store_sqlite::SqliteStore;
@@ -37,7 +38,7 @@ async fn to_the_end(
         let called = model.calls();
         let outcome = compaction.publish_ready().await?;
         assert_eq!((outcome.calls, model.calls()), (0, called));
-        published += outcome.leaf + outcome.condensed;
+        published += outcome.published.total();
         if ahead.ready == 0 {
             return Ok(published);
         }
@@ -54,7 +55,7 @@ async fn it_ends_where_a_compaction_ends() {
 
     let (twin, id) = filled(InMemoryStore::new()).await;
     let outcome = lab.full(&twin, id, &model).await;
-    assert_eq!(outcome.leaf + outcome.condensed, published);
+    assert_eq!(outcome.published.total(), published);
     assert_eq!(spans(&store, id).await, spans(&twin, id).await);
     sound(store.inner(), id).await;
 }
@@ -73,7 +74,7 @@ async fn preparing_changes_no_view_and_plans_beyond_what_is_ready() {
     assert_eq!(spans(&store, id).await, before);
     let outcome = compaction.publish_ready().await.unwrap();
     assert_eq!(
-        (outcome.leaf, outcome.stop_reason),
+        (outcome.published.get("leaf"), outcome.stop_reason),
         (2, StopReason::PassesDone)
     );
     sound(store.inner(), id).await;
@@ -91,7 +92,10 @@ async fn a_draft_that_is_gone_is_not_made_in_the_foreground() {
     let recorder = Recorder::new();
     let outcome = lab.compaction(&store, id, &other).with_hooks(&recorder);
     let outcome = outcome.publish_ready().await.unwrap();
-    assert_eq!((outcome.leaf, outcome.calls, other.calls()), (0, 0, 0));
+    assert_eq!(
+        (outcome.published.get("leaf"), outcome.calls, other.calls()),
+        (0, 0, 0)
+    );
     assert_eq!(outcome.stop_reason, StopReason::NothingEligible);
     let skipped = recorder.events().into_iter().filter(
         |event| matches!(event, Event::Skipped { reason, .. } if *reason == SkipReason::NotReady),
@@ -108,7 +112,10 @@ async fn work_that_costs_nothing_is_not_prepared() {
     let compaction = lab.compaction(&store, id, &extractive);
     assert_eq!(compaction.prepare_ahead().await.unwrap().ready, 0);
     let outcome = compaction.publish_ready().await.unwrap();
-    assert!(outcome.leaf > 0, "it is done where it is needed");
+    assert!(
+        outcome.published.get("leaf") > 0,
+        "it is done where it is needed"
+    );
 }
 
 #[tokio::test]
@@ -123,7 +130,10 @@ async fn what_the_view_no_longer_wants_is_forgotten() {
     extracts.run(Mode::Full).await.unwrap();
     let after = spans(&store, id).await;
     assert_eq!(ahead.prepare_ahead().await.unwrap().ready, 0);
-    assert_eq!(ahead.publish_ready().await.unwrap().leaf, 0);
+    assert_eq!(
+        ahead.publish_ready().await.unwrap().published.get("leaf"),
+        0
+    );
     assert_eq!(spans(&store, id).await, after);
     sound(store.inner(), id).await;
 }

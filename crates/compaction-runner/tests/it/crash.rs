@@ -1,7 +1,8 @@
 //! A store that fails at any write, before or after doing it.
 
+use compaction_plan::{Mode, StopReason};
 use compaction_runner::{Outcome, Result, RunnerPolicy};
-use memory_model::{ConversationId, Mode, StopReason, ViewVersion};
+use memory_model::{ConversationId, ViewVersion};
 use memory_store::{FullStore, InMemoryStore, Store};
 use store_conformance::{Fault, FaultyStore};
 use store_sqlite::SqliteStore;
@@ -36,7 +37,10 @@ async fn every_write<S: FullStore>(make: impl AsyncFn() -> S) {
     let lab = Lab::new(small());
     let model = Scripted::head_cut();
     let outcome = run(&lab, &dry, id, &model).await.unwrap();
-    assert!(outcome.leaf >= 4 && outcome.condensed >= 2, "{outcome:?}");
+    assert!(
+        outcome.published.get("leaf") >= 4 && outcome.published.get("condensed") >= 2,
+        "{outcome:?}"
+    );
     let writes = dry.writes() - before;
     let paid = model.calls();
     // Claimed, prepared, published: three writes for each summary, and no other.

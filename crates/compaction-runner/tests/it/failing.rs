@@ -8,12 +8,11 @@ use std::sync::atomic::{AtomicU32, Ordering};
 use std::task::{Context, Waker};
 
 use async_trait::async_trait;
+use compaction_plan::{Job, Mode, StopReason};
 use compaction_runner::{Before, Event, Hooks, Recorder, RunnerPolicy, SkipReason};
 use dag_compactor::{DagPolicy, FreshTail};
 use futures::channel::oneshot;
-use memory_model::{
-    Body, Job, Message, Mode, Part, Role, Seq, Span, StopReason, Summary, Timestamp,
-};
+use memory_model::{Body, Message, Part, Role, Seq, Span, Summary, Timestamp};
 use memory_store::{ConversationRef, InMemoryStore, NewConversation, Origin, Publish, Store};
 use store_conformance::FaultyStore;
 use summarize_escalation::testing::{Answer, Scripted};
@@ -129,7 +128,7 @@ async fn annas_ladder_stops_where_the_provider_fails_and_keeps_what_is_done() {
     let run = lab.compaction(&store, id, &model).with_hooks(&recorder);
     let outcome = run.with_policy(policy).run(Mode::Full).await.unwrap();
     assert_eq!(outcome.stop_reason, StopReason::SummarizerFailed);
-    assert_eq!(outcome.leaf, 2);
+    assert_eq!(outcome.published.get("leaf"), 2);
     let failure = outcome.failure.unwrap();
     assert!(failure.contains("503"), "{failure}");
     assert_eq!(failures(&recorder), 1);
@@ -172,7 +171,7 @@ async fn four_calls_are_under_way_at_once_and_a_failure_begins_no_other() {
     let outcome = run.await.unwrap();
     assert_eq!(model.state(), (6, 0));
     assert_eq!(outcome.stop_reason, StopReason::SummarizerFailed);
-    assert_eq!((outcome.leaf, outcome.calls), (2, 6));
+    assert_eq!((outcome.published.get("leaf"), outcome.calls), (2, 6));
     assert_eq!(failures(&recorder), 4);
     whole(&store, id, 0).await;
     sound(&store, id).await;
@@ -191,7 +190,11 @@ async fn annas_ladder_takes_what_it_takes() {
         append(&store, id, chat(1, 64)).await;
         let lab = Lab::new(DagPolicy::anna()).with_ladder(Ladder::anna());
         let outcome = lab.full(&store, id, &model).await;
-        assert_eq!(outcome.leaf, u64::from(leaves), "{model:?}");
+        assert_eq!(
+            outcome.published.get("leaf"),
+            u64::from(leaves),
+            "{model:?}"
+        );
         if !leaves {
             assert_eq!(outcome.stop_reason, StopReason::SummarizerFailed);
             assert_eq!(outcome.before, outcome.after);
@@ -216,7 +219,10 @@ async fn an_exhausted_state_is_not_tried_again() {
     for mode in [Mode::Full, Mode::Incremental] {
         let outcome = lab.compaction(&store, id, &model).run(mode).await.unwrap();
         assert_eq!(outcome.stop_reason, StopReason::Exhausted);
-        assert_eq!((outcome.leaf, outcome.after), (0, outcome.before));
+        assert_eq!(
+            (outcome.published.get("leaf"), outcome.after),
+            (0, outcome.before)
+        );
     }
     let tried = model.calls();
     assert!(tried > 0);
@@ -257,10 +263,10 @@ async fn what_could_not_shrink_does_not_keep_the_rest_from_being_done() {
     let run = lab.compaction(&store, id, &model).with_policy(policy);
     let outcome = run.run(Mode::Incremental).await.unwrap();
     assert_eq!(outcome.stop_reason, StopReason::PassesDone);
-    assert!(outcome.leaf > 0);
+    assert!(outcome.published.get("leaf") > 0);
     // More is eligible: nothing was remembered that would stop the next run.
     let outcome = lab.full(&store, id, &model).await;
-    assert!(outcome.leaf > 0, "{outcome:?}");
+    assert!(outcome.published.get("leaf") > 0, "{outcome:?}");
     assert_eq!(outcome.stop_reason, StopReason::NothingEligible);
     whole(&store, id, 0).await;
     sound(&store, id).await;
@@ -307,7 +313,7 @@ async fn hooks_cancel_and_supply() {
         let run = lab.compaction(&store, id, &model).with_hooks(&no);
         let outcome = run.run(Mode::Full).await.unwrap();
         assert_eq!(outcome.stop_reason, StopReason::NoProgress);
-        assert_eq!((outcome.leaf, model.calls()), (0, 0));
+        assert_eq!((outcome.published.get("leaf"), model.calls()), (0, 0));
     }
     // It was asked in each run: a hook may change its mind.
     assert_eq!(no.asked.lock().unwrap().len(), 2);
@@ -318,7 +324,7 @@ async fn hooks_cancel_and_supply() {
     };
     let run = lab.compaction(&store, id, &model).with_hooks(&yes);
     let outcome = run.run(Mode::Full).await.unwrap();
-    assert_eq!((outcome.leaf, model.calls()), (1, 0));
+    assert_eq!((outcome.published.get("leaf"), model.calls()), (1, 0));
     let after = yes.after.lock().unwrap().clone();
     assert_eq!(after[0].text, text);
     assert_eq!(after[0].tier, "supplied");
@@ -379,11 +385,11 @@ async fn events_tell_the_story_in_order() {
             panic!("{event:?}");
         };
         saved += source_tokens - tokens;
-        published.push(summary.clone());
+        published.extend(summary.clone());
     }
     assert_eq!(published, outcome.summaries);
     assert_eq!(saved, outcome.before.tokens - outcome.after.tokens);
-    let ranges: Vec<_> = middle[..outcome.leaf as usize]
+    let ranges: Vec<_> = middle[..outcome.published.get("leaf") as usize]
         .iter()
         .map(|event| match event {
             Event::Published { range, .. } => range.first,
@@ -480,7 +486,7 @@ async fn the_same_summary_is_not_paid_for_twice() {
     let lab = Lab::new(small());
     let model = Scripted::head_cut();
     let first = lab.full(&store, id, &model).await;
-    assert!(first.condensed > 0);
+    assert!(first.published.get("condensed") > 0);
     let (compacted, made, paid) = (
         spans(&store, id).await,
         summaries(&store, id).await,
@@ -505,7 +511,7 @@ async fn an_iteration_cap_and_the_modes() {
     let policy = small().with_condensed(2, Some(2));
     let plan = Lab::new(policy.clone());
     let planned = plan.compaction(&store, id, &model).plan().await.unwrap();
-    assert!(planned.jobs.iter().all(|job| job.depth == 0));
+    assert!(planned.jobs.iter().all(|job| job.depth() == Some(0)));
     assert_eq!(
         (model.calls(), store.views(id).await.unwrap().len()),
         (0, 0)
@@ -516,8 +522,11 @@ async fn an_iteration_cap_and_the_modes() {
         .await
         .unwrap();
     assert_eq!(outcome.stop_reason, StopReason::PassesDone);
-    assert_eq!(outcome.leaf as usize, planned.jobs.len());
-    assert_eq!(outcome.condensed, outcome.leaf / 2);
+    assert_eq!(outcome.published.get("leaf") as usize, planned.jobs.len());
+    assert_eq!(
+        outcome.published.get("condensed"),
+        outcome.published.get("leaf") / 2
+    );
     let mut capped = policy.clone();
     capped.max_iterations = Some(1);
     let outcome = Lab::new(capped).full(&store, id, &model).await;
@@ -525,10 +534,7 @@ async fn an_iteration_cap_and_the_modes() {
     let outcome = plan.full(&store, id, &model).await;
     assert_eq!(outcome.stop_reason, StopReason::NothingEligible);
     let again = plan.full(&store, id, &model).await;
-    assert_eq!(
-        (again.before, again.leaf + again.condensed),
-        (outcome.after, 0)
-    );
+    assert_eq!((again.before, again.published.total()), (outcome.after, 0));
     whole(&store, id, 0).await;
     sound(&store, id).await;
 }
@@ -604,7 +610,10 @@ async fn a_run_longer_than_what_is_kept_at_hand_is_read_again() {
     });
     let lab = Lab::new(policy);
     let outcome = lab.full(&store, id, &Scripted::head_cut()).await;
-    assert_eq!((outcome.leaf, outcome.messages_compacted), (1, 11_996));
+    assert_eq!(
+        (outcome.published.get("leaf"), outcome.messages_compacted),
+        (1, 11_996)
+    );
     whole(&store, id, 0).await;
     sound(&store, id).await;
 }

@@ -1,7 +1,8 @@
 //! Making a view fit a budget without a model.
 
+use compaction_plan::{Mode, Room, StopReason};
 use compaction_runner::RunnerPolicy;
-use memory_model::{Body, ConversationId, Message, Mode, Room, Span, StopReason};
+use memory_model::{Body, ConversationId, Message, Span};
 use memory_store::{InMemoryStore, Store};
 use summarize_escalation::testing::Scripted;
 use summarize_escalation::{Ladder, Tier};
@@ -73,14 +74,14 @@ async fn summaries_of_unequal_depth_are_condensed_when_nothing_else_helps() {
     let compaction = lab.compaction(&store, id, &model);
     let again = compaction.run(Mode::Full).await.unwrap();
     assert_eq!(
-        again.leaf + again.condensed,
+        again.published.total(),
         0,
         "a compaction has nothing left to do"
     );
 
     let outcome = compaction.extract_to_fit(room(before - 1)).await.unwrap();
     assert_eq!(
-        (outcome.stop_reason, outcome.condensed),
+        (outcome.stop_reason, outcome.published.get("condensed")),
         (StopReason::Fits, 1)
     );
     // The two newest of them, so that the beginning of the view stays.
@@ -108,7 +109,7 @@ async fn an_unchanged_state_is_not_tried_again() {
     let compaction = lab.compaction(&store, id, &model);
     let stop = async |tokens| {
         let outcome = compaction.extract_to_fit(room(tokens)).await.unwrap();
-        assert_eq!(outcome.leaf + outcome.condensed, 0);
+        assert_eq!(outcome.published.total(), 0);
         outcome.stop_reason
     };
     assert_eq!(stop(500).await, StopReason::NothingEligible);
@@ -117,7 +118,10 @@ async fn an_unchanged_state_is_not_tried_again() {
     assert_eq!(stop(400).await, StopReason::NothingEligible);
     append(&store, id, vec![Message::assistant("Well.")]).await;
     let outcome = compaction.extract_to_fit(room(400)).await.unwrap();
-    assert_eq!((outcome.leaf, outcome.stop_reason), (1, StopReason::Fits));
+    assert_eq!(
+        (outcome.published.get("leaf"), outcome.stop_reason),
+        (1, StopReason::Fits)
+    );
 }
 
 #[tokio::test]
@@ -162,12 +166,15 @@ async fn a_summary_that_was_ready_too_late_takes_the_place_of_its_extract() {
     let most = room(tokens(&store, id).await - 1);
     let extracted = compaction.extract_to_fit(most).await.unwrap();
     assert!(
-        ready > 1 && extracted.leaf >= ready,
+        ready > 1 && extracted.published.get("leaf") >= ready,
         "{ready}, {extracted:?}"
     );
 
     let published = compaction.publish_ready().await.unwrap();
-    assert_eq!((published.leaf, published.calls), (ready, 0));
+    assert_eq!(
+        (published.published.get("leaf"), published.calls),
+        (ready, 0)
+    );
     assert_eq!(model.calls(), paid);
     let shown = spans(&store, id).await;
     let shown: Vec<_> = shown

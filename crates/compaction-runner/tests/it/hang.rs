@@ -2,8 +2,9 @@
 
 use std::sync::Arc;
 
+use compaction_plan::{Mode, StopReason};
 use compaction_runner::{Cancel, InHand, Liveness, Outcome, Result};
-use memory_model::{ConversationId, Mode, Seq, SeqRange, StopReason};
+use memory_model::{ConversationId, Seq, SeqRange};
 use memory_search::{Query, Search};
 use memory_store::{FullStore, InMemoryStore, LogRead, Order, Owner, ScanSearch};
 use store_sqlite::SqliteStore;
@@ -77,7 +78,14 @@ async fn a_cancelled_run_leaves_nothing(store: Arc<dyn FullStore>, twin: Arc<dyn
     cancel.cancel();
     let outcome = task.await.unwrap().unwrap();
     assert_eq!(outcome.stop_reason, StopReason::Cancelled);
-    assert_eq!((outcome.calls, outcome.leaf, outcome.condensed), (4, 0, 0));
+    assert_eq!(
+        (
+            outcome.calls,
+            outcome.published.get("leaf"),
+            outcome.published.get("condensed")
+        ),
+        (4, 0, 0)
+    );
     assert_eq!(dump(&*store, id).await, untouched(twin).await);
     sound(&*store, id).await;
 
@@ -102,12 +110,12 @@ async fn a_dropped_run_leaves_leases(store: Arc<dyn FullStore>, twin: Arc<dyn Fu
     let now = Lab::new(small());
     let outcome = second(&now, &*store, id).await;
     assert_eq!(outcome.stop_reason, StopReason::Held);
-    assert!(outcome.leaf > 0);
+    assert!(outcome.published.get("leaf") > 0);
     // Whoever has the same name takes them back at once, and anybody does later.
     let later = Lab::new(small()).at(601_000_000);
     let outcome = second(&later, &*store, id).await;
     assert_eq!(outcome.stop_reason, StopReason::NothingEligible);
-    assert!(outcome.leaf >= 4);
+    assert!(outcome.published.get("leaf") >= 4);
     whole(&*store, id, 0).await;
     sound(&*store, id).await;
 }
@@ -142,7 +150,7 @@ async fn the_leases_of_an_owner_that_is_gone_are_taken_over(store: Arc<dyn FullS
     let outcome = outcome.unwrap();
     assert_eq!(outcome.stop_reason, StopReason::NothingEligible);
     assert_eq!(outcome.held, None);
-    assert!(outcome.leaf >= 4);
+    assert!(outcome.published.get("leaf") >= 4);
     whole(&*store, id, 0).await;
     sound(&*store, id).await;
 }
@@ -196,7 +204,7 @@ async fn what_was_written_before_a_cancellation_is_kept_for_the_next_run() {
     let (outcome, ()) = tokio::join!(run.run(Mode::Full), stop);
     let outcome = outcome.unwrap();
     assert_eq!(outcome.stop_reason, StopReason::Cancelled);
-    assert_eq!((outcome.calls, outcome.leaf), (4, 0));
+    assert_eq!((outcome.calls, outcome.published.get("leaf")), (4, 0));
     let outcome = lab
         .compaction(&*store, id, &summarizer)
         .with_owner("second")
@@ -204,7 +212,7 @@ async fn what_was_written_before_a_cancellation_is_kept_for_the_next_run() {
         .await
         .unwrap();
     assert_eq!(outcome.stop_reason, StopReason::NothingEligible);
-    assert_eq!(outcome.calls + 3, outcome.leaf + outcome.condensed);
+    assert_eq!(outcome.calls + 3, outcome.published.total());
 }
 
 #[tokio::test]
@@ -252,7 +260,7 @@ async fn two_runs_of_one_owner_pay_once() {
             .with_in_hand(in_hand.clone())
     };
     let outcome = again().run(Mode::Incremental).await.unwrap();
-    assert_eq!(outcome.calls, outcome.leaf + outcome.condensed);
+    assert_eq!(outcome.calls, outcome.published.total());
     let left = again().plan().await.unwrap().jobs.len();
     assert!(left >= 4, "{left}");
 

@@ -2,8 +2,9 @@
 
 use std::collections::BTreeSet;
 
+use compaction_plan::{Mode, StopReason};
 use dag_compactor::{DagPolicy, FreshTail};
-use memory_model::{Body, Message, Mode, StopReason};
+use memory_model::{Body, Message};
 use memory_store::InMemoryStore;
 use proptest::prelude::*;
 use summarize_escalation::testing::{Answer, Scripted};

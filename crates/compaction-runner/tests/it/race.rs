@@ -4,8 +4,9 @@ use std::fmt;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicI64, Ordering};
 
+use compaction_plan::{Mode, StopReason};
 use compaction_runner::{Compaction, Outcome, RunnerPolicy};
-use memory_model::{Clock, Mode, StepClock, StopReason, Timestamp};
+use memory_model::{Clock, StepClock, Timestamp};
 use memory_store::{FullStore, InMemoryStore};
 use proptest::prelude::*;
 use store_sqlite::SqliteStore;
@@ -69,9 +70,12 @@ async fn one_wins(store: &dyn FullStore, provisional: bool, a_first: bool) -> bo
     let lab = Lab::new(small().with_max_source_tokens(None));
     let (one, two) = race(store, 20, (&a, &b), (&lab, &lab), &[a_first, !a_first]).await;
     assert_eq!((a.calls(), b.calls()), (1, 1), "both had prepared");
-    let a_won = one.leaf == 1;
+    let a_won = one.published.get("leaf") == 1;
     let (winner, loser) = if a_won { (one, two) } else { (two, one) };
-    assert_eq!((winner.leaf, loser.leaf), (1, 0));
+    assert_eq!(
+        (winner.published.get("leaf"), loser.published.get("leaf")),
+        (1, 0)
+    );
     assert_eq!(winner.stop_reason, StopReason::NothingEligible);
     assert_eq!(loser.stop_reason, StopReason::LostRace);
     assert_eq!(loser.summaries, []);
@@ -98,7 +102,10 @@ async fn a_lease_keeps_the_second_from_paying() {
     let lab = Lab::new(small().with_max_source_tokens(None));
     let (one, two) = race(&store, 20, (&a, &b), (&lab, &lab), &[]).await;
     assert_eq!((a.calls(), b.calls()), (1, 0));
-    assert_eq!((one.leaf, two.leaf), (1, 0));
+    assert_eq!(
+        (one.published.get("leaf"), two.published.get("leaf")),
+        (1, 0)
+    );
     assert_eq!(two.stop_reason, StopReason::Held);
 }
 
@@ -184,7 +191,13 @@ async fn an_answer_that_outlives_its_lease_is_still_published() {
         let policy = small().with_max_source_tokens(None);
         let (now, later) = (Lab::new(policy.clone()), Lab::new(policy).at(700_000_000));
         let (one, two) = race(&store, 20, (&a, &b), (&now, &later), &[a_first, !a_first]).await;
-        assert_eq!((one.leaf == 1, two.leaf == 1), (a_first, !a_first));
+        assert_eq!(
+            (
+                one.published.get("leaf") == 1,
+                two.published.get("leaf") == 1
+            ),
+            (a_first, !a_first)
+        );
         assert_eq!((one.calls, two.calls), (1, 1));
     }
 }
@@ -243,7 +256,7 @@ proptest! {
             let last = lab.compaction(&store, id, &a).with_owner("one");
             let last = last.run(Mode::Full).await.unwrap();
             prop_assert_eq!(last.stop_reason, StopReason::NothingEligible);
-            prop_assert!(one.leaf + two.leaf + last.leaf > 0);
+            prop_assert!(one.published.get("leaf") + two.published.get("leaf") + last.published.get("leaf") > 0);
             prop_assert!(!spans(&store, id).await.is_empty());
             Ok(())
         })?;

@@ -1,7 +1,8 @@
 //! What a compaction takes depends on what is pending, not on how long the history is.
 
+use compaction_plan::{Mode, StopReason};
 use dag_compactor::{DagPolicy, FreshTail};
-use memory_model::{Mode, StopReason};
+
 use store_sqlite::SqliteStore;
 use summarize_escalation::testing::Scripted;
 
@@ -38,7 +39,13 @@ async fn costs(messages: u32) -> Vec<(&'static str, u64)> {
     assert_eq!(compaction.plan().await.unwrap().jobs.len(), 1);
     note("plan of one leaf");
     let outcome = compaction.run(Mode::Incremental).await.unwrap();
-    assert_eq!((outcome.leaf, outcome.condensed), (1, 0));
+    assert_eq!(
+        (
+            outcome.published.get("leaf"),
+            outcome.published.get("condensed")
+        ),
+        (1, 0)
+    );
     note("one leaf");
     costs
 }

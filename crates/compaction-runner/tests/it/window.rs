@@ -1,5 +1,6 @@
 //! Where atoms begin, found from a few entries, against the atoms of the whole log.
 
+use compaction_plan::Tail;
 use compaction_runner::{atom_start, newest_entries};
 use memory_model::{ConversationId, EntryKind, LogEntry, Message, Seq};
 use memory_store::{InMemoryStore, Store as _};
@@ -36,7 +37,9 @@ async fn check(store: &InMemoryStore, id: ConversationId) {
     }
     let messages = log.iter().filter(|e| e.kind == EntryKind::Message).count();
     for window in 0..=messages + 1 {
-        let newest = newest_entries(store, id, head, window).await.unwrap();
+        let newest = newest_entries(store, id, head, Tail::messages(window.max(1)))
+            .await
+            .unwrap();
         let kept = newest
             .iter()
             .filter(|e| e.kind == EntryKind::Message)
@@ -126,7 +129,9 @@ fn a_group_may_be_longer_than_any_page() {
             let start = starts(&atoms(&log)).into_iter().rev().nth(2).unwrap();
             let head = Seq(log.len() as u32);
             for window in [3, 20, 300] {
-                let newest = newest_entries(&store, id, head, window).await.unwrap();
+                let newest = newest_entries(&store, id, head, Tail::messages(window))
+                    .await
+                    .unwrap();
                 assert_eq!(newest[0].seq, Seq(start));
             }
             for seq in [start + 1, start + 100, start + 4_000, start + 5_001] {
@@ -158,7 +163,9 @@ async fn reading_does_not_grow_with_the_log() {
                 .head;
             let before = store.statements();
             if kind != "n " {
-                newest_entries(&store, id, head, 20).await.unwrap();
+                newest_entries(&store, id, head, Tail::messages(20))
+                    .await
+                    .unwrap();
             }
             let windows = store.statements() - before;
             atom_start(&store, id, Seq::FIRST, Seq(head.0 - 50))

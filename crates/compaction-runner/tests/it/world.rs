@@ -3,12 +3,13 @@
 use std::fmt::Write as _;
 use std::sync::Arc;
 
+use compaction_plan::Mode;
 use compaction_runner::{Compaction, Outcome};
 use context_assembler::ContextAccounting;
 use dag_compactor::{DagPlanner, DagPolicy, FreshTail};
 use memory_model::{
-    Accounting, Body, Child, ConversationId, LogEntry, Message, Mode, Part, RawJson, Role, Seq,
-    SeqRange, Span, StepClock, Summary, SummaryId, Timestamp, ViewName, ViewVersion,
+    Accounting, Body, Child, ConversationId, LogEntry, Message, Part, RawJson, Role, Seq, SeqRange,
+    Span, StepClock, Summary, SummaryId, Timestamp, ViewName, ViewVersion,
 };
 use memory_store::{
     Append, AppendAt, ConversationRef, FullStore, LogRead, NewConversation, NewEntry, Order, Store,

@@ -1,12 +1,10 @@
 //! Conversations written out, with the rules of anna and with the defaults.
 
-use dag_compactor::{DagPlanner, DagPolicy, FreshTail};
-use memory_model::{JobKind, PassKind, Planner, Seq, SeqRange};
+use compaction_plan::{Planner, Work};
+use dag_compactor::{CONDENSED, DagPlanner, DagPolicy, FreshTail, LEAF};
+use memory_model::{Seq, SeqRange};
 
 use crate::world::{World, log, ranges};
-
-const LEAF: PassKind = PassKind::Leaf;
-const CONDENSED: PassKind = PassKind::Condensed;
 
 fn anna(tail: usize) -> DagPolicy {
     let policy = DagPolicy::anna();
@@ -25,9 +23,13 @@ fn users(count: usize) -> World {
 fn cover(world: &mut World, first: u32, last: u32, depth: u32, tokens: u64) {
     let range = SeqRange::new(Seq(first), Seq(last)).unwrap();
     let mut job = users(20)
-        .plan(&anna(1).with_leaf_min_messages(1), LEAF, 99)
+        .plan(&anna(1).with_leaf_min_messages(1), &LEAF, 99)
         .remove(0);
-    (job.range, job.depth) = (range, depth);
+    job.range = range;
+    job.work = Work::Summarize {
+        children: Vec::new(),
+        depth,
+    };
     job.expect = world.view.clip(range);
     world.publish(&job, tokens);
 }
@@ -36,18 +38,18 @@ fn cover(world: &mut World, first: u32, last: u32, depth: u32, tokens: u64) {
 fn three_messages_are_not_compacted() {
     for tail in [2, 20] {
         let world = users(3);
-        assert_eq!(world.plan(&anna(tail), LEAF, 9), []);
-        assert_eq!(world.plan(&anna(tail), CONDENSED, 9), []);
+        assert_eq!(world.plan(&anna(tail), &LEAF, 9), []);
+        assert_eq!(world.plan(&anna(tail), &CONDENSED, 9), []);
     }
 }
 
 #[test]
 fn fifteen_messages_with_a_tail_of_two_become_a_leaf() {
-    let jobs = users(15).plan(&anna(2), LEAF, 4);
+    let jobs = users(15).plan(&anna(2), &LEAF, 4);
     assert_eq!(ranges(&jobs), [(1, 13)]);
     assert_eq!(
-        (jobs[0].kind, jobs[0].depth, jobs[0].source_tokens),
-        (JobKind::Leaf, 0, 520)
+        (&jobs[0].kind, jobs[0].depth(), jobs[0].source_tokens),
+        (&LEAF, Some(0), 520)
     );
 }
 
@@ -56,13 +58,13 @@ fn fifteen_messages_with_a_tail_of_two_become_a_leaf() {
 fn fewer_messages_than_the_tail_all_stay() {
     for count in 0..=20 {
         assert_eq!(
-            users(count).plan(&anna(20), LEAF, 9),
+            users(count).plan(&anna(20), &LEAF, 9),
             [],
             "{count} messages"
         );
     }
-    assert_eq!(users(29).plan(&anna(20), LEAF, 9), []);
-    assert_eq!(ranges(&users(30).plan(&anna(20), LEAF, 9)), [(1, 10)]);
+    assert_eq!(users(29).plan(&anna(20), &LEAF, 9), []);
+    assert_eq!(ranges(&users(30).plan(&anna(20), &LEAF, 9)), [(1, 10)]);
 }
 
 #[test]
@@ -71,9 +73,9 @@ fn a_summary_splits_a_run_of_messages() {
     cover(&mut world, 3, 3, 0, 10);
     let policy = anna(1).with_leaf_min_messages(2);
     // Of 1, 2 | 4, 5, 6 the newest stays.
-    assert_eq!(ranges(&world.plan(&policy, LEAF, 9)), [(1, 2), (4, 5)]);
+    assert_eq!(ranges(&world.plan(&policy, &LEAF, 9)), [(1, 2), (4, 5)]);
     let policy = policy.with_leaf_min_messages(3);
-    assert_eq!(world.plan(&policy, LEAF, 9), []);
+    assert_eq!(world.plan(&policy, &LEAF, 9), []);
 }
 
 #[test]
@@ -82,20 +84,24 @@ fn neighbouring_summaries_of_equal_depth_are_condensed() {
     for first in [1, 6, 11] {
         cover(&mut world, first, first + 4, 0, 60);
     }
-    let jobs = world.plan(&anna(20), CONDENSED, 9);
+    let jobs = world.plan(&anna(20), &CONDENSED, 9);
     assert_eq!(ranges(&jobs), [(1, 15)]);
     assert_eq!(
-        (jobs[0].depth, jobs[0].children.len(), jobs[0].source_tokens),
-        (1, 3, 180)
+        (
+            jobs[0].depth(),
+            jobs[0].children().len(),
+            jobs[0].source_tokens
+        ),
+        (Some(1), 3, 180)
     );
     // One alone is not; nor are two of different depth, nor two with messages between them.
     let mut world = users(30);
     cover(&mut world, 1, 5, 0, 60);
-    assert_eq!(world.plan(&anna(20), CONDENSED, 9), []);
+    assert_eq!(world.plan(&anna(20), &CONDENSED, 9), []);
     cover(&mut world, 6, 10, 1, 60);
-    assert_eq!(world.plan(&anna(20), CONDENSED, 9), []);
+    assert_eq!(world.plan(&anna(20), &CONDENSED, 9), []);
     cover(&mut world, 12, 15, 1, 60);
-    assert_eq!(world.plan(&anna(20), CONDENSED, 9), []);
+    assert_eq!(world.plan(&anna(20), &CONDENSED, 9), []);
 }
 
 #[test]
@@ -104,7 +110,7 @@ fn a_condensed_summary_takes_so_many_and_so_much() {
     for first in (1..40).step_by(4) {
         cover(&mut world, first, first + 3, 0, 300);
     }
-    let plan = |policy: DagPolicy| ranges(&world.plan(&policy, CONDENSED, 9));
+    let plan = |policy: DagPolicy| ranges(&world.plan(&policy, &CONDENSED, 9));
     let policy = DagPolicy::default();
     assert_eq!(plan(policy.clone()), [(1, 32), (33, 40)]);
     assert_eq!(
@@ -128,16 +134,16 @@ fn a_condensed_summary_takes_so_many_and_so_much() {
 fn leaves_are_cut_at_the_limit() {
     // 60 messages of 40 tokens before a tail of a quarter.
     let policy = DagPolicy::default().with_max_source_tokens(Some(1_000));
-    let jobs = users(80).plan(&policy, LEAF, 7);
+    let jobs = users(80).plan(&policy, &LEAF, 7);
     assert_eq!(ranges(&jobs), [(1, 25), (26, 50), (51, 60)]);
     // Few that are left over stay for another day, unless they cost a quarter of what a leaf may.
-    let jobs = users(74).plan(&policy, LEAF, 7);
+    let jobs = users(74).plan(&policy, &LEAF, 7);
     assert_eq!(ranges(&jobs), [(1, 25), (26, 50)]);
-    let jobs = users(78).plan(&policy, LEAF, 7);
+    let jobs = users(78).plan(&policy, &LEAF, 7);
     assert_eq!(ranges(&jobs), [(1, 25), (26, 50), (51, 59)]);
     // A group that alone is too much is a leaf by itself; what is too little goes with it.
     let script = format!("u*500 a+x t-x*3000 u*1 a+y t-y*3000 {}", "u ".repeat(60));
-    let jobs = World::new(log(&script)).plan(&policy, LEAF, 7);
+    let jobs = World::new(log(&script)).plan(&policy, &LEAF, 7);
     assert_eq!(ranges(&jobs)[..3], [(1, 1), (2, 3), (4, 6)]);
 }
 
@@ -145,15 +151,15 @@ fn leaves_are_cut_at_the_limit() {
 fn groups_are_not_split_and_open_ones_stay() {
     let policy = anna(2);
     let script = format!("{}a+x u u t-x u", "u ".repeat(12));
-    let jobs = World::new(log(&script)).plan(&policy, LEAF, 5);
+    let jobs = World::new(log(&script)).plan(&policy, &LEAF, 5);
     assert_eq!(ranges(&jobs), [(1, 12)]);
     // Nothing from an open group on is covered, however far back it began.
     let script = format!("{}a+x {}", "u ".repeat(12), "u ".repeat(30));
-    let jobs = World::new(log(&script)).plan(&policy, LEAF, 5);
+    let jobs = World::new(log(&script)).plan(&policy, &LEAF, 5);
     assert_eq!(ranges(&jobs), [(1, 12)]);
     // Interrupted, it blocks nothing.
     let script = format!("{}a+x {}a u u", "u ".repeat(12), "u ".repeat(30));
-    let jobs = World::new(log(&script)).plan(&policy, LEAF, 5);
+    let jobs = World::new(log(&script)).plan(&policy, &LEAF, 5);
     assert_eq!(ranges(&jobs), [(1, 44)]);
 }
 
@@ -163,29 +169,29 @@ fn a_run_between_summaries_is_bridged_if_it_gains() {
     cover(&mut world, 1, 10, 0, 100);
     cover(&mut world, 15, 40, 0, 100);
     let policy = DagPolicy::default();
-    assert_eq!(ranges(&world.plan(&policy, LEAF, 9)), [(11, 14)]);
+    assert_eq!(ranges(&world.plan(&policy, &LEAF, 9)), [(11, 14)]);
     let mut off = policy.clone();
     off.bridge = false;
-    assert_eq!(world.plan(&off, LEAF, 9), []);
+    assert_eq!(world.plan(&off, &LEAF, 9), []);
     // Four messages of 2 tokens are cheaper than any summary of them.
     let mut world = World::new(log(&"u*2 ".repeat(60)));
     cover(&mut world, 1, 10, 0, 10);
     cover(&mut world, 15, 40, 0, 10);
-    assert_eq!(world.plan(&policy, LEAF, 9), []);
+    assert_eq!(world.plan(&policy, &LEAF, 9), []);
     let mut any = policy;
     any.require_gain = false;
-    assert_eq!(ranges(&world.plan(&any, LEAF, 9)), [(11, 14)]);
+    assert_eq!(ranges(&world.plan(&any, &LEAF, 9)), [(11, 14)]);
 }
 
 #[test]
 fn the_tail_does_not_shrink_with_the_view() {
     let policy = DagPolicy::default();
     let mut world = World::new(log(&"u*400 ".repeat(60)));
-    let jobs = world.plan(&policy, LEAF, 9);
+    let jobs = world.plan(&policy, &LEAF, 9);
     // A quarter of 24,000 tokens: 15 messages.
     assert_eq!(ranges(&jobs), [(1, 45)]);
     world.publish(&jobs[0], 1_000);
-    assert_eq!(world.plan(&policy, LEAF, 9), []);
+    assert_eq!(world.plan(&policy, &LEAF, 9), []);
 }
 
 #[test]
@@ -206,24 +212,27 @@ fn a_plan_of_a_conversation() {
     let policy = DagPolicy::default().with_max_source_tokens(Some(4_000));
     let mut shown = String::new();
     for pass in [LEAF, CONDENSED] {
-        for job in world.plan(&policy, pass, 9) {
+        for job in world.plan(&policy, &pass, 9) {
             shown += &format!(
-                "{:?} {} depth {}: {}\n",
-                job.kind, job.range, job.depth, job.why
+                "{} {} depth {}: {}\n",
+                job.kind,
+                job.range,
+                job.depth().unwrap(),
+                job.why
             );
             world.publish(&job, 400);
         }
         shown += &format!("{}\n", world.shown());
     }
     insta::assert_snapshot!(shown, @r"
-    Leaf 1..15 depth 0: 13 messages outside the fresh tail cost 2928 tokens
-    Leaf 16..29 depth 0: 12 messages outside the fresh tail cost 2868 tokens
-    Leaf 30..43 depth 0: 12 messages outside the fresh tail cost 2868 tokens
-    Leaf 44..57 depth 0: 12 messages outside the fresh tail cost 2868 tokens
-    Leaf 58..71 depth 0: 12 messages outside the fresh tail cost 2868 tokens
-    Leaf 72..75 depth 0: 4 messages outside the fresh tail cost 1284 tokens
+    leaf 1..15 depth 0: 13 messages outside the fresh tail cost 2928 tokens
+    leaf 16..29 depth 0: 12 messages outside the fresh tail cost 2868 tokens
+    leaf 30..43 depth 0: 12 messages outside the fresh tail cost 2868 tokens
+    leaf 44..57 depth 0: 12 messages outside the fresh tail cost 2868 tokens
+    leaf 58..71 depth 0: 12 messages outside the fresh tail cost 2868 tokens
+    leaf 72..75 depth 0: 4 messages outside the fresh tail cost 1284 tokens
     S0:1..15 S0:16..29 S0:30..43 S0:44..57 S0:58..71 S0:72..75 R:76..
-    Condensed 1..75 depth 1: 6 neighbouring summaries of depth 0 cost 2400 tokens
+    condensed 1..75 depth 1: 6 neighbouring summaries of depth 0 cost 2400 tokens
     S1:1..75 R:76..
     ");
 }

@@ -1,7 +1,8 @@
 //! Compaction to the end, over random conversations and policies.
 
-use dag_compactor::{DagPolicy, FreshTail};
-use memory_model::{Body, Job, JobKind, PassKind};
+use compaction_plan::Job;
+use dag_compactor::{CONDENSED, DagPolicy, FreshTail, LEAF};
+use memory_model::Body;
 use proptest::prelude::*;
 use turn_map::{AtomKind, GroupState, GroupingPolicy, atoms};
 
@@ -72,12 +73,12 @@ fn check(world: &World, policy: &DagPolicy, jobs: &[Job]) {
         assert_eq!(job.expect, clip(world, job));
         let tokens: u64 = job.expect.iter().map(|span| span.tokens).sum();
         assert_eq!(job.source_tokens, tokens);
-        let covered: u64 = job.children.iter().map(|child| child.range().len()).sum();
+        let covered: u64 = job.children().iter().map(|child| child.range().len()).sum();
         assert_eq!(covered, job.range.len());
         let within = policy.max_source_tokens.is_none_or(|most| tokens <= most);
-        match job.kind {
-            JobKind::Leaf => {
-                assert_eq!(job.depth, 0);
+        match job.kind.as_str() {
+            "leaf" => {
+                assert_eq!(job.depth(), Some(0));
                 let (first, last) = (job.range.first.0 as usize - 1, job.range.last.0 as usize);
                 assert_eq!(atoms.cut_before(first).position(), first, "splits an atom");
                 assert_eq!(atoms.cut_after(last).position(), last, "splits an atom");
@@ -99,7 +100,7 @@ fn check(world: &World, policy: &DagPolicy, jobs: &[Job]) {
                     assert!(before < 300, "{before} tokens before the last group");
                 }
             }
-            JobKind::Condensed => {
+            _ => {
                 let count = job.expect.len();
                 let fewest = policy.condensed_min.max(2);
                 assert!(count >= fewest);
@@ -109,13 +110,17 @@ fn check(world: &World, policy: &DagPolicy, jobs: &[Job]) {
                         .is_none_or(|most| count <= most.max(fewest))
                 );
                 assert!(within || count == fewest);
-                assert!(policy.max_depth.is_none_or(|most| job.depth <= most));
+                assert!(
+                    policy
+                        .max_depth
+                        .is_none_or(|most| job.depth().unwrap() <= most)
+                );
                 for span in &job.expect {
                     let depth = match span.body {
                         Body::Summary { depth, .. } => depth,
                         _ => panic!("{span:?}"),
                     };
-                    assert_eq!(depth + 1, job.depth);
+                    assert_eq!(Some(depth + 1), job.depth());
                 }
             }
         }
@@ -149,9 +154,9 @@ proptest! {
         let mut rounds = 0;
         loop {
             let mut some = false;
-            for kind in [PassKind::Leaf, PassKind::Condensed] {
-                let jobs = world.plan(&policy, kind, page);
-                prop_assert_eq!(&jobs, &world.plan(&policy, kind, 1_000));
+            for kind in [LEAF, CONDENSED] {
+                let jobs = world.plan(&policy, &kind, page);
+                prop_assert_eq!(&jobs, &world.plan(&policy, &kind, 1_000));
                 check(&world, &policy, &jobs);
                 for job in &jobs {
                     prop_assert!(job.range.last.0 < tail);
@@ -168,7 +173,7 @@ proptest! {
             prop_assert!(rounds <= 130, "{}", world.shown());
         }
         // What is over stays over, and nothing but the log's growth changes that.
-        prop_assert!(world.plan(&policy, PassKind::Leaf, page).is_empty());
+        prop_assert!(world.plan(&policy, &LEAF, page).is_empty());
     }
 }
 

@@ -2,11 +2,12 @@
 
 use std::sync::Arc;
 
+use compaction_plan::{Goal, Job, Label, PassInput, Planner, Want};
 use context_assembler::ContextAccounting;
 use dag_compactor::{DagPlanner, DagPolicy};
 use memory_model::{
-    Accounting, Body, EntryKind, Hash, Job, LogEntry, Message, Part, PassInput, PassKind, Planner,
-    RawJson, Role, Seq, SeqRange, Span, SummaryId, View,
+    Accounting, Body, EntryKind, Hash, LogEntry, Message, Part, RawJson, Role, Seq, SeqRange, Span,
+    SummaryId, View,
 };
 use token_estimate::HeuristicEstimator;
 use turn_map::{GroupingPolicy, atoms};
@@ -116,23 +117,39 @@ impl World {
         &self.entries[cut.position()..]
     }
 
-    /// The jobs of a pass, its entries fed in pages.
-    pub(crate) fn plan(&self, policy: &DagPolicy, kind: PassKind, page: usize) -> Vec<Job> {
+    /// The jobs of a pass, spans and entries fed in pages.
+    pub(crate) fn plan(&self, policy: &DagPolicy, pass: &Label, page: usize) -> Vec<Job> {
         let planner = DagPlanner::new(policy.clone());
         let accounting = accounting();
         let spans = self.spans();
+        let newest = match planner.tail(pass).messages {
+            0 => &[],
+            messages => self.newest(messages),
+        };
         let mut pass = planner.begin(PassInput {
-            kind,
+            pass,
             head: self.head(),
-            spans: &spans,
-            newest: self.newest(planner.window()),
+            tokens: spans.iter().map(|span| span.tokens).sum(),
+            newest,
             room: None,
+            goal: Goal::Policy,
             accounting: &accounting,
         });
         let mut jobs = Vec::new();
-        while let Some(range) = pass.wants() {
-            let slice = self.slice(range);
-            jobs.extend(pass.feed(&slice[..page.min(slice.len())], &accounting));
+        while let Some(want) = pass.wants() {
+            jobs.extend(match want {
+                Want::Spans(range) => {
+                    let from = spans.partition_point(|span| span.range.first < range.first);
+                    let to = spans.len().min(from + page);
+                    assert!(from < to, "{range} is beyond the view");
+                    pass.feed_spans(&spans[from..to], &accounting)
+                }
+                Want::Entries(range) => {
+                    let slice = self.slice(range);
+                    pass.feed(&slice[..page.min(slice.len())], &accounting)
+                }
+                want => panic!("{want:?}"),
+            });
         }
         jobs.extend(pass.finish(&accounting));
         jobs
@@ -143,7 +160,7 @@ impl World {
         self.made += 1;
         let body = Body::Summary {
             id: SummaryId::new(format!("sum_{:016x}", self.made)),
-            depth: job.depth,
+            depth: job.depth().unwrap(),
         };
         let new = [Span::closed(job.range, body, tokens)];
         self.view = self.view.splice(job.range, &job.expect, &new).unwrap();

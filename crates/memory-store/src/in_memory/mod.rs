@@ -2,6 +2,8 @@
 //!
 //! It is written to be read. Databases are tested against it.
 
+mod jobs;
+mod publish;
 mod store;
 
 use std::borrow::Cow;

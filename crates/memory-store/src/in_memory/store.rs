@@ -5,13 +5,13 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use async_trait::async_trait;
 use memory_model::{
-    ConversationId, EntryKind, Hash, LogEntry, RawJson, Recipe, Seq, SeqRange, Span, SpliceError,
-    Summary, SummaryId, Timestamp, ViewName, ViewVersion, clip_starts, spans_of, splice_starts,
+    ConversationId, EntryKind, Hash, LogEntry, RawJson, Recipe, Seq, SeqRange, Span, Summary,
+    SummaryId, Timestamp, ViewName, ViewVersion, spans_of,
 };
 
 use super::{InMemoryStore, MAX_CONVERSATIONS, MAX_SEQ, Record, ViewRecord, first_row};
 use crate::error::{Error, ErrorKind, Result};
-use crate::publish::{KnownSummary, check_references, check_shape, spans_cost};
+use crate::publish::check_one_view;
 use crate::record::KnownEntry;
 use crate::store::Store;
 use crate::types::{
@@ -386,61 +386,16 @@ impl Store for InMemoryStore {
         Ok(Page { items, next })
     }
 
-    async fn publish(&self, conversation: ConversationId, publish: &Publish) -> Result<Published> {
+    async fn publish_all(
+        &self,
+        conversation: ConversationId,
+        publishes: &[Publish],
+    ) -> Result<Vec<Result<Published>>> {
         let mut inner = self.lock();
-        let record = inner.get(conversation)?;
-        let referred = check_shape(publish, record.info.head)?;
-        let lineage = inner.lineage(record);
-        let stored: BTreeMap<SummaryId, KnownSummary> = referred
-            .iter()
-            .filter_map(|id| inner.summary(&lineage, id))
-            .map(|summary| (summary.id.clone(), summary.into()))
-            .collect();
-        check_references(publish, &stored)?;
-        if let Some(fence) = &publish.fence {
-            check_fence(record, fence)?;
-        }
-        let new = ViewRecord::new();
-        let view = record.views.get(&publish.view).unwrap_or(&new);
-        let rows = match splice_starts(&view.rows, publish.at, &publish.expect, &publish.spans) {
-            Ok(rows) if rows.removed.is_empty() && rows.added.is_empty() => {
-                return Ok(Published::Already(view.version()));
-            }
-            Ok(rows) => rows,
-            Err(SpliceError::Lost { found }) => {
-                let same = found.len() == publish.spans.len()
-                    && found.iter().zip(&publish.spans).all(|(a, b)| a.same(b));
-                return Ok(match same {
-                    true => Published::Already(view.version()),
-                    false => Published::Lost { found },
-                });
-            }
-            Err(error) => {
-                return Err(Error::new(ErrorKind::Invalid, error.to_string()).with_source(error));
-            }
-        };
-        let cost = |spans: &[Span]| spans_cost(spans, |range| inner.cost(record, range));
-        let saving = i128::from(cost(&clip_starts(&view.rows, publish.at)))
-            - i128::from(cost(&publish.spans));
-        let record = inner.get_mut(conversation)?;
-        let view = record
-            .views
-            .entry(publish.view.clone())
-            .or_insert_with(ViewRecord::new);
-        view.publish(publish.at, rows, saving, publish.now);
-        let version = view.version();
-        for summary in &publish.summaries {
-            if !stored.contains_key(&summary.id) {
-                let index = record.summaries.len();
-                record.summary_index.insert(summary.id.clone(), index);
-                record.summaries.push(summary.clone());
-            }
-        }
-        record.info.updated_at = publish.now;
-        if let Some(fence) = &publish.fence {
-            record.jobs.remove(&fence.key);
-        }
-        Ok(Published::Done(version))
+        inner.get(conversation)?;
+        check_one_view(publishes)?;
+        let publish = |publish| inner.publish(conversation, publish);
+        Ok(publishes.iter().map(publish).collect())
     }
 
     async fn publications(
@@ -535,80 +490,51 @@ impl Store for InMemoryStore {
             .collect())
     }
 
-    async fn made_from(
+    async fn summaries_by_source(
         &self,
         conversation: ConversationId,
-        source: Hash,
-        recipe: &Recipe,
-    ) -> Result<Option<Summary>> {
+        sources: &[(Hash, Recipe)],
+    ) -> Result<Vec<Option<Summary>>> {
         let inner = self.lock();
         let lineage = inner.lineage(inner.get(conversation)?);
-        let found = lineage.iter().find_map(|kin| {
-            let own = &inner.get(kin.conversation).ok()?.summaries;
-            own.iter()
-                .rev()
-                .find(|s| s.source_hash == source && s.recipe == *recipe && kin.sees(s.range))
-        });
-        Ok(found.cloned())
+        let newest = |(source, recipe): &(Hash, Recipe)| {
+            lineage.iter().find_map(|kin| {
+                let own = &inner.get(kin.conversation).ok()?.summaries;
+                let made = |s: &&Summary| s.source_hash == *source && s.recipe == *recipe;
+                let seen = |s: &&Summary| made(s) && kin.sees(s.range);
+                own.iter().rev().find(seen).cloned()
+            })
+        };
+        Ok(sources.iter().map(newest).collect())
     }
 
-    async fn claim(
+    async fn claim_all(
         &self,
         conversation: ConversationId,
-        key: &JobKey,
+        keys: &[JobKey],
         owner: &Owner,
         now: Timestamp,
         ttl_micros: i64,
-    ) -> Result<Claim> {
+    ) -> Result<Vec<Claim>> {
         let mut inner = self.lock();
         let record = inner.get_mut(conversation)?;
-        let job = record.jobs.entry(key.clone()).or_default();
-        if let Some((holder, until)) = &job.holder
-            && *until > now
-            && holder != owner
-        {
-            return Ok(Claim::Held {
-                owner: holder.clone(),
-                until: *until,
-            });
-        }
-        record.fences += 1;
-        job.token = record.fences;
-        job.holder = Some((owner.clone(), Timestamp(now.0.saturating_add(ttl_micros))));
-        let fence = Fence {
-            conversation,
-            key: key.clone(),
-            token: job.token,
-        };
-        Ok(match &job.draft {
-            Some(draft) => Claim::Ready(fence, draft.clone()),
-            None => Claim::Granted(fence),
-        })
+        let until = Timestamp(now.0.saturating_add(ttl_micros));
+        let claim = |key| record.claim(key, owner, now, until);
+        Ok(keys.iter().map(claim).collect())
     }
 
-    async fn settle(&self, fence: &Fence, outcome: &JobOutcome, now: Timestamp) -> Result<()> {
+    async fn settle_all(
+        &self,
+        settled: &[(Fence, JobOutcome)],
+        now: Timestamp,
+    ) -> Result<Vec<Result<()>>> {
         let mut inner = self.lock();
-        let record = inner.get_mut(fence.conversation)?;
-        check_fence(record, fence)?;
-        let Some(job) = record.jobs.get_mut(&fence.key) else {
-            return Err(stale(fence));
+        let settle = |(fence, outcome): &(Fence, JobOutcome)| {
+            inner
+                .get_mut(fence.conversation)?
+                .settle(fence, outcome, now)
         };
-        match outcome {
-            JobOutcome::Renew { ttl_micros } => {
-                if let Some((_, until)) = &mut job.holder {
-                    *until = Timestamp(now.0.saturating_add(*ttl_micros));
-                }
-            }
-            JobOutcome::Prepared(draft) => job.draft = Some(draft.clone()),
-            JobOutcome::Failed => {
-                job.tries = job.tries.saturating_add(1);
-                job.holder = None;
-            }
-            JobOutcome::Release => {
-                record.jobs.remove(&fence.key);
-            }
-        }
-        Ok(())
+        Ok(settled.iter().map(settle).collect())
     }
 
     async fn state(&self, conversation: ConversationId, key: &str) -> Result<Option<State>> {
@@ -647,26 +573,6 @@ impl Store for InMemoryStore {
             }
         }
     }
-}
-
-fn check_fence(record: &Record, fence: &Fence) -> Result<()> {
-    match record.jobs.get(&fence.key) {
-        Some(job)
-            if record.info.id == fence.conversation
-                && job.token == fence.token
-                && job.holder.is_some() =>
-        {
-            Ok(())
-        }
-        _ => Err(stale(fence)),
-    }
-}
-
-fn stale(fence: &Fence) -> Error {
-    Error::new(
-        ErrorKind::Stale,
-        format!("the lease on job {:?} is lost: claim it again", fence.key.0),
-    )
 }
 
 fn mismatch(info: &Conversation, given: &token_estimate::EstimatorId) -> Error {

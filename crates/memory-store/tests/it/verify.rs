@@ -126,8 +126,12 @@ impl Store for Corrupt {
         Ok(answer)
     }
 
-    async fn publish(&self, conversation: ConversationId, publish: &Publish) -> Result<Published> {
-        self.inner.publish(conversation, publish).await
+    async fn publish_all(
+        &self,
+        conversation: ConversationId,
+        publishes: &[Publish],
+    ) -> Result<Vec<Result<Published>>> {
+        self.inner.publish_all(conversation, publishes).await
     }
 
     async fn publications(
@@ -183,30 +187,34 @@ impl Store for Corrupt {
         self.inner.containers(conversation, summary).await
     }
 
-    async fn made_from(
+    async fn summaries_by_source(
         &self,
         conversation: ConversationId,
-        source: Hash,
-        recipe: &Recipe,
-    ) -> Result<Option<Summary>> {
-        self.inner.made_from(conversation, source, recipe).await
+        sources: &[(Hash, Recipe)],
+    ) -> Result<Vec<Option<Summary>>> {
+        self.inner.summaries_by_source(conversation, sources).await
     }
 
-    async fn claim(
+    async fn claim_all(
         &self,
         conversation: ConversationId,
-        key: &JobKey,
+        keys: &[JobKey],
         owner: &Owner,
         now: Timestamp,
         ttl_micros: i64,
-    ) -> Result<Claim> {
-        self.inner
-            .claim(conversation, key, owner, now, ttl_micros)
-            .await
+    ) -> Result<Vec<Claim>> {
+        let claims = self
+            .inner
+            .claim_all(conversation, keys, owner, now, ttl_micros);
+        claims.await
     }
 
-    async fn settle(&self, fence: &Fence, outcome: &JobOutcome, now: Timestamp) -> Result<()> {
-        self.inner.settle(fence, outcome, now).await
+    async fn settle_all(
+        &self,
+        settled: &[(Fence, JobOutcome)],
+        now: Timestamp,
+    ) -> Result<Vec<Result<()>>> {
+        self.inner.settle_all(settled, now).await
     }
 
     async fn state(&self, conversation: ConversationId, key: &str) -> Result<Option<State>> {

@@ -133,8 +133,9 @@ pub async fn containers_and_sources<F: Fixture>(fixture: &F) {
 
     let made = async |s: &memory_model::Summary, recipe: &str| {
         let recipe = Recipe::new(recipe);
-        let found = store.made_from(chat.id, s.source_hash, &recipe).await;
-        found.unwrap().map(|found| found.id)
+        let source = [(s.source_hash, recipe)];
+        let found = store.summaries_by_source(chat.id, &source).await;
+        found.unwrap().remove(0).map(|found| found.id)
     };
     assert_eq!(made(&c, "test@1").await, Some(c.id.clone()));
     assert_eq!(made(&c, "test@2").await, None);

@@ -6,8 +6,8 @@ use std::collections::BTreeMap;
 use std::fmt::Debug;
 
 use memory_model::{
-    Accounting, Body, Child, ConversationId, Message, Part, RawJson, Role, Seq, SeqRange, Span,
-    Summary, SummaryId, Timestamp, TrimPolicyId, ViewName, ViewVersion,
+    Accounting, Body, Child, ConversationId, Hash, Message, Part, RawJson, Recipe, Role, Seq,
+    SeqRange, Span, Summary, SummaryId, Timestamp, TrimPolicyId, ViewName, ViewVersion,
 };
 use memory_search::{Query, Search};
 use memory_store::{
@@ -497,8 +497,13 @@ impl<F: Fixture> World<'_, F> {
                 both!(self, summary_log(chat, half, 1))?.ok();
                 for summary in &page.items {
                     both!(self, containers(chat, &summary.id))?.ok();
-                    both!(self, made_from(chat, summary.source_hash, &summary.recipe))?.ok();
                 }
+                let sources: Vec<(Hash, Recipe)> = page
+                    .items
+                    .iter()
+                    .map(|summary| (summary.source_hash, summary.recipe.clone()))
+                    .collect();
+                both!(self, summaries_by_source(chat, &sources))?.ok();
             }
             both!(self, views(chat))?.ok();
             let query = Query::new("1 WORD").with_limit(3);

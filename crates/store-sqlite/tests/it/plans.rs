@@ -1,7 +1,7 @@
 //! The statements use the indices that they were made for.
 
-use memory_model::{ConversationId, Hash, Recipe, Seq, SummaryId, ViewVersion};
-use memory_store::{ConversationFilter, ConversationRef, JobKey, Kin};
+use memory_model::{ConversationId, Hash, Seq, SummaryId, ViewVersion};
+use memory_store::{ConversationFilter, ConversationRef, Kin};
 use sea_query::{Order, SqliteQueryBuilder};
 use sqlx::sqlite::SqliteConnectOptions;
 use sqlx::{AssertSqlSafe, ConnectOptions as _, Row as _};
@@ -103,10 +103,8 @@ async fn every_statement_searches_and_none_scans() {
                 .to_string(SqliteQueryBuilder),
         ),
         (
-            "retire",
-            store_sql::view::retire(1, &view, version, &[Seq(1)])
-                .unwrap()
-                .to_string(SqliteQueryBuilder),
+            "delete spans",
+            store_sql::view::delete_spans(1, &view, &[Seq(1)]).to_string(SqliteQueryBuilder),
         ),
         (
             "summaries",
@@ -129,9 +127,8 @@ async fn every_statement_searches_and_none_scans() {
             store_sql::summary::containers(own, 2, &sum).to_string(SqliteQueryBuilder),
         ),
         (
-            "made from",
-            store_sql::summary::made_from(own, Hash::ZERO, &Recipe::new("r"))
-                .to_string(SqliteQueryBuilder),
+            "by source",
+            store_sql::summary::by_sources(1, &[Hash::ZERO], &["r"]).to_string(SqliteQueryBuilder),
         ),
         (
             "last key",
@@ -147,7 +144,7 @@ async fn every_statement_searches_and_none_scans() {
         ),
         (
             "job",
-            store_sql::work::find_job(id, &JobKey("k".into())).to_string(SqliteQueryBuilder),
+            store_sql::work::find_jobs(id, &["k"]).to_string(SqliteQueryBuilder),
         ),
         (
             "state",
@@ -181,7 +178,7 @@ async fn every_statement_searches_and_none_scans() {
     for expected in [
         "log: SEARCH message USING INTEGER PRIMARY KEY (rowid>? AND rowid<?)",
         "external: SEARCH message USING INDEX message_external (conversation=? AND external_id=?)",
-        "made from: SEARCH summary USING INDEX summary_source (conversation=? AND source_hash=? AND recipe=?)",
+        "SEARCH summary USING INDEX summary_source (conversation=? AND source_hash=? AND recipe=?)",
         "span USING PRIMARY KEY (conversation=? AND view=? AND first<?)",
         "span_history USING PRIMARY KEY (conversation=? AND view=? AND removed_in>?)",
         "span_added",

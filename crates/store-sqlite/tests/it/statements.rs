@@ -93,7 +93,7 @@ async fn statement_counts_do_not_grow_with_history() {
             ("spans, newest first", 3),
             ("spans, oldest first", 3),
             ("a leaf's messages", 2),
-            ("publish", 17),
+            ("publish", 16),
             ("summaries", 2),
             ("containers", 1),
             ("running", 2),
@@ -151,7 +151,7 @@ async fn fork_cost(messages: u32) -> u64 {
 async fn a_fork_costs_the_depth_of_the_tree_and_not_the_history() {
     let small = fork_cost(5).await;
     assert_eq!(small, fork_cost(60).await);
-    assert_eq!(small, 31);
+    assert_eq!(small, 27);
 }
 
 /// A statement that SQLite prepares again at each run takes several times as long. It does so when it looked at a

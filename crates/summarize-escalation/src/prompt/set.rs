@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use memory_model::JobKind;
+use memory_model::{FieldHasher, Hash, Purpose};
 use serde::{Deserialize, Serialize};
 
 use extractive_summarizer::Source;
@@ -10,7 +10,7 @@ use model_client::ChatPrompt;
 
 use super::source::{self, Clip};
 use super::strip::strip_analysis_block;
-use crate::request::{Purpose, Style, SummaryRequest};
+use crate::request::{Style, SummaryKind, SummaryRequest};
 
 /// A placeholder in a [`Template`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -218,13 +218,47 @@ pub struct PromptSet {
 }
 
 impl PromptSet {
-    /// Returns the prompt for a request.
+    /// Returns a set of one prompt for every kind of request.
+    ///
+    /// # Errors
+    /// When one of the texts is no [`Template`].
+    pub fn single(
+        id: impl Into<String>,
+        system: &str,
+        user: &str,
+    ) -> Result<Self, InvalidTemplate> {
+        let system = Template::parse(system)?;
+        Ok(Self {
+            id: id.into(),
+            leaf: system.clone(),
+            leaf_aggressive: None,
+            condensed: system,
+            trajectory: None,
+            update: None,
+            turn_prefix: None,
+            user: Template::parse(user)?,
+            brevity: String::new(),
+            answer: Answer::default(),
+            clip: Clip::default(),
+        })
+    }
+
+    /// A hash of the whole set.
+    pub(crate) fn hash(&self) -> Hash {
+        let mut hasher = FieldHasher::new("agent-memory prompts 1");
+        // A set of texts and numbers always has a JSON form.
+        hasher.bytes(&serde_json::to_vec(self).unwrap_or_default());
+        hasher.finish()
+    }
+
+    /// Returns the prompt for a request; the request's own prompts take the place of these.
     pub fn render(&self, request: &SummaryRequest<'_>) -> ChatPrompt {
         self.render_clipped(request, self.clip)
     }
 
     pub(crate) fn render_clipped(&self, request: &SummaryRequest<'_>, clip: Clip) -> ChatPrompt {
-        let (template, update) = self.choose(request);
+        let set = request.prompts.unwrap_or(self);
+        let (template, update) = set.choose(request);
         let pieces = match update {
             Some(_) => request.source.get(1..).unwrap_or_default(),
             None => request.source,
@@ -251,7 +285,7 @@ impl PromptSet {
             Slot::Length if request.target_tokens > 0 => {
                 format!("- At most {} tokens.\n", request.target_tokens)
             }
-            Slot::Brevity if request.style == Style::Aggressive => self.brevity.clone(),
+            Slot::Brevity if request.style == Style::Aggressive => set.brevity.clone(),
             Slot::Length | Slot::Brevity => String::new(),
             Slot::DataRule => {
                 let mut rule = DATA_RULE.to_owned();
@@ -264,7 +298,7 @@ impl PromptSet {
         };
         // Twice the target: the ladder judges an answer that is too long, and no provider stops it
         // within a sentence.
-        ChatPrompt::new(template.fill(fill), self.user.fill(fill))
+        ChatPrompt::new(template.fill(fill), set.user.fill(fill))
             .with_max_tokens(request.target_tokens.saturating_mul(2).max(256))
     }
 
@@ -287,7 +321,7 @@ impl PromptSet {
             Some(template) if aggressive => template,
             _ => &self.leaf,
         };
-        if request.kind() == JobKind::Leaf {
+        if request.kind() == SummaryKind::Leaf {
             return match (&self.turn_prefix, request.purpose) {
                 (Some(template), Purpose::TurnPrefix) => (template, None),
                 _ => (leaf(), None),

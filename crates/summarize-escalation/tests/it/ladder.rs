@@ -2,12 +2,13 @@ use std::future::Future;
 use std::pin::pin;
 use std::task::{Context, Poll, Waker};
 
-use memory_model::{JobKind, LogEntry, Message, Seq, SeqRange};
+use memory_model::{LogEntry, Message, Seq, SeqRange};
 use model_client::{ChatModel, ChatPrompt, Completion, Failure};
 use summarize_escalation::testing::{self, Answer, Scripted};
 use summarize_escalation::{
     CHAR_CUT_NOTE, Error, ErrorKind, ExtractiveSummarizer, Ladder, LlmSummarizer, OnEmpty, OnError,
-    Outcome, Reason, Source, Style, Summarizer, SummaryRequest, Tier, escalate, prompt, recipe,
+    Outcome, Reason, Source, Style, Summarizer, SummaryKind, SummaryRequest, Tier, escalate,
+    prompt, recipe,
 };
 use token_estimate::{HeuristicEstimator, TokenEstimator};
 
@@ -186,7 +187,10 @@ async fn targets_come_from_the_ladder() {
     let summary = testing::summary(range, 0, &text_of(500), &HeuristicEstimator::Bytes4);
     let source = [Source::from(&summary), Source::from(&summary)];
     let request = SummaryRequest::new(&source, &HeuristicEstimator::Bytes4);
-    assert_eq!((request.kind(), request.depth()), (JobKind::Condensed, 1));
+    assert_eq!(
+        (request.kind(), request.depth()),
+        (SummaryKind::Condensed, 1)
+    );
     let outcome = escalate(&scripted, &Ladder::anna(), &request)
         .await
         .unwrap();

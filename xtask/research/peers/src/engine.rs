@@ -79,7 +79,7 @@ async fn measure(
     let ingest = start.elapsed().as_secs_f64() / count;
     let start = Instant::now();
     let outcome = session.compact(Mode::Full).await?;
-    let passes = outcome.leaf + outcome.condensed;
+    let passes = outcome.published.total();
     let pass = start.elapsed().as_secs_f64() / passes.max(1) as f64;
     let (assemble, _) = median!(11, session.assemble(Budget::tokens(32_000)));
     let mut found = serde_json::json!({

@@ -103,7 +103,7 @@ pub(crate) async fn check_idempotence(world: &mut World) -> Checked<()> {
         let again = session.compact(Mode::Full).await.unwrap();
         world.tally.checked(Law::Idempotence, 1);
         let after = state(chat).await;
-        Law::Idempotence.holds(before == after && again.leaf + again.condensed == 0, || {
+        Law::Idempotence.holds(before == after && again.published.total() == 0, || {
             format!(
                 "{}: {before:?} became {after:?} by {again:?}",
                 session.key()

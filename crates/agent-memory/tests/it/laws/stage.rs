@@ -265,17 +265,20 @@ impl Store for Stage {
         Ok(page)
     }
 
-    async fn publish(&self, conversation: ConversationId, publish: &Publish) -> Result<Published> {
+    async fn publish_all(
+        &self,
+        conversation: ConversationId,
+        publishes: &[Publish],
+    ) -> Result<Vec<Result<Published>>> {
         let counted = async {
-            let done = self.inner.publish(conversation, publish).await;
-            if let Ok(Published::Done(_)) = done {
-                self.state().published += 1;
-            }
-            done
+            let outcomes = self.inner.publish_all(conversation, publishes).await?;
+            let done = |outcome: &&Result<Published>| matches!(outcome, Ok(Published::Done(_)));
+            self.state().published += outcomes.iter().filter(done).count() as u64;
+            Ok(outcomes)
         };
         let done = self.write(counted).await;
         if done.is_err() && self.does(Sabotage::SilentPublish) {
-            self.inner.publish(conversation, publish).await?;
+            self.inner.publish_all(conversation, publishes).await?;
         }
         done
     }
@@ -336,30 +339,35 @@ impl Store for Stage {
         self.inner.containers(conversation, summary).await
     }
 
-    async fn made_from(
+    async fn summaries_by_source(
         &self,
         conversation: ConversationId,
-        source: Hash,
-        recipe: &Recipe,
-    ) -> Result<Option<Summary>> {
+        sources: &[(Hash, Recipe)],
+    ) -> Result<Vec<Option<Summary>>> {
         self.turn().await;
-        self.inner.made_from(conversation, source, recipe).await
+        self.inner.summaries_by_source(conversation, sources).await
     }
 
-    async fn claim(
+    async fn claim_all(
         &self,
         conversation: ConversationId,
-        key: &JobKey,
+        keys: &[JobKey],
         owner: &Owner,
         now: Timestamp,
         ttl_micros: i64,
-    ) -> Result<Claim> {
-        let claim = self.inner.claim(conversation, key, owner, now, ttl_micros);
-        self.write(claim).await
+    ) -> Result<Vec<Claim>> {
+        let claims = self
+            .inner
+            .claim_all(conversation, keys, owner, now, ttl_micros);
+        self.write(claims).await
     }
 
-    async fn settle(&self, fence: &Fence, outcome: &JobOutcome, now: Timestamp) -> Result<()> {
-        self.write(self.inner.settle(fence, outcome, now)).await
+    async fn settle_all(
+        &self,
+        settled: &[(Fence, JobOutcome)],
+        now: Timestamp,
+    ) -> Result<Vec<Result<()>>> {
+        self.write(self.inner.settle_all(settled, now)).await
     }
 
     async fn state(

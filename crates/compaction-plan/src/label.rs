@@ -1,0 +1,85 @@
+//! Names that planners give to their passes and jobs.
+
+use std::borrow::Cow;
+use std::collections::BTreeMap;
+use std::fmt;
+
+use serde::{Deserialize, Serialize};
+
+/// The name of a kind of pass or job, such as `leaf`: chosen by the planner, shown in events,
+/// counted in reports, and never interpreted by a runner.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[serde(transparent)]
+pub struct Label(Cow<'static, str>);
+
+impl Label {
+    /// Wraps a name that is known at compile time.
+    pub const fn from_static(name: &'static str) -> Self {
+        Self(Cow::Borrowed(name))
+    }
+
+    /// Wraps a name.
+    pub fn new(name: impl Into<String>) -> Self {
+        Self(Cow::Owned(name.into()))
+    }
+
+    /// The name as text.
+    pub fn as_str(&self) -> &str {
+        &self.0
+    }
+}
+
+impl fmt::Display for Label {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.pad(&self.0)
+    }
+}
+
+impl PartialEq<str> for Label {
+    fn eq(&self, other: &str) -> bool {
+        self.0 == other
+    }
+}
+
+impl PartialEq<&str> for Label {
+    fn eq(&self, other: &&str) -> bool {
+        self.0 == *other
+    }
+}
+
+/// Number of things by label; labels that never occurred count 0. Serialises as a map.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(transparent)]
+pub struct LabelCounts(BTreeMap<Label, u64>);
+
+impl LabelCounts {
+    /// The count of one label.
+    pub fn get(&self, label: &str) -> u64 {
+        let found = self.0.iter().find(|(known, _)| *known == label);
+        found.map_or(0, |(_, count)| *count)
+    }
+
+    /// The sum over all labels.
+    pub fn total(&self) -> u64 {
+        self.0.values().sum()
+    }
+
+    /// Adds to the count of one label.
+    pub fn add(&mut self, label: &Label, count: u64) {
+        if count > 0 {
+            *self.0.entry(label.clone()).or_default() += count;
+        }
+    }
+
+    /// Adds all counts of another set.
+    pub fn merge(&mut self, other: &Self) {
+        for (label, count) in &other.0 {
+            self.add(label, *count);
+        }
+    }
+
+    /// The labels that occurred, in alphabetical order, each with its count.
+    pub fn iter(&self) -> impl Iterator<Item = (&Label, u64)> {
+        self.0.iter().map(|(label, count)| (label, *count))
+    }
+}

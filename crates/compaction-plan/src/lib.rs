@@ -1,0 +1,11 @@
+#![doc = include_str!("../README.md")]
+
+mod job;
+mod label;
+mod overlay;
+mod planner;
+
+pub use job::{Job, Plan, Prompts, Request, StopReason, Work};
+pub use label::{Label, LabelCounts};
+pub use overlay::Overlay;
+pub use planner::{Goal, Mode, Pass, PassInput, Planner, Room, Tail, Want};

@@ -1,0 +1,105 @@
+//! A view as it will be, from pages of the view as it is.
+
+use memory_model::{Body, SeqRange, Span, SpanRange};
+
+/// Replacements over a view, applied to its spans while these are read page by page.
+///
+/// ```
+/// use compaction_plan::Overlay;
+/// use memory_model::{Body, Seq, SeqRange, Span, SpanRange, SummaryId};
+///
+/// let at = SeqRange::new(Seq(1), Seq(40)).unwrap();
+/// let leaf = Body::Summary { id: SummaryId::new("sum_0123456789abcdef"), depth: 0 };
+/// let overlay = Overlay::new([(at, vec![Span::closed(at, leaf, 90)])]);
+/// let open = SpanRange { first: Seq(1), last: None };
+/// let view = overlay.apply(&[Span { range: open, body: Body::Raw, tokens: 0 }]);
+/// assert_eq!(view.len(), 2);
+/// assert_eq!(view[1].range.first, Seq(41));
+/// ```
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Overlay {
+    /// In rising order, disjoint.
+    pieces: Vec<(SeqRange, Vec<Span>)>,
+}
+
+impl Overlay {
+    /// An overlay of disjoint replacements: the spans over each range become others, which tile it.
+    pub fn new(pieces: impl IntoIterator<Item = (SeqRange, Vec<Span>)>) -> Self {
+        let mut pieces: Vec<_> = pieces.into_iter().collect();
+        pieces.sort_by_key(|(range, _)| *range);
+        Self { pieces }
+    }
+
+    /// Whether nothing is replaced.
+    pub fn is_empty(&self) -> bool {
+        self.pieces.is_empty()
+    }
+
+    /// Whether these spans are the replacement over a range.
+    pub fn holds(&self, range: SeqRange, spans: &[Span]) -> bool {
+        let same = |(piece, shown): &(SeqRange, Vec<Span>)| *piece == range && shown == spans;
+        self.pieces.iter().any(same)
+    }
+
+    /// Adds a replacement; those that lie in its range are replaced too.
+    pub fn replace(&mut self, range: SeqRange, spans: Vec<Span>) {
+        self.pieces.retain(|(piece, _)| !range.covers(piece));
+        let place = self.pieces.partition_point(|(piece, _)| *piece < range);
+        self.pieces.insert(place, (range, spans));
+    }
+
+    /// The spans of a page with the replacements in place of what they replace. A replacement
+    /// stands where its first position is; raw spans at its edges are cut, and their cost in tokens
+    /// is to be counted again. Neighbouring raw spans are not merged.
+    #[must_use]
+    pub fn apply(&self, page: &[Span]) -> Vec<Span> {
+        let mut shown = Vec::with_capacity(page.len());
+        for span in page {
+            self.cover(span, &mut shown);
+        }
+        shown
+    }
+
+    /// Shows what is left of one span, and the replacements that begin in it.
+    fn cover(&self, span: &Span, shown: &mut Vec<Span>) {
+        let from = self
+            .pieces
+            .partition_point(|(piece, _)| piece.last < span.range.first);
+        let mut first = span.range.first;
+        for (piece, spans) in self.pieces.iter().skip(from) {
+            if span.range.last.is_some_and(|last| piece.first > last) {
+                break;
+            }
+            if first < piece.first {
+                let range = SpanRange {
+                    first,
+                    last: Some(piece.first.prev()),
+                };
+                shown.push(rest(span, range));
+            }
+            if piece.first >= span.range.first {
+                shown.extend(spans.iter().cloned());
+            }
+            first = piece.last.next();
+        }
+        if span.range.last.is_none_or(|last| first <= last) {
+            let range = SpanRange {
+                first,
+                last: span.range.last,
+            };
+            shown.push(rest(span, range));
+        }
+    }
+}
+
+/// What a cut leaves of a span; only raw and omitted spans are ever cut.
+fn rest(span: &Span, range: SpanRange) -> Span {
+    Span {
+        range,
+        body: span.body.clone(),
+        tokens: match (&span.body, range == span.range) {
+            (Body::Raw | Body::Omitted, false) => 0,
+            _ => span.tokens,
+        },
+    }
+}

@@ -1,0 +1,163 @@
+//! What the jobs of a run share while they are prepared: counted calls, and what went wrong.
+
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
+use async_trait::async_trait;
+use memory_model::Timestamp;
+use memory_store::Owner;
+use summarize_escalation::{
+    Error as SummaryError, Failure, FailureKind, Stop, Summarizer, SummaryRequest, SummaryText,
+};
+
+use crate::cancel::Cancel;
+use crate::events::SkipReason;
+use crate::owners::HeldBy;
+use crate::prepare::Prepared;
+use crate::report::ModelReport;
+
+/// What the jobs of a run share while they are prepared.
+#[derive(Debug)]
+pub(crate) struct Watch {
+    /// How often the summarizer was called.
+    pub(crate) calls: AtomicU64,
+    /// Maximum number of calls of the summarizer; a call beyond it fails without being made.
+    pub(crate) max_calls: Option<u64>,
+    /// Fewest calls that a summary of this run takes; counted where calls are limited.
+    needed: AtomicU64,
+    /// Stops what is under way once the store has failed.
+    pub(crate) halt: Cancel,
+    /// What the summarizer said when it last failed.
+    pub(crate) said: Mutex<Option<String>>,
+    /// What the model wrote and what it did not.
+    pub(crate) model: Mutex<ModelReport>,
+    /// Who was at work on a job that was passed over, last.
+    pub(crate) held: Mutex<Option<HeldBy>>,
+}
+
+impl Default for Watch {
+    fn default() -> Self {
+        Self {
+            calls: AtomicU64::default(),
+            max_calls: None,
+            needed: AtomicU64::new(u64::MAX),
+            halt: Cancel::default(),
+            said: Mutex::default(),
+            model: Mutex::default(),
+            held: Mutex::default(),
+        }
+    }
+}
+
+impl Watch {
+    /// Who was at work on a job that was passed over, last.
+    pub(crate) fn held_by(&self) -> Option<HeldBy> {
+        let held = self.held.lock().unwrap_or_else(PoisonError::into_inner);
+        held.clone()
+    }
+
+    /// Passes a job over that somebody else has.
+    pub(crate) fn held(&self, owner: &Owner, until: Timestamp) -> Prepared {
+        let mut held = self.held.lock().unwrap_or_else(PoisonError::into_inner);
+        *held = Some(HeldBy::new(owner, until));
+        Prepared::Skipped(SkipReason::Held)
+    }
+
+    /// Fewest calls that a summary takes, as far as it was found out.
+    pub(crate) fn needed(&self) -> Option<u64> {
+        let needed = self.needed.load(Ordering::Relaxed);
+        (needed < u64::MAX).then_some(needed)
+    }
+
+    /// Records why the summarizer gave nothing that can be taken.
+    fn say(&self, what: String) {
+        *self.said.lock().unwrap_or_else(PoisonError::into_inner) = Some(what);
+    }
+
+    /// What the summarizer said when it last failed.
+    pub(crate) fn last_error(&self) -> Option<String> {
+        let said = self.said.lock().unwrap_or_else(PoisonError::into_inner);
+        said.clone()
+    }
+
+    /// What the model wrote and what it did not.
+    pub(crate) fn report(&self) -> ModelReport {
+        self.model().clone()
+    }
+
+    pub(crate) fn model(&self) -> MutexGuard<'_, ModelReport> {
+        self.model.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// The summarizer, its calls counted.
+#[derive(Debug)]
+pub(crate) struct Counted<'a> {
+    pub(crate) summarizer: &'a dyn Summarizer,
+    pub(crate) watch: &'a Watch,
+}
+
+#[async_trait]
+impl Summarizer for Counted<'_> {
+    fn id(&self) -> &str {
+        self.summarizer.id()
+    }
+
+    fn model(&self) -> Option<&str> {
+        self.summarizer.model()
+    }
+
+    fn provisional(&self) -> bool {
+        self.summarizer.provisional()
+    }
+
+    async fn summarize(
+        &self,
+        request: &SummaryRequest<'_>,
+    ) -> std::result::Result<SummaryText, SummaryError> {
+        let taken = match self.watch.max_calls {
+            None => 1,
+            Some(most) => {
+                let needed = self.summarizer.calls_needed(request).max(1);
+                self.watch.needed.fetch_min(needed, Ordering::Relaxed);
+                needed.min(most.saturating_add(1))
+            }
+        };
+        let made = self.watch.calls.fetch_add(taken, Ordering::Relaxed);
+        if let Some(most) = self.watch.max_calls
+            && made.saturating_add(taken) > most
+        {
+            self.watch.calls.fetch_sub(taken, Ordering::Relaxed);
+            let what =
+                format!("{made} of {most} calls are made, and the next summary takes {taken}");
+            let failure = Failure::new(FailureKind::SpendLimit, what);
+            return Err(SummaryError::provider(self.id(), failure));
+        }
+        let answer = self.summarizer.summarize(request).await;
+        match &answer {
+            Ok(written) => {
+                // A long source takes several.
+                let more = u64::from(written.calls).saturating_sub(taken);
+                self.watch.calls.fetch_add(more, Ordering::Relaxed);
+                if written.stop != Stop::Complete {
+                    let what = format!("summarizer {}: {}", self.id(), written.stop);
+                    self.watch.say(what);
+                }
+            }
+            Err(error) => self.watch.say(with_causes(error)),
+        }
+        answer
+    }
+}
+
+/// An error and its causes on one line.
+pub(crate) fn with_causes(error: &dyn std::error::Error) -> String {
+    let mut line = error.to_string();
+    let mut cause = error.source();
+    while let Some(error) = cause {
+        line.push_str(": ");
+        line.push_str(&error.to_string());
+        cause = error.source();
+    }
+    line
+}

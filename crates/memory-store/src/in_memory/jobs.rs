@@ -1,0 +1,88 @@
+//! Leases on jobs.
+
+use memory_model::Timestamp;
+
+use super::Record;
+use crate::error::{Error, ErrorKind, Result};
+use crate::types::{Claim, Fence, JobKey, JobOutcome, Owner};
+
+impl Record {
+    pub(super) fn claim(
+        &mut self,
+        key: &JobKey,
+        owner: &Owner,
+        now: Timestamp,
+        until: Timestamp,
+    ) -> Claim {
+        let job = self.jobs.entry(key.clone()).or_default();
+        if let Some((holder, until)) = &job.holder
+            && *until > now
+            && holder != owner
+        {
+            return Claim::Held {
+                owner: holder.clone(),
+                until: *until,
+            };
+        }
+        self.fences += 1;
+        job.token = self.fences;
+        job.holder = Some((owner.clone(), until));
+        let fence = Fence {
+            conversation: self.info.id,
+            key: key.clone(),
+            token: job.token,
+        };
+        match &job.draft {
+            Some(draft) => Claim::Ready(fence, draft.clone()),
+            None => Claim::Granted(fence),
+        }
+    }
+
+    pub(super) fn settle(
+        &mut self,
+        fence: &Fence,
+        outcome: &JobOutcome,
+        now: Timestamp,
+    ) -> Result<()> {
+        check_fence(self, fence)?;
+        let Some(job) = self.jobs.get_mut(&fence.key) else {
+            return Err(stale(fence));
+        };
+        match outcome {
+            JobOutcome::Renew { ttl_micros } => {
+                if let Some((_, until)) = &mut job.holder {
+                    *until = Timestamp(now.0.saturating_add(*ttl_micros));
+                }
+            }
+            JobOutcome::Prepared(draft) => job.draft = Some(draft.clone()),
+            JobOutcome::Failed => {
+                job.tries = job.tries.saturating_add(1);
+                job.holder = None;
+            }
+            JobOutcome::Release => {
+                self.jobs.remove(&fence.key);
+            }
+        }
+        Ok(())
+    }
+}
+
+pub(super) fn check_fence(record: &Record, fence: &Fence) -> Result<()> {
+    match record.jobs.get(&fence.key) {
+        Some(job)
+            if record.info.id == fence.conversation
+                && job.token == fence.token
+                && job.holder.is_some() =>
+        {
+            Ok(())
+        }
+        _ => Err(stale(fence)),
+    }
+}
+
+fn stale(fence: &Fence) -> Error {
+    Error::new(
+        ErrorKind::Stale,
+        format!("the lease on job {:?} is lost: claim it again", fence.key.0),
+    )
+}

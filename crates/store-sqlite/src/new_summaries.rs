@@ -1,0 +1,83 @@
+//! Summaries that publishes bring along and the database does not have.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use memory_model::{Child, ConversationId, Summary, SummaryId};
+use memory_store::{KnownSummary, Result};
+use sea_query::SqliteQueryBuilder;
+use store_sql::Script;
+use store_sql::summary::{self, ChildRow, Known};
+
+use crate::ROWS;
+use crate::publish::known_summary;
+
+/// The summaries that a conversation sees, and those that publishes add.
+#[derive(Debug)]
+pub(crate) struct NewSummaries<'p> {
+    known: BTreeMap<SummaryId, (i64, KnownSummary)>,
+    last_key: i64,
+    /// In the order of their keys.
+    new: Vec<(i64, &'p Summary)>,
+}
+
+impl<'p> NewSummaries<'p> {
+    /// `known` are stored; keys go on from the last one.
+    pub(crate) fn new(known: BTreeMap<SummaryId, Known>, last_key: i64) -> Self {
+        let known = known
+            .into_iter()
+            .map(|(id, row)| (id, (row.id, known_summary(&row))))
+            .collect();
+        Self {
+            known,
+            last_key,
+            new: Vec::new(),
+        }
+    }
+
+    /// What is known of those among these that are stored, or will be.
+    pub(crate) fn known(&self, asked: &BTreeSet<SummaryId>) -> BTreeMap<SummaryId, KnownSummary> {
+        let known = asked.iter().filter_map(|id| {
+            let (_, known) = self.known.get(id)?;
+            Some((id.clone(), known.clone()))
+        });
+        known.collect()
+    }
+
+    /// Adds those of a publish that are not there yet.
+    pub(crate) fn add(&mut self, summaries: &'p [Summary]) {
+        for summary in summaries {
+            if !self.known.contains_key(&summary.id) {
+                self.last_key += 1;
+                let known = (self.last_key, KnownSummary::from(summary));
+                self.known.insert(summary.id.clone(), known);
+                self.new.push((self.last_key, summary));
+            }
+        }
+    }
+
+    /// Adds the statements that write the new ones, and what they were made from.
+    pub(crate) fn write(&self, script: &mut Script, id: ConversationId) -> Result<()> {
+        // All of them before any child: they may refer to each other.
+        for summaries in self.new.chunks(ROWS) {
+            let insert = summary::insert_all(id.0, summaries)?;
+            script.push(&insert, SqliteQueryBuilder);
+        }
+        let children: Vec<ChildRow> = self.new.iter().flat_map(|new| self.children(new)).collect();
+        for children in children.chunks(ROWS) {
+            let insert = summary::insert_children(children)?;
+            script.push(&insert, SqliteQueryBuilder);
+        }
+        Ok(())
+    }
+
+    fn children(&self, (key, summary): &(i64, &'p Summary)) -> Vec<ChildRow> {
+        let key_of = |child: &Child| child.summary().and_then(|id| self.known.get(id));
+        let row = |(ordinal, child): (u32, &Child)| ChildRow {
+            container: *key,
+            ordinal,
+            range: child.range(),
+            constituent: key_of(child).map(|(key, _)| *key),
+        };
+        (0..).zip(&summary.children).map(row).collect()
+    }
+}

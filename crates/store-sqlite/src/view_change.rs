@@ -1,0 +1,212 @@
+//! The rows of one view while publishes are applied to them, and what to write in the end.
+
+use std::collections::BTreeMap;
+
+use memory_model::{
+    Body, ConversationId, Hash, Seq, SeqRange, Span, SpanStart, SpliceError, SpliceRows, Timestamp,
+    ViewName, ViewVersion, clip_starts, splice_starts,
+};
+use memory_store::{Conversation, Publish, Result, publication_hash, spans_cost};
+use sea_query::SqliteQueryBuilder;
+use store_sql::view::{self as sql, AddedSpan, PublicationRow};
+use store_sql::{Columns, Script, to_count, to_hash};
+
+use crate::db::On;
+use crate::spans::first_row;
+use crate::{ROWS, SqliteStore};
+
+/// What replaced what over one range.
+#[derive(Debug)]
+pub(crate) struct Replaced {
+    pub(crate) before: Vec<Span>,
+    pub(crate) after: Vec<Span>,
+}
+
+/// A view's rows around some ranges, changed step by step: each step is a version.
+#[derive(Debug)]
+pub(crate) struct ViewChange {
+    version: ViewVersion,
+    saved: i64,
+    chain: Hash,
+    /// The version that the database has.
+    stored: ViewVersion,
+    starts: Vec<SpanStart>,
+    /// The versions that added the rows, by their first positions.
+    added_in: BTreeMap<Seq, ViewVersion>,
+    /// First positions of rows of the database that are removed.
+    deleted: Vec<Seq>,
+    removed: Vec<(ViewVersion, AddedSpan)>,
+    publications: Vec<PublicationRow>,
+    replaced: Vec<Replaced>,
+}
+
+impl ViewChange {
+    /// A view that was never published.
+    pub(crate) fn new() -> Self {
+        let mut change = Self {
+            version: ViewVersion(0),
+            saved: 0,
+            chain: Hash::ZERO,
+            stored: ViewVersion(0),
+            starts: Vec::new(),
+            added_in: BTreeMap::new(),
+            deleted: Vec::new(),
+            removed: Vec::new(),
+            publications: Vec::new(),
+            replaced: Vec::new(),
+        };
+        // What every view begins with.
+        change.set_rows(vec![AddedSpan {
+            start: first_row(),
+            added_in: ViewVersion(0),
+        }]);
+        change
+    }
+
+    /// A view from its row: version, saved tokens and chain.
+    pub(crate) fn of(row: &impl Columns) -> Result<Self> {
+        let version = ViewVersion(to_count("version", row.int(0)?)?);
+        Ok(Self {
+            version,
+            stored: version,
+            saved: row.int(1)?,
+            chain: to_hash("view", &row.bytes(2)?)?,
+            ..Self::new()
+        })
+    }
+
+    /// Sets the rows, in rising order.
+    pub(crate) fn set_rows(&mut self, rows: Vec<AddedSpan>) {
+        let added = rows.iter().map(|row| (row.start.first, row.added_in));
+        self.added_in = added.collect();
+        self.starts = rows.into_iter().map(|row| row.start).collect();
+    }
+
+    /// Whether the database has no row of the view.
+    pub(crate) fn is_new(&self) -> bool {
+        self.stored == ViewVersion(0)
+    }
+
+    pub(crate) fn version(&self) -> ViewVersion {
+        self.version
+    }
+
+    /// What replaced what so far.
+    pub(crate) fn replaced(&self) -> &[Replaced] {
+        &self.replaced
+    }
+
+    /// The rows that a publish would change.
+    pub(crate) fn splice(&self, publish: &Publish) -> std::result::Result<SpliceRows, SpliceError> {
+        splice_starts(&self.starts, publish.at, &publish.expect, &publish.spans)
+    }
+
+    /// Makes the next version.
+    pub(crate) fn apply(&mut self, publish: &Publish, rows: SpliceRows) {
+        self.replaced.push(Replaced {
+            before: clip_starts(&self.starts, publish.at),
+            after: publish.spans.clone(),
+        });
+        self.put(publish.at, rows, publish.now);
+    }
+
+    /// Makes the next version of these rows.
+    pub(crate) fn put(&mut self, at: SeqRange, rows: SpliceRows, now: Timestamp) {
+        self.version = self.version.next();
+        self.chain = publication_hash(self.chain, self.version, at, &rows.removed, &rows.added);
+        self.publications.push(PublicationRow {
+            version: self.version,
+            at,
+            created_at: now,
+            hash: self.chain,
+        });
+        for start in rows.removed {
+            self.starts.retain(|row| row.first != start.first);
+            let added_in = self.added_in.remove(&start.first).unwrap_or_default();
+            if added_in <= self.stored && !self.is_new() {
+                self.deleted.push(start.first);
+            }
+            self.removed
+                .push((self.version, AddedSpan { start, added_in }));
+        }
+        for start in rows.added {
+            self.added_in.insert(start.first, self.version);
+            let place = self.starts.partition_point(|row| row.first < start.first);
+            self.starts.insert(place, start);
+        }
+    }
+
+    /// Adds the statements that write what was changed, which saves so many tokens more.
+    pub(crate) fn write(
+        &self,
+        script: &mut Script,
+        id: ConversationId,
+        view: &ViewName,
+        saving: i128,
+    ) -> Result<()> {
+        macro_rules! push {
+            ($statement:expr) => {
+                script.push(&$statement, SqliteQueryBuilder)
+            };
+        }
+        for removed in self.removed.chunks(ROWS) {
+            push!(sql::insert_history(id.0, view, removed)?);
+        }
+        for deleted in crate::batched(&self.deleted) {
+            push!(sql::delete_spans(id.0, view, &deleted));
+        }
+        let fresh: Vec<AddedSpan> = self.fresh().collect();
+        for fresh in fresh.chunks(ROWS) {
+            push!(sql::insert_spans(id.0, view, fresh)?);
+        }
+        for publications in self.publications.chunks(ROWS) {
+            push!(sql::insert_publications(id.0, view, publications)?);
+        }
+        let saved = (i128::from(self.saved) + saving).clamp(i64::MIN.into(), i64::MAX.into());
+        let saved = i64::try_from(saved).unwrap_or_default();
+        push!(sql::put_view(id.0, view, self.version, saved, self.chain)?);
+        Ok(())
+    }
+
+    /// The live rows that the database does not have.
+    fn fresh(&self) -> impl Iterator<Item = AddedSpan> {
+        self.starts.iter().filter_map(|start| {
+            let added_in = self.added_in.get(&start.first).copied()?;
+            let fresh = added_in > self.stored || self.is_new();
+            fresh.then(|| AddedSpan {
+                start: start.clone(),
+                added_in,
+            })
+        })
+    }
+}
+
+impl SqliteStore {
+    /// How much less the new spans cost than those that they replaced, in tokens.
+    pub(crate) async fn saving(
+        &self,
+        on: &mut On<'_>,
+        info: &Conversation,
+        replaced: &[Replaced],
+    ) -> Result<i128> {
+        let spans = replaced
+            .iter()
+            .flat_map(|r| r.before.iter().chain(&r.after));
+        let mut at: Vec<Seq> = spans
+            .filter(|span| span.body == Body::Raw)
+            .filter_map(Span::closed_range)
+            .flat_map(|range| [range.first.prev(), range.last])
+            .collect();
+        at.sort_unstable();
+        at.dedup();
+        let sums = self.running_at(on, info, &at).await?;
+        let sums: BTreeMap<Seq, u64> = at.iter().copied().zip(sums).collect();
+        let sum = |seq: Seq| sums.get(&seq).copied().unwrap_or(0);
+        let raw = |range: SeqRange| sum(range.last).saturating_sub(sum(range.first.prev()));
+        let cost = |spans: &[Span]| i128::from(spans_cost(spans, raw));
+        Ok(replaced
+            .iter()
+            .map(|r| cost(&r.before) - cost(&r.after))
+            .sum())
+    }
+}
