@@ -11,7 +11,7 @@ use agent_memory::{
     SummaryId, ViewName, default_estimator,
 };
 use async_trait::async_trait;
-use compaction_plan::{PassInput, PassKind};
+use compaction_plan::{Label, Pass, PassInput, Tail};
 use memory_model::{FieldHasher, Part};
 use summarize_escalation::{Error, Gate, Ladder, Source, Summarizer, SummaryRequest, SummaryText};
 
@@ -79,7 +79,7 @@ impl Planner for Untouched {
         self.0.fingerprint()
     }
 
-    fn passes(&self) -> &[PassKind] {
+    fn passes(&self) -> &[Label] {
         self.0.passes()
     }
 
@@ -87,11 +87,11 @@ impl Planner for Untouched {
         self.0.max_iterations()
     }
 
-    fn window(&self) -> usize {
-        self.0.window()
+    fn tail(&self, pass: &Label) -> Tail {
+        self.0.tail(pass)
     }
 
-    fn begin(&self, input: PassInput<'_>) -> Box<dyn memory_model::Pass> {
+    fn begin(&self, input: PassInput<'_>) -> Box<dyn Pass> {
         self.0.begin(input)
     }
 }

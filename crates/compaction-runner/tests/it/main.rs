@@ -8,6 +8,7 @@ mod fit;
 mod gated;
 mod hang;
 mod laws;
+mod planners;
 mod race;
 mod snapshots;
 mod statements;

@@ -1,0 +1,401 @@
+//! Planners that the runner does not know: one keeps a single rolling summary, one makes blocks.
+
+use std::fmt;
+
+use compaction_plan::{
+    Job, Label, LabelCounts, Mode, Pass, PassInput, Planner, Request, Tail, Want, Work,
+};
+use compaction_runner::{Before, Compaction, Event, Hooks, Recorder, RunnerPolicy, SkipReason};
+use memory_model::{
+    Accounting, Body, Child, ConversationId, Seq, SeqRange, Span, TrimPolicyId, ViewName,
+};
+use memory_store::{FullStore, InMemoryStore, Store};
+use store_sqlite::SqliteStore;
+use summarize_escalation::testing::Scripted;
+
+use crate::world::{Lab, append, chat, open, small, sound};
+
+/// A pass that collects the spans of a range and then makes its jobs.
+struct Collect<F> {
+    rest: Option<SeqRange>,
+    spans: Vec<Span>,
+    jobs: F,
+}
+
+impl<F> fmt::Debug for Collect<F> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("Collect")
+    }
+}
+
+impl<F: Fn(&[Span]) -> Vec<Job> + Send> Pass for Collect<F> {
+    fn wants(&mut self) -> Option<Want> {
+        self.rest.map(Want::Spans)
+    }
+
+    fn feed_spans(&mut self, page: &[Span], _: &dyn Accounting) -> Vec<Job> {
+        self.spans.extend(page.iter().cloned());
+        let next = page.last().and_then(|span| span.range.last);
+        let rest = self.rest.zip(next);
+        self.rest = rest.and_then(|(rest, last)| SeqRange::new(last.next(), rest.last));
+        Vec::new()
+    }
+
+    fn finish(&mut self, _: &dyn Accounting) -> Vec<Job> {
+        (self.jobs)(&self.spans)
+    }
+}
+
+fn collect(last: Seq, jobs: impl Fn(&[Span]) -> Vec<Job> + Send + 'static) -> Box<dyn Pass> {
+    Box::new(Collect {
+        rest: SeqRange::new(Seq::FIRST, last),
+        spans: Vec::new(),
+        jobs,
+    })
+}
+
+/// The spans over a range, the first and the last cut to it, with their share of the cost.
+fn cut(spans: &[Span], range: SeqRange) -> Vec<Span> {
+    let cut = spans.iter().filter_map(|span| {
+        let whole = span.range.up_to(Seq(u32::MAX - 1))?;
+        let part = whole.intersect(&range)?;
+        let messages = whole.len().min(1_000);
+        let tokens = span.tokens * part.len() / messages.max(part.len());
+        Some(Span::closed(part, span.body.clone(), tokens))
+    });
+    cut.collect()
+}
+
+const HANDOFF: Label = Label::from_static("handoff");
+
+/// One rolling summary of everything before the newest 600 tokens.
+#[derive(Debug)]
+struct Handoff;
+
+impl Planner for Handoff {
+    fn view(&self) -> ViewName {
+        ViewName::new("handoff")
+    }
+
+    fn fingerprint(&self) -> String {
+        "handoff@1".to_owned()
+    }
+
+    fn passes(&self) -> &[Label] {
+        static PASSES: [Label; 1] = [HANDOFF];
+        &PASSES
+    }
+
+    fn tail(&self, _pass: &Label) -> Tail {
+        Tail::tokens(600)
+    }
+
+    fn begin(&self, input: PassInput<'_>) -> Box<dyn Pass> {
+        let kept = input.newest.first().map_or(Seq::FIRST, |entry| entry.seq);
+        collect(kept.prev(), move |spans| {
+            fold(spans, kept.prev()).into_iter().collect()
+        })
+    }
+}
+
+/// The summary before and the messages after it become one summary.
+fn fold(spans: &[Span], last: Seq) -> Option<Job> {
+    let range = SeqRange::new(Seq::FIRST, last)?;
+    let expect = cut(spans, range);
+    let child = |span: &Span| {
+        let range = span.closed_range()?;
+        Some(match span.body.summary().cloned() {
+            Some(id) => Child::Summary { range, id },
+            None => Child::Messages { range },
+        })
+    };
+    let children: Option<Vec<Child>> = expect.iter().map(child).collect();
+    let depth = expect.iter().map(|span| match span.body {
+        Body::Summary { depth, .. } => depth + 1,
+        _ => 0,
+    });
+    let (depth, new) = (depth.max()?, expect.last()?);
+    let request = Request::default().with_target_tokens(150);
+    (new.body == Body::Raw && new.closed_range()?.len() >= 10).then(|| Job {
+        kind: HANDOFF,
+        range,
+        source_tokens: expect.iter().map(|span| span.tokens).sum(),
+        expect,
+        work: Work::Summarize {
+            children: children.unwrap_or_default(),
+            depth,
+        },
+        request: Some(request),
+        why: "the conversation is handed over".to_owned(),
+    })
+}
+
+const SUMMARIZE: Label = Label::from_static("summarize");
+const TRIM: Label = Label::from_static("trim");
+
+/// Blocks of twenty messages: summaries before the newest 40 messages, then shortened messages of
+/// which every twentieth is left out, and the newest 8 as they are.
+#[derive(Debug)]
+struct Blocks;
+
+impl Planner for Blocks {
+    fn view(&self) -> ViewName {
+        ViewName::new("blocks")
+    }
+
+    fn fingerprint(&self) -> String {
+        "blocks@1".to_owned()
+    }
+
+    fn passes(&self) -> &[Label] {
+        static PASSES: [Label; 2] = [SUMMARIZE, TRIM];
+        &PASSES
+    }
+
+    fn begin(&self, input: PassInput<'_>) -> Box<dyn Pass> {
+        let (trims, head) = (*input.pass == TRIM, input.head.0);
+        let blocks = head.saturating_sub(if trims { 8 } else { 40 }) / 20;
+        let summarized = head.saturating_sub(40) / 20;
+        let first = if trims { summarized } else { 0 };
+        collect(Seq(blocks * 20), move |spans| {
+            let block = |n: u32| SeqRange::new(Seq(n * 20 + 1), Seq(n * 20 + 20));
+            let blocks = (first..blocks).filter_map(block);
+            blocks
+                .filter_map(|range| demote(cut(spans, range), range, trims))
+                .collect()
+        })
+    }
+}
+
+/// A block becomes shorter: raw ones are trimmed, trimmed ones are summarized.
+fn demote(expect: Vec<Span>, range: SeqRange, trims: bool) -> Option<Job> {
+    let raw = expect.iter().all(|span| span.body == Body::Raw);
+    let summary = expect.iter().any(|span| span.body.summary().is_some());
+    let source_tokens: u64 = expect.iter().map(|span| span.tokens).sum();
+    let (kind, work) = match trims {
+        true => {
+            let shown = SeqRange::new(range.first, range.last.prev())?;
+            let trimmed = Body::Trimmed(TrimPolicyId::new("tool-output-lines/5@1"));
+            let trimmed = Span::closed(shown, trimmed, source_tokens / 2);
+            let omitted = Span::closed(SeqRange::single(range.last), Body::Omitted, 0);
+            (TRIM, Work::Replace(vec![trimmed, omitted]))
+        }
+        false => {
+            let children = vec![Child::Messages { range }];
+            (SUMMARIZE, Work::Summarize { children, depth: 0 })
+        }
+    };
+    (!summary && (raw || !trims)).then(|| Job {
+        kind,
+        range,
+        expect,
+        work,
+        request: None,
+        source_tokens,
+        why: "the block is old".to_owned(),
+    })
+}
+
+fn counts<const N: usize>(pairs: [(&'static str, u64); N]) -> LabelCounts {
+    let mut counts = LabelCounts::default();
+    for (label, count) in pairs {
+        counts.add(&Label::from_static(label), count);
+    }
+    counts
+}
+
+fn compaction<'a>(
+    lab: &'a Lab,
+    planner: &'a dyn Planner,
+    store: &'a dyn Store,
+    id: ConversationId,
+    model: &'a Scripted,
+) -> Compaction<'a> {
+    let Lab {
+        ladder,
+        accounting,
+        clock,
+        ..
+    } = lab;
+    let policy = RunnerPolicy::default().with_ahead_min_tokens(1);
+    Compaction::new(store, id, planner, model, ladder, accounting, clock).with_policy(policy)
+}
+
+/// What the view shows, a word a span.
+async fn shown(store: &dyn Store, planner: &dyn Planner, id: ConversationId) -> String {
+    let snapshot = store.snapshot(id, &planner.view()).await.unwrap();
+    let all = SeqRange::new(Seq::FIRST, snapshot.head).unwrap();
+    let order = memory_store::Order::OldestFirst;
+    let spans = store
+        .spans(&snapshot, all, order, 1_000)
+        .await
+        .unwrap()
+        .items;
+    let word = |span: &Span| match span.body {
+        Body::Raw => "raw".to_owned(),
+        Body::Summary { depth, .. } => format!("summary{depth}"),
+        Body::Trimmed(_) => "trimmed".to_owned(),
+        Body::Omitted => "omitted".to_owned(),
+    };
+    let words: Vec<String> = spans
+        .iter()
+        .map(|s| format!("{}:{}", s.range.first, word(s)))
+        .collect();
+    words.join(" ")
+}
+
+async fn stores() -> [Box<dyn FullStore>; 2] {
+    let sqlite = SqliteStore::in_memory().await.unwrap();
+    [Box::new(InMemoryStore::new()), Box::new(sqlite)]
+}
+
+#[tokio::test]
+async fn a_rolling_summary_is_updated_by_the_runner_unchanged() {
+    for store in stores().await {
+        let store = &*store;
+        let (lab, model) = (Lab::new(small()), Scripted::head_cut());
+        let id = open(store, "chat").await;
+        let handoff = compaction(&lab, &Handoff, store, id, &model);
+        for round in 0..4 {
+            append(store, id, chat(round * 30 + 1, 30)).await;
+            let outcome = handoff.run(Mode::Incremental).await.unwrap();
+            assert_eq!(outcome.published, counts([("handoff", 1)]), "round {round}");
+            let shown = shown(store, &Handoff, id).await;
+            assert!(shown.starts_with(&format!("1:summary{round} ")), "{shown}");
+            assert_eq!(shown.split(' ').count(), 2, "{shown}");
+            sound(store, id).await;
+        }
+        // The length that the planner asked for is part of the recipe.
+        let summaries = store.summary_log(id, None, 10).await.unwrap().items;
+        assert!(
+            summaries
+                .iter()
+                .all(|s| s.recipe.as_str().contains("target=150"))
+        );
+    }
+}
+
+#[tokio::test]
+async fn rolling_summaries_are_prepared_several_steps_ahead() {
+    for store in stores().await {
+        let store = &*store;
+        let (lab, model) = (Lab::new(small()), Scripted::head_cut());
+        let id = open(store, "chat").await;
+        let handoff = compaction(&lab, &Handoff, store, id, &model);
+        for round in 0..3 {
+            append(store, id, chat(round * 30 + 1, 30)).await;
+            // Each step updates the draft of the step before, which nobody has published.
+            let ahead = handoff.prepare_ahead().await.unwrap();
+            assert_eq!((ahead.prepared, ahead.ready), (1, u64::from(round) + 1));
+            assert_eq!(store.views(id).await.unwrap(), []);
+        }
+        let called = model.calls();
+        let outcome = handoff.publish_ready().await.unwrap();
+        assert_eq!(outcome.published, counts([("handoff", 3)]));
+        assert_eq!((outcome.calls, model.calls()), (0, called));
+        assert!(shown(store, &Handoff, id).await.starts_with("1:summary2 "));
+        sound(store, id).await;
+        assert_eq!(handoff.prepare_ahead().await.unwrap().ready, 0);
+    }
+}
+
+#[tokio::test]
+async fn blocks_are_trimmed_and_summarized_by_the_runner_unchanged() {
+    for store in stores().await {
+        let store = &*store;
+        let (lab, model) = (Lab::new(small()), Scripted::head_cut());
+        let id = open(store, "chat").await;
+        append(store, id, chat(1, 90)).await;
+        let recorder = Recorder::new();
+        let blocks = compaction(&lab, &Blocks, store, id, &model).with_hooks(&recorder);
+        let outcome = blocks.run(Mode::Incremental).await.unwrap();
+        assert_eq!(outcome.published, counts([("summarize", 2), ("trim", 2)]));
+        assert_eq!(outcome.calls, 2, "trimming calls no model");
+        let view = "1:summary0 21:summary0 41:trimmed 60:omitted 61:trimmed 80:omitted 81:raw";
+        assert_eq!(shown(store, &Blocks, id).await, view);
+        let told = recorder
+            .events()
+            .into_iter()
+            .filter_map(|event| match event {
+                Event::Published {
+                    kind,
+                    summary,
+                    range,
+                    ..
+                } => Some((kind.as_str().to_owned(), summary.is_some(), range.first.0)),
+                _ => None,
+            });
+        let expected = [
+            ("summarize", true, 1),
+            ("summarize", true, 21),
+            ("trim", false, 41),
+            ("trim", false, 61),
+        ];
+        assert!(told.eq(expected.map(|(kind, summary, at)| (kind.to_owned(), summary, at))));
+        sound(store, id).await;
+        // Trimmed blocks become summaries as they grow old: that costs these blocks alone.
+        append(store, id, chat(91, 20)).await;
+        let outcome = blocks.run(Mode::Incremental).await.unwrap();
+        assert_eq!(outcome.published, counts([("summarize", 1), ("trim", 1)]));
+        sound(store, id).await;
+    }
+}
+
+#[tokio::test]
+async fn blocks_are_prepared_ahead_and_published_in_one_go() {
+    for store in stores().await {
+        let store = &*store;
+        let (lab, model) = (Lab::new(small()), Scripted::head_cut());
+        let id = open(store, "chat").await;
+        append(store, id, chat(1, 90)).await;
+        let blocks = compaction(&lab, &Blocks, store, id, &model);
+        let ahead = blocks.prepare_ahead().await.unwrap();
+        assert_eq!((ahead.prepared, ahead.ready, ahead.calls), (4, 4, 2));
+        assert_eq!(store.views(id).await.unwrap(), []);
+        let outcome = blocks.publish_ready().await.unwrap();
+        assert_eq!(outcome.published, counts([("summarize", 2), ("trim", 2)]));
+        assert_eq!(outcome.calls, 0);
+        sound(store, id).await;
+    }
+}
+
+/// Hooks that say no to trimming the block at 41.
+#[derive(Debug)]
+struct NoTrim(Recorder);
+
+#[async_trait::async_trait]
+impl Hooks for NoTrim {
+    async fn before(&self, job: &Job) -> Before {
+        match job.kind == TRIM && job.range.first == Seq(41) {
+            true => Before::Cancel,
+            false => Before::Proceed,
+        }
+    }
+
+    async fn event(&self, event: &Event) {
+        self.0.event(event).await;
+    }
+}
+
+#[tokio::test]
+async fn a_hook_vetoes_a_replacement() {
+    let (store, lab, model) = (
+        InMemoryStore::new(),
+        Lab::new(small()),
+        Scripted::head_cut(),
+    );
+    let id = open(&store, "chat").await;
+    append(&store, id, chat(1, 90)).await;
+    let hooks = NoTrim(Recorder::new());
+    let blocks = compaction(&lab, &Blocks, &store, id, &model).with_hooks(&hooks);
+    let outcome = blocks.run(Mode::Incremental).await.unwrap();
+    assert_eq!(outcome.published, counts([("summarize", 2), ("trim", 1)]));
+    let skipped = Event::Skipped {
+        range: SeqRange::new(Seq(41), Seq(60)).unwrap(),
+        reason: SkipReason::Vetoed,
+    };
+    assert!(hooks.0.events().contains(&skipped));
+    let view = "1:summary0 21:summary0 41:raw 61:trimmed 80:omitted 81:raw";
+    assert_eq!(shown(&store, &Blocks, id).await, view);
+    sound(&store, id).await;
+}
