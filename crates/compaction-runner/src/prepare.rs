@@ -148,7 +148,7 @@ impl Compaction<'_> {
         let mut open: Vec<(usize, Open<'j, 'e>)> = Vec::new();
         for ((index, job), sources) in wanted.into_iter().zip(summarized).zip(sources) {
             let done = match sources {
-                None => Done::unleased(job, Prepared::Skipped(SkipReason::Lost)),
+                None => Done::unleased(job, Prepared::Skipped(self.sources_gone())),
                 Some(sources) => match (self.open(job, sources), supplied.remove(&index)) {
                     (Err(done), _) => *done,
                     (Ok(opened), Some(text)) => self.supply(opened, text),
@@ -168,6 +168,15 @@ impl Compaction<'_> {
             put(&mut begun, index, next);
         }
         Ok(begun.into_iter().flatten().collect())
+    }
+
+    /// Why a job is passed over whose sources are gone: somebody else was first, or the draft that it
+    /// builds on was not made by this summarizer.
+    fn sources_gone(&self) -> SkipReason {
+        match self.stage {
+            Stage::PublishReady => SkipReason::NotReady,
+            _ => SkipReason::Lost,
+        }
     }
 
     /// A job with its sources, hashes and prompts; the job is over when its prompts cannot be read.

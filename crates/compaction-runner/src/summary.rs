@@ -55,6 +55,13 @@ impl Sources<'_> {
         pieces
     }
 
+    /// Cost of all pieces, in tokens.
+    fn tokens(&self) -> u64 {
+        let messages = self.entries.iter().map(|entry| entry.tokens);
+        let summaries = self.summaries.iter().map(|summary| summary.tokens);
+        messages.chain(summaries).fold(0, u64::saturating_add)
+    }
+
     pub(crate) fn hash(&self, job: &Job) -> Hash {
         let mut hasher = SourceHasher::new();
         let (mut entries, mut summaries) = (self.entries.iter(), self.summaries.iter());
@@ -94,7 +101,7 @@ impl Compaction<'_> {
             text: written.text,
             messages: None,
             tokens: 0,
-            source_tokens: job.source_tokens,
+            source_tokens: sources.tokens(),
             provisional: written.provisional,
             recipe: written.recipe,
             tier: written.tier,
