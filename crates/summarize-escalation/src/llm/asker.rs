@@ -65,7 +65,8 @@ impl<'a> Asker<'a> {
                     (before, now) => before.or(now),
                 };
                 let mut text = SummaryText::from(answer);
-                text.text = self.prompts.read(&text.text);
+                let prompts = request.prompts.unwrap_or(self.prompts);
+                text.text = prompts.read(&text.text);
                 Ok(text)
             }
             Err(failure) => {
