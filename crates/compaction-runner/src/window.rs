@@ -35,23 +35,19 @@ pub async fn newest_entries<S: Store + ?Sized>(
     let mut rest = SeqRange::new(Seq::FIRST, head);
     // One page, unless there are notes among the newest entries or their tokens decide.
     let mut rows = tail.messages.max(8);
-    while let Some(range) = rest {
-        if found >= tail.messages.max(1) && tokens >= tail.tokens {
-            break;
-        }
+    let enough = |found, tokens| found >= tail.messages.max(1) && tokens >= tail.tokens;
+    while let Some(range) = rest.filter(|_| !enough(found, tokens)) {
         let read = LogRead::new(range).newest_first().with_max_rows(rows);
         rows = rows.max((rows.saturating_mul(2)).min(LARGEST));
         let page = store.read(conversation, &read).await?;
-        found += page
-            .items
-            .iter()
-            .filter(|entry| entry.kind == EntryKind::Message)
-            .count();
-        tokens = page
-            .items
-            .iter()
-            .fold(tokens, |sum, entry| sum.saturating_add(entry.tokens));
-        newest_first.extend(page.items);
+        for entry in page.items {
+            if enough(found, tokens) {
+                break;
+            }
+            found += usize::from(entry.kind == EntryKind::Message);
+            tokens = tokens.saturating_add(entry.tokens);
+            newest_first.push(entry);
+        }
         rest = page.next;
     }
     if let Some(oldest) = newest_first.last().map(|entry| entry.seq)

@@ -1,5 +1,6 @@
 //! The cases of the suite as functions.
 
+mod batch;
 mod family;
 mod inherit;
 mod jobs;
@@ -10,6 +11,7 @@ mod refusals;
 mod search;
 mod views;
 
+pub use batch::*;
 pub use family::*;
 pub use inherit::*;
 pub use jobs::*;
