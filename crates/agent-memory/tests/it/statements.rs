@@ -138,13 +138,13 @@ async fn the_numbers_are_constant() {
             append: 5,
             batch_of_64: 5,
             assemble: 13,
-            plan: 15,
-            compact: 41,
+            plan: 12,
+            compact: 36,
             context_of_summaries: 11,
             expand: 4,
             describe: 3,
             grep: 3,
-            nothing_to_compact: 19,
+            nothing_to_compact: 15,
         }
     );
     assert_eq!(counts(5_000).await, short);
