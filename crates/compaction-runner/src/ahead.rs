@@ -201,13 +201,13 @@ impl Compaction<'_> {
             ..self.clone()
         };
         let done = stage
-            .from_drafts(list, &mut tally.made, &Watch::default())
+            .with_drafts(list, &mut tally.made, &Watch::default())
             .await?;
         stage.give_up(done).await
     }
 
     /// The waiting jobs with what their drafts hold, in their order.
-    async fn from_drafts<'l>(
+    async fn with_drafts<'l>(
         &self,
         list: &'l WaitingList,
         made: &mut BTreeMap<SummaryId, Summary>,
@@ -251,7 +251,7 @@ impl Compaction<'_> {
             };
             tally.planned += list.jobs.len() as u64;
             let (watch, mut made) = (Arc::clone(&tally.watch), BTreeMap::new());
-            let done = stage.from_drafts(&list, &mut made, &watch).await?;
+            let done = stage.with_drafts(&list, &mut made, &watch).await?;
             stage.conclude(done, &mut tally).await?;
             if !tally.cancelled {
                 self.put_waiting(state.revision, None).await?;

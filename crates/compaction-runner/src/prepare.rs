@@ -72,7 +72,7 @@ pub(crate) struct Open<'j, 'e> {
     job: &'j Job,
     sources: Sources<'e>,
     source_hash: Hash,
-    prompts: Option<PromptSet>,
+    prompts: Option<Box<PromptSet>>,
     recipe: Recipe,
     fence: Option<Fence>,
     draft: Option<Draft>,
@@ -85,7 +85,7 @@ pub(crate) enum Begun<'j, 'e> {
     /// Nothing is left to do.
     Done(Done<'j>),
     /// The summarizer is to be called.
-    Call(Box<Open<'j, 'e>>),
+    Call(Open<'j, 'e>),
 }
 
 impl<'j> Done<'j> {
@@ -201,7 +201,7 @@ impl Compaction<'_> {
             job,
             sources,
             source_hash,
-            prompts,
+            prompts: prompts.map(Box::new),
             recipe,
             fence: None,
             draft: None,
@@ -340,7 +340,7 @@ impl Compaction<'_> {
         if self.stage == Stage::PublishReady && open.fence.is_some() {
             return Begun::Done(open.done(Prepared::Skipped(SkipReason::NotReady)));
         }
-        Begun::Call(Box::new(open))
+        Begun::Call(open)
     }
 
     /// Calls the summarizer where it is to be called, unless nothing more is to be begun. Sets
@@ -354,7 +354,7 @@ impl Compaction<'_> {
         let done = match begun {
             Begun::Done(done) => done,
             Begun::Call(open) if stop.load(Ordering::Relaxed) => open.done(Prepared::NotBegun),
-            Begun::Call(open) => self.write(*open, watch).await,
+            Begun::Call(open) => self.write(open, watch).await,
         };
         if matches!(done.prepared, Prepared::Failed { .. } | Prepared::Cancelled) {
             stop.store(true, Ordering::Relaxed);
@@ -364,7 +364,7 @@ impl Compaction<'_> {
 
     async fn write<'j>(&self, open: Open<'j, '_>, watch: &Watch) -> Done<'j> {
         let pieces = open.sources.pieces(open.job);
-        let request = self.request(open.job, &pieces, open.prompts.as_ref());
+        let request = self.request(open.job, &pieces, open.prompts.as_deref());
         let counted = Counted {
             summarizer: self.summarizer,
             watch,
