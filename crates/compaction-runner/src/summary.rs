@@ -213,7 +213,10 @@ fn joined(mut ranges: Vec<SeqRange>) -> Vec<SeqRange> {
     let mut joined: Vec<SeqRange> = Vec::new();
     for range in ranges {
         match joined.last_mut() {
-            Some(last) if range.first <= last.last.next() => last.last = last.last.max(range.last),
+            Some(last) if range.first <= last.last.next() => {
+                let end = last.last.max(range.last);
+                *last = SeqRange::new(last.first, end).unwrap_or(range);
+            }
             _ => joined.push(range),
         }
     }
