@@ -10,10 +10,12 @@ mod transcripts;
 
 use std::fmt::Write as _;
 use std::path::PathBuf;
+use std::sync::Arc;
 
 use anyhow::ensure;
 use extractive_summarizer::{ExtractiveSummarizer, Source};
 use memory_model::{EntryKind, Hash, LogEntry, Message, Seq};
+use message_formats::KnownAgents;
 use token_estimate::TokenEstimator;
 
 use crate::mode::Mode;
@@ -148,7 +150,9 @@ impl Read {
         match method {
             0 => {
                 let source: Vec<Source<'_>> = self.log.iter().map(Source::from).collect();
-                ExtractiveSummarizer::new().extract(&source, budget, &ESTIMATOR)
+                ExtractiveSummarizer::new()
+                    .with_conventions(Arc::new(KnownAgents))
+                    .extract(&source, budget, &ESTIMATOR)
             }
             1 => cuts::head(&self.plain, budget, &ESTIMATOR),
             2 => cuts::tail(&self.plain, budget, &ESTIMATOR),

@@ -41,6 +41,16 @@ impl Clock for SystemClock {
     }
 }
 
+/// An extractive summarizer that knows the agents whose transcripts can be imported.
+fn default_extracts() -> ExtractiveSummarizer {
+    #[cfg(feature = "import")]
+    let extracts =
+        ExtractiveSummarizer::new().with_conventions(Arc::new(message_formats::KnownAgents));
+    #[cfg(not(feature = "import"))]
+    let extracts = ExtractiveSummarizer::new();
+    extracts
+}
+
 /// Where conversations are kept.
 #[derive(Debug)]
 enum Place {
@@ -78,7 +88,8 @@ pub struct Builder {
     place: Place,
     search: Searching,
     estimator: Arc<dyn TokenEstimator>,
-    summarizer: Arc<dyn Summarizer>,
+    summarizer: Option<Arc<dyn Summarizer>>,
+    extractive: ExtractiveSummarizer,
     fallbacks: Vec<Arc<dyn Summarizer>>,
     guards: Option<Guards>,
     observer: Option<Arc<dyn CallObserver>>,
@@ -137,7 +148,8 @@ impl Default for Builder {
             place: Place::Store(Arc::new(InMemoryStore::new())),
             search: Searching::Scan,
             estimator: default_estimator(),
-            summarizer: Arc::new(ExtractiveSummarizer::new()),
+            summarizer: None,
+            extractive: default_extracts(),
             fallbacks: Vec::new(),
             guards: None,
             observer: None,
@@ -204,7 +216,15 @@ impl Builder {
 
     /// Lets this summarizer write summaries.
     pub fn summarizer(mut self, summarizer: Arc<dyn Summarizer>) -> Self {
-        self.summarizer = summarizer;
+        self.summarizer = Some(summarizer);
+        self
+    }
+
+    /// Sets the extractive summarizer, which writes where no model is asked or none answers. By
+    /// default it knows the conventions of the agents whose transcripts can be imported (feature
+    /// `import`).
+    pub fn extractive(mut self, extractive: ExtractiveSummarizer) -> Self {
+        self.extractive = extractive;
         self
     }
 
@@ -373,11 +393,15 @@ impl Builder {
             (Some(guards), Some(observer)) => Some(Arc::new(guards.with_observer(observer))),
             (guards, _) => guards.map(Arc::new),
         };
+        let summarizer = self
+            .summarizer
+            .unwrap_or_else(|| Arc::new(self.extractive.clone()));
         Ok(Memory::new(Inner {
             search: self.search.over(&store),
             store,
             estimator: self.estimator,
-            writers: Writers::new(self.summarizer, self.fallbacks, guards),
+            writers: Writers::new(summarizer, self.fallbacks, guards),
+            extractive: self.extractive,
             ladder: self.ladder,
             planner,
             assembly,

@@ -13,7 +13,7 @@ use memory_store::{
     Verifier, Violation, ViolationKind, verify,
 };
 use model_client::guard::Spent;
-use summarize_escalation::Ladder;
+use summarize_escalation::{ExtractiveSummarizer, Ladder};
 
 use token_estimate::{EstimatorId, TokenEstimator, estimator};
 
@@ -31,6 +31,8 @@ pub(crate) struct Inner {
     pub(crate) search: Arc<dyn Search>,
     pub(crate) estimator: Arc<dyn TokenEstimator>,
     pub(crate) writers: Writers,
+    /// Writes what the ladder's tier `extractive` asks for.
+    pub(crate) extractive: ExtractiveSummarizer,
     pub(crate) ladder: Ladder,
     pub(crate) planner: Arc<dyn Planner>,
     pub(crate) assembly: AssemblyPolicy,

@@ -296,6 +296,7 @@ impl Session {
             &*self.accounting,
             &*inner.clock,
         )
+        .with_extractive(&inner.extractive)
         .with_policy(inner.runner.clone())
         .with_hooks(&*inner.hooks)
         .with_owner(inner.owner.clone())

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use compaction_plan::{Label, Room, StopReason};
-use summarize_escalation::{ExtractiveSummarizer, Tier};
+use summarize_escalation::Tier;
 
 use crate::error::Result;
 use crate::outcome::{Outcome, Tally};
@@ -24,9 +24,8 @@ impl Compaction<'_> {
     /// # Errors
     /// When the store fails.
     pub async fn extract_to_fit(&self, room: Room) -> Result<Outcome> {
-        let extractive = ExtractiveSummarizer::new();
         let extracts = Compaction {
-            summarizer: &extractive,
+            summarizer: self.extractive,
             room: Some(room),
             stage: Stage::Fit,
             ..self.clone()

@@ -12,7 +12,7 @@ use memory_model::{
 use memory_store::{Claim, Draft, Fence, JobKey};
 use summarize_escalation::prompt::PromptSet;
 use summarize_escalation::{
-    ErrorKind as SummaryErrorKind, Source, SummaryRequest, escalate, recipe,
+    ErrorKind as SummaryErrorKind, Source, SummaryRequest, escalate_with, recipe,
 };
 
 use crate::error::Result;
@@ -369,7 +369,7 @@ impl Compaction<'_> {
             summarizer: self.summarizer,
             watch,
         };
-        let climbed = escalate(&counted, self.ladder, &request);
+        let climbed = escalate_with(&counted, self.extractive, self.ladder, &request);
         let outcome = self.unless_stopped(watch, climbed).await;
         drop(pieces);
         let outcome = match outcome {

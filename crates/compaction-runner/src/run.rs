@@ -7,7 +7,7 @@ use futures::future::join;
 use memory_model::{Accounting, Clock, ConversationId, LogEntry};
 use memory_store::{Owner, Snapshot, Store};
 use serde::{Deserialize, Serialize};
-use summarize_escalation::{Ladder, Summarizer};
+use summarize_escalation::{ExtractiveSummarizer, Ladder, Summarizer};
 
 use crate::cancel::Cancel;
 use crate::error::Result;
@@ -19,6 +19,9 @@ use crate::read::{Fed, ViewReader, drop_entries};
 
 /// Number of jobs from which on those that were put off are published before the iteration ends.
 const PUT_OFF: usize = 64;
+
+/// The default of [`Compaction::with_extractive`].
+static GENERIC_EXTRACTS: ExtractiveSummarizer = ExtractiveSummarizer::new();
 
 /// How plans are carried out.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -91,6 +94,8 @@ pub struct Compaction<'a> {
     pub(crate) conversation: ConversationId,
     pub(crate) planner: &'a dyn Planner,
     pub(crate) summarizer: &'a dyn Summarizer,
+    /// What the ladder's tier `extractive` asks.
+    pub(crate) extractive: &'a dyn Summarizer,
     pub(crate) ladder: &'a Ladder,
     pub(crate) accounting: &'a dyn Accounting,
     pub(crate) clock: &'a dyn Clock,
@@ -122,6 +127,7 @@ impl<'a> Compaction<'a> {
             conversation,
             planner,
             summarizer,
+            extractive: &GENERIC_EXTRACTS,
             ladder,
             accounting,
             clock,
@@ -135,6 +141,13 @@ impl<'a> Compaction<'a> {
             room: None,
             stage: Stage::Whole,
         }
+    }
+
+    /// Sets the summarizer that the ladder's tier `extractive` asks, and that makes a view fit. By
+    /// default it knows no agent's conventions.
+    pub fn with_extractive(mut self, extractive: &'a dyn Summarizer) -> Self {
+        self.extractive = extractive;
+        self
     }
 
     /// Sets how the plan is carried out.

@@ -2,7 +2,8 @@
 
 use std::collections::BTreeSet;
 
-use serde_json::Value;
+use memory_model::conventions::TextEdit;
+use similar::{ChangeTag, TextDiff};
 
 use crate::text::{clip, squeeze, window};
 
@@ -22,9 +23,6 @@ const ASIDE: [&str; 12] = [
     "//", "/*", "* ", "-- ", "<!--", "import ", "from ", "use ", "using ", "#include", "package ",
     "require",
 ];
-
-/// Argument keys that hold a whole file.
-const WHOLE: [&str; 4] = ["content", "contents", "file_text", "new_source"];
 
 /// Words before the word that says what is defined.
 const BEFORE: &[&str] = &[
@@ -66,32 +64,25 @@ const DEFINES: &[&str] = &[
 /// Words that define only where the line is not indented.
 const DEFINES_OUTSIDE: &[&str] = &["const", "let", "var", "static", "val"];
 
-/// What is put in the place of what.
-struct Place<'a> {
-    old: Vec<&'a str>,
-    new: Vec<&'a str>,
-}
-
-/// What a call's arguments change: lines that go (`- `), lines that come (`+ `), names that are
-/// new, and how many lines that is. Empty for a call that changes no text.
+/// Returns what edits change: lines that go (`- `), lines that come (`+ `), names that are new, and
+/// how many lines that is. Empty for edits that change no text.
 ///
 /// In prose, the new names are those of headings.
-pub(crate) fn changes(arguments: &Value, prose: bool) -> Vec<String> {
-    let mut places = Vec::new();
-    find(arguments, &mut places);
+pub(crate) fn changes(edits: &[TextEdit], prose: bool) -> Vec<String> {
     let (mut come, mut go) = (0, 0);
     let mut all: Vec<&str> = Vec::new();
     let mut out: Vec<String> = Vec::new();
-    for place in &mut places {
-        let known = names(&place.old, prose);
-        let mut new = names(&place.new, prose);
+    for edit in edits {
+        let (before, after) = (lines(&edit.old), lines(&edit.new));
+        let known = names(&before, prose);
+        let mut new = names(&after, prose);
         new.retain(|name| !known.contains(name));
-        unchanged(place);
-        (come, go) = (come + place.new.len(), go + place.old.len());
+        let (gone, added) = changed_lines(&before, &after);
+        (come, go) = (come + added.len(), go + gone.len());
         if out.len() < 2 * PLACES {
             let first: &[&str] = if prose { &[] } else { &new };
-            let goes = telling(&place.old, &place.new, &[]);
-            let comes = telling(&place.new, &place.old, first);
+            let goes = telling(&gone, &added, &[]);
+            let comes = telling(&added, &gone, first);
             out.extend(goes.map(|line| format!("- {line}")));
             out.extend(comes.map(|line| format!("+ {line}")));
         }
@@ -115,73 +106,23 @@ pub(crate) fn changes(arguments: &Value, prose: bool) -> Vec<String> {
     out
 }
 
-/// Collects the places, in order.
-fn find<'a>(value: &'a Value, out: &mut Vec<Place<'a>>) {
-    match value {
-        Value::Object(map) => {
-            let text = |start: &str| {
-                let mut found = map
-                    .iter()
-                    .filter(|(key, _)| key.get(..3).is_some_and(|k| k.eq_ignore_ascii_case(start)));
-                found.find_map(|(_, value)| value.as_str())
-            };
-            let whole = || WHOLE.iter().find_map(|key| map.get(*key)?.as_str());
-            if let Some((old, new)) = text("old").zip(text("new")) {
-                out.push(Place {
-                    old: lines(old),
-                    new: lines(new),
-                });
-            } else if let Some(text) = whole() {
-                out.push(Place {
-                    old: Vec::new(),
-                    new: lines(text),
-                });
-            } else {
-                map.values().for_each(|value| find(value, out));
-            }
-        }
-        Value::Array(list) => list.iter().for_each(|value| find(value, out)),
-        Value::String(text) if text.contains("*** Begin Patch") => patch(text, out),
-        _ => {}
-    }
-}
-
-/// The places of a patch: runs of lines that begin with `-` or `+`.
-fn patch<'a>(text: &'a str, out: &mut Vec<Place<'a>>) {
-    let mut open = Place {
-        old: Vec::new(),
-        new: Vec::new(),
-    };
-    for line in window(text, BYTES, 0).0.lines().chain([""]) {
-        if let Some(line) = line.strip_prefix('-') {
-            open.old.push(line);
-        } else if let Some(line) = line.strip_prefix('+') {
-            open.new.push(line);
-        } else if !open.old.is_empty() || !open.new.is_empty() {
-            out.push(Place {
-                old: std::mem::take(&mut open.old),
-                new: std::mem::take(&mut open.new),
-            });
+/// Returns the lines that go and the lines that come.
+fn changed_lines<'a>(old: &[&'a str], new: &[&'a str]) -> (Vec<&'a str>, Vec<&'a str>) {
+    let (mut gone, mut added) = (Vec::new(), Vec::new());
+    let trimmed = |lines: &[&'a str]| lines.iter().map(|line| line.trim_end()).collect::<Vec<_>>();
+    let (old, new) = (trimmed(old), trimmed(new));
+    for change in TextDiff::from_slices(&old, &new).iter_all_changes() {
+        match change.tag() {
+            ChangeTag::Delete => gone.push(change.value()),
+            ChangeTag::Insert => added.push(change.value()),
+            ChangeTag::Equal => {}
         }
     }
+    (gone, added)
 }
 
 fn lines(text: &str) -> Vec<&str> {
     window(text, BYTES, 0).0.lines().collect()
-}
-
-/// Takes away what is the same at the start and at the end.
-fn unchanged(place: &mut Place<'_>) {
-    let (old, new) = (&mut place.old, &mut place.new);
-    let same = |a: &&str, b: &&str| a.trim_end() == b.trim_end();
-    let start = old.iter().zip(new.iter());
-    let start = start.take_while(|(a, b)| same(a, b)).count();
-    old.drain(..start);
-    new.drain(..start);
-    let end = old.iter().rev().zip(new.iter().rev());
-    let end = end.take_while(|(a, b)| same(a, b)).count();
-    old.truncate(old.len() - end);
-    new.truncate(new.len() - end);
 }
 
 /// The line that tells most, of those that are not among the others: the first that defines one of
@@ -257,10 +198,12 @@ fn name(text: &str) -> Option<&str> {
 
 #[cfg(test)]
 mod tests {
+    use memory_model::conventions::ToolArguments;
+
     use super::*;
 
     fn of(arguments: &str) -> Vec<String> {
-        changes(&serde_json::from_str(arguments).unwrap(), false)
+        changes(&ToolArguments::parse(arguments).edits(&["content"]), false)
     }
 
     #[test]
@@ -289,22 +232,25 @@ mod tests {
         let new = "import x\n// Says why.\nfunc kept() {}\nfunc (s *Store) Opened(id int) {\n\tlocal := 1\n}\ntype Row struct {\n}\n";
         let call = serde_json::json!({ "old_string": old, "new_string": new });
         assert_eq!(
-            changes(&call, false),
+            of(&call.to_string()),
             [
                 "+ func (s *Store) Opened(id int) {",
                 "new: Row",
-                "+7 -1 lines"
+                "+6 -0 lines"
             ]
         );
         let call = serde_json::json!({ "content": "# Title\n\nText.\n## Use\ndef code():\n" });
         assert_eq!(
-            changes(&call, true),
+            changes(
+                &ToolArguments::parse(&call.to_string()).edits(&["content"]),
+                true
+            ),
             ["+ # Title", "new: Use", "+5 -0 lines"]
         );
         // An import says less than what it is for.
         let call =
             serde_json::json!({ "old_string": "a", "new_string": "import beta\nbeta.run()\na" });
-        assert_eq!(changes(&call, false), ["+ beta.run()", "+2 -0 lines"]);
+        assert_eq!(of(&call.to_string()), ["+ beta.run()", "+2 -0 lines"]);
     }
 
     #[test]
@@ -324,12 +270,5 @@ mod tests {
             let name = name.filter(|name| name.len() > 2);
             assert_eq!(definition(line), name, "{line}");
         }
-    }
-
-    #[test]
-    fn a_patch_is_read_like_an_edit() {
-        let patch = "*** Begin Patch\n*** Update File: a.py\n@@\n def a():\n-    return 1\n+    return 2\n*** End Patch";
-        let call = serde_json::json!({ "input": patch });
-        assert_eq!(changes(&call, false), ["- return 1", "+ return 2"]);
     }
 }

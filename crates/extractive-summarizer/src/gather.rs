@@ -2,14 +2,15 @@
 
 use std::collections::BTreeMap;
 
+use memory_model::conventions::{AgentConventions, ToolAction};
 use memory_model::{EntryKind, LogEntry, Part, ResultContent, Role, SeqRange};
 
 use crate::item::{Gathered, INJECTED, Item, Kind, PASTED, TYPED, TYPED_BYTES};
 use crate::parse;
 use crate::results::{self, Calls};
 use crate::source::Source;
-use crate::text::{clip, is_decision, sentences, squeeze, typed_and_injected, verbatim};
-use crate::tool_call::{Call, FileUse};
+use crate::text::{clip, is_decision, sentences, squeeze, verbatim};
+use crate::tool_call::Call;
 
 /// Messages longer than this that begin alike are taken for a program's, in bytes.
 const TEMPLATE_BYTES: usize = 300;
@@ -19,16 +20,17 @@ const HEAD_BYTES: usize = 96 * 1024;
 /// How much of its end.
 const TAIL_BYTES: usize = 32 * 1024;
 
-pub(crate) fn gather(source: &[Source<'_>]) -> Gathered {
+/// Reads a source.
+pub(crate) fn gather(source: &[Source<'_>], conventions: &dyn AgentConventions) -> Gathered {
     let finals = final_replies(source);
     let mut found = Gathered::default();
-    let mut calls = Calls::default();
+    let mut calls = Calls::new(conventions);
     for (piece, last_word) in source.iter().zip(finals) {
         found.now += 1;
         match piece {
             Source::Summary(summary) => {
                 end_group(&mut found, &mut calls.group);
-                parse::summary(&mut found, summary);
+                parse::summary(&mut found, summary, conventions);
             }
             Source::Message(entry) if entry.kind == EntryKind::Message => {
                 found.messages += 1;
@@ -139,7 +141,10 @@ fn message<'a>(found: &mut Gathered, calls: &mut Calls<'a>, entry: &'a LogEntry,
                 id,
                 name,
                 arguments,
-            } => call(found, calls, range, id, Call::new(name, arguments.as_str())),
+            } => {
+                let told = calls.conventions.tool_use(name, arguments.as_str());
+                call(found, calls, range, id, Call::new(name, told));
+            }
             Part::ToolResult {
                 call_id,
                 content,
@@ -184,7 +189,7 @@ fn speech(
     let range = SeqRange::single(entry.seq);
     let trouble = std::mem::take(&mut calls.trouble);
     match entry.role {
-        Role::User => user(found, range, entry, said),
+        Role::User => user(found, calls.conventions, entry, said),
         Role::Assistant => reply(found, range, said, last_word, trouble),
         Role::System | Role::Tool => {
             let (label, weight) = match entry.role {
@@ -197,28 +202,23 @@ fn speech(
     }
 }
 
-fn user(found: &mut Gathered, range: SeqRange, entry: &LogEntry, said: &str) {
-    let meta = entry.meta.as_ref().map_or("", |meta| meta.as_str());
-    let injected = |lines| Item::new(range, Kind::Injected, "Injected", INJECTED).with_lines(lines);
+fn user(found: &mut Gathered, conventions: &dyn AgentConventions, entry: &LogEntry, said: &str) {
+    let range = SeqRange::single(entry.seq);
     let all = |text: &str| verbatim(text, 2 * HEAD_BYTES, 2 * TAIL_BYTES);
-    // Claude Code marks what its user did not write.
-    if meta.contains("\"isMeta\":true") {
-        found.push(injected(all(said)));
-        return;
+    let text = conventions.user_text(said, entry.meta.as_ref());
+    for block in &text.injected {
+        let item = Item::new(range, Kind::Injected, "Injected", INJECTED);
+        found.push(item.with_lines(all(block)));
     }
-    let (typed, blocks) = typed_and_injected(said);
     let label = match &entry.name {
         Some(name) => format!("User {}", squeeze(name)),
         None => "User".to_owned(),
     };
-    let weight = match typed.len() > TYPED_BYTES || meta.contains("\"isCompactSummary\":true") {
+    let weight = match text.typed.len() > TYPED_BYTES || text.is_document {
         true => PASTED,
         false => TYPED,
     };
-    for block in blocks {
-        found.push(injected(all(&block)));
-    }
-    found.push(Item::new(range, Kind::User, &label, weight).with_lines(all(&typed)));
+    found.push(Item::new(range, Kind::User, &label, weight).with_lines(all(&text.typed)));
 }
 
 fn reply(found: &mut Gathered, range: SeqRange, said: &str, last_word: bool, trouble: bool) {
@@ -250,20 +250,20 @@ fn call<'a>(
     mut call: Call,
 ) {
     found.calls += 1;
-    for (path, kind) in &call.files {
-        let changed = u32::from(*kind == FileUse::Changed);
-        found.file(path, changed, 1 - changed);
+    for file in &call.told.files {
+        let changed = u32::from(file.changed);
+        found.file(&file.path, changed, 1 - changed);
     }
     let weight = match () {
-        () if call.asks => 2,
+        () if call.is(ToolAction::AskUser) => 2,
         () if call.about.is_empty() => 5,
         () if !call.text.is_empty() => 45,
         () if !call.changed.is_empty() => 26,
-        () if call.tasks => 40,
+        () if call.is(ToolAction::UpdateTasks) => 40,
         () if call.lasting => 42,
         () if call.looks => 6,
-        () if !call.files.is_empty() => 12,
-        () if call.command => 24,
+        () if !call.told.files.is_empty() => 12,
+        () if call.is(ToolAction::RunCommand) => 24,
         () => 28,
     };
     found.name(&call.about);
@@ -272,14 +272,14 @@ fn call<'a>(
         false => std::mem::take(&mut call.text),
     };
     let mut item = Item::new(range, Kind::Act, &call.name, weight).with_lines(lines);
-    item.file = call.files.first().map(|(path, _)| path.clone());
+    item.file = call.path().map(str::to_owned);
     item.outcome.clone_from(&call.changed);
     if !call.tells_all() {
         item.detail = std::mem::take(&mut call.detail);
     }
     found.items.push(item);
     let at = found.items.len() - 1;
-    if call.tasks {
+    if call.is(ToolAction::UpdateTasks) {
         // The newest state is the state.
         if let Some(old) = calls
             .tasks

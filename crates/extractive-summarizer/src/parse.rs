@@ -1,5 +1,6 @@
 //! Reads summaries as sources: the lines of an extract, or the prose of a model.
 
+use memory_model::conventions::{AgentConventions, ToolAction};
 use memory_model::{Seq, SeqRange};
 
 use crate::cut::{CHAR_CUT_NOTE, CUT_NOTE};
@@ -11,7 +12,11 @@ use crate::status::{ASKED, STAND};
 use crate::text::{is_decision, is_directive};
 
 /// Takes what a summary says.
-pub(crate) fn summary(found: &mut Gathered, summary: &SummarySource<'_>) {
+pub(crate) fn summary(
+    found: &mut Gathered,
+    summary: &SummarySource<'_>,
+    conventions: &dyn AgentConventions,
+) {
     found.messages += summary.range.len();
     let extract = summary.text.starts_with(HEADER);
     let mut first = true;
@@ -42,7 +47,7 @@ pub(crate) fn summary(found: &mut Gathered, summary: &SummarySource<'_>) {
                 let topics = rest.trim().trim_end_matches('.').split(", ");
                 found.topics.extend(topics.map(str::to_owned));
             }
-        } else if let Some(item) = extract_line(line, summary.range) {
+        } else if let Some(item) = extract_line(line, summary.range, conventions) {
             found.name(line);
             if item.kind == Kind::Act {
                 found.calls += 1;
@@ -78,7 +83,7 @@ fn more(item: &mut Item, line: &str) {
 }
 
 /// A line that an extract wrote: `- [12] User: text`.
-fn extract_line(line: &str, within: SeqRange) -> Option<Item> {
+fn extract_line(line: &str, within: SeqRange, conventions: &dyn AgentConventions) -> Option<Item> {
     let rest = line.strip_prefix("- [")?;
     let (range, rest) = rest.split_once("] ")?;
     let (first, last) = range.split_once("..").unwrap_or((range, range));
@@ -91,9 +96,8 @@ fn extract_line(line: &str, within: SeqRange) -> Option<Item> {
         _ => ("", rest),
     };
     let telling = is_decision(text) || is_directive(text) || text.len() > 120;
-    let looked = ["read", "grep", "glob", "search", "view"]
-        .iter()
-        .any(|word| label.to_lowercase().contains(word));
+    let action = conventions.tool_use(label, "").action;
+    let looked = matches!(action, ToolAction::Read | ToolAction::Search);
     let (kind, weight) = match label {
         "" | "System" => (Kind::Note, 40),
         "User" => (Kind::User, TYPED),

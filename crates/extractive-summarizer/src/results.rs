@@ -3,6 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use memory_model::SeqRange;
+use memory_model::conventions::{AgentConventions, Rejection, ToolAction};
 
 use crate::item::{Gathered, Item, Kind, PASTED, TYPED, TYPED_BYTES};
 use crate::text::{clip, squeeze, verbatim};
@@ -17,19 +18,9 @@ const ASKED_CHARS: usize = 20;
 /// A line that ends the outputs of so many different commands is no outcome.
 const NOISE: usize = 3;
 
-/// How a tool's result says that the user refused the call (Claude Code's words), and what comes
-/// before the user's reason.
-const REFUSED: &str = "The user doesn't want to";
-const REASON: &str = "the user said:";
-
-/// What Claude Code says around a user's answers.
-const ANSWERED: &str = "User has answered your questions: ";
-const ANSWERED_END: &str = ". You can now continue with the user's answers in mind.";
-const NOTES: &str = "\" user notes: ";
-
 /// What is known of the calls while their results are awaited.
-#[derive(Default)]
 pub(crate) struct Calls<'a> {
+    pub(crate) conventions: &'a dyn AgentConventions,
     /// By id: the item, and what it does.
     pub(crate) open: BTreeMap<&'a str, (usize, Call)>,
     /// The items of the present run of calls.
@@ -42,6 +33,20 @@ pub(crate) struct Calls<'a> {
     pub(crate) refusals: BTreeSet<String>,
     /// Items whose outcome is a line of some output, and that output's last lines.
     pub(crate) outputs: Vec<(usize, Vec<String>)>,
+}
+
+impl<'a> Calls<'a> {
+    pub(crate) fn new(conventions: &'a dyn AgentConventions) -> Self {
+        Self {
+            conventions,
+            open: BTreeMap::new(),
+            group: Vec::new(),
+            tasks: None,
+            trouble: false,
+            refusals: BTreeSet::new(),
+            outputs: Vec::new(),
+        }
+    }
 }
 
 /// Where a line ends the outputs of several commands it says nothing of any of them: the line
@@ -92,10 +97,7 @@ fn outcome(text: &str) -> (Vec<String>, Vec<String>) {
         ends = last_lines(text);
         ends.first().cloned().into_iter().collect()
     };
-    match lines.first() {
-        Some(line) if line.starts_with("(no output") => (Vec::new(), Vec::new()),
-        _ => (lines, ends),
-    }
+    (lines, ends)
 }
 
 /// Whether a line tells of a commit: `[main 1a2b3c4] Subject`.
@@ -117,8 +119,11 @@ pub(crate) fn result(
     failed: bool,
 ) {
     let call = calls.open.get(call_id);
+    let told = call.map(|(_, call)| &call.told);
+    let outcome = calls.conventions.tool_result(told, text, failed);
+    let text: &str = &outcome.text;
     if let Some((at, call)) = call
-        && call.asks
+        && call.is(ToolAction::AskUser)
         && !failed
     {
         // The answers name the questions.
@@ -128,7 +133,7 @@ pub(crate) fn result(
         {
             act.weight = 0;
         }
-        let said = verbatim(&answers(text), RESULT_BYTES, RESULT_BYTES);
+        let said = verbatim(text, RESULT_BYTES, RESULT_BYTES);
         let mut item = Item::new(range, Kind::User, "User", 90).with_lines(said);
         if item.bytes() > TYPED_BYTES {
             item.weight = PASTED;
@@ -137,34 +142,42 @@ pub(crate) fn result(
         return;
     }
     let output = match call {
-        Some((_, call)) if call.command && !failed => errors(text),
+        Some((_, call)) if call.is(ToolAction::RunCommand) && !failed => errors(text),
         _ => Vec::new(),
     };
     if failed || !output.is_empty() {
-        let refused = failed && text.contains(REFUSED);
-        calls.trouble = match refused {
-            true => refusal(found, call, range, text, &mut calls.refusals),
-            false => error(found, call, range, text, output),
+        calls.trouble = match outcome.rejection {
+            Some(rejection) => refusal(found, call, range, rejection, &mut calls.refusals),
+            None => error(found, call, range, text, output),
         };
         return;
     }
     let Some((at, call)) = call else { return };
-    let Some(item) = found.items.get_mut(*at) else {
-        return;
-    };
+    if let Some(ends) = succeeded(found, *at, call, text) {
+        calls.outputs.push((*at, ends));
+    }
+}
+
+/// Adds what a call that did not fail came to; the last lines of the output that this was chosen
+/// from.
+fn succeeded(found: &mut Gathered, at: usize, call: &Call, text: &str) -> Option<Vec<String>> {
+    let item = found.items.get_mut(at)?;
     let all = |text: &str| verbatim(text, RESULT_BYTES, RESULT_BYTES);
-    if call.delegates {
-        item.outcome = all(report(text));
-    } else if call.command && (!call.looks || (text.len() < 200 && text.lines().count() <= 2)) {
+    let short = text.len() < 200 && text.lines().count() <= 2;
+    let mut last = None;
+    if call.is(ToolAction::Delegate) {
+        item.outcome = all(text);
+    } else if call.is(ToolAction::RunCommand) && (!call.looks || short) {
         // What a look showed is no outcome, unless it is short.
         let (outcome, ends) = outcome(text);
         item.outcome = outcome;
-        calls.outputs.push((*at, ends));
+        last = Some(ends);
     }
     let told = item.outcome.len() > 3 || (text.len() < 160 && !item.outcome.is_empty());
-    if !call.tasks && !told {
+    if !call.is(ToolAction::UpdateTasks) && !told {
         item.detail.extend(all(text));
     }
+    last
 }
 
 /// A call, named as in `Bash: ls`.
@@ -182,12 +195,9 @@ fn refusal(
     found: &mut Gathered,
     call: Option<&(usize, Call)>,
     range: SeqRange,
-    text: &str,
+    Rejection { notice, reason }: Rejection<'_>,
     seen: &mut BTreeSet<String>,
 ) -> bool {
-    // The notice is told with its last words, the reason by itself.
-    let reason = text.split_once(REASON).map_or("", |(_, reason)| reason);
-    let notice = text.strip_suffix(reason).unwrap_or(text);
     let mut refused = clip(&about(call), 240);
     if let Some((_, call)) = call
         && !call.changed.is_empty()
@@ -197,9 +207,9 @@ fn refusal(
     let mut lines = vec![format!("{REFUSAL}{refused})")];
     lines.extend(verbatim(reason, RESULT_BYTES, RESULT_BYTES));
     let told = lines.len() > 1;
-    let file = call.and_then(|(_, call)| call.files.first());
+    let file = call.and_then(|(_, call)| call.path());
     let mut item = Item::new(range, Kind::User, "User", TYPED).with_lines(lines);
-    item.file = file.map(|(path, _)| path.clone());
+    item.file = file.map(str::to_owned);
     found.push(item);
     if let Some((at, _)) = call
         && let Some(act) = found.items.get_mut(*at)
@@ -253,71 +263,15 @@ fn error(
         // The error names the call; the call need not be told twice.
         act.weight = 0;
         item.detail.splice(0..0, std::mem::take(&mut act.detail));
-        item.file = call.files.first().map(|(path, _)| path.clone());
+        item.file = call.path().map(str::to_owned);
     }
     found.items.push(item);
     !miss
 }
 
-/// The user's answers without what the program says around them (Claude Code's words), and without
-/// notes that say the answer again.
-fn answers(text: &str) -> String {
-    let text = text.trim();
-    let text = text.strip_prefix(ANSWERED).unwrap_or(text);
-    let mut rest = text.strip_suffix(ANSWERED_END).unwrap_or(text);
-    let mut out = String::with_capacity(rest.len());
-    while let Some((before, notes)) = rest.split_once(NOTES) {
-        out.push_str(before);
-        out.push('"');
-        let answer = before.rsplit_once("=\"").map_or("", |(_, answer)| answer);
-        rest = match notes.strip_prefix(answer) {
-            Some(after) if !answer.is_empty() => after,
-            _ => {
-                out.push_str(NOTES.trim_start_matches('"'));
-                notes
-            }
-        };
-    }
-    out.push_str(rest);
-    out
-}
-
-/// What an agent reports, without what the program adds (Claude Code's words).
-fn report(text: &str) -> &str {
-    let mut text = text.trim_end();
-    for mark in ["\n<usage>", "\nagentId: "] {
-        if let Some((before, after)) = text.rsplit_once(mark)
-            && after.len() < 400
-        {
-            text = before.trim_end();
-        }
-    }
-    text
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn a_report_ends_where_the_program_begins() {
-        assert_eq!(
-            report("All done.\nagentId: a1\n<usage>1</usage>"),
-            "All done."
-        );
-        assert_eq!(report("All done.\n<usage>1</usage>"), "All done.");
-        assert_eq!(report("<usage> is a tag"), "<usage> is a tag");
-        let long = format!("See:\nagentId: {}", "x".repeat(400));
-        assert_eq!(report(&long), long);
-    }
-
-    #[test]
-    fn notes_that_say_something_else_are_told() {
-        assert_eq!(
-            answers("\"A?\"=\"x\" user notes: y, \"B?\"=\"z\" user notes: z"),
-            "\"A?\"=\"x\" user notes: y, \"B?\"=\"z\""
-        );
-    }
 
     #[test]
     fn commits_are_known_by_their_id() {

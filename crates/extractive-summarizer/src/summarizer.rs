@@ -1,9 +1,16 @@
 //! The entry point.
 
+use std::borrow::Cow;
+use std::sync::Arc;
+
+use memory_model::conventions::{AgentConventions, GenericConventions};
 use token_estimate::TokenEstimator;
 
 use crate::source::Source;
 use crate::{compose, gather};
+
+/// Name and version of the extracts.
+const ID: &str = "extractive@4";
 
 /// Makes extracts of conversations: deterministic, without a model.
 ///
@@ -14,19 +21,41 @@ use crate::{compose, gather};
 /// behind what was asked last and how it stands. Each line carries the `[seq]` of its message.
 ///
 /// Time is linear in the source; a huge message is read at its head and its tail.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub struct ExtractiveSummarizer(());
+///
+/// What tools do and what their programs write around texts is told by an agent's conventions; the
+/// default ones know no agent.
+#[derive(Debug, Clone)]
+pub struct ExtractiveSummarizer {
+    id: Cow<'static, str>,
+    conventions: Option<Arc<dyn AgentConventions>>,
+}
+
+impl Default for ExtractiveSummarizer {
+    fn default() -> Self {
+        Self::new()
+    }
+}
 
 impl ExtractiveSummarizer {
-    /// Returns a summarizer.
+    /// Returns a summarizer with conventions that know no agent.
     pub const fn new() -> Self {
-        Self(())
+        Self {
+            id: Cow::Borrowed(ID),
+            conventions: None,
+        }
     }
 
-    /// Returns the name and version of what is written, such as `extractive@3`. Two summarizers
+    /// Sets the conventions of the agent whose conversations are read.
+    pub fn with_conventions(mut self, conventions: Arc<dyn AgentConventions>) -> Self {
+        self.id = Cow::Owned(format!("{ID}+{}", conventions.id()));
+        self.conventions = Some(conventions);
+        self
+    }
+
+    /// Returns the name and version of what is written, such as `extractive@4`. Two summarizers
     /// that may write different texts have different ids.
     pub fn id(&self) -> &str {
-        "extractive@3"
+        &self.id
     }
 
     /// Returns an extract of `source` that costs at most `max_tokens`, as `estimator` counts. A
@@ -38,7 +67,11 @@ impl ExtractiveSummarizer {
         max_tokens: u64,
         estimator: &dyn TokenEstimator,
     ) -> String {
-        let mut gathered = gather::gather(source);
+        let conventions: &dyn AgentConventions = match &self.conventions {
+            Some(conventions) => &**conventions,
+            None => &GenericConventions,
+        };
+        let mut gathered = gather::gather(source, conventions);
         compose::compose(&mut gathered, source, max_tokens, estimator)
     }
 }

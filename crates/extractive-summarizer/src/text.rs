@@ -3,6 +3,8 @@
 use std::borrow::Cow;
 use std::sync::LazyLock;
 
+use aho_corasick::AhoCorasick;
+
 use crate::cues::{DECISIONS, DIRECTIVES};
 
 /// How much of the start of a long text is read, in bytes.
@@ -11,9 +13,6 @@ const HEAD_BYTES: usize = 24 * 1024;
 const TAIL_BYTES: usize = 8 * 1024;
 /// How many lines of a code block are kept.
 const CODE_LINES: usize = 2;
-
-/// Blocks that a program puts into a user's message, besides those with a dash in their name.
-const HARNESS_BLOCKS: [&str; 2] = ["system_instruction", "environment_details"];
 
 /// Returns the beginning of `text`, at most `bytes` bytes, up to a character boundary.
 pub fn head(text: &str, bytes: usize) -> &str {
@@ -184,123 +183,27 @@ fn push(sentence: &str, out: &mut Vec<String>) {
     }
 }
 
-/// A user's text, taken apart into what was typed and what programs put into it, the latter to the
-/// letter.
-///
-/// A program's are the blocks in tags with a dash in their name, such as `<system-reminder>`: that
-/// is no markup that a person types. A command that a user gave to a program counts as typed.
-pub(crate) fn typed_and_injected(text: &str) -> (Cow<'_, str>, Vec<String>) {
-    let mut injected: Vec<String> = Vec::new();
-    if !text.contains('<') {
-        return (Cow::Borrowed(text), injected);
-    }
-    let mut typed = String::with_capacity(text.len());
-    let mut rest = text;
-    while let Some(at) = rest.find('<') {
-        let (before, tail) = rest.split_at(at);
-        typed.push_str(before);
-        let Some(name) = program_tag(tail) else {
-            typed.push('<');
-            rest = tail.get(1..).unwrap_or("");
-            continue;
-        };
-        let close = format!("</{name}>");
-        let (content, end) = match tail.find(&close) {
-            Some(end) => (
-                tail.get(name.len() + 2..end).unwrap_or(""),
-                end + close.len(),
-            ),
-            None => ("", tail.len()),
-        };
-        let content = content.trim();
-        match name {
-            "command-name" | "command-args" if !content.is_empty() => {
-                typed.push_str(content);
-                typed.push(' ');
-            }
-            "bash-input" => {
-                typed.push_str("! ");
-                typed.push_str(content);
-            }
-            _ => typed.push('\n'),
-        }
-        let block = tail.get(..end).unwrap_or(tail);
-        match injected.last_mut() {
-            // What stands side by side stays together.
-            Some(last) if before.trim().is_empty() => {
-                last.push_str(before);
-                last.push_str(block);
-            }
-            _ => injected.push(block.to_owned()),
-        }
-        rest = tail.get(end..).unwrap_or("");
-    }
-    typed.push_str(rest);
-    (Cow::Owned(typed), injected)
-}
-
-/// The name of the tag that a text begins with, if it is one that programs write.
-fn program_tag(text: &str) -> Option<&str> {
-    let name = text.get(1..text.find('>').filter(|end| *end < 40)?)?;
-    let dashed = name.contains('-')
-        && name.starts_with(|c: char| c.is_ascii_lowercase())
-        && name.bytes().all(|b| b.is_ascii_lowercase() || b == b'-');
-    (dashed || HARNESS_BLOCKS.contains(&name)).then_some(name)
-}
-
 /// Whether a sentence states a wish or a rule.
 pub(crate) fn is_directive(sentence: &str) -> bool {
-    static WORDS: LazyLock<Words> = LazyLock::new(|| Words::new(DIRECTIVES));
-    WORDS.any(sentence)
+    static WORDS: LazyLock<Option<AhoCorasick>> = LazyLock::new(|| matcher(DIRECTIVES));
+    holds(&WORDS, sentence)
 }
 
 /// Whether a sentence states a decision or a finding.
 pub(crate) fn is_decision(sentence: &str) -> bool {
-    static WORDS: LazyLock<Words> = LazyLock::new(|| Words::new(DECISIONS));
-    WORDS.any(sentence)
+    static WORDS: LazyLock<Option<AhoCorasick>> = LazyLock::new(|| matcher(DECISIONS));
+    holds(&WORDS, sentence)
 }
 
-/// Words of at least two bytes, found in one pass.
-struct Words {
-    all: &'static [&'static str],
-    /// One bit for each pair of bytes that a word begins with.
-    pairs: Vec<u64>,
+/// A matcher of words, whatever the case of their ASCII letters. A few hundred words always fit
+/// into one.
+fn matcher(words: &[&str]) -> Option<AhoCorasick> {
+    let mut builder = AhoCorasick::builder();
+    builder.ascii_case_insensitive(true).build(words).ok()
 }
 
-impl Words {
-    fn new(all: &'static [&'static str]) -> Self {
-        let mut pairs = vec![0; 1024];
-        for word in all {
-            if let [first, second, ..] = word.as_bytes()
-                && let Some(bits) = pairs.get_mut(pair(*first, *second) >> 6)
-            {
-                *bits |= 1_u64 << (second & 63);
-            }
-        }
-        Self { all, pairs }
-    }
-
-    /// Whether a text holds one of them, however its ASCII letters are cased.
-    fn any(&self, text: &str) -> bool {
-        let bytes = text.as_bytes();
-        bytes.windows(2).enumerate().any(|(at, two)| {
-            let [first, second] = two else { return false };
-            let (first, second) = (first.to_ascii_lowercase(), second.to_ascii_lowercase());
-            let bits = self.pairs.get(pair(first, second) >> 6);
-            bits.is_some_and(|bits| bits >> (second & 63) & 1 == 1)
-                && self.all.iter().any(|word| {
-                    let word = word.as_bytes();
-                    word.starts_with(&[first, second])
-                        && bytes
-                            .get(at..at + word.len())
-                            .is_some_and(|there| there.eq_ignore_ascii_case(word))
-                })
-        })
-    }
-}
-
-fn pair(first: u8, second: u8) -> usize {
-    usize::from(first) << 8 | usize::from(second)
+fn holds(words: &Option<AhoCorasick>, text: &str) -> bool {
+    words.as_ref().is_some_and(|words| words.is_match(text))
 }
 
 /// At most `max` characters of a list of sentences: whole if they fit, else the first, the last,
@@ -487,24 +390,6 @@ mod tests {
             all("See:\n```rust\nfn a() {\n  b\n}\n```\nend"),
             ["See:", "fn a() {", "b", "…", "end"]
         );
-    }
-
-    #[test]
-    fn programs_words_are_not_the_users() {
-        let (typed, injected) = typed_and_injected("<system-reminder>x\ny</system-reminder>do it");
-        assert_eq!(typed.trim(), "do it");
-        assert_eq!(injected, ["<system-reminder>x\ny</system-reminder>"]);
-        let (typed, injected) = typed_and_injected(
-            "<command-name>/review</command-name>\n<command-args>all</command-args> <b>it</b>",
-        );
-        assert_eq!(squeeze(&typed), "/review all <b>it</b>");
-        assert_eq!(
-            injected,
-            ["<command-name>/review</command-name>\n<command-args>all</command-args>"]
-        );
-        let (typed, injected) = typed_and_injected("a <system-reminder> open");
-        assert_eq!((&*typed, &*injected[0]), ("a \n", "<system-reminder> open"));
-        assert_eq!(typed_and_injected("1 < 2").0, "1 < 2");
     }
 
     #[test]

@@ -2,6 +2,7 @@
 
 mod accounting;
 mod borrowed;
+pub mod conventions;
 mod hash;
 mod ids;
 mod json;

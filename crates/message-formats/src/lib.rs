@@ -2,6 +2,7 @@
 
 mod blocks;
 mod claude;
+mod conventions;
 mod detect;
 mod error;
 mod format;
@@ -19,6 +20,7 @@ pub mod testing;
 mod transcript;
 
 pub use claude::ClaudeCode;
+pub use conventions::KnownAgents;
 pub use error::{Error, ErrorKind};
 pub use format::{Confidence, Format, Head, Input, Sink};
 pub use options::ReadOptions;

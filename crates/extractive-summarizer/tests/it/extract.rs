@@ -1,13 +1,21 @@
+use std::sync::Arc;
+
 use extractive_summarizer::{ExtractiveSummarizer, Source, SummarySource};
 use memory_model::{Message, Part, RawJson, Seq, SeqRange};
 
+use message_formats::KnownAgents;
 use token_estimate::{EstimatorId, HeuristicEstimator, MessageView, TokenEstimator};
 
 use crate::fixtures;
 
+/// A summarizer that knows the agents of this workspace's formats.
+fn summarizer() -> ExtractiveSummarizer {
+    ExtractiveSummarizer::new().with_conventions(Arc::new(KnownAgents))
+}
+
 fn extract(log: &[memory_model::LogEntry], target: u64) -> String {
     let source: Vec<Source<'_>> = log.iter().map(Source::from).collect();
-    ExtractiveSummarizer::new().extract(&source, target, &HeuristicEstimator::Bytes4)
+    summarizer().extract(&source, target, &HeuristicEstimator::Bytes4)
 }
 
 fn summary(range: SeqRange, text: &str) -> Source<'_> {
@@ -54,7 +62,7 @@ fn extracts_of_extracts() {
          Files: none\n\
          Expand for details about: the issue's text, the label question.",
     ));
-    let text = ExtractiveSummarizer::new().extract(&source, 320, &HeuristicEstimator::Bytes4);
+    let text = summarizer().extract(&source, 320, &HeuristicEstimator::Bytes4);
     assert!(text.contains("[1] User: The parser drops"));
     assert!(text.contains("[23..30] The issue was filed as #42."));
     assert!(text.contains("the label question"));
@@ -76,7 +84,7 @@ fn a_huge_result_takes_milliseconds_and_shows_its_ends() {
         Message::tool_result("1", big),
     ]);
     let source: Vec<Source<'_>> = log.iter().map(Source::from).collect();
-    let text = ExtractiveSummarizer::new().extract(&source, 2_000, &HeuristicEstimator::Bytes4);
+    let text = summarizer().extract(&source, 2_000, &HeuristicEstimator::Bytes4);
     assert!(text.contains("fatal: the disk is full"), "{text}");
     assert!(text.contains("gave up after 3 tries"), "{text}");
 }
@@ -118,7 +126,7 @@ fn every_request_of_the_user_is_kept_where_half_the_budget_holds_it() {
 fn a_summary_of_prose_is_quoted_by_its_range() {
     let range = SeqRange::new(Seq(5), Seq(9)).unwrap();
     let source = [summary(range, "We decided to use tea.\n\n- It is cheaper.")];
-    let text = ExtractiveSummarizer::new().extract(&source, 90, &HeuristicEstimator::Bytes4);
+    let text = summarizer().extract(&source, 90, &HeuristicEstimator::Bytes4);
     assert!(
         text.contains("- [5..9] We decided to use tea.\n- [5..9] It is cheaper."),
         "{text}"
@@ -149,7 +157,7 @@ fn an_estimator_need_not_be_additive() {
     let log = fixtures::coding();
     let source: Vec<Source<'_>> = log.iter().map(Source::from).collect();
     for target in [3, 40, 200, 700] {
-        let text = ExtractiveSummarizer::new().extract(&source, target, &Together);
+        let text = summarizer().extract(&source, target, &Together);
         assert!(Together.text(&text) <= target, "{target}: {text}");
         let told = ["User: ", "Assistant: "];
         let told = &told[..if target < 40 { 2 } else { 1 }];
@@ -268,7 +276,7 @@ fn what_stood_is_not_taken_for_something_said() {
     let range = SeqRange::new(Seq(1), Seq(18)).unwrap();
     let inner = extract(&log, 1_200);
     let source = [summary(range, &inner)];
-    let text = ExtractiveSummarizer::new().extract(&source, 1_200, &HeuristicEstimator::Bytes4);
+    let text = summarizer().extract(&source, 1_200, &HeuristicEstimator::Bytes4);
     assert_eq!(text.matches("Asked last: ").count(), 1, "{text}");
     assert_eq!(text.matches("Where it stands: ").count(), 1, "{text}");
 }
@@ -447,4 +455,38 @@ fn an_agents_report_ends_with_what_it_found() {
     let text = extract(&fixtures::entries(messages), 110);
     assert!(text.contains("The cache never expires."), "{text}");
     assert!(!text.contains("duration_ms"), "{text}");
+}
+
+#[test]
+fn without_conventions_no_agents_wording_is_known() {
+    let said = "<system-reminder>Be brief.</system-reminder>Look at it.";
+    let report = "The cache never expires.\nagentId: a5cbd18\n<usage>duration_ms: 7</usage>";
+    let messages = vec![
+        Message::user(said),
+        call("1", "Task", serde_json::json!({ "prompt": "Look." })),
+        Message::tool_result("1", report),
+        call("2", "bash", serde_json::json!({ "command": "make" })),
+        failed("2", "The user doesn't want to proceed with this tool use."),
+    ];
+    let log = fixtures::entries(messages);
+    let source: Vec<Source<'_>> = log.iter().map(Source::from).collect();
+    let generic = ExtractiveSummarizer::new();
+    let text = generic.extract(&source, 400, &HeuristicEstimator::Bytes4);
+    assert!(text.contains(&format!("[1] User: {said}")), "{text}");
+    assert!(text.contains("duration_ms: 7"), "{text}");
+    assert!(
+        text.contains("Error: bash: make") && !text.contains("(refused"),
+        "{text}"
+    );
+    // The agents' own conventions are told apart in recipes.
+    let known = extract(&log, 400);
+    assert!(known.contains("- [1] Injected: "), "{known}");
+    assert!(
+        !known.contains("duration_ms") && known.contains("(refused bash: make)"),
+        "{known}"
+    );
+    assert_eq!(
+        summarizer().id(),
+        format!("{}+known-agents@1", generic.id())
+    );
 }

@@ -1,5 +1,6 @@
 use extractive_summarizer::{ExtractiveSummarizer, Source, SummarySource};
 use memory_model::{Message, Part, RawJson, ResultContent, Role, Seq, SeqRange, Timestamp};
+use message_formats::KnownAgents;
 use proptest::prelude::*;
 use token_estimate::{HeuristicEstimator, TokenEstimator};
 
@@ -52,10 +53,14 @@ proptest! {
     #[test]
     fn an_extract_fits_and_is_the_same_twice(
         messages in conversation(), target in 1_u64..400, estimator in preset(),
+        known in any::<bool>(),
     ) {
         let log = fixtures::log(messages, &estimator);
         let source: Vec<Source<'_>> = log.iter().map(Source::from).collect();
-        let summarizer = ExtractiveSummarizer::new();
+        let summarizer = match known {
+            true => ExtractiveSummarizer::new().with_conventions(std::sync::Arc::new(KnownAgents)),
+            false => ExtractiveSummarizer::new(),
+        };
         let text = summarizer.extract(&source, target, &estimator);
         prop_assert!(estimator.text(&text) <= target, "{} > {target}: {text}", estimator.text(&text));
         prop_assert_eq!(&text, &summarizer.extract(&source, target, &estimator));

@@ -5,6 +5,7 @@ use std::collections::HashMap;
 
 use extractive_summarizer::Source;
 use extractive_summarizer::text::{head as first_bytes, tail as last_bytes};
+use memchr::memmem;
 use memory_model::{EntryKind, Part, Role};
 
 /// How much of the start and the end of a text is looked through, in bytes.
@@ -204,70 +205,22 @@ fn names(arguments: &str) -> String {
     lines.join("\n")
 }
 
-/// A term of two bytes or more that is looked for in a text.
-#[derive(Debug, PartialEq, Eq, PartialOrd, Ord)]
-struct Wanted<'a> {
-    /// Its first two bytes.
-    begin: u16,
-    term: &'a [u8],
-    class: usize,
-    found: bool,
-}
-
-/// How many of these terms, by their classes, a text holds, and not only as a part of a longer
-/// word. Reads the text once.
+/// Returns how many of these terms, by their classes, a text holds, and not only as a part of a
+/// longer word.
 pub(super) fn held(text: &str, terms: &[Vec<&str>; 5]) -> [usize; 5] {
-    let begin = |text: &[u8]| match text {
-        [first, second, ..] => Some(u16::from_be_bytes([*first, *second])),
-        _ => None,
-    };
-    let all = terms.iter().enumerate().flat_map(|(class, terms)| {
-        let terms = terms.iter().map(|term| term.as_bytes());
-        terms.filter_map(move |term| {
-            let (begin, found) = (begin(term)?, false);
-            Some(Wanted {
-                begin,
-                term,
-                class,
-                found,
-            })
+    let text = text.as_bytes();
+    let whole = |term: &&&str| {
+        let (finder, length) = (memmem::Finder::new(term.as_bytes()), term.len());
+        let mut places = finder.find_iter(text);
+        places.any(|at| {
+            let before = at.checked_sub(1).and_then(|at| text.get(at));
+            let around = [before, text.get(at + length)];
+            !around.into_iter().flatten().any(|byte| is_inside(*byte))
         })
-    });
-    let mut wanted: Vec<Wanted<'_>> = all.collect();
-    wanted.sort_unstable();
-    // How terms begin: what stands in a text mostly begins in no such way.
-    let mut begins = vec![0_u64; 1024];
-    for Wanted { begin, .. } in &wanted {
-        if let Some(bits) = begins.get_mut(usize::from(begin >> 6)) {
-            *bits |= 1 << (begin & 63);
-        }
-    }
-    let (mut held, mut inside) = ([0; 5], false);
-    let bytes = text.as_bytes();
-    for (at, pair) in bytes.windows(2).enumerate() {
-        let &[first, second] = pair else { continue };
-        if std::mem::replace(&mut inside, is_inside(first)) {
-            continue;
-        }
-        let key = u16::from_be_bytes([first, second]);
-        let bits = begins.get(usize::from(key >> 6)).copied().unwrap_or(0);
-        if bits >> (key & 63) & 1 == 0 {
-            continue;
-        }
-        let rest = bytes.get(at..).unwrap_or_default();
-        let from = wanted.partition_point(|wanted| wanted.begin < key);
-        let same = wanted.iter_mut().skip(from);
-        for wanted in same.take_while(|wanted| wanted.begin == key) {
-            let whole = |after: &[u8]| !after.first().is_some_and(|byte| is_inside(*byte));
-            if !wanted.found && rest.strip_prefix(wanted.term).is_some_and(whole) {
-                wanted.found = true;
-                if let Some(held) = held.get_mut(wanted.class) {
-                    *held += 1;
-                }
-            }
-        }
-    }
-    held
+    };
+    terms
+        .each_ref()
+        .map(|terms| terms.iter().filter(whole).count())
 }
 
 fn is_inside(byte: u8) -> bool {

@@ -1,0 +1,513 @@
+//! The wording of the agents whose transcripts this crate reads: names of tools and arguments, and
+//! what their programs write around results and around what a user typed.
+
+use std::borrow::Cow;
+
+use memory_model::RawJson;
+use memory_model::conventions::{
+    AgentConventions, FileAccess, Rejection, TextEdit, ToolAction, ToolArguments, ToolOutcome,
+    ToolUse, UserText, is_path,
+};
+use serde_json::Value;
+
+/// The conventions of Claude Code, Codex, pi and agents like them, all at once: their names do not
+/// contradict each other.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct KnownAgents;
+
+/// Names of arguments that hold what a call is about, most telling first.
+const SUBJECTS: [&str; 22] = [
+    "command",
+    "cmd",
+    "script",
+    "file_path",
+    "notebook_path",
+    "path",
+    "filename",
+    "file",
+    "uri",
+    "url",
+    "query",
+    "pattern",
+    "subject",
+    "title",
+    "description",
+    "skill",
+    "name",
+    "question",
+    "prompt",
+    "message",
+    "text",
+    "input",
+];
+const PATHS: [&str; 7] = [
+    "file_path",
+    "notebook_path",
+    "path",
+    "filename",
+    "file",
+    "target_file",
+    "relative_path",
+];
+const COMMANDS: [&str; 3] = ["command", "cmd", "script"];
+const CONTENTS: [&str; 4] = ["content", "contents", "file_text", "new_source"];
+/// Parts of the names of tools that change files.
+const EDITING: [&str; 10] = [
+    "write", "edit", "create", "patch", "replace", "insert", "delete", "remove", "rename", "move",
+];
+/// Parts of the names of tools that open files.
+const OPENING: [&str; 4] = ["read", "view", "open", "cat"];
+/// Parts of the names of tools that only look at something.
+const READING: [&str; 3] = ["read", "view", "fetch"];
+const SEARCHING: [&str; 6] = ["grep", "glob", "search", "list", "find", "ls"];
+/// Names of tools that have another agent work.
+const DELEGATES: [&str; 4] = ["task", "agent", "delegate", "subagent"];
+/// First lines of a patch's files.
+const PATCHED: [&str; 3] = ["*** Update File: ", "*** Add File: ", "*** Delete File: "];
+
+/// Part of a result that reports that the user refused the call, and what comes before the reason.
+const REFUSED: &str = "The user doesn't want to";
+const REASON: &str = "the user said:";
+/// Around a user's answers.
+const ANSWERED: &str = "User has answered your questions: ";
+const ANSWERED_END: &str = ". You can now continue with the user's answers in mind.";
+const NOTES: &str = "\" user notes: ";
+/// Before what a program adds to the report of an agent.
+const REPORT_ENDS: [&str; 2] = ["\n<usage>", "\nagentId: "];
+/// Longest addition to a report, in bytes.
+const REPORT_END_BYTES: usize = 400;
+/// First words of a result that stands for an empty output.
+const NO_OUTPUT: &str = "(no output";
+
+/// Blocks that programs put into a user's message, besides those with a dash in their name.
+const PROGRAM_BLOCKS: [&str; 2] = ["system_instruction", "environment_details"];
+
+impl AgentConventions for KnownAgents {
+    fn id(&self) -> &str {
+        "known-agents@1"
+    }
+
+    fn tool_use(&self, name: &str, arguments: &str) -> ToolUse {
+        let name = name.to_lowercase();
+        let has = |words: &[&str]| words.iter().any(|word| name.contains(word));
+        let arguments = ToolArguments::parse(arguments);
+        let mut use_ = ToolUse::default();
+        let (key, subject) = arguments.subject(&SUBJECTS);
+        use_.subject = subject;
+        let asks = name.contains("ask") && name.contains("question") || name.contains("ask_user");
+        if asks {
+            let mut asked = Vec::new();
+            questions(arguments.value(), &mut asked);
+            if !asked.is_empty() {
+                use_.subject = asked.join(" ");
+            }
+        }
+        use_.files = patched_files(&use_.subject);
+        if use_.files.is_empty() && (has(&EDITING) || has(&OPENING)) {
+            let path = PATHS.iter().find_map(|name| arguments.text(name));
+            let changed = has(&EDITING);
+            let file = path.filter(|path| is_path(path));
+            use_.files
+                .extend(file.map(|path| FileAccess { path, changed }));
+        }
+        let changed = use_.files.iter().any(|file| file.changed);
+        let tasks = tasks(arguments.value());
+        use_.action = match () {
+            () if tasks.is_some() => ToolAction::UpdateTasks,
+            () if asks => ToolAction::AskUser,
+            () if COMMANDS.iter().any(|name| arguments.text(name).is_some()) => {
+                ToolAction::RunCommand
+            }
+            () if DELEGATES.contains(&name.as_str())
+                || arguments.value().get("subagent_type").is_some() =>
+            {
+                ToolAction::Delegate
+            }
+            () if has(&READING) => ToolAction::Read,
+            () if has(&SEARCHING) => ToolAction::Search,
+            () if changed => ToolAction::Edit,
+            () => ToolAction::Other,
+        };
+        if tasks.is_none() {
+            use_.arguments = arguments.others(key);
+        }
+        if changed {
+            use_.edits = arguments.edits(&CONTENTS);
+            if use_.edits.is_empty() {
+                use_.edits = patches(&arguments, &use_.subject);
+            }
+        }
+        // A task that moves on is told by its number and where it is now.
+        let moved = arguments.text("taskId").zip(arguments.text("status"));
+        if let Some(tasks) = tasks.or(moved.map(|(task, status)| format!("{task}: {status}"))) {
+            use_.subject = tasks;
+        } else if use_.action != ToolAction::RunCommand
+            && key != Some("pattern")
+            && let Some(pattern) = arguments.text("pattern")
+        {
+            use_.subject = format!("{pattern} in {}", use_.subject);
+        }
+        use_
+    }
+
+    fn tool_result<'a>(
+        &self,
+        call: Option<&ToolUse>,
+        text: &'a str,
+        is_error: bool,
+    ) -> ToolOutcome<'a> {
+        let action = call.map_or(ToolAction::Other, |call| call.action);
+        let rejection = (is_error && text.contains(REFUSED)).then(|| {
+            let reason = text.split_once(REASON).map_or("", |(_, reason)| reason);
+            let notice = text.strip_suffix(reason).unwrap_or(text);
+            Rejection { notice, reason }
+        });
+        let text = match action {
+            _ if is_error => Cow::Borrowed(text),
+            ToolAction::AskUser => Cow::Owned(answers(text)),
+            ToolAction::Delegate => Cow::Borrowed(report(text)),
+            _ if text.starts_with(NO_OUTPUT) && text.lines().count() == 1 => Cow::Borrowed(""),
+            _ => Cow::Borrowed(text),
+        };
+        ToolOutcome {
+            text,
+            is_error,
+            rejection,
+        }
+    }
+
+    fn user_text<'a>(&self, text: &'a str, meta: Option<&RawJson>) -> UserText<'a> {
+        let meta = meta.map_or("", RawJson::as_str);
+        // Claude Code marks what its user did not write.
+        if meta.contains("\"isMeta\":true") {
+            return UserText {
+                typed: Cow::Borrowed(""),
+                injected: vec![text.to_owned()],
+                is_document: false,
+            };
+        }
+        let (typed, injected) = typed_and_injected(text);
+        UserText {
+            typed,
+            injected,
+            is_document: meta.contains("\"isCompactSummary\":true"),
+        }
+    }
+}
+
+/// Adds the questions that a call asks.
+fn questions(value: &Value, out: &mut Vec<String>) {
+    match value {
+        Value::Object(map) => map.iter().for_each(|(key, value)| match value.as_str() {
+            Some(text) if key == "question" => out.push(squeeze(text)),
+            Some(_) => {}
+            None => questions(value, out),
+        }),
+        Value::Array(list) => list.iter().for_each(|value| questions(value, out)),
+        _ => {}
+    }
+}
+
+/// A list of tasks with a state each, in a line: what is open first.
+fn tasks(value: &Value) -> Option<String> {
+    let list = ["todos", "plan", "tasks"]
+        .iter()
+        .find_map(|key| value.get(key)?.as_array())?;
+    let text = |task: &Value, keys: &[&str]| {
+        let text = keys.iter().find_map(|key| task.get(key)?.as_str());
+        text.map(squeeze)
+    };
+    let mut groups = ["doing", "open", "done"].map(|state| (state, Vec::new()));
+    for task in list {
+        let what = text(task, &["content", "step", "text", "title", "subject"])?;
+        let state = text(task, &["status", "state"]).unwrap_or_default();
+        let group = match state.as_str() {
+            "completed" | "done" => 2,
+            "in_progress" | "doing" => 0,
+            _ => 1,
+        };
+        if let Some((_, tasks)) = groups.get_mut(group) {
+            tasks.push(what);
+        }
+    }
+    let told = groups.iter().filter(|(_, tasks)| !tasks.is_empty());
+    let told: Vec<String> = told
+        .map(|(state, tasks)| format!("{state}: {}", tasks.join("; ")))
+        .collect();
+    (!told.is_empty()).then(|| told.join(" | "))
+}
+
+fn squeeze(text: &str) -> String {
+    text.split_whitespace().collect::<Vec<_>>().join(" ")
+}
+
+/// The files of a patch in Codex's form.
+fn patched_files(text: &str) -> Vec<FileAccess> {
+    if !text.contains("*** ") {
+        return Vec::new();
+    }
+    let path = |line: &str| {
+        let path = PATCHED.iter().find_map(|mark| line.strip_prefix(mark))?;
+        Some(FileAccess {
+            path: path.trim().to_owned(),
+            changed: true,
+        })
+    };
+    text.lines().filter_map(path).collect()
+}
+
+/// The edits of the patches in a call's arguments.
+fn patches(arguments: &ToolArguments, subject: &str) -> Vec<TextEdit> {
+    let mut out = Vec::new();
+    let others = arguments.others(None);
+    let texts = others.iter().map(|(_, text)| text.as_str());
+    let mut found = false;
+    for text in texts.filter(|text| text.contains("*** Begin Patch")) {
+        patch(text, &mut out);
+        found = true;
+    }
+    if !found && subject.contains("*** Begin Patch") {
+        patch(subject, &mut out);
+    }
+    out
+}
+
+/// Adds the edits of a patch: runs of lines that begin with `-` or `+`.
+fn patch(text: &str, out: &mut Vec<TextEdit>) {
+    let (mut old, mut new): (Vec<&str>, Vec<&str>) = (Vec::new(), Vec::new());
+    for line in text.lines().chain([""]) {
+        if let Some(line) = line.strip_prefix('-') {
+            old.push(line);
+        } else if let Some(line) = line.strip_prefix('+') {
+            new.push(line);
+        } else if !old.is_empty() || !new.is_empty() {
+            let (old, new) = (std::mem::take(&mut old), std::mem::take(&mut new));
+            let (old, new) = (old.join("\n"), new.join("\n"));
+            out.push(TextEdit { old, new });
+        }
+    }
+}
+
+/// The user's answers without what the program says around them, and without notes that say the
+/// answer again.
+fn answers(text: &str) -> String {
+    let text = text.trim();
+    let text = text.strip_prefix(ANSWERED).unwrap_or(text);
+    let mut rest = text.strip_suffix(ANSWERED_END).unwrap_or(text);
+    let mut out = String::with_capacity(rest.len());
+    while let Some((before, notes)) = rest.split_once(NOTES) {
+        out.push_str(before);
+        out.push('"');
+        let answer = before.rsplit_once("=\"").map_or("", |(_, answer)| answer);
+        rest = match notes.strip_prefix(answer) {
+            Some(after) if !answer.is_empty() => after,
+            _ => {
+                out.push_str(NOTES.trim_start_matches('"'));
+                notes
+            }
+        };
+    }
+    out.push_str(rest);
+    out
+}
+
+/// What an agent reports, without what the program adds.
+fn report(text: &str) -> &str {
+    let mut text = text.trim_end();
+    for mark in REPORT_ENDS {
+        if let Some((before, after)) = text.rsplit_once(mark)
+            && after.len() < REPORT_END_BYTES
+        {
+            text = before.trim_end();
+        }
+    }
+    text
+}
+
+/// Divides a user's text into what was typed and what programs put into it, the latter as it
+/// stands.
+///
+/// A program's are the blocks in tags with a dash in their name, such as `<system-reminder>`: that
+/// is no markup that a person types. A command that a user gave to a program counts as typed.
+fn typed_and_injected(text: &str) -> (Cow<'_, str>, Vec<String>) {
+    let mut injected: Vec<String> = Vec::new();
+    if !text.contains('<') {
+        return (Cow::Borrowed(text), injected);
+    }
+    let mut typed = String::with_capacity(text.len());
+    let mut rest = text;
+    while let Some(at) = rest.find('<') {
+        let (before, tail) = rest.split_at(at);
+        typed.push_str(before);
+        let Some(name) = program_tag(tail) else {
+            typed.push('<');
+            rest = tail.get(1..).unwrap_or("");
+            continue;
+        };
+        let close = format!("</{name}>");
+        let (content, end) = match tail.find(&close) {
+            Some(end) => (
+                tail.get(name.len() + 2..end).unwrap_or(""),
+                end + close.len(),
+            ),
+            None => ("", tail.len()),
+        };
+        let content = content.trim();
+        match name {
+            "command-name" | "command-args" if !content.is_empty() => {
+                typed.push_str(content);
+                typed.push(' ');
+            }
+            "bash-input" => {
+                typed.push_str("! ");
+                typed.push_str(content);
+            }
+            _ => typed.push('\n'),
+        }
+        let block = tail.get(..end).unwrap_or(tail);
+        match injected.last_mut() {
+            // What stands side by side stays together.
+            Some(last) if before.trim().is_empty() => {
+                last.push_str(before);
+                last.push_str(block);
+            }
+            _ => injected.push(block.to_owned()),
+        }
+        rest = tail.get(end..).unwrap_or("");
+    }
+    typed.push_str(rest);
+    (Cow::Owned(typed), injected)
+}
+
+/// The name of the tag that a text begins with, if it is one that programs write.
+fn program_tag(text: &str) -> Option<&str> {
+    let name = text.get(1..text.find('>').filter(|end| *end < 40)?)?;
+    let dashed = name.contains('-')
+        && name.starts_with(|c: char| c.is_ascii_lowercase())
+        && name.bytes().all(|b| b.is_ascii_lowercase() || b == b'-');
+    (dashed || PROGRAM_BLOCKS.contains(&name)).then_some(name)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn programs_words_are_not_the_users() {
+        let (typed, injected) = typed_and_injected("<system-reminder>x\ny</system-reminder>do it");
+        assert_eq!(typed.trim(), "do it");
+        assert_eq!(injected, ["<system-reminder>x\ny</system-reminder>"]);
+        let (typed, injected) = typed_and_injected(
+            "<command-name>/review</command-name>\n<command-args>all</command-args> <b>it</b>",
+        );
+        assert_eq!(squeeze(&typed), "/review all <b>it</b>");
+        assert_eq!(
+            injected,
+            ["<command-name>/review</command-name>\n<command-args>all</command-args>"]
+        );
+        let (typed, injected) = typed_and_injected("a <system-reminder> open");
+        assert_eq!((&*typed, &*injected[0]), ("a \n", "<system-reminder> open"));
+        assert_eq!(typed_and_injected("1 < 2").0, "1 < 2");
+    }
+
+    #[test]
+    fn a_report_ends_where_the_program_begins() {
+        assert_eq!(
+            report("All done.\nagentId: a1\n<usage>1</usage>"),
+            "All done."
+        );
+        assert_eq!(report("All done.\n<usage>1</usage>"), "All done.");
+        assert_eq!(report("<usage> is a tag"), "<usage> is a tag");
+        let long = format!("See:\nagentId: {}", "x".repeat(400));
+        assert_eq!(report(&long), long);
+    }
+
+    #[test]
+    fn notes_that_say_something_else_are_told() {
+        assert_eq!(
+            answers("\"A?\"=\"x\" user notes: y, \"B?\"=\"z\" user notes: z"),
+            "\"A?\"=\"x\" user notes: y, \"B?\"=\"z\""
+        );
+    }
+
+    fn of(name: &str, arguments: &str) -> ToolUse {
+        KnownAgents.tool_use(name, arguments)
+    }
+
+    #[test]
+    fn a_call_is_told_by_what_it_is_about() {
+        for (name, arguments, subject) in [
+            ("x", r#""{\"path\":\"a.rs\"}""#, "a.rs"),
+            ("x", r#"{"n":1,"zz":"some"}"#, "some"),
+            (
+                "Grep",
+                r#"{"path":"/src","pattern":"fn main"}"#,
+                "fn main in /src",
+            ),
+            (
+                "TodoWrite",
+                r#"{"todos":[{"content":"a","status":"completed"},{"content":"b","status":"pending"}]}"#,
+                "open: b | done: a",
+            ),
+            ("TaskUpdate", r#"{"taskId":"3","status":"done"}"#, "3: done"),
+            ("x", "not json", ""),
+            ("x", "[]", ""),
+        ] {
+            assert_eq!(of(name, arguments).subject, subject, "{name} {arguments}");
+        }
+    }
+
+    #[test]
+    fn files_are_read_or_changed_by_the_tools_name() {
+        let files = |name: &str, arguments: &str| {
+            let files = of(name, arguments).files.into_iter();
+            files
+                .map(|file| (file.path, file.changed))
+                .collect::<Vec<_>>()
+        };
+        assert_eq!(
+            files("Read", r#"{"file_path":"/a/b.rs"}"#),
+            [("/a/b.rs".to_owned(), false)]
+        );
+        assert_eq!(
+            files("str_replace_editor", r#"{"path":"b.rs"}"#),
+            [("b.rs".to_owned(), true)]
+        );
+        assert_eq!(files("Grep", r#"{"path":"/a"}"#), []);
+        assert_eq!(
+            files(
+                "apply_patch",
+                r#"{"input":"*** Begin Patch\n*** Update File: a/b.ts\n@@"}"#
+            ),
+            [("a/b.ts".to_owned(), true)]
+        );
+    }
+
+    #[test]
+    fn a_patch_is_read_like_an_edit() {
+        let patch = "*** Begin Patch\n*** Update File: a.py\n@@\n def a():\n-    return 1\n+    return 2\n*** End Patch";
+        let arguments = serde_json::json!({ "input": patch }).to_string();
+        let edits = of("apply_patch", &arguments).edits;
+        let edit = |old: &str, new: &str| TextEdit {
+            old: old.to_owned(),
+            new: new.to_owned(),
+        };
+        assert_eq!(edits, [edit("    return 1", "    return 2")]);
+    }
+
+    #[test]
+    fn a_refusal_has_a_notice_and_a_reason() {
+        let text = "The user doesn't want to proceed with this tool use. To tell you how to \
+                    proceed, the user said:\nno new exports please";
+        let result = KnownAgents.tool_result(None, text, true);
+        let rejection = result.rejection.unwrap();
+        assert_eq!(rejection.reason, "\nno new exports please");
+        assert!(rejection.notice.ends_with("the user said:"));
+        assert!(
+            KnownAgents
+                .tool_result(None, text, false)
+                .rejection
+                .is_none()
+        );
+    }
+}
