@@ -10,10 +10,12 @@ mod diff;
 mod features;
 mod fixtures;
 mod layering;
+mod licences;
 mod migrations;
 mod mode;
 mod retention;
 mod schema;
+mod snapshots;
 
 use mode::Mode;
 
@@ -35,7 +37,10 @@ usage: cargo xtask <task> [--check | --dry-run]
   features CRATE         the features of a crate, one a line
   abuse --minutes N      kills, failing system calls, full disks, bad endpoints and more against the program, with new
                          seeds each round (--seed N begins there); a word behind it names a scenario, such as kill
-  layering               which crate may use what, held against `cargo tree`";
+  layering               which crate may use what, held against `cargo tree`
+  licences               the licences of all dependencies, held against deny.toml
+  snapshots FILE         snapshots that no test reads; FILE is what a test run wrote with
+                         INSTA_SNAPSHOT_REFERENCES_FILE=FILE";
 
 fn main() -> anyhow::Result<()> {
     let (flags, words): (Vec<String>, Vec<String>) =
@@ -54,6 +59,8 @@ fn main() -> anyhow::Result<()> {
         ["fixtures"] => fixtures::run(mode),
         ["features", package] => features::run(package),
         ["layering"] => layering::run(),
+        ["licences"] => licences::run(),
+        ["snapshots", references] => snapshots::run(references),
         _ => anyhow::bail!("{USAGE}"),
     }
 }
