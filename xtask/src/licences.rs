@@ -107,7 +107,11 @@ mod tests {
                 name: "a".to_owned(),
                 licence: licence.map(str::to_owned),
             };
-            assert_eq!(problem(&package, &allowed).is_none(), granted, "{licence:?}");
+            assert_eq!(
+                problem(&package, &allowed).is_none(),
+                granted,
+                "{licence:?}"
+            );
         }
     }
 }

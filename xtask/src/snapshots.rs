@@ -10,8 +10,9 @@ use crate::mode::root;
 /// Compares the snapshot files in `crates` with those that a test run referred to: `references` is
 /// the file that insta writes to when `INSTA_SNAPSHOT_REFERENCES_FILE` names it.
 pub(crate) fn run(references: &str) -> anyhow::Result<()> {
-    let text = std::fs::read_to_string(references)
-        .with_context(|| format!("read {references}: run the tests with INSTA_SNAPSHOT_REFERENCES_FILE={references}"))?;
+    let text = std::fs::read_to_string(references).with_context(|| {
+        format!("read {references}: run the tests with INSTA_SNAPSHOT_REFERENCES_FILE={references}")
+    })?;
     let left = unreferenced(&root().join("crates"), &text)?;
     ensure!(
         left.is_empty(),
@@ -39,14 +40,20 @@ fn unreferenced(folder: &Path, lines: &str) -> anyhow::Result<Vec<String>> {
             let path = entry?.path();
             if path.is_dir() {
                 folders.push(path);
-            } else if path.extension().is_some_and(|extension| extension == "snap") {
+            } else if path
+                .extension()
+                .is_some_and(|extension| extension == "snap")
+            {
                 found.push(path.canonicalize()?);
             }
         }
     }
     found.sort();
     found.retain(|path| !read.contains(path));
-    Ok(found.iter().map(|path| path.display().to_string()).collect())
+    Ok(found
+        .iter()
+        .map(|path| path.display().to_string())
+        .collect())
 }
 
 #[cfg(test)]
