@@ -40,7 +40,7 @@ impl Compaction<'_> {
     /// Settles prepared jobs: those that are ready are published in one transaction, kept for later,
     /// or put off to the end of the iteration; the leases of the others are given back.
     pub(crate) async fn conclude(&self, mut done: Vec<Done<'_>>, tally: &mut Tally) -> Result<()> {
-        self.keep_drafts(&mut done).await?;
+        self.keep_drafts(&mut done).await;
         let cancelled = |done: &Done<'_>| matches!(done.prepared, Prepared::Cancelled);
         tally.cancelled |= self.cancel.is_cancelled() || done.iter().any(cancelled);
         let (mut ready, mut others, mut settled) = (Vec::new(), Vec::new(), Vec::new());
@@ -122,7 +122,7 @@ impl Compaction<'_> {
     }
 
     /// Keeps what models have just written as drafts, in one call.
-    pub(crate) async fn keep_drafts(&self, done: &mut [Done<'_>]) -> Result<()> {
+    pub(crate) async fn keep_drafts(&self, done: &mut [Done<'_>]) {
         let mut drafts = Vec::new();
         for one in done {
             if let (Some(fence), Prepared::Summary(ready)) = (&one.fence, &mut one.prepared) {
@@ -131,7 +131,7 @@ impl Compaction<'_> {
             }
         }
         if drafts.is_empty() {
-            return Ok(());
+            return;
         }
         // A lease may have ended before the model answered, or the store may be busy. What was written
         // is good all the same: it is published next.
@@ -143,7 +143,6 @@ impl Compaction<'_> {
             }
             Err(error) => tracing::warn!(%error, "drafts could not be kept"),
         }
-        Ok(())
     }
 
     /// Publishes what is ready in one transaction, in order.

@@ -354,7 +354,14 @@ impl Compaction<'_> {
         let done = match begun {
             Begun::Done(done) => done,
             Begun::Call(open) if stop.load(Ordering::Relaxed) => open.done(Prepared::NotBegun),
-            Begun::Call(open) => self.write(open, watch).await,
+            Begun::Call(open) => {
+                let mut done = self.write(open, watch).await;
+                // Results are concluded in order. What was paid does not wait for a slower call.
+                if self.policy.concurrency > 1 {
+                    self.keep_drafts(std::slice::from_mut(&mut done)).await;
+                }
+                done
+            }
         };
         if matches!(done.prepared, Prepared::Failed { .. } | Prepared::Cancelled) {
             stop.store(true, Ordering::Relaxed);

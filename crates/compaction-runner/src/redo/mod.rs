@@ -515,7 +515,7 @@ impl Compaction<'_> {
         let at_once = self.policy.concurrency.max(1);
         let work = futures::stream::iter(work).buffered(at_once);
         let mut done: Vec<Done<'j>> = work.collect().await;
-        self.keep_drafts(&mut done).await?;
+        self.keep_drafts(&mut done).await;
         Ok(done)
     }
 

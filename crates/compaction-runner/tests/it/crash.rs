@@ -1,5 +1,8 @@
-//! A store that fails at any write, before or after doing it.
+//! A store that fails at any write, before or after doing it, and runs that are dropped.
 
+use std::sync::atomic::{AtomicU32, Ordering};
+
+use async_trait::async_trait;
 use compaction_plan::{Mode, StopReason};
 use compaction_runner::{Outcome, Result, RunnerPolicy};
 use memory_model::{ConversationId, ViewVersion};
@@ -7,6 +10,7 @@ use memory_store::{FullStore, InMemoryStore, Store};
 use store_conformance::{Fault, FaultyStore};
 use store_sqlite::SqliteStore;
 use summarize_escalation::testing::Scripted;
+use summarize_escalation::{Error, Summarizer, SummaryRequest, SummaryText};
 
 use crate::world::{Lab, append, chat, open, small, sound, spans, spans_at, view, whole};
 
@@ -136,4 +140,58 @@ async fn a_failure_that_passes_gives_everything_back() {
             assert!(model.calls() - calls <= paid + 3, "{write} {fault:?}");
         }
     }
+}
+
+/// Does not answer its first call, and every other at once.
+#[derive(Debug)]
+struct FirstCallHangs {
+    calls: AtomicU32,
+    writer: Scripted,
+}
+
+#[async_trait]
+impl Summarizer for FirstCallHangs {
+    fn id(&self) -> &str {
+        self.writer.id()
+    }
+
+    async fn summarize(
+        &self,
+        request: &SummaryRequest<'_>,
+    ) -> std::result::Result<SummaryText, Error> {
+        if self.calls.fetch_add(1, Ordering::SeqCst) == 0 {
+            std::future::pending::<()>().await;
+        }
+        self.writer.summarize(request).await
+    }
+}
+
+#[tokio::test]
+async fn what_was_written_beside_a_slow_call_is_not_paid_again() {
+    let lab = Lab::new(small());
+    let (dry, id) = filled(InMemoryStore::new()).await;
+    let model = Scripted::head_cut();
+    lab.full(&dry, id, &model).await;
+    let alone = model.calls();
+
+    let (store, id) = filled(InMemoryStore::new()).await;
+    let model = FirstCallHangs {
+        calls: AtomicU32::new(0),
+        writer: Scripted::head_cut(),
+    };
+    let compaction = lab.compaction(&store, id, &model);
+    let mut run = Box::pin(compaction.run(Mode::Full));
+    for _ in 0..100 {
+        assert!(futures::poll!(&mut run).is_pending());
+        tokio::task::yield_now().await;
+    }
+    drop(run);
+    let written = model.writer.calls();
+    assert!(written > 0, "calls run beside each other");
+    sound(store.inner(), id).await;
+
+    let outcome = lab.full(&store, id, &model.writer).await;
+    assert_eq!(outcome.stop_reason, StopReason::NothingEligible);
+    assert_eq!(model.writer.calls(), alone);
+    whole(&store, id, 0).await;
 }
