@@ -13,7 +13,7 @@ use agent_memory::{
     RedoStop, Session, Summarizer, Summary, SummaryId, SummaryRequest, SummaryText, Window,
 };
 use memory_model::Accounting as _;
-use message_formats::Transcript;
+use message_formats::{KnownAgents, Transcript};
 use summarize_escalation::testing::{FakeTimer, misbehaviours};
 use summarize_escalation::{Error, Source};
 
@@ -85,7 +85,8 @@ impl Summarizer for Unreliable {
 /// An extract, begun in the language of the conversation, as a good model would; and where it names
 /// none of the conversation's addresses, with two of them.
 async fn good(request: &SummaryRequest<'_>) -> Result<SummaryText, Error> {
-    let mut extract = ExtractiveSummarizer::new().summarize(request).await?;
+    let extracts = ExtractiveSummarizer::new().with_conventions(Arc::new(KnownAgents));
+    let mut extract = extracts.summarize(request).await?;
     let has = |from: char, to: char| extract.text.chars().any(|c| (from..=to).contains(&c));
     let first = if has('\u{3040}', '\u{30ff}') {
         "会話のここまでの経過を、後で読む人のためにまとめたものです。\n"
