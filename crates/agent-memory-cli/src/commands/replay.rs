@@ -24,8 +24,27 @@ struct Answer {
     budget: u64,
     max_statements: u64,
     ok: bool,
-    sessions: Vec<Replayed>,
+    sessions: Vec<SessionAnswer>,
     together: Together,
+}
+
+/// One session of the file.
+#[derive(Debug, Serialize)]
+struct SessionAnswer {
+    leaf: u64,
+    condensed: u64,
+    #[serde(flatten)]
+    replayed: Replayed,
+}
+
+impl From<Replayed> for SessionAnswer {
+    fn from(replayed: Replayed) -> Self {
+        Self {
+            leaf: replayed.published.get("leaf"),
+            condensed: replayed.published.get("condensed"),
+            replayed,
+        }
+    }
 }
 
 /// All sessions of the file.
@@ -68,6 +87,7 @@ pub(crate) async fn run(app: &mut App, args: &args::Replay) -> anyhow::Result<()
     memory.close().await?;
 
     let together = together(&sessions);
+    let sessions = sessions.into_iter().map(SessionAnswer::from).collect();
     let answer = Answer {
         file: args.file.display().to_string(),
         window: args.window,
@@ -125,7 +145,10 @@ fn text(answer: &Answer) -> String {
         "statements",
     ];
     let mut rows = vec![header.map(str::to_owned).to_vec()];
-    for session in &answer.sessions {
+    for SessionAnswer {
+        replayed: session, ..
+    } in &answer.sessions
+    {
         let most = session
             .most_statements
             .max(session.most_statements_publishing);
@@ -160,6 +183,7 @@ fn text(answer: &Answer) -> String {
     let broken: Vec<(&str, &Broken)> = answer
         .sessions
         .iter()
+        .map(|session| &session.replayed)
         .flat_map(|s| s.broken.iter().map(|broken| (s.session.as_str(), broken)))
         .collect();
     if broken.is_empty() {

@@ -345,7 +345,7 @@ fn what_cannot_be_asked_is_a_usage_error() {
         (&["--summarizer", "compatible:m"], "give --base-url"),
         (
             &["--summarizer", "ollama:m", "--base-url", "nowhere"],
-            "no URL",
+            "is not a URL",
         ),
         (&["--fallback-model", "m"], "--summarizer PROVIDER:MODEL"),
         (&["--prompts", "pi"], "--prompts needs a model"),
