@@ -7,7 +7,7 @@ use std::pin::Pin;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::task::{Poll, Waker};
 
-use compaction_runner::Ahead;
+use compaction_runner::PrefetchReport;
 use memory_model::ConversationId;
 
 /// Work that goes on beside the host's turns.
@@ -40,7 +40,7 @@ impl Background for TokioBackground {
 }
 
 /// What came of making summaries ahead; an error as its text.
-pub(crate) type MadeAhead = std::result::Result<Ahead, String>;
+pub(crate) type MadeAhead = std::result::Result<PrefetchReport, String>;
 
 /// Maximum number of conversations whose ended work is kept until their next moment; beyond it
 /// that of the oldest conversation is forgotten.

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use compaction_plan::Planner;
-use compaction_runner::{Cancel, Hooks, InHand, Liveness, NoHooks, RunnerPolicy};
+use compaction_runner::{Cancel, Hooks, InFlight, Liveness, NoHooks, RunnerPolicy};
 use context_assembler::{AssemblyPolicy, render_identity};
 use dag_compactor::{DagPlanner, DagPolicy};
 use memory_model::{Clock, Timestamp};
@@ -413,7 +413,7 @@ impl Builder {
                 .owner
                 .unwrap_or_else(|| ProcessOwner::current().to_string()),
             liveness: self.liveness,
-            in_hand: InHand::new(),
+            in_flight: InFlight::new(),
             turns: self.turns,
             background: self.background.settle(),
             preparing: Preparing::default(),

@@ -32,7 +32,7 @@ pub use memory::{Memory, Verified};
 pub use process::{NotAProcess, ProcessOwner, SystemProcesses};
 pub use session::{Ingested, Session, SessionInfo};
 pub use tree::{Tree, TreeNode};
-pub use turns::{Action, Call, TurnPolicy, Upkeep, Window};
+pub use turns::{Action, Call, TurnPolicy, TurnReport, Window};
 pub use usage::ObservedUsage;
 
 pub use compaction_plan::{
@@ -40,9 +40,9 @@ pub use compaction_plan::{
     Work as JobWork,
 };
 pub use compaction_runner::{
-    Ahead, Before, Cancel, Cause, CauseCount, Event, HeldBy, Hooks, Liveness, Measure, ModelReport,
-    NoHooks, Outcome, Recorder, RedoFailure, RedoNode, RedoPlan, RedoPolicy, RedoStop, Redone,
-    Replaced, RunnerPolicy, SkipReason, Trigger, UnknownLiveness, WindowUse,
+    Before, Cancel, Cause, CauseCount, Event, HeldBy, Hooks, Liveness, Measure, ModelReport,
+    NoHooks, Outcome, PrefetchReport, Recorder, RedoFailure, RedoNode, RedoPlan, RedoPolicy,
+    RedoStop, Redone, Replaced, RunnerPolicy, SkipReason, Trigger, UnknownLiveness, WindowUse,
 };
 pub use context_assembler::{
     AssemblyPolicy, Budget, Context, ContextMessage, Eviction, MovedResult, Receipt, RenamedCall,

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use compaction_plan::Planner;
-use compaction_runner::{Cancel, Hooks, InHand, Liveness, RunnerPolicy};
+use compaction_runner::{Cancel, Hooks, InFlight, Liveness, RunnerPolicy};
 use context_assembler::{AssemblyPolicy, ContextAccounting};
 use memory_model::{Accounting, Clock, ConversationId, SessionKey};
 use memory_search::Search;
@@ -42,7 +42,7 @@ pub(crate) struct Inner {
     pub(crate) hooks: Arc<dyn Hooks>,
     pub(crate) owner: String,
     pub(crate) liveness: Arc<dyn Liveness>,
-    pub(crate) in_hand: InHand,
+    pub(crate) in_flight: InFlight,
     pub(crate) turns: TurnPolicy,
     pub(crate) background: Option<Arc<dyn Background>>,
     pub(crate) preparing: Preparing,

@@ -20,7 +20,7 @@ pub use reuse::Reuse;
 use crate::error::Result;
 use crate::history::SnapshotView;
 use crate::session::Session;
-use crate::turns::{Upkeep, Window};
+use crate::turns::{TurnReport, Window};
 use laws::Laws;
 use reuse::Previous;
 
@@ -208,7 +208,7 @@ impl<'a> Replay<'a> {
         report.steps += 1;
         report.context_tokens += call.context.tokens;
         report.largest_context = report.largest_context.max(call.context.tokens);
-        let published: u64 = upkeep.iter().map(Upkeep::published).sum();
+        let published: u64 = upkeep.iter().map(TurnReport::published).sum();
         for moment in &upkeep {
             for outcome in &moment.compactions {
                 report.published.merge(&outcome.published);

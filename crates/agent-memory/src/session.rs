@@ -300,7 +300,7 @@ impl Session {
         .with_policy(inner.runner.clone())
         .with_hooks(&*inner.hooks)
         .with_owner(inner.owner.clone())
-        .with_in_hand(inner.in_hand.clone())
+        .with_in_flight(inner.in_flight.clone())
         .with_liveness(&*inner.liveness)
         .with_cancel(cancel)
     }

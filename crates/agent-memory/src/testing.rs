@@ -57,14 +57,14 @@ pub fn render_context(context: &Context) -> String {
     for dropped in &receipt.dropped {
         let _ = writeln!(
             out,
-            "left out: messages {}..{} ({} tokens)",
+            "left out: messages {}-{} ({} tokens)",
             dropped.first, dropped.last, dropped.tokens
         );
     }
     for degraded in &receipt.degraded {
         let _ = writeln!(
             out,
-            "shortened: messages {}..{} from {} to {} tokens ({:?})",
+            "shortened: messages {}-{} from {} to {} tokens ({:?})",
             degraded.first, degraded.last, degraded.from_tokens, degraded.to_tokens, degraded.step
         );
     }

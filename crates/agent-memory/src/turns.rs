@@ -5,7 +5,7 @@
 //! [`TurnPolicy`] says which of them compacts, and when.
 
 use compaction_plan::Mode;
-use compaction_runner::{Ahead, Cancel, ModelReport, Outcome, Trigger, WindowUse};
+use compaction_runner::{Cancel, ModelReport, Outcome, PrefetchReport, Trigger, WindowUse};
 use context_assembler::{Budget, Context};
 use memory_store::Snapshot;
 use serde::{Deserialize, Serialize};
@@ -161,7 +161,7 @@ impl TurnPolicy {
 /// What a moment did about compaction.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 #[non_exhaustive]
-pub struct Upkeep {
+pub struct TurnReport {
     /// What the view cost when the moment began, in tokens, beside the window.
     pub usage: WindowUse,
     /// The compactions that it ran, in order.
@@ -171,7 +171,7 @@ pub struct Upkeep {
     pub extracted: u64,
     /// What was made ahead: by this moment where it waited for it, else beside the turns since
     /// the moment before.
-    pub prepared: Option<Ahead>,
+    pub prepared: Option<PrefetchReport>,
     /// How many summaries the model did not write, and why: those of `compactions` and of
     /// `prepared`. A summary that was made ahead is told of when it is made and when it is
     /// published.
@@ -182,7 +182,7 @@ pub struct Upkeep {
     pub failure: Option<String>,
 }
 
-impl Upkeep {
+impl TurnReport {
     /// How many summaries were published.
     pub fn published(&self) -> u64 {
         self.compactions.iter().map(|c| c.published.total()).sum()
@@ -208,7 +208,7 @@ pub struct Call {
     /// The context.
     pub context: Context,
     /// What was done.
-    pub upkeep: Upkeep,
+    pub upkeep: TurnReport,
 }
 
 /// What a session's view costs beside a window.
@@ -255,8 +255,8 @@ impl Session {
     /// says.
     ///
     /// # Errors
-    /// When the store cannot be read. What fails in a compaction is in [`Upkeep::failure`].
-    pub async fn before_turn(&self, window: &Window) -> Result<Upkeep> {
+    /// When the store cannot be read. What fails in a compaction is in [`TurnReport::failure`].
+    pub async fn before_turn(&self, window: &Window) -> Result<TurnReport> {
         let action = self.memory().inner.turns.before_turn;
         Ok(self.upkeep(action, window, false).await?.0)
     }
@@ -266,7 +266,7 @@ impl Session {
     ///
     /// # Errors
     /// `BudgetTooSmall`; or when the store cannot be read. What fails in a compaction is in
-    /// [`Upkeep::failure`].
+    /// [`TurnReport::failure`].
     pub async fn before_call(&self, window: &Window) -> Result<Call> {
         let action = self.memory().inner.turns.before_call;
         let (mut upkeep, load) = self.upkeep(action, window, true).await?;
@@ -303,7 +303,7 @@ impl Session {
     ///
     /// # Errors
     /// As [`Session::before_turn`].
-    pub async fn after_turn(&self, window: &Window) -> Result<Upkeep> {
+    pub async fn after_turn(&self, window: &Window) -> Result<TurnReport> {
         let action = self.memory().inner.turns.after_turn;
         Ok(self.upkeep(action, window, false).await?.0)
     }
@@ -312,15 +312,18 @@ impl Session {
     ///
     /// # Errors
     /// When the store fails.
-    pub async fn prepare_ahead(&self) -> Result<Ahead> {
+    pub async fn prefetch_summaries(&self) -> Result<PrefetchReport> {
         let cancel = self.memory().inner.closing.clone();
-        Ok(self.compaction(cancel).prepare_ahead().await?)
+        Ok(self.compaction(cancel).prefetch_summaries().await?)
     }
 
-    /// As [`Session::prepare_ahead`], for contexts with this room for the view, in tokens.
-    async fn prepare_within(&self, room: u64) -> Result<Ahead> {
+    /// As [`Session::prefetch_summaries`], for contexts with this room for the view, in tokens.
+    async fn prepare_within(&self, room: u64) -> Result<PrefetchReport> {
         let cancel = self.memory().inner.closing.clone();
-        Ok(self.compaction_within(cancel, room).prepare_ahead().await?)
+        Ok(self
+            .compaction_within(cancel, room)
+            .prefetch_summaries()
+            .await?)
     }
 
     /// Publishes the summaries that were made ahead, and calls no model. With a summarizer whose
@@ -379,8 +382,8 @@ impl Session {
         action: Action,
         window: &Window,
         fits_after: bool,
-    ) -> Result<(Upkeep, Option<Load>)> {
-        let mut upkeep = Upkeep::default();
+    ) -> Result<(TurnReport, Option<Load>)> {
+        let mut upkeep = TurnReport::default();
         if let Some(ended) = self.memory().inner.preparing.ended(self.id()) {
             upkeep.made_ahead(ended);
         }
@@ -430,7 +433,7 @@ impl Session {
         &self,
         target: u64,
         load: &mut Load,
-        upkeep: &mut Upkeep,
+        upkeep: &mut TurnReport,
         window: &Window,
     ) -> Result<bool> {
         let compaction = self.compaction(Cancel::new());
@@ -452,7 +455,7 @@ impl Session {
     fn noted(
         &self,
         compacted: compaction_runner::Result<Outcome>,
-        upkeep: &mut Upkeep,
+        upkeep: &mut TurnReport,
     ) -> Option<Outcome> {
         match compacted {
             Ok(outcome) => Some(outcome),
@@ -465,7 +468,7 @@ impl Session {
     }
 
     /// Makes summaries ahead: beside the turns where that can be, here where it cannot.
-    async fn prepare_beside(&self, room: u64, upkeep: &mut Upkeep) {
+    async fn prepare_beside(&self, room: u64, upkeep: &mut TurnReport) {
         let inner = &self.memory().inner;
         if self.needs_no_model() {
             return;

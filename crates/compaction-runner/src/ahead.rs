@@ -31,7 +31,7 @@ const TRIES: usize = 4;
 /// What preparing ahead did.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
 #[non_exhaustive]
-pub struct Ahead {
+pub struct PrefetchReport {
     /// Summaries that were made now.
     pub prepared: u64,
     /// Summaries that wait to be published, those made earlier among them.
@@ -111,9 +111,9 @@ impl Compaction<'_> {
     /// # Errors
     /// When the store fails. A failing summarizer is no error; what was made before it failed is
     /// kept.
-    pub async fn prepare_ahead(&self) -> Result<Ahead> {
+    pub async fn prefetch_summaries(&self) -> Result<PrefetchReport> {
         if self.summarizer.provisional() {
-            return Ok(Ahead::default());
+            return Ok(PrefetchReport::default());
         }
         let snapshot = self.snapshot().await?;
         let (list, revision) = self.waiting(&snapshot).await?;
@@ -130,7 +130,7 @@ impl Compaction<'_> {
             count = self.add_waiting(revision, list, tally.ready).await?;
         }
         executed?;
-        Ok(Ahead {
+        Ok(PrefetchReport {
             prepared: prepared as u64,
             ready: count as u64,
             calls: tally.watch.calls.load(Ordering::Relaxed),
@@ -227,7 +227,7 @@ impl Compaction<'_> {
         Ok(all)
     }
 
-    /// Publishes what [`Compaction::prepare_ahead`] made, in one transaction, and never calls a
+    /// Publishes what [`Compaction::prefetch_summaries`] made, in one transaction, and never calls a
     /// model. With a summarizer whose work costs nothing it is an incremental [`Compaction::run`]. An
     /// extract that was published meanwhile for the same messages is replaced.
     ///
@@ -358,7 +358,7 @@ impl Compaction<'_> {
         let now = self.clock.now();
         let lease = self.policy.lease_micros;
         let until = Timestamp(now.0.saturating_add(lease));
-        let Ok(_taken) = self.in_hand.take(self.conversation, &key, now, until) else {
+        let Ok(_taken) = self.in_flight.take(self.conversation, &key, now, until) else {
             return Ok(());
         };
         let claim = self

@@ -2,7 +2,7 @@
 
 use compaction_plan::{Job, Work};
 use memory_model::{Body, Span, Summary};
-use memory_store::{ErrorKind, Fence, JobOutcome, Publish, Published};
+use memory_store::{ErrorKind, Fence, LeaseUpdate, Publish, Published};
 
 use crate::ahead::Waiting;
 use crate::error::Result;
@@ -54,7 +54,7 @@ impl Compaction<'_> {
                 Prepared::Summary(ready) => Some(ready.summary),
                 Prepared::Replacement => None,
                 other => {
-                    settled.extend(fence.map(|fence| (fence, JobOutcome::Release)));
+                    settled.extend(fence.map(|fence| (fence, LeaseUpdate::Release)));
                     others.push((job, other));
                     continue;
                 }
@@ -70,7 +70,7 @@ impl Compaction<'_> {
             // What was prepared before the cancellation is kept for the next run. What was prepared
             // before a failure is published.
             let fences = ready.drain(..).filter_map(|one| one.fence);
-            settled.extend(fences.map(|fence| (fence, JobOutcome::Renew { ttl_micros: 0 })));
+            settled.extend(fences.map(|fence| (fence, LeaseUpdate::Renew { ttl_micros: 0 })));
         }
         self.settle_all(settled.into_iter()).await?;
         match self.stage {
@@ -113,8 +113,8 @@ impl Compaction<'_> {
         let keeps = |done: &Done<'_>| matches!(done.prepared, Prepared::Summary(_));
         let settled = done.into_iter().filter_map(|done| {
             let outcome = match keeps(&done) {
-                true => JobOutcome::Renew { ttl_micros: 0 },
-                false => JobOutcome::Release,
+                true => LeaseUpdate::Renew { ttl_micros: 0 },
+                false => LeaseUpdate::Release,
             };
             Some((done.fence?, outcome))
         });
@@ -127,7 +127,7 @@ impl Compaction<'_> {
         for one in done {
             if let (Some(fence), Prepared::Summary(ready)) = (&one.fence, &mut one.prepared) {
                 let draft = ready.draft.take();
-                drafts.extend(draft.map(|draft| (fence.clone(), JobOutcome::Prepared(draft))));
+                drafts.extend(draft.map(|draft| (fence.clone(), LeaseUpdate::Prepared(draft))));
             }
         }
         if drafts.is_empty() {

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::fmt;
 
 use memory_model::Timestamp;
-use memory_store::{Claim, ErrorKind, Fence, JobKey, JobOutcome, Owner};
+use memory_store::{Claim, ErrorKind, Fence, JobKey, LeaseUpdate, Owner};
 use serde::Serialize;
 
 use crate::error::Result;
@@ -114,23 +114,25 @@ impl Compaction<'_> {
 
     /// Gives jobs back whose work is done but not published: whoever claims them next has it.
     pub(crate) async fn hand_back(&self, fences: impl IntoIterator<Item = Fence>) -> Result<()> {
-        let now = || JobOutcome::Renew { ttl_micros: 0 };
+        let now = || LeaseUpdate::Renew { ttl_micros: 0 };
         self.settle_all(fences.into_iter().map(|fence| (fence, now())))
             .await
     }
 
     /// Gives jobs back that nobody wants any more, with what was prepared for them.
     pub(crate) async fn release(&self, fences: impl IntoIterator<Item = Fence>) -> Result<()> {
-        let released = fences.into_iter().map(|fence| (fence, JobOutcome::Release));
+        let released = fences
+            .into_iter()
+            .map(|fence| (fence, LeaseUpdate::Release));
         self.settle_all(released).await
     }
 
     /// Settles jobs in one call. One that somebody else has by now is theirs to settle.
     pub(crate) async fn settle_all(
         &self,
-        settled: impl Iterator<Item = (Fence, JobOutcome)>,
+        settled: impl Iterator<Item = (Fence, LeaseUpdate)>,
     ) -> Result<()> {
-        let settled: Vec<(Fence, JobOutcome)> = settled.collect();
+        let settled: Vec<(Fence, LeaseUpdate)> = settled.collect();
         if settled.is_empty() {
             return Ok(());
         }

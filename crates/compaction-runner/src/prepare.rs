@@ -17,7 +17,7 @@ use summarize_escalation::{
 
 use crate::error::Result;
 use crate::events::{Before, Event, SkipReason};
-use crate::in_hand::Taken;
+use crate::in_flight::Taken;
 use crate::report::Cause;
 use crate::run::{Compaction, Stage};
 use crate::summary::{Sources, Written};
@@ -261,7 +261,7 @@ impl Compaction<'_> {
         let mut free = Vec::with_capacity(open.len());
         for (index, mut job) in open.drain(..) {
             let key = self.job_key(job.job, job.source_hash, &job.recipe);
-            match self.in_hand.take(self.conversation, &key, now, until) {
+            match self.in_flight.take(self.conversation, &key, now, until) {
                 Ok(taken) => {
                     job.taken = Some(taken);
                     free.push((key, index, job));

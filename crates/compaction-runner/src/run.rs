@@ -12,7 +12,7 @@ use summarize_escalation::{ExtractiveSummarizer, Ladder, Summarizer};
 use crate::cancel::Cancel;
 use crate::error::Result;
 use crate::events::{Event, Hooks, NoHooks};
-use crate::in_hand::InHand;
+use crate::in_flight::InFlight;
 use crate::outcome::{Measure, Outcome, Tally};
 use crate::owners::{Liveness, UnknownLiveness};
 use crate::read::{Fed, ViewReader, drop_entries};
@@ -32,7 +32,7 @@ pub struct RunnerPolicy {
     pub concurrency: usize,
     /// How long a lease on a job lasts, in microseconds. Ten minutes.
     pub lease_micros: i64,
-    /// How many summaries one [`Compaction::prepare_ahead`] makes at most. 8.
+    /// How many summaries one [`Compaction::prefetch_summaries`] makes at most. 8.
     pub ahead_jobs: usize,
     /// What a run of messages costs at least, in tokens, to be prepared ahead: a shorter one is
     /// still growing, and what was written of it would soon be out of date. 2,000.
@@ -103,7 +103,7 @@ pub struct Compaction<'a> {
     pub(crate) hooks: &'a dyn Hooks,
     pub(crate) cancel: Cancel,
     pub(crate) owner: Owner,
-    pub(crate) in_hand: InHand,
+    pub(crate) in_flight: InFlight,
     pub(crate) liveness: &'a dyn Liveness,
     pub(crate) instructions: Option<String>,
     pub(crate) room: Option<Room>,
@@ -135,7 +135,7 @@ impl<'a> Compaction<'a> {
             hooks: &NoHooks,
             cancel: Cancel::new(),
             owner: Owner("compaction".to_owned()),
-            in_hand: InHand::new(),
+            in_flight: InFlight::new(),
             liveness: &UnknownLiveness,
             instructions: None,
             room: None,
@@ -169,15 +169,15 @@ impl<'a> Compaction<'a> {
     }
 
     /// Sets the name under which it takes leases; two compactions that may run at the same time
-    /// need different ones, or share what they have in hand: [`Compaction::with_in_hand`].
+    /// need different ones, or share what they have in hand: [`Compaction::with_in_flight`].
     pub fn with_owner(mut self, owner: impl Into<String>) -> Self {
         self.owner = Owner(owner.into());
         self
     }
 
     /// Sets where the runs of one owner tell each other what they are at.
-    pub fn with_in_hand(mut self, in_hand: InHand) -> Self {
-        self.in_hand = in_hand;
+    pub fn with_in_flight(mut self, in_flight: InFlight) -> Self {
+        self.in_flight = in_flight;
         self
     }
 

@@ -92,14 +92,14 @@ fn summary_xml(summary: &Summary, text: &str) -> String {
         let _ = write!(xml, " descendant_count=\"{}\"", figures.descendant_count);
     }
     xml.push_str(">\n");
-    let mut constituents = summary
+    let mut children = summary
         .children
         .iter()
         .filter_map(|child| child.summary())
         .peekable();
-    if constituents.peek().is_some() {
+    if children.peek().is_some() {
         xml.push_str("<parents>\n");
-        for id in constituents {
+        for id in children {
             let _ = writeln!(xml, "<summary_ref id=\"{}\" />", escape(id.as_str()));
         }
         xml.push_str("</parents>\n");

@@ -86,7 +86,7 @@ fn more(item: &mut Item, line: &str) {
 fn extract_line(line: &str, within: SeqRange, conventions: &dyn AgentConventions) -> Option<Item> {
     let rest = line.strip_prefix("- [")?;
     let (range, rest) = rest.split_once("] ")?;
-    let (first, last) = range.split_once("..").unwrap_or((range, range));
+    let (first, last) = range.split_once('-').unwrap_or((range, range));
     let range = SeqRange::new(Seq(first.parse().ok()?), Seq(last.parse().ok()?))?;
     if !within.covers(&range) {
         return None;

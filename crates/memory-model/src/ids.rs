@@ -227,7 +227,7 @@ impl SeqRange {
 
 impl fmt::Display for SeqRange {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{}..{}", self.first, self.last)
+        write!(f, "{}-{}", self.first, self.last)
     }
 }
 

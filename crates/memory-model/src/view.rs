@@ -67,8 +67,8 @@ impl SpanRange {
 impl fmt::Display for SpanRange {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self.last {
-            Some(last) => write!(f, "{}..{last}", self.first),
-            None => write!(f, "{}..", self.first),
+            Some(last) => write!(f, "{}-{last}", self.first),
+            None => write!(f, "{}-", self.first),
         }
     }
 }

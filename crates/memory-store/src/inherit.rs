@@ -15,7 +15,7 @@ use crate::publish::KnownSummary;
 /// Of an ancestor those summaries are seen that cover nothing after the fork's point, whenever
 /// they were made: then they were made from messages that both share.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Kin {
+pub struct SummaryScope {
     /// Whose summaries.
     pub conversation: ConversationId,
     /// The last position that a visible one may cover, inclusive; `None` for the conversation
@@ -23,7 +23,7 @@ pub struct Kin {
     pub last: Option<Seq>,
 }
 
-impl Kin {
+impl SummaryScope {
     /// The conversation itself, which every lineage begins with.
     pub fn own(conversation: ConversationId) -> Self {
         Self {

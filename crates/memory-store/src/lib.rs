@@ -15,14 +15,14 @@ mod verify;
 pub use error::{Error, ErrorKind, Result};
 pub use in_memory::InMemoryStore;
 pub use indexed::IndexedSearch;
-pub use inherit::{Inherited, Kin, ViewCut};
+pub use inherit::{Inherited, SummaryScope, ViewCut};
 pub use publish::{KnownSummary, check_one_view, check_references, check_shape, spans_cost};
 pub use record::{KnownEntry, conversation_hash, family_hash, summary_record_hash, views_hash};
 pub use scan::{SCAN, ScanSearch};
 pub use store::{FullStore, Maintain, Store, fill_raw_tokens};
 pub use types::{
     Append, AppendAt, Appended, Claim, Conversation, ConversationFilter, ConversationPatch,
-    ConversationRef, Draft, EntryOutcome, Fence, JobKey, JobOutcome, LogRead, NewConversation,
+    ConversationRef, Draft, EntryOutcome, Fence, JobKey, LeaseUpdate, LogRead, NewConversation,
     NewEntry, Order, Origin, Owner, Page, Publication, Publish, Published, Segment, Snapshot,
     State, ViewInfo, fork_segments, publication_hash, rest_of,
 };

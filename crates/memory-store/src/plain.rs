@@ -195,9 +195,9 @@ fn share(tokens: u64, rows: &mut [PlainRow<'_>]) {
 /// What the older engine's tables say of a summary beside its text.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct NodeFigures {
-    /// A leaf's rows; a condensed node's constituents and all that those count.
+    /// A leaf's rows; a condensed node's children and all that those count.
     pub descendant_count: u64,
-    /// What the rows of a leaf cost; what the constituents of a condensed node cost with all that those count. In
+    /// What the rows of a leaf cost; what the children of a condensed node cost with all that those count. In
     /// tokens.
     pub descendant_token_count: u64,
     /// What all the messages cost that it stands for, in tokens.

@@ -173,14 +173,14 @@ pub fn check_references(
             let Child::Summary { range, id } = child else {
                 continue;
             };
-            let constituent = find(id)?;
-            if constituent.range != *range {
+            let child = find(id)?;
+            if child.range != *range {
                 return Err(invalid(format!(
                     "{} names {id} as its child over {range}, but {id} covers {}",
-                    summary.id, constituent.range
+                    summary.id, child.range
                 )));
             }
-            deepest = deepest.max(Some(constituent.depth));
+            deepest = deepest.max(Some(child.depth));
         }
         let depth = deepest.map_or(0, |deepest| deepest.saturating_add(1));
         if depth != summary.depth {

@@ -10,10 +10,10 @@ use memory_model::{
 
 use crate::error::{Error, ErrorKind, Result};
 #[cfg(doc)]
-use crate::inherit::{Kin, ViewCut};
+use crate::inherit::{SummaryScope, ViewCut};
 use crate::types::{
     Append, Appended, Claim, Conversation, ConversationFilter, ConversationPatch, ConversationRef,
-    Fence, JobKey, JobOutcome, LogRead, NewConversation, Order, Owner, Page, Publication, Publish,
+    Fence, JobKey, LeaseUpdate, LogRead, NewConversation, Order, Owner, Page, Publication, Publish,
     Published, Snapshot, State, ViewInfo,
 };
 use crate::verify::Violation;
@@ -152,7 +152,7 @@ pub trait Store: Send + Sync + fmt::Debug {
     ) -> Result<Page<Publication, ViewVersion>>;
 
     /// Summaries by id, in the order asked; `None` for those that the conversation does not see.
-    /// It sees its own and those of its ancestors that cover only what it shares: see [`Kin`]. Of
+    /// It sees its own and those of its ancestors that cover only what it shares: see [`SummaryScope`]. Of
     /// two with one id it sees the nearest.
     async fn summaries(
         &self,
@@ -185,7 +185,7 @@ pub trait Store: Send + Sync + fmt::Debug {
     ) -> Result<Page<Summary, SummaryId>>;
 
     /// The summaries that were made from this one and are seen, in the order of `summary_log`.
-    async fn containers(
+    async fn parents(
         &self,
         conversation: ConversationId,
         summary: &SummaryId,
@@ -237,7 +237,7 @@ pub trait Store: Send + Sync + fmt::Debug {
     /// # Errors
     /// `NotFound` for the conversation; `Stale` when the job was granted again meanwhile, or is
     /// failed, released or done.
-    async fn settle(&self, fence: &Fence, outcome: &JobOutcome, now: Timestamp) -> Result<()> {
+    async fn settle(&self, fence: &Fence, outcome: &LeaseUpdate, now: Timestamp) -> Result<()> {
         let settled = [(fence.clone(), outcome.clone())];
         only(self.settle_all(&settled, now).await?).flatten()
     }
@@ -249,7 +249,7 @@ pub trait Store: Send + Sync + fmt::Debug {
     /// Of one job as [`Store::settle`].
     async fn settle_all(
         &self,
-        settled: &[(Fence, JobOutcome)],
+        settled: &[(Fence, LeaseUpdate)],
         now: Timestamp,
     ) -> Result<Vec<Result<()>>>;
 

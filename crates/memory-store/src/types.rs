@@ -485,7 +485,7 @@ pub enum Claim {
 
 /// Update to a held lease.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum JobOutcome {
+pub enum LeaseUpdate {
     /// It is extended: it now ends so many microseconds after `now`.
     Renew {
         /// The new time-to-live, in microseconds.

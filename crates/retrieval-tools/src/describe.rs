@@ -38,9 +38,9 @@ pub struct Description {
     /// Whether the text, the lists of ids or `meta` were cut to the host's limit.
     pub clipped: bool,
     /// Ids of the summaries made from this one.
-    pub containers: Vec<SummaryId>,
+    pub parents: Vec<SummaryId>,
     /// Ids of the summaries that this one was made from, in order; empty for a leaf.
-    pub constituents: Vec<SummaryId>,
+    pub children: Vec<SummaryId>,
     /// Whether it was written without a model and is to be rewritten when one is available.
     pub provisional: bool,
     /// Tier of the ladder that wrote it, such as `normal` or `extractive`.
@@ -72,7 +72,7 @@ pub(crate) fn content(summary: &Summary) -> &str {
 }
 
 impl Description {
-    pub(crate) fn new(summary: Summary, containers: Vec<SummaryId>) -> Self {
+    pub(crate) fn new(summary: Summary, parents: Vec<SummaryId>) -> Self {
         Self {
             kind: summary.kind(),
             depth: summary.depth,
@@ -83,8 +83,8 @@ impl Description {
             figures: summary.figures(),
             content: content(&summary).to_owned(),
             clipped: false,
-            containers,
-            constituents: summary
+            parents,
+            children: summary
                 .children
                 .iter()
                 .filter_map(|child| child.summary().cloned())
@@ -113,9 +113,9 @@ impl Description {
         if around(&self) > most / 2 {
             self.meta = None;
         }
-        while around(&self) > most / 2 && self.containers.len() + self.constituents.len() > 0 {
-            self.containers.truncate(self.containers.len() / 2);
-            self.constituents.truncate(self.constituents.len() / 2);
+        while around(&self) > most / 2 && self.parents.len() + self.children.len() > 0 {
+            self.parents.truncate(self.parents.len() / 2);
+            self.children.truncate(self.children.len() / 2);
         }
         // Fences and seams cost a little.
         let mut room = most.saturating_sub(around(&self));
@@ -186,8 +186,8 @@ impl Description {
         if self.clipped {
             out.push_str("some of this is left out: it is longer than this host allows\n");
         }
-        let _ = writeln!(out, "contained in: {}", list(&self.containers, "nothing"));
-        let _ = writeln!(out, "made from: {}", list(&self.constituents, "messages"));
+        let _ = writeln!(out, "parents: {}", list(&self.parents, "nothing"));
+        let _ = writeln!(out, "made from: {}", list(&self.children, "messages"));
         out.push_str("content:\n");
         fenced(&mut out, &self.content);
         let _ = writeln!(

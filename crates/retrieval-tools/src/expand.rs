@@ -147,10 +147,7 @@ impl FromStr for Target {
         let Some(numbers) = numbers else {
             return Ok(Target::Summary(SummaryId::new(text)));
         };
-        let (first, last) = numbers
-            .split_once("..")
-            .or_else(|| numbers.split_once('-'))
-            .unwrap_or((numbers, numbers));
+        let (first, last) = numbers.split_once('-').unwrap_or((numbers, numbers));
         let seq = |digits: &str| digits.trim().parse().ok().map(Seq);
         seq(first)
             .zip(seq(last))

@@ -155,8 +155,8 @@ impl Retrieval {
             }
         };
         let summary = self.summary(&id).await?;
-        let containers = self.store.containers(self.conversation, &id).await?;
-        let description = Description::new(summary, containers);
+        let parents = self.store.parents(self.conversation, &id).await?;
+        let description = Description::new(summary, parents);
         Ok(description.within(self.limits.describe_tokens, &*self.accounting))
     }
 

@@ -10,7 +10,7 @@ use memory_model::{
 
 use memory_store::{
     Append, Appended, Claim, Conversation, ConversationFilter, ConversationPatch, ConversationRef,
-    Error, ErrorKind, Fence, FullStore, JobKey, JobOutcome, LogRead, Maintain, NewConversation,
+    Error, ErrorKind, Fence, FullStore, JobKey, LeaseUpdate, LogRead, Maintain, NewConversation,
     Order, Owner, Page, Publication, Publish, Published, Result, Snapshot, State, Store, ViewInfo,
     Violation,
 };
@@ -262,12 +262,12 @@ impl<S: FullStore> Store for FaultyStore<S> {
         self.inner.own_summaries(conversation, after, limit).await
     }
 
-    async fn containers(
+    async fn parents(
         &self,
         conversation: ConversationId,
         summary: &SummaryId,
     ) -> Result<Vec<SummaryId>> {
-        self.inner.containers(conversation, summary).await
+        self.inner.parents(conversation, summary).await
     }
 
     async fn summaries_by_source(
@@ -294,7 +294,7 @@ impl<S: FullStore> Store for FaultyStore<S> {
 
     async fn settle_all(
         &self,
-        settled: &[(Fence, JobOutcome)],
+        settled: &[(Fence, LeaseUpdate)],
         now: Timestamp,
     ) -> Result<Vec<Result<()>>> {
         self.write(self.inner.settle_all(settled, now)).await

@@ -95,7 +95,7 @@ macro_rules! conformance_tests {
             two_writers_and_one_winner
             summaries_come_back_whole
             summaries_are_looked_up_and_listed
-            containers_and_sources
+            parents_and_sources
             a_fork_inherits_the_view_cut_at_its_point
             a_fork_inherits_every_view
             summaries_are_seen_with_what_they_cover

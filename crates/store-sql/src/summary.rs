@@ -1,7 +1,7 @@
 //! Summaries and what they are made of.
 
 use memory_model::{Child, Hash, RawJson, Recipe, SeqRange, Summary, SummaryId, Timestamp};
-use memory_store::{Kin, summary_record_hash};
+use memory_store::{SummaryScope, summary_record_hash};
 use sea_query::{
     Alias, Expr, ExprTrait as _, Func, InsertStatement, Order, Query, SelectStatement, SimpleExpr,
     WithClause, WithQuery,
@@ -54,9 +54,9 @@ fn of(conversation: u32) -> Expr {
 }
 
 /// That a summary belongs to a conversation and covers nothing after what of it is seen.
-fn seen(kin: Kin) -> Expr {
-    let own = of(kin.conversation.0);
-    match kin.last {
+fn seen(scope: SummaryScope) -> Expr {
+    let own = of(scope.conversation.0);
+    match scope.last {
         None => own,
         Some(last) => own.and(Expr::col((S::Table, S::Last)).lte(i64::from(last.0))),
     }
@@ -128,7 +128,7 @@ pub fn known(row: &impl Columns) -> Result<Known> {
 
 fn range(id: &SummaryId, first: i64, last: i64) -> Result<SeqRange> {
     SeqRange::new(to_seq(first)?, to_seq(last)?)
-        .ok_or_else(|| corrupt(id.as_str(), format!("{first}..{last} is no range")))
+        .ok_or_else(|| corrupt(id.as_str(), format!("{first}-{last} is no range")))
 }
 
 /// The key of a conversation's own summary: one number.
@@ -143,16 +143,21 @@ pub fn key(conversation: u32, id: &SummaryId) -> SelectStatement {
 
 /// Summaries of one conversation in the order of their making, after the key given, without those that the `nearer`
 /// conversations have too: rows for [`summary`].
-pub fn log(kin: Kin, nearer: &[Kin], after: Option<i64>, limit: u64) -> SelectStatement {
-    let conversation = kin.conversation.0;
+pub fn log(
+    scope: SummaryScope,
+    nearer: &[SummaryScope],
+    after: Option<i64>,
+    limit: u64,
+) -> SelectStatement {
+    let conversation = scope.conversation.0;
     let first = after.unwrap_or(packed(conversation, 0)).saturating_add(1);
     let mut statement = rows();
     statement
         .and_where(Expr::col((S::Table, S::Id)).between(first, packed(conversation, u32::MAX)))
         .order_by(S::Id, Order::Asc)
         .limit(limit);
-    if kin.last.is_some() {
-        statement.and_where(seen(kin));
+    if scope.last.is_some() {
+        statement.and_where(seen(scope));
     }
     if !nearer.is_empty() {
         let near = Alias::new("near");
@@ -161,7 +166,7 @@ pub fn log(kin: Kin, nearer: &[Kin], after: Option<i64>, limit: u64) -> SelectSt
             .from_as(S::Table, near.clone())
             .and_where(
                 Expr::col((near.clone(), S::Conversation))
-                    .is_in(nearer.iter().map(|kin| i64::from(kin.conversation.0))),
+                    .is_in(nearer.iter().map(|scope| i64::from(scope.conversation.0))),
             )
             .and_where(Expr::col((near, S::PublicId)).equals((S::Table, S::PublicId)))
             .take();
@@ -309,13 +314,13 @@ pub fn insert_all(conversation: u32, summaries: &[(i64, &Summary)]) -> Result<In
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct ChildRow {
     /// Key of the summary.
-    pub container: i64,
+    pub parent: i64,
     /// Its place among the children, from 0.
     pub ordinal: u32,
     /// The messages that it covers.
     pub range: SeqRange,
     /// Key of the child; `None` for messages.
-    pub constituent: Option<i64>,
+    pub child: Option<i64>,
 }
 
 /// Inserts children of summaries.
@@ -324,20 +329,16 @@ pub struct ChildRow {
 /// When the statement can not be built.
 pub fn insert_children(children: &[ChildRow]) -> Result<InsertStatement> {
     let mut statement = Query::insert();
-    statement.into_table(K::Table).columns([
-        K::Container,
-        K::Ordinal,
-        K::First,
-        K::Last,
-        K::Constituent,
-    ]);
+    statement
+        .into_table(K::Table)
+        .columns([K::Parent, K::Ordinal, K::First, K::Last, K::Child]);
     for child in children {
         let values: [SimpleExpr; 5] = [
-            child.container.into(),
+            child.parent.into(),
             i64::from(child.ordinal).into(),
             i64::from(child.range.first.0).into(),
             i64::from(child.range.last.0).into(),
-            child.constituent.into(),
+            child.child.into(),
         ];
         add_row(&mut statement, values)?;
     }
@@ -345,58 +346,58 @@ pub fn insert_children(children: &[ChildRow]) -> Result<InsertStatement> {
 }
 
 /// The children of summaries by key, in order: rows for [`child`].
-pub fn children(containers: &[i64]) -> SelectStatement {
+pub fn children(parents: &[i64]) -> SelectStatement {
     Query::select()
-        .column((K::Table, K::Container))
+        .column((K::Table, K::Parent))
         .column((K::Table, K::First))
         .column((K::Table, K::Last))
-        .column((K::Table, K::Constituent))
+        .column((K::Table, K::Child))
         .column((S::Table, S::PublicId))
         .from(K::Table)
         .left_join(
             S::Table,
-            Expr::col((S::Table, S::Id)).equals((K::Table, K::Constituent)),
+            Expr::col((S::Table, S::Id)).equals((K::Table, K::Child)),
         )
-        .and_where(Expr::col((K::Table, K::Container)).is_in(containers.iter().copied()))
-        .order_by((K::Table, K::Container), Order::Asc)
+        .and_where(Expr::col((K::Table, K::Parent)).is_in(parents.iter().copied()))
+        .order_by((K::Table, K::Parent), Order::Asc)
         .order_by((K::Table, K::Ordinal), Order::Asc)
         .take()
 }
 
-/// A row of [`children`]: the container's key, and the child.
+/// A row of [`children`]: the parent's key, and the child.
 ///
 /// # Errors
 /// When the row does not mean a child.
 pub fn child(row: &impl Columns) -> Result<(i64, Child)> {
-    let container = row.int(0)?;
+    let parent = row.int(0)?;
     let (first, last) = (to_seq(row.int(1)?)?, to_seq(row.int(2)?)?);
-    let wrong = |problem: String| corrupt(format!("a child of summary {container}"), problem);
+    let wrong = |problem: String| corrupt(format!("a child of summary {parent}"), problem);
     let range =
-        SeqRange::new(first, last).ok_or_else(|| wrong(format!("{first}..{last} is no range")))?;
+        SeqRange::new(first, last).ok_or_else(|| wrong(format!("{first}-{last} is no range")))?;
     let child = match (row.opt_int(3)?, row.opt_text(4)?) {
         (None, _) => Child::Messages { range },
         (Some(_), Some(id)) => Child::Summary {
             range,
             id: SummaryId::new(id),
         },
-        (Some(key), None) => return Err(wrong(format!("the constituent {key} is gone"))),
+        (Some(key), None) => return Err(wrong(format!("the child {key} is gone"))),
     };
-    Ok((container, child))
+    Ok((parent, child))
 }
 
-/// The summaries of a conversation that were made from the one of `constituent` with the given public id, in the
+/// The summaries of a conversation that were made from the one of `child` with the given public id, in the
 /// order of their making: one public id a row.
-pub fn containers(kin: Kin, constituent: u32, id: &SummaryId) -> SelectStatement {
+pub fn parents(scope: SummaryScope, child: u32, id: &SummaryId) -> SelectStatement {
     let keys = Query::select()
-        .column((K::Table, K::Container))
+        .column((K::Table, K::Parent))
         .from(K::Table)
-        .and_where(Expr::col((K::Table, K::Constituent)).eq(Expr::from(key(constituent, id))))
+        .and_where(Expr::col((K::Table, K::Child)).eq(Expr::from(key(child, id))))
         .take();
     Query::select()
         .column((S::Table, S::PublicId))
         .from(S::Table)
         .and_where(Expr::col((S::Table, S::Id)).in_subquery(keys))
-        .and_where(seen(kin))
+        .and_where(seen(scope))
         .order_by((S::Table, S::Id), Order::Asc)
         .take()
 }

@@ -602,27 +602,27 @@ impl Iden for Summary {
 pub enum SummaryChild {
     /// The table itself.
     Table,
-    /// Column `container`: the summary made.
-    Container,
+    /// Column `parent`: the summary made.
+    Parent,
     /// Column `ordinal`: 0, 1, 2, ….
     Ordinal,
     /// Column `first`: inclusive.
     First,
     /// Column `last`: inclusive.
     Last,
-    /// Column `constituent`: the summary that went in; null for a run of messages.
-    Constituent,
+    /// Column `child`: the summary that went in; null for a run of messages.
+    Child,
 }
 
 impl SummaryChild {
     const fn as_str(self) -> &'static str {
         match self {
             Self::Table => "summary_child",
-            Self::Container => "container",
+            Self::Parent => "parent",
             Self::Ordinal => "ordinal",
             Self::First => "first",
             Self::Last => "last",
-            Self::Constituent => "constituent",
+            Self::Child => "child",
         }
     }
 }

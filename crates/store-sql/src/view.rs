@@ -386,7 +386,7 @@ pub fn publication(row: &impl Columns) -> Result<PublicationRow> {
     Ok(PublicationRow {
         version: ViewVersion(to_count("version", row.int(0)?)?),
         at: SeqRange::new(first, last)
-            .ok_or_else(|| corrupt("publication", format!("{first}..{last} is no range")))?,
+            .ok_or_else(|| corrupt("publication", format!("{first}-{last} is no range")))?,
         created_at: Timestamp(row.int(3)?),
         hash: to_hash("publication", &row.bytes(4)?)?,
     })

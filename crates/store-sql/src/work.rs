@@ -1,7 +1,7 @@
 //! Jobs and small values.
 
 use memory_model::{ConversationId, RawJson, Timestamp};
-use memory_store::{Draft, Fence, JobKey, JobOutcome, Owner, State};
+use memory_store::{Draft, Fence, JobKey, LeaseUpdate, Owner, State};
 use sea_query::{
     DeleteStatement, Expr, ExprTrait as _, InsertStatement, OnConflict, Query, SelectStatement,
     SimpleExpr, UpdateStatement,
@@ -174,23 +174,23 @@ fn held(fence: &Fence) -> SimpleExpr {
 }
 
 /// How a granted job goes on, in one statement: changes no row when the fence is lost.
-pub fn settle_job(fence: &Fence, outcome: &JobOutcome, now: Timestamp) -> Settle {
+pub fn settle_job(fence: &Fence, outcome: &LeaseUpdate, now: Timestamp) -> Settle {
     let held = held(fence);
     let mut update = Query::update();
     update.table(J::Table).and_where(held.clone());
     match outcome {
-        JobOutcome::Renew { ttl_micros } => {
+        LeaseUpdate::Renew { ttl_micros } => {
             update.value(J::Expires, now.0.saturating_add(*ttl_micros));
         }
-        JobOutcome::Prepared(draft) => {
+        LeaseUpdate::Prepared(draft) => {
             update.value(J::State, JobState::Ready.as_str());
             update.value(J::Draft, draft.0.as_str());
         }
-        JobOutcome::Failed => {
+        LeaseUpdate::Failed => {
             update.value(J::State, JobState::Free.as_str());
             update.value(J::Tries, Expr::col(J::Tries).add(1_i64));
         }
-        JobOutcome::Release => {
+        LeaseUpdate::Release => {
             let delete = Query::delete().from_table(J::Table).and_where(held).take();
             return Settle::Delete(delete);
         }

@@ -368,21 +368,21 @@ end;
 
 -- What a summary was made of: runs that tile its range, messages and summaries mixed.
 create table summary_child (
-  container   integer not null references summary (id), -- the summary made
+  parent   integer not null references summary (id), -- the summary made
   ordinal     integer not null, -- 0, 1, 2, …
   first       integer not null, -- inclusive
   last        integer not null, -- inclusive
-  constituent integer references summary (id), -- the summary that went in; null for a run of messages
-  primary key (container, ordinal),
+  child integer references summary (id), -- the summary that went in; null for a run of messages
+  primary key (parent, ordinal),
   check (first >= 1 and last >= first),
-  check (constituent is null or constituent <> container)
+  check (child is null or child <> parent)
 ) strict, without rowid;
 
 -- Up the graph: which summaries contain this one.
-create index summary_child_constituent on summary_child (constituent) where constituent is not null;
+create index summary_child_child on summary_child (child) where child is not null;
 
 create trigger summary_child_insert before insert on summary_child
-when exists (select 1 from summary_child where container = new.container and ordinal = new.ordinal)
+when exists (select 1 from summary_child where parent = new.parent and ordinal = new.ordinal)
 begin
   select raise(abort, 'summary_child: append-only, it can not be replaced');
 end;

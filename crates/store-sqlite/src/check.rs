@@ -60,19 +60,19 @@ const QUESTIONS: [(ViolationKind, &str, &str); 10] = [
     (
         ViolationKind::ForeignLineage,
         "the summary % was made from one that is gone",
-        "select coalesce(c.public_id, k.container) from summary_child k left join summary c on c.id = k.container
-          where k.constituent is not null and not exists (select 1 from summary p where p.id = k.constituent)",
+        "select coalesce(c.public_id, k.parent) from summary_child k left join summary c on c.id = k.parent
+          where k.child is not null and not exists (select 1 from summary p where p.id = k.child)",
     ),
     (
         ViolationKind::Cycle,
         "the summary % was made from one that is not less deep",
-        "select c.public_id from summary_child k join summary c on c.id = k.container
-           join summary p on p.id = k.constituent where p.depth >= c.depth",
+        "select c.public_id from summary_child k join summary c on c.id = k.parent
+           join summary p on p.id = k.child where p.depth >= c.depth",
     ),
     (
         ViolationKind::ChildRangeWrong,
         "the children of the summary % do not tile its range",
-        "select s.public_id from summary s left join summary_child k on k.container = s.id group by s.id
+        "select s.public_id from summary s left join summary_child k on k.parent = s.id group by s.id
           having min(k.first) is not s.first or max(k.last) is not s.last
               or sum(k.last - k.first + 1) is not s.last - s.first + 1",
     ),
@@ -80,7 +80,7 @@ const QUESTIONS: [(ViolationKind, &str, &str); 10] = [
 
 /// Summaries that were made from another conversation's: public id, whose it is, and whose and how long the other is.
 const FOREIGN_CHILDREN: &str = "select c.public_id, c.conversation, p.conversation, p.last from summary_child k
-   join summary c on c.id = k.container join summary p on p.id = k.constituent where p.conversation <> c.conversation";
+   join summary c on c.id = k.parent join summary p on p.id = k.child where p.conversation <> c.conversation";
 
 /// A table, index, trigger or view by kind and name.
 type Objects = BTreeMap<(String, String), Object>;
@@ -180,7 +180,7 @@ impl SqliteStore {
         found: &mut Vec<Violation>,
     ) -> Result<()> {
         for row in ask(on, FOREIGN_CHILDREN, found).await? {
-            let container = row.text(0)?;
+            let parent = row.text(0)?;
             let owner = ConversationId(store_sql::to_u32("conversation", row.int(1)?)?);
             let source = ConversationId(store_sql::to_u32("conversation", row.int(2)?)?);
             let last = store_sql::to_seq(row.int(3)?)?;
@@ -194,9 +194,7 @@ impl SqliteStore {
             if !sees {
                 found.push(Violation::new(
                     ViolationKind::ForeignLineage,
-                    format!(
-                        "the summary {container} was made from a summary of another conversation"
-                    ),
+                    format!("the summary {parent} was made from a summary of another conversation"),
                 ));
             }
         }

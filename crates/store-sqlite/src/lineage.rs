@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::sync::{Arc, PoisonError};
 
 use memory_model::{ConversationId, Seq, SeqRange};
-use memory_store::{Conversation, Error, ErrorKind, Kin, Origin, Result, Segment};
+use memory_store::{Conversation, Error, ErrorKind, Origin, Result, Segment, SummaryScope};
 use store_sql::conversation as sql;
 
 use crate::db::On;
@@ -27,17 +27,17 @@ pub(crate) struct Lineage(Arc<[Ancestor]>);
 
 impl Lineage {
     /// Whose summaries are seen.
-    pub(crate) fn kin(&self) -> Vec<Kin> {
+    pub(crate) fn scope(&self) -> Vec<SummaryScope> {
         let Some(own) = self.0.first() else {
             return Vec::new();
         };
-        let mut last = Kin::own(own.id);
-        let mut kin = vec![last];
+        let mut last = SummaryScope::own(own.id);
+        let mut scope = vec![last];
         for (parent, at) in self.0.iter().filter_map(|ancestor| ancestor.fork) {
             last = last.parent(parent, at);
-            kin.push(last);
+            scope.push(last);
         }
-        kin
+        scope
     }
 
     /// Which logs are read, in order.
@@ -63,8 +63,8 @@ impl Lineage {
 
     /// Whether what ends at `last` in the log of `source` is seen.
     pub(crate) fn sees(&self, source: ConversationId, last: Seq) -> bool {
-        let mut kin = self.kin().into_iter();
-        kin.any(|kin| kin.conversation == source && kin.last.is_none_or(|end| last <= end))
+        let mut scope = self.scope().into_iter();
+        scope.any(|scope| scope.conversation == source && scope.last.is_none_or(|end| last <= end))
     }
 
     /// The lineage of a fork of this conversation.

@@ -7,7 +7,7 @@ pub(crate) const MIGRATIONS: &[Migration] = &[
     Migration {
         version: 1,
         name: "initial",
-        checksum: "b4473bcac5406ab6db2ba3cd2a1c7ba1a91ed8505dfd740e8930c4ee53592f18",
+        checksum: "f379c64ce4dbdc6cde77d194100b7455c4c5a2cbc1ebe4b6ad06e10298a1a2b6",
         sql: include_str!("../migrations/0001_initial.sql"),
         mark: "pragma application_id = 1634559341; pragma user_version = 1",
     },

@@ -73,10 +73,10 @@ impl<'p> NewSummaries<'p> {
     fn children(&self, (key, summary): &(i64, &'p Summary)) -> Vec<ChildRow> {
         let key_of = |child: &Child| child.summary().and_then(|id| self.known.get(id));
         let row = |(ordinal, child): (u32, &Child)| ChildRow {
-            container: *key,
+            parent: *key,
             ordinal,
             range: child.range(),
-            constituent: key_of(child).map(|(key, _)| *key),
+            child: key_of(child).map(|(key, _)| *key),
         };
         (0..).zip(&summary.children).map(row).collect()
     }

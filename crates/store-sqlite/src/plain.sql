@@ -47,7 +47,7 @@ create table summaries (
   token_count                integer not null,
   earliest_at                integer not null,
   latest_at                  integer not null,
-  descendant_count           integer not null, -- a leaf's rows; a condensed node's constituents and all that those count
+  descendant_count           integer not null, -- a leaf's rows; a condensed node's children and all that those count
   descendant_token_count     integer not null, -- what those cost
   source_message_token_count integer not null, -- what all the messages cost that the node stands for
   created_at                 integer not null

@@ -4,7 +4,9 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::ops::ControlFlow;
 
 use memory_model::{ConversationId, Hash, LogEntry, Recipe, Seq, SeqRange, Summary, SummaryId};
-use memory_store::{Conversation, Error, ErrorKind, Kin, LogRead, Order, Page, Result, rest_of};
+use memory_store::{
+    Conversation, Error, ErrorKind, LogRead, Order, Page, Result, SummaryScope, rest_of,
+};
 use sqlx::sqlite::SqliteRow;
 use store_sql::Columns as _;
 use store_sql::{message, summary as sql};
@@ -234,8 +236,8 @@ impl SqliteStore {
         let mut children = BTreeMap::<i64, Vec<_>>::new();
         for batch in batched(&keys) {
             for row in on.all(&sql::children(&batch)).await? {
-                let (container, child) = sql::child(&row)?;
-                children.entry(container).or_default().push(child);
+                let (parent, child) = sql::child(&row)?;
+                children.entry(parent).or_default().push(child);
             }
         }
         for row in &mut found {
@@ -296,7 +298,12 @@ impl SqliteStore {
             },
         };
         let rows = on
-            .all(&sql::log(Kin::own(id), &[], after, one_more(limit)))
+            .all(&sql::log(
+                SummaryScope::own(id),
+                &[],
+                after,
+                one_more(limit),
+            ))
             .await?;
         let found = self.with_children(&mut on, &rows).await?;
         Ok(page(found, limit, |summary: &Summary| summary.id.clone()))
@@ -310,7 +317,7 @@ impl SqliteStore {
     ) -> Result<Page<Summary, SummaryId>> {
         let mut reader = self.db.read().await?;
         let mut on = reader.on();
-        let lineage = self.lineage(&mut on, id).await?.kin();
+        let lineage = self.lineage(&mut on, id).await?.scope();
         // Where in the lineage the last page ended, and the key of the summary there.
         let (mut index, mut after) = match after {
             None => (lineage.len(), None),
@@ -330,31 +337,33 @@ impl SqliteStore {
         let wanted = one_more(limit);
         let mut found = Vec::new();
         // Ancestors first.
-        while let Some((kin, nearer)) = lineage.get(..index).and_then(<[Kin]>::split_last) {
+        while let Some((scope, nearer)) =
+            lineage.get(..index).and_then(<[SummaryScope]>::split_last)
+        {
             let missing = wanted.saturating_sub(found.len() as u64);
             if missing == 0 {
                 break;
             }
-            let rows = on.all(&sql::log(*kin, nearer, after, missing)).await?;
+            let rows = on.all(&sql::log(*scope, nearer, after, missing)).await?;
             found.extend(self.with_children(&mut on, &rows).await?);
             (index, after) = (nearer.len(), None);
         }
         Ok(page(found, limit, |summary: &Summary| summary.id.clone()))
     }
 
-    pub(crate) async fn containers_of(
+    pub(crate) async fn parents_of(
         &self,
         id: ConversationId,
         summary: &SummaryId,
     ) -> Result<Vec<SummaryId>> {
         let mut reader = self.db.read().await?;
         let mut on = reader.on();
-        let lineage = self.lineage(&mut on, id).await?.kin();
+        let lineage = self.lineage(&mut on, id).await?.scope();
         let mut found: Vec<SummaryId> = Vec::new();
-        for (index, kin) in lineage.iter().enumerate().rev() {
-            // A container's constituent is its conversation's own, or an ancestor's.
-            for constituent in lineage.get(index..).unwrap_or_default() {
-                let statement = sql::containers(*kin, constituent.conversation.0, summary);
+        for (index, scope) in lineage.iter().enumerate().rev() {
+            // A parent's child is its conversation's own, or an ancestor's.
+            for child in lineage.get(index..).unwrap_or_default() {
+                let statement = sql::parents(*scope, child.conversation.0, summary);
                 for row in on.all(&statement).await? {
                     let id = SummaryId::new(row.text(0)?);
                     // Its place is that of the nearest.

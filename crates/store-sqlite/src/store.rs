@@ -7,8 +7,8 @@ use memory_model::{
 };
 use memory_store::{
     Append, Appended, Claim, Conversation, ConversationFilter, ConversationPatch, ConversationRef,
-    Fence, JobKey, JobOutcome, LogRead, Maintain, NewConversation, Order, Owner, Page, Publication,
-    Publish, Published, Result, Snapshot, State, Store, ViewInfo, Violation,
+    Fence, JobKey, LeaseUpdate, LogRead, Maintain, NewConversation, Order, Owner, Page,
+    Publication, Publish, Published, Result, Snapshot, State, Store, ViewInfo, Violation,
 };
 
 use crate::SqliteStore;
@@ -125,12 +125,12 @@ impl Store for SqliteStore {
             .await
     }
 
-    async fn containers(
+    async fn parents(
         &self,
         conversation: ConversationId,
         summary: &SummaryId,
     ) -> Result<Vec<SummaryId>> {
-        self.containers_of(conversation, summary).await
+        self.parents_of(conversation, summary).await
     }
 
     async fn summaries_by_source(
@@ -155,7 +155,7 @@ impl Store for SqliteStore {
 
     async fn settle_all(
         &self,
-        settled: &[(Fence, JobOutcome)],
+        settled: &[(Fence, LeaseUpdate)],
         now: Timestamp,
     ) -> Result<Vec<Result<()>>> {
         self.settle_jobs(settled, now).await

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use memory_model::{ConversationId, RawJson, Timestamp};
-use memory_store::{Claim, Error, ErrorKind, Fence, JobKey, JobOutcome, Owner, Result, State};
+use memory_store::{Claim, Error, ErrorKind, Fence, JobKey, LeaseUpdate, Owner, Result, State};
 use sea_query::SqliteQueryBuilder;
 use store_sql::work::{self as sql, Job};
 use store_sql::{Columns as _, Script, to_count};
@@ -92,7 +92,7 @@ impl SqliteStore {
 
     pub(crate) async fn settle_jobs(
         &self,
-        settled: &[(Fence, JobOutcome)],
+        settled: &[(Fence, LeaseUpdate)],
         now: Timestamp,
     ) -> Result<Vec<Result<()>>> {
         let mut writer = self.db.write().await?;
@@ -120,7 +120,7 @@ impl SqliteStore {
         &self,
         on: &mut On<'_>,
         fence: &Fence,
-        outcome: &JobOutcome,
+        outcome: &LeaseUpdate,
         now: Timestamp,
     ) -> Result<()> {
         let changed = match sql::settle_job(fence, outcome, now) {

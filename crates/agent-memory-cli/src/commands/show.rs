@@ -12,7 +12,7 @@ use crate::output::{clip, count, number};
 
 /// How many spans are shown, the newest.
 const SPANS: usize = 16;
-/// How many constituents of a summary are shown, the newest.
+/// How many children of a summary are shown, the newest.
 const CHILDREN: usize = 4;
 /// How many messages of a context are shown, from its beginning and its end.
 const MESSAGES: (usize, usize) = (4, 12);

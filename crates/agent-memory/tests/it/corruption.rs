@@ -47,7 +47,7 @@ const CASES: &[Case] = &[
     case(
         "many rows are gone",
         ViolationKind::EntryMissing,
-        "{main}: entries 50..59 are missing",
+        "{main}: entries 50-59 are missing",
         "delete from message where conversation = 1 and seq between 50 and 59",
     ),
     case(
@@ -307,19 +307,19 @@ const CASES: &[Case] = &[
         "a child covers too little",
         ViolationKind::ChildRangeWrong,
         "{leaf}",
-        "update summary_child set last = last - 1 where container = LEAF",
+        "update summary_child set last = last - 1 where parent = LEAF",
     ),
     case(
         "a child is gone",
         ViolationKind::ChildRangeWrong,
         "{top}",
-        "delete from summary_child where container = TOP and ordinal = 1",
+        "delete from summary_child where parent = TOP and ordinal = 1",
     ),
     case(
         "a summary contains what contains it",
         ViolationKind::Cycle,
         "{leaf}",
-        "update summary_child set constituent = TOP where container = LEAF",
+        "update summary_child set child = TOP where parent = LEAF",
     ),
     case(
         "a summary is as deep as what it was made from",
@@ -331,8 +331,8 @@ const CASES: &[Case] = &[
         "a summary was made from another conversation's",
         ViolationKind::ForeignLineage,
         "{top}",
-        "update summary_child set constituent = (select min(id) from summary where conversation = 3)
-          where container = TOP and ordinal = 0",
+        "update summary_child set child = (select min(id) from summary where conversation = 3)
+          where parent = TOP and ordinal = 0",
     ),
     case(
         "a summary that others were made from is gone",
@@ -479,7 +479,7 @@ const CASES: &[Case] = &[
         "conversation 3",
         "delete from view where conversation = 3; delete from span where conversation = 3;
          delete from span_history where conversation = 3; delete from publication where conversation = 3;
-         delete from summary_child where container >> 32 = 3; delete from summary where conversation = 3;
+         delete from summary_child where parent >> 32 = 3; delete from summary where conversation = 3;
          delete from message where conversation = 3; delete from facts where conversation = 3;
          delete from payload where id not in (select payload from message where payload is not null);
          delete from job where conversation = 3; delete from state where conversation = 3;
@@ -491,7 +491,7 @@ const CASES: &[Case] = &[
         "conversation 1",
         "delete from view where conversation = 2; delete from span where conversation = 2;
          delete from span_history where conversation = 2; delete from publication where conversation = 2;
-         delete from summary_child where container >> 32 = 2; delete from summary where conversation = 2;
+         delete from summary_child where parent >> 32 = 2; delete from summary where conversation = 2;
          delete from message where conversation = 2; delete from facts where conversation = 2;
          delete from payload where id not in (select payload from message where payload is not null);
          delete from job where conversation = 2; delete from state where conversation = 2;

@@ -88,7 +88,7 @@ async fn what_was_prepared_outlives_the_process() {
     for place in both(build).await {
         let session = place.memory.session("s").await.unwrap();
         talk(&session, 30).await;
-        let ahead = session.prepare_ahead().await.unwrap();
+        let ahead = session.prefetch_summaries().await.unwrap();
         assert!(ahead.ready > 0);
         drop(session);
         let called = model.calls();
@@ -115,7 +115,7 @@ async fn what_a_compaction_took_first_is_not_published_again() {
     for place in both(|| with(&model, 500, 2_000)).await {
         let session = place.memory.session("s").await.unwrap();
         talk(&session, 60).await;
-        session.prepare_ahead().await.unwrap();
+        session.prefetch_summaries().await.unwrap();
         // The same jobs: it takes what is prepared, and calls only for what is not.
         let called = model.calls();
         let outcome = session.compact(Mode::Full).await.unwrap();
@@ -352,7 +352,7 @@ async fn drafts_that_nobody_wants_any_more_are_deleted() {
         let memory_with_model = open(with(&model, 500, 2_000)).await;
         let session = memory_with_model.session(key.as_str()).await.unwrap();
         talk(&session, 60).await;
-        let ready = session.prepare_ahead().await.unwrap().ready;
+        let ready = session.prefetch_summaries().await.unwrap().ready;
         memory_with_model.close().await.unwrap();
         assert!(ready > 0 && jobs(&path).await == i64::try_from(ready).unwrap());
 
@@ -378,7 +378,7 @@ async fn drafts_that_nobody_wants_any_more_are_deleted() {
                 0
             );
         } else {
-            assert_eq!(session.prepare_ahead().await.unwrap().ready, 0);
+            assert_eq!(session.prefetch_summaries().await.unwrap().ready, 0);
         }
         memory_with_model.close().await.unwrap();
         assert_eq!(jobs(&path).await, 0, "{key}");
@@ -441,7 +441,7 @@ async fn what_is_ready_is_published_before_anything_is_extracted() {
     for place in both(build).await {
         let session = place.memory.session("s").await.unwrap();
         talk(&session, 110).await;
-        let ready = session.prepare_ahead().await.unwrap().ready;
+        let ready = session.prefetch_summaries().await.unwrap().ready;
         let called = model.calls();
         let call = session.before_call(&window).await.unwrap();
         assert_eq!(call.upkeep.published(), ready, "{}", place.name);

@@ -34,7 +34,7 @@ async fn to_the_end(
     let compaction = lab.compaction(store, id, model).with_policy(policy());
     let mut published = 0;
     loop {
-        let ahead = compaction.prepare_ahead().await?;
+        let ahead = compaction.prefetch_summaries().await?;
         let called = model.calls();
         let outcome = compaction.publish_ready().await?;
         assert_eq!((outcome.calls, model.calls()), (0, called));
@@ -67,8 +67,8 @@ async fn preparing_changes_no_view_and_plans_beyond_what_is_ready() {
     let before = spans(&store, id).await;
     let one = policy().with_ahead_jobs(1);
     let compaction = lab.compaction(&store, id, &model).with_policy(one);
-    let first = compaction.prepare_ahead().await.unwrap();
-    let second = compaction.prepare_ahead().await.unwrap();
+    let first = compaction.prefetch_summaries().await.unwrap();
+    let second = compaction.prefetch_summaries().await.unwrap();
     assert_eq!((first.prepared, first.ready, first.calls), (1, 1, 1));
     assert_eq!((second.prepared, second.ready, second.calls), (1, 2, 1));
     assert_eq!(spans(&store, id).await, before);
@@ -86,7 +86,7 @@ async fn a_draft_that_is_gone_is_not_made_in_the_foreground() {
     let (lab, model) = (Lab::new(small()), Scripted::head_cut());
     let (store, id) = filled(InMemoryStore::new()).await;
     let ahead = lab.compaction(&store, id, &model).with_policy(policy());
-    let ready = ahead.prepare_ahead().await.unwrap().ready;
+    let ready = ahead.prefetch_summaries().await.unwrap().ready;
     // Another recipe: what waits was not made by this summarizer.
     let other = Scripted::fixed(Ok("Short."));
     let recorder = Recorder::new();
@@ -110,7 +110,7 @@ async fn work_that_costs_nothing_is_not_prepared() {
     let (store, id) = filled(InMemoryStore::new()).await;
     let extractive = ExtractiveSummarizer::new();
     let compaction = lab.compaction(&store, id, &extractive);
-    assert_eq!(compaction.prepare_ahead().await.unwrap().ready, 0);
+    assert_eq!(compaction.prefetch_summaries().await.unwrap().ready, 0);
     let outcome = compaction.publish_ready().await.unwrap();
     assert!(
         outcome.published.get("leaf") > 0,
@@ -123,13 +123,13 @@ async fn what_the_view_no_longer_wants_is_forgotten() {
     let (lab, model) = (Lab::new(small()), Scripted::head_cut());
     let (store, id) = filled(InMemoryStore::new()).await;
     let ahead = lab.compaction(&store, id, &model).with_policy(policy());
-    assert!(ahead.prepare_ahead().await.unwrap().ready > 0);
+    assert!(ahead.prefetch_summaries().await.unwrap().ready > 0);
     // Somebody compacts otherwise.
     let extractive = ExtractiveSummarizer::new();
     let extracts = lab.compaction(&store, id, &extractive);
     extracts.run(Mode::Full).await.unwrap();
     let after = spans(&store, id).await;
-    assert_eq!(ahead.prepare_ahead().await.unwrap().ready, 0);
+    assert_eq!(ahead.prefetch_summaries().await.unwrap().ready, 0);
     assert_eq!(
         ahead.publish_ready().await.unwrap().published.get("leaf"),
         0

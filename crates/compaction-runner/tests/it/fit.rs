@@ -161,7 +161,7 @@ async fn a_summary_that_was_ready_too_late_takes_the_place_of_its_extract() {
     let (store, id) = filled(64).await;
     let policy = RunnerPolicy::default().with_ahead_min_tokens(100);
     let compaction = lab.compaction(&store, id, &model).with_policy(policy);
-    let ready = compaction.prepare_ahead().await.unwrap().ready;
+    let ready = compaction.prefetch_summaries().await.unwrap().ready;
     let paid = model.calls();
     let most = room(tokens(&store, id).await - 1);
     let extracted = compaction.extract_to_fit(most).await.unwrap();

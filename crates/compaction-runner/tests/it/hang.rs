@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use compaction_plan::{Mode, StopReason};
-use compaction_runner::{Cancel, InHand, Liveness, Outcome, Result};
+use compaction_runner::{Cancel, InFlight, Liveness, Outcome, Result};
 use memory_model::{ConversationId, Seq, SeqRange};
 use memory_search::{Query, Search};
 use memory_store::{FullStore, InMemoryStore, LogRead, Order, Owner, ScanSearch};
@@ -240,12 +240,12 @@ async fn two_runs_of_one_owner_pay_once() {
     let store: Arc<dyn FullStore> = Arc::new(InMemoryStore::new());
     let id = open(&*store, "chat").await;
     append(&*store, id, chat(1, 120)).await;
-    let in_hand = InHand::new();
+    let in_flight = InFlight::new();
     let slow = Scripted::new([Answer::Hang]);
-    let (theirs, hangs, shared) = (Arc::clone(&store), slow.clone(), in_hand.clone());
+    let (theirs, hangs, shared) = (Arc::clone(&store), slow.clone(), in_flight.clone());
     let first = tokio::spawn(async move {
         let lab = Lab::new(small());
-        let compaction = lab.compaction(&*theirs, id, &hangs).with_in_hand(shared);
+        let compaction = lab.compaction(&*theirs, id, &hangs).with_in_flight(shared);
         compaction.run(Mode::Full).await
     });
     while slow.calls() < 4 {
@@ -257,7 +257,7 @@ async fn two_runs_of_one_owner_pay_once() {
     let quick = Scripted::new([Answer::HeadCut]);
     let again = || {
         lab.compaction(&*store, id, &quick)
-            .with_in_hand(in_hand.clone())
+            .with_in_flight(in_flight.clone())
     };
     let outcome = again().run(Mode::Incremental).await.unwrap();
     assert_eq!(outcome.calls, outcome.published.total());

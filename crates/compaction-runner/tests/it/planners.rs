@@ -285,7 +285,7 @@ async fn rolling_summaries_are_prepared_several_steps_ahead() {
         for round in 0..3 {
             append(store, id, chat(round * 30 + 1, 30)).await;
             // Each step updates the draft of the step before, which nobody has published.
-            let ahead = handoff.prepare_ahead().await.unwrap();
+            let ahead = handoff.prefetch_summaries().await.unwrap();
             assert_eq!((ahead.prepared, ahead.ready), (1, u64::from(round) + 1));
             assert_eq!(store.views(id).await.unwrap(), []);
         }
@@ -295,7 +295,7 @@ async fn rolling_summaries_are_prepared_several_steps_ahead() {
         assert_eq!((outcome.calls, model.calls()), (0, called));
         assert!(shown(store, &Handoff, id).await.starts_with("1:summary2 "));
         sound(store, id).await;
-        assert_eq!(handoff.prepare_ahead().await.unwrap().ready, 0);
+        assert_eq!(handoff.prefetch_summaries().await.unwrap().ready, 0);
     }
 }
 
@@ -349,7 +349,7 @@ async fn blocks_are_prepared_ahead_and_published_in_one_go() {
         let id = open(store, "chat").await;
         append(store, id, chat(1, 90)).await;
         let blocks = compaction(&lab, &Blocks, store, id, &model);
-        let ahead = blocks.prepare_ahead().await.unwrap();
+        let ahead = blocks.prefetch_summaries().await.unwrap();
         assert_eq!((ahead.prepared, ahead.ready, ahead.calls), (4, 4, 2));
         assert_eq!(store.views(id).await.unwrap(), []);
         let outcome = blocks.publish_ready().await.unwrap();

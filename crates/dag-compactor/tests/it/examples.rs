@@ -225,14 +225,14 @@ fn a_plan_of_a_conversation() {
         shown += &format!("{}\n", world.shown());
     }
     insta::assert_snapshot!(shown, @r"
-    leaf 1..15 depth 0: 13 messages outside the fresh tail cost 2928 tokens
-    leaf 16..29 depth 0: 12 messages outside the fresh tail cost 2868 tokens
-    leaf 30..43 depth 0: 12 messages outside the fresh tail cost 2868 tokens
-    leaf 44..57 depth 0: 12 messages outside the fresh tail cost 2868 tokens
-    leaf 58..71 depth 0: 12 messages outside the fresh tail cost 2868 tokens
-    leaf 72..75 depth 0: 4 messages outside the fresh tail cost 1284 tokens
-    S0:1..15 S0:16..29 S0:30..43 S0:44..57 S0:58..71 S0:72..75 R:76..
-    condensed 1..75 depth 1: 6 neighbouring summaries of depth 0 cost 2400 tokens
-    S1:1..75 R:76..
+    leaf 1-15 depth 0: 13 messages outside the fresh tail cost 2928 tokens
+    leaf 16-29 depth 0: 12 messages outside the fresh tail cost 2868 tokens
+    leaf 30-43 depth 0: 12 messages outside the fresh tail cost 2868 tokens
+    leaf 44-57 depth 0: 12 messages outside the fresh tail cost 2868 tokens
+    leaf 58-71 depth 0: 12 messages outside the fresh tail cost 2868 tokens
+    leaf 72-75 depth 0: 4 messages outside the fresh tail cost 1284 tokens
+    S0:1-15 S0:16-29 S0:30-43 S0:44-57 S0:58-71 S0:72-75 R:76-
+    condensed 1-75 depth 1: 6 neighbouring summaries of depth 0 cost 2400 tokens
+    S1:1-75 R:76-
     ");
 }

@@ -64,7 +64,7 @@ fn extracts_of_extracts() {
     ));
     let text = summarizer().extract(&source, 320, &HeuristicEstimator::Bytes4);
     assert!(text.contains("[1] User: The parser drops"));
-    assert!(text.contains("[23..30] The issue was filed as #42."));
+    assert!(text.contains("[23-30] The issue was filed as #42."));
     assert!(text.contains("the label question"));
     insta::assert_snapshot!("condensed_320", text);
 }
@@ -93,7 +93,7 @@ fn a_huge_result_takes_milliseconds_and_shows_its_ends() {
 fn nothing_said_is_said() {
     let log = fixtures::entries(vec![Message::user(""), Message::assistant("  ")]);
     let text = extract(&log, 200);
-    assert!(text.starts_with("Extract of messages 1..2"), "{text}");
+    assert!(text.starts_with("Extract of messages 1-2"), "{text}");
     assert_eq!(extract(&log, 3), "No text.");
     assert_eq!(extract(&[], 100), extract(&[], 100));
 }
@@ -128,7 +128,7 @@ fn a_summary_of_prose_is_quoted_by_its_range() {
     let source = [summary(range, "We decided to use tea.\n\n- It is cheaper.")];
     let text = summarizer().extract(&source, 90, &HeuristicEstimator::Bytes4);
     assert!(
-        text.contains("- [5..9] We decided to use tea.\n- [5..9] It is cheaper."),
+        text.contains("- [5-9] We decided to use tea.\n- [5-9] It is cheaper."),
         "{text}"
     );
 }

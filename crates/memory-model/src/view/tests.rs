@@ -213,7 +213,7 @@ fn bad_splices_are_named() {
         .unwrap_err();
     assert_eq!(
         error.to_string(),
-        "3..5 cuts the span 2..5, which can only be replaced whole"
+        "3-5 cuts the span 2-5, which can only be replaced whole"
     );
     let error = view.splice(
         at,
@@ -222,7 +222,7 @@ fn bad_splices_are_named() {
     );
     assert_eq!(
         error.unwrap_err().to_string(),
-        "the new spans do not tile 2..5: they end at 4"
+        "the new spans do not tile 2-5: they end at 4"
     );
     let error = view.splice(
         at,

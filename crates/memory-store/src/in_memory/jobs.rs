@@ -4,7 +4,7 @@ use memory_model::Timestamp;
 
 use super::Record;
 use crate::error::{Error, ErrorKind, Result};
-use crate::types::{Claim, Fence, JobKey, JobOutcome, Owner};
+use crate::types::{Claim, Fence, JobKey, LeaseUpdate, Owner};
 
 impl Record {
     pub(super) fn claim(
@@ -41,7 +41,7 @@ impl Record {
     pub(super) fn settle(
         &mut self,
         fence: &Fence,
-        outcome: &JobOutcome,
+        outcome: &LeaseUpdate,
         now: Timestamp,
     ) -> Result<()> {
         check_fence(self, fence)?;
@@ -49,17 +49,17 @@ impl Record {
             return Err(stale(fence));
         };
         match outcome {
-            JobOutcome::Renew { ttl_micros } => {
+            LeaseUpdate::Renew { ttl_micros } => {
                 if let Some((_, until)) = &mut job.holder {
                     *until = Timestamp(now.0.saturating_add(*ttl_micros));
                 }
             }
-            JobOutcome::Prepared(draft) => job.draft = Some(draft.clone()),
-            JobOutcome::Failed => {
+            LeaseUpdate::Prepared(draft) => job.draft = Some(draft.clone()),
+            LeaseUpdate::Failed => {
                 job.tries = job.tries.saturating_add(1);
                 job.holder = None;
             }
-            JobOutcome::Release => {
+            LeaseUpdate::Release => {
                 self.jobs.remove(&fence.key);
             }
         }

@@ -17,7 +17,7 @@ use memory_model::{
 };
 
 use crate::error::{Error, ErrorKind, Result};
-use crate::inherit::{Inherited, Kin, ViewCut};
+use crate::inherit::{Inherited, SummaryScope, ViewCut};
 use crate::publish::spans_cost;
 use crate::record::KnownEntry;
 use crate::store::Maintain;
@@ -203,8 +203,8 @@ impl Inner {
     }
 
     /// Whose summaries a conversation sees, itself first.
-    fn lineage(&self, record: &Record) -> Vec<Kin> {
-        let mut lineage = vec![Kin::own(record.info.id)];
+    fn lineage(&self, record: &Record) -> Vec<SummaryScope> {
+        let mut lineage = vec![SummaryScope::own(record.info.id)];
         let mut origin = &record.info.origin;
         while let (Origin::Fork { parent, at }, Some(last)) = (origin, lineage.last()) {
             lineage.push(last.parent(*parent, *at));
@@ -217,25 +217,25 @@ impl Inner {
     }
 
     /// The summary with this id, as a conversation sees it: its own before its ancestors'.
-    fn summary(&self, lineage: &[Kin], id: &SummaryId) -> Option<&Summary> {
-        lineage.iter().find_map(|kin| {
-            let summary = self.get(kin.conversation).ok()?.summary(id)?;
-            kin.sees(summary.range).then_some(summary)
+    fn summary(&self, lineage: &[SummaryScope], id: &SummaryId) -> Option<&Summary> {
+        lineage.iter().find_map(|scope| {
+            let summary = self.get(scope.conversation).ok()?.summary(id)?;
+            scope.sees(summary.range).then_some(summary)
         })
     }
 
     /// All summaries that a conversation sees: those of its ancestors first, each in the order of
     /// their making, and each once.
-    fn summaries<'a>(&'a self, lineage: &'a [Kin]) -> impl Iterator<Item = &'a Summary> {
+    fn summaries<'a>(&'a self, lineage: &'a [SummaryScope]) -> impl Iterator<Item = &'a Summary> {
         lineage
             .iter()
             .enumerate()
             .rev()
-            .flat_map(move |(index, kin)| {
+            .flat_map(move |(index, scope)| {
                 let nearer = lineage.get(..index).unwrap_or_default();
-                let all = self.get(kin.conversation).map(|record| &record.summaries);
+                let all = self.get(scope.conversation).map(|record| &record.summaries);
                 all.into_iter().flatten().filter(move |summary| {
-                    kin.sees(summary.range) && self.summary(nearer, &summary.id).is_none()
+                    scope.sees(summary.range) && self.summary(nearer, &summary.id).is_none()
                 })
             })
     }

@@ -16,7 +16,7 @@ use crate::record::KnownEntry;
 use crate::store::Store;
 use crate::types::{
     Append, AppendAt, Appended, Claim, Conversation, ConversationFilter, ConversationPatch,
-    ConversationRef, EntryOutcome, Fence, JobKey, JobOutcome, LogRead, NewConversation, Order,
+    ConversationRef, EntryOutcome, Fence, JobKey, LeaseUpdate, LogRead, NewConversation, Order,
     Origin, Owner, Page, Publication, Publish, Published, Segment, Snapshot, State, ViewInfo,
     fork_segments, rest_of,
 };
@@ -472,7 +472,7 @@ impl Store for InMemoryStore {
         Ok(page(left, limit, |summary| summary.id.clone()))
     }
 
-    async fn containers(
+    async fn parents(
         &self,
         conversation: ConversationId,
         summary: &SummaryId,
@@ -498,10 +498,10 @@ impl Store for InMemoryStore {
         let inner = self.lock();
         let lineage = inner.lineage(inner.get(conversation)?);
         let newest = |(source, recipe): &(Hash, Recipe)| {
-            lineage.iter().find_map(|kin| {
-                let own = &inner.get(kin.conversation).ok()?.summaries;
+            lineage.iter().find_map(|scope| {
+                let own = &inner.get(scope.conversation).ok()?.summaries;
                 let made = |s: &&Summary| s.source_hash == *source && s.recipe == *recipe;
-                let seen = |s: &&Summary| made(s) && kin.sees(s.range);
+                let seen = |s: &&Summary| made(s) && scope.sees(s.range);
                 own.iter().rev().find(seen).cloned()
             })
         };
@@ -525,11 +525,11 @@ impl Store for InMemoryStore {
 
     async fn settle_all(
         &self,
-        settled: &[(Fence, JobOutcome)],
+        settled: &[(Fence, LeaseUpdate)],
         now: Timestamp,
     ) -> Result<Vec<Result<()>>> {
         let mut inner = self.lock();
-        let settle = |(fence, outcome): &(Fence, JobOutcome)| {
+        let settle = |(fence, outcome): &(Fence, LeaseUpdate)| {
             inner
                 .get_mut(fence.conversation)?
                 .settle(fence, outcome, now)

@@ -15,7 +15,7 @@ use token_estimate::EstimatorId;
 
 use self::scope::Family;
 use crate::error::{Error, ErrorKind, Result};
-use crate::inherit::Kin;
+use crate::inherit::SummaryScope;
 use crate::store::Store;
 use crate::types::{Conversation, ConversationRef, Origin, Segment, fork_segments};
 
@@ -208,23 +208,23 @@ impl<'a, S: Store + ?Sized> Verifier<'a, S> {
         report: &mut Report,
     ) -> Result<()> {
         let mut missing = Vec::new();
-        let mut kin = Kin::own(found.id);
+        let mut scope = SummaryScope::own(found.id);
         let mut next = fork_point(found);
         while let Some((parent, at)) = next {
-            if parent >= kin.conversation || self.family.contains(parent) {
+            if parent >= scope.conversation || self.family.contains(parent) {
                 break;
             }
-            kin = kin.parent(parent, at);
+            scope = scope.parent(parent, at);
             // That it is missing was reported with its fork.
             let Some(ancestor) = lookup(self.store, parent).await? else {
                 break;
             };
             next = fork_point(&ancestor);
-            missing.push((kin, ancestor));
+            missing.push((scope, ancestor));
         }
-        while let Some((kin, ancestor)) = missing.pop() {
+        while let Some((scope, ancestor)) = missing.pop() {
             self.family.put(ancestor.id, fork_point(&ancestor));
-            let last = kin.last.unwrap_or(ancestor.head);
+            let last = scope.last.unwrap_or(ancestor.head);
             let summaries = summaries::load(self.store, ancestor.id, report).await?;
             if let Some(shared) = SeqRange::new(ancestor.own_first(), last) {
                 let before = self.family.scope(ancestor.id, last);
@@ -235,7 +235,7 @@ impl<'a, S: Store + ?Sized> Verifier<'a, S> {
             }
             let seen: BTreeMap<SummaryId, Summary> = summaries
                 .into_iter()
-                .filter(|(_, summary)| kin.sees(summary.range))
+                .filter(|(_, summary)| scope.sees(summary.range))
                 .collect();
             for summary in seen.values() {
                 self.family.put_summary(ancestor.id, summary);

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use memory_model::{ConversationId, Hash, Seq, SeqRange, Summary, SummaryId};
 
-use crate::inherit::Kin;
+use crate::inherit::SummaryScope;
 
 /// One entry of a log.
 #[derive(Debug, Clone, Copy)]
@@ -83,10 +83,10 @@ impl Family {
 
     /// What a conversation sees, up to `head`.
     pub(super) fn scope(&self, conversation: ConversationId, head: Seq) -> Scope<'_> {
-        let mut kin = vec![Kin::own(conversation)];
+        let mut scope = vec![SummaryScope::own(conversation)];
         let mut pieces = Vec::new();
         let mut last = head;
-        while let Some(nearest) = kin.last().copied() {
+        while let Some(nearest) = scope.last().copied() {
             let Some(member) = self.members.get(&nearest.conversation) else {
                 break;
             };
@@ -97,13 +97,13 @@ impl Family {
             let Some((parent, at)) = member.fork.filter(|(p, _)| *p < nearest.conversation) else {
                 break;
             };
-            kin.push(nearest.parent(parent, at));
+            scope.push(nearest.parent(parent, at));
             last = last.min(at);
         }
         pieces.reverse();
         Scope {
             family: self,
-            kin,
+            scope,
             pieces,
         }
     }
@@ -119,7 +119,7 @@ impl Family {
 pub(super) struct Scope<'a> {
     family: &'a Family,
     /// Itself first; numbers fall.
-    kin: Vec<Kin>,
+    scope: Vec<SummaryScope>,
     /// Whose log holds which positions, by rising position.
     pieces: Vec<(SeqRange, ConversationId)>,
 }
@@ -164,12 +164,12 @@ impl Scope<'_> {
         let owners = self.family.summaries.get(id)?;
         let seen = owners.iter().filter(|facts| {
             let place = self
-                .kin
-                .binary_search_by(|kin| facts.conversation.cmp(&kin.conversation));
+                .scope
+                .binary_search_by(|scope| facts.conversation.cmp(&scope.conversation));
             place
                 .ok()
-                .and_then(|place| self.kin.get(place))
-                .is_some_and(|kin| kin.sees(facts.range))
+                .and_then(|place| self.scope.get(place))
+                .is_some_and(|scope| scope.sees(facts.range))
         });
         seen.max_by_key(|facts| facts.conversation)
     }

@@ -124,13 +124,13 @@ fn verify_children(
                     );
                     report.add(ViolationKind::ForeignLineage, message);
                 }
-                Some(constituent) => {
-                    source.summary(constituent.hash);
-                    cost = cost.saturating_add(constituent.tokens);
-                    if constituent.range != *range {
+                Some(known) => {
+                    source.summary(known.hash);
+                    cost = cost.saturating_add(known.tokens);
+                    if known.range != *range {
                         let message = format!(
                             "{key}: {id} was made from {child} over {range}, but {child} covers {}",
-                            constituent.range
+                            known.range
                         );
                         report.add(ViolationKind::ChildRangeWrong, message);
                     }

@@ -179,12 +179,12 @@ impl Store for Corrupt {
         Ok(answer)
     }
 
-    async fn containers(
+    async fn parents(
         &self,
         conversation: ConversationId,
         summary: &SummaryId,
     ) -> Result<Vec<SummaryId>> {
-        self.inner.containers(conversation, summary).await
+        self.inner.parents(conversation, summary).await
     }
 
     async fn summaries_by_source(
@@ -211,7 +211,7 @@ impl Store for Corrupt {
 
     async fn settle_all(
         &self,
-        settled: &[(Fence, JobOutcome)],
+        settled: &[(Fence, LeaseUpdate)],
         now: Timestamp,
     ) -> Result<Vec<Result<()>>> {
         self.inner.settle_all(settled, now).await

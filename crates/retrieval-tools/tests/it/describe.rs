@@ -11,15 +11,15 @@ async fn lineage_has_its_right_direction() {
     let tools = world.tools();
     let leaf = tools.describe(&a.id).await.unwrap();
     assert_eq!((leaf.kind, leaf.depth), ("leaf", 0));
-    assert_eq!(leaf.containers, std::slice::from_ref(&top.id));
-    assert!(leaf.constituents.is_empty());
+    assert_eq!(leaf.parents, std::slice::from_ref(&top.id));
+    assert!(leaf.children.is_empty());
     assert_eq!((leaf.earliest_at, leaf.latest_at), (at(1), at(8)));
     assert_eq!((leaf.first, leaf.last), (Seq(1), Seq(8)));
 
     let whole = tools.describe(&top.id).await.unwrap();
     assert_eq!((whole.kind, whole.depth), ("condensed", 1));
-    assert_eq!(whole.constituents, [a.id, b.id]);
-    assert!(whole.containers.is_empty());
+    assert_eq!(whole.children, [a.id, b.id]);
+    assert!(whole.parents.is_empty());
 }
 
 #[tokio::test]

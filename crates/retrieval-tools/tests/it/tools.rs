@@ -46,7 +46,7 @@ async fn calls_answer_in_text_and_json() {
     assert_eq!(json(&answer)["hits"][0]["seq"], 12);
     let describe = format!(r#"{{"summary_id":"{}"}}"#, top.id);
     let answer = tools.call(DESCRIBE, &describe).await;
-    assert_eq!(json(&answer)["constituents"][0], a.id.as_str());
+    assert_eq!(json(&answer)["children"][0], a.id.as_str());
     let answer = tools.call(EXPAND, &describe).await;
     assert_eq!(json(&answer)["children"][0]["kind"], "summary");
     assert_eq!(json(&answer)["children"][1]["kind"], "message");

@@ -1,7 +1,7 @@
 //! Several jobs or publishes in one call.
 
 use memory_model::{ConversationId, Timestamp, ViewVersion};
-use memory_store::{Claim, ErrorKind, Fence, JobKey, JobOutcome, Owner, Published, Store};
+use memory_store::{Claim, ErrorKind, Fence, JobKey, LeaseUpdate, Owner, Published, Store};
 
 use crate::Fixture;
 use crate::builders::{Source, fill, range, raw, replace, root, shown, sound, summary_of};
@@ -43,9 +43,9 @@ pub async fn several_jobs_are_claimed_and_settled_in_one_call<F: Fixture>(fixtur
     assert!(fences[0].token < fences[1].token && fences[1].token < fences[2].token);
     // Of another owner's jobs one is held, which does not keep the rest from being granted.
     let settled = [
-        (fences[0].clone(), JobOutcome::Release),
-        (fences[0].clone(), JobOutcome::Release),
-        (fences[2].clone(), JobOutcome::Renew { ttl_micros: 0 }),
+        (fences[0].clone(), LeaseUpdate::Release),
+        (fences[0].clone(), LeaseUpdate::Release),
+        (fences[2].clone(), LeaseUpdate::Renew { ttl_micros: 0 }),
     ];
     let answers = store.settle_all(&settled, Timestamp(20)).await.unwrap();
     let kinds: Vec<Option<ErrorKind>> = answers

@@ -6,7 +6,7 @@ use memory_model::{
 };
 use memory_store::{
     Append, AppendAt, ConversationFilter, ConversationPatch, ConversationRef, EntryOutcome,
-    ErrorKind, Fence, JobKey, JobOutcome, LogRead, NewConversation, Order, Origin, Owner, Segment,
+    ErrorKind, Fence, JobKey, LeaseUpdate, LogRead, NewConversation, Order, Origin, Owner, Segment,
     Snapshot, Store,
 };
 
@@ -446,12 +446,12 @@ pub async fn missing_conversations_are_not_found<F: Fixture>(fixture: &F) {
         store.publications(none, &view, ViewVersion(0), 1),
         store.summaries(none, std::slice::from_ref(&id)),
         store.summary_log(none, None, 1),
-        store.containers(none, &id),
+        store.parents(none, &id),
         store.summaries_by_source(none, &[(Hash::ZERO, Recipe::new("r"))]),
         store.publish_all(none, std::slice::from_ref(&publish)),
         store.claim_all(none, std::slice::from_ref(&job), &owner, now, 1),
         store.claim(none, &job, &owner, now, 1),
-        store.settle(&fence, &JobOutcome::Release, now),
+        store.settle(&fence, &LeaseUpdate::Release, now),
         store.state(none, "k"),
         store.put_state(none, "k", 0, None),
     );

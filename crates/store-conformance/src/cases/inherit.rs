@@ -275,7 +275,7 @@ pub async fn summaries_are_seen_with_what_they_cover<F: Fixture>(fixture: &F) {
     let foreign = store.own_summaries(child.id, Some(&early.id), 3).await;
     assert_eq!(foreign.unwrap_err().kind(), ErrorKind::NotFound);
 
-    let up = async |id, s: &Summary| store.containers(id, &s.id).await.unwrap();
+    let up = async |id, s: &Summary| store.parents(id, &s.id).await.unwrap();
     assert_eq!(up(child.id, &early).await, std::slice::from_ref(&whole.id));
     let both = condensed(&store, child.id, "mine", &[&early, &late, &own]).await;
     assert_eq!(
@@ -342,14 +342,10 @@ pub async fn the_same_summary_is_seen_once<F: Fixture>(fixture: &F) {
         let up = summary_of(&store, id, &sources, text).await;
         publish_summary(&store, id, "dag", &up).await;
     }
-    assert_eq!(store.containers(chat.id, &same.id).await.unwrap().len(), 1);
-    assert_eq!(store.containers(child.id, &same.id).await.unwrap().len(), 1);
+    assert_eq!(store.parents(chat.id, &same.id).await.unwrap().len(), 1);
+    assert_eq!(store.parents(child.id, &same.id).await.unwrap().len(), 1);
     assert_eq!(
-        store
-            .containers(grandchild.id, &same.id)
-            .await
-            .unwrap()
-            .len(),
+        store.parents(grandchild.id, &same.id).await.unwrap().len(),
         2
     );
     sound(&store).await;

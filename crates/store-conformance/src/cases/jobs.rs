@@ -2,7 +2,7 @@
 
 use memory_model::{ConversationId, RawJson, Timestamp, ViewVersion};
 use memory_store::{
-    Claim, Draft, ErrorKind, Fence, JobKey, JobOutcome, Owner, Published, State, Store,
+    Claim, Draft, ErrorKind, Fence, JobKey, LeaseUpdate, Owner, Published, State, Store,
 };
 
 use crate::Fixture;
@@ -39,7 +39,7 @@ fn held(claim: Claim) -> (String, i64) {
 async fn settle<S: Store>(
     store: &S,
     fence: &Fence,
-    outcome: JobOutcome,
+    outcome: LeaseUpdate,
     now: i64,
 ) -> Result<(), ErrorKind> {
     let settled = store.settle(fence, &outcome, Timestamp(now)).await;
@@ -71,15 +71,15 @@ pub async fn a_job_is_granted_once<F: Fixture>(fixture: &F) {
     let second = granted(claim(&store, chat, "job", "a", 1_060).await);
     assert!(second.token > first.token);
     assert_eq!(
-        settle(&store, &first, JobOutcome::Release, 1_061).await,
+        settle(&store, &first, LeaseUpdate::Release, 1_061).await,
         Err(ErrorKind::Stale)
     );
     assert_eq!(
-        settle(&store, &second, JobOutcome::Release, 1_062).await,
+        settle(&store, &second, LeaseUpdate::Release, 1_062).await,
         Ok(())
     );
     assert_eq!(
-        settle(&store, &second, JobOutcome::Release, 1_063).await,
+        settle(&store, &second, LeaseUpdate::Release, 1_063).await,
         Err(ErrorKind::Stale)
     );
     granted(claim(&store, chat, "job", "b", 1_064).await);
@@ -91,7 +91,7 @@ pub async fn a_lease_ends_and_is_renewed<F: Fixture>(fixture: &F) {
     let store = fixture.fresh().await;
     let chat = root(&store, "chat").await.id;
     let a = granted(claim(&store, chat, "job", "a", 0).await);
-    let renew = JobOutcome::Renew { ttl_micros: 500 };
+    let renew = LeaseUpdate::Renew { ttl_micros: 500 };
     assert_eq!(settle(&store, &a, renew.clone(), 90).await, Ok(()));
     assert_eq!(
         held(claim(&store, chat, "job", "b", 589).await),
@@ -103,9 +103,9 @@ pub async fn a_lease_ends_and_is_renewed<F: Fixture>(fixture: &F) {
     assert!(b.token > a.token);
     for outcome in [
         renew,
-        JobOutcome::Prepared(draft("1")),
-        JobOutcome::Failed,
-        JobOutcome::Release,
+        LeaseUpdate::Prepared(draft("1")),
+        LeaseUpdate::Failed,
+        LeaseUpdate::Release,
     ] {
         assert_eq!(
             settle(&store, &a, outcome, 1_201).await,
@@ -121,7 +121,7 @@ pub async fn a_lease_ends_and_is_renewed<F: Fixture>(fixture: &F) {
         ..b
     };
     assert_eq!(
-        settle(&store, &unknown, JobOutcome::Failed, 1).await,
+        settle(&store, &unknown, LeaseUpdate::Failed, 1).await,
         Err(ErrorKind::Stale)
     );
     sound(&store).await;
@@ -133,7 +133,7 @@ pub async fn prepared_work_is_kept<F: Fixture>(fixture: &F) {
     let chat = root(&store, "chat").await.id;
     let a = granted(claim(&store, chat, "job", "a", 0).await);
     let work = draft(r#"{"b":1.00,"b":2,"s":"\ud800","n":1e400}"#);
-    let prepared = JobOutcome::Prepared(work.clone());
+    let prepared = LeaseUpdate::Prepared(work.clone());
     assert_eq!(settle(&store, &a, prepared, 10).await, Ok(()));
     // The lease goes on.
     assert_eq!(
@@ -146,17 +146,17 @@ pub async fn prepared_work_is_kept<F: Fixture>(fixture: &F) {
     };
     assert_eq!(found, work);
     assert_eq!(
-        settle(&store, &a, JobOutcome::Release, 101).await,
+        settle(&store, &a, LeaseUpdate::Release, 101).await,
         Err(ErrorKind::Stale)
     );
     // It is replaced by newer work, and gone after release.
-    let newer = JobOutcome::Prepared(draft("2"));
+    let newer = LeaseUpdate::Prepared(draft("2"));
     assert_eq!(settle(&store, &b, newer, 102).await, Ok(()));
     let Claim::Ready(b, found) = claim(&store, chat, "job", "b", 103).await else {
         panic!("prepared work is ready");
     };
     assert_eq!(found, draft("2"));
-    assert_eq!(settle(&store, &b, JobOutcome::Release, 104).await, Ok(()));
+    assert_eq!(settle(&store, &b, LeaseUpdate::Release, 104).await, Ok(()));
     granted(claim(&store, chat, "job", "c", 105).await);
     sound(&store).await;
 }
@@ -166,17 +166,17 @@ pub async fn a_failed_job_is_free_again<F: Fixture>(fixture: &F) {
     let store = fixture.fresh().await;
     let chat = root(&store, "chat").await.id;
     let a = granted(claim(&store, chat, "job", "a", 0).await);
-    assert_eq!(settle(&store, &a, JobOutcome::Failed, 10).await, Ok(()));
+    assert_eq!(settle(&store, &a, LeaseUpdate::Failed, 10).await, Ok(()));
     assert_eq!(
-        settle(&store, &a, JobOutcome::Failed, 10).await,
+        settle(&store, &a, LeaseUpdate::Failed, 10).await,
         Err(ErrorKind::Stale)
     );
     let b = granted(claim(&store, chat, "job", "b", 11).await);
     assert!(b.token > a.token);
     // Prepared work outlives a failure: what failed may have been its publishing.
-    let prepared = JobOutcome::Prepared(draft("[]"));
+    let prepared = LeaseUpdate::Prepared(draft("[]"));
     assert_eq!(settle(&store, &b, prepared, 12).await, Ok(()));
-    assert_eq!(settle(&store, &b, JobOutcome::Failed, 13).await, Ok(()));
+    assert_eq!(settle(&store, &b, LeaseUpdate::Failed, 13).await, Ok(()));
     let ready = claim(&store, chat, "job", "c", 14).await;
     assert!(matches!(ready, Claim::Ready(_, work) if work == draft("[]")));
     sound(&store).await;
@@ -230,7 +230,7 @@ pub async fn a_fence_guards_a_publish<F: Fixture>(fixture: &F) {
     publish.fence = Some(b.clone());
     let done = store.publish(chat, &publish).await.unwrap();
     assert_eq!(done, Published::Done(ViewVersion(1)));
-    let gone = settle(&store, &b, JobOutcome::Release, 102).await;
+    let gone = settle(&store, &b, LeaseUpdate::Release, 102).await;
     assert_eq!(gone, Err(ErrorKind::Stale), "the job is done");
     granted(claim(&store, chat, "job", "c", 103).await);
     sound(&store).await;
@@ -244,14 +244,14 @@ pub async fn an_old_fence_never_comes_back<F: Fixture>(fixture: &F) {
     for now in [1_000, 2_000, 3_000] {
         let next = granted(claim(&store, chat, "job", "b", now).await);
         assert_eq!(
-            settle(&store, &next, JobOutcome::Release, now).await,
+            settle(&store, &next, LeaseUpdate::Release, now).await,
             Ok(())
         );
         old.push(next);
         let current = granted(claim(&store, chat, "job", "c", now + 1).await);
         for fence in &old {
             assert!(fence.token < current.token, "{fence:?} and {current:?}");
-            let renew = JobOutcome::Renew { ttl_micros: 9 };
+            let renew = LeaseUpdate::Renew { ttl_micros: 9 };
             assert_eq!(
                 settle(&store, fence, renew, now + 2).await,
                 Err(ErrorKind::Stale)

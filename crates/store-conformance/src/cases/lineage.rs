@@ -97,7 +97,7 @@ pub async fn summaries_are_looked_up_and_listed<F: Fixture>(fixture: &F) {
 }
 
 /// A summary leads to what was made from it, to its sources, and to the messages.
-pub async fn containers_and_sources<F: Fixture>(fixture: &F) {
+pub async fn parents_and_sources<F: Fixture>(fixture: &F) {
     let store = fixture.fresh().await;
     let chat = root(&store, "chat").await;
     fill(&store, chat.id, 12).await;
@@ -117,17 +117,17 @@ pub async fn containers_and_sources<F: Fixture>(fixture: &F) {
     let d = summary_of(&store, chat.id, &sources, "d").await;
     publish_summary(&store, chat.id, "dag", &d).await;
     assert_eq!((c.depth, d.depth), (1, 2));
-    // A second container of the same leaf, in another view.
+    // A second parent of the same leaf, in another view.
     let sources = [Source::Summary(&a), Source::Messages(range(4, 5))];
     let e = summary_of(&store, chat.id, &sources, "e").await;
     publish_summary(&store, chat.id, "other", &e).await;
 
-    let containers = async |id: &SummaryId| store.containers(chat.id, id).await.unwrap();
-    assert_eq!(containers(&a.id).await, [c.id.clone(), e.id.clone()]);
-    assert_eq!(containers(&b.id).await, std::slice::from_ref(&c.id));
-    assert_eq!(containers(&c.id).await, std::slice::from_ref(&d.id));
-    assert_eq!(containers(&d.id).await, []);
-    assert_eq!(containers(&SummaryId::new("sum_none")).await, []);
+    let parents = async |id: &SummaryId| store.parents(chat.id, id).await.unwrap();
+    assert_eq!(parents(&a.id).await, [c.id.clone(), e.id.clone()]);
+    assert_eq!(parents(&b.id).await, std::slice::from_ref(&c.id));
+    assert_eq!(parents(&c.id).await, std::slice::from_ref(&d.id));
+    assert_eq!(parents(&d.id).await, []);
+    assert_eq!(parents(&SummaryId::new("sum_none")).await, []);
     let positions: Vec<Seq> = (1..=11).map(Seq).collect();
     assert_eq!(expand(&store, chat.id, &d.id).await, positions);
 

@@ -107,7 +107,7 @@ pub async fn publishing_replaces_the_run<F: Fixture>(fixture: &F) {
     let found = spans_of_view(&store, chat, "dag").await;
     assert_eq!(found.last().map(|span| span.range.first), Some(Seq(11)));
     fill(&store, chat, 1).await;
-    // A leaf and its container in one call, the container first.
+    // A leaf and its parent in one call, the parent first.
     let a = leaf(&store, chat, range(11, 11), "a").await;
     let sources = [Source::Summary(&last), Source::Summary(&a)];
     let b = summary_of(&store, chat, &sources, "b").await;

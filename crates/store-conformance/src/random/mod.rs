@@ -12,8 +12,8 @@ use memory_model::{
 use memory_search::{Query, Search};
 use memory_store::{
     Append, AppendAt, Claim, ConversationFilter, Draft, ErrorKind, Fence, FullStore, InMemoryStore,
-    JobKey, JobOutcome, LogRead, NewConversation, Order, Origin, Owner, Publish, Published, Result,
-    ScanSearch, Store,
+    JobKey, LeaseUpdate, LogRead, NewConversation, Order, Origin, Owner, Publish, Published,
+    Result, ScanSearch, Store,
 };
 use proptest::prelude::*;
 use proptest::strategy::ValueTree;
@@ -304,10 +304,10 @@ impl<F: Fixture> World<'_, F> {
                 }
                 let fence = self.fences[usize::from(*fence) % self.fences.len()].clone();
                 let outcome = match outcome % 4 {
-                    0 => JobOutcome::Renew { ttl_micros: 50 },
-                    1 => JobOutcome::Prepared(Draft(RawJson::parse("[1]").expect("this is JSON"))),
-                    2 => JobOutcome::Failed,
-                    _ => JobOutcome::Release,
+                    0 => LeaseUpdate::Renew { ttl_micros: 50 },
+                    1 => LeaseUpdate::Prepared(Draft(RawJson::parse("[1]").expect("this is JSON"))),
+                    2 => LeaseUpdate::Failed,
+                    _ => LeaseUpdate::Release,
                 };
                 let now = self.now();
                 same(
@@ -496,7 +496,7 @@ impl<F: Fixture> World<'_, F> {
                 let half = page.items.get(page.items.len() / 2).map(|s| &s.id);
                 both!(self, summary_log(chat, half, 1))?.ok();
                 for summary in &page.items {
-                    both!(self, containers(chat, &summary.id))?.ok();
+                    both!(self, parents(chat, &summary.id))?.ok();
                 }
                 let sources: Vec<(Hash, Recipe)> = page
                     .items

@@ -181,13 +181,13 @@ async fn every_damage_is_named() {
         ),
         (
             "cycle",
-            "update summary_child set constituent = container where constituent is not null",
+            "update summary_child set child = parent where child is not null",
             K::Cycle,
         ),
         (
             "foreign lineage",
-            "update summary_child set constituent = (select id from summary where conversation = 3) \
-             where constituent is not null and ordinal = 0",
+            "update summary_child set child = (select id from summary where conversation = 3) \
+             where child is not null and ordinal = 0",
             K::ForeignLineage,
         ),
         (

@@ -1,7 +1,7 @@
 //! The statements use the indices that they were made for.
 
 use memory_model::{ConversationId, Hash, Seq, SummaryId, ViewVersion};
-use memory_store::{ConversationFilter, ConversationRef, Kin};
+use memory_store::{ConversationFilter, ConversationRef, SummaryScope};
 use sea_query::{Order, SqliteQueryBuilder};
 use sqlx::sqlite::SqliteConnectOptions;
 use sqlx::{AssertSqlSafe, ConnectOptions as _, Row as _};
@@ -25,8 +25,8 @@ async fn every_statement_searches_and_none_scans() {
     let (view, version) = (dag(), ViewVersion(7));
     let sum = SummaryId::new("sum_0");
     let family = ConversationFilter::default();
-    let own = Kin::own(id);
-    let kin = own.parent(ConversationId(2), Seq(99));
+    let own = SummaryScope::own(id);
+    let scope = own.parent(ConversationId(2), Seq(99));
     let statements = [
         (
             "conversation by key",
@@ -116,15 +116,15 @@ async fn every_statement_searches_and_none_scans() {
         ),
         (
             "summary log of an ancestor",
-            store_sql::summary::log(kin, &[own], None, 9).to_string(SqliteQueryBuilder),
+            store_sql::summary::log(scope, &[own], None, 9).to_string(SqliteQueryBuilder),
         ),
         (
             "known summaries",
             store_sql::summary::known_by_ids(1, &["a"]).to_string(SqliteQueryBuilder),
         ),
         (
-            "containers of an ancestor",
-            store_sql::summary::containers(own, 2, &sum).to_string(SqliteQueryBuilder),
+            "parents of an ancestor",
+            store_sql::summary::parents(own, 2, &sum).to_string(SqliteQueryBuilder),
         ),
         (
             "by source",
@@ -139,8 +139,8 @@ async fn every_statement_searches_and_none_scans() {
             store_sql::summary::children(&[1]).to_string(SqliteQueryBuilder),
         ),
         (
-            "containers",
-            store_sql::summary::containers(own, 1, &sum).to_string(SqliteQueryBuilder),
+            "parents",
+            store_sql::summary::parents(own, 1, &sum).to_string(SqliteQueryBuilder),
         ),
         (
             "job",
@@ -183,7 +183,7 @@ async fn every_statement_searches_and_none_scans() {
         "span_history USING PRIMARY KEY (conversation=? AND view=? AND removed_in>?)",
         "span_added",
         "span_history_added",
-        "summary_child_constituent",
+        "summary_child_child",
     ] {
         assert!(plans.contains(expected), "{expected} is not in\n{plans}");
     }

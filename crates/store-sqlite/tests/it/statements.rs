@@ -58,8 +58,8 @@ async fn costs(size: u32) -> Vec<(&'static str, u64)> {
             .all(Option::is_some)
     );
     note("summaries", &store);
-    store.containers(id, &made.id).await.unwrap();
-    note("containers", &store);
+    store.parents(id, &made.id).await.unwrap();
+    note("parents", &store);
     assert_eq!(
         store
             .running(id, &[Seq(1), Seq(head / 2), Seq(head)])
@@ -95,7 +95,7 @@ async fn statement_counts_do_not_grow_with_history() {
             ("a leaf's messages", 2),
             ("publish", 16),
             ("summaries", 2),
-            ("containers", 1),
+            ("parents", 1),
             ("running", 2),
             ("seq_at", 2),
             ("find", 2),

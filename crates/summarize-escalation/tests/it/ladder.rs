@@ -231,7 +231,7 @@ async fn a_summary_is_shorter_than_its_source_with_what_rendering_adds() {
     assert_eq!(error.kind(), ErrorKind::CannotShrink);
     assert_eq!(scripted.calls(), 0);
     assert!(
-        error.to_string().contains("messages 1..1 cost 40 tokens"),
+        error.to_string().contains("messages 1-1 cost 40 tokens"),
         "{error}"
     );
 }

@@ -121,12 +121,12 @@ async fn koda_leaves_out_the_oldest_and_says_which() {
     let left_out = outcome.left_out.unwrap();
     assert_eq!(
         (left_out.range.to_string(), left_out.pieces),
-        ("1..5".to_owned(), 5)
+        ("1-5".to_owned(), 5)
     );
     assert!(
         outcome
             .text
-            .starts_with("[Not in this summary: messages 1..5, "),
+            .starts_with("[Not in this summary: messages 1-5, "),
         "{}",
         outcome.text
     );
@@ -154,7 +154,7 @@ async fn too_long_is_an_error_where_the_policy_says_so() {
         let error = model.summarize(&request).await.unwrap_err();
         assert_eq!(error.kind(), ErrorKind::TooLong);
         insta::allow_duplicates! {
-            assert!(error.to_string().starts_with("messages 1..60 are too long for the window of"));
+            assert!(error.to_string().starts_with("messages 1-60 are too long for the window of"));
         }
         // The ladder goes on without a model.
         let outcome = escalate(&model, &Ladder::default(), &request)

@@ -331,12 +331,12 @@ impl Store for Stage {
         Ok(page)
     }
 
-    async fn containers(
+    async fn parents(
         &self,
         conversation: ConversationId,
         summary: &SummaryId,
     ) -> Result<Vec<SummaryId>> {
-        self.inner.containers(conversation, summary).await
+        self.inner.parents(conversation, summary).await
     }
 
     async fn summaries_by_source(
@@ -364,7 +364,7 @@ impl Store for Stage {
 
     async fn settle_all(
         &self,
-        settled: &[(Fence, JobOutcome)],
+        settled: &[(Fence, LeaseUpdate)],
         now: Timestamp,
     ) -> Result<Vec<Result<()>>> {
         self.write(self.inner.settle_all(settled, now)).await

@@ -13,13 +13,13 @@ use memory_store::JobKey;
 /// a dropped run of its own left behind. This keeps two of its runs that are alive from paying for
 /// the same summary: the second finds the job held, for as long as the lease would last.
 #[derive(Debug, Clone, Default)]
-pub struct InHand {
+pub struct InFlight {
     jobs: Arc<Mutex<BTreeMap<Key, Timestamp>>>,
 }
 
 type Key = (ConversationId, String);
 
-impl InHand {
+impl InFlight {
     /// Nothing is in hand.
     pub fn new() -> Self {
         Self::default()
@@ -51,7 +51,7 @@ impl InHand {
 /// A job that was taken.
 #[derive(Debug)]
 pub(crate) struct Taken {
-    jobs: InHand,
+    jobs: InFlight,
     key: Key,
     until: Timestamp,
 }
@@ -72,9 +72,9 @@ mod tests {
 
     #[test]
     fn a_job_is_taken_once_until_it_is_given_back_or_its_time_is_over() {
-        let (in_hand, job) = (InHand::new(), JobKey("a".to_owned()));
+        let (in_flight, job) = (InFlight::new(), JobKey("a".to_owned()));
         let take = |now, until| {
-            in_hand
+            in_flight
                 .clone()
                 .take(ConversationId(1), &job, Timestamp(now), Timestamp(until))
         };
