@@ -11,7 +11,7 @@ use sea_query::{
 
 use crate::convert::{to_count, to_hash, to_int, to_seq, to_u32};
 use crate::error::{Result, add_row, corrupt};
-use crate::sql::Columns;
+use crate::row::Columns;
 use crate::tables::{Conversation as C, Family as F};
 
 const READ: [C; 17] = [

@@ -1,15 +1,23 @@
 #![doc = include_str!("../README.md")]
 
+mod batch;
 pub mod conversation;
 mod convert;
 mod error;
+mod executor;
 pub mod message;
 pub mod pack;
-mod sql;
+mod prepared;
+mod row;
+mod store;
 pub mod summary;
 pub mod tables;
 pub mod view;
 pub mod work;
 
+pub use batch::{Batch, Statement};
 pub use convert::{packed, to_count, to_hash, to_int, to_seq, to_u32};
-pub use sql::{Columns, Given, OneOf, Script, Text, Values, build};
+pub use executor::{Database, Executor};
+pub use prepared::{Prepared, PreparedTexts};
+pub use row::{Columns, Given, OneOf, Values};
+pub use store::{SqlStore, check_payloads, check_records, no_conversation};

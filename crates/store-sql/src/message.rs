@@ -16,7 +16,7 @@ use crate::conversation::{Seen, seen_from};
 use crate::convert::{packed, to_count, to_hash, to_int, to_seq, to_u32, uuid_bytes, uuid_text};
 use crate::error::{Result, add_row, corrupt};
 use crate::pack::{self, Facts, Packed};
-use crate::sql::{Columns, Values};
+use crate::row::{Columns, Values};
 use crate::tables::{Facts as F, Message as M, Payload as P};
 
 /// How many rows go into one insert: few sizes, so that the driver's cache holds every statement.

@@ -10,7 +10,7 @@ use sea_query::{
 use crate::conversation::{Seen, seen_from};
 use crate::convert::{packed, to_count, to_hash, to_int, to_seq, to_u32};
 use crate::error::{Result, add_row, corrupt};
-use crate::sql::Columns;
+use crate::row::Columns;
 use crate::tables::{Summary as S, SummaryChild as K};
 
 const READ: [S; 20] = [

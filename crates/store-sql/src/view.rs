@@ -10,7 +10,7 @@ use sea_query::{
 
 use crate::convert::{to_count, to_hash, to_int, to_seq, to_u32};
 use crate::error::{Result, add_row, corrupt};
-use crate::sql::Columns;
+use crate::row::Columns;
 use crate::tables::{Conversation as C, Publication as P, Span as S, SpanHistory as H, View as V};
 
 /// Head, tokens and, null for a view that was never published, version and saved tokens.
@@ -447,4 +447,14 @@ pub fn added(
         .order_by(S::AddedIn, Order::Asc)
         .order_by(S::First, Order::Asc)
         .take())
+}
+
+/// The names of all views, by conversation and name: rows of (conversation, name).
+pub fn names() -> SelectStatement {
+    Query::select()
+        .columns([V::Conversation, V::Name])
+        .from(V::Table)
+        .order_by(V::Conversation, Order::Asc)
+        .order_by(V::Name, Order::Asc)
+        .take()
 }

@@ -9,7 +9,7 @@ use sea_query::{
 
 use crate::convert::{to_count, to_int};
 use crate::error::{Result, add_row, corrupt};
-use crate::sql::Columns;
+use crate::row::Columns;
 use crate::tables::{Conversation as C, Job as J, State as V};
 
 /// Where a job stands.

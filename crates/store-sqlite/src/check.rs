@@ -6,11 +6,14 @@ use memory_model::ConversationId;
 use memory_store::{ErrorKind, Result, Violation, ViolationKind};
 use sqlx::sqlite::SqliteRow;
 use sqlx::{ConnectOptions as _, Row as _};
-use store_sql::Columns as _;
+use store_sql::{Columns as _, Database, check_payloads, check_records};
 
-use crate::db::On;
+use crate::db::Db;
 use crate::error::failed;
-use crate::{SqliteOptions, SqliteStore, bytes, db, migrate, records};
+use crate::{SqliteOptions, SqliteStore, db, migrate};
+
+/// A connection to read with.
+type Reader<'a> = <Db as Database>::Reader<'a>;
 
 /// Questions whose answer must be empty: what a row of the answer means, and the question.
 const QUESTIONS: [(ViolationKind, &str, &str); 10] = [
@@ -108,11 +111,11 @@ fn objects(rows: &[SqliteRow]) -> Result<Objects> {
 
 impl SqliteStore {
     pub(crate) async fn check_database(&self) -> Result<Vec<Violation>> {
-        let mut reader = self.db.read().await?;
-        let mut on = reader.on();
+        let mut reader = self.sql.database().read().await?;
+        let on = &mut reader;
         let mut found = Vec::new();
         let database = |message: String| Violation::new(ViolationKind::Database, message);
-        for row in ask(&mut on, "pragma integrity_check(100)", &mut found).await? {
+        for row in ask(on, "pragma integrity_check(100)", &mut found).await? {
             let line = row.text(0)?;
             if line != "ok" {
                 found.push(database(format!("the database is damaged: {line}")));
@@ -123,7 +126,7 @@ impl SqliteStore {
             expected(&self.place).await?,
         );
         let ours = |table: &str| should.contains_key(&("table".to_owned(), table.to_owned()));
-        for row in ask(&mut on, "pragma foreign_key_check", &mut found).await? {
+        for row in ask(on, "pragma foreign_key_check", &mut found).await? {
             let (table, parent) = (row.text(0)?, row.text(2)?);
             // What a user's own tables refer to is not ours to judge.
             if !ours(&table) {
@@ -152,7 +155,7 @@ impl SqliteStore {
             )));
         }
         for (kind, text, question) in QUESTIONS {
-            for row in ask(&mut on, question, &mut found).await? {
+            for row in ask(on, question, &mut found).await? {
                 let what: String = match row.try_get::<i64, _>(0) {
                     Ok(number) => number.to_string(),
                     Err(_) => row.text(0)?,
@@ -160,9 +163,9 @@ impl SqliteStore {
                 found.push(Violation::new(kind, text.replace('%', &what)));
             }
         }
-        self.check_foreign_children(&mut on, &mut found).await?;
-        bytes::check_payloads(&mut on, &mut found).await?;
-        if let Err(error) = records::check(&mut on, &mut found).await {
+        self.check_foreign_children(on, &mut found).await?;
+        check_payloads(on, &mut found).await?;
+        if let Err(error) = check_records(on, &mut found).await {
             match error.kind() {
                 ErrorKind::Corrupt => found.push(database(format!(
                     "the rows of conversations and summaries cannot be read: {error}"
@@ -176,7 +179,7 @@ impl SqliteStore {
     /// A fork's summaries may be made from its ancestors', as far as those cover what it shares.
     async fn check_foreign_children(
         &self,
-        on: &mut On<'_>,
+        on: &mut Reader<'_>,
         found: &mut Vec<Violation>,
     ) -> Result<()> {
         for row in ask(on, FOREIGN_CHILDREN, found).await? {
@@ -184,8 +187,8 @@ impl SqliteStore {
             let owner = ConversationId(store_sql::to_u32("conversation", row.int(1)?)?);
             let source = ConversationId(store_sql::to_u32("conversation", row.int(2)?)?);
             let last = store_sql::to_seq(row.int(3)?)?;
-            let sees = match self.lineage(on, owner).await {
-                Ok(lineage) => lineage.sees(source, last),
+            let sees = match self.sql.sees(on, owner, source, last).await {
+                Ok(sees) => sees,
                 Err(error) if [ErrorKind::Corrupt, ErrorKind::NotFound].contains(&error.kind()) => {
                     false
                 }
@@ -204,7 +207,7 @@ impl SqliteStore {
 
 /// Asks; a database too damaged to answer is one more violation, and no answer.
 async fn ask(
-    on: &mut On<'_>,
+    on: &mut Reader<'_>,
     question: &'static str,
     found: &mut Vec<Violation>,
 ) -> Result<Vec<SqliteRow>> {

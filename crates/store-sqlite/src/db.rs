@@ -1,6 +1,6 @@
 //! Connections: one writer, many readers, and a count of every statement.
 
-use std::ops::{ControlFlow, DerefMut as _};
+use std::ops::{ControlFlow, Deref, DerefMut};
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -8,20 +8,20 @@ use std::time::Duration;
 
 use futures::TryStreamExt as _;
 use memory_store::ErrorKind;
-use sea_query::SqliteQueryBuilder;
-use sea_query_sqlx::SqlxBinder;
+use sea_query::QueryStatementWriter;
 use sqlx::pool::PoolConnection;
 use sqlx::sqlite::{
     SqliteArguments, SqliteConnectOptions, SqliteConnection, SqlitePool, SqlitePoolOptions,
     SqliteRow, SqliteSynchronous,
 };
 use sqlx::{ConnectOptions as _, Connection as _, Sqlite, Transaction};
-use store_sql::{Script, Text};
+use store_sql::{Batch, Database, Executor, Prepared};
 use tokio::sync::{MappedMutexGuard, Mutex, MutexGuard};
 
 use crate::error::{Result, closed, failed, is_busy, is_full, locked, read_only};
 use crate::files::{Reading, Still, beside};
 use crate::options::{Durability, SqliteOptions};
+use crate::sql;
 
 /// The write-ahead log is cut back to this many bytes when it begins anew.
 const WAL_LIMIT: &str = "16777216";
@@ -129,48 +129,37 @@ impl Db {
         MutexGuard::try_map(self.writer.lock().await, Option::as_mut).map_err(|_| closed())
     }
 
-    /// A connection to write with. Everything that is written through [`Writer::begin`] is undone when the future is
-    /// dropped before it commits.
-    pub(crate) async fn write(&self) -> Result<Writer<'_>> {
-        let connection = self.writer().await?;
+    fn on<C>(&self, connection: C) -> Connection<'_, C> {
+        Connection {
+            connection,
+            statements: &self.statements,
+        }
+    }
+
+    /// Empties the write-ahead log when it has grown too long.
+    async fn bound_log(&self) -> Result<()> {
         if let Some((options, log)) = &self.log
             && self.writes.fetch_add(1, Ordering::Relaxed) % WAL_LOOK == WAL_LOOK - 1
             && std::fs::metadata(log).is_ok_and(|log| log.len() > WAL_BOUND)
         {
             self.cut_log(options).await?;
         }
-        Ok(Writer {
-            connection,
-            db: self,
-        })
+        Ok(())
     }
 
     /// Brings what is in the write-ahead log into the database and empties it, when readers let it happen soon.
     async fn cut_log(&self, options: &SqliteConnectOptions) -> Result<()> {
         let mut connection = options.connect().await.map_err(failed)?;
-        let mut on = On {
-            connection: &mut connection,
-            statements: &self.statements,
-        };
-        let done = on.fixed("pragma wal_checkpoint(truncate)").await;
+        let done = self
+            .on(&mut connection)
+            .fixed("pragma wal_checkpoint(truncate)")
+            .await;
         connection.close().await.map_err(failed)?;
         // A reader that stays on is no fault: it is tried again.
         match done {
             Err(error) if error.kind() != ErrorKind::Busy => Err(error),
             _ => Ok(()),
         }
-    }
-
-    /// A connection to read with.
-    pub(crate) async fn read(&self) -> Result<Reader<'_>> {
-        let connection = match &self.readers {
-            Some(pool) => Source::Pool(Box::new(pool.acquire().await.map_err(failed)?)),
-            None => Source::Writer(self.writer().await?),
-        };
-        Ok(Reader {
-            connection,
-            statements: &self.statements,
-        })
     }
 
     /// Waits for running statements, syncs what was written and closes all connections; closing again does nothing.
@@ -210,112 +199,133 @@ fn pool(options: SqliteConnectOptions, settings: &SqliteOptions) -> SqlitePool {
         .connect_lazy_with(options.pragma("query_only", "on"))
 }
 
-/// The writing connection, held.
-pub(crate) struct Writer<'a> {
-    connection: MappedMutexGuard<'a, SqliteConnection>,
-    db: &'a Db,
-}
-
-impl Writer<'_> {
-    /// Begins a transaction that holds the write lock from the start, so that it can not fail later on.
-    pub(crate) async fn begin(&mut self) -> Result<Tx<'_>> {
-        let Db {
-            statements,
-            settings,
-            place,
-            ..
-        } = self.db;
-        statements.fetch_add(1, Ordering::Relaxed);
-        let begun = self.connection.begin_with("begin immediate");
-        let begun = settings.observed(place, begun).await;
-        let transaction = begun.map_err(|error| {
-            let error = failed(error);
-            match error.kind() {
-                ErrorKind::Busy => locked(place, settings.lock_timeout, error),
-                _ => error,
-            }
-        })?;
-        Ok(Tx {
-            transaction,
-            statements,
-        })
-    }
-
-    /// For one statement, which is a transaction by itself.
-    pub(crate) fn on(&mut self) -> On<'_> {
-        On {
-            connection: &mut self.connection,
-            statements: &self.db.statements,
-        }
-    }
-}
-
-/// A transaction: rolled back when dropped.
-pub(crate) struct Tx<'a> {
-    transaction: Transaction<'a, Sqlite>,
-    statements: &'a AtomicU64,
-}
-
-impl Tx<'_> {
-    pub(crate) async fn commit(self) -> Result<()> {
-        self.statements.fetch_add(1, Ordering::Relaxed);
-        self.transaction.commit().await.map_err(failed)
-    }
-}
-
-enum Source<'a> {
+/// A connection that is held to read with.
+#[derive(Debug)]
+pub(crate) enum Source<'a> {
     Pool(Box<PoolConnection<Sqlite>>),
     Writer(MappedMutexGuard<'a, SqliteConnection>),
 }
 
-/// A reading connection, held.
-pub(crate) struct Reader<'a> {
-    connection: Source<'a>,
+impl Deref for Source<'_> {
+    type Target = SqliteConnection;
+
+    fn deref(&self) -> &SqliteConnection {
+        match self {
+            Source::Pool(connection) => connection,
+            Source::Writer(connection) => connection,
+        }
+    }
+}
+
+impl DerefMut for Source<'_> {
+    fn deref_mut(&mut self) -> &mut SqliteConnection {
+        match self {
+            Source::Pool(connection) => connection,
+            Source::Writer(connection) => connection,
+        }
+    }
+}
+
+impl Database for Db {
+    type Reader<'a> = Connection<'a, Source<'a>>;
+    type Writer<'a> = Connection<'a, MappedMutexGuard<'a, SqliteConnection>>;
+    type Transaction<'a> = Connection<'a, Transaction<'a, Sqlite>>;
+
+    async fn read(&self) -> Result<Self::Reader<'_>> {
+        let connection = match &self.readers {
+            Some(pool) => Source::Pool(Box::new(pool.acquire().await.map_err(failed)?)),
+            None => Source::Writer(self.writer().await?),
+        };
+        Ok(self.on(connection))
+    }
+
+    async fn write(&self) -> Result<Self::Writer<'_>> {
+        let connection = self.writer().await?;
+        self.bound_log().await?;
+        Ok(self.on(connection))
+    }
+
+    /// Holds the write lock from the start, so that the transaction can not fail later on.
+    async fn begin<'a>(
+        &'a self,
+        writer: &'a mut Self::Writer<'_>,
+    ) -> Result<Self::Transaction<'a>> {
+        self.statements.fetch_add(1, Ordering::Relaxed);
+        let begun = writer.connection.begin_with("begin immediate");
+        let begun = self.settings.observed(&self.place, begun).await;
+        let transaction = begun.map_err(|error| {
+            let error = failed(error);
+            match error.kind() {
+                ErrorKind::Busy => locked(&self.place, self.settings.lock_timeout, error),
+                _ => error,
+            }
+        })?;
+        Ok(self.on(transaction))
+    }
+
+    async fn commit(&self, transaction: Self::Transaction<'_>) -> Result<()> {
+        self.statements.fetch_add(1, Ordering::Relaxed);
+        transaction.connection.commit().await.map_err(failed)
+    }
+}
+
+/// A connection that is held, and the count of statements.
+#[derive(Debug)]
+pub(crate) struct Connection<'a, C> {
+    connection: C,
     statements: &'a AtomicU64,
 }
 
-/// What statements run on: a connection and the count of statements.
-pub(crate) struct On<'a> {
-    connection: &'a mut SqliteConnection,
-    statements: &'a AtomicU64,
+impl<C> Connection<'_, C>
+where
+    C: DerefMut<Target = SqliteConnection> + Send,
+{
+    /// Counts statements, and returns what runs them.
+    fn counted(&mut self, statements: usize) -> &mut SqliteConnection {
+        let statements = u64::try_from(statements).unwrap_or(u64::MAX);
+        self.statements.fetch_add(statements, Ordering::Relaxed);
+        &mut self.connection
+    }
+
+    /// Returns the rows of a statement that is fixed text: a pragma.
+    pub(crate) async fn fixed(&mut self, sql: &'static str) -> Result<Vec<SqliteRow>> {
+        let rows = sqlx::query(sql).fetch_all(self.counted(1)).await;
+        rows.map_err(failed)
+    }
 }
 
-impl On<'_> {
-    /// All rows of a statement.
-    pub(crate) async fn all(
+impl<C> Executor for Connection<'_, C>
+where
+    C: DerefMut<Target = SqliteConnection> + Send,
+{
+    type Row = SqliteRow;
+    type Values = SqliteArguments;
+
+    async fn all(
         &mut self,
-        statement: &(impl SqlxBinder + Sync),
+        statement: &(impl QueryStatementWriter + Sync),
     ) -> Result<Vec<SqliteRow>> {
-        self.statements.fetch_add(1, Ordering::Relaxed);
-        let (sql, values) = store_sql::build(statement, SqliteQueryBuilder);
-        sqlx::query_with(sql, values)
-            .fetch_all(&mut *self.connection)
-            .await
-            .map_err(failed)
+        let (sql, values) = sql::build(statement);
+        let rows = sqlx::query_with(sql, values).fetch_all(self.counted(1));
+        rows.await.map_err(failed)
     }
 
-    /// The first row of a statement.
-    pub(crate) async fn first(
+    async fn first(
         &mut self,
-        statement: &(impl SqlxBinder + Sync),
+        statement: &(impl QueryStatementWriter + Sync),
     ) -> Result<Option<SqliteRow>> {
-        self.statements.fetch_add(1, Ordering::Relaxed);
-        let (sql, values) = store_sql::build(statement, SqliteQueryBuilder);
-        sqlx::query_with(sql, values)
-            .fetch_optional(&mut *self.connection)
-            .await
-            .map_err(failed)
+        let (sql, values) = sql::build(statement);
+        let row = sqlx::query_with(sql, values).fetch_optional(self.counted(1));
+        row.await.map_err(failed)
     }
 
-    /// The rows of a statement one by one, until `row` says that it has enough.
-    pub(crate) async fn each(
+    async fn each(
         &mut self,
-        statement: &(impl SqlxBinder + Sync),
+        statement: &(impl QueryStatementWriter + Sync),
         mut row: impl FnMut(&SqliteRow) -> Result<ControlFlow<()>> + Send,
     ) -> Result<ControlFlow<()>> {
-        self.statements.fetch_add(1, Ordering::Relaxed);
-        let (sql, values) = store_sql::build(statement, SqliteQueryBuilder);
-        let mut rows = sqlx::query_with(sql, values).fetch(&mut *self.connection);
+        let (sql, values) = sql::build(statement);
+        let mut rows = sqlx::query_with(sql, values).fetch(self.counted(1));
         while let Some(found) = rows.try_next().await.map_err(failed)? {
             if row(&found)?.is_break() {
                 return Ok(ControlFlow::Break(()));
@@ -324,91 +334,39 @@ impl On<'_> {
         Ok(ControlFlow::Continue(()))
     }
 
-    /// The rows of a statement that is fixed text: a pragma.
-    pub(crate) async fn fixed(&mut self, sql: &'static str) -> Result<Vec<SqliteRow>> {
-        self.statements.fetch_add(1, Ordering::Relaxed);
-        sqlx::query(sql)
-            .fetch_all(&mut *self.connection)
-            .await
-            .map_err(failed)
-    }
-
-    /// Runs a statement; how many rows it changed.
-    pub(crate) async fn run(&mut self, statement: &(impl SqlxBinder + Sync)) -> Result<u64> {
-        self.statements.fetch_add(1, Ordering::Relaxed);
-        let (sql, values) = store_sql::build(statement, SqliteQueryBuilder);
-        let done = sqlx::query_with(sql, values)
-            .execute(&mut *self.connection)
-            .await;
+    async fn run(&mut self, statement: &(impl QueryStatementWriter + Sync)) -> Result<u64> {
+        let (sql, values) = sql::build(statement);
+        let done = sqlx::query_with(sql, values).execute(self.counted(1)).await;
         done.map(|done| done.rows_affected()).map_err(failed)
     }
-}
 
-/// For statements whose text is built once, and for several at once.
-impl On<'_> {
-    /// Runs all statements of a script.
-    pub(crate) async fn run_script(&mut self, script: Script) -> Result<()> {
-        self.statements
-            .fetch_add(script.statements(), Ordering::Relaxed);
-        let (sql, values) = script.build();
-        let done = sqlx::query_with(sql, values)
-            .execute(&mut *self.connection)
-            .await;
+    async fn run_batch(&mut self, batch: Batch) -> Result<()> {
+        let (sql, values) = sql::script(&batch);
+        let connection = self.counted(batch.statements().len());
+        let done = sqlx::query_with(sql, values).execute(connection).await;
         done.map(|_| ()).map_err(failed)
     }
 
-    /// The rows of all statements of a script, in the statements' order.
-    pub(crate) async fn all_of_script(&mut self, script: Script) -> Result<Vec<SqliteRow>> {
-        self.statements
-            .fetch_add(script.statements(), Ordering::Relaxed);
-        let (sql, values) = script.build();
-        sqlx::query_with(sql, values)
-            .fetch_all(&mut *self.connection)
-            .await
-            .map_err(failed)
+    async fn all_of_batch(&mut self, batch: Batch) -> Result<Vec<SqliteRow>> {
+        let (sql, values) = sql::script(&batch);
+        let connection = self.counted(batch.statements().len());
+        let rows = sqlx::query_with(sql, values).fetch_all(connection).await;
+        rows.map_err(failed)
     }
 
-    /// All rows.
-    pub(crate) async fn all_of(
+    async fn run_prepared(&mut self, statement: Prepared, values: SqliteArguments) -> Result<()> {
+        let sql = sql::prepared(statement)?;
+        let done = sqlx::query_with(sql, values).execute(self.counted(1)).await;
+        done.map(|_| ()).map_err(failed)
+    }
+
+    async fn all_prepared(
         &mut self,
-        text: &Text,
+        statement: Prepared,
         values: SqliteArguments,
     ) -> Result<Vec<SqliteRow>> {
-        self.statements.fetch_add(1, Ordering::Relaxed);
-        sqlx::query_with(text.sql(), values)
-            .fetch_all(&mut *self.connection)
-            .await
-            .map_err(failed)
-    }
-
-    /// Runs it.
-    pub(crate) async fn run_of(&mut self, text: &Text, values: SqliteArguments) -> Result<()> {
-        self.statements.fetch_add(1, Ordering::Relaxed);
-        let done = sqlx::query_with(text.sql(), values)
-            .execute(&mut *self.connection)
-            .await;
-        done.map(|_| ()).map_err(failed)
-    }
-}
-
-impl Tx<'_> {
-    pub(crate) fn on(&mut self) -> On<'_> {
-        On {
-            connection: &mut self.transaction,
-            statements: self.statements,
-        }
-    }
-}
-
-impl Reader<'_> {
-    pub(crate) fn on(&mut self) -> On<'_> {
-        let connection = match &mut self.connection {
-            Source::Pool(connection) => connection.deref_mut().deref_mut(),
-            Source::Writer(connection) => connection.deref_mut(),
-        };
-        On {
-            connection,
-            statements: self.statements,
-        }
+        let sql = sql::prepared(statement)?;
+        let rows = sqlx::query_with(sql, values).fetch_all(self.counted(1));
+        rows.await.map_err(failed)
     }
 }

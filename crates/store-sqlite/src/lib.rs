@@ -1,37 +1,25 @@
 #![doc = include_str!("../README.md")]
 
-mod append;
-mod bytes;
 mod check;
 mod db;
 mod error;
 mod files;
-mod fork;
-mod lineage;
 mod migrate;
 mod migrations;
-mod new_summaries;
 mod options;
 mod plain;
-mod publish;
-mod read;
-mod records;
-mod spans;
+mod sql;
 mod store;
-mod view_change;
-mod work;
 
-use std::collections::BTreeMap;
 use std::path::Path;
-use std::sync::Mutex;
 use std::time::Duration;
 
-use memory_model::ConversationId;
-use memory_store::{Error, ErrorKind, Result};
+use memory_store::{ErrorKind, Result};
 use sqlx::sqlite::SqliteConnectOptions;
 use sqlx::{ConnectOptions as _, Connection as _};
 
-use crate::bytes::KnownFacts;
+use store_sql::SqlStore;
+
 use crate::db::Db;
 
 pub use memory_store;
@@ -46,12 +34,8 @@ const OPEN_PAUSE: Duration = Duration::from_millis(20);
 /// Several stores and processes may have the same file open.
 #[derive(Debug)]
 pub struct SqliteStore {
-    db: Db,
+    sql: SqlStore<Db>,
     place: String,
-    /// Never change once a conversation exists, so remembering them is always right.
-    lineages: Mutex<lineage::Lineages>,
-    /// What is known of conversations' facts.
-    facts: Mutex<BTreeMap<ConversationId, KnownFacts>>,
 }
 
 impl SqliteStore {
@@ -93,10 +77,8 @@ impl SqliteStore {
 
     fn on(db: Db, place: String) -> Self {
         Self {
-            db,
+            sql: SqlStore::new(db),
             place,
-            lineages: Mutex::default(),
-            facts: Mutex::default(),
         }
     }
 
@@ -113,7 +95,7 @@ impl SqliteStore {
 
     /// How many statements the store ran so far, `begin` and `commit` among them: for tests and measurements.
     pub fn statements(&self) -> u64 {
-        self.db.statements()
+        self.sql.database().statements()
     }
 }
 
@@ -166,53 +148,4 @@ async fn connect(
         .await
         .map_err(|e| error::opening(place, e))?;
     Ok(writer)
-}
-
-fn no_conversation(id: ConversationId) -> Error {
-    Error::new(
-        ErrorKind::NotFound,
-        format!("there is no conversation {id}"),
-    )
-}
-
-/// Maximum number of rows that one statement inserts where rows of one table belong to one call.
-const ROWS: usize = 64;
-
-/// Splits a list into lists of the sizes that statements come in; the last one is filled up by repeating its last
-/// item, which changes nothing in an `in (…)`.
-fn batched<T: Clone>(items: &[T]) -> Vec<Vec<T>> {
-    let [large, middle, one] = store_sql::message::BATCHES;
-    items
-        .chunks(large)
-        .map(|chunk| {
-            let size = [one, middle, large]
-                .into_iter()
-                .find(|size| chunk.len() <= *size);
-            let mut batch = chunk.to_vec();
-            if let (Some(size), Some(last)) = (size, chunk.last()) {
-                batch.resize(size, last.clone());
-            }
-            batch
-        })
-        .collect()
-}
-
-#[cfg(test)]
-mod tests {
-    use super::batched;
-
-    #[test]
-    fn batches_have_few_sizes_and_all_items() {
-        for len in [0_usize, 1, 2, 8, 9, 64, 65, 130] {
-            let items: Vec<usize> = (0..len).collect();
-            let batches = batched(&items);
-            assert!(
-                batches.iter().all(|b| [1, 8, 64].contains(&b.len())),
-                "{len}"
-            );
-            let mut all: Vec<usize> = batches.into_iter().flatten().collect();
-            all.dedup();
-            assert_eq!(all, items);
-        }
-    }
 }

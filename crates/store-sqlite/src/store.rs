@@ -1,4 +1,4 @@
-//! The traits.
+//! The traits of a store.
 
 use async_trait::async_trait;
 use memory_model::{
@@ -16,12 +16,11 @@ use crate::SqliteStore;
 #[async_trait]
 impl Store for SqliteStore {
     async fn open(&self, new: &NewConversation) -> Result<Conversation> {
-        self.open_conversation(new).await
+        self.sql.open(new).await
     }
 
     async fn conversation(&self, which: &ConversationRef) -> Result<Option<Conversation>> {
-        let mut reader = self.db.read().await?;
-        self.look_up(&mut reader.on(), which).await
+        self.sql.conversation(which).await
     }
 
     async fn list(
@@ -30,7 +29,7 @@ impl Store for SqliteStore {
         after: Option<ConversationId>,
         limit: usize,
     ) -> Result<Page<Conversation, ConversationId>> {
-        self.list_conversations(filter, after, limit).await
+        self.sql.list(filter, after, limit).await
     }
 
     async fn update(
@@ -39,35 +38,35 @@ impl Store for SqliteStore {
         patch: &ConversationPatch,
         now: Timestamp,
     ) -> Result<Conversation> {
-        self.patch(conversation, patch, now).await
+        self.sql.update(conversation, patch, now).await
     }
 
     async fn append(&self, conversation: ConversationId, append: &Append) -> Result<Appended> {
-        self.append_entries(conversation, append).await
+        self.sql.append(conversation, append).await
     }
 
     async fn read(&self, conversation: ConversationId, read: &LogRead) -> Result<Page<LogEntry>> {
-        self.read_log(conversation, read).await
+        self.sql.read(conversation, read).await
     }
 
     async fn running(&self, conversation: ConversationId, at: &[Seq]) -> Result<Vec<u64>> {
-        self.running_sums(conversation, at).await
+        self.sql.running(conversation, at).await
     }
 
     async fn seq_at(&self, conversation: ConversationId, running: u64) -> Result<Option<Seq>> {
-        self.position_of(conversation, running).await
+        self.sql.seq_at(conversation, running).await
     }
 
     async fn find(&self, conversation: ConversationId, ids: &[String]) -> Result<Vec<Option<Seq>>> {
-        self.find_external(conversation, ids).await
+        self.sql.find(conversation, ids).await
     }
 
     async fn snapshot(&self, conversation: ConversationId, view: &ViewName) -> Result<Snapshot> {
-        self.look_at(conversation, view).await
+        self.sql.snapshot(conversation, view).await
     }
 
     async fn views(&self, conversation: ConversationId) -> Result<Vec<ViewInfo>> {
-        self.list_views(conversation).await
+        self.sql.views(conversation).await
     }
 
     async fn spans(
@@ -77,7 +76,7 @@ impl Store for SqliteStore {
         order: Order,
         limit: usize,
     ) -> Result<Page<Span>> {
-        self.spans_page(snapshot, range, order, limit).await
+        self.sql.spans(snapshot, range, order, limit).await
     }
 
     async fn publish_all(
@@ -85,7 +84,7 @@ impl Store for SqliteStore {
         conversation: ConversationId,
         publishes: &[Publish],
     ) -> Result<Vec<Result<Published>>> {
-        self.publish_spans(conversation, publishes).await
+        self.sql.publish_all(conversation, publishes).await
     }
 
     async fn publications(
@@ -95,7 +94,9 @@ impl Store for SqliteStore {
         after: ViewVersion,
         limit: usize,
     ) -> Result<Page<Publication, ViewVersion>> {
-        self.publication_log(conversation, view, after, limit).await
+        self.sql
+            .publications(conversation, view, after, limit)
+            .await
     }
 
     async fn summaries(
@@ -103,7 +104,7 @@ impl Store for SqliteStore {
         conversation: ConversationId,
         ids: &[SummaryId],
     ) -> Result<Vec<Option<Summary>>> {
-        self.summaries_by_id(conversation, ids).await
+        self.sql.summaries(conversation, ids).await
     }
 
     async fn summary_log(
@@ -112,7 +113,7 @@ impl Store for SqliteStore {
         after: Option<&SummaryId>,
         limit: usize,
     ) -> Result<Page<Summary, SummaryId>> {
-        self.summaries_in_order(conversation, after, limit).await
+        self.sql.summary_log(conversation, after, limit).await
     }
 
     async fn own_summaries(
@@ -121,8 +122,7 @@ impl Store for SqliteStore {
         after: Option<&SummaryId>,
         limit: usize,
     ) -> Result<Page<Summary, SummaryId>> {
-        self.own_summaries_in_order(conversation, after, limit)
-            .await
+        self.sql.own_summaries(conversation, after, limit).await
     }
 
     async fn parents(
@@ -130,7 +130,7 @@ impl Store for SqliteStore {
         conversation: ConversationId,
         summary: &SummaryId,
     ) -> Result<Vec<SummaryId>> {
-        self.parents_of(conversation, summary).await
+        self.sql.parents(conversation, summary).await
     }
 
     async fn summaries_by_source(
@@ -138,7 +138,7 @@ impl Store for SqliteStore {
         conversation: ConversationId,
         sources: &[(Hash, Recipe)],
     ) -> Result<Vec<Option<Summary>>> {
-        self.newest_by_source(conversation, sources).await
+        self.sql.summaries_by_source(conversation, sources).await
     }
 
     async fn claim_all(
@@ -149,7 +149,8 @@ impl Store for SqliteStore {
         now: Timestamp,
         ttl_micros: i64,
     ) -> Result<Vec<Claim>> {
-        self.claim_jobs(conversation, keys, owner, now, ttl_micros)
+        self.sql
+            .claim_all(conversation, keys, owner, now, ttl_micros)
             .await
     }
 
@@ -158,11 +159,11 @@ impl Store for SqliteStore {
         settled: &[(Fence, LeaseUpdate)],
         now: Timestamp,
     ) -> Result<Vec<Result<()>>> {
-        self.settle_jobs(settled, now).await
+        self.sql.settle_all(settled, now).await
     }
 
     async fn state(&self, conversation: ConversationId, key: &str) -> Result<Option<State>> {
-        self.get_state(conversation, key).await
+        self.sql.state(conversation, key).await
     }
 
     async fn put_state(
@@ -172,7 +173,7 @@ impl Store for SqliteStore {
         revision: u64,
         value: Option<&RawJson>,
     ) -> Result<u64> {
-        self.set_state(conversation, key, revision, value).await
+        self.sql.put_state(conversation, key, revision, value).await
     }
 }
 
@@ -187,6 +188,6 @@ impl Maintain for SqliteStore {
     }
 
     async fn close(&self) -> Result<()> {
-        self.db.close().await
+        self.sql.database().close().await
     }
 }

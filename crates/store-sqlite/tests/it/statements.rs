@@ -153,31 +153,3 @@ async fn a_fork_costs_the_depth_of_the_tree_and_not_the_history() {
     assert_eq!(small, fork_cost(60).await);
     assert_eq!(small, 27);
 }
-
-/// A statement that SQLite prepares again at each run takes several times as long. It does so when it looked at a
-/// bound value while preparing, as for `limit ?`.
-#[tokio::test]
-async fn limits_are_not_looked_at_while_preparing() {
-    use sea_query::SqliteQueryBuilder;
-    use sqlx::SqlSafeStr as _;
-
-    let view = store_sql::view::Where::Falling(Seq(9));
-    let spans = store_sql::view::spans(1, &dag(), memory_model::ViewVersion(3), view, 5).unwrap();
-    let log = store_sql::message::range(1, range(1, 9), sea_query::Order::Asc, 7, 99);
-    for (sql, _) in [
-        store_sql::build(&spans, SqliteQueryBuilder),
-        store_sql::build(&log, SqliteQueryBuilder),
-    ] {
-        let sql = sql.into_sql_str();
-        assert!(sql.as_str().ends_with(" LIMIT ? + 0"), "{}", sql.as_str());
-    }
-    let with = store_sql::build(
-        &store_sql::message::seq_at(1, range(1, 9), 5).unwrap(),
-        SqliteQueryBuilder,
-    );
-    let sql = with.0.into_sql_str();
-    assert_eq!(
-        sql.as_str().matches("LIMIT ?").count(),
-        sql.as_str().matches("LIMIT ? + 0").count()
-    );
-}

@@ -7,24 +7,26 @@ use memory_model::{
     ViewName, ViewVersion, clip_starts, splice_starts,
 };
 use memory_store::{Conversation, Publish, Result, publication_hash, spans_cost};
-use sea_query::SqliteQueryBuilder;
-use store_sql::view::{self as sql, AddedSpan, PublicationRow};
-use store_sql::{Columns, Script, to_count, to_hash};
 
-use crate::db::On;
-use crate::spans::first_row;
-use crate::{ROWS, SqliteStore};
+use super::pages::batched;
+use super::spans::first_row;
+use super::{ROWS, SqlStore};
+use crate::batch::Batch;
+use crate::convert::{to_count, to_hash};
+use crate::executor::{Database, Executor};
+use crate::row::Columns;
+use crate::view::{self as sql, AddedSpan, PublicationRow};
 
 /// What replaced what over one range.
 #[derive(Debug)]
-pub(crate) struct Replaced {
-    pub(crate) before: Vec<Span>,
-    pub(crate) after: Vec<Span>,
+pub(super) struct Replaced {
+    pub(super) before: Vec<Span>,
+    pub(super) after: Vec<Span>,
 }
 
 /// A view's rows around some ranges, changed step by step: each step is a version.
 #[derive(Debug)]
-pub(crate) struct ViewChange {
+pub(super) struct ViewChange {
     version: ViewVersion,
     saved: i64,
     chain: Hash,
@@ -42,7 +44,7 @@ pub(crate) struct ViewChange {
 
 impl ViewChange {
     /// A view that was never published.
-    pub(crate) fn new() -> Self {
+    pub(super) fn new() -> Self {
         let mut change = Self {
             version: ViewVersion(0),
             saved: 0,
@@ -64,7 +66,7 @@ impl ViewChange {
     }
 
     /// A view from its row: version, saved tokens and chain.
-    pub(crate) fn of(row: &impl Columns) -> Result<Self> {
+    pub(super) fn of(row: &impl Columns) -> Result<Self> {
         let version = ViewVersion(to_count("version", row.int(0)?)?);
         Ok(Self {
             version,
@@ -76,33 +78,33 @@ impl ViewChange {
     }
 
     /// Sets the rows, in rising order.
-    pub(crate) fn set_rows(&mut self, rows: Vec<AddedSpan>) {
+    pub(super) fn set_rows(&mut self, rows: Vec<AddedSpan>) {
         let added = rows.iter().map(|row| (row.start.first, row.added_in));
         self.added_in = added.collect();
         self.starts = rows.into_iter().map(|row| row.start).collect();
     }
 
     /// Whether the database has no row of the view.
-    pub(crate) fn is_new(&self) -> bool {
+    pub(super) fn is_new(&self) -> bool {
         self.stored == ViewVersion(0)
     }
 
-    pub(crate) fn version(&self) -> ViewVersion {
+    pub(super) fn version(&self) -> ViewVersion {
         self.version
     }
 
     /// What replaced what so far.
-    pub(crate) fn replaced(&self) -> &[Replaced] {
+    pub(super) fn replaced(&self) -> &[Replaced] {
         &self.replaced
     }
 
     /// The rows that a publish would change.
-    pub(crate) fn splice(&self, publish: &Publish) -> std::result::Result<SpliceRows, SpliceError> {
+    pub(super) fn splice(&self, publish: &Publish) -> std::result::Result<SpliceRows, SpliceError> {
         splice_starts(&self.starts, publish.at, &publish.expect, &publish.spans)
     }
 
     /// Makes the next version.
-    pub(crate) fn apply(&mut self, publish: &Publish, rows: SpliceRows) {
+    pub(super) fn apply(&mut self, publish: &Publish, rows: SpliceRows) {
         self.replaced.push(Replaced {
             before: clip_starts(&self.starts, publish.at),
             after: publish.spans.clone(),
@@ -111,7 +113,7 @@ impl ViewChange {
     }
 
     /// Makes the next version of these rows.
-    pub(crate) fn put(&mut self, at: SeqRange, rows: SpliceRows, now: Timestamp) {
+    pub(super) fn put(&mut self, at: SeqRange, rows: SpliceRows, now: Timestamp) {
         self.version = self.version.next();
         self.chain = publication_hash(self.chain, self.version, at, &rows.removed, &rows.added);
         self.publications.push(PublicationRow {
@@ -137,34 +139,29 @@ impl ViewChange {
     }
 
     /// Adds the statements that write what was changed, which saves so many tokens more.
-    pub(crate) fn write(
+    pub(super) fn write(
         &self,
-        script: &mut Script,
+        batch: &mut Batch,
         id: ConversationId,
         view: &ViewName,
         saving: i128,
     ) -> Result<()> {
-        macro_rules! push {
-            ($statement:expr) => {
-                script.push(&$statement, SqliteQueryBuilder)
-            };
-        }
         for removed in self.removed.chunks(ROWS) {
-            push!(sql::insert_history(id.0, view, removed)?);
+            batch.push(sql::insert_history(id.0, view, removed)?);
         }
-        for deleted in crate::batched(&self.deleted) {
-            push!(sql::delete_spans(id.0, view, &deleted));
+        for deleted in batched(&self.deleted) {
+            batch.push(sql::delete_spans(id.0, view, &deleted));
         }
         let fresh: Vec<AddedSpan> = self.fresh().collect();
         for fresh in fresh.chunks(ROWS) {
-            push!(sql::insert_spans(id.0, view, fresh)?);
+            batch.push(sql::insert_spans(id.0, view, fresh)?);
         }
         for publications in self.publications.chunks(ROWS) {
-            push!(sql::insert_publications(id.0, view, publications)?);
+            batch.push(sql::insert_publications(id.0, view, publications)?);
         }
         let saved = (i128::from(self.saved) + saving).clamp(i64::MIN.into(), i64::MAX.into());
         let saved = i64::try_from(saved).unwrap_or_default();
-        push!(sql::put_view(id.0, view, self.version, saved, self.chain)?);
+        batch.push(sql::put_view(id.0, view, self.version, saved, self.chain)?);
         Ok(())
     }
 
@@ -181,11 +178,11 @@ impl ViewChange {
     }
 }
 
-impl SqliteStore {
+impl<D: Database> SqlStore<D> {
     /// How much less the new spans cost than those that they replaced, in tokens.
-    pub(crate) async fn saving(
+    pub(super) async fn saving(
         &self,
-        on: &mut On<'_>,
+        on: &mut impl Executor,
         info: &Conversation,
         replaced: &[Replaced],
     ) -> Result<i128> {

@@ -4,16 +4,15 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use memory_model::{Child, ConversationId, Summary, SummaryId};
 use memory_store::{KnownSummary, Result};
-use sea_query::SqliteQueryBuilder;
-use store_sql::Script;
-use store_sql::summary::{self, ChildRow, Known};
 
-use crate::ROWS;
-use crate::publish::known_summary;
+use super::ROWS;
+use super::publish::known_summary;
+use crate::batch::Batch;
+use crate::summary::{self, ChildRow, Known};
 
 /// The summaries that a conversation sees, and those that publishes add.
 #[derive(Debug)]
-pub(crate) struct NewSummaries<'p> {
+pub(super) struct NewSummaries<'p> {
     known: BTreeMap<SummaryId, (i64, KnownSummary)>,
     last_key: i64,
     /// In the order of their keys.
@@ -22,7 +21,7 @@ pub(crate) struct NewSummaries<'p> {
 
 impl<'p> NewSummaries<'p> {
     /// `known` are stored; keys go on from the last one.
-    pub(crate) fn new(known: BTreeMap<SummaryId, Known>, last_key: i64) -> Self {
+    pub(super) fn new(known: BTreeMap<SummaryId, Known>, last_key: i64) -> Self {
         let known = known
             .into_iter()
             .map(|(id, row)| (id, (row.id, known_summary(&row))))
@@ -35,7 +34,7 @@ impl<'p> NewSummaries<'p> {
     }
 
     /// What is known of those among these that are stored, or will be.
-    pub(crate) fn known(&self, asked: &BTreeSet<SummaryId>) -> BTreeMap<SummaryId, KnownSummary> {
+    pub(super) fn known(&self, asked: &BTreeSet<SummaryId>) -> BTreeMap<SummaryId, KnownSummary> {
         let known = asked.iter().filter_map(|id| {
             let (_, known) = self.known.get(id)?;
             Some((id.clone(), known.clone()))
@@ -44,7 +43,7 @@ impl<'p> NewSummaries<'p> {
     }
 
     /// Adds those of a publish that are not there yet.
-    pub(crate) fn add(&mut self, summaries: &'p [Summary]) {
+    pub(super) fn add(&mut self, summaries: &'p [Summary]) {
         for summary in summaries {
             if !self.known.contains_key(&summary.id) {
                 self.last_key += 1;
@@ -56,16 +55,16 @@ impl<'p> NewSummaries<'p> {
     }
 
     /// Adds the statements that write the new ones, and what they were made from.
-    pub(crate) fn write(&self, script: &mut Script, id: ConversationId) -> Result<()> {
+    pub(super) fn write(&self, batch: &mut Batch, id: ConversationId) -> Result<()> {
         // All of them before any child: they may refer to each other.
         for summaries in self.new.chunks(ROWS) {
             let insert = summary::insert_all(id.0, summaries)?;
-            script.push(&insert, SqliteQueryBuilder);
+            batch.push(insert);
         }
         let children: Vec<ChildRow> = self.new.iter().flat_map(|new| self.children(new)).collect();
         for children in children.chunks(ROWS) {
             let insert = summary::insert_children(children)?;
-            script.push(&insert, SqliteQueryBuilder);
+            batch.push(insert);
         }
         Ok(())
     }

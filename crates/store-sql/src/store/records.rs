@@ -7,25 +7,30 @@ use memory_store::{
     Result, Violation, ViolationKind, conversation_hash, family_hash, summary_record_hash,
     views_hash,
 };
-use store_sql::{Columns as _, conversation, summary, to_count, to_hash, to_u32};
 
-use crate::db::On;
+use crate::convert::{to_count, to_hash, to_u32};
+use crate::executor::Executor;
+use crate::row::Columns as _;
+use crate::{conversation, message, pack, summary, view};
 
-/// How many rows are read at a time.
+/// Number of rows that are read at a time.
 const PAGE: u64 = 256;
+/// Number of payloads that are read at a time.
+const PAYLOADS: u64 = 16;
 
-/// The names of all views, by conversation and name.
-const VIEWS: &str = "select conversation, name from view order by conversation, name";
-
-/// Compares every row's hash with what the row gives.
-pub(crate) async fn check(on: &mut On<'_>, found: &mut Vec<Violation>) -> Result<()> {
+/// Compares the hash of each row of conversations, families and summaries with what the row gives, and adds those that
+/// differ.
+///
+/// # Errors
+/// `Corrupt` when a row cannot be read.
+pub async fn check_records(on: &mut impl Executor, found: &mut Vec<Violation>) -> Result<()> {
     conversations(on, found).await?;
     summaries(on, found).await
 }
 
-async fn conversations(on: &mut On<'_>, found: &mut Vec<Violation>) -> Result<()> {
+async fn conversations(on: &mut impl Executor, found: &mut Vec<Violation>) -> Result<()> {
     let mut views: BTreeMap<i64, Vec<ViewName>> = BTreeMap::new();
-    for row in on.fixed(VIEWS).await? {
+    for row in on.all(&view::names()).await? {
         let names = views.entry(row.int(0)?).or_default();
         names.push(ViewName::new(row.text(1)?));
     }
@@ -93,7 +98,7 @@ async fn conversations(on: &mut On<'_>, found: &mut Vec<Violation>) -> Result<()
     Ok(())
 }
 
-async fn summaries(on: &mut On<'_>, found: &mut Vec<Violation>) -> Result<()> {
+async fn summaries(on: &mut impl Executor, found: &mut Vec<Violation>) -> Result<()> {
     let mut after = 0;
     loop {
         let rows = on.all(&summary::records(after, PAGE)).await?;
@@ -119,6 +124,34 @@ async fn summaries(on: &mut On<'_>, found: &mut Vec<Violation>) -> Result<()> {
                 ),
             };
             found.push(Violation::new(kind, message));
+        }
+    }
+}
+
+/// Compares each payload with its hash, and adds those that differ.
+///
+/// # Errors
+/// `Corrupt` when a row cannot be read.
+pub async fn check_payloads(on: &mut impl Executor, found: &mut Vec<Violation>) -> Result<()> {
+    let mut after = 0;
+    loop {
+        let rows = on.all(&message::payload_log(after, PAYLOADS)).await?;
+        let Some(last) = rows.last() else {
+            return Ok(());
+        };
+        after = last.int(0)?;
+        for row in rows {
+            let hash = row.bytes(1)?;
+            let data = pack::unpack_payload(row.int(2)?, row.bytes(3)?);
+            if !data.is_ok_and(|data| pack::payload_hash(&data).0 == *hash) {
+                found.push(Violation::new(
+                    ViolationKind::EntryChanged,
+                    format!(
+                        "the payload {} is not what was stored: restore a backup",
+                        row.int(0)?
+                    ),
+                ));
+            }
         }
     }
 }

@@ -4,15 +4,17 @@ use memory_model::{
     Body, ConversationId, Seq, SeqRange, Span, SpanStart, ViewName, ViewVersion, spans_of,
 };
 use memory_store::{Error, ErrorKind, Order, Page, Publication, Result, Snapshot, ViewInfo};
-use store_sql::view::{self as sql, Where};
-use store_sql::{Columns as _, to_count, to_hash, to_seq};
 
-use crate::append::{one_more, page};
-use crate::db::On;
-use crate::{SqliteStore, no_conversation};
+use super::SqlStore;
+use super::conversations::no_conversation;
+use super::pages::{one_more, page};
+use crate::convert::{to_count, to_hash, to_seq};
+use crate::executor::{Database, Executor};
+use crate::row::Columns as _;
+use crate::view::{self as sql, Where};
 
 /// The one row of a view that was never published.
-pub(crate) fn first_row() -> SpanStart {
+pub(super) fn first_row() -> SpanStart {
     SpanStart {
         first: Seq::FIRST,
         body: Body::Raw,
@@ -21,8 +23,8 @@ pub(crate) fn first_row() -> SpanStart {
 }
 
 /// The rows of a version of a view.
-pub(crate) async fn starts(
-    on: &mut On<'_>,
+pub(super) async fn starts(
+    on: &mut impl Executor,
     id: ConversationId,
     view: &ViewName,
     version: ViewVersion,
@@ -35,16 +37,16 @@ pub(crate) async fn starts(
     found.iter().map(|row| sql::start(row, 0)).collect()
 }
 
-impl SqliteStore {
-    pub(crate) async fn look_at(&self, id: ConversationId, view: &ViewName) -> Result<Snapshot> {
-        let mut reader = self.db.read().await?;
-        snapshot(&mut reader.on(), id, view).await
+impl<D: Database> SqlStore<D> {
+    pub(super) async fn look_at(&self, id: ConversationId, view: &ViewName) -> Result<Snapshot> {
+        let mut reader = self.database.read().await?;
+        snapshot(&mut reader, id, view).await
     }
 
-    pub(crate) async fn list_views(&self, id: ConversationId) -> Result<Vec<ViewInfo>> {
-        let mut reader = self.db.read().await?;
-        let mut on = reader.on();
-        self.lineage(&mut on, id).await?;
+    pub(super) async fn list_views(&self, id: ConversationId) -> Result<Vec<ViewInfo>> {
+        let mut reader = self.database.read().await?;
+        let on = &mut reader;
+        self.lineage(on, id).await?;
         let rows = on.all(&sql::views(id.0)).await?;
         rows.iter()
             .map(|row| {
@@ -59,7 +61,7 @@ impl SqliteStore {
             .collect()
     }
 
-    pub(crate) async fn spans_page(
+    pub(super) async fn spans_page(
         &self,
         shot: &Snapshot,
         range: SeqRange,
@@ -68,9 +70,9 @@ impl SqliteStore {
     ) -> Result<Page<Span>> {
         let limit = limit.max(1);
         let (id, view, version) = (shot.conversation, &shot.view, shot.version);
-        let mut reader = self.db.read().await?;
-        let mut on = reader.on();
-        let now = snapshot(&mut on, id, view).await?;
+        let mut reader = self.database.read().await?;
+        let on = &mut reader;
+        let now = snapshot(on, id, view).await?;
         if now.version == ViewVersion(0) && version == now.version {
             return Ok(Page::complete(spans_of(&[first_row()], None)));
         }
@@ -86,9 +88,9 @@ impl SqliteStore {
                 // The row that covers the first position, and those after it with one more, whose beginning is the
                 // end of the last.
                 let mut rows =
-                    starts(&mut on, id, view, version, Where::Falling(range.first), 1).await?;
+                    starts(on, id, view, version, Where::Falling(range.first), 1).await?;
                 let after = Where::Rising(range.first.next(), all);
-                rows.extend(starts(&mut on, id, view, version, after, one_more(limit)).await?);
+                rows.extend(starts(on, id, view, version, after, one_more(limit)).await?);
                 let mut items = spans_of(&rows, None);
                 items.retain(|span| span.range.first <= range.last);
                 let more = items.len() > limit;
@@ -101,12 +103,12 @@ impl SqliteStore {
             }
             Order::NewestFirst => {
                 let before = Where::Falling(range.last);
-                let mut rows = starts(&mut on, id, view, version, before, one_more(limit)).await?;
+                let mut rows = starts(on, id, view, version, before, one_more(limit)).await?;
                 rows.reverse();
                 let after = Where::Rising(range.last.next(), all);
                 let end = match range.last {
                     last if last == all => Vec::new(),
-                    _ => starts(&mut on, id, view, version, after, 1).await?,
+                    _ => starts(on, id, view, version, after, 1).await?,
                 };
                 let last = end.first().map(|row| row.first.prev());
                 let mut items = spans_of(&rows, last);
@@ -123,16 +125,16 @@ impl SqliteStore {
         }
     }
 
-    pub(crate) async fn publication_log(
+    pub(super) async fn publication_log(
         &self,
         id: ConversationId,
         view: &ViewName,
         after: ViewVersion,
         limit: usize,
     ) -> Result<Page<Publication, ViewVersion>> {
-        let mut reader = self.db.read().await?;
-        let mut on = reader.on();
-        self.lineage(&mut on, id).await?;
+        let mut reader = self.database.read().await?;
+        let on = &mut reader;
+        self.lineage(on, id).await?;
         let rows = on
             .all(&sql::publications(id.0, view, after, one_more(limit))?)
             .await?;
@@ -182,8 +184,8 @@ impl SqliteStore {
 }
 
 /// The state of a view now, in one statement.
-pub(crate) async fn snapshot(
-    on: &mut On<'_>,
+pub(super) async fn snapshot(
+    on: &mut impl Executor,
     id: ConversationId,
     view: &ViewName,
 ) -> Result<Snapshot> {

@@ -7,16 +7,20 @@ use memory_store::{
     Conversation, ConversationRef, Error, ErrorKind, Fence, KnownSummary, Publish, Published,
     Result, check_one_view, check_references, check_shape, conversation_hash, views_hash,
 };
-use sea_query::SqliteQueryBuilder;
-use store_sql::summary::{self, Known};
-use store_sql::view::{self as sql, AddedSpan, Where};
-use store_sql::{Columns as _, Script, conversation, packed, to_count, work};
 
-use crate::db::On;
-use crate::new_summaries::NewSummaries;
-use crate::view_change::ViewChange;
-use crate::work::lost;
-use crate::{SqliteStore, batched, no_conversation};
+use super::SqlStore;
+use super::conversations::no_conversation;
+use super::leases::lost;
+use super::new_summaries::NewSummaries;
+use super::pages::batched;
+use super::view_change::ViewChange;
+use crate::batch::Batch;
+use crate::convert::{packed, to_count};
+use crate::executor::{Database, Executor};
+use crate::row::Columns as _;
+use crate::summary::{self, Known};
+use crate::view::{self as sql, AddedSpan, Where};
+use crate::{conversation, work};
 
 /// More spans than this can not be in a range.
 const ALL: u64 = 1 << 32;
@@ -35,8 +39,8 @@ struct Before {
     fences: BTreeMap<String, u64>,
 }
 
-impl SqliteStore {
-    pub(crate) async fn publish_spans(
+impl<D: Database> SqlStore<D> {
+    pub(super) async fn publish_spans(
         &self,
         id: ConversationId,
         publishes: &[Publish],
@@ -45,9 +49,9 @@ impl SqliteStore {
         let Some(first) = publishes.first() else {
             return Ok(Vec::new());
         };
-        let mut writer = self.db.write().await?;
-        let mut tx = writer.begin().await?;
-        let mut on = tx.on();
+        let mut writer = self.database.write().await?;
+        let mut tx = self.database.begin(&mut writer).await?;
+        let on = &mut tx;
         let Before {
             info,
             is_new,
@@ -55,7 +59,7 @@ impl SqliteStore {
             known,
             last_key,
             fences,
-        } = self.read_before(&mut on, id, publishes).await?;
+        } = self.read_before(on, id, publishes).await?;
 
         let mut summaries = NewSummaries::new(known, last_key);
         let mut outcomes = Vec::with_capacity(publishes.len());
@@ -82,48 +86,48 @@ impl SqliteStore {
             return Ok(outcomes);
         };
 
-        let saving = self.saving(&mut on, &info, change.replaced()).await?;
+        let saving = self.saving(on, &info, change.replaced()).await?;
         let view = &first.view;
-        let mut script = Script::default();
-        change.write(&mut script, id, view, saving)?;
-        summaries.write(&mut script, id)?;
+        let mut batch = Batch::default();
+        change.write(&mut batch, id, view, saving)?;
+        summaries.write(&mut batch, id)?;
         if is_new {
-            let hash = with_view(&mut on, id, view).await?;
-            script.push(&conversation::set_views(id.0, hash), SqliteQueryBuilder);
+            let hash = with_view(on, id, view).await?;
+            batch.push(conversation::set_views(id.0, hash));
         }
         let after = Conversation {
             updated_at: now,
             ..info
         };
         let record = conversation_hash(&after);
-        script.push(&conversation::touch(id.0, now, record), SqliteQueryBuilder);
+        batch.push(conversation::touch(id.0, now, record));
         let keys: Vec<&str> = done_fences
             .iter()
             .map(|fence| fence.key.0.as_str())
             .collect();
         for keys in batched(&keys) {
-            script.push(&work::delete_jobs(id, &keys), SqliteQueryBuilder);
+            batch.push(work::delete_jobs(id, &keys));
         }
-        on.run_script(script).await?;
-        tx.commit().await?;
+        on.run_batch(batch).await?;
+        self.database.commit(tx).await?;
         Ok(outcomes)
     }
 
     async fn read_before(
         &self,
-        on: &mut On<'_>,
+        on: &mut impl Executor,
         id: ConversationId,
         publishes: &[Publish],
     ) -> Result<Before> {
         let view = publishes.first().map(|publish| &publish.view);
         let view = view.ok_or_else(|| no_conversation(id))?;
         // One row, one row if there is the conversation, and one if there is the view.
-        let mut script = Script::default();
-        script.push(&summary::last_key(id.0), SqliteQueryBuilder);
+        let mut batch = Batch::default();
+        batch.push(summary::last_key(id.0));
         let conversation = ConversationRef::Id(id);
-        script.push(&conversation::find(&conversation), SqliteQueryBuilder);
-        script.push(&sql::view(id.0, view), SqliteQueryBuilder);
-        let mut rows = on.all_of_script(script).await?.into_iter();
+        batch.push(conversation::find(&conversation));
+        batch.push(sql::view(id.0, view));
+        let mut rows = on.all_of_batch(batch).await?.into_iter();
         let last_key = match rows.next() {
             Some(row) => row.opt_int(0)?.unwrap_or(packed(id.0, 0)),
             None => packed(id.0, 0),
@@ -205,29 +209,29 @@ fn hull(publishes: &[Publish]) -> Option<SeqRange> {
 
 /// The view's live rows from the one that covers the position before a range to the first one that begins well after it.
 async fn rows_around(
-    on: &mut On<'_>,
+    on: &mut impl Executor,
     id: ConversationId,
     view: &ViewName,
     change: &ViewChange,
     at: SeqRange,
 ) -> Result<Vec<AddedSpan>> {
     let (after, all) = (at.last.next(), Seq(u32::MAX));
-    let mut script = Script::default();
+    let mut batch = Batch::default();
     for (rows, limit) in [
         (Where::Falling(at.first.prev()), 1),
         (Where::Rising(at.first, after), ALL),
         (Where::Rising(after.next(), all), 1),
     ] {
         let found = sql::spans(id.0, view, change.version(), rows, limit)?;
-        script.push(&found, SqliteQueryBuilder);
+        batch.push(found);
     }
-    let found = on.all_of_script(script).await?;
+    let found = on.all_of_batch(batch).await?;
     found.iter().map(sql::added_span).collect()
 }
 
 /// The fences of the jobs that publishes are done under, as far as these are granted.
 async fn granted_fences(
-    on: &mut On<'_>,
+    on: &mut impl Executor,
     id: ConversationId,
     publishes: &[Publish],
 ) -> Result<BTreeMap<String, u64>> {
@@ -245,7 +249,7 @@ async fn granted_fences(
 }
 
 /// The hash over the names of a conversation's views with one more.
-async fn with_view(on: &mut On<'_>, id: ConversationId, view: &ViewName) -> Result<Hash> {
+async fn with_view(on: &mut impl Executor, id: ConversationId, view: &ViewName) -> Result<Hash> {
     let mut names = vec![view.clone()];
     for row in on.all(&sql::views(id.0)).await? {
         names.push(ViewName::new(row.text(0)?));
@@ -255,7 +259,7 @@ async fn with_view(on: &mut On<'_>, id: ConversationId, view: &ViewName) -> Resu
 }
 
 /// What a publish must know of a summary.
-pub(crate) fn known_summary(row: &Known) -> KnownSummary {
+pub(super) fn known_summary(row: &Known) -> KnownSummary {
     KnownSummary {
         range: row.range,
         depth: row.depth,
@@ -264,8 +268,8 @@ pub(crate) fn known_summary(row: &Known) -> KnownSummary {
 }
 
 /// The summaries with these ids that a conversation sees: of several with one id the nearest.
-pub(crate) async fn known_summaries(
-    on: &mut On<'_>,
+pub(super) async fn known_summaries(
+    on: &mut impl Executor,
     conversation: ConversationId,
     asked: &[&str],
 ) -> Result<BTreeMap<SummaryId, Known>> {

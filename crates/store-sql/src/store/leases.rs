@@ -1,15 +1,18 @@
-//! Leases and small values.
+//! Leases on jobs.
 
 use std::collections::BTreeMap;
 
-use memory_model::{ConversationId, RawJson, Timestamp};
-use memory_store::{Claim, Error, ErrorKind, Fence, JobKey, LeaseUpdate, Owner, Result, State};
-use sea_query::SqliteQueryBuilder;
-use store_sql::work::{self as sql, Job};
-use store_sql::{Columns as _, Script, to_count};
+use memory_model::{ConversationId, Timestamp};
+use memory_store::{Claim, Error, ErrorKind, Fence, JobKey, LeaseUpdate, Owner, Result};
 
-use crate::db::On;
-use crate::{ROWS, SqliteStore, batched, no_conversation};
+use super::conversations::no_conversation;
+use super::pages::batched;
+use super::{ROWS, SqlStore};
+use crate::batch::Batch;
+use crate::convert::to_count;
+use crate::executor::{Database, Executor};
+use crate::row::Columns as _;
+use crate::work::{self as sql, Job};
 
 /// Whether an error is about one job, and not about the database.
 fn is_about_job(error: &Error) -> bool {
@@ -17,15 +20,15 @@ fn is_about_job(error: &Error) -> bool {
 }
 
 /// The lease on a job is lost.
-pub(crate) fn lost(key: &JobKey) -> Error {
+pub(super) fn lost(key: &JobKey) -> Error {
     Error::new(
         ErrorKind::Stale,
         format!("the lease on job {:?} is lost: claim it again", key.0),
     )
 }
 
-impl SqliteStore {
-    pub(crate) async fn claim_jobs(
+impl<D: Database> SqlStore<D> {
+    pub(super) async fn claim_jobs(
         &self,
         id: ConversationId,
         keys: &[JobKey],
@@ -33,17 +36,17 @@ impl SqliteStore {
         now: Timestamp,
         ttl_micros: i64,
     ) -> Result<Vec<Claim>> {
-        let mut writer = self.db.write().await?;
-        let mut tx = writer.begin().await?;
-        let mut on = tx.on();
+        let mut writer = self.database.write().await?;
+        let mut tx = self.database.begin(&mut writer).await?;
+        let on = &mut tx;
         let asked: Vec<&str> = keys.iter().map(|key| key.0.as_str()).collect();
         // Undone when all jobs are another's. A number that is not given is not given later either.
-        let mut script = Script::default();
-        script.push(&sql::next_fences(id, keys.len())?, SqliteQueryBuilder);
-        for batch in batched(&asked) {
-            script.push(&sql::find_jobs(id, &batch), SqliteQueryBuilder);
+        let mut batch = Batch::default();
+        batch.push(sql::next_fences(id, keys.len())?);
+        for keys in batched(&asked) {
+            batch.push(sql::find_jobs(id, &keys));
         }
-        let rows = on.all_of_script(script).await?;
+        let rows = on.all_of_batch(batch).await?;
         let [last_fence, jobs @ ..] = rows.as_slice() else {
             return Err(no_conversation(id));
         };
@@ -80,45 +83,43 @@ impl SqliteStore {
         }
         if !granted.is_empty() {
             let jobs: Vec<(&JobKey, Job)> = granted.into_iter().collect();
-            let mut script = Script::default();
+            let mut batch = Batch::default();
             for jobs in jobs.chunks(ROWS) {
-                script.push(&sql::put_jobs(id, jobs)?, SqliteQueryBuilder);
+                batch.push(sql::put_jobs(id, jobs)?);
             }
-            on.run_script(script).await?;
-            tx.commit().await?;
+            on.run_batch(batch).await?;
+            self.database.commit(tx).await?;
         }
         Ok(claims)
     }
 
-    pub(crate) async fn settle_jobs(
+    pub(super) async fn settle_jobs(
         &self,
         settled: &[(Fence, LeaseUpdate)],
         now: Timestamp,
     ) -> Result<Vec<Result<()>>> {
-        let mut writer = self.db.write().await?;
+        let mut writer = self.database.write().await?;
         if let [(fence, outcome)] = settled {
             // One statement is a transaction by itself.
-            return Ok(vec![
-                self.settle(&mut writer.on(), fence, outcome, now).await,
-            ]);
+            return Ok(vec![self.settle(&mut writer, fence, outcome, now).await]);
         }
-        let mut tx = writer.begin().await?;
-        let mut on = tx.on();
+        let mut tx = self.database.begin(&mut writer).await?;
+        let on = &mut tx;
         let mut answers = Vec::with_capacity(settled.len());
         for (fence, outcome) in settled {
-            let answer = self.settle(&mut on, fence, outcome, now).await;
+            let answer = self.settle(on, fence, outcome, now).await;
             match answer {
                 Err(error) if !is_about_job(&error) => return Err(error),
                 answer => answers.push(answer),
             }
         }
-        tx.commit().await?;
+        self.database.commit(tx).await?;
         Ok(answers)
     }
 
     async fn settle(
         &self,
-        on: &mut On<'_>,
+        on: &mut impl Executor,
         fence: &Fence,
         outcome: &LeaseUpdate,
         now: Timestamp,
@@ -132,49 +133,5 @@ impl SqliteStore {
         }
         self.lineage(on, fence.conversation).await?;
         Err(lost(&fence.key))
-    }
-
-    pub(crate) async fn get_state(&self, id: ConversationId, key: &str) -> Result<Option<State>> {
-        let mut reader = self.db.read().await?;
-        let mut on = reader.on();
-        self.lineage(&mut on, id).await?;
-        let row = on.first(&sql::find_state(id, key)).await?;
-        row.map(|row| sql::state(&row)).transpose()
-    }
-
-    pub(crate) async fn set_state(
-        &self,
-        id: ConversationId,
-        key: &str,
-        revision: u64,
-        value: Option<&RawJson>,
-    ) -> Result<u64> {
-        let mut writer = self.db.write().await?;
-        let mut tx = writer.begin().await?;
-        let mut on = tx.on();
-        self.lineage(&mut on, id).await?;
-        let found = match on.first(&sql::find_state(id, key)).await? {
-            Some(row) => sql::state(&row)?.revision,
-            None => 0,
-        };
-        if found != revision {
-            return Err(Error::new(
-                ErrorKind::Stale,
-                format!("{key} has revision {found}, not {revision}: read it again"),
-            ));
-        }
-        let next = match value {
-            Some(value) => {
-                on.run(&sql::put_state(id, key, value, revision + 1)?)
-                    .await?;
-                revision + 1
-            }
-            None => {
-                on.run(&sql::delete_state(id, key)).await?;
-                0
-            }
-        };
-        tx.commit().await?;
-        Ok(next)
     }
 }

@@ -1,96 +1,18 @@
-#![allow(
-    clippy::disallowed_types,
-    reason = "the one audited place where built SQL is trusted"
-)]
-//! From statements to the driver and from its rows back.
+//! Values for the driver, and columns of its rows.
 
 use std::sync::Arc;
 
 use memory_store::{Error, ErrorKind};
-use sea_query::QueryBuilder;
-use sea_query_sqlx::{SqlxBinder, SqlxValues};
-use sqlx::AssertSqlSafe;
 use sqlx::{
     Arguments, ColumnIndex, Database, Decode, Encode, Row, Type, TypeInfo as _, ValueRef as _,
 };
 
 use crate::error::{Result, corrupt};
 
-/// Builds a statement for the driver.
-///
-/// This is the one place where a built string is called safe. It is: the text comes from sea-query alone, which
-/// writes every value as a placeholder, and every name comes from [`crate::tables`].
-pub fn build<B: QueryBuilder>(
-    statement: &impl SqlxBinder,
-    dialect: B,
-) -> (AssertSqlSafe<String>, SqlxValues) {
-    let (sql, values) = statement.build_sqlx(dialect);
-    (AssertSqlSafe(prepared_once(sql)), values)
-}
-
-/// SQLite looks at the value that a `limit ?` is bound to while it prepares a statement, and so prepares it again
-/// whenever the value is bound anew: each time it runs. An expression is not looked at. Built text has no literals,
-/// so that nothing else is changed.
-fn prepared_once(sql: String) -> String {
-    const LIMIT: &str = "LIMIT ?";
-    match sql.contains(LIMIT) {
-        true => sql.replace(LIMIT, "LIMIT ? + 0"),
-        false => sql,
-    }
-}
-
-/// Statements that run one after the other on one request to the driver, which is what most of a short statement's
-/// time goes into. Nothing comes back from them.
-#[derive(Debug, Default)]
-pub struct Script {
-    sql: String,
-    values: Vec<sea_query::Value>,
-    statements: u64,
-}
-
-impl Script {
-    /// Adds a statement.
-    pub fn push<B: QueryBuilder>(&mut self, statement: &impl SqlxBinder, dialect: B) {
-        let (sql, SqlxValues(values)) = statement.build_sqlx(dialect);
-        if self.statements > 0 {
-            self.sql.push_str("; ");
-        }
-        self.sql.push_str(&prepared_once(sql));
-        self.values.extend(values.0);
-        self.statements += 1;
-    }
-
-    /// How many statements there are.
-    pub fn statements(&self) -> u64 {
-        self.statements
-    }
-
-    /// The statements for the driver. Safe for the same reason as what [`build`] gives.
-    pub fn build(self) -> (AssertSqlSafe<String>, SqlxValues) {
-        let values = SqlxValues(sea_query::Values(self.values));
-        (AssertSqlSafe(self.sql), values)
-    }
-}
-
-/// The text of a statement, built once: its values are given anew each time it runs.
-#[derive(Clone, Debug)]
-pub struct Text(Arc<str>);
-
-impl Text {
-    /// The text of a statement, whose values are left out: they only say where values are.
-    pub fn new<B: QueryBuilder>(statement: &impl SqlxBinder, dialect: B) -> Self {
-        let (sql, _) = statement.build_sqlx(dialect);
-        Self(prepared_once(sql).into())
-    }
-
-    /// The text for the driver. Safe for the same reason as what [`build`] gives.
-    pub fn sql(&self) -> AssertSqlSafe<Arc<str>> {
-        AssertSqlSafe(Arc::clone(&self.0))
-    }
-}
-
-/// Takes the values of a [`Text`], in the order of its places.
+/// Takes the values of a [`Prepared`](crate::Prepared) statement in the order of its placeholders.
 pub trait Values {
+    /// Makes room for `count` values.
+    fn reserve(&mut self, count: usize);
     /// An integer or null.
     ///
     /// # Errors
@@ -121,6 +43,10 @@ where
     Arc<str>: Given<A::Database>,
     Vec<u8>: Given<A::Database>,
 {
+    fn reserve(&mut self, count: usize) {
+        Arguments::reserve(self, count, 0);
+    }
+
     fn put_int(&mut self, value: impl Into<Option<i64>>) -> Result<()> {
         self.add(value.into()).map_err(refused)
     }

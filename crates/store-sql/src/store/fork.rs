@@ -2,25 +2,27 @@
 
 use memory_model::{Body, Seq, Span, SummaryId, Timestamp, ViewName};
 use memory_store::{Conversation, Error, ErrorKind, Inherited, Result, ViewCut, views_hash};
-use store_sql::view::{self as sql, Where};
-use store_sql::{Columns as _, Script, conversation};
 
-use crate::SqliteStore;
-use crate::db::On;
-use crate::publish::{known_summaries, known_summary};
-use crate::spans::starts;
-use crate::view_change::{Replaced, ViewChange};
+use super::SqlStore;
+use super::publish::{known_summaries, known_summary};
+use super::spans::starts;
+use super::view_change::{Replaced, ViewChange};
+use crate::batch::Batch;
+use crate::conversation;
+use crate::executor::{Database, Executor};
+use crate::row::Columns as _;
+use crate::view::{self as sql, Where};
 
 /// More spans than this can not be in a range.
 const ALL: u64 = 1 << 32;
 
-impl SqliteStore {
+impl<D: Database> SqlStore<D> {
     /// Publishes the parent's views, cut at the fork's point, as the first version of the fork's.
     ///
     /// Reads the parent's live spans up to the point, and of the summary that crosses it one node a level.
-    pub(crate) async fn inherit_views(
+    pub(super) async fn inherit_views(
         &self,
-        on: &mut On<'_>,
+        on: &mut impl Executor,
         parent: &Conversation,
         fork: &Conversation,
         at: Seq,
@@ -39,9 +41,9 @@ impl SqliteStore {
             let saving = self.saving(on, parent, &[replaced]).await?;
             let mut change = ViewChange::new();
             change.put(at, rows, now);
-            let mut script = Script::default();
-            change.write(&mut script, fork.id, &view, saving)?;
-            on.run_script(script).await?;
+            let mut batch = Batch::default();
+            change.write(&mut batch, fork.id, &view, saving)?;
+            on.run_batch(batch).await?;
             inherited.push(view);
         }
         if !inherited.is_empty() {
@@ -53,7 +55,7 @@ impl SqliteStore {
 
     async fn cut(
         &self,
-        on: &mut On<'_>,
+        on: &mut impl Executor,
         parent: &Conversation,
         view: &ViewName,
         at: Seq,
@@ -62,7 +64,7 @@ impl SqliteStore {
         let Some(row) = row else {
             return Ok(None);
         };
-        let version = memory_model::ViewVersion(store_sql::to_count("version", row.int(0)?)?);
+        let version = memory_model::ViewVersion(crate::to_count("version", row.int(0)?)?);
         let up_to = Where::Rising(Seq::FIRST, at.next());
         let rows = starts(on, parent.id, view, version, up_to, ALL).await?;
         let mut cut = ViewCut::new(&rows, at);

@@ -5,10 +5,11 @@ use std::sync::{Arc, PoisonError};
 
 use memory_model::{ConversationId, Seq, SeqRange};
 use memory_store::{Conversation, Error, ErrorKind, Origin, Result, Segment, SummaryScope};
-use store_sql::conversation as sql;
 
-use crate::db::On;
-use crate::{SqliteStore, no_conversation};
+use super::SqlStore;
+use super::conversations::no_conversation;
+use crate::conversation as sql;
+use crate::executor::{Database, Executor};
 
 /// How many ancestors are remembered, of all conversations together: about 16 MiB.
 const REMEMBERED: usize = 1 << 20;
@@ -23,11 +24,11 @@ struct Ancestor {
 
 /// A conversation and its ancestors, as far as they are forks. Itself first; numbers fall.
 #[derive(Debug, Clone)]
-pub(crate) struct Lineage(Arc<[Ancestor]>);
+pub(super) struct Lineage(Arc<[Ancestor]>);
 
 impl Lineage {
     /// Whose summaries are seen.
-    pub(crate) fn scope(&self) -> Vec<SummaryScope> {
+    pub(super) fn scope(&self) -> Vec<SummaryScope> {
         let Some(own) = self.0.first() else {
             return Vec::new();
         };
@@ -41,7 +42,7 @@ impl Lineage {
     }
 
     /// Which logs are read, in order.
-    pub(crate) fn segments(&self) -> Vec<Segment> {
+    pub(super) fn segments(&self) -> Vec<Segment> {
         let mut last: Option<Seq> = None;
         let mut segments = Vec::new();
         for ancestor in self.0.iter() {
@@ -62,7 +63,7 @@ impl Lineage {
     }
 
     /// Whether what ends at `last` in the log of `source` is seen.
-    pub(crate) fn sees(&self, source: ConversationId, last: Seq) -> bool {
+    fn sees(&self, source: ConversationId, last: Seq) -> bool {
         let mut scope = self.scope().into_iter();
         scope.any(|scope| scope.conversation == source && scope.last.is_none_or(|end| last <= end))
     }
@@ -81,7 +82,7 @@ impl Lineage {
 
 /// The lineages that were looked up so far.
 #[derive(Debug, Default)]
-pub(crate) struct Lineages {
+pub(super) struct Lineages {
     known: BTreeMap<ConversationId, Lineage>,
     ancestors: usize,
 }
@@ -97,9 +98,27 @@ impl Lineages {
     }
 }
 
-impl SqliteStore {
+impl<D: Database> SqlStore<D> {
+    /// Returns whether a conversation sees what ends at `last` in the log of `source`.
+    ///
+    /// # Errors
+    /// `NotFound` for the conversation; `Corrupt` when its ancestors are damaged.
+    pub async fn sees(
+        &self,
+        on: &mut impl Executor,
+        conversation: ConversationId,
+        source: ConversationId,
+        last: Seq,
+    ) -> Result<bool> {
+        Ok(self.lineage(on, conversation).await?.sees(source, last))
+    }
+
     /// The lineage of a conversation: one statement, unless it is remembered.
-    pub(crate) async fn lineage(&self, on: &mut On<'_>, id: ConversationId) -> Result<Lineage> {
+    pub(super) async fn lineage(
+        &self,
+        on: &mut impl Executor,
+        id: ConversationId,
+    ) -> Result<Lineage> {
         if let Some(known) = self.known_lineage(id) {
             return Ok(known);
         }
@@ -129,9 +148,9 @@ impl SqliteStore {
 
     /// The lineage of a conversation whose row was read: no statement, unless it is a fork of one that is not
     /// remembered.
-    pub(crate) async fn lineage_of(
+    pub(super) async fn lineage_of(
         &self,
-        on: &mut On<'_>,
+        on: &mut impl Executor,
         found: &Conversation,
     ) -> Result<Lineage> {
         if let Some(known) = self.known_lineage(found.id) {

@@ -1,0 +1,108 @@
+//! The traits that a database implements so that the shared logic runs on it.
+
+use std::fmt;
+use std::future::Future;
+use std::ops::ControlFlow;
+
+use memory_store::Result;
+use sea_query::QueryStatementWriter;
+
+use crate::batch::Batch;
+use crate::prepared::Prepared;
+use crate::row::{Columns, Values};
+
+/// Runs statements on one connection of a database.
+///
+/// The executor renders statements in its database's dialect, binds their values, counts them, and turns the driver's
+/// errors into those of a store.
+pub trait Executor: Send {
+    /// A row of an answer.
+    type Row: Columns + Send + Sync;
+    /// The values of a [`Prepared`] statement.
+    type Values: Values + Default + Send;
+
+    /// Returns all rows of a statement.
+    fn all(
+        &mut self,
+        statement: &(impl QueryStatementWriter + Sync),
+    ) -> impl Future<Output = Result<Vec<Self::Row>>> + Send;
+
+    /// Returns the first row of a statement.
+    fn first(
+        &mut self,
+        statement: &(impl QueryStatementWriter + Sync),
+    ) -> impl Future<Output = Result<Option<Self::Row>>> + Send;
+
+    /// Hands the rows of a statement to `row` one by one until it breaks. Returns whether it did.
+    fn each(
+        &mut self,
+        statement: &(impl QueryStatementWriter + Sync),
+        row: impl FnMut(&Self::Row) -> Result<ControlFlow<()>> + Send,
+    ) -> impl Future<Output = Result<ControlFlow<()>>> + Send;
+
+    /// Runs a statement. Returns the number of rows that it changed.
+    fn run(
+        &mut self,
+        statement: &(impl QueryStatementWriter + Sync),
+    ) -> impl Future<Output = Result<u64>> + Send;
+
+    /// Runs all statements of a batch in order, in one round trip where the database can.
+    fn run_batch(&mut self, batch: Batch) -> impl Future<Output = Result<()>> + Send;
+
+    /// Returns the rows of all statements of a batch in the order of the statements, in one round trip where the
+    /// database can.
+    fn all_of_batch(&mut self, batch: Batch)
+    -> impl Future<Output = Result<Vec<Self::Row>>> + Send;
+
+    /// Runs a statement whose text is built once.
+    fn run_prepared(
+        &mut self,
+        statement: Prepared,
+        values: Self::Values,
+    ) -> impl Future<Output = Result<()>> + Send;
+
+    /// Returns all rows of a statement whose text is built once.
+    fn all_prepared(
+        &mut self,
+        statement: Prepared,
+        values: Self::Values,
+    ) -> impl Future<Output = Result<Vec<Self::Row>>> + Send;
+}
+
+/// The connections of a database.
+pub trait Database: fmt::Debug + Send + Sync + 'static {
+    /// A connection to read with.
+    type Reader<'a>: Executor;
+    /// A connection to write with. Each statement is a transaction by itself.
+    type Writer<'a>: Executor;
+    /// A transaction. It is rolled back when it is dropped before it is committed.
+    type Transaction<'a>: Executor;
+
+    /// Waits for a connection to read with.
+    ///
+    /// # Errors
+    /// `Busy` when none gets free, `Io` when the database was closed.
+    fn read(&self) -> impl Future<Output = Result<Self::Reader<'_>>> + Send;
+
+    /// Waits for a connection to write with.
+    ///
+    /// # Errors
+    /// As [`Database::read`]; `ReadOnly` when the database is open for reading only.
+    fn write(&self) -> impl Future<Output = Result<Self::Writer<'_>>> + Send;
+
+    /// Begins a transaction. What it reads is not changed by others before it ends.
+    ///
+    /// # Errors
+    /// `Busy` when others hold a lock for too long.
+    fn begin<'a>(
+        &'a self,
+        writer: &'a mut Self::Writer<'_>,
+    ) -> impl Future<Output = Result<Self::Transaction<'a>>> + Send;
+
+    /// Commits a transaction.
+    ///
+    /// # Errors
+    /// `Io` when it cannot be written; nothing of it is stored then.
+    fn commit(&self, transaction: Self::Transaction<'_>)
+    -> impl Future<Output = Result<()>> + Send;
+}

@@ -1,0 +1,108 @@
+//! Statements that run so often that their texts are built once.
+
+use std::sync::{Arc, OnceLock};
+
+use memory_store::{Error, ErrorKind};
+
+use crate::batch::Statement;
+use crate::error::Result;
+use crate::message::{self, BATCHES};
+
+/// Number of kinds of prepared statements.
+const KINDS: usize = 3;
+
+/// A statement whose text is built once for each dialect; values are given anew each time it runs.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Prepared {
+    kind: Kind,
+    /// Index of its size in [`BATCHES`].
+    size: usize,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Kind {
+    Insert,
+    ByExternal,
+    ByExternalSeen,
+}
+
+impl Prepared {
+    /// [`message::insert`] of a number of rows that is in [`BATCHES`].
+    pub(crate) fn insert(rows: usize) -> Result<Self> {
+        Self::new(Kind::Insert, rows)
+    }
+
+    /// [`message::by_external`] of a number of ids that is in [`BATCHES`].
+    pub(crate) fn by_external(ids: usize) -> Result<Self> {
+        Self::new(Kind::ByExternal, ids)
+    }
+
+    /// [`message::by_external_seen`] of a number of ids that is in [`BATCHES`].
+    pub(crate) fn by_external_seen(ids: usize) -> Result<Self> {
+        Self::new(Kind::ByExternalSeen, ids)
+    }
+
+    fn new(kind: Kind, size: usize) -> Result<Self> {
+        let index = BATCHES.iter().position(|of| *of == size);
+        let size = index.ok_or_else(|| {
+            let message = format!("no statement takes {size} rows: this is a mistake in store-sql");
+            Error::new(ErrorKind::Invalid, message)
+        })?;
+        Ok(Self { kind, size })
+    }
+
+    /// Returns the statement. Its values only say where values are.
+    ///
+    /// # Errors
+    /// When it cannot be built.
+    pub fn statement(self) -> Result<Statement> {
+        let size = BATCHES.get(self.size).copied().unwrap_or(1);
+        Ok(match self.kind {
+            Kind::Insert => message::insert(size)?.into(),
+            Kind::ByExternal => message::by_external(size).into(),
+            Kind::ByExternalSeen => message::by_external_seen(size).into(),
+        })
+    }
+
+    fn index(self) -> usize {
+        self.kind as usize * BATCHES.len() + self.size
+    }
+}
+
+/// The texts of all prepared statements in one dialect, each built when it first runs.
+#[derive(Debug)]
+pub struct PreparedTexts([OnceLock<Arc<str>>; KINDS * BATCHES.len()]);
+
+impl PreparedTexts {
+    /// Returns an empty list of texts.
+    pub const fn new() -> Self {
+        Self([const { OnceLock::new() }; KINDS * BATCHES.len()])
+    }
+
+    /// Returns the text of a statement, which `render` renders in the dialect.
+    ///
+    /// # Errors
+    /// When the statement cannot be built.
+    pub fn get(
+        &self,
+        prepared: Prepared,
+        render: impl FnOnce(&Statement) -> String,
+    ) -> Result<Arc<str>> {
+        let missing = || {
+            let message = "there is no such statement: this is a mistake in store-sql";
+            Error::new(ErrorKind::Invalid, message)
+        };
+        let text = self.0.get(prepared.index()).ok_or_else(missing)?;
+        if let Some(text) = text.get() {
+            return Ok(Arc::clone(text));
+        }
+        let rendered: Arc<str> = render(&prepared.statement()?).into();
+        Ok(Arc::clone(text.get_or_init(|| rendered)))
+    }
+}
+
+impl Default for PreparedTexts {
+    fn default() -> Self {
+        Self::new()
+    }
+}

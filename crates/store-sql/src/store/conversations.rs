@@ -1,0 +1,205 @@
+//! Opening, looking up and changing conversations.
+
+use memory_model::{ConversationId, Hash, Seq, Timestamp};
+use memory_store::{
+    Conversation, ConversationFilter, ConversationPatch, ConversationRef, Error, ErrorKind,
+    NewConversation, Origin, Page, Result, Segment, conversation_hash, family_hash, fork_segments,
+};
+
+use super::SqlStore;
+use super::pages::{one_more, page};
+use crate::conversation as sql;
+use crate::executor::{Database, Executor};
+use crate::row::Columns;
+
+/// Numbers above this would not fit into a row's key.
+const MAX_CONVERSATION: i64 = i32::MAX as i64;
+
+impl<D: Database> SqlStore<D> {
+    /// A conversation by number, with its segments.
+    pub(super) async fn get(
+        &self,
+        on: &mut impl Executor,
+        id: ConversationId,
+    ) -> Result<Conversation> {
+        self.look_up(on, &ConversationRef::Id(id))
+            .await?
+            .ok_or_else(|| no_conversation(id))
+    }
+
+    pub(super) async fn look_up(
+        &self,
+        on: &mut impl Executor,
+        which: &ConversationRef,
+    ) -> Result<Option<Conversation>> {
+        match on.first(&sql::find(which)).await? {
+            Some(row) => Ok(Some(self.found(on, &row).await?)),
+            None => Ok(None),
+        }
+    }
+
+    /// The conversation of a row of [`sql::find`].
+    pub(super) async fn found(
+        &self,
+        on: &mut impl Executor,
+        row: &impl Columns,
+    ) -> Result<Conversation> {
+        let mut found = sql::conversation(row)?;
+        found.segments = self.lineage_of(on, &found).await?.segments();
+        Ok(found)
+    }
+
+    pub(super) async fn open_conversation(&self, new: &NewConversation) -> Result<Conversation> {
+        let which = ConversationRef::Key(new.key.clone());
+        // The common case takes no write lock.
+        let mut reader = self.database.read().await?;
+        if let Some(found) = self.look_up(&mut reader, &which).await? {
+            return Ok(found);
+        }
+        drop(reader);
+        let mut writer = self.database.write().await?;
+        let mut tx = self.database.begin(&mut writer).await?;
+        let on = &mut tx;
+        if let Some(found) = self.look_up(on, &which).await? {
+            return Ok(found);
+        }
+        let last = match on.first(&sql::last_number()).await? {
+            Some(row) => row.opt_int(0)?.unwrap_or(0),
+            None => 0,
+        };
+        if last >= MAX_CONVERSATION {
+            let message = "the database is full of conversations: open another file";
+            return Err(Error::new(ErrorKind::Limit, message));
+        }
+        let id = ConversationId(crate::to_u32("conversation", last + 1)?);
+        let own = Segment {
+            first: Seq::FIRST,
+            last: None,
+            source: id,
+        };
+        let mut inherits = None;
+        let (tree, segments, head, tokens) = match &new.origin {
+            Origin::Root => (id, vec![own], Seq::NONE, 0),
+            Origin::Spawn { parent, .. } => {
+                (self.get(on, *parent).await?.tree, vec![own], Seq::NONE, 0)
+            }
+            Origin::Fork { parent, at } => {
+                let parent = self.get(on, *parent).await?;
+                if *at > parent.head {
+                    return Err(Error::new(
+                        ErrorKind::Invalid,
+                        format!(
+                            "cannot fork {} at {at}: its log ends at {}",
+                            parent.key, parent.head
+                        ),
+                    ));
+                }
+                if parent.estimator != new.estimator {
+                    return Err(mismatch(&parent, &new.estimator));
+                }
+                let tokens = self.running_at(on, &parent, &[*at]).await?;
+                let segments = fork_segments(&parent.segments, *at, id);
+                let tree = parent.tree;
+                inherits = Some((parent, *at));
+                (tree, segments, *at, tokens.first().copied().unwrap_or(0))
+            }
+        };
+        let conversation = Conversation {
+            id,
+            key: new.key.clone(),
+            origin: new.origin.clone(),
+            tree,
+            segments,
+            head,
+            tokens,
+            chain: Hash::ZERO,
+            estimator: new.estimator.clone(),
+            title: new.title.clone(),
+            archived: false,
+            meta: new.meta.clone(),
+            created_at: new.now,
+            updated_at: new.now,
+        };
+        let record = conversation_hash(&conversation);
+        on.run(&sql::insert(id.0, tree.0, new, head, tokens, record)?)
+            .await?;
+        join_family(on, &conversation).await?;
+        if let Some((parent, at)) = inherits {
+            self.inherit_views(on, &parent, &conversation, at, new.now)
+                .await?;
+        }
+        self.database.commit(tx).await?;
+        Ok(conversation)
+    }
+
+    pub(super) async fn list_conversations(
+        &self,
+        filter: &ConversationFilter,
+        after: Option<ConversationId>,
+        limit: usize,
+    ) -> Result<Page<Conversation, ConversationId>> {
+        let mut reader = self.database.read().await?;
+        let on = &mut reader;
+        let rows = on.all(&sql::list(filter, after, one_more(limit))).await?;
+        let found: Vec<Conversation> = rows.iter().map(sql::conversation).collect::<Result<_>>()?;
+        let mut page = page(found, limit, |conversation: &Conversation| conversation.id);
+        for found in &mut page.items {
+            found.segments = self.lineage_of(on, found).await?.segments();
+        }
+        Ok(page)
+    }
+
+    pub(super) async fn patch(
+        &self,
+        id: ConversationId,
+        patch: &ConversationPatch,
+        now: Timestamp,
+    ) -> Result<Conversation> {
+        let mut writer = self.database.write().await?;
+        let mut tx = self.database.begin(&mut writer).await?;
+        tx.run(&sql::patch(id.0, patch, now)).await?;
+        let found = self.get(&mut tx, id).await?;
+        let record = conversation_hash(&found);
+        tx.run(&sql::set_record(id.0, record)).await?;
+        self.database.commit(tx).await?;
+        Ok(found)
+    }
+}
+
+/// Adds a new conversation to its family's record.
+async fn join_family(on: &mut impl Executor, new: &Conversation) -> Result<()> {
+    if new.tree == new.id {
+        let hash = family_hash(Hash::ZERO, new.id, &new.key);
+        on.run(&sql::insert_family(new.tree.0, hash)?).await?;
+        return Ok(());
+    }
+    let row = on.first(&sql::family(new.tree.0)).await?.ok_or_else(|| {
+        let message = format!(
+            "the family of conversation {} has no record: restore a backup",
+            new.tree
+        );
+        Error::new(ErrorKind::Corrupt, message)
+    })?;
+    let before = crate::to_hash("family", &row.bytes(1)?)?;
+    let hash = family_hash(before, new.id, &new.key);
+    on.run(&sql::extend_family(new.tree.0, hash)).await?;
+    Ok(())
+}
+
+pub(super) fn mismatch(info: &Conversation, given: &impl std::fmt::Display) -> Error {
+    Error::new(
+        ErrorKind::EstimatorMismatch,
+        format!(
+            "{} is counted with {}, not with {given}: recount first",
+            info.key, info.estimator
+        ),
+    )
+}
+
+/// The error that a conversation does not exist.
+pub fn no_conversation(id: ConversationId) -> Error {
+    Error::new(
+        ErrorKind::NotFound,
+        format!("there is no conversation {id}"),
+    )
+}

@@ -1,0 +1,232 @@
+//! A store on any SQL database.
+
+mod append;
+mod conversations;
+mod facts;
+mod fork;
+mod leases;
+mod lineage;
+mod new_summaries;
+mod packing;
+mod pages;
+mod positions;
+mod publish;
+mod read;
+mod records;
+mod spans;
+mod state;
+mod summaries;
+mod view_change;
+
+use std::collections::BTreeMap;
+use std::sync::Mutex;
+
+use async_trait::async_trait;
+use memory_model::{
+    ConversationId, Hash, LogEntry, RawJson, Recipe, Seq, SeqRange, Span, Summary, SummaryId,
+    Timestamp, ViewName, ViewVersion,
+};
+use memory_store::{
+    Append, Appended, Claim, Conversation, ConversationFilter, ConversationPatch, ConversationRef,
+    Fence, JobKey, LeaseUpdate, LogRead, NewConversation, Order, Owner, Page, Publication, Publish,
+    Published, Result, Snapshot, State, Store, ViewInfo,
+};
+
+use self::facts::KnownFacts;
+use self::lineage::Lineages;
+use crate::executor::Database;
+
+pub use self::conversations::no_conversation;
+pub use self::records::{check_payloads, check_records};
+
+/// Maximum number of rows that one statement inserts where rows of one table belong to one call.
+const ROWS: usize = 64;
+
+/// A store on an SQL database: what all of them do, over the connections of one.
+#[derive(Debug)]
+pub struct SqlStore<D> {
+    database: D,
+    /// Never change once a conversation exists, so remembering them is always right.
+    lineages: Mutex<Lineages>,
+    /// What is known of conversations' facts.
+    facts: Mutex<BTreeMap<ConversationId, KnownFacts>>,
+}
+
+impl<D: Database> SqlStore<D> {
+    /// Creates a store on a database that has the schema.
+    pub fn new(database: D) -> Self {
+        Self {
+            database,
+            lineages: Mutex::default(),
+            facts: Mutex::default(),
+        }
+    }
+
+    /// Returns the database.
+    pub fn database(&self) -> &D {
+        &self.database
+    }
+}
+
+#[async_trait]
+impl<D: Database> Store for SqlStore<D> {
+    async fn open(&self, new: &NewConversation) -> Result<Conversation> {
+        self.open_conversation(new).await
+    }
+
+    async fn conversation(&self, which: &ConversationRef) -> Result<Option<Conversation>> {
+        let mut reader = self.database.read().await?;
+        self.look_up(&mut reader, which).await
+    }
+
+    async fn list(
+        &self,
+        filter: &ConversationFilter,
+        after: Option<ConversationId>,
+        limit: usize,
+    ) -> Result<Page<Conversation, ConversationId>> {
+        self.list_conversations(filter, after, limit).await
+    }
+
+    async fn update(
+        &self,
+        conversation: ConversationId,
+        patch: &ConversationPatch,
+        now: Timestamp,
+    ) -> Result<Conversation> {
+        self.patch(conversation, patch, now).await
+    }
+
+    async fn append(&self, conversation: ConversationId, append: &Append) -> Result<Appended> {
+        self.append_entries(conversation, append).await
+    }
+
+    async fn read(&self, conversation: ConversationId, read: &LogRead) -> Result<Page<LogEntry>> {
+        self.read_log(conversation, read).await
+    }
+
+    async fn running(&self, conversation: ConversationId, at: &[Seq]) -> Result<Vec<u64>> {
+        self.running_sums(conversation, at).await
+    }
+
+    async fn seq_at(&self, conversation: ConversationId, running: u64) -> Result<Option<Seq>> {
+        self.position_of(conversation, running).await
+    }
+
+    async fn find(&self, conversation: ConversationId, ids: &[String]) -> Result<Vec<Option<Seq>>> {
+        self.find_external(conversation, ids).await
+    }
+
+    async fn snapshot(&self, conversation: ConversationId, view: &ViewName) -> Result<Snapshot> {
+        self.look_at(conversation, view).await
+    }
+
+    async fn views(&self, conversation: ConversationId) -> Result<Vec<ViewInfo>> {
+        self.list_views(conversation).await
+    }
+
+    async fn spans(
+        &self,
+        snapshot: &Snapshot,
+        range: SeqRange,
+        order: Order,
+        limit: usize,
+    ) -> Result<Page<Span>> {
+        self.spans_page(snapshot, range, order, limit).await
+    }
+
+    async fn publish_all(
+        &self,
+        conversation: ConversationId,
+        publishes: &[Publish],
+    ) -> Result<Vec<Result<Published>>> {
+        self.publish_spans(conversation, publishes).await
+    }
+
+    async fn publications(
+        &self,
+        conversation: ConversationId,
+        view: &ViewName,
+        after: ViewVersion,
+        limit: usize,
+    ) -> Result<Page<Publication, ViewVersion>> {
+        self.publication_log(conversation, view, after, limit).await
+    }
+
+    async fn summaries(
+        &self,
+        conversation: ConversationId,
+        ids: &[SummaryId],
+    ) -> Result<Vec<Option<Summary>>> {
+        self.summaries_by_id(conversation, ids).await
+    }
+
+    async fn summary_log(
+        &self,
+        conversation: ConversationId,
+        after: Option<&SummaryId>,
+        limit: usize,
+    ) -> Result<Page<Summary, SummaryId>> {
+        self.summaries_in_order(conversation, after, limit).await
+    }
+
+    async fn own_summaries(
+        &self,
+        conversation: ConversationId,
+        after: Option<&SummaryId>,
+        limit: usize,
+    ) -> Result<Page<Summary, SummaryId>> {
+        self.own_summaries_in_order(conversation, after, limit)
+            .await
+    }
+
+    async fn parents(
+        &self,
+        conversation: ConversationId,
+        summary: &SummaryId,
+    ) -> Result<Vec<SummaryId>> {
+        self.parents_of(conversation, summary).await
+    }
+
+    async fn summaries_by_source(
+        &self,
+        conversation: ConversationId,
+        sources: &[(Hash, Recipe)],
+    ) -> Result<Vec<Option<Summary>>> {
+        self.newest_by_source(conversation, sources).await
+    }
+
+    async fn claim_all(
+        &self,
+        conversation: ConversationId,
+        keys: &[JobKey],
+        owner: &Owner,
+        now: Timestamp,
+        ttl_micros: i64,
+    ) -> Result<Vec<Claim>> {
+        self.claim_jobs(conversation, keys, owner, now, ttl_micros)
+            .await
+    }
+
+    async fn settle_all(
+        &self,
+        settled: &[(Fence, LeaseUpdate)],
+        now: Timestamp,
+    ) -> Result<Vec<Result<()>>> {
+        self.settle_jobs(settled, now).await
+    }
+
+    async fn state(&self, conversation: ConversationId, key: &str) -> Result<Option<State>> {
+        self.get_state(conversation, key).await
+    }
+
+    async fn put_state(
+        &self,
+        conversation: ConversationId,
+        key: &str,
+        revision: u64,
+        value: Option<&RawJson>,
+    ) -> Result<u64> {
+        self.set_state(conversation, key, revision, value).await
+    }
+}

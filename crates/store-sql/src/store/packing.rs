@@ -1,0 +1,87 @@
+//! Entries on their way into rows: packed, with payloads that messages share stored once.
+
+use std::collections::BTreeMap;
+
+use memory_model::{Hash, Message, Seq};
+use memory_store::Result;
+
+use super::pages::batched;
+use crate::executor::Executor;
+use crate::message::{self, NewRow};
+use crate::pack::{self, Facts, Packed};
+use crate::row::Columns as _;
+
+/// An entry that waits to be packed.
+pub(super) struct Waiting<'a> {
+    pub(super) seq: Seq,
+    pub(super) message: &'a Message,
+    pub(super) clocked: bool,
+    pub(super) tokens: u64,
+    pub(super) running: u64,
+    pub(super) hash: Hash,
+    pub(super) body: Vec<u8>,
+}
+
+/// An entry that waits to be stored.
+pub(super) struct Ready<'a> {
+    row: NewRow<'a>,
+    /// What is stored beside it.
+    cut: Option<(Hash, Vec<u8>)>,
+}
+
+impl<'a> Waiting<'a> {
+    pub(super) fn pack(self, facts: Option<&Facts>) -> Ready<'a> {
+        let meta = self.message.meta.as_ref().map(|meta| meta.as_str());
+        // Facts come from meta and help with meta.
+        let facts = facts.filter(|_| meta.is_some());
+        let mut packed: Packed = pack::pack(self.body, meta, facts);
+        let cut = packed.cut.take().map(|cut| (pack::payload_hash(&cut), cut));
+        let row = NewRow {
+            seq: self.seq,
+            message: self.message,
+            clocked: self.clocked,
+            tokens: self.tokens,
+            running: self.running,
+            hash: self.hash,
+            packed,
+            payload: None,
+        };
+        Ready { row, cut }
+    }
+}
+
+/// Stores the payloads of entries that are not stored yet: rows that refer to them.
+pub(super) async fn stored<'a>(
+    on: &mut impl Executor,
+    ready: Vec<Ready<'a>>,
+) -> Result<Vec<NewRow<'a>>> {
+    let mut hashes: Vec<Hash> = ready
+        .iter()
+        .filter_map(|r| Some(r.cut.as_ref()?.0))
+        .collect();
+    hashes.sort_unstable();
+    hashes.dedup();
+    let mut known: BTreeMap<Hash, i64> = BTreeMap::new();
+    for batch in batched(&hashes) {
+        for row in on.all(&message::payloads(&batch)).await? {
+            known.insert(crate::to_hash("payload", &row.bytes(0)?)?, row.int(1)?);
+        }
+    }
+    let mut rows = Vec::with_capacity(ready.len());
+    for Ready { mut row, cut } in ready {
+        if let Some((hash, cut)) = cut {
+            row.payload = match known.get(&hash) {
+                Some(id) => Some(*id),
+                None => {
+                    let (codec, data) = pack::pack_payload(&cut);
+                    let insert = message::insert_payload(hash, codec, data.into_owned())?;
+                    let id = on.first(&insert).await?.map(|row| row.int(0)).transpose()?;
+                    known.extend(id.map(|id| (hash, id)));
+                    id
+                }
+            };
+        }
+        rows.push(row);
+    }
+    Ok(rows)
+}

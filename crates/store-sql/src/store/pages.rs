@@ -1,0 +1,56 @@
+//! Pages of answers, and lists in the sizes that statements come in.
+
+use memory_store::Page;
+
+/// How many rows to ask for to know whether there are more than `limit`.
+pub(super) fn one_more(limit: usize) -> u64 {
+    u32::try_from(limit.max(1)).map_or(u64::from(u32::MAX), |limit| u64::from(limit) + 1)
+}
+
+/// A page from one row more than the limit.
+pub(super) fn page<T, C>(mut items: Vec<T>, limit: usize, cursor: impl Fn(&T) -> C) -> Page<T, C> {
+    let limit = limit.max(1);
+    let more = items.len() > limit;
+    items.truncate(limit);
+    let next = if more { items.last().map(cursor) } else { None };
+    Page { items, next }
+}
+
+/// Splits a list into lists of the sizes that statements come in; the last one is filled up by repeating its last
+/// item, which changes nothing in an `in (…)`.
+pub(super) fn batched<T: Clone>(items: &[T]) -> Vec<Vec<T>> {
+    let [large, middle, one] = crate::message::BATCHES;
+    items
+        .chunks(large)
+        .map(|chunk| {
+            let size = [one, middle, large]
+                .into_iter()
+                .find(|size| chunk.len() <= *size);
+            let mut batch = chunk.to_vec();
+            if let (Some(size), Some(last)) = (size, chunk.last()) {
+                batch.resize(size, last.clone());
+            }
+            batch
+        })
+        .collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::batched;
+
+    #[test]
+    fn batches_have_few_sizes_and_all_items() {
+        for len in [0_usize, 1, 2, 8, 9, 64, 65, 130] {
+            let items: Vec<usize> = (0..len).collect();
+            let batches = batched(&items);
+            assert!(
+                batches.iter().all(|b| [1, 8, 64].contains(&b.len())),
+                "{len}"
+            );
+            let mut all: Vec<usize> = batches.into_iter().flatten().collect();
+            all.dedup();
+            assert_eq!(all, items);
+        }
+    }
+}

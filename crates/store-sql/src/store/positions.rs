@@ -1,0 +1,116 @@
+//! Positions of a log by token sums and external ids.
+
+use std::collections::BTreeMap;
+
+use memory_model::{ConversationId, Seq, SeqRange};
+use memory_store::{Conversation, Result};
+
+use super::SqlStore;
+use super::append::visible;
+use super::pages::batched;
+use crate::executor::{Database, Executor};
+use crate::message;
+use crate::row::Columns as _;
+
+impl<D: Database> SqlStore<D> {
+    /// Running sums at positions of a conversation, in their order.
+    pub(super) async fn running_at(
+        &self,
+        on: &mut impl Executor,
+        info: &Conversation,
+        at: &[Seq],
+    ) -> Result<Vec<u64>> {
+        let key = |seq: Seq| {
+            let segment = info
+                .segments
+                .iter()
+                .find(|s| s.first <= seq && s.last.is_none_or(|last| seq <= last))?;
+            Some(crate::packed(segment.source.0, seq.0))
+        };
+        // What the conversation's own row tells needs no other.
+        let inside = |seq: Seq| seq > Seq::NONE && seq < info.head;
+        let mut keys: Vec<i64> = at
+            .iter()
+            .filter(|seq| inside(**seq))
+            .filter_map(|seq| key(*seq))
+            .collect();
+        keys.sort_unstable();
+        keys.dedup();
+        let mut sums = BTreeMap::new();
+        for batch in batched(&keys) {
+            for row in on.all(&message::running(&batch)).await? {
+                sums.insert(row.int(0)?, crate::to_count("running tokens", row.int(1)?)?);
+            }
+        }
+        Ok(at
+            .iter()
+            .map(|seq| match *seq {
+                Seq::NONE => 0,
+                seq if seq >= info.head => info.tokens,
+                seq => key(seq)
+                    .and_then(|key| sums.get(&key))
+                    .copied()
+                    .unwrap_or(0),
+            })
+            .collect())
+    }
+
+    pub(super) async fn running_sums(&self, id: ConversationId, at: &[Seq]) -> Result<Vec<u64>> {
+        let mut reader = self.database.read().await?;
+        let on = &mut reader;
+        let info = self.get(on, id).await?;
+        self.running_at(on, &info, at).await
+    }
+
+    pub(super) async fn position_of(
+        &self,
+        id: ConversationId,
+        running: u64,
+    ) -> Result<Option<Seq>> {
+        let mut reader = self.database.read().await?;
+        let on = &mut reader;
+        let info = self.get(on, id).await?;
+        if info.head == Seq::NONE || running > info.tokens {
+            return Ok(None);
+        }
+        // The segment that holds the position, by the sums at the ends of the segments.
+        let (mut low, mut high) = (0, info.segments.len().saturating_sub(1));
+        while low < high {
+            let middle = low + (high - low) / 2;
+            let end = info.segments.get(middle).and_then(|segment| segment.last);
+            let sums = self
+                .running_at(on, &info, &[end.unwrap_or(info.head)])
+                .await?;
+            match sums.first().is_some_and(|sum| *sum >= running) {
+                true => high = middle,
+                false => low = middle + 1,
+            }
+        }
+        let Some(segment) = info.segments.get(low) else {
+            return Ok(None);
+        };
+        let Some(range) = SeqRange::new(segment.first, segment.last.unwrap_or(info.head)) else {
+            return Ok(None);
+        };
+        let found = on
+            .first(&message::seq_at(segment.source.0, range, running)?)
+            .await?;
+        found.map(|row| crate::to_seq(row.int(0)?)).transpose()
+    }
+
+    pub(super) async fn find_external(
+        &self,
+        id: ConversationId,
+        ids: &[String],
+    ) -> Result<Vec<Option<Seq>>> {
+        let mut reader = self.database.read().await?;
+        let on = &mut reader;
+        let info = self.get(on, id).await?;
+        let asked: Vec<&str> = ids.iter().map(String::as_str).collect();
+        let found = visible(on, &info, &asked).await?;
+        Ok(ids
+            .iter()
+            .map(|id| found.get(id).map(|known| known.seq))
+            .collect())
+    }
+}

@@ -1,0 +1,88 @@
+#![allow(
+    clippy::disallowed_types,
+    reason = "the one audited place where built SQL is trusted"
+)]
+//! Statements in SQLite's dialect.
+//!
+//! This is the one place where built strings are called safe for the driver. They are: the text comes from sea-query
+//! alone, which writes every value as a placeholder, and every name comes from [`store_sql::tables`].
+
+use std::sync::Arc;
+
+use memory_store::Result;
+use sea_query::{QueryStatementWriter, SqliteQueryBuilder, Values};
+use sea_query_sqlx::SqlxValues;
+use sqlx::AssertSqlSafe;
+use store_sql::{Batch, Prepared, PreparedTexts};
+
+/// Builds a statement.
+pub(crate) fn build(statement: &impl QueryStatementWriter) -> (AssertSqlSafe<String>, SqlxValues) {
+    let (sql, values) = statement.build(SqliteQueryBuilder);
+    (AssertSqlSafe(prepared_once(sql)), SqlxValues(values))
+}
+
+/// Joins the statements of a batch into one text: one request to the driver, which is what most of a short statement's
+/// time goes into.
+pub(crate) fn script(batch: &Batch) -> (AssertSqlSafe<String>, SqlxValues) {
+    let mut script = String::new();
+    let mut all = Vec::new();
+    for statement in batch.statements() {
+        let (sql, Values(values)) = statement.build(SqliteQueryBuilder);
+        if !script.is_empty() {
+            script.push_str("; ");
+        }
+        script.push_str(&prepared_once(sql));
+        all.extend(values);
+    }
+    (AssertSqlSafe(script), SqlxValues(Values(all)))
+}
+
+/// Returns the text of a statement, which is built once.
+pub(crate) fn prepared(statement: Prepared) -> Result<AssertSqlSafe<Arc<str>>> {
+    static TEXTS: PreparedTexts = PreparedTexts::new();
+    let text = TEXTS.get(statement, |statement| {
+        prepared_once(statement.build(SqliteQueryBuilder).0)
+    });
+    text.map(AssertSqlSafe)
+}
+
+/// SQLite looks at the value that a `limit ?` is bound to while it prepares a statement, and so prepares it again
+/// whenever the value is bound anew: each time it runs. An expression is not looked at. Built text has no literals,
+/// so that nothing else is changed.
+fn prepared_once(sql: String) -> String {
+    const LIMIT: &str = "LIMIT ?";
+    match sql.contains(LIMIT) {
+        true => sql.replace(LIMIT, "LIMIT ? + 0"),
+        false => sql,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use memory_model::{Seq, SeqRange, ViewName, ViewVersion};
+    use sqlx::SqlSafeStr as _;
+    use store_sql::{message, view};
+
+    use super::build;
+
+    /// A statement that SQLite prepares again at each run takes several times as long. It does so when it looked at a
+    /// bound value while preparing, as for `limit ?`.
+    #[test]
+    fn limits_are_not_looked_at_while_preparing() {
+        let range = SeqRange::new(Seq(1), Seq(9)).unwrap();
+        let rows = view::Where::Falling(Seq(9));
+        let spans = view::spans(1, &ViewName::new("dag"), ViewVersion(3), rows, 5).unwrap();
+        let log = message::range(1, range, sea_query::Order::Asc, 7, 99);
+        for statement in [spans, log] {
+            let sql = build(&statement).0.into_sql_str();
+            assert!(sql.as_str().ends_with(" LIMIT ? + 0"), "{}", sql.as_str());
+        }
+        let search = build(&message::seq_at(1, range, 5).unwrap())
+            .0
+            .into_sql_str();
+        assert_eq!(
+            search.as_str().matches("LIMIT ?").count(),
+            search.as_str().matches("LIMIT ? + 0").count()
+        );
+    }
+}
