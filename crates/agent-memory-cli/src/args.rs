@@ -239,10 +239,10 @@ pub(crate) struct Writing {
     /// parts [default: no limit]
     #[arg(long, value_name = "TOKENS", value_parser = clap::value_parser!(u64).range(1..))]
     pub(crate) model_window: Option<u64>,
-    /// How many of a thousand identifiers, paths, addresses and codes a model's summary must keep
-    /// of its source; 0 asks for none [default: 100]
-    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(0..=1000))]
-    pub(crate) keep_permille: Option<u32>,
+    /// Minimum share of its source's identifiers, paths, addresses and codes that a model's summary
+    /// retains, from 0 to 1; 0 checks none [default: 0.1]
+    #[arg(long, value_name = "SHARE", value_parser = share_or_none)]
+    pub(crate) min_retained: Option<f64>,
     /// How long one attempt at a call may take, in seconds [default: 120]. A silent endpoint holds a
     /// call for all attempts and the waits of 1, 2, 4 … seconds between them: 363 seconds by
     /// default. Calls made at the same time wait together, and after 3 that failed no more are made
@@ -501,4 +501,13 @@ pub(crate) struct Completions {
     /// The shell
     #[arg(value_enum)]
     pub(crate) shell: clap_complete::Shell,
+}
+
+/// Parses a share from 0 to 1.
+fn share_or_none(text: &str) -> Result<f64, String> {
+    let share = text
+        .parse()
+        .ok()
+        .filter(|share| (0.0..=1.0).contains(share));
+    share.ok_or_else(|| "give a number from 0 to 1, such as 0.3".to_owned())
 }

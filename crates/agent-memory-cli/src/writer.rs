@@ -63,8 +63,8 @@ const PROVIDERS: [Provider; 5] = [
 #[derive(Debug, Default)]
 pub(crate) struct Writers {
     all: Vec<Arc<dyn Summarizer>>,
-    /// How many of a thousand terms of a class a summary must keep, if that was said.
-    keep_permille: Option<u32>,
+    /// Minimum share of the terms of a class that a summary retains, if it was given.
+    min_retained: Option<f64>,
     /// What is compacted, and when, if that was said.
     policy: Policy,
     guards: GuardPolicy,
@@ -84,7 +84,7 @@ impl Writers {
                 ("--fallback-model", args.fallback_model.is_some()),
                 ("--prompts", args.prompts.is_some()),
                 ("--model-window", args.model_window.is_some()),
-                ("--keep-permille", args.keep_permille.is_some()),
+                ("--min-retained", args.min_retained.is_some()),
                 ("--model-timeout", args.model_timeout.is_some()),
                 ("--model-attempts", args.model_attempts.is_some()),
             ] {
@@ -114,7 +114,7 @@ impl Writers {
         }
         Ok(Self {
             all,
-            keep_permille: args.keep_permille,
+            min_retained: args.min_retained,
             policy: Policy::default(),
             guards: guards(args),
         })
@@ -143,8 +143,9 @@ impl Writers {
                 .guards(self.guards.clone())
                 .observe_calls(Arc::<Progress>::clone(progress));
         }
-        if let Some(permille) = self.keep_permille {
-            builder = builder.ladder(Ladder::default().with_gate(Some(gate(permille))));
+        if let Some(share) = self.min_retained {
+            let gate = Gate::default().with_min_retained(share);
+            builder = builder.ladder(Ladder::default().with_gate(Some(gate)));
         }
         all.fold(builder, Builder::fallback)
     }
@@ -171,17 +172,6 @@ fn guards(args: &Writing) -> GuardPolicy {
 pub(crate) fn model_failures(report: &ModelReport, redo: &str) -> Option<String> {
     let advice = report.advice().filter(|_| !report.is_ok())?;
     Some(format!("{report}: {advice}, then run {redo}"))
-}
-
-/// The default gate with another share of what must be kept.
-fn gate(permille: u32) -> Gate {
-    let mut gate = Gate::default();
-    let asked = (permille > 0).then_some(permille);
-    gate.identifiers = asked;
-    gate.paths = asked;
-    gate.urls = asked;
-    gate.codes = asked;
-    gate
 }
 
 /// A model's summarizer with the prompts and the window that were asked for.

@@ -79,6 +79,6 @@ pub use summarize_escalation::{
     SummaryText,
 };
 pub use token_estimate::{
-    ContextTokens, Outcome as ResponseOutcome, TokenEstimator, Usage as ResponseUsage,
-    default_estimator, estimator, estimator_names,
+    ContextTokens, Outcome as ResponseOutcome, SafetyFactor, TokenEstimator,
+    Usage as ResponseUsage, default_estimator, estimator, estimator_names,
 };

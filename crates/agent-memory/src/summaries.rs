@@ -29,7 +29,7 @@
 //!     .with_window(Window::tokens(16_000));
 //! // Half of what the source names has to be named by its summary; what fails that is made an
 //! // extract at once, without asking again in the aggressive style.
-//! let mut ladder = Ladder::default().with_gate(Some(Gate::default().with_keep_permille(500)));
+//! let mut ladder = Ladder::default().with_gate(Some(Gate::default().with_min_retained(0.5)));
 //! ladder.tiers.retain(|tier| *tier != Tier::Aggressive);
 //! let memory = Memory::builder()
 //!     .summarizer(Arc::new(model))
@@ -49,6 +49,6 @@ pub use summarize_escalation::{
     CallGuard, Chain, CutRule, Error, ErrorKind, ExtractiveSummarizer, Failure, FailureKind, Gate,
     GateFailure, Ladder, LeftOut, LlmSummarizer, ModelCall, ModelUsage, OnCutOff, OnEmpty, OnError,
     OnGate, OnGrowth, OnRefusal, Overflow, Purpose, Reason, Refusal, Retention, Rules, Scores,
-    Source, Stop, Style, Summarizer, SummaryRequest, SummarySource, SummaryText, TargetRule, Term,
-    Tier, Tolerance, Window,
+    Share, Source, Stop, Style, Summarizer, SummaryRequest, SummarySource, SummaryText, TargetRule,
+    Term, Tier, Tolerance, Window,
 };

@@ -5,7 +5,7 @@ use context_assembler::{Budget, Context};
 use memory_model::{Accounting as _, RawJson, Seq, SeqRange, ViewName};
 use memory_store::{LogRead, Snapshot};
 use serde::{Deserialize, Serialize};
-use token_estimate::{Calibration, ContextTokens, Outcome, Usage, UsageTracker};
+use token_estimate::{Calibration, ContextTokens, Outcome, SafetyFactor, Usage, UsageTracker};
 
 use crate::error::{Error, ErrorKind, Result};
 use crate::session::Session;
@@ -81,7 +81,7 @@ struct Kept {
     /// Of the newest request that counted.
     model: Option<String>,
     /// The factor in use for each model's budgets is that of the newest model.
-    safety_factor: Option<u32>,
+    safety_factor: Option<SafetyFactor>,
     calibration: Calibration,
     tracker: UsageTracker,
     /// The view that the figure was about.
@@ -113,15 +113,18 @@ impl Kept {
     }
 
     /// `documented` is what the estimator says of itself.
-    fn learn(&mut self, model: String, estimated: u64, real: u64, documented: u32) {
+    fn learn(&mut self, model: String, estimated: u64, real: u64, documented: SafetyFactor) {
         if !self.calibration.observe(&model, estimated, real) {
             return;
         }
         let learnt = self.calibration.safety_factor_or(&model, documented);
         let same = self.model.as_deref() == Some(&model);
         let in_use = self.safety_factor.filter(|_| same);
-        let keep = in_use.filter(|used| (learnt..learnt.saturating_add(SLACK)).contains(used));
-        self.safety_factor = keep.or(Some(learnt.div_ceil(STEP).saturating_mul(STEP)));
+        let learnt = learnt.thousandths();
+        let keep = in_use
+            .filter(|used| (learnt..learnt.saturating_add(SLACK)).contains(&used.thousandths()));
+        let stepped = learnt.div_ceil(STEP).saturating_mul(STEP);
+        self.safety_factor = keep.or(Some(SafetyFactor::from_thousandths(stepped)));
         self.model = Some(model);
     }
 }
@@ -186,20 +189,22 @@ impl Session {
         Ok(self.kept().await?.0.tokens(&snapshot))
     }
 
-    /// The factor that budgets of this session are divided by, in thousandths: an upper quantile of
-    /// real / estimated, learnt for the model of the newest request, or what is documented of the
-    /// estimator while nothing was learnt.
+    /// The factor that budgets of this session are divided by: an upper quantile of real / estimated,
+    /// learnt for the model of the newest request, or the estimator's own while nothing was learnt.
     ///
     /// # Errors
     /// When the store fails.
-    pub async fn safety_factor(&self) -> Result<u32> {
+    pub async fn safety_factor(&self) -> Result<SafetyFactor> {
         let documented = self.accounting().estimator().safety_factor();
         Ok(self.kept().await?.0.safety_factor.unwrap_or(documented))
     }
 
-    /// The size of the view by a provider's last figure, and the factor of budgets, in thousandths:
-    /// both from one look-up.
-    pub(crate) async fn size_and_factor(&self, now: &Snapshot) -> Result<(ContextTokens, u32)> {
+    /// The size of the view by a provider's last figure, and the factor of budgets: both
+    /// from one look-up.
+    pub(crate) async fn size_and_factor(
+        &self,
+        now: &Snapshot,
+    ) -> Result<(ContextTokens, SafetyFactor)> {
         let documented = self.accounting().estimator().safety_factor();
         let kept = self.kept().await?.0;
         let factor = kept.safety_factor.unwrap_or(documented);

@@ -1,25 +1,23 @@
 //! How a context is chosen.
 
 use serde::{Deserialize, Serialize};
+use token_estimate::SafetyFactor;
 
-/// How much a context may cost.
+/// Maximum cost of a context.
 ///
-/// The figure is in real tokens, and costs are estimates. So estimates are held against the
-/// budget's [`limit`](Budget::limit): the budget divided by a factor, an upper quantile of what real
-/// counts come to. A factor never raises the limit above the budget.
+/// The budget is in real tokens, and costs are estimates. Estimates are therefore compared with the
+/// budget's [`limit`](Budget::limit): the budget divided by a [`SafetyFactor`] of at least 1.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Budget {
     tokens: u64,
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    safety_factor: Option<u32>,
+    safety_factor: Option<SafetyFactor>,
 }
 
-const WHOLE: u32 = 1_000;
-
 impl Budget {
-    /// A budget in tokens. It is hard: tail, identity and notes count too. Its factor is what the
-    /// estimator says of itself, unless one is set.
+    /// Creates a hard budget in tokens: tail, identity and notes count too. Its factor is the
+    /// estimator's, unless one is set.
     pub fn tokens(tokens: u64) -> Self {
         Self {
             tokens,
@@ -27,12 +25,11 @@ impl Budget {
         }
     }
 
-    /// Sets the factor, in thousandths; below 1,000 it is 1,000. 1,000 holds estimates against the
-    /// budget as it is.
+    /// Sets the factor; one below 1 is raised to 1.
     #[must_use]
-    pub fn with_safety_factor(self, permille: u32) -> Self {
+    pub fn with_safety_factor(self, factor: SafetyFactor) -> Self {
         Self {
-            safety_factor: Some(permille.max(WHOLE)),
+            safety_factor: Some(factor.max(SafetyFactor::ONE)),
             ..self
         }
     }
@@ -42,34 +39,33 @@ impl Budget {
         self.tokens
     }
 
-    /// The factor, if one is set, in thousandths.
-    pub fn safety_factor(self) -> Option<u32> {
+    /// The factor, if one is set.
+    pub fn safety_factor(self) -> Option<SafetyFactor> {
         self.safety_factor
     }
 
-    /// What estimates are held against, in tokens: the budget divided by the factor, rounded down.
+    /// Maximum estimated cost, in tokens: the budget divided by the factor, rounded down.
     pub fn limit(self) -> u64 {
-        let limit = u128::from(self.tokens) * u128::from(WHOLE) / u128::from(self.factor());
-        u64::try_from(limit).unwrap_or(u64::MAX)
+        self.factor().divide(self.tokens)
     }
 
     /// The budget with this factor unless one is set.
-    pub(crate) fn or_safety_factor(self, permille: u32) -> Self {
+    pub(crate) fn or_safety_factor(self, factor: SafetyFactor) -> Self {
         match self.safety_factor {
             Some(_) => self,
-            None => self.with_safety_factor(permille),
+            None => self.with_safety_factor(factor),
         }
     }
 
-    /// Smallest budget, in tokens, whose limit by the same factor is `limit` tokens: what an
-    /// estimate of `limit` tokens counts as beside a model's window.
+    /// Smallest budget, in tokens, whose limit by the same factor is at least `limit` tokens: the
+    /// upper bound of the real tokens of an estimate.
     pub fn with_limit(self, limit: u64) -> u64 {
-        let tokens = (u128::from(limit) * u128::from(self.factor())).div_ceil(u128::from(WHOLE));
-        u64::try_from(tokens).unwrap_or(u64::MAX)
+        self.factor().multiply(limit)
     }
 
-    fn factor(self) -> u32 {
-        self.safety_factor.unwrap_or(WHOLE).max(WHOLE)
+    fn factor(self) -> SafetyFactor {
+        let factor = self.safety_factor.unwrap_or(SafetyFactor::ONE);
+        factor.max(SafetyFactor::ONE)
     }
 }
 
@@ -190,13 +186,14 @@ mod tests {
         #[test]
         fn a_limit_is_within_the_budget_and_the_budget_that_is_needed_suffices(
             tokens in prop_oneof![0..100_000_u64, any::<u64>()],
-            permille in 0..5_000_u32,
+            thousandths in 0..5_000_u32,
         ) {
-            let budget = Budget::tokens(tokens).with_safety_factor(permille);
+            let factor = SafetyFactor::from_thousandths(thousandths);
+            let budget = Budget::tokens(tokens).with_safety_factor(factor);
             prop_assert!(budget.limit() <= tokens);
             let needed = budget.with_limit(tokens);
             prop_assume!(needed < u64::MAX);
-            let limit = |tokens| Budget::tokens(tokens).with_safety_factor(permille).limit();
+            let limit = |tokens| Budget::tokens(tokens).with_safety_factor(factor).limit();
             prop_assert!(limit(needed) >= tokens);
             prop_assert!(needed == 0 || limit(needed - 1) < tokens);
         }
@@ -206,26 +203,26 @@ mod tests {
     fn a_budget_survives_serde_whole() {
         for budget in [
             Budget::tokens(7),
-            Budget::tokens(9).with_safety_factor(1_250),
+            Budget::tokens(9).with_safety_factor(SafetyFactor::new(1.25)),
         ] {
             let json = serde_json::to_string(&budget).unwrap();
             let back: Budget = serde_json::from_str(&json).unwrap();
             assert_eq!((back, back.limit()), (budget, budget.limit()), "{json}");
         }
-        serde_json::from_str::<Budget>(r#"{"tokens":7,"permille":1250}"#).unwrap_err();
+        serde_json::from_str::<Budget>(r#"{"tokens":7,"factor":1.25}"#).unwrap_err();
     }
 
     #[test]
     fn a_factor_that_is_set_stays() {
-        let budget = Budget::tokens(1_000);
+        let (budget, factor) = (Budget::tokens(1_000), SafetyFactor::new(1.25));
         assert_eq!(
-            (budget.limit(), budget.or_safety_factor(1_250).limit()),
+            (budget.limit(), budget.or_safety_factor(factor).limit()),
             (1_000, 800)
         );
-        let set = budget.with_safety_factor(900);
+        let set = budget.with_safety_factor(SafetyFactor::new(0.9));
         assert_eq!(
-            (set.safety_factor(), set.or_safety_factor(1_250).limit()),
-            (Some(1_000), 1_000)
+            (set.safety_factor(), set.or_safety_factor(factor).limit()),
+            (Some(SafetyFactor::ONE), 1_000)
         );
     }
 }

@@ -23,7 +23,7 @@ mod tier;
 pub use chain::Chain;
 pub use error::{Error, ErrorKind};
 pub use escalate::{escalate, escalate_with};
-pub use gate::{Gate, GateFailure, Retention, Scores, Term, measure};
+pub use gate::{Gate, GateFailure, Retention, Scores, Share, Term, measure};
 pub use guarded::GuardedSummarizer;
 pub use ladder::{CutRule, Ladder};
 pub use llm::{LlmSummarizer, Overflow, Window};

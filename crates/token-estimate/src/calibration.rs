@@ -1,5 +1,7 @@
 use std::collections::{BTreeMap, VecDeque};
 
+use crate::SafetyFactor;
+
 /// Learns from reported usage how a model's real token counts compare with the estimates.
 ///
 /// Stored counts stay as the estimator made them. Only budgets are scaled, by an upper quantile of the observed ratios,
@@ -59,23 +61,22 @@ impl Calibration {
         self.models.get(model).map_or(0, VecDeque::len)
     }
 
-    /// Safety factor of the model, in thousandths: the 95th percentile of real / estimated over the kept observations
-    /// (with fewer than twenty, the largest). 1,000 for an unknown model, and at least 1,000 before the eighth
-    /// observation.
-    pub fn safety_factor(&self, model: &str) -> u32 {
-        self.safety_factor_or(model, WHOLE)
+    /// Safety factor of the model: the 95th percentile of real / estimated over the kept observations (with fewer than
+    /// twenty, the largest). 1 for an unknown model, and at least 1 before the eighth observation.
+    pub fn safety_factor(&self, model: &str) -> SafetyFactor {
+        self.safety_factor_or(model, SafetyFactor::ONE)
     }
 
-    /// Like [`safety_factor`](Self::safety_factor), with `known` in place of the 1,000: pass the estimator's own
+    /// Like [`safety_factor`](Self::safety_factor), with `known` in place of the 1: pass the estimator's own
     /// ([`TokenEstimator::safety_factor`](crate::TokenEstimator::safety_factor)).
-    pub fn safety_factor_or(&self, model: &str, known: u32) -> u32 {
-        let Some(seen) = self.models.get(model).filter(|seen| !seen.is_empty()) else {
+    pub fn safety_factor_or(&self, model: &str, known: SafetyFactor) -> SafetyFactor {
+        let sorted = self.sorted(model);
+        if sorted.is_empty() {
             return known;
-        };
-        let mut sorted: Vec<u32> = seen.iter().copied().collect();
-        sorted.sort_unstable();
+        }
         let place = (sorted.len() * QUANTILE).div_ceil(100).max(1) - 1;
         let upper = sorted.get(place).copied().unwrap_or(WHOLE).max(RATIOS.0);
+        let upper = SafetyFactor::from_thousandths(upper);
         if sorted.len() < ENOUGH {
             upper.max(known)
         } else {
@@ -83,30 +84,29 @@ impl Calibration {
         }
     }
 
-    /// Median of real / estimated over the kept observations, in thousandths, for reports; 1,000 for an unknown model.
-    pub fn median_ratio(&self, model: &str) -> u32 {
-        let mut sorted: Vec<u32> = self
-            .models
-            .get(model)
-            .into_iter()
-            .flatten()
-            .copied()
-            .collect();
-        sorted.sort_unstable();
-        sorted.get(sorted.len() / 2).copied().unwrap_or(WHOLE)
+    /// Median of real / estimated over the kept observations, for reports; 1 for an unknown model.
+    pub fn median_ratio(&self, model: &str) -> f64 {
+        let sorted = self.sorted(model);
+        let median = sorted.get(sorted.len() / 2).copied().unwrap_or(WHOLE);
+        f64::from(median) / f64::from(WHOLE)
+    }
+
+    /// The kept ratios of a model in thousandths, the smallest first.
+    fn sorted(&self, model: &str) -> Vec<u32> {
+        let ratios = self.models.get(model).into_iter().flatten();
+        let mut ratios: Vec<u32> = ratios.copied().collect();
+        ratios.sort_unstable();
+        ratios
     }
 
     /// Budget to compare estimates with when the model accepts `budget` real tokens, in tokens, rounded down.
     pub fn scale_budget(&self, model: &str, budget: u64) -> u64 {
-        let scaled = u128::from(budget) * u128::from(WHOLE) / u128::from(self.safety_factor(model));
-        u64::try_from(scaled).unwrap_or(u64::MAX)
+        self.safety_factor(model).divide(budget)
     }
 
-    /// What an estimate may come to in real tokens: rounded up.
+    /// Upper bound of the real tokens of an estimate, rounded up.
     pub fn upper(&self, model: &str, estimated: u64) -> u64 {
-        let scaled = (u128::from(estimated) * u128::from(self.safety_factor(model)))
-            .div_ceil(u128::from(WHOLE));
-        u64::try_from(scaled).unwrap_or(u64::MAX)
+        self.safety_factor(model).multiply(estimated)
     }
 
     /// Forgets a model, for example after its provider changed the tokenizer.
@@ -121,12 +121,16 @@ mod tests {
 
     use super::*;
 
+    fn factor(thousandths: u32) -> SafetyFactor {
+        SafetyFactor::from_thousandths(thousandths)
+    }
+
     #[test]
     fn an_unknown_model_scales_nothing() {
         let none = Calibration::new();
         assert_eq!(
             (none.safety_factor("m"), none.median_ratio("m")),
-            (1_000, 1_000)
+            (SafetyFactor::ONE, 1.0)
         );
         assert_eq!(
             (none.scale_budget("m", 8_000), none.upper("m", 8_000)),
@@ -136,16 +140,16 @@ mod tests {
     }
 
     #[test]
-    fn what_is_known_beforehand_holds_until_enough_was_seen() {
+    fn the_known_factor_is_the_minimum_before_the_eighth_observation() {
         let mut seen = Calibration::new();
-        assert_eq!(seen.safety_factor_or("m", 1_040), 1_040);
+        assert_eq!(seen.safety_factor_or("m", factor(1_040)), factor(1_040));
         for n in 1..=8 {
             seen.observe("m", 1_000, 1_010);
-            let upper = seen.safety_factor_or("m", 1_040);
-            assert_eq!(upper, if n < 8 { 1_040 } else { 1_010 });
+            let upper = seen.safety_factor_or("m", factor(1_040));
+            assert_eq!(upper, factor(if n < 8 { 1_040 } else { 1_010 }));
         }
         seen.observe("m", 1_000, 1_300);
-        assert_eq!(seen.safety_factor_or("m", 1_040), 1_300);
+        assert_eq!(seen.safety_factor_or("m", factor(1_040)), factor(1_300));
     }
 
     #[test]
@@ -175,8 +179,8 @@ mod tests {
         }
         assert_eq!(seen.observations("m"), 64);
         // 136..=199, the 61st of them.
-        assert_eq!(seen.safety_factor("m"), 1_000 + 136 + 60);
-        assert_eq!(seen.median_ratio("m"), 1_000 + 136 + 32);
+        assert_eq!(seen.safety_factor("m"), factor(1_000 + 136 + 60));
+        assert_eq!(seen.median_ratio("m"), 1.168);
         seen.forget("m");
         assert_eq!(seen, Calibration::new());
     }
@@ -187,7 +191,7 @@ mod tests {
         assert!(!seen.observe("m", 99, 200));
         assert!(!seen.observe("m", 1_000, 0));
         assert!(seen.observe("m", 1_000, u64::MAX));
-        assert_eq!(seen.safety_factor("m"), 4_000);
+        assert_eq!(seen.safety_factor("m"), factor(4_000));
         assert_eq!(seen.upper("m", u64::MAX), u64::MAX);
     }
 

@@ -1,7 +1,9 @@
 use std::fmt::Debug;
 use std::sync::Arc;
 
-use crate::{Calibrated, Error, ErrorKind, EstimatorId, HeuristicEstimator, MessageView};
+use crate::{
+    Calibrated, Error, ErrorKind, EstimatorId, HeuristicEstimator, MessageView, SafetyFactor,
+};
 
 /// Estimates or counts the tokens of texts and messages.
 ///
@@ -31,12 +33,11 @@ pub trait TokenEstimator: Send + Sync + Debug {
         0
     }
 
-    /// Factor that a budget is divided by before it is compared with estimates, in thousandths: 1,060
-    /// is 1.06. An upper quantile of real / estimated tokens of whole contexts, for as long as
-    /// [`Calibration`](crate::Calibration) has learnt no better one. 1,000, which changes nothing, for
-    /// exact counts and heuristics.
-    fn safety_factor(&self) -> u32 {
-        1_000
+    /// Factor that a budget is divided by before it is compared with estimates: an upper quantile of
+    /// real / estimated tokens of whole contexts. Used until [`Calibration`](crate::Calibration) has
+    /// learnt a better one. 1 for exact counts and heuristics.
+    fn safety_factor(&self) -> SafetyFactor {
+        SafetyFactor::ONE
     }
 }
 
@@ -75,7 +76,7 @@ macro_rules! forward {
                 (**self).request_overhead()
             }
 
-            fn safety_factor(&self) -> u32 {
+            fn safety_factor(&self) -> SafetyFactor {
                 (**self).safety_factor()
             }
         }
@@ -138,9 +139,9 @@ mod tests {
     #[test]
     fn names_and_ids_resolve_to_their_estimator() {
         for name in estimator_names() {
-            let found = estimator(name).unwrap();
-            assert_eq!(found.id().name(), name);
-            assert_eq!(estimator(found.id().as_str()).unwrap().id(), found.id());
+            let id = estimator(name).unwrap().id();
+            assert_eq!(id.name(), name);
+            assert_eq!(estimator(id.as_str()).unwrap().id(), id);
         }
         let default = default_estimator().id();
         assert!(estimator_names().any(|name| name == default.name()));

@@ -12,6 +12,7 @@ pub mod fit;
 mod heuristic;
 mod id;
 mod overhead;
+mod safety_factor;
 mod usage;
 mod view;
 
@@ -25,5 +26,6 @@ pub use estimator::{
 pub use exact::Exact;
 pub use heuristic::HeuristicEstimator;
 pub use id::EstimatorId;
+pub use safety_factor::SafetyFactor;
 pub use usage::{ContextTokens, Outcome, Usage, UsageTracker};
 pub use view::{MessageParts, MessageView, PartView, Role};

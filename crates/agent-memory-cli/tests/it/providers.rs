@@ -274,7 +274,7 @@ async fn what_must_be_kept_prompts_and_window_are_settings() {
     assert!(longest(&asked) > 45_000, "{}", longest(&asked));
 
     let (open, asked) = vaguely(&[
-        "--keep-permille",
+        "--min-retained",
         "0",
         "--prompts",
         "koda",
@@ -290,7 +290,7 @@ async fn what_must_be_kept_prompts_and_window_are_settings() {
     );
     assert!(longest(&asked) < 45_000, "{}", longest(&asked));
 
-    let (all, _) = vaguely(&["--keep-permille", "1000"]).await;
+    let (all, _) = vaguely(&["--min-retained", "1"]).await;
     assert!(all["provisional"].as_u64() >= strict["provisional"].as_u64());
 }
 
@@ -350,7 +350,7 @@ fn what_cannot_be_asked_is_a_usage_error() {
         (&["--fallback-model", "m"], "--summarizer PROVIDER:MODEL"),
         (&["--prompts", "pi"], "--prompts needs a model"),
         (&["--model-window", "9000"], "--model-window needs a model"),
-        (&["--keep-permille", "5"], "--keep-permille needs a model"),
+        (&["--min-retained", "0.5"], "--min-retained needs a model"),
     ];
     for (arguments, expected) in wrong {
         let mut command = home.command(&[&["--json", "compact", &file][..], arguments].concat());

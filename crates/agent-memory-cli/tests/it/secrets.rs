@@ -56,7 +56,7 @@ async fn sent(server: &MockServer, name: &str) -> Vec<Option<String>> {
 fn compact(home: &Home, variables: &[(&str, &str)], model: &[&str], stdin: &str) -> Ran {
     let file = fixture("claude-code/release-week");
     // Whatever is written is taken.
-    let options = ["compact", &file, "--keep-permille", "0", "--summarizer"];
+    let options = ["compact", &file, "--min-retained", "0", "--summarizer"];
     let mut command = home.command(&[&options[..], model].concat());
     for name in [
         "OPENAI_API_KEY",

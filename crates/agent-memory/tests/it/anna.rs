@@ -28,7 +28,7 @@ async fn all_five_presets_are_set_at_once() {
         // The estimator: a quarter of the bytes, and budgets are taken as they are.
         let estimator = session.info().await.unwrap().conversation.estimator;
         assert_eq!(estimator.name(), "anna", "{}", place.name);
-        assert_eq!(session.safety_factor().await.unwrap(), 1_000);
+        assert_eq!(session.safety_factor().await.unwrap().thousandths(), 1_000);
         talk(&session, 110).await;
         // The turns: nothing before a call, and after the turn a compaction that waits.
         let call = session.before_call(&window).await.unwrap();

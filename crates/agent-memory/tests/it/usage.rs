@@ -2,8 +2,8 @@
 
 use agent_memory::testing::memory;
 use agent_memory::{
-    Budget, Context, ErrorKind, Mode, ObservedUsage, ResponseOutcome, ResponseUsage, Seq, Session,
-    estimator,
+    Budget, Context, ErrorKind, Mode, ObservedUsage, ResponseOutcome, ResponseUsage, SafetyFactor,
+    Seq, Session, estimator,
 };
 
 use crate::support::{plain, said, talk};
@@ -20,11 +20,11 @@ async fn assembled(session: &Session, budget: u64) -> Context {
     session.assemble(Budget::tokens(budget)).await.unwrap()
 }
 
-/// A request whose prompt really cost so many thousandths of the estimate.
-async fn request(session: &Session, model: &str, permille: u64) -> bool {
+/// Sends a request whose prompt really costs this many thousandths of the estimate.
+async fn request(session: &Session, model: &str, thousandths: u64) -> bool {
     let context = assembled(session, 100_000).await;
     session.ingest(said(2)).await.unwrap();
-    let real = context.tokens * permille / 1_000;
+    let real = context.tokens * thousandths / 1_000;
     let observed = ObservedUsage::new(model, usage(real, 30)).with_context(&context);
     session.observe_usage(&observed).await.unwrap()
 }
@@ -34,7 +34,7 @@ async fn with_nothing_observed_the_estimators_own_factor_scales_budgets() {
     for place in plain().await {
         let session = place.memory.session("s").await.unwrap();
         talk(&session, 400).await;
-        let factor = session.safety_factor().await.unwrap();
+        let factor = session.safety_factor().await.unwrap().thousandths();
         assert!((1_001..1_200).contains(&factor), "{factor}");
         for budget in [1_500, 4_000, 100_000] {
             let context = assembled(&session, budget).await;
@@ -42,7 +42,7 @@ async fn with_nothing_observed_the_estimators_own_factor_scales_budgets() {
             assert_eq!(context.budget, budget);
             assert_eq!(context.receipt.limit, limit, "{}", place.name);
             assert!(context.tokens <= limit);
-            let whole = Budget::tokens(budget).with_safety_factor(1_000);
+            let whole = Budget::tokens(budget).with_safety_factor(SafetyFactor::ONE);
             let context = session.assemble(whole).await.unwrap();
             assert_eq!(context.receipt.limit, budget);
             assert!(context.tokens <= budget);
@@ -59,26 +59,26 @@ async fn budgets_follow_the_model_and_counts_stay() {
     for place in plain().await {
         let session = place.memory.session("s").await.unwrap();
         talk(&session, 100).await;
-        let documented = session.safety_factor().await.unwrap();
+        let documented = session.safety_factor().await.unwrap().thousandths();
         assert!(request(&session, "large", 1_234).await);
         let before = session.info().await.unwrap().conversation;
         // Rounded up to a step, so that the start of a context stays where it is.
-        assert_eq!(session.safety_factor().await.unwrap(), 1_250);
+        assert_eq!(session.safety_factor().await.unwrap().thousandths(), 1_250);
         let context = assembled(&session, 2_000).await;
         assert_eq!(context.receipt.limit, 1_600, "{}", place.name);
         assert!(context.tokens <= 1_600);
         request(&session, "large", 1_240).await;
-        assert_eq!(session.safety_factor().await.unwrap(), 1_250);
+        assert_eq!(session.safety_factor().await.unwrap().thousandths(), 1_250);
 
         // It is kept.
         let place = place.reopen(memory()).await;
         let session = place.memory.session("s").await.unwrap();
-        assert_eq!(session.safety_factor().await.unwrap(), 1_250);
+        assert_eq!(session.safety_factor().await.unwrap().thousandths(), 1_250);
         assert_eq!(assembled(&session, 2_000).await.receipt.limit, 1_600);
 
         // A model that was never seen begins with what is documented, or with worse.
         request(&session, "small", 900).await;
-        let factor = session.safety_factor().await.unwrap();
+        let factor = session.safety_factor().await.unwrap().thousandths();
         assert!((documented..documented + 25).contains(&factor), "{factor}");
         // A real count below the estimate never gives more than the budget.
         for _ in 0..20 {
@@ -182,6 +182,6 @@ async fn what_a_context_left_out_is_still_part_of_the_view() {
             .with_context(&context)
             .with_more_sent(500);
         assert!(session.observe_usage(&observed).await.unwrap());
-        assert!(session.safety_factor().await.unwrap() < 1_100);
+        assert!(session.safety_factor().await.unwrap().thousandths() < 1_100);
     }
 }

@@ -1,9 +1,11 @@
-//! The acceptance gate: what is asked of a summary besides being short.
+//! The acceptance gate: checks of a summary beside its length.
 
 mod claims;
 mod language;
+mod share;
 mod terms;
 
+use std::collections::BTreeSet;
 use std::fmt;
 
 use extractive_summarizer::Source;
@@ -12,58 +14,49 @@ use memory_model::{EntryKind, Part, ResultContent, Role};
 use serde::{Deserialize, Serialize};
 
 use crate::request::SummaryRequest;
-use terms::Class;
 
-/// What is asked of a summary besides being short: a policy value of a
-/// [`Ladder`](crate::Ladder).
+pub use share::Share;
+
+/// The checks of a summary beside its length: a policy value of a [`Ladder`](crate::Ladder).
 ///
-/// Of each class the terms that matter most are looked for: those that users and errors name
-/// first. No more are asked for than a quarter of the target could hold, at four tokens each.
+/// A check of terms takes the most important terms of each class: those that users and errors name
+/// first. It takes no more than a quarter of the target could hold, at four tokens each.
 ///
 /// ```
 /// use summarize_escalation::Gate;
 ///
-/// let strict = Gate::default().with_keep_permille(500);
-/// assert_eq!(strict.identifiers, Some(500));
+/// let strict = Gate::default().with_min_retained(0.5);
+/// assert_eq!(strict.min_retained.get(), 0.5);
 /// ```
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 #[non_exhaustive]
 pub struct Gate {
-    /// How many of a thousand identifiers must be kept, rounded down but at least one; 0 and `None`
-    /// ask for none.
-    pub identifiers: Option<u32>,
-    /// How many of a thousand numbers.
-    pub numbers: Option<u32>,
-    /// How many of a thousand paths.
-    pub paths: Option<u32>,
-    /// How many of a thousand addresses.
-    pub urls: Option<u32>,
-    /// How many of a thousand error codes and the like.
-    pub codes: Option<u32>,
-    /// A class with fewer terms than this in the source is not judged.
+    /// Minimum share of the terms of a class that the summary retains, rounded down but at least
+    /// one term; 0 checks none. Default 0.1.
+    pub min_retained: Share,
+    /// Classes of terms that are checked. Default: all but numbers.
+    pub terms: BTreeSet<Term>,
+    /// Minimum number of terms that a class must have in the source to be checked. Default 8.
     pub at_least: u32,
-    /// Whether a text that repeats the prompt is refused.
+    /// Whether a text that repeats the prompt is refused. Default true.
     pub echo: bool,
-    /// Whether the summary must be in the language of the conversation, where both are clear and
-    /// no instructions were given.
+    /// Whether a summary in another language than the conversation is refused, where both languages
+    /// are clear and the request has no instructions. Default true.
     pub language: bool,
-    /// Whether a wish of the user's that nothing in the source supports is a reason to refuse. Off
-    /// by default: the check knows words, not meanings, and a paraphrase looks like an invention to
-    /// it. What it finds is recorded in [`Scores::unsupported`] all the same.
+    /// Whether a wish of the user's that nothing in the source supports is refused. Default false:
+    /// the check knows words, not meanings, and mistakes a paraphrase for an invention.
+    /// [`Scores::unsupported`] records what it finds in any case.
     pub directives: bool,
 }
 
 impl Default for Gate {
-    /// A tenth of each class, once there are eight of it: what a summary that speaks of its source
-    /// keeps in passing. Echo and language are judged, wishes are recorded.
+    /// Checks what a summary that speaks of its source retains in passing.
     fn default() -> Self {
+        let all = Term::ALL.into_iter();
         Self {
-            identifiers: Some(100),
-            numbers: None,
-            paths: Some(100),
-            urls: Some(100),
-            codes: Some(100),
+            min_retained: Share::new(0.1),
+            terms: all.filter(|term| *term != Term::Numbers).collect(),
             at_least: 8,
             echo: true,
             language: true,
@@ -73,14 +66,11 @@ impl Default for Gate {
 }
 
 impl Gate {
-    /// Nothing is asked; scores are measured all the same.
+    /// Returns a gate that every summary passes; scores are measured all the same.
     pub fn open() -> Self {
         Self {
-            identifiers: None,
-            numbers: None,
-            paths: None,
-            urls: None,
-            codes: None,
+            min_retained: Share::new(0.0),
+            terms: BTreeSet::new(),
             at_least: 0,
             echo: false,
             language: false,
@@ -88,14 +78,15 @@ impl Gate {
         }
     }
 
-    /// Sets how many of a thousand must be kept, for every class.
-    pub fn with_keep_permille(mut self, permille: u32) -> Self {
-        let share = Some(permille);
-        self.identifiers = share;
-        self.numbers = share;
-        self.paths = share;
-        self.urls = share;
-        self.codes = share;
+    /// Sets the minimum share of the terms of a class that a summary retains, from 0 to 1.
+    pub fn with_min_retained(mut self, share: f64) -> Self {
+        self.min_retained = Share::new(share);
+        self
+    }
+
+    /// Sets the classes of terms that are checked.
+    pub fn with_terms(mut self, terms: impl IntoIterator<Item = Term>) -> Self {
+        self.terms = terms.into_iter().collect();
         self
     }
 
@@ -105,43 +96,39 @@ impl Gate {
         self
     }
 
-    /// Sets how many terms of a class there must be for it to be judged.
+    /// Sets the minimum number of terms that a class must have in the source to be checked.
     pub fn with_at_least(mut self, terms: u32) -> Self {
         self.at_least = terms;
         self
     }
 
-    /// What these scores fail; empty when the summary passes.
+    /// Returns the checks that these scores fail; empty when the summary passes.
     pub fn failures(&self, scores: &Scores) -> Vec<GateFailure> {
-        let mut failed = Vec::new();
-        for (term, retention, asked) in [
-            (Term::Identifiers, scores.identifiers, self.identifiers),
-            (Term::Numbers, scores.numbers, self.numbers),
-            (Term::Paths, scores.paths, self.paths),
-            (Term::Urls, scores.urls, self.urls),
-            (Term::Codes, scores.codes, self.codes),
-        ] {
-            let Some(asked) = asked else { continue };
-            let judged = retention.total > 0 && retention.total >= self.at_least && asked > 0;
-            let needed = u64::from(retention.total) * u64::from(asked) / 1000;
-            if judged && u64::from(retention.found) < needed.max(1) {
-                failed.push(GateFailure::Lost {
-                    term,
-                    retention,
-                    asked,
-                });
-            }
-        }
-        if self.echo && scores.echo {
-            failed.push(GateFailure::Echo);
-        }
-        if self.language && scores.other_language {
-            failed.push(GateFailure::Language);
-        }
-        if self.directives && !scores.unsupported.is_empty() {
-            failed.push(GateFailure::Unsupported);
-        }
-        failed
+        let lost = self.terms.iter().filter_map(|term| {
+            let retention = scores.retention(*term);
+            let checked = self.min_retained > Share::new(0.0)
+                && retention.total > 0
+                && retention.total >= self.at_least;
+            let needed = self.min_retained.of(retention.total).max(1);
+            (checked && retention.found < needed).then_some(GateFailure::Lost {
+                term: *term,
+                retention,
+                min_retained: self.min_retained,
+            })
+        });
+        let others = [
+            (self.echo && scores.echo, GateFailure::Echo),
+            (
+                self.language && scores.other_language,
+                GateFailure::Language,
+            ),
+            (
+                self.directives && !scores.unsupported.is_empty(),
+                GateFailure::Unsupported,
+            ),
+        ];
+        let others = others.into_iter().filter(|(failed, _)| *failed);
+        lost.chain(others.map(|(_, failure)| failure)).collect()
     }
 }
 
@@ -154,7 +141,7 @@ pub struct Retention {
     pub total: u32,
 }
 
-/// What was measured of a summary: kept with it.
+/// Measurements of a summary, which are stored with it.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
 #[non_exhaustive]
@@ -169,19 +156,32 @@ pub struct Scores {
     pub urls: Retention,
     /// Error codes, ticket numbers and the like.
     pub codes: Retention,
-    /// It declines to summarise.
+    /// Whether the text declines to summarise.
     pub refusal: bool,
-    /// It repeats the prompt.
+    /// Whether the text repeats the prompt.
     pub echo: bool,
-    /// It is clearly in another language than the conversation.
+    /// Whether the text is clearly in another language than the conversation.
     pub other_language: bool,
-    /// What it says the user wants and no passage of the source says in such words, paraphrases
-    /// among them; at most three sentences.
+    /// Sentences that say what the user wants and whose words stand together in no passage of the
+    /// source, paraphrases included; at most three.
     pub unsupported: Vec<String>,
 }
 
+impl Scores {
+    /// Returns the retention of a class of terms.
+    pub fn retention(&self, term: Term) -> Retention {
+        match term {
+            Term::Identifiers => self.identifiers,
+            Term::Numbers => self.numbers,
+            Term::Paths => self.paths,
+            Term::Urls => self.urls,
+            Term::Codes => self.codes,
+        }
+    }
+}
+
 /// A class of terms.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 #[non_exhaustive]
 pub enum Term {
@@ -198,7 +198,16 @@ pub enum Term {
 }
 
 impl Term {
-    /// The name, in the plural.
+    /// Every class.
+    pub const ALL: [Self; 5] = [
+        Self::Identifiers,
+        Self::Numbers,
+        Self::Paths,
+        Self::Urls,
+        Self::Codes,
+    ];
+
+    /// Returns the name, in the plural.
     pub fn as_str(self) -> &'static str {
         match self {
             Term::Identifiers => "identifiers",
@@ -216,30 +225,30 @@ impl fmt::Display for Term {
     }
 }
 
-/// One thing that a summary fails.
+/// A check that a summary fails.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 #[non_exhaustive]
 pub enum GateFailure {
-    /// Too few terms of a class are left.
+    /// The summary retains too few terms of a class.
     Lost {
-        /// The class.
+        /// Class of the terms.
         term: Term,
         /// Terms that the summary retains.
         retention: Retention,
-        /// Terms of a thousand that the gate asks for.
-        asked: u32,
+        /// Minimum share of the terms that the gate asks for.
+        min_retained: Share,
     },
-    /// It repeats the prompt.
+    /// The summary repeats the prompt.
     Echo,
-    /// It is in another language than the conversation.
+    /// The summary is in another language than the conversation.
     Language,
-    /// It names a wish of the user's that nothing in the source supports.
+    /// The summary names a wish of the user's that nothing in the source supports.
     Unsupported,
 }
 
 impl GateFailure {
-    /// The name of the rule that was failed, such as `identifiers` or `language`.
+    /// Returns the name of the check, such as `identifiers` or `language`.
     pub fn rule(&self) -> &'static str {
         match self {
             GateFailure::Lost { term, .. } => term.as_str(),
@@ -256,36 +265,38 @@ impl fmt::Display for GateFailure {
             GateFailure::Lost {
                 term,
                 retention,
-                asked,
+                min_retained,
             } => write!(
                 f,
-                "{} of {} {term} are left where {asked} of 1000 are asked for",
+                "the summary retains {} of {} {term}, and the minimum share is {min_retained}",
                 retention.found, retention.total
             ),
-            GateFailure::Echo => f.write_str("it repeats the prompt"),
-            GateFailure::Language => f.write_str("it is in another language than the conversation"),
-            GateFailure::Unsupported => {
-                f.write_str("it names a wish of the user's that nothing in the source supports")
+            GateFailure::Echo => f.write_str("the summary repeats the prompt"),
+            GateFailure::Language => {
+                f.write_str("the summary is in another language than the conversation")
             }
+            GateFailure::Unsupported => f.write_str(
+                "the summary names a wish of the user's that nothing in the source supports",
+            ),
         }
     }
 }
 
-/// Measures a summary of the request's source. Takes time linear in the source; long texts are
-/// looked through at their start and their end.
+/// Measures a summary of the request's source. Takes time linear in the source; of long texts only
+/// the start and the end are read.
 pub fn measure(text: &str, request: &SummaryRequest<'_>) -> Scores {
     let most = usize::try_from(request.target_tokens / 16).unwrap_or(usize::MAX);
     let texts = terms::weighted(request.source);
     let salient = terms::salient(&texts, most.clamp(1, 64));
     let held = terms::held(text, &salient);
-    let retention = |class: Class| {
+    let retention = |term: Term| {
         let number = |n: Option<usize>| u32::try_from(n.unwrap_or(0)).unwrap_or(u32::MAX);
         Retention {
-            found: number(held.get(class as usize).copied()),
-            total: number(salient.get(class as usize).map(Vec::len)),
+            found: number(held.get(term as usize).copied()),
+            total: number(salient.get(term as usize).map(Vec::len)),
         }
     };
-    let other_language = other_language(text, request);
+    let other_language = other_language(text, request.source);
     let mut unsupported = match other_language && request.instructions.is_some() {
         // The user may have asked for the language: its words cannot be those of the source.
         true => Vec::new(),
@@ -293,11 +304,11 @@ pub fn measure(text: &str, request: &SummaryRequest<'_>) -> Scores {
     };
     unsupported.truncate(3);
     Scores {
-        identifiers: retention(Class::Identifier),
-        numbers: retention(Class::Number),
-        paths: retention(Class::Path),
-        urls: retention(Class::Url),
-        codes: retention(Class::Code),
+        identifiers: retention(Term::Identifiers),
+        numbers: retention(Term::Numbers),
+        paths: retention(Term::Paths),
+        urls: retention(Term::Urls),
+        codes: retention(Term::Codes),
         refusal: claims::is_refusal(text),
         echo: claims::is_echo(text, request.source),
         other_language: request.instructions.is_none() && other_language,
@@ -305,78 +316,55 @@ pub fn measure(text: &str, request: &SummaryRequest<'_>) -> Scores {
     }
 }
 
-/// How much of what was said is read to tell its language, in bytes; the newest of it, and half as
-/// much of the oldest.
-const SAID_BYTES: usize = 12 * 1024;
-/// How much of one text, at its start.
-const SAID_BYTES_A_TEXT: usize = 4_000;
-/// How much of a summary: of its start and of its end.
-const WRITTEN_BYTES: (usize, usize) = (8 * 1024, 4 * 1024);
+/// Bytes of the newest texts that tell the language of a conversation.
+const NEWEST_BYTES: usize = 12 * 1024;
+/// Bytes of the oldest texts that tell it.
+const OLDEST_BYTES: usize = NEWEST_BYTES / 2;
+/// Bytes that are read of one text, at its start.
+const TEXT_BYTES: usize = 4_000;
+/// Bytes below which what was spoken tells no language.
+const LEAST_SPOKEN: usize = 64;
+/// Newest pieces whose tool texts are read where little was spoken.
+const TOOL_PIECES: usize = 20;
+/// Bytes that are read of a summary, of its start and of its end.
+const SUMMARY_BYTES: (usize, usize) = (8 * 1024, 4 * 1024);
 
-/// Whether a text is clearly in another language than what was said in the source.
-fn other_language(text: &str, request: &SummaryRequest<'_>) -> bool {
-    let mut said: Vec<&str> = Vec::new();
-    let mut bytes = 0;
-    // The newest is the language that is being spoken; more than this tells nothing new.
-    for text in request.source.iter().rev().flat_map(spoken) {
-        let text = head(text, SAID_BYTES_A_TEXT);
-        bytes += text.len();
-        said.push(text);
-        if bytes >= SAID_BYTES {
-            break;
-        }
-    }
-    said.reverse();
-    let newest = said.len();
-    let count: usize = request
-        .source
-        .iter()
-        .map(|piece| spoken(piece).count())
-        .sum();
-    let mut oldest: Vec<&str> = Vec::new();
-    let mut old_bytes = 0;
-    // And what it began in.
-    for text in request
-        .source
-        .iter()
-        .flat_map(spoken)
-        .take(count.saturating_sub(newest))
-    {
-        let text = head(text, SAID_BYTES_A_TEXT);
-        old_bytes += text.len();
-        oldest.push(text);
-        if old_bytes >= SAID_BYTES / 2 {
-            break;
-        }
-    }
-    oldest.append(&mut said);
-    let mut said = oldest;
-    if bytes < 64 {
-        // Nobody said anything: what the tools said has to do.
-        for piece in request.source.iter().rev().take(20) {
-            if let Source::Message(entry) = piece {
-                said.extend(entry.parts.iter().filter_map(|part| match part {
-                    Part::Text { text } => Some(head(text, SAID_BYTES_A_TEXT)),
-                    Part::ToolCall { arguments, .. } => {
-                        Some(head(arguments.as_str(), SAID_BYTES_A_TEXT))
-                    }
-                    Part::ToolResult {
-                        content: ResultContent::Text(text),
-                        ..
-                    } => Some(head(text, SAID_BYTES_A_TEXT)),
-                    _ => None,
-                }));
-            }
-        }
-    }
-    let written = match text.len() > WRITTEN_BYTES.0 + WRITTEN_BYTES.1 {
-        true => [head(text, WRITTEN_BYTES.0), tail(text, WRITTEN_BYTES.1)],
+/// Whether a text is clearly in another language than the conversation.
+fn other_language(text: &str, source: &[Source<'_>]) -> bool {
+    let written = match text.len() > SUMMARY_BYTES.0 + SUMMARY_BYTES.1 {
+        true => [head(text, SUMMARY_BYTES.0), tail(text, SUMMARY_BYTES.1)],
         false => [text, ""],
     };
-    language::differs(&said, &written)
+    language::differs(&conversation_sample(source), &written)
 }
 
-/// What somebody said in a piece; what tools said is left out.
+/// The oldest and the newest texts of a conversation; where users and assistants said next to
+/// nothing, also what went to and came from the newest tools.
+fn conversation_sample<'a>(source: &[Source<'a>]) -> Vec<&'a str> {
+    let start = |text: &'a str| head(text, TEXT_BYTES);
+    let mut texts: Vec<&str> = source.iter().flat_map(spoken).map(start).collect();
+    let newest = reaching(texts.iter().rev(), NEWEST_BYTES);
+    let first = texts.len() - newest;
+    let oldest = reaching(texts.iter().take(first), OLDEST_BYTES);
+    texts.drain(oldest..first);
+    if texts.iter().map(|text| text.len()).sum::<usize>() < LEAST_SPOKEN {
+        let pieces = source.iter().rev().take(TOOL_PIECES);
+        texts.extend(pieces.flat_map(any_text).map(start));
+    }
+    texts
+}
+
+/// Number of texts that together reach a number of bytes; all of them where they do not.
+fn reaching<'a>(texts: impl Iterator<Item = &'a &'a str>, bytes: usize) -> usize {
+    let before = texts.scan(0, |sum, text| {
+        let before = *sum;
+        *sum += text.len();
+        Some(before)
+    });
+    before.take_while(|before| *before < bytes).count()
+}
+
+/// The texts of a piece that a user, an assistant or a summary says.
 fn spoken<'a>(piece: &Source<'a>) -> impl Iterator<Item = &'a str> + use<'a> {
     let (summary, parts): (_, &[Part]) = match *piece {
         Source::Summary(summary) => (Some(summary.text), &[]),
@@ -393,4 +381,21 @@ fn spoken<'a>(piece: &Source<'a>) -> impl Iterator<Item = &'a str> + use<'a> {
         _ => None,
     });
     summary.into_iter().chain(texts)
+}
+
+/// The texts of a message, those of its calls and results included.
+fn any_text<'a>(piece: &Source<'a>) -> impl Iterator<Item = &'a str> + use<'a> {
+    let parts: &[Part] = match *piece {
+        Source::Message(entry) => &entry.parts,
+        Source::Summary(_) => &[],
+    };
+    parts.iter().filter_map(|part| match part {
+        Part::Text { text }
+        | Part::ToolResult {
+            content: ResultContent::Text(text),
+            ..
+        } => Some(text.as_str()),
+        Part::ToolCall { arguments, .. } => Some(arguments.as_str()),
+        _ => None,
+    })
 }

@@ -1,4 +1,4 @@
-//! What stands in a text to the letter: identifiers, numbers, paths, addresses, codes.
+//! Terms of a text that a summary must repeat to the letter.
 
 use std::borrow::Cow;
 use std::collections::HashMap;
@@ -8,26 +8,18 @@ use extractive_summarizer::text::{head as first_bytes, tail as last_bytes};
 use memchr::memmem;
 use memory_model::{EntryKind, Part, Role};
 
+use super::Term;
+
 /// How much of the start and the end of a text is looked through, in bytes.
 const WINDOW: (usize, usize) = (16 * 1024, 4 * 1024);
 /// A call's argument longer than this is a body, not a name, in bytes.
 const ARGUMENT_BYTES: usize = 300;
 
-/// A class of terms.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub(super) enum Class {
-    Identifier,
-    Number,
-    Path,
-    Url,
-    Code,
-}
-
-/// What a byte is, as far as terms go; what ends a word is nothing.
+/// Kind of a byte that ends a word.
 const ENDS: u8 = 0;
 const LOWER: u8 = 1;
 const UPPER: u8 = 1 << 1;
-/// A digit, or a character that only names, paths and numbers have inside.
+/// Kind of a digit, and of a character that only names, paths and numbers have inside.
 const TELLING: u8 = 1 << 2;
 const OTHER: u8 = 1 << 3;
 
@@ -67,7 +59,7 @@ const KINDS: [u8; 256] = {
 };
 
 /// Calls `f` with each term of a text.
-pub(super) fn visit<'a>(text: &'a str, f: &mut dyn FnMut(Class, &'a str)) {
+pub(super) fn visit<'a>(text: &'a str, f: &mut dyn FnMut(Term, &'a str)) {
     let (head, tail) = match text.len() > WINDOW.0 + WINDOW.1 {
         true => (first_bytes(text, WINDOW.0), last_bytes(text, WINDOW.1)),
         false => (text, ""),
@@ -95,7 +87,7 @@ pub(super) fn visit<'a>(text: &'a str, f: &mut dyn FnMut(Class, &'a str)) {
     }
 }
 
-fn class(word: &str) -> Option<Class> {
+fn class(word: &str) -> Option<Term> {
     let bytes = word.as_bytes();
     let digits = bytes.iter().filter(|b| b.is_ascii_digit()).count();
     let letters = bytes.iter().filter(|b| b.is_ascii_alphabetic()).count();
@@ -104,26 +96,26 @@ fn class(word: &str) -> Option<Class> {
         return None;
     }
     if word.starts_with("http://") || word.starts_with("https://") {
-        return Some(Class::Url);
+        return Some(Term::Urls);
     }
     if letters == 0 {
         let plain = bytes
             .iter()
             .all(|b| b.is_ascii_digit() || matches!(b, b'.' | b'%' | b'-' | b':'));
-        return (digits >= 2 && plain).then_some(Class::Number);
+        return (digits >= 2 && plain).then_some(Term::Numbers);
     }
     if bytes.len() < 4 {
         return None;
     }
     if digits > 0 && upper == letters && letters <= 6 && bytes.len() <= 14 && !word.contains('/') {
         // E0382, ENT-221, SIGSEGV11.
-        return Some(Class::Code);
+        return Some(Term::Codes);
     }
     if word.contains('/') && !word.contains("://") && letters > 2 {
         return (word.starts_with(['/', '.', '~'])
             || word.matches('/').count() > 1
             || word.contains('.'))
-        .then_some(Class::Path);
+        .then_some(Term::Paths);
     }
     let name = bytes
         .iter()
@@ -137,13 +129,13 @@ fn class(word: &str) -> Option<Class> {
         && bytes
             .iter()
             .all(|b| b.is_ascii_digit() || (b'a'..=b'f').contains(b));
-    (name && (hump || inner || commit)).then_some(Class::Identifier)
+    (name && (hump || inner || commit)).then_some(Term::Identifiers)
 }
 
-/// The terms of a source that matter most, at most `most` of a class: those that users and errors
-/// name before those that only calls and answers do, often named before rarely named.
+/// The most important terms of a source, at most `most` of each class: first those that users and
+/// errors name, and of these first those that are named often.
 pub(super) fn salient<'a>(texts: &'a [(Cow<'a, str>, u32)], most: usize) -> [Vec<&'a str>; 5] {
-    let mut weights: HashMap<(Class, &str), u32> = HashMap::new();
+    let mut weights: HashMap<(Term, &str), u32> = HashMap::new();
     for (text, weight) in texts {
         visit(text, &mut |class, term| {
             *weights.entry((class, term)).or_default() += weight;
@@ -167,7 +159,7 @@ pub(super) fn salient<'a>(texts: &'a [(Cow<'a, str>, u32)], most: usize) -> [Vec
     })
 }
 
-/// The texts of a source that terms are looked for in, each with what a term of it weighs.
+/// The texts of a source that hold terms, each with the weight of its terms.
 pub(super) fn weighted<'a>(source: &'a [Source<'a>]) -> Vec<(Cow<'a, str>, u32)> {
     let mut texts = Vec::new();
     for piece in source {
@@ -233,21 +225,21 @@ mod tests {
 
     #[test]
     fn terms_have_a_class() {
-        let mut found = Vec::new();
+        let mut terms = Vec::new();
         visit(
             "In src/lexer.rs (see https://a.b/c), `next_token` gave E0502 at 10:42, 1,200 of 98.5% \
              and readAll in 4f2a91c; and/or nothing, a cafe, 7.",
-            &mut |class, term| found.push((class, term.to_owned())),
+            &mut |class, term| terms.push((class, term.to_owned())),
         );
-        let all = |wanted: Class| -> Vec<&str> {
-            let found = found.iter().filter(|(class, _)| *class == wanted);
-            found.map(|(_, term)| term.as_str()).collect()
+        let all = |wanted: Term| -> Vec<&str> {
+            let terms = terms.iter().filter(|(class, _)| *class == wanted);
+            terms.map(|(_, term)| term.as_str()).collect()
         };
-        assert_eq!(all(Class::Path), ["src/lexer.rs"]);
-        assert_eq!(all(Class::Url), ["https://a.b/c"]);
-        assert_eq!(all(Class::Identifier), ["next_token", "readAll", "4f2a91c"]);
-        assert_eq!(all(Class::Code), ["E0502"]);
-        assert_eq!(all(Class::Number), ["10:42", "200", "98.5%"]);
+        assert_eq!(all(Term::Paths), ["src/lexer.rs"]);
+        assert_eq!(all(Term::Urls), ["https://a.b/c"]);
+        assert_eq!(all(Term::Identifiers), ["next_token", "readAll", "4f2a91c"]);
+        assert_eq!(all(Term::Codes), ["E0502"]);
+        assert_eq!(all(Term::Numbers), ["10:42", "200", "98.5%"]);
     }
 
     #[test]

@@ -2,6 +2,7 @@
 
 use model_client::ChatPrompt;
 use serde::{Deserialize, Serialize};
+use token_estimate::SafetyFactor;
 
 use crate::request::SummaryRequest;
 
@@ -82,13 +83,11 @@ impl Window {
         self
     }
 
-    /// Tokens of the window that prompt and answer may take, by the request's estimator: the real
-    /// count may be above the estimate by [`TokenEstimator::safety_factor`].
-    ///
-    /// [`TokenEstimator::safety_factor`]: token_estimate::TokenEstimator::safety_factor
+    /// Maximum estimated tokens of prompt and answer: the window divided by the
+    /// [`safety_factor`](token_estimate::TokenEstimator::safety_factor) of the request's estimator.
     pub(super) fn usable(&self, request: &SummaryRequest<'_>) -> u64 {
-        let upper = u64::from(request.estimator.safety_factor().max(1_000));
-        self.tokens.saturating_sub(FRAMING).saturating_mul(1_000) / upper
+        let factor = request.estimator.safety_factor().max(SafetyFactor::ONE);
+        factor.divide(self.tokens.saturating_sub(FRAMING))
     }
 
     /// The prompt with its answer limited to what fits beside it; `None` where what fits is less

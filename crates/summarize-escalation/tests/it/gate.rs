@@ -29,7 +29,7 @@ async fn climb(log: &[LogEntry], ladder: &Ladder, answers: Vec<Answer>) -> Outco
 }
 
 #[test]
-fn what_must_survive_is_counted() {
+fn terms_that_the_summary_retains_are_counted() {
     let good = scores(GOOD);
     assert!(
         good.paths.found >= 3 && good.paths.found <= good.paths.total,
@@ -40,7 +40,7 @@ fn what_must_survive_is_counted() {
     assert_eq!((good.urls.found, good.urls.total), (0, 1));
     assert!(!good.refusal && !good.echo && !good.other_language);
     assert!(good.unsupported.is_empty());
-    let strict = Gate::default().with_at_least(1).with_keep_permille(1_000);
+    let strict = Gate::default().with_at_least(1).with_min_retained(1.0);
     let lost: Vec<Term> = strict
         .failures(&good)
         .into_iter()
@@ -57,7 +57,7 @@ fn what_must_survive_is_counted() {
 }
 
 #[test]
-fn no_more_is_asked_for_than_the_target_could_hold() {
+fn no_more_terms_are_checked_than_the_target_could_hold() {
     let paths: Vec<String> = (0..500)
         .map(|n| format!("/src/module_{n}/file.rs"))
         .collect();
@@ -87,7 +87,7 @@ fn a_share_is_rounded_down_but_not_to_nothing() {
         scores.paths = summarize_escalation::Retention { found, total };
         !gate.failures(&scores).is_empty()
     };
-    for (kept, of, is_lost) in [
+    for (found, total, is_lost) in [
         (0, 7, false),
         (0, 8, true),
         (1, 8, false),
@@ -95,11 +95,11 @@ fn a_share_is_rounded_down_but_not_to_nothing() {
         (1, 20, true),
         (2, 20, false),
     ] {
-        assert_eq!(lost(kept, of, &gate), is_lost, "{kept} of {of}");
+        assert_eq!(lost(found, total, &gate), is_lost, "{found} of {total}");
     }
-    let all = Gate::default().with_at_least(0).with_keep_permille(1_000);
+    let all = Gate::default().with_at_least(0).with_min_retained(1.0);
     assert!(lost(19, 20, &all) && !lost(20, 20, &all) && !lost(0, 0, &all));
-    assert!(!lost(0, 20, &Gate::default().with_keep_permille(0)));
+    assert!(!lost(0, 20, &Gate::default().with_min_retained(0.0)));
 }
 
 #[tokio::test]
@@ -107,7 +107,7 @@ async fn a_summary_that_fails_the_gate_goes_to_the_next_tier() {
     let log = fixtures::coding();
     let vague = "Some work on a parser was done and it went well in the end, as one might expect.";
     let ladder = Ladder::default().with_gate(Some(
-        Gate::default().with_at_least(2).with_keep_permille(300),
+        Gate::default().with_at_least(2).with_min_retained(0.3),
     ));
     let answers = vec![Answer::text(vague), Answer::text(GOOD)];
     let outcome = climb(&log, &ladder, answers.clone()).await;

@@ -3,7 +3,7 @@
 use memory_model::{EntryKind, LogEntry, Message, Part, RawJson, ResultContent, Role};
 use proptest::prelude::*;
 use summarize_escalation::testing::log;
-use summarize_escalation::{Gate, Retention, Scores, Source, SummaryRequest, measure};
+use summarize_escalation::{Gate, Retention, Scores, Source, SummaryRequest, Term, measure};
 use token_estimate::HeuristicEstimator;
 
 /// Words of which sources and summaries are made: terms of every class, wishes, tags, scripts.
@@ -143,7 +143,8 @@ proptest! {
     fn what_the_source_says_passes(entries in entries(said()), target in 0_u64..4_000) {
         let strict = Gate::default()
             .with_at_least(1)
-            .with_keep_permille(1_000)
+            .with_terms(Term::ALL)
+            .with_min_retained(1.0)
             .with_directives(true);
         let scores = scores(&all(&entries), &entries, target);
         let failures = strict.failures(&scores);
@@ -155,7 +156,8 @@ proptest! {
     fn nothing_of_the_source_is_lost_or_unheard_of_in_it(entries in entries(message())) {
         let mut strict = Gate::default()
             .with_at_least(1)
-            .with_keep_permille(1_000)
+            .with_terms(Term::ALL)
+            .with_min_retained(1.0)
             .with_directives(true);
         strict.language = false;
         let scores = scores(&all(&entries), &entries, 2_000);

@@ -132,7 +132,7 @@ fn ladder() -> impl Strategy<Value = Ladder> {
         any::<bool>(),
         prop::sample::subsequence(tiers.clone(), 1..=4).prop_shuffle(),
         prop::collection::btree_map(prop::sample::select(tiers), rules(), 0..4),
-        prop::option::of((0_u32..1_000, 0_u32..4)),
+        prop::option::of((0.0..1.0, 0_u32..4)),
     )
         .prop_map(|(anna, tiers, per_tier, gate)| {
             let base = if anna {
@@ -140,9 +140,9 @@ fn ladder() -> impl Strategy<Value = Ladder> {
             } else {
                 Ladder::default()
             };
-            let gate = gate.map(|(keep, least)| {
+            let gate = gate.map(|(share, least)| {
                 Gate::default()
-                    .with_keep_permille(keep)
+                    .with_min_retained(share)
                     .with_at_least(least)
             });
             let ladder = base.with_tiers(tiers).with_gate(gate);

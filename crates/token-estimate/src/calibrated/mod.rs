@@ -9,7 +9,7 @@ mod tests;
 use std::fmt;
 use std::str::FromStr;
 
-use crate::{Error, ErrorKind, EstimatorId, MessageView, TokenEstimator, overhead};
+use crate::{Error, ErrorKind, EstimatorId, MessageView, SafetyFactor, TokenEstimator, overhead};
 use model::{Model, ONE};
 
 static O200K: Model = Model::new(include_bytes!("coefficients/o200k.bin"));
@@ -110,13 +110,13 @@ impl TokenEstimator for Calibrated {
         overhead::REQUEST
     }
 
-    /// Covers 95 % of the texts that the fit has not seen (`docs/tokens.md`). 1,000 for a tokenizer that is not public,
+    /// Covers 95 % of the texts that the fit has not seen (`docs/tokens.md`). 1 for a tokenizer that is not public,
     /// whose estimate already contains a quarter more.
-    fn safety_factor(&self) -> u32 {
+    fn safety_factor(&self) -> SafetyFactor {
         match self {
-            Self::O200k => 1_060,
-            Self::Cl100k => 1_075,
-            Self::Unknown => 1_000,
+            Self::O200k => SafetyFactor::from_thousandths(1_060),
+            Self::Cl100k => SafetyFactor::from_thousandths(1_075),
+            Self::Unknown => SafetyFactor::ONE,
         }
     }
 }

@@ -154,7 +154,7 @@ fn contexts_that_no_fit_has_seen_keep_the_promised_quantile() {
     assert!(files.len() >= 8, "{} files", files.len());
     for family in FAMILIES {
         // What the estimator promises is of whole contexts: 95 % are not further below.
-        let promised = 1_000.0 / f64::from(family.0.safety_factor()) * 100.0 - 100.0;
+        let promised = 100.0 / family.0.safety_factor().get() - 100.0;
         let mut errors = Vec::new();
         for file in &files {
             let mut context = (0, 0);
