@@ -2,7 +2,7 @@
 
 use compaction_plan::Tail;
 use compaction_runner::{atom_start, newest_entries};
-use context_assembler::{Item, Material};
+use context_assembler::{AssemblyInput, Item};
 use memory_model::{Body, EntryKind, LogEntry, Seq, SeqRange, Span, SummaryId};
 use memory_store::{
     Error, ErrorKind, FullStore, LogRead, Order, Result, Snapshot, fill_raw_tokens,
@@ -18,10 +18,10 @@ pub(crate) async fn material(
     snapshot: &Snapshot,
     front: u64,
     whole_tail: Option<usize>,
-) -> Result<Material> {
-    let mut material = Material {
+) -> Result<AssemblyInput> {
+    let mut material = AssemblyInput {
         view_tokens: snapshot.tokens(),
-        front: snapshot.tokens(),
+        tokens_before: snapshot.tokens(),
         items: Vec::new(),
     };
     let tail = match whole_tail {
@@ -49,7 +49,7 @@ pub(crate) async fn material(
         let mut summaries = summaries.into_iter();
         for span in spans {
             let needed = tail.is_some_and(|tail| span.range.last.is_none_or(|last| last >= tail));
-            if material.front <= front && !needed && newest_first.iter().any(shows) {
+            if material.tokens_before <= front && !needed && newest_first.iter().any(shows) {
                 break 'spans;
             }
             let Some(range) = span.range.up_to(snapshot.head) else {
@@ -60,17 +60,17 @@ pub(crate) async fn material(
                     let Some(summary) = summaries.next() else {
                         break 'spans;
                     };
-                    material.front = material.front.saturating_sub(span.tokens);
+                    material.tokens_before = material.tokens_before.saturating_sub(span.tokens);
                     Item::Summary(Box::new(summary))
                 }
                 Body::Omitted => Item::Omitted(range),
                 Body::Trimmed(policy) => {
-                    material.front = material.front.saturating_sub(span.tokens);
+                    material.tokens_before = material.tokens_before.saturating_sub(span.tokens);
                     let entries = read(store, snapshot, range).await?;
                     Item::Trimmed(policy.clone(), entries, span.tokens)
                 }
                 Body::Raw => {
-                    let start = material.front.saturating_sub(span.tokens);
+                    let start = material.tokens_before.saturating_sub(span.tokens);
                     let (from, cost) = raw_from(
                         store,
                         snapshot,
@@ -80,7 +80,7 @@ pub(crate) async fn material(
                         tail,
                     )
                     .await?;
-                    material.front = material.front.saturating_sub(cost);
+                    material.tokens_before = material.tokens_before.saturating_sub(cost);
                     let entries = match SeqRange::new(from, range.last) {
                         Some(range) => read(store, snapshot, range).await?,
                         None => Vec::new(),

@@ -38,7 +38,7 @@ impl Tail {
         tokens: 0,
     };
 
-    /// At least so many messages.
+    /// Returns a tail of at least `messages` messages.
     pub fn messages(messages: usize) -> Self {
         Self {
             messages,
@@ -46,7 +46,7 @@ impl Tail {
         }
     }
 
-    /// At least so many tokens.
+    /// Returns a tail of at least `tokens` tokens.
     pub fn tokens(tokens: u64) -> Self {
         Self {
             messages: 0,

@@ -140,7 +140,7 @@ impl Compaction<'_> {
         })
     }
 
-    /// Prepares what is to be done once the waiting jobs are published, step by step: each step
+    /// Prepares the jobs that follow once the waiting ones are published, step by step: each step
     /// builds on those before it.
     async fn prepare_on_top(
         &self,

@@ -12,9 +12,9 @@ const LARGEST: usize = 1_024;
 /// result, should it ever come, is then a late one. The first four pages.
 const FURTHEST: usize = 960;
 
-/// The newest entries of a log, oldest first: at least as many messages and tokens as `tail` asks
-/// for, if there are so many, beginning at an atom, and a response that may still get results among
-/// them. None for [`Tail::NONE`].
+/// Returns the newest entries of a log, oldest first: at least the messages and tokens of `tail`, or
+/// all when there are fewer. They begin at an atom and include a response that may still get
+/// results. None for [`Tail::NONE`].
 ///
 /// What it reads depends on `tail` and on how long the oldest of these atoms is, not on how long the
 /// log is.

@@ -1,7 +1,7 @@
 //! How long a context takes to assemble, from what the policy asks to read.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, missing_docs)]
 
-use context_assembler::{AssemblyPolicy, Budget, ContextAccounting, Item, Material, assemble};
+use context_assembler::{AssemblyInput, AssemblyPolicy, Budget, ContextAccounting, Item, assemble};
 use criterion::{BenchmarkId, Criterion, criterion_group, criterion_main};
 use memory_model::{Accounting, Hash, LogEntry, Message, RawJson, Seq};
 use token_estimate::default_estimator;
@@ -45,15 +45,15 @@ fn assembling(c: &mut Criterion) {
         let from = policy.read_from(running, 0, Budget::tokens(BUDGET));
         // Groups begin at every second message of four.
         let first = log.partition_point(|entry| entry.running <= from) / 4 * 4;
-        let material = Material {
+        let input = AssemblyInput {
             view_tokens: running,
-            front: first.checked_sub(1).map_or(0, |last| log[last].running),
+            tokens_before: first.checked_sub(1).map_or(0, |last| log[last].running),
             items: vec![Item::Raw(log[first..].to_vec())],
         };
         group.bench_function(BenchmarkId::from_parameter(name), |b| {
             b.iter(|| {
                 let budget = Budget::tokens(BUDGET);
-                let context = assemble(&material, None, budget, &policy, &accounting).unwrap();
+                let context = assemble(&input, None, budget, &policy, &accounting).unwrap();
                 assert!(context.tokens <= BUDGET);
                 assert!(context.tokens >= BUDGET / 4 * 3 - 1_000 || running <= BUDGET);
                 context

@@ -1,4 +1,4 @@
-//! What things cost when rendered.
+//! The cost of rendered messages.
 
 use std::sync::Arc;
 
@@ -8,14 +8,14 @@ use token_estimate::TokenEstimator;
 use crate::context::ContextMessage;
 use crate::render::render_summary;
 
-/// The accounting of contexts: an estimator, applied to what is really rendered.
+/// The accounting of contexts: an estimator, applied to rendered messages.
 #[derive(Debug, Clone)]
 pub struct ContextAccounting {
     estimator: Arc<dyn TokenEstimator>,
 }
 
 impl ContextAccounting {
-    /// Accounts with this estimator.
+    /// Creates an accounting with this estimator.
     pub fn new(estimator: Arc<dyn TokenEstimator>) -> Self {
         Self { estimator }
     }
@@ -34,7 +34,7 @@ impl Accounting for ContextAccounting {
     }
 }
 
-/// What a rendered message costs, in tokens.
+/// Cost of a rendered message, in tokens.
 pub(crate) fn cost(accounting: &dyn Accounting, message: &ContextMessage) -> u64 {
     accounting.parts(message.role, &message.parts)
 }

@@ -10,14 +10,14 @@ use crate::degrade::{degrade, total};
 use crate::ids::CallIds;
 use crate::policy::{AssemblyPolicy, Budget, Eviction};
 
-/// A stretch of a view, with its content.
+/// A span of a view, with its content.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Item {
-    /// Messages as they are. The first one begins an atom; of a span only a newer part may be
-    /// given.
+    /// Messages as they are: the whole span or a newer part of it. The first message begins an
+    /// atom.
     Raw(Vec<LogEntry>),
-    /// Messages as they were stored, a trim policy to shorten them by, and what the view says that
-    /// they then cost together, in tokens. A policy that is not known here shortens nothing.
+    /// The trim policy that shortens the messages, the messages as they were stored, and the cost that
+    /// the view records for the shortened messages, in tokens. An unknown policy shortens nothing.
     Trimmed(TrimPolicyId, Vec<LogEntry>, u64),
     /// A summary.
     Summary(Box<Summary>),
@@ -25,23 +25,23 @@ pub enum Item {
     Omitted(SeqRange),
 }
 
-/// What there is to choose from: the newer part of a view, oldest first, through its end.
+/// Input of [`assemble`]: the newer part of a view, oldest first, through its end.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct Material {
-    /// What the whole view costs, in tokens.
+pub struct AssemblyInput {
+    /// Cost of the whole view, in tokens.
     pub view_tokens: u64,
-    /// What the part of the view before the first item costs, in tokens.
-    pub front: u64,
-    /// The items; together they go through the log's head.
+    /// Cost of the part of the view before the first item, in tokens.
+    pub tokens_before: u64,
+    /// Items of the view without gaps, through the log's head.
     pub items: Vec<Item>,
 }
 
-/// Assembles a context of at most `budget` tokens: what it costs by `accounting`, and what a
-/// request costs beside its messages, is within the budget's [`limit`](Budget::limit), by the
-/// estimator's own factor unless the budget has one.
+/// Assembles a context within `budget`: its cost by `accounting` and a request's cost beside its
+/// messages are within the budget's [`limit`](Budget::limit), by the estimator's own factor unless the
+/// budget has one.
 ///
 /// `identity` comes first, as a system message: see [`render_identity`](crate::render_identity).
-/// The newest group is always there, shortened if need be.
+/// The newest group is always included, shortened where necessary.
 ///
 /// Providers accept the messages: the results of each call stand right behind its message and
 /// nowhere else, in tool messages of their own. Lines of one response are joined, calls without a
@@ -53,7 +53,7 @@ pub struct Material {
 /// shortened; `needed` is then the smallest budget that does. Not with
 /// [`whole_tail`](AssemblyPolicy::whole_tail), which goes over the budget instead.
 pub fn assemble(
-    material: &Material,
+    input: &AssemblyInput,
     identity: Option<&str>,
     budget: Budget,
     policy: &AssemblyPolicy,
@@ -63,12 +63,12 @@ pub fn assemble(
     let request = accounting.estimator().request_overhead();
     let limit = budget.limit();
     let mut receipt = Receipt {
-        view_tokens: material.view_tokens,
+        view_tokens: input.view_tokens,
         limit,
         request_tokens: request,
         ..Receipt::default()
     };
-    let blocks = blocks(material, accounting, &mut receipt);
+    let blocks = blocks(input, accounting, &mut receipt);
     let identity = identity.map(|text| identity_message(text, accounting));
     receipt.identity_tokens = identity.as_ref().map_or(0, |message| message.tokens);
     let too_small = |newest: u64, identity: u64| Error {
@@ -121,7 +121,7 @@ pub fn assemble(
         receipt.moved_results.extend(block.moved.iter().cloned());
         receipt.renamed_calls.append(&mut renamed);
     }
-    receipt.dropped = dropped(material, &blocks, &shown);
+    receipt.dropped = dropped(input, &blocks, &shown);
     Ok(Context {
         tokens: total(&messages),
         messages,
@@ -142,7 +142,7 @@ fn identity_message(text: &str, accounting: &dyn Accounting) -> ContextMessage {
     message
 }
 
-/// The least that a block can cost, in tokens.
+/// The minimum cost of a block, in tokens.
 fn floor_of(block: &Block, accounting: &dyn Accounting) -> u64 {
     match degrade(&block.rendered, block.range, 0, accounting) {
         Ok(_) => 0,
@@ -150,9 +150,9 @@ fn floor_of(block: &Block, accounting: &dyn Accounting) -> u64 {
     }
 }
 
-/// What is not in the context although the view shows it; neighbours are one entry, whatever notes
-/// stand between them.
-fn dropped(material: &Material, blocks: &[Block], shown: &[bool]) -> Vec<Dropped> {
+/// Returns what the view shows and the context does not. Neighbours are one entry, even with notes
+/// between them.
+fn dropped(input: &AssemblyInput, blocks: &[Block], shown: &[bool]) -> Vec<Dropped> {
     let mut out: Vec<Dropped> = Vec::new();
     let before = blocks
         .first()
@@ -161,7 +161,7 @@ fn dropped(material: &Material, blocks: &[Block], shown: &[bool]) -> Vec<Dropped
         out.push(Dropped {
             first: range.first,
             last: range.last,
-            tokens: material.front,
+            tokens: input.tokens_before,
         });
     }
     let mut neighbour = !out.is_empty();

@@ -1,10 +1,10 @@
-//! From what there is to choose from to indivisible pieces.
+//! Divides the input of an assembly into indivisible blocks.
 
 use memory_model::{Accounting, EntryKind, LogEntry, Seq, SeqRange};
 use turn_map::{Atom, AtomBuilder, GroupingPolicy, TrimPolicy};
 
 use crate::accounting::cost;
-use crate::assemble::{Item, Material};
+use crate::assemble::{AssemblyInput, Item};
 use crate::context::{ContextMessage, Dropped, MovedResult, Receipt, RenamedCall, Source};
 use crate::degrade::total;
 use crate::fit::Fitted;
@@ -15,16 +15,16 @@ use crate::render::{message_pointer, render_omitted, render_summary};
 /// An indivisible piece of a context.
 pub(crate) struct Block {
     pub(crate) range: SeqRange,
-    /// What the view costs before it, in tokens.
+    /// Cost of the view before the block, in tokens.
     pub(crate) start: u64,
-    /// What the view says that it costs, in tokens.
+    /// Cost that the view records, in tokens.
     pub(crate) cost: u64,
-    /// How many messages it holds, for a group; summaries and omissions hold none.
+    /// Number of messages of a group; 0 for summaries and omissions.
     pub(crate) messages: usize,
     pub(crate) raw: bool,
     pub(crate) rendered: Vec<ContextMessage>,
-    /// What it costs rendered, in tokens: more than `cost` where stubs or headings were added,
-    /// less where the lines of a response were joined.
+    /// Cost when rendered, in tokens: more than `cost` where stubs or headings were added, less where
+    /// the lines of a response were joined.
     pub(crate) tokens: u64,
     pub(crate) stubbed: Vec<String>,
     pub(crate) moved: Vec<MovedResult>,
@@ -32,7 +32,7 @@ pub(crate) struct Block {
 }
 
 impl Block {
-    /// A block of these messages; what they cost rendered is counted later.
+    /// A block of these messages, whose rendered cost is counted later.
     fn new(range: SeqRange, cost: u64, fitted: Fitted) -> Self {
         Self {
             range,
@@ -48,17 +48,17 @@ impl Block {
         }
     }
 
-    /// What the view costs through it, in tokens.
+    /// Cost of the view through the block, in tokens.
     pub(crate) fn end(&self) -> u64 {
         self.start.saturating_add(self.cost)
     }
 
-    /// Whether it shows something; a lone note does not.
+    /// Whether the block shows something; a single note does not.
     pub(crate) fn shows(&self) -> bool {
         !self.rendered.is_empty()
     }
 
-    /// The block as a boundary: with what it costs rendered.
+    /// The block as a boundary, with its rendered cost.
     pub(crate) fn boundary(&self) -> Dropped {
         Dropped {
             first: self.range.first,
@@ -68,14 +68,14 @@ impl Block {
     }
 }
 
-/// The blocks of the material, oldest first.
+/// The blocks of the input, oldest first.
 pub(crate) fn blocks(
-    material: &Material,
+    input: &AssemblyInput,
     accounting: &dyn Accounting,
     receipt: &mut Receipt,
 ) -> Vec<Block> {
     let mut blocks: Vec<Block> = Vec::new();
-    let mut start = material.front;
+    let mut start = input.tokens_before;
     let mut push = |mut block: Block| {
         for message in &mut block.rendered {
             message.tokens = cost(accounting, message);
@@ -85,7 +85,7 @@ pub(crate) fn blocks(
         start = block.end();
         blocks.push(block);
     };
-    for item in &material.items {
+    for item in &input.items {
         match item {
             Item::Summary(summary) => {
                 let messages = render_summary(summary);
@@ -120,7 +120,7 @@ pub(crate) fn blocks(
     blocks
 }
 
-/// Messages that nothing had to be done to.
+/// Messages that a provider accepts as they are.
 fn of(messages: Vec<ContextMessage>) -> Fitted {
     Fitted {
         messages,
@@ -128,8 +128,8 @@ fn of(messages: Vec<ContextMessage>) -> Fitted {
     }
 }
 
-/// The entries as a trim policy has them, their texts escaped, and the positions of those that it
-/// shortens.
+/// Applies a trim policy to entries and escapes their texts. Returns the entries and the positions of
+/// those that it shortened.
 fn trimmed(
     policy: &TrimPolicy,
     entries: &[LogEntry],
@@ -150,7 +150,7 @@ fn trimmed(
     (entries, shortened)
 }
 
-/// Says of the messages that hold a shortened one that they are. `shortened` is in order.
+/// Marks the messages that hold a shortened entry as trimmed. `shortened` is in order.
 fn mark(rendered: &mut [ContextMessage], shortened: &[Seq]) {
     for message in rendered {
         if let Source::Message { first, last } = message.source
@@ -163,8 +163,8 @@ fn mark(rendered: &mut [ContextMessage], shortened: &[Seq]) {
     }
 }
 
-/// The groups of neighbouring entries. `cost` is what the view says that they cost together, where
-/// that is not the sum of their costs.
+/// The groups of neighbouring entries. `cost` is the cost that the view records for all of them, where
+/// it is not the sum of their costs.
 fn groups(entries: &[LogEntry], texts: Texts, cost: Option<u64>, push: &mut impl FnMut(Block)) {
     let whole = sum(entries);
     let mut before = 0_u64;
@@ -187,8 +187,8 @@ fn groups(entries: &[LogEntry], texts: Texts, cost: Option<u64>, push: &mut impl
     }
 }
 
-/// The part of `cost` that falls to the first `part` of `whole` tokens; rounded down, so that the
-/// parts' shares sum up to `cost`.
+/// The share of `cost` of the first `part` of `whole` tokens, rounded down, so that the differences of
+/// shares add up to `cost`.
 fn share(part: u64, whole: u64, cost: Option<u64>) -> u64 {
     let Some(cost) = cost else { return part };
     let share = u128::from(part) * u128::from(cost) / u128::from(whole.max(1));

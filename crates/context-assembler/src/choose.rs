@@ -1,17 +1,17 @@
-//! Which blocks go into a context.
+//! Chooses the blocks of a context.
 
 use crate::blocks::Block;
 use crate::context::Receipt;
 use crate::policy::{Eviction, step_size};
 
-/// A boundary group is shown in part only if at least so many tokens of it remain.
+/// Minimum tokens that remain of a boundary group that is shown in part.
 const SMALLEST_BOUNDARY: u64 = 128;
 
 /// A block that goes into the context: whole, or shortened to a limit in tokens.
 pub(crate) struct Choice {
     pub(crate) block: usize,
     pub(crate) limit: Option<u64>,
-    /// Whether there is no context without it.
+    /// Whether the context must include it.
     pub(crate) required: bool,
 }
 
@@ -42,10 +42,10 @@ fn newest_alone(newest: usize, blocks: &[Block], room: u64, receipt: &mut Receip
 
 /// Drops the oldest part in whole steps.
 ///
-/// Steps are counted in what the view says that things cost: that makes them the same at every
-/// assembly, wherever the material begins. What fits is decided by what things cost rendered. Where
-/// rendering adds so much that a step would take away more than a step's worth of the context, it
-/// is halved until it does not: a step of one token drops just what does not fit.
+/// Steps are counted in the costs that the view records, so that they are the same at every assembly,
+/// wherever the input begins. Rendered costs decide what fits. Where rendering adds so much that a
+/// step would drop more than its size of the context, the step is halved until it does not: a step of
+/// one token drops only what does not fit.
 pub(crate) fn step(blocks: &[Block], room: u64, steps: u64, receipt: &mut Receipt) -> Vec<Choice> {
     let Some(newest) = newest(blocks) else {
         return Vec::new();
@@ -57,7 +57,7 @@ pub(crate) fn step(blocks: &[Block], room: u64, steps: u64, receipt: &mut Receip
         receipt.stepped_tokens = start(newest);
         return newest_alone(newest, blocks, room, receipt);
     }
-    // The longest end of the material that fits.
+    // The longest end of the input that fits.
     let longest = after.partition_point(|tokens| *tokens > room);
     let Some(over) = longest.checked_sub(1).and_then(|index| blocks.get(index)) else {
         receipt.stepped_tokens = start(0);
@@ -107,7 +107,7 @@ pub(crate) fn step(blocks: &[Block], room: u64, steps: u64, receipt: &mut Receip
     chosen
 }
 
-/// What the blocks from each one on cost rendered, in tokens; one entry more than blocks.
+/// The rendered cost of the blocks from each index on, in tokens; one entry more than blocks.
 fn tokens_from(blocks: &[Block]) -> Vec<u64> {
     let mut sums = Vec::with_capacity(blocks.len() + 1);
     let mut sum = 0_u64;

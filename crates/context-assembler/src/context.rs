@@ -1,40 +1,40 @@
-//! What comes out: a context, and a receipt that says how it came about.
+//! A context, and the receipt of its assembly.
 
 use std::fmt;
 
 use memory_model::{Part, Role, Seq, SeqRange, SummaryId, TrimPolicyId};
 use serde::Serialize;
 
-/// A context: what to send to a model.
+/// Messages to send to a model, with a receipt.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Context {
     /// The messages, in order.
     pub messages: Vec<ContextMessage>,
-    /// What they cost together, in tokens: the figure that the budget's limit was held against.
+    /// Cost of the messages, in tokens: the figure that is compared with the budget's limit.
     pub tokens: u64,
     /// The budget, in tokens.
     pub budget: u64,
-    /// How the context came about.
+    /// Receipt of the assembly.
     pub receipt: Receipt,
 }
 
 /// One message of a context.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct ContextMessage {
-    /// Who speaks.
+    /// Author of the message.
     pub role: Role,
-    /// The participant's name.
+    /// Name of the participant.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub name: Option<String>,
-    /// What it costs, in tokens.
+    /// Cost of the message, in tokens.
     pub tokens: u64,
-    /// Where it comes from.
+    /// Origin of the message.
     pub source: Source,
-    /// The content.
+    /// Content of the message.
     pub parts: Vec<Part>,
 }
 
-/// Where a message of a context comes from. Positions are inclusive.
+/// Origin of a message of a context. Positions are inclusive.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 #[serde(tag = "kind", rename_all = "snake_case")]
 pub enum Source {
@@ -56,11 +56,11 @@ pub enum Source {
     },
     /// A summary.
     Summary {
-        /// First position that it covers.
+        /// First position that the summary covers.
         first: Seq,
-        /// Last position that it covers.
+        /// Last position that the summary covers.
         last: Seq,
-        /// Which one.
+        /// Id of the summary.
         summary_id: SummaryId,
     },
     /// A remark that messages were left out by the view.
@@ -73,7 +73,7 @@ pub enum Source {
 }
 
 impl Source {
-    /// The messages that it stands for; `None` for the identity.
+    /// Returns the positions of the messages that the message stands for; `None` for the identity.
     pub fn range(&self) -> Option<SeqRange> {
         match self {
             Source::Identity => None,
@@ -85,90 +85,88 @@ impl Source {
     }
 }
 
-/// How a context came about.
+/// Record of an assembly.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
 pub struct Receipt {
-    /// What the whole view costs, in tokens.
+    /// Cost of the whole view, in tokens.
     pub view_tokens: u64,
-    /// What the cost of the messages and of the request were held against together, in tokens: the
-    /// budget divided by an upper quantile of what real counts come to.
+    /// Maximum estimated cost of the messages and the request together, in tokens: the budget divided
+    /// by the safety factor.
     pub limit: u64,
-    /// What the identity costs, in tokens.
+    /// Cost of the identity, in tokens.
     pub identity_tokens: u64,
-    /// What a request costs beside its messages, in tokens. The context's tokens are without it.
+    /// Cost of a request beside its messages, in tokens; not part of the context's tokens.
     pub request_tokens: u64,
-    /// How many tokens of the oldest part the policy gave up; 0 when the whole view fits.
+    /// Tokens of the oldest part that the policy dropped in steps; 0 when the whole view fits.
     pub stepped_tokens: u64,
-    /// What was left out for the budget, in order; neighbours are one entry.
+    /// Ranges that were left out for the budget, in order; neighbours are one entry.
     pub dropped: Vec<Dropped>,
-    /// The newest span or group that the budget did not take whole: the one that the stepping cut
-    /// fell in, or the first misfit, or the newest group if even that was shortened. Its tokens are
-    /// what it costs rendered.
+    /// The newest span or group that the budget does not take whole: the one that a step cuts, the first
+    /// misfit, or the newest group if it was shortened. Its tokens are its rendered cost.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub boundary: Option<Dropped>,
-    /// What was shortened for the budget.
+    /// Ranges that were shortened for the budget.
     pub degraded: Vec<Degradation>,
-    /// Calls that had no result and were given a stub: those interrupted or still open.
+    /// Ids of the interrupted and open calls that got a stub as their result.
     pub stubbed_calls: Vec<String>,
-    /// Results that stand behind their calls and not in the log's order, because providers accept
-    /// them nowhere else.
+    /// Results that were moved behind their calls, the only place where providers accept them.
     pub moved_results: Vec<MovedResult>,
-    /// Calls that have another id than in the log, because it was empty or taken by a call before
-    /// them. Their results have it, too.
+    /// Calls that got another id, with their results, because theirs was empty or used by an earlier
+    /// call.
     pub renamed_calls: Vec<RenamedCall>,
-    /// Trim policies of the view that are not known here; their messages were shown whole.
+    /// Trim policies of the view that this build does not know; their messages are shown whole.
     pub unknown_trims: Vec<TrimPolicyId>,
 }
 
-/// A result that stands behind its call and not in the log's order.
+/// A result that was moved behind its call.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct MovedResult {
-    /// The position of the message that brought the result.
+    /// Position of the message that holds the result in the log.
     pub from: Seq,
-    /// The position of the message with the call, behind which the result stands.
+    /// Position of the message with the call.
     pub behind: Seq,
-    /// The call's id, as it is in the log.
+    /// Id of the call in the log.
     pub call_id: String,
 }
 
-/// A call that has another id than in the log.
+/// A call that got another id.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct RenamedCall {
-    /// The position of the message with the call; of joined lines, the first.
+    /// Position of the message with the call; of joined lines, the first.
     pub message: Seq,
-    /// The id that it had.
+    /// Id in the log.
     pub id: String,
-    /// The id that it and its result have in the context.
+    /// Id of the call and its result in the context.
     pub new_id: String,
 }
 
-/// Something that was left out for the budget.
+/// A range that was left out for the budget.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Dropped {
     /// First position.
     pub first: Seq,
     /// Last position.
     pub last: Seq,
-    /// What the view says that it costs, in tokens.
+    /// Cost that the view records, in tokens.
     pub tokens: u64,
 }
 
-/// Something that was shortened for the budget.
+/// A range that was shortened for the budget.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Degradation {
     /// First position.
     pub first: Seq,
     /// Last position.
     pub last: Seq,
-    /// How.
+    /// Step that shortened it.
     pub step: Step,
-    /// What it cost before, in tokens.
+    /// Cost before, in tokens.
     pub from_tokens: u64,
-    /// What it costs now, in tokens.
+    /// Cost after, in tokens.
     pub to_tokens: u64,
 }
 
-/// How something was shortened; later steps take more away.
+/// Ways of shortening a group; each drops more than the one before.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Step {
@@ -180,18 +178,18 @@ pub enum Step {
     Text,
 }
 
-/// What kind of thing went wrong.
+/// Kind of an [`Error`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum ErrorKind {
     /// Not even the newest group fits, however much it is shortened.
     BudgetTooSmall {
-        /// The smallest budget that would do, in tokens.
+        /// Smallest sufficient budget, in tokens.
         needed: u64,
     },
 }
 
-/// Why there is no context.
+/// Error returned when no context can be assembled.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Error {
     pub(crate) kind: ErrorKind,
@@ -199,7 +197,7 @@ pub struct Error {
 }
 
 impl Error {
-    /// What kind of thing went wrong.
+    /// Returns the kind of the error.
     pub fn kind(&self) -> ErrorKind {
         self.kind
     }

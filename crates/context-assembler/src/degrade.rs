@@ -1,4 +1,4 @@
-//! Shortening a group until it fits, in named steps.
+//! Shortens a group in named steps until it fits.
 
 use std::borrow::Cow;
 
@@ -10,12 +10,12 @@ use crate::context::{ContextMessage, Degradation, Source, Step};
 use crate::marks::{escape_marks, remark};
 use crate::render::{message_pointer, render_text};
 
-/// Texts are not clipped below this many tokens: what is left would say nothing.
+/// Minimum length of a clipped text, in tokens.
 const SMALLEST_CLIP: u64 = 16;
 
-/// Texts of this many bytes or more are not counted by themselves: what their part costs says that up to rounding.
+/// Length from which a text's cost is derived from its part's cost rather than counted, in bytes.
 const LARGE_TEXT: usize = 16_384;
-/// Levels that are tried before all are searched.
+/// Number of levels that are tried before all levels are searched.
 const GUESSES: usize = 4;
 
 /// A group's messages, shortened to fit.
@@ -24,9 +24,9 @@ pub(crate) struct Degraded {
     pub(crate) degradation: Degradation,
 }
 
-/// Shortens a group to at most `limit` tokens. Fails with what the shortest form needs.
+/// Shortens a group to at most `limit` tokens. Fails with the cost of the shortest form.
 ///
-/// The less room, the later the step, and no step makes anything larger.
+/// A smaller limit takes a later step, and no step makes anything larger.
 pub(crate) fn degrade(
     whole: &[ContextMessage],
     range: SeqRange,
@@ -74,7 +74,7 @@ pub(crate) fn total(messages: &[ContextMessage]) -> u64 {
         .fold(0, u64::saturating_add)
 }
 
-/// The messages, those that differ from what they were marked as shortened.
+/// The messages, with those that were changed marked as shortened.
 fn marked(mut messages: Vec<ContextMessage>, whole: &[ContextMessage]) -> Vec<ContextMessage> {
     for (message, before) in messages.iter_mut().zip(whole) {
         if let Source::Message { first, last } = message.source
@@ -86,7 +86,7 @@ fn marked(mut messages: Vec<ContextMessage>, whole: &[ContextMessage]) -> Vec<Co
     messages
 }
 
-/// What to give the expand tool for the message that a part stands in.
+/// The argument of the expand tool for the message that holds a part.
 fn pointer(message: &ContextMessage) -> String {
     match (&message.source, message.source.range()) {
         (Source::Summary { summary_id, .. }, _) => summary_id.to_string(),
@@ -103,15 +103,15 @@ fn range_pointer(range: SeqRange) -> String {
     }
 }
 
-/// What a part adds to a message, in tokens.
+/// The cost that a part adds to a message, in tokens.
 fn part_cost(role: Role, part: &Part, accounting: &dyn Accounting) -> u64 {
     accounting
         .parts(role, std::slice::from_ref(part))
         .saturating_sub(accounting.parts(role, &[]))
 }
 
-/// Replaces results by stubs, oldest first, until the messages fit. The newest result stays: it is
-/// what the model waits for.
+/// Replaces results by stubs, oldest first, until the messages fit. The newest result stays, because
+/// the model waits for it.
 fn stub_old_results(messages: &mut [ContextMessage], limit: u64, accounting: &dyn Accounting) {
     let is_result = |part: &Part| matches!(part, Part::ToolResult { .. });
     let newest = messages
@@ -170,7 +170,7 @@ fn stub_old_results(messages: &mut [ContextMessage], limit: u64, accounting: &dy
     }
 }
 
-/// A result's stub, if that is shorter.
+/// The stub of a result, if it is shorter.
 fn stub(role: Role, part: &Part, pointer: &str, accounting: &dyn Accounting) -> Option<Part> {
     let Part::ToolResult {
         call_id, is_error, ..
@@ -191,15 +191,15 @@ fn stub(role: Role, part: &Part, pointer: &str, accounting: &dyn Accounting) -> 
 struct Clippable {
     message: usize,
     part: usize,
-    /// Its text; `None` for what is left out whole.
+    /// Text of the part; `None` for one that is left out whole.
     text: Option<String>,
-    /// What the text costs by itself, in tokens.
+    /// Cost of the text by itself, in tokens.
     text_tokens: u64,
-    /// What the part costs, in tokens.
+    /// Cost of the part, in tokens.
     tokens: u64,
 }
 
-/// The parts that may be clipped, in order. Calls may not: half an argument is none.
+/// The parts that may be clipped, in order. Calls may not, because clipped arguments are invalid.
 fn clippable(messages: &[ContextMessage], accounting: &dyn Accounting) -> Vec<Clippable> {
     let mut blocks = Vec::new();
     for (at, message) in messages.iter().enumerate() {
@@ -233,7 +233,7 @@ fn clippable(messages: &[ContextMessage], accounting: &dyn Accounting) -> Vec<Cl
     blocks
 }
 
-/// What the text of a part that costs `tokens` costs by itself, in tokens.
+/// The cost of a part's text by itself, in tokens; the part costs `tokens`.
 fn text_cost(role: Role, part: &Part, text: &str, tokens: u64, accounting: &dyn Accounting) -> u64 {
     let empty = match part {
         Part::Text { .. } => Part::text(""),
@@ -316,8 +316,8 @@ fn clip_largest(
     Some(best)
 }
 
-/// The highest level such that the messages fit when every part above it costs that level and what it costs beside its
-/// text, in tokens; none when the other parts alone do not fit.
+/// The highest level at which the messages fit if every part above it costs the level and its cost beside its text, in
+/// tokens; `None` when the other parts alone do not fit.
 fn level(messages: &[ContextMessage], blocks: &[Clippable], limit: u64) -> Option<u64> {
     let clipped_at = |level: u64, block: &Clippable| {
         let beside = block.tokens.saturating_sub(block.text_tokens);
@@ -343,7 +343,7 @@ fn level(messages: &[ContextMessage], blocks: &[Clippable], limit: u64) -> Optio
     Some(low)
 }
 
-/// The messages with every part above `level` tokens clipped to it, where that makes it shorter.
+/// Clips every part above `level` tokens to it, where that is shorter.
 fn at_level(
     messages: &[ContextMessage],
     blocks: &[Clippable],
@@ -481,7 +481,7 @@ mod tests {
 
     use super::*;
     use crate::accounting::ContextAccounting;
-    use crate::{AssemblyPolicy, Budget, Item, Material, assemble};
+    use crate::{AssemblyInput, AssemblyPolicy, Budget, Item, assemble};
 
     /// Bytes of a large result.
     const LARGE: usize = 500_000;
@@ -553,15 +553,15 @@ mod tests {
                 }
             })
             .collect();
-        let material = Material {
+        let input = AssemblyInput {
             view_tokens: running,
-            front: 0,
+            tokens_before: 0,
             items: vec![Item::Raw(log)],
         };
         counting.1.store(0, Ordering::Relaxed);
         let budget = Budget::tokens(8_000);
         let policy = AssemblyPolicy::default();
-        let context = assemble(&material, None, budget, &policy, &accounting).unwrap();
+        let context = assemble(&input, None, budget, &policy, &accounting).unwrap();
         assert_eq!(context.receipt.degraded[0].step, Step::Clipped);
         assert!(context.tokens > 6_000, "{} tokens", context.tokens);
         // The whole once, and what is left of it a few times.

@@ -1,4 +1,4 @@
-//! Making messages fit for a provider, with [`turn_map::sanitise`].
+//! Makes messages valid for providers, with [`turn_map::sanitise`].
 
 use memory_model::{Message, Part, ResultContent, Role, Seq};
 use turn_map::{
@@ -9,7 +9,7 @@ use turn_map::{
 use crate::context::{ContextMessage, MovedResult, RenamedCall, Source};
 use crate::marks::remark;
 
-/// Messages with more calls than this are not looked through one by one.
+/// Maximum number of calls in a message that are compared one by one.
 const FEW_CALLS: usize = 16;
 
 /// A message on its way into a context.
@@ -23,14 +23,14 @@ pub(crate) struct Line {
     pub(crate) inserted: bool,
 }
 
-/// A part, and the log's message that it is of; none for what a stub or a summary brings.
+/// A part with its position in the log; `None` for parts of stubs and summaries.
 #[derive(Debug)]
 pub(crate) struct Placed {
     pub(crate) part: Part,
     pub(crate) seq: Option<Seq>,
 }
 
-/// Messages that a provider accepts, and what had to be done for that.
+/// Messages that providers accept, with the repairs.
 #[derive(Debug, Default)]
 pub(crate) struct Fitted {
     pub(crate) messages: Vec<ContextMessage>,
@@ -64,8 +64,8 @@ pub(crate) fn fit(mut lines: Vec<Line>) -> Fitted {
     fitted
 }
 
-/// Whether every call has its result right behind its message and no result stands elsewhere. May
-/// say no of lines with many calls.
+/// Whether every call has its result directly behind its message and no result stands elsewhere. May
+/// return false for messages with many calls.
 fn in_place(lines: &[Line]) -> bool {
     let (mut ids, mut waiting): (Vec<&str>, Vec<&str>) = (Vec::new(), Vec::new());
     for line in lines {
@@ -99,7 +99,7 @@ fn in_place(lines: &[Line]) -> bool {
     waiting.is_empty()
 }
 
-/// The results that move, and where to.
+/// The results that move, with their targets.
 fn moved(lines: &[Line], edits: &[Edit]) -> Vec<MovedResult> {
     let mut moved = Vec::new();
     for edit in edits {

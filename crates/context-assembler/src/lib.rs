@@ -14,7 +14,7 @@ mod policy;
 mod render;
 
 pub use accounting::ContextAccounting;
-pub use assemble::{Item, Material, assemble};
+pub use assemble::{AssemblyInput, Item, assemble};
 pub use context::{
     Context, ContextMessage, Degradation, Dropped, Error, ErrorKind, MovedResult, Receipt,
     RenamedCall, Source, Step,

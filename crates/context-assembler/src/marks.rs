@@ -9,23 +9,23 @@ use std::borrow::Cow;
 
 use memory_model::{Part, ResultContent};
 
-/// What every remark begins with.
+/// Beginning of every remark.
 const OPENS: &str = "[… ";
-/// What every remark ends with.
+/// End of every remark.
 const CLOSES: &str = " …]";
 
-/// A remark about messages, as it stands in a context.
+/// Renders a remark about messages.
 pub(crate) fn remark(text: impl std::fmt::Display) -> String {
     format!("{OPENS}{text}{CLOSES}")
 }
 
-/// An id or a name from a message, as it may stand in a remark.
+/// Escapes an id or a name from a message for a remark.
 pub(crate) fn quoted(id: &str) -> String {
     escape_marks(id).escape_debug().to_string()
 }
 
-/// A text from a message, as it may stand in a context: look-alikes of marks are escaped. O(bytes),
-/// without an allocation where there are none.
+/// Escapes look-alikes of marks in a text from a message. O(bytes), without an allocation where there
+/// are none.
 pub(crate) fn escape_marks(text: &str) -> Cow<'_, str> {
     let mut out = String::new();
     let mut copied = 0;
@@ -49,8 +49,8 @@ pub(crate) fn escape_marks(text: &str) -> Cow<'_, str> {
     Cow::Owned(out)
 }
 
-/// Whether a text begins with a tag of ours, in whatever case and with whatever space in it. HTML's
-/// `<summary>` has no attributes and is none.
+/// Whether a text begins with a tag that only contexts add, ignoring case and white space. HTML's
+/// `<summary>`, which has no attributes, is not one.
 fn opens_tag(text: &str) -> bool {
     let Some(inside) = text.strip_prefix('<') else {
         return false;
@@ -69,8 +69,8 @@ fn opens_tag(text: &str) -> bool {
         || (!closes && is("summary") && rest.starts_with(char::is_whitespace))
 }
 
-/// Escapes look-alikes of marks in a part's text. Calls, signed reasoning and unknown parts are no
-/// text of a message: they stay as they are.
+/// Escapes look-alikes of marks in a part's text. Calls, signed reasoning and unknown parts
+/// stay as they are.
 pub(crate) fn escape_part(part: &mut Part) {
     match part {
         Part::Text { text }
@@ -90,8 +90,7 @@ pub(crate) fn escape_part(part: &mut Part) {
     }
 }
 
-/// The identity as it stands in a context: inside of `<memory>` tags, which its text cannot close
-/// or open.
+/// Renders the identity between `<memory>` tags, which its text cannot open or close.
 pub fn render_identity(text: &str) -> String {
     format!("<memory>\n{}\n</memory>", escape_marks(text))
 }

@@ -1,4 +1,4 @@
-//! How a context is chosen.
+//! The budget and the policy of an assembly.
 
 use serde::{Deserialize, Serialize};
 use token_estimate::SafetyFactor;
@@ -75,23 +75,23 @@ impl From<u64> for Budget {
     }
 }
 
-/// What is left out when a view costs more than the budget.
+/// Rule for what is left out when a view costs more than the budget.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "kind", rename_all = "snake_case", deny_unknown_fields)]
 #[non_exhaustive]
 pub enum Eviction {
-    /// The oldest part, in steps of `budget / steps` tokens, so that the start of the context
-    /// changes rarely and a provider's prompt cache holds.
+    /// Leaves out the oldest part, in steps of `budget / steps` tokens, so that the start of the
+    /// context changes rarely and a provider's prompt cache holds.
     Stepped {
-        /// How many steps make a budget; 4 drops a quarter at a time. At least 1 is used.
+        /// Number of steps in a budget: 4 drops a quarter at a time. 0 counts as 1.
         #[serde(default = "four")]
         steps: u64,
     },
-    /// Newest first, up to the first span or group that does not fit (what anna's code does). The
-    /// start of the context changes with almost every message.
+    /// Takes spans and groups newest first, up to the first one that does not fit. The start of the
+    /// context changes with almost every message.
     StopAtMisfit,
-    /// Newest first, leaving out each span or group that does not fit and going on (what anna's
-    /// document says). Reads the whole view.
+    /// Takes spans and groups newest first and skips each one that does not fit. Reads the whole
+    /// view.
     SkipMisfits,
 }
 
@@ -105,21 +105,21 @@ impl Default for Eviction {
     }
 }
 
-/// How a context is chosen from a view.
+/// Rule for what a context takes from a view.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 #[non_exhaustive]
 pub struct AssemblyPolicy {
     /// What is left out when the view costs more than the budget.
     pub eviction: Eviction,
-    /// How many of the newest messages are always there and whole, even over the budget. None by
-    /// default: the budget is hard, and what is too large for it is shortened.
+    /// Number of the newest messages that are always included whole, even over the budget. Default
+    /// `None`: the budget is hard, and a group that is too large for it is shortened.
     pub whole_tail: Option<usize>,
 }
 
 impl AssemblyPolicy {
-    /// anna's rules as its code has them: the last 20 messages whole, then newest first up to the
-    /// first that does not fit. A policy whose contexts may exceed the budget.
+    /// Returns the preset anna: the last 20 messages whole, then newest first up to the first span or
+    /// group that does not fit. Its contexts may exceed the budget.
     pub fn anna() -> Self {
         Self {
             eviction: Eviction::StopAtMisfit,
@@ -133,22 +133,21 @@ impl AssemblyPolicy {
         self
     }
 
-    /// Sets how many of the newest messages are always whole, even over the budget.
+    /// Sets the number of the newest messages that are always included whole, even over the budget.
     pub fn with_whole_tail(mut self, messages: Option<usize>) -> Self {
         self.whole_tail = messages;
         self
     }
 
-    /// The token, counted from the view's start, from which on spans and groups should be at hand
-    /// for [`assemble`](crate::assemble()), beginning with the span or group that it falls in; 0 is the whole
-    /// view, what costs nothing included.
+    /// Returns the token, counted from the view's start, from which on [`assemble`](crate::assemble())
+    /// needs the view, beginning with the span or group that holds the token. 0 is the whole view,
+    /// spans without cost included.
     ///
-    /// What is before it would hardly fit: a step's worth is added to what does, since a response
-    /// whose lines are joined costs less rendered than recorded. With a `whole_tail`, that many
-    /// newest messages must be at hand too, wherever they begin.
+    /// It lies a step before the part that fits, because a response whose lines are joined costs less
+    /// rendered than recorded. `assemble` also needs the messages of a `whole_tail`, wherever they
+    /// begin.
     ///
-    /// `view_tokens` is what the view costs, `fixed` what comes before it (an identity), both in
-    /// tokens.
+    /// `view_tokens` is the cost of the view and `fixed` the cost before it (an identity), in tokens.
     pub fn read_from(&self, view_tokens: u64, fixed: u64, budget: Budget) -> u64 {
         let room = budget.limit().saturating_sub(fixed);
         if view_tokens <= room {

@@ -1,5 +1,5 @@
-//! Summaries and omissions as messages, and messages as text. Text from messages is data: it is
-//! escaped wherever it is put into a form of ours.
+//! Renders summaries and omissions as messages, and messages as text. Text from messages is data and is
+//! escaped.
 
 use std::borrow::Cow;
 use std::fmt::Write as _;
@@ -10,22 +10,20 @@ use crate::context::{ContextMessage, Source};
 use crate::fit::{Line, Placed, fit};
 use crate::marks::{escape_marks, escape_part, quoted, remark};
 
-/// What to give the expand tool to read the message at `seq` whole.
+/// Returns the argument of the expand tool that shows the message at `seq` whole.
 pub fn message_pointer(seq: Seq) -> String {
     format!("message:{seq}")
 }
 
-/// A summary as it stands in a context: anna's XML as a user's message, or the messages that the
-/// summary brings along.
+/// Renders a summary: as XML in a user's message, or as the messages that the summary holds.
 ///
-/// The `<parents>` of anna's form are the summaries that a condensed one was made from.
-/// `descendant_count` is the older engine's figure of that name, where the summary's maker gave it:
-/// see [`SummaryFigures`](memory_model::SummaryFigures).
+/// `<parents>` names the summaries that a condensed summary was made from. `descendant_count` is there
+/// where the summary's figures have it: see [`SummaryFigures`](memory_model::SummaryFigures).
 pub fn render_summary(summary: &Summary) -> Vec<ContextMessage> {
     render_summary_text(summary, &summary.text)
 }
 
-/// As [`render_summary`], with another text in the summary's place.
+/// Like [`render_summary`], with another text.
 pub(crate) fn render_summary_text(summary: &Summary, text: &str) -> Vec<ContextMessage> {
     let source = Source::Summary {
         first: summary.range.first,
@@ -46,7 +44,7 @@ pub(crate) fn render_summary_text(summary: &Summary, text: &str) -> Vec<ContextM
     }]
 }
 
-/// The messages of a summary that brings its own: `[{"role": …, "parts": […]}, …]`.
+/// The messages of a summary that holds its own: `[{"role": …, "parts": […]}, …]`.
 fn own_messages(json: &str, source: &Source) -> Option<Vec<ContextMessage>> {
     #[derive(serde::Deserialize)]
     struct Own {
@@ -131,7 +129,7 @@ fn escape(text: &str) -> Cow<'_, str> {
     Cow::Owned(out)
 }
 
-/// The remark for messages that a view leaves out.
+/// Renders the remark for messages that a view leaves out.
 pub(crate) fn render_omitted(range: SeqRange) -> ContextMessage {
     let text = remark(format!(
         "{} messages left out: {}–{}",
@@ -151,8 +149,8 @@ pub(crate) fn render_omitted(range: SeqRange) -> ContextMessage {
     }
 }
 
-/// Messages as plain text, for a person, a summarizer or a last resort: one block a message, each
-/// line of content indented, so that content never looks like a heading.
+/// Renders messages as plain text: one block a message, with each line of content indented, so that
+/// content never looks like a heading.
 pub fn render_text(messages: &[ContextMessage]) -> String {
     let mut out = String::new();
     for message in messages {

@@ -1,21 +1,19 @@
-//! What is compacted, and into how much at a time.
+//! The policy of the planner: what is compacted, and how much at a time.
 
 use compaction_plan::Room;
 use serde::{Deserialize, Serialize};
 
-/// What stays as it is: the newest messages.
+/// The newest messages, which stay as they are.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct FreshTail {
-    /// At least so many messages, as far as the limits below allow; all when there are fewer. 20,
-    /// anna's default.
+    /// Minimum number of messages, as far as the limits below allow. Default 20.
     pub messages: usize,
-    /// At most so many tokens, unless the newest group alone costs more. 16,384, what pi keeps.
+    /// Maximum cost in tokens, unless the newest group alone costs more. Default 16,384.
     pub max_tokens: Option<u64>,
-    /// At most one such part of what the whole log costs, unless the newest group alone costs more:
-    /// 4 is a quarter. A long tail in a short conversation would leave nothing to compact. It is
-    /// the log's cost and not the view's, because a view shrinks as it is compacted, and the tail
-    /// would shrink with it from pass to pass.
+    /// Divisor of the whole log's cost that gives another maximum: 4 is a quarter. Default 4. A
+    /// long tail in a short conversation would leave nothing to compact. The cost is the log's and
+    /// not the view's, because a view shrinks from pass to pass, and the tail would shrink with it.
     pub max_part: Option<u64>,
 }
 
@@ -30,7 +28,7 @@ impl Default for FreshTail {
 }
 
 impl FreshTail {
-    /// The limit in tokens for a log of this cost.
+    /// Returns the maximum cost of the tail in a log of `log_tokens` tokens; `None` for no limit.
     pub(crate) fn limit(&self, log_tokens: u64) -> Option<u64> {
         let part = self.max_part.map(|part| log_tokens / part.max(1));
         match (self.max_tokens, part) {
@@ -47,32 +45,29 @@ impl FreshTail {
 pub struct DagPolicy {
     /// The newest messages, which are not compacted.
     pub fresh_tail: FreshTail,
-    /// Number of the newest user turns that are not compacted, at most 120 messages of them. Where
-    /// it is set, it takes the place of `fresh_tail.messages`; the limits in tokens stay. None by
-    /// default.
+    /// Number of the newest user turns that are not compacted, at most 120 messages of them.
+    /// Replaces `fresh_tail.messages`; the limits in tokens stay. Default `None`.
     pub fresh_turns: Option<usize>,
-    /// A leaf takes at least so many messages, or fewer when more would cost too much for one call,
-    /// or when they cost a quarter of what one call may get. 10, anna's default.
+    /// Minimum number of messages of a leaf. Default 10. A leaf has fewer when more would cost too
+    /// much for one call, or when they cost a quarter of `max_source_tokens`.
     pub leaf_min_messages: usize,
-    /// No call gets more than so many tokens of source, unless a single group costs more (with what
-    /// stands before it when that is too little for a summary of its own), or the fewest summaries
-    /// that a condensed one takes. 20,000; `None` puts each run of messages into one leaf (anna's rule).
+    /// Maximum tokens of source for one call. Default 20,000; `None` puts each run of messages into
+    /// one leaf. A single group may cost more (with the messages before it when those are too few
+    /// for a summary of their own), and so may `condensed_min` summaries.
     pub max_source_tokens: Option<u64>,
-    /// A condensed summary takes at least so many summaries. 2, anna's default.
+    /// Minimum number of summaries of a condensed summary. Default 2.
     pub condensed_min: usize,
-    /// A condensed summary takes at most so many summaries, but never fewer than `condensed_min`.
-    /// 8; `None` takes a whole run (anna's rule).
+    /// Maximum number of summaries of a condensed summary, at least `condensed_min`. Default 8;
+    /// `None` takes a whole run.
     pub condensed_max: Option<usize>,
-    /// No summary gets deeper than this; `None` sets no limit.
+    /// Maximum depth of a summary; `None` sets no limit.
     pub max_depth: Option<u32>,
-    /// Whether messages between two summaries are compacted however few they are. On; off is
-    /// anna's rule.
+    /// Whether messages between two summaries are compacted however few they are. Default true.
     pub bridge: bool,
     /// Whether a run must be large enough that a summary of it can be half as long, rendering
-    /// included. On; off is anna's rule.
+    /// included. Default true.
     pub require_gain: bool,
-    /// The most iterations of a full compaction; `None` goes on until nothing is eligible. anna
-    /// stops after 10.
+    /// Maximum number of iterations of a full compaction; `None` goes on until nothing is eligible.
     pub max_iterations: Option<u32>,
 }
 
@@ -94,7 +89,7 @@ impl Default for DagPolicy {
 }
 
 impl DagPolicy {
-    /// anna's rules: 20 messages stay, each run of 10 or more becomes one leaf, each run of 2 or
+    /// Returns the preset anna: 20 messages stay, each run of 10 or more becomes one leaf, each run of 2 or
     /// more summaries of equal depth one condensed summary, at most 10 iterations.
     pub fn anna() -> Self {
         Self {
@@ -115,8 +110,8 @@ impl DagPolicy {
         }
     }
 
-    /// The rules of anna's later generation: as [`anna`](Self::anna), but the newest 6 user turns
-    /// stay.
+    /// Returns the preset of anna's later generation: as [`anna`](Self::anna), but the newest 6 user
+    /// turns stay.
     pub fn anna_turns() -> Self {
         Self {
             fresh_turns: Some(6),
@@ -124,9 +119,9 @@ impl DagPolicy {
         }
     }
 
-    /// The default policy for a model with a window of so many tokens: the fresh tail takes at
-    /// most a quarter of it, and one source at most half, so that a compaction has something to
-    /// take before the window is full.
+    /// Returns the default policy for a model whose window has `tokens` tokens: the fresh tail takes
+    /// at most a quarter of it, and one source at most half, so that there are messages to compact
+    /// before the window is full.
     pub fn for_window(tokens: u64) -> Self {
         let policy = Self::default();
         let least =
@@ -141,7 +136,7 @@ impl DagPolicy {
         }
     }
 
-    /// This policy for contexts with limited room: the fresh tail takes at most three eighths of it,
+    /// Returns this policy for contexts with limited room: the fresh tail takes at most three eighths of it,
     /// and one source, if it is limited at all, at most three quarters, so that the summary of the
     /// largest source and the largest tail fit side by side.
     pub(crate) fn within(&self, room: Option<Room>) -> Self {

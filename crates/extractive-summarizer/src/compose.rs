@@ -1,4 +1,4 @@
-//! Chooses what an extract says, and at what length.
+//! Chooses the items of an extract and their lengths.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -12,12 +12,12 @@ use crate::source::Source;
 use crate::status;
 use crate::users;
 
-/// What weighs as much tells something; what weighs less fills up.
+/// Minimum weight of an item that tells something; lighter ones fill the rest of the budget.
 const TELLING: u32 = 24;
-/// What weighs no more is printed only where there is room for nothing else.
+/// Maximum weight of an item that is printed only after all heavier ones.
 const LISTED: u32 = 3;
 
-/// How many characters an item may have, step by step, and the assistant's last word.
+/// Maximum length of an item and of the assistant's last word, in characters, step by step.
 const STEPS: [(usize, usize); 5] = [
     (100, 400),
     (220, 800),
@@ -25,13 +25,13 @@ const STEPS: [(usize, usize); 5] = [
     (1_500, 8_000),
     (usize::MAX, usize::MAX),
 ];
-/// How many lines of detail, step by step.
+/// Maximum number of lines of detail, step by step.
 const DETAILS: [usize; 5] = [3, 8, 24, 80, usize::MAX];
 
-/// What is said about where things stand costs at most so many tokens.
+/// Maximum cost of the lines about the state of the work, in tokens.
 const STAND: u64 = 240;
 
-/// A line that is to be printed.
+/// A printed line.
 struct Line {
     text: String,
     cost: u64,
@@ -41,17 +41,17 @@ struct Composer<'a> {
     items: Vec<&'a Item>,
     estimator: &'a dyn TokenEstimator,
     last_reply: Option<usize>,
-    /// What is to be printed, by place.
+    /// Printed lines, by the index of their item.
     lines: BTreeMap<usize, Line>,
-    /// How many characters each item has.
+    /// Length of each item, in characters.
     sizes: Vec<usize>,
-    /// What an item costs at some length: by place, characters, lines of detail.
+    /// Costs of items, in tokens, by index, characters and lines of detail.
     costs: BTreeMap<(usize, usize, usize), u64>,
 }
 
-/// The extract, at most `target` tokens.
+/// Returns the extract, at most `target` tokens.
 pub(crate) fn compose(
-    found: &mut Gathered,
+    gathered: &mut Gathered,
     source: &[Source<'_>],
     target: u64,
     estimator: &dyn TokenEstimator,
@@ -59,13 +59,13 @@ pub(crate) fn compose(
     let cost = |line: &Option<String>| line.as_deref().map_or(0, |line| estimator.text(line) + 1);
     let share = |percent: u64| target.saturating_mul(percent) / 100;
 
-    let header = frame::header(found, source);
+    let header = frame::header(gathered, source);
     let header = (estimator.text(&header) < share(20)).then_some(header);
-    let files = frame::files(&found.files, share(16), estimator);
+    let files = frame::files(&gathered.files, share(16), estimator);
     let (files, listed) = files.map_or_else(Default::default, |(line, named)| (Some(line), named));
-    short_names(&mut found.items, &found.files, &listed);
-    let found = &*found;
-    let items = without_repeats(&found.items);
+    short_names(&mut gathered.items, &gathered.files, &listed);
+    let gathered = &*gathered;
+    let items = without_repeats(&gathered.items);
     let stand = status::stand(&items, share(8).min(STAND), estimator);
     let last_reply = items
         .iter()
@@ -94,7 +94,7 @@ pub(crate) fn compose(
         names: None,
         expand: None,
     };
-    parts.names = frame::names(found, &composer.body(&parts), names_share, estimator);
+    parts.names = frame::names(gathered, &composer.body(&parts), names_share, estimator);
     left = left
         .saturating_add(names_share)
         .saturating_sub(cost(&parts.names));
@@ -110,7 +110,7 @@ pub(crate) fn compose(
     }
     if let Some(names) = parts.names.take() {
         let again = frame::names(
-            found,
+            gathered,
             &composer.body(&parts),
             estimator.text(&names) + 1,
             estimator,
@@ -118,7 +118,7 @@ pub(crate) fn compose(
         parts.names = again;
     }
     let shown: BTreeSet<usize> = composer.lines.keys().copied().collect();
-    parts.expand = frame::expand(found, &composer.items, &shown, expand_share, estimator);
+    parts.expand = frame::expand(gathered, &composer.items, &shown, expand_share, estimator);
     composer.trim(&mut parts, target);
     let told = |at: &usize| {
         let item = composer.items.get(*at);
@@ -141,8 +141,8 @@ struct Parts {
     expand: Option<String>,
 }
 
-/// Gives items short names for the files that are named in full elsewhere; what only looks at such
-/// a file tells nothing more.
+/// Shortens the names of files that are named in full elsewhere, and demotes items that only look at
+/// such a file.
 fn short_names(items: &mut [Item], files: &BTreeMap<String, FileStat>, listed: &BTreeSet<&str>) {
     for item in items {
         let Some(path) = item.file.as_deref().filter(|path| listed.contains(path)) else {
@@ -160,14 +160,14 @@ fn short_names(items: &mut [Item], files: &BTreeMap<String, FileStat>, listed: &
     }
 }
 
-/// The items without those that say what a later one says again.
+/// The items without those that a later one repeats.
 fn without_repeats(items: &[Item]) -> Vec<&Item> {
     let mut seen = BTreeSet::new();
     let mut kept: Vec<&Item> = items
         .iter()
         .rev()
         .filter(|item| {
-            // What the user says twice, the user said twice.
+            // What a user repeats is kept.
             item.kind == Kind::User || seen.insert((&item.label, &item.lines, &item.outcome))
         })
         .collect();
@@ -195,25 +195,25 @@ impl Composer<'_> {
 
     fn places(&self, wanted: impl Fn(&Item) -> bool) -> Vec<usize> {
         let items = self.items.iter().enumerate();
-        let found = items.filter(|(_, item)| item.weight > 0 && wanted(item));
-        found.map(|(at, _)| at).collect()
+        let wanted = items.filter(|(_, item)| item.weight > 0 && wanted(item));
+        wanted.map(|(at, _)| at).collect()
     }
 
-    /// How much an item is worth; what is newer is worth more.
+    /// Value of an item: its weight, and more for newer ones.
     fn score(&self, at: usize) -> u64 {
         let weight = self.items.get(at).map_or(0, |item| u64::from(item.weight));
         let recency = 30 * (at as u64 + 1) / (self.items.len() as u64).max(1);
         weight + recency
     }
 
-    /// The most valuable first.
+    /// Sorts indices by value, the most valuable first.
     fn by_score(&self, mut places: Vec<usize>) -> Vec<usize> {
         places.sort_by_key(|at| (std::cmp::Reverse(self.score(*at)), *at));
         places
     }
 
-    /// What the user said: to the letter where that costs at most `soft`; else what was typed,
-    /// where that does; and the rest sentence by sentence, within `hard`.
+    /// Prints what the user said: verbatim if that costs at most `soft` tokens, else what was typed if
+    /// that does; and the rest sentence by sentence, within `hard` tokens.
     fn users(&mut self, soft: u64, hard: u64, left: &mut u64) {
         let users = self.places(|item| item.kind.users());
         let typed = self.places(|item| item.kind == Kind::User && item.weight >= TYPED);
@@ -250,7 +250,7 @@ impl Composer<'_> {
         *left = left.saturating_sub(spent);
     }
 
-    /// All else, the most valuable first and no kind of it crowding out the others.
+    /// Prints all other items, the most valuable first, with a limit for each kind.
     fn others(&mut self, left: &mut u64) {
         let all = *left;
         let (telling, rest): (Vec<usize>, Vec<usize>) = self
@@ -289,7 +289,7 @@ impl Composer<'_> {
         self.fill(&rest, 1, left, &|_| all);
     }
 
-    /// Gives what room is left to what was shortened, and then to details.
+    /// Spends the remaining tokens on shortened items, then on details.
     fn grow(&mut self, left: &mut u64) {
         let users = self.by_score(self.places(|item| item.kind.users()));
         let others = self.by_score(self.places(|item| !item.kind.users()));
@@ -321,7 +321,7 @@ impl Composer<'_> {
         }
     }
 
-    /// Prints items at the length of a step, as far as there is room for them and for their kind.
+    /// Prints items at the length of a step, within the remaining tokens and the limit of their kind.
     fn fill(&mut self, order: &[usize], step: usize, left: &mut u64, most: &dyn Fn(Kind) -> u64) {
         let Some((chars, last_word)) = STEPS.get(step).copied() else {
             return;
@@ -357,7 +357,7 @@ impl Composer<'_> {
         }
     }
 
-    /// Prints an item at some length, if there is room for what that costs more than now.
+    /// Prints an item at a length if its additional cost fits. Returns whether it is printed so.
     fn set(&mut self, at: usize, length: Length, left: &mut u64) -> bool {
         let (Some(item), Some(size)) = (self.items.get(at), self.sizes.get(at)) else {
             return false;
@@ -380,7 +380,7 @@ impl Composer<'_> {
         true
     }
 
-    /// The most important line, for a target that no whole line fits.
+    /// The most important line, for a target into which no whole line fits.
     fn best(&self) -> String {
         let best = (0..self.items.len()).max_by_key(|at| self.score(*at));
         best.and_then(|at| self.items.get(at)).map_or_else(
@@ -389,7 +389,7 @@ impl Composer<'_> {
         )
     }
 
-    /// Drops what is worth least until the text fits.
+    /// Drops the least valuable lines until the text fits.
     fn trim(&mut self, parts: &mut Parts, target: u64) {
         let mut many = 1;
         while self.estimator.text(&self.body(parts)) > target {

@@ -1,4 +1,4 @@
-//! Words that mark what matters, in the languages that transcripts come in.
+//! Words that mark directives and decisions, in the languages of transcripts.
 
 /// Words that mark a wish or a rule. A match anywhere in a sentence counts.
 pub(crate) const DIRECTIVES: &[&str] = &[

@@ -7,24 +7,24 @@ use similar::{ChangeTag, TextDiff};
 
 use crate::text::{clip, squeeze, window};
 
-/// How much of a text is compared, in bytes.
+/// Maximum length of a text that is compared, in bytes.
 const BYTES: usize = 16 * 1024;
-/// A line is cut after this many characters.
+/// Maximum length of a line, in characters.
 const CHARS: usize = 90;
-/// So many places of one call are told.
+/// Maximum number of places of one call.
 const PLACES: usize = 3;
-/// So many new names are told.
+/// Maximum number of new names.
 const NAMES: usize = 8;
 
-/// A new name is cut after this many characters.
+/// Maximum length of a new name, in characters.
 const NAME_CHARS: usize = 40;
-/// Comments and imports begin so.
+/// Beginnings of comments and imports.
 const ASIDE: [&str; 12] = [
     "//", "/*", "* ", "-- ", "<!--", "import ", "from ", "use ", "using ", "#include", "package ",
     "require",
 ];
 
-/// Words before the word that says what is defined.
+/// Words before the keyword of a definition.
 const BEFORE: &[&str] = &[
     "pub",
     "pub(crate)",
@@ -44,7 +44,7 @@ const BEFORE: &[&str] = &[
     "declare",
     "inline",
 ];
-/// Words before the name of what is defined.
+/// Keywords before the name of a definition.
 const DEFINES: &[&str] = &[
     "fn",
     "func",
@@ -61,7 +61,7 @@ const DEFINES: &[&str] = &[
     "fun",
     "macro_rules!",
 ];
-/// Words that define only where the line is not indented.
+/// Keywords that define only where the line is not indented.
 const DEFINES_OUTSIDE: &[&str] = &["const", "let", "var", "static", "val"];
 
 /// Returns what edits change: lines that go (`- `), lines that come (`+ `), names that are new, and
@@ -125,9 +125,8 @@ fn lines(text: &str) -> Vec<&str> {
     window(text, BYTES, 0).0.lines().collect()
 }
 
-/// The line that tells most, of those that are not among the others: the first that defines one of
-/// the names, else the first that says something and is neither a comment nor an import, else the
-/// first that says something.
+/// The most telling line that is not among the others: the first that defines one of the names, else
+/// the first with words that is neither a comment nor an import, else the first with words.
 fn telling(lines: &[&str], others: &[&str], names: &[&str]) -> Option<String> {
     let others: BTreeSet<&str> = others.iter().map(|line| line.trim()).collect();
     let letters = |line: &str| line.chars().filter(|c| c.is_alphanumeric()).count();

@@ -1,4 +1,4 @@
-//! The lines around an extract's items: the head, the files, the names, what was left out.
+//! The lines around an extract's items: header, files, names, and what was left out.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -8,17 +8,17 @@ use crate::item::{FileStat, Gathered, Item, Kind};
 use crate::source::{self, Source, minute};
 use crate::text::clip;
 
-/// Begins an extract's first line.
+/// Beginning of an extract's first line.
 pub(crate) const HEADER: &str = "Extract of messages ";
-/// Begins the line of files.
+/// Beginning of the line of files.
 pub(crate) const FILES: &str = "Files: ";
-/// Begins the line of names.
+/// Beginning of the line of names.
 pub(crate) const NAMES: &str = "Also named: ";
-/// Begins the last line.
+/// Beginning of the last line.
 pub(crate) const EXPAND: &str = "Expand for details about: ";
 
-/// What the extract is of.
-pub(crate) fn header(found: &Gathered, pieces: &[Source<'_>]) -> String {
+/// Returns the first line: range, times and counts of the source.
+pub(crate) fn header(gathered: &Gathered, pieces: &[Source<'_>]) -> String {
     let mut line = HEADER.to_owned();
     if let Some(range) = source::range(pieces) {
         line.push_str(&range.to_string());
@@ -35,16 +35,16 @@ pub(crate) fn header(found: &Gathered, pieces: &[Source<'_>]) -> String {
         };
         line.push_str(&format!(", {first} to {last}"));
     }
-    let errors = found
+    let errors = gathered
         .items
         .iter()
         .filter(|item| item.kind == Kind::Error)
         .count() as u64;
-    let mut counts = vec![plural(found.messages, "message")];
+    let mut counts = vec![plural(gathered.messages, "message")];
     for (count, what) in [
-        (found.calls, "tool call"),
+        (gathered.calls, "tool call"),
         (errors, "error"),
-        (found.images, "image"),
+        (gathered.images, "image"),
     ] {
         if count > 0 {
             counts.push(plural(count, what));
@@ -61,8 +61,8 @@ fn plural(count: u64, what: &str) -> String {
     format!("{count} {what}{}", if count == 1 { "" } else { "s" })
 }
 
-/// The files, changed ones first, newest first: in full as long as they fit, then without the
-/// folder that most share, which is named once. And which of them are named.
+/// Returns the line of files and the files in it: changed ones first, newest first, in full if they fit,
+/// else without the folder that most of them share, which is named once.
 pub(crate) fn files<'a>(
     files: &'a BTreeMap<String, FileStat>,
     room: u64,
@@ -177,14 +177,14 @@ fn common_folder<'a>(paths: impl Iterator<Item = &'a str>) -> &'a str {
         .unwrap_or("")
 }
 
-/// Names that the printed text does not show, most used first.
+/// Returns the line of names that the printed text does not show, most used first.
 pub(crate) fn names(
-    found: &Gathered,
+    gathered: &Gathered,
     shown: &str,
     room: u64,
     estimator: &dyn TokenEstimator,
 ) -> Option<String> {
-    let mut names: Vec<(&String, u32, usize)> = found
+    let mut names: Vec<(&String, u32, usize)> = gathered
         .names
         .iter()
         .map(|(name, stat)| (name, stat.count, stat.last))
@@ -216,15 +216,15 @@ pub(crate) fn names(
     (line.len() > start).then_some(line)
 }
 
-/// What was left out.
+/// Returns the last line: the subjects that were left out.
 pub(crate) fn expand(
-    found: &Gathered,
+    gathered: &Gathered,
     items: &[&Item],
     shown: &BTreeSet<usize>,
     room: u64,
     estimator: &dyn TokenEstimator,
 ) -> Option<String> {
-    let told = found.topics.iter().rev().take(12);
+    let told = gathered.topics.iter().rev().take(12);
     let mut topics: Vec<String> = told.map(|topic| clip(topic, 80)).collect();
     let mut acts: BTreeMap<&str, u64> = BTreeMap::new();
     let mut kinds: BTreeMap<&str, u64> = BTreeMap::new();
@@ -249,7 +249,7 @@ pub(crate) fn expand(
     for (name, count) in acts.into_iter().take(6) {
         topics.push(plural_more(count, &format!("{name} call")));
     }
-    if found.calls > 0 {
+    if gathered.calls > 0 {
         topics.push("tool output".to_owned());
     }
     topics.push("exact wording".to_owned());

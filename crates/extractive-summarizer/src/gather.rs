@@ -1,4 +1,4 @@
-//! Reads a source and gathers what an extract could say, with a weight for each item.
+//! Reads a source and gathers the items of an extract, each with a weight.
 
 use std::collections::BTreeMap;
 
@@ -12,41 +12,41 @@ use crate::source::Source;
 use crate::text::{clip, is_decision, sentences, squeeze, verbatim};
 use crate::tool_call::Call;
 
-/// Messages longer than this that begin alike are taken for a program's, in bytes.
+/// Length from which messages that begin alike count as a program's, in bytes.
 const TEMPLATE_BYTES: usize = 300;
 
-/// How much of the start of what somebody said is read, in bytes; twice as much of a user.
+/// Maximum length that is read of the start of a text, in bytes; twice that of a user's.
 const HEAD_BYTES: usize = 96 * 1024;
-/// How much of its end.
+/// Maximum length that is read of its end, in bytes; twice that of a user's.
 const TAIL_BYTES: usize = 32 * 1024;
 
-/// Reads a source.
+/// Gathers the items of a source.
 pub(crate) fn gather(source: &[Source<'_>], conventions: &dyn AgentConventions) -> Gathered {
     let finals = final_replies(source);
-    let mut found = Gathered::default();
+    let mut gathered = Gathered::default();
     let mut calls = Calls::new(conventions);
     for (piece, last_word) in source.iter().zip(finals) {
-        found.now += 1;
+        gathered.now += 1;
         match piece {
             Source::Summary(summary) => {
-                end_group(&mut found, &mut calls.group);
-                parse::summary(&mut found, summary, conventions);
+                end_group(&mut gathered, &mut calls.group);
+                parse::summary(&mut gathered, summary, conventions);
             }
             Source::Message(entry) if entry.kind == EntryKind::Message => {
-                found.messages += 1;
-                message(&mut found, &mut calls, entry, last_word);
+                gathered.messages += 1;
+                message(&mut gathered, &mut calls, entry, last_word);
             }
             Source::Message(_) => {}
         }
     }
-    end_group(&mut found, &mut calls.group);
-    demote_templates(&mut found);
-    results::telling_ends(&mut found, &calls.outputs);
-    found
+    end_group(&mut gathered, &mut calls.group);
+    demote_templates(&mut gathered);
+    results::telling_ends(&mut gathered, &calls.outputs);
+    gathered
 }
 
-/// Long messages that begin alike were written by a program, not typed.
-fn demote_templates(found: &mut Gathered) {
+/// Demotes long messages that begin alike: a program wrote them.
+fn demote_templates(gathered: &mut Gathered) {
     let beginning = |item: &Item| {
         let user = item.kind == Kind::User && item.weight == TYPED;
         let first = item.lines.first();
@@ -54,22 +54,22 @@ fn demote_templates(found: &mut Gathered) {
         first.filter(|_| long).map(|first| clip(first, 24))
     };
     let mut counts: BTreeMap<String, u32> = BTreeMap::new();
-    for item in &found.items {
+    for item in &gathered.items {
         if let Some(begin) = beginning(item) {
             *counts.entry(begin).or_default() += 1;
         }
     }
-    for item in &mut found.items {
+    for item in &mut gathered.items {
         if beginning(item).is_some_and(|begin| counts.get(&begin).is_some_and(|n| *n > 1)) {
             item.weight = PASTED;
         }
     }
 }
 
-/// The first and the last call of a run of calls tell where it began and where it led.
-fn end_group(found: &mut Gathered, group: &mut Vec<usize>) {
+/// Ends a run of calls and raises the weight of its first and its last one.
+fn end_group(gathered: &mut Gathered, group: &mut Vec<usize>) {
     for at in [group.first(), group.last()].into_iter().flatten() {
-        if let Some(item) = found.items.get_mut(*at)
+        if let Some(item) = gathered.items.get_mut(*at)
             && item.weight > 2
         {
             item.weight += 10;
@@ -78,7 +78,7 @@ fn end_group(found: &mut Gathered, group: &mut Vec<usize>) {
     group.clear();
 }
 
-/// For each piece, whether an assistant's text in it is the last word before the user's turn.
+/// Returns for each piece whether an assistant's text in it is the last word before the user's turn.
 fn final_replies(source: &[Source<'_>]) -> Vec<bool> {
     let mut users_turn = true;
     let mut finals: Vec<bool> = source
@@ -111,7 +111,12 @@ fn final_replies(source: &[Source<'_>]) -> Vec<bool> {
     finals
 }
 
-fn message<'a>(found: &mut Gathered, calls: &mut Calls<'a>, entry: &'a LogEntry, last_word: bool) {
+fn message<'a>(
+    gathered: &mut Gathered,
+    calls: &mut Calls<'a>,
+    entry: &'a LogEntry,
+    last_word: bool,
+) {
     let mut said = String::new();
     for part in &entry.parts {
         match part {
@@ -122,7 +127,7 @@ fn message<'a>(found: &mut Gathered, calls: &mut Calls<'a>, entry: &'a LogEntry,
                 said.push_str(text);
             }
             Part::Image(_) | Part::File(_) => {
-                found.images += 1;
+                gathered.images += 1;
                 if entry.role == Role::User {
                     said.push_str("\n[image or file]");
                 }
@@ -132,7 +137,7 @@ fn message<'a>(found: &mut Gathered, calls: &mut Calls<'a>, entry: &'a LogEntry,
     }
     // An assistant says what it does and then does it; a user's text follows results.
     if entry.role == Role::Assistant {
-        speech(found, calls, entry, &said, last_word);
+        speech(gathered, calls, entry, &said, last_word);
     }
     let range = SeqRange::single(entry.seq);
     for part in &entry.parts {
@@ -143,7 +148,7 @@ fn message<'a>(found: &mut Gathered, calls: &mut Calls<'a>, entry: &'a LogEntry,
                 arguments,
             } => {
                 let told = calls.conventions.tool_use(name, arguments.as_str());
-                call(found, calls, range, id, Call::new(name, told));
+                call(gathered, calls, range, id, Call::new(name, told));
             }
             Part::ToolResult {
                 call_id,
@@ -152,10 +157,10 @@ fn message<'a>(found: &mut Gathered, calls: &mut Calls<'a>, entry: &'a LogEntry,
             } => {
                 if let ResultContent::Parts(parts) = content {
                     let media = |part: &&Part| matches!(part, Part::Image(_) | Part::File(_));
-                    found.images += parts.iter().filter(media).count() as u64;
+                    gathered.images += parts.iter().filter(media).count() as u64;
                 }
                 results::result(
-                    found,
+                    gathered,
                     calls,
                     range,
                     call_id,
@@ -167,13 +172,13 @@ fn message<'a>(found: &mut Gathered, calls: &mut Calls<'a>, entry: &'a LogEntry,
         }
     }
     if entry.role != Role::Assistant {
-        speech(found, calls, entry, &said, last_word);
+        speech(gathered, calls, entry, &said, last_word);
     }
 }
 
-/// What somebody said.
+/// Adds the text of a message.
 fn speech(
-    found: &mut Gathered,
+    gathered: &mut Gathered,
     calls: &mut Calls<'_>,
     entry: &LogEntry,
     said: &str,
@@ -182,33 +187,33 @@ fn speech(
     if said.trim().is_empty() {
         return;
     }
-    end_group(found, &mut calls.group);
+    end_group(gathered, &mut calls.group);
     if entry.role != Role::User || said.len() <= TYPED_BYTES {
-        found.name(said);
+        gathered.name(said);
     }
     let range = SeqRange::single(entry.seq);
     let trouble = std::mem::take(&mut calls.trouble);
     match entry.role {
-        Role::User => user(found, calls.conventions, entry, said),
-        Role::Assistant => reply(found, range, said, last_word, trouble),
+        Role::User => user(gathered, calls.conventions, entry, said),
+        Role::Assistant => reply(gathered, range, said, last_word, trouble),
         Role::System | Role::Tool => {
             let (label, weight) = match entry.role {
                 Role::System => ("System", 30),
                 _ => ("Tool", 8),
             };
             let lines = verbatim(said, HEAD_BYTES, TAIL_BYTES);
-            found.push(Item::new(range, Kind::Note, label, weight).with_lines(lines));
+            gathered.push(Item::new(range, Kind::Note, label, weight).with_lines(lines));
         }
     }
 }
 
-fn user(found: &mut Gathered, conventions: &dyn AgentConventions, entry: &LogEntry, said: &str) {
+fn user(gathered: &mut Gathered, conventions: &dyn AgentConventions, entry: &LogEntry, said: &str) {
     let range = SeqRange::single(entry.seq);
     let all = |text: &str| verbatim(text, 2 * HEAD_BYTES, 2 * TAIL_BYTES);
     let text = conventions.user_text(said, entry.meta.as_ref());
     for block in &text.injected {
         let item = Item::new(range, Kind::Injected, "Injected", INJECTED);
-        found.push(item.with_lines(all(block)));
+        gathered.push(item.with_lines(all(block)));
     }
     let label = match &entry.name {
         Some(name) => format!("User {}", squeeze(name)),
@@ -218,10 +223,10 @@ fn user(found: &mut Gathered, conventions: &dyn AgentConventions, entry: &LogEnt
         true => PASTED,
         false => TYPED,
     };
-    found.push(Item::new(range, Kind::User, &label, weight).with_lines(all(&text.typed)));
+    gathered.push(Item::new(range, Kind::User, &label, weight).with_lines(all(&text.typed)));
 }
 
-fn reply(found: &mut Gathered, range: SeqRange, said: &str, last_word: bool, trouble: bool) {
+fn reply(gathered: &mut Gathered, range: SeqRange, said: &str, last_word: bool, trouble: bool) {
     let all = sentences(said);
     let weight = if last_word {
         75
@@ -239,20 +244,20 @@ fn reply(found: &mut Gathered, range: SeqRange, said: &str, last_word: bool, tro
         10
     };
     let lines = verbatim(said, HEAD_BYTES, TAIL_BYTES);
-    found.push(Item::new(range, Kind::Reply, "Assistant", weight).with_lines(lines));
+    gathered.push(Item::new(range, Kind::Reply, "Assistant", weight).with_lines(lines));
 }
 
 fn call<'a>(
-    found: &mut Gathered,
+    gathered: &mut Gathered,
     calls: &mut Calls<'a>,
     range: SeqRange,
     id: &'a str,
     mut call: Call,
 ) {
-    found.calls += 1;
+    gathered.calls += 1;
     for file in &call.told.files {
         let changed = u32::from(file.changed);
-        found.file(&file.path, changed, 1 - changed);
+        gathered.file(&file.path, changed, 1 - changed);
     }
     let weight = match () {
         () if call.is(ToolAction::AskUser) => 2,
@@ -266,7 +271,7 @@ fn call<'a>(
         () if call.is(ToolAction::RunCommand) => 24,
         () => 28,
     };
-    found.name(&call.about);
+    gathered.name(&call.about);
     let lines = match call.text.is_empty() {
         true => vec![call.about.clone()],
         false => std::mem::take(&mut call.text),
@@ -277,14 +282,14 @@ fn call<'a>(
     if !call.tells_all() {
         item.detail = std::mem::take(&mut call.detail);
     }
-    found.items.push(item);
-    let at = found.items.len() - 1;
+    gathered.items.push(item);
+    let at = gathered.items.len() - 1;
     if call.is(ToolAction::UpdateTasks) {
         // The newest state is the state.
         if let Some(old) = calls
             .tasks
             .replace(at)
-            .and_then(|at| found.items.get_mut(at))
+            .and_then(|at| gathered.items.get_mut(at))
         {
             old.weight = 0;
         }

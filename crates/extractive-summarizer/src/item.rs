@@ -1,4 +1,4 @@
-//! What an extract could say: items with a weight each, and the files and names beside them.
+//! The material of an extract: items with weights, files and names.
 
 use std::collections::BTreeMap;
 
@@ -6,44 +6,43 @@ use memory_model::SeqRange;
 
 use crate::text::{visit_names, window};
 
-/// A user's message longer than this is a document that was handed over rather than something
-/// typed, in bytes.
+/// Maximum length of a user's message that counts as typed, in bytes; a longer one is a document.
 pub(crate) const TYPED_BYTES: usize = 3_000;
 
-/// The weight of what a user typed.
+/// Weight of what a user typed.
 pub(crate) const TYPED: u32 = 100;
-/// What the assistant says last before the user's turn weighs at least as much.
+/// Minimum weight of the assistant's last text before the user's turn.
 pub(crate) const LAST_WORD: u32 = 60;
-/// The weight of a document that a user's message holds.
+/// Weight of a document in a user's message.
 pub(crate) const PASTED: u32 = 50;
-/// The weight of what a program put into a user's message.
+/// Weight of what a program put into a user's message.
 pub(crate) const INJECTED: u32 = 20;
 
-/// What kind of thing a line tells.
+/// Kind of an item.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum Kind {
-    /// What the user said.
+    /// The user's words.
     User,
-    /// What a program said in the user's place.
+    /// A program's words in a user's message.
     Injected,
-    /// What the assistant concluded.
+    /// The assistant's words.
     Reply,
-    /// What went wrong.
+    /// A failed call.
     Error,
-    /// What a tool did.
+    /// A call.
     Act,
-    /// A line of a summary that another wrote.
+    /// A line of another writer's summary.
     Note,
 }
 
 impl Kind {
-    /// Whether it came in as the user's.
+    /// Whether it stands in a user's message.
     pub(crate) fn users(self) -> bool {
         matches!(self, Kind::User | Kind::Injected)
     }
 }
 
-/// Something that an extract could say.
+/// A candidate for a line of an extract.
 #[derive(Debug, Clone)]
 pub(crate) struct Item {
     pub(crate) range: SeqRange,
@@ -51,13 +50,13 @@ pub(crate) struct Item {
     pub(crate) label: String,
     /// The file that a call reads or changes.
     pub(crate) file: Option<String>,
-    /// What was said or done, line by line, to the letter.
+    /// Words or actions, line by line, verbatim.
     pub(crate) lines: Vec<String>,
-    /// How the thing ended: printed after an arrow.
+    /// Outcome, printed after an arrow.
     pub(crate) outcome: Vec<String>,
-    /// What can be told beyond that when there is room: bodies, output.
+    /// Bodies and output, printed when there is room.
     pub(crate) detail: Vec<String>,
-    /// 0 to about 100.
+    /// Importance, from 0 to about 100; 0 is not printed.
     pub(crate) weight: u32,
 }
 
@@ -85,7 +84,7 @@ impl Item {
     }
 }
 
-/// How often a file was changed and read, and when last.
+/// Numbers of changes and reads of a file, and the piece with the last one.
 #[derive(Debug, Clone, Copy, Default)]
 pub(crate) struct FileStat {
     pub(crate) changed: u32,
@@ -93,25 +92,25 @@ pub(crate) struct FileStat {
     pub(crate) last: usize,
 }
 
-/// How often something was named, and when last.
+/// Number of mentions of a name, and the piece with the last one.
 #[derive(Debug, Clone, Copy, Default)]
 pub(crate) struct NameStat {
     pub(crate) count: u32,
     pub(crate) last: usize,
 }
 
-/// All that was found.
+/// Everything gathered from a source.
 #[derive(Debug, Default)]
 pub(crate) struct Gathered {
     pub(crate) items: Vec<Item>,
     pub(crate) files: BTreeMap<String, FileStat>,
     pub(crate) names: BTreeMap<String, NameStat>,
-    /// Subjects that summaries said are to be had by expanding them.
+    /// Subjects that summaries offer for expansion.
     pub(crate) topics: Vec<String>,
     pub(crate) messages: u64,
     pub(crate) calls: u64,
     pub(crate) images: u64,
-    /// Number of pieces read; the time of a file's or name's last use.
+    /// Number of pieces read so far.
     pub(crate) now: usize,
 }
 

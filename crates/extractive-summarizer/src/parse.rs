@@ -11,13 +11,13 @@ use crate::source::SummarySource;
 use crate::status::{ASKED, STAND};
 use crate::text::{is_decision, is_directive};
 
-/// Takes what a summary says.
+/// Adds the lines of a summary.
 pub(crate) fn summary(
-    found: &mut Gathered,
+    gathered: &mut Gathered,
     summary: &SummarySource<'_>,
     conventions: &dyn AgentConventions,
 ) {
-    found.messages += summary.range.len();
+    gathered.messages += summary.range.len();
     let extract = summary.text.starts_with(HEADER);
     let mut first = true;
     let mut open: Option<Item> = None;
@@ -26,48 +26,48 @@ pub(crate) fn summary(
         if let Some(item) = &mut open
             && full.starts_with(MORE)
         {
-            found.name(line);
+            gathered.name(line);
             more(item, full);
             continue;
         }
-        found.items.extend(open.take());
+        gathered.items.extend(open.take());
         // Where things stood is told by the items, too.
         let stood = extract && (line.starts_with(ASKED) || line.starts_with(STAND));
         if stood || line.starts_with(HEADER) || line == CUT_NOTE || line == CHAR_CUT_NOTE {
             continue;
         }
         if let Some(rest) = line.strip_prefix(FILES) {
-            files(found, rest);
+            files(gathered, rest);
         } else if let Some(rest) = line.strip_prefix(NAMES) {
             for name in rest.split(", ") {
-                found.name(&format!("`{}`", name.trim()));
+                gathered.name(&format!("`{}`", name.trim()));
             }
         } else if let Some(rest) = line.strip_prefix(EXPAND) {
             if !extract {
                 let topics = rest.trim().trim_end_matches('.').split(", ");
-                found.topics.extend(topics.map(str::to_owned));
+                gathered.topics.extend(topics.map(str::to_owned));
             }
         } else if let Some(item) = extract_line(line, summary.range, conventions) {
-            found.name(line);
+            gathered.name(line);
             if item.kind == Kind::Act {
-                found.calls += 1;
+                gathered.calls += 1;
             }
             open = Some(item);
         } else if line.chars().any(char::is_alphanumeric) {
-            found.name(line);
+            gathered.name(line);
             let telling = is_decision(line) || is_directive(line);
             let weight = 40 + if telling { 15 } else { 0 } + if first { 10 } else { 0 };
             let said = line.trim_start_matches(['-', '*', '•', ' ']);
-            found.push(
+            gathered.push(
                 Item::new(summary.range, Kind::Note, "", weight).with_lines(vec![said.to_owned()]),
             );
         }
         first = false;
     }
-    found.items.extend(open);
+    gathered.items.extend(open);
 }
 
-/// Adds a line to the item that it belongs to.
+/// Adds a further line to an item.
 fn more(item: &mut Item, line: &str) {
     if let Some(line) = line.strip_prefix(DETAIL)
         && matches!(item.kind, Kind::Act | Kind::Error)
@@ -82,7 +82,7 @@ fn more(item: &mut Item, line: &str) {
     }
 }
 
-/// A line that an extract wrote: `- [12] User: text`.
+/// Parses a line of an extract: `- [12] User: text`.
 fn extract_line(line: &str, within: SeqRange, conventions: &dyn AgentConventions) -> Option<Item> {
     let rest = line.strip_prefix("- [")?;
     let (range, rest) = rest.split_once("] ")?;
@@ -119,8 +119,8 @@ fn extract_line(line: &str, within: SeqRange, conventions: &dyn AgentConventions
     Some(item)
 }
 
-/// The files of an extract's `Files` line; of another's line, whatever looks like a path.
-fn files(found: &mut Gathered, rest: &str) {
+/// Adds the files of a `Files` line: of any writer's line, what looks like a path.
+fn files(gathered: &mut Gathered, rest: &str) {
     let mut rest = rest.trim();
     let mut base = "";
     if let Some(under) = rest.strip_prefix("(under ")
@@ -146,7 +146,7 @@ fn files(found: &mut Gathered, rest: &str) {
                 false => format!("{base}{path}"),
             };
             let (changes, reads) = if changed { (times, 0) } else { (0, times) };
-            found.file(&path, changes, reads);
+            gathered.file(&path, changes, reads);
         }
     }
 }

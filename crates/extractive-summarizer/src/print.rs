@@ -1,28 +1,28 @@
-//! How an item is printed, at some length.
+//! Prints an item at a length.
 
 use crate::item::{Item, Kind, LAST_WORD};
 use crate::text::{clip, digest, sentences, squeeze};
 use crate::tool_call::{anywhere, is_error_line, is_exit_code, lasting};
 
-/// Stands between what was done and how it ended.
+/// Separator of an action and its outcome.
 pub(crate) const ARROW: &str = " → ";
-/// Begins a line that belongs to the item before.
+/// Beginning of a further line of an item.
 pub(crate) const MORE: &str = "  ";
-/// Begins a line of detail.
+/// Beginning of a line of detail.
 pub(crate) const DETAIL: &str = "    ";
-/// A line of detail is cut after this many characters.
+/// Maximum length of a line of detail, in characters.
 const DETAIL_CHARS: usize = 240;
-/// How a message of several lines is handed to a command.
+/// Shell syntax that hands a message of several lines to a command.
 const HEREDOC: &str = "\"$(cat <<'EOF' ";
-/// An exclamation of at most so many characters says nothing.
+/// Maximum length of an exclamation that says nothing, in characters.
 const CRY_CHARS: usize = 24;
 
-/// How much of an item is printed.
+/// Maximum length of a printed item.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Length {
-    /// About how many characters of what was said, and of how it ended.
+    /// Approximate number of characters of its lines and its outcome.
     pub(crate) chars: usize,
-    /// How many lines of detail.
+    /// Number of lines of detail.
     pub(crate) detail: usize,
 }
 
@@ -34,12 +34,12 @@ impl Length {
     }
 }
 
-/// How many characters an item has, without detail.
+/// Length of an item without detail, in characters.
 pub(crate) fn size(item: &Item) -> usize {
     count(&item.lines).saturating_add(count(&item.outcome))
 }
 
-/// `- [12] User: ` and what the item says.
+/// Prints an item: `- [12] User: ` and its lines.
 pub(crate) fn item(item: &Item, length: Length) -> String {
     let mut out = beginning(item);
     let chars = length.chars;
@@ -64,7 +64,7 @@ pub(crate) fn item(item: &Item, length: Length) -> String {
             Kind::Injected => clip(&squeeze(&item.lines.join(" ")), about),
             Kind::User | Kind::Note => digest(&sentences(&item.lines.join("\n")), about, true),
             Kind::Reply => {
-                // In the midst of work it is the findings that count.
+                // Before the last word, findings count most.
                 let last_word = item.weight >= LAST_WORD;
                 digest(&findings(item, last_word), about, last_word)
             }
@@ -76,7 +76,7 @@ pub(crate) fn item(item: &Item, length: Length) -> String {
             out.push_str(&ending(item, room));
         }
     }
-    for line in some(&item.detail, length.detail) {
+    for line in excerpt(&item.detail, length.detail) {
         out.push('\n');
         out.push_str(DETAIL);
         out.push_str(&clip(line.trim_end(), DETAIL_CHARS));
@@ -85,8 +85,8 @@ pub(crate) fn item(item: &Item, length: Length) -> String {
     out
 }
 
-/// What a call was about, shortened: of a path the end, of a command not the folder it ran in, of
-/// a text what a digest says.
+/// The subject of a call, shortened: the end of a path, a command without its folder, or the digest of a
+/// text.
 fn short_about(item: &Item, chars: usize) -> String {
     if item.lines.len() > 2 {
         return digest(&sentences(&item.lines.join("\n")), chars, true);
@@ -112,8 +112,8 @@ fn short_about(item: &Item, chars: usize) -> String {
     clip(&line, chars)
 }
 
-/// The sentences of an assistant's that tell something: neither short cries nor, in the midst of
-/// work, what only announces a call.
+/// The sentences of an assistant's text that tell something: no short exclamations and, unless it is the
+/// last word, no announcements of a call.
 pub(crate) fn findings(item: &Item, last_word: bool) -> Vec<String> {
     let mut all = sentences(&item.lines.join("\n"));
     let tells = |sentence: &String| {
@@ -127,7 +127,7 @@ pub(crate) fn findings(item: &Item, last_word: bool) -> Vec<String> {
     all
 }
 
-/// What a line about an item begins with.
+/// The beginning of the line of an item.
 pub(crate) fn beginning(item: &Item) -> String {
     let range = if item.range.first == item.range.last {
         item.range.first.to_string()
@@ -143,13 +143,13 @@ pub(crate) fn beginning(item: &Item) -> String {
     format!("- [{range}] {}{colon}", item.label)
 }
 
-/// Characters of some lines and of what stands between them.
+/// Length of lines with their separators, in characters.
 fn count(lines: &[String]) -> usize {
     lines.iter().map(|line| line.chars().count() + 2).sum()
 }
 
-/// How a thing ended, shortened: of an error the lines that report it and the last one; the first
-/// line, and then the others.
+/// The outcome of an item, shortened: the lines of an error that report it and the last one, then the
+/// others from the first one on.
 pub(crate) fn ending(item: &Item, chars: usize) -> String {
     let mut order: Vec<usize> = Vec::new();
     if item.kind == Kind::Error {
@@ -193,8 +193,8 @@ pub(crate) fn ending(item: &Item, chars: usize) -> String {
     kept.join(" | ")
 }
 
-/// At most `most` of the lines: from the start and from the end, `…` between them.
-fn some(lines: &[String], most: usize) -> Vec<&str> {
+/// At most `most` lines from the start and from the end, with `…` between them.
+fn excerpt(lines: &[String], most: usize) -> Vec<&str> {
     let all = lines.iter().map(String::as_str);
     if lines.len() <= most {
         return all.collect();

@@ -1,4 +1,4 @@
-//! What came of calls: outcomes, errors, refusals, answers, reports.
+//! Outcomes of calls: errors, refusals, answers, reports.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -9,29 +9,29 @@ use crate::item::{Gathered, Item, Kind, PASTED, TYPED, TYPED_BYTES};
 use crate::text::{clip, squeeze, verbatim};
 use crate::tool_call::{Call, RESULT_BYTES, command, errors, is_exit_code, last_lines};
 
-/// Begins the line of a call that the user refused.
+/// Beginning of the line of a call that the user refused.
 pub(crate) const REFUSAL: &str = "(refused ";
 
-/// Answers that hold so many characters of a call's questions hold the questions.
+/// Number of characters of a call's questions that an answer holds if it repeats them.
 const ASKED_CHARS: usize = 20;
 
-/// A line that ends the outputs of so many different commands is no outcome.
+/// Number of different commands whose outputs end with the same line, from which the line is no outcome.
 const NOISE: usize = 3;
 
-/// What is known of the calls while their results are awaited.
+/// The calls so far, and those whose results are awaited.
 pub(crate) struct Calls<'a> {
     pub(crate) conventions: &'a dyn AgentConventions,
-    /// By id: the item, and what it does.
+    /// Awaited calls by id, each with the index of its item.
     pub(crate) open: BTreeMap<&'a str, (usize, Call)>,
-    /// The items of the present run of calls.
+    /// Indices of the items of the current run of calls.
     pub(crate) group: Vec<usize>,
-    /// The last item that tells the state of a list of tasks.
+    /// Index of the last item with the state of a task list.
     pub(crate) tasks: Option<usize>,
-    /// Something went wrong and nobody has said anything since.
+    /// Whether a call failed and nobody has said anything since.
     pub(crate) trouble: bool,
-    /// In which words refusals were reported.
+    /// Texts with which programs reported refusals.
     pub(crate) refusals: BTreeSet<String>,
-    /// Items whose outcome is a line of some output, and that output's last lines.
+    /// Indices of items whose outcome is a line of an output, with the output's last lines.
     pub(crate) outputs: Vec<(usize, Vec<String>)>,
 }
 
@@ -49,12 +49,11 @@ impl<'a> Calls<'a> {
     }
 }
 
-/// Where a line ends the outputs of several commands it says nothing of any of them: the line
-/// before it does.
-pub(crate) fn telling_ends(found: &mut Gathered, outputs: &[(usize, Vec<String>)]) {
+/// Replaces outcomes that end the outputs of several commands by the line before them.
+pub(crate) fn telling_ends(gathered: &mut Gathered, outputs: &[(usize, Vec<String>)]) {
     let mut commands: BTreeMap<&str, BTreeSet<String>> = BTreeMap::new();
     for (at, ends) in outputs {
-        let Some(item) = found.items.get(*at) else {
+        let Some(item) = gathered.items.get(*at) else {
             continue;
         };
         let command = item.lines.first().map_or("", |line| command(line));
@@ -69,7 +68,7 @@ pub(crate) fn telling_ends(found: &mut Gathered, outputs: &[(usize, Vec<String>)
         ended.is_some_and(|ended| ended.len() >= NOISE)
     };
     for (at, ends) in outputs {
-        if let Some(item) = found.items.get_mut(*at)
+        if let Some(item) = gathered.items.get_mut(*at)
             && ends.first().is_some_and(&noise)
         {
             item.outcome = ends
@@ -82,8 +81,8 @@ pub(crate) fn telling_ends(found: &mut Gathered, outputs: &[(usize, Vec<String>)
     }
 }
 
-/// How a command ended: all it said when that is short, else its last line; and the last lines
-/// that this was chosen from.
+/// The outcome of a command: its whole output if that is short, else the last line; and the last lines
+/// from which it was chosen.
 fn outcome(text: &str) -> (Vec<String>, Vec<String>) {
     let text = text.trim();
     let mut ends = Vec::new();
@@ -109,9 +108,9 @@ fn is_commit(line: &str) -> bool {
     id.is_some_and(|(_, id)| id.len() >= 7 && id.bytes().all(|b| b.is_ascii_hexdigit()))
 }
 
-/// What came of a call.
+/// Adds the result of a call.
 pub(crate) fn result(
-    found: &mut Gathered,
+    gathered: &mut Gathered,
     calls: &mut Calls<'_>,
     range: SeqRange,
     call_id: &str,
@@ -128,7 +127,7 @@ pub(crate) fn result(
     {
         // The answers name the questions.
         let begins: String = call.about.chars().take(ASKED_CHARS).collect();
-        if let Some(act) = found.items.get_mut(*at)
+        if let Some(act) = gathered.items.get_mut(*at)
             && text.contains(&begins)
         {
             act.weight = 0;
@@ -138,7 +137,7 @@ pub(crate) fn result(
         if item.bytes() > TYPED_BYTES {
             item.weight = PASTED;
         }
-        found.push(item);
+        gathered.push(item);
         return;
     }
     let output = match call {
@@ -147,21 +146,21 @@ pub(crate) fn result(
     };
     if failed || !output.is_empty() {
         calls.trouble = match outcome.rejection {
-            Some(rejection) => refusal(found, call, range, rejection, &mut calls.refusals),
-            None => error(found, call, range, text, output),
+            Some(rejection) => refusal(gathered, call, range, rejection, &mut calls.refusals),
+            None => error(gathered, call, range, text, output),
         };
         return;
     }
     let Some((at, call)) = call else { return };
-    if let Some(ends) = succeeded(found, *at, call, text) {
+    if let Some(ends) = succeeded(gathered, *at, call, text) {
         calls.outputs.push((*at, ends));
     }
 }
 
-/// Adds what a call that did not fail came to; the last lines of the output that this was chosen
-/// from.
-fn succeeded(found: &mut Gathered, at: usize, call: &Call, text: &str) -> Option<Vec<String>> {
-    let item = found.items.get_mut(at)?;
+/// Adds the outcome of a call that did not fail. Returns the last lines of the output from which it was
+/// chosen.
+fn succeeded(gathered: &mut Gathered, at: usize, call: &Call, text: &str) -> Option<Vec<String>> {
+    let item = gathered.items.get_mut(at)?;
     let all = |text: &str| verbatim(text, RESULT_BYTES, RESULT_BYTES);
     let short = text.len() < 200 && text.lines().count() <= 2;
     let mut last = None;
@@ -189,10 +188,10 @@ fn about(call: Option<&(usize, Call)>) -> String {
     }
 }
 
-/// A call that the user refused: with what it would have changed, and the user's reason. Whether
-/// there is one.
+/// Adds a call that the user refused, with its changes and the user's reason. Returns whether there is
+/// a reason.
 fn refusal(
-    found: &mut Gathered,
+    gathered: &mut Gathered,
     call: Option<&(usize, Call)>,
     range: SeqRange,
     Rejection { notice, reason }: Rejection<'_>,
@@ -210,9 +209,9 @@ fn refusal(
     let file = call.and_then(|(_, call)| call.path());
     let mut item = Item::new(range, Kind::User, "User", TYPED).with_lines(lines);
     item.file = file.map(str::to_owned);
-    found.push(item);
+    gathered.push(item);
     if let Some((at, _)) = call
-        && let Some(act) = found.items.get_mut(*at)
+        && let Some(act) = gathered.items.get_mut(*at)
     {
         // The refusal names the call; a plan or the like is told, too.
         match act.lines.len() > 2 {
@@ -225,14 +224,15 @@ fn refusal(
         let name = call.map_or("a tool", |(_, call)| &call.name);
         let mut item = Item::new(range, Kind::Error, "Error", 5).with_lines(vec![name.to_owned()]);
         item.outcome = verbatim(notice, RESULT_BYTES, RESULT_BYTES);
-        found.items.push(item);
+        gathered.items.push(item);
     }
     told
 }
 
-/// A call that failed, or whose output reports errors. Whether that is trouble.
+/// Adds a call that failed or whose output reports errors. Returns whether it is more than a search
+/// without hits.
 fn error(
-    found: &mut Gathered,
+    gathered: &mut Gathered,
     call: Option<&(usize, Call)>,
     range: SeqRange,
     text: &str,
@@ -252,20 +252,20 @@ fn error(
     let mut item = Item::new(range, Kind::Error, "Error", weight).with_lines(vec![about(call)]);
     if output.is_empty() {
         item.outcome = all();
-        found.name(text);
+        gathered.name(text);
     } else {
         item.outcome = output;
         item.detail = all();
     }
     if let Some((at, call)) = call
-        && let Some(act) = found.items.get_mut(*at)
+        && let Some(act) = gathered.items.get_mut(*at)
     {
         // The error names the call; the call need not be told twice.
         act.weight = 0;
         item.detail.splice(0..0, std::mem::take(&mut act.detail));
         item.file = call.path().map(str::to_owned);
     }
-    found.items.push(item);
+    gathered.items.push(item);
     !miss
 }
 

@@ -1,4 +1,4 @@
-//! Where things stand: what was asked last, what came of it, what is still open.
+//! The state of the work: the last request, its outcome, what is open.
 
 use token_estimate::TokenEstimator;
 
@@ -7,23 +7,23 @@ use crate::print::{ARROW, ending, findings};
 use crate::results::REFUSAL;
 use crate::text::{clip, digest, sentences, squeeze};
 
-/// Begins the line of what the user asked last.
+/// Beginning of the line of the user's last request.
 pub(crate) const ASKED: &str = "Asked last: ";
-/// Begins the line of what came of it.
+/// Beginning of the line of its outcome.
 pub(crate) const STAND: &str = "Where it stands: ";
 
-/// With fewer items everything is seen at a glance.
+/// Minimum number of items of an extract that states the state of the work.
 const ITEMS: usize = 8;
-/// What the user asked in fewer characters is told with what was asked before.
+/// Length below which a request is printed with the one before it, in characters.
 const SHORT: usize = 24;
-/// How long each part may be, in characters: the longest that fits is taken.
+/// Maximum lengths of each part, in characters; the longest that fits is used.
 const LENGTHS: [usize; 3] = [200, 120, 60];
-/// What weighs as much changed something or had an outcome.
+/// Minimum weight of a call that changed something or had an outcome.
 const DONE: u32 = 24;
-/// An error that weighs less is none.
+/// Minimum weight of an error.
 const TROUBLE: u32 = 30;
 
-/// Two lines, if they cost less than `room` tokens.
+/// Returns the two lines, if they cost less than `room` tokens.
 pub(crate) fn stand(items: &[&Item], room: u64, estimator: &dyn TokenEstimator) -> Option<String> {
     let all = items.iter().copied();
     let items: Vec<&Item> = all.filter(|item| item.weight > 0).collect();
@@ -72,7 +72,7 @@ fn lines(items: &[&Item], chars: usize) -> Option<String> {
     })
 }
 
-/// What the user asked last; and before it what was asked before, if it is short.
+/// The user's last request, after the one before it if it is short.
 fn wishes<'a>(items: &[&'a Item]) -> Vec<(usize, &'a Item)> {
     let own = |item: &Item| item.kind == Kind::User && !is_mark(item);
     let mut all = items.iter().enumerate().rev();
@@ -127,7 +127,7 @@ fn act(item: &Item, chars: usize) -> String {
     format!("[{}] {label}{about}{arrow}{ended}", item.range.last)
 }
 
-/// How what the assistant said begins and ends: the result, and the question or the next step.
+/// The beginning and the end of the assistant's text: its result, and its question or next step.
 fn word(item: &Item, chars: usize) -> String {
     let said = digest(&findings(item, true), chars, true);
     format!("[{}] {said}", item.range.last)

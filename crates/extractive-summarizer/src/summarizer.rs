@@ -22,8 +22,8 @@ const ID: &str = "extractive@4";
 ///
 /// Time is linear in the source; a huge message is read at its head and its tail.
 ///
-/// What tools do and what their programs write around texts is told by an agent's conventions; the
-/// default ones know no agent.
+/// An agent's conventions tell the actions of its tools and the texts that its programs add; the default
+/// conventions know no agent.
 #[derive(Debug, Clone)]
 pub struct ExtractiveSummarizer {
     id: Cow<'static, str>,
@@ -52,8 +52,8 @@ impl ExtractiveSummarizer {
         self
     }
 
-    /// Returns the name and version of what is written, such as `extractive@4`. Two summarizers
-    /// that may write different texts have different ids.
+    /// Returns the name and version, such as `extractive@4`. Summarizers that may write different texts
+    /// have different ids.
     pub fn id(&self) -> &str {
         &self.id
     }

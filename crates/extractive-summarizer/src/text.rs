@@ -7,11 +7,11 @@ use aho_corasick::AhoCorasick;
 
 use crate::cues::{DECISIONS, DIRECTIVES};
 
-/// How much of the start of a long text is read, in bytes.
+/// Maximum length that is read of a text's start, in bytes.
 const HEAD_BYTES: usize = 24 * 1024;
-/// How much of its end.
+/// Maximum length that is read of a text's end, in bytes.
 const TAIL_BYTES: usize = 8 * 1024;
-/// How many lines of a code block are kept.
+/// Number of lines of a code block that are kept.
 const CODE_LINES: usize = 2;
 
 /// Returns the beginning of `text`, at most `bytes` bytes, up to a character boundary.
@@ -34,7 +34,7 @@ pub(crate) fn window(text: &str, start: usize, end: usize) -> (&str, &str) {
     }
 }
 
-/// The sentences of a text, cleaned of markup that only lays out.
+/// The sentences of a text without layout markup.
 pub(crate) fn sentences(text: &str) -> Vec<String> {
     let (start, end) = window(text, HEAD_BYTES, TAIL_BYTES);
     let mut out = Vec::new();
@@ -75,7 +75,7 @@ fn push_sentences(text: &str, out: &mut Vec<String>) {
     }
 }
 
-/// A line without what only lays it out: heading and list marks, emphasis, table bars.
+/// A line without layout markup: heading and list marks, emphasis, table bars.
 fn layout_free(line: &str) -> String {
     let line = line.trim_start_matches(['#', '>', '*', '-', '+', '•', ' ']);
     let line: Cow<'_, str> = if line.starts_with('|') {
@@ -91,7 +91,7 @@ fn layout_free(line: &str) -> String {
     squeeze(&line.replace("**", ""))
 }
 
-/// One line, single spaces, no control characters, no rules of dots, dashes and the like.
+/// A text on one line with single spaces, without control characters and rules of dots or dashes.
 pub(crate) fn squeeze(text: &str) -> String {
     let mut out = String::with_capacity(text.len().min(4096));
     let mut space = false;
@@ -115,8 +115,8 @@ pub(crate) fn squeeze(text: &str) -> String {
     out
 }
 
-/// The lines of a text as they stand, without empty ones, trailing space and control characters;
-/// of a text of more than `start` + `end` bytes its beginning and its end.
+/// The lines of a text, verbatim but for empty lines, trailing space and control characters; only the
+/// first `start` and the last `end` bytes of a longer text.
 pub(crate) fn verbatim(text: &str, start: usize, end: usize) -> Vec<String> {
     let (start, end) = window(text, start, end);
     let line = |line: &str| {
@@ -195,8 +195,7 @@ pub(crate) fn is_decision(sentence: &str) -> bool {
     holds(&WORDS, sentence)
 }
 
-/// A matcher of words, whatever the case of their ASCII letters. A few hundred words always fit
-/// into one.
+/// A matcher of words that ignores the case of ASCII letters. A few hundred words always fit into one.
 fn matcher(words: &[&str]) -> Option<AhoCorasick> {
     let mut builder = AhoCorasick::builder();
     builder.ascii_case_insensitive(true).build(words).ok()
@@ -206,10 +205,10 @@ fn holds(words: &Option<AhoCorasick>, text: &str) -> bool {
     words.as_ref().is_some_and(|words| words.is_match(text))
 }
 
-/// At most `max` characters of a list of sentences: whole if they fit, else the first, the last,
-/// those that say something, and then the others from the start. Gaps are marked with `…`.
+/// Returns at most `max` characters of a list of sentences: all if they fit, else the first, the last,
+/// directives and decisions, and then the others from the start. `…` marks gaps.
 ///
-/// Without `ends`, those that say something come first.
+/// Without `ends`, directives and decisions come first.
 pub(crate) fn digest(sentences: &[String], max: usize, ends: bool) -> String {
     let count = |text: &str| text.chars().count();
     let total: usize = sentences.iter().map(|s| count(s) + 1).sum();
@@ -279,7 +278,8 @@ pub(crate) fn digest(sentences: &[String], max: usize, ends: bool) -> String {
     out
 }
 
-/// At most `max` characters of a line: at a word if one ends past the half; `…` marks the cut.
+/// Returns at most `max` characters of a line, cut after a word if one ends past the half; `…` marks the
+/// cut.
 pub(crate) fn clip(line: &str, max: usize) -> String {
     let Some((end, _)) = line.char_indices().nth(max) else {
         return line.to_owned();
@@ -292,8 +292,8 @@ pub(crate) fn clip(line: &str, max: usize) -> String {
     format!("{}…", kept.trim_end())
 }
 
-/// Calls `f` with what names something in a text: addresses, `code`, issue numbers, commit ids,
-/// versions, constants, codes.
+/// Calls `f` with the names in a text: addresses, `code`, issue numbers, commit ids, versions, constants,
+/// codes.
 pub(crate) fn visit_names(text: &str, f: &mut dyn FnMut(&str)) {
     let mut rest = text;
     while let Some((_, after)) = rest.split_once('`') {
@@ -393,7 +393,7 @@ mod tests {
     }
 
     #[test]
-    fn a_digest_keeps_both_ends_and_what_says_something() {
+    fn a_digest_keeps_both_ends_and_directives() {
         let text: Vec<String> = [
             "Start here.",
             "Filler one.",

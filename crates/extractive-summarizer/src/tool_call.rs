@@ -1,4 +1,4 @@
-//! What a tool call did, in a line, and what its result says.
+//! A tool call in a line, and the telling lines of its result.
 
 use std::borrow::Cow;
 
@@ -7,11 +7,11 @@ use memory_model::conventions::{ToolAction, ToolUse};
 use crate::edits::changes;
 use crate::text::{clip, squeeze, verbatim, window};
 
-/// How much of a result's start and end is looked through, in bytes each.
+/// Maximum length that is read of a result's start and of its end, in bytes each.
 pub(crate) const RESULT_BYTES: usize = 16 * 1024;
-/// How much of what a call is about is read, in bytes.
+/// Maximum length that is read of a call's subject, in bytes.
 const ABOUT_BYTES: usize = 4_000;
-/// A call that is about a text, such as a plan, is named by so many characters of it.
+/// Maximum length of the name of a call whose subject is a text, such as a plan, in characters.
 const ABOUT_CHARS: usize = 80;
 
 /// Command words that change something beyond a file.
@@ -40,7 +40,7 @@ const LASTING: &[&str] = &[
     "apply",
 ];
 
-/// How commands begin that only look at something.
+/// Beginnings of commands that only look at something.
 const LOOKING: &[&str] = &[
     "cat ",
     "ls",
@@ -84,17 +84,17 @@ pub(crate) struct Call {
     pub(crate) name: String,
     /// What the call does.
     pub(crate) told: ToolUse,
-    /// What it is about, on one line.
+    /// Subject of the call, on one line.
     pub(crate) about: String,
-    /// What it is about, line by line, where that is a text such as a plan.
+    /// Subject of the call, line by line, where it is a text such as a plan.
     pub(crate) text: Vec<String>,
-    /// What it changes in a file.
+    /// Changes in a file, as lines.
     pub(crate) changed: Vec<String>,
-    /// What else it was called with, line by line.
+    /// Other arguments, line by line.
     pub(crate) detail: Vec<String>,
-    /// It changed something that lasts.
+    /// Whether it changes something that lasts.
     pub(crate) lasting: bool,
-    /// It only looked at something.
+    /// Whether it only looks at something.
     pub(crate) looks: bool,
 }
 
@@ -158,7 +158,7 @@ fn detail(arguments: &[(String, String)]) -> Vec<String> {
 }
 
 impl Call {
-    /// Whether what it changes is told in full, so that its arguments tell nothing more.
+    /// Whether `changed` tells all of its arguments.
     pub(crate) fn tells_all(&self) -> bool {
         let told = |text: &str| self.changed.iter().any(|line| line.contains(text));
         !self.changed.is_empty()
@@ -209,7 +209,7 @@ fn is_look(line: &str) -> bool {
     LOOKING.iter().any(|start| command.starts_with(start))
 }
 
-/// A command, or what else a call is about, on one line and otherwise to the letter.
+/// A command or another subject on one line, otherwise verbatim.
 fn one_line(text: &str) -> String {
     let mut rest = window(text, ABOUT_BYTES, 0).0.trim();
     for shell in ["bash -lc ", "bash -c ", "sh -c "] {
@@ -224,8 +224,7 @@ fn is_prose(path: &str) -> bool {
     matches!(end, "md" | "mdx" | "markdown" | "txt" | "rst" | "adoc")
 }
 
-/// Lines of a result that report an error, first ones first, at most three; looked for at its head
-/// and its tail.
+/// The first three lines of a result that report an error, in its head and its tail.
 pub(crate) fn errors(text: &str) -> Vec<String> {
     let (head, tail) = window(text, RESULT_BYTES, RESULT_BYTES);
     let mut out = Vec::new();
@@ -246,7 +245,7 @@ pub(crate) fn errors(text: &str) -> Vec<String> {
     out
 }
 
-/// The last four lines of a result that say something, the last one first.
+/// The last four lines of a result with words, the last one first.
 pub(crate) fn last_lines(text: &str) -> Vec<String> {
     let lines = window(text, 0, RESULT_BYTES);
     let end = if lines.1.is_empty() { lines.0 } else { lines.1 };
@@ -258,7 +257,7 @@ pub(crate) fn last_lines(text: &str) -> Vec<String> {
         .collect()
 }
 
-/// Whether a line of a command's output reports an error, and does not merely speak of one.
+/// Whether a line of a command's output reports an error, rather than mentions one.
 pub(crate) fn is_error_line(line: &str) -> bool {
     let line = line.trim_start();
     if line.is_empty() {
@@ -307,7 +306,7 @@ pub(crate) fn is_error_line(line: &str) -> bool {
         "undefined:",
         "timed out",
     ];
-    let found = starts.iter().any(|mark| line.starts_with(mark))
+    let reports = starts.iter().any(|mark| line.starts_with(mark))
         || holds.iter().any(|mark| line.contains(mark))
         || is_numbered_error(line);
     let harmless = [
@@ -323,7 +322,7 @@ pub(crate) fn is_error_line(line: &str) -> bool {
         "Error: 0",
         "errors: 0",
     ];
-    found && !harmless.iter().any(|mark| line.contains(mark))
+    reports && !harmless.iter().any(|mark| line.contains(mark))
 }
 
 /// Whether a line only says with which code a command ended.

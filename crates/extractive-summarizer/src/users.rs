@@ -1,4 +1,4 @@
-//! Which sentences of a user's are printed when not all of them fit.
+//! Chooses sentences of users' texts when not all of them fit.
 
 use std::collections::BTreeSet;
 
@@ -17,9 +17,9 @@ struct Sentence {
     value: u64,
 }
 
-/// The items at these places, shortened sentence by sentence until they cost at most `room`
-/// together: what was typed before what was pasted or injected, short and newer ones before long
-/// and older ones. Printed texts, by place.
+/// Shortens the items at these indices sentence by sentence until they cost at most `room` tokens
+/// together, and returns their printed texts by index. Typed sentences come before pasted and injected
+/// ones, short and newer ones before long and older ones.
 pub(crate) fn shortened(
     items: &[&Item],
     users: &[usize],

@@ -12,7 +12,7 @@ use tokio::runtime::{Builder, Runtime};
 
 const SIZES: [u32; 2] = [1_000, 10_000];
 
-/// A store with one log of so many messages, of which the first hundred are summarized.
+/// A store with one log of `size` messages, of which the first hundred are summarized.
 async fn filled(size: u32) -> (InMemoryStore, ConversationId) {
     let store = InMemoryStore::new();
     let id = root(&store, "bench").await.id;

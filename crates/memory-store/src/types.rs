@@ -486,7 +486,7 @@ pub enum Claim {
 /// Update to a held lease.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum LeaseUpdate {
-    /// It is extended: it now ends so many microseconds after `now`.
+    /// Extends the lease: it ends `ttl_micros` after `now`.
     Renew {
         /// The new time-to-live, in microseconds.
         ttl_micros: i64,

@@ -37,7 +37,7 @@ forward!(&M, Box<M>, Arc<M>);
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct ChatPrompt {
-    /// Text of the system message: what the model is and has to do.
+    /// Text of the system message: the model's role and task.
     pub system: String,
     /// Text of the user message.
     pub user: String,

@@ -90,7 +90,7 @@ impl Retrieval {
                             "type": "string"
                         },
                         "limit": {
-                            "description": "At most so many hits; 20 if not given.",
+                            "description": "Maximum number of hits; 20 if not given.",
                             "type": "integer"
                         },
                         "pattern": {
@@ -142,7 +142,7 @@ impl Retrieval {
                             "type": "string"
                         },
                         "token_cap": {
-                            "description": "At most so many tokens of content; 4000 if not \
+                            "description": "Maximum tokens of content; 4000 if not \
                                             given.",
                             "type": "integer"
                         }

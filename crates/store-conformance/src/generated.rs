@@ -18,11 +18,11 @@ use std::fmt::Write as _;
 
 use memory_model::{Message, Part, RawJson, Role, Timestamp};
 
-/// What the conversation consists of is said in numbers of messages and results among this many.
+/// Number of messages that the counts of messages and results below refer to.
 const THOUSAND: u64 = 1_000;
 /// How long the one long result in a thousand messages is, in bytes.
 const LONG: usize = 500_000;
-/// One message in so many names its place.
+/// One message in this number names its place.
 const NEEDLE: u64 = 997;
 /// There are two to this power of words, less one.
 const WORDS_POWER: u64 = 11;

@@ -90,7 +90,7 @@ pub struct Atom {
     pub(crate) end: usize,
     pub(crate) messages: usize,
     pub(crate) kind: AtomKind,
-    /// Most atoms have none.
+    /// `None` for most atoms.
     pub(crate) details: Option<Box<Details>>,
 }
 
@@ -157,6 +157,7 @@ pub struct Atoms {
 }
 
 /// Partitions messages into atoms. Position 0 is the first message.
+#[must_use]
 pub fn atoms<M: MessageView>(
     messages: impl IntoIterator<Item = M>,
     policy: GroupingPolicy,
@@ -225,22 +226,22 @@ impl Atoms {
             .and_then(|index| self.atoms.get(index))
     }
 
-    /// Before the first atom: covers nothing.
+    /// The cut before the first atom.
     pub fn start(&self) -> Cut {
         Cut(self.first)
     }
 
-    /// Behind the last atom: covers everything, an open group included.
+    /// The cut behind the last atom, open groups included.
     pub fn end(&self) -> Cut {
         Cut(self.atoms.last().map_or(self.first, |atom| atom.end))
     }
 
-    /// Behind the last settled atom.
+    /// The cut behind the last settled atom.
     pub fn settled_end(&self) -> Cut {
         Cut(self.settled().last().map_or(self.first, |atom| atom.end))
     }
 
-    /// The last cut that is not behind `position`: it keeps the atom there whole.
+    /// The last cut at or before `position`: the atom there is behind it.
     pub fn cut_before(&self, position: usize) -> Cut {
         match self.atom_of(position) {
             Some(atom) => Cut(atom.start),
@@ -249,7 +250,7 @@ impl Atoms {
         }
     }
 
-    /// The first cut that is not before `position`: it covers the atom there whole.
+    /// The first cut at or behind `position`: the atom there is before it, unless it begins there.
     pub fn cut_after(&self, position: usize) -> Cut {
         match self.atom_of(position) {
             Some(atom) if atom.start == position => Cut(position),
@@ -312,7 +313,7 @@ mod tests {
     }
 
     #[test]
-    fn of_nothing_there_are_no_atoms() {
+    fn an_empty_list_has_no_atoms() {
         let none = atoms(lines(""), GroupingPolicy::default());
         assert!(none.is_empty());
         assert_eq!((none.start(), none.settled_end()), (none.end(), none.end()));

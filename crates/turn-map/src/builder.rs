@@ -3,9 +3,11 @@ use std::sync::Arc;
 
 use token_estimate::{MessageView, Role};
 
-use crate::atoms::Details;
 use crate::message::{calls, has_calls, results, user_speaks};
-use crate::{Atom, AtomKind, Atoms, GroupState, GroupingPolicy, LateResult, UnansweredCall};
+use crate::{Atom, Atoms, GroupingPolicy, LateResult, UnansweredCall};
+use groups::Groups;
+
+mod groups;
 
 /// Builds atoms from messages that arrive one by one.
 ///
@@ -17,42 +19,33 @@ use crate::{Atom, AtomKind, Atoms, GroupState, GroupingPolicy, LateResult, Unans
 /// Begin at the start of a log or at a cut. Begun inside of a group, its results are orphans.
 #[derive(Debug, Clone)]
 pub struct AtomBuilder {
-    /// Responses that can still take results, oldest first, in at most the policy's count of
-    /// batches and one.
+    /// Responses that can still take results, oldest first, in at most `most_batches` batches.
     responses: VecDeque<Response>,
     most_batches: usize,
-    /// How many batches `responses` holds.
+    /// Number of batches in `responses`.
     batches: usize,
-    /// Whether the newest message (notes passed over) is an assistant's that calls and has no
-    /// response id: a next one of that kind is in one batch with it.
+    /// Whether the newest message that is no note is an assistant's with calls and without a response
+    /// id: another one directly after it is in its batch.
     after_line: bool,
-    /// Responses that were dropped from the front of `responses`: the ordinal of the front.
+    /// Number of responses dropped from the front of `responses`: the ordinal of its first.
     dropped: u64,
     /// Whether the newest response may get further lines.
     running: bool,
-    /// The id of the newest response, while it may.
+    /// Id of the newest response, while `running`.
     running_id: String,
-    /// Disjoint, in order, none of them emitted.
-    groups: VecDeque<ToolGroup>,
-    /// The messages from `emitted` on.
-    tail: VecDeque<Entry>,
+    groups: Groups,
     /// The newest waiting call of each id. Empty while [`scans`](Self::scans).
     waiting: HashMap<Arc<str>, CallAt>,
     /// The interrupted calls of each id that no late result answered, by position, newest last.
     interrupted: HashMap<Arc<str>, Vec<usize>>,
-    /// Room for the calls of the next response.
+    /// Empty buffer for the calls of the next response.
     spare: Vec<Call>,
-    settled: Vec<Atom>,
-    /// Where `settled` begins, or would.
-    first: usize,
-    emitted: usize,
-    next: usize,
 }
 
-/// As long as one response is open and has no more calls than this, they are looked through rather
-/// than hashed: most have a few, and that is twice as fast.
+/// Maximum number of calls of the only open response that are searched one by one rather than hashed:
+/// most responses have a few, and that is twice as fast.
 const FEW_CALLS: usize = 8;
-/// The most calls that room is kept for.
+/// Maximum capacity of the buffer that is kept for the next response, in calls.
 const MOST_SPARE: usize = 64;
 
 /// A call, by its response's ordinal and its place there.
@@ -67,7 +60,7 @@ struct Response {
     start: usize,
     calls: Vec<Call>,
     waiting: usize,
-    /// Whether it keeps its group from being emitted.
+    /// Whether it keeps its group open.
     holds: bool,
     /// Whether it is in one batch with the response before it: a batch closes as a whole.
     in_batch: bool,
@@ -80,25 +73,6 @@ struct Call {
     answered: bool,
     /// An older waiting call of the same id.
     shadows: Option<CallAt>,
-}
-
-/// The contiguous positions of one response, or of several that interleave.
-#[derive(Debug, Clone)]
-struct ToolGroup {
-    start: usize,
-    end: usize,
-    /// How many of its responses can still grow.
-    holds: usize,
-    has_calls: bool,
-    /// Whether some of the unanswered calls still wait: only known at the end.
-    open: bool,
-    unanswered: Vec<UnansweredCall>,
-}
-
-#[derive(Debug, Clone)]
-struct Entry {
-    note: bool,
-    late: Vec<LateResult>,
 }
 
 impl AtomBuilder {
@@ -118,27 +92,17 @@ impl AtomBuilder {
             dropped: 0,
             running: false,
             running_id: String::new(),
-            groups: VecDeque::new(),
-            tail: VecDeque::new(),
+            groups: Groups::starting_at(position),
             waiting: HashMap::new(),
             interrupted: HashMap::new(),
             spare: Vec::new(),
-            settled: Vec::new(),
-            first: position,
-            emitted: position,
-            next: position,
         }
     }
 
     /// Adds the next message.
     pub fn push(&mut self, message: &impl MessageView) {
-        let position = self.next;
-        self.next += 1;
         let note = message.is_note();
-        self.tail.push_back(Entry {
-            note,
-            late: Vec::new(),
-        });
+        let position = self.groups.push(note);
         if !note {
             let (calling, assistant) = (has_calls(message), message.role() == Role::Assistant);
             let line = calling && assistant && message.response().is_none();
@@ -152,37 +116,31 @@ impl AtomBuilder {
             results(message, &mut |id| self.result(id, position));
             self.release(self.newest());
         }
-        self.emit_settled();
+        self.groups.settle();
     }
 
     /// Position of the next message.
     pub fn position(&self) -> usize {
-        self.next
+        self.groups.next()
     }
 
     /// Removes and returns the settled atoms, which no further message can change.
     /// [`finish`](Self::finish) then returns the rest.
     pub fn drain_settled(&mut self) -> std::vec::Drain<'_, Atom> {
-        self.first = self.emitted;
-        self.settled.drain(..)
+        self.groups.drain_settled()
     }
 
     /// Returns the atoms of all messages that were pushed and not drained.
+    #[must_use]
     pub fn finish(mut self) -> Atoms {
-        let settled = self.settled.len();
         let responses = std::mem::take(&mut self.responses);
         for response in responses.iter().filter(|response| response.waiting > 0) {
-            if let Some(group) = self.group_of(response.start) {
+            if let Some(group) = self.groups.of(response.start) {
                 group.open = true;
                 group.unanswered.extend(response.unanswered());
             }
         }
-        while let Some(group) = self.groups.pop_front() {
-            self.emit_singles(group.start);
-            self.emit_group(group);
-        }
-        self.emit_singles(self.next);
-        Atoms::new(self.first, self.settled, settled)
+        self.groups.finish()
     }
 
     /// The ordinal of the newest response, or of the one to come while there is none.
@@ -195,37 +153,19 @@ impl AtomBuilder {
         self.responses.get_mut(index)
     }
 
-    fn group_index(&self, position: usize) -> Option<usize> {
-        self.groups
-            .partition_point(|group| group.start <= position)
-            .checked_sub(1)
-    }
-
-    fn group_of(&mut self, position: usize) -> Option<&mut ToolGroup> {
-        let index = self.group_index(position)?;
-        self.groups.get_mut(index)
-    }
-
-    /// A line of a response, of the newest one or of one that begins here.
+    /// Adds a line of the newest response, or begins a response.
     fn respond(&mut self, id: Option<&str>, in_batch: bool, position: usize) {
         if self.running
             && id == Some(&*self.running_id)
             && let Some(newest) = self.responses.back()
         {
-            self.extend(newest.start, position);
+            self.groups.extend(newest.start, position);
             return;
         }
         let before = self.newest();
         self.running = false;
         self.release(before);
-        self.groups.push_back(ToolGroup {
-            start: position,
-            end: position + 1,
-            holds: 1,
-            has_calls: false,
-            open: false,
-            unanswered: Vec::new(),
-        });
+        self.groups.open(position);
         self.running = id.is_some();
         // One buffer for all: most messages belong to a response.
         self.running_id.clear();
@@ -250,7 +190,7 @@ impl AtomBuilder {
         }
     }
 
-    /// What still waits in the oldest response is interrupted now.
+    /// Closes the oldest response: its waiting calls are interrupted.
     fn close_oldest(&mut self) {
         let Some(mut response) = self.responses.pop_front() else {
             return;
@@ -270,7 +210,7 @@ impl AtomBuilder {
             interrupted.or_default().push(call.message);
         }
         if response.holds
-            && let Some(group) = self.group_of(response.start)
+            && let Some(group) = self.groups.of(response.start)
         {
             group.holds -= 1;
             group.unanswered.extend(response.unanswered());
@@ -278,7 +218,7 @@ impl AtomBuilder {
         }
     }
 
-    /// Whether waiting calls are looked for in the only open response.
+    /// Whether waiting calls are searched in the only open response.
     fn scans(&self) -> bool {
         let few = |response: &Response| response.calls.len() <= FEW_CALLS;
         self.most_batches == 1 && self.responses.len() <= 1 && self.responses.back().is_none_or(few)
@@ -297,7 +237,7 @@ impl AtomBuilder {
         })
     }
 
-    /// Hashes the calls that wait: there are too many to look through.
+    /// Hashes the waiting calls, which are too many to search one by one.
     fn stop_scanning(&mut self) {
         let ordinal = self.newest();
         let Some(response) = self.responses.back_mut() else {
@@ -314,7 +254,7 @@ impl AtomBuilder {
         }
     }
 
-    /// A call of the newest response.
+    /// Adds a call to the newest response.
     fn call(&mut self, id: &str, position: usize) {
         let ordinal = self.newest();
         let id: Arc<str> = id.into();
@@ -344,21 +284,20 @@ impl AtomBuilder {
         } else if !self.scans() {
             self.stop_scanning();
         }
-        if let Some(group) = self.group_of(start) {
+        if let Some(group) = self.groups.of(start) {
             group.has_calls = true;
         }
     }
 
+    /// Adds a result to its call's group, or as a late one to its message.
     fn result(&mut self, id: &str, position: usize) {
         let Some(at) = self.waiting_call(id) else {
             let call = self.interrupted_call(id);
-            if let Some(entry) = self.tail.back_mut() {
-                entry.late.push(LateResult {
-                    message: position,
-                    id: id.into(),
-                    call,
-                });
-            }
+            self.groups.late(LateResult {
+                message: position,
+                id: id.into(),
+                call,
+            });
             return;
         };
         let dropped = self.dropped;
@@ -377,11 +316,11 @@ impl AtomBuilder {
                 _ => drop(self.waiting.remove(id)),
             }
         }
-        self.extend(start, position);
+        self.groups.extend(start, position);
         self.release(at.response);
     }
 
-    /// Takes out the newest interrupted call of an id.
+    /// Removes and returns the newest interrupted call of an id.
     fn interrupted_call(&mut self, id: &str) -> Option<usize> {
         let calls = self.interrupted.get_mut(id)?;
         let newest = calls.pop();
@@ -391,7 +330,7 @@ impl AtomBuilder {
         newest
     }
 
-    /// A person speaks: a response that has all its results is over.
+    /// Ends the newest response, because the user speaks, if it has all its results.
     fn end_run_if_answered(&mut self) {
         if self
             .responses
@@ -402,7 +341,7 @@ impl AtomBuilder {
         }
     }
 
-    /// Lets go of the group of a response that cannot grow any more.
+    /// Stops holding the group of a response that cannot grow any more.
     fn release(&mut self, ordinal: u64) {
         let running = self.running && ordinal == self.newest();
         let Some(response) = self.response(ordinal) else {
@@ -411,7 +350,7 @@ impl AtomBuilder {
         if response.holds && response.waiting == 0 && !running {
             response.holds = false;
             let (start, calls) = (response.start, std::mem::take(&mut response.calls));
-            if let Some(group) = self.group_of(start) {
+            if let Some(group) = self.groups.of(start) {
                 group.holds -= 1;
             }
             if calls.capacity() <= MOST_SPARE {
@@ -419,101 +358,6 @@ impl AtomBuilder {
                 self.spare.clear();
             }
         }
-    }
-
-    /// The group of the response that began at `start` now reaches to the newest message, and so
-    /// swallows every group behind it. Only a result reaches over other groups, so there are calls.
-    fn extend(&mut self, start: usize, position: usize) {
-        let Some(index) = self.group_index(start) else {
-            return;
-        };
-        for later in self.groups.split_off(index + 1) {
-            if let Some(group) = self.groups.back_mut() {
-                group.holds += later.holds;
-                group.unanswered.extend(later.unanswered);
-            }
-        }
-        if let Some(group) = self.groups.back_mut() {
-            group.end = position + 1;
-        }
-    }
-
-    fn emit_settled(&mut self) {
-        while let Some(group) = self.groups.front() {
-            let (start, holds) = (group.start, group.holds);
-            self.emit_singles(start);
-            if holds > 0 {
-                return;
-            }
-            if let Some(group) = self.groups.pop_front() {
-                self.emit_group(group);
-            }
-        }
-        self.emit_singles(self.next);
-    }
-
-    /// Each message before `end` as an atom of its own.
-    fn emit_singles(&mut self, end: usize) {
-        while self.emitted < end {
-            let Some(Entry { note, late }) = self.tail.pop_front() else {
-                return;
-            };
-            let kind = match (note, late.is_empty()) {
-                (true, _) => AtomKind::Note,
-                (false, true) => AtomKind::Plain,
-                (false, false) => AtomKind::Late,
-            };
-            self.emit(
-                self.emitted + 1,
-                usize::from(!note),
-                kind,
-                Details {
-                    unanswered: Vec::new(),
-                    late,
-                },
-            );
-        }
-    }
-
-    fn emit_group(&mut self, group: ToolGroup) {
-        let mut details = Details {
-            unanswered: group.unanswered,
-            late: Vec::new(),
-        };
-        details.unanswered.sort_by_key(|call| call.message);
-        let mut messages = 0;
-        for entry in self
-            .tail
-            .drain(..(group.end - group.start).min(self.tail.len()))
-        {
-            messages += usize::from(!entry.note);
-            details.late.extend(entry.late);
-        }
-        let kind = if group.open {
-            AtomKind::Group(GroupState::Open)
-        } else if !details.unanswered.is_empty() {
-            AtomKind::Group(GroupState::Interrupted)
-        } else if group.has_calls {
-            AtomKind::Group(GroupState::Closed)
-        } else if !details.late.is_empty() {
-            AtomKind::Late
-        } else {
-            AtomKind::Plain
-        };
-        self.emit(group.end, messages, kind, details);
-    }
-
-    fn emit(&mut self, end: usize, messages: usize, kind: AtomKind, details: Details) {
-        let none = details.unanswered.is_empty() && details.late.is_empty();
-        let details = if none { None } else { Some(Box::new(details)) };
-        self.settled.push(Atom {
-            start: self.emitted,
-            end,
-            messages,
-            kind,
-            details,
-        });
-        self.emitted = end;
     }
 }
 
@@ -532,8 +376,8 @@ impl Response {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::atoms;
     use crate::script::{lines, shown};
+    use crate::{AtomKind, GroupState, atoms};
 
     fn partition(script: &str) -> String {
         within(0, script)
@@ -660,8 +504,8 @@ mod tests {
     #[test]
     fn each_late_result_finds_a_call_of_its_id() {
         let calls = |script: &str| -> Vec<Option<usize>> {
-            let found = atoms(lines(script), GroupingPolicy::default());
-            let late = found.iter().flat_map(|atom| atom.late());
+            let atoms = atoms(lines(script), GroupingPolicy::default());
+            let late = atoms.iter().flat_map(|atom| atom.late());
             late.map(|late| late.call).collect()
         };
         assert_eq!(calls("a+x a+x a t-x t-x"), [Some(1), Some(0)]);

@@ -1,4 +1,4 @@
-//! Rules of providers about calls and results.
+//! Checks of providers' rules about calls and results.
 
 use std::collections::{HashMap, HashSet};
 
@@ -38,65 +38,66 @@ pub enum Rule {
     ResultBehindContent,
 }
 
-/// Breaches of the OpenAI chat format's rules: a message with calls is followed by results that
-/// answer each of its calls once, whether one or several in a message, and no result stands
-/// elsewhere. Notes are passed over.
+/// Returns the violations of the OpenAI chat format's rules: a message with calls is followed by
+/// results that answer each of its calls once, one or several in a message, and no result stands
+/// elsewhere. Notes are ignored.
 ///
-/// A message of a tool or a user may have other parts behind its results; they are written as a
-/// message of their own.
+/// A message of a tool or a user may have other parts behind its results; they are sent as a message
+/// of their own.
 pub fn check_openai<M: MessageView>(messages: &[M]) -> Vec<Violation> {
-    let mut found = Vec::new();
+    let mut violations = Vec::new();
     let mut waiting: Vec<Item> = Vec::new();
     for turn in turns(messages, |_| None) {
         let answers = matches!(turn.role, Role::User | Role::Tool);
         if !answers || turn.items.is_empty() {
-            unanswered(&mut waiting, &mut found);
+            unanswered(&mut waiting, &mut violations);
         }
         let mut ids = HashSet::new();
         for item in turn.items {
             match item.kind {
                 Kind::Call if turn.role != Role::Assistant => {
-                    found.push(item.breaks(Rule::CallByAnother));
+                    violations.push(item.breaks(Rule::CallByAnother));
                 }
                 Kind::Call => {
                     if item.id.is_empty() {
-                        found.push(item.breaks(Rule::EmptyId));
+                        violations.push(item.breaks(Rule::EmptyId));
                     } else if !ids.insert(item.id.clone()) {
-                        found.push(item.breaks(Rule::DuplicateId));
+                        violations.push(item.breaks(Rule::DuplicateId));
                     }
                     waiting.push(item);
                 }
                 Kind::Result if turn.role == Role::Assistant => {
-                    found.push(item.breaks(Rule::ResultByAssistant));
+                    violations.push(item.breaks(Rule::ResultByAssistant));
                 }
-                Kind::Result if !answers => found.push(item.breaks(Rule::AnswersNothing)),
+                Kind::Result if !answers => violations.push(item.breaks(Rule::AnswersNothing)),
                 Kind::Result => match waiting.iter().position(|call| call.id == item.id) {
                     Some(call) => drop(waiting.remove(call)),
-                    None => found.push(item.breaks(Rule::AnswersNothing)),
+                    None => violations.push(item.breaks(Rule::AnswersNothing)),
                 },
-                Kind::Other if answers => unanswered(&mut waiting, &mut found),
+                Kind::Other if answers => unanswered(&mut waiting, &mut violations),
                 Kind::Other => {}
             }
         }
     }
-    unanswered(&mut waiting, &mut found);
-    in_order(found)
+    unanswered(&mut waiting, &mut violations);
+    in_order(violations)
 }
 
-/// Breaches of the Anthropic messages format's rules: neighbours of the same role are one turn, the
-/// user's if a tool's; a turn with calls is followed by one that begins with results that answer
-/// each of them once; no result stands elsewhere; and no id is used for two calls in the whole
-/// list. Notes are passed over, and so are system messages, which stand outside of the list.
+/// Returns the violations of the Anthropic messages format's rules. Neighbouring messages of one role
+/// are one turn, and a tool's messages are the user's. A turn with calls is followed by one that
+/// begins with results that answer each of the calls once, no result stands elsewhere, and no two
+/// calls in the list share an id. Notes are ignored, and so are system messages, which are sent apart
+/// from the list.
 pub fn check_anthropic<M: MessageView>(messages: &[M]) -> Vec<Violation> {
     let wire = |role| match role {
         Role::System => None,
         Role::Assistant => Some(Role::Assistant),
         Role::User | Role::Tool => Some(Role::User),
     };
-    let mut found = Vec::new();
+    let mut violations = Vec::new();
     let mut ids: HashSet<String> = HashSet::new();
     let mut waiting: HashMap<String, Item> = HashMap::new();
-    let mut asked: Vec<Item> = Vec::new();
+    let mut unanswered_calls: Vec<Item> = Vec::new();
     for turn in turns(messages, wire) {
         match turn.role {
             Role::Assistant => {
@@ -104,14 +105,14 @@ pub fn check_anthropic<M: MessageView>(messages: &[M]) -> Vec<Violation> {
                     match item.kind {
                         Kind::Call => {
                             if item.id.is_empty() {
-                                found.push(item.breaks(Rule::EmptyId));
+                                violations.push(item.breaks(Rule::EmptyId));
                             } else if !ids.insert(item.id.clone()) {
-                                found.push(item.breaks(Rule::DuplicateId));
+                                violations.push(item.breaks(Rule::DuplicateId));
                             }
                             waiting.insert(item.id.clone(), item.clone());
-                            asked.push(item);
+                            unanswered_calls.push(item);
                         }
-                        Kind::Result => found.push(item.breaks(Rule::ResultByAssistant)),
+                        Kind::Result => violations.push(item.breaks(Rule::ResultByAssistant)),
                         Kind::Other => {}
                     }
                 }
@@ -119,8 +120,8 @@ pub fn check_anthropic<M: MessageView>(messages: &[M]) -> Vec<Violation> {
             Role::System => {
                 for item in turn.items {
                     match item.kind {
-                        Kind::Call => found.push(item.breaks(Rule::CallByAnother)),
-                        Kind::Result => found.push(item.breaks(Rule::AnswersNothing)),
+                        Kind::Call => violations.push(item.breaks(Rule::CallByAnother)),
+                        Kind::Result => violations.push(item.breaks(Rule::AnswersNothing)),
                         Kind::Other => {}
                     }
                 }
@@ -129,35 +130,35 @@ pub fn check_anthropic<M: MessageView>(messages: &[M]) -> Vec<Violation> {
                 let mut first = true;
                 for item in turn.items {
                     match item.kind {
-                        Kind::Call => found.push(item.breaks(Rule::CallByAnother)),
+                        Kind::Call => violations.push(item.breaks(Rule::CallByAnother)),
                         Kind::Result if !first => {
-                            found.push(item.breaks(Rule::ResultBehindContent));
+                            violations.push(item.breaks(Rule::ResultBehindContent));
                         }
                         Kind::Result if waiting.remove(&item.id).is_none() => {
-                            found.push(item.breaks(Rule::AnswersNothing));
+                            violations.push(item.breaks(Rule::AnswersNothing));
                         }
                         Kind::Result => {}
                         Kind::Other => first = false,
                     }
                 }
-                asked.retain(|call| waiting.contains_key(&call.id));
-                unanswered(&mut asked, &mut found);
+                unanswered_calls.retain(|call| waiting.contains_key(&call.id));
+                unanswered(&mut unanswered_calls, &mut violations);
                 waiting.clear();
             }
         }
     }
-    asked.retain(|call| waiting.contains_key(&call.id));
-    unanswered(&mut asked, &mut found);
-    in_order(found)
+    unanswered_calls.retain(|call| waiting.contains_key(&call.id));
+    unanswered(&mut unanswered_calls, &mut violations);
+    in_order(violations)
 }
 
-fn in_order(mut found: Vec<Violation>) -> Vec<Violation> {
-    found.sort_by_key(|violation| (violation.message, violation.part));
-    found
+fn in_order(mut violations: Vec<Violation>) -> Vec<Violation> {
+    violations.sort_by_key(|violation| (violation.message, violation.part));
+    violations
 }
 
-fn unanswered(waiting: &mut Vec<Item>, found: &mut Vec<Violation>) {
-    found.extend(waiting.drain(..).map(|call| call.breaks(Rule::Unanswered)));
+fn unanswered(waiting: &mut Vec<Item>, violations: &mut Vec<Violation>) {
+    violations.extend(waiting.drain(..).map(|call| call.breaks(Rule::Unanswered)));
 }
 
 #[derive(Clone, Copy)]
@@ -191,10 +192,11 @@ struct Turn {
     items: Vec<Item>,
 }
 
-/// The messages as a provider sees them; neighbours that `joined` gives the same role are one turn.
+/// The messages as a provider receives them: neighbours to which `joined` gives the same role are one
+/// turn.
 fn turns<M: MessageView>(messages: &[M], joined: impl Fn(Role) -> Option<Role>) -> Vec<Turn> {
     let mut turns: Vec<Turn> = Vec::new();
-    // Where the newest turn stands that can be joined: what is not joined does not end it.
+    // Index of the newest turn that a message can join; a message that joins none does not end it.
     let mut open: Option<usize> = None;
     for (position, message) in messages.iter().enumerate() {
         if message.is_note() {

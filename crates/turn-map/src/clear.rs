@@ -21,37 +21,36 @@ use crate::{Edit, Error, TrimPolicy};
 )]
 #[non_exhaustive]
 pub enum ClearPolicy {
-    /// Clears what a tool can be asked for again, except the newest (koda's microcompaction).
+    /// Clears the results of tools that can be called again, except the newest. The preset koda.
     /// `clear-old/6-50-8:Bash,Read@1`
     Old {
-        /// How many of the tools' newest results stay, whatever they cost. 6, koda's default.
+        /// Number of the tools' newest results that stay, whatever they cost. Default 6.
         #[cfg_attr(feature = "serde", serde(default = "six"))]
         keep: usize,
-        /// The least that a result costs to be cleared, in tokens. 50, koda's default.
+        /// Minimum cost of a result that is cleared, in tokens. Default 50.
         #[cfg_attr(feature = "serde", serde(default = "fifty"))]
         min_tokens: u64,
-        /// In a list of fewer messages, notes not counted, nothing is cleared. 8, koda's default.
+        /// Minimum number of messages without notes of a list in which results are cleared. Default 8.
         #[cfg_attr(feature = "serde", serde(default = "eight"))]
         min_messages: usize,
-        /// The tools. koda's list by default; none means all.
+        /// Names of the tools; none means all. Default: the preset's list of tools that only look.
         #[cfg_attr(feature = "serde", serde(default = "koda_tools"))]
         tools: Vec<String>,
     },
-    /// Clears large results that stand before the last message in which the user speaks (the rule
-    /// of anna's later generation). `clear-before-last-user/2000@1`
+    /// Clears large results before the last message in which the user speaks. The preset anna. `clear-before-last-user/2000@1`
     BeforeLastUser {
-        /// Results that cost more are cleared, in tokens. 2,000, that rule's default.
+        /// Maximum cost of a result that stays, in tokens. Default 2,000.
         #[cfg_attr(feature = "serde", serde(default = "two_thousand"))]
         over_tokens: u64,
     },
-    /// Shortens what is older than the newest results up to a sum, the first result that does not
-    /// fit included; errors stay (Operator-Use's rule).
+    /// Shortens the results before the newest ones that cost `protected_tokens` together; errors
+    /// stay. The preset Operator-Use.
     /// `clear-unprotected/40000:tool-output-chars/200-2000-200@1`
     Unprotected {
-        /// What the newest results that stay may cost together, in tokens. 40,000, Operator-Use's default.
+        /// Maximum cost of the newest results that stay, together, in tokens. Default 40,000.
         #[cfg_attr(feature = "serde", serde(default = "forty_thousand"))]
         protected_tokens: u64,
-        /// How the older ones are shortened. Operator-Use's rule by default.
+        /// Policy that shortens the older results. Default: [`TrimPolicy::OPERATOR_USE`].
         #[cfg_attr(feature = "serde", serde(default = "operator_use"))]
         trim: TrimPolicy,
     },
@@ -103,7 +102,7 @@ const NAMES: [&str; 3] = [
 ];
 
 impl ClearPolicy {
-    /// koda's microcompaction with its defaults.
+    /// Returns the preset koda.
     pub fn koda() -> Self {
         Self::Old {
             keep: six(),
@@ -113,14 +112,14 @@ impl ClearPolicy {
         }
     }
 
-    /// The rule of anna's later generation with its default.
+    /// Returns the preset anna.
     pub fn anna() -> Self {
         Self::BeforeLastUser {
             over_tokens: two_thousand(),
         }
     }
 
-    /// Operator-Use's context pruner with its defaults.
+    /// Returns the preset Operator-Use.
     pub fn operator_use() -> Self {
         Self::Unprotected {
             protected_tokens: forty_thousand(),
@@ -128,8 +127,8 @@ impl ClearPolicy {
         }
     }
 
-    /// How to clear a list, in order. `pointer` says what to give a tool that expands the message
-    /// at a position; an empty one is not mentioned.
+    /// Returns the edits that clear a list, in order. `pointer` returns the argument of the tool that
+    /// expands the message at a position; an empty one is not mentioned.
     pub fn edits<M: MessageView>(
         &self,
         messages: &[M],
@@ -225,7 +224,7 @@ struct ResultAt {
     part: usize,
     tokens: u64,
     is_error: bool,
-    /// The tool of the newest call before it that has the id.
+    /// Name of the tool of the newest call before it with its id.
     tool: Option<String>,
 }
 
@@ -288,7 +287,7 @@ impl fmt::Display for ClearPolicy {
     }
 }
 
-/// A tool's name, as it stands in an id.
+/// A tool's name with the characters escaped that separate names in an id.
 fn escaped(tool: &str) -> String {
     tool.replace('%', "%25").replace(',', "%2C")
 }

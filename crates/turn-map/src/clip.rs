@@ -1,29 +1,29 @@
-//! Shorter texts. Every function here is pure, cuts between characters, and returns nothing when
-//! what it would make is not shorter, in bytes and by the estimator.
+//! Shortening of texts. Every function is pure, cuts between characters, and returns `None` unless its
+//! result is shorter, in bytes and by the estimator.
 
 use token_estimate::TokenEstimator;
 
-/// Less of a text than so many bytes is not shown: it would say nothing.
+/// Minimum excerpt length, in bytes.
 const LEAST_SHOWN: usize = 24;
-/// Guesses that a search for how much fits begins with.
+/// Number of interpolated guesses before a search for the longest excerpt halves the rest.
 const GUESSES: u32 = 12;
-/// A pointer in a marker that is recognised has at most so many bytes.
+/// Maximum length of the pointer in a marker that is recognised, in bytes.
 const LONGEST_POINTER: usize = 96;
-/// A marker between lines or texts that is recognised has at most so many bytes.
+/// Maximum length of a marker that is recognised, in bytes.
 const LONGEST_MARKER: usize = LONGEST_POINTER + 96;
-/// What a marker between a text's beginning and its end begins and ends with.
+/// The beginning and the end of a marker between the head and the tail of a text.
 const OPENS: &str = "\n[… of ";
 const CLOSES: &str = " …]\n";
 
-/// What stands for a text that is left out whole: `[… 900 tokens left out; expand message:7 …]`.
+/// Returns the marker of a text that is left out whole: `[… 900 tokens left out; expand message:7 …]`.
 ///
-/// `pointer` is what to give a tool that expands it; an empty one is not mentioned.
+/// `pointer` is the argument of the tool that expands the text; an empty one is not mentioned.
 pub fn left_out(tokens: u64, pointer: &str) -> String {
     format!("[… {tokens} tokens left out{} …]", expand(pointer))
 }
 
-/// Whether a text is one that [`left_out`] wrote with a pointer of at most 96 bytes: leaving that
-/// out again would lose the figure. What merely begins and ends like one is a text like others.
+/// Whether [`left_out`] wrote the text, with a pointer of at most 96 bytes. Such a text is not left out
+/// again, because its figure would be lost.
 pub fn is_left_out(text: &str) -> bool {
     text.strip_prefix("[… ")
         .and_then(|rest| rest.strip_suffix(" …]"))
@@ -49,7 +49,7 @@ fn expand(pointer: &str) -> String {
     }
 }
 
-/// The whole text as [`left_out`] writes it.
+/// Returns the [`left_out`] marker of the whole text; `None` unless it is shorter.
 pub fn stub_text(text: &str, pointer: &str, estimator: &dyn TokenEstimator) -> Option<String> {
     if is_left_out(text) {
         return None;
@@ -58,8 +58,8 @@ pub fn stub_text(text: &str, pointer: &str, estimator: &dyn TokenEstimator) -> O
     shorter(left_out(tokens, pointer), text, tokens, estimator)
 }
 
-/// A text's first and last lines: of more than `lines`, half of them rounded down and the rest,
-/// with a line between them that counts what is left out (phi-core's rule).
+/// Returns the first and the last lines of a text of more than `lines` lines, half of `lines` (rounded
+/// down) and the rest, with a line between them that counts the lines left out.
 pub fn clip_lines(
     text: &str,
     lines: usize,
@@ -77,7 +77,7 @@ pub fn clip_lines(
     if count == lines + 1 && text.lines().nth(head).is_some_and(marked) {
         return None;
     }
-    // Where the first lines end and the last begin, in bytes.
+    // Byte offsets at which the first lines end and the last lines begin.
     let after = |line: usize| {
         let ends = text.match_indices('\n').map(|(at, _)| at + 1);
         line.checked_sub(1)
@@ -94,9 +94,9 @@ pub fn clip_lines(
     shorter(clipped, text, estimator.text(text), estimator)
 }
 
-/// A text's beginning and end (two thirds and one third) with a marker between them, at most
-/// `tokens` together. With no room for any text the [`left_out`] marker alone, which may cost
-/// more than that.
+/// Returns the beginning and the end of a text (two thirds and one third) with a marker between them,
+/// together at most `tokens` tokens. Without room for any text it is the [`left_out`] marker alone,
+/// which may cost more.
 pub fn clip_tokens(
     text: &str,
     tokens: u64,
@@ -106,7 +106,7 @@ pub fn clip_tokens(
     clip_counted(text, estimator.text(text), tokens, pointer, estimator)
 }
 
-/// [`clip_tokens`] of a text that is known to cost `whole` tokens: a long text is not counted again.
+/// Like [`clip_tokens`], for a text that is known to cost `whole` tokens.
 pub fn clip_counted(
     text: &str,
     whole: u64,
@@ -129,7 +129,7 @@ pub fn clip_counted(
     shorter(left_out(whole, pointer), text, whole, estimator)
 }
 
-/// A text's first and last characters with a marker between them.
+/// Returns the first `head` and the last `tail` characters of a text with a marker between them.
 pub fn clip_chars(
     text: &str,
     head: usize,
@@ -147,7 +147,7 @@ pub fn clip_chars(
     )
 }
 
-/// Whether a text is what [`clip_chars`] made with so many characters at either end.
+/// Whether [`clip_chars`] made the text, with `shown` characters at either end.
 pub(crate) fn is_clipped(text: &str, shown: usize) -> bool {
     first_and_last(text, shown, shown).is_some_and(|(head, tail)| {
         let between = text.get(head..text.len() - tail).unwrap_or("");
@@ -158,7 +158,8 @@ pub(crate) fn is_clipped(text: &str, shown: usize) -> bool {
     })
 }
 
-/// How long the first and the last characters of a text are, in bytes; none when they are all.
+/// Lengths of the first `head` and the last `tail` characters of a text, in bytes; `None` when they are
+/// the whole text.
 fn first_and_last(text: &str, head: usize, tail: usize) -> Option<(usize, usize)> {
     let starts = || text.char_indices().map(|(at, _)| at);
     let head = starts().nth(head)?;
@@ -169,8 +170,8 @@ fn first_and_last(text: &str, head: usize, tail: usize) -> Option<(usize, usize)
     (head + tail < text.len()).then_some((head, tail))
 }
 
-/// The most bytes, of `all`, for which `count` says at most `tokens`; all of them cost `whole`. Costs are nearly
-/// proportional to bytes, so the difference of each count leads to the next guess, and halving ends what that leaves.
+/// The largest number of bytes, up to `all`, for which `count` is at most `tokens`; `all` bytes cost `whole`. Costs are
+/// nearly proportional to bytes, so each difference gives the next guess, and halving searches the rest.
 fn longest(all: usize, whole: u64, tokens: u64, count: impl Fn(usize) -> u64) -> usize {
     let bytes_of = |tokens: u64| {
         let bytes = u128::from(tokens) * all as u128 / u128::from(whole.max(1));
@@ -199,7 +200,7 @@ fn longest(all: usize, whole: u64, tokens: u64, count: impl Fn(usize) -> u64) ->
     low
 }
 
-/// At most so many bytes of the beginning and of the end.
+/// At most `head` bytes of the beginning and `tail` bytes of the end of a text, with the marker between them.
 fn ends(text: &str, head: usize, tail: usize, whole: u64, pointer: &str) -> String {
     let head = text.floor_char_boundary(head);
     let tail = text.ceil_char_boundary(text.len() - tail.min(text.len() - head));
@@ -211,6 +212,7 @@ fn ends(text: &str, head: usize, tail: usize, whole: u64, pointer: &str) -> Stri
     )
 }
 
+/// The new text, if it is shorter than the old one in bytes and in tokens.
 fn shorter(
     new: String,
     old: &str,

@@ -2,11 +2,11 @@ use std::ops::Range;
 
 use crate::{Atom, AtomKind, Atoms, Cut, TurnMap};
 
-/// How much of a conversation stays as it is.
+/// Rule that decides which messages of a conversation are kept and which may be compacted.
 ///
-/// Whatever the policy, an atom stays whole or goes whole; what can still change (see
-/// [`Atoms::settled`]) stays; notes right before what stays, stay with it; and what stays is never
-/// everything because the newest atom alone is too large.
+/// Under every policy an atom is kept or compacted whole, atoms that are not [settled](Atoms::settled)
+/// are kept, and notes directly before kept messages are kept. An atom that alone exceeds a limit is
+/// kept as the newest one and does not keep older atoms.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 #[cfg_attr(
@@ -15,65 +15,63 @@ use crate::{Atom, AtomKind, Atoms, Cut, TurnMap};
 )]
 #[non_exhaustive]
 pub enum CutPolicy {
-    /// Keeps the last messages: at least this many, all when there are fewer.
+    /// Keeps at least the last `messages` messages, or all when there are fewer.
     LastMessages {
-        /// Messages, notes not counted. 20, anna's handoff; 0 keeps none.
+        /// Number of messages without notes. Default 20; 0 keeps none.
         #[cfg_attr(feature = "serde", serde(default = "twenty"))]
         messages: usize,
     },
-    /// Keeps the last messages as far as a limit in tokens lets it, and the newest atom in any
-    /// case.
+    /// Keeps the last messages within a limit in tokens, and always the newest atom.
     FreshTail {
-        /// Messages, notes not counted. 20, anna's fresh tail.
+        /// Number of messages without notes. Default 20.
         #[cfg_attr(feature = "serde", serde(default = "twenty"))]
         messages: usize,
-        /// The most tokens that the tail may cost, unless its newest atom alone costs more. No
-        /// limit by default, as in anna.
+        /// Maximum cost of the tail in tokens, unless its newest atom alone costs more. Default:
+        /// no limit.
         #[cfg_attr(feature = "serde", serde(default))]
         max_tokens: Option<u64>,
     },
-    /// Keeps the last turns. Of more messages than the limit the oldest go, even within the only
-    /// turn; while the rest costs more than it may, whole turns go, oldest first, but never the
-    /// newest.
+    /// Keeps the last turns. Messages beyond `max_messages` are not kept, oldest first, even within
+    /// a single turn. Then whole turns are not kept, oldest first, while the tail costs more than
+    /// `max_tokens`, but the newest turn always is.
     FreshTurns {
-        /// Turns. 6, the rule of anna's later generation; 0 keeps only the newest atom.
+        /// Number of turns. Default 6; 0 keeps only the newest atom.
         #[cfg_attr(feature = "serde", serde(default = "six"))]
         turns: usize,
-        /// The most messages, notes not counted, unless the newest atom alone has more. 120, the
-        /// rule of anna's later generation.
+        /// Maximum number of messages without notes, unless the newest atom alone has more.
+        /// Default 120.
         #[cfg_attr(feature = "serde", serde(default = "hundred_twenty"))]
         max_messages: usize,
-        /// The share of a budget that the tail may take, in per cent: see
-        /// [`within`](Self::within). 40, the rule of anna's later generation.
+        /// Maximum share of a budget that the tail takes, in percent: see
+        /// [`within`](Self::within). Default 40.
         #[cfg_attr(feature = "serde", serde(default = "forty"))]
         budget_percent: u8,
-        /// The most tokens that the tail may cost, unless its newest turn alone costs more. No
-        /// limit by default.
+        /// Maximum cost of the tail in tokens, unless its newest turn alone costs more. Default:
+        /// no limit.
         #[cfg_attr(feature = "serde", serde(default))]
         max_tokens: Option<u64>,
     },
-    /// Keeps the newest messages until they cost this much. Where an atom's first message reaches
-    /// it, the atom stays; where a later one does, such as a large result, the atom goes, unless it
-    /// is the newest. (pi takes the next place to cut, and failing that keeps everything.)
+    /// Keeps the newest messages until they cost `tokens`. An atom whose first message reaches the
+    /// figure is kept; one in which a later message does, such as a large result, is not, unless it
+    /// is the newest.
     RecentTokens {
-        /// Tokens. 16384, the documented default of pi's rule.
+        /// Cost in tokens. Default 16,384.
         #[cfg_attr(feature = "serde", serde(default = "pi_recent"))]
         tokens: u64,
     },
-    /// koda's rule: of fewer than 12 messages keeps 4, else half of them, rounded up.
+    /// Keeps 4 of fewer than 12 messages, else half of them, rounded up. The preset koda.
     PreserveCount,
-    /// phi-core's rule: keeps the first and the most recent turns.
+    /// Keeps the first and the most recent turns. The preset phi-core.
     FirstAndRecentTurns {
-        /// Turns at the beginning. 2, phi-core's default; 0 keeps none.
+        /// Number of turns at the beginning. Default 2; 0 keeps none.
         #[cfg_attr(feature = "serde", serde(default = "phi_first"))]
         first: usize,
-        /// Turns at the end. 10, phi-core's default.
+        /// Number of turns at the end. Default 10.
         #[cfg_attr(feature = "serde", serde(default = "phi_recent"))]
         recent: usize,
     },
 }
 
-/// anna's `keep_tail` and fresh tail, in messages.
 const fn twenty() -> usize {
     20
 }
@@ -102,12 +100,13 @@ const fn phi_recent() -> usize {
     10
 }
 
-/// koda's fewest messages, and the count below which it keeps just those.
+/// Minimum number of messages of [`CutPolicy::PreserveCount`], and the number of messages from which it
+/// keeps half.
 const KODA_LEAST: usize = 4;
 const KODA_HALF_FROM: usize = 12;
 
 impl Default for CutPolicy {
-    /// anna's fresh tail.
+    /// The last 20 messages, without a limit in tokens.
     fn default() -> Self {
         Self::FreshTail {
             messages: twenty(),
@@ -116,7 +115,8 @@ impl Default for CutPolicy {
     }
 }
 
-/// Where a policy cuts: `[start, head)` and `[tail, end)` stay, what lies between may be compacted.
+/// The two cuts of a policy: messages before `head` and from `tail` on are kept, those between may be
+/// compacted.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct Cuts {
     head: Cut,
@@ -125,17 +125,17 @@ pub struct Cuts {
 }
 
 impl Cuts {
-    /// Behind the messages that stay at the beginning, if any do.
+    /// The cut behind the messages that are kept at the beginning.
     pub fn head(&self) -> Cut {
         self.head
     }
 
-    /// Before the messages that stay at the end. Never before the [`head`](Self::head).
+    /// The cut before the messages that are kept at the end. Never before the [`head`](Self::head).
     pub fn tail(&self) -> Cut {
         self.tail
     }
 
-    /// The positions that may be compacted; empty when everything stays.
+    /// Positions of the messages that may be compacted; empty when everything is kept.
     pub fn covered(&self) -> Range<usize> {
         self.head.position()..self.tail.position()
     }
@@ -181,8 +181,8 @@ impl CutPolicy {
         recent: phi_recent(),
     };
 
-    /// The policy for a budget of so many tokens: a share of the budget becomes a limit in tokens,
-    /// unless the policy has a lower one. Policies without a share stay as they are.
+    /// Returns the policy for a budget of `budget` tokens: a share of the budget becomes a limit in
+    /// tokens, unless the policy has a lower one. Policies without a share stay as they are.
     #[must_use]
     pub fn within(mut self, budget: u64) -> Self {
         if let Self::FreshTurns {
@@ -198,12 +198,12 @@ impl CutPolicy {
         self
     }
 
-    /// Where to cut `atoms`.
+    /// Returns the cuts of `atoms`.
     ///
     /// `turns` are the turns of the same list, at the same positions; [`FreshTurns`] and
     /// [`FirstAndRecentTurns`] cut by them, and [`Cuts::turn_start`] is found in them. `cost` gives
     /// the tokens of the message at a position, 0 for a note; [`FreshTail`], [`FreshTurns`] and
-    /// [`RecentTokens`] ask it, newest first, up to the first message that goes.
+    /// [`RecentTokens`] ask it, newest first, up to the first message that is not kept.
     ///
     /// [`FirstAndRecentTurns`]: Self::FirstAndRecentTurns
     /// [`FreshTail`]: Self::FreshTail
@@ -265,7 +265,7 @@ impl CutPolicy {
     }
 }
 
-/// The last turns, and of them the last messages.
+/// The cut before the last turns, within a number of messages.
 fn fresh_turns(atoms: &Atoms, turns: &TurnMap, newest: usize, max_messages: usize) -> Cut {
     let oldest = turns.count().saturating_sub(newest);
     let start = atoms.cut_before(turns.span(oldest..turns.count()).start);
@@ -275,7 +275,8 @@ fn fresh_turns(atoms: &Atoms, turns: &TurnMap, newest: usize, max_messages: usiz
     })
 }
 
-/// Takes whole turns off the tail, oldest first, while it costs more than `most` and has two.
+/// Moves the tail's cut behind whole turns, oldest first, while the tail costs more than `most` tokens
+/// and has two turns or more.
 fn demote(
     atoms: &Atoms,
     turns: &TurnMap,
@@ -306,7 +307,7 @@ fn demote(
     tail
 }
 
-/// Before the turn that a tail splits.
+/// The cut before the turn that a tail splits.
 fn split_turn(atoms: &Atoms, turns: &TurnMap, head: Cut, tail: Cut) -> Option<Cut> {
     let kept = atoms.between(tail, atoms.end());
     let first = kept.iter().find(|atom| atom.kind() != AtomKind::Note)?;
@@ -315,7 +316,7 @@ fn split_turn(atoms: &Atoms, turns: &TurnMap, head: Cut, tail: Cut) -> Option<Cu
     (head <= cut && cut < tail).then_some(cut)
 }
 
-/// koda's rule.
+/// Number of messages that [`CutPolicy::PreserveCount`] keeps of `messages`.
 fn preserve_count(messages: usize) -> usize {
     if messages < KODA_HALF_FROM {
         KODA_LEAST
@@ -328,8 +329,8 @@ fn last_messages(atoms: &Atoms, messages: usize) -> Cut {
     keep(atoms, |_, kept, _| (kept < messages).then_some(0))
 }
 
-/// The cut before the newest atoms that stay. `stays` is told how many messages stay already and
-/// what they cost, and says what they cost with the atom, or that it goes.
+/// The cut before the newest atoms that are kept. `stays` gets an atom, the number of messages kept
+/// after it and their cost, and returns the cost with the atom, or `None` if it is not kept.
 fn keep(atoms: &Atoms, stays: impl Fn(&Atom, usize, u64) -> Option<u64>) -> Cut {
     let (mut kept, mut tokens) = (0, 0);
     let mut cut = atoms.end();
@@ -343,7 +344,7 @@ fn keep(atoms: &Atoms, stays: impl Fn(&Atom, usize, u64) -> Option<u64>) -> Cut 
     before_notes(atoms, cut)
 }
 
-/// Notes right before a kept message stay with it, as in pi's rule.
+/// The cut before the notes that directly precede another cut.
 fn before_notes(atoms: &Atoms, cut: Cut) -> Cut {
     let before = atoms.between(atoms.start(), cut);
     let notes = before

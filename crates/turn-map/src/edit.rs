@@ -14,74 +14,74 @@ pub enum Edit {
     /// Drops the message. Results that [`InsertResults`](Self::InsertResults) moves from it or inserts
     /// behind it stay.
     DropMessage {
-        /// The message.
+        /// Position of the message.
         message: usize,
     },
     /// Drops the part.
     DropPart {
-        /// The message.
+        /// Position of the message.
         message: usize,
-        /// The part in it.
+        /// Index of the part in the message.
         part: usize,
     },
     /// Sets the text of a text part or a result. In a result that is a list of parts the text replaces
     /// all texts, and images stay.
     SetText {
-        /// The message.
+        /// Position of the message.
         message: usize,
-        /// The part in it.
+        /// Index of the part in the message.
         part: usize,
         /// The new text.
         text: String,
     },
     /// Replaces the whole content of a result by a text, images included.
     SetContent {
-        /// The message.
+        /// Position of the message.
         message: usize,
-        /// The part in it.
+        /// Index of the part in the message.
         part: usize,
         /// The new content.
         text: String,
     },
     /// Replaces the part by a text part.
     Replace {
-        /// The message.
+        /// Position of the message.
         message: usize,
-        /// The part in it.
+        /// Index of the part in the message.
         part: usize,
         /// The text.
         text: String,
     },
     /// Turns a result into other parts: a heading as text, then its content, images included.
     ResultToText {
-        /// The message.
+        /// Position of the message.
         message: usize,
-        /// The part in it.
+        /// Index of the part in the message.
         part: usize,
-        /// What the text begins with; a line of its own.
+        /// First line of the text.
         heading: String,
     },
     /// Sets the id of a call, or the call id of a result.
     SetId {
-        /// The message.
+        /// Position of the message.
         message: usize,
-        /// The part in it.
+        /// Index of the part in the message.
         part: usize,
         /// The new id.
         id: String,
     },
     /// Sets the role of the message.
     SetRole {
-        /// The message.
+        /// Position of the message.
         message: usize,
         /// The new role.
         role: Role,
     },
     /// Inserts a message of results directly behind a message.
     InsertResults {
-        /// The message that it stands behind.
+        /// Position of the message that precedes the inserted one.
         after: usize,
-        /// Its results, never none.
+        /// Results of the inserted message; not empty.
         results: Vec<InsertedResult>,
     },
 }
@@ -92,63 +92,63 @@ pub enum Edit {
 pub enum InsertedResult {
     /// A result that no tool returned.
     Stub {
-        /// The id of the call.
+        /// Id of the call.
         call_id: String,
-        /// What it says.
+        /// Text of the result.
         text: String,
     },
-    /// A result that leaves its place, changed as other edits say.
+    /// A result of another message, changed by other edits of its part.
     Moved {
-        /// The message that it stood in.
+        /// Position of the message that holds it.
         message: usize,
-        /// The part in it.
+        /// Index of the part in the message.
         part: usize,
     },
 }
 
-/// A message that [`apply`] can rewrite. Its parts are those that [`MessageView::parts`] hands
-/// over, one for one.
+/// A message that [`apply`] can rewrite. Its parts are those that [`MessageView::parts`] visits, in the
+/// same order.
 pub trait EditableMessage: MessageView + Sized {
-    /// A part.
+    /// Part of a message.
     type Part;
 
-    /// Takes all parts out.
+    /// Removes and returns all parts.
     fn take_parts(&mut self) -> Vec<Self::Part>;
 
-    /// Puts parts in the place of those taken out.
+    /// Sets the parts.
     fn put_parts(&mut self, parts: Vec<Self::Part>);
 
-    /// Changes who speaks.
+    /// Sets the role.
     fn set_role(&mut self, role: Role);
 
-    /// A new message of results that stands behind this one.
+    /// Returns a new message of results, to be inserted behind this one.
     fn results_behind(&self, parts: Vec<Self::Part>) -> Self;
 
-    /// A text part.
+    /// Returns a text part.
     fn text_part(text: String) -> Self::Part;
 
-    /// A result.
+    /// Returns a result with this text.
     fn result_part(call_id: String, text: String) -> Self::Part;
 
-    /// Gives a text part or a result another text: see [`Edit::SetText`].
+    /// Sets the text of a text part or a result: see [`Edit::SetText`].
     fn set_text(part: &mut Self::Part, text: String);
 
-    /// Gives a result another content: see [`Edit::SetContent`].
+    /// Sets the content of a result: see [`Edit::SetContent`].
     fn set_content(part: &mut Self::Part, text: String) {
         Self::set_text(part, text);
     }
 
-    /// Gives a call or a result another id.
+    /// Sets the id of a call, or the call id of a result.
     fn set_id(part: &mut Self::Part, id: String);
 
-    /// A result as parts that are none, a heading before them.
+    /// Returns a heading as text and then the content of a result, as parts outside of a result.
     fn result_to_text(part: Self::Part, heading: String) -> Vec<Self::Part>;
 }
 
 /// Applies a plan to the list that it was made for and returns the rewritten list. Edits of messages
 /// or parts that do not exist are ignored.
 pub fn apply<M: EditableMessage>(messages: Vec<M>, edits: &[Edit]) -> Vec<M> {
-    // By message: its own edits, then what stands behind it.
+    // By message: its own edits, and the messages inserted behind it.
     let mut plans: HashMap<usize, Plan<'_>> = HashMap::new();
     let mut parts: HashMap<(usize, usize), M::Part> = HashMap::new();
     for edit in edits {
@@ -216,7 +216,7 @@ pub fn apply<M: EditableMessage>(messages: Vec<M>, edits: &[Edit]) -> Vec<M> {
     out
 }
 
-/// What happens to one message.
+/// The edits of one message.
 #[derive(Default)]
 struct Plan<'a> {
     dropped: bool,
@@ -229,7 +229,7 @@ struct Plan<'a> {
 }
 
 impl Plan<'_> {
-    /// The parts that stay; those that move are put aside.
+    /// Returns the parts that stay. Those that move are put into `aside`.
     fn rewrite<M: EditableMessage>(
         &self,
         at: usize,

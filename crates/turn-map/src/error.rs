@@ -1,6 +1,6 @@
 use std::fmt;
 
-/// Why a policy's id could not be read.
+/// Error returned when the id of a policy cannot be parsed.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Error {
     kind: ErrorKind,
@@ -8,7 +8,7 @@ pub struct Error {
     known: &'static [&'static str],
 }
 
-/// The meaning of an [`Error`], for code that has to decide.
+/// Kind of an [`Error`], for matching.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum ErrorKind {
@@ -28,7 +28,7 @@ impl Error {
         }
     }
 
-    /// What went wrong.
+    /// Returns the kind of the error.
     pub fn kind(&self) -> ErrorKind {
         self.kind
     }
@@ -38,7 +38,7 @@ impl fmt::Display for Error {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self.kind {
             ErrorKind::MalformedId => {
-                write!(f, "{:?} is not a policy's id: write ", self.given)?;
+                write!(f, "{:?} is not the id of a policy: write ", self.given)?;
             }
             ErrorKind::UnknownPolicy => {
                 write!(f, "this build has no policy {:?}: choose ", self.given)?;

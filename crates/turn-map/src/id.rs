@@ -4,13 +4,14 @@ use std::fmt;
 
 use crate::{Error, ErrorKind};
 
-/// An id in its parts. There is only version 1 so far.
+/// The parts of an id. Every policy has version 1.
 pub(crate) struct Id<'a> {
     given: &'a str,
     known: &'static [&'static str],
     pub(crate) name: &'a str,
-    /// The numbers among the parameters, then text behind a colon if there is one.
+    /// The numbers among the parameters, joined by hyphens.
     numbers: &'a str,
+    /// The text behind a colon among the parameters.
     pub(crate) rest: Option<&'a str>,
 }
 
@@ -44,7 +45,7 @@ impl<'a> Id<'a> {
         Error::new(ErrorKind::MalformedId, self.given, self.known)
     }
 
-    /// Exactly so many numbers, in their canonical spelling: equal policies have equal ids.
+    /// Parses exactly `N` numbers in their canonical spelling, so that equal policies have equal ids.
     pub(crate) fn numbers<const N: usize>(&self) -> Result<[u64; N], Error> {
         let mut numbers = [0; N];
         let mut words = self.numbers.split('-');

@@ -1,4 +1,4 @@
-//! What grouping asks of a borrowed message.
+//! The calls, the results and the speaker of a borrowed message.
 
 use token_estimate::{MessageView, PartView, Role};
 
@@ -26,7 +26,7 @@ pub(crate) fn has_calls(message: &impl MessageView) -> bool {
     any
 }
 
-/// Whether the user speaks: a user's message without tool results.
+/// Whether the message is the user's own: no note, and without tool results.
 pub(crate) fn user_speaks(message: &impl MessageView) -> bool {
     let mut any_result = false;
     results(message, &mut |_| any_result = true);

@@ -1,4 +1,4 @@
-//! The workspace's own messages.
+//! Editing and trimming of `memory_model`'s messages.
 
 use memory_model::{Message, Part, ResultContent, Role};
 use token_estimate::TokenEstimator;
@@ -93,7 +93,7 @@ impl EditableMessage for Message {
 }
 
 impl TrimPolicy {
-    /// The message, shortened; none when it stays as it is. Never one that costs more.
+    /// Returns the message shortened; `None` when it stays as it is or would cost more.
     pub fn trim(
         &self,
         message: &Message,

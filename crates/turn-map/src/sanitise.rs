@@ -11,12 +11,12 @@ pub use policy::{
     SanitisePolicy, Sanitised, UnansweredCallPolicy,
 };
 
-/// Mends a list so that [`check_openai`](crate::check_openai) and
-/// [`check_anthropic`](crate::check_anthropic) find nothing. Mending the mended list changes
-/// nothing.
+/// Returns the edits that repair a list so that [`check_openai`](crate::check_openai) and
+/// [`check_anthropic`](crate::check_anthropic) find no violations, with the problems that were found.
+/// A repaired list needs no edits.
 ///
 /// Calls and results pair as in [`atoms`]; of several calls with one id in a response the first gets the
-/// first result. Notes stay where they are. Unless late results move, what follows changes nothing
+/// first result. Notes stay where they are. Unless late results move, appended messages change nothing
 /// before the list's [`settled_end`](crate::Atoms::settled_end), so an unchanged beginning stays
 /// the same bytes. O(messages + parts), unless the policy drops messages.
 pub fn sanitise<M: MessageView>(messages: &[M], policy: &SanitisePolicy) -> Sanitised {
@@ -65,7 +65,7 @@ enum Fate {
     Stays,
     Moves,
     Text,
-    Goes,
+    Dropped,
 }
 
 struct Answer {
@@ -203,7 +203,7 @@ impl<'a> Work<'a> {
                             answer.call = None;
                             answer.fate = match self.policy.late {
                                 LateResultPolicy::Text => Fate::Text,
-                                _ => Fate::Goes,
+                                _ => Fate::Dropped,
                             };
                         }
                         _ => call.result = Some(at),
@@ -213,7 +213,7 @@ impl<'a> Work<'a> {
         }
     }
 
-    /// Takes a call out; its result is an orphan.
+    /// Drops a call and makes its result an orphan.
     fn strip(&mut self, at: usize, problem: Option<Problem>) {
         let Some(call) = self.calls.get_mut(at) else {
             return;
@@ -260,7 +260,7 @@ impl<'a> Work<'a> {
         }
     }
 
-    /// Takes out calls with an id that cannot be, if that is the policy.
+    /// Drops calls with an invalid id, if that is the policy.
     fn judge_ids(&mut self) {
         if self.policy.ids != CallIdPolicy::Strip {
             return;
@@ -279,8 +279,8 @@ impl<'a> Work<'a> {
         }
     }
 
-    /// Decides about results that do not stand behind their call's message. Says whether a call
-    /// lost its result.
+    /// Decides about results that do not stand behind their call's message. Returns whether a call lost
+    /// its result.
     fn place_results(&mut self) -> bool {
         let mut lost = false;
         for message in 0..self.lines.len() {
@@ -315,7 +315,7 @@ impl<'a> Work<'a> {
                 };
                 answer.problem = Some(problem);
                 if !answer.late && self.policy.misplaced == MisplacedResultPolicy::Drop {
-                    answer.fate = Fate::Goes;
+                    answer.fate = Fate::Dropped;
                     answer.call = None;
                     lost = true;
                     if let Some(call) = self.calls.get_mut(call) {
@@ -327,7 +327,7 @@ impl<'a> Work<'a> {
         lost
     }
 
-    /// Lets the results stay that stand behind a message's calls before anything else does.
+    /// Keeps the results in place that stand behind a message's calls before anything else.
     fn find_in_place(&mut self, message: usize) {
         for line in self
             .lines
@@ -341,7 +341,7 @@ impl<'a> Work<'a> {
             for slot in &line.slots {
                 match *slot {
                     Slot::Other => return,
-                    // It goes: only an assistant's calls are kept.
+                    // Dropped: only an assistant's calls are kept.
                     Slot::Call(_) => {}
                     Slot::Result(at) => {
                         let Some(answer) = self.answers.get_mut(at) else {
@@ -350,8 +350,8 @@ impl<'a> Work<'a> {
                         let call = answer.call.and_then(|call| self.calls.get(call));
                         match answer.fate {
                             Fate::Text => return,
-                            Fate::Goes => {}
-                            // Those of other messages cannot stay.
+                            Fate::Dropped => {}
+                            // Results of other messages' calls move.
                             Fate::Stays | Fate::Moves => {
                                 if call.is_some_and(|call| call.message == message) {
                                     answer.fate = Fate::Stays;
@@ -364,8 +364,7 @@ impl<'a> Work<'a> {
         }
     }
 
-    /// Gives calls with an id that cannot be another, in order, so that what comes later changes no
-    /// id before it.
+    /// Renames calls with an invalid id, in order, so that no later call changes an earlier id.
     fn rename(&mut self) {
         let mut used: HashSet<String> = HashSet::new();
         let mut numbers: HashMap<String, u64> = HashMap::new();
@@ -435,7 +434,7 @@ impl<'a> Work<'a> {
                     };
                     match answer.fate {
                         Fate::Moves => {}
-                        Fate::Goes => gone.push(part),
+                        Fate::Dropped => gone.push(part),
                         Fate::Stays => (left, results) = (left + 1, results + 1),
                         Fate::Text => {
                             (left, texts) = (left + 1, texts + 1);
@@ -489,7 +488,7 @@ impl<'a> Work<'a> {
         }
     }
 
-    /// What has to be inserted for a kept call.
+    /// The result to insert behind a kept call, if any.
     fn inserted(&self, call: &Call) -> Option<InsertedResult> {
         let Some(result) = call.result else {
             return Some(InsertedResult::Stub {
@@ -554,7 +553,7 @@ fn orphan(answer: &mut Answer, policy: &SanitisePolicy) {
     answer.problem = Some(Problem::Orphan);
     answer.fate = match policy.orphans {
         OrphanPolicy::Text => Fate::Text,
-        OrphanPolicy::Drop => Fate::Goes,
+        OrphanPolicy::Drop => Fate::Dropped,
     };
 }
 

@@ -7,12 +7,11 @@ use crate::clip::{clip_chars, clip_lines, clip_tokens, is_clipped, stub_text};
 use crate::id::{Id, write_id};
 use crate::{Edit, Error};
 
-/// How a message is shortened: a pure function of the message, the estimator and the pointer.
+/// Rule that shortens a message: a pure function of the message, the estimator and the pointer.
 ///
-/// Its text, as in `tool-output-lines/50@1`, is a stable name that may be stored: what it stands for
-/// never changes, another rule gets another version. No policy makes a message larger, and none
-/// touches a call, so trimmed messages pair as they did. Applying one twice gives what applying it
-/// once does.
+/// Its id, as in `tool-output-lines/50@1`, may be stored: the rule of an id never changes, another rule
+/// gets another version. No policy makes a message larger, and none changes a call, so the calls and
+/// results of trimmed messages pair as before. Applying a policy twice equals applying it once.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 #[cfg_attr(
@@ -21,40 +20,40 @@ use crate::{Edit, Error};
 )]
 #[non_exhaustive]
 pub enum TrimPolicy {
-    /// Of a result with more lines, the first half and the last (phi-core's rule).
+    /// Keeps the first and the last lines of a result. The preset phi-core.
     /// `tool-output-lines/50@1`
     ToolOutputLines {
-        /// Lines that are shown. 50, phi-core's default.
+        /// Maximum number of lines. Default 50.
         #[cfg_attr(feature = "serde", serde(default = "fifty"))]
         lines: usize,
     },
-    /// Of a result that costs more, the beginning and the end. `tool-output-tokens/2000@1`
+    /// Keeps the beginning and the end of a result. `tool-output-tokens/2000@1`
     ToolOutputTokens {
-        /// The most that a result costs, in tokens, if that leaves room for the marker.
+        /// Maximum cost of a result in tokens, if that leaves room for the marker.
         tokens: u64,
     },
-    /// Of a long result the first and last characters, of a middling one nothing (Operator-Use's
-    /// rule, in which the middling one shows less than the long one).
+    /// Keeps the first and the last characters of a long result and nothing of one of medium length.
+    /// The preset Operator-Use.
     /// `tool-output-chars/200-2000-200@1`
     ToolOutputChars {
-        /// Results up to this long stay whole, in characters.
+        /// Maximum length of a result that stays whole, in characters. Default 200.
         #[cfg_attr(feature = "serde", serde(default = "two_hundred"))]
         untouched: usize,
-        /// Of results up to this long nothing stays, in characters.
+        /// Maximum length of a result that is left out whole, in characters. Default 2,000.
         #[cfg_attr(feature = "serde", serde(default = "two_thousand"))]
         left_out: usize,
-        /// Characters of a longer result that are shown at either end.
+        /// Number of characters of a longer result that are shown at either end. Default 200.
         #[cfg_attr(feature = "serde", serde(default = "two_hundred"))]
         shown: usize,
     },
-    /// A result that costs so much is left out whole. `tool-output-stub/50@1`
+    /// Leaves out results from a cost on. `tool-output-stub/50@1`
     ToolOutputStub {
-        /// The least that a result costs to be left out, in tokens.
+        /// Minimum cost of a result that is left out, in tokens.
         tokens: u64,
     },
-    /// Of a text or a result that costs more, the beginning and the end. `block/8000@1`
+    /// Keeps the beginning and the end of a text or a result. `block/8000@1`
     Block {
-        /// The most that a text or a result costs, in tokens, if that leaves room for the marker.
+        /// Maximum cost of a text or a result in tokens, if that leaves room for the marker.
         tokens: u64,
     },
 }
@@ -83,20 +82,19 @@ const NAMES: [&str; 5] = [
 ];
 
 impl TrimPolicy {
-    /// phi-core's rule with its default: 50 lines.
+    /// The preset phi-core: 50 lines.
     pub const PHI_CORE: Self = Self::ToolOutputLines { lines: 50 };
-    /// Operator-Use's rule with its defaults: up to 200 characters stay, up to 2,000 go, of more
-    /// than that 200 are shown at either end.
+    /// The preset Operator-Use: results of up to 200 characters stay, those of up to 2,000 are left
+    /// out, and of longer ones 200 characters are shown at either end.
     pub const OPERATOR_USE: Self = Self::ToolOutputChars {
         untouched: 200,
         left_out: 2_000,
         shown: 200,
     };
 
-    /// A result's text, shortened; none when it stays as it is.
+    /// Returns a result's text shortened; `None` when it stays as it is.
     ///
-    /// `pointer` is what to give a tool that expands the message; it goes into the marker unless
-    /// it is empty.
+    /// `pointer` is the argument of the tool that expands the message; an empty one is not mentioned.
     pub fn trim_result(
         &self,
         text: &str,
@@ -128,8 +126,8 @@ impl TrimPolicy {
         }
     }
 
-    /// A text's, shortened; none when it stays as it is. Only [`Block`](Self::Block) looks at what
-    /// is no result.
+    /// Returns a text part's text shortened; `None` when it stays as it is, as under every policy but
+    /// [`Block`](Self::Block).
     pub fn trim_text(
         &self,
         text: &str,
@@ -142,7 +140,7 @@ impl TrimPolicy {
         }
     }
 
-    /// How to shorten the message at a position. A note stays as it is.
+    /// Returns the edits that shorten the message at a position. A note stays as it is.
     pub fn edits(
         &self,
         position: usize,

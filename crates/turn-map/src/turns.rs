@@ -8,6 +8,7 @@ use crate::message::user_speaks;
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 #[cfg_attr(feature = "serde", serde(rename_all = "snake_case"))]
+#[non_exhaustive]
 pub enum TurnBoundary {
     /// Neighbouring messages with the same turn index form a turn; a message without an index is a turn
     /// of its own.
@@ -25,11 +26,11 @@ pub struct TurnMap {
     grouping: TurnBoundary,
     starts: Vec<usize>,
     first: usize,
-    /// The position that the next message will have.
+    /// Position of the next message.
     next: usize,
-    /// The index that the next message must carry to stay in the last turn.
+    /// Turn index of the messages of the last turn.
     current: Option<u64>,
-    /// Whether turn 0 is only what came before the first message that begins a turn by its role.
+    /// Whether turn 0 consists of the messages before the first turn by role.
     headless: bool,
 }
 
@@ -51,12 +52,12 @@ impl TurnMap {
         }
     }
 
-    /// The turns of `messages` by [`TurnBoundary::Index`].
+    /// Creates the map of `messages` by [`TurnBoundary::Index`].
     pub fn by_index<M: MessageView>(messages: impl IntoIterator<Item = M>) -> Self {
         Self::of(TurnBoundary::Index, messages)
     }
 
-    /// The turns of `messages` by [`TurnBoundary::Role`].
+    /// Creates the map of `messages` by [`TurnBoundary::Role`].
     pub fn by_role<M: MessageView>(messages: impl IntoIterator<Item = M>) -> Self {
         Self::of(TurnBoundary::Role, messages)
     }
@@ -122,8 +123,8 @@ impl TurnMap {
             .checked_sub(1)
     }
 
-    /// Where the turn of the message at `position` was begun; none when there is no such message,
-    /// or when by role nobody began it: nothing that a user said is before it.
+    /// Position at which the turn of the message at `position` begins; `None` if there is no such
+    /// message, or if the turn by role begins with no user message.
     pub fn start_of(&self, position: usize) -> Option<usize> {
         let turn = self.turn_of(position)?;
         if self.headless && turn == 0 {
@@ -132,8 +133,8 @@ impl TurnMap {
         self.starts.get(turn).copied()
     }
 
-    /// The messages of several turns, out of the list that the map was built from. Turns that do
-    /// not exist add nothing.
+    /// The messages of several turns in the list that the map was built from. Turns that do not exist
+    /// add nothing.
     pub fn slice<'m, M>(&self, messages: &'m [M], turns: Range<usize>) -> &'m [M] {
         let span = self.span(turns);
         messages

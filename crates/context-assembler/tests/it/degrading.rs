@@ -6,7 +6,7 @@ use context_assembler::{AssemblyPolicy, Budget, Context, Eviction, Step, assembl
 use memory_model::{Message, Part, RawJson, ResultContent, Role};
 use token_estimate::HeuristicEstimator;
 
-use crate::script::{accounting, log, material};
+use crate::script::{accounting, input, log};
 
 fn call(id: &str) -> Message {
     Message::tool_call(id, "read", RawJson::parse("{}").unwrap())
@@ -15,16 +15,9 @@ fn call(id: &str) -> Message {
 fn run(messages: &[Message], budget: u64) -> Context {
     let accounting = accounting(HeuristicEstimator::Bytes4);
     let entries = log(messages.to_vec(), &accounting);
-    let material = material(&entries, &[], &accounting);
+    let input = input(&entries, &[], &accounting);
     let policy = AssemblyPolicy::default();
-    assemble(
-        &material,
-        None,
-        Budget::tokens(budget),
-        &policy,
-        &accounting,
-    )
-    .unwrap()
+    assemble(&input, None, Budget::tokens(budget), &policy, &accounting).unwrap()
 }
 
 fn step(context: &Context) -> Option<Step> {
@@ -164,11 +157,11 @@ fn large_groups_are_shortened_fast() {
         let accounting = accounting(preset);
         for (_, messages) in &groups {
             let entries = log(messages.clone(), &accounting);
-            let material = material(&entries, &[], &accounting);
+            let input = input(&entries, &[], &accounting);
             for budget in [100, 1_000, 30_000] {
                 let policy = AssemblyPolicy::default();
                 let budget = Budget::tokens(budget);
-                let context = assemble(&material, None, budget, &policy, &accounting).unwrap();
+                let context = assemble(&input, None, budget, &policy, &accounting).unwrap();
                 assert!(!context.receipt.degraded.is_empty());
             }
         }
@@ -185,7 +178,7 @@ fn a_hundred_thousand_messages_are_no_trouble() {
         _ => Message::note(Role::System, vec![Part::text("note")]),
     });
     let entries = log(messages.collect(), &accounting);
-    let material = material(&entries, &[], &accounting);
+    let input = input(&entries, &[], &accounting);
     for eviction in [
         Eviction::default(),
         Eviction::StopAtMisfit,
@@ -194,7 +187,7 @@ fn a_hundred_thousand_messages_are_no_trouble() {
         let policy = AssemblyPolicy::default().with_eviction(eviction);
         for budget in [10, 50_000, 1_000_000] {
             let budget = Budget::tokens(budget);
-            let context = assemble(&material, None, budget, &policy, &accounting).unwrap();
+            let context = assemble(&input, None, budget, &policy, &accounting).unwrap();
             assert!(context.receipt.dropped.len() <= 1);
         }
     }

@@ -1,8 +1,8 @@
 //! Contexts by example: anna's rules, and what a summary looks like.
 
 use context_assembler::{
-    AssemblyPolicy, Budget, Context, Eviction, Item, Material, Source, assemble, render_summary,
-    render_text,
+    AssemblyInput, AssemblyPolicy, Budget, Context, Eviction, Item, Source, assemble,
+    render_summary, render_text,
 };
 use memory_model::{
     Accounting as _, Child, Message, Part, RawJson, ResultContent, Role, Seq, SeqRange, SummaryId,
@@ -11,7 +11,7 @@ use memory_model::{
 use token_estimate::HeuristicEstimator;
 
 use crate::laws::{counted, needed, paired};
-use crate::script::{Shown, accounting, log, material, summary};
+use crate::script::{Shown, accounting, input, log, summary};
 
 fn range(first: u32, last: u32) -> SeqRange {
     SeqRange::new(Seq(first), Seq(last)).unwrap()
@@ -31,8 +31,8 @@ fn run(
 ) -> Context {
     let accounting = accounting(HeuristicEstimator::Bytes4);
     let entries = log(messages, &accounting);
-    let material = material(&entries, stretches, &accounting);
-    let context = assemble(&material, None, Budget::tokens(budget), policy, &accounting).unwrap();
+    let input = input(&entries, stretches, &accounting);
+    let context = assemble(&input, None, Budget::tokens(budget), policy, &accounting).unwrap();
     counted(&context, &accounting);
     paired(&context);
     context
@@ -84,15 +84,9 @@ fn with_annas_rules_the_tail_is_whole_even_over_the_budget() {
     // Under an identity that is too large, too.
     let accounting = accounting(HeuristicEstimator::Bytes4);
     let entries = log(users(3), &accounting);
-    let material = material(&entries, &[], &accounting);
+    let input = input(&entries, &[], &accounting);
     let anna = AssemblyPolicy::anna();
-    let context = assemble(
-        &material,
-        Some("I am."),
-        Budget::tokens(1),
-        &anna,
-        &accounting,
-    );
+    let context = assemble(&input, Some("I am."), Budget::tokens(1), &anna, &accounting);
     assert_eq!(context.unwrap().messages.len(), 4);
 }
 
@@ -139,12 +133,12 @@ fn a_summary_is_a_users_message_before_what_follows_it() {
 fn an_identity_counts_and_is_named_in_what_is_needed() {
     let accounting = accounting(HeuristicEstimator::Bytes4);
     let entries = log(users(3), &accounting);
-    let material = material(&entries, &[], &accounting);
+    let input = input(&entries, &[], &accounting);
     let policy = AssemblyPolicy::default();
     let identity = "I".repeat(400);
     let run = |budget| {
         assemble(
-            &material,
+            &input,
             Some(&identity),
             Budget::tokens(budget),
             &policy,
@@ -226,9 +220,9 @@ fn a_known_trim_is_applied_and_says_so() {
         Message::user("thanks"),
     ];
     let entries = log(messages, &accounting);
-    let material = |policy: &str| Material {
+    let input = |policy: &str| AssemblyInput {
         view_tokens: 100,
-        front: 0,
+        tokens_before: 0,
         items: vec![Item::Trimmed(
             TrimPolicyId::new(policy),
             entries.clone(),
@@ -238,7 +232,7 @@ fn a_known_trim_is_applied_and_says_so() {
     let shown = |policy: &str| {
         let budget = Budget::tokens(5_000);
         let policies = AssemblyPolicy::default();
-        let context = assemble(&material(policy), None, budget, &policies, &accounting).unwrap();
+        let context = assemble(&input(policy), None, budget, &policies, &accounting).unwrap();
         counted(&context, &accounting);
         paired(&context);
         context
@@ -364,13 +358,13 @@ fn no_text_looks_like_a_heading() {
 #[test]
 fn an_item_may_be_empty() {
     let accounting = accounting(HeuristicEstimator::Bytes4);
-    let material = context_assembler::Material {
+    let input = context_assembler::AssemblyInput {
         view_tokens: 0,
-        front: 0,
+        tokens_before: 0,
         items: vec![Item::Raw(Vec::new()), Item::Omitted(range(1, 9))],
     };
     let policy = AssemblyPolicy::default();
-    let context = assemble(&material, None, Budget::tokens(99), &policy, &accounting).unwrap();
+    let context = assemble(&input, None, Budget::tokens(99), &policy, &accounting).unwrap();
     assert_eq!(context.messages.len(), 1);
 }
 
@@ -458,9 +452,9 @@ fn providers_accept_every_context() {
             for budget in [30, 100, 10_000] {
                 let accounting = accounting(HeuristicEstimator::Bytes4);
                 let entries = log(conversation(words), &accounting);
-                let material = material(&entries, &[], &accounting);
+                let input = input(&entries, &[], &accounting);
                 let budget = Budget::tokens(budget);
-                let context = assemble(&material, None, budget, &policy, &accounting).unwrap();
+                let context = assemble(&input, None, budget, &policy, &accounting).unwrap();
                 if let Err(why) = crate::provider::accepted(&context.messages) {
                     refused.push(format!("{words}: {why}"));
                 }
@@ -592,14 +586,14 @@ fn html_and_elisions_stay_as_they_are() {
 fn the_overhead_of_a_request_is_deducted() {
     let accounting = accounting(HeuristicEstimator::Bytes3_5);
     let entries = log(users(40), &accounting);
-    let material = material(&entries, &[], &accounting);
+    let input = input(&entries, &[], &accounting);
     let overhead = accounting.estimator().request_overhead();
     assert!(overhead > 0);
     for identity in [None, Some("I am.")] {
         let policy = AssemblyPolicy::default();
         let run = |budget| {
             assemble(
-                &material,
+                &input,
                 identity,
                 Budget::tokens(budget),
                 &policy,

@@ -1,14 +1,14 @@
 //! Laws of every context.
 
 use context_assembler::{
-    AssemblyPolicy, Budget, Context, Error, ErrorKind, Eviction, Item, Material, Source, Step,
+    AssemblyInput, AssemblyPolicy, Budget, Context, Error, ErrorKind, Eviction, Item, Source, Step,
     assemble,
 };
 use memory_model::{Accounting, EntryKind, LogEntry, Part, Role, Seq, SeqRange};
 use proptest::prelude::*;
 use turn_map::{GroupingPolicy, atoms};
 
-use crate::script::{self, PRESETS, accounting, event, log, material, messages, shown};
+use crate::script::{self, PRESETS, accounting, event, input, log, messages, shown};
 
 const EVICTIONS: [Eviction; 5] = [
     Eviction::Stepped { steps: 4 },
@@ -47,8 +47,8 @@ fn entries(item: &Item) -> &[LogEntry] {
 }
 
 /// The positions of the newest block that shows something.
-fn newest(material: &Material) -> Option<(Seq, Seq)> {
-    for item in material.items.iter().rev() {
+fn newest(input: &AssemblyInput) -> Option<(Seq, Seq)> {
+    for item in input.items.iter().rev() {
         match item {
             Item::Summary(summary) => return Some((summary.range.first, summary.range.last)),
             Item::Omitted(range) => return Some((range.first, range.last)),
@@ -121,7 +121,7 @@ fn ordered(context: &Context) {
 }
 
 /// Each message of the view is shown or dropped, and none is both.
-fn tiled(context: &Context, material: &Material) {
+fn tiled(context: &Context, input: &AssemblyInput) {
     let covered = |seq: Seq| {
         context
             .messages
@@ -136,7 +136,7 @@ fn tiled(context: &Context, material: &Material) {
             .filter(|d| d.first <= seq && seq <= d.last)
             .count()
     };
-    for item in &material.items {
+    for item in &input.items {
         let seqs: Vec<Seq> = match item {
             Item::Summary(summary) => vec![summary.range.first, summary.range.last],
             Item::Omitted(range) => vec![range.first, range.last],
@@ -155,8 +155,8 @@ fn tiled(context: &Context, material: &Material) {
     }
 }
 
-fn newest_is_there(context: &Context, material: &Material) {
-    let Some((first, last)) = newest(material) else {
+fn newest_is_there(context: &Context, input: &AssemblyInput) {
+    let Some((first, last)) = newest(input) else {
         let identity = |source: &Source| *source == Source::Identity;
         assert!(
             context
@@ -205,21 +205,14 @@ fn used_well(context: &Context, eviction: Eviction) {
     }
 }
 
-fn law(material: &Material, accounting: &dyn Accounting, any: u64) {
+fn law(input: &AssemblyInput, accounting: &dyn Accounting, any: u64) {
     let identity = any.is_multiple_of(3).then_some("You are a careful agent.");
     for eviction in EVICTIONS {
         let policy = AssemblyPolicy::default().with_eviction(eviction);
         let mut steps: Vec<(u64, Option<Step>)> = Vec::new();
-        for budget in budgets(material.view_tokens, any) {
-            let run = |budget| {
-                assemble(
-                    material,
-                    identity,
-                    Budget::tokens(budget),
-                    &policy,
-                    accounting,
-                )
-            };
+        for budget in budgets(input.view_tokens, any) {
+            let run =
+                |budget| assemble(input, identity, Budget::tokens(budget), &policy, accounting);
             let context = match run(budget) {
                 Ok(context) => context,
                 Err(error) => {
@@ -235,11 +228,11 @@ fn law(material: &Material, accounting: &dyn Accounting, any: u64) {
             counted(&context, accounting);
             paired(&context);
             ordered(&context);
-            tiled(&context, material);
-            newest_is_there(&context, material);
+            tiled(&context, input);
+            newest_is_there(&context, input);
             used_well(&context, eviction);
             assert_eq!(run(budget).unwrap(), context);
-            let newest = newest(material);
+            let newest = newest(input);
             let step = context.receipt.degraded.iter().rev();
             let step = step
                 .filter(|d| Some((d.first, d.last)) == newest)
@@ -266,7 +259,7 @@ proptest! {
         for preset in PRESETS {
             let accounting = accounting(preset);
             let entries = log(messages(&events), &accounting);
-            law(&material(&entries, &stretches, &accounting), &accounting, any);
+            law(&input(&entries, &stretches, &accounting), &accounting, any);
         }
     }
 
@@ -279,7 +272,7 @@ proptest! {
             .map(|n| script::Event::Orphan("x".repeat(*n)))
             .collect();
         let entries = log(messages(&orphans), &accounting);
-        law(&material(&entries, &[], &accounting), &accounting, 1_500);
+        law(&input(&entries, &[], &accounting), &accounting, 1_500);
     }
 
     /// Where rendering saves a lot: many short lines of few responses.
@@ -293,7 +286,7 @@ proptest! {
             .map(|n| script::Event::Lines(vec!["ok".to_owned(); *n]))
             .collect();
         let entries = log(messages(&lines), &accounting);
-        law(&material(&entries, &[], &accounting), &accounting, 400);
+        law(&input(&entries, &[], &accounting), &accounting, 400);
     }
 
     /// What `read_from` says is enough: the rest of the view changes nothing.
@@ -308,15 +301,15 @@ proptest! {
             .map(|n| script::Event::User("x".repeat(*n)))
             .collect();
         let entries = log(messages(&users), &accounting);
-        let whole = material(&entries, &[], &accounting);
+        let whole = input(&entries, &[], &accounting);
         for eviction in EVICTIONS {
             let policy = AssemblyPolicy::default().with_eviction(eviction);
             let budget = Budget::tokens(budget);
             let from = policy.read_from(whole.view_tokens, 0, budget);
             let skipped = entries.iter().take_while(|entry| from > 0 && entry.running <= from).count();
-            let part = Material {
+            let part = AssemblyInput {
                 view_tokens: whole.view_tokens,
-                front: skipped.checked_sub(1).map_or(0, |last| entries[last].running),
+                tokens_before: skipped.checked_sub(1).map_or(0, |last| entries[last].running),
                 items: vec![Item::Raw(entries[skipped..].to_vec())],
             };
             let all = assemble(&whole, None, budget, &policy, &accounting).unwrap();
@@ -360,17 +353,9 @@ fn the_floor_is_below_a_thousand_tokens() {
         let accounting = accounting(preset);
         for messages in &newest {
             let entries = log(messages.clone(), &accounting);
-            let material = material(&entries, &[], &accounting);
+            let input = input(&entries, &[], &accounting);
             let policy = AssemblyPolicy::default();
-            let run = |budget| {
-                assemble(
-                    &material,
-                    None,
-                    Budget::tokens(budget),
-                    &policy,
-                    &accounting,
-                )
-            };
+            let run = |budget| assemble(&input, None, Budget::tokens(budget), &policy, &accounting);
             let context = run(999).unwrap();
             counted(&context, &accounting);
             paired(&context);

@@ -1,7 +1,7 @@
 //! The start of a context stays as it is.
 
 use context_assembler::{
-    AssemblyPolicy, Budget, ContextMessage, Eviction, Item, Material, assemble,
+    AssemblyInput, AssemblyPolicy, Budget, ContextMessage, Eviction, Item, assemble,
 };
 use memory_model::{LogEntry, Role};
 use token_estimate::HeuristicEstimator;
@@ -32,7 +32,7 @@ fn conversation(turns: usize) -> Vec<Event> {
 }
 
 /// What a caller reads: from the group that `read_from` falls in.
-fn read(entries: &[LogEntry], policy: &AssemblyPolicy, budget: Budget) -> Material {
+fn read(entries: &[LogEntry], policy: &AssemblyPolicy, budget: Budget) -> AssemblyInput {
     let view_tokens = entries.last().map_or(0, |entry| entry.running);
     let from = policy.read_from(view_tokens, 0, budget);
     let mut first = entries.partition_point(|entry| entry.running <= from);
@@ -44,9 +44,9 @@ fn read(entries: &[LogEntry], policy: &AssemblyPolicy, budget: Budget) -> Materi
     {
         first -= 1;
     }
-    Material {
+    AssemblyInput {
         view_tokens,
-        front: first.checked_sub(1).map_or(0, |last| entries[last].running),
+        tokens_before: first.checked_sub(1).map_or(0, |last| entries[last].running),
         items: vec![Item::Raw(entries[first..].to_vec())],
     }
 }
@@ -61,8 +61,8 @@ fn reused(preset: HeuristicEstimator, eviction: Eviction) -> f64 {
     let (mut sent, mut same) = (0, 0);
     for head in 1..=entries.len() {
         let budget = Budget::tokens(BUDGET);
-        let material = read(&entries[..head], &policy, budget);
-        let context = assemble(&material, None, budget, &policy, &accounting).unwrap();
+        let input = read(&entries[..head], &policy, budget);
+        let context = assemble(&input, None, budget, &policy, &accounting).unwrap();
         assert!(context.tokens <= BUDGET);
         sent += context.tokens;
         same += context
@@ -97,8 +97,8 @@ fn the_start_changes_only_with_the_step() {
     let mut steps = 0;
     for head in 1..=entries.len() {
         let (policy, budget) = (AssemblyPolicy::default(), Budget::tokens(16_000));
-        let material = read(&entries[..head], &policy, budget);
-        let context = assemble(&material, None, budget, &policy, &accounting).unwrap();
+        let input = read(&entries[..head], &policy, budget);
+        let context = assemble(&input, None, budget, &policy, &accounting).unwrap();
         let first = context.messages[0].clone();
         let dropped = context.receipt.stepped_tokens;
         if let Some((before, start)) = last.filter(|_| head > 3) {

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use context_assembler::{ContextAccounting, Item, Material};
+use context_assembler::{AssemblyInput, ContextAccounting, Item};
 use memory_model::{
     Accounting, Child, Hash, LogEntry, Media, MediaSource, Message, Part, RawJson, Recipe,
     ResultContent, Role, Seq, SeqRange, Summary, SummaryId, Timestamp, TrimPolicyId,
@@ -364,13 +364,13 @@ pub(crate) fn summary(
 }
 
 /// A view of the log: stretches of `(atoms, shown)` from its beginning; the rest is raw.
-pub(crate) fn material(
+pub(crate) fn input(
     entries: &[LogEntry],
     stretches: &[(usize, Shown)],
     accounting: &dyn Accounting,
-) -> Material {
+) -> AssemblyInput {
     let cuts = atoms(entries, GroupingPolicy::default());
-    let mut material = Material::default();
+    let mut input = AssemblyInput::default();
     let mut atom = 0;
     let mut from = 0;
     for (length, shown) in stretches {
@@ -403,13 +403,13 @@ pub(crate) fn material(
                 )
             }
         };
-        material.items.push(item);
-        material.view_tokens += tokens;
+        input.items.push(item);
+        input.view_tokens += tokens;
     }
     let rest = &entries[from..];
-    material.view_tokens += rest.iter().map(|entry| entry.tokens).sum::<u64>();
+    input.view_tokens += rest.iter().map(|entry| entry.tokens).sum::<u64>();
     if !rest.is_empty() {
-        material.items.push(Item::Raw(rest.to_vec()));
+        input.items.push(Item::Raw(rest.to_vec()));
     }
-    material
+    input
 }

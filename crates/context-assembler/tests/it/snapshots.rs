@@ -4,7 +4,7 @@ use context_assembler::{AssemblyPolicy, Budget, assemble, render_text};
 use memory_model::{Media, MediaSource, Message, Part, RawJson, Role};
 use token_estimate::HeuristicEstimator;
 
-use crate::script::{Shown, accounting, log, material};
+use crate::script::{Shown, accounting, input, log};
 
 /// A conversation with everything in it that needs care.
 fn conversation() -> Vec<Message> {
@@ -34,11 +34,11 @@ fn conversation() -> Vec<Message> {
 fn shown(messages: Vec<Message>, stretches: &[(usize, Shown)], budget: u64) -> String {
     let accounting = accounting(HeuristicEstimator::Bytes4);
     let entries = log(messages, &accounting);
-    let material = material(&entries, stretches, &accounting);
+    let input = input(&entries, stretches, &accounting);
     let policy = AssemblyPolicy::default();
     let identity = Some("You help with configuration.");
     let context = assemble(
-        &material,
+        &input,
         identity,
         Budget::tokens(budget),
         &policy,

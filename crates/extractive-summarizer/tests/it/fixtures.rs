@@ -1,22 +1,12 @@
-//! Two conversations, invented for these tests.
+//! Two invented conversations, for the tests of this crate and of `summarize-escalation`.
+//! [`log`] numbers and counts the messages.
 
-use memory_model::{Hash, LogEntry, Message, Part, RawJson, ResultContent, Role, Seq, Timestamp};
-use token_estimate::{HeuristicEstimator, TokenEstimator};
+use memory_model::{LogEntry, Message, Part, RawJson, ResultContent, Role, Timestamp};
+use token_estimate::HeuristicEstimator;
 
-pub(crate) fn log(messages: Vec<Message>, estimator: &dyn TokenEstimator) -> Vec<LogEntry> {
-    let entry = |(message, seq): (Message, u32)| {
-        let tokens = estimator.text(&message.text());
-        LogEntry {
-            seq: Seq(seq),
-            message,
-            tokens,
-            running: 0,
-            hash: Hash::ZERO,
-        }
-    };
-    messages.into_iter().zip(1..).map(entry).collect()
-}
+use crate::log;
 
+/// Log entries of the messages, 45 seconds apart.
 pub(crate) fn entries(messages: Vec<Message>) -> Vec<LogEntry> {
     let mut at = Timestamp::parse("2026-03-01T09:00:00Z").unwrap();
     let timed = messages

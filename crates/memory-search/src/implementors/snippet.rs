@@ -57,7 +57,7 @@ impl Snippet {
 }
 
 /// The bytes of `text` to show: `width` characters with the match in their middle, which begins
-/// at byte `at` of the folded text and has so many folded characters.
+/// at byte `at` of the folded text and has `pattern_chars` folded characters.
 fn window(text: &str, at: usize, pattern_chars: usize, width: usize) -> (usize, usize) {
     let mut folded_bytes = 0;
     let first = text

@@ -20,7 +20,7 @@ use memory_store::{
 };
 use store_conformance::{SearchFixture, range};
 
-/// Indexes a conversation up to a position, and so many of its summaries.
+/// Indexes a conversation up to a position, and this number of its summaries.
 async fn fill(
     store: &InMemoryStore,
     index: &TrigramIndex,

@@ -97,7 +97,7 @@ impl ViewRecord {
             .map_or(Hash::ZERO, |last| last.hash)
     }
 
-    /// Puts rows in place as the next version, which saves so many tokens more.
+    /// Publishes rows as the next version, which costs `saving` tokens less.
     fn publish(&mut self, at: SeqRange, rows: SpliceRows, saving: i128, now: Timestamp) {
         let version = self.version().next();
         let hash = publication_hash(self.chain(), version, at, &rows.removed, &rows.added);

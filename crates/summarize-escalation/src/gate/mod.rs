@@ -268,7 +268,7 @@ impl fmt::Display for GateFailure {
                 min_retained,
             } => write!(
                 f,
-                "the summary retains {} of {} {term}, and the minimum share is {min_retained}",
+                "the summary retains {} of {} {term} (minimum share {min_retained})",
                 retention.found, retention.total
             ),
             GateFailure::Echo => f.write_str("the summary repeats the prompt"),

@@ -1,4 +1,4 @@
-use memory_model::{LogEntry, Message, Part, RawJson, ResultContent, Role};
+use memory_model::LogEntry;
 use proptest::prelude::*;
 use summarize_escalation::testing::{self, Answer, Scripted};
 use summarize_escalation::{
@@ -6,46 +6,7 @@ use summarize_escalation::{
 };
 use token_estimate::{HeuristicEstimator, TokenEstimator};
 
-fn text() -> impl Strategy<Value = String> {
-    prop_oneof![
-        any::<String>(),
-        "[a-zA-Z ,.\n`#/:]{0,300}",
-        "[あ-んア-ン一-龠。、！？\n]{0,120}",
-        "[🦀🎉👩🏽e\u{301}\u{0}]{0,60}",
-        Just(String::new()),
-        "(error: [a-z]{1,9}\n|- \\[[0-9]{1,3}\\] User: [a-z ]{0,20}\n|Files: changed [a-z/.]{1,9}\n){0,6}",
-    ]
-}
-
-fn message() -> impl Strategy<Value = Message> {
-    prop_oneof![
-        text().prop_map(Message::user),
-        text().prop_map(Message::assistant),
-        text().prop_map(Message::system),
-        ("[a-c]", "(Read|Bash|Edit|ask_user)", text()).prop_map(|(id, name, text)| {
-            let key = if name == "Bash" { "command" } else { "path" };
-            let arguments = serde_json::json!({ key: text });
-            Message::tool_call(id, name, RawJson::from_value(&arguments).unwrap())
-        }),
-        ("[a-c]", text(), any::<Option<bool>>()).prop_map(|(call_id, text, is_error)| {
-            let content = ResultContent::Text(text);
-            let part = Part::ToolResult {
-                call_id,
-                content,
-                is_error,
-            };
-            Message::new(Role::Tool, vec![part])
-        }),
-    ]
-}
-
-fn conversation() -> impl Strategy<Value = Vec<Message>> {
-    prop::collection::vec(message(), 1..14)
-}
-
-fn preset() -> impl Strategy<Value = HeuristicEstimator> {
-    prop::sample::select(HeuristicEstimator::ALL.to_vec())
-}
+use crate::strategies::{conversation, estimator, text};
 
 fn answer() -> impl Strategy<Value = Answer> {
     prop_oneof![
@@ -82,7 +43,7 @@ proptest! {
     #[test]
     fn the_default_ladder_shrinks_or_says_that_it_cannot(
         messages in conversation(), answers in prop::collection::vec(answer(), 0..4),
-        target in 0_u64..200, overhead in 0_u64..20, estimator in preset(),
+        target in 0_u64..200, overhead in 0_u64..20, estimator in estimator(),
     ) {
         let log = testing::log(messages, &estimator);
         let source = sources(&log);

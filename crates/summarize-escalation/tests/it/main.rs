@@ -1,5 +1,6 @@
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, missing_docs)]
 
+#[path = "../../../extractive-summarizer/tests/it/fixtures.rs"]
 mod fixtures;
 mod gate;
 mod gate_laws;
@@ -12,4 +13,8 @@ mod misbehaviour;
 mod observe;
 mod prompts;
 mod providers;
+#[path = "../../../extractive-summarizer/tests/it/strategies.rs"]
+mod strategies;
 mod windows;
+
+use summarize_escalation::testing::log;

@@ -1,5 +1,5 @@
 //! The machine that follows a tokenizer's own pre-splitting: which state a character leads to, and which counter it
-//! raises. A state is what is being read (a word of so many letters after a space, a group of digits, a run of marks).
+//! raises. A state is what is being read (a word of a number of letters after a space, a group of digits, a run of marks).
 
 use super::class as c;
 

@@ -1,4 +1,4 @@
-//! How a list is mended, and what is reported.
+//! The policy of a repair, and its report.
 
 use crate::Edit;
 
@@ -26,7 +26,7 @@ pub enum LateResultPolicy {
     Text,
     /// Moves the result behind its call.
     Move,
-    /// It goes, and its call is unanswered.
+    /// Drops the result and treats its call as unanswered.
     Drop,
 }
 
@@ -38,7 +38,7 @@ pub enum LateResultPolicy {
 pub enum OrphanPolicy {
     /// Turns the result into text in its place.
     Text,
-    /// It goes.
+    /// Drops the result.
     Drop,
 }
 
@@ -49,9 +49,9 @@ pub enum OrphanPolicy {
 #[cfg_attr(feature = "serde", serde(rename_all = "snake_case"))]
 #[non_exhaustive]
 pub enum MisplacedResultPolicy {
-    /// Moves the result there.
+    /// Moves the result directly behind its call's message.
     Move,
-    /// It goes, and its call is unanswered.
+    /// Drops the result and treats its call as unanswered.
     Drop,
 }
 
@@ -106,8 +106,8 @@ impl Default for SanitisePolicy {
 }
 
 impl SanitisePolicy {
-    /// The rule of anna's later generation: whatever does not pair in its place goes, and a message
-    /// that is empty then says `[tool calls compacted]`.
+    /// Returns the preset anna: drops calls and results that do not pair in their place. A message that
+    /// is empty afterwards says `[tool calls compacted]`.
     pub fn anna() -> Self {
         Self {
             unanswered: UnansweredCallPolicy::Strip,
@@ -119,9 +119,8 @@ impl SanitisePolicy {
         }
     }
 
-    /// koda's rule: results whose call is missing go, and so do whole messages with a call whose
-    /// result is missing. (koda leaves the results of such a message's other calls; here they go
-    /// too. It does not look at places; here results move to their calls.)
+    /// Returns the preset koda: drops results without a call, and whole messages with a call without a
+    /// result, with the results of their other calls. Misplaced results move to their calls.
     pub fn koda() -> Self {
         Self {
             unanswered: UnansweredCallPolicy::DropMessage,
