@@ -109,8 +109,9 @@ impl Default for Eviction {
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 #[non_exhaustive]
+#[must_use]
 pub struct AssemblyPolicy {
-    /// What is left out when the view costs more than the budget.
+    /// Rule for what is left out when the view costs more than the budget.
     pub eviction: Eviction,
     /// Number of the newest messages that are always included whole, even over the budget. Default
     /// `None`: the budget is hard, and a group that is too large for it is shortened.
@@ -127,7 +128,7 @@ impl AssemblyPolicy {
         }
     }
 
-    /// Sets what is left out.
+    /// Sets the rule for what is left out.
     pub fn with_eviction(mut self, eviction: Eviction) -> Self {
         self.eviction = eviction;
         self

@@ -16,7 +16,7 @@ pub(crate) struct CondensedPass {
     group: Group,
     /// Jobs that wait for the end of the view, where the view costs too much.
     jobs: Vec<Job>,
-    /// What is known of a view that costs too much; `None` where it fits.
+    /// Figures of a view that costs too much; `None` where it fits.
     shrink: Option<Shrink>,
 }
 
@@ -166,7 +166,7 @@ impl Pass for CondensedPass {
     }
 }
 
-/// What is left of a range of spans after a page of them.
+/// The rest of a range of spans after a page of them.
 pub(crate) fn rest_after(range: Option<SeqRange>, page: &[Span]) -> Option<SeqRange> {
     let last = page.last()?.range.last?;
     SeqRange::new(last.next(), range?.last)

@@ -82,7 +82,7 @@ impl Planner for DagPlanner {
     }
 }
 
-/// Where the fresh tail begins: nothing from there on is compacted.
+/// Position at which the fresh tail begins: nothing from there on is compacted.
 fn tail_start(input: &PassInput<'_>, policy: &DagPolicy) -> Seq {
     let Some(first) = input.newest.first().map(|entry| entry.seq) else {
         return input.head.next();

@@ -1,4 +1,4 @@
-//! What an edit changed, in a few lines of a diff.
+//! The changes of an edit, in a few lines of a diff.
 
 use std::collections::BTreeSet;
 

@@ -25,6 +25,7 @@ const ID: &str = "extractive@4";
 /// An agent's conventions tell the actions of its tools and the texts that its programs add; the default
 /// conventions know no agent.
 #[derive(Debug, Clone)]
+#[must_use]
 pub struct ExtractiveSummarizer {
     id: Cow<'static, str>,
     conventions: Option<Arc<dyn AgentConventions>>,

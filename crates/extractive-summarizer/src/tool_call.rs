@@ -82,7 +82,7 @@ const LOOKING: &[&str] = &[
 #[derive(Debug, Clone)]
 pub(crate) struct Call {
     pub(crate) name: String,
-    /// What the call does.
+    /// Action of the call.
     pub(crate) told: ToolUse,
     /// Subject of the call, on one line.
     pub(crate) about: String,

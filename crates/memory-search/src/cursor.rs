@@ -1,4 +1,4 @@
-//! Where an incomplete answer is continued.
+//! The cursor of an incomplete answer.
 
 use std::fmt;
 

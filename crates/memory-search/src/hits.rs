@@ -39,9 +39,9 @@ pub struct Hit {
     pub score: f64,
     /// The text around the first match, with `…` where it was cut.
     pub snippet: String,
-    /// Where the snippet matches: byte ranges, in order, that do not overlap.
+    /// Byte ranges of the matches in the snippet, in order, without overlaps.
     pub matches: Vec<Range<usize>>,
-    /// When the message was said or the summary was made.
+    /// Time of the message or of the summary.
     pub created_at: Timestamp,
 }
 
@@ -67,11 +67,11 @@ pub struct Hits {
     pub hits: Vec<Hit>,
     /// Name of the strategy that found them, such as `literal-scan`.
     pub strategy: Cow<'static, str>,
-    /// What was searched.
+    /// Scope that was searched.
     pub scope: SearchScope,
     /// Whether the query has no further hits.
     pub complete: bool,
-    /// Where to continue; `None` exactly when the answer is complete.
+    /// Cursor of the next answer; `None` exactly when the answer is complete.
     pub cursor: Option<Cursor>,
 }
 

@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 use crate::cursor::Cursor;
 use crate::error::{Error, ErrorKind, Result};
 
-/// How a pattern is read.
+/// Interpretation of a pattern.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 #[non_exhaustive]
@@ -35,7 +35,7 @@ impl SearchMode {
     }
 }
 
-/// What is searched.
+/// Scope of a search.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum SearchScope {
@@ -92,9 +92,9 @@ pub enum HitOrder {
 pub struct Query {
     /// The text to find. An empty pattern is refused.
     pub pattern: String,
-    /// How the pattern is read.
+    /// Interpretation of the pattern.
     pub mode: SearchMode,
-    /// What is searched.
+    /// Scope of the search.
     pub scope: SearchScope,
     /// Finds only messages of these roles; empty for all. Summaries have no role and are found
     /// only while this is empty.
@@ -109,7 +109,7 @@ pub struct Query {
     pub order: HitOrder,
     /// Maximum number of hits; 0 counts as 1.
     pub limit: usize,
-    /// Where an earlier answer to the same query stopped.
+    /// Cursor of an earlier answer to the same query.
     pub cursor: Option<Cursor>,
     /// Length of a hit's snippet, in characters; 0 counts as 1.
     pub snippet_chars: usize,
@@ -147,14 +147,14 @@ impl Query {
         Ok(())
     }
 
-    /// Sets how the pattern is read.
+    /// Sets the interpretation of the pattern.
     #[must_use]
     pub fn with_mode(mut self, mode: SearchMode) -> Self {
         self.mode = mode;
         self
     }
 
-    /// Sets what is searched.
+    /// Sets the scope of the search.
     #[must_use]
     pub fn with_scope(mut self, scope: SearchScope) -> Self {
         self.scope = scope;

@@ -311,7 +311,7 @@ fn answers(text: &str) -> String {
     out
 }
 
-/// What an agent reports, without what the program adds.
+/// An agent's report without the program's additions.
 fn report(text: &str) -> &str {
     let mut text = text.trim_end();
     for mark in REPORT_ENDS {

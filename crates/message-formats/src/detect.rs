@@ -1,4 +1,4 @@
-//! Which of this crate's formats a source of lines is in.
+//! Detection of this crate's formats in a source of lines.
 
 use crate::raw::RawObject;
 use crate::{Confidence, Head, claude, pi, plain};

@@ -2,10 +2,10 @@
 
 use std::io::{BufRead, ErrorKind};
 
-/// How much of a line that is too long stays in the buffer, in bytes.
+/// Maximum length that is kept of a line that is too long, in bytes.
 const SAMPLE: usize = 64;
 
-/// What one line turned out to be.
+/// Result of reading a line.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Found {
     /// A line; its bytes are in the buffer, without line end.
@@ -23,7 +23,7 @@ pub(crate) enum Found {
     End,
 }
 
-/// How long a line may be, in bytes.
+/// Maximum lengths of a line, in bytes.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Limits {
     /// A longer line is passed over.

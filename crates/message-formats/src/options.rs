@@ -4,7 +4,7 @@
 #[derive(Debug, Clone)]
 #[non_exhaustive]
 pub struct ReadOptions {
-    /// What errors call the source; default "the transcript". [`read_file`](crate::read_file) takes the path.
+    /// Name of the source in errors; default "the transcript". [`read_file`](crate::read_file) takes the path.
     pub name: String,
     /// The session of plain JSON lines that name none; default: `jsonl-` and 16 hex digits of the
     /// first line's SHA-256.
@@ -26,7 +26,7 @@ impl Default for ReadOptions {
 }
 
 impl ReadOptions {
-    /// Sets what errors call the source.
+    /// Sets the name of the source in errors.
     pub fn with_name(mut self, name: impl Into<String>) -> Self {
         self.name = name.into();
         self

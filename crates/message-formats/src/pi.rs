@@ -72,7 +72,7 @@ pub(crate) fn owns(line: &RawObject<'_>) -> bool {
 struct Reader {
     key: String,
     branches: Vec<Branch>,
-    /// Where each entry is: its branch and its external id, by the entry's id.
+    /// Branch and external id of each entry, by the entry's id.
     entries: HashMap<String, (usize, String)>,
     /// The branch that was written to last.
     current: usize,

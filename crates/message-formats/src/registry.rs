@@ -162,7 +162,7 @@ impl Formats {
     }
 }
 
-/// What the formats say about a head.
+/// Result of asking the formats about a head.
 enum Choice<'a> {
     Found(&'a dyn Format),
     /// Some need a longer head.

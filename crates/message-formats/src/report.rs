@@ -1,4 +1,4 @@
-//! What a reader says about a source beside its sessions.
+//! The report on the reading of a source.
 
 use std::collections::BTreeMap;
 

@@ -49,7 +49,7 @@ pub struct SessionBuilder {
     pub(crate) messages: Vec<Message>,
     /// Hashes of the lines that came under each id, in order.
     ids: HashMap<String, Vec<[u8; 16]>>,
-    /// How often each line without an id came.
+    /// Number of occurrences of each line without an id.
     ordinals: HashMap<[u8; 16], u64>,
     duplicates: u64,
 }

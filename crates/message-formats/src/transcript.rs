@@ -1,4 +1,4 @@
-//! What a source holds: its conversations.
+//! The conversations of a source.
 
 use memory_model::{EntryKind, Message, SessionKey};
 
@@ -16,7 +16,7 @@ pub struct Transcript {
     /// The conversations in file order, the file's first root conversation first. Empty when no
     /// line yet says which session it belongs to.
     pub sessions: Vec<SessionLog>,
-    /// What did not become messages.
+    /// Records that did not become messages.
     pub report: Report,
 }
 
@@ -26,7 +26,7 @@ pub struct Transcript {
 pub struct SessionLog {
     /// The session's key, taken from the transcript's content.
     pub key: SessionKey,
-    /// How the conversation began.
+    /// Origin of the conversation.
     pub origin: Origin,
     /// Messages and notes in order, each with an external id that is unique in the conversation.
     pub messages: Vec<Message>,
@@ -44,7 +44,7 @@ impl SessionLog {
     }
 }
 
-/// How a conversation began.
+/// Origin of a conversation.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Origin {

@@ -1,4 +1,4 @@
-//! What a model is asked, and what it answers.
+//! Prompts, answers, and the trait of a client.
 
 use std::fmt::{self, Debug};
 use std::sync::Arc;
@@ -36,6 +36,7 @@ forward!(&M, Box<M>, Arc<M>);
 /// A prompt: one system message and one user message.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
+#[must_use]
 pub struct ChatPrompt {
     /// Text of the system message: the model's role and task.
     pub system: String,
@@ -86,7 +87,7 @@ impl ChatPrompt {
 pub struct Completion {
     /// Text of the answer.
     pub text: String,
-    /// Why the text ends where it ends.
+    /// Reason for which the text ends.
     pub stop: Stop,
     /// Tokens that the provider counted.
     pub usage: Option<ModelUsage>,
@@ -108,7 +109,7 @@ impl Completion {
         }
     }
 
-    /// Sets why the text ends where it ends.
+    /// Sets the reason for which the text ends.
     pub fn with_stop(mut self, stop: Stop) -> Self {
         self.stop = stop;
         self
@@ -138,7 +139,7 @@ impl Completion {
     }
 }
 
-/// Why a model's answer ends where it ends.
+/// Reason for which a model's answer ends.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Stop {

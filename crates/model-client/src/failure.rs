@@ -1,11 +1,11 @@
-//! Why a model gave no answer.
+//! The failure of a call.
 
 use std::fmt;
 use std::time::Duration;
 
 use serde::Serialize;
 
-/// Why a call of a model gave no answer: the error of this crate.
+/// Error returned when a call of a model gives no answer.
 ///
 /// Its text names the server or the model and the next step, and never holds a key.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
@@ -17,7 +17,7 @@ pub struct Failure {
     calls: u32,
 }
 
-/// The kind of a [`Failure`], for code that decides whether to ask again.
+/// Kind of a [`Failure`], for matching.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
 #[serde(rename_all = "snake_case")]
 #[non_exhaustive]
@@ -38,7 +38,7 @@ pub enum FailureKind {
     TooLong,
     /// The server does not know the model or the address.
     NotFound,
-    /// The server would not take the request.
+    /// The server rejected the request.
     BadRequest,
     /// The answer is not of the documented form.
     BadAnswer,
@@ -48,13 +48,13 @@ pub enum FailureKind {
     CutShort,
     /// The model wrote nothing.
     Empty,
-    /// Not asked: too many calls failed in a row.
+    /// The model was not asked: too many calls failed in a row.
     BreakerOpen,
-    /// Not asked: the spending limit is reached.
+    /// The model was not asked: the spending limit is reached.
     SpendLimit,
     /// The client cannot be made: its address or its provider's name is wrong.
     InvalidClient,
-    /// The client does not say.
+    /// Any other failure.
     Other,
 }
 

@@ -119,7 +119,7 @@ fn external_id(row: &impl Columns, at: usize) -> Result<Option<String>> {
     }
 }
 
-/// Inserts so many entries: the text is the same for all of them, the values come with [`put_row`].
+/// Inserts a number of entries: the text depends on the number alone, the values come with [`put_row`].
 ///
 /// # Errors
 /// When the statement can not be built.
@@ -318,7 +318,7 @@ pub fn entry(row: &impl Columns, facts: Option<&Facts>) -> Result<(LogEntry, u64
     Ok((entry, body.map_or(0, |body| body.len() as u64)))
 }
 
-/// Finds entries of an own log by so many external ids: rows for [`found`]. The values come with [`put_ids`].
+/// Finds entries of an own log by a number of external ids: rows for [`found`]. The values come with [`put_ids`].
 pub fn by_external(ids: usize) -> SelectStatement {
     found_columns()
         .from(M::Table)
@@ -327,7 +327,7 @@ pub fn by_external(ids: usize) -> SelectStatement {
         .take()
 }
 
-/// Finds entries of all that a fork sees by so many external ids: rows for [`found`]. The values come with
+/// Finds entries of all that a fork sees by a number of external ids: rows for [`found`]. The values come with
 /// [`put_seen_ids`].
 pub fn by_external_seen(ids: usize) -> WithQuery {
     found_columns()

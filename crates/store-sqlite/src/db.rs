@@ -28,7 +28,7 @@ const WAL_LIMIT: &str = "16777216";
 /// SQLite's own checkpoints leave the write-ahead log growing while readers follow each other without a gap. When it
 /// has this many bytes, the next write waits for them and cuts it to nothing.
 const WAL_BOUND: u64 = 16 << 20;
-/// The log's size is looked at before every so many writes.
+/// Number of writes between two checks of the log's size.
 const WAL_LOOK: u64 = 16;
 /// How long a write waits for readers that stand in the way of cutting the log.
 const WAL_PATIENCE: Duration = Duration::from_millis(500);

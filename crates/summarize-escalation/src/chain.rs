@@ -18,6 +18,7 @@ use crate::summarizer::{Summarizer, SummaryText};
 /// A chain skips summarizers that need no model: the ladder has a tier for them and marks their
 /// summaries as provisional.
 #[derive(Debug)]
+#[must_use]
 pub struct Chain {
     id: String,
     links: Vec<Box<dyn Summarizer>>,
@@ -69,56 +70,84 @@ impl Summarizer for Chain {
         request: &SummaryRequest<'_>,
         guard: &dyn CallGuard,
     ) -> Result<SummaryText, Error> {
-        let pass_over = !self.provisional();
-        let mut failed: Vec<String> = Vec::new();
-        let mut last: Option<Error> = None;
-        // An answer that a provider stopped: the rules of a ladder decide about it.
-        let mut stopped: Option<SummaryText> = None;
-        let mut calls = 0_u32;
+        let skip_provisional = !self.provisional();
+        let mut tries = Tries::default();
         for link in &self.links {
-            if pass_over && link.provisional() {
+            if skip_provisional && link.provisional() {
                 continue;
             }
-            let error = match link.summarize_guarded(request, guard).await {
-                Ok(mut answer) => {
-                    calls = calls.saturating_add(answer.calls);
-                    let model = answer.model.or_else(|| link.model().map(str::to_owned));
-                    answer.model = model;
-                    match answer.stop {
-                        Stop::Complete if !answer.text.trim().is_empty() => {
-                            return Ok(SummaryText { calls, ..answer });
-                        }
-                        Stop::Complete => {}
-                        _ => {
-                            stopped = Some(answer);
-                            continue;
-                        }
-                    }
-                    let failure = Failure::new(FailureKind::Empty, "it wrote nothing");
-                    Error::provider(link.id(), failure)
-                }
-                Err(error) => {
-                    calls = calls.saturating_add(error.calls());
-                    error
-                }
-            };
-            failed.push(error.chain());
-            last = Some(error);
+            let answer = link.summarize_guarded(request, guard).await;
+            if let Some(summary) = tries.add(&**link, answer) {
+                return Ok(summary);
+            }
         }
-        if let Some(answer) = stopped {
+        tries.finish(&self.id)
+    }
+}
+
+/// The answers of the links so far.
+#[derive(Default)]
+struct Tries {
+    calls: u32,
+    /// The last answer that a provider stopped; the rules of a ladder decide about it.
+    stopped: Option<SummaryText>,
+    /// Texts of all failures.
+    failures: Vec<String>,
+    last: Option<Error>,
+}
+
+impl Tries {
+    /// Records a link's answer, and returns it if it is a whole summary.
+    fn add(
+        &mut self,
+        link: &dyn Summarizer,
+        answer: Result<SummaryText, Error>,
+    ) -> Option<SummaryText> {
+        let calls = answer
+            .as_ref()
+            .map_or_else(Error::calls, |answer| answer.calls);
+        self.calls = self.calls.saturating_add(calls);
+        let error = match answer {
+            Ok(mut answer) => {
+                answer.model = answer.model.or_else(|| link.model().map(str::to_owned));
+                answer.calls = self.calls;
+                match answer.stop {
+                    Stop::Complete if answer.text.trim().is_empty() => {
+                        let failure = Failure::new(FailureKind::Empty, "it wrote nothing");
+                        Error::provider(link.id(), failure)
+                    }
+                    Stop::Complete => return Some(answer),
+                    _ => {
+                        self.stopped = Some(answer);
+                        return None;
+                    }
+                }
+            }
+            Err(error) => error,
+        };
+        self.failures.push(error.chain());
+        self.last = Some(error);
+        None
+    }
+
+    /// Returns the answer of a chain without a whole summary: the last stopped one, else an error
+    /// whose kind is that of the last failure and whose text names every failure.
+    fn finish(self, chain: &str) -> Result<SummaryText, Error> {
+        if let Some(answer) = self.stopped {
+            let calls = self.calls;
             return Ok(SummaryText { calls, ..answer });
         }
-        // The last failure's kind says whether to ask again; the text names every failure.
-        let failure = last.as_ref().and_then(Error::failure);
-        let whole = failure.filter(|_| failed.len() > 1).map(|failure| {
-            Failure::new(failure.kind(), failed.join("; then "))
-                .with_retry_after(failure.retry_after())
-        });
-        let error = match (whole, last) {
-            (Some(whole), _) => Error::provider(&self.id, whole),
-            (None, Some(error)) => error,
-            (None, None) => Error::provider(&self.id, "nothing in the chain can write"),
+        let last = self
+            .last
+            .unwrap_or_else(|| Error::provider(chain, "nothing in the chain can write"));
+        let failure = last.failure().filter(|_| self.failures.len() > 1);
+        let error = match failure {
+            Some(failure) => {
+                let all = Failure::new(failure.kind(), self.failures.join("; then "));
+                Error::provider(chain, all.with_retry_after(failure.retry_after()))
+            }
+            None => last,
         };
-        Err(error.with_calls(calls))
+        Err(error.with_calls(self.calls))
     }
 }

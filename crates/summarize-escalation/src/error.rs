@@ -1,4 +1,4 @@
-//! Why there is no summary.
+//! The error of this crate.
 
 use std::fmt;
 
@@ -7,9 +7,7 @@ use model_client::{Failure, FailureKind};
 use crate::prompt::InvalidTemplate;
 use crate::refusal::Refusal;
 
-/// The error of this crate: why there is no summary.
-///
-/// The text names the messages concerned and what to do; [`kind`](Error::kind) is for code.
+/// Error returned when there is no summary. Its text names the messages and the next step.
 #[derive(Debug, thiserror::Error)]
 #[error("{message}")]
 pub struct Error {
@@ -21,7 +19,7 @@ pub struct Error {
     calls: u32,
 }
 
-/// The kind of an [`Error`], for code.
+/// Kind of an [`Error`], for matching.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum ErrorKind {

@@ -1,6 +1,6 @@
-//! Climbing a ladder.
+//! Tries the tiers of a ladder.
 
-use extractive_summarizer::{ExtractiveSummarizer, cut_to_chars, cut_to_tokens};
+use extractive_summarizer::{ExtractiveSummarizer, Source, cut_to_chars, cut_to_tokens};
 use model_client::{Failure, Stop};
 
 use crate::error::{Error, ErrorKind};
@@ -84,7 +84,7 @@ pub async fn escalate_with(
     })
 }
 
-/// What became of a tier.
+/// Result of a tier.
 enum Step {
     Accepted(Box<Outcome>),
     Refused,
@@ -92,7 +92,7 @@ enum Step {
     Offline,
 }
 
-/// What the rules say of a text.
+/// Decision of the rules about a text.
 enum Verdict {
     Accept,
     Refuse(Reason),
@@ -103,25 +103,25 @@ enum Verdict {
     Stop(Error),
 }
 
-/// The id of the cut as a writer, when no tier before it wrote anything.
+/// Id of the writer of a cut source.
 const SOURCE_CUT: &str = "source-cut@1";
 
 /// The state of one climb.
 struct Climb<'a> {
     ladder: &'a Ladder,
     request: SummaryRequest<'a>,
-    /// The largest cost within the tolerance.
+    /// Largest accepted cost, in tokens.
     limit: u64,
-    /// The largest cost that is shorter than the source.
+    /// Largest cost that is shorter than the source, in tokens.
     most: u64,
-    /// The last text that was refused for its length.
+    /// Last text that was refused for its length.
     kept: Option<Written>,
     refused: Vec<Refusal>,
     calls: u32,
     model_calls: u32,
 }
 
-/// A text, and who wrote it.
+/// A text and its writer.
 struct Written {
     text: String,
     stop: Stop,
@@ -140,6 +140,18 @@ impl Written {
             summarizer: writer.id().to_owned(),
             provisional: writer.provisional(),
             left_out: answer.left_out,
+        }
+    }
+
+    /// The source as plain text, to be cut.
+    fn source(source: &[Source<'_>]) -> Self {
+        Self {
+            text: prompt::plain(source),
+            stop: Stop::Complete,
+            summarizer: SOURCE_CUT.to_owned(),
+            model: None,
+            provisional: true,
+            left_out: None,
         }
     }
 
@@ -187,8 +199,7 @@ impl<'a> Climb<'a> {
             Err(error) => return self.failed(tier, error),
         };
         let written = Written::new(answer, writer);
-        let gate = self.ladder.gate.as_ref();
-        let scores = gate.map(|_| measure(&written.text, &request));
+        let scores = self.scores(&written.text, &request);
         let tokens = self.request.estimator.text(&written.text);
         match self.judge(self.ladder.rules(tier), &written, scores.as_ref(), tokens) {
             Verdict::Accept => {
@@ -208,7 +219,7 @@ impl<'a> Climb<'a> {
         }
     }
 
-    /// Returns the request of a tier: it asks for no more than there is.
+    /// Returns the request of a tier, whose target is at most the source.
     fn request_of(&self, tier: Tier, style: Style) -> SummaryRequest<'a> {
         let most = match self.must_shrink(tier) {
             true => self.most,
@@ -252,7 +263,7 @@ impl<'a> Climb<'a> {
         })
     }
 
-    /// Holds a text against the rules.
+    /// Decides about a text by the rules.
     fn judge(
         &self,
         rules: Rules,
@@ -269,7 +280,7 @@ impl<'a> Climb<'a> {
         }
         let (limit, blank) = (self.limit, written.is_blank());
         if written.stop == Stop::CutOff && (rules.on_cut_off == OnCutOff::NextTier || blank) {
-            // A text that is too long would have been cut anyway.
+            // A text that is too long is kept: it would be cut in any case.
             return match tokens > limit {
                 true => Verdict::Keep(Reason::CutOff),
                 false => Verdict::Refuse(Reason::CutOff),
@@ -289,7 +300,7 @@ impl<'a> Climb<'a> {
         self.pass_gate(rules, written, scores)
     }
 
-    /// Holds a summary of the right length against the gate.
+    /// Decides about a summary of the right length by the gate.
     fn pass_gate(&self, rules: Rules, written: &Written, scores: Option<&Scores>) -> Verdict {
         let (Some(gate), Some(scores)) = (&self.ladder.gate, scores) else {
             return Verdict::Accept;
@@ -317,7 +328,7 @@ impl<'a> Climb<'a> {
         }
     }
 
-    /// Keeps a text that was too long, for the last tier to cut, unless it is worse than long.
+    /// Keeps a text that was too long for the last tier, unless it also fails the gate.
     fn keep(&mut self, written: Written, scores: Option<&Scores>) {
         let failed = match (&self.ladder.gate, scores) {
             (Some(gate), Some(scores)) => !gate.failures(scores).is_empty(),
@@ -328,46 +339,49 @@ impl<'a> Climb<'a> {
         }
     }
 
-    /// The last tier: cuts what was written, or else the source, to the target.
+    /// Tries the last tier: cuts the kept text, or else the source, to the target.
     fn cut(&mut self) -> Step {
-        let mut written = self.kept.take().unwrap_or_else(|| Written {
-            text: prompt::plain(self.request.source),
-            stop: Stop::Complete,
-            summarizer: SOURCE_CUT.to_owned(),
-            model: None,
-            provisional: true,
-            left_out: None,
-        });
-        let target = self.request.target_tokens;
+        let kept = self.kept.take();
+        let mut written = kept.unwrap_or_else(|| Written::source(self.request.source));
+        written.text = match self.cut_text(&written.text) {
+            Ok(text) => text,
+            Err(reason) => return self.refuse(Tier::Cut, reason),
+        };
+        // A cut in tokens is no summary: it should be rewritten.
+        written.provisional |= self.ladder.cut == CutRule::Tokens;
+        let tokens = self.request.estimator.text(&written.text);
+        let scores = self.scores(&written.text, &self.request);
+        let outcome = self.outcome(written, Tier::Cut, tokens, scores);
+        Step::Accepted(Box::new(outcome))
+    }
+
+    /// Cuts a text to the target.
+    fn cut_text(&self, text: &str) -> Result<String, Reason> {
+        let (target, estimator) = (self.request.target_tokens, self.request.estimator);
         let most = match self.must_shrink(Tier::Cut) {
             true => self.most,
             false => u64::MAX,
         };
-        written.text = match self.ladder.cut {
+        match self.ladder.cut {
             CutRule::Characters => {
                 let chars = usize::try_from(target.saturating_mul(4)).unwrap_or(usize::MAX);
-                let text = cut_to_chars(&written.text, chars);
-                let tokens = self.request.estimator.text(&text);
-                if tokens > most {
-                    return self.refuse(Tier::Cut, self.not_shorter(tokens));
+                let text = cut_to_chars(text, chars);
+                let tokens = estimator.text(&text);
+                match tokens > most {
+                    true => Err(self.not_shorter(tokens)),
+                    false => Ok(text),
                 }
-                text
             }
             CutRule::Tokens => {
-                // A cut is no summary: it should be rewritten.
-                written.provisional = true;
-                let cut = cut_to_tokens(&written.text, target.min(most), self.request.estimator);
-                let Some(text) = cut else {
-                    return self.refuse(Tier::Cut, Reason::Empty);
-                };
-                text
+                cut_to_tokens(text, target.min(most), estimator).ok_or(Reason::Empty)
             }
-        };
-        let tokens = self.request.estimator.text(&written.text);
+        }
+    }
+
+    /// Measures a text, if the ladder has a gate.
+    fn scores(&self, text: &str, request: &SummaryRequest<'_>) -> Option<Scores> {
         let gate = self.ladder.gate.as_ref();
-        let scores = gate.map(|_| measure(&written.text, &self.request));
-        let outcome = self.outcome(written, Tier::Cut, tokens, scores);
-        Step::Accepted(Box::new(outcome))
+        gate.map(|_| measure(text, request))
     }
 
     fn refuse(&mut self, tier: Tier, reason: Reason) -> Step {
@@ -413,8 +427,8 @@ impl<'a> Climb<'a> {
 
     fn declined(&self, written: &Written, reason: &Reason) -> Error {
         let text = format!(
-            "summarizer {} gave no summary of messages {} ({reason}): look at what they ask of it, \
-             or take another model",
+            "summarizer {} gave no summary of messages {} ({reason}): check the messages, or take \
+             another model",
             written.summarizer,
             self.range(),
         );
@@ -466,7 +480,7 @@ impl<'a> Climb<'a> {
     }
 }
 
-/// Whether the summarizer declined, and the rules do not accept that.
+/// The reason to refuse a text whose summarizer declined, unless the rules accept it.
 fn declined(rules: Rules, written: &Written, scores: Option<&Scores>) -> Option<Reason> {
     let reason = match written.stop {
         Stop::Filtered => Reason::Filtered,

@@ -17,8 +17,7 @@ use crate::summarizer::{Summarizer, SummaryText};
 /// Its id, and so the recipe of its summaries, is that of the summarizer inside. A summarizer that
 /// needs no model is not guarded.
 ///
-/// What a guard refuses is a failure like one of the provider, and the ladder's rules decide about
-/// it.
+/// A guard's refusal is a failure like one of the provider: the ladder's rules decide about it.
 #[derive(Debug, Clone)]
 pub struct GuardedSummarizer<S> {
     inner: S,
@@ -42,12 +41,12 @@ impl<S: Summarizer> GuardedSummarizer<S> {
         }
     }
 
-    /// Returns what the session has for itself.
+    /// Returns the guards of the session.
     pub fn session(&self) -> &SessionGuard {
         &self.session
     }
 
-    /// Returns what all sessions share.
+    /// Returns the guards of all sessions.
     pub fn guards(&self) -> &Guards {
         &self.guards
     }

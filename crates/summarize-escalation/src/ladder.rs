@@ -12,7 +12,7 @@ use crate::rules::{OnCutOff, OnEmpty, OnError, OnGate, OnGrowth, OnRefusal, Rule
 use crate::target::{TargetRule, Tolerance};
 use crate::tier::Tier;
 
-/// How the last tier cuts.
+/// Rule by which the last tier cuts.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 #[non_exhaustive]
@@ -41,6 +41,7 @@ pub enum CutRule {
 /// | cut | in the estimator's unit | at target × 4 characters |
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
+#[must_use]
 pub struct Ladder {
     /// Tiers in order; none occurs twice.
     pub tiers: Vec<Tier>,
@@ -64,7 +65,7 @@ pub struct Ladder {
     /// Rules of single tiers, in the place of the six above.
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]
     pub per_tier: BTreeMap<Tier, Rules>,
-    /// How the last tier cuts.
+    /// Rule by which the last tier cuts.
     pub cut: CutRule,
     /// Target of a summary of messages, when the request names none.
     pub leaf: TargetRule,

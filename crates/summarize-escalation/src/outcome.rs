@@ -11,6 +11,7 @@ use crate::tier::Tier;
 /// An accepted summary, and how it was made.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 #[non_exhaustive]
+#[must_use]
 pub struct Outcome {
     /// Text of the summary.
     pub text: String,

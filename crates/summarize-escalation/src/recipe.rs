@@ -1,4 +1,4 @@
-//! How a summary is made, as a key of caches.
+//! The recipe of a summary, a key of caches.
 
 use memory_model::{FieldHasher, Purpose, Recipe};
 

@@ -1,4 +1,4 @@
-//! Why a tier's result was refused.
+//! Refusals of tiers' results.
 
 use std::fmt;
 
@@ -8,12 +8,12 @@ use serde::Serialize;
 use crate::gate::{GateFailure, Scores};
 use crate::tier::Tier;
 
-/// A tier whose result was refused, and why.
+/// A tier whose result was refused, with the reason.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Refusal {
     /// Tier that was tried.
     pub tier: Tier,
-    /// Why its result was refused.
+    /// Reason for the refusal.
     pub reason: Reason,
 }
 
@@ -23,7 +23,7 @@ impl fmt::Display for Refusal {
     }
 }
 
-/// Why a tier's result was refused.
+/// Reason for which a tier's result was refused.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 #[non_exhaustive]

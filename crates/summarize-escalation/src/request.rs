@@ -1,4 +1,4 @@
-//! What a summarizer is asked for.
+//! The request to a summarizer.
 
 use std::fmt;
 
@@ -10,9 +10,10 @@ use token_estimate::TokenEstimator;
 
 use crate::prompt::PromptSet;
 
-/// How much a summarizer is asked to drop.
+/// Amount of detail that a summarizer is asked for.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
+#[non_exhaustive]
 pub enum Style {
     /// Keeps decisions, their reasons, constraints and tasks.
     #[default]
@@ -21,18 +22,20 @@ pub enum Style {
     Aggressive,
 }
 
-/// What the sources of a summary are.
+/// Kind of a summary by its sources.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[non_exhaustive]
 pub enum SummaryKind {
     /// Messages only.
     Leaf,
-    /// At least one summary.
+    /// One summary or more.
     Condensed,
 }
 
 /// A request for a summary: its source, its length, and what the user wants of it.
 #[derive(Clone, Copy)]
 #[non_exhaustive]
+#[must_use]
 pub struct SummaryRequest<'a> {
     /// The pieces, in the order of the log.
     pub source: &'a [Source<'a>],
@@ -43,9 +46,9 @@ pub struct SummaryRequest<'a> {
     /// Tokens that rendering adds to the summary's text in a context; a summary must be shorter
     /// than its source with these included. Default 0.
     pub overhead_tokens: u64,
-    /// How much the summarizer is asked to drop. Set by the ladder.
+    /// Amount of detail that the summarizer is asked for. Set by the ladder.
     pub style: Style,
-    /// What the summary will be used for.
+    /// Use of the summary.
     pub purpose: Purpose,
     /// The summary that comes before the source, for continuity. It is context, not source.
     pub previous: Option<&'a str>,
@@ -96,13 +99,13 @@ impl<'a> SummaryRequest<'a> {
         self
     }
 
-    /// Sets how much the summarizer is asked to drop.
+    /// Sets the amount of detail that the summarizer is asked for.
     pub fn with_style(mut self, style: Style) -> Self {
         self.style = style;
         self
     }
 
-    /// Sets what the summary will be used for.
+    /// Sets the use of the summary.
     pub fn with_purpose(mut self, purpose: Purpose) -> Self {
         self.purpose = purpose;
         self

@@ -1,8 +1,8 @@
-//! What a ladder does about a tier's result, case by case.
+//! The rules of a ladder for the results of its tiers.
 
 use serde::{Deserialize, Serialize};
 
-/// What to do when the summarizer fails.
+/// Action when the summarizer fails.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 #[non_exhaustive]
@@ -17,7 +17,7 @@ pub enum OnError {
     Offline,
 }
 
-/// What to do when the summarizer returns nothing but white space.
+/// Action when the summarizer returns nothing but white space.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 #[non_exhaustive]
@@ -31,7 +31,7 @@ pub enum OnEmpty {
     NextTier,
 }
 
-/// What to do when a summary is within its limit, but costs as much as its source or more.
+/// Action when a summary is within its limit, but costs as much as its source or more.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 #[non_exhaustive]
@@ -43,7 +43,7 @@ pub enum OnGrowth {
     NextTier,
 }
 
-/// What to do when the summarizer declines, in its text or by its provider's word, or the
+/// Action when the summarizer declines, in its text or by its provider's word, or the
 /// provider's filter withholds what it wrote.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
@@ -60,7 +60,7 @@ pub enum OnRefusal {
     Offline,
 }
 
-/// What to do when the provider stopped the answer at its limit of tokens.
+/// Action when the provider stopped the answer at its limit of tokens.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 #[non_exhaustive]
@@ -72,7 +72,7 @@ pub enum OnCutOff {
     NextTier,
 }
 
-/// What to do when a summary fails the [`Gate`](crate::Gate).
+/// Action when a summary fails the [`Gate`](crate::Gate).
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 #[non_exhaustive]

@@ -39,7 +39,7 @@ pub trait Summarizer: Send + Sync + Debug {
     /// Writes a summary of the request's source.
     ///
     /// # Errors
-    /// [`Error::provider`] when the text could not be had.
+    /// [`Error::provider`] when the provider fails.
     async fn summarize(&self, request: &SummaryRequest<'_>) -> Result<SummaryText, Error>;
 
     /// Writes a summary of the request's source, and makes each call of a model through `guard`.
@@ -133,7 +133,7 @@ forward!(&S, Box<S>, Arc<S>);
 pub struct SummaryText {
     /// Text of the summary.
     pub text: String,
-    /// Why the text ends where it ends.
+    /// Reason for which the text ends.
     pub stop: Stop,
     /// Number of calls that the summary took; each retry counts.
     pub calls: u32,
@@ -198,7 +198,7 @@ impl SummaryText {
         }
     }
 
-    /// Sets why the text ends where it ends.
+    /// Sets the reason for which the text ends.
     pub fn with_stop(mut self, stop: Stop) -> Self {
         self.stop = stop;
         self

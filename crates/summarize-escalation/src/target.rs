@@ -1,4 +1,4 @@
-//! How long a summary should be, and how long it may be.
+//! Target and maximum length of a summary.
 
 use std::fmt;
 

@@ -21,7 +21,7 @@ use crate::prompt::{plain, render};
 use crate::request::{Style, SummaryRequest};
 use crate::summarizer::{Summarizer, SummaryText};
 
-/// What a scripted summarizer does when it is called.
+/// Action of a scripted summarizer when it is called.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Answer {
@@ -55,7 +55,7 @@ pub enum Answer {
     InventedDirective,
 }
 
-/// The ways in which a model fails its user: error, empty, white space, longer than the source,
+/// Returns the ways in which a model fails: error, empty, white space, longer than the source,
 /// hang, refusal, cut off, wrong language, echo of the prompt, invented directive.
 pub fn misbehaviours() -> [Answer; 10] {
     [
@@ -91,7 +91,7 @@ impl Answer {
     }
 }
 
-/// A summarizer that does what it is told, call by call; its last answer is repeated.
+/// A summarizer with scripted answers; it repeats the last one.
 #[derive(Debug, Clone)]
 pub struct Scripted {
     id: String,
@@ -102,7 +102,8 @@ pub struct Scripted {
 }
 
 impl Scripted {
-    /// Gives these answers in order, and the last of them for ever; with none, it returns nothing.
+    /// Returns a summarizer that gives these answers in order and repeats the last one; without answers
+    /// it returns an empty text.
     pub fn new(answers: impl IntoIterator<Item = Answer>) -> Self {
         let script: VecDeque<Answer> = answers.into_iter().collect();
         Self {
@@ -160,12 +161,12 @@ impl Scripted {
         Self::always("head-cut@1", Answer::HeadCut)
     }
 
-    /// How often it was called, clones included.
+    /// Returns the number of calls, those of clones included.
     pub fn calls(&self) -> u32 {
         self.calls.load(Ordering::SeqCst)
     }
 
-    /// The style of each call.
+    /// Returns the style of each call.
     pub fn styles(&self) -> Vec<Style> {
         self.styles
             .lock()
@@ -229,7 +230,7 @@ impl Summarizer for Scripted {
     }
 }
 
-/// Reads no more of the source than it needs.
+/// The beginning of the source, as long as the target. Reads no more of the source than necessary.
 fn head_cut(request: &SummaryRequest<'_>) -> String {
     let bytes = usize::try_from(request.target_tokens)
         .unwrap_or(usize::MAX)
@@ -245,7 +246,7 @@ fn head_cut(request: &SummaryRequest<'_>) -> String {
     cut_to_tokens(&text, request.target_tokens, request.estimator).unwrap_or_default()
 }
 
-/// Log entries of these messages, from `seq` 1, counted by the text of each.
+/// Returns log entries of these messages from position 1 on, each with the cost of its texts.
 pub fn log(messages: Vec<Message>, estimator: &dyn TokenEstimator) -> Vec<LogEntry> {
     let mut running = 0_u64;
     let mut entries = Vec::with_capacity(messages.len());
@@ -266,7 +267,7 @@ pub fn log(messages: Vec<Message>, estimator: &dyn TokenEstimator) -> Vec<LogEnt
     entries
 }
 
-/// A summary of a range that says `text`.
+/// Returns a summary of a range with this text.
 pub fn summary(range: SeqRange, depth: u32, text: &str, estimator: &dyn TokenEstimator) -> Summary {
     Summary {
         id: SummaryId::new(format!("sum_{:08x}{:08x}", range.first.0, range.last.0)),

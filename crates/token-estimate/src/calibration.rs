@@ -84,29 +84,12 @@ impl Calibration {
         }
     }
 
-    /// Median of real / estimated over the kept observations, for reports; 1 for an unknown model.
-    pub fn median_ratio(&self, model: &str) -> f64 {
-        let sorted = self.sorted(model);
-        let median = sorted.get(sorted.len() / 2).copied().unwrap_or(WHOLE);
-        f64::from(median) / f64::from(WHOLE)
-    }
-
     /// The kept ratios of a model in thousandths, the smallest first.
     fn sorted(&self, model: &str) -> Vec<u32> {
         let ratios = self.models.get(model).into_iter().flatten();
         let mut ratios: Vec<u32> = ratios.copied().collect();
         ratios.sort_unstable();
         ratios
-    }
-
-    /// Budget to compare estimates with when the model accepts `budget` real tokens, in tokens, rounded down.
-    pub fn scale_budget(&self, model: &str, budget: u64) -> u64 {
-        self.safety_factor(model).divide(budget)
-    }
-
-    /// Upper bound of the real tokens of an estimate, rounded up.
-    pub fn upper(&self, model: &str, estimated: u64) -> u64 {
-        self.safety_factor(model).multiply(estimated)
     }
 
     /// Forgets a model, for example after its provider changed the tokenizer.
@@ -117,8 +100,6 @@ impl Calibration {
 
 #[cfg(test)]
 mod tests {
-    use proptest::prelude::*;
-
     use super::*;
 
     fn factor(thousandths: u32) -> SafetyFactor {
@@ -126,17 +107,9 @@ mod tests {
     }
 
     #[test]
-    fn an_unknown_model_scales_nothing() {
+    fn an_unknown_model_has_the_factor_one() {
         let none = Calibration::new();
-        assert_eq!(
-            (none.safety_factor("m"), none.median_ratio("m")),
-            (SafetyFactor::ONE, 1.0)
-        );
-        assert_eq!(
-            (none.scale_budget("m", 8_000), none.upper("m", 8_000)),
-            (8_000, 8_000)
-        );
-        assert_eq!(none.scale_budget("m", u64::MAX), u64::MAX);
+        assert_eq!(none.safety_factor("m"), SafetyFactor::ONE);
     }
 
     #[test]
@@ -153,20 +126,17 @@ mod tests {
     }
 
     #[test]
-    fn the_first_observation_shrinks_a_budget_and_only_the_eighth_may_raise_it() {
+    fn the_first_observation_raises_the_factor_and_only_the_eighth_may_lower_it() {
         let mut seen = Calibration::new();
         assert!(seen.observe("m", 1_000, 1_250));
-        assert_eq!(
-            (seen.scale_budget("m", 10_000), seen.upper("m", 1_000)),
-            (8_000, 1_250)
-        );
-        assert_eq!(seen.scale_budget("other", 10_000), 10_000);
+        assert_eq!(seen.safety_factor("m"), factor(1_250));
+        assert_eq!(seen.safety_factor("other"), SafetyFactor::ONE);
         let mut low = Calibration::new();
         for n in 1..=8 {
             low.observe("m", 1_000, 800);
             assert_eq!(
-                low.scale_budget("m", 8_000),
-                if n < 8 { 8_000 } else { 10_000 }
+                low.safety_factor("m"),
+                factor(if n < 8 { 1_000 } else { 800 })
             );
         }
     }
@@ -180,7 +150,6 @@ mod tests {
         assert_eq!(seen.observations("m"), 64);
         // 136..=199, the 61st of them.
         assert_eq!(seen.safety_factor("m"), factor(1_000 + 136 + 60));
-        assert_eq!(seen.median_ratio("m"), 1.168);
         seen.forget("m");
         assert_eq!(seen, Calibration::new());
     }
@@ -192,24 +161,5 @@ mod tests {
         assert!(!seen.observe("m", 1_000, 0));
         assert!(seen.observe("m", 1_000, u64::MAX));
         assert_eq!(seen.safety_factor("m"), factor(4_000));
-        assert_eq!(seen.upper("m", u64::MAX), u64::MAX);
-    }
-
-    proptest! {
-        #![proptest_config(ProptestConfig::with_cases(128))]
-
-        #[test]
-        fn an_estimate_within_the_scaled_budget_is_within_the_budget(
-            seen in prop::collection::vec((100_u64..100_000, 1_u64..200_000), 0..80),
-            budget in any::<u64>(),
-        ) {
-            let mut calibration = Calibration::new();
-            for (estimated, real) in seen {
-                calibration.observe("m", estimated, real);
-            }
-            let scaled = calibration.scale_budget("m", budget);
-            prop_assume!(scaled < u64::MAX);
-            prop_assert!(calibration.upper("m", scaled) <= budget);
-        }
     }
 }

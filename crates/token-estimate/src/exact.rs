@@ -1,9 +1,8 @@
 use std::fmt;
-use std::str::FromStr;
 
 use bpe_openai::Tokenizer;
 
-use crate::{Error, ErrorKind, EstimatorId, MessageView, TokenEstimator, overhead};
+use crate::{EstimatorId, MessageView, TokenEstimator, overhead};
 
 /// Counts tokens exactly, with OpenAI's public tokenizers; special tokens are read as plain text. Feature `exact`.
 ///
@@ -85,17 +84,6 @@ impl TokenEstimator for Exact {
 impl fmt::Display for Exact {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.pad(self.name())
-    }
-}
-
-impl FromStr for Exact {
-    type Err = Error;
-
-    fn from_str(name: &str) -> Result<Self, Error> {
-        Self::ALL
-            .into_iter()
-            .find(|tokenizer| tokenizer.name() == name)
-            .ok_or_else(|| Error::new(ErrorKind::UnknownEstimator, name))
     }
 }
 

@@ -1,4 +1,4 @@
-//! What the fit sees of the calibrated estimator. No part of the interface.
+//! Internals of the calibrated estimator for the fit. No part of the interface.
 #![allow(missing_docs, missing_debug_implementations)]
 
 pub use crate::calibrated::class::RANGES;

@@ -1,7 +1,6 @@
 use std::fmt;
-use std::str::FromStr;
 
-use crate::{Error, ErrorKind, EstimatorId, MessageView, PartView, Role, TokenEstimator};
+use crate::{EstimatorId, MessageView, PartView, Role, TokenEstimator};
 
 /// Estimates tokens as a length divided by a fixed ratio, plus fixed costs. The variants are the formulas of agents in
 /// use; the README compares them.
@@ -36,7 +35,7 @@ pub enum HeuristicEstimator {
     Bytes4PerPart,
 }
 
-/// What a length is measured in.
+/// Unit of a length.
 #[derive(Clone, Copy)]
 enum Unit {
     Bytes,
@@ -51,7 +50,7 @@ struct Formula {
     /// Tokens for a number of units.
     ratio: (u64, u64),
     round_up: bool,
-    /// The least that a text costs, in tokens.
+    /// Minimum cost of a text, in tokens.
     least: u64,
     counts_reasoning: bool,
     /// Whether an image is [`IMAGE_CHARS`] units and not [`IMAGE_TOKENS`] tokens.
@@ -268,17 +267,6 @@ impl fmt::Display for HeuristicEstimator {
     }
 }
 
-impl FromStr for HeuristicEstimator {
-    type Err = Error;
-
-    fn from_str(name: &str) -> Result<Self, Error> {
-        Self::ALL
-            .into_iter()
-            .find(|formula| formula.name() == name)
-            .ok_or_else(|| Error::new(ErrorKind::UnknownEstimator, name))
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use proptest::prelude::*;
@@ -423,16 +411,9 @@ mod tests {
         }
         assert_eq!(Bytes4PerPart.name(), "phi-core");
         for formula in HeuristicEstimator::ALL {
-            assert_eq!(
-                formula.to_string().parse::<HeuristicEstimator>().unwrap(),
-                formula
-            );
+            assert_eq!(formula.to_string(), formula.name());
             assert_eq!(formula.id(), EstimatorId::new(formula.name(), 1).unwrap());
         }
-        assert_eq!(
-            "phi".parse::<HeuristicEstimator>().unwrap_err().kind(),
-            ErrorKind::UnknownEstimator
-        );
     }
 
     proptest! {

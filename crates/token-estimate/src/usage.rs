@@ -40,10 +40,11 @@ impl Usage {
     }
 }
 
-/// How a response ended.
+/// End of a response.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 #[cfg_attr(feature = "serde", serde(rename_all = "snake_case"))]
+#[non_exhaustive]
 pub enum Outcome {
     /// The response is complete.
     Completed,

@@ -4,7 +4,7 @@ use token_estimate::MessageView;
 
 use crate::AtomBuilder;
 
-/// How long a tool group stays open for its results.
+/// Rule that decides how long a tool group stays open for its results.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 #[cfg_attr(feature = "serde", serde(default, deny_unknown_fields))]
@@ -43,6 +43,7 @@ pub enum AtomKind {
 
 /// State of a tool group.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+#[non_exhaustive]
 pub enum GroupState {
     /// Every call has its result.
     Closed,

@@ -9,7 +9,7 @@ use crate::id::{Id, write_id};
 use crate::message::user_speaks;
 use crate::{Edit, Error, TrimPolicy};
 
-/// Which old results are cleared: a pure function of a list of messages.
+/// Rule that clears old results: a pure function of a list of messages.
 ///
 /// Unlike a [`TrimPolicy`] it depends on what came later, so more is cleared as the list grows.
 /// Calls and the ids of results stay. What was cleared already is left alone.

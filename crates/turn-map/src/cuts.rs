@@ -76,26 +76,32 @@ const fn twenty() -> usize {
     20
 }
 
+#[cfg(feature = "serde")]
 const fn six() -> usize {
     6
 }
 
+#[cfg(feature = "serde")]
 const fn hundred_twenty() -> usize {
     120
 }
 
+#[cfg(feature = "serde")]
 const fn forty() -> u8 {
     40
 }
 
+#[cfg(feature = "serde")]
 const fn pi_recent() -> u64 {
     16_384
 }
 
+#[cfg(feature = "serde")]
 const fn phi_first() -> usize {
     2
 }
 
+#[cfg(feature = "serde")]
 const fn phi_recent() -> usize {
     10
 }
@@ -118,6 +124,7 @@ impl Default for CutPolicy {
 /// The two cuts of a policy: messages before `head` and from `tail` on are kept, those between may be
 /// compacted.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+#[must_use]
 pub struct Cuts {
     head: Cut,
     tail: Cut,
@@ -155,32 +162,6 @@ impl Cuts {
 }
 
 impl CutPolicy {
-    /// anna's fresh tail, the default: 20 messages.
-    pub const ANNA: Self = Self::FreshTail {
-        messages: twenty(),
-        max_tokens: None,
-    };
-    /// anna's handoff: 20 messages.
-    pub const ANNA_HANDOFF: Self = Self::LastMessages { messages: twenty() };
-    /// anna's later generation: 6 turns, at most 120 messages and 40 % of the budget.
-    pub const ANNA_TURNS: Self = Self::FreshTurns {
-        turns: six(),
-        max_messages: hundred_twenty(),
-        budget_percent: forty(),
-        max_tokens: None,
-    };
-    /// pi's rule with its documented default: 16,384 tokens.
-    pub const PI: Self = Self::RecentTokens {
-        tokens: pi_recent(),
-    };
-    /// koda's rule: 4 messages or half of them.
-    pub const KODA: Self = Self::PreserveCount;
-    /// phi-core's defaults: 2 turns at the beginning, 10 at the end.
-    pub const PHI_CORE: Self = Self::FirstAndRecentTurns {
-        first: phi_first(),
-        recent: phi_recent(),
-    };
-
     /// Returns the policy for a budget of `budget` tokens: a share of the budget becomes a limit in
     /// tokens, unless the policy has a lower one. Policies without a share stay as they are.
     #[must_use]
@@ -461,10 +442,21 @@ mod tests {
         let messages = lines(script);
         let atoms = atoms(&messages, GroupingPolicy::default());
         let cost = |n| [5, 5, 5, 5, 50_000, 50_000][n];
-        let cuts = CutPolicy::PI.cuts(&atoms, &TurnMap::by_role(&messages), cost);
+        let cuts = CutPolicy::RecentTokens { tokens: 16_384 }.cuts(
+            &atoms,
+            &TurnMap::by_role(&messages),
+            cost,
+        );
         assert_eq!(cuts.covered(), 0..3);
         // Behind them there is a place to cut: they go.
-        assert_eq!(covered(CutPolicy::PI, "u a+x t-x a", 20_000), 0..3);
+        assert_eq!(
+            covered(
+                CutPolicy::RecentTokens { tokens: 16_384 },
+                "u a+x t-x a",
+                20_000
+            ),
+            0..3
+        );
     }
 
     #[test]
@@ -545,7 +537,8 @@ mod tests {
             fresh(6, 120, Some(30)).within(1_000),
             fresh(6, 120, Some(30))
         );
-        assert_eq!(CutPolicy::KODA.within(1), CutPolicy::KODA);
+        let count = CutPolicy::PreserveCount;
+        assert_eq!(count.within(1), count);
         // A turn that begins inside of a group goes with the group.
         assert_eq!(covered(fresh(6, 120, Some(10)), "u a+x u t-x u", 10), 0..4);
         assert_eq!(covered(fresh(6, 120, Some(10)), "u a+x u t-x a", 10), 0..1);
@@ -602,7 +595,7 @@ mod tests {
                 recent: 10
             }
         );
-        assert_eq!(read(r#"{"kind":"fresh_turns"}"#), CutPolicy::ANNA_TURNS);
+        assert_eq!(read(r#"{"kind":"fresh_turns"}"#), fresh(6, 120, None));
         assert_eq!(
             read(r#"{"kind":"preserve_count"}"#),
             CutPolicy::PreserveCount

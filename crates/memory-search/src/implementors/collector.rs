@@ -50,7 +50,7 @@ impl HitCollector {
         ControlFlow::Break(())
     }
 
-    /// How many more hits fit.
+    /// Number of further hits that fit.
     pub fn room(&self) -> usize {
         self.limit.saturating_sub(self.hits.len())
     }

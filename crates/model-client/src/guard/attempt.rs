@@ -1,4 +1,4 @@
-//! The attempts at one call: each is paid for, one of a limited number, and over in time.
+//! The attempts at one call, with retries, time-outs and limits.
 
 use std::pin::pin;
 use std::time::Duration;
@@ -27,7 +27,7 @@ impl SessionCalls<'_> {
                 Err(failure) => failure,
             };
             if !failure.kind().asked() {
-                // The limit was reached between two attempts: what the provider said tells more.
+                // The limit was reached between two attempts: the provider's failure tells more.
                 return Err(last.unwrap_or(failure).with_calls(made));
             }
             made = made.saturating_add(1);

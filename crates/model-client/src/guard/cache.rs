@@ -1,4 +1,4 @@
-//! The newest answers, so that none is paid for twice.
+//! A cache of the newest answers.
 
 use std::collections::{BTreeMap, VecDeque};
 use std::sync::{Mutex, MutexGuard, PoisonError};

@@ -1,6 +1,6 @@
-//! Guards of calls: what protects a program from a model that fails, hangs or costs too much.
+//! Guards of calls: they protect a program from a model that fails, hangs or costs too much.
 //!
-//! [`Guards`] holds what all sessions share, [`SessionGuard`] what each session has for itself.
+//! [`Guards`] belongs to all sessions, [`SessionGuard`] to one.
 //! [`Guards::for_session`] returns the two as a [`CallGuard`], and [`GuardedModel`] puts them around
 //! a client. Time comes from a [`Timer`], so no runtime is needed.
 
@@ -28,7 +28,7 @@ use breaker::Breaker;
 use cache::Cache;
 use spend::Ledger;
 
-/// What all sessions share: the policy, the clock, the limit on concurrent calls, the total
+/// Guards that all sessions share: the policy, the clock, the limit on concurrent calls, the total
 /// spending, and the cache.
 #[derive(Debug)]
 pub struct Guards {
@@ -98,7 +98,7 @@ impl Guards {
     }
 }
 
-/// What a session has for itself: its circuit breaker and its spending.
+/// Guards of one session: its circuit breaker and its spending.
 #[derive(Debug, Default)]
 pub struct SessionGuard {
     breaker: Breaker,
@@ -138,7 +138,7 @@ impl SessionGuard {
 
 /// The guard of a session's calls of one model; see [`Guards::for_session`].
 ///
-/// What it refuses is a failure like one of the provider: [`FailureKind::BreakerOpen`],
+/// A refusal is a failure like one of the provider: [`FailureKind::BreakerOpen`],
 /// [`FailureKind::SpendLimit`] or [`FailureKind::TimedOut`].
 #[derive(Debug, Clone, Copy)]
 pub struct SessionCalls<'a> {

@@ -29,6 +29,7 @@ use crate::{
 /// # Ok::<(), Failure>(())
 /// ```
 #[derive(Debug, Clone)]
+#[must_use]
 pub struct GuardedModel<M> {
     name: String,
     model: M,
@@ -66,18 +67,18 @@ impl<M: ChatModel> GuardedModel<M> {
         }
     }
 
-    /// Sets the estimator that counts what the provider does not count.
+    /// Sets the estimator of tokens that the provider does not count.
     pub fn with_estimator(mut self, estimator: Arc<dyn TokenEstimator>) -> Self {
         self.estimator = estimator;
         self
     }
 
-    /// Returns what the session has for itself.
+    /// Returns the guards of the session.
     pub fn session(&self) -> &SessionGuard {
         &self.session
     }
 
-    /// Returns what all sessions share.
+    /// Returns the guards of all sessions.
     pub fn guards(&self) -> &Guards {
         &self.guards
     }

@@ -77,7 +77,7 @@ impl Watch {
         self.observer = Some(observer);
     }
 
-    /// Tells of the start of an attempt; what is returned tells of its end.
+    /// Reports the start of an attempt; the returned value reports its end.
     pub(super) fn start<'a>(
         &'a self,
         model: &'a str,
@@ -96,7 +96,7 @@ impl Watch {
     }
 }
 
-/// An attempt under way. Dropped before its end it was cancelled.
+/// An attempt in flight. Dropping it before its end reports a cancellation.
 pub(super) struct Watched<'a> {
     observer: Option<&'a dyn CallObserver>,
     id: u64,

@@ -1,11 +1,11 @@
-//! When to stop asking, when to ask again, and what may be spent.
+//! The policies of the guards.
 
 use std::time::Duration;
 
 use backon::{BackoffBuilder as _, ExponentialBuilder};
 use serde::{Deserialize, Serialize};
 
-/// Which guards stand around calls, and their limits. `None` leaves a guard out.
+/// The guards around calls and their limits. `None` leaves a guard out.
 ///
 /// | guard | scope | default |
 /// |---|---|---|
@@ -18,6 +18,7 @@ use serde::{Deserialize, Serialize};
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 #[non_exhaustive]
+#[must_use]
 pub struct GuardPolicy {
     /// Opens a circuit breaker when calls of a session fail in a row.
     pub breaker: Option<BreakerPolicy>,
@@ -117,7 +118,7 @@ impl GuardPolicy {
     }
 }
 
-/// When the circuit breaker of a session opens and closes.
+/// Policy of the circuit breaker of a session.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct BreakerPolicy {
@@ -139,14 +140,14 @@ impl Default for BreakerPolicy {
 }
 
 impl BreakerPolicy {
-    /// The policy named koda: opens after three failures and stays open until it is reset.
+    /// The preset koda: opens after three failures and stays open until it is reset.
     pub const KODA: Self = Self {
         failures: 3,
         half_open_after_millis: None,
     };
 }
 
-/// When a failed call is repeated. Only failures that may pass are retried; see
+/// Policy for repeating failed calls. Only failures that may pass are retried; see
 /// [`FailureKind::retryable`](crate::FailureKind::retryable).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]

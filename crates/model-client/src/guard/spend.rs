@@ -6,7 +6,7 @@ use serde::Serialize;
 
 use super::SpendPolicy;
 
-/// Calls and tokens that were spent.
+/// Calls and tokens spent.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize)]
 pub struct Spent {
     /// Number of calls; each retry and each failed call counts.

@@ -18,11 +18,12 @@ use crate::{ChatModel, ChatPrompt, Completion, Failure, FailureKind, ModelUsage,
 
 /// A client by way of the `genai` crate: Anthropic, Gemini, OpenAI, Ollama and others.
 #[derive(Clone)]
+#[must_use]
 pub struct GenAi {
     provider: String,
     model: ModelIden,
     key: Option<ApiKey>,
-    /// What of a request may not be shown.
+    /// Secrets of a request.
     secrets: Secrets,
     base_url: Option<String>,
     timeout: Option<Duration>,
@@ -108,13 +109,13 @@ impl GenAi {
         self.model.model_name.to_string()
     }
 
-    /// Itself with other settings: the client is made anew.
+    /// Drops the client, which was built with other settings.
     fn changed(mut self) -> Self {
         self.client = OnceLock::new();
         self
     }
 
-    /// The client. Its key is always ours, so that none is taken from the environment.
+    /// Returns the client. It never takes a key from the environment.
     fn client(&self) -> Result<Client, Failure> {
         if let Some(client) = self.client.get() {
             return Ok(client.clone());
@@ -206,7 +207,7 @@ impl GenAi {
         format!("model {} of {}", self.name(), self.provider)
     }
 
-    /// What an error means. Its own text is not shown: it may hold the prompt and the key.
+    /// Returns the failure of an error, without the error's own text, which may hold the prompt and the key.
     fn failed(&self, error: &genai::Error) -> Failure {
         use genai::webc::Error as Web;
         let (whom, secrets) = (&self.provider, &self.secrets);

@@ -1,4 +1,4 @@
-//! From a failed HTTP request of any provider to a failure.
+//! Turns failed HTTP requests of any provider into failures.
 
 use std::time::Duration;
 
@@ -7,10 +7,10 @@ use serde_json::Value;
 use super::key::Secrets;
 use crate::{Failure, FailureKind};
 
-/// How much of what a server said is told, in characters.
+/// Maximum length of a server's text in an error, in characters.
 const SHOWN: usize = 300;
 
-/// How long the provider asks to wait, by its headers: `retry-after-ms`, or `retry-after` in
+/// Returns the wait that the provider's headers ask for: `retry-after-ms`, or `retry-after` in
 /// seconds or as a date. A date is taken relative to the answer's own `date`, so that no clock is
 /// asked.
 pub(super) fn retry_after<'h>(header: impl Fn(&str) -> Option<&'h str>) -> Option<Duration> {
@@ -27,7 +27,7 @@ pub(super) fn retry_after<'h>(header: impl Fn(&str) -> Option<&'h str>) -> Optio
     Some(until.duration_since(now).unwrap_or_default())
 }
 
-/// What an answer with a status other than success means.
+/// Returns the failure of an answer with a status other than success.
 pub(super) fn refused(
     whom: &str,
     status: u16,
@@ -99,8 +99,8 @@ pub(super) fn tokens(value: Option<&Value>) -> Option<u64> {
     })
 }
 
-/// A client for servers at `url`. A key is sent to whom it was given for and to nobody else: no
-/// redirect is followed, and an address of this machine is not asked by way of a proxy.
+/// Builds a client for servers at `url`. It follows no redirect and asks addresses of this machine without
+/// a proxy, so that a key is sent to the intended server alone.
 pub(super) fn client(
     url: Option<&reqwest::Url>,
     timeout: Option<Duration>,
@@ -149,13 +149,13 @@ fn is_loopback(url: &reqwest::Url) -> bool {
     host == "localhost" || host.ends_with(".localhost")
 }
 
-/// The object that tells of the error; Gemini sometimes puts it into a list.
+/// The error object of an answer; Gemini sometimes puts it into a list.
 fn error_object(parsed: &Value) -> &Value {
     let parsed = parsed.get(0).unwrap_or(parsed);
     parsed.get("error").unwrap_or(parsed)
 }
 
-/// What the server said, in the shapes of OpenAI, Anthropic, Gemini and Ollama.
+/// The server's error text, in the forms of OpenAI, Anthropic, Gemini and Ollama.
 pub(super) fn said(parsed: &Value) -> Option<&str> {
     let error = error_object(parsed);
     error
@@ -171,7 +171,7 @@ fn retry_delay(parsed: &Value) -> Option<Duration> {
     Duration::try_from_secs_f64(seconds).ok()
 }
 
-/// A text on one line, and not too long.
+/// A text on one line, at most [`SHOWN`] characters.
 pub(super) fn shown(text: &str) -> String {
     let words: Vec<&str> = text.split_whitespace().collect();
     let line = words.join(" ");

@@ -1,4 +1,4 @@
-//! Keys, and the secrets of a request that no text may show.
+//! Keys and other secrets of a request, which no text may show.
 
 use std::fmt;
 
@@ -26,12 +26,12 @@ impl fmt::Debug for ApiKey {
     }
 }
 
-/// Shortest secret that is looked for in a text, in bytes: what is shorter is part of many words.
+/// Minimum length of a secret that is redacted, in bytes: a shorter one is part of many words.
 const LEAST_SECRET: usize = 4;
-/// Shortest part of an address that is looked for in a summary, in bytes.
+/// Minimum length of a part of an address that is redacted in a summary, in bytes.
 const LEAST_DISTINCT: usize = 12;
-/// Shortest key that is looked for in a summary without the name of its scheme, in bytes: servers
-/// on the own machine take keys such as `none`.
+/// Minimum length of a key that is redacted in a summary without the name of its scheme, in bytes: local
+/// servers take keys such as `none`.
 const LEAST_KEY: usize = 8;
 
 /// Everything secret that a request carries. A server may quote any of it.
@@ -97,13 +97,13 @@ impl Secrets {
         }
     }
 
-    /// What a server said, without any of the secrets.
+    /// Redacts all secrets in a server's text.
     pub(super) fn redact(&self, text: &str) -> String {
         redact(redact(text.to_owned(), &self.distinct), &self.common)
     }
 
-    /// A summary without the values of the request's headers, and without what is long in its
-    /// address. Short words of the address are left: they may be words of the conversation.
+    /// Redacts the values of the request's headers and the long parts of its address in a summary. Short
+    /// parts of the address stay: they may be words of the conversation.
     pub(super) fn redact_summary(&self, text: &str) -> String {
         redact(text.to_owned(), &self.distinct)
     }

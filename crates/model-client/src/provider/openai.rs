@@ -31,6 +31,7 @@ pub enum OutputLimit {
 
 /// A slim client of a server that speaks OpenAI's chat completions.
 #[derive(Clone)]
+#[must_use]
 pub struct OpenAiCompatible {
     http: reqwest::Client,
     url: reqwest::Url,
@@ -38,7 +39,7 @@ pub struct OpenAiCompatible {
     whom: String,
     model: String,
     key: Option<ApiKey>,
-    /// What of a request may not be shown.
+    /// Secrets of a request.
     secrets: Secrets,
     timeout: Option<Duration>,
     limit: OutputLimit,
@@ -264,7 +265,7 @@ impl OpenAiCompatible {
         Ok(written(&model, &text, stop)?.with_usage(usage(value.get("usage"))))
     }
 
-    /// What it means that no whole answer came.
+    /// Returns the failure of a broken connection.
     fn broken(&self, error: &reqwest::Error) -> Failure {
         let (kind, what) = match () {
             () if error.is_timeout() => (FailureKind::TimedOut, "gave no answer in time"),
@@ -275,7 +276,7 @@ impl OpenAiCompatible {
     }
 }
 
-/// What the provider says that a call cost; odd figures are left out.
+/// The tokens that the provider counted; `None` for invalid figures.
 fn usage(usage: Option<&Value>) -> Option<ModelUsage> {
     let count = |name: &str| tokens(usage?.get(name));
     match (count("prompt_tokens"), count("completion_tokens")) {

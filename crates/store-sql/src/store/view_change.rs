@@ -138,7 +138,7 @@ impl ViewChange {
         }
     }
 
-    /// Adds the statements that write what was changed, which saves so many tokens more.
+    /// Adds the statements that write the changes, which cost `saving` tokens less.
     pub(super) fn write(
         &self,
         batch: &mut Batch,

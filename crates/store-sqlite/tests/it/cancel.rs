@@ -10,7 +10,7 @@ use store_sqlite::SqliteStore;
 
 use crate::common::{append, batch, dag, range, replace, root, store, summary, texts};
 
-/// Runs a future until it waits with so many statements begun, then drops it. True if it finished before.
+/// Runs a future until it waits with this number of statements begun, then drops it. True if it finished before.
 async fn run_for<F: Future>(store: &SqliteStore, statements: u64, future: F) -> bool {
     let most = store.statements() + statements;
     let mut future = pin!(future);

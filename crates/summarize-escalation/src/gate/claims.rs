@@ -1,4 +1,4 @@
-//! What a summary must not be or claim: a refusal, a prompt, a wish that nobody uttered.
+//! Checks for refusals, echoes of the prompt, and wishes that no user uttered.
 
 use std::sync::OnceLock;
 
@@ -9,7 +9,7 @@ use memory_model::{EntryKind, Part, Role};
 use crate::prompt;
 use crate::request::SummaryRequest;
 
-/// How a refusal begins, in the languages that models refuse in.
+/// Beginnings of refusals, in the languages of models.
 const REFUSALS: &[&str] = &[
     "i can't",
     "i can’t",
@@ -47,7 +47,7 @@ const REFUSALS: &[&str] = &[
     "к сожалению, я не",
 ];
 
-/// A refusal is not longer than this, in characters.
+/// Maximum length of a refusal, in characters.
 const REFUSAL_CHARS: usize = 800;
 
 /// Whether a text declines to summarise.
@@ -60,8 +60,8 @@ pub(super) fn is_refusal(text: &str) -> bool {
     REFUSALS.iter().any(|words| start.starts_with(words))
 }
 
-/// Whether a text repeats the prompt: a tag that fences the source, or two of its lines. What the
-/// source itself holds, say that of this crate's authors, is no sign of that.
+/// Whether a text repeats the prompt: a tag that fences the source, or two of its lines. Tags and lines
+/// that the source holds do not count.
 pub(super) fn is_echo(text: &str, source: &[Source<'_>]) -> bool {
     if prompt::tags(text).any(|tag| !holds(source, tag)) {
         return true;
@@ -78,7 +78,7 @@ pub(super) fn is_echo(text: &str, source: &[Source<'_>]) -> bool {
     })
 }
 
-/// Whether a source holds a text to the letter.
+/// Whether a source holds a text verbatim.
 fn holds(source: &[Source<'_>], text: &str) -> bool {
     source.iter().any(|piece| match piece {
         Source::Summary(summary) => summary.text.contains(text),
@@ -92,25 +92,25 @@ fn holds(source: &[Source<'_>], text: &str) -> bool {
     })
 }
 
-/// How the user is called in scripts whose words are not spaced, or have endings.
+/// Words for the user in scripts without spaces between words, or with endings.
 const USER: &[&str] = &["ユーザ", "利用者", "사용자", "用户", "使用者"];
-/// How words begin that make a wish or a rule of what is said of the user.
+/// Beginnings of words that make a sentence about the user a wish or a rule.
 const WISHES: &[&str] = &[
     "always", "ask", "demand", "don't", "don’t", "forb", "insist", "instruct", "must", "need",
     "never", "order", "prefer", "request", "requir", "said", "should", "told", "want", "wish",
 ];
-/// What makes a wish where the user is called so.
+/// Words that make a wish in these scripts.
 const WIDE_WISHES: &[&str] = &[
     "求め", "指示", "依頼", "希望", "要求", "禁止", "요청", "지시", "원", "요구", "必须", "不要",
     "希望",
 ];
-/// A wish is so many words behind the user at most.
+/// Maximum number of words between the user and a wish.
 const REACH: usize = 6;
-/// No more of a claim is read than this, in bytes.
+/// Maximum length that is read of a claim, in bytes.
 const CLAIM_BYTES: usize = 400;
 
-/// The sentences of a summary that say what the user wants, and that nothing in the source
-/// supports: in no passage of it do enough of their words stand together.
+/// Returns the sentences of a summary that say what the user wants and that nothing in the source
+/// supports: enough of their words stand together in no passage of it.
 pub(super) fn unsupported(text: &str, request: &SummaryRequest<'_>) -> Vec<String> {
     let claims = text
         .lines()
@@ -150,7 +150,7 @@ pub(super) fn unsupported(text: &str, request: &SummaryRequest<'_>) -> Vec<Strin
     left.map(|claim| claim.sentence).collect()
 }
 
-/// Whether a text may speak of the user; most do not, which is seen at little cost.
+/// Whether a text may speak of the user: a quick check, because most texts do not.
 fn names_user(text: &str) -> bool {
     let mut words = text.as_bytes().windows(4);
     let user =
@@ -158,8 +158,8 @@ fn names_user(text: &str) -> bool {
     words.any(user) || (!text.is_ascii() && USER.iter().any(|user| text.contains(user)))
 }
 
-/// What a sentence says that the user wants: what follows the user if a wish is near behind, or
-/// the whole sentence where the wish is said to be `by the user`.
+/// Returns what a sentence says that the user wants: the clause behind the user if a wish is near, or the
+/// whole sentence where the wish is `by the user`.
 fn claimed(sentence: &str) -> Option<&str> {
     let wide = USER.iter().filter_map(|user| sentence.find(user)).min();
     if let Some(rest) = wide.and_then(|at| sentence.get(at..)) {
@@ -201,7 +201,7 @@ fn claimed(sentence: &str) -> Option<&str> {
     None
 }
 
-/// Up to where a sentence goes on to something else, such as what was done about it.
+/// The beginning of a text up to the end of its clause.
 fn clause(text: &str) -> &str {
     let ends = [" - ", " – ", " — ", " -> ", " → ", "; "];
     let end = ends.iter().filter_map(|end| text.find(end)).min();
@@ -222,7 +222,7 @@ fn is_wish(word: &str) -> bool {
     WISHES.iter().any(|wish| lower.starts_with(wish)) && word.chars().skip(1).all(plain)
 }
 
-/// Words of four letters or more that are in every text.
+/// Words of four letters or more that stand in every text.
 const COMMON: &[&str] = &[
     "about", "after", "again", "also", "another", "any", "anything", "because", "been", "before",
     "being", "both", "case", "could", "current", "done", "down", "each", "else", "even", "every",
@@ -234,8 +234,7 @@ const COMMON: &[&str] = &[
     "with", "within", "without", "would", "your",
 ];
 
-/// Whether a word's stem says nothing of what is asked for: a common word, or one of those that
-/// attribute a wish to the user.
+/// Whether a stem is that of a common word, or of one that attributes a wish to the user.
 fn says_nothing(stem: &str) -> bool {
     static KNOWN: OnceLock<Vec<&str>> = OnceLock::new();
     let known = KNOWN.get_or_init(|| {
@@ -255,7 +254,7 @@ fn says_nothing(stem: &str) -> bool {
             .any(|known| known.contains(&lower))
 }
 
-/// Who said something.
+/// Speaker of a text.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Said {
     /// The user, or a summary, which may tell of the user.
@@ -265,8 +264,8 @@ enum Said {
 }
 
 impl Said {
-    /// How many of a claim's words have to stand together: two fifths of them where the user is
-    /// heard, three where others are, rounded; measured on real transcripts.
+    /// Number of a claim's `of` words that must stand together, rounded: two fifths in a user's text,
+    /// three fifths in others'. Measured on real transcripts.
     fn needed(self, of: usize) -> usize {
         match self {
             Self::ByUser => (of * 4 + 5) / 10,
@@ -275,19 +274,19 @@ impl Said {
     }
 }
 
-/// A passage is so many stems of a text in a row, or twice as many as the claim has.
+/// Minimum length of a passage, in stems; it is at least twice the length of the claim.
 const PASSAGE: usize = 40;
-/// More than any passage has.
+/// Distance between two texts, in stems: more than any passage has.
 const APART: usize = 2 * CLAIM_BYTES;
 
 /// A sentence that says what the user wants.
 #[derive(Debug)]
 struct Claim {
     sentence: String,
-    /// Its words' stems, in order, none twice, without those that say nothing; and where each was
-    /// found last, counted in stems from the source's beginning.
+    /// Stems of its telling words, sorted, without duplicates; each with its last position in the
+    /// source, counted in stems.
     stems: Vec<(u64, Option<usize>)>,
-    /// How long a passage is.
+    /// Length of a passage, in stems.
     passage: usize,
     supported: bool,
 }
@@ -311,8 +310,8 @@ impl Claim {
         }
     }
 
-    /// One of its stems was found.
-    fn found(&mut self, stem: usize, at: usize, said: Said) {
+    /// Records the position of one of its stems.
+    fn record(&mut self, stem: usize, at: usize, said: Said) {
         if let Some((_, last)) = self.stems.get_mut(stem) {
             *last = Some(at);
         }
@@ -322,17 +321,17 @@ impl Claim {
     }
 }
 
-/// Claims whose words are looked for in a source.
+/// A search for the words of claims in a source.
 #[derive(Debug)]
 struct Check {
     claims: Vec<Claim>,
-    /// How many of them are not supported yet.
+    /// Number of claims that are not supported yet.
     open: usize,
-    /// Every stem of these, in order, the claim's place and the stem's in it.
+    /// Stems of the open claims, sorted, each with the index of its claim and its index there.
     wanted: Vec<(u64, usize, usize)>,
-    /// A bit for some bits of each stem: most words of a source are told by them.
+    /// Bloom filter of the stems, which most words of a source do not pass.
     filter: [u64; 16],
-    /// How many stems were read.
+    /// Number of stems read so far.
     at: usize,
 }
 
@@ -359,7 +358,7 @@ impl Check {
         }
     }
 
-    /// Looks through a text; passages do not reach from one text into the next.
+    /// Searches a text. Passages do not reach from one text into the next.
     fn read(&mut self, text: &str, said: Said) {
         if self.open == 0 {
             return;
@@ -378,7 +377,7 @@ impl Check {
                 if let Some(claim) = self.claims.get_mut(*claim)
                     && !claim.supported
                 {
-                    claim.found(*place, self.at, said);
+                    claim.record(*place, self.at, said);
                     self.open -= usize::from(claim.supported);
                 }
             }
@@ -386,7 +385,7 @@ impl Check {
     }
 }
 
-/// A stem as a number, whatever its case: FNV-1a's 64 bits over its letters.
+/// Case-insensitive hash of a stem: 64-bit FNV-1a over its letters.
 fn id(stem: &str) -> u64 {
     let mut id = 0xcbf2_9ce4_8422_2325_u64;
     let mut add = |c: char| id = (id ^ u64::from(c)).wrapping_mul(0x0100_0000_01b3);
@@ -400,8 +399,8 @@ fn id(stem: &str) -> u64 {
     id ^ id >> 32
 }
 
-/// Calls `f` with the beginnings of a text's words, so that inflections count as one; with pairs
-/// of characters where words are not spaced.
+/// Calls `f` with the stems of a text's words, so that inflections count as one: their first letters, or
+/// pairs of characters where words are not spaced.
 fn stems<'a>(text: &'a str, f: &mut impl FnMut(&'a str)) {
     for word in text.split(|c: char| match c.is_ascii() {
         true => !c.is_ascii_alphanumeric(),

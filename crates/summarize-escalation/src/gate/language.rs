@@ -1,24 +1,23 @@
-//! In which languages a conversation and its summary are.
+//! Compares the languages of a conversation and its summary.
 //!
-//! `whatlang` identifies them. Code, names and commands are no language and are not shown to it,
-//! and what it is not sure of is not judged.
+//! `whatlang` identifies them, without code, names and commands. A language that it is not sure of is not
+//! judged.
 
 use std::collections::BTreeSet;
 
 use extractive_summarizer::text::{head as first_bytes, tail as last_bytes};
 use whatlang::{Lang, Script};
 
-/// Fewest letters of a Latin script that tell anything.
+/// Minimum number of Latin letters that identify a language.
 const FEWEST_LATIN: usize = 80;
-/// Fewest letters of another script: one letter tells more there.
+/// Minimum number of letters of another script, in which each letter tells more.
 const FEWEST_OTHER: usize = 20;
-/// Bytes of the start and of the end of a text that its language is identified by: more of them take
-/// longer and tell no more.
+/// Maximum length that is read of a text's start and of its end, in bytes each.
 const SAMPLE: usize = 2_000;
-/// Longest word that is taken for one, in characters.
+/// Maximum length of a word, in characters.
 const LONGEST_WORD: usize = 30;
 
-/// The words of some texts, Latin ones apart from all others.
+/// The words of texts, Latin ones apart from all others.
 #[derive(Debug, Default)]
 struct Words {
     latin: String,
@@ -66,7 +65,7 @@ impl Words {
         !own.is_empty() && repeated * 2 >= own.len()
     }
 
-    /// The language, and how sure of it `whatlang` is; `None` where it is not.
+    /// The language and its script; `None` where `whatlang` is not sure.
     fn language(&self) -> Option<(Lang, Script)> {
         // Names and commands are Latin in every language: a sixth of another script decides.
         let text = match () {
@@ -96,7 +95,7 @@ fn is_latin(c: char) -> bool {
     matches!(c, '!'..='~' | '\u{c0}'..='\u{24f}' | '\u{1e00}'..='\u{1eff}' | '\u{300}'..='\u{36f}' | '’')
 }
 
-/// A run of characters as a word of prose: not a path, a call, an identifier or an abbreviation.
+/// The word of prose in a run of characters; `None` for a path, a call, an identifier or an abbreviation.
 fn word(run: &str) -> Option<&str> {
     let word = run.trim_matches(|c: char| !c.is_alphabetic());
     let inner = |c: char| c.is_alphabetic() || matches!(c, '\'' | '’' | '-') || is_mark(c);
@@ -114,11 +113,11 @@ fn is_mark(c: char) -> bool {
     matches!(c, '\u{300}'..='\u{36f}')
 }
 
-/// Whether a summary is in a language that was not spoken, where both are clear; or in a script of
-/// which what was said has next to nothing.
+/// Whether a summary is in another language than the conversation, where both are clear, or in a script
+/// that the conversation hardly has.
 ///
-/// Lenient: every language that one text alone is clearly in counts as spoken, and words of the
-/// conversation are in a language of the conversation.
+/// Lenient: the clear language of any single text counts as the conversation's, and so does a summary
+/// that repeats the conversation's words.
 pub(super) fn differs(said: &[&str], summary: &[&str]) -> bool {
     let mut told = Words::default();
     for text in summary {

@@ -31,6 +31,7 @@ pub use share::Share;
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 #[non_exhaustive]
+#[must_use]
 pub struct Gate {
     /// Minimum share of the terms of a class that the summary retains, rounded down but at least
     /// one term; 0 checks none. Default 0.1.

@@ -10,7 +10,7 @@ use memory_model::{EntryKind, Part, Role};
 
 use super::Term;
 
-/// How much of the start and the end of a text is looked through, in bytes.
+/// Maximum lengths that are read of a text's start and of its end, in bytes.
 const WINDOW: (usize, usize) = (16 * 1024, 4 * 1024);
 /// A call's argument longer than this is a body, not a name, in bytes.
 const ARGUMENT_BYTES: usize = 300;

@@ -18,6 +18,7 @@ pub use window::{Overflow, Window};
 
 /// A summarizer that asks a model with the prompts of a [`PromptSet`].
 #[derive(Debug, Clone)]
+#[must_use]
 pub struct LlmSummarizer<M> {
     id: String,
     provider: Option<String>,

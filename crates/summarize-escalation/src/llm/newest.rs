@@ -1,4 +1,4 @@
-//! Summaries of sources that do not fit into a model's window, without their oldest pieces.
+//! Summarises a source that does not fit into a model's window without its oldest pieces.
 
 use super::asker::Asker;
 use super::window::Window;
@@ -6,8 +6,8 @@ use crate::error::Error;
 use crate::request::SummaryRequest;
 use crate::summarizer::{LeftOut, SummaryText};
 
-/// Leaves out the oldest pieces, `percent` of those left at each of `tries` tries and never so many
-/// that fewer than `keep` are left, until the prompt fits.
+/// Leaves out the oldest pieces until the prompt fits: at each of `tries` tries `percent` of those left,
+/// down to `keep` pieces.
 pub(super) async fn summarize(
     asker: &mut Asker<'_>,
     request: &SummaryRequest<'_>,

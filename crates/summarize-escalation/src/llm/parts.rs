@@ -13,7 +13,7 @@ use crate::summarizer::SummaryText;
 
 /// Least room for source and answer together, in tokens.
 const LEAST_ROOM: u64 = 256;
-/// What the tags around a source cost beyond those of an empty one, in tokens.
+/// Cost of the tags around a source beyond those of an empty one, in tokens.
 const SEAMS: u64 = 64;
 /// A part's summary is asked to be this share of its part, in thousandths: at least, and at most
 /// where messages or where summaries are summarised. The latter two make each pass shorter than
@@ -21,8 +21,10 @@ const SEAMS: u64 = 64;
 const SHARES: (u64, u64, u64) = (62, 500, 400);
 /// Shortest length asked for, in tokens, where the part is not shorter.
 const LEAST_TARGET: u64 = 16;
+/// Shortest clip of a piece, in characters.
+const LEAST_CHARS: usize = 40;
 
-/// How a source is divided for one window.
+/// Division of a window between source, merge and answer.
 #[derive(Debug, Clone, Copy)]
 struct Division {
     /// Tokens for source and answer together.
@@ -33,7 +35,28 @@ struct Division {
     merge: u64,
 }
 
-/// What was made of a part of a source.
+impl Division {
+    /// Length of an answer as a share of its part, in thousandths: so long that the answers for all
+    /// `total` tokens fill the merge.
+    fn answer_share(&self, request: &SummaryRequest<'_>, total: u64) -> u64 {
+        let wanted = request.target_tokens.min(self.merge * 4 / 5);
+        let (least, messages, summaries) = SHARES;
+        let most = match request.depth() {
+            0 => messages,
+            _ => summaries,
+        };
+        (wanted * 1_000 / total).clamp(least, most)
+    }
+
+    /// Maximum cost of a part whose answer has this share, in thousandths: part and answer together
+    /// fill the room, part + 3/2 × share × part.
+    fn group_room(&self, share: u64) -> u64 {
+        let most = self.room.saturating_sub(answer_room(LEAST_TARGET));
+        (self.room * 2_000 / (2_000 + 3 * share)).min(most)
+    }
+}
+
+/// The summary of a part of a source.
 struct Part {
     range: SeqRange,
     depth: u32,
@@ -44,6 +67,22 @@ struct Part {
 }
 
 impl Part {
+    /// Returns the summary of a part, cut to twice its target, so that all parts together are shorter
+    /// than their source; `None` when the text is blank.
+    fn new(request: &SummaryRequest<'_>, text: &str) -> Option<Self> {
+        let most = request.target_tokens.saturating_mul(2).max(1);
+        let text = cut_to_tokens(text, most, request.estimator)?;
+        let (earliest_at, latest_at) = request.times().unwrap_or_default();
+        Some(Self {
+            range: request.range()?,
+            depth: request.depth(),
+            tokens: request.estimator.text(&text),
+            text,
+            earliest_at,
+            latest_at,
+        })
+    }
+
     fn source(&self) -> Source<'_> {
         Source::Summary(SummarySource {
             id: "",
@@ -61,13 +100,13 @@ impl Part {
 struct Group {
     first: usize,
     end: usize,
-    /// How much of its pieces is shown.
+    /// Clip of its pieces in the prompt.
     clip: Clip,
-    /// What they cost as shown, in tokens.
+    /// Cost of its pieces as shown, in tokens.
     tokens: u64,
 }
 
-/// What a pass over a source came to.
+/// Result of a pass over a source.
 enum Pass {
     Parts(Vec<Part>),
     /// The provider stopped the model in some part.
@@ -165,7 +204,7 @@ async fn pass(
     let parts = u32::try_from(groups.len()).unwrap_or(u32::MAX);
     let merge = u32::from(parts > 1);
     if asked.saturating_add(parts).saturating_add(merge) > window.max_calls {
-        // Nothing is paid for that cannot be brought to an end.
+        // Calls for a summary that cannot be completed are not paid for.
         return Err(asker.too_long(request, window));
     }
     *asked = asked.saturating_add(parts);
@@ -173,49 +212,44 @@ async fn pass(
     for group in &groups {
         let pieces = request.source.get(group.first..group.end);
         let mut part = request.with_source(pieces.unwrap_or_default());
-        part.target_tokens = match parts {
+        let target = match parts {
             1 => answer_in(division.room.saturating_sub(group.tokens)),
             _ => (group.tokens * share / 1_000).max(LEAST_TARGET),
         };
-        part.target_tokens = part
-            .target_tokens
-            .min(request.target_tokens)
-            .min(part.source_tokens())
-            .max(1);
-        let mut answer = ask_for_part(asker, &part, group, window).await?;
-        if answer.stop == Stop::CutOff {
-            part.style = Style::Aggressive;
-            part.target_tokens = (part.target_tokens / 2).max(1);
-            answer = ask_for_part(asker, &part, group, window).await?;
-        }
+        let most = request.target_tokens.min(part.source_tokens());
+        part.target_tokens = target.min(most).max(1);
+        let answer = ask_for_part(asker, &mut part, group, window).await?;
         if answer.stop != Stop::Complete {
-            // Of a part alone there is no summary.
+            // A summary without one of its parts is none.
             return Ok(Pass::Stopped(SummaryText::default().with_stop(answer.stop)));
         }
-        // Twice its length at most, so that the parts together are shorter than their source.
-        let most = part.target_tokens.saturating_mul(2).max(1);
-        let text = cut_to_tokens(&answer.text, most, request.estimator);
-        let (Some(text), Some(range)) = (text, part.range()) else {
+        let Some(part) = Part::new(&part, &answer.text) else {
             let what = format!("it wrote nothing for part {} of {parts}", made.len() + 1);
-            return Err(Error::provider(
-                asker.id,
-                Failure::new(FailureKind::Empty, what),
-            ));
+            let failure = Failure::new(FailureKind::Empty, what);
+            return Err(Error::provider(asker.id, failure));
         };
-        let (earliest_at, latest_at) = part.times().unwrap_or_default();
-        made.push(Part {
-            range,
-            depth: part.depth(),
-            tokens: request.estimator.text(&text),
-            text,
-            earliest_at,
-            latest_at,
-        });
+        made.push(part);
     }
     Ok(Pass::Parts(made))
 }
 
+/// Asks for the summary of a part, and once more for a shorter one if the answer is cut off.
 async fn ask_for_part(
+    asker: &mut Asker<'_>,
+    part: &mut SummaryRequest<'_>,
+    group: &Group,
+    window: Window,
+) -> Result<SummaryText, Error> {
+    let answer = ask_once(asker, part, group, window).await?;
+    if answer.stop != Stop::CutOff {
+        return Ok(answer);
+    }
+    part.style = Style::Aggressive;
+    part.target_tokens = (part.target_tokens / 2).max(1);
+    ask_once(asker, part, group, window).await
+}
+
+async fn ask_once(
     asker: &mut Asker<'_>,
     part: &SummaryRequest<'_>,
     group: &Group,
@@ -236,42 +270,25 @@ fn group(
     window: Window,
     division: Division,
 ) -> Result<(Vec<Group>, u64), Error> {
-    let cost = |piece: &Source<'_>, clip: Clip| {
-        request
-            .estimator
-            .text(&piece_text(piece, clip))
-            .saturating_add(1)
-    };
-    let shown: Vec<u64> = request
-        .source
-        .iter()
-        .map(|piece| cost(piece, asker.prompts.clip))
+    let unclipped = asker.prompts.clip;
+    let pieces = request.source.iter();
+    let shown: Vec<u64> = pieces
+        .map(|piece| shown_tokens(piece, unclipped, request))
         .collect();
     let total = shown.iter().sum::<u64>().max(1);
-    let wanted = request.target_tokens.min(division.merge * 4 / 5);
-    let (least, messages, summaries) = SHARES;
-    let most = match request.depth() {
-        0 => messages,
-        _ => summaries,
-    };
-    let share = (wanted * 1_000 / total).clamp(least, most);
-    // Group and answer together take the room: g + 3/2 × share × g.
-    let room = (division.room * 2_000 / (2_000 + 3 * share))
-        .min(division.room.saturating_sub(answer_room(LEAST_TARGET)));
+    let share = division.answer_share(request, total);
+    let room = division.group_room(share);
     // Groups of about the same size.
     let even = total.div_ceil(total.div_ceil(room.max(1)));
     let mut groups: Vec<Group> = Vec::new();
-    for ((at, piece), mut tokens) in request.source.iter().enumerate().zip(shown) {
-        let mut clip = asker.prompts.clip;
-        let mut chars = usize::try_from(room.saturating_mul(4)).unwrap_or(usize::MAX);
-        while tokens > room {
-            if chars < 40 {
-                return Err(asker.too_long(request, window));
-            }
-            clip = asker.prompts.clip.at_most(chars);
-            tokens = cost(piece, clip);
-            chars = chars / 4 * 3;
-        }
+    for ((at, piece), tokens) in request.source.iter().enumerate().zip(shown) {
+        let fitting = match tokens <= room {
+            true => Some((unclipped, tokens)),
+            false => clip_to(room, piece, unclipped, request),
+        };
+        let Some((clip, tokens)) = fitting else {
+            return Err(asker.too_long(request, window));
+        };
         match groups.last_mut() {
             Some(group)
                 if group.tokens < even && group.tokens + tokens <= room && group.clip == clip =>
@@ -288,4 +305,30 @@ fn group(
         }
     }
     Ok((groups, share))
+}
+
+/// Cost of a piece as a prompt shows it, in tokens.
+fn shown_tokens(piece: &Source<'_>, clip: Clip, request: &SummaryRequest<'_>) -> u64 {
+    let tokens = request.estimator.text(&piece_text(piece, clip));
+    tokens.saturating_add(1)
+}
+
+/// The longest clip under which a piece costs at most `room` tokens, and its cost; `None` when next to
+/// nothing of the piece would be shown.
+fn clip_to(
+    room: u64,
+    piece: &Source<'_>,
+    clip: Clip,
+    request: &SummaryRequest<'_>,
+) -> Option<(Clip, u64)> {
+    let mut chars = usize::try_from(room.saturating_mul(4)).unwrap_or(usize::MAX);
+    while chars >= LEAST_CHARS {
+        let clip = clip.at_most(chars);
+        let tokens = shown_tokens(piece, clip, request);
+        if tokens <= room {
+            return Some((clip, tokens));
+        }
+        chars = chars / 4 * 3;
+    }
+    None
 }

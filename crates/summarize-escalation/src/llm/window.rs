@@ -6,13 +6,14 @@ use token_estimate::SafetyFactor;
 
 use crate::request::SummaryRequest;
 
-/// A model's context window, and what to do with a source that does not fit.
+/// A model's context window, with the rule for a source that does not fit.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
+#[must_use]
 pub struct Window {
     /// Size of the window, in the model's own tokens: prompt and answer together.
     pub tokens: u64,
-    /// What to do with a source that does not fit.
+    /// Rule for a source that does not fit.
     #[serde(default)]
     pub overflow: Overflow,
     /// Maximum number of calls for one summary; a source that needs more is too long.
@@ -24,7 +25,7 @@ fn max_calls() -> u32 {
     64
 }
 
-/// What to do with a source that is longer than a [`Window`].
+/// Rule for a source that is longer than a [`Window`].
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 #[non_exhaustive]
@@ -48,7 +49,7 @@ pub enum Overflow {
 }
 
 impl Overflow {
-    /// The rule of the preset koda: 20 percent, 3 tries, 5 pieces left.
+    /// The preset koda: 20 percent, 3 tries, 5 pieces left.
     pub const KODA: Self = Self::DropOldest {
         percent: 20,
         tries: 3,
@@ -56,7 +57,7 @@ impl Overflow {
     };
 }
 
-/// Tokens that a chat format adds to a request of two messages, generously.
+/// Upper bound of the tokens that a chat format adds to a request of two messages.
 const FRAMING: u64 = 24;
 /// Smallest room for an answer, in tokens.
 const LEAST_ANSWER: u64 = 64;
@@ -71,7 +72,7 @@ impl Window {
         }
     }
 
-    /// Sets what to do with a source that does not fit.
+    /// Sets the rule for a source that does not fit.
     pub fn with_overflow(mut self, overflow: Overflow) -> Self {
         self.overflow = overflow;
         self
@@ -90,8 +91,8 @@ impl Window {
         factor.divide(self.tokens.saturating_sub(FRAMING))
     }
 
-    /// The prompt with its answer limited to what fits beside it; `None` where what fits is less
-    /// than the length that the request asks for with half as much again.
+    /// Returns the prompt with its answer limited to the room beside it; `None` when the room is less
+    /// than one and a half times the request's target.
     pub(super) fn fit(
         &self,
         mut prompt: ChatPrompt,
@@ -113,14 +114,14 @@ pub(super) fn input(prompt: &ChatPrompt, request: &SummaryRequest<'_>) -> u64 {
     count(&prompt.system).saturating_add(count(&prompt.user))
 }
 
-/// Tokens to leave for an answer of this length: half as much again, as a ladder accepts.
+/// Tokens to leave for an answer of a target: one and a half times as many, which a ladder accepts.
 pub(super) fn answer_room(target_tokens: u64) -> u64 {
     target_tokens
         .saturating_add(target_tokens / 2)
         .max(LEAST_ANSWER)
 }
 
-/// The longest answer for which this is left.
+/// The longest target whose answer fits into `room` tokens.
 pub(super) fn answer_in(room: u64) -> u64 {
     room.saturating_mul(2) / 3
 }

@@ -1,4 +1,4 @@
-//! The lines of this crate's prompts that no summary has a reason to repeat.
+//! The lines of this crate's prompts, which no summary should repeat.
 
 use std::cmp::Ordering;
 use std::sync::LazyLock;

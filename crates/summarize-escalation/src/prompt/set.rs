@@ -212,7 +212,7 @@ pub struct PromptSet {
     /// Form of the answer.
     #[serde(default)]
     pub answer: Answer,
-    /// How much of each message the prompt shows.
+    /// Maximum lengths of the texts that the prompt shows.
     #[serde(default)]
     pub clip: Clip,
 }

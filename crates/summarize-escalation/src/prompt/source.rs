@@ -13,7 +13,7 @@ use crate::request::SummaryRequest;
 /// thirds from the start, one from the end, and between them how many were left out.
 pub const CLIP_CHARS: usize = 2_000;
 
-/// Most characters of a speaker's name that a prompt shows.
+/// Maximum length of a speaker's name in a prompt, in characters.
 const NAME_CHARS: usize = 64;
 
 /// Maximum number of characters that a prompt shows of each text; `None` shows all. Where a text is
@@ -30,11 +30,11 @@ pub struct Clip {
     pub results: Option<usize>,
     /// Maximum for an earlier summary.
     pub summaries: Option<usize>,
-    /// Which part of a longer text is shown.
+    /// Part of a longer text that is shown.
     pub shown: Shown,
 }
 
-/// Which part of a text is shown that is too long.
+/// Part of a text that is shown where the text is too long.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 #[non_exhaustive]
@@ -68,7 +68,7 @@ impl Clip {
         summaries: None,
         shown: Shown::Ends,
     };
-    /// The rule of the preset koda: the first 2,000 characters of a message, 500 of each call.
+    /// The preset koda: the first 2,000 characters of a message, 500 of each call.
     pub const KODA: Self = Self {
         text: Some(2_000),
         arguments: Some(500),
@@ -188,7 +188,7 @@ fn piece(out: &mut String, piece: &Source<'_>, clip: Clip) {
     }
 }
 
-/// A value as it stands between the quotes of a tag: on one line, escaped, and not too long.
+/// Escapes a value of an attribute: on one line, and at most [`NAME_CHARS`] characters.
 fn attribute(text: &str) -> String {
     let mut out = String::new();
     for c in text.chars().take(NAME_CHARS) {
@@ -209,8 +209,7 @@ pub(super) fn block(out: &mut String, tag: &str, text: &str) {
     let _ = writeln!(out, "<{tag}>\n{}\n</{tag}>\n", fence(text.trim()));
 }
 
-/// Makes it impossible for data to begin or end one of the prompts' tags; all else is left as it
-/// is, so that code stays code.
+/// Escapes tags of the prompts in data. Other tags stay, so that code stays code.
 fn fence(text: &str) -> Cow<'_, str> {
     if !text.contains('<') {
         return Cow::Borrowed(text);
@@ -233,8 +232,8 @@ fn fence(text: &str) -> Cow<'_, str> {
     Cow::Owned(out)
 }
 
-/// The source as plain lines, `[role] content`, without a limit: what is cut when no tier wrote
-/// anything.
+/// The source as plain lines, `[role] content`, without a limit: the last tier cuts it when no other wrote
+/// a text.
 pub(crate) fn plain(source: &[Source<'_>]) -> String {
     let mut out = String::new();
     for piece in source {
@@ -319,7 +318,8 @@ fn medium(what: &str, media: &Media) -> String {
     }
 }
 
-/// So many characters of a text, and where others were left out how many, and what to expand.
+/// Returns at most `chars` characters of a text, with a note of the number left out and the pointer to
+/// expand.
 fn shorten(text: &str, (chars, shown): (usize, Shown), whole: &str) -> String {
     let total = text.chars().count();
     if total <= chars {

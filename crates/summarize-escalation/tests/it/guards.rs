@@ -424,7 +424,7 @@ fn the_policy_is_a_config_value() {
     assert!(serde_json::from_str::<GuardPolicy>(r#"{"timeout":1}"#).is_err());
 }
 
-/// A client that answers each prompt after so many seconds, or fails first in some way.
+/// A client that answers each prompt after a number of seconds, or fails first.
 #[derive(Debug, Clone)]
 struct Client {
     timer: FakeTimer,

@@ -33,7 +33,7 @@ fn log() -> Vec<LogEntry> {
     log
 }
 
-/// A text that costs exactly so many tokens by anna's estimator.
+/// A text of exactly `tokens` tokens by bytes / 4.
 fn text_of(tokens: usize) -> String {
     "abcd".repeat(tokens)
 }

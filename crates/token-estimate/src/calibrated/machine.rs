@@ -42,7 +42,7 @@ const HANGUL: u16 = KATAKANA + KATAKANA_MAX;
 const HANGUL_MAX: u16 = 8;
 const USED: u16 = HANGUL + 2 * HANGUL_MAX;
 
-/// Where a text begins.
+/// State at the beginning of a text.
 pub(crate) const START: u16 = 0;
 /// After one space.
 pub(crate) const SPACE1: u16 = 1;

@@ -7,7 +7,6 @@ pub(crate) mod model;
 mod tests;
 
 use std::fmt;
-use std::str::FromStr;
 
 use crate::{Error, ErrorKind, EstimatorId, MessageView, SafetyFactor, TokenEstimator, overhead};
 use model::{Model, ONE};
@@ -124,16 +123,5 @@ impl TokenEstimator for Calibrated {
 impl fmt::Display for Calibrated {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.pad(self.name())
-    }
-}
-
-impl FromStr for Calibrated {
-    type Err = Error;
-
-    fn from_str(name: &str) -> Result<Self, Error> {
-        Self::ALL
-            .into_iter()
-            .find(|family| family.name() == name)
-            .ok_or_else(|| Error::new(ErrorKind::UnknownEstimator, name))
     }
 }

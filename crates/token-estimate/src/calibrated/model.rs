@@ -74,7 +74,7 @@ const fn first(steps: &[u32; machine::ENTRIES], pairs: &[u16; PAIRS]) -> [u16; c
 
 /// Stretches of ASCII of at least this many bytes are read at four places at once.
 const LONG: usize = 512;
-/// How often a limit is looked at, in bytes.
+/// Interval at which a limit is checked, in bytes.
 const STRETCH: usize = 16_384;
 
 impl Model {
@@ -136,7 +136,7 @@ impl Model {
         sum
     }
 
-    /// What the first character weighs beside its step.
+    /// Weight of the first character beside its step.
     fn beginning(&self, text: &str) -> u64 {
         let first = text.as_bytes().first().filter(|byte| byte.is_ascii());
         let fine = first.map(|byte| class::ASCII[usize::from(*byte)] >> 8);
@@ -166,7 +166,7 @@ impl Model {
         self.beginning(text) + rest
     }
 
-    /// What the machine weighs at this step, without the pair.
+    /// Weight of the machine's step, without the pair.
     #[cfg(test)]
     pub(crate) fn counter_weight(&self, state: u16, coarse: u8) -> u32 {
         self.steps[row(state) + usize::from(coarse)] >> 16
@@ -219,7 +219,7 @@ impl Model {
     }
 }
 
-/// How many bytes at the front are ASCII.
+/// Number of ASCII bytes at the front.
 fn ascii_prefix(bytes: &[u8]) -> usize {
     let blocks = bytes
         .chunks_exact(32)

@@ -2,7 +2,7 @@
 
 use crate::Edit;
 
-/// What [`sanitise`](crate::sanitise) does with a call without a result.
+/// Action of [`sanitise`](crate::sanitise) for a call without a result.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 #[cfg_attr(feature = "serde", serde(rename_all = "snake_case"))]
@@ -16,7 +16,7 @@ pub enum UnansweredCallPolicy {
     DropMessage,
 }
 
-/// What [`sanitise`](crate::sanitise) does with a result that came after its call's group had closed.
+/// Action of [`sanitise`](crate::sanitise) for a result that came after its call's group had closed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 #[cfg_attr(feature = "serde", serde(rename_all = "snake_case"))]
@@ -30,7 +30,7 @@ pub enum LateResultPolicy {
     Drop,
 }
 
-/// What [`sanitise`](crate::sanitise) does with a result that answers no call.
+/// Action of [`sanitise`](crate::sanitise) for a result that answers no call.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 #[cfg_attr(feature = "serde", serde(rename_all = "snake_case"))]
@@ -42,7 +42,7 @@ pub enum OrphanPolicy {
     Drop,
 }
 
-/// What [`sanitise`](crate::sanitise) does with a result that is not late but does not directly follow its call's
+/// Action of [`sanitise`](crate::sanitise) for a result that is not late but does not directly follow its call's
 /// message.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
@@ -55,7 +55,7 @@ pub enum MisplacedResultPolicy {
     Drop,
 }
 
-/// What [`sanitise`](crate::sanitise) does with a call whose id is empty or was used by an earlier call.
+/// Action of [`sanitise`](crate::sanitise) for a call whose id is empty or was used by an earlier call.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 #[cfg_attr(feature = "serde", serde(rename_all = "snake_case"))]
@@ -73,15 +73,15 @@ pub enum CallIdPolicy {
 #[cfg_attr(feature = "serde", serde(default, deny_unknown_fields))]
 #[non_exhaustive]
 pub struct SanitisePolicy {
-    /// What to do with calls without a result.
+    /// Action for calls without a result.
     pub unanswered: UnansweredCallPolicy,
-    /// What to do with results that came after their call's group had closed.
+    /// Action for results that came after their call's group had closed.
     pub late: LateResultPolicy,
-    /// What to do with results without a call.
+    /// Action for results without a call.
     pub orphans: OrphanPolicy,
-    /// What to do with results that do not directly follow their call's message.
+    /// Action for results that do not directly follow their call's message.
     pub misplaced: MisplacedResultPolicy,
-    /// What to do with calls whose id is empty or was used before.
+    /// Action for calls whose id is empty or was used before.
     pub ids: CallIdPolicy,
     /// Text of an inserted result.
     pub stub: String,
@@ -190,13 +190,13 @@ pub struct Finding {
     pub part: usize,
     /// Id of the call or result before the repair.
     pub id: String,
-    /// What was wrong.
+    /// Problem of the call or result.
     pub problem: Problem,
-    /// What was done.
+    /// Remedy that was applied.
     pub remedy: Remedy,
 }
 
-/// What is wrong with a call or a result.
+/// Problem of a call or a result.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum Problem {
@@ -218,7 +218,7 @@ pub enum Problem {
     InDroppedMessage,
 }
 
-/// What was done about a problem.
+/// Remedy of a problem.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum Remedy {
@@ -237,6 +237,7 @@ pub enum Remedy {
 /// Edits that repair a list for a provider, and a report of what was found.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 #[non_exhaustive]
+#[must_use]
 pub struct Sanitised {
     /// Edits to apply; empty when the list is valid.
     pub edits: Vec<Edit>,

@@ -214,7 +214,7 @@ fn ids_read_back_and_other_spellings_are_refused() {
     );
 }
 
-/// Rounds of a call and a result of so many tokens, then what follows.
+/// Rounds of a call and a result of these tokens each, then other messages.
 fn rounds(tokens: &[usize], tool: &str, then: &str) -> Vec<Msg> {
     let mut list = script("u:go");
     for (n, tokens) in tokens.iter().enumerate() {
