@@ -145,7 +145,8 @@ async fn annas_ladder_row_by_row() {
 #[tokio::test]
 async fn styles_follow_the_tiers() {
     let scripted = Scripted::longer();
-    climb(&scripted, &Ladder::anna(), 100).await.unwrap();
+    let outcome = climb(&scripted, &Ladder::anna(), 100).await.unwrap();
+    assert_eq!(outcome.tier, Tier::Cut);
     assert_eq!(scripted.styles(), [Style::Normal, Style::Aggressive]);
 }
 

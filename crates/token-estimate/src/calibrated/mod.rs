@@ -8,7 +8,7 @@ mod tests;
 
 use std::fmt;
 
-use crate::{Error, ErrorKind, EstimatorId, MessageView, SafetyFactor, TokenEstimator, overhead};
+use crate::{EstimatorId, MessageView, SafetyFactor, TokenEstimator, overhead};
 use model::{Model, ONE};
 
 static O200K: Model = Model::new(include_bytes!("coefficients/o200k.bin"));
