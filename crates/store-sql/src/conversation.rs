@@ -5,8 +5,8 @@ use memory_store::{
     Conversation, ConversationFilter, ConversationPatch, ConversationRef, NewConversation, Origin,
 };
 use sea_query::{
-    CommonTableExpression, Expr, ExprTrait as _, Func, Iden, InsertStatement, Order, Query,
-    SelectStatement, SimpleExpr, UnionType, UpdateStatement, WithClause, WithQuery,
+    CaseStatement, CommonTableExpression, Expr, ExprTrait as _, Func, Iden, InsertStatement, Order,
+    Query, SelectStatement, SimpleExpr, UnionType, UpdateStatement, WithClause, WithQuery,
 };
 
 use crate::convert::{to_count, to_hash, to_int, to_seq, to_u32};
@@ -100,10 +100,14 @@ pub(crate) fn seen_from(no: u32) -> CommonTableExpression {
         .expr(Expr::val(i64::from(no)))
         .expr(Expr::val(i64::from(u32::MAX)))
         .expr(Expr::val(0_i64));
-    let nearer = Func::least([
-        Expr::col((Seen::Table, Seen::Last)),
-        Expr::col((C::Table, C::Shared)),
-    ]);
+    let (seen, shared) = (
+        || Expr::col((Seen::Table, Seen::Last)),
+        || Expr::col((C::Table, C::Shared)),
+    );
+    // The lesser of the two: databases have different functions for it.
+    let nearer = CaseStatement::new()
+        .case(seen().lt(shared()), seen())
+        .finally(shared());
     let up = Query::select()
         .column((C::Table, C::Parent))
         .expr(nearer)

@@ -4,7 +4,7 @@ use std::fmt;
 use std::future::Future;
 use std::ops::ControlFlow;
 
-use memory_store::Result;
+use memory_store::{Result, Violation};
 use sea_query::QueryStatementWriter;
 
 use crate::batch::Batch;
@@ -105,4 +105,19 @@ pub trait Database: fmt::Debug + Send + Sync + 'static {
     /// `Io` when it cannot be written; nothing of it is stored then.
     fn commit(&self, transaction: Self::Transaction<'_>)
     -> impl Future<Output = Result<()>> + Send;
+
+    /// Checks what only this database can check of itself, such as its pages, indices and triggers.
+    ///
+    /// # Errors
+    /// When the database cannot be asked. Damage is no error: it is returned.
+    fn check(&self) -> impl Future<Output = Result<Vec<Violation>>> + Send;
+
+    /// Human-readable location of the data: a path, a URL without secrets.
+    fn location(&self) -> String;
+
+    /// Waits for running statements and closes all connections; closing again does nothing.
+    ///
+    /// # Errors
+    /// When what was written cannot be made durable.
+    fn close(&self) -> impl Future<Output = Result<()>> + Send;
 }

@@ -8,8 +8,8 @@ use memory_model::{
 };
 use memory_store::{Error, KnownEntry};
 use sea_query::{
-    CaseStatement, CommonTableExpression, Expr, ExprTrait as _, Func, Iden, InsertStatement, Order,
-    Query, SelectStatement, UnionType, Value, WithClause, WithQuery,
+    Alias, CaseStatement, CommonTableExpression, Expr, ExprTrait as _, Func, Iden, InsertStatement,
+    Order, Query, SelectStatement, UnionType, Value, WithClause, WithQuery,
 };
 
 use crate::conversation::{Seen, seen_from};
@@ -202,7 +202,7 @@ pub fn range(
     let of_message = |column: M| (M::Table, column);
     let length = |of: Expr| {
         Expr::expr(Func::coalesce([
-            Func::char_length(of).into(),
+            Func::cust(Alias::new("octet_length")).arg(of).into(),
             Expr::val(0_i64),
         ]))
     };

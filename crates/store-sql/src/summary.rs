@@ -3,8 +3,8 @@
 use memory_model::{Child, Hash, RawJson, Recipe, SeqRange, Summary, SummaryId, Timestamp};
 use memory_store::{SummaryScope, summary_record_hash};
 use sea_query::{
-    Alias, Expr, ExprTrait as _, Func, InsertStatement, Order, Query, SelectStatement, SimpleExpr,
-    WithClause, WithQuery,
+    Alias, Expr, ExprTrait as _, Func, InsertStatement, JoinType, Order, Query, SelectStatement,
+    SimpleExpr, WithClause, WithQuery,
 };
 
 use crate::conversation::{Seen, seen_from};
@@ -399,5 +399,30 @@ pub fn parents(scope: SummaryScope, child: u32, id: &SummaryId) -> SelectStateme
         .and_where(Expr::col((S::Table, S::Id)).in_subquery(keys))
         .and_where(seen(scope))
         .order_by((S::Table, S::Id), Order::Asc)
+        .take()
+}
+
+/// Summaries that were made from another conversation's: public id, whose it is, and whose and how long the other is.
+pub fn foreign_children() -> SelectStatement {
+    let (made, other) = (Alias::new("made"), Alias::new("other"));
+    Query::select()
+        .column((made.clone(), S::PublicId))
+        .column((made.clone(), S::Conversation))
+        .column((other.clone(), S::Conversation))
+        .column((other.clone(), S::Last))
+        .from(K::Table)
+        .join_as(
+            JoinType::InnerJoin,
+            S::Table,
+            made.clone(),
+            Expr::col((made.clone(), S::Id)).equals((K::Table, K::Parent)),
+        )
+        .join_as(
+            JoinType::InnerJoin,
+            S::Table,
+            other.clone(),
+            Expr::col((other.clone(), S::Id)).equals((K::Table, K::Child)),
+        )
+        .and_where(Expr::col((other, S::Conversation)).ne(Expr::col((made, S::Conversation))))
         .take()
 }

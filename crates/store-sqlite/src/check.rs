@@ -2,15 +2,14 @@
 
 use std::collections::BTreeMap;
 
-use memory_model::ConversationId;
 use memory_store::{ErrorKind, Result, Violation, ViolationKind};
 use sqlx::sqlite::SqliteRow;
 use sqlx::{ConnectOptions as _, Row as _};
-use store_sql::{Columns as _, Database, check_payloads, check_records};
+use store_sql::{Columns as _, Database};
 
 use crate::db::Db;
 use crate::error::failed;
-use crate::{SqliteOptions, SqliteStore, db, migrate};
+use crate::{SqliteOptions, db, migrate};
 
 /// A connection to read with.
 type Reader<'a> = <Db as Database>::Reader<'a>;
@@ -81,10 +80,6 @@ const QUESTIONS: [(ViolationKind, &str, &str); 10] = [
     ),
 ];
 
-/// Summaries that were made from another conversation's: public id, whose it is, and whose and how long the other is.
-const FOREIGN_CHILDREN: &str = "select c.public_id, c.conversation, p.conversation, p.last from summary_child k
-   join summary c on c.id = k.parent join summary p on p.id = k.child where p.conversation <> c.conversation";
-
 /// A table, index, trigger or view by kind and name.
 type Objects = BTreeMap<(String, String), Object>;
 
@@ -109,99 +104,71 @@ fn objects(rows: &[SqliteRow]) -> Result<Objects> {
         .collect()
 }
 
-impl SqliteStore {
-    pub(crate) async fn check_database(&self) -> Result<Vec<Violation>> {
-        let mut reader = self.sql.database().read().await?;
-        let on = &mut reader;
-        let mut found = Vec::new();
-        let database = |message: String| Violation::new(ViolationKind::Database, message);
-        for row in ask(on, "pragma integrity_check(100)", &mut found).await? {
-            let line = row.text(0)?;
-            if line != "ok" {
-                found.push(database(format!("the database is damaged: {line}")));
-            }
+/// Checks the pages, references and objects of a database, and that its rows agree with each other.
+pub(crate) async fn check(db: &Db) -> Result<Vec<Violation>> {
+    let mut reader = db.read().await?;
+    let on = &mut reader;
+    let mut found = Vec::new();
+    for row in ask(on, "pragma integrity_check(100)", &mut found).await? {
+        let line = row.text(0)?;
+        if line != "ok" {
+            found.push(database(format!("the database is damaged: {line}")));
         }
-        let (is, should) = (
-            objects(&on.fixed(OBJECTS).await?)?,
-            expected(&self.place).await?,
-        );
-        let ours = |table: &str| should.contains_key(&("table".to_owned(), table.to_owned()));
-        for row in ask(on, "pragma foreign_key_check", &mut found).await? {
-            let (table, parent) = (row.text(0)?, row.text(2)?);
-            // What a user's own tables refer to is not ours to judge.
-            if !ours(&table) {
-                continue;
-            }
+    }
+    let (is, should) = (
+        objects(&on.fixed(OBJECTS).await?)?,
+        expected(&db.location()).await?,
+    );
+    for row in ask(on, "pragma foreign_key_check", &mut found).await? {
+        let (table, parent) = (row.text(0)?, row.text(2)?);
+        // What a user's own tables refer to is not ours to judge.
+        if is_ours(&should, &table) {
             found.push(database(format!(
                 "a row of {table} refers to a row of {parent} that is gone"
             )));
         }
-        for ((kind, name), object) in &should {
-            match is.get(&(kind.clone(), name.clone())) {
-                None => found.push(database(format!("the {kind} {name} is gone"))),
-                Some(other) if other.sql != object.sql => {
-                    found.push(database(format!("the {kind} {name} was changed")));
-                }
-                Some(_) => {}
-            }
-        }
-        // A user's own tables are accepted, and SQLite's statistics. What hangs on our tables is not.
-        for ((kind, name), object) in is.iter().filter(|(key, _)| !should.contains_key(*key)) {
-            if kind == "table" || kind == "view" || !ours(&object.table) {
-                continue;
-            }
-            found.push(database(format!(
-                "there is a {kind} {name} that does not belong here"
-            )));
-        }
-        for (kind, text, question) in QUESTIONS {
-            for row in ask(on, question, &mut found).await? {
-                let what: String = match row.try_get::<i64, _>(0) {
-                    Ok(number) => number.to_string(),
-                    Err(_) => row.text(0)?,
-                };
-                found.push(Violation::new(kind, text.replace('%', &what)));
-            }
-        }
-        self.check_foreign_children(on, &mut found).await?;
-        check_payloads(on, &mut found).await?;
-        if let Err(error) = check_records(on, &mut found).await {
-            match error.kind() {
-                ErrorKind::Corrupt => found.push(database(format!(
-                    "the rows of conversations and summaries cannot be read: {error}"
-                ))),
-                _ => return Err(error),
-            }
-        }
-        Ok(found)
     }
-
-    /// A fork's summaries may be made from its ancestors', as far as those cover what it shares.
-    async fn check_foreign_children(
-        &self,
-        on: &mut Reader<'_>,
-        found: &mut Vec<Violation>,
-    ) -> Result<()> {
-        for row in ask(on, FOREIGN_CHILDREN, found).await? {
-            let parent = row.text(0)?;
-            let owner = ConversationId(store_sql::to_u32("conversation", row.int(1)?)?);
-            let source = ConversationId(store_sql::to_u32("conversation", row.int(2)?)?);
-            let last = store_sql::to_seq(row.int(3)?)?;
-            let sees = match self.sql.sees(on, owner, source, last).await {
-                Ok(sees) => sees,
-                Err(error) if [ErrorKind::Corrupt, ErrorKind::NotFound].contains(&error.kind()) => {
-                    false
-                }
-                Err(error) => return Err(error),
+    compare_objects(&is, &should, &mut found);
+    for (kind, text, question) in QUESTIONS {
+        for row in ask(on, question, &mut found).await? {
+            let what: String = match row.try_get::<i64, _>(0) {
+                Ok(number) => number.to_string(),
+                Err(_) => row.text(0)?,
             };
-            if !sees {
-                found.push(Violation::new(
-                    ViolationKind::ForeignLineage,
-                    format!("the summary {parent} was made from a summary of another conversation"),
-                ));
-            }
+            found.push(Violation::new(kind, text.replace('%', &what)));
         }
-        Ok(())
+    }
+    Ok(found)
+}
+
+fn database(message: String) -> Violation {
+    Violation::new(ViolationKind::Database, message)
+}
+
+/// Whether a table is one of the schema's.
+fn is_ours(should: &Objects, table: &str) -> bool {
+    should.contains_key(&("table".to_owned(), table.to_owned()))
+}
+
+/// Compares the tables, indices, triggers and views that there are with those of the schema.
+fn compare_objects(is: &Objects, should: &Objects, found: &mut Vec<Violation>) {
+    for ((kind, name), object) in should {
+        match is.get(&(kind.clone(), name.clone())) {
+            None => found.push(database(format!("the {kind} {name} is gone"))),
+            Some(other) if other.sql != object.sql => {
+                found.push(database(format!("the {kind} {name} was changed")));
+            }
+            Some(_) => {}
+        }
+    }
+    // A user's own tables are accepted, and SQLite's statistics. What hangs on our tables is not.
+    for ((kind, name), object) in is.iter().filter(|(key, _)| !should.contains_key(*key)) {
+        if kind == "table" || kind == "view" || !is_ours(should, &object.table) {
+            continue;
+        }
+        found.push(database(format!(
+            "there is a {kind} {name} that does not belong here"
+        )));
     }
 }
 

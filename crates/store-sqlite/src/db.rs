@@ -7,7 +7,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
 use futures::TryStreamExt as _;
-use memory_store::ErrorKind;
+use memory_store::{ErrorKind, Violation};
 use sea_query::QueryStatementWriter;
 use sqlx::pool::PoolConnection;
 use sqlx::sqlite::{
@@ -21,7 +21,7 @@ use tokio::sync::{MappedMutexGuard, Mutex, MutexGuard};
 use crate::error::{Result, closed, failed, is_busy, is_full, locked, read_only};
 use crate::files::{Reading, Still, beside};
 use crate::options::{Durability, SqliteOptions};
-use crate::sql;
+use crate::{check, sql};
 
 /// The write-ahead log is cut back to this many bytes when it begins anew.
 const WAL_LIMIT: &str = "16777216";
@@ -161,19 +161,6 @@ impl Db {
             _ => Ok(()),
         }
     }
-
-    /// Waits for running statements, syncs what was written and closes all connections; closing again does nothing.
-    pub(crate) async fn close(&self) -> Result<()> {
-        if let Some(pool) = &self.readers {
-            pool.close().await;
-        }
-        if let Some(mut writer) = self.writer.lock().await.take() {
-            let tidied = tidy(&mut writer).await;
-            let closed = writer.close().await;
-            tidied.and(closed).map_err(failed)?;
-        }
-        self.still.as_ref().map_or(Ok(()), Still::check)
-    }
 }
 
 /// Brings what was written into the database, synced: closing a connection does it too, but tells of no error.
@@ -266,6 +253,27 @@ impl Database for Db {
     async fn commit(&self, transaction: Self::Transaction<'_>) -> Result<()> {
         self.statements.fetch_add(1, Ordering::Relaxed);
         transaction.connection.commit().await.map_err(failed)
+    }
+
+    async fn check(&self) -> Result<Vec<Violation>> {
+        check::check(self).await
+    }
+
+    fn location(&self) -> String {
+        self.place.clone()
+    }
+
+    /// Syncs what was written.
+    async fn close(&self) -> Result<()> {
+        if let Some(pool) = &self.readers {
+            pool.close().await;
+        }
+        if let Some(mut writer) = self.writer.lock().await.take() {
+            let tidied = tidy(&mut writer).await;
+            let closed = writer.close().await;
+            tidied.and(closed).map_err(failed)?;
+        }
+        self.still.as_ref().map_or(Ok(()), Still::check)
     }
 }
 

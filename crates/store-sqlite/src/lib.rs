@@ -18,7 +18,7 @@ use memory_store::{ErrorKind, Result};
 use sqlx::sqlite::SqliteConnectOptions;
 use sqlx::{ConnectOptions as _, Connection as _};
 
-use store_sql::SqlStore;
+use store_sql::{Database as _, SqlStore};
 
 use crate::db::Db;
 
@@ -35,7 +35,6 @@ const OPEN_PAUSE: Duration = Duration::from_millis(20);
 #[derive(Debug)]
 pub struct SqliteStore {
     sql: SqlStore<Db>,
-    place: String,
 }
 
 impl SqliteStore {
@@ -72,13 +71,12 @@ impl SqliteStore {
             }
         };
         let db = settings.observed(&place, opening).await?;
-        Ok(Self::on(db, place))
+        Ok(Self::on(db))
     }
 
-    fn on(db: Db, place: String) -> Self {
+    fn on(db: Db) -> Self {
         Self {
             sql: SqlStore::new(db),
-            place,
         }
     }
 
@@ -90,7 +88,7 @@ impl SqliteStore {
         let place = "sqlite::memory:".to_owned();
         let settings = SqliteOptions::default();
         let writer = connect(db::options(&settings).in_memory(true), &place).await?;
-        Ok(Self::on(Db::new(writer, None, &place, settings), place))
+        Ok(Self::on(Db::new(writer, None, &place, settings)))
     }
 
     /// How many statements the store ran so far, `begin` and `commit` among them: for tests and measurements.

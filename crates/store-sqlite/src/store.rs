@@ -180,14 +180,14 @@ impl Store for SqliteStore {
 #[async_trait]
 impl Maintain for SqliteStore {
     async fn check(&self) -> Result<Vec<Violation>> {
-        self.check_database().await
+        self.sql.check().await
     }
 
     fn location(&self) -> String {
-        self.place.clone()
+        self.sql.location()
     }
 
     async fn close(&self) -> Result<()> {
-        self.sql.database().close().await
+        self.sql.close().await
     }
 }

@@ -63,7 +63,7 @@ impl Lineage {
     }
 
     /// Whether what ends at `last` in the log of `source` is seen.
-    fn sees(&self, source: ConversationId, last: Seq) -> bool {
+    pub(super) fn sees(&self, source: ConversationId, last: Seq) -> bool {
         let mut scope = self.scope().into_iter();
         scope.any(|scope| scope.conversation == source && scope.last.is_none_or(|end| last <= end))
     }
@@ -99,20 +99,6 @@ impl Lineages {
 }
 
 impl<D: Database> SqlStore<D> {
-    /// Returns whether a conversation sees what ends at `last` in the log of `source`.
-    ///
-    /// # Errors
-    /// `NotFound` for the conversation; `Corrupt` when its ancestors are damaged.
-    pub async fn sees(
-        &self,
-        on: &mut impl Executor,
-        conversation: ConversationId,
-        source: ConversationId,
-        last: Seq,
-    ) -> Result<bool> {
-        Ok(self.lineage(on, conversation).await?.sees(source, last))
-    }
-
     /// The lineage of a conversation: one statement, unless it is remembered.
     pub(super) async fn lineage(
         &self,

@@ -1,6 +1,7 @@
 //! A store on any SQL database.
 
 mod append;
+mod check;
 mod conversations;
 mod facts;
 mod fork;
@@ -12,7 +13,6 @@ mod pages;
 mod positions;
 mod publish;
 mod read;
-mod records;
 mod spans;
 mod state;
 mod summaries;
@@ -28,8 +28,8 @@ use memory_model::{
 };
 use memory_store::{
     Append, Appended, Claim, Conversation, ConversationFilter, ConversationPatch, ConversationRef,
-    Fence, JobKey, LeaseUpdate, LogRead, NewConversation, Order, Owner, Page, Publication, Publish,
-    Published, Result, Snapshot, State, Store, ViewInfo,
+    Fence, JobKey, LeaseUpdate, LogRead, Maintain, NewConversation, Order, Owner, Page,
+    Publication, Publish, Published, Result, Snapshot, State, Store, ViewInfo, Violation,
 };
 
 use self::facts::KnownFacts;
@@ -37,7 +37,6 @@ use self::lineage::Lineages;
 use crate::executor::Database;
 
 pub use self::conversations::no_conversation;
-pub use self::records::{check_payloads, check_records};
 
 /// Maximum number of rows that one statement inserts where rows of one table belong to one call.
 const ROWS: usize = 64;
@@ -228,5 +227,20 @@ impl<D: Database> Store for SqlStore<D> {
         value: Option<&RawJson>,
     ) -> Result<u64> {
         self.set_state(conversation, key, revision, value).await
+    }
+}
+
+#[async_trait]
+impl<D: Database> Maintain for SqlStore<D> {
+    async fn check(&self) -> Result<Vec<Violation>> {
+        self.check_rows().await
+    }
+
+    fn location(&self) -> String {
+        self.database.location()
+    }
+
+    async fn close(&self) -> Result<()> {
+        self.database.close().await
     }
 }

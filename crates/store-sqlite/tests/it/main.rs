@@ -13,6 +13,7 @@ mod cancel;
 mod common;
 mod conformance;
 mod damage;
+mod dialect;
 mod files;
 mod opening;
 mod plans;

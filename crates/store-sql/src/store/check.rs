@@ -1,15 +1,16 @@
-//! Whether the rows of conversations, families and summaries are what was stored.
+//! Whether what is stored agrees with itself: hashes of rows, payloads and families, and whose summaries are used.
 
 use std::collections::BTreeMap;
 
 use memory_model::{ConversationId, Hash, ViewName};
 use memory_store::{
-    Result, Violation, ViolationKind, conversation_hash, family_hash, summary_record_hash,
-    views_hash,
+    ErrorKind, Result, Violation, ViolationKind, conversation_hash, family_hash,
+    summary_record_hash, views_hash,
 };
 
-use crate::convert::{to_count, to_hash, to_u32};
-use crate::executor::Executor;
+use super::SqlStore;
+use crate::convert::{to_count, to_hash, to_seq, to_u32};
+use crate::executor::{Database, Executor};
 use crate::row::Columns as _;
 use crate::{conversation, message, pack, summary, view};
 
@@ -18,12 +19,58 @@ const PAGE: u64 = 256;
 /// Number of payloads that are read at a time.
 const PAYLOADS: u64 = 16;
 
-/// Compares the hash of each row of conversations, families and summaries with what the row gives, and adds those that
-/// differ.
-///
-/// # Errors
-/// `Corrupt` when a row cannot be read.
-pub async fn check_records(on: &mut impl Executor, found: &mut Vec<Violation>) -> Result<()> {
+impl<D: Database> SqlStore<D> {
+    pub(super) async fn check_rows(&self) -> Result<Vec<Violation>> {
+        let mut found = self.database.check().await?;
+        let mut reader = self.database.read().await?;
+        let on = &mut reader;
+        for checked in [
+            self.check_foreign_children(on, &mut found).await,
+            check_payloads(on, &mut found).await,
+            check_records(on, &mut found).await,
+        ] {
+            match checked {
+                Err(error) if error.kind() == ErrorKind::Corrupt => {
+                    let message = format!("rows cannot be read: {error}");
+                    found.push(Violation::new(ViolationKind::Database, message));
+                }
+                checked => checked?,
+            }
+        }
+        Ok(found)
+    }
+
+    /// A fork's summaries may be made from its ancestors', as far as those cover what it shares.
+    async fn check_foreign_children(
+        &self,
+        on: &mut impl Executor,
+        found: &mut Vec<Violation>,
+    ) -> Result<()> {
+        for row in on.all(&summary::foreign_children()).await? {
+            let parent = row.text(0)?;
+            let owner = ConversationId(to_u32("conversation", row.int(1)?)?);
+            let source = ConversationId(to_u32("conversation", row.int(2)?)?);
+            let last = to_seq(row.int(3)?)?;
+            let sees = match self.lineage(on, owner).await {
+                Ok(lineage) => lineage.sees(source, last),
+                Err(error) if [ErrorKind::Corrupt, ErrorKind::NotFound].contains(&error.kind()) => {
+                    false
+                }
+                Err(error) => return Err(error),
+            };
+            if !sees {
+                found.push(Violation::new(
+                    ViolationKind::ForeignLineage,
+                    format!("the summary {parent} was made from a summary of another conversation"),
+                ));
+            }
+        }
+        Ok(())
+    }
+}
+
+/// Compares the hash of each row of conversations, families and summaries with what the row gives.
+async fn check_records(on: &mut impl Executor, found: &mut Vec<Violation>) -> Result<()> {
     conversations(on, found).await?;
     summaries(on, found).await
 }
@@ -128,11 +175,8 @@ async fn summaries(on: &mut impl Executor, found: &mut Vec<Violation>) -> Result
     }
 }
 
-/// Compares each payload with its hash, and adds those that differ.
-///
-/// # Errors
-/// `Corrupt` when a row cannot be read.
-pub async fn check_payloads(on: &mut impl Executor, found: &mut Vec<Violation>) -> Result<()> {
+/// Compares each payload with its hash.
+async fn check_payloads(on: &mut impl Executor, found: &mut Vec<Violation>) -> Result<()> {
     let mut after = 0;
     loop {
         let rows = on.all(&message::payload_log(after, PAYLOADS)).await?;
