@@ -109,6 +109,7 @@ macro_rules! conformance_tests {
             a_fence_guards_a_publish
             an_old_fence_never_comes_back
             several_jobs_are_claimed_and_settled_in_one_call
+            updates_of_one_job_are_applied_in_order
             several_publishes_are_told_apart
             publishes_to_several_views_are_refused
             state_is_changed_by_revision

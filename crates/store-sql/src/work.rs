@@ -3,8 +3,8 @@
 use memory_model::{ConversationId, RawJson, Timestamp};
 use memory_store::{Draft, Fence, JobKey, LeaseUpdate, Owner, State};
 use sea_query::{
-    DeleteStatement, Expr, ExprTrait as _, InsertStatement, OnConflict, Query, SelectStatement,
-    SimpleExpr, UpdateStatement,
+    CaseStatement, DeleteStatement, Expr, ExprTrait as _, InsertStatement, OnConflict, Query,
+    SelectStatement, SimpleExpr, UpdateStatement,
 };
 
 use crate::convert::{to_count, to_int};
@@ -161,6 +161,45 @@ pub fn granted_jobs(conversation: ConversationId, keys: &[&str]) -> SelectStatem
         .from(J::Table)
         .and_where(with_keys(conversation, keys))
         .and_where(Expr::col(J::State).ne(JobState::Free.as_str()))
+        .take()
+}
+
+/// Sets when the leases of jobs end.
+pub fn renew_jobs(
+    conversation: ConversationId,
+    keys: &[&str],
+    until: Timestamp,
+) -> UpdateStatement {
+    update_jobs(conversation, keys)
+        .value(J::Expires, until.0)
+        .take()
+}
+
+/// Keeps what was prepared for jobs.
+pub fn prepare_jobs(conversation: ConversationId, drafts: &[(&str, &Draft)]) -> UpdateStatement {
+    let keys: Vec<&str> = drafts.iter().map(|(key, _)| *key).collect();
+    let mut draft_of_key = CaseStatement::new();
+    for (key, draft) in drafts {
+        draft_of_key = draft_of_key.case(Expr::col(J::Key).eq(*key), draft.0.as_str());
+    }
+    update_jobs(conversation, &keys)
+        .value(J::State, JobState::Ready.as_str())
+        .value(J::Draft, draft_of_key)
+        .take()
+}
+
+/// Frees jobs that failed, each with one try more.
+pub fn fail_jobs(conversation: ConversationId, keys: &[&str]) -> UpdateStatement {
+    update_jobs(conversation, keys)
+        .value(J::State, JobState::Free.as_str())
+        .value(J::Tries, Expr::col(J::Tries).add(1_i64))
+        .take()
+}
+
+fn update_jobs(conversation: ConversationId, keys: &[&str]) -> UpdateStatement {
+    Query::update()
+        .table(J::Table)
+        .and_where(with_keys(conversation, keys))
         .take()
 }
 

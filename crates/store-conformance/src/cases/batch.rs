@@ -1,7 +1,7 @@
 //! Several jobs or publishes in one call.
 
-use memory_model::{ConversationId, Timestamp, ViewVersion};
-use memory_store::{Claim, ErrorKind, Fence, JobKey, LeaseUpdate, Owner, Published, Store};
+use memory_model::{ConversationId, RawJson, Timestamp, ViewVersion};
+use memory_store::{Claim, Draft, ErrorKind, Fence, JobKey, LeaseUpdate, Owner, Published, Store};
 
 use crate::Fixture;
 use crate::builders::{Source, fill, range, raw, replace, root, shown, sound, summary_of};
@@ -62,6 +62,47 @@ pub async fn several_jobs_are_claimed_and_settled_in_one_call<F: Fixture>(fixtur
     let (one, three) = (granted(&second[0]), granted(&second[2]));
     assert!(matches!(&second[1], Claim::Held { owner, .. } if owner.0 == "a"));
     assert!(one.token > fences[2].token && three.token > one.token);
+    sound(&store).await;
+}
+
+/// Updates of one call are applied in order, also where several are of one job.
+pub async fn updates_of_one_job_are_applied_in_order<F: Fixture>(fixture: &F) {
+    let store = fixture.fresh().await;
+    let chat = root(&store, "chat").await.id;
+    let other = root(&store, "other").await.id;
+    let draft = |text: &str| LeaseUpdate::Prepared(Draft(RawJson::parse(text).unwrap()));
+    let fences: Vec<Fence> = claim_all(&store, chat, &["1", "2", "3"], "a")
+        .await
+        .iter()
+        .map(granted)
+        .collect();
+    let elsewhere = granted(&claim_all(&store, other, &["1"], "a").await[0]);
+    let settled = [
+        (fences[0].clone(), draft("1")),
+        (fences[1].clone(), draft("2")),
+        (fences[0].clone(), draft("3")),
+        (elsewhere.clone(), draft("4")),
+        (fences[0].clone(), LeaseUpdate::Failed),
+        (fences[0].clone(), draft("5")),
+        (fences[2].clone(), LeaseUpdate::Release),
+        (fences[2].clone(), LeaseUpdate::Failed),
+    ];
+    let answers = store.settle_all(&settled, Timestamp(20)).await.unwrap();
+    let done: Vec<bool> = answers.iter().map(Result::is_ok).collect();
+    assert_eq!(done, [true, true, true, true, true, false, true, false]);
+    let ready = async |chat, key| {
+        let keys = [JobKey(String::from(key))];
+        let owner = Owner("a".to_owned());
+        let claims = store.claim_all(chat, &keys, &owner, Timestamp(21), 100);
+        match claims.await.unwrap().remove(0) {
+            Claim::Ready(_, draft) => Some(draft.0.as_str().to_owned()),
+            _ => None,
+        }
+    };
+    assert_eq!(ready(chat, "1").await.as_deref(), Some("3"));
+    assert_eq!(ready(chat, "2").await.as_deref(), Some("2"));
+    assert_eq!(ready(chat, "3").await, None);
+    assert_eq!(ready(other, "1").await.as_deref(), Some("4"));
     sound(&store).await;
 }
 

@@ -1,23 +1,18 @@
-//! Leases on jobs.
+//! Granting leases on jobs.
 
 use std::collections::BTreeMap;
 
 use memory_model::{ConversationId, Timestamp};
-use memory_store::{Claim, Error, ErrorKind, Fence, JobKey, LeaseUpdate, Owner, Result};
+use memory_store::{Claim, Error, ErrorKind, Fence, JobKey, Owner, Result};
 
 use super::conversations::no_conversation;
 use super::pages::batched;
 use super::{ROWS, SqlStore};
 use crate::batch::Batch;
 use crate::convert::to_count;
-use crate::executor::{Database, Executor};
+use crate::executor::{Database, Executor as _};
 use crate::row::Columns as _;
 use crate::work::{self as sql, Job};
-
-/// Whether an error is about one job, and not about the database.
-fn is_about_job(error: &Error) -> bool {
-    matches!(error.kind(), ErrorKind::Stale | ErrorKind::NotFound)
-}
 
 /// The lease on a job is lost.
 pub(super) fn lost(key: &JobKey) -> Error {
@@ -91,47 +86,5 @@ impl<D: Database> SqlStore<D> {
             self.database.commit(tx).await?;
         }
         Ok(claims)
-    }
-
-    pub(super) async fn settle_jobs(
-        &self,
-        settled: &[(Fence, LeaseUpdate)],
-        now: Timestamp,
-    ) -> Result<Vec<Result<()>>> {
-        let mut writer = self.database.write().await?;
-        if let [(fence, outcome)] = settled {
-            // One statement is a transaction by itself.
-            return Ok(vec![self.settle(&mut writer, fence, outcome, now).await]);
-        }
-        let mut tx = self.database.begin(&mut writer).await?;
-        let on = &mut tx;
-        let mut answers = Vec::with_capacity(settled.len());
-        for (fence, outcome) in settled {
-            let answer = self.settle(on, fence, outcome, now).await;
-            match answer {
-                Err(error) if !is_about_job(&error) => return Err(error),
-                answer => answers.push(answer),
-            }
-        }
-        self.database.commit(tx).await?;
-        Ok(answers)
-    }
-
-    async fn settle(
-        &self,
-        on: &mut impl Executor,
-        fence: &Fence,
-        outcome: &LeaseUpdate,
-        now: Timestamp,
-    ) -> Result<()> {
-        let changed = match sql::settle_job(fence, outcome, now) {
-            sql::Settle::Update(update) => on.run(&update).await?,
-            sql::Settle::Delete(delete) => on.run(&delete).await?,
-        };
-        if changed > 0 {
-            return Ok(());
-        }
-        self.lineage(on, fence.conversation).await?;
-        Err(lost(&fence.key))
     }
 }

@@ -13,6 +13,7 @@ mod pages;
 mod positions;
 mod publish;
 mod read;
+mod settle;
 mod spans;
 mod state;
 mod summaries;

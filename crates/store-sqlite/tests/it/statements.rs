@@ -1,7 +1,9 @@
 //! No operation takes more statements because the history is longer.
 
-use memory_model::{Body, Seq, Span, Summary, Timestamp};
-use memory_store::{LogRead, NewConversation, Order, Origin, Store as _};
+use memory_model::{Body, RawJson, Seq, Span, Summary, Timestamp};
+use memory_store::{
+    Claim, Draft, JobKey, LeaseUpdate, LogRead, NewConversation, Order, Origin, Owner, Store as _,
+};
 use store_sqlite::SqliteStore;
 
 use crate::common::{append, dag, leaf, range, replace, root, summary, texts};
@@ -101,6 +103,43 @@ async fn statement_counts_do_not_grow_with_history() {
             ("find", 2),
         ]
     );
+}
+
+/// Statements that settle a number of jobs in every way.
+async fn settle_cost(jobs: usize) -> u64 {
+    let store = SqliteStore::in_memory().await.unwrap();
+    let id = root(&store, "a").await;
+    let keys: Vec<JobKey> = (0..jobs).map(|n| JobKey(format!("job {n}"))).collect();
+    let owner = Owner("me".to_owned());
+    let claims = store.claim_all(id, &keys, &owner, Timestamp(1), 100).await;
+    let settled: Vec<_> = claims
+        .unwrap()
+        .into_iter()
+        .enumerate()
+        .map(|(n, claim)| {
+            let Claim::Granted(fence) = claim else {
+                panic!("expected a grant, not {claim:?}");
+            };
+            let draft = RawJson::parse(n.to_string()).unwrap();
+            let update = match n % 4 {
+                0 => LeaseUpdate::Renew { ttl_micros: 7 },
+                1 => LeaseUpdate::Prepared(Draft(draft)),
+                2 => LeaseUpdate::Failed,
+                _ => LeaseUpdate::Release,
+            };
+            (fence, update)
+        })
+        .collect();
+    let before = store.statements();
+    let answers = store.settle_all(&settled, Timestamp(2)).await.unwrap();
+    assert!(answers.iter().all(Result::is_ok));
+    store.statements() - before
+}
+
+#[tokio::test]
+async fn jobs_are_settled_in_one_statement_for_each_kind_of_update() {
+    assert_eq!(settle_cost(4).await, 7);
+    assert_eq!(settle_cost(64).await, 7);
 }
 
 /// Statements of a fork within a conversation of 64 leaves of `leaf` messages, under 8 summaries, under one.

@@ -1,0 +1,163 @@
+//! Renewing, releasing and completing granted jobs.
+
+use std::collections::BTreeMap;
+
+use memory_model::{ConversationId, Timestamp};
+use memory_store::{Draft, Error, ErrorKind, Fence, LeaseUpdate, Result};
+
+use super::SqlStore;
+use super::leases::lost;
+use super::pages::batched;
+use crate::batch::Batch;
+use crate::convert::to_count;
+use crate::executor::{Database, Executor};
+use crate::row::Columns as _;
+use crate::work as sql;
+
+/// Fences of jobs that are granted, by conversation and key.
+type Granted<'a> = BTreeMap<(ConversationId, &'a str), u64>;
+
+impl<D: Database> SqlStore<D> {
+    pub(super) async fn settle_jobs(
+        &self,
+        settled: &[(Fence, LeaseUpdate)],
+        now: Timestamp,
+    ) -> Result<Vec<Result<()>>> {
+        let mut writer = self.database.write().await?;
+        if let [(fence, update)] = settled {
+            // One statement is a transaction by itself.
+            return Ok(vec![self.settle_one(&mut writer, fence, update, now).await]);
+        }
+        let mut tx = self.database.begin(&mut writer).await?;
+        let on = &mut tx;
+        let mut granted = granted(on, settled).await?;
+        let mut changes: BTreeMap<ConversationId, Changes<'_>> = BTreeMap::new();
+        let mut answers = Vec::with_capacity(settled.len());
+        for (fence, update) in settled {
+            let job = (fence.conversation, fence.key.0.as_str());
+            if granted.get(&job) != Some(&fence.token) {
+                answers.push(Err(self.why_lost(on, fence).await?));
+                continue;
+            }
+            if matches!(update, LeaseUpdate::Failed | LeaseUpdate::Release) {
+                granted.remove(&job);
+            }
+            let changes = changes.entry(fence.conversation).or_default();
+            changes.add(job.1, update, now);
+            answers.push(Ok(()));
+        }
+        if !changes.is_empty() {
+            let mut batch = Batch::default();
+            for (id, changes) in changes {
+                changes.write(&mut batch, id);
+            }
+            on.run_batch(batch).await?;
+            self.database.commit(tx).await?;
+        }
+        Ok(answers)
+    }
+
+    async fn settle_one(
+        &self,
+        on: &mut impl Executor,
+        fence: &Fence,
+        update: &LeaseUpdate,
+        now: Timestamp,
+    ) -> Result<()> {
+        let changed = match sql::settle_job(fence, update, now) {
+            sql::Settle::Update(update) => on.run(&update).await?,
+            sql::Settle::Delete(delete) => on.run(&delete).await?,
+        };
+        match changed {
+            0 => Err(self.why_lost(on, fence).await?),
+            _ => Ok(()),
+        }
+    }
+
+    /// Why a fence is worth nothing: another has the job, or there is no such conversation.
+    async fn why_lost(&self, on: &mut impl Executor, fence: &Fence) -> Result<Error> {
+        match self.lineage(on, fence.conversation).await {
+            Ok(_) => Ok(lost(&fence.key)),
+            Err(error) if error.kind() == ErrorKind::NotFound => Ok(error),
+            Err(error) => Err(error),
+        }
+    }
+}
+
+/// Looks up the fences of jobs that are granted, in one round trip.
+async fn granted<'a>(
+    on: &mut impl Executor,
+    settled: &'a [(Fence, LeaseUpdate)],
+) -> Result<Granted<'a>> {
+    let mut keys: BTreeMap<ConversationId, BTreeMap<&str, ()>> = BTreeMap::new();
+    for (fence, _) in settled {
+        let keys = keys.entry(fence.conversation).or_default();
+        keys.insert(fence.key.0.as_str(), ());
+    }
+    let mut granted = Granted::new();
+    for (id, keys) in keys {
+        let asked: Vec<&str> = keys.keys().copied().collect();
+        let mut batch = Batch::default();
+        for keys in batched(&asked) {
+            batch.push(sql::granted_jobs(id, &keys));
+        }
+        for row in on.all_of_batch(batch).await? {
+            let key = row.text(0)?;
+            if let Some((key, ())) = keys.get_key_value(key.as_str()) {
+                granted.insert((id, *key), to_count("fence", row.int(1)?)?);
+            }
+        }
+    }
+    Ok(granted)
+}
+
+/// What happens to the jobs of one conversation.
+#[derive(Debug, Default)]
+struct Changes<'a> {
+    /// New ends of leases.
+    renewed: BTreeMap<&'a str, Timestamp>,
+    prepared: BTreeMap<&'a str, &'a Draft>,
+    failed: Vec<&'a str>,
+    released: Vec<&'a str>,
+}
+
+impl<'a> Changes<'a> {
+    /// Adds an update of a job that is granted then.
+    fn add(&mut self, key: &'a str, update: &'a LeaseUpdate, now: Timestamp) {
+        match update {
+            LeaseUpdate::Renew { ttl_micros } => {
+                let until = Timestamp(now.0.saturating_add(*ttl_micros));
+                self.renewed.insert(key, until);
+            }
+            LeaseUpdate::Prepared(draft) => {
+                self.prepared.insert(key, draft);
+            }
+            LeaseUpdate::Failed => self.failed.push(key),
+            LeaseUpdate::Release => self.released.push(key),
+        }
+    }
+
+    /// Adds the statements: one for each kind of update, and for each end of a lease.
+    fn write(self, batch: &mut Batch, id: ConversationId) {
+        let mut ends: BTreeMap<Timestamp, Vec<&str>> = BTreeMap::new();
+        for (key, until) in self.renewed {
+            ends.entry(until).or_default().push(key);
+        }
+        for (until, keys) in ends {
+            for keys in batched(&keys) {
+                batch.push(sql::renew_jobs(id, &keys, until));
+            }
+        }
+        let prepared: Vec<(&str, &Draft)> = self.prepared.into_iter().collect();
+        for prepared in batched(&prepared) {
+            batch.push(sql::prepare_jobs(id, &prepared));
+        }
+        // A job fails or is released last: it is not granted after that.
+        for keys in batched(&self.failed) {
+            batch.push(sql::fail_jobs(id, &keys));
+        }
+        for keys in batched(&self.released) {
+            batch.push(sql::delete_jobs(id, &keys));
+        }
+    }
+}
