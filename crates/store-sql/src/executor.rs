@@ -33,12 +33,12 @@ pub trait Executor: Send {
         statement: &(impl QueryStatementWriter + Sync),
     ) -> impl Future<Output = Result<Option<Self::Row>>> + Send;
 
-    /// Hands the rows of a statement to `row` one by one until it breaks. Returns whether it did.
+    /// Hands the rows of a statement to `row` one by one until it breaks.
     fn each(
         &mut self,
         statement: &(impl QueryStatementWriter + Sync),
         row: impl FnMut(&Self::Row) -> Result<ControlFlow<()>> + Send,
-    ) -> impl Future<Output = Result<ControlFlow<()>>> + Send;
+    ) -> impl Future<Output = Result<()>> + Send;
 
     /// Runs a statement. Returns the number of rows that it changed.
     fn run(

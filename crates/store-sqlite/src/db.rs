@@ -331,15 +331,15 @@ where
         &mut self,
         statement: &(impl QueryStatementWriter + Sync),
         mut row: impl FnMut(&SqliteRow) -> Result<ControlFlow<()>> + Send,
-    ) -> Result<ControlFlow<()>> {
+    ) -> Result<()> {
         let (sql, values) = sql::build(statement);
         let mut rows = sqlx::query_with(sql, values).fetch(self.counted(1));
         while let Some(found) = rows.try_next().await.map_err(failed)? {
             if row(&found)?.is_break() {
-                return Ok(ControlFlow::Break(()));
+                break;
             }
         }
-        Ok(ControlFlow::Continue(()))
+        Ok(())
     }
 
     async fn run(&mut self, statement: &(impl QueryStatementWriter + Sync)) -> Result<u64> {

@@ -2,10 +2,10 @@
 
 use std::collections::BTreeMap;
 
-use memory_model::{ConversationId, EntryKind};
+use memory_model::{ConversationId, EntryKind, Hash, Seq, SessionKey};
 use memory_store::{
-    Append, AppendAt, Appended, Conversation, EntryOutcome, Error, ErrorKind, KnownEntry, Origin,
-    Result, conversation_hash,
+    Append, AppendAt, Appended, Conversation, EntryOutcome, Error, ErrorKind, KnownEntry, NewEntry,
+    Origin, Result, conversation_hash,
 };
 
 use super::SqlStore;
@@ -13,6 +13,7 @@ use super::conversations::mismatch;
 use super::packing::{Ready, Waiting, stored};
 use super::pages::batched;
 use crate::executor::{Database, Executor};
+use crate::pack::Facts;
 use crate::prepared::Prepared;
 use crate::row::Values as _;
 use crate::{conversation as sql, message};
@@ -27,133 +28,38 @@ impl<D: Database> SqlStore<D> {
         append: &Append,
     ) -> Result<Appended> {
         // Bytes and hashes first: they take the longest and need no lock.
-        let mut bodies = Vec::with_capacity(append.entries.len());
-        for entry in &append.entries {
-            let body = entry.message.body().map_err(|source| {
-                Error::new(ErrorKind::Invalid, "a message cannot be written as JSON")
-                    .with_source(source)
-            })?;
-            bodies.push((entry.message.hash(&body), body));
-        }
+        let bodies = hashed_bodies(&append.entries)?;
         let (facts, new_facts) = self.facts_for(id, &append.entries).await?;
 
         let mut writer = self.database.write().await?;
         let mut tx = self.database.begin(&mut writer).await?;
         let on = &mut tx;
         let info = self.get(on, id).await?;
-        if let AppendAt::Head(head) = append.at
-            && head != info.head
-        {
-            return Err(Error::new(
-                ErrorKind::HeadMoved,
-                format!(
-                    "the log of {} ends at {}, not at {head}",
-                    info.key, info.head
-                ),
-            ));
-        }
-        if info.estimator != append.estimator {
-            return Err(mismatch(&info, &append.estimator));
-        }
+        check_append(&info, append)?;
         let ids: Vec<&str> = append
             .entries
             .iter()
             .filter_map(|entry| entry.message.external_id.as_deref())
             .collect();
-        let mut seen = visible(on, &info, &ids).await?;
-
-        let (mut head, mut tokens, mut chain) = (info.head, info.tokens, info.chain);
-        let mut outcomes = Vec::with_capacity(append.entries.len());
-        let mut rows = Vec::with_capacity(append.entries.len());
+        let mut growth = Growth::new(&info, visible(on, &info, &ids).await?);
         for (entry, (hash, body)) in append.entries.iter().zip(bodies) {
-            let message = &entry.message;
-            let earlier = message.external_id.as_deref().and_then(|id| seen.get(id));
-            if let Some(known) = earlier {
-                let told = known.is_told_again(message, entry.clocked, hash, &body);
-                outcomes.push(match told {
-                    true => EntryOutcome::Duplicate(known.seq),
-                    false => EntryOutcome::Conflict(known.seq),
-                });
-                continue;
-            }
-            if head.0 >= MAX_SEQ {
-                return Err(Error::new(
-                    ErrorKind::Limit,
-                    format!(
-                        "the log of {} is full: fork it at its head to go on",
-                        info.key
-                    ),
-                ));
-            }
-            head = head.next();
-            let cost = if message.kind == EntryKind::Note {
-                0
-            } else {
-                entry.tokens
-            };
-            tokens = tokens.saturating_add(cost);
-            chain = chain.chain(hash);
-            if let Some(id) = &message.external_id {
-                let known = KnownEntry {
-                    seq: head,
-                    hash,
-                    created_at: message.created_at,
-                    clocked: entry.clocked,
-                };
-                seen.insert(id.clone(), known);
-            }
-            outcomes.push(EntryOutcome::Inserted(head));
-            rows.push(Waiting {
-                seq: head,
-                message,
-                clocked: entry.clocked,
-                tokens: cost,
-                running: tokens,
-                hash,
-                body,
-            });
+            growth.add(entry, hash, body)?;
         }
-        if rows.is_empty() {
-            return Ok(Appended {
-                outcomes,
-                head,
-                tokens,
-            });
+        if growth.rows.is_empty() {
+            return Ok(growth.appended());
         }
         let facts = match new_facts {
             // Another writer may have been faster.
             true => self.keep_facts(on, id, facts).await?,
             false => facts,
         };
-        let facts = facts.as_ref();
-        // Packing goes on while the database writes what was packed before: the driver has a thread of its own.
-        let mut batches = message::batches(rows.len());
-        let mut rows = rows.into_iter();
-        let mut next = || {
-            let size = batches.next().map(|batch| batch.len());
-            size.map(|size| {
-                rows.by_ref()
-                    .take(size)
-                    .map(|row| row.pack(facts))
-                    .collect()
-            })
-        };
-        let mut packed: Option<Vec<Ready<'_>>> = next();
-        while let Some(ready) = packed {
-            let rows = stored(on, ready).await?;
-            let insert = Prepared::insert(rows.len())?;
-            let mut values = values_for(on);
-            values.reserve(rows.len() * message::COLUMNS);
-            for row in rows {
-                message::put_row(&mut values, id.0, row)?;
-            }
-            let (done, then) = futures::join!(on.run_prepared(insert, values), async { next() });
-            done?;
-            packed = then;
-        }
+        let rows = std::mem::take(&mut growth.rows);
+        insert_rows(on, id, rows, facts.as_ref()).await?;
+        let chain = growth.chain;
+        let appended = growth.appended();
         let after = Conversation {
-            head,
-            tokens,
+            head: appended.head,
+            tokens: appended.tokens,
             chain,
             updated_at: append.now,
             ..info
@@ -162,15 +68,156 @@ impl<D: Database> SqlStore<D> {
         on.run(&sql::set_chain(id.0, chain, append.now, record))
             .await?;
         self.database.commit(tx).await?;
-        if new_facts && let Some(facts) = facts {
+        if new_facts && let Some(facts) = &facts {
             self.remember_facts(id, Some(facts));
         }
-        Ok(Appended {
-            outcomes,
-            head,
-            tokens,
-        })
+        Ok(appended)
     }
+}
+
+/// The bytes of entries, each with the hash of its message.
+fn hashed_bodies(entries: &[NewEntry]) -> Result<Vec<(Hash, Vec<u8>)>> {
+    let hashed = |entry: &NewEntry| {
+        let body = entry.message.body().map_err(|source| {
+            Error::new(ErrorKind::Invalid, "a message cannot be written as JSON")
+                .with_source(source)
+        })?;
+        Ok((entry.message.hash(&body), body))
+    };
+    entries.iter().map(hashed).collect()
+}
+
+/// Whether a log is as an append demands.
+fn check_append(info: &Conversation, append: &Append) -> Result<()> {
+    if let AppendAt::Head(head) = append.at
+        && head != info.head
+    {
+        return Err(Error::new(
+            ErrorKind::HeadMoved,
+            format!(
+                "the log of {} ends at {}, not at {head}",
+                info.key, info.head
+            ),
+        ));
+    }
+    match info.estimator == append.estimator {
+        true => Ok(()),
+        false => Err(mismatch(info, &append.estimator)),
+    }
+}
+
+/// A log while entries are added to it.
+struct Growth<'a> {
+    key: &'a SessionKey,
+    head: Seq,
+    tokens: u64,
+    chain: Hash,
+    /// Visible entries by external id.
+    seen: BTreeMap<String, KnownEntry>,
+    outcomes: Vec<EntryOutcome>,
+    /// New entries, which wait to be packed.
+    rows: Vec<Waiting<'a>>,
+}
+
+impl<'a> Growth<'a> {
+    fn new(info: &'a Conversation, seen: BTreeMap<String, KnownEntry>) -> Self {
+        Self {
+            key: &info.key,
+            head: info.head,
+            tokens: info.tokens,
+            chain: info.chain,
+            seen,
+            outcomes: Vec::new(),
+            rows: Vec::new(),
+        }
+    }
+
+    /// Adds an entry, unless its external id is visible.
+    fn add(&mut self, entry: &'a NewEntry, hash: Hash, body: Vec<u8>) -> Result<()> {
+        let message = &entry.message;
+        let external_id = message.external_id.as_deref();
+        if let Some(known) = external_id.and_then(|id| self.seen.get(id)) {
+            let told = known.is_told_again(message, entry.clocked, hash, &body);
+            self.outcomes.push(match told {
+                true => EntryOutcome::Duplicate(known.seq),
+                false => EntryOutcome::Conflict(known.seq),
+            });
+            return Ok(());
+        }
+        if self.head.0 >= MAX_SEQ {
+            let key = self.key;
+            let message = format!("the log of {key} is full: fork it at its head to go on");
+            return Err(Error::new(ErrorKind::Limit, message));
+        }
+        self.head = self.head.next();
+        let tokens = match message.kind {
+            EntryKind::Note => 0,
+            EntryKind::Message => entry.tokens,
+        };
+        self.tokens = self.tokens.saturating_add(tokens);
+        self.chain = self.chain.chain(hash);
+        if let Some(id) = external_id {
+            let known = KnownEntry {
+                seq: self.head,
+                hash,
+                created_at: message.created_at,
+                clocked: entry.clocked,
+            };
+            self.seen.insert(id.to_owned(), known);
+        }
+        self.outcomes.push(EntryOutcome::Inserted(self.head));
+        self.rows.push(Waiting {
+            seq: self.head,
+            message,
+            clocked: entry.clocked,
+            tokens,
+            running: self.tokens,
+            hash,
+            body,
+        });
+        Ok(())
+    }
+
+    fn appended(self) -> Appended {
+        Appended {
+            outcomes: self.outcomes,
+            head: self.head,
+            tokens: self.tokens,
+        }
+    }
+}
+
+/// Packs rows and inserts them. Packing goes on while the database writes what was packed before: a driver waits
+/// elsewhere.
+async fn insert_rows(
+    on: &mut impl Executor,
+    id: ConversationId,
+    rows: Vec<Waiting<'_>>,
+    facts: Option<&Facts>,
+) -> Result<()> {
+    let mut batches = message::batches(rows.len());
+    let mut rows = rows.into_iter();
+    let mut next = || {
+        let size = batches.next().map(|batch| batch.len());
+        size.map(|size| {
+            let batch = rows.by_ref().take(size);
+            batch.map(|row| row.pack(facts)).collect()
+        })
+    };
+    let mut packed: Option<Vec<Ready<'_>>> = next();
+    while let Some(ready) = packed {
+        let rows = stored(on, ready).await?;
+        let insert = Prepared::insert(rows.len())?;
+        let mut values = values_for(on);
+        values.reserve(rows.len() * message::COLUMNS);
+        for row in rows {
+            message::put_row(&mut values, id.0, row)?;
+        }
+        let (done, then) = futures::join!(on.run_prepared(insert, values), async { next() });
+        done?;
+        packed = then;
+    }
+    Ok(())
 }
 
 /// The visible entries with the given external ids.

@@ -4,10 +4,13 @@ use std::ops::ControlFlow;
 
 use memory_model::{ConversationId, LogEntry, SeqRange};
 use memory_store::{LogRead, Order, Page, Result, rest_of};
+use sea_query::SelectStatement;
 
 use super::SqlStore;
 use crate::executor::{Database, Executor};
 use crate::message;
+use crate::pack::Facts;
+use crate::row::Columns;
 
 /// Rows with more packed bytes are read one by one, so that what is read ahead stays small.
 const LARGEST: i64 = 32 << 10;
@@ -25,95 +28,173 @@ impl<D: Database> SqlStore<D> {
             return Ok(Page::complete(Vec::new()));
         };
         let mut segments = info.segments;
-        let order = match read.order {
-            Order::OldestFirst => sea_query::Order::Asc,
-            Order::NewestFirst => {
-                segments.reverse();
-                sea_query::Order::Desc
-            }
-        };
-        let max_rows = read.max_rows.max(1);
-        let mut items: Vec<LogEntry> = Vec::new();
-        let mut bytes = 0u64;
-        let mut flow = ControlFlow::Continue(());
+        if read.order == Order::NewestFirst {
+            segments.reverse();
+        }
+        let mut rows = Rows::new(read);
         for segment in segments {
             let own = SeqRange::new(segment.first, segment.last.unwrap_or(info.head));
             let Some(part) = own.and_then(|own| range.intersect(&own)) else {
                 continue;
             };
-            let limit = u64::try_from(max_rows - items.len())
-                .unwrap_or(u64::MAX)
-                .min(1 << 32);
-            let statement = message::range(segment.source.0, part, order.clone(), limit, LARGEST);
-            let (rows_before, bytes_before) = (items.len(), bytes);
-            let mut facts = self.remembered_facts(segment.source);
-            let mut looked = false;
-            // The bytes of each row, and which rows came without them.
-            let (mut sizes, mut large) = (Vec::new(), Vec::new());
-            loop {
-                let mut lacking = false;
-                flow = on
-                    .each(&statement, |row| {
-                        lacking = facts.is_none() && !looked && message::needs_facts(row)?;
-                        if lacking {
-                            return Ok(ControlFlow::Break(()));
-                        }
-                        let (entry, size) = message::entry(row, facts.as_ref())?;
-                        let packed = message::size(row)?;
-                        let size = if packed > LARGEST {
-                            large.push(items.len());
-                            // Not more than what it will be.
-                            u64::try_from(packed).unwrap_or(0)
-                        } else {
-                            size
-                        };
-                        sizes.push(size);
-                        bytes = bytes.saturating_add(size);
-                        items.push(entry);
-                        Ok(match items.len() >= max_rows || bytes >= read.max_bytes {
-                            true => ControlFlow::Break(()),
-                            false => ControlFlow::Continue(()),
-                        })
-                    })
-                    .await?;
-                if !lacking {
-                    break;
-                }
-                // Once for a conversation: from then on they are remembered.
-                items.truncate(rows_before);
-                (bytes, sizes, large) = (bytes_before, Vec::new(), Vec::new());
-                facts = self.facts_of(on, segment.source).await?;
-                looked = true;
-            }
-            if !large.is_empty() {
-                bytes = bytes_before;
-                for (at, size) in (rows_before..).zip(sizes) {
-                    let Some(item) = items.get_mut(at) else { break };
-                    let mut size = size;
-                    if large.binary_search(&at).is_ok() {
-                        let one = SeqRange::single(item.seq);
-                        let whole =
-                            message::range(segment.source.0, one, order.clone(), 1, i64::MAX);
-                        if let Some(row) = on.first(&whole).await? {
-                            (*item, size) = message::entry(&row, facts.as_ref())?;
-                        }
-                    }
-                    bytes = bytes.saturating_add(size);
-                    if bytes >= read.max_bytes {
-                        items.truncate(at + 1);
-                        flow = ControlFlow::Break(());
-                        break;
-                    }
-                }
-            }
-            if flow.is_break() {
+            let part = Part {
+                source: segment.source,
+                range: part,
+                order: read.order,
+            };
+            self.read_part(on, &part, &mut rows).await?;
+            if rows.is_full() {
                 break;
             }
         }
-        let next = match (flow, items.last()) {
-            (ControlFlow::Break(()), Some(last)) => rest_of(range, read.order, last.seq),
+        let next = match rows.items.last() {
+            Some(last) if rows.is_full() => rest_of(range, read.order, last.seq),
             _ => None,
         };
-        Ok(Page { items, next })
+        Ok(Page {
+            items: rows.items,
+            next,
+        })
+    }
+
+    /// Reads a part of an own log until the page is full.
+    async fn read_part(&self, on: &mut impl Executor, part: &Part, rows: &mut Rows) -> Result<()> {
+        let statement = part.statement(part.range, rows.free(), LARGEST);
+        let before = rows.items.len();
+        let mut facts = self.remembered_facts(part.source);
+        let mut looked = false;
+        loop {
+            let mut lacking = false;
+            on.each(&statement, |row| {
+                lacking = facts.is_none() && !looked && message::needs_facts(row)?;
+                if lacking {
+                    return Ok(ControlFlow::Break(()));
+                }
+                rows.add(row, facts.as_ref())?;
+                Ok(match rows.is_full() {
+                    true => ControlFlow::Break(()),
+                    false => ControlFlow::Continue(()),
+                })
+            })
+            .await?;
+            if !lacking {
+                break;
+            }
+            // Once for a conversation: from then on they are remembered.
+            rows.truncate(before);
+            facts = self.facts_of(on, part.source).await?;
+            looked = true;
+        }
+        read_large(on, part, rows, before, facts.as_ref()).await
+    }
+}
+
+/// Reads the rows that came without their bytes one by one, from the index `from` on, until the page is full.
+async fn read_large(
+    on: &mut impl Executor,
+    part: &Part,
+    rows: &mut Rows,
+    from: usize,
+    facts: Option<&Facts>,
+) -> Result<()> {
+    let large = std::mem::take(&mut rows.large);
+    if large.is_empty() {
+        return Ok(());
+    }
+    let sizes = rows.sizes.split_off(from);
+    rows.bytes = rows.sizes.iter().sum();
+    for (index, mut size) in (from..).zip(sizes) {
+        if large.binary_search(&index).is_ok()
+            && let Some(item) = rows.items.get_mut(index)
+        {
+            let whole = part.statement(SeqRange::single(item.seq), 1, i64::MAX);
+            if let Some(row) = on.first(&whole).await? {
+                (*item, size) = message::entry(&row, facts)?;
+            }
+        }
+        rows.sizes.push(size);
+        rows.bytes = rows.bytes.saturating_add(size);
+        if rows.bytes >= rows.max_bytes {
+            rows.items.truncate(index + 1);
+            break;
+        }
+    }
+    Ok(())
+}
+
+/// A part of the own log of a conversation.
+struct Part {
+    source: ConversationId,
+    range: SeqRange,
+    order: Order,
+}
+
+impl Part {
+    fn statement(&self, range: SeqRange, limit: u64, largest: i64) -> SelectStatement {
+        let order = match self.order {
+            Order::OldestFirst => sea_query::Order::Asc,
+            Order::NewestFirst => sea_query::Order::Desc,
+        };
+        message::range(self.source.0, range, order, limit, largest)
+    }
+}
+
+/// The rows of a page.
+struct Rows {
+    items: Vec<LogEntry>,
+    /// The bytes of each row.
+    sizes: Vec<u64>,
+    /// Indices of rows that came without their bytes.
+    large: Vec<usize>,
+    /// The sum of `sizes`.
+    bytes: u64,
+    max_rows: usize,
+    max_bytes: u64,
+}
+
+impl Rows {
+    fn new(read: &LogRead) -> Self {
+        Self {
+            items: Vec::new(),
+            sizes: Vec::new(),
+            large: Vec::new(),
+            bytes: 0,
+            max_rows: read.max_rows.max(1),
+            max_bytes: read.max_bytes,
+        }
+    }
+
+    /// Number of rows that still fit.
+    fn free(&self) -> u64 {
+        let free = self.max_rows.saturating_sub(self.items.len());
+        u64::try_from(free).unwrap_or(u64::MAX).min(1 << 32)
+    }
+
+    /// Whether no row fits any more. A page holds at least one.
+    fn is_full(&self) -> bool {
+        let full = self.items.len() >= self.max_rows || self.bytes >= self.max_bytes;
+        full && !self.items.is_empty()
+    }
+
+    fn add(&mut self, row: &impl Columns, facts: Option<&Facts>) -> Result<()> {
+        let (entry, mut size) = message::entry(row, facts)?;
+        let packed = message::size(row)?;
+        if packed > LARGEST {
+            self.large.push(self.items.len());
+            // Not more than what it will be.
+            size = u64::try_from(packed).unwrap_or(0);
+        }
+        self.sizes.push(size);
+        self.bytes = self.bytes.saturating_add(size);
+        self.items.push(entry);
+        Ok(())
+    }
+
+    /// Removes all rows but the first `len`.
+    fn truncate(&mut self, len: usize) {
+        self.items.truncate(len);
+        self.sizes.truncate(len);
+        self.large.retain(|index| *index < len);
+        self.bytes = self.sizes.iter().sum();
     }
 }

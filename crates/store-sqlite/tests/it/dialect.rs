@@ -211,15 +211,15 @@ where
         &mut self,
         statement: &(impl QueryStatementWriter + Sync),
         mut row: impl FnMut(&SqliteRow) -> Result<ControlFlow<()>> + Send,
-    ) -> Result<ControlFlow<()>> {
+    ) -> Result<()> {
         let (sql, values) = self.built(statement.build(D::default()));
         let mut rows = sqlx::query_with(sql, values).fetch(&mut *self.connection);
         while let Some(found) = rows.try_next().await.map_err(failed)? {
             if row(&found)?.is_break() {
-                return Ok(ControlFlow::Break(()));
+                break;
             }
         }
-        Ok(ControlFlow::Continue(()))
+        Ok(())
     }
 
     async fn run(&mut self, statement: &(impl QueryStatementWriter + Sync)) -> Result<u64> {
