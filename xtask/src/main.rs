@@ -5,6 +5,7 @@
 #![allow(clippy::print_stdout, reason = "a program for a terminal")]
 
 mod abuse;
+mod api;
 mod codegen;
 mod diff;
 mod features;
@@ -37,6 +38,8 @@ usage: cargo xtask <task> [--check | --dry-run]
   features CRATE         the features of a crate, one a line
   abuse --minutes N      kills, failing system calls, full disks, bad endpoints and more against the program, with new
                          seeds each round (--seed N begins there); a word behind it names a scenario, such as kill
+  api                    the public items of each library in docs/api; fails when one is gone or changed, unless
+                         --allow-removal is given. Needs cargo-public-api
   layering               which crate may use what, held against `cargo tree`
   licences               the licences of all dependencies, held against deny.toml
   snapshots FILE         snapshots that no test reads; FILE is what a test run wrote with
@@ -51,6 +54,9 @@ fn main() -> anyhow::Result<()> {
     }
     if let ["abuse", rest @ ..] = words.as_slice() {
         return abuse::run(&flags, rest);
+    }
+    if words == ["api"] {
+        return api::run(&flags);
     }
     let mode = Mode::from_flags(&flags)?;
     match words.as_slice() {

@@ -84,6 +84,14 @@ pub(crate) enum Stage {
     Fit,
 }
 
+/// How many iterations a run does.
+struct Iterations<'i> {
+    /// Maximum number of iterations; `None` for as many as the planner allows.
+    most: Option<u32>,
+    /// Whether a view of this cost, in tokens, needs no further iteration.
+    is_enough: &'i (dyn Fn(u64) -> bool + Send + Sync),
+}
+
 /// A compaction of one conversation: everything it needs, and nothing it holds on to.
 ///
 /// No lock and no transaction is held while a model is called. Dropping a run leaves the store as
@@ -228,12 +236,35 @@ impl<'a> Compaction<'a> {
     /// When the store fails. A failing summarizer is not an error but a stop reason: whatever was
     /// published before stays, and nothing else changed.
     pub async fn run(&self, mode: Mode) -> Result<Outcome> {
+        let most = match mode {
+            Mode::Incremental => Some(1),
+            Mode::Full => None,
+        };
+        let is_enough = &|_| false;
+        self.run_iterations(&Iterations { most, is_enough }).await
+    }
+
+    /// Runs up to `most` incremental iterations, until `is_enough` holds for the view's cost in
+    /// tokens. What no model is called for is published once, after the last iteration.
+    ///
+    /// # Errors
+    /// As [`Compaction::run`].
+    pub async fn run_until(
+        &self,
+        most: u32,
+        is_enough: &(dyn Fn(u64) -> bool + Send + Sync),
+    ) -> Result<Outcome> {
+        let most = Some(most);
+        self.run_iterations(&Iterations { most, is_enough }).await
+    }
+
+    async fn run_iterations(&self, iterations: &Iterations<'_>) -> Result<Outcome> {
         let (start, before) = self.begun().await?;
         let mut tally = Tally::default();
         let stop = if self.exhausted(&start).await? {
             StopReason::Exhausted
         } else {
-            self.iterate(mode, &mut tally).await?
+            self.iterate(iterations, start, &mut tally).await?
         };
         if stop == StopReason::Exhausted
             && let Some(tried) = &tally.seen
@@ -261,8 +292,10 @@ impl<'a> Compaction<'a> {
         tally: Tally,
         stop: StopReason,
     ) -> Result<Outcome> {
-        let end = self.snapshot().await?;
-        let after = self.measure(&end).await?;
+        let after = match tally.published == 0 && !tally.lost {
+            true => before.clone(),
+            false => self.measure(&self.snapshot().await?).await?,
+        };
         self.emit(Event::Ended {
             stop,
             tokens: after.tokens,
@@ -283,20 +316,21 @@ impl<'a> Compaction<'a> {
         })
     }
 
-    async fn iterate(&self, mode: Mode, tally: &mut Tally) -> Result<StopReason> {
-        let mut iterations = 0;
+    async fn iterate(
+        &self,
+        iterations: &Iterations<'_>,
+        start: Snapshot,
+        tally: &mut Tally,
+    ) -> Result<StopReason> {
+        let mut done = 0;
+        let mut reader = ViewReader::new(self, start);
         loop {
             let (planned, published) = (tally.planned, tally.published);
             (tally.held, tally.lost, tally.seen) = (false, false, None);
-            let mut reader = ViewReader::new(self, self.snapshot().await?);
-            for pass in self.planner.passes() {
-                self.pass(pass, &mut reader, tally).await?;
-                if tally.must_stop() {
-                    break;
-                }
-            }
+            done += self
+                .plan_and_execute(iterations, done, &mut reader, tally)
+                .await?;
             self.publish_put_off(tally).await?;
-            iterations += 1;
             if tally.cancelled {
                 return Ok(StopReason::Cancelled);
             }
@@ -309,15 +343,43 @@ impl<'a> Compaction<'a> {
             if tally.published == published {
                 return Ok(tally.in_vain().unwrap_or(StopReason::NoProgress));
             }
-            if mode == Mode::Incremental {
+            if iterations.most.is_some_and(|most| done >= most) {
                 return Ok(StopReason::PassesDone);
             }
-            if self
-                .planner
-                .max_iterations()
-                .is_some_and(|most| iterations >= most)
-            {
+            let cap = self.planner.max_iterations();
+            if iterations.most.is_none() && cap.is_some_and(|most| done >= most) {
                 return Ok(StopReason::IterationCap);
+            }
+            reader.refresh().await?;
+            if (iterations.is_enough)(reader.tokens) {
+                return Ok(StopReason::PassesDone);
+            }
+        }
+    }
+
+    /// Runs all passes; again over what is put off, where there are iterations left and the view is
+    /// not small enough. Returns the number of iterations.
+    async fn plan_and_execute(
+        &self,
+        iterations: &Iterations<'_>,
+        before: u32,
+        reader: &mut ViewReader<'_>,
+        tally: &mut Tally,
+    ) -> Result<u32> {
+        let mut done = 0;
+        loop {
+            let planned = tally.planned;
+            for pass in self.planner.passes() {
+                self.pass(pass, reader, tally).await?;
+                if tally.must_stop() {
+                    return Ok(done + 1);
+                }
+            }
+            done += 1;
+            let is_left = iterations.most.is_some_and(|most| before + done < most);
+            let is_over = tally.planned == planned || tally.lost;
+            if !is_left || is_over || !self.puts_off() || (iterations.is_enough)(reader.tokens) {
+                return Ok(done);
             }
         }
     }
