@@ -8,6 +8,7 @@ use memory_store::{
 
 use super::SqlStore;
 use super::pages::{one_more, page};
+use super::reached::Log;
 use crate::conversation as sql;
 use crate::executor::{Database, Executor};
 use crate::row::Columns;
@@ -97,7 +98,7 @@ impl<D: Database> SqlStore<D> {
                 if parent.estimator != new.estimator {
                     return Err(mismatch(&parent, &new.estimator));
                 }
-                let tokens = self.running_at(on, &parent, &[*at]).await?;
+                let tokens = self.running_at(on, &Log::from(&parent), &[*at]).await?;
                 let segments = fork_segments(&parent.segments, *at, id);
                 let tree = parent.tree;
                 inherits = Some((parent, *at));

@@ -166,7 +166,7 @@ impl<D: Database> SqlStore<D> {
         Ok(lineage)
     }
 
-    fn known_lineage(&self, id: ConversationId) -> Option<Lineage> {
+    pub(super) fn known_lineage(&self, id: ConversationId) -> Option<Lineage> {
         let lineages = self.lineages.lock().unwrap_or_else(PoisonError::into_inner);
         lineages.known.get(&id).cloned()
     }

@@ -12,6 +12,7 @@ mod packing;
 mod pages;
 mod positions;
 mod publish;
+mod reached;
 mod read;
 mod settle;
 mod spans;
@@ -35,6 +36,7 @@ use memory_store::{
 
 use self::facts::KnownFacts;
 use self::lineage::Lineages;
+use self::reached::Reached;
 use crate::executor::Database;
 
 pub use self::conversations::no_conversation;
@@ -48,6 +50,8 @@ pub struct SqlStore<D> {
     database: D,
     /// Never change once a conversation exists, so remembering them is always right.
     lineages: Mutex<Lineages>,
+    /// How far logs and views reach at least.
+    reached: Mutex<BTreeMap<ConversationId, Reached>>,
     /// What is known of conversations' facts.
     facts: Mutex<BTreeMap<ConversationId, KnownFacts>>,
 }
@@ -58,6 +62,7 @@ impl<D: Database> SqlStore<D> {
         Self {
             database,
             lineages: Mutex::default(),
+            reached: Mutex::default(),
             facts: Mutex::default(),
         }
     }

@@ -3,11 +3,12 @@
 use std::collections::BTreeMap;
 
 use memory_model::{ConversationId, Seq, SeqRange};
-use memory_store::{Conversation, Result};
+use memory_store::Result;
 
 use super::SqlStore;
 use super::append::visible;
 use super::pages::batched;
+use super::reached::Log;
 use crate::executor::{Database, Executor};
 use crate::message;
 use crate::row::Columns as _;
@@ -17,18 +18,18 @@ impl<D: Database> SqlStore<D> {
     pub(super) async fn running_at(
         &self,
         on: &mut impl Executor,
-        info: &Conversation,
+        log: &Log,
         at: &[Seq],
     ) -> Result<Vec<u64>> {
         let key = |seq: Seq| {
-            let segment = info
+            let segment = log
                 .segments
                 .iter()
                 .find(|s| s.first <= seq && s.last.is_none_or(|last| seq <= last))?;
             Some(crate::packed(segment.source.0, seq.0))
         };
-        // What the conversation's own row tells needs no other.
-        let inside = |seq: Seq| seq > Seq::NONE && seq < info.head;
+        // What is known of the head needs no row.
+        let inside = |seq: Seq| seq > Seq::NONE && seq < log.head;
         let mut keys: Vec<i64> = at
             .iter()
             .filter(|seq| inside(**seq))
@@ -46,7 +47,7 @@ impl<D: Database> SqlStore<D> {
             .iter()
             .map(|seq| match *seq {
                 Seq::NONE => 0,
-                seq if seq >= info.head => info.tokens,
+                seq if seq >= log.head => log.tokens,
                 seq => key(seq)
                     .and_then(|key| sums.get(&key))
                     .copied()
@@ -58,8 +59,9 @@ impl<D: Database> SqlStore<D> {
     pub(super) async fn running_sums(&self, id: ConversationId, at: &[Seq]) -> Result<Vec<u64>> {
         let mut reader = self.database.read().await?;
         let on = &mut reader;
-        let info = self.get(on, id).await?;
-        self.running_at(on, &info, at).await
+        let newest = at.iter().max().copied().unwrap_or(Seq::NONE);
+        let log = self.log(on, id, |head, _| newest <= head).await?;
+        self.running_at(on, &log, at).await
     }
 
     pub(super) async fn position_of(
@@ -69,27 +71,27 @@ impl<D: Database> SqlStore<D> {
     ) -> Result<Option<Seq>> {
         let mut reader = self.database.read().await?;
         let on = &mut reader;
-        let info = self.get(on, id).await?;
-        if info.head == Seq::NONE || running > info.tokens {
+        let log = self.log(on, id, |_, tokens| running <= tokens).await?;
+        if log.head == Seq::NONE || running > log.tokens {
             return Ok(None);
         }
         // The segment that holds the position, by the sums at the ends of the segments.
-        let (mut low, mut high) = (0, info.segments.len().saturating_sub(1));
+        let (mut low, mut high) = (0, log.segments.len().saturating_sub(1));
         while low < high {
             let middle = low + (high - low) / 2;
-            let end = info.segments.get(middle).and_then(|segment| segment.last);
+            let end = log.segments.get(middle).and_then(|segment| segment.last);
             let sums = self
-                .running_at(on, &info, &[end.unwrap_or(info.head)])
+                .running_at(on, &log, &[end.unwrap_or(log.head)])
                 .await?;
             match sums.first().is_some_and(|sum| *sum >= running) {
                 true => high = middle,
                 false => low = middle + 1,
             }
         }
-        let Some(segment) = info.segments.get(low) else {
+        let Some(segment) = log.segments.get(low) else {
             return Ok(None);
         };
-        let Some(range) = SeqRange::new(segment.first, segment.last.unwrap_or(info.head)) else {
+        let Some(range) = SeqRange::new(segment.first, segment.last.unwrap_or(log.head)) else {
             return Ok(None);
         };
         let found = on

@@ -7,6 +7,7 @@ use memory_store::{LogRead, Order, Page, Result, rest_of};
 use sea_query::SelectStatement;
 
 use super::SqlStore;
+use super::reached::Log;
 use crate::executor::{Database, Executor};
 use crate::message;
 use crate::pack::Facts;
@@ -23,17 +24,19 @@ impl<D: Database> SqlStore<D> {
     ) -> Result<Page<LogEntry>> {
         let mut reader = self.database.read().await?;
         let on = &mut reader;
-        let info = self.get(on, id).await?;
-        let Some(range) = SeqRange::new(read.range.first, read.range.last.min(info.head)) else {
+        let reaches = |head, _| read.range.last <= head;
+        let Log {
+            mut segments, head, ..
+        } = self.log(on, id, reaches).await?;
+        let Some(range) = SeqRange::new(read.range.first, read.range.last.min(head)) else {
             return Ok(Page::complete(Vec::new()));
         };
-        let mut segments = info.segments;
         if read.order == Order::NewestFirst {
             segments.reverse();
         }
         let mut rows = Rows::new(read);
         for segment in segments {
-            let own = SeqRange::new(segment.first, segment.last.unwrap_or(info.head));
+            let own = SeqRange::new(segment.first, segment.last.unwrap_or(head));
             let Some(part) = own.and_then(|own| range.intersect(&own)) else {
                 continue;
             };

@@ -40,7 +40,9 @@ pub(super) async fn starts(
 impl<D: Database> SqlStore<D> {
     pub(super) async fn look_at(&self, id: ConversationId, view: &ViewName) -> Result<Snapshot> {
         let mut reader = self.database.read().await?;
-        snapshot(&mut reader, id, view).await
+        let snapshot = snapshot(&mut reader, id, view).await?;
+        self.reached(&snapshot);
+        Ok(snapshot)
     }
 
     pub(super) async fn list_views(&self, id: ConversationId) -> Result<Vec<ViewInfo>> {
@@ -72,15 +74,17 @@ impl<D: Database> SqlStore<D> {
         let (id, view, version) = (shot.conversation, &shot.view, shot.version);
         let mut reader = self.database.read().await?;
         let on = &mut reader;
-        let now = snapshot(on, id, view).await?;
-        if now.version == ViewVersion(0) && version == now.version {
-            return Ok(Page::complete(spans_of(&[first_row()], None)));
-        }
-        if version > now.version {
-            return Err(Error::new(
-                ErrorKind::Invalid,
-                format!("view {view} of conversation {id} has no version {version} yet"),
-            ));
+        if version == ViewVersion(0) || !self.has_version(id, view, version) {
+            let now = snapshot(on, id, view).await?;
+            if now.version == ViewVersion(0) && version == now.version {
+                return Ok(Page::complete(spans_of(&[first_row()], None)));
+            }
+            if version > now.version {
+                return Err(Error::new(
+                    ErrorKind::Invalid,
+                    format!("view {view} of conversation {id} has no version {version} yet"),
+                ));
+            }
         }
         let all = Seq(u32::MAX);
         match order {

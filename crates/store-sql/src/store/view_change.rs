@@ -196,7 +196,7 @@ impl<D: Database> SqlStore<D> {
             .collect();
         at.sort_unstable();
         at.dedup();
-        let sums = self.running_at(on, info, &at).await?;
+        let sums = self.running_at(on, &Log::from(info), &at).await?;
         let sums: BTreeMap<Seq, u64> = at.iter().copied().zip(sums).collect();
         let sum = |seq: Seq| sums.get(&seq).copied().unwrap_or(0);
         let raw = |range: SeqRange| sum(range.last).saturating_sub(sum(range.first.prev()));
