@@ -9,6 +9,7 @@ use memory_model::{
 use memory_store::{Conversation, Publish, Result, publication_hash, spans_cost};
 
 use super::pages::batched;
+use super::reached::Log;
 use super::spans::first_row;
 use super::{ROWS, SqlStore};
 use crate::batch::Batch;
