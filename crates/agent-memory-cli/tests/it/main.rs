@@ -22,5 +22,6 @@ mod replay;
 mod secrets;
 mod settings;
 mod signals;
+mod stored;
 mod support;
 mod terminal;
