@@ -3,7 +3,7 @@
 use compaction_plan::{Goal, Job, Pass, PassInput, Room, Want, Work};
 use memory_model::{Accounting, Body, Child, Seq, SeqRange, Span, summary_overhead};
 
-use crate::planner::CONDENSED;
+use crate::labels::CONDENSED;
 use crate::policy::DagPolicy;
 
 /// A pass over the summaries of a view, fed span by span.

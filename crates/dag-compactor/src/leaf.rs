@@ -7,7 +7,7 @@ use memory_model::{Accounting, Body, Child, LogEntry, Seq, SeqRange, Span, summa
 use turn_map::{Atom, AtomBuilder, GroupingPolicy};
 
 use crate::condensed::rest_after;
-use crate::planner::LEAF;
+use crate::labels::LEAF;
 use crate::policy::DagPolicy;
 
 /// A pass over the messages before the fresh tail.

@@ -1,9 +1,11 @@
 #![doc = include_str!("../README.md")]
 
 mod condensed;
+mod labels;
 mod leaf;
 mod planner;
 mod policy;
 
-pub use planner::{CONDENSED, DagPlanner, LEAF};
+pub use labels::{CONDENSED, LEAF};
+pub use planner::DagPlanner;
 pub use policy::{DagPolicy, FreshTail};

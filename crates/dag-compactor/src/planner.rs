@@ -5,13 +5,9 @@ use memory_model::{Seq, ViewName};
 use turn_map::{AtomBuilder, CutPolicy, GroupingPolicy, TurnBoundary, TurnMap};
 
 use crate::condensed::CondensedPass;
+use crate::labels::{CONDENSED, LEAF};
 use crate::leaf::LeafPass;
 use crate::policy::DagPolicy;
-
-/// Name of the pass over messages, and of its jobs: summaries of messages.
-pub const LEAF: Label = Label::from_static("leaf");
-/// Name of the pass over summaries, and of its jobs: summaries of summaries.
-pub const CONDENSED: Label = Label::from_static("condensed");
 
 static PASSES: [Label; 2] = [LEAF, CONDENSED];
 

@@ -11,6 +11,7 @@ mod scan;
 mod store;
 mod types;
 mod verify;
+mod violation;
 
 pub use error::{Error, ErrorKind, Result};
 pub use in_memory::InMemoryStore;
@@ -26,4 +27,5 @@ pub use types::{
     NewEntry, Order, Origin, Owner, Page, Publication, Publish, Published, Segment, Snapshot,
     State, ViewInfo, fork_segments, publication_hash, rest_of,
 };
-pub use verify::{Report, Verifier, Violation, ViolationKind, verify};
+pub use verify::{Verifier, verify};
+pub use violation::{Report, Violation, ViolationKind};

@@ -16,7 +16,7 @@ use crate::types::{
     Fence, JobKey, LeaseUpdate, LogRead, NewConversation, Order, Owner, Page, Publication, Publish,
     Published, Snapshot, State, ViewInfo,
 };
-use crate::verify::Violation;
+use crate::violation::Violation;
 
 /// A place where conversations are kept.
 ///

@@ -23,7 +23,11 @@ fn every_stored_database_gives_back_what_it_held() {
         .filter(|path| path.extension().is_some_and(|end| end == "sqlite"))
         .collect();
     databases.sort();
-    assert!(!databases.is_empty(), "no database in {}", folder().display());
+    assert!(
+        !databases.is_empty(),
+        "no database in {}",
+        folder().display()
+    );
     for database in databases {
         let recorded = database.with_extension("json");
         let held = contents(&database);
@@ -112,6 +116,9 @@ fn covers(held: &Value, recorded: &Value, at: &str) {
 #[test]
 #[should_panic(expected = "x/a/1/b")]
 fn a_changed_value_is_found() {
-    let (held, recorded) = (json!({"a": [1, {"b": 2, "new": 3}]}), json!({"a": [1, {"b": 4}]}));
+    let (held, recorded) = (
+        json!({"a": [1, {"b": 2, "new": 3}]}),
+        json!({"a": [1, {"b": 4}]}),
+    );
     covers(&held, &recorded, "x");
 }

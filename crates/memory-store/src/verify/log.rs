@@ -3,10 +3,10 @@
 use memory_model::{Accounting, Hash, LogEntry, Seq, SeqRange};
 
 use super::scope::Known;
-use super::{Report, ViolationKind};
 use crate::error::{ErrorKind, Result};
 use crate::store::Store;
 use crate::types::{Conversation, LogRead};
+use crate::violation::{Report, ViolationKind};
 
 /// Which part of a log to check.
 pub(super) struct Part {

@@ -7,10 +7,10 @@ use memory_model::{
 };
 
 use super::scope::Scope;
-use super::{Report, ViolationKind};
 use crate::error::{ErrorKind, Result};
 use crate::store::Store;
 use crate::types::Conversation;
+use crate::violation::{Report, ViolationKind};
 
 /// The own summaries of a conversation.
 pub(super) async fn load<S: Store + ?Sized>(

@@ -5,10 +5,10 @@ use std::collections::BTreeMap;
 use memory_model::{Body, Hash, Seq, SeqRange, Span, SpanStart, View, ViewVersion, spans_of};
 
 use super::scope::{Facts, Scope};
-use super::{Report, ViolationKind};
 use crate::error::Result;
 use crate::store::Store;
 use crate::types::{Conversation, Order, Publication, Snapshot, ViewInfo, publication_hash};
+use crate::violation::{Report, ViolationKind};
 
 pub(super) async fn verify<S: Store + ?Sized>(
     store: &S,
