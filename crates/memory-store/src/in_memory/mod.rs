@@ -24,7 +24,7 @@ use crate::store::Maintain;
 use crate::types::{
     Conversation, Draft, JobKey, Origin, Owner, Publication, State, publication_hash,
 };
-use crate::verify::Violation;
+use crate::violation::Violation;
 
 /// The longest log: positions must leave room for "one after the last".
 const MAX_SEQ: u32 = u32::MAX - 1;
