@@ -293,7 +293,7 @@ impl<'a> Compaction<'a> {
         stop: StopReason,
     ) -> Result<Outcome> {
         let after = match tally.published == 0 && !tally.lost {
-            true => before.clone(),
+            true => before,
             false => self.measure(&self.snapshot().await?).await?,
         };
         self.emit(Event::Ended {
