@@ -196,6 +196,13 @@ pub(crate) fn run() -> anyhow::Result<()> {
         }
         println!("{name}: {} dependencies", used.len());
     }
+    for name in direct_dependencies("agent-memory-cli")? {
+        if name != "agent-memory" && LAYERS.iter().any(|(layer, _)| *layer == name) {
+            problems.push(format!(
+                "agent-memory-cli names {name}: take it from the facade's modules"
+            ));
+        }
+    }
     if problems.is_empty() {
         return Ok(());
     }
@@ -221,12 +228,21 @@ fn misplaced(root: &Path) -> anyhow::Result<Vec<String>> {
 
 /// The names of everything that a crate depends on, at any depth, as its users get it.
 fn dependencies(name: &str) -> anyhow::Result<BTreeSet<String>> {
+    tree(name, &["--edges", "normal"])
+}
+
+/// The names of the crates that a crate's manifest names, for its tests too.
+fn direct_dependencies(name: &str) -> anyhow::Result<BTreeSet<String>> {
+    tree(name, &["--edges", "normal,build,dev", "--depth", "1"])
+}
+
+/// The names that `cargo tree` prints for a crate.
+fn tree(name: &str, options: &[&str]) -> anyhow::Result<BTreeSet<String>> {
     let cargo = std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
     let output = Command::new(cargo)
         .current_dir(root())
-        .args([
-            "tree", "--locked", "--edges", "normal", "--prefix", "none", "--format", "{p}",
-        ])
+        .args(["tree", "--locked", "--prefix", "none", "--format", "{p}"])
+        .args(options)
         .args(["--package", name])
         .output()
         .context("run cargo tree")?;

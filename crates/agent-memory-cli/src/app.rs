@@ -6,11 +6,11 @@ use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
+use agent_memory::store::Conversation;
 use agent_memory::{
     Builder, ConversationFilter, ConversationId, Durability, LockObserver, LockWait, Memory,
     Session, SqliteOptions,
 };
-use memory_store::Conversation;
 
 use crate::error::{Failure, Kind};
 use crate::output::{Output, note, quoted};
@@ -185,7 +185,7 @@ impl App {
     /// The session of this name, or the only one whose name begins so. Forks and sub-agents of one
     /// that begins so do not count: their names begin as their parent's does.
     pub(crate) async fn session(&self, memory: &Memory, name: &str) -> anyhow::Result<Session> {
-        if let Some(session) = memory.find(name).await? {
+        if let Some(session) = memory.find_session(name).await? {
             return Ok(session);
         }
         let mut found = self.beginning_with(memory, name).await?;
@@ -207,7 +207,7 @@ impl App {
                 .into());
         }
         match found.pop() {
-            Some(found) => Ok(memory.existing(found.key).await?),
+            Some(found) => Ok(memory.get_session(found.key).await?),
             None => Err(self.no_session(name).into()),
         }
     }

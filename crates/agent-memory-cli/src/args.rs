@@ -1,11 +1,11 @@
-//! What the program can be asked.
+//! The command line.
 
 use std::num::NonZeroUsize;
 use std::path::PathBuf;
 use std::time::Duration;
 
+use agent_memory::models::ApiKey;
 use clap::{Args, Parser, Subcommand, ValueEnum};
-use model_client::ApiKey;
 
 /// The exit codes, as `--help` lists them. `error.rs` gives them.
 const EXIT_CODES: &str = "\
@@ -45,8 +45,8 @@ pub(crate) struct Cli {
     )]
     pub(crate) store: Option<String>,
 
-    /// How long to wait for a database that another process has locked, when it is opened and at
-    /// each write, in seconds
+    /// Maximum wait for a database that another process has locked, in seconds, when it is opened and
+    /// at each write
     #[arg(
         long,
         global = true,
@@ -61,12 +61,12 @@ pub(crate) struct Cli {
     #[arg(long, global = true, display_order = 102)]
     pub(crate) json: bool,
 
-    /// What to do
+    /// The command
     #[command(subcommand)]
     pub(crate) command: Command,
 }
 
-/// A time in seconds, with or without a fraction.
+/// Parses a time in seconds, with or without a fraction.
 fn lock_timeout(text: &str) -> Result<Duration, String> {
     const EXPECTED: &str = "give a number of seconds from 0 to 86400";
     let seconds: f64 = text.parse().map_err(|_| EXPECTED.to_owned())?;
@@ -79,35 +79,35 @@ fn lock_timeout(text: &str) -> Result<Duration, String> {
 /// The commands.
 #[derive(Debug, Subcommand)]
 pub(crate) enum Command {
-    /// Compact a transcript or a session, and show what became of it
+    /// Compact a transcript or a session, and show the result
     Compact(Compact),
-    /// Drive a session with a transcript, message by message, and check the laws at each step
+    /// Replay a transcript message by message, and check laws at each step
     Replay(Replay),
-    /// Take over transcripts: Claude Code, pi, or JSON lines, found by their content
+    /// Import transcripts: Claude Code, pi, or JSON lines, detected by content
     Import(Import),
-    /// Assemble the context that a model would get
+    /// Assemble the context for a model
     Context(Context),
-    /// Find text in a session's messages and summaries
+    /// Search a session's messages and summaries
     Grep(Grep),
-    /// Tell all about a summary
+    /// Show the details of a summary
     Describe(Describe),
-    /// Unfold a summary by one level, or read messages word for word
+    /// Expand a summary by one level, or print messages verbatim
     Expand(Expand),
-    /// Begin a session that shares another's log up to a message
+    /// Create a session that shares another session's log up to a message
     Fork(Fork),
-    /// Show what stands for a session's messages, now or earlier, and go back to that
+    /// Show a session's view, current or earlier, or revert to an earlier version
     View(View),
     /// List the sessions
     Sessions(Sessions),
-    /// Tell how much is stored
+    /// Show the size of the database and what it stores
     Stats,
-    /// Check that nothing was lost or changed
+    /// Verify that nothing was lost or changed
     Verify(Verify),
-    /// Let a model write the summaries that were written without one
+    /// Rewrite the summaries that no model wrote, with a model
     Redo(Redo),
-    /// Set a session's title and channel, archive it, or take it back from the archive
+    /// Set a session's title and channel, archive or unarchive it
     Set(Set),
-    /// Write a session's log, one JSON object a line, which `import` takes back; or sessions as a plain database
+    /// Print a session's log as JSON lines, which `import` reads; or export sessions as a plain database
     Export(Export),
     /// Count the tokens of files with every estimator; opens no database
     Tokens(Tokens),
@@ -118,56 +118,56 @@ pub(crate) enum Command {
 /// Arguments of `compact`.
 #[derive(Debug, Args)]
 pub(crate) struct Compact {
-    /// A transcript's file, or a session: its name or how it begins
+    /// A transcript's file, or a session: its name or the beginning of it
     #[arg(value_name = "FILE or SESSION")]
     pub(crate) target: String,
-    /// How the history is compacted
+    /// Compaction strategy
     #[arg(long, value_enum, default_value_t = Strategy::Dag)]
     pub(crate) strategy: Strategy,
-    /// How far to go: until nothing is left to do, or one pass over messages and one over summaries
+    /// When to stop: after one pass over messages and one over summaries, or when nothing is left
     #[arg(long, value_enum, default_value_t = ModeArg::Full)]
     pub(crate) mode: ModeArg,
-    /// Who writes
+    /// Summarizer
     #[command(flatten)]
     pub(crate) writing: Writing,
-    /// What is compacted, and when
+    /// Compaction policy
     #[command(flatten)]
     pub(crate) policy: Policy,
-    /// The model's window, in tokens, that --threshold is a share of
+    /// Size of the model's window, in tokens, for --threshold
     #[arg(long, value_name = "TOKENS", requires = "threshold", value_parser = clap::value_parser!(u64).range(1..))]
     pub(crate) window: Option<u64>,
-    /// Only print what would be done next; write nothing
+    /// Print the next step without writing anything
     #[arg(long)]
     pub(crate) dry_run: bool,
-    /// The budget, in tokens, of the context that is shown afterwards
+    /// Budget of the context that is shown afterwards, in tokens
     #[arg(long, value_name = "TOKENS", default_value_t = 32_000)]
     pub(crate) budget: u64,
 }
 
-/// How a history is compacted.
+/// Compaction strategies.
 #[derive(Debug, Clone, Copy, ValueEnum)]
 pub(crate) enum Strategy {
     /// A graph of summaries: leaves over messages, condensed ones over summaries
     Dag,
 }
 
-/// What is compacted, and when.
+/// The compaction policy.
 #[derive(Debug, Clone, Default, Args)]
 pub(crate) struct Policy {
-    /// The policies that the options below change
+    /// Set of policies; the options below override single settings
     #[arg(long, value_enum, value_name = "PRESET")]
     pub(crate) preset: Option<Preset>,
-    /// The newest messages that are not compacted, as far as their tokens allow [default: 20]
+    /// Number of newest messages that are not compacted, within a limit of tokens [default: 20]
     #[arg(long, value_name = "MESSAGES")]
     pub(crate) fresh_tail: Option<usize>,
-    /// The fewest messages of a leaf [default: 10]
+    /// Minimum number of messages of a leaf [default: 10]
     #[arg(long, value_name = "MESSAGES", value_parser = at_least_one)]
     pub(crate) leaf_messages: Option<usize>,
-    /// The most tokens of source that one summary is made of [default: 20000]
+    /// Maximum size of one summary's source, in tokens [default: 20000]
     #[arg(long, value_name = "TOKENS", value_parser = clap::value_parser!(u64).range(1..))]
     pub(crate) leaf_tokens: Option<u64>,
-    /// Compact only when a context costs more than this share of --window [default: 0.75 for
-    /// replay; compact always does]
+    /// Compact only if the context costs more than this share of --window [default: 0.75 for
+    /// replay; compact has none]
     #[arg(long, value_name = "SHARE", value_parser = share)]
     pub(crate) threshold: Option<f64>,
 }
@@ -177,11 +177,11 @@ pub(crate) struct Policy {
 pub(crate) enum Preset {
     /// This program's own
     Default,
-    /// anna's: 20 messages stay whole, each run of 10 or more becomes one leaf
+    /// anna's: 20 messages stay whole, each run of 10 or more becomes one leaf, tokens are bytes / 4
     Anna,
 }
 
-/// A number of messages.
+/// Parses a number of messages.
 fn at_least_one(text: &str) -> Result<usize, String> {
     match text.parse() {
         Ok(0) => Err("give 1 or more".to_owned()),
@@ -190,7 +190,7 @@ fn at_least_one(text: &str) -> Result<usize, String> {
     }
 }
 
-/// A share of a whole.
+/// Parses a share of a whole.
 fn share(text: &str) -> Result<f64, String> {
     match text.parse() {
         Ok(share) if share > 0.0 && share <= 1.0 => Ok(share),
@@ -198,7 +198,7 @@ fn share(text: &str) -> Result<f64, String> {
     }
 }
 
-/// How far a compaction goes.
+/// When a compaction stops.
 #[derive(Debug, Clone, Copy, ValueEnum)]
 pub(crate) enum ModeArg {
     /// One pass over messages and one over summaries
@@ -207,57 +207,56 @@ pub(crate) enum ModeArg {
     Full,
 }
 
-/// Who writes the summaries.
+/// The summarizer's options.
 #[derive(Debug, Args)]
 pub(crate) struct Writing {
-    /// Who writes the summaries: extractive, which needs no model and no key, or PROVIDER:MODEL,
+    /// Summarizer: extractive, which needs no model and no key, or PROVIDER:MODEL,
     /// such as openai:gpt-5-mini, ollama:qwen3:8b, compatible:NAME with --base-url, and, where
     /// the program was built with the feature genai, anthropic:NAME or gemini:NAME
     #[arg(long, value_name = "SUMMARIZER", default_value = "extractive")]
     pub(crate) summarizer: String,
-    /// Who writes what that model could not: MODEL of the same provider, or PROVIDER:MODEL
+    /// Model to ask if the first fails: MODEL of the same provider, or PROVIDER:MODEL
     #[arg(long, value_name = "MODEL")]
     pub(crate) fallback_model: Option<String>,
-    /// The provider's address, the part before /chat/completions [default: its own]
+    /// The provider's address, up to /chat/completions [default: the provider's own]
     #[arg(long, value_name = "URL")]
     pub(crate) base_url: Option<String>,
-    /// The provider's key, which other users can see while the program runs: better is a file, or
-    /// the environment [default: OPENAI_API_KEY, COMPATIBLE_API_KEY, ANTHROPIC_API_KEY or
+    /// The provider's key. Other users can see it while the program runs: use a file or the
+    /// environment instead [default: OPENAI_API_KEY, COMPATIBLE_API_KEY, ANTHROPIC_API_KEY or
     /// GEMINI_API_KEY, by provider]
     #[arg(long, value_name = "KEY", value_parser = key)]
     pub(crate) api_key: Option<ApiKey>,
-    /// A file with the provider's key; - reads it from standard input
+    /// File with the provider's key; - is standard input
     #[arg(long, value_name = "PATH", conflicts_with = "api_key")]
     pub(crate) api_key_file: Option<PathBuf>,
-    /// What the summaries should mind
+    /// Additional instructions for the summarizer
     #[arg(long, value_name = "TEXT")]
     pub(crate) instructions: Option<String>,
-    /// The prompts that the model gets [default: standard]
+    /// Set of prompts for the model [default: standard]
     #[arg(long, value_enum, value_name = "SET")]
     pub(crate) prompts: Option<Prompts>,
-    /// How much the model takes in and gives at once, in tokens; a longer source is summarised in
-    /// parts [default: no limit]
+    /// Size of the summarizing model's window, in tokens; a longer source is summarised in parts
+    /// [default: no limit]
     #[arg(long, value_name = "TOKENS", value_parser = clap::value_parser!(u64).range(1..))]
     pub(crate) model_window: Option<u64>,
     /// Minimum share of its source's identifiers, paths, addresses and codes that a model's summary
     /// retains, from 0 to 1; 0 checks none [default: 0.1]
     #[arg(long, value_name = "SHARE", value_parser = share_or_none)]
     pub(crate) min_retained: Option<f64>,
-    /// How long one attempt at a call may take, in seconds [default: 120]. A silent endpoint holds a
-    /// call for all attempts and the waits of 1, 2, 4 … seconds between them: 363 seconds by
-    /// default. Calls made at the same time wait together, and after 3 that failed no more are made
-    /// for a minute
+    /// Time-out of one attempt at a call, in seconds [default: 120]. A silent endpoint delays a call
+    /// by all attempts and the pauses of 1, 2, 4 … seconds between them: 363 seconds by default.
+    /// After 3 failed calls no call is made for a minute
     #[arg(long, value_name = "SECONDS", value_parser = clap::value_parser!(u64).range(1..=86_400))]
     pub(crate) model_timeout: Option<u64>,
-    /// How often a call is made at most when it times out or its failure may pass [default: 3]
+    /// Maximum number of attempts at a call that times out or fails temporarily [default: 3]
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=100))]
     pub(crate) model_attempts: Option<u32>,
 }
 
-/// Which prompts a model gets.
+/// Sets of prompts.
 #[derive(Debug, Clone, Copy, ValueEnum)]
 pub(crate) enum Prompts {
-    /// What to keep and what to drop, in plain words
+    /// A short list of what to keep and what to drop
     Standard,
     /// anna's seven sections
     Anna,
@@ -267,7 +266,7 @@ pub(crate) enum Prompts {
     Koda,
 }
 
-/// A key is taken as it is, and shown nowhere.
+/// Wraps a key, so that it is shown nowhere.
 fn key(text: &str) -> Result<ApiKey, std::convert::Infallible> {
     Ok(ApiKey::new(text))
 }
@@ -275,16 +274,16 @@ fn key(text: &str) -> Result<ApiKey, std::convert::Infallible> {
 /// Arguments of `redo`.
 #[derive(Debug, Args)]
 pub(crate) struct Redo {
-    /// The session: its name or how it begins
+    /// The session: its name or the beginning of it
     pub(crate) session: String,
-    /// Who writes
+    /// Summarizer
     #[command(flatten)]
     pub(crate) writing: Writing,
-    /// Maximum number of calls, each attempt counted; run it again to go on, it asks for what was
-    /// refused before last [default: no limit]
+    /// Maximum number of model calls; each retry counts. The next run continues, and asks last for
+    /// summaries that were refused before [default: no limit]
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..))]
     pub(crate) max_calls: Option<u64>,
-    /// Only print what would be made anew; call no model and write nothing
+    /// Print what would be rewritten, without calling a model or writing anything
     #[arg(long)]
     pub(crate) dry_run: bool,
 }
@@ -292,19 +291,19 @@ pub(crate) struct Redo {
 /// Arguments of `replay`.
 #[derive(Debug, Args)]
 pub(crate) struct Replay {
-    /// A transcript; it is replayed into a database of its own, which is gone afterwards
+    /// A transcript, which is replayed into a temporary database
     #[arg(value_name = "FILE")]
     pub(crate) file: PathBuf,
-    /// The model's window, in tokens
+    /// Size of the model's window, in tokens
     #[arg(long, value_name = "TOKENS", default_value_t = 32_000)]
     pub(crate) window: u64,
-    /// What is compacted, and when
+    /// Compaction policy
     #[command(flatten)]
     pub(crate) policy: Policy,
-    /// The most statements that a step may take
+    /// Maximum number of statements of a step
     #[arg(long, value_name = "N", default_value_t = 200)]
     pub(crate) max_statements: u64,
-    /// The session of JSON lines that name none
+    /// Session of JSON lines that name none
     #[arg(long, value_name = "KEY")]
     pub(crate) session: Option<String>,
 }
@@ -312,13 +311,13 @@ pub(crate) struct Replay {
 /// Arguments of `import`.
 #[derive(Debug, Args)]
 pub(crate) struct Import {
-    /// Transcripts, or directories that are searched for them
+    /// Transcripts, or directories to search for transcripts
     #[arg(value_name = "FILE or DIR", required = true)]
     pub(crate) paths: Vec<PathBuf>,
-    /// The session of JSON lines that name none
+    /// Session of JSON lines that name none
     #[arg(long, value_name = "KEY")]
     pub(crate) session: Option<String>,
-    /// Fail with exit code 8 when a line or file did not become messages, after importing the rest
+    /// Exit with code 8 if a line or file was skipped, after importing the rest
     #[arg(long)]
     pub(crate) strict: bool,
 }
@@ -326,50 +325,50 @@ pub(crate) struct Import {
 /// Arguments of `context`.
 #[derive(Debug, Args)]
 pub(crate) struct Context {
-    /// The session: its name or how it begins
+    /// The session: its name or the beginning of it
     pub(crate) session: String,
-    /// The most that the context may cost, in tokens
+    /// Budget of the context, in tokens
     #[arg(long, value_name = "TOKENS", default_value_t = 32_000)]
     pub(crate) budget: u64,
-    /// As an earlier version of the view shows it; see `view --history`
+    /// Version of the view to assemble from; `view --history` lists them [default: the newest]
     #[arg(long, value_name = "VERSION")]
     pub(crate) at: Option<u64>,
-    /// How to print it; --json is the same as json
+    /// Output format; --json is the same as json
     #[arg(long = "as", value_enum, value_name = "FORM", default_value_t = Form::Text)]
     pub(crate) form: Form,
-    /// Print also how the context came about (JSON always has it)
+    /// Also print the receipt: what was left out, shortened and moved (JSON always has it)
     #[arg(long)]
     pub(crate) receipt: bool,
 }
 
-/// How a context is printed.
+/// Output formats of a context.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub(crate) enum Form {
-    /// For people
+    /// Text
     Text,
-    /// For programs
+    /// JSON
     Json,
 }
 
 /// Arguments of `grep`.
 #[derive(Debug, Args)]
 pub(crate) struct Grep {
-    /// The session: its name or how it begins
+    /// The session: its name or the beginning of it
     pub(crate) session: String,
-    /// The text to find, literally, whatever its case
+    /// Text to find, taken literally, in any case
     pub(crate) pattern: String,
-    /// Where to look
+    /// What to search
     #[arg(long, value_enum, default_value_t = ScopeArg::Both)]
     pub(crate) scope: ScopeArg,
     /// Maximum number of hits, at least 1
     #[arg(long, value_name = "N", default_value = "20")]
     pub(crate) limit: NonZeroUsize,
-    /// Go on where an earlier answer to the same search in the same session stopped
+    /// Cursor of an earlier answer to the same search, to continue it
     #[arg(long)]
     pub(crate) cursor: Option<String>,
 }
 
-/// Where to look.
+/// What to search.
 #[derive(Debug, Clone, Copy, ValueEnum)]
 pub(crate) enum ScopeArg {
     /// Messages only
@@ -383,7 +382,7 @@ pub(crate) enum ScopeArg {
 /// Arguments of `describe`.
 #[derive(Debug, Args)]
 pub(crate) struct Describe {
-    /// The session: its name or how it begins
+    /// The session: its name or the beginning of it
     pub(crate) session: String,
     /// The summary's id
     pub(crate) summary: String,
@@ -392,15 +391,15 @@ pub(crate) struct Describe {
 /// Arguments of `expand`.
 #[derive(Debug, Args)]
 pub(crate) struct Expand {
-    /// The session: its name or how it begins
+    /// The session: its name or the beginning of it
     pub(crate) session: String,
     /// A summary's id, `message:12`, or `messages:12-40`
     #[arg(value_name = "SUMMARY or MESSAGES")]
     pub(crate) target: String,
-    /// Maximum number of tokens of content in the answer
+    /// Maximum size of the answer's content, in tokens
     #[arg(long, value_name = "TOKENS", default_value_t = 4000)]
     pub(crate) cap: u64,
-    /// Go on where an earlier answer for the same target in the same session stopped
+    /// Cursor of an earlier answer for the same target, to continue it
     #[arg(long)]
     pub(crate) cursor: Option<String>,
 }
@@ -410,10 +409,10 @@ pub(crate) struct Expand {
 pub(crate) struct Fork {
     /// The session to fork: its name or how it begins
     pub(crate) session: String,
-    /// The last message that both share
+    /// Position of the last shared message
     #[arg(long, value_name = "SEQ")]
     pub(crate) at: u32,
-    /// The new session's name [default: SESSION@SEQ]
+    /// Name of the new session [default: SESSION@SEQ]
     #[arg(long, value_name = "KEY")]
     pub(crate) name: Option<String>,
 }
@@ -422,18 +421,18 @@ pub(crate) struct Fork {
 #[derive(Debug, Args)]
 #[command(group = clap::ArgGroup::new("what").required(true).multiple(true))]
 pub(crate) struct Set {
-    /// The session: its name or how it begins
+    /// The session: its name or the beginning of it
     pub(crate) session: String,
-    /// A title for people
+    /// Title
     #[arg(long, value_name = "TITLE", group = "what")]
     pub(crate) title: Option<String>,
-    /// Where the session comes from, such as telegram
+    /// Channel that the session comes from, such as telegram
     #[arg(long, value_name = "CHANNEL", group = "what")]
     pub(crate) channel: Option<String>,
-    /// Archive it: `sessions` lists it only with --all
+    /// Archive the session: `sessions` lists it only with --all
     #[arg(long, group = "what", conflicts_with = "unarchive")]
     pub(crate) archive: bool,
-    /// Take it back from the archive
+    /// Unarchive the session
     #[arg(long, group = "what")]
     pub(crate) unarchive: bool,
 }
@@ -441,21 +440,21 @@ pub(crate) struct Set {
 /// Arguments of `view`.
 #[derive(Debug, Args)]
 pub(crate) struct View {
-    /// The session: its name or how it begins
+    /// The session: its name or the beginning of it
     pub(crate) session: String,
-    /// An earlier version instead of today's; 0 is all messages as they are
+    /// Version to show; 0 shows all messages as they are [default: the newest]
     #[arg(long, value_name = "VERSION")]
     pub(crate) at: Option<u64>,
-    /// Show instead what changed from this version to the one shown
+    /// Show the changes from this version to the shown one
     #[arg(long, value_name = "VERSION")]
     pub(crate) diff: Option<u64>,
-    /// Go back to this version first: publish what it showed as a new one
+    /// First publish what this version showed, as a new version
     #[arg(long, value_name = "VERSION", conflicts_with = "at")]
-    pub(crate) return_to: Option<u64>,
-    /// Also list what made each version
+    pub(crate) revert_to: Option<u64>,
+    /// Also list all versions, and the publication that made each
     #[arg(long)]
     pub(crate) history: bool,
-    /// How many levels below the spans to show
+    /// Number of levels to show below the spans
     #[arg(long, value_name = "LEVELS", default_value_t = 1)]
     pub(crate) depth: usize,
 }
@@ -463,7 +462,7 @@ pub(crate) struct View {
 /// Arguments of `sessions`.
 #[derive(Debug, Args)]
 pub(crate) struct Sessions {
-    /// Also those that were put away
+    /// Also list archived sessions
     #[arg(long)]
     pub(crate) all: bool,
 }
@@ -471,17 +470,17 @@ pub(crate) struct Sessions {
 /// Arguments of `verify`.
 #[derive(Debug, Args)]
 pub(crate) struct Verify {
-    /// Only this session [default: the database and every session]
+    /// Verify only this session [default: the database and all sessions]
     pub(crate) session: Option<String>,
 }
 
 /// Arguments of `export`.
 #[derive(Debug, Args)]
 pub(crate) struct Export {
-    /// The session: its name or how it begins. With `--sqlite` several, or all when none is named
+    /// The session: its name or the beginning of it. With `--sqlite` several, or all if none is named
     #[arg(required_unless_present = "sqlite", num_args = 0..)]
     pub(crate) sessions: Vec<String>,
-    /// Write a new SQLite file with plain tables, in which nothing is packed: conversations, messages, message_parts,
+    /// Export to a new SQLite file with plain, uncompressed tables: conversations, messages, message_parts,
     /// summaries, summary_messages, summary_parents, context_items
     #[arg(long, value_name = "FILE")]
     pub(crate) sqlite: Option<PathBuf>,
@@ -490,7 +489,7 @@ pub(crate) struct Export {
 /// Arguments of `tokens`.
 #[derive(Debug, Args)]
 pub(crate) struct Tokens {
-    /// The files; their raw text is counted, whatever their format
+    /// Files; their raw text is counted, whatever their format
     #[arg(value_name = "FILE", required = true)]
     pub(crate) files: Vec<PathBuf>,
 }

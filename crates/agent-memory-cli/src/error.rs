@@ -2,8 +2,8 @@
 
 use std::fmt;
 
+use agent_memory::store::ErrorKind as StoreKind;
 use agent_memory::{ErrorKind as MemoryKind, HeldBy, ProcessOwner};
-use memory_store::ErrorKind as StoreKind;
 use serde_json::json;
 
 /// What kind of thing went wrong: what `--json` calls it, and the exit code.
@@ -161,19 +161,19 @@ impl Failure {
         if let Some(found) = error.downcast_ref::<agent_memory::Error>() {
             return from_memory(found);
         }
-        if let Some(found) = error.downcast_ref::<retrieval_tools::Error>() {
+        if let Some(found) = error.downcast_ref::<agent_memory::retrieval::Error>() {
             let kind = match found.kind() {
-                retrieval_tools::ErrorKind::NotFound => Kind::NotFound,
-                retrieval_tools::ErrorKind::Invalid => Kind::Invalid,
-                retrieval_tools::ErrorKind::Corrupt => Kind::DatabaseCorrupt,
-                retrieval_tools::ErrorKind::Store(kind) => store_kind(kind),
-                retrieval_tools::ErrorKind::Search => Kind::Database,
+                agent_memory::retrieval::ErrorKind::NotFound => Kind::NotFound,
+                agent_memory::retrieval::ErrorKind::Invalid => Kind::Invalid,
+                agent_memory::retrieval::ErrorKind::Corrupt => Kind::DatabaseCorrupt,
+                agent_memory::retrieval::ErrorKind::Store(kind) => store_kind(kind),
+                agent_memory::retrieval::ErrorKind::Search => Kind::Database,
                 _ => Kind::Other,
             };
             // The tools speak to models; here they are commands.
             return advised(kind, &found.to_string().replace("memory_", ""), found);
         }
-        if let Some(found) = error.downcast_ref::<memory_store::Error>() {
+        if let Some(found) = error.downcast_ref::<agent_memory::store::Error>() {
             return advised(store_kind(found.kind()), &found.to_string(), found);
         }
         Failure::new(Kind::Other, format!("{error:#}"))
@@ -213,8 +213,8 @@ pub(crate) fn held(held: Option<&HeldBy>) -> Failure {
 }
 
 /// What a reader's error about the file `name` means.
-pub(crate) fn from_format(name: &str, error: &message_formats::Error) -> Failure {
-    use message_formats::ErrorKind;
+pub(crate) fn from_format(name: &str, error: &agent_memory::transcripts::Error) -> Failure {
+    use agent_memory::transcripts::ErrorKind;
     const GIVE: &str = "give a Claude Code or pi session, or lines such as \
                         {\"role\":\"user\",\"content\":\"…\"}";
     match error.kind() {
@@ -296,7 +296,7 @@ mod tests {
 
     #[test]
     fn advice_becomes_the_hint() {
-        let error = memory_store::Error::new(
+        let error = agent_memory::store::Error::new(
             StoreKind::NewerSchema,
             "x.db has schema 9, this program knows up to 1: update the program",
         )

@@ -1,19 +1,16 @@
-//! When and how sessions are compacted, from the command line.
+//! The compaction policy of the command line.
 
-use agent_memory::{AssemblyPolicy, Builder, DagPolicy, Trigger, TurnPolicy, WindowUse};
+use agent_memory::{Builder, DagPolicy, Ladder, Trigger, TurnPolicy, WindowUse};
 
 use crate::args::{Policy, Preset};
 
 impl Policy {
-    /// The planner's policy: the preset's, or `usual`, with what was given beside it.
-    fn dag(&self, usual: DagPolicy) -> DagPolicy {
+    /// Returns the planner's policy: the preset's, or `default`, with the options of the command line.
+    fn dag(&self, default: DagPolicy) -> DagPolicy {
         let mut policy = match self.preset {
             Some(Preset::Anna) => DagPolicy::anna(),
-            Some(Preset::Default) | None => usual,
+            Some(Preset::Default) | None => default,
         };
-        if let Some(messages) = self.fresh_tail {
-            policy.fresh_tail.messages = messages;
-        }
         if let Some(messages) = self.leaf_messages {
             policy.leaf_min_messages = messages;
         }
@@ -23,30 +20,37 @@ impl Policy {
         policy
     }
 
-    /// Sets what was asked for; `usual` is the planner's policy without it.
-    pub(crate) fn apply(&self, mut builder: Builder, usual: DagPolicy) -> Builder {
-        let mut turns = TurnPolicy::default();
-        if let Some(Preset::Anna) = self.preset {
-            turns = TurnPolicy::anna();
-            let mut assembly = AssemblyPolicy::anna();
-            if self.fresh_tail.is_some() {
-                assembly = assembly.with_whole_tail(self.fresh_tail);
-            }
-            builder = builder.assembly(assembly);
+    /// Returns the preset's ladder.
+    pub(crate) fn ladder(&self) -> Ladder {
+        match self.preset {
+            Some(Preset::Anna) => Ladder::anna(),
+            Some(Preset::Default) | None => Ladder::default(),
+        }
+    }
+
+    /// Applies the preset and the options to a builder. `default` is the planner's policy without a
+    /// preset.
+    pub(crate) fn apply(&self, builder: Builder, default: DagPolicy) -> Builder {
+        let (mut builder, mut turns) = match self.preset {
+            Some(Preset::Anna) => (builder.anna(), TurnPolicy::anna()),
+            Some(Preset::Default) | None => (builder, TurnPolicy::default()),
+        };
+        if let Some(messages) = self.fresh_tail {
+            builder = builder.fresh_tail(messages);
         }
         if let Some(of_window) = self.threshold {
             turns.hard = Trigger::Fraction { of_window };
-            // Summaries are made ahead from two thirds of the threshold on, as by default.
+            // As by default, summaries are prefetched from two thirds of the threshold on.
             if let Trigger::Fraction { .. } = turns.soft {
                 turns.soft = Trigger::Fraction {
                     of_window: of_window * 2.0 / 3.0,
                 };
             }
         }
-        builder.dag(self.dag(usual)).turns(turns)
+        builder.dag(self.dag(default)).turns(turns)
     }
 
-    /// Whether a context of this many tokens is reason to compact for a model with this window.
+    /// Whether a context of `tokens` tokens crosses the threshold for a model with this window.
     pub(crate) fn is_due(&self, tokens: u64, window: Option<u64>) -> bool {
         let (Some(of_window), Some(window)) = (self.threshold, window) else {
             return true;
@@ -61,32 +65,50 @@ impl Policy {
 
 #[cfg(test)]
 mod tests {
+    use std::sync::Arc;
+
+    use agent_memory::{Memory, UnknownLiveness};
+
     use super::*;
 
     #[test]
-    fn options_change_what_the_preset_says() {
-        let usual = || DagPolicy::for_window(32_000);
-        assert_eq!(Policy::default().dag(usual()), usual());
+    fn a_preset_is_the_builders() {
+        let builder = || Memory::builder().liveness(Arc::new(UnknownLiveness));
+        let debug = |builder: Builder| format!("{builder:?}");
+        let with = |preset| {
+            let policy = Policy {
+                preset,
+                ..Policy::default()
+            };
+            debug(policy.apply(builder(), DagPolicy::default()))
+        };
+        assert_eq!(with(Some(Preset::Anna)), debug(builder().anna()));
+        assert_eq!(with(Some(Preset::Default)), debug(builder()));
+        assert_eq!(with(None), debug(builder()));
+    }
+
+    #[test]
+    fn options_override_the_preset() {
+        let default = || DagPolicy::for_window(32_000);
+        assert_eq!(Policy::default().dag(default()), default());
         let anna = Policy {
             preset: Some(Preset::Anna),
             ..Policy::default()
         };
-        assert_eq!(anna.dag(usual()), DagPolicy::anna());
+        assert_eq!(anna.dag(default()), DagPolicy::anna());
         let changed = Policy {
-            fresh_tail: Some(3),
             leaf_messages: Some(4),
             leaf_tokens: Some(5_000),
             ..anna
         };
-        let policy = changed.dag(usual());
-        assert_eq!(policy.fresh_tail.messages, 3);
+        let policy = changed.dag(default());
         assert_eq!(policy.leaf_min_messages, 4);
         assert_eq!(policy.max_source_tokens, Some(5_000));
         assert_eq!(policy.condensed_max, DagPolicy::anna().condensed_max);
     }
 
     #[test]
-    fn the_threshold_has_its_edge() {
+    fn the_threshold_is_exclusive() {
         let policy = Policy {
             threshold: Some(0.5),
             ..Policy::default()

@@ -4,11 +4,13 @@ use std::io::Read;
 use std::path::Path;
 use std::sync::Arc;
 
-use agent_memory::summaries::{ChatModel, Gate, Ladder, LlmSummarizer, PromptSet, Window};
+use agent_memory::models::{
+    ApiKey, OLLAMA_BASE_URL, OPENAI_BASE_URL, OpenAiCompatible, public_url,
+};
+use agent_memory::summaries::{ChatModel, Gate, LlmSummarizer, PromptSet, Window};
 use agent_memory::{
     Builder, DagPolicy, GuardPolicy, ModelReport, RetryPolicy, SpendPolicy, Summarizer,
 };
-use model_client::{ApiKey, OLLAMA_BASE_URL, OPENAI_BASE_URL, OpenAiCompatible, public_url};
 
 use crate::app::App;
 use crate::args::{Policy, Prompts, Writing};
@@ -145,7 +147,7 @@ impl Writers {
         }
         if let Some(share) = self.min_retained {
             let gate = Gate::default().with_min_retained(share);
-            builder = builder.ladder(Ladder::default().with_gate(Some(gate)));
+            builder = builder.ladder(self.policy.ladder().with_gate(Some(gate)));
         }
         all.fold(builder, Builder::fallback)
     }
@@ -294,7 +296,7 @@ fn genai(
     key: Option<ApiKey>,
     args: &Writing,
 ) -> Result<Arc<dyn Summarizer>, Failure> {
-    let client = model_client::GenAi::new(name, model);
+    let client = agent_memory::models::GenAi::new(name, model);
     let mut client = client.map_err(|error| usage(error.to_string()))?;
     if let Some(url) = base_url {
         client = client.with_base_url(url);

@@ -1,4 +1,4 @@
-//! Putting a memory together.
+//! The builder of a memory.
 
 use std::sync::Arc;
 
@@ -16,14 +16,14 @@ use model_client::guard::{CallObserver, GuardPolicy, Guards};
 use summarize_escalation::{ExtractiveSummarizer, Ladder, Summarizer};
 use token_estimate::{HeuristicEstimator, TokenEstimator, default_estimator};
 
-use crate::background::{Background, Preparing};
 use crate::error::{Error, ErrorKind, Result};
 use crate::memory::{Inner, Memory};
-use crate::process::{ProcessOwner, SystemProcesses};
-use crate::turns::TurnPolicy;
+use crate::process_owner::{ProcessOwner, SystemProcesses};
+use crate::spawner::{Prefetches, Spawner};
+use crate::turn_policy::TurnPolicy;
 use crate::writers::Writers;
 
-/// The system's clock.
+/// A clock that reads the system's time.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct SystemClock;
 
@@ -41,8 +41,8 @@ impl Clock for SystemClock {
     }
 }
 
-/// An extractive summarizer that knows the agents whose transcripts can be imported.
-fn default_extracts() -> ExtractiveSummarizer {
+/// Returns an extractive summarizer that knows the agents whose transcripts can be imported.
+fn default_extractive() -> ExtractiveSummarizer {
     #[cfg(feature = "import")]
     let extracts =
         ExtractiveSummarizer::new().with_conventions(Arc::new(message_formats::KnownAgents));
@@ -51,9 +51,9 @@ fn default_extracts() -> ExtractiveSummarizer {
     extracts
 }
 
-/// Where conversations are kept.
+/// Where conversations are stored.
 #[derive(Debug)]
-enum Place {
+enum StoreConfig {
     #[cfg(feature = "sqlite")]
     Sqlite(std::path::PathBuf, store_sqlite::SqliteOptions),
     Store(Arc<dyn FullStore>),
@@ -61,32 +61,33 @@ enum Place {
 
 /// How conversations are searched.
 #[derive(Debug)]
-enum Searching {
-    /// By reading them.
+enum SearchConfig {
+    /// A scan of the store.
     Scan,
-    /// By an index, and by reading what it does not reach.
+    /// An index, and a scan of what it does not cover.
     Index(Arc<dyn SearchIndex>),
-    /// By another search.
-    Other(Arc<dyn Search>),
+    /// A search of the application.
+    Custom(Arc<dyn Search>),
 }
 
-impl Searching {
-    fn over(self, store: &Arc<dyn FullStore>) -> Arc<dyn Search> {
+impl SearchConfig {
+    fn build(self, store: &Arc<dyn FullStore>) -> Arc<dyn Search> {
         let store = Arc::clone(store);
         match self {
             Self::Scan => Arc::new(ScanSearch::new(store)),
             Self::Index(index) => Arc::new(IndexedSearch::new(index, store)),
-            Self::Other(search) => search,
+            Self::Custom(search) => search,
         }
     }
 }
 
-/// Puts a [`Memory`] together. Everything has a default: in memory, calibrated counts, extractive
-/// summaries, the DAG policy; no key and no model is needed.
+/// Builds a [`Memory`]. By default conversations are kept in memory, tokens are counted by the
+/// calibrated estimator, and extractive summaries are compacted into a DAG: no key and no model is
+/// needed.
 #[derive(Debug)]
 pub struct Builder {
-    place: Place,
-    search: Searching,
+    store: StoreConfig,
+    search: SearchConfig,
     estimator: Arc<dyn TokenEstimator>,
     summarizer: Option<Arc<dyn Summarizer>>,
     extractive: ExtractiveSummarizer,
@@ -94,7 +95,7 @@ pub struct Builder {
     guards: Option<Guards>,
     observer: Option<Arc<dyn CallObserver>>,
     ladder: Ladder,
-    planner: Planning,
+    planner: PlannerConfig,
     assembly: AssemblyPolicy,
     fresh_tail: Option<usize>,
     runner: RunnerPolicy,
@@ -104,40 +105,42 @@ pub struct Builder {
     owner: Option<String>,
     liveness: Arc<dyn Liveness>,
     turns: TurnPolicy,
-    background: Beside,
+    spawner: SpawnerConfig,
 }
 
-/// What decides what is compacted.
+/// Which planner decides what is compacted.
 #[derive(Debug)]
-enum Planning {
+enum PlannerConfig {
     /// The DAG planner with this policy.
     Dag(DagPolicy),
-    /// Another planner.
-    Other(Arc<dyn Planner>),
+    /// A planner of the application.
+    Custom(Arc<dyn Planner>),
 }
 
-/// Where work goes on beside the turns.
+/// Where background tasks run.
 #[derive(Debug, Default)]
-enum Beside {
-    /// In the runtime that the memory is opened in, if it is one that we know.
+enum SpawnerConfig {
+    /// In the Tokio runtime that the memory is opened in, if any.
     #[default]
     Ambient,
-    Nowhere,
-    There(Arc<dyn Background>),
+    /// Nowhere: callers wait for their tasks.
+    None,
+    /// In a spawner of the application.
+    Custom(Arc<dyn Spawner>),
 }
 
-impl Beside {
-    fn settle(self) -> Option<Arc<dyn Background>> {
+impl SpawnerConfig {
+    fn build(self) -> Option<Arc<dyn Spawner>> {
         match self {
             #[cfg(feature = "tokio")]
             Self::Ambient => {
-                let current = crate::background::TokioBackground::current()?;
+                let current = crate::spawner::TokioSpawner::current()?;
                 Some(Arc::new(current))
             }
             #[cfg(not(feature = "tokio"))]
             Self::Ambient => None,
-            Self::Nowhere => None,
-            Self::There(background) => Some(background),
+            Self::None => None,
+            Self::Custom(spawner) => Some(spawner),
         }
     }
 }
@@ -145,16 +148,16 @@ impl Beside {
 impl Default for Builder {
     fn default() -> Self {
         Self {
-            place: Place::Store(Arc::new(InMemoryStore::new())),
-            search: Searching::Scan,
+            store: StoreConfig::Store(Arc::new(InMemoryStore::new())),
+            search: SearchConfig::Scan,
             estimator: default_estimator(),
             summarizer: None,
-            extractive: default_extracts(),
+            extractive: default_extractive(),
             fallbacks: Vec::new(),
             guards: None,
             observer: None,
             ladder: Ladder::default(),
-            planner: Planning::Dag(DagPolicy::default()),
+            planner: PlannerConfig::Dag(DagPolicy::default()),
             assembly: AssemblyPolicy::default(),
             fresh_tail: None,
             runner: RunnerPolicy::default(),
@@ -164,190 +167,191 @@ impl Default for Builder {
             owner: None,
             liveness: Arc::new(SystemProcesses::new()),
             turns: TurnPolicy::default(),
-            background: Beside::default(),
+            spawner: SpawnerConfig::default(),
         }
     }
 }
 
 impl Builder {
-    /// Keeps conversations in this SQLite file, which is created if it does not exist.
+    /// Stores conversations in the SQLite file at `path`, which is created if it does not exist.
     #[cfg(feature = "sqlite")]
     pub fn sqlite(self, path: impl Into<std::path::PathBuf>) -> Self {
         self.sqlite_with(path, store_sqlite::SqliteOptions::default())
     }
 
-    /// Keeps conversations in this SQLite file, opened with these options: durability, lock
-    /// time-out, reading only.
+    /// Stores conversations in the SQLite file at `path`, opened with these options: durability,
+    /// lock time-out, read-only.
     #[cfg(feature = "sqlite")]
     pub fn sqlite_with(
         mut self,
         path: impl Into<std::path::PathBuf>,
         options: store_sqlite::SqliteOptions,
     ) -> Self {
-        self.place = Place::Sqlite(path.into(), options);
+        self.store = StoreConfig::Sqlite(path.into(), options);
         self
     }
 
-    /// Keeps conversations in this store.
+    /// Stores conversations in this store.
     pub fn store(mut self, store: Arc<dyn FullStore>) -> Self {
-        self.place = Place::Store(store);
+        self.store = StoreConfig::Store(store);
         self
     }
 
-    /// Sets the index that the retrieval tools search. What it does not reach is scanned, so
-    /// answers are complete however far it lags. The application fills it.
+    /// Sets the index that the retrieval tools search. Messages that it does not cover yet are
+    /// scanned, so answers are complete however far it lags. The application fills it.
     pub fn search_index(mut self, index: Arc<dyn SearchIndex>) -> Self {
-        self.search = Searching::Index(index);
+        self.search = SearchConfig::Index(index);
         self
     }
 
-    /// Sets the search of the retrieval tools, in place of a scan. It must see what the store
-    /// holds.
+    /// Sets the search of the retrieval tools, in place of a scan. It must search the messages
+    /// and summaries of the same store.
     pub fn search(mut self, search: Arc<dyn Search>) -> Self {
-        self.search = Searching::Other(search);
+        self.search = SearchConfig::Custom(search);
         self
     }
 
-    /// Counts new conversations with this estimator. Existing ones stay with theirs.
+    /// Sets the estimator that counts new conversations. Existing conversations keep theirs.
     pub fn estimator(mut self, estimator: Arc<dyn TokenEstimator>) -> Self {
         self.estimator = estimator;
         self
     }
 
-    /// Lets this summarizer write summaries.
+    /// Sets the summarizer. By default the extractive one.
     pub fn summarizer(mut self, summarizer: Arc<dyn Summarizer>) -> Self {
         self.summarizer = Some(summarizer);
         self
     }
 
-    /// Sets the extractive summarizer, which writes where no model is asked or none answers. By
-    /// default it knows the conventions of the agents whose transcripts can be imported (feature
-    /// `import`).
+    /// Sets the extractive summarizer, which writes summaries when there is no model or the model
+    /// fails. By default it knows the conventions of the agents whose transcripts can be imported
+    /// (feature `import`).
     pub fn extractive(mut self, extractive: ExtractiveSummarizer) -> Self {
         self.extractive = extractive;
         self
     }
 
-    /// Lets this summarizer write what the one before it could not: a cheap model first, the main
-    /// model after it. May be called more than once.
+    /// Adds a summarizer that is asked when those before it failed, such as a stronger model after
+    /// a cheap one. May be called more than once.
     pub fn fallback(mut self, summarizer: Arc<dyn Summarizer>) -> Self {
         self.fallbacks.push(summarizer);
         self
     }
 
-    /// Puts guards around the summarizers: a circuit breaker for each session, time-outs, retries,
-    /// spending limits, a cache, a limit on calls at the same time. Time is Tokio's.
+    /// Guards the summarizers' model calls: a circuit breaker for each session, time-outs, retries,
+    /// spending limits, a cache, a limit on concurrent calls. Takes its time from Tokio.
     #[cfg(feature = "tokio")]
     pub fn guards(self, policy: GuardPolicy) -> Self {
         self.guards_with(policy, Arc::new(TokioTimer::new()))
     }
 
-    /// Puts guards around the summarizers that take their time from this timer.
+    /// As [`Builder::guards`], with the time of this timer.
     pub fn guards_with(mut self, policy: GuardPolicy, timer: Arc<dyn Timer>) -> Self {
         self.guards = Some(Guards::new(policy, timer));
         self
     }
 
-    /// Sets who observes the attempts that guards make: for progress and telemetry.
+    /// Sets the observer of each attempt at a model call, for progress and telemetry. Needs guards.
     pub fn observe_calls(mut self, observer: Arc<dyn CallObserver>) -> Self {
         self.observer = Some(observer);
         self
     }
 
-    /// Sets what is tried until a summary is short enough.
+    /// Sets the ladder: the ways of summarizing that are tried until a summary is short enough.
     pub fn ladder(mut self, ladder: Ladder) -> Self {
         self.ladder = ladder;
         self
     }
 
-    /// Compacts into a DAG of summaries by this policy.
+    /// Compacts into a DAG of summaries, by this policy.
     pub fn dag(mut self, policy: DagPolicy) -> Self {
-        self.planner = Planning::Dag(policy);
+        self.planner = PlannerConfig::Dag(policy);
         self
     }
 
-    /// Lets this planner decide what is compacted.
+    /// Sets the planner of compactions, in place of the DAG planner.
     pub fn planner(mut self, planner: Arc<dyn Planner>) -> Self {
-        self.planner = Planning::Other(planner);
+        self.planner = PlannerConfig::Custom(planner);
         self
     }
 
-    /// Sets how many of the newest messages are not compacted, and, where the assembly policy keeps
-    /// a tail whole (as [`AssemblyPolicy::anna`] does), how many are whole in every context: one
-    /// value for both (anna's `WithFreshTail`). It replaces the number in the DAG policy and in the
-    /// assembly policy, whichever is set first; their limits in tokens stay.
+    /// Sets the number of newest messages that are not compacted. If the assembly policy keeps a
+    /// tail whole, as [`AssemblyPolicy::anna`] does, that tail has the same number. It replaces the
+    /// number in the DAG policy and in the assembly policy, whichever is set first; their limits in
+    /// tokens stay.
     pub fn fresh_tail(mut self, messages: usize) -> Self {
         self.fresh_tail = Some(messages);
         self
     }
 
-    /// Sets how contexts are chosen.
+    /// Sets the policy by which contexts are assembled.
     pub fn assembly(mut self, policy: AssemblyPolicy) -> Self {
         self.assembly = policy;
         self
     }
 
-    /// Sets how compactions are carried out.
+    /// Sets the policy by which plans are carried out.
     pub fn runner(mut self, policy: RunnerPolicy) -> Self {
         self.runner = policy;
         self
     }
 
-    /// Puts this text before every context, as a system message inside `<memory>` tags, which it
-    /// cannot close: who the agent is, whom it serves. It counts against the budget.
+    /// Sets the identity: a text that begins every context, such as who the agent is and whom it
+    /// serves. It is a system message inside `<memory>` tags, which it cannot close, and counts
+    /// against the budget.
     pub fn identity(mut self, text: impl Into<String>) -> Self {
         self.identity = Some(text.into());
         self
     }
 
-    /// Takes the time from this clock.
+    /// Sets the clock. By default the system's.
     pub fn clock(mut self, clock: Arc<dyn Clock>) -> Self {
         self.clock = clock;
         self
     }
 
-    /// Tells these hooks what happens in compactions, and asks them before.
+    /// Registers hooks that observe compactions and may veto their jobs.
     pub fn hooks(mut self, hooks: Arc<dyn Hooks>) -> Self {
         self.hooks = hooks;
         self
     }
 
-    /// Sets the owner of the leases that this memory takes. Every memory that shares a store needs
-    /// another one. By default a new [`ProcessOwner`].
+    /// Sets the owner of this memory's leases, which must be unique among the memories that share a
+    /// store. By default a new [`ProcessOwner`].
     pub fn owner(mut self, owner: impl Into<String>) -> Self {
         self.owner = Some(owner.into());
         self
     }
 
-    /// Sets who decides whether the owner of a lease is gone, so that its work is taken over at
-    /// once. By default [`SystemProcesses`].
+    /// Sets how to tell that the owner of a lease is gone, so that its jobs are taken over at once.
+    /// By default [`SystemProcesses`].
     pub fn liveness(mut self, liveness: Arc<dyn Liveness>) -> Self {
         self.liveness = liveness;
         self
     }
 
-    /// Sets which moments of an agent's turn compact, and when.
+    /// Sets which steps of an agent's turn compact, and from which threshold on.
     pub fn turns(mut self, policy: TurnPolicy) -> Self {
         self.turns = policy;
         self
     }
 
-    /// Makes summaries ahead there. By default it is the tokio runtime that the memory is opened
-    /// in (feature `tokio`).
-    pub fn background(mut self, background: Arc<dyn Background>) -> Self {
-        self.background = Beside::There(background);
+    /// Sets the spawner of background summarization. By default the Tokio runtime that the memory
+    /// is opened in (feature `tokio`).
+    pub fn spawner(mut self, spawner: Arc<dyn Spawner>) -> Self {
+        self.spawner = SpawnerConfig::Custom(spawner);
         self
     }
 
-    /// Makes summaries ahead before [`after_turn`](crate::Session::after_turn) returns: the order
-    /// of events is then the same in every run.
-    pub fn no_background(mut self) -> Self {
-        self.background = Beside::Nowhere;
+    /// Disables background summarization: [`after_turn`](crate::Session::after_turn) prefetches
+    /// before it returns, so that the order of events is the same in every run.
+    pub fn no_spawner(mut self) -> Self {
+        self.spawner = SpawnerConfig::None;
         self
     }
 
-    /// Sets the five presets named anna at once: estimator, DAG policy, ladder, assembly policy and
-    /// turn policy. What is set afterwards replaces its part.
+    /// Sets the five presets named anna: estimator, DAG policy, ladder, assembly policy and turn
+    /// policy. A later call replaces its part.
     pub fn anna(self) -> Self {
         self.estimator(Arc::new(HeuristicEstimator::Bytes4))
             .dag(DagPolicy::anna())
@@ -356,19 +360,19 @@ impl Builder {
             .turns(TurnPolicy::anna())
     }
 
-    /// Opens the store.
+    /// Opens the store, and returns the memory.
     ///
     /// # Errors
-    /// `Invalid` for a ladder that cannot be climbed, or a [`fresh_tail`](Self::fresh_tail) with
-    /// a planner that is not the DAG planner; `Store` when the database cannot be opened,
-    /// is not ours, or was written by a newer version.
+    /// `Invalid` for an invalid ladder, or a [`fresh_tail`](Self::fresh_tail) with a planner that is
+    /// not the DAG planner; `Store` when the database cannot be opened, belongs to another
+    /// program, or was written by a newer version.
     pub async fn open(self) -> Result<Memory> {
         if let Err(error) = self.ladder.validate() {
             return Err(Error::new(ErrorKind::Invalid, error.to_string()));
         }
         let (mut planner, mut assembly) = (self.planner, self.assembly);
         if let Some(messages) = self.fresh_tail {
-            let Planning::Dag(policy) = &mut planner else {
+            let PlannerConfig::Dag(policy) = &mut planner else {
                 return Err(Error::new(
                     ErrorKind::Invalid,
                     "`fresh_tail` sets the tail of the DAG planner, and the memory has another \
@@ -379,15 +383,15 @@ impl Builder {
             assembly.whole_tail = assembly.whole_tail.map(|_| messages);
         }
         let planner = match planner {
-            Planning::Dag(policy) => Arc::new(DagPlanner::new(policy)) as Arc<dyn Planner>,
-            Planning::Other(planner) => planner,
+            PlannerConfig::Dag(policy) => Arc::new(DagPlanner::new(policy)) as Arc<dyn Planner>,
+            PlannerConfig::Custom(planner) => planner,
         };
-        let store = match self.place {
+        let store = match self.store {
             #[cfg(feature = "sqlite")]
-            Place::Sqlite(path, options) => {
+            StoreConfig::Sqlite(path, options) => {
                 Arc::new(options.open(path).await?) as Arc<dyn FullStore>
             }
-            Place::Store(store) => store,
+            StoreConfig::Store(store) => store,
         };
         let guards = match (self.guards, self.observer) {
             (Some(guards), Some(observer)) => Some(Arc::new(guards.with_observer(observer))),
@@ -397,7 +401,7 @@ impl Builder {
             .summarizer
             .unwrap_or_else(|| Arc::new(self.extractive.clone()));
         Ok(Memory::new(Inner {
-            search: self.search.over(&store),
+            search: self.search.build(&store),
             store,
             estimator: self.estimator,
             writers: Writers::new(summarizer, self.fallbacks, guards),
@@ -415,8 +419,8 @@ impl Builder {
             liveness: self.liveness,
             in_flight: InFlight::new(),
             turns: self.turns,
-            background: self.background.settle(),
-            preparing: Preparing::default(),
+            spawner: self.spawner.build(),
+            prefetches: Prefetches::default(),
             closing: Cancel::new(),
         }))
     }

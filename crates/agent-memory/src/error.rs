@@ -2,28 +2,37 @@
 
 use std::fmt;
 
-/// What kind of thing went wrong.
+use crate::process_owner::ParseProcessOwnerError;
+
+/// The kind of an [`Error`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum ErrorKind {
     /// The session or summary does not exist.
     NotFound,
-    /// The request cannot be right.
+    /// The request is invalid.
     Invalid,
-    /// Another message is stored under the external id of the ingested one.
+    /// Another message is stored under the ingested message's external id.
     Conflict,
-    /// The budget is below what the newest messages need when shortened as far as possible.
+    /// The budget is too small for the newest messages, even shortened as far as possible.
     BudgetTooSmall {
-        /// The smallest budget that would do, in tokens.
+        /// Smallest sufficient budget, in tokens.
         needed: u64,
     },
-    /// The session is counted with an estimator that this build does not know.
+    /// This build does not have the estimator, such as the one that counted a session.
     UnknownEstimator,
     /// The store failed.
     Store(memory_store::ErrorKind),
+    /// A search that is not over the store failed.
+    Search,
+    /// A transcript cannot be read.
+    #[cfg(feature = "import")]
+    Transcript(message_formats::ErrorKind),
+    /// A client of a model failed, or its settings are invalid.
+    Model(model_client::FailureKind),
 }
 
-/// An error: its kind, a sentence that names the object and says what to do, and the cause.
+/// Error of the facade: a kind, a sentence that names the object and says what to do, and the cause.
 #[derive(Debug)]
 pub struct Error {
     kind: ErrorKind,
@@ -40,7 +49,7 @@ impl Error {
         }
     }
 
-    /// What kind of thing went wrong.
+    /// Returns the kind of the error.
     pub fn kind(&self) -> ErrorKind {
         self.kind
     }
@@ -60,8 +69,8 @@ impl std::error::Error for Error {
     }
 }
 
-/// An error of a layer below: its text and its cause stay, its kind becomes ours.
-fn below(kind: ErrorKind, error: &dyn std::error::Error) -> Error {
+/// Converts an error of a layer below: keeps its text and its causes, and takes `kind`.
+fn convert(kind: ErrorKind, error: &dyn std::error::Error) -> Error {
     let mut causes: Vec<String> = Vec::new();
     let mut cause = error.source();
     while let Some(error) = cause {
@@ -87,7 +96,7 @@ impl From<memory_store::Error> for Error {
             memory_store::ErrorKind::Invalid => ErrorKind::Invalid,
             kind => ErrorKind::Store(kind),
         };
-        below(kind, &error)
+        convert(kind, &error)
     }
 }
 
@@ -97,7 +106,7 @@ impl From<compaction_runner::Error> for Error {
             compaction_runner::ErrorKind::Store(kind) => ErrorKind::Store(kind),
             _ => ErrorKind::Invalid,
         };
-        below(kind, &error)
+        convert(kind, &error)
     }
 }
 
@@ -109,9 +118,49 @@ impl From<context_assembler::Error> for Error {
             }
             _ => ErrorKind::Invalid,
         };
-        below(kind, &error)
+        convert(kind, &error)
     }
 }
 
-/// The result of a call.
-pub type Result<T> = std::result::Result<T, Error>;
+impl From<retrieval_tools::Error> for Error {
+    fn from(error: retrieval_tools::Error) -> Self {
+        let kind = match error.kind() {
+            retrieval_tools::ErrorKind::NotFound => ErrorKind::NotFound,
+            retrieval_tools::ErrorKind::Corrupt => {
+                ErrorKind::Store(memory_store::ErrorKind::Corrupt)
+            }
+            retrieval_tools::ErrorKind::Store(kind) => ErrorKind::Store(kind),
+            retrieval_tools::ErrorKind::Search => ErrorKind::Search,
+            _ => ErrorKind::Invalid,
+        };
+        convert(kind, &error)
+    }
+}
+
+#[cfg(feature = "import")]
+impl From<message_formats::Error> for Error {
+    fn from(error: message_formats::Error) -> Self {
+        convert(ErrorKind::Transcript(error.kind()), &error)
+    }
+}
+
+impl From<model_client::Failure> for Error {
+    fn from(failure: model_client::Failure) -> Self {
+        convert(ErrorKind::Model(failure.kind()), &failure)
+    }
+}
+
+impl From<token_estimate::Error> for Error {
+    fn from(error: token_estimate::Error) -> Self {
+        convert(ErrorKind::UnknownEstimator, &error)
+    }
+}
+
+impl From<ParseProcessOwnerError> for Error {
+    fn from(error: ParseProcessOwnerError) -> Self {
+        convert(ErrorKind::Invalid, &error)
+    }
+}
+
+/// A result whose error is the facade's [`Error`] by default.
+pub type Result<T, E = Error> = std::result::Result<T, E>;

@@ -1,4 +1,4 @@
-//! Time travel: every version of a view stays, can be assembled, compared and returned to.
+//! Versions of a view: every version stays, and can be assembled, compared and reverted to.
 
 use context_assembler::{AssemblyPolicy, Budget, Context};
 use memory_model::{Body, Seq, SeqRange, Span, SpanStart, View, ViewVersion};
@@ -7,11 +7,11 @@ use memory_store::{Order, Page, Publication, Publish, Published, Snapshot, fill_
 use crate::error::{Error, ErrorKind, Result};
 use crate::session::Session;
 
-/// How many spans one read asks for.
+/// Number of spans that one read asks for.
 const PAGE: usize = 1024;
 
-/// A version of a session's view over the log as it was at one moment. It never changes, whatever
-/// is written meanwhile.
+/// A version of a session's view over the log up to a head. It never changes, whatever is written
+/// later.
 ///
 /// ```
 /// use agent_memory::testing::memory;
@@ -23,15 +23,15 @@ const PAGE: usize = 1024;
 /// for n in 1..=40 {
 ///     session.ingest(Message::user(format!("Step {n}: rename module {n}. ").repeat(8))).await?;
 /// }
-/// let before = session.now().await?;
+/// let before = session.current_view().await?;
 /// session.compact(Mode::Full).await?;
-/// // The version of before the compaction, still as it was, and what the compaction changed.
-/// let again = session.at(before.version()).await?;
+/// // The version before the compaction is unchanged, and shows what the compaction did.
+/// let again = session.view_at(before.version()).await?;
 /// let budget = Budget::tokens(2_000);
 /// assert_eq!(again.assemble(budget).await?, before.assemble(budget).await?);
-/// let changes = again.diff(&session.now().await?).await?;
+/// let changes = again.diff(&session.current_view().await?).await?;
 /// assert_eq!(changes[0].range.first.0, 1);
-/// session.return_to(before.version()).await?;
+/// session.revert_to(before.version()).await?;
 /// assert_eq!(session.spans().await?.len(), 1);
 /// # Ok(())
 /// # }
@@ -42,14 +42,14 @@ pub struct SnapshotView {
     snapshot: Snapshot,
 }
 
-/// A range for which two versions of a view show something else.
+/// A range that two versions of a view show differently.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Change {
-    /// Which messages.
+    /// Range of messages.
     pub range: SeqRange,
-    /// What the one shows for them. Raw spans have the cost of their messages.
+    /// Spans of the first version. Raw spans have the cost of their messages.
     pub before: Vec<Span>,
-    /// What the other shows for them.
+    /// Spans of the second version.
     pub after: Vec<Span>,
 }
 
@@ -58,38 +58,38 @@ impl SnapshotView {
         Self { session, snapshot }
     }
 
-    /// The session.
+    /// Returns the session.
     pub fn session(&self) -> &Session {
         &self.session
     }
 
-    /// What it is a view of: the log's head, the view's version and its figures.
+    /// Returns the state of the view: the log's head, the version and the token figures.
     pub fn snapshot(&self) -> &Snapshot {
         &self.snapshot
     }
 
-    /// The view's version.
+    /// Returns the version of the view.
     pub fn version(&self) -> ViewVersion {
         self.snapshot.version
     }
 
-    /// The cost of the whole view, in tokens.
+    /// Returns the cost of the whole view, in tokens.
     pub fn tokens(&self) -> u64 {
         self.snapshot.tokens()
     }
 
-    /// The same version over the log as it was when it ended at `head`.
+    /// Returns the same version over the log as it was when it ended at `head`.
     ///
     /// # Errors
-    /// `Invalid` when the log ends before `head`, or when the version shows something else than
-    /// messages after `head`: then it was not there yet.
+    /// `Invalid` when the log ends before `head`, or when the version was published later: when it
+    /// replaces messages after `head`.
     pub async fn up_to(&self, head: Seq) -> Result<SnapshotView> {
         let (id, key) = (self.session.id(), self.session.key());
         if head > self.snapshot.head {
             return Err(Error::new(
                 ErrorKind::Invalid,
                 format!(
-                    "the log of {key} ends at {}, before {head}",
+                    "the log of the session {key} ends at {}, before {head}",
                     self.snapshot.head
                 ),
             ));
@@ -101,8 +101,8 @@ impl SnapshotView {
             return Err(Error::new(
                 ErrorKind::Invalid,
                 format!(
-                    "version {} of view {} was not there when the log of {key} ended at {head}: it \
-                     covers messages up to {}",
+                    "version {} of the view {} did not exist when the log of the session {key} ended at \
+                     {head}: it covers messages up to {}",
                     snapshot.version,
                     snapshot.view,
                     last.first.prev()
@@ -116,7 +116,7 @@ impl SnapshotView {
         Ok(Self::new(self.session.clone(), snapshot))
     }
 
-    /// The spans, raw ones with the cost of their messages. The last one is open.
+    /// Returns the spans, raw ones with the cost of their messages. The last span is open.
     ///
     /// # Errors
     /// When the store fails.
@@ -131,7 +131,7 @@ impl SnapshotView {
         Ok(fill_raw_tokens(store, &self.snapshot, spans).await?)
     }
 
-    /// The spans; raw ones without a figure.
+    /// Reads the spans; raw ones without a cost.
     async fn bare_spans(&self) -> Result<Vec<Span>> {
         let store = &self.session.memory().inner.store;
         let mut spans = Vec::new();
@@ -146,7 +146,7 @@ impl SnapshotView {
         Ok(spans)
     }
 
-    /// Where the spans begin, the open one included.
+    /// Returns the starts of the spans, the open one included.
     async fn starts(&self) -> Result<Vec<SpanStart>> {
         let start = |span: Span| SpanStart {
             first: span.range.first,
@@ -164,7 +164,7 @@ impl SnapshotView {
         Ok(starts)
     }
 
-    /// The spans as a value of the view algebra.
+    /// Returns the spans as a value of the view algebra.
     async fn view(&self) -> Result<View> {
         View::from_starts(&self.starts().await?).map_err(|problem| {
             let Snapshot { view, version, .. } = &self.snapshot;
@@ -172,21 +172,21 @@ impl SnapshotView {
             let key = self.session.key();
             Error::new(
                 kind,
-                format!("version {version} of view {view} of {key}: {problem}"),
+                format!("version {version} of the view {view} of the session {key}: {problem}"),
             )
         })
     }
 
-    /// Assembles a context of at most `budget` tokens, by the memory's policy.
+    /// Assembles a context of at most `budget` tokens, by the memory's assembly policy.
     ///
     /// # Errors
-    /// `BudgetTooSmall`; or when the store fails.
+    /// As [`Session::assemble`].
     pub async fn assemble(&self, budget: Budget) -> Result<Context> {
         let policy = self.session.memory().inner.assembly.clone();
         self.assemble_with(budget, &policy).await
     }
 
-    /// Assembles a context by another policy than the memory's.
+    /// Assembles a context as [`SnapshotView::assemble`], by this policy.
     ///
     /// # Errors
     /// As [`SnapshotView::assemble`].
@@ -197,15 +197,16 @@ impl SnapshotView {
             .await
     }
 
-    /// Where `other`, a version of the same session's view, shows something else: the ranges in
-    /// order, each with what this one and the other show.
+    /// Compares two versions of a session's view. Returns the ranges that they show differently, in
+    /// order, with the spans of this version (`before`) and of `other` (`after`).
     ///
     /// # Errors
     /// `Invalid` for a view of another session; or when the store fails.
     pub async fn diff(&self, other: &SnapshotView) -> Result<Vec<Change>> {
         if self.session.id() != other.session.id() {
             let (a, b) = (self.session.key(), other.session.key());
-            let message = format!("{a} and {b} are two sessions: compare versions of one");
+            let message =
+                format!("{a} and {b} are different sessions: compare versions of the same session");
             return Err(Error::new(ErrorKind::Invalid, message));
         }
         let (a, b) = (self.view().await?, other.view().await?);
@@ -225,9 +226,9 @@ impl SnapshotView {
     }
 }
 
-/// The ranges up to `head` over which two views differ, as short as can be, in order.
+/// Returns the shortest ranges up to `head` over which two views differ, in order.
 fn differences(a: &View, b: &View, head: Seq) -> Vec<SeqRange> {
-    // A range may end where a span of each ends, or lies in messages that can be divided anywhere.
+    // A range may end where a span of both views ends, or inside a span that can be divided.
     let mut ends: Vec<Seq> = [a, b]
         .iter()
         .flat_map(|view| view.spans())
@@ -237,45 +238,45 @@ fn differences(a: &View, b: &View, head: Seq) -> Vec<SeqRange> {
     ends.push(head);
     ends.sort_unstable();
     ends.dedup();
-    let (mut left, mut right) = (Cursor::new(a), Cursor::new(b));
+    let (mut left, mut right) = (SpanCursor::new(a), SpanCursor::new(b));
     let mut first = Seq::FIRST;
-    let mut found: Vec<SeqRange> = Vec::new();
+    let mut ranges: Vec<SeqRange> = Vec::new();
     for end in ends {
-        let (Some(shown), Some(other)) = (left.at(end), right.at(end)) else {
+        let (Some(in_a), Some(in_b)) = (left.span_of(end), right.span_of(end)) else {
             break;
         };
-        if !ends_at(shown, end) || !ends_at(other, end) {
+        if !can_end_at(in_a, end) || !can_end_at(in_b, end) {
             continue;
         }
         if let Some(range) = SeqRange::new(first, end) {
-            let alike = shown.body == other.body && covers(shown, range) && covers(other, range);
-            match found.last_mut() {
-                _ if alike => {}
+            let equal = in_a.body == in_b.body && covers(in_a, range) && covers(in_b, range);
+            match ranges.last_mut() {
+                _ if equal => {}
                 Some(last) if last.last.next() == range.first => {
                     *last = SeqRange::new(last.first, range.last).unwrap_or(*last);
                 }
-                _ => found.push(range),
+                _ => ranges.push(range),
             }
         }
         first = end.next();
     }
-    found
+    ranges
 }
 
-/// Walks through a view's spans.
-struct Cursor<'a> {
+/// A cursor over a view's spans.
+struct SpanCursor<'a> {
     spans: &'a [Span],
 }
 
-impl<'a> Cursor<'a> {
+impl<'a> SpanCursor<'a> {
     fn new(view: &'a View) -> Self {
         Self {
             spans: view.spans(),
         }
     }
 
-    /// The span that holds a position, which never falls.
-    fn at(&mut self, seq: Seq) -> Option<&'a Span> {
+    /// Returns the span that contains a position. Positions must not decrease from call to call.
+    fn span_of(&mut self, seq: Seq) -> Option<&'a Span> {
         while let Some((span, rest)) = self.spans.split_first()
             && span.range.last.is_some_and(|last| last < seq)
         {
@@ -285,12 +286,9 @@ impl<'a> Cursor<'a> {
     }
 }
 
-fn divisible(span: &Span) -> bool {
-    matches!(span.body, Body::Raw | Body::Omitted)
-}
-
-fn ends_at(span: &Span, end: Seq) -> bool {
-    span.range.last == Some(end) || divisible(span)
+/// Whether a span ends at this position, or can be divided there.
+fn can_end_at(span: &Span, end: Seq) -> bool {
+    span.range.last == Some(end) || matches!(span.body, Body::Raw | Body::Omitted)
 }
 
 fn covers(span: &Span, range: SeqRange) -> bool {
@@ -298,22 +296,22 @@ fn covers(span: &Span, range: SeqRange) -> bool {
 }
 
 impl Session {
-    /// The session's view as it is now.
+    /// Returns the current version of the session's view.
     ///
     /// # Errors
     /// When the store fails.
-    pub async fn now(&self) -> Result<SnapshotView> {
+    pub async fn current_view(&self) -> Result<SnapshotView> {
         Ok(SnapshotView::new(self.clone(), self.snapshot().await?))
     }
 
-    /// An earlier version of the session's view over today's log: 0 is all messages as they are.
-    /// [`SnapshotView::up_to`] goes back in the log too.
+    /// Returns a version of the session's view over the current log; version 0 shows all messages
+    /// raw. [`SnapshotView::up_to`] also goes back in the log.
     ///
-    /// Reads all spans of that version, which is more than other reads do.
+    /// Reads all spans of an earlier version, to add up their cost.
     ///
     /// # Errors
-    /// `Invalid` when there is no such version yet.
-    pub async fn at(&self, version: ViewVersion) -> Result<SnapshotView> {
+    /// `Invalid` when the version does not exist; or when the store fails.
+    pub async fn view_at(&self, version: ViewVersion) -> Result<SnapshotView> {
         let mut snapshot = self.snapshot().await?;
         if version == snapshot.version {
             return Ok(SnapshotView::new(self.clone(), snapshot));
@@ -322,7 +320,7 @@ impl Session {
             return Err(Error::new(
                 ErrorKind::Invalid,
                 format!(
-                    "view {} of {} has no version {version}: the newest is {}",
+                    "the view {} of the session {} has no version {version}: the newest is {}",
                     snapshot.view,
                     self.key(),
                     snapshot.version
@@ -342,7 +340,7 @@ impl Session {
         Ok(SnapshotView::new(self.clone(), snapshot))
     }
 
-    /// What made the versions of the session's view after `after`, oldest first, at most `limit`.
+    /// Lists the publications that made the versions after `after`, oldest first, at most `limit`.
     ///
     /// # Errors
     /// When the store fails.
@@ -357,24 +355,24 @@ impl Session {
             .await?)
     }
 
-    /// Makes the session's view show what it showed at an earlier version, and what was said since
-    /// as it is. This is a new version; those between stay.
+    /// Publishes the spans of an earlier version as a new version; messages since then are raw. The
+    /// versions in between stay.
     ///
-    /// `Already` when the view shows that now; `Lost` when somebody else published meanwhile: then
-    /// nothing was changed.
+    /// Returns `Already` if the view shows the same spans now, and `Lost` if another process published
+    /// in the meantime; nothing was changed then.
     ///
     /// # Errors
-    /// `Invalid` when there is no such version yet.
-    pub async fn return_to(&self, version: ViewVersion) -> Result<Published> {
-        let now = self.now().await?;
-        let then = self.at(version).await?;
-        let (old, new) = (now.view().await?, then.view().await?);
-        let changes = differences(&old, &new, now.snapshot.head);
+    /// `Invalid` when the version does not exist; or when the store fails.
+    pub async fn revert_to(&self, version: ViewVersion) -> Result<Published> {
+        let current = self.current_view().await?;
+        let earlier = self.view_at(version).await?;
+        let (old, new) = (current.view().await?, earlier.view().await?);
+        let changes = differences(&old, &new, current.snapshot.head);
         let (Some(first), Some(last)) = (changes.first(), changes.last()) else {
-            return Ok(Published::Already(now.version()));
+            return Ok(Published::Already(current.version()));
         };
         let Some(at) = SeqRange::new(first.first, last.last) else {
-            return Ok(Published::Already(now.version()));
+            return Ok(Published::Already(current.version()));
         };
         let publish = Publish {
             view: self.view(),

@@ -1,4 +1,4 @@
-//! Taking over transcripts of other agents.
+//! Import of other agents' transcripts.
 
 use std::collections::BTreeMap;
 
@@ -9,38 +9,39 @@ use serde::Serialize;
 
 use crate::error::{Error, ErrorKind, Result};
 use crate::memory::Memory;
-use crate::session::{Ingested, Session};
+use crate::session::{IngestReport, Session};
 
-/// What importing one transcript did.
+/// Report of importing one transcript.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
-pub struct Imported {
-    /// The sessions, in the order of the file.
+pub struct ImportReport {
+    /// Imported sessions, in the order of the file.
     pub sessions: Vec<SessionImport>,
-    /// Lines that were not taken over, by kind.
+    /// Number of lines that were not imported, by kind.
     pub skipped: BTreeMap<String, u64>,
 }
 
-/// What importing one session did.
+/// Report of importing one session.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct SessionImport {
-    /// The session.
+    /// Key of the session.
     pub session: SessionKey,
-    /// The transcript's format.
+    /// Format of the transcript.
     pub format: String,
-    /// Messages of the session in the file.
+    /// Number of the session's messages in the file, without notes.
     pub messages: u64,
-    /// Entries, notes included, that were stored.
+    /// Number of entries that were stored, notes included.
     pub inserted: u64,
-    /// Entries that were there already.
+    /// Number of entries that were stored before.
     pub duplicates: u64,
-    /// Entries that were refused: another entry has their id.
+    /// Number of entries that were refused, because another entry has their external id.
     pub conflicts: u64,
-    /// Notes of the session in the file.
+    /// Number of the session's notes in the file.
     pub notes: u64,
 }
 
-impl Imported {
-    /// The session that a command on the whole file is about: the first that stands alone.
+impl ImportReport {
+    /// Returns the key of the transcript's main session: the first that is not a fork or a
+    /// sub-agent.
     pub fn main(&self, transcript: &Transcript) -> Option<&SessionKey> {
         let root = transcript
             .sessions
@@ -55,43 +56,43 @@ impl Imported {
 }
 
 impl Memory {
-    /// Takes over a transcript: every session of it, forks and sub-agents linked to their parents.
-    /// What was imported before is not stored again, and a file that has grown adds only what is
-    /// new.
+    /// Imports all sessions of a transcript, with forks and sub-agents linked to their parents.
+    /// Importing a transcript again stores only its new entries.
     ///
     /// # Errors
-    /// When the store fails; sessions that were imported before the failure stay, and importing
-    /// again goes on where it stopped.
-    pub async fn import(&self, transcript: &Transcript) -> Result<Imported> {
-        let mut imported = Imported {
+    /// `Invalid` when a session forks off a message that its parent does not have; or when the store
+    /// fails. Sessions that were imported before the error stay, and importing again continues.
+    pub async fn import(&self, transcript: &Transcript) -> Result<ImportReport> {
+        let mut imported = ImportReport {
             sessions: Vec::new(),
             skipped: transcript.report.skipped.clone(),
         };
         for log in &transcript.sessions {
             let session = self.open_log(log).await?;
-            let ingested = session.ingest_all(&log.messages).await?;
+            let ingested = session.ingest_import(&log.messages).await?;
             imported.sessions.push(report(transcript, log, &ingested));
         }
         Ok(imported)
     }
 
-    /// Opens the session of a log as an import does, linked to the session that it comes from, but
-    /// without storing its messages.
+    /// Opens the session of a transcript's log, linked to its parent, without storing its messages.
     ///
     /// # Errors
-    /// When the store fails, or when the log branches off a session that is not there.
+    /// `NotFound` when the log forks off a session that does not exist; `Invalid` when it forks off a
+    /// message that its parent does not have; or when the store fails.
     pub async fn open_log(&self, log: &SessionLog) -> Result<Session> {
         let mut estimator = self.inner.estimator.id();
         let origin = match &log.origin {
             message_formats::Origin::Fork { parent, after } => {
-                let parent = self.existing(parent.clone()).await?;
+                let parent = self.get_session(parent.clone()).await?;
                 let at = match after {
                     None => memory_model::Seq::NONE,
                     Some(after) => parent.position(after).await?.ok_or_else(|| {
                         Error::new(
                             ErrorKind::Invalid,
                             format!(
-                                "{} branches off after {after}, which is not in {}",
+                                "the session {} forks off after the message {after}, which the session {} \
+                                 does not have: import the parent first",
                                 log.key,
                                 parent.key()
                             ),
@@ -104,12 +105,12 @@ impl Memory {
                     at,
                 }
             }
-            // A sub-agent's own file may come without its parent.
+            // A sub-agent's file may be imported without its parent.
             message_formats::Origin::Spawn {
                 parent,
                 call,
                 after,
-            } => match self.find(parent.clone()).await? {
+            } => match self.find_session(parent.clone()).await? {
                 None => Origin::Root,
                 Some(parent) => {
                     let at = match after {
@@ -131,15 +132,15 @@ impl Memory {
 }
 
 impl Session {
-    /// The position of the entry with this external id.
+    /// Returns the position of the entry with this external id.
     async fn position(&self, external_id: &str) -> Result<Option<memory_model::Seq>> {
         let ids = [external_id.to_owned()];
-        let found = self.memory().inner.store.find(self.id(), &ids).await?;
-        Ok(found.first().copied().flatten())
+        let positions = self.memory().inner.store.find(self.id(), &ids).await?;
+        Ok(positions.first().copied().flatten())
     }
 }
 
-fn report(transcript: &Transcript, log: &SessionLog, ingested: &Ingested) -> SessionImport {
+fn report(transcript: &Transcript, log: &SessionLog, ingested: &IngestReport) -> SessionImport {
     let notes = log.notes() as u64;
     SessionImport {
         session: log.key.clone(),

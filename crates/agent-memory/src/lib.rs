@@ -1,39 +1,103 @@
 #![doc = include_str!("../README.md")]
 
-mod background;
+mod assembly_input;
 mod builder;
 mod error;
 mod history;
 #[cfg(feature = "import")]
 mod import;
-mod material;
 mod memory;
-mod process;
+mod process_owner;
 #[cfg(feature = "replay")]
 pub mod replay;
 mod session;
+mod spawner;
 pub mod summaries;
 #[cfg(feature = "testing")]
 pub mod testing;
 mod tree;
+mod turn_policy;
 mod turns;
 mod usage;
 mod writers;
 
-#[cfg(feature = "tokio")]
-pub use background::TokioBackground;
-pub use background::{Background, Work};
 pub use builder::{Builder, SystemClock};
 pub use error::{Error, ErrorKind, Result};
 pub use history::{Change, SnapshotView};
 #[cfg(feature = "import")]
-pub use import::{Imported, SessionImport};
-pub use memory::{Memory, Verified};
-pub use process::{NotAProcess, ProcessOwner, SystemProcesses};
-pub use session::{Ingested, Session, SessionInfo};
-pub use tree::{Tree, TreeNode};
-pub use turns::{Action, Call, TurnPolicy, TurnReport, Window};
+pub use import::{ImportReport, SessionImport};
+pub use memory::{Memory, VerifyReport};
+pub use process_owner::{ParseProcessOwnerError, ProcessOwner, SystemProcesses};
+pub use session::{IngestReport, Session, SessionInfo};
+#[cfg(feature = "tokio")]
+pub use spawner::TokioSpawner;
+pub use spawner::{Spawner, Task};
+pub use tree::{NodeKind, Tree, TreeNode, TreeRequest};
+pub use turn_policy::{Action, TurnPolicy, Window};
+pub use turns::{PreparedContext, TurnReport};
 pub use usage::ObservedUsage;
+
+/// Plans of compactions: jobs, labels, and the traits of a planner.
+pub mod plan {
+    pub use compaction_plan::*;
+}
+
+/// Execution of plans: policies, outcomes, triggers, hooks, leases.
+pub mod compaction {
+    pub use compaction_runner::*;
+}
+
+/// Assembly of contexts: budgets, policies, receipts, rendering.
+pub mod context {
+    pub use context_assembler::*;
+}
+
+/// The planner of summary DAGs.
+pub mod dag {
+    pub use dag_compactor::*;
+}
+
+/// Messages, views, summaries, ids and hashes.
+pub mod model {
+    pub use memory_model::*;
+}
+
+/// Queries, hits, and the traits of a search and of a search index.
+pub mod search {
+    pub use memory_search::*;
+}
+
+/// The traits of a store, their arguments and results, the in-memory store, and verification.
+pub mod store {
+    pub use memory_store::*;
+}
+
+/// The store on SQLite.
+#[cfg(feature = "sqlite")]
+pub mod sqlite {
+    pub use store_sqlite::*;
+}
+
+/// Transcripts of other agents: their formats, and how to read them.
+#[cfg(feature = "import")]
+pub mod transcripts {
+    pub use message_formats::*;
+}
+
+/// Clients of chat models, and guards around their calls.
+pub mod models {
+    pub use model_client::*;
+}
+
+/// The retrieval tools: grep, describe and expand.
+pub mod retrieval {
+    pub use retrieval_tools::*;
+}
+
+/// Token estimators, and usage that providers report.
+pub mod tokens {
+    pub use token_estimate::*;
+}
 
 pub use compaction_plan::{
     Job, Label, LabelCounts, Mode, Plan, Planner, Prompts, Request as JobRequest, StopReason, Tail,
@@ -50,9 +114,9 @@ pub use context_assembler::{
 };
 pub use dag_compactor::{DagPlanner, DagPolicy, FreshTail};
 pub use memory_model::{
-    Body, Child, Clock, ConversationId, EntryKind, LogEntry, Media, MediaSource, Message, Part,
-    RawJson, ResultContent, Role, Seq, SeqRange, SessionKey, Span, StepClock, Summary, SummaryId,
-    Timestamp, TurnId, ViewName, ViewVersion,
+    Body, Child, Clock, ConversationId, EntryKind, LogEntry, MAX_PART_DEPTH, Media, MediaSource,
+    Message, Part, RawJson, ResultContent, Role, Seq, SeqRange, SessionKey, Span, StepClock,
+    Summary, SummaryId, Timestamp, TurnId, ViewName, ViewVersion,
 };
 pub use memory_search::{
     Cursor, Hit, HitOrder, HitTarget, Hits, IndexedHits, Query, Search, SearchIndex, SearchMode,
@@ -60,7 +124,8 @@ pub use memory_search::{
 };
 pub use memory_store::{
     Conversation, ConversationFilter, ConversationPatch, EntryOutcome, FullStore, InMemoryStore,
-    Origin, Owner, Page, Publication, Published, Snapshot, Violation, ViolationKind,
+    Order, Origin, Owner, Page, Publication, Published, Snapshot, ViewInfo, Violation,
+    ViolationKind,
 };
 #[cfg(feature = "tokio")]
 pub use model_client::TokioTimer;

@@ -17,21 +17,21 @@ use summarize_escalation::{ExtractiveSummarizer, Ladder};
 
 use token_estimate::{EstimatorId, TokenEstimator, estimator};
 
-use crate::background::{Background, Preparing};
 use crate::builder::Builder;
 use crate::error::{Error, ErrorKind, Result};
 use crate::session::{Session, SessionInfo};
-use crate::turns::TurnPolicy;
+use crate::spawner::{Prefetches, Spawner};
+use crate::turn_policy::TurnPolicy;
 use crate::writers::Writers;
 
-/// Everything that sessions share.
+/// Settings and resources that sessions share.
 #[derive(Debug)]
 pub(crate) struct Inner {
     pub(crate) store: Arc<dyn FullStore>,
     pub(crate) search: Arc<dyn Search>,
     pub(crate) estimator: Arc<dyn TokenEstimator>,
     pub(crate) writers: Writers,
-    /// Writes what the ladder's tier `extractive` asks for.
+    /// Writes the summaries of the ladder's extractive tier.
     pub(crate) extractive: ExtractiveSummarizer,
     pub(crate) ladder: Ladder,
     pub(crate) planner: Arc<dyn Planner>,
@@ -44,11 +44,14 @@ pub(crate) struct Inner {
     pub(crate) liveness: Arc<dyn Liveness>,
     pub(crate) in_flight: InFlight,
     pub(crate) turns: TurnPolicy,
-    pub(crate) background: Option<Arc<dyn Background>>,
-    pub(crate) preparing: Preparing,
-    /// Stops what goes on beside the turns.
+    pub(crate) spawner: Option<Arc<dyn Spawner>>,
+    pub(crate) prefetches: Prefetches,
+    /// Cancels background summarization.
     pub(crate) closing: Cancel,
 }
+
+/// Number of conversations that one read asks for.
+const PAGE: usize = 256;
 
 /// All conversations of a store. Cheap to clone; clones share everything.
 #[derive(Debug, Clone)]
@@ -56,9 +59,9 @@ pub struct Memory {
     pub(crate) inner: Arc<Inner>,
 }
 
-/// What a verification of a whole memory looked at and found.
+/// Report of a verification: what was checked, and what is wrong.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct Verified {
+pub struct VerifyReport {
     /// Conversations checked.
     pub conversations: u64,
     /// Log entries read.
@@ -67,18 +70,18 @@ pub struct Verified {
     pub summaries: u64,
     /// Views replayed.
     pub views: u64,
-    /// What is wrong; empty when everything is right.
+    /// Violations; empty if everything is valid.
     pub violations: Vec<Violation>,
 }
 
-impl Verified {
-    /// Whether everything is right.
+impl VerifyReport {
+    /// Whether there are no violations.
     pub fn is_ok(&self) -> bool {
         self.violations.is_empty()
     }
 
-    /// Notes that something is too damaged to be looked at further.
-    fn unreadable(&mut self, what: &str, error: &dyn std::error::Error) {
+    /// Records that something is too damaged to be checked further.
+    fn add_unreadable(&mut self, what: &str, error: &dyn std::error::Error) {
         let message = format!("{what} cannot be read: {error}");
         self.violations
             .push(Violation::new(ViolationKind::Database, message));
@@ -94,7 +97,7 @@ impl Verified {
 }
 
 impl Memory {
-    /// Begins to put a memory together.
+    /// Returns a builder with default settings.
     pub fn builder() -> Builder {
         Builder::default()
     }
@@ -105,10 +108,11 @@ impl Memory {
         }
     }
 
-    /// The session with this key; it is created if it does not exist (anna's `Bootstrap`).
+    /// Opens the session with this key, and creates it if it does not exist.
     ///
     /// # Errors
-    /// `UnknownEstimator` when it is counted with an estimator that this build does not know.
+    /// `UnknownEstimator` when the session was counted by an estimator that this build does not have;
+    /// or when the store fails.
     pub async fn session(&self, key: impl Into<SessionKey>) -> Result<Session> {
         let estimator = self.inner.estimator.id();
         self.open(key.into(), Origin::Root, estimator).await
@@ -140,28 +144,28 @@ impl Memory {
         Ok(self.inner.store.open(&new).await?)
     }
 
-    /// The session with this key, if it exists.
+    /// Looks up the session with this key; `None` if it does not exist.
     ///
     /// # Errors
-    /// `UnknownEstimator` as [`Memory::session`].
-    pub async fn find(&self, key: impl Into<SessionKey>) -> Result<Option<Session>> {
+    /// As [`Memory::session`].
+    pub async fn find_session(&self, key: impl Into<SessionKey>) -> Result<Option<Session>> {
         let key = ConversationRef::Key(key.into());
-        let found = self.inner.store.conversation(&key).await?;
-        found
+        let conversation = self.inner.store.conversation(&key).await?;
+        conversation
             .map(|conversation| self.bind(conversation))
             .transpose()
     }
 
-    /// The session with this key, which must exist.
+    /// Opens the session with this key, which must exist.
     ///
     /// # Errors
-    /// `NotFound`, naming the key.
-    pub async fn existing(&self, key: impl Into<SessionKey>) -> Result<Session> {
+    /// `NotFound` when it does not exist; else as [`Memory::session`].
+    pub async fn get_session(&self, key: impl Into<SessionKey>) -> Result<Session> {
         let key = key.into();
-        self.find(key.clone()).await?.ok_or_else(|| {
+        self.find_session(key.clone()).await?.ok_or_else(|| {
             Error::new(
                 ErrorKind::NotFound,
-                format!("there is no session {key}: list those there are with `sessions`"),
+                format!("the session {key} does not exist: list the existing ones with `sessions`"),
             )
         })
     }
@@ -171,8 +175,8 @@ impl Memory {
             return Err(Error::new(
                 ErrorKind::UnknownEstimator,
                 format!(
-                    "session {} is counted with {}, which this build does not know: open it with the \
-                     version that wrote it, or give the estimator to the builder",
+                    "the session {} was counted by the estimator {}, which this build does not have: open it \
+                     with the version that wrote it, or give the estimator to the builder",
                     conversation.key, conversation.estimator
                 ),
             ));
@@ -187,50 +191,50 @@ impl Memory {
         estimator(id.as_str()).ok().map(ContextAccounting::new)
     }
 
-    /// Whether a session's context costs more than `tokens` tokens; false for a session that does
-    /// not exist (anna's `NeedsCompaction`).
+    /// Whether a session's view costs more than `tokens` tokens; false for a session that does not
+    /// exist. See [`Session::needs_compaction`].
     ///
     /// # Errors
     /// When the store fails.
     pub async fn needs_compaction(&self, key: impl Into<SessionKey>, tokens: u64) -> Result<bool> {
-        match self.find(key).await? {
+        match self.find_session(key).await? {
             Some(session) => session.needs_compaction(tokens).await,
             None => Ok(false),
         }
     }
 
-    /// What is known of the sessions, in the order of their creation (anna's `ListInfo`).
+    /// Lists the sessions that match the filter, in the order of their creation.
     ///
     /// # Errors
     /// When the store fails.
     pub async fn sessions(&self, filter: &ConversationFilter) -> Result<Vec<SessionInfo>> {
-        let mut out = Vec::new();
+        let mut sessions = Vec::new();
         let mut after = None;
         loop {
-            let page = self.inner.store.list(filter, after, 256).await?;
+            let page = self.inner.store.list(filter, after, PAGE).await?;
             for conversation in page.items {
                 let views = self.inner.store.views(conversation.id).await?;
-                out.push(SessionInfo {
+                sessions.push(SessionInfo {
                     conversation,
                     views,
                 });
             }
             match page.next {
                 Some(next) => after = Some(next),
-                None => return Ok(out),
+                None => return Ok(sessions),
             }
         }
     }
 
-    /// Verifies the database and every conversation in it, archived ones too. What several conversations of a
-    /// family show is read and counted once.
+    /// Verifies the database and all conversations, archived ones included. Entries and summaries
+    /// that forks share are read and counted once.
     ///
     /// # Errors
-    /// When the store cannot be read at all. What is wrong in it is a violation, not an error.
-    pub async fn verify(&self) -> Result<Verified> {
-        let mut verified = Verified {
+    /// When the store cannot be read at all. Damage in it is a violation, not an error.
+    pub async fn verify(&self) -> Result<VerifyReport> {
+        let mut verified = VerifyReport {
             violations: self.inner.store.check().await?,
-            ..Verified::default()
+            ..VerifyReport::default()
         };
         let mut filter = ConversationFilter::default();
         filter.archived = true;
@@ -238,30 +242,30 @@ impl Memory {
             BTreeMap::new();
         let mut after = None;
         loop {
-            let page = match self.inner.store.list(&filter, after, 256).await {
+            let page = match self.inner.store.list(&filter, after, PAGE).await {
                 Err(error) if error.kind() == memory_store::ErrorKind::Corrupt => {
-                    verified.unreadable("the conversations", &error);
+                    verified.add_unreadable("the conversations", &error);
                     break;
                 }
                 page => page?,
             };
-            for found in page.items {
-                let family = families.entry(found.tree).or_default();
-                family.push((found.id, found.key));
+            for conversation in page.items {
+                let family = families.entry(conversation.tree).or_default();
+                family.push((conversation.id, conversation.key));
             }
             after = page.next;
             if after.is_none() {
                 break;
             }
         }
-        let rules = self.rules();
+        let accountings = self.accountings();
         for family in families.into_values() {
-            let mut verifier = Verifier::new(&*self.inner.store, &rules);
+            let mut verifier = Verifier::new(&*self.inner.store, &accountings);
             for (id, key) in family {
                 match verifier.verify(id).await {
                     Err(error) if error.kind() == memory_store::ErrorKind::Corrupt => {
                         verified.conversations += 1;
-                        verified.unreadable(key.as_str(), &error);
+                        verified.add_unreadable(key.as_str(), &error);
                     }
                     report => verified.add(report?),
                 }
@@ -270,24 +274,27 @@ impl Memory {
         Ok(verified)
     }
 
-    /// The rules of the estimators that conversations may be recorded with.
-    fn rules(&self) -> impl Fn(&EstimatorId) -> Option<Arc<dyn Accounting>> + Send + Sync {
+    /// Returns the accounting for an estimator's id, for verification.
+    fn accountings(&self) -> impl Fn(&EstimatorId) -> Option<Arc<dyn Accounting>> + Send + Sync {
         |id: &EstimatorId| {
             self.accounting(id)
-                .map(|rules| Arc::new(rules) as Arc<dyn Accounting>)
+                .map(|accounting| Arc::new(accounting) as Arc<dyn Accounting>)
         }
     }
 
-    pub(crate) async fn verify_one(&self, conversation: &Conversation) -> Result<Report> {
-        let rules = self.rules();
-        Ok(verify(&*self.inner.store, conversation.id, &rules).await?)
+    pub(crate) async fn verify_one(&self, conversation: &Conversation) -> Result<VerifyReport> {
+        let accountings = self.accountings();
+        let mut verified = VerifyReport::default();
+        verified.add(verify(&*self.inner.store, conversation.id, &accountings).await?);
+        Ok(verified)
     }
 
-    /// Writes sessions into a new SQLite file at `path`, with the tables of the older memory engine
-    /// and nothing packed; all sessions when `sessions` is empty. Ancestors of forks come along.
+    /// Exports sessions into a new SQLite file at `path`, with plain tables and nothing compressed;
+    /// all sessions if `sessions` is empty. Ancestors of forks are exported too.
     ///
     /// # Errors
-    /// `NotFound` for a session; when the file exists or cannot be written; when the store fails.
+    /// `NotFound` for a session that does not exist; when the file exists or cannot be written; when
+    /// the store fails.
     #[cfg(feature = "sqlite")]
     pub async fn export_sqlite(
         &self,
@@ -296,14 +303,14 @@ impl Memory {
     ) -> Result<store_sqlite::PlainExport> {
         let mut ids = Vec::new();
         for key in sessions {
-            ids.push(self.existing(key.clone()).await?.id());
+            ids.push(self.get_session(key.clone()).await?.id());
         }
         let mut after = None;
         while sessions.is_empty() {
             let mut filter = ConversationFilter::default();
             filter.archived = true;
-            let page = self.inner.store.list(&filter, after, 256).await?;
-            ids.extend(page.items.iter().map(|found| found.id));
+            let page = self.inner.store.list(&filter, after, PAGE).await?;
+            ids.extend(page.items.iter().map(|conversation| conversation.id));
             after = page.next;
             if after.is_none() {
                 break;
@@ -313,31 +320,31 @@ impl Memory {
         Ok(store_sqlite::write_plain(&*self.inner.store, &ids, &view, path, now).await?)
     }
 
-    /// What all sessions together spent on summaries in this process; nothing without guards.
+    /// Returns what all sessions spent on summaries in this process; zero without guards.
     pub fn spent(&self) -> Spent {
         let guards = self.inner.writers.guards();
         guards.map(|guards| guards.spent()).unwrap_or_default()
     }
 
-    /// Where the conversations are kept, for people.
+    /// Returns the human-readable location of the data: a path, a URL without secrets, or `memory`.
     pub fn location(&self) -> String {
         self.inner.store.location()
     }
 
-    /// The store.
+    /// Returns the store.
     pub fn store(&self) -> &Arc<dyn FullStore> {
         &self.inner.store
     }
 
-    /// Cancels the background summarization, waits until it has ended and given its leases back,
-    /// finishes what is being written and gives the store's resources back (anna's `Close`).
-    /// Background work that has not begun yet ends without touching the store.
+    /// Cancels background summarization, waits until it has ended and released its leases, finishes
+    /// pending writes and closes the store. Background tasks that have not started yet end without
+    /// touching the store.
     ///
     /// # Errors
     /// When the store fails.
     pub async fn close(&self) -> Result<()> {
         self.inner.closing.cancel();
-        self.inner.preparing.close().await;
+        self.inner.prefetches.close().await;
         Ok(self.inner.store.close().await?)
     }
 }

@@ -1,8 +1,8 @@
-//! Driving a session message by message, as a live agent would, and checking the laws at each step.
+//! Replays messages into a session as a live agent would, and checks laws at each step.
 //!
-//! A step stores one message, lets the moments of its turn do what the memory's
-//! [`TurnPolicy`](crate::TurnPolicy) says, and assembles the context that a model would be sent.
-//! What must hold of it is checked from outside: from the log, the view and the context alone.
+//! A step ingests one message, does what the memory's [`TurnPolicy`](crate::TurnPolicy) says before
+//! and after it, and assembles the context that a model would be sent. The laws are checked from
+//! the log, the view and the context alone.
 
 mod laws;
 mod reuse;
@@ -20,7 +20,8 @@ pub use reuse::Reuse;
 use crate::error::Result;
 use crate::history::SnapshotView;
 use crate::session::Session;
-use crate::turns::{TurnReport, Window};
+use crate::turn_policy::Window;
+use crate::turns::TurnReport;
 use laws::Laws;
 use reuse::Previous;
 
@@ -43,67 +44,68 @@ impl fmt::Debug for Replay<'_> {
     }
 }
 
-/// What a replay did and found.
+/// Report of a replay.
 #[derive(Debug, Clone, Default, PartialEq, Serialize)]
 #[non_exhaustive]
-pub struct Replayed {
-    /// The session.
+pub struct ReplayReport {
+    /// Key of the session.
     pub session: String,
     /// The model's window, in tokens.
     pub window: u64,
-    /// What a context may cost, in tokens.
+    /// Budget of each context, in tokens.
     pub budget: u64,
-    /// Messages that were stored, one a step; notes among them.
+    /// Number of steps: one for each entry, notes included.
     pub steps: u64,
-    /// Steps in which something was published.
+    /// Number of steps that published.
     pub publishing_steps: u64,
     /// Number of published jobs, by the planner's label.
     pub published: LabelCounts,
-    /// Calls of the summarizer, failed ones too.
+    /// Number of calls of the summarizer, failed ones included.
     pub calls: u64,
-    /// Compactions, or preparations, in which a summarizer failed.
+    /// Number of turn steps in which the summarizer or the store failed.
     pub failures: u64,
-    /// What the messages cost, in tokens.
+    /// Cost of the log, in tokens.
     pub log_tokens: u64,
-    /// What the view costs at the end, in tokens.
+    /// Cost of the view at the end, in tokens.
     pub view_tokens: u64,
-    /// What all contexts cost together, in tokens.
+    /// Cost of all contexts together, in tokens.
     pub context_tokens: u64,
-    /// What the largest context cost, in tokens.
+    /// Cost of the largest context, in tokens.
     pub largest_context: u64,
-    /// How much of each context was the beginning of the next, over steps that published nothing.
+    /// Reuse of contexts over the steps that published nothing: how much of each context was the
+    /// beginning of the next.
     pub reuse: Reuse,
-    /// The same over all steps.
+    /// Reuse over all steps.
     pub reuse_all: Reuse,
-    /// The same over all steps, had nothing been compacted and the budget been filled with
-    /// messages, newest first.
+    /// Reuse over all steps of the baseline: no compaction, and the budget filled with messages,
+    /// newest first.
     pub reuse_newest_first: Reuse,
-    /// Steps that published nothing and kept less than nine tenths, by what changed.
+    /// Tokens that were not reused over the steps that published nothing, by cause.
     pub breaks: Breaks,
-    /// Statements of all steps, if they are counted.
+    /// Number of statements of all steps, if they are counted.
     pub statements: Option<u64>,
-    /// Statements of the costliest step that published nothing.
+    /// Largest number of statements of a step that published nothing.
     pub most_statements: Option<u64>,
-    /// Statements of the costliest step that published.
+    /// Largest number of statements of a step that published.
     pub most_statements_publishing: Option<u64>,
-    /// What did not hold.
+    /// Violations of laws.
     pub broken: Vec<Broken>,
 }
 
-/// Why the beginning of a context did not stay, by the tokens that were lost.
+/// Tokens that were not reused, by the cause of the change.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize)]
 #[non_exhaustive]
 pub struct Breaks {
-    /// The oldest part was given up for the budget.
+    /// The oldest part was left out for the budget.
     pub stepped: u64,
     /// A group was shortened for the budget, or shortened differently.
     pub shortened: u64,
-    /// A group at the end changed: it was still going on.
+    /// The newest tool group continued.
     pub growing: u64,
 }
 
 impl<'a> Replay<'a> {
-    /// A replay into a session, which may have messages already.
+    /// Creates a replay into a session, which may have messages already.
     pub fn new(session: &'a Session, window: Window) -> Self {
         Self {
             session,
@@ -115,41 +117,41 @@ impl<'a> Replay<'a> {
         }
     }
 
-    /// Counts statements with this: the figure so far.
+    /// Sets a function that returns the number of statements so far.
     pub fn with_statements(mut self, so_far: &'a (dyn Fn() -> u64 + Sync)) -> Self {
         self.statements = Some(so_far);
         self
     }
 
-    /// Sets how many statements a step may take; more is a broken law.
+    /// Sets the maximum number of statements of a step; a step with more violates a law.
     pub fn with_most_statements(mut self, most: Option<u64>) -> Self {
         self.most_statements = most;
         self
     }
 
-    /// Sets whether newest-first filling is measured beside; on.
+    /// Sets whether the newest-first baseline is measured. By default it is.
     pub fn with_newest_first(mut self, on: bool) -> Self {
         self.newest_first = on;
         self
     }
 
-    /// Sets after how many steps the whole session is verified, apart from each step that published
-    /// and the last. 64.
+    /// Sets the number of steps between verifications of the session. By default 64. It is also
+    /// verified after each step that published, and at the end.
     pub fn with_verify_every(mut self, steps: usize) -> Self {
         self.verify_every = steps;
         self
     }
 
-    /// Replays messages. What is broken is in the report.
+    /// Replays messages, and reports violations of laws.
     ///
     /// # Errors
     /// When the store fails, or a context cannot be assembled at all.
-    pub async fn run(&self, messages: &[Message]) -> Result<Replayed> {
-        let mut report = Replayed {
+    pub async fn run(&self, messages: &[Message]) -> Result<ReplayReport> {
+        let mut report = ReplayReport {
             session: self.session.key().as_str().to_owned(),
             window: self.window.tokens,
             budget: self.window.budget().get(),
-            ..Replayed::default()
+            ..ReplayReport::default()
         };
         let mut laws = Laws::open(self.session).await?;
         let (mut previous, mut newest_first) = (Previous::default(), Previous::default());
@@ -172,7 +174,7 @@ impl<'a> Replay<'a> {
             if self.newest_first {
                 let policy = AssemblyPolicy::default().with_eviction(Eviction::StopAtMisfit);
                 let budget = self.window.budget();
-                let raw = self.messages_alone().await?;
+                let raw = self.uncompacted().await?;
                 let context = raw.assemble_with(budget, &policy).await?;
                 let reuse = newest_first.next(&context).reuse;
                 report.reuse_newest_first.add(reuse);
@@ -185,37 +187,40 @@ impl<'a> Replay<'a> {
         Ok(report)
     }
 
-    /// Stores a message and does what an agent does around it.
+    /// Ingests a message, and calls the session's turn methods as an agent does.
     async fn step(
         &self,
         message: &Message,
         next: Option<&Message>,
-        report: &mut Replayed,
+        report: &mut ReplayReport,
     ) -> Result<Step> {
         let before = self.statements();
-        let mut upkeep = Vec::new();
+        let mut turn_reports = Vec::new();
         if speaks(message) {
-            upkeep.push(self.session.before_turn(&self.window).await?);
+            turn_reports.push(self.session.before_turn(&self.window).await?);
         }
         let ingested = self.session.ingest(message.clone()).await?;
         let call = self.session.before_call(&self.window).await?;
-        upkeep.push(call.upkeep);
+        turn_reports.push(call.report);
         if next.is_none_or(speaks) {
-            upkeep.push(self.session.after_turn(&self.window).await?);
+            turn_reports.push(self.session.after_turn(&self.window).await?);
         }
         let statements = self.statements().zip(before).map(|(now, then)| now - then);
 
         report.steps += 1;
         report.context_tokens += call.context.tokens;
         report.largest_context = report.largest_context.max(call.context.tokens);
-        let published: u64 = upkeep.iter().map(TurnReport::published).sum();
-        for moment in &upkeep {
-            for outcome in &moment.compactions {
+        let published: u64 = turn_reports.iter().map(TurnReport::published).sum();
+        for turn in &turn_reports {
+            for outcome in &turn.compactions {
                 report.published.merge(&outcome.published);
                 report.calls += outcome.calls;
             }
-            report.calls += moment.prepared.as_ref().map_or(0, |ahead| ahead.calls);
-            report.failures += u64::from(moment.failure.is_some());
+            report.calls += turn
+                .prefetched
+                .as_ref()
+                .map_or(0, |prefetch| prefetch.calls);
+            report.failures += u64::from(turn.failure.is_some());
         }
         report.publishing_steps += u64::from(published > 0);
         if let Some(statements) = statements {
@@ -228,7 +233,10 @@ impl<'a> Replay<'a> {
         }
         Ok(Step {
             ingested,
-            compactions: upkeep.into_iter().flat_map(|u| u.compactions).collect(),
+            compactions: turn_reports
+                .into_iter()
+                .flat_map(|turn| turn.compactions)
+                .collect(),
             context: call.context,
             published,
             statements,
@@ -236,10 +244,10 @@ impl<'a> Replay<'a> {
         })
     }
 
-    /// The session as if nothing had ever been compacted: a view that nobody publishes.
-    async fn messages_alone(&self) -> Result<SnapshotView> {
+    /// Returns a view that nobody publishes: the session without any compaction.
+    async fn uncompacted(&self) -> Result<SnapshotView> {
         let store = &self.session.memory().inner.store;
-        let view = memory_model::ViewName::new("messages-alone");
+        let view = memory_model::ViewName::new("uncompacted");
         let snapshot = store.snapshot(self.session.id(), &view).await?;
         Ok(SnapshotView::new(self.session.clone(), snapshot))
     }

@@ -11,24 +11,24 @@ use memory_model::{
 };
 use memory_store::{
     Append, AppendAt, Conversation, ConversationPatch, ConversationRef, EntryOutcome, LogRead,
-    NewEntry, Origin, Report, Snapshot, Store, ViewInfo,
+    NewEntry, Origin, Snapshot, Store, ViewInfo,
 };
 use model_client::guard::Spent;
 use retrieval_tools::Retrieval;
 
+use crate::assembly_input::read_input;
 use crate::error::{Error, ErrorKind, Result};
-use crate::material::material;
-use crate::memory::Memory;
+use crate::memory::{Memory, VerifyReport};
 use crate::writers::Writer;
 
-/// How many messages of an import one transaction takes.
+/// Number of an import's messages in one transaction.
 #[cfg(feature = "import")]
 const BATCH: usize = 256;
 
-/// One conversation. Cheap to clone; clones share everything.
+/// A handle on one conversation. Cheap to clone; clones share everything.
 ///
-/// Ingesting, assembling and searching never wait for a compaction: nothing is locked while a
-/// model is called.
+/// Ingesting, assembling and searching never wait for a compaction: no lock is held while a model
+/// is called.
 #[derive(Debug, Clone)]
 pub struct Session {
     memory: Memory,
@@ -38,37 +38,38 @@ pub struct Session {
     writer: Writer,
 }
 
-/// What is known of a session.
+/// Metadata of a session.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct SessionInfo {
     /// The conversation.
     pub conversation: Conversation,
-    /// Its views that were published at least once.
+    /// Views that were published at least once.
     pub views: Vec<ViewInfo>,
 }
 
-/// What became of ingested messages.
+/// Report of ingesting messages.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 #[must_use = "messages whose external id belongs to another message were not stored: see `conflicts`"]
-pub struct Ingested {
-    /// For each message in order.
+pub struct IngestReport {
+    /// Outcome of each message, in order.
     pub outcomes: Vec<EntryOutcome>,
-    /// The log's head afterwards.
+    /// Head of the log afterwards.
     pub head: Seq,
 }
 
-impl Ingested {
-    /// How many messages were stored.
+impl IngestReport {
+    /// Returns the number of messages that were stored.
     pub fn inserted(&self) -> usize {
         self.count(|outcome| matches!(outcome, EntryOutcome::Inserted(_)))
     }
 
-    /// How many were there already.
+    /// Returns the number of messages that were stored before.
     pub fn duplicates(&self) -> usize {
         self.count(|outcome| matches!(outcome, EntryOutcome::Duplicate(_)))
     }
 
-    /// How many were refused because another message has their external id.
+    /// Returns the number of messages that were refused, because another message has their external
+    /// id.
     pub fn conflicts(&self) -> usize {
         self.count(|outcome| matches!(outcome, EntryOutcome::Conflict(_)))
     }
@@ -79,53 +80,57 @@ impl Ingested {
 }
 
 impl Session {
-    pub(crate) fn new(memory: Memory, found: Conversation, accounting: ContextAccounting) -> Self {
+    pub(crate) fn new(
+        memory: Memory,
+        conversation: Conversation,
+        accounting: ContextAccounting,
+    ) -> Self {
         Self {
-            writer: memory.inner.writers.writer(found.id),
+            writer: memory.inner.writers.writer(conversation.id),
             memory,
-            id: found.id,
-            key: found.key,
+            id: conversation.id,
+            key: conversation.key,
             accounting: Arc::new(accounting),
         }
     }
 
-    /// The session's key.
+    /// Returns the session's key.
     pub fn key(&self) -> &SessionKey {
         &self.key
     }
 
-    /// The store's number for the conversation.
+    /// Returns the store's id of the conversation.
     pub fn id(&self) -> ConversationId {
         self.id
     }
 
-    /// The memory that the session belongs to.
+    /// Returns the memory that the session belongs to.
     pub fn memory(&self) -> &Memory {
         &self.memory
     }
 
-    /// What messages and summaries of this session cost.
+    /// Returns the accounting that counts this session's messages and summaries.
     pub fn accounting(&self) -> &ContextAccounting {
         &self.accounting
     }
 
-    /// Stores a message (anna's `Ingest`). A message without a time gets the clock's.
+    /// Appends a message to the log. A message without a time gets the clock's.
     ///
-    /// A message with an external id that is stored already is a duplicate if it is the same message. A time
-    /// that one of the two came without is not compared.
+    /// If a message with the same external id is stored already, an equal message is a duplicate and
+    /// is not stored again. Times are compared only if both messages came with one.
     ///
     /// # Errors
-    /// `Conflict` when another message is stored under its external id; when the store fails. Nothing was stored
-    /// then.
+    /// `Conflict` when another message is stored under its external id; or when the store fails.
+    /// Nothing was stored then.
     pub async fn ingest(&self, message: Message) -> Result<EntryOutcome> {
         let external_id = message.external_id.clone();
         let ingested = self.ingest_batch(vec![message]).await?;
         match ingested.outcomes.first() {
-            Some(EntryOutcome::Conflict(at)) => Err(Error::new(
+            Some(EntryOutcome::Conflict(position)) => Err(Error::new(
                 ErrorKind::Conflict,
                 format!(
-                    "session {} holds another message with the external id {} at position {at}: give this one an \
-                     id of its own",
+                    "the session {} has another message with the external id {} at position {position}: give \
+                     this message a different id",
                     self.key,
                     external_id.unwrap_or_default()
                 ),
@@ -133,18 +138,18 @@ impl Session {
             Some(outcome) => Ok(*outcome),
             None => Err(Error::new(
                 ErrorKind::Invalid,
-                format!("session {} stored no message", self.key),
+                format!("the session {} stored no message", self.key),
             )),
         }
     }
 
-    /// Stores messages in order, all in one transaction (anna's `IngestBatch`). Those whose external id belongs to
-    /// another message are not stored: see [`Ingested::conflicts`].
+    /// Appends messages to the log in order, in one transaction. A message whose external id belongs
+    /// to another message is not stored: see [`IngestReport::conflicts`].
     ///
     /// # Errors
-    /// `Invalid` when a message's parts nest deeper than [`memory_model::MAX_PART_DEPTH`]; when the
-    /// store fails. Then nothing was stored.
-    pub async fn ingest_batch(&self, messages: Vec<Message>) -> Result<Ingested> {
+    /// `Invalid` when a message's parts nest deeper than [`MAX_PART_DEPTH`](crate::MAX_PART_DEPTH);
+    /// or when the store fails. Nothing was stored then.
+    pub async fn ingest_batch(&self, messages: Vec<Message>) -> Result<IngestReport> {
         refuse_deep_parts(&self.key, &messages)?;
         let now = self.memory.inner.clock.now();
         let entries = messages
@@ -169,16 +174,16 @@ impl Session {
             now,
         };
         let appended = self.memory.inner.store.append(self.id, &append).await?;
-        Ok(Ingested {
+        Ok(IngestReport {
             outcomes: appended.outcomes,
             head: appended.head,
         })
     }
 
-    /// Stores messages as they are, in transactions of a few hundred: what an import does.
+    /// Appends imported messages unchanged, in transactions of [`BATCH`].
     #[cfg(feature = "import")]
-    pub(crate) async fn ingest_all(&self, messages: &[Message]) -> Result<Ingested> {
-        let mut all = Ingested::default();
+    pub(crate) async fn ingest_import(&self, messages: &[Message]) -> Result<IngestReport> {
+        let mut all = IngestReport::default();
         for batch in messages.chunks(BATCH) {
             let entries = batch
                 .iter()
@@ -201,17 +206,18 @@ impl Session {
         Ok(all)
     }
 
-    /// Assembles a context of at most `budget` tokens (anna's `Assemble`). Estimates are held
-    /// against the budget divided by [`Session::safety_factor`], unless the budget has a factor.
+    /// Assembles a context of at most `budget` tokens, by the memory's assembly policy. The estimate
+    /// stays below the budget divided by [`Session::safety_factor`], unless the budget has a factor
+    /// of its own.
     ///
     /// # Errors
-    /// `BudgetTooSmall`; or when the store fails.
+    /// `BudgetTooSmall` when the newest messages do not fit even shortened; or when the store fails.
     pub async fn assemble(&self, budget: Budget) -> Result<Context> {
         self.assemble_with(budget, &self.memory.inner.assembly.clone())
             .await
     }
 
-    /// Assembles a context by another policy than the memory's.
+    /// Assembles a context as [`Session::assemble`], by this policy.
     ///
     /// # Errors
     /// As [`Session::assemble`].
@@ -229,10 +235,10 @@ impl Session {
         let budget = self.scaled(budget).await?;
         let store = &*self.memory.inner.store;
         let identity = self.memory.inner.identity.as_deref();
-        let front = policy.read_from(snapshot.tokens(), self.fixed_tokens(), budget);
-        let material = material(store, snapshot, front, policy.whole_tail).await?;
+        let tokens_before = policy.read_from(snapshot.tokens(), self.fixed_tokens(), budget);
+        let input = read_input(store, snapshot, tokens_before, policy.whole_tail).await?;
         Ok(assemble(
-            &material,
+            &input,
             identity,
             budget,
             policy,
@@ -240,8 +246,7 @@ impl Session {
         )?)
     }
 
-    /// Cost of what is in every request beside the view, in tokens: the identity, and what a request
-    /// costs beside its messages.
+    /// Cost of every request besides the view, in tokens: the identity and the request's overhead.
     pub(crate) fn fixed_tokens(&self) -> u64 {
         let identity = self.memory.inner.identity.as_deref();
         let identity = identity.map_or(0, |text| {
@@ -252,7 +257,7 @@ impl Session {
         identity.saturating_add(self.accounting.estimator().request_overhead())
     }
 
-    /// Compacts the session's view (anna's `Compact`).
+    /// Compacts the session's view, and returns what was published and why it stopped.
     ///
     /// # Errors
     /// When the store fails. A failing summarizer is a stop reason, not an error.
@@ -260,7 +265,8 @@ impl Session {
         Ok(self.compaction(Cancel::new()).run(mode).await?)
     }
 
-    /// Compacts until done or until `cancel` is flipped.
+    /// Compacts until done or cancelled. `instructions` go to the summarizer and are part of the
+    /// summaries' recipe.
     ///
     /// # Errors
     /// As [`Session::compact`].
@@ -277,7 +283,7 @@ impl Session {
         Ok(compaction.run(mode).await?)
     }
 
-    /// What a compaction would do next; calls no model and writes nothing.
+    /// Plans the next step of a compaction. Calls no model and writes nothing.
     ///
     /// # Errors
     /// When the store fails.
@@ -305,12 +311,12 @@ impl Session {
         .with_cancel(cancel)
     }
 
-    /// A compaction for contexts with this room for the view, in tokens.
+    /// Returns a compaction for contexts that have room for `tokens` tokens of the view.
     pub(crate) fn compaction_within(&self, cancel: Cancel, tokens: u64) -> Compaction<'_> {
         self.compaction(cancel).with_room(Some(self.room(tokens)))
     }
 
-    /// The room that contexts have for the view when they have room for `tokens` of it.
+    /// Returns the room of contexts that hold at most `tokens` tokens of the view.
     pub(crate) fn room(&self, tokens: u64) -> Room {
         Room {
             tokens,
@@ -318,14 +324,13 @@ impl Session {
         }
     }
 
-    /// Whether summaries are written without a model, and so at no cost.
+    /// Whether summaries are written without a model, and so for free.
     pub(crate) fn needs_no_model(&self) -> bool {
         self.writer.summarizer.provisional()
     }
 
-    /// Replaces the summaries in the session's view that were written without a model, and those
-    /// above them, by what the summarizer writes for the same messages. The old ones stay in the
-    /// history.
+    /// Rewrites the provisional summaries of the session's view, and the summaries above them, with
+    /// the memory's summarizer. The old summaries stay in earlier versions of the view.
     ///
     /// # Errors
     /// `Invalid` when the memory's summarizer needs no model; or when the store fails. A failing
@@ -334,8 +339,8 @@ impl Session {
         self.redo_with(policy, None, Cancel::new()).await
     }
 
-    /// Redoes until done or until `cancel` is flipped. Instructions are part of a recipe: give
-    /// those that the compaction had.
+    /// Rewrites provisional summaries until done or cancelled. Instructions are part of the recipe:
+    /// give those of the compaction.
     ///
     /// # Errors
     /// As [`Session::redo`].
@@ -349,13 +354,13 @@ impl Session {
             return Err(Error::new(
                 ErrorKind::Invalid,
                 format!(
-                    "the summaries of session {} cannot be redone without a model: build the \
-                     memory with a summarizer that has one",
+                    "the summaries of the session {} cannot be rewritten without a model: give the builder \
+                     a summarizer that calls one",
                     self.key
                 ),
             ));
         }
-        // An answer that was refused before must not be taken for a new one.
+        // The cache must not answer with a summary that was refused before.
         if let Some(guards) = self.memory.inner.writers.guards() {
             guards.clear_cache();
         }
@@ -366,7 +371,7 @@ impl Session {
         Ok(compaction.redo(policy).await?)
     }
 
-    /// What a redo would make anew; calls no model and writes nothing.
+    /// Plans what [`Session::redo`] would rewrite. Calls no model and writes nothing.
     ///
     /// # Errors
     /// When the store fails.
@@ -374,22 +379,21 @@ impl Session {
         Ok(self.compaction(Cancel::new()).plan_redo().await?)
     }
 
-    /// What the session spent on summaries in this process; nothing without guards.
+    /// Returns what the session spent on summaries in this process; zero without guards.
     pub fn spent(&self) -> Spent {
         let guard = self.writer.guards.first();
         guard.map(|guard| guard.spent()).unwrap_or_default()
     }
 
-    /// Closes the session's circuit breakers: its models are asked again at once.
+    /// Closes the session's circuit breakers, so that the next summary calls a model again.
     pub fn reset_breaker(&self) {
         for guard in self.writer.guards.iter() {
             guard.reset();
         }
     }
 
-    /// Whether the session's view costs more than `tokens` tokens (anna's `NeedsCompaction`): by a
-    /// provider's last figure and the estimate of what came after it, or by the estimate of all of
-    /// it; see [`Session::context_tokens`]. Two look-ups, however long the history is.
+    /// Whether the session's view costs more than `tokens` tokens, by [`Session::context_tokens`].
+    /// Takes two look-ups, however long the log is.
     ///
     /// # Errors
     /// When the store fails.
@@ -397,7 +401,7 @@ impl Session {
         Ok(self.context_tokens().await?.tokens() > tokens)
     }
 
-    /// The retrieval tools, bound to this session.
+    /// Returns the retrieval tools, bound to this session.
     pub fn retrieval(&self) -> Retrieval {
         let inner = &self.memory.inner;
         let accounting = Arc::clone(&self.accounting) as Arc<dyn Accounting>;
@@ -410,46 +414,46 @@ impl Session {
         .with_session_key(self.key.clone())
     }
 
-    /// A session that shares this one's log up to and including `at`, and goes on from there. Its
-    /// views begin as this one's are now, as far as they show what is shared; from then on neither
-    /// sees what becomes of the other.
+    /// Opens a fork: a session that shares this one's log up to and including `at`, and continues on
+    /// its own. Its views start as this session's current views, cut at `at`; later changes of either
+    /// session do not affect the other.
     ///
-    /// Asked again with the same key it is the same session.
+    /// Opens the existing fork if it was created before with the same key and position.
     ///
     /// # Errors
-    /// `Invalid` when the log ends before `at`, or when the key names another session.
+    /// `Invalid` when the log ends before `at`, or when the key belongs to another session.
     pub async fn fork(&self, at: Seq, key: impl Into<SessionKey>) -> Result<Session> {
         let origin = Origin::Fork {
             parent: self.id,
             at,
         };
-        // What is shared is counted already.
+        // The shared messages are counted already.
         let estimator = self.accounting.estimator_id();
-        let found = self.memory.create(key.into(), origin.clone(), estimator);
-        let found = found.await?;
-        if found.origin != origin {
+        let created = self.memory.create(key.into(), origin.clone(), estimator);
+        let conversation = created.await?;
+        if conversation.origin != origin {
             return Err(Error::new(
                 ErrorKind::Invalid,
                 format!(
-                    "session {} exists already and is no fork of {} at {at}: choose another name",
-                    found.key, self.key
+                    "the session {} exists and is not a fork of {} at {at}: choose another name",
+                    conversation.key, self.key
                 ),
             ));
         }
-        self.memory.bind(found)
+        self.memory.bind(conversation)
     }
 
-    /// What is known of the session (anna's `LoadInfo`).
+    /// Returns the session's metadata.
     ///
     /// # Errors
-    /// When the store fails.
+    /// `NotFound` when the session is gone from the store; or when the store fails.
     pub async fn info(&self) -> Result<SessionInfo> {
         let store = &self.memory.inner.store;
-        let found = store.conversation(&ConversationRef::Id(self.id)).await?;
-        let Some(conversation) = found else {
+        let id = ConversationRef::Id(self.id);
+        let Some(conversation) = store.conversation(&id).await? else {
             return Err(Error::new(
                 ErrorKind::NotFound,
-                format!("session {} is gone from the store", self.key),
+                format!("the session {} is gone from the store", self.key),
             ));
         };
         let views = store.views(self.id).await?;
@@ -459,7 +463,8 @@ impl Session {
         })
     }
 
-    /// Changes the title, the archive flag or the caller's facts (anna's `SaveInfo`).
+    /// Changes the title, the archive flag or the application's metadata, and returns the changed
+    /// conversation.
     ///
     /// # Errors
     /// When the store fails.
@@ -471,7 +476,7 @@ impl Session {
             .await?)
     }
 
-    /// A page of the log, oldest first.
+    /// Reads a page of the log, oldest entry first.
     ///
     /// # Errors
     /// When the store fails.
@@ -484,7 +489,7 @@ impl Session {
             .await?)
     }
 
-    /// The whole log (anna's `Load`). Long ones are better read with [`Session::log`].
+    /// Reads the whole log. Read long logs page by page with [`Session::log`].
     ///
     /// # Errors
     /// When the store fails.
@@ -499,15 +504,15 @@ impl Session {
         Ok(entries)
     }
 
-    /// The spans of the session's view, raw ones with the cost of their messages.
+    /// Returns the spans of the session's view, raw ones with the cost of their messages.
     ///
     /// # Errors
     /// When the store fails.
     pub async fn spans(&self) -> Result<Vec<Span>> {
-        self.now().await?.spans().await
+        self.current_view().await?.spans().await
     }
 
-    /// Summaries by id, in the order asked; `None` for those that the session does not have.
+    /// Returns summaries by id, in the order of `ids`; `None` for ids that the session does not have.
     ///
     /// # Errors
     /// When the store fails.
@@ -515,12 +520,12 @@ impl Session {
         Ok(self.memory.inner.store.summaries(self.id, ids).await?)
     }
 
-    /// The name of the session's view.
+    /// Returns the name of the session's view.
     pub fn view(&self) -> ViewName {
         self.memory.inner.planner.view()
     }
 
-    /// The state of the session's view now.
+    /// Returns the current state of the session's view.
     ///
     /// # Errors
     /// When the store fails.
@@ -533,26 +538,26 @@ impl Session {
             .await?)
     }
 
-    /// Verifies this session. Checks of the database itself are in [`Memory::verify`].
+    /// Verifies this session. [`Memory::verify`] also checks the database itself.
     ///
     /// # Errors
-    /// When the store cannot be read at all.
-    pub async fn verify(&self) -> Result<Report> {
+    /// When the store cannot be read at all. Damage in it is a violation, not an error.
+    pub async fn verify(&self) -> Result<VerifyReport> {
         let info = self.info().await?;
         self.memory.verify_one(&info.conversation).await
     }
 }
 
-/// Refuses messages whose parts a log would not give back the same.
+/// Refuses messages whose parts nest too deeply to be read back unchanged.
 fn refuse_deep_parts(key: &SessionKey, messages: &[Message]) -> Result<()> {
     match messages.iter().position(Message::nests_too_deeply) {
         None => Ok(()),
-        Some(at) => Err(Error::new(
+        Some(index) => Err(Error::new(
             ErrorKind::Invalid,
             format!(
-                "message {} of {} for session {key} nests its parts deeper than {} levels: write \
+                "message {} of {} for the session {key} nests its parts deeper than {} levels: write \
                  the inner tool results as text",
-                at + 1,
+                index + 1,
                 messages.len(),
                 memory_model::MAX_PART_DEPTH
             ),

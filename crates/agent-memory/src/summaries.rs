@@ -1,5 +1,5 @@
-//! What a summary has to be, and how a model is asked for one: the values that a
-//! [`Ladder`] and an [`LlmSummarizer`] are made of.
+//! Settings of summaries: the parts of a [`Ladder`], such as its [`Gate`], and of an
+//! [`LlmSummarizer`], such as its prompts and its window.
 //!
 //! ```
 //! use std::sync::Arc;
@@ -9,7 +9,7 @@
 //! use agent_memory::summaries::{Gate, Ladder, Tier};
 //! use agent_memory::Memory;
 //!
-//! /// A client of some model.
+//! /// A client of a model.
 //! #[derive(Debug)]
 //! struct Client;
 //!
@@ -17,18 +17,18 @@
 //! impl ChatModel for Client {
 //!     async fn complete(&self, prompt: &ChatPrompt) -> Result<Completion, Failure> {
 //!         // Send `prompt.system` and `prompt.user`, and ask for `prompt.max_tokens` at most.
-//!         Ok(Completion::new(format!("{} bytes came", prompt.user.len())))
+//!         Ok(Completion::new(format!("{} bytes received", prompt.user.len())))
 //!     }
 //! }
 //!
 //! # #[tokio::main(flavor = "current_thread")]
 //! # async fn main() -> agent_memory::Result<()> {
-//! // koda's nine sections; what is longer than the model's window is summarised in parts.
+//! // A set of prompts with nine sections; sources beyond the window are summarised in parts.
 //! let model = LlmSummarizer::new("small", Client)
 //!     .with_prompts(PromptSet::koda())
 //!     .with_window(Window::tokens(16_000));
-//! // Half of what the source names has to be named by its summary; what fails that is made an
-//! // extract at once, without asking again in the aggressive style.
+//! // A summary must keep half of the names of its source. A summary that does not becomes an extract
+//! // at once, without a second call in the aggressive style.
 //! let mut ladder = Ladder::default().with_gate(Some(Gate::default().with_min_retained(0.5)));
 //! ladder.tiers.retain(|tier| *tier != Tier::Aggressive);
 //! let memory = Memory::builder()

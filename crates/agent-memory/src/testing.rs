@@ -1,4 +1,4 @@
-//! For tests of your own: time and models under control, and stable text to snapshot.
+//! Testing helpers: fake clocks, scripted summarizers, and stable text for snapshots.
 //!
 //! ```
 //! use std::sync::Arc;
@@ -15,7 +15,7 @@
 //! }
 //! session.compact(Mode::Full).await?;
 //! let context = session.assemble(Budget::tokens(2_000)).await?;
-//! // The same on every machine and in every run: `insta::assert_snapshot!(render_context(&context))`.
+//! // Equal on every machine and in every run: `insta::assert_snapshot!(render_context(&context))`.
 //! assert!(render_context(&context).starts_with("budget 2000"));
 //! # Ok(())
 //! # }
@@ -31,22 +31,24 @@ use crate::memory::Memory;
 use crate::{Context, Outcome};
 
 pub use memory_model::StepClock as FakeClock;
+#[cfg(feature = "import")]
+pub use message_formats::testing::fixtures;
 pub use store_conformance::{Generated, needle};
 pub use summarize_escalation::testing::{Answer, Scripted};
 
-/// Where fake clocks begin: 2026-01-01T00:00:00Z.
+/// First time of the fake clock: 2026-01-01T00:00:00Z.
 pub const START: Timestamp = Timestamp(1_767_225_600_000_000);
 
-/// A memory that gives the same result in every run: in memory, with a clock that starts at
-/// [`START`] and goes on by a second at each reading, and with nothing going on beside the turns.
+/// Returns a builder whose memory gives the same results in every run: an in-memory store, a clock
+/// that starts at [`START`] and advances by a second at each reading, and no background tasks.
 pub fn memory() -> Builder {
     Memory::builder()
         .clock(Arc::new(StepClock::new(START, 1_000_000)))
         .owner("test")
-        .no_background()
+        .no_spawner()
 }
 
-/// A context as stable text: budget, receipt, messages.
+/// Renders a context as stable text: budget, receipt, messages.
 pub fn render_context(context: &Context) -> String {
     let receipt = &context.receipt;
     let mut out = format!(
@@ -92,17 +94,20 @@ pub fn render_context(context: &Context) -> String {
     out
 }
 
-/// What a compaction did, as stable text.
+/// Renders the outcome of a compaction as stable text, with its published summaries by label.
 pub fn render_outcome(outcome: &Outcome) -> String {
+    let published: String = outcome
+        .published
+        .iter()
+        .map(|(label, count)| format!("{count} {label}, "))
+        .collect();
     format!(
-        "{} messages, {} tokens in {} spans → {} tokens in {} spans\n{} leaf, {} condensed, {} calls, {:?}\n",
+        "{} messages, {} tokens in {} spans → {} tokens in {} spans\n{published}{} calls, {:?}\n",
         outcome.before.messages,
         outcome.before.tokens,
         outcome.before.spans,
         outcome.after.tokens,
         outcome.after.spans,
-        outcome.published.get("leaf"),
-        outcome.published.get("condensed"),
         outcome.calls,
         outcome.stop_reason,
     )

@@ -1,181 +1,324 @@
-//! A view as a tree: spans, and under each summary what it was made from.
+//! The summary tree of a view: spans, and below each summary its children.
 
-use memory_model::{Body, Child, SeqRange, Summary, SummaryId};
+use std::fmt;
+
+use memory_model::{Body, Child, Seq, SeqRange, Span, Summary, SummaryId};
+use memory_store::{Order, fill_raw_tokens};
+use serde::Serialize;
 
 use crate::error::Result;
 use crate::history::SnapshotView;
 use crate::session::Session;
 
-/// A view as a tree.
-#[derive(Debug, Clone, PartialEq, Eq)]
+/// Number of spans that [`Session::tree`] reads at once.
+const PAGE: usize = 256;
+
+/// The summary tree of a view, or a page of it. Printed as text it has one line for each node.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
+#[must_use]
 pub struct Tree {
-    /// The spans, in order.
+    /// Nodes of the spans, in the order asked for.
     pub nodes: Vec<TreeNode>,
+    /// Range of the next page; `None` after the last page.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub next: Option<SeqRange>,
 }
 
-/// A span of a view, or a piece that a summary was made from.
-#[derive(Debug, Clone, PartialEq, Eq)]
+/// A span of a view, or a child of a summary.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct TreeNode {
-    /// Which messages.
+    /// Positions of the log that the node covers.
     pub range: SeqRange,
-    /// What stands for them in the view: `raw`, `summary`, `trimmed` or `omitted`.
-    pub kind: &'static str,
-    /// The summary, for a summary.
-    pub summary: Option<Summary>,
-    /// What it costs, in tokens; for messages inside a summary what they cost themselves.
+    /// What the node shows for them.
+    pub kind: NodeKind,
+    /// Cost of the node, in tokens.
     pub tokens: u64,
-    /// What a summary was made from, in order.
+    /// The summary, for a summary.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub summary: Option<Summary>,
+    /// Children of the summary, in the order of the log.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
     pub children: Vec<TreeNode>,
 }
 
+/// What a node of a tree shows for its messages.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize)]
+#[serde(rename_all = "snake_case")]
+#[non_exhaustive]
+pub enum NodeKind {
+    /// The messages themselves.
+    Raw,
+    /// A summary.
+    Summary,
+    /// The messages, shortened.
+    Trimmed,
+    /// Nothing.
+    Omitted,
+}
+
+impl NodeKind {
+    /// Returns the name: `raw`, `summary`, `trimmed` or `omitted`.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Raw => "raw",
+            Self::Summary => "summary",
+            Self::Trimmed => "trimmed",
+            Self::Omitted => "omitted",
+        }
+    }
+}
+
+impl From<&Body> for NodeKind {
+    fn from(body: &Body) -> Self {
+        match body {
+            Body::Raw => Self::Raw,
+            Body::Summary { .. } => Self::Summary,
+            Body::Trimmed(_) => Self::Trimmed,
+            Body::Omitted => Self::Omitted,
+        }
+    }
+}
+
+/// Which part of a tree [`SnapshotView::tree_page`] reads.
+#[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
+#[must_use]
+pub struct TreeRequest {
+    /// Number of levels below the spans.
+    pub depth: usize,
+    /// Positions whose spans are read; `None` for all.
+    pub range: Option<SeqRange>,
+    /// Order of the spans.
+    pub order: Order,
+    /// Maximum number of spans.
+    pub limit: usize,
+}
+
+impl TreeRequest {
+    /// Requests the first 256 spans, with `depth` levels below them.
+    pub fn new(depth: usize) -> Self {
+        Self {
+            depth,
+            range: None,
+            order: Order::OldestFirst,
+            limit: PAGE,
+        }
+    }
+
+    /// Sets the positions, such as those of [`Tree::next`].
+    pub fn with_range(mut self, range: SeqRange) -> Self {
+        self.range = Some(range);
+        self
+    }
+
+    /// Starts at the newest span.
+    pub fn newest_first(mut self) -> Self {
+        self.order = Order::NewestFirst;
+        self
+    }
+
+    /// Sets the maximum number of spans.
+    pub fn with_limit(mut self, spans: usize) -> Self {
+        self.limit = spans;
+        self
+    }
+}
+
 impl SnapshotView {
-    /// The view as a tree, `depth` levels below the spans.
+    /// Returns the view's whole summary tree, `depth` levels below the spans.
     ///
     /// # Errors
     /// When the store fails.
     pub async fn tree(&self, depth: usize) -> Result<Tree> {
-        let head = self.snapshot().head;
-        let mut nodes = Vec::new();
-        for span in self.spans().await? {
-            let Some(range) = span.range.up_to(head) else {
-                continue;
-            };
-            let (kind, id) = match &span.body {
-                Body::Raw => ("raw", None),
-                Body::Summary { id, .. } => ("summary", Some(id.clone())),
-                Body::Trimmed(_) => ("trimmed", None),
-                Body::Omitted => ("omitted", None),
-            };
-            nodes.push((
-                TreeNode {
-                    range,
-                    kind,
-                    summary: None,
-                    tokens: span.tokens,
-                    children: Vec::new(),
-                },
-                id,
-            ));
+        let mut tree = Tree::default();
+        let mut request = TreeRequest::new(depth);
+        loop {
+            let page = self.tree_page(&request).await?;
+            tree.nodes.extend(page.nodes);
+            match page.next {
+                Some(range) => request = request.with_range(range),
+                None => return Ok(tree),
+            }
         }
+    }
+
+    /// Returns a page of the view's summary tree.
+    ///
+    /// The number of statements depends on the depth, not on the number of nodes.
+    ///
+    /// # Errors
+    /// When the store fails.
+    pub async fn tree_page(&self, request: &TreeRequest) -> Result<Tree> {
+        let snapshot = self.snapshot();
+        let Some(range) = request
+            .range
+            .or_else(|| SeqRange::new(Seq::FIRST, snapshot.head))
+        else {
+            return Ok(Tree::default());
+        };
+        let store = &*self.session().memory().inner.store;
+        let page = store
+            .spans(snapshot, range, request.order, request.limit)
+            .await?;
+        let mut spans = page.items;
+        fill_raw_tokens(store, snapshot, &mut spans).await?;
+        let pending: Vec<PendingNode> = spans
+            .iter()
+            .filter_map(|span| PendingNode::of_span(span, snapshot.head))
+            .collect();
         Ok(Tree {
-            nodes: self.session().fill(nodes, depth).await?,
+            nodes: self.session().read_level(pending, request.depth).await?,
+            next: page.next,
         })
     }
 }
 
+/// A node whose summary and cost are not read yet.
+struct PendingNode {
+    node: TreeNode,
+    id: Option<SummaryId>,
+    /// Whether the cost must be read from the log.
+    needs_tokens: bool,
+}
+
+impl PendingNode {
+    fn new(range: SeqRange, kind: NodeKind, id: Option<&SummaryId>) -> Self {
+        let node = TreeNode {
+            range,
+            kind,
+            tokens: 0,
+            summary: None,
+            children: Vec::new(),
+        };
+        Self {
+            node,
+            id: id.cloned(),
+            needs_tokens: false,
+        }
+    }
+
+    /// A span up to the head; `None` for an open span behind it.
+    fn of_span(span: &Span, head: Seq) -> Option<Self> {
+        let range = span.range.up_to(head)?;
+        let mut pending = Self::new(range, NodeKind::from(&span.body), span.body.summary());
+        pending.node.tokens = span.tokens;
+        Some(pending)
+    }
+
+    fn of_child(child: &Child) -> Self {
+        let kind = match child {
+            Child::Summary { .. } => NodeKind::Summary,
+            Child::Messages { .. } => NodeKind::Raw,
+        };
+        let mut pending = Self::new(child.range(), kind, child.summary());
+        pending.needs_tokens = kind == NodeKind::Raw;
+        pending
+    }
+}
+
 impl Session {
-    /// The session's view as a tree, `depth` levels below the spans.
+    /// Returns the whole summary tree of the session's view, `depth` levels below the spans.
     ///
     /// # Errors
     /// When the store fails.
     pub async fn tree(&self, depth: usize) -> Result<Tree> {
-        self.now().await?.tree(depth).await
+        self.current_view().await?.tree(depth).await
     }
 
-    /// Looks up the summaries of a whole level at once, then the level below.
-    async fn fill(
-        &self,
-        nodes: Vec<(TreeNode, Option<SummaryId>)>,
-        depth: usize,
-    ) -> Result<Vec<TreeNode>> {
-        let ids: Vec<SummaryId> = nodes.iter().filter_map(|(_, id)| id.clone()).collect();
-        let mut found = self.summaries(&ids).await?.into_iter();
-        let mut level = Vec::new();
-        // The children of all nodes, and how many each has.
-        let mut below: Vec<(TreeNode, Option<SummaryId>)> = Vec::new();
-        let mut counts = Vec::new();
-        for (mut node, id) in nodes {
-            if id.is_some() {
-                node.summary = found.next().flatten();
+    /// Reads the summaries and costs of one level at once, then those of the level below.
+    async fn read_level(&self, level: Vec<PendingNode>, depth: usize) -> Result<Vec<TreeNode>> {
+        let ids: Vec<SummaryId> = level.iter().filter_map(|node| node.id.clone()).collect();
+        let mut summaries = match ids.as_slice() {
+            [] => Vec::new(),
+            ids => self.summaries(ids).await?,
+        }
+        .into_iter();
+        let mut costs = self.raw_costs(&level).await?.into_iter();
+        let mut nodes = Vec::with_capacity(level.len());
+        let mut children = Vec::new();
+        let mut child_counts = Vec::with_capacity(level.len());
+        for pending in level {
+            let mut node = pending.node;
+            if pending.id.is_some() {
+                node.summary = summaries.next().flatten();
             }
-            let mut count = 0;
-            if let Some(summary) = node.summary.as_ref().filter(|_| depth > 0) {
-                for child in &summary.children {
-                    below.push(self.child(child).await?);
-                    count += 1;
+            if pending.needs_tokens {
+                node.tokens = costs.next().unwrap_or_default();
+            }
+            let before = children.len();
+            if let Some(summary) = &node.summary {
+                node.tokens = summary.tokens;
+                if depth > 0 {
+                    children.extend(summary.children.iter().map(PendingNode::of_child));
                 }
             }
-            counts.push(count);
-            level.push(node);
+            child_counts.push(children.len() - before);
+            nodes.push(node);
         }
-        if below.is_empty() {
-            return Ok(level);
+        if children.is_empty() {
+            return Ok(nodes);
         }
-        let mut filled = Box::pin(self.fill(below, depth.saturating_sub(1)))
+        let mut children = Box::pin(self.read_level(children, depth.saturating_sub(1)))
             .await?
             .into_iter();
-        for (node, count) in level.iter_mut().zip(counts) {
-            node.children = filled.by_ref().take(count).collect();
-            for child in &mut node.children {
-                if let Some(summary) = &child.summary {
-                    child.tokens = summary.tokens;
-                }
-            }
+        for (node, count) in nodes.iter_mut().zip(child_counts) {
+            node.children = children.by_ref().take(count).collect();
         }
-        Ok(level)
+        Ok(nodes)
     }
 
-    async fn child(&self, child: &Child) -> Result<(TreeNode, Option<SummaryId>)> {
-        let range = child.range();
-        let (kind, tokens) = match child {
-            Child::Summary { .. } => ("summary", 0),
-            Child::Messages { .. } => {
-                let at = [range.first.prev(), range.last];
-                let running = self.memory().inner.store.running(self.id(), &at).await?;
-                match running.as_slice() {
-                    [before, through] => ("raw", through.saturating_sub(*before)),
-                    _ => ("raw", 0),
-                }
-            }
+    /// Returns the cost of the messages of each node that needs it, in order.
+    async fn raw_costs(&self, level: &[PendingNode]) -> Result<Vec<u64>> {
+        let ends: Vec<Seq> = level
+            .iter()
+            .filter(|pending| pending.needs_tokens)
+            .flat_map(|pending| [pending.node.range.first.prev(), pending.node.range.last])
+            .collect();
+        if ends.is_empty() {
+            return Ok(Vec::new());
+        }
+        let sums = self.memory().inner.store.running(self.id(), &ends).await?;
+        let cost = |pair: &[u64]| match pair {
+            [before, through] => through.saturating_sub(*before),
+            _ => 0,
         };
-        let node = TreeNode {
-            range,
-            kind,
-            summary: None,
-            tokens,
-            children: Vec::new(),
-        };
-        Ok((node, child.summary().cloned()))
+        Ok(sums.chunks(2).map(cost).collect())
     }
 }
 
-impl std::fmt::Display for Tree {
-    /// A line a node, children indented.
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+impl fmt::Display for Tree {
+    /// Writes a line for each node, children indented.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         self.nodes
             .iter()
             .try_for_each(|node| write_node(node, 0, f))
     }
 }
 
-fn write_node(node: &TreeNode, level: usize, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+fn write_node(node: &TreeNode, level: usize, f: &mut fmt::Formatter<'_>) -> fmt::Result {
     let indent = "  ".repeat(level);
+    let (range, tokens) = (node.range, node.tokens);
     match &node.summary {
         Some(summary) => {
-            let provisional = if summary.provisional {
-                ", provisional"
-            } else {
-                ""
+            let provisional = match summary.provisional {
+                true => ", provisional",
+                false => "",
             };
             writeln!(
                 f,
-                "{indent}{} {} depth {} · messages {} · {} tokens for {} · {}{provisional}",
+                "{indent}{} {} depth {} · messages {range} · {tokens} tokens for {} · {}{provisional}",
                 summary.id,
                 summary.kind(),
                 summary.depth,
-                node.range,
-                summary.tokens,
                 summary.source_tokens,
                 summary.tier,
             )?;
         }
-        None => {
-            writeln!(
-                f,
-                "{indent}{} · messages {} · {} tokens",
-                node.kind, node.range, node.tokens
-            )?;
-        }
+        None => writeln!(
+            f,
+            "{indent}{} · messages {range} · {tokens} tokens",
+            node.kind.as_str()
+        )?,
     }
     node.children
         .iter()

@@ -1,5 +1,5 @@
-//! What providers say that requests cost, and what follows from it. Counts stay as they are stored;
-//! budgets are scaled.
+//! Usage that providers report, and the safety factor that is learnt from it. Stored token counts
+//! never change; budgets are scaled.
 
 use context_assembler::{Budget, Context};
 use memory_model::{Accounting as _, RawJson, Seq, SeqRange, ViewName};
@@ -10,17 +10,18 @@ use token_estimate::{Calibration, ContextTokens, Outcome, SafetyFactor, Usage, U
 use crate::error::{Error, ErrorKind, Result};
 use crate::session::Session;
 
-/// The key of the store's state.
+/// Key of the session's usage in the store's state.
 const KEY: &str = "usage";
-/// How often a write that another process came before is tried again.
-const TRIES: usize = 8;
-/// The factor that is in use is a multiple of this, in thousandths, so that the start of a context
-/// does not move with every figure.
+/// Maximum number of retries of a write after another process changed the state.
+const MAX_RETRIES: usize = 8;
+/// The applied factor is a multiple of this, in thousandths, so that the start of a context does not
+/// move with every report.
 const STEP: u32 = 25;
-/// By how much the learnt factor must be below the one in use before that falls, in thousandths.
+/// Distance, in thousandths, that the learnt factor must be below the applied factor before the
+/// applied factor decreases.
 const SLACK: u32 = 100;
 
-/// What a provider said about one request of a session.
+/// Usage that a provider reported for one request of a session.
 #[derive(Debug, Clone)]
 #[must_use]
 pub struct ObservedUsage {
@@ -33,7 +34,7 @@ pub struct ObservedUsage {
 }
 
 impl ObservedUsage {
-    /// The figures of a completed response, which is the newest message of the session.
+    /// Creates the usage of a completed response, which is the newest message of the session.
     pub fn new(model: impl Into<String>, usage: Usage) -> Self {
         Self {
             model: model.into(),
@@ -45,8 +46,8 @@ impl ObservedUsage {
         }
     }
 
-    /// The context that was sent. Only with it the model's factor is learnt, and what the context
-    /// left out for its budget is not forgotten in [`Session::context_tokens`].
+    /// Sets the context that was sent. Without it the model's safety factor is not learnt, and
+    /// [`Session::context_tokens`] does not count what the context left out for its budget.
     pub fn with_context(mut self, context: &Context) -> Self {
         let dropped = context.receipt.dropped.iter().map(|dropped| dropped.tokens);
         self.left_out = dropped.fold(0, u64::saturating_add);
@@ -54,47 +55,47 @@ impl ObservedUsage {
         self
     }
 
-    /// The estimate, in tokens, of what was sent besides the context: instructions, tools. Without
-    /// it they raise the model's factor, so that budgets leave room for them.
+    /// Adds the estimated tokens that were sent besides the context, such as instructions and tools.
+    /// Otherwise they raise the model's safety factor, and budgets leave room for them.
     pub fn with_more_sent(mut self, tokens: u64) -> Self {
         self.estimated = Some(tokens.saturating_add(self.estimated.unwrap_or(0)));
         self
     }
 
-    /// How the response ended. The figures of aborted and failed ones do not count.
+    /// Sets how the response ended. Usage of aborted and failed responses is ignored.
     pub fn with_outcome(mut self, outcome: Outcome) -> Self {
         self.outcome = outcome;
         self
     }
 
-    /// Where the response stands in the log, if it is not the newest message.
+    /// Sets the position of the response in the log. By default the newest message.
     pub fn with_position(mut self, at: Seq) -> Self {
         self.at = Some(at);
         self
     }
 }
 
-/// What is kept in the store.
+/// The session's usage as it is stored.
 #[derive(Debug, Clone, Default, Serialize, Deserialize)]
 #[serde(default)]
-struct Kept {
-    /// Of the newest request that counted.
+struct StoredUsage {
+    /// Model of the newest accepted report.
     model: Option<String>,
-    /// The factor in use for each model's budgets is that of the newest model.
+    /// Safety factor of that model's budgets.
     safety_factor: Option<SafetyFactor>,
     calibration: Calibration,
     tracker: UsageTracker,
-    /// The view that the figure was about.
+    /// View that the newest report was about, with its version.
     view: Option<ViewName>,
     version: u64,
-    /// The cost of the log through the figure's position, and of what its context left out.
+    /// Cost of the log through the report's position, and of what its context left out, in tokens.
     covered: u64,
     left_out: u64,
 }
 
-impl Kept {
-    /// Figures that are older than the newest compaction do not count.
-    fn settle(&mut self, now: &Snapshot) {
+impl StoredUsage {
+    /// Drops a report that is older than the newest compaction.
+    fn drop_outdated(&mut self, now: &Snapshot) {
         if (self.view.as_ref(), self.version) == (Some(&now.view), now.version.0) {
             return;
         }
@@ -106,15 +107,15 @@ impl Kept {
     }
 
     fn tokens(mut self, now: &Snapshot) -> ContextTokens {
-        self.settle(now);
+        self.drop_outdated(now);
         let after = now.log_tokens.saturating_sub(self.covered);
         self.tracker
             .measure_sums(now.tokens(), after.saturating_add(self.left_out))
     }
 
-    /// `documented` is what the estimator says of itself.
-    fn learn(&mut self, model: String, estimated: u64, real: u64, documented: SafetyFactor) {
-        if !self.calibration.observe(&model, estimated, real) {
+    /// Learns the model's factor. `documented` is the estimator's own factor.
+    fn learn(&mut self, model: String, estimated: u64, reported: u64, documented: SafetyFactor) {
+        if !self.calibration.observe(&model, estimated, reported) {
             return;
         }
         let learnt = self.calibration.safety_factor_or(&model, documented);
@@ -130,45 +131,47 @@ impl Kept {
 }
 
 impl Session {
-    /// Notes what a provider said that a request cost, and says whether it is of use. Figures of 0,
-    /// of aborted or failed responses, older than the newest compaction, or older than one already
-    /// noted are not.
+    /// Records usage that a provider reported. Returns whether it was accepted: reports of 0 tokens,
+    /// of aborted or failed responses, and reports older than the newest compaction or the newest
+    /// accepted report are ignored.
     ///
-    /// Store the response first. From then on [`Session::context_tokens`] and
-    /// [`Session::needs_compaction`] begin with the real figure, and [`Session::assemble`] scales
-    /// budgets by what was learnt of the model. Both survive reopening.
+    /// Ingest the response first. [`Session::context_tokens`] and [`Session::needs_compaction`] then
+    /// start from the reported figure, and [`Session::assemble`] divides budgets by the safety factor
+    /// learnt for the model. Both are stored.
     ///
     /// # Errors
     /// `Invalid` when the response's position is not in the log; or when the store fails.
     pub async fn observe_usage(&self, observed: &ObservedUsage) -> Result<bool> {
         let store = &*self.memory().inner.store;
         let documented = self.accounting().estimator().safety_factor();
-        let mut tries = 0;
+        let mut retries = 0;
         loop {
             let snapshot = self.snapshot().await?;
             let at = observed.at.unwrap_or(snapshot.head);
             let covered = self.covered(&snapshot, at).await?;
-            let (mut kept, revision) = self.kept().await?;
-            kept.settle(&snapshot);
-            let counts = kept
+            let (mut usage, revision) = self.stored_usage().await?;
+            usage.drop_outdated(&snapshot);
+            let counts = usage
                 .tracker
                 .observe(at.0.into(), &observed.usage, observed.outcome);
             if !counts {
                 return Ok(false);
             }
-            (kept.covered, kept.left_out) = (covered, observed.left_out);
+            (usage.covered, usage.left_out) = (covered, observed.left_out);
             if let Some(estimated) = observed.estimated {
-                let real = observed.usage.prompt_tokens();
-                kept.learn(observed.model.clone(), estimated, real, documented);
+                let reported = observed.usage.prompt_tokens();
+                usage.learn(observed.model.clone(), estimated, reported, documented);
             }
-            let value = RawJson::from_value(&kept)
+            let value = RawJson::from_value(&usage)
                 .map_err(|error| Error::new(ErrorKind::Invalid, error.to_string()))?;
             match store
                 .put_state(self.id(), KEY, revision, Some(&value))
                 .await
             {
-                Err(error) if error.kind() == memory_store::ErrorKind::Stale && tries < TRIES => {
-                    tries += 1;
+                Err(error)
+                    if error.kind() == memory_store::ErrorKind::Stale && retries < MAX_RETRIES =>
+                {
+                    retries += 1;
                 }
                 put => {
                     put?;
@@ -178,40 +181,46 @@ impl Session {
         }
     }
 
-    /// What the session's view costs: the last figure of a provider and the estimate of what came
-    /// after it, or the estimate of all of it while there is no figure newer than the newest
+    /// Returns the cost of the session's view: the provider's last figure and the estimate of what
+    /// came after it, or the estimate of the whole view if no figure is newer than the newest
     /// compaction.
     ///
     /// # Errors
     /// When the store fails.
     pub async fn context_tokens(&self) -> Result<ContextTokens> {
         let snapshot = self.snapshot().await?;
-        Ok(self.kept().await?.0.tokens(&snapshot))
+        Ok(self.stored_usage().await?.0.tokens(&snapshot))
     }
 
-    /// The factor that budgets of this session are divided by: an upper quantile of real / estimated,
-    /// learnt for the model of the newest request, or the estimator's own while nothing was learnt.
+    /// Returns the factor that budgets of this session are divided by: an upper
+    /// quantile of reported / estimated tokens, learnt for the model of the newest report, or the
+    /// estimator's documented factor if nothing was learnt.
     ///
     /// # Errors
     /// When the store fails.
     pub async fn safety_factor(&self) -> Result<SafetyFactor> {
         let documented = self.accounting().estimator().safety_factor();
-        Ok(self.kept().await?.0.safety_factor.unwrap_or(documented))
+        Ok(self
+            .stored_usage()
+            .await?
+            .0
+            .safety_factor
+            .unwrap_or(documented))
     }
 
-    /// The size of the view by a provider's last figure, and the factor of budgets: both
-    /// from one look-up.
+    /// Returns the cost of the view as [`Session::context_tokens`], and the safety factor, from one
+    /// look-up.
     pub(crate) async fn size_and_factor(
         &self,
         now: &Snapshot,
     ) -> Result<(ContextTokens, SafetyFactor)> {
         let documented = self.accounting().estimator().safety_factor();
-        let kept = self.kept().await?.0;
-        let factor = kept.safety_factor.unwrap_or(documented);
-        Ok((kept.tokens(now), factor))
+        let usage = self.stored_usage().await?.0;
+        let factor = usage.safety_factor.unwrap_or(documented);
+        Ok((usage.tokens(now), factor))
     }
 
-    /// The budget with the session's factor, unless it has one.
+    /// Returns the budget with the session's safety factor, unless it has a factor.
     pub(crate) async fn scaled(&self, budget: Budget) -> Result<Budget> {
         match budget.safety_factor() {
             Some(_) => Ok(budget),
@@ -219,7 +228,7 @@ impl Session {
         }
     }
 
-    /// The cost of the log through `at`.
+    /// Returns the cost of the log through `at`, in tokens.
     async fn covered(&self, snapshot: &Snapshot, at: Seq) -> Result<u64> {
         if at == snapshot.head {
             return Ok(snapshot.log_tokens);
@@ -234,21 +243,21 @@ impl Session {
         };
         page.first().map(|entry| entry.running).ok_or_else(|| {
             let text = format!(
-                "session {} has no message {at}: store the response before its usage",
+                "the session {} has no message {at}: ingest the response before its usage",
                 self.key()
             );
             Error::new(ErrorKind::Invalid, text)
         })
     }
 
-    /// What is kept, and its revision. What cannot be read was written by a newer version, and is
-    /// begun anew.
-    async fn kept(&self) -> Result<(Kept, u64)> {
+    /// Reads the stored usage and its revision. Usage that cannot be parsed was written by a newer
+    /// version, and is started anew.
+    async fn stored_usage(&self) -> Result<(StoredUsage, u64)> {
         let store = &self.memory().inner.store;
         let Some(state) = store.state(self.id(), KEY).await? else {
-            return Ok((Kept::default(), 0));
+            return Ok((StoredUsage::default(), 0));
         };
-        let kept = serde_json::from_str(state.value.as_str()).unwrap_or_default();
-        Ok((kept, state.revision))
+        let usage = serde_json::from_str(state.value.as_str()).unwrap_or_default();
+        Ok((usage, state.revision))
     }
 }

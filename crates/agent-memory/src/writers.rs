@@ -1,4 +1,4 @@
-//! Who writes a session's summaries, and what guards them.
+//! The summarizers of each session, with their guards.
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -7,24 +7,24 @@ use memory_model::ConversationId;
 use model_client::guard::{Guards, SessionGuard, Spent};
 use summarize_escalation::{Chain, GuardedSummarizer, Summarizer};
 
-/// The summarizers of a memory: the first is asked first.
+/// The summarizers of a memory, in the order in which they are asked.
 #[derive(Debug)]
 pub(crate) struct Writers {
     first: Arc<dyn Summarizer>,
     fallbacks: Vec<Arc<dyn Summarizer>>,
     guards: Option<Arc<Guards>>,
-    /// The writers of sessions, when there are guards.
+    /// Guarded summarizers of each session; empty without guards.
     sessions: Mutex<Sessions>,
 }
 
 /// Number of sessions without a handle whose breakers and spending are remembered.
-const IDLE: usize = 1_024;
-/// Number of sessions below which nothing is forgotten.
-const FEW: usize = 64;
+const MAX_IDLE: usize = 1_024;
+/// Number of sessions below which none is forgotten.
+const MIN_SWEEP: usize = 64;
 
-/// What each session has for itself. It outlives the handles of a session, so that a breaker stays
-/// open when a session is opened again, but not for ever: a session without a handle is forgotten
-/// when it has neither failures nor spending, or when [`IDLE`] others were used since.
+/// The writers of the sessions in use. A writer outlives the handles of its session, so that a
+/// breaker stays open when the session is opened again. A session without a handle is forgotten
+/// when it has neither failures nor spending, or when [`MAX_IDLE`] others were used since.
 #[derive(Debug, Default)]
 struct Sessions {
     writers: BTreeMap<ConversationId, Used>,
@@ -50,8 +50,8 @@ impl Sessions {
         });
         used.at = self.uses;
         let writer = used.writer.clone();
-        // Twice as many as after the last sweep: a sweep costs each new session a constant time.
-        if self.writers.len() > self.kept.max(FEW) * 2 {
+        // Sweeping at twice the number left by the last sweep costs each new session constant time.
+        if self.writers.len() > self.kept.max(MIN_SWEEP) * 2 {
             self.sweep();
         }
         writer
@@ -65,7 +65,11 @@ impl Sessions {
             .values()
             .filter(|used| !used.writer.is_in_use());
         let mut idle: Vec<u64> = idle.map(|used| used.at).collect();
-        if let Some(surplus) = idle.len().checked_sub(IDLE).filter(|surplus| *surplus > 0) {
+        if let Some(surplus) = idle
+            .len()
+            .checked_sub(MAX_IDLE)
+            .filter(|surplus| *surplus > 0)
+        {
             idle.sort_unstable();
             let oldest_kept = idle.get(surplus).copied().unwrap_or(u64::MAX);
             self.writers
@@ -75,21 +79,21 @@ impl Sessions {
     }
 }
 
-/// Who writes the summaries of one session.
+/// The summarizer of one session.
 #[derive(Debug, Clone)]
 pub(crate) struct Writer {
     pub(crate) summarizer: Arc<dyn Summarizer>,
-    /// One for each summarizer; empty without guards.
+    /// One guard for each summarizer; empty without guards.
     pub(crate) guards: Arc<[Arc<SessionGuard>]>,
 }
 
 impl Writer {
-    /// Whether a handle of the session exists besides the one that is remembered.
+    /// Whether the session has a handle.
     fn is_in_use(&self) -> bool {
         Arc::strong_count(&self.guards) > 1
     }
 
-    /// Whether nothing would be lost with it: no failures, no spending.
+    /// Whether the writer holds no failures and no spending.
     fn is_fresh(&self) -> bool {
         self.guards
             .iter()
@@ -136,8 +140,8 @@ impl Writers {
         }
     }
 
-    /// Each summarizer has a breaker and time-outs of its own: a cheap model that hangs must not
-    /// use up the main one's time.
+    /// Returns guarded summarizers. Each one has its own breaker and time-outs, so that a model that
+    /// hangs does not use up the time of its fallback.
     fn guarded(&self, guards: &Arc<Guards>) -> Writer {
         let session = Arc::new(SessionGuard::new());
         let mut all = vec![Arc::clone(&session)];
@@ -196,7 +200,7 @@ mod tests {
         }
         let after = remembered(&writers);
         assert!(
-            after <= 2 * FEW + 1,
+            after <= 2 * MIN_SWEEP + 1,
             "{after} of 10,000 sessions are remembered"
         );
         let again = writers.writer(ConversationId(0));
@@ -219,7 +223,7 @@ mod tests {
             fail(&writers.writer(ConversationId(id))).await;
         }
         let after = remembered(&writers);
-        assert!(after <= 2 * IDLE + 1, "{after} sessions are remembered");
+        assert!(after <= 2 * MAX_IDLE + 1, "{after} sessions are remembered");
         assert_eq!(failures(12_999), (1, 1), "the newest are remembered");
         assert_eq!(failures(0), (0, 0), "the oldest is forgotten");
     }

@@ -3,11 +3,11 @@
 use std::path::Path;
 use std::sync::Arc;
 
+use agent_memory::transcripts::Transcript;
 use agent_memory::{
     Budget, Clock as _, EntryKind, ErrorKind, Memory, Mode, ModelReport, Plan, Session, StopReason,
     SummaryId, SystemClock, Violation,
 };
-use message_formats::Transcript;
 use serde::Serialize;
 
 use super::import::{self, main_session};
@@ -105,7 +105,7 @@ pub(crate) async fn run(app: &mut App, args: &Compact) -> anyhow::Result<()> {
     let mut imported = import::Answer::default();
     imported.take(&memory, &args.target, &transcript).await?;
     drop(transcript);
-    let session = memory.existing(main).await?;
+    let session = memory.get_session(main).await?;
     compact(app, args, &session, Some(imported), &progress).await
 }
 
@@ -333,7 +333,7 @@ async fn print(
     }
     app.out.line("")?;
     app.out.line("To go on:")?;
-    for (command, about) in show::next(session).await? {
+    for (command, about) in show::next_commands(session).await? {
         let command = app.command(&[command], &[key, &about]);
         app.out.line(&format!("  {command}"))?;
     }
@@ -365,7 +365,7 @@ fn why(stop: StopReason) -> &'static str {
 async fn rehearse(app: &App, transcript: &Transcript, main: &str) -> anyhow::Result<Session> {
     if app.place()?.exists() {
         let memory = app.open().await?;
-        if let Some(session) = memory.find(main).await? {
+        if let Some(session) = memory.find_session(main).await? {
             let logs = transcript.sessions.iter();
             let ids: Vec<String> = logs
                 .filter(|log| log.key == *session.key())
@@ -385,7 +385,7 @@ async fn rehearse(app: &App, transcript: &Transcript, main: &str) -> anyhow::Res
     }
     let memory = Memory::builder().open().await?;
     memory.import(transcript).await?;
-    Ok(memory.existing(main).await?)
+    Ok(memory.get_session(main).await?)
 }
 
 async fn dry_run(app: &mut App, session: &Session) -> anyhow::Result<()> {

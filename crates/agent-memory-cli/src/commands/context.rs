@@ -1,7 +1,7 @@
 //! `context`: what a model would get.
 
+use agent_memory::context::render_text;
 use agent_memory::{Budget, Context, ContextMessage, Receipt, Session, ViewVersion};
-use context_assembler::render_text;
 use serde::Serialize;
 
 use crate::app::App;
@@ -21,8 +21,8 @@ pub(crate) async fn run(app: &mut App, args: &args::Context) -> anyhow::Result<(
     let memory = app.open().await?;
     let session = app.session(&memory, &args.session).await?;
     let view = match args.at {
-        None => session.now().await?,
-        Some(version) => session.at(ViewVersion(version)).await?,
+        None => session.current_view().await?,
+        Some(version) => session.view_at(ViewVersion(version)).await?,
     };
     let context = view.assemble(Budget::tokens(args.budget)).await?;
     if app.json || args.form == args::Form::Json {
@@ -68,9 +68,9 @@ pub(crate) fn receipt(context: &Context) -> String {
     }
     for degraded in &receipt.degraded {
         let how = match degraded.step {
-            context_assembler::Step::StubbedResults => "tool results replaced by stubs",
-            context_assembler::Step::Clipped => "largest texts clipped",
-            context_assembler::Step::Text => "made one text",
+            agent_memory::context::Step::StubbedResults => "tool results replaced by stubs",
+            agent_memory::context::Step::Clipped => "largest texts clipped",
+            agent_memory::context::Step::Text => "made one text",
         };
         lines.push(format!(
             "  shortened: messages {}-{} from {} to {} tokens, {how}",

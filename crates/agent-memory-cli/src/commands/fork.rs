@@ -26,7 +26,7 @@ pub(crate) async fn run(app: &mut App, args: &Fork) -> anyhow::Result<()> {
         Some(name) => name.clone(),
         None => format!("{}@{}", parent.key(), args.at),
     };
-    let created = memory.find(key.as_str()).await?.is_none();
+    let created = memory.find_session(key.as_str()).await?.is_none();
     let session = parent.fork(Seq(args.at), key.as_str()).await?;
     let info = session.info().await?;
     let answer = Answer {

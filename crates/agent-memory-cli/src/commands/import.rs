@@ -4,8 +4,8 @@ use std::collections::{BTreeMap, VecDeque};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
+use agent_memory::transcripts::{Origin, ReadOptions, Transcript, read_file};
 use agent_memory::{Memory, SessionKey};
-use message_formats::{Origin, ReadOptions, Transcript, read_file};
 use serde::Serialize;
 
 use crate::app::App;

@@ -3,7 +3,7 @@
 use std::path::Path;
 use std::sync::Arc;
 
-use agent_memory::replay::{Broken, Replay, Replayed, Reuse};
+use agent_memory::replay::{Broken, Replay, ReplayReport, Reuse};
 use agent_memory::{DagPolicy, Memory, SqliteStore, Window};
 use serde::Serialize;
 
@@ -34,11 +34,11 @@ struct SessionAnswer {
     leaf: u64,
     condensed: u64,
     #[serde(flatten)]
-    replayed: Replayed,
+    replayed: ReplayReport,
 }
 
-impl From<Replayed> for SessionAnswer {
-    fn from(replayed: Replayed) -> Self {
+impl From<ReplayReport> for SessionAnswer {
+    fn from(replayed: ReplayReport) -> Self {
         Self {
             leaf: replayed.published.get("leaf"),
             condensed: replayed.published.get("condensed"),
@@ -70,7 +70,7 @@ pub(crate) async fn run(app: &mut App, args: &args::Replay) -> anyhow::Result<()
     let memory = args
         .policy
         .apply(builder, usual)
-        .no_background()
+        .no_spawner()
         .open()
         .await?;
     let statements = || store.statements();
@@ -114,8 +114,8 @@ pub(crate) async fn run(app: &mut App, args: &args::Replay) -> anyhow::Result<()
     }
 }
 
-fn together(sessions: &[Replayed]) -> Together {
-    let sum = |of: fn(&Replayed) -> Reuse| {
+fn together(sessions: &[ReplayReport]) -> Together {
+    let sum = |of: fn(&ReplayReport) -> Reuse| {
         let mut sum = Reuse::default();
         sessions.iter().for_each(|session| sum.add(of(session)));
         sum.share()

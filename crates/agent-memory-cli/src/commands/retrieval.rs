@@ -1,7 +1,7 @@
 //! `grep`, `describe` and `expand`: from a summary back to the words.
 
+use agent_memory::retrieval::{ExpandArgs, GrepArgs, Retrieval, RetrievalLimits};
 use agent_memory::{SearchScope, Session, SummaryId};
-use retrieval_tools::{ExpandArgs, GrepArgs, Retrieval, RetrievalLimits};
 
 use crate::app::App;
 use crate::args::{Describe, Expand, Grep, ScopeArg};
@@ -87,9 +87,9 @@ pub(crate) async fn expand(app: &mut App, args: &Expand) -> anyhow::Result<()> {
 }
 
 /// A summary that is not there, with the commands that find one.
-fn not_found(error: retrieval_tools::Error, target: &str) -> anyhow::Error {
+fn not_found(error: agent_memory::retrieval::Error, target: &str) -> anyhow::Error {
     let summary = !target.trim_start().starts_with("message");
-    if error.kind() == retrieval_tools::ErrorKind::NotFound && summary {
+    if error.kind() == agent_memory::retrieval::ErrorKind::NotFound && summary {
         return Failure::new(
             Kind::NotFound,
             format!("the session has no summary {target}"),

@@ -1,7 +1,7 @@
 //! `sessions`: what there is.
 
+use agent_memory::store::ViewInfo;
 use agent_memory::{Conversation, ConversationFilter, SessionInfo};
-use memory_store::ViewInfo;
 use serde::Serialize;
 
 use crate::app::App;
@@ -76,9 +76,9 @@ pub(crate) async fn run(app: &mut App, args: &Sessions) -> anyhow::Result<()> {
 fn listed(info: &SessionInfo, all: &[SessionInfo]) -> Listed {
     let conversation = &info.conversation;
     let origin = match conversation.origin {
-        memory_store::Origin::Root => "root",
-        memory_store::Origin::Fork { .. } => "fork",
-        memory_store::Origin::Spawn { .. } => "spawn",
+        agent_memory::store::Origin::Root => "root",
+        agent_memory::store::Origin::Fork { .. } => "fork",
+        agent_memory::store::Origin::Spawn { .. } => "spawn",
     };
     let parent = conversation.origin.parent().and_then(|id| {
         let found = all.iter().find(|other| other.conversation.id == id);

@@ -1,50 +1,55 @@
-//! What `compact` shows of a session: its tree, a context, and what to do next.
+//! Output of `compact`: the tree, a context, and the next commands.
 
 use std::fmt::Write as _;
 
+use agent_memory::context::render_text;
 use agent_memory::{
-    Context, ContextMessage, EntryKind, Role, Seq, SeqRange, Session, Source, TreeNode,
+    Context, ContextMessage, EntryKind, NodeKind, Role, Seq, SeqRange, Session, Source, TreeNode,
+    TreeRequest,
 };
-use context_assembler::render_text;
 
 use super::context::receipt;
 use crate::output::{clip, count, number};
 
-/// How many spans are shown, the newest.
+/// Number of newest spans that are shown.
 const SPANS: usize = 16;
-/// How many children of a summary are shown, the newest.
+/// Number of newest children of a summary that are shown.
 const CHILDREN: usize = 4;
-/// How many messages of a context are shown, from its beginning and its end.
+/// Numbers of messages of a context that are shown, from its beginning and its end.
 const MESSAGES: (usize, usize) = (4, 12);
-/// How much of a message is shown: lines, and characters of a line.
+/// Number of lines of a message that are shown.
 const LINES: usize = 6;
+/// Number of lines of a summary that are shown.
 const SUMMARY_LINES: usize = 16;
+/// Number of characters of a line that are shown.
 const CHARS: usize = 100;
 
-/// The view as a tree, the newest spans of it.
+/// Renders the newest spans of the view as a tree.
 pub(crate) async fn tree(session: &Session) -> anyhow::Result<String> {
-    let snapshot = session.snapshot().await?;
-    let tree = session.tree(1).await?;
-    let older = tree.nodes.len().saturating_sub(SPANS);
-    let shown = tree.nodes.get(older..).unwrap_or_default();
+    let view = session.current_view().await?;
+    let spans = view.spans().await?.len();
+    let newest = TreeRequest::new(1).newest_first().with_limit(SPANS);
+    let mut nodes = view.tree_page(&newest).await?.nodes;
+    nodes.reverse();
     let mut out = format!(
         "View {} version {}, {}:\n",
-        snapshot.view,
-        snapshot.version,
-        count(tree.nodes.len() as u64, "span", "spans")
+        view.snapshot().view,
+        view.version(),
+        count(spans as u64, "span", "spans")
     );
+    let older = spans.saturating_sub(nodes.len());
     if older > 0 {
         let _ = writeln!(out, "├─ … {} older", number(older as u64));
     }
-    for (index, node) in shown.iter().enumerate() {
-        let last = index + 1 == shown.len();
+    for (index, node) in nodes.iter().enumerate() {
+        let last = index + 1 == nodes.len();
         let (branch, below) = if last {
             ("└─", "   ")
         } else {
             ("├─", "│  ")
         };
         let _ = writeln!(out, "{branch} {}", label(node));
-        // A leaf is made from messages: they are what its label says.
+        // The label of a leaf names its messages.
         if node.children.iter().all(|child| child.summary.is_none()) {
             continue;
         }
@@ -67,8 +72,8 @@ pub(crate) fn label(node: &TreeNode) -> String {
     let tokens = count(node.tokens, "token", "tokens");
     let Some(summary) = &node.summary else {
         let how = match node.kind {
-            "raw" => "as they are",
-            other => other,
+            NodeKind::Raw => "as they are",
+            kind => kind.as_str(),
         };
         return format!("messages {first}-{last}, {how}: {tokens}");
     };
@@ -85,7 +90,7 @@ pub(crate) fn label(node: &TreeNode) -> String {
     )
 }
 
-/// A context, clipped; `command` shows all of it.
+/// Renders a context, clipped; `command` prints all of it.
 pub(crate) fn context(command: String, context: &Context) -> String {
     let messages = &context.messages;
     let mut out = format!(
@@ -108,7 +113,7 @@ pub(crate) fn context(command: String, context: &Context) -> String {
         if left_out > 0 && (head..head + left_out).contains(&index) {
             continue;
         }
-        clipped |= shortened(message, &mut out);
+        clipped |= write_clipped(message, &mut out);
     }
     out.push_str(&receipt(context));
     if clipped {
@@ -117,8 +122,8 @@ pub(crate) fn context(command: String, context: &Context) -> String {
     out
 }
 
-/// Adds the beginning of a message; whether something was left out.
-fn shortened(message: &ContextMessage, out: &mut String) -> bool {
+/// Writes the beginning of a message. Returns whether something was left out.
+fn write_clipped(message: &ContextMessage, out: &mut String) -> bool {
     let text = render_text(std::slice::from_ref(message));
     let lines = match message.source {
         Source::Summary { .. } => SUMMARY_LINES,
@@ -139,11 +144,12 @@ fn shortened(message: &ContextMessage, out: &mut String) -> bool {
     clipped
 }
 
-/// How to go on from here, with this session's own ids and words: commands, and what they are
-/// about beside the session.
-pub(crate) async fn next(session: &Session) -> anyhow::Result<Vec<(&'static str, String)>> {
+/// Returns commands to continue with, each with its argument: ids and a word of this session.
+pub(crate) async fn next_commands(
+    session: &Session,
+) -> anyhow::Result<Vec<(&'static str, String)>> {
     let mut out = Vec::new();
-    if let Some(word) = word(session).await? {
+    if let Some(word) = search_word(session).await? {
         out.push(("grep", word));
     }
     let spans = session.spans().await?;
@@ -158,22 +164,22 @@ pub(crate) async fn next(session: &Session) -> anyhow::Result<Vec<(&'static str,
     Ok(out)
 }
 
-/// A word worth looking for: the longest of the first thing that the user said.
-async fn word(session: &Session) -> anyhow::Result<Option<String>> {
+/// Returns a word to search for: the longest of the user's first message.
+async fn search_word(session: &Session) -> anyhow::Result<Option<String>> {
     let Some(range) = SeqRange::new(Seq::FIRST, Seq(50)) else {
         return Ok(None);
     };
     let page = session.log(range).await?;
-    let mut said = page.items.iter().filter(|entry| {
+    let mut user_messages = page.items.iter().filter(|entry| {
         entry.kind == EntryKind::Message && entry.role == Role::User && !entry.text().is_empty()
     });
-    let Some(said) = said.next() else {
+    let Some(message) = user_messages.next() else {
         return Ok(None);
     };
-    let text = said.text();
+    let text = message.text();
     let words = text.split(|c: char| !c.is_alphanumeric());
     let words = words.filter(|word| (2..=20).contains(&word.chars().count()));
-    // The first of the longest, so that the answer does not depend on how equals are ordered.
+    // The first of several longest words.
     let longest = words.fold("", |longest, word| {
         if word.chars().count() > longest.chars().count() {
             word

@@ -1,7 +1,8 @@
-//! `view`: what stands for a session's messages, now and earlier.
+//! `view`: shows the versions of a session's view, and reverts to them.
 
 use agent_memory::{
-    Body, Change, Publication, Published, Seq, Session, SnapshotView, Span, TreeNode, ViewVersion,
+    Body, Change, NodeKind, Publication, Published, Seq, Session, SnapshotView, Span, TreeNode,
+    ViewVersion,
 };
 use serde::Serialize;
 
@@ -11,7 +12,7 @@ use crate::args::View;
 use crate::error::{Failure, Kind};
 use crate::output::{count, number, one_line};
 
-/// How many publications one read asks for.
+/// Number of publications that one read asks for.
 const PAGE: usize = 256;
 
 #[derive(Debug, Serialize)]
@@ -23,7 +24,7 @@ struct Answer {
     head: u32,
     tokens: u64,
     #[serde(skip_serializing_if = "Option::is_none")]
-    returned: Option<&'static str>,
+    reverted: Option<&'static str>,
     #[serde(skip_serializing_if = "Option::is_none")]
     spans: Option<Vec<Node>>,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -50,7 +51,7 @@ struct Changed {
 
 #[derive(Debug, Serialize)]
 struct Node {
-    kind: &'static str,
+    kind: NodeKind,
     first: u32,
     last: u32,
     tokens: u64,
@@ -73,20 +74,20 @@ struct Version {
 }
 
 pub(crate) async fn run(app: &mut App, args: &View) -> anyhow::Result<()> {
-    let memory = match args.return_to {
+    let memory = match args.revert_to {
         None => app.open().await?,
         Some(_) => app.open_to_change().await?,
     };
     let session = app.session(&memory, &args.session).await?;
-    let returned = match args.return_to {
+    let reverted = match args.revert_to {
         None => None,
-        Some(version) => Some(return_to(&session, version).await?),
+        Some(version) => Some(revert_to(&session, version).await?),
     };
-    let now = session.now().await?;
-    let newest = now.version().0;
+    let current = session.current_view().await?;
+    let newest = current.version().0;
     let shown = match args.at {
-        None => now,
-        Some(version) => session.at(ViewVersion(version)).await?,
+        None => current,
+        Some(version) => session.view_at(ViewVersion(version)).await?,
     };
     let versions = match args.history {
         true => Some(history(&session).await?),
@@ -100,7 +101,7 @@ pub(crate) async fn run(app: &mut App, args: &View) -> anyhow::Result<()> {
         newest,
         head: snapshot.head.0,
         tokens: shown.tokens(),
-        returned,
+        reverted,
         spans: None,
         diff: None,
         versions,
@@ -108,7 +109,7 @@ pub(crate) async fn run(app: &mut App, args: &View) -> anyhow::Result<()> {
     let mut text = heading(&answer);
     match args.diff {
         Some(version) => {
-            let other = session.at(ViewVersion(version)).await?;
+            let other = session.view_at(ViewVersion(version)).await?;
             let changes = other.diff(&shown).await?;
             text.push_str(&diff_text(&other, &shown, &changes));
             answer.diff = Some(diff(&other, &shown, changes));
@@ -136,14 +137,14 @@ pub(crate) async fn run(app: &mut App, args: &View) -> anyhow::Result<()> {
     Ok(app.out.text(&text)?)
 }
 
-async fn return_to(session: &Session, version: u64) -> anyhow::Result<&'static str> {
-    match session.return_to(ViewVersion(version)).await? {
+async fn revert_to(session: &Session, version: u64) -> anyhow::Result<&'static str> {
+    match session.revert_to(ViewVersion(version)).await? {
         Published::Done(_) => Ok("done"),
         Published::Already(_) => Ok("already"),
         Published::Lost { .. } => {
-            let text = format!("view of {} was changed at the same time", session.key());
+            let text = format!("another process changed the view of {}", session.key());
             let failure = Failure::new(Kind::DatabaseBusy, text);
-            Err(failure.hint("nothing was done: try again").into())
+            Err(failure.hint("nothing was changed: try again").into())
         }
     }
 }
@@ -173,13 +174,13 @@ fn heading(answer: &Answer) -> String {
         newest if newest == answer.version => String::new(),
         newest => format!(" (the newest is {newest})"),
     };
-    let returned = match answer.returned {
-        Some("already") => "Nothing to go back to: it shows that now.\n",
-        Some(_) => "Went back: what it showed then is the newest version now.\n",
+    let reverted = match answer.reverted {
+        Some("already") => "Nothing to revert: the view shows the same spans now.\n",
+        Some(_) => "Reverted: the newest version shows what the earlier one showed.\n",
         None => "",
     };
     format!(
-        "{returned}View {} of {} version {}{newest}, {} for {}:\n",
+        "{reverted}View {} of {} version {}{newest}, {} for {}:\n",
         answer.view,
         one_line(&answer.session),
         answer.version,
@@ -188,7 +189,7 @@ fn heading(answer: &Answer) -> String {
     )
 }
 
-/// Nodes and what is below them, a line each.
+/// Writes a line for each node and each node below it.
 fn branches(nodes: &[TreeNode], indent: &str, out: &mut String) {
     for (index, node) in nodes.iter().enumerate() {
         let (branch, below) = match index + 1 == nodes.len() {
@@ -196,7 +197,7 @@ fn branches(nodes: &[TreeNode], indent: &str, out: &mut String) {
             false => ("├─", "│  "),
         };
         out.push_str(&format!("{indent}{branch} {}\n", label(node)));
-        // A leaf is made from messages: they are what its label says.
+        // The label of a leaf names its messages.
         if node.children.iter().any(|child| child.summary.is_some()) {
             branches(&node.children, &format!("{indent}{below}"), out);
         }
@@ -222,7 +223,7 @@ fn diff_text(from: &SnapshotView, to: &SnapshotView, changes: &[Change]) -> Stri
         for (sign, spans) in [("-", &change.before), ("+", &change.after)] {
             for span in spans {
                 let shown = span_node(span, change.range.last);
-                let id = shown.summary_id.as_deref().unwrap_or(shown.kind);
+                let id = shown.summary_id.as_deref().unwrap_or(shown.kind.as_str());
                 out.push_str(&format!(
                     "  {sign} {id} {}-{}: {}\n",
                     shown.first,
@@ -255,14 +256,12 @@ fn nodes(spans: &[Span], last: Seq) -> Vec<Node> {
 }
 
 fn span_node(span: &Span, last: Seq) -> Node {
-    let (kind, depth) = match &span.body {
-        Body::Raw => ("raw", None),
-        Body::Summary { depth, .. } => ("summary", Some(*depth)),
-        Body::Trimmed(_) => ("trimmed", None),
-        Body::Omitted => ("omitted", None),
+    let depth = match &span.body {
+        Body::Summary { depth, .. } => Some(*depth),
+        _ => None,
     };
     Node {
-        kind,
+        kind: NodeKind::from(&span.body),
         first: span.range.first.0,
         last: span.range.last.unwrap_or(last).0,
         tokens: span.tokens,

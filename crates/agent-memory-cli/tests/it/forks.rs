@@ -93,7 +93,7 @@ fn forks_that_cannot_be_are_refused() {
 }
 
 #[test]
-fn versions_are_shown_compared_and_returned_to() {
+fn versions_are_shown_compared_and_reverted_to() {
     let home = home();
     let now = home.json(&["view", "chat", "--history"]);
     has(
@@ -137,15 +137,15 @@ fn versions_are_shown_compared_and_returned_to() {
     );
     assert_ne!(early["messages"], late["messages"]);
 
-    let back = home.json(&["view", "chat", "--return-to", "0"]);
+    let back = home.json(&["view", "chat", "--revert-to", "0"]);
     assert_eq!(
-        (&back["returned"], &back["newest"]),
+        (&back["reverted"], &back["newest"]),
         (&json!("done"), &json!(newest + 1))
     );
     assert_eq!(back["spans"], start["spans"]);
-    let again = home.json(&["view", "chat", "--return-to", "0"]);
+    let again = home.json(&["view", "chat", "--revert-to", "0"]);
     assert_eq!(
-        (&again["returned"], &again["newest"]),
+        (&again["reverted"], &again["newest"]),
         (&json!("already"), &json!(newest + 1))
     );
     assert_eq!(
@@ -153,7 +153,7 @@ fn versions_are_shown_compared_and_returned_to() {
         early["messages"]
     );
     let newest = newest.to_string();
-    home.ok(&["view", "chat", "--return-to", &newest]);
+    home.ok(&["view", "chat", "--revert-to", &newest]);
     assert_eq!(home.json(&["view", "chat"])["spans"], now["spans"]);
     assert_eq!(home.json(&["verify"])["ok"], true);
     assert_eq!(home.run(&["view", "chat", "--at", "999"]).code, 4);
@@ -178,8 +178,8 @@ fn a_view_as_text() {
             .out
             .contains("no difference")
     );
-    let back = home.ok(&["view", "chat", "--return-to", "1"]);
-    assert!(back.out.starts_with("Went back: "), "{}", back.out);
+    let back = home.ok(&["view", "chat", "--revert-to", "1"]);
+    assert!(back.out.starts_with("Reverted: "), "{}", back.out);
     assert!(back.err.contains("database: "), "{}", back.err);
     let history = home.ok(&["view", "chat", "--history"]).out;
     assert!(history.contains("\nversion 1 of "), "{history}");

@@ -2,7 +2,7 @@
 
 use std::process::Command;
 
-use message_formats::testing::fixtures::{nested_claude_code, nested_pi, nested_plain};
+use agent_memory::testing::fixtures::{nested_claude_code, nested_pi, nested_plain};
 
 use crate::support::{Home, Ran};
 

@@ -356,8 +356,8 @@ fn no_writing_command_leaves_anything_in_the_log() {
     assert!(!log.exists(), "compact");
     home.ok(&["fork", key, "--at", "3"]);
     assert!(!log.exists(), "fork");
-    home.ok(&["view", key, "--return-to", "0"]);
-    assert!(!log.exists(), "view --return-to");
+    home.ok(&["view", key, "--revert-to", "0"]);
+    assert!(!log.exists(), "view --revert-to");
     // Nor does one that fails half-way.
     home.file("binary.jsonl", [0x7f, b'E', b'L', b'F', 0, 0xff]);
     let ran = home.run(&["fork", key, "--at", "999999"]);
@@ -457,7 +457,7 @@ fn writing<'a>(file: &'a str, key: &'a str) -> [Vec<&'a str>; 4] {
         vec!["import", file],
         vec!["compact", key],
         vec!["fork", key, "--at", "3"],
-        vec!["view", key, "--return-to", "0"],
+        vec!["view", key, "--revert-to", "0"],
     ]
 }
 

@@ -187,7 +187,7 @@ fn sweep_elsewhere(path: &Path) -> Swept {
 /// Compacts a file's conversation until nothing is left to do, and prints seconds, summaries, and peak memory.
 pub(crate) async fn sweep(path: &Path) {
     let memory = opened(path).await;
-    let session = memory.existing(KEY).await.unwrap();
+    let session = memory.get_session(KEY).await.unwrap();
     let start = Instant::now();
     let outcome = session.compact(Mode::Full).await.unwrap();
     let seconds = start.elapsed().as_secs_f64();
@@ -227,12 +227,12 @@ impl Base {
         let leaves = builder().dag(never).open().await.unwrap();
         let untouched = builder().planner(Arc::new(Untouched::default()));
         let untouched = untouched.open().await.unwrap();
-        let session = memory.existing(KEY).await.unwrap();
+        let session = memory.get_session(KEY).await.unwrap();
         let mut state = Fixture {
             path,
             made: Vec::new(),
-            leaves: leaves.existing(KEY).await.unwrap(),
-            untouched: untouched.existing(KEY).await.unwrap(),
+            leaves: leaves.get_session(KEY).await.unwrap(),
+            untouched: untouched.get_session(KEY).await.unwrap(),
             session,
             chunks: 0,
             more: Generated::new(SEED + 2),

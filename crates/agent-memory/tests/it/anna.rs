@@ -22,7 +22,7 @@ fn anna() -> Builder {
 async fn all_five_presets_are_set_at_once() {
     let window = Window::new(4_000);
     let model = Scripted::head_cut();
-    let anna = || Memory::builder().anna().no_background();
+    let anna = || Memory::builder().anna().no_spawner();
     for place in both(|| anna().summarizer(Arc::new(model.clone()))).await {
         let session = place.memory.session("s").await.unwrap();
         // The estimator: a quarter of the bytes, and budgets are taken as they are.
@@ -32,10 +32,10 @@ async fn all_five_presets_are_set_at_once() {
         talk(&session, 110).await;
         // The turns: nothing before a call, and after the turn a compaction that waits.
         let call = session.before_call(&window).await.unwrap();
-        assert_eq!(call.upkeep.compactions.len(), 0);
-        let upkeep = session.after_turn(&window).await.unwrap();
+        assert_eq!(call.report.compactions.len(), 0);
+        let report = session.after_turn(&window).await.unwrap();
         // The planner: one leaf of all but the last 20.
-        assert_eq!((upkeep.published(), upkeep.prepared), (1, None));
+        assert_eq!((report.published(), report.prefetched), (1, None));
         let spans = session.spans().await.unwrap();
         assert_eq!((spans.len(), spans[1].range.first), (2, Seq(91)));
         // The assembly: the tail is whole, whatever the budget.
@@ -46,8 +46,8 @@ async fn all_five_presets_are_set_at_once() {
     for place in both(|| anna().summarizer(Arc::new(Scripted::fails()))).await {
         let session = place.memory.session("s").await.unwrap();
         talk(&session, 110).await;
-        let upkeep = session.after_turn(&window).await.unwrap();
-        assert!(upkeep.failure.unwrap().contains("503"), "{}", place.name);
+        let report = session.after_turn(&window).await.unwrap();
+        assert!(report.failure.unwrap().contains("503"), "{}", place.name);
         assert_eq!(session.snapshot().await.unwrap().version.0, 0);
     }
 }

@@ -36,7 +36,7 @@ async fn statements(shape: Shape, forks: usize) -> Statements {
         .import(&Branched::new(shape, 0).transcript())
         .await
         .unwrap();
-    let root = memory.existing("branched").await.unwrap();
+    let root = memory.get_session("branched").await.unwrap();
     let compacted = root.compact(Mode::Full).await.unwrap();
     assert!(compacted.published.get("leaf") > 1, "{compacted:?}");
     let transcript = Branched::new(shape, forks).transcript();

@@ -101,7 +101,7 @@ async fn one(path: &Path, name: &str) -> Result<(), String> {
     }
 
     for key in &keys {
-        let session = memory.existing(key.clone()).await.unwrap();
+        let session = memory.get_session(key.clone()).await.unwrap();
         let log = session.load().await.unwrap();
         contexts(&session, &log)
             .await
@@ -251,7 +251,7 @@ async fn providers_accept_every_context_under_annas_presets() {
             .unwrap();
         let transcript = parse(&std::fs::read(&path).unwrap());
         for imported in memory.import(&transcript).await.unwrap().sessions {
-            let session = memory.existing(imported.session).await.unwrap();
+            let session = memory.get_session(imported.session).await.unwrap();
             for compacted in [false, true] {
                 if compacted {
                     session.compact(Mode::Full).await.unwrap();

@@ -540,7 +540,7 @@ impl Original {
         let transcript = message_formats::read_file(&path, &ReadOptions::default()).unwrap();
         memory.import(&transcript).await.unwrap();
         let main = transcript.sessions[0].key.to_string();
-        let session = memory.existing(main.as_str()).await.unwrap();
+        let session = memory.get_session(main.as_str()).await.unwrap();
         let outcome = session.compact(Mode::Full).await.unwrap();
         assert!(
             outcome.published.get("leaf") >= 5 && outcome.published.get("condensed") >= 2,
@@ -700,7 +700,7 @@ async fn recounting_a_part_is_noticed() {
     let original = Original::get().await;
     let path = original.copy("recounted");
     let memory = open_again(&path).await;
-    let session = memory.existing(original.main.as_str()).await.unwrap();
+    let session = memory.get_session(original.main.as_str()).await.unwrap();
     let koda = ContextAccounting::new(estimator("koda").unwrap());
     let recounted: Vec<(memory_model::Seq, u64)> = session.load().await.unwrap()[59..70]
         .iter()

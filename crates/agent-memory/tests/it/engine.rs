@@ -380,7 +380,7 @@ async fn the_need_to_compact_is_a_threshold() {
     for place in plain().await {
         let memory = &place.memory;
         assert!(!memory.needs_compaction("nobody", 0).await.unwrap());
-        assert!(memory.find("nobody").await.unwrap().is_none());
+        assert!(memory.find_session("nobody").await.unwrap().is_none());
         let session = memory.session("s").await.unwrap();
         assert!(!session.needs_compaction(0).await.unwrap());
         talk(&session, 5).await;
@@ -438,7 +438,7 @@ async fn what_is_known_of_a_session_can_be_changed() {
         assert!(later.updated_at > info.updated_at && later.archived);
 
         let place = place.reopen(memory()).await;
-        let session = place.memory.existing("a").await.unwrap();
+        let session = place.memory.get_session("a").await.unwrap();
         let found = session.info().await.unwrap().conversation;
         assert_eq!(found, later, "{}", place.name);
     }
@@ -447,14 +447,14 @@ async fn what_is_known_of_a_session_can_be_changed() {
 #[tokio::test]
 async fn a_log_that_is_not_there_is_told_from_an_empty_one() {
     for place in plain().await {
-        assert!(place.memory.find("nobody").await.unwrap().is_none());
-        let error = place.memory.existing("nobody").await.unwrap_err();
+        assert!(place.memory.find_session("nobody").await.unwrap().is_none());
+        let error = place.memory.get_session("nobody").await.unwrap_err();
         assert_eq!(error.kind(), ErrorKind::NotFound);
         assert!(error.to_string().contains("nobody"), "{error}");
         let session = place.memory.session("empty").await.unwrap();
         assert!(session.load().await.unwrap().is_empty());
         assert!(session.spans().await.unwrap().is_empty());
-        let again = place.memory.existing("empty").await.unwrap();
+        let again = place.memory.get_session("empty").await.unwrap();
         assert_eq!(again.id(), session.id());
     }
 }
@@ -647,7 +647,7 @@ async fn many_tasks_lose_nothing() {
         for task in tasks {
             task.await.unwrap();
         }
-        let session = place.memory.existing("shared").await.unwrap();
+        let session = place.memory.get_session("shared").await.unwrap();
         let log = session.load().await.unwrap();
         assert_eq!(log.len(), 500, "{}", place.name);
         assert!((1..).zip(&log).all(|(seq, entry)| entry.seq == Seq(seq)));

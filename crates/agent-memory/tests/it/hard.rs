@@ -54,7 +54,7 @@ async fn round_trip(bytes: &[u8], folder: &Path) -> (Transcript, Session) {
 
     let mut exports = Vec::new();
     for done in &imported.sessions {
-        let session = first.existing(done.session.clone()).await.unwrap();
+        let session = first.get_session(done.session.clone()).await.unwrap();
         let log = session.load().await.unwrap();
         for compacted in [false, true] {
             if compacted {
@@ -80,14 +80,14 @@ async fn round_trip(bytes: &[u8], folder: &Path) -> (Transcript, Session) {
         let copy = parse(export.as_bytes(), key);
         assert!(copy.report.skipped.is_empty(), "{:?}", copy.report.skipped);
         second.import(&copy).await.unwrap();
-        let original = first.existing(key).await.unwrap().load().await.unwrap();
-        let copied = second.existing(key).await.unwrap().load().await.unwrap();
+        let original = first.get_session(key).await.unwrap().load().await.unwrap();
+        let copied = second.get_session(key).await.unwrap().load().await.unwrap();
         assert!(said(&original) == said(&copied), "{key} differs");
     }
     assert!(second.verify().await.unwrap().is_ok());
     second.close().await.unwrap();
     let main = imported.sessions[0].session.clone();
-    (transcript, first.existing(main).await.unwrap())
+    (transcript, first.get_session(main).await.unwrap())
 }
 
 /// Lines of plain JSON, as bytes.
@@ -186,7 +186,7 @@ async fn a_line_of_fifty_megabytes() {
     let folder = tempfile::tempdir().unwrap();
     let memory = open(folder.path(), "large.db").await;
     memory.import(&parse(&bytes, "large")).await.unwrap();
-    let session = memory.existing("large").await.unwrap();
+    let session = memory.get_session("large").await.unwrap();
     for budget in [1_000, 100_000] {
         let context = session.assemble(Budget::tokens(budget)).await.unwrap();
         assert!(context.tokens <= budget && context.messages.len() > 1);
@@ -320,7 +320,7 @@ async fn a_file_that_grows_between_imports_keeps_its_order() {
                 let imported = memory.import(&parse(&bytes[..*stop], "s")).await.unwrap();
                 key = Some(imported.sessions[0].session.clone());
             }
-            let session = memory.existing(key.unwrap()).await.unwrap();
+            let session = memory.get_session(key.unwrap()).await.unwrap();
             said(&session.load().await.unwrap())
         };
         let finished = order(&[bytes.len()]).await;

@@ -41,8 +41,8 @@ async fn versions_are_compared_and_returned_to() {
         talk(&session, 300).await;
         session.compact(Mode::Incremental).await.unwrap();
         talk(&session, 20).await;
-        let now = session.now().await.unwrap();
-        let start = session.at(ViewVersion(0)).await.unwrap();
+        let now = session.current_view().await.unwrap();
+        let start = session.view_at(ViewVersion(0)).await.unwrap();
         insta::assert_snapshot!(
             "since_the_beginning",
             text(&start.diff(&now).await.unwrap())
@@ -55,17 +55,20 @@ async fn versions_are_compared_and_returned_to() {
         }
 
         let newest = now.version();
-        let then = session.at(ViewVersion(2)).await.unwrap();
-        let done = session.return_to(ViewVersion(2)).await.unwrap();
+        let then = session.view_at(ViewVersion(2)).await.unwrap();
+        let done = session.revert_to(ViewVersion(2)).await.unwrap();
         assert_eq!(done, Published::Done(newest.next()), "{}", place.name);
         assert_eq!(session.spans().await.unwrap(), then.spans().await.unwrap());
-        assert_eq!(session.now().await.unwrap().tokens(), then.tokens());
-        let again = session.return_to(ViewVersion(2)).await.unwrap();
+        assert_eq!(
+            session.current_view().await.unwrap().tokens(),
+            then.tokens()
+        );
+        let again = session.revert_to(ViewVersion(2)).await.unwrap();
         assert_eq!(again, Published::Already(newest.next()));
         // And back to what it was before that: nothing is ever gone.
-        session.return_to(newest).await.unwrap();
+        session.revert_to(newest).await.unwrap();
         assert_eq!(session.spans().await.unwrap(), now.spans().await.unwrap());
-        session.return_to(ViewVersion(0)).await.unwrap();
+        session.revert_to(ViewVersion(0)).await.unwrap();
         assert_eq!(session.spans().await.unwrap().len(), 1);
         let made = session.versions(newest, 99).await.unwrap().items;
         assert_eq!(made.len(), 3);
@@ -80,24 +83,30 @@ async fn versions_are_compared_and_returned_to() {
 async fn versions_that_are_not_there_are_refused() {
     for place in both(small).await {
         let session = place.memory.session("s").await.unwrap();
-        assert_eq!(session.now().await.unwrap().spans().await.unwrap(), []);
-        let nothing = session.return_to(ViewVersion(0)).await.unwrap();
+        assert_eq!(
+            session.current_view().await.unwrap().spans().await.unwrap(),
+            []
+        );
+        let nothing = session.revert_to(ViewVersion(0)).await.unwrap();
         assert_eq!(nothing, Published::Already(ViewVersion(0)));
         talk(&session, 60).await;
         session.compact(Mode::Full).await.unwrap();
-        let newest = session.now().await.unwrap().version();
-        let error = session.at(newest.next()).await.unwrap_err();
+        let newest = session.current_view().await.unwrap().version();
+        let error = session.view_at(newest.next()).await.unwrap_err();
         assert_eq!(error.kind(), ErrorKind::Invalid, "{}", place.name);
         assert!(error.to_string().contains("the newest is"), "{error}");
-        let error = session.return_to(newest.next()).await.unwrap_err();
+        let error = session.revert_to(newest.next()).await.unwrap_err();
         assert_eq!(error.kind(), ErrorKind::Invalid);
-        let now = session.now().await.unwrap();
+        let now = session.current_view().await.unwrap();
         let error = now.up_to(Seq(61)).await.unwrap_err();
         assert_eq!(error.kind(), ErrorKind::Invalid);
         let error = now.up_to(Seq(3)).await.unwrap_err();
         assert!(error.to_string().contains("was not there"), "{error}");
         let other = place.memory.session("other").await.unwrap();
-        let error = now.diff(&other.now().await.unwrap()).await.unwrap_err();
+        let error = now
+            .diff(&other.current_view().await.unwrap())
+            .await
+            .unwrap_err();
         assert_eq!(error.kind(), ErrorKind::Invalid);
     }
 }
@@ -141,15 +150,15 @@ async fn play(session: &Session, steps: &[Step]) {
                 session.compact(*mode).await.unwrap();
             }
             Step::ReturnTo(version) => {
-                let now = session.now().await.unwrap();
+                let now = session.current_view().await.unwrap();
                 let version = ViewVersion(version % (now.version().0 + 1));
-                let then = session.at(version).await.unwrap();
-                session.return_to(version).await.unwrap();
+                let then = session.view_at(version).await.unwrap();
+                session.revert_to(version).await.unwrap();
                 assert_eq!(session.spans().await.unwrap(), then.spans().await.unwrap());
                 assert_eq!(session.snapshot().await.unwrap().tokens(), then.tokens());
             }
         }
-        let now = session.now().await.unwrap();
+        let now = session.current_view().await.unwrap();
         let budget = Budget::tokens([600, 2_000, 50_000][n % 3]);
         seen.push(Seen {
             version: now.version(),
@@ -159,7 +168,7 @@ async fn play(session: &Session, steps: &[Step]) {
         });
     }
     for then in seen {
-        let view = session.at(then.version).await.unwrap();
+        let view = session.view_at(then.version).await.unwrap();
         let view = view.up_to(then.head).await.unwrap();
         let context = view.assemble(then.budget).await.unwrap();
         assert_eq!(render_context(&context), render_context(&then.context));

@@ -193,7 +193,7 @@ async fn it_holds_what_the_transcript_says() {
     let transcript = message_formats::read_file(&path, &ReadOptions::default()).unwrap();
     memory.import(&transcript).await.unwrap();
     let session = memory
-        .existing(transcript.sessions[0].key.clone())
+        .get_session(transcript.sessions[0].key.clone())
         .await
         .unwrap();
     let outcome = session.compact(Mode::Full).await.unwrap();

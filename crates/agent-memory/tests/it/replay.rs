@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use agent_memory::replay::{Replay, Replayed, Reuse};
+use agent_memory::replay::{Replay, ReplayReport, Reuse};
 use agent_memory::testing::memory;
 use agent_memory::{DagPolicy, Memory, SqliteStore, Window};
 use message_formats::Transcript;
@@ -13,7 +13,7 @@ use crate::corpus::{corpus, parse, transcripts};
 const MOST_STATEMENTS: u64 = 200;
 
 /// Replays all sessions of a transcript, branches after what they branch off.
-async fn replay(transcript: &Transcript, window: u64) -> Vec<Replayed> {
+async fn replay(transcript: &Transcript, window: u64) -> Vec<ReplayReport> {
     let folder = tempfile::tempdir().unwrap();
     let store = SqliteStore::open(folder.path().join("memory.db")).await;
     let store = Arc::new(store.unwrap());

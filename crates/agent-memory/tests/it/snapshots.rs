@@ -83,7 +83,7 @@ async fn story(memory: &Memory, fixture: &str) -> String {
             session.session, session.messages, session.notes
         )
         .unwrap();
-        let session = memory.existing(session.session).await.unwrap();
+        let session = memory.get_session(session.session).await.unwrap();
         let outcome = session.compact(Mode::Full).await.unwrap();
         out.push_str(&render_outcome(&outcome));
         writeln!(out, "\n{}", session.tree(2).await.unwrap()).unwrap();

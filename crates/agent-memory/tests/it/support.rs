@@ -104,7 +104,7 @@ pub(crate) async fn export(session: &Session) -> String {
 pub(crate) async fn exports(memory: &Memory, keys: &[SessionKey]) -> Vec<String> {
     let mut out = Vec::new();
     for key in keys {
-        out.push(export(&memory.existing(key.clone()).await.unwrap()).await);
+        out.push(export(&memory.get_session(key.clone()).await.unwrap()).await);
     }
     out
 }
@@ -118,7 +118,7 @@ pub(crate) async fn dump(memory: &Memory) -> String {
     for info in memory.sessions(&filter).await.unwrap() {
         let store = memory.store();
         let id = info.conversation.id;
-        let session = memory.existing(info.conversation.key.clone()).await;
+        let session = memory.get_session(info.conversation.key.clone()).await;
         for entry in session.unwrap().load().await.unwrap() {
             writeln!(out, "{entry:?}").unwrap();
         }

@@ -5,8 +5,8 @@ use std::sync::{Arc, Mutex};
 
 use agent_memory::testing::{Answer, Scripted, memory};
 use agent_memory::{
-    Action, Background, Builder, DagPolicy, Event, Mode, ObservedUsage, Recorder, ResponseUsage,
-    Session, Source, StopReason, Trigger, TurnPolicy, Window, Work,
+    Action, Builder, DagPolicy, Event, Mode, ObservedUsage, Recorder, ResponseUsage, Session,
+    Source, Spawner, StopReason, Task, Trigger, TurnPolicy, Window,
 };
 use sqlx::sqlite::SqliteConnectOptions;
 use sqlx::{ConnectOptions as _, Connection as _, Row as _};
@@ -47,30 +47,35 @@ async fn a_turn_prepares_and_a_later_one_publishes_without_a_call() {
         assert!(tokens > 500 && tokens < 2_000, "{tokens}");
 
         let before = model.calls();
-        let upkeep = session.after_turn(&window).await.unwrap();
-        let ahead = upkeep.prepared.unwrap();
+        let report = session.after_turn(&window).await.unwrap();
+        let prefetch = report.prefetched.unwrap();
         assert!(
-            ahead.prepared > 0 && ahead.ready == ahead.prepared,
-            "{ahead:?}"
+            prefetch.prepared > 0 && prefetch.ready == prefetch.prepared,
+            "{prefetch:?}"
         );
-        assert_eq!(u64::from(model.calls() - before), ahead.calls);
-        assert_eq!((version(&session).await, upkeep.compactions.len()), (0, 0));
+        assert_eq!(u64::from(model.calls() - before), prefetch.calls);
+        assert_eq!((version(&session).await, report.compactions.len()), (0, 0));
 
         // Again there is nothing new to make.
         let called = model.calls();
-        let again = session.after_turn(&window).await.unwrap().prepared.unwrap();
+        let again = session
+            .after_turn(&window)
+            .await
+            .unwrap()
+            .prefetched
+            .unwrap();
         assert_eq!(
             (again.prepared, again.ready, again.calls),
-            (0, ahead.ready, 0)
+            (0, prefetch.ready, 0)
         );
 
         talk(&session, 60).await;
         let call = session.before_call(&window).await.unwrap();
         assert_eq!(model.calls(), called, "a foreground called the model");
-        assert_eq!(call.upkeep.published(), ahead.ready);
+        assert_eq!(call.report.published(), prefetch.ready);
         assert!(call.context.tokens <= window.budget().get());
-        assert_eq!(version(&session).await, ahead.ready);
-        for summary in &call.upkeep.compactions[0].summaries {
+        assert_eq!(version(&session).await, prefetch.ready);
+        for summary in &call.report.compactions[0].summaries {
             let found = session
                 .summaries(std::slice::from_ref(summary))
                 .await
@@ -88,14 +93,14 @@ async fn what_was_prepared_outlives_the_process() {
     for place in both(build).await {
         let session = place.memory.session("s").await.unwrap();
         talk(&session, 30).await;
-        let ahead = session.prefetch_summaries().await.unwrap();
-        assert!(ahead.ready > 0);
+        let prefetch = session.prefetch_summaries().await.unwrap();
+        assert!(prefetch.ready > 0);
         drop(session);
         let called = model.calls();
         let place = place.reopen(build()).await;
         let session = place.memory.session("s").await.unwrap();
         let outcome = session.publish_ready().await.unwrap();
-        assert_eq!(outcome.published.get("leaf"), ahead.ready);
+        assert_eq!(outcome.published.get("leaf"), prefetch.ready);
         assert_eq!(
             (outcome.calls, model.calls()),
             (0, called),
@@ -143,10 +148,10 @@ async fn a_failing_model_costs_a_turn_nothing() {
         let place = &places[which];
         let session = place.memory.session("s").await.unwrap();
         talk(&session, 60).await;
-        let upkeep = session.after_turn(&window).await.unwrap();
-        assert!(upkeep.failure.unwrap().contains("503"), "{}", place.name);
+        let report = session.after_turn(&window).await.unwrap();
+        assert!(report.failure.unwrap().contains("503"), "{}", place.name);
         assert_eq!(
-            (upkeep.model.not_made, model.calls()),
+            (report.model.not_made, model.calls()),
             (1, 1),
             "{}",
             place.name
@@ -156,8 +161,8 @@ async fn a_failing_model_costs_a_turn_nothing() {
         assert_eq!(version(&session).await, 0, "{}", place.name);
         assert!(session.verify().await.unwrap().is_ok());
         // It answers again, and the next turns go on as if nothing had been.
-        let upkeep = session.after_turn(&window).await.unwrap();
-        assert!(upkeep.model.is_ok() && upkeep.prepared.unwrap().ready > 0);
+        let report = session.after_turn(&window).await.unwrap();
+        assert!(report.model.is_ok() && report.prefetched.unwrap().ready > 0);
     }
 }
 
@@ -172,7 +177,7 @@ async fn a_model_that_fails_beside_the_turns_is_in_the_next_turns_report() {
         let build = || {
             let builder = with(&model, 500, 1_500).hooks(Arc::new(heard.clone()));
             match beside {
-                true => builder.background(later.clone()),
+                true => builder.spawner(later.clone()),
                 false => builder,
             }
         };
@@ -213,9 +218,9 @@ async fn a_model_that_fails_beside_the_turns_is_in_the_next_turns_report() {
     }
 }
 
-/// Keeps work until it is asked to do it.
+/// Keeps tasks until the test runs them.
 #[derive(Default)]
-struct Later(Mutex<Vec<Work>>);
+struct Later(Mutex<Vec<Task>>);
 
 impl std::fmt::Debug for Later {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
@@ -223,9 +228,9 @@ impl std::fmt::Debug for Later {
     }
 }
 
-impl Background for Later {
-    fn spawn(&self, work: Work) {
-        self.0.lock().unwrap().push(work);
+impl Spawner for Later {
+    fn spawn(&self, task: Task) {
+        self.0.lock().unwrap().push(task);
     }
 }
 
@@ -234,23 +239,23 @@ async fn work_beside_the_turns_is_begun_once_and_waited_for_by_nobody() {
     let window = Window::new(WINDOW);
     let model = Scripted::head_cut();
     let later = Arc::new(Later::default());
-    let build = || with(&model, 500, 2_000).background(later.clone());
+    let build = || with(&model, 500, 2_000).spawner(later.clone());
     for place in both(build).await {
         let session = place.memory.session("s").await.unwrap();
         talk(&session, 80).await;
         let called = model.calls();
-        assert!(session.after_turn(&window).await.unwrap().preparing);
-        assert!(session.after_turn(&window).await.unwrap().preparing);
+        assert!(session.after_turn(&window).await.unwrap().prefetching);
+        assert!(session.after_turn(&window).await.unwrap().prefetching);
         // Nothing is ready: the turn goes on without.
         let call = session.before_call(&window).await.unwrap();
-        assert_eq!((call.upkeep.published(), model.calls()), (0, called));
+        assert_eq!((call.report.published(), model.calls()), (0, called));
         let work = std::mem::take(&mut *later.0.lock().unwrap());
         assert_eq!(work.len(), 1, "{}", place.name);
         for work in work {
             work.await;
         }
         let call = session.before_call(&window).await.unwrap();
-        assert!(call.upkeep.published() > 0);
+        assert!(call.report.published() > 0);
         // What is done makes place for the next.
         talk(&session, 40).await;
         session.after_turn(&window).await.unwrap();
@@ -258,19 +263,19 @@ async fn work_beside_the_turns_is_begun_once_and_waited_for_by_nobody() {
     }
 }
 
-/// Runs work in this runtime, and notes which of it has ended.
+/// Spawns tasks in the current runtime, and counts those that ended.
 #[derive(Debug, Default)]
 struct Watched {
     begun: AtomicUsize,
     ended: Arc<AtomicUsize>,
 }
 
-impl Background for Watched {
-    fn spawn(&self, work: Work) {
+impl Spawner for Watched {
+    fn spawn(&self, task: Task) {
         self.begun.fetch_add(1, Ordering::SeqCst);
         let ended = Arc::clone(&self.ended);
         tokio::spawn(async move {
-            work.await;
+            task.await;
             ended.fetch_add(1, Ordering::SeqCst);
         });
     }
@@ -281,7 +286,7 @@ async fn closing_waits_until_background_work_has_ended_and_given_its_leases_back
     let window = Window::new(WINDOW);
     let model = Scripted::hangs();
     let watched = Arc::new(Watched::default());
-    let build = || with(&model, 500, 2_000).background(watched.clone());
+    let build = || with(&model, 500, 2_000).spawner(watched.clone());
     for (closed, place) in (1..).zip(both(build).await) {
         let session = place.memory.session("s").await.unwrap();
         talk(&session, 60).await;
@@ -292,7 +297,11 @@ async fn closing_waits_until_background_work_has_ended_and_given_its_leases_back
         }
         place.memory.close().await.unwrap();
         let ended = watched.ended.load(Ordering::SeqCst);
-        assert_eq!(ended, closed, "{}: background work goes on", place.name);
+        assert_eq!(
+            ended, closed,
+            "{}: a background task still runs",
+            place.name
+        );
         // Whoever comes next finds no lease: not in ten minutes, but now.
         let answers = Arc::new(Scripted::head_cut());
         let place = place
@@ -314,12 +323,12 @@ async fn work_that_begins_after_closing_touches_nothing() {
     let window = Window::new(WINDOW);
     let model = Scripted::head_cut();
     let later = Arc::new(Later::default());
-    let build = || with(&model, 500, 2_000).background(later.clone());
+    let build = || with(&model, 500, 2_000).spawner(later.clone());
     for place in both(build).await {
         let session = place.memory.session("s").await.unwrap();
         talk(&session, 60).await;
-        assert!(session.after_turn(&window).await.unwrap().preparing);
-        // Work that nobody has begun yet does not hold closing up.
+        assert!(session.after_turn(&window).await.unwrap().prefetching);
+        // Task that nobody has begun yet does not hold closing up.
         place.memory.close().await.unwrap();
         let called = model.calls();
         let work = later.0.lock().unwrap().pop().unwrap();
@@ -358,7 +367,7 @@ async fn drafts_that_nobody_wants_any_more_are_deleted() {
 
         // Somebody compacts other ranges of it first.
         let other = open(memory().dag(DagPolicy::anna())).await;
-        let session = other.existing(key.as_str()).await.unwrap();
+        let session = other.get_session(key.as_str()).await.unwrap();
         assert!(
             session
                 .compact(Mode::Full)
@@ -371,7 +380,7 @@ async fn drafts_that_nobody_wants_any_more_are_deleted() {
         other.close().await.unwrap();
 
         let memory_with_model = open(with(&model, 500, 2_000)).await;
-        let session = memory_with_model.existing(key.as_str()).await.unwrap();
+        let session = memory_with_model.get_session(key.as_str()).await.unwrap();
         if foreground {
             assert_eq!(
                 session.publish_ready().await.unwrap().published.get("leaf"),
@@ -399,8 +408,8 @@ async fn before_a_call_a_view_over_the_budget_is_extracted_without_the_model() {
         let dropped = &call.context.receipt.dropped;
         assert!(dropped.is_empty(), "{}: left out {dropped:?}", place.name);
         assert!(call.context.receipt.degraded.is_empty());
-        assert!(call.upkeep.published() > 0 && model.calls() == 0);
-        assert_eq!(call.upkeep.extracted, call.upkeep.published());
+        assert!(call.report.published() > 0 && model.calls() == 0);
+        assert_eq!(call.report.extracted, call.report.published());
         let shown = call
             .context
             .messages
@@ -409,7 +418,7 @@ async fn before_a_call_a_view_over_the_budget_is_extracted_without_the_model() {
         let shown: Vec<_> = shown.collect();
         assert_eq!(shown.first().unwrap().first, agent_memory::Seq(1));
         assert_eq!(shown.last().unwrap().last, head);
-        for compaction in &call.upkeep.compactions {
+        for compaction in &call.report.compactions {
             assert_eq!(compaction.calls, 0);
             let made = session.summaries(&compaction.summaries).await.unwrap();
             assert!(made.iter().flatten().all(|summary| summary.provisional));
@@ -418,7 +427,7 @@ async fn before_a_call_a_view_over_the_budget_is_extracted_without_the_model() {
         let published = version(&session).await;
         let again = session.before_call(&window).await.unwrap();
         assert_eq!(
-            (again.upkeep.published(), version(&session).await),
+            (again.report.published(), version(&session).await),
             (0, published)
         );
         assert_eq!(again.context, call.context);
@@ -444,10 +453,10 @@ async fn what_is_ready_is_published_before_anything_is_extracted() {
         let ready = session.prefetch_summaries().await.unwrap().ready;
         let called = model.calls();
         let call = session.before_call(&window).await.unwrap();
-        assert_eq!(call.upkeep.published(), ready, "{}", place.name);
-        assert_eq!((call.upkeep.extracted, model.calls()), (0, called));
+        assert_eq!(call.report.published(), ready, "{}", place.name);
+        assert_eq!((call.report.extracted, model.calls()), (0, called));
         assert!(call.context.receipt.dropped.is_empty());
-        for compaction in &call.upkeep.compactions {
+        for compaction in &call.report.compactions {
             let made = session.summaries(&compaction.summaries).await.unwrap();
             assert!(made.iter().flatten().all(|summary| !summary.provisional));
         }
@@ -480,14 +489,14 @@ async fn a_providers_figure_is_not_overwritten_by_an_estimate() {
         // Above the hard threshold of three quarters, and nothing is ready.
         let observed = ObservedUsage::new("model", usage(3_000, 100));
         assert!(session.observe_usage(&observed).await.unwrap());
-        let upkeep = session.after_turn(&window).await.unwrap();
-        assert_eq!(upkeep.usage.tokens, 3_100, "{}", place.name);
-        assert_eq!(upkeep.compactions.len(), 1);
-        assert_eq!(upkeep.published(), 0);
-        let ahead = upkeep
-            .prepared
+        let report = session.after_turn(&window).await.unwrap();
+        assert_eq!(report.usage.tokens, 3_100, "{}", place.name);
+        assert_eq!(report.compactions.len(), 1);
+        assert_eq!(report.published(), 0);
+        let prefetch = report
+            .prefetched
             .expect("3,100 is more than half of the window");
-        assert!(ahead.prepared > 0);
+        assert!(prefetch.prepared > 0);
     }
 }
 
@@ -500,13 +509,13 @@ async fn a_system_prompt_is_counted_once() {
         // A provider counts the system prompt in; the estimate of the view does not.
         let observed = ObservedUsage::new("model", usage(1_500 + 900, 0));
         assert!(session.observe_usage(&observed).await.unwrap());
-        let upkeep = session.before_turn(&window).await.unwrap();
+        let report = session.before_turn(&window).await.unwrap();
         assert_eq!(
-            (upkeep.usage.tokens, upkeep.usage.system_tokens),
+            (report.usage.tokens, report.usage.system_tokens),
             (900, 1_500)
         );
-        assert!(!Trigger::PHI_CORE.fires(&upkeep.usage), "{}", place.name);
-        assert!(upkeep.compactions.is_empty());
+        assert!(!Trigger::PHI_CORE.fires(&report.usage), "{}", place.name);
+        assert!(report.compactions.is_empty());
     }
 }
 
@@ -528,7 +537,7 @@ async fn an_action_can_compact_before_a_call_and_wait_for_the_model() {
         talk(&session, 60).await;
         let called = model.calls();
         let below = session.before_call(&window).await.unwrap();
-        assert_eq!((below.upkeep.compactions.len(), model.calls()), (0, called));
+        assert_eq!((below.report.compactions.len(), model.calls()), (0, called));
         assert_eq!(version(&session).await, 0);
 
         talk(&session, 60).await;
@@ -537,7 +546,7 @@ async fn an_action_can_compact_before_a_call_and_wait_for_the_model() {
         assert_eq!((version(&session).await, model.calls()), (0, called));
         let call = session.before_call(&window).await.unwrap();
         let paid = u64::from(model.calls() - called);
-        let published = call.upkeep.published();
+        let published = call.report.published();
         assert!(
             published > 0 && paid >= published,
             "{}: {paid} calls",
@@ -545,7 +554,7 @@ async fn an_action_can_compact_before_a_call_and_wait_for_the_model() {
         );
         assert_eq!(version(&session).await, published);
         let mut calls = 0;
-        for compaction in &call.upkeep.compactions {
+        for compaction in &call.report.compactions {
             calls += compaction.calls;
             let made = session.summaries(&compaction.summaries).await.unwrap();
             assert!(made.iter().flatten().all(|summary| !summary.provisional));
@@ -561,7 +570,7 @@ async fn an_action_can_compact_before_a_call_and_wait_for_the_model() {
                 _ => None,
             })
             .collect();
-        let last = call.upkeep.compactions.last().unwrap();
+        let last = call.report.compactions.last().unwrap();
         assert!(
             ids.iter().any(|id| last.summaries.contains(id)),
             "{}",
@@ -585,9 +594,9 @@ async fn annas_rule_compacts_after_the_turn_and_waits() {
         let session = place.memory.session("s").await.unwrap();
         talk(&session, 110).await;
         let call = session.before_call(&window).await.unwrap();
-        assert_eq!(call.upkeep.compactions.len(), 0);
-        let upkeep = session.after_turn(&window).await.unwrap();
-        assert!(upkeep.published() > 0 && upkeep.prepared.is_none());
+        assert_eq!(call.report.compactions.len(), 0);
+        let report = session.after_turn(&window).await.unwrap();
+        assert!(report.published() > 0 && report.prefetched.is_none());
     }
 }
 
@@ -601,8 +610,8 @@ async fn a_manual_policy_does_nothing_by_itself() {
         talk(&session, 110).await;
         session.before_turn(&window).await.unwrap();
         session.before_call(&window).await.unwrap();
-        let upkeep = session.after_turn(&window).await.unwrap();
-        assert_eq!((upkeep.compactions.len(), upkeep.preparing), (0, false));
+        let report = session.after_turn(&window).await.unwrap();
+        assert_eq!((report.compactions.len(), report.prefetching), (0, false));
         assert_eq!(version(&session).await, 0);
     }
 }
@@ -612,7 +621,7 @@ fn a_turn_policy_is_a_config_value() {
     let json = serde_json::to_string(&TurnPolicy::default()).unwrap();
     assert_eq!(
         json,
-        r#"{"soft":{"kind":"fraction","of_window":0.5},"hard":{"kind":"fraction","of_window":0.75},"before_turn":"publish","before_call":"publish","after_turn":"prepare"}"#
+        r#"{"soft":{"kind":"fraction","of_window":0.5},"hard":{"kind":"fraction","of_window":0.75},"before_turn":"publish","before_call":"publish","after_turn":"prefetch"}"#
     );
     let policy: TurnPolicy = serde_json::from_str(r#"{"after_turn":"compact"}"#).unwrap();
     assert_eq!(policy.after_turn, Action::Compact);

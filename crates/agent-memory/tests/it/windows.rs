@@ -184,7 +184,7 @@ async fn run(window: Window, model: Model, usage: bool, real: &mut RealCount) ->
         let call = session.before_call(&window).await.unwrap();
         let context = &call.context;
         published.extend(
-            call.upkeep
+            call.report
                 .compactions
                 .iter()
                 .flat_map(|c| c.summaries.clone()),

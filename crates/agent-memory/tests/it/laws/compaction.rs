@@ -98,7 +98,7 @@ pub(crate) async fn check_idempotence(world: &mut World) -> Checked<()> {
         }
         let before = state(chat).await;
         if world.sabotage == Some(Sabotage::Restless) {
-            session.return_to(ViewVersion(0)).await.unwrap();
+            session.revert_to(ViewVersion(0)).await.unwrap();
         }
         let again = session.compact(Mode::Full).await.unwrap();
         world.tally.checked(Law::Idempotence, 1);
@@ -115,7 +115,7 @@ pub(crate) async fn check_idempotence(world: &mut World) -> Checked<()> {
 
 /// What a compaction could change: versions, spans, cost, and how many summaries there are.
 async fn state(chat: &Chat) -> (Vec<agent_memory::Span>, u64, u64, usize) {
-    let now = chat.session.now().await.unwrap();
+    let now = chat.session.current_view().await.unwrap();
     let store = chat.session.memory().store();
     let summaries = store
         .summary_log(chat.session.id(), None, 9_999)

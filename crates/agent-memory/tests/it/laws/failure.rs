@@ -34,7 +34,7 @@ pub(crate) async fn check_compaction(
     if crashed {
         tally.checked(Law::Failure, 1);
     }
-    let now = chat.session.now().await.unwrap().version();
+    let now = chat.session.current_view().await.unwrap().version();
     Law::Failure.holds(now.0 == before.0 + made, || {
         format!("{made} publishes were done after version {before}, but now it is {now}")
     })

@@ -40,7 +40,7 @@ pub(crate) async fn check_log(chat: &Chat, tally: &mut Tally) -> Checked<()> {
 pub(crate) async fn check(chat: &Chat, tally: &mut Tally) -> Checked<()> {
     check_log(chat, tally).await?;
     let Chat { session, said, .. } = chat;
-    let now = session.now().await.unwrap();
+    let now = session.current_view().await.unwrap();
     let spans = now.spans().await.unwrap();
     let costs: Vec<u64> = spans.iter().map(|span| span.tokens).collect();
     let mut reached = Vec::new();

@@ -171,7 +171,7 @@ impl World {
                     )
                 };
                 self.stage.open(&new).await.unwrap();
-                let session = self.memory.existing(key).await.unwrap();
+                let session = self.memory.get_session(key).await.unwrap();
                 self.chats.push(Chat {
                     session,
                     said: Vec::new(),
@@ -182,10 +182,16 @@ impl World {
             Op::Return { chat, version } => {
                 let at = self.chat(*chat);
                 let session = &self.chats[at].session;
-                let newest = session.now().await.unwrap().version();
+                let newest = session.current_view().await.unwrap().version();
                 let version = ViewVersion(u64::from(*version) % (newest.0 + 1));
-                let then = session.at(version).await.unwrap().spans().await.unwrap();
-                session.return_to(version).await.unwrap();
+                let then = session
+                    .view_at(version)
+                    .await
+                    .unwrap()
+                    .spans()
+                    .await
+                    .unwrap();
+                session.revert_to(version).await.unwrap();
                 let now = session.spans().await.unwrap();
                 Law::Reachable.holds(now == then, || {
                     format!("version {version} was returned to, but {now:?} is not {then:?}")
@@ -196,7 +202,7 @@ impl World {
                 self.memory = open(&self.stage, &self.model, &self.script, self.sabotage).await;
                 for chat in &mut self.chats {
                     let key = chat.session.key().clone();
-                    chat.session = self.memory.existing(key).await.unwrap();
+                    chat.session = self.memory.get_session(key).await.unwrap();
                 }
                 Ok(0)
             }

@@ -1,4 +1,4 @@
-//! Reading what a context is chosen from: only what can go into it.
+//! Reads the input of an assembly: the part of a view that can go into the context.
 
 use compaction_plan::Tail;
 use compaction_runner::{atom_start, newest_entries};
@@ -8,18 +8,18 @@ use memory_store::{
     Error, ErrorKind, FullStore, LogRead, Order, Result, Snapshot, fill_raw_tokens,
 };
 
-/// How many spans one step back reads.
+/// Number of spans that one read asks for.
 const PAGE: usize = 64;
 
-/// Reads the part of a view from its token `front` on. Of a raw span that this falls into, only
-/// the newer part is read, from the group that holds the token.
-pub(crate) async fn material(
+/// Reads the part of a view from its token `tokens_before` on. Of a raw span that holds this token,
+/// only the newer part is read, from the tool group that holds the token.
+pub(crate) async fn read_input(
     store: &dyn FullStore,
     snapshot: &Snapshot,
-    front: u64,
+    tokens_before: u64,
     whole_tail: Option<usize>,
 ) -> Result<AssemblyInput> {
-    let mut material = AssemblyInput {
+    let mut input = AssemblyInput {
         view_tokens: snapshot.tokens(),
         tokens_before: snapshot.tokens(),
         items: Vec::new(),
@@ -49,7 +49,7 @@ pub(crate) async fn material(
         let mut summaries = summaries.into_iter();
         for span in spans {
             let needed = tail.is_some_and(|tail| span.range.last.is_none_or(|last| last >= tail));
-            if material.tokens_before <= front && !needed && newest_first.iter().any(shows) {
+            if input.tokens_before <= tokens_before && !needed && newest_first.iter().any(shows) {
                 break 'spans;
             }
             let Some(range) = span.range.up_to(snapshot.head) else {
@@ -60,27 +60,27 @@ pub(crate) async fn material(
                     let Some(summary) = summaries.next() else {
                         break 'spans;
                     };
-                    material.tokens_before = material.tokens_before.saturating_sub(span.tokens);
+                    input.tokens_before = input.tokens_before.saturating_sub(span.tokens);
                     Item::Summary(Box::new(summary))
                 }
                 Body::Omitted => Item::Omitted(range),
                 Body::Trimmed(policy) => {
-                    material.tokens_before = material.tokens_before.saturating_sub(span.tokens);
+                    input.tokens_before = input.tokens_before.saturating_sub(span.tokens);
                     let entries = read(store, snapshot, range).await?;
                     Item::Trimmed(policy.clone(), entries, span.tokens)
                 }
                 Body::Raw => {
-                    let start = material.tokens_before.saturating_sub(span.tokens);
+                    let start = input.tokens_before.saturating_sub(span.tokens);
                     let (from, cost) = raw_from(
                         store,
                         snapshot,
                         &span,
                         range,
-                        front.saturating_sub(start),
+                        tokens_before.saturating_sub(start),
                         tail,
                     )
                     .await?;
-                    material.tokens_before = material.tokens_before.saturating_sub(cost);
+                    input.tokens_before = input.tokens_before.saturating_sub(cost);
                     let entries = match SeqRange::new(from, range.last) {
                         Some(range) => read(store, snapshot, range).await?,
                         None => Vec::new(),
@@ -97,11 +97,11 @@ pub(crate) async fn material(
         rest = page.next;
     }
     newest_first.reverse();
-    material.items = newest_first;
-    Ok(material)
+    input.items = newest_first;
+    Ok(input)
 }
 
-/// Whether an item shows anything: notes alone do not.
+/// Whether an item shows anything in a context: notes alone do not.
 fn shows(item: &Item) -> bool {
     match item {
         Item::Raw(entries) | Item::Trimmed(_, entries, _) => {
@@ -111,8 +111,8 @@ fn shows(item: &Item) -> bool {
     }
 }
 
-/// Where to begin in a raw span so that its token `skip` and what comes after is read: the
-/// position, and what the span costs from there.
+/// Returns where to start in a raw span to read its token `skip` and everything after it: the
+/// position, and the cost of the span from there.
 async fn raw_from(
     store: &dyn FullStore,
     snapshot: &Snapshot,
@@ -138,7 +138,7 @@ async fn raw_from(
     Ok((from, span.tokens.saturating_sub(skipped)))
 }
 
-/// The summaries of the spans that show one, in the spans' order.
+/// Returns the summaries that the spans show, in the spans' order.
 async fn summaries(
     store: &dyn FullStore,
     snapshot: &Snapshot,

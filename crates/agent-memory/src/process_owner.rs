@@ -1,4 +1,4 @@
-//! Which process holds a lease, and whether it still runs.
+//! Owners of leases that are processes, and whether they still run.
 
 use std::fmt;
 use std::hash::{BuildHasher as _, RandomState};
@@ -7,12 +7,12 @@ use std::str::FromStr;
 use compaction_runner::Liveness;
 use memory_store::Owner;
 
-/// What the text of an owner that is a process begins with.
+/// Prefix of the text form of an owner that is a process.
 const SCHEME: &str = "process";
-/// Stands for what could not be found out.
+/// Stands for a field that could not be determined.
 const UNKNOWN: &str = "-";
 
-/// An owner of leases: one memory in one process of one machine.
+/// An owner of leases: one memory of one process.
 ///
 /// Two processes with the same number are told apart by the boot of their machine, their namespace
 /// of process numbers (each container has its own), the time they were started, and a random
@@ -28,8 +28,8 @@ pub struct ProcessOwner {
 }
 
 impl ProcessOwner {
-    /// The process that this runs in, with a new random number. What is read from `/proc` is
-    /// unknown on systems without it: the owner is then never recognised as gone.
+    /// Returns an owner for the current process, with a new random number. On systems without
+    /// `/proc` some fields are unknown, and the owner is never recognised as gone.
     pub fn current() -> Self {
         let read = |path| {
             let text = std::fs::read_to_string(path).ok()?;
@@ -51,17 +51,18 @@ impl ProcessOwner {
         }
     }
 
-    /// The number of the process.
+    /// Returns the id of the process.
     pub fn pid(&self) -> u32 {
         self.pid
     }
 
-    /// The name of its machine or container.
+    /// Returns the name of its machine or container.
     pub fn host(&self) -> Option<&str> {
         self.host.as_deref()
     }
 
-    /// Whether this process can see that one: same boot of the same machine, same namespace.
+    /// Whether this process can see `other` in `/proc`: same boot of the same machine, and same
+    /// namespace of process numbers.
     fn sees(&self, other: &Self) -> bool {
         self.boot.is_some()
             && self.boot == other.boot
@@ -86,11 +87,11 @@ impl fmt::Display for ProcessOwner {
     }
 }
 
-/// The text is not the name of a process.
+/// Error returned when a text is not the text form of a [`ProcessOwner`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct NotAProcess;
+pub struct ParseProcessOwnerError;
 
-impl fmt::Display for NotAProcess {
+impl fmt::Display for ParseProcessOwnerError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(
             "the owner is not a process: expected process/BOOT/NAMESPACE/PID/STARTED/RANDOM/HOST",
@@ -98,38 +99,38 @@ impl fmt::Display for NotAProcess {
     }
 }
 
-impl std::error::Error for NotAProcess {}
+impl std::error::Error for ParseProcessOwnerError {}
 
 impl FromStr for ProcessOwner {
-    type Err = NotAProcess;
+    type Err = ParseProcessOwnerError;
 
-    fn from_str(text: &str) -> Result<Self, NotAProcess> {
+    fn from_str(text: &str) -> Result<Self, ParseProcessOwnerError> {
         let fields: Vec<&str> = text.splitn(7, '/').collect();
         let [SCHEME, boot, namespace, pid, started, random, host] = fields.as_slice() else {
-            return Err(NotAProcess);
+            return Err(ParseProcessOwnerError);
         };
         let known = |field: &str| (field != UNKNOWN).then(|| field.to_owned());
         let started = known(started).map(|started| started.parse()).transpose();
         Ok(Self {
             boot: known(boot),
             namespace: known(namespace),
-            pid: pid.parse().map_err(|_| NotAProcess)?,
-            started: started.map_err(|_| NotAProcess)?,
-            random: u64::from_str_radix(random, 16).map_err(|_| NotAProcess)?,
+            pid: pid.parse().map_err(|_| ParseProcessOwnerError)?,
+            started: started.map_err(|_| ParseProcessOwnerError)?,
+            random: u64::from_str_radix(random, 16).map_err(|_| ParseProcessOwnerError)?,
             host: known(host),
         })
     }
 }
 
-/// Recognises processes that are gone, by `/proc`: of this boot of this machine, in the namespace
-/// of this process. Whatever it cannot see counts as running.
+/// Recognises owners whose process has ended, by `/proc`. Processes of other machines, containers or
+/// boots count as running.
 #[derive(Debug, Clone)]
 pub struct SystemProcesses {
     here: ProcessOwner,
 }
 
 impl SystemProcesses {
-    /// Returns what can see the processes that this one sees.
+    /// Creates a check that runs from the current process.
     pub fn new() -> Self {
         Self {
             here: ProcessOwner::current(),
@@ -159,13 +160,13 @@ impl Liveness for SystemProcesses {
     }
 }
 
-/// What `/proc` says of a process.
+/// State of a process by `/proc`.
 enum Process {
-    /// It runs; when it was started, in ticks since the boot.
+    /// Runs, started at this time in ticks since the boot.
     Runs {
         started: u64,
     },
-    /// There is none, or it has ended and nobody took notice yet.
+    /// Does not exist, or has ended and was not waited for.
     Ended,
     Unknown,
 }
@@ -216,7 +217,11 @@ mod tests {
         };
         assert_eq!(nowhere.to_string().parse(), Ok(nowhere));
         for text in ["", "process-7", "process/a/b/c/d/e/f"] {
-            assert_eq!(text.parse::<ProcessOwner>(), Err(NotAProcess), "{text}");
+            assert_eq!(
+                text.parse::<ProcessOwner>(),
+                Err(ParseProcessOwnerError),
+                "{text}"
+            );
         }
     }
 

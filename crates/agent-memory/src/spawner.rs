@@ -1,0 +1,146 @@
+//! Background tasks: where they run, and which conversations have one.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::fmt::Debug;
+use std::future::{Future, poll_fn};
+use std::pin::Pin;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::task::{Poll, Waker};
+
+use compaction_runner::PrefetchReport;
+use memory_model::ConversationId;
+
+/// A future that a [`Spawner`] drives to its end.
+pub type Task = Pin<Box<dyn Future<Output = ()> + Send>>;
+
+/// Runs tasks in the background, such as the tasks of an async runtime.
+pub trait Spawner: Send + Sync + Debug {
+    /// Starts the task and returns at once.
+    fn spawn(&self, task: Task);
+}
+
+/// Spawns tasks in a Tokio runtime.
+#[cfg(feature = "tokio")]
+#[derive(Debug, Clone)]
+pub struct TokioSpawner(tokio::runtime::Handle);
+
+#[cfg(feature = "tokio")]
+impl TokioSpawner {
+    /// Returns a spawner for the runtime that the caller runs in, or `None` outside of a runtime.
+    pub fn current() -> Option<Self> {
+        tokio::runtime::Handle::try_current().ok().map(Self)
+    }
+}
+
+#[cfg(feature = "tokio")]
+impl Spawner for TokioSpawner {
+    fn spawn(&self, task: Task) {
+        self.0.spawn(task);
+    }
+}
+
+/// Result of prefetching summaries; an error as its text.
+pub(crate) type PrefetchResult = std::result::Result<PrefetchReport, String>;
+
+/// Maximum number of conversations whose results are kept until they are taken. Beyond it the
+/// result of the oldest conversation is dropped.
+const MAX_RESULTS: usize = 1_024;
+
+/// The prefetches of a memory: at most one for each conversation at a time.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct Prefetches(Arc<Mutex<State>>);
+
+/// State of all prefetches.
+#[derive(Debug, Default)]
+struct State {
+    /// Conversations with a prefetch that is spawned or running.
+    active: BTreeSet<ConversationId>,
+    /// Results that no turn has reported yet.
+    results: BTreeMap<ConversationId, PrefetchResult>,
+    /// Number of background tasks that have started and not ended.
+    running: usize,
+    closed: bool,
+    /// Callers of [`Prefetches::close`] that wait for the running tasks.
+    wakers: Vec<Waker>,
+}
+
+impl Prefetches {
+    /// Reserves the conversation's prefetch. `None` while another one is active.
+    pub(crate) fn reserve(&self, id: ConversationId) -> Option<PrefetchSlot> {
+        let free = self.lock().active.insert(id);
+        free.then(|| PrefetchSlot(self.clone(), id))
+    }
+
+    /// Takes the result of the conversation's newest background prefetch, if it ended since the
+    /// last call.
+    pub(crate) fn take_result(&self, id: ConversationId) -> Option<PrefetchResult> {
+        self.lock().results.remove(&id)
+    }
+
+    /// Refuses new background tasks, and waits until the running ones have ended.
+    pub(crate) async fn close(&self) {
+        self.lock().closed = true;
+        poll_fn(|context| {
+            let mut state = self.lock();
+            if state.running == 0 {
+                return Poll::Ready(());
+            }
+            state.wakers.push(context.waker().clone());
+            Poll::Pending
+        })
+        .await;
+    }
+
+    fn lock(&self) -> MutexGuard<'_, State> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// The right to prefetch for one conversation, given back when dropped.
+pub(crate) struct PrefetchSlot(Prefetches, ConversationId);
+
+impl PrefetchSlot {
+    /// Counts the caller as a running background task. `None` when the memory is closed.
+    pub(crate) fn start(self) -> Option<RunningPrefetch> {
+        let mut state = self.0.lock();
+        if state.closed {
+            return None;
+        }
+        state.running += 1;
+        drop(state);
+        Some(RunningPrefetch(self))
+    }
+}
+
+impl Drop for PrefetchSlot {
+    fn drop(&mut self) {
+        self.0.lock().active.remove(&self.1);
+    }
+}
+
+/// A running background prefetch; it ends when this is dropped.
+pub(crate) struct RunningPrefetch(PrefetchSlot);
+
+impl RunningPrefetch {
+    /// Ends the prefetch, and keeps its result for the next turn's report.
+    pub(crate) fn finish(self, result: PrefetchResult) {
+        let PrefetchSlot(prefetches, id) = &self.0;
+        let mut state = prefetches.lock();
+        state.results.insert(*id, result);
+        while state.results.len() > MAX_RESULTS {
+            state.results.pop_first();
+        }
+    }
+}
+
+impl Drop for RunningPrefetch {
+    fn drop(&mut self) {
+        let wakers = {
+            let mut state = self.0.0.lock();
+            state.running -= 1;
+            std::mem::take(&mut state.wakers)
+        };
+        // Waking runs foreign code: not under the lock.
+        wakers.into_iter().for_each(Waker::wake);
+    }
+}

@@ -1,0 +1,145 @@
+//! Policy of a turn: the model's window, thresholds, and what each step of a turn does.
+
+use compaction_runner::Trigger;
+use context_assembler::Budget;
+use serde::{Deserialize, Serialize};
+
+/// A model's context window, and how it is divided.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Window {
+    /// Size of the window, in tokens.
+    pub tokens: u64,
+    /// Tokens reserved for the answer. By default 8,192, but at most a quarter of the window.
+    pub reserve: u64,
+    /// Cost of the application's own system prompt and tools, in tokens.
+    #[serde(default)]
+    pub system_tokens: u64,
+}
+
+impl Window {
+    /// Creates a window with the default reserve and no system prompt.
+    pub fn new(tokens: u64) -> Self {
+        Self {
+            tokens,
+            reserve: (tokens / 4).min(8_192),
+            system_tokens: 0,
+        }
+    }
+
+    /// Sets the tokens reserved for the answer.
+    pub fn with_reserve(mut self, tokens: u64) -> Self {
+        self.reserve = tokens;
+        self
+    }
+
+    /// Sets the cost of the application's own system prompt and tools, in tokens.
+    pub fn with_system_tokens(mut self, tokens: u64) -> Self {
+        self.system_tokens = tokens;
+        self
+    }
+
+    /// Returns the budget of a context: the window less the reserve and the system prompt.
+    pub fn budget(&self) -> Budget {
+        let taken = self.reserve.saturating_add(self.system_tokens);
+        Budget::tokens(self.tokens.saturating_sub(taken))
+    }
+}
+
+/// What one step of a turn does about compaction.
+///
+/// The hard threshold also counts as crossed while the view costs more than the window's
+/// [`budget`](Window::budget). If the view is still over the budget before a model call, every
+/// action but `Nothing` publishes extracts until it fits. Extracts need no model, so that a context
+/// leaves out nothing that a summary can stand for. A ladder without the extractive tier publishes
+/// none.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+#[non_exhaustive]
+pub enum Action {
+    /// Does nothing.
+    #[default]
+    Nothing,
+    /// Publishes ready summaries above the hard threshold. Waits for no model.
+    Publish,
+    /// Does what `Publish` does, and prefetches summaries above the soft threshold: in the
+    /// background if the memory has a [`Spawner`](crate::Spawner), otherwise before it returns.
+    Prefetch,
+    /// Compacts above the hard threshold, and waits for the model.
+    Compact,
+}
+
+/// When and how the turns of an agent compact.
+///
+/// By default summaries are prefetched after the turn, from half of the window on; they are
+/// published before a turn or a call, from three quarters on.
+///
+/// Thresholds and the budget are compared with one figure,
+/// [`WindowUse::tokens`](crate::WindowUse::tokens): the larger of the estimate of the view and the
+/// identity times [`Session::safety_factor`](crate::Session::safety_factor), and of the provider's
+/// last figure. The system prompt is counted once: a provider's figure includes it, and `tokens`
+/// does not. A soft threshold above the budget counts as crossed at two thirds of the budget.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+#[non_exhaustive]
+pub struct TurnPolicy {
+    /// Threshold of prefetching. By default above 0.5 of the window.
+    pub soft: Trigger,
+    /// Threshold of publishing and compacting. By default above 0.75 of the window.
+    pub hard: Trigger,
+    /// Action of [`Session::before_turn`](crate::Session::before_turn).
+    pub before_turn: Action,
+    /// Action of [`Session::before_call`](crate::Session::before_call).
+    pub before_call: Action,
+    /// Action of [`Session::after_turn`](crate::Session::after_turn).
+    pub after_turn: Action,
+}
+
+impl Default for TurnPolicy {
+    fn default() -> Self {
+        Self {
+            soft: Trigger::Fraction { of_window: 0.5 },
+            hard: Trigger::default(),
+            before_turn: Action::Publish,
+            before_call: Action::Publish,
+            after_turn: Action::Prefetch,
+        }
+    }
+}
+
+impl TurnPolicy {
+    /// Compacts after the turn, above three quarters of the window, and waits for the model: the
+    /// policy of anna.
+    pub fn anna() -> Self {
+        Self {
+            soft: Trigger::Never,
+            hard: Trigger::default(),
+            before_turn: Action::Nothing,
+            before_call: Action::Nothing,
+            after_turn: Action::Compact,
+        }
+    }
+
+    /// Never compacts in a turn; [`Session::compact`](crate::Session::compact) still does.
+    pub fn manual() -> Self {
+        Self {
+            soft: Trigger::Never,
+            hard: Trigger::Never,
+            before_turn: Action::Nothing,
+            before_call: Action::Nothing,
+            after_turn: Action::Nothing,
+        }
+    }
+
+    /// Sets the soft and the hard threshold.
+    pub fn with_thresholds(mut self, soft: Trigger, hard: Trigger) -> Self {
+        (self.soft, self.hard) = (soft, hard);
+        self
+    }
+
+    /// Sets the actions before a turn, before a call and after a turn, in this order.
+    pub fn with_actions(mut self, actions: [Action; 3]) -> Self {
+        [self.before_turn, self.before_call, self.after_turn] = actions;
+        self
+    }
+}
