@@ -1,4 +1,4 @@
-//! What all commands need: where results go, and the database.
+//! The context of a command: output, signals, and the database.
 
 use std::cell::{Cell, RefCell};
 use std::collections::HashSet;
@@ -18,27 +18,27 @@ use crate::place::Place;
 use crate::progress::Progress;
 use crate::stop::Stop;
 
-/// How many candidates an ambiguous name lists.
+/// Maximum number of sessions that an error about an ambiguous name lists.
 const CANDIDATES: usize = 10;
 
 /// One run of the program.
 #[derive(Debug)]
 pub(crate) struct App {
-    /// Results.
+    /// Writer of results.
     pub(crate) out: Output,
-    /// JSON instead of text.
+    /// Whether to print JSON instead of text.
     pub(crate) json: bool,
-    /// What signals do.
+    /// Handler of signals.
     pub(crate) stop: Stop,
     store: Option<String>,
     lock_timeout: Duration,
-    /// The databases that were opened.
+    /// Opened databases.
     opened: RefCell<Vec<Memory>>,
-    /// Whether it was said that others may read the database.
+    /// Whether the warning about other users' access was printed.
     warned: Cell<bool>,
 }
 
-/// Says on stderr that a command waits for a lock.
+/// Prints on stderr that a command waits for a lock.
 #[derive(Debug)]
 struct LockNotice(Option<Arc<Progress>>);
 
@@ -73,7 +73,7 @@ impl App {
         }
     }
 
-    /// Opens a database that is closed when the command is over.
+    /// Opens a database, to be closed at the end of the command.
     async fn opened(
         &self,
         place: &Place,
@@ -85,7 +85,7 @@ impl App {
         Ok(memory)
     }
 
-    /// Says once that other users may read the database.
+    /// Warns once that other users can read the database.
     fn warn(&self, place: &Place) {
         if let Some(warning) = place.warning()
             && !self.warned.replace(true)
@@ -94,7 +94,7 @@ impl App {
         }
     }
 
-    /// Closes what was opened: what was written is synced to the disk.
+    /// Closes the opened databases, and syncs what was written to the disk.
     pub(crate) async fn close(&self) -> anyhow::Result<()> {
         let opened = self.opened.take();
         let mut closed = Ok(());
@@ -104,7 +104,7 @@ impl App {
         Ok(closed?)
     }
 
-    /// Says which database is locked, and for how long it was waited for.
+    /// Adds to an error about a lock which database is locked, and how long the command waited.
     pub(crate) fn explained(&self, mut failure: Failure) -> Failure {
         if failure.kind == Kind::DatabaseBusy
             && let Ok(place) = self.place()
@@ -121,12 +121,12 @@ impl App {
         failure
     }
 
-    /// Where the database is, or would be.
+    /// Returns the path of the database, which may not exist yet.
     pub(crate) fn place(&self) -> Result<Place, Failure> {
         Place::find(self.store.as_deref())
     }
 
-    /// Opens the database, which must exist: a command that reads never makes one.
+    /// Opens the existing database to read: a command that reads never creates one.
     pub(crate) async fn open(&self) -> anyhow::Result<Memory> {
         let place = self.place()?;
         if !place.exists() {
@@ -143,7 +143,7 @@ impl App {
         self.opened(&place, Memory::builder(), options).await
     }
 
-    /// Opens the database, which must exist, to change something in it, and says where it is.
+    /// Opens the existing database to write, and prints its path on stderr.
     pub(crate) async fn open_to_change(&self) -> anyhow::Result<Memory> {
         let place = self.place()?;
         if !place.exists() {
@@ -157,7 +157,7 @@ impl App {
         Ok(memory)
     }
 
-    /// How a database is opened: everything that is written survives a power cut.
+    /// Returns the options of opening a database: every write survives a power cut.
     fn options(&self, progress: Option<&Arc<Progress>>) -> SqliteOptions {
         SqliteOptions::new()
             .with_durability(Durability::Power)
@@ -165,7 +165,7 @@ impl App {
             .with_lock_observer(Arc::new(LockNotice(progress.cloned())))
     }
 
-    /// Opens the database to write into it, and says where it is. It is made if there is none.
+    /// Opens the database to write, creates it if needed, and prints its path on stderr.
     pub(crate) async fn open_for_writing(
         &self,
         progress: &Arc<Progress>,
@@ -182,8 +182,8 @@ impl App {
         Ok(memory)
     }
 
-    /// The session of this name, or the only one whose name begins so. Forks and sub-agents of one
-    /// that begins so do not count: their names begin as their parent's does.
+    /// Opens the session with this name, or the only one whose name begins with it. Forks and
+    /// sub-agents of such a session do not count: their names begin like their parent's.
     pub(crate) async fn session(&self, memory: &Memory, name: &str) -> anyhow::Result<Session> {
         if let Some(session) = memory.find_session(name).await? {
             return Ok(session);
@@ -233,7 +233,7 @@ impl App {
         Ok(found)
     }
 
-    /// The error for a session that does not exist.
+    /// Returns the error for a session that does not exist.
     pub(crate) fn no_session(&self, name: &str) -> Failure {
         Failure::new(Kind::NotFound, format!("there is no session {name}")).hint(format!(
             "list those there are: {}",
@@ -241,8 +241,7 @@ impl App {
         ))
     }
 
-    /// A command to paste into a shell, with this run's database: its name and options, then what
-    /// it is about.
+    /// Formats a command to paste into a shell, with this run's database, options and arguments.
     pub(crate) fn command(&self, options: &[&str], about: &[&str]) -> String {
         let mut words = vec![program()];
         if let Some(store) = self.store.as_deref().filter(|_| given()) {
@@ -258,7 +257,7 @@ impl App {
     }
 }
 
-/// Leaves out the conversations whose parent is among them.
+/// Removes the conversations whose parent is among them.
 fn without_descendants(found: Vec<Conversation>) -> Vec<Conversation> {
     let ids: HashSet<ConversationId> = found.iter().map(|found| found.id).collect();
     let descends = |found: &Conversation| {
@@ -268,7 +267,7 @@ fn without_descendants(found: Vec<Conversation>) -> Vec<Conversation> {
     found.into_iter().filter(|found| !descends(found)).collect()
 }
 
-/// Whether the database was named on the command line: one from the environment stays there.
+/// Whether the command line names the database: a pasted command takes the environment's again.
 fn given() -> bool {
     std::env::args_os().any(|argument| {
         let argument = argument.to_string_lossy();
@@ -276,8 +275,7 @@ fn given() -> bool {
     })
 }
 
-/// How this program was called: by name, or by a path when it is not on the search path, as under
-/// `cargo run`.
+/// Returns how this program was called: by name, or by a path, as under `cargo run`.
 fn program() -> String {
     const NAME: &str = "agent-memory";
     let Some(called) = std::env::args_os().next() else {

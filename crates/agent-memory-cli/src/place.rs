@@ -1,20 +1,20 @@
-//! Where the database is.
+//! Location of the database.
 
 use std::path::{Path, PathBuf};
 
 use crate::error::{Failure, Kind};
 use crate::output::quoted;
 
-/// Which database a command is about.
+/// Path of a command's database.
 #[derive(Debug, Clone)]
 pub(crate) struct Place {
     pub(crate) path: PathBuf,
-    /// Nobody named it: it is the platform's.
+    /// Whether it is the platform's default.
     default: bool,
 }
 
 impl Place {
-    /// The place that `--store` names, or the platform's data directory.
+    /// Returns the path that `--store` names, or the default in the platform's data directory.
     pub(crate) fn find(store: Option<&str>) -> Result<Self, Failure> {
         let Some(store) = store.filter(|store| !store.is_empty()) else {
             let directory = data_directory(&|name| std::env::var_os(name).map(PathBuf::from));
@@ -36,7 +36,7 @@ impl Place {
         })
     }
 
-    /// Whether a database can be there: an empty file is none.
+    /// Whether a database exists: an empty file is none.
     pub(crate) fn exists(&self) -> bool {
         match std::fs::metadata(&self.path) {
             Ok(meta) => !meta.is_file() || meta.len() > 0,
@@ -44,7 +44,7 @@ impl Place {
         }
     }
 
-    /// Makes the directory that the database goes into, if it is ours.
+    /// Creates the directory of the default database.
     pub(crate) fn prepare(&self) -> Result<(), Failure> {
         let Some(parent) = self.path.parent().filter(|p| !p.as_os_str().is_empty()) else {
             return Ok(());
@@ -65,8 +65,8 @@ impl Place {
         Err(Failure::new(Kind::Database, text).hint("make it, or name another place with --store"))
     }
 
-    /// What to say when other users may read or write the database: whose folder it is in does not
-    /// matter, for that can change.
+    /// Returns a warning if other users may read or write the database. The permissions of its
+    /// folder do not matter, because they can change.
     #[cfg(unix)]
     pub(crate) fn warning(&self) -> Option<String> {
         use std::os::unix::fs::MetadataExt as _;
@@ -86,7 +86,7 @@ impl Place {
         None
     }
 
-    /// How many bytes the database takes, with what was not yet moved into its main file.
+    /// Returns the size of the database with its write-ahead log, in bytes.
     pub(crate) fn bytes(&self) -> u64 {
         let mut log = self.path.clone().into_os_string();
         log.push("-wal");
@@ -98,8 +98,8 @@ impl Place {
     }
 }
 
-/// Creates a directory and those above it, for their owner alone whatever the umask. Their names
-/// survive a power cut.
+/// Creates a directory and its parents with mode 0700, whatever the umask, and syncs their names to
+/// the disk.
 #[cfg(unix)]
 fn create_private(directory: &Path) -> std::io::Result<()> {
     use std::fs::Permissions;
@@ -146,7 +146,7 @@ fn parse(store: &str) -> Result<PathBuf, Failure> {
     Ok(PathBuf::from(path))
 }
 
-/// The directory where programs of the user keep their data. `XDG_DATA_HOME` wins everywhere.
+/// Returns the user's data directory. `XDG_DATA_HOME` wins on every platform.
 fn data_directory(variable: &dyn Fn(&str) -> Option<PathBuf>) -> Option<PathBuf> {
     let set = |name| variable(name).filter(|path| path.is_absolute());
     let platform = || {

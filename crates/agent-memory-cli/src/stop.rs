@@ -1,4 +1,4 @@
-//! Being stopped from outside: SIGINT and SIGTERM.
+//! Handling of SIGINT and SIGTERM.
 //!
 //! A command that holds leases is cancelled by the first signal: it gives them back and closes its database. Every
 //! other command, and the second signal, end the program at once; what was committed stays.
@@ -10,10 +10,10 @@ use agent_memory::Cancel;
 
 use crate::error::{Failure, Kind};
 
-/// What signals do.
+/// The handler of signals.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Stop {
-    /// Flipped by the first signal while something is held.
+    /// Cancelled by the first signal while leases are held.
     cancel: Cancel,
     state: Arc<State>,
 }
@@ -22,12 +22,12 @@ pub(crate) struct Stop {
 struct State {
     /// Whether leases are held.
     held: AtomicBool,
-    /// The first signal; 0 before it.
+    /// Number of the first signal; 0 before it.
     signal: AtomicI32,
 }
 
 impl Stop {
-    /// Listens for signals from now on.
+    /// Starts listening for signals.
     #[cfg(unix)]
     pub(crate) fn listen(&self) -> std::io::Result<()> {
         use signal_hook::consts::{SIGINT, SIGTERM};
@@ -44,7 +44,7 @@ impl Stop {
         Ok(())
     }
 
-    /// Where there are no such signals the system ends the program.
+    /// Does nothing: without these signals the system ends the program.
     #[cfg(not(unix))]
     pub(crate) fn listen(&self) -> std::io::Result<()> {
         Ok(())
@@ -61,13 +61,14 @@ impl Stop {
         std::process::exit(128 + signal);
     }
 
-    /// Until the guard is dropped, the first signal flips the switch that comes with it.
+    /// Returns a guard and a cancel token. Until the guard is dropped, the first signal cancels the
+    /// token.
     pub(crate) fn holding(&self) -> (Holding, Cancel) {
         self.state.held.store(true, Ordering::SeqCst);
         (Holding(Arc::clone(&self.state)), self.cancel.clone())
     }
 
-    /// The error of a command that was cancelled.
+    /// Returns the error of a cancelled command.
     pub(crate) fn failure(&self) -> Failure {
         let kind = match self.state.signal.load(Ordering::SeqCst) {
             15 => Kind::Terminated,
@@ -78,7 +79,7 @@ impl Stop {
     }
 }
 
-/// A command holds leases.
+/// Guard of a command that holds leases.
 #[derive(Debug)]
 pub(crate) struct Holding(Arc<State>);
 

@@ -1,12 +1,13 @@
-//! `compact`: the main job.
+//! `compact`: imports, compacts, verifies, and shows the result.
 
+use std::collections::BTreeMap;
 use std::path::Path;
 use std::sync::Arc;
 
 use agent_memory::transcripts::Transcript;
 use agent_memory::{
-    Budget, Clock as _, EntryKind, ErrorKind, Memory, Mode, ModelReport, Plan, Session, StopReason,
-    SummaryId, SystemClock, Violation,
+    Budget, Clock as _, EntryKind, ErrorKind, LabelCounts, Memory, Mode, ModelReport, Plan,
+    Session, StopReason, SummaryId, SystemClock, Violation,
 };
 use serde::Serialize;
 
@@ -32,14 +33,14 @@ struct Answer {
     /// Duration of the compaction, in milliseconds.
     duration_ms: u64,
     stop_reason: StopReason,
-    /// How many of the published summaries were written without a model.
+    /// Number of published summaries that no model wrote.
     provisional: u64,
-    /// How many of the summaries the model did not write, and why.
+    /// Number of summaries that the model did not write, and why.
     model: ModelReport,
     /// Why the summarizer failed, if it did.
     failure: Option<String>,
     verify: Verified,
-    /// What would be done next; for a dry run.
+    /// The next step; only for a dry run.
     #[serde(skip_serializing_if = "Option::is_none")]
     plan: Option<Plan>,
 }
@@ -56,10 +57,44 @@ struct After {
     tokens: u64,
 }
 
+/// Number of published summaries by label.
 #[derive(Debug, Default, Serialize)]
 struct Summaries {
     leaf: u64,
     condensed: u64,
+    /// Labels of other planners.
+    #[serde(flatten)]
+    others: BTreeMap<String, u64>,
+}
+
+impl Summaries {
+    fn new(published: &LabelCounts) -> Self {
+        let others = published.iter().map(|(label, n)| (label.to_string(), n));
+        Self {
+            leaf: published.get("leaf"),
+            condensed: published.get("condensed"),
+            others: others
+                .filter(|(label, _)| label != "leaf" && label != "condensed")
+                .collect(),
+        }
+    }
+
+    fn total(&self) -> u64 {
+        self.leaf + self.condensed + self.others.values().sum::<u64>()
+    }
+
+    /// Formats the counts: `3 leaf and 1 condensed`.
+    fn text(&self) -> String {
+        let mut text = format!(
+            "{} leaf and {} condensed",
+            number(self.leaf),
+            number(self.condensed)
+        );
+        for (label, n) in &self.others {
+            text.push_str(&format!(" and {} {label}", number(*n)));
+        }
+        text
+    }
 }
 
 #[derive(Debug, Serialize)]
@@ -95,7 +130,7 @@ pub(crate) async fn run(app: &mut App, args: &Compact) -> anyhow::Result<()> {
         return Err(Failure::new(Kind::Empty, format!("{} is empty", args.target)).into());
     };
     if args.dry_run {
-        let session = rehearse(app, &transcript, main.as_str()).await?;
+        let session = open_for_dry_run(app, &transcript, main.as_str()).await?;
         return dry_run(app, &session).await;
     }
     let memory = app
@@ -109,7 +144,7 @@ pub(crate) async fn run(app: &mut App, args: &Compact) -> anyhow::Result<()> {
     compact(app, args, &session, Some(imported), &progress).await
 }
 
-/// Opens a database that must exist, to write into it unless this is a dry run.
+/// Opens an existing database: for writing, except for a dry run.
 async fn open(
     app: &App,
     args: &Compact,
@@ -124,7 +159,7 @@ async fn open(
         .await
 }
 
-/// What was named is no file, and there is no such session either.
+/// Explains that the target is neither a file nor a session.
 fn neither(app: &App, error: anyhow::Error, target: &str) -> anyhow::Error {
     let mut failure = match error.downcast::<Failure>() {
         Ok(failure) => failure,
@@ -196,10 +231,7 @@ async fn compact(
             spans: outcome.after.spans,
             tokens: outcome.after.tokens,
         },
-        summaries: Summaries {
-            leaf: outcome.published.get("leaf"),
-            condensed: outcome.published.get("condensed"),
-        },
+        summaries: Summaries::new(&outcome.published),
         summary: outcome.summaries.last().cloned(),
         calls: outcome.calls,
         duration_ms: u64::try_from(duration / 1_000).unwrap_or(0),
@@ -230,7 +262,7 @@ async fn compact(
         }
         _ if answer.stop_reason == StopReason::Held => {
             let failure = error::held(held.as_ref());
-            if answer.summaries.leaf + answer.summaries.condensed == 0 {
+            if answer.summaries.total() == 0 {
                 return Err(failure.into());
             }
             let text = failure
@@ -243,25 +275,26 @@ async fn compact(
     }
 }
 
-/// How many of these summaries were written without a model.
+/// Counts the summaries that no model wrote.
 async fn provisional(session: &Session, ids: &[SummaryId]) -> anyhow::Result<u64> {
-    let mut found = 0;
-    for some in ids.chunks(256) {
-        let summaries = session.summaries(some).await?;
+    let mut provisional = 0;
+    for page in ids.chunks(256) {
+        let summaries = session.summaries(page).await?;
         let summaries = summaries.iter().flatten();
-        found += summaries.filter(|summary| summary.provisional).count() as u64;
+        provisional += summaries.filter(|summary| summary.provisional).count() as u64;
     }
-    Ok(found)
+    Ok(provisional)
 }
 
-/// How many messages a session has, notes not counted.
+/// Counts the messages of a session, without notes.
 async fn messages(session: &Session) -> anyhow::Result<u64> {
     let mut messages = 0;
     let mut rest = session.info().await?.conversation.range();
     while let Some(range) = rest {
         let page = session.log(range).await?;
-        let found = page.items.iter();
-        messages += found
+        messages += page
+            .items
+            .iter()
             .filter(|entry| entry.kind == EntryKind::Message)
             .count() as u64;
         rest = page.next;
@@ -285,7 +318,7 @@ async fn print(
         app.out.text(&imported.losses())?;
     }
     app.out.line("")?;
-    let nothing = answer.summaries.leaf + answer.summaries.condensed == 0;
+    let nothing = answer.summaries.total() == 0;
     if nothing
         && matches!(
             answer.stop_reason,
@@ -305,11 +338,10 @@ async fn print(
         row("after", answer.after.tokens),
     ]))?;
     app.out.line(&format!(
-        "{} in {}; {} leaf and {} condensed summaries made; {}",
+        "{} in {}; {} summaries made; {}",
         count(answer.before.messages, "message", "messages"),
         count(answer.after.spans, "span", "spans"),
-        number(answer.summaries.leaf),
-        number(answer.summaries.condensed),
+        answer.summaries.text(),
         why(answer.stop_reason),
     ))?;
     if answer.verify.ok {
@@ -325,7 +357,7 @@ async fn print(
     match session.assemble(Budget::tokens(args.budget)).await {
         Ok(context) => app
             .out
-            .text(&show::context(app_command(app, key, args), &context))?,
+            .text(&show::context(context_command(app, key, args), &context))?,
         Err(error) if matches!(error.kind(), ErrorKind::BudgetTooSmall { .. }) => {
             app.out.line(&format!("no context: {error}"))?;
         }
@@ -340,8 +372,8 @@ async fn print(
     Ok(())
 }
 
-/// The command that shows all of a context.
-fn app_command(app: &App, key: &str, args: &Compact) -> String {
+/// Returns the command that prints a whole context.
+fn context_command(app: &App, key: &str, args: &Compact) -> String {
     app.command(&["context", "--budget", &args.budget.to_string()], &[key])
 }
 
@@ -352,8 +384,8 @@ fn why(stop: StopReason) -> &'static str {
         StopReason::IterationCap => "the policy's number of passes was reached",
         StopReason::NoProgress => "a pass changed nothing",
         StopReason::SummarizerFailed => "the summarizer failed",
-        StopReason::LostRace => "somebody else compacted at the same time",
-        StopReason::Held => "somebody else is at work on the rest",
+        StopReason::LostRace => "another process compacted at the same time",
+        StopReason::Held => "another process works on the rest",
         StopReason::Exhausted => "nothing can be made shorter",
         StopReason::Cancelled => "it was stopped",
         StopReason::BelowThreshold => "the threshold is not reached",
@@ -361,8 +393,12 @@ fn why(stop: StopReason) -> &'static str {
     }
 }
 
-/// A file's session as it would be: the stored one, or one that is only imported into memory.
-async fn rehearse(app: &App, transcript: &Transcript, main: &str) -> anyhow::Result<Session> {
+/// Opens a file's session for a dry run: the stored one, or one imported into memory only.
+async fn open_for_dry_run(
+    app: &App,
+    transcript: &Transcript,
+    main: &str,
+) -> anyhow::Result<Session> {
     if app.place()?.exists() {
         let memory = app.open().await?;
         if let Some(session) = memory.find_session(main).await? {

@@ -1,4 +1,4 @@
-//! `context`: what a model would get.
+//! `context`: assembles the context for a model.
 
 use agent_memory::context::render_text;
 use agent_memory::{Budget, Context, ContextMessage, Receipt, Session, ViewVersion};
@@ -45,7 +45,7 @@ fn answer<'a>(session: &'a Session, context: &'a Context) -> Answer<'a> {
     }
 }
 
-/// The receipt for people.
+/// Renders the receipt as text.
 pub(crate) fn receipt(context: &Context) -> String {
     let receipt = &context.receipt;
     let limit = match receipt.limit {

@@ -1,4 +1,4 @@
-//! `export`: a log as lines, or sessions as a plain database.
+//! `export`: prints a log as JSON lines, or exports sessions as a plain database.
 
 use std::path::Path;
 

@@ -1,4 +1,4 @@
-//! `fork`: a session that goes on from somewhere in another.
+//! `fork`: creates a session that shares another session's log up to a message.
 
 use agent_memory::Seq;
 use serde::Serialize;

@@ -1,4 +1,4 @@
-//! `redo`: a model writes what was written without one.
+//! `redo`: rewrites provisional summaries with a model.
 
 use std::sync::Arc;
 
@@ -21,21 +21,21 @@ struct Answer {
     before: Size,
     after: Size,
     provisional: Provisional,
-    /// Summaries that were made anew because one below them was.
+    /// Number of summaries that were rewritten because one below them was.
     rebuilt: u64,
     replaced: Vec<Replaced>,
-    /// Calls of the model, each attempt counted.
+    /// Number of model calls; each retry counts.
     calls: u64,
-    /// Summaries that were written in this run, published or kept for the next.
+    /// Number of summaries written in this run, published or kept for the next run.
     written: u64,
     failures: Vec<RedoFailure>,
-    /// How many summaries the model was asked for, and why some were not made.
+    /// Number of summaries that the model was asked for, and why some were not written.
     model: ModelReport,
-    /// Fewest calls that a summary takes here; known under `--max-calls`.
+    /// Minimum number of calls for one summary; known under `--max-calls`.
     needed_calls: Option<u64>,
     stop_reason: &'static str,
     verify: Verified,
-    /// What would be made anew; for a dry run.
+    /// What would be rewritten; only for a dry run.
     #[serde(skip_serializing_if = "Option::is_none")]
     plan: Option<RedoPlan>,
 }

@@ -1,4 +1,4 @@
-//! `sessions`: what there is.
+//! `sessions`: lists the sessions.
 
 use agent_memory::store::ViewInfo;
 use agent_memory::{Conversation, ConversationFilter, SessionInfo};
@@ -99,14 +99,14 @@ fn listed(info: &SessionInfo, all: &[SessionInfo]) -> Listed {
     }
 }
 
-/// Where a session comes from: the member `channel` of its facts.
+/// Returns a session's channel: the member `channel` of its metadata.
 pub(crate) fn channel(conversation: &Conversation) -> Option<String> {
     let facts: serde_json::Value =
         serde_json::from_str(conversation.meta.as_ref()?.as_str()).ok()?;
     Some(facts.get("channel")?.as_str()?.to_owned())
 }
 
-/// A session's views.
+/// Returns a session's views.
 pub(crate) fn views(info: &SessionInfo) -> Vec<View> {
     let view = |view: &ViewInfo| View {
         name: view.name.to_string(),
@@ -117,7 +117,7 @@ pub(crate) fn views(info: &SessionInfo) -> Vec<View> {
     info.views.iter().map(view).collect()
 }
 
-/// What a view costs, from what the log costs and what the view saves.
+/// Returns the cost of a view: the log's cost less what the view saves, in tokens.
 pub(crate) fn shown(log: u64, saved: i64) -> u64 {
     u64::try_from(i128::from(log) - i128::from(saved)).unwrap_or(0)
 }

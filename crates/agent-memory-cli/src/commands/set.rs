@@ -1,4 +1,4 @@
-//! `set`: what the user says about a session.
+//! `set`: sets a session's title, channel and archive flag.
 
 use agent_memory::{Conversation, ConversationPatch, RawJson};
 use serde::Serialize;
@@ -56,7 +56,7 @@ fn or_none(text: &Option<String>) -> &str {
     text.as_deref().unwrap_or("-")
 }
 
-/// A session's facts with another channel; what else stands there stays.
+/// Returns a session's metadata with another channel, otherwise unchanged.
 fn with_channel(conversation: &Conversation, channel: &str) -> anyhow::Result<RawJson> {
     let mut facts = match &conversation.meta {
         None => Map::new(),

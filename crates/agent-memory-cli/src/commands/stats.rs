@@ -1,4 +1,4 @@
-//! `stats`: how much there is.
+//! `stats`: shows the size of the database and what it stores.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -20,13 +20,13 @@ struct Answer {
     views: Vec<View>,
 }
 
-/// All views of one name.
+/// Totals of all views with one name.
 #[derive(Debug, Default, Serialize)]
 struct View {
     name: String,
     conversations: u64,
     spans: u64,
-    /// What the conversations cost raw.
+    /// Cost of the conversations' logs, in tokens.
     log_tokens: u64,
     tokens: u64,
 }

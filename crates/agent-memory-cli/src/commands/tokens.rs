@@ -1,4 +1,4 @@
-//! `tokens`: counts of files.
+//! `tokens`: counts the tokens of files.
 
 use std::collections::BTreeMap;
 

@@ -1,4 +1,4 @@
-//! `verify`: is everything as it was?
+//! `verify`: checks that nothing was lost or changed.
 
 use agent_memory::Violation;
 use serde::Serialize;
@@ -70,7 +70,7 @@ pub(crate) async fn run(app: &mut App, args: &Verify) -> anyhow::Result<()> {
     }
 }
 
-/// The error for a verification that found something.
+/// Returns the error for a verification that found violations.
 pub(crate) fn failed(violations: u64) -> Failure {
     let text = format!(
         "verification found {}",
