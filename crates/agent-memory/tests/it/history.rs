@@ -101,7 +101,7 @@ async fn versions_that_are_not_there_are_refused() {
         let error = now.up_to(Seq(61)).await.unwrap_err();
         assert_eq!(error.kind(), ErrorKind::Invalid);
         let error = now.up_to(Seq(3)).await.unwrap_err();
-        assert!(error.to_string().contains("was not there"), "{error}");
+        assert!(error.to_string().contains("did not exist"), "{error}");
         let other = place.memory.session("other").await.unwrap();
         let error = now
             .diff(&other.current_view().await.unwrap())
