@@ -231,7 +231,7 @@ mod tests {
 
     #[test]
     fn names_and_sentences() {
-        assert_eq!(pascal("summary_child"), "SummaryChild");
+        assert_eq!(pascal("summary_link"), "SummaryLink");
         assert_eq!(sentence("what it is"), "What it is.");
     }
 

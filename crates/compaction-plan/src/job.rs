@@ -35,8 +35,11 @@ pub struct Job {
 pub enum Work {
     /// One summary. Making it may call a model and needs a lease.
     Summarize {
-        /// The sources of the summary: a partition of the job's range.
-        children: Vec<Child>,
+        /// What the summarizer sees, in this order.
+        sources: Vec<Child>,
+        /// What the summary unfolds to: a partition of the job's range. `None` for the sources.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        children: Option<Vec<Child>>,
         /// Depth of the summary: 1 + its deepest child, where messages count as -1.
         depth: u32,
     },
@@ -45,11 +48,32 @@ pub enum Work {
     Replace(Vec<Span>),
 }
 
+impl Work {
+    /// A summary of these sources that unfolds to them; they partition the job's range.
+    pub fn summarize(sources: Vec<Child>, depth: u32) -> Self {
+        Self::Summarize {
+            sources,
+            children: None,
+            depth,
+        }
+    }
+}
+
 impl Job {
-    /// The sources of the summary to make; empty for [`Work::Replace`].
+    /// What the summarizer sees; empty for [`Work::Replace`].
+    pub fn sources(&self) -> &[Child] {
+        match &self.work {
+            Work::Summarize { sources, .. } => sources,
+            Work::Replace(_) => &[],
+        }
+    }
+
+    /// What the summary to make unfolds to; empty for [`Work::Replace`].
     pub fn children(&self) -> &[Child] {
         match &self.work {
-            Work::Summarize { children, .. } => children,
+            Work::Summarize {
+                sources, children, ..
+            } => children.as_ref().unwrap_or(sources),
             Work::Replace(_) => &[],
         }
     }

@@ -85,7 +85,7 @@ impl WaitingList {
         let mut runs: Vec<Vec<&Job>> = Vec::new();
         let mut shown: BTreeSet<&SummaryId> = BTreeSet::new();
         for waiting in &self.jobs {
-            let sources = waiting.job.children().iter().filter_map(Child::summary);
+            let sources = waiting.job.sources().iter().filter_map(Child::summary);
             let builds_on = sources.into_iter().any(|id| shown.contains(id));
             match runs.last_mut().filter(|_| !builds_on) {
                 Some(run) => run.push(&waiting.job),
@@ -157,7 +157,7 @@ impl Compaction<'_> {
             let done = tally.ready.len();
             let mut jobs = self.jobs_ahead(reader).await?;
             jobs.truncate(self.policy.ahead_jobs - done);
-            let mut sources = jobs.iter().flat_map(|job| job.children());
+            let mut sources = jobs.iter().flat_map(|job| job.sources());
             let builds_on = sources.any(|c| c.summary().is_some_and(|id| waiting.contains(id)));
             if builds_on && !is_read {
                 self.read_waiting(list, tally).await?;
@@ -181,8 +181,8 @@ impl Compaction<'_> {
         let quarter = self.room.map_or(u64::MAX, |room| room.tokens / 4);
         let least = self.policy.ahead_min_tokens.min(quarter);
         let grows = |job: &Job| {
-            let mut children = job.children().iter();
-            children.any(|child| child.summary().is_none()) && job.source_tokens < least
+            let mut sources = job.sources().iter();
+            sources.any(|source| source.summary().is_none()) && job.source_tokens < least
         };
         let mut jobs = Vec::new();
         for pass in self.planner.passes() {
@@ -346,7 +346,7 @@ impl Compaction<'_> {
         let extract = found
             .into_iter()
             .flatten()
-            .any(|summary| summary.provisional && summary.children == job.children());
+            .any(|summary| summary.provisional && summary.sources == job.sources());
         Ok(extract.then(|| span.clone()))
     }
 

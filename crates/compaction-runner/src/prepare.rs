@@ -217,7 +217,7 @@ impl Compaction<'_> {
         prompts: Option<&'r PromptSet>,
     ) -> SummaryRequest<'r> {
         let depth = job.depth().unwrap_or(0);
-        let overhead = summary_overhead(self.accounting, job.range, depth, job.children());
+        let overhead = summary_overhead(self.accounting, job.range, depth, job.sources());
         let estimator = self.accounting.estimator();
         let mut request = SummaryRequest::new(pieces, estimator).with_overhead_tokens(overhead);
         if let Some(asked) = &job.request {
@@ -234,7 +234,7 @@ impl Compaction<'_> {
     /// A summary whose text a hook gave.
     fn supply<'j>(&self, open: Open<'j, '_>, text: String) -> Done<'j> {
         let written = Written {
-            text,
+            body: text.into(),
             tier: "supplied".to_owned(),
             model: None,
             meta: None,
@@ -322,7 +322,21 @@ impl Compaction<'_> {
         found: Option<Summary>,
         watch: &Watch,
     ) -> Begun<'j, 'e> {
-        if let Some(summary) = found.filter(|found| found.range == open.job.range) {
+        let found = found.filter(|found| found.range == open.job.range);
+        if let Some(summary) = found {
+            if summary.children != open.job.children() {
+                // What was written is used again; what it unfolds to is another.
+                let written = Written {
+                    body: summary.body,
+                    tier: summary.tier,
+                    model: summary.model,
+                    provisional: summary.provisional,
+                    recipe: summary.recipe,
+                    meta: summary.meta,
+                    cause: None,
+                };
+                return Begun::Done(self.finish(open, written, false));
+            }
             let ready = Ready {
                 summary,
                 cause: None,
@@ -398,7 +412,7 @@ impl Compaction<'_> {
         let written = Written {
             cause,
             meta: outcome.meta(),
-            text: outcome.text,
+            body: outcome.text.into(),
             tier: outcome.tier.as_str().to_owned(),
             model: outcome.model,
             provisional: outcome.provisional,

@@ -6,7 +6,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use compaction_plan::Job;
 use memory_model::{
     Child, EntryKind, Hash, LogEntry, Part, RawJson, Recipe, SeqRange, SourceHasher, Summary,
-    SummaryFigures, SummaryId, Timestamp, summary_hash, summary_id,
+    SummaryBody, SummaryFigures, SummaryId, Timestamp,
 };
 use serde::{Deserialize, Serialize};
 use summarize_escalation::{OnGrowth, Source, cut_to_tokens};
@@ -18,7 +18,7 @@ use crate::run::Compaction;
 /// What a summarizer wrote, as it is kept until it is published.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub(crate) struct Written {
-    pub(crate) text: String,
+    pub(crate) body: SummaryBody,
     pub(crate) tier: String,
     pub(crate) model: Option<String>,
     pub(crate) provisional: bool,
@@ -31,7 +31,7 @@ pub(crate) struct Written {
     pub(crate) cause: Option<Cause>,
 }
 
-/// A job's sources, in the order of its children.
+/// What a job's sources hold, in their order.
 #[derive(Debug)]
 pub(crate) struct Sources<'a> {
     entries: Vec<Cow<'a, LogEntry>>,
@@ -39,12 +39,12 @@ pub(crate) struct Sources<'a> {
 }
 
 impl Sources<'_> {
-    /// The pieces in the order of the job's children.
+    /// The pieces in the order of the job's sources.
     pub(crate) fn pieces(&self, job: &Job) -> Vec<Source<'_>> {
         let mut pieces = Vec::with_capacity(self.entries.len() + self.summaries.len());
         let (mut entries, mut summaries) = (self.entries.iter(), self.summaries.iter());
-        for child in job.children() {
-            match child {
+        for source in job.sources() {
+            match source {
                 Child::Messages { range } => {
                     let some = entries.by_ref().take(range.len() as usize);
                     pieces.extend(some.map(|entry| Source::from(entry.as_ref())));
@@ -65,8 +65,8 @@ impl Sources<'_> {
     pub(crate) fn hash(&self, job: &Job) -> Hash {
         let mut hasher = SourceHasher::new();
         let (mut entries, mut summaries) = (self.entries.iter(), self.summaries.iter());
-        for child in job.children() {
-            match child {
+        for source in job.sources() {
+            match source {
                 Child::Messages { range } => entries
                     .by_ref()
                     .take(range.len() as usize)
@@ -93,31 +93,33 @@ impl Compaction<'_> {
         written: Written,
     ) -> Option<Summary> {
         let (earliest_at, latest_at) = times(sources);
+        let depth = job.depth()?;
+        let (made_from, recipe) = (job.sources().to_vec(), written.recipe);
         let mut summary = Summary {
-            id: summary_id(source_hash),
-            range: job.range,
-            depth: job.depth()?,
             children: job.children().to_vec(),
-            text: written.text,
-            messages: None,
-            tokens: 0,
+            rendering: self.accounting.rendering(),
             source_tokens: sources.tokens(),
             provisional: written.provisional,
-            recipe: written.recipe,
             tier: written.tier,
             model: written.model,
-            meta: with_figures(written.meta, figures(sources)),
+            meta: with_figures(written.meta, figures(job, sources)),
             earliest_at,
             latest_at,
             created_at: self.clock.now(),
-            source_hash,
-            hash: source_hash,
+            ..Summary::new(
+                job.range,
+                depth,
+                made_from,
+                source_hash,
+                recipe,
+                written.body,
+            )
         };
         self.sign(&mut summary);
         // The ladder counted the text; escaping may have made it longer.
         while self.ladder.on_growth == OnGrowth::NextTier && summary.tokens >= summary.source_tokens
         {
-            summary.text = self.shorter(&summary)?;
+            summary.body = self.shorter(&summary)?.into();
             self.sign(&mut summary);
         }
         Some(summary)
@@ -126,26 +128,18 @@ impl Compaction<'_> {
     /// As much of a summary's text as would fit if all of it rendered alike, and at least an eighth
     /// less; `None` when nothing is left.
     fn shorter(&self, summary: &Summary) -> Option<String> {
-        let text = self.accounting.text(&summary.text);
+        let text = self.accounting.text(summary.text());
         let share = u128::from(text) * u128::from(summary.source_tokens)
             / u128::from(summary.tokens.max(1));
         let share = u64::try_from(share).unwrap_or(u64::MAX);
         let limit = share.min(text.saturating_sub((text / 8).max(1)));
-        let cut = cut_to_tokens(&summary.text, limit, self.accounting.estimator())?;
-        (!cut.is_empty() && cut.len() < summary.text.len()).then_some(cut)
+        let cut = cut_to_tokens(summary.text(), limit, self.accounting.estimator())?;
+        (!cut.is_empty() && cut.len() < summary.text().len()).then_some(cut)
     }
 
-    /// Hash and id of a summary's text, and then its cost: the id is rendered, and counts.
+    /// Sets a summary's hash and id, and then its cost: the id is rendered, and counts.
     fn sign(&self, summary: &mut Summary) {
-        summary.hash = summary_hash(
-            summary.source_hash,
-            summary.range,
-            summary.depth,
-            &summary.recipe,
-            &summary.text,
-            None,
-        );
-        summary.id = summary_id(summary.hash);
+        summary.seal();
         summary.tokens = self.accounting.summary(summary);
     }
 
@@ -158,15 +152,15 @@ impl Compaction<'_> {
         entries: &'e [LogEntry],
         made: &BTreeMap<SummaryId, Summary>,
     ) -> Result<Vec<Option<Sources<'e>>>> {
-        let children = || jobs.iter().flat_map(|job| job.children());
-        let ranges = children().filter(|child| child.summary().is_none());
+        let named = || jobs.iter().flat_map(|job| job.sources());
+        let ranges = named().filter(|source| source.summary().is_none());
         let missing = ranges.map(Child::range);
         let missing = missing.filter(|range| entries_in(entries, *range).is_none());
         let mut read = Vec::new();
         for range in joined(missing.collect()) {
             read.extend(self.read(range).await?);
         }
-        let ids = children().filter_map(Child::summary);
+        let ids = named().filter_map(Child::summary);
         let asked: BTreeSet<&SummaryId> = ids.filter(|id| !made.contains_key(*id)).collect();
         let asked: Vec<SummaryId> = asked.into_iter().cloned().collect();
         let stored = match asked.is_empty() {
@@ -181,8 +175,8 @@ impl Compaction<'_> {
                 entries: Vec::new(),
                 summaries: Vec::new(),
             };
-            for child in job.children() {
-                match child {
+            for source in job.sources() {
+                match source {
                     Child::Summary { id, .. } => sources.summaries.push(summary(id)?),
                     Child::Messages { range } => match entries_in(entries, *range) {
                         Some(found) => sources.entries.extend(found.iter().map(Cow::Borrowed)),
@@ -237,8 +231,19 @@ fn times(sources: &Sources<'_>) -> (Timestamp, Timestamp) {
         .unwrap_or_default()
 }
 
-/// How much of the log a summary of these sources stands for; `None` when one of them does not say.
-fn figures(sources: &Sources<'_>) -> Option<SummaryFigures> {
+/// How much of the log a summary of these sources stands for; `None` when one of them does not say,
+/// or when they are not a partition of what it covers.
+fn figures(job: &Job, sources: &Sources<'_>) -> Option<SummaryFigures> {
+    let mut next = job.range.first;
+    for source in job.sources().iter().map(Child::range) {
+        if source.first != next {
+            return None;
+        }
+        next = source.last.next();
+    }
+    if next != job.range.last.next() {
+        return None;
+    }
     let mut figures = SummaryFigures::default();
     for entry in &sources.entries {
         if entry.kind == EntryKind::Message {

@@ -2,11 +2,11 @@
 
 use std::sync::Arc;
 
-use memory_model::{Accounting, Summary};
+use memory_model::{Accounting, RenderingId, Summary};
 use token_estimate::TokenEstimator;
 
 use crate::context::ContextMessage;
-use crate::render::render_summary;
+use crate::render::{SUMMARY_RENDERING, render_summary};
 
 /// The accounting of contexts: an estimator, applied to rendered messages.
 #[derive(Debug, Clone)]
@@ -24,6 +24,10 @@ impl ContextAccounting {
 impl Accounting for ContextAccounting {
     fn estimator(&self) -> &dyn TokenEstimator {
         &self.estimator
+    }
+
+    fn rendering(&self) -> RenderingId {
+        RenderingId::new(SUMMARY_RENDERING)
     }
 
     fn summary(&self, summary: &Summary) -> u64 {

@@ -21,4 +21,4 @@ pub use context::{
 };
 pub use marks::render_identity;
 pub use policy::{AssemblyPolicy, Budget, Eviction};
-pub use render::{message_pointer, render_summary, render_text};
+pub use render::{SUMMARY_RENDERING, message_pointer, render_summary, render_text};

@@ -10,6 +10,10 @@ use crate::context::{ContextMessage, Source};
 use crate::fit::{Line, Placed, fit};
 use crate::marks::{escape_marks, escape_part, quoted, remark};
 
+/// Id of the rendering of summaries by [`render_summary`]. Its version changes with every change of
+/// the rendered text; figures that were counted under another version are then not compared.
+pub const SUMMARY_RENDERING: &str = "summary-xml@1";
+
 /// Returns the argument of the expand tool that shows the message at `seq` whole.
 pub fn message_pointer(seq: Seq) -> String {
     format!("message:{seq}")
@@ -17,10 +21,10 @@ pub fn message_pointer(seq: Seq) -> String {
 
 /// Renders a summary: as XML in a user's message, or as the messages that the summary holds.
 ///
-/// `<parents>` names the summaries that a condensed summary was made from. `descendant_count` is there
-/// where the summary's figures have it: see [`SummaryFigures`](memory_model::SummaryFigures).
+/// `<parents>` names the summaries among its sources. `descendant_count` is there where the summary's
+/// figures have it: see [`SummaryFigures`](memory_model::SummaryFigures).
 pub fn render_summary(summary: &Summary) -> Vec<ContextMessage> {
-    render_summary_text(summary, &summary.text)
+    render_summary_text(summary, summary.text())
 }
 
 /// Like [`render_summary`], with another text.
@@ -90,14 +94,10 @@ fn summary_xml(summary: &Summary, text: &str) -> String {
         let _ = write!(xml, " descendant_count=\"{}\"", figures.descendant_count);
     }
     xml.push_str(">\n");
-    let mut children = summary
-        .children
-        .iter()
-        .filter_map(|child| child.summary())
-        .peekable();
-    if children.peek().is_some() {
+    let mut sources = summary.source_summaries().peekable();
+    if sources.peek().is_some() {
         xml.push_str("<parents>\n");
-        for id in children {
+        for id in sources {
             let _ = writeln!(xml, "<summary_ref id=\"{}\" />", escape(id.as_str()));
         }
         xml.push_str("</parents>\n");

@@ -229,7 +229,7 @@ fn job(group: &[Span], depth: u32, policy: &DagPolicy, accounting: &dyn Accounti
             if equal { "of" } else { "up to" },
             depth - 1
         ),
-        work: Work::Summarize { children, depth },
+        work: Work::summarize(children, depth),
         request: None,
         source_tokens,
     })

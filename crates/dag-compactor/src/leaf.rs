@@ -245,7 +245,7 @@ impl LeafRun {
             kind: LEAF,
             range,
             expect: vec![Span::closed(range, Body::Raw, chunk.tokens)],
-            work: Work::Summarize { children, depth: 0 },
+            work: Work::summarize(children, 0),
             request: None,
             source_tokens: chunk.tokens,
             why: format!(

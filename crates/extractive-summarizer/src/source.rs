@@ -36,7 +36,7 @@ impl<'a> From<&'a Summary> for SummarySource<'a> {
             id: summary.id.as_str(),
             range: summary.range,
             depth: summary.depth,
-            text: &summary.text,
+            text: summary.text(),
             tokens: summary.tokens,
             earliest_at: summary.earliest_at,
             latest_at: summary.latest_at,

@@ -6,7 +6,7 @@ use token_estimate::{EstimatorId, Role, TokenEstimator};
 
 use crate::borrowed::PartsOf;
 use crate::hash::Hash;
-use crate::ids::{SeqRange, SummaryId};
+use crate::ids::{RenderingId, SeqRange};
 use crate::message::{EntryKind, Message};
 use crate::part::Part;
 use crate::summary::{Child, Recipe, Summary, SummaryFigures};
@@ -17,7 +17,10 @@ pub trait Accounting: Send + Sync + fmt::Debug {
     /// Estimator that all costs are counted with.
     fn estimator(&self) -> &dyn TokenEstimator;
 
-    /// Cost of the rendered summary, in tokens.
+    /// Rendering that [`Accounting::summary`] counts.
+    fn rendering(&self) -> RenderingId;
+
+    /// Cost of the summary rendered by [`Accounting::rendering`], in tokens.
     fn summary(&self, summary: &Summary) -> u64;
 
     /// Name and version of the estimator; figures of different estimators are never added.
@@ -45,12 +48,12 @@ pub trait Accounting: Send + Sync + fmt::Debug {
 }
 
 /// Tokens that rendering adds to a summary's text in a context: the cost of a summary of these
-/// children with an empty text.
+/// sources with an empty text.
 pub fn summary_overhead(
     accounting: &dyn Accounting,
     range: SeqRange,
     depth: u32,
-    children: &[Child],
+    sources: &[Child],
 ) -> u64 {
     // Times as long as times get in practice: microseconds that do not end in zero.
     let at = Timestamp(1_000_000_000_123_456);
@@ -60,25 +63,13 @@ pub fn summary_overhead(
         ..SummaryFigures::default()
     };
     let figures = std::collections::BTreeMap::from([("figures", figures)]);
+    let sources = sources.to_vec();
     accounting.summary(&Summary {
-        id: SummaryId::new("sum_0123456789abcdef"),
-        range,
-        depth,
-        children: children.to_vec(),
-        text: String::new(),
-        messages: None,
-        tokens: 0,
-        source_tokens: 0,
-        provisional: false,
-        recipe: Recipe::new(""),
-        tier: String::new(),
-        model: None,
         meta: crate::RawJson::from_value(&figures).ok(),
         earliest_at: at,
         latest_at: at,
         created_at: at,
-        source_hash: Hash::ZERO,
-        hash: Hash::ZERO,
+        ..Summary::new(range, depth, sources, Hash::ZERO, Recipe::new(""), "")
     })
 }
 

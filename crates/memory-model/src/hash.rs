@@ -5,6 +5,8 @@ use std::fmt;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use sha2::{Digest, Sha256};
 
+use crate::ids::SeqRange;
+
 /// A SHA-256 digest, displayed as 64 lower-case hex digits.
 #[derive(Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Hash(pub [u8; 32]);
@@ -94,6 +96,12 @@ impl FieldHasher {
     /// Adds a number.
     pub fn number(&mut self, number: i64) {
         self.0.update(number.to_le_bytes());
+    }
+
+    /// Adds a range of positions.
+    pub fn range(&mut self, range: SeqRange) {
+        self.number(i64::from(range.first.0));
+        self.number(i64::from(range.last.0));
     }
 
     /// Adds a digest.

@@ -68,6 +68,12 @@ string_id! {
     /// A trim policy is a pure function of one message, so the name is all that a view stores.
     TrimPolicyId
 }
+string_id! {
+    /// Name and version of the form in which a context shows summaries, such as `summary-xml@1`.
+    ///
+    /// What a summary costs depends on it, so the figure is recorded with it.
+    RenderingId
+}
 
 /// Number of a conversation in its store: positive and never reused.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]

@@ -9,6 +9,7 @@ mod json;
 mod message;
 mod part;
 mod summary;
+mod summary_body;
 mod time;
 mod transcode;
 mod view;
@@ -16,8 +17,8 @@ mod view;
 pub use accounting::{Accounting, summary_overhead};
 pub use hash::{FieldHasher, Hash};
 pub use ids::{
-    ConversationId, RangeEnds, Seq, SeqRange, SessionKey, SummaryId, TrimPolicyId, ViewName,
-    ViewVersion,
+    ConversationId, RangeEnds, RenderingId, Seq, SeqRange, SessionKey, SummaryId, TrimPolicyId,
+    ViewName, ViewVersion,
 };
 pub use json::{RawJson, decoded_strings};
 pub use message::{EntryKind, ExportEntry, LogEntry, Message, TurnId};
@@ -25,9 +26,8 @@ pub use part::{
     MAX_PART_DEPTH, Media, MediaSource, Part, ResultContent, inner_part_from_raw, part_from_raw,
     parts_from_json,
 };
-pub use summary::{
-    Child, Purpose, Recipe, SourceHasher, Summary, SummaryFigures, summary_hash, summary_id,
-};
+pub use summary::{Child, Purpose, Recipe, SourceHasher, Summary, SummaryFigures, summary_id};
+pub use summary_body::{RankCountError, RankedLine, SummaryBody};
 pub use time::{Clock, StepClock, Timestamp};
 pub use token_estimate::{MessageView, PartView, Role};
 pub use view::{

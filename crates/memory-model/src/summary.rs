@@ -5,8 +5,9 @@ use std::fmt;
 use serde::{Deserialize, Serialize};
 
 use crate::hash::{FieldHasher, Hash};
-use crate::ids::{SeqRange, SummaryId};
+use crate::ids::{RenderingId, SeqRange, SummaryId};
 use crate::json::RawJson;
+use crate::summary_body::SummaryBody;
 use crate::time::Timestamp;
 
 /// Recipe of a summary: summarizer, prompt, policy and their versions, as one canonical line.
@@ -46,7 +47,7 @@ pub enum Purpose {
     TurnPrefix,
 }
 
-/// A child of a summary: a range of messages, or another summary.
+/// A source or a child of a summary: a range of messages, or another summary.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "kind", rename_all = "snake_case")]
 pub enum Child {
@@ -65,7 +66,7 @@ pub enum Child {
 }
 
 impl Child {
-    /// Positions of the messages that the child covers.
+    /// Positions of the messages that it covers.
     pub fn range(&self) -> SeqRange {
         match self {
             Child::Messages { range } | Child::Summary { range, .. } => *range,
@@ -81,7 +82,11 @@ impl Child {
     }
 }
 
-/// A summary: it covers a contiguous range, and its children partition that range.
+/// A summary: it covers a contiguous range, was made from its sources and unfolds to its children.
+///
+/// Most summaries unfold to what they were made from. A summary that is updated again and again has
+/// the previous one among its sources, and ranges of messages as children, so that its depth does
+/// not grow.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Summary {
     /// `sum_` and the first 16 hex digits of `hash`.
@@ -90,15 +95,20 @@ pub struct Summary {
     pub range: SeqRange,
     /// 0 for a summary of messages alone, else 1 + the depth of its deepest child summary.
     pub depth: u32,
-    /// Children, in order; they partition `range`.
+    /// What its writer saw, in that order: at least one. Sources may overlap and be nested, and
+    /// none reaches beyond `range`'s last position.
+    pub sources: Vec<Child>,
+    /// What it unfolds to, in order; the children partition `range`.
     pub children: Vec<Child>,
-    /// Text of the summary.
-    pub text: String,
+    /// Text of the summary, as ranked lines.
+    pub body: SummaryBody,
     /// Rendered messages that replace the text in a context, as a JSON list.
     pub messages: Option<RawJson>,
-    /// Cost of the rendered summary in a context, in tokens.
+    /// Cost of the summary rendered by `rendering`, in tokens.
     pub tokens: u64,
-    /// Cost of its children when it was made, in tokens.
+    /// Rendering that `tokens` was counted for.
+    pub rendering: RenderingId,
+    /// Cost of its sources when it was made, in tokens.
     pub source_tokens: u64,
     /// Whether it was written without a model and should be rewritten when one is available.
     pub provisional: bool,
@@ -111,15 +121,15 @@ pub struct Summary {
     /// Facts about its making, as a JSON object: scores, refused tiers, omissions. Not part of the
     /// hash.
     pub meta: Option<RawJson>,
-    /// Earliest time of the messages that it covers.
+    /// Earliest time of its sources' messages.
     pub earliest_at: Timestamp,
-    /// Latest time of the messages that it covers.
+    /// Latest time of its sources' messages.
     pub latest_at: Timestamp,
     /// Time of creation.
     pub created_at: Timestamp,
-    /// Hash over its children.
+    /// Hash over its sources' hashes.
     pub source_hash: Hash,
-    /// Hash over its children, range, depth, recipe and text.
+    /// Hash over its source hash, children, range, depth, recipe and body.
     pub hash: Hash,
 }
 
@@ -170,6 +180,58 @@ struct FiguresOnly {
 }
 
 impl Summary {
+    /// Creates a summary that unfolds to its sources, with its hash and id. It costs 0 tokens, has
+    /// no model, figures or times, and no rendering: set these fields, none of which is hashed.
+    pub fn new(
+        range: SeqRange,
+        depth: u32,
+        sources: Vec<Child>,
+        source_hash: Hash,
+        recipe: Recipe,
+        body: impl Into<SummaryBody>,
+    ) -> Self {
+        let mut summary = Self {
+            id: SummaryId::new(""),
+            range,
+            depth,
+            children: sources.clone(),
+            sources,
+            body: body.into(),
+            messages: None,
+            tokens: 0,
+            rendering: RenderingId::new(""),
+            source_tokens: 0,
+            provisional: false,
+            recipe,
+            tier: "normal".to_owned(),
+            model: None,
+            meta: None,
+            earliest_at: Timestamp::default(),
+            latest_at: Timestamp::default(),
+            created_at: Timestamp::default(),
+            source_hash,
+            hash: Hash::ZERO,
+        };
+        summary.seal();
+        summary
+    }
+
+    /// Sets the hash and the id from the other fields.
+    pub fn seal(&mut self) {
+        self.hash = self.expected_hash();
+        self.id = summary_id(self.hash);
+    }
+
+    /// Returns the text: the lines of the body, joined by line feeds.
+    pub fn text(&self) -> &str {
+        self.body.text()
+    }
+
+    /// Returns the ids of the summaries among its sources, in order.
+    pub fn source_summaries(&self) -> impl Iterator<Item = &SummaryId> {
+        self.sources.iter().filter_map(Child::summary)
+    }
+
     /// Returns the figures in `meta`; `None` if there are none.
     pub fn figures(&self) -> Option<SummaryFigures> {
         let meta = self.meta.as_ref()?;
@@ -187,20 +249,26 @@ impl Summary {
         if self.is_leaf() { "leaf" } else { "condensed" }
     }
 
-    /// Computes the hash from the other fields; a sound summary has it in `hash`.
+    /// Computes the hash from the other fields, as H(source hash ‖ children ‖ range ‖ depth ‖ recipe
+    /// ‖ body ‖ messages); a sound summary has it in `hash`. A child is hashed by its range and id.
     pub fn expected_hash(&self) -> Hash {
-        summary_hash(
-            self.source_hash,
-            self.range,
-            self.depth,
-            &self.recipe,
-            &self.text,
-            self.messages.as_ref(),
-        )
+        let mut hasher = FieldHasher::new("agent-memory summary 2");
+        hasher.hash(self.source_hash);
+        hasher.number(i64::try_from(self.children.len()).unwrap_or(i64::MAX));
+        for child in &self.children {
+            hasher.range(child.range());
+            hasher.optional(child.summary().map(SummaryId::as_str));
+        }
+        hasher.range(self.range);
+        hasher.number(i64::from(self.depth));
+        hasher.bytes(self.recipe.as_str().as_bytes());
+        self.body.add_to(&mut hasher);
+        hasher.optional(self.messages.as_ref().map(RawJson::as_str));
+        hasher.finish()
     }
 }
 
-/// Hashes a summary's children: feed the hashes of all messages of each [`Child::Messages`] in
+/// Hashes a summary's sources: feed the hashes of all messages of each [`Child::Messages`] in
 /// order, and the hash of each [`Child::Summary`].
 #[derive(Debug)]
 pub struct SourceHasher(FieldHasher);
@@ -212,18 +280,18 @@ impl Default for SourceHasher {
 }
 
 impl SourceHasher {
-    /// Creates a hasher without children.
+    /// Creates a hasher without sources.
     pub fn new() -> Self {
         Self(FieldHasher::new("agent-memory summary source 1"))
     }
 
-    /// Adds one message of a child.
+    /// Adds one message of a source.
     pub fn message(&mut self, hash: Hash) {
         self.0.number(0);
         self.0.hash(hash);
     }
 
-    /// Adds a child that is a summary.
+    /// Adds a source that is a summary.
     pub fn summary(&mut self, hash: Hash) {
         self.0.number(1);
         self.0.hash(hash);
@@ -233,26 +301,6 @@ impl SourceHasher {
     pub fn finish(self) -> Hash {
         self.0.finish()
     }
-}
-
-/// The hash of a summary: H(source hash ‖ range ‖ depth ‖ recipe ‖ text ‖ messages).
-pub fn summary_hash(
-    source_hash: Hash,
-    range: SeqRange,
-    depth: u32,
-    recipe: &Recipe,
-    text: &str,
-    messages: Option<&RawJson>,
-) -> Hash {
-    let mut hasher = FieldHasher::new("agent-memory summary 1");
-    hasher.hash(source_hash);
-    hasher.number(i64::from(range.first.0));
-    hasher.number(i64::from(range.last.0));
-    hasher.number(i64::from(depth));
-    hasher.bytes(recipe.as_str().as_bytes());
-    hasher.bytes(text.as_bytes());
-    hasher.optional(messages.map(RawJson::as_str));
-    hasher.finish()
 }
 
 /// The public id of the summary with this hash.
@@ -265,22 +313,54 @@ pub fn summary_id(hash: Hash) -> SummaryId {
 mod tests {
     use super::*;
     use crate::ids::Seq;
+    use crate::summary_body::RankedLine;
+
+    fn summary() -> Summary {
+        let mut source = SourceHasher::new();
+        source.message(Hash([7; 32]));
+        let range = SeqRange::new(Seq(1), Seq(3)).unwrap();
+        let sources = vec![Child::Messages { range }];
+        let recipe = Recipe::new("leaf@1");
+        Summary::new(range, 0, sources, source.finish(), recipe, "one\ntwo")
+    }
 
     #[test]
     fn ids_come_from_hashes() {
-        let mut source = SourceHasher::new();
-        source.message(Hash([7; 32]));
-        let source = source.finish();
-        let range = SeqRange::new(Seq(1), Seq(3)).unwrap();
-        let recipe = Recipe::new("leaf@1");
-        let hash = summary_hash(source, range, 0, &recipe, "text", None);
-        let id = summary_id(hash);
+        let id = summary().id;
         assert_eq!(id.as_str().len(), 20);
         assert!(id.as_str().starts_with("sum_"));
-        assert_ne!(summary_hash(source, range, 0, &recipe, "text.", None), hash);
-        assert_ne!(summary_hash(source, range, 1, &recipe, "text", None), hash);
         let mut as_summary = SourceHasher::new();
         as_summary.summary(Hash([7; 32]));
-        assert_ne!(as_summary.finish(), source);
+        assert_ne!(as_summary.finish(), summary().source_hash);
+    }
+
+    #[test]
+    fn the_hash_covers_what_a_summary_says_and_not_what_it_costs() {
+        let line = |text, rank| RankedLine { text, rank };
+        let (first, rest) = (SeqRange::single(Seq(1)), SeqRange::new(Seq(2), Seq(3)));
+        let children = [first, rest.unwrap()].map(|range| Child::Messages { range });
+        let over = Child::Summary {
+            range: summary().range,
+            id: SummaryId::new("sum_0"),
+        };
+        let changes: [&dyn Fn(&mut Summary); 8] = [
+            &|s| s.source_hash = Hash::ZERO,
+            &|s| s.children = children.to_vec(),
+            &|s| s.children = vec![over.clone()],
+            &|s| s.range = SeqRange::new(Seq(1), Seq(4)).unwrap(),
+            &|s| s.depth = 1,
+            &|s| s.recipe = Recipe::new("leaf@2"),
+            &|s| s.body = SummaryBody::new("one\ntwo."),
+            &|s| s.body = SummaryBody::ranked([line("one", 1), line("two", 2)]),
+        ];
+        for (index, change) in changes.into_iter().enumerate() {
+            let mut changed = summary();
+            change(&mut changed);
+            assert_ne!(changed.expected_hash(), summary().hash, "change {index}");
+        }
+        let mut same = summary();
+        same.tokens = 9;
+        same.rendering = RenderingId::new("other@1");
+        assert_eq!(same.expected_hash(), summary().hash);
     }
 }

@@ -29,13 +29,10 @@ pub enum Body {
 }
 
 impl Body {
-    /// Whether two neighbouring spans with this body are one span.
-    fn merges(&self) -> bool {
-        !matches!(self, Body::Summary { .. })
-    }
-
-    /// Whether a span with this body may be cut in two without changing what it costs.
-    fn divisible(&self) -> bool {
+    /// Whether a span with this body may be cut in two, and joined with a neighbour that has the
+    /// same body, without changing what the messages cost. Summaries and trimmed spans are replaced
+    /// whole: a span has the cost of its whole body.
+    pub fn is_divisible(&self) -> bool {
         matches!(self, Body::Raw | Body::Omitted)
     }
 
@@ -224,7 +221,7 @@ impl View {
                     left.first, right.first
                 ));
             }
-            if left.body == right.body && left.body.merges() {
+            if left.body == right.body && left.body.is_divisible() {
                 return Err(format!(
                     "the spans at {} and {} should be one",
                     left.first, right.first
@@ -316,7 +313,7 @@ fn clip(spans: &[Span], at: SeqRange) -> Vec<Span> {
         })
         .map(|span| {
             let mut span = span.clone();
-            if span.body.divisible() {
+            if span.body.is_divisible() {
                 span.range.first = span.range.first.max(at.first);
                 span.range.last = Some(span.range.last.map_or(at.last, |last| last.min(at.last)));
             }
@@ -367,7 +364,7 @@ pub fn splice_starts(
         .chain(new.iter().map(|span| SpanStart {
             first: span.range.first,
             body: span.body.clone(),
-            tokens: match span.body.divisible() {
+            tokens: match span.body.is_divisible() {
                 true => 0,
                 false => span.tokens,
             },
@@ -378,7 +375,7 @@ pub fn splice_starts(
         }));
     for row in candidates {
         match rows.last_mut() {
-            Some(last) if last.body == row.body && row.body.merges() => {
+            Some(last) if last.body == row.body && row.body.is_divisible() => {
                 last.tokens = last.tokens.saturating_add(row.tokens);
             }
             _ => rows.push(row),

@@ -177,9 +177,8 @@ impl ViewCut {
         let Some(at) = SeqRange::new(Seq::FIRST, self.at) else {
             return Ok(None);
         };
-        self.rows.dedup_by(|next, row| {
-            next.body == row.body && !matches!(row.body, Body::Summary { .. })
-        });
+        self.rows
+            .dedup_by(|next, row| next.body == row.body && row.body.is_divisible());
         let spans = clip_starts(&close(self.rows, at), at);
         let first = SpanStart {
             first: Seq::FIRST,

@@ -3,7 +3,7 @@
 //! One message becomes a row for its text or its blocks, one for each reasoning, one for each tool call and one for
 //! each tool result. Notes and messages without content become none.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use memory_model::{
     EntryKind, LogEntry, Part, RawJson, ResultContent, Role, SeqRange, Summary, SummaryId,
@@ -195,13 +195,35 @@ fn share(tokens: u64, rows: &mut [PlainRow<'_>]) {
 /// What the older engine's tables say of a summary beside its text.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct NodeFigures {
-    /// A leaf's rows; a condensed node's children and all that those count.
+    /// The rows of its sources that are messages; its sources that are summaries and all that those count.
     pub descendant_count: u64,
-    /// What the rows of a leaf cost; what the children of a condensed node cost with all that those count. In
-    /// tokens.
+    /// What these rows cost; what these summaries cost with all that those count. In tokens.
     pub descendant_token_count: u64,
     /// What all the messages cost that it stands for, in tokens.
     pub source_message_token_count: u64,
+}
+
+/// Summaries in an order in which each comes after its sources, else in the order given.
+pub fn sources_first<'a>(summaries: impl IntoIterator<Item = &'a Summary>) -> Vec<&'a Summary> {
+    let given: Vec<&Summary> = summaries.into_iter().collect();
+    let by_id: BTreeMap<&SummaryId, &Summary> = given
+        .iter()
+        .map(|summary| (&summary.id, *summary))
+        .collect();
+    let (mut ordered, mut entered) = (Vec::new(), BTreeSet::new());
+    // A summary is pushed twice: to enter its sources, and to be placed after them.
+    let mut todo: Vec<(&Summary, bool)> = given.iter().rev().map(|one| (*one, false)).collect();
+    while let Some((summary, sources_done)) = todo.pop() {
+        if sources_done {
+            ordered.push(summary);
+        } else if entered.insert(&summary.id) {
+            todo.push((summary, true));
+            let sources: Vec<&SummaryId> = summary.source_summaries().collect();
+            let sources = sources.iter().rev().filter_map(|id| by_id.get(id));
+            todo.extend(sources.map(|source| (*source, false)));
+        }
+    }
+    ordered
 }
 
 /// The figures of summaries. `summaries` must hold all that those were made from; `rows` tells how many rows the
@@ -210,18 +232,17 @@ pub fn node_figures<'a>(
     summaries: impl IntoIterator<Item = &'a Summary>,
     rows: impl Fn(SeqRange) -> (u64, u64),
 ) -> BTreeMap<SummaryId, NodeFigures> {
-    let mut by_depth: Vec<&Summary> = summaries.into_iter().collect();
-    by_depth.sort_by_key(|summary| summary.depth);
-    let costs: BTreeMap<&SummaryId, u64> = by_depth
+    let ordered = sources_first(summaries);
+    let costs: BTreeMap<&SummaryId, u64> = ordered
         .iter()
         .map(|summary| (&summary.id, summary.tokens))
         .collect();
     let mut figures: BTreeMap<SummaryId, NodeFigures> = BTreeMap::new();
-    for summary in by_depth {
+    for summary in ordered {
         let mut sum = NodeFigures::default();
-        for child in &summary.children {
-            let Some(id) = child.summary() else {
-                let (count, tokens) = rows(child.range());
+        for source in &summary.sources {
+            let Some(id) = source.summary() else {
+                let (count, tokens) = rows(source.range());
                 sum.descendant_count += count;
                 sum.descendant_token_count += tokens;
                 sum.source_message_token_count += tokens;

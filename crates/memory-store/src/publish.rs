@@ -78,7 +78,8 @@ pub fn check_shape(publish: &Publish, head: Seq) -> Result<BTreeSet<SummaryId>> 
     let mut referred = BTreeSet::new();
     for summary in &publish.summaries {
         check_summary(summary)?;
-        referred.extend(summary.children.iter().filter_map(Child::summary).cloned());
+        let children = summary.children.iter().filter_map(Child::summary);
+        referred.extend(children.chain(summary.source_summaries()).cloned());
     }
     referred.extend(
         publish
@@ -97,8 +98,8 @@ pub fn check_shape(publish: &Publish, head: Seq) -> Result<BTreeSet<SummaryId>> 
     Ok(referred)
 }
 
-/// Checks one summary by itself: its children tile its range, its id and hash come from its
-/// content.
+/// Checks one summary by itself: its children tile its range, its sources do not reach beyond it, its
+/// id and hash come from its content.
 fn check_summary(summary: &Summary) -> Result<()> {
     let id = &summary.id;
     if SeqRange::new(summary.range.first, summary.range.last).is_none() {
@@ -113,6 +114,18 @@ fn check_summary(summary: &Summary) -> Result<()> {
         summary.range,
         summary.children.iter().map(|child| Some(child.range())),
     )?;
+    if summary.sources.is_empty() {
+        return Err(invalid(format!("{id} has no sources")));
+    }
+    for source in summary.sources.iter().map(Child::range) {
+        // A fork sees the summaries whose ranges it shares: their sources must be shared too.
+        if SeqRange::new(source.first, source.last).is_none() || source.last > summary.range.last {
+            return Err(invalid(format!(
+                "the source {source} of {id} is no range up to {}",
+                summary.range.last
+            )));
+        }
+    }
     if summary.hash != summary.expected_hash() || *id != summary_id(summary.hash) {
         return Err(invalid(format!(
             "the hash or id of {id} is not what its content gives"
@@ -170,17 +183,11 @@ pub fn check_references(
     for summary in &publish.summaries {
         let mut deepest = None;
         for child in &summary.children {
-            let Child::Summary { range, id } = child else {
-                continue;
-            };
-            let child = find(id)?;
-            if child.range != *range {
-                return Err(invalid(format!(
-                    "{} names {id} as its child over {range}, but {id} covers {}",
-                    summary.id, child.range
-                )));
-            }
-            deepest = deepest.max(Some(child.depth));
+            let known = reference(summary, child, "child", find)?;
+            deepest = deepest.max(known.map(|known| known.depth));
+        }
+        for source in &summary.sources {
+            reference(summary, source, "source", find)?;
         }
         let depth = deepest.map_or(0, |deepest| deepest.saturating_add(1));
         if depth != summary.depth {
@@ -191,6 +198,26 @@ pub fn check_references(
         }
     }
     Ok(())
+}
+
+/// What is known of a child or a source that is a summary, which must cover what is named.
+fn reference<'k>(
+    summary: &Summary,
+    named: &Child,
+    role: &str,
+    find: impl Fn(&SummaryId) -> Result<&'k KnownSummary>,
+) -> Result<Option<&'k KnownSummary>> {
+    let Child::Summary { range, id } = named else {
+        return Ok(None);
+    };
+    let known = find(id)?;
+    if known.range != *range {
+        return Err(invalid(format!(
+            "{} names {id} as its {role} over {range}, but {id} covers {}",
+            summary.id, known.range
+        )));
+    }
+    Ok(Some(known))
 }
 
 /// What spans cost in a context, in tokens; `raw` gives the cost of messages.

@@ -68,6 +68,7 @@ pub fn summary_record_hash(summary: &Summary) -> Hash {
     hasher.bytes(summary.tier.as_bytes());
     hasher.optional(summary.model.as_deref());
     hasher.number(number(summary.tokens));
+    hasher.bytes(summary.rendering.as_str().as_bytes());
     hasher.number(number(summary.source_tokens));
     hasher.number(summary.created_at.0);
     hasher.number(summary.earliest_at.0);

@@ -134,8 +134,9 @@ pub trait Store: Send + Sync + fmt::Debug {
     /// `NotFound`; `Invalid` when the publishes name different views. Of one publish: `Invalid` when
     /// the new spans do not tile the range, lie beyond the head, or name summaries that are in
     /// neither the publish nor the conversation or cover another range, when a given summary's
-    /// children do not tile its range or do not exist, or its hash or id is not what its content
-    /// gives; `Stale` when the fence is lost.
+    /// children do not tile its range, its children or sources do not exist, a source reaches
+    /// beyond its range, or its hash or id is not what its content gives; `Stale` when the fence is
+    /// lost.
     async fn publish_all(
         &self,
         conversation: ConversationId,
@@ -184,7 +185,8 @@ pub trait Store: Send + Sync + fmt::Debug {
         limit: usize,
     ) -> Result<Page<Summary, SummaryId>>;
 
-    /// The summaries that were made from this one and are seen, in the order of `summary_log`.
+    /// The summaries that have this one as a source or a child and are seen, in the order of
+    /// `summary_log`.
     async fn parents(
         &self,
         conversation: ConversationId,

@@ -48,7 +48,7 @@ pub enum ViolationKind {
     ChildRangeWrong,
     /// A summary is not deeper than its children.
     Cycle,
-    /// A summary's child is missing from the conversation, or belongs to another.
+    /// A summary's child or source is missing from the conversation, or belongs to another.
     ForeignLineage,
     /// The database's own structure is damaged: pages, indices, keys, triggers.
     Database,

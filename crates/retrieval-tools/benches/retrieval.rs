@@ -7,8 +7,8 @@ use std::sync::Arc;
 
 use criterion::{Criterion, Throughput, criterion_group, criterion_main};
 use memory_model::{
-    Accounting, Body, Child, ConversationId, Message, Recipe, Seq, SeqRange, SourceHasher, Span,
-    Summary, Timestamp, ViewName, summary_hash, summary_id,
+    Accounting, Body, Child, ConversationId, Message, Recipe, RenderingId, Seq, SeqRange,
+    SourceHasher, Span, Summary, Timestamp, ViewName,
 };
 use memory_store::{
     Append, AppendAt, InMemoryStore, LogRead, NewConversation, NewEntry, Publish, Published, Store,
@@ -26,12 +26,16 @@ const LONG: usize = 400_000;
 struct Counts;
 
 impl Accounting for Counts {
+    fn rendering(&self) -> RenderingId {
+        RenderingId::new("text@1")
+    }
+
     fn estimator(&self) -> &dyn TokenEstimator {
         &HeuristicEstimator::Bytes4
     }
 
     fn summary(&self, summary: &Summary) -> u64 {
-        HeuristicEstimator::Bytes4.text(&summary.text)
+        HeuristicEstimator::Bytes4.text(summary.text())
     }
 }
 
@@ -74,26 +78,13 @@ async fn leaf(store: &InMemoryStore, id: ConversationId) -> Summary {
     }
     let source_hash = source.finish();
     let (recipe, text) = (Recipe::new("bench@1"), "Modules were renamed. ".repeat(200));
-    let hash = summary_hash(source_hash, range, 0, &recipe, &text, None);
+    let tokens = HeuristicEstimator::Bytes4.text(&text);
+    let sources = vec![Child::Messages { range }];
     let summary = Summary {
-        id: summary_id(hash),
-        range,
-        depth: 0,
-        children: vec![Child::Messages { range }],
-        tokens: HeuristicEstimator::Bytes4.text(&text),
-        text,
-        messages: None,
+        tokens,
+        rendering: RenderingId::new("text@1"),
         source_tokens: page.items.iter().map(|entry| entry.tokens).sum(),
-        provisional: false,
-        recipe,
-        tier: "normal".to_owned(),
-        model: None,
-        meta: None,
-        earliest_at: Timestamp(0),
-        latest_at: Timestamp(0),
-        created_at: Timestamp(0),
-        source_hash,
-        hash,
+        ..Summary::new(range, 0, sources, source_hash, recipe, text)
     };
     let body = Body::Summary {
         id: summary.id.clone(),
@@ -156,7 +147,7 @@ fn retrieval(c: &mut Criterion) {
     group.bench_function("describe", |b| {
         b.iter(|| {
             let answer = runtime.block_on(tools.describe(&summary.id)).unwrap();
-            assert_eq!(answer.content, summary.text);
+            assert_eq!(answer.content, summary.text());
             black_box(answer.to_text())
         });
     });

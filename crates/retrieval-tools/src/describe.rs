@@ -37,9 +37,12 @@ pub struct Description {
     pub content: String,
     /// Whether the text, the lists of ids or `meta` were cut to the host's limit.
     pub clipped: bool,
-    /// Ids of the summaries made from this one.
+    /// Ids of the summaries that were made from this one or contain it.
     pub parents: Vec<SummaryId>,
-    /// Ids of the summaries that this one was made from, in order; empty for a leaf.
+    /// Ids of the summaries that this one was made from, in order; empty when it was made from
+    /// messages alone.
+    pub sources: Vec<SummaryId>,
+    /// Ids of the summaries that it unfolds to, in order; empty for a leaf.
     pub children: Vec<SummaryId>,
     /// Whether it was written without a model and is to be rewritten when one is available.
     pub provisional: bool,
@@ -66,8 +69,8 @@ pub struct Description {
 /// A summary's text, or the messages that it is rendered as when it has no text.
 pub(crate) fn content(summary: &Summary) -> &str {
     match &summary.messages {
-        Some(messages) if summary.text.is_empty() => messages.as_str(),
-        _ => &summary.text,
+        Some(messages) if summary.text().is_empty() => messages.as_str(),
+        _ => summary.text(),
     }
 }
 
@@ -84,6 +87,7 @@ impl Description {
             content: content(&summary).to_owned(),
             clipped: false,
             parents,
+            sources: summary.source_summaries().cloned().collect(),
             children: summary
                 .children
                 .iter()
@@ -113,9 +117,12 @@ impl Description {
         if around(&self) > most / 2 {
             self.meta = None;
         }
-        while around(&self) > most / 2 && self.parents.len() + self.children.len() > 0 {
-            self.parents.truncate(self.parents.len() / 2);
-            self.children.truncate(self.children.len() / 2);
+        while around(&self) > most / 2
+            && self.parents.len() + self.sources.len() + self.children.len() > 0
+        {
+            for ids in [&mut self.parents, &mut self.sources, &mut self.children] {
+                ids.truncate(ids.len() / 2);
+            }
         }
         // Fences and seams cost a little.
         let mut room = most.saturating_sub(around(&self));
@@ -187,12 +194,15 @@ impl Description {
             out.push_str("some of this is left out: it is longer than this host allows\n");
         }
         let _ = writeln!(out, "parents: {}", list(&self.parents, "nothing"));
-        let _ = writeln!(out, "made from: {}", list(&self.children, "messages"));
+        let _ = writeln!(out, "made from: {}", list(&self.sources, "messages"));
+        if self.children != self.sources {
+            let _ = writeln!(out, "unfolds to: {}", list(&self.children, "messages"));
+        }
         out.push_str("content:\n");
         fenced(&mut out, &self.content);
         let _ = writeln!(
             out,
-            "To read what it was made from, call memory_expand with summary_id {}.",
+            "To read what it stands for, call memory_expand with summary_id {}.",
             short(self.summary_id.as_str())
         );
         out

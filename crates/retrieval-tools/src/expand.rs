@@ -233,6 +233,11 @@ pub struct ExpandAnswer {
     /// nothing follows it.
     #[serde(skip)]
     pub(crate) behind_clipped: Option<String>,
+    /// Pointers to ranges of messages, for `expand`, that together hold what follows, each about
+    /// equally costly: so any place of a long range is at hand. Empty when the next answer is likely
+    /// to complete this one, or summaries follow.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub pointers: Vec<String>,
     /// Number of notes in the log that were skipped; notes are no messages.
     pub notes: u64,
     /// Messages and summaries in the order of the log.
@@ -382,6 +387,13 @@ impl ExpandAnswer {
                 out,
                 "To skip the rest of the clipped one, use cursor {} instead.",
                 short(cursor)
+            );
+        }
+        if !self.pointers.is_empty() {
+            let _ = writeln!(
+                out,
+                "To read from another place, use one of these as summary_id: {}.",
+                self.pointers.join(", ")
             );
         }
         out

@@ -433,6 +433,10 @@ mod tests {
     }
 
     impl Accounting for Bytes {
+        fn rendering(&self) -> memory_model::RenderingId {
+            memory_model::RenderingId::new("none@1")
+        }
+
         fn estimator(&self) -> &dyn TokenEstimator {
             self
         }

@@ -22,6 +22,16 @@ use crate::text::short;
 /// Length of a hit's snippet, in characters.
 const SNIPPET_CHARS: usize = 500;
 
+/// Maximum number of pointers in an answer of `expand`.
+const MAX_POINTERS: usize = 64;
+
+/// An answer of `expand` has at most a pointer for so many tokens of its cap: the pointers cost about
+/// a tenth of it.
+const POINTER_TOKENS: u64 = 64;
+
+/// Number of positions between which a long range is cut for pointers.
+const SAMPLES: u64 = 512;
+
 /// Log entries, or summaries, read at once.
 const BATCH: usize = 64;
 
@@ -222,6 +232,11 @@ impl Retrieval {
                 offset: 0,
                 of_tokens: 0,
             });
+        let rest = cursor.and_then(|cursor| SeqRange::new(cursor.seq, range.last));
+        let pointers = match rest {
+            Some(rest) if all_messages(children, rest) => self.pointers(rest, page.cap).await?,
+            _ => Vec::new(),
+        };
         let bound = |position: Option<ExpandCursor>| {
             let binding = binding.as_ref()?;
             position.map(|position| binding.cursor(&position))
@@ -234,12 +249,46 @@ impl Retrieval {
             complete: cursor.is_none(),
             cursor: bound(cursor),
             behind_clipped: bound(behind),
+            pointers,
             notes,
             children: page.children,
         })
     }
 
-    /// What a target covers, and what it was made from.
+    /// Pointers to ranges of messages that together hold `rest`, each about equally costly; none when
+    /// one more answer is likely to hold all of it. Asks the store once.
+    async fn pointers(&self, rest: SeqRange, cap: u64) -> Result<Vec<String>> {
+        let most = usize::try_from(cap / POINTER_TOKENS).unwrap_or(usize::MAX);
+        let most = most.min(MAX_POINTERS);
+        let before = rest.first.prev();
+        let samples = rest.len().min(SAMPLES);
+        let at: Vec<Seq> = (0..=samples)
+            .filter_map(|n| u32::try_from(rest.len() * n / samples).ok())
+            .map(|ahead| Seq(before.0.saturating_add(ahead)))
+            .collect();
+        let running = self.store.running(self.conversation, &at).await?;
+        let sums: Vec<(Seq, u64)> = at.into_iter().zip(running).collect();
+        // Less than the cap: what is read may cost more than what a context shows of it.
+        let mut limit = (cap / 3 * 2).max(1);
+        let mut pieces = cut_evenly(&sums, limit);
+        while pieces.len() > most {
+            // So few pieces that one would be all of it.
+            if most < 2 {
+                return Ok(Vec::new());
+            }
+            limit = limit.saturating_add((limit / 4).max(1));
+            pieces = cut_evenly(&sums, limit);
+        }
+        Ok(match pieces.len() {
+            0 | 1 => Vec::new(),
+            _ => pieces
+                .into_iter()
+                .map(|range| Target::Messages(range).to_string())
+                .collect(),
+        })
+    }
+
+    /// What a target covers, and what it unfolds to.
     async fn resolve(&self, target: Target) -> Result<(Target, SeqRange, Vec<Child>)> {
         match target {
             Target::Summary(id) => {
@@ -388,4 +437,31 @@ impl Retrieval {
             )
         })
     }
+}
+
+/// Whether all that children show of a range are messages.
+fn all_messages(children: &[Child], range: SeqRange) -> bool {
+    let mut shown = children
+        .iter()
+        .filter(|child| child.range().last >= range.first);
+    shown.all(|child| child.summary().is_none())
+}
+
+/// Ranges that each cost at most `limit` tokens, or are as short as the samples allow. `sums` are
+/// running sums of tokens at rising positions, the first of them before the first range.
+fn cut_evenly(sums: &[(Seq, u64)], limit: u64) -> Vec<SeqRange> {
+    let mut ranges = Vec::new();
+    let Some(&(before, spent)) = sums.first() else {
+        return ranges;
+    };
+    let (mut from, mut end) = ((before, spent), (before, spent));
+    for &(seq, sum) in sums.iter().skip(1) {
+        if sum.saturating_sub(from.1) > limit && from.0 < end.0 {
+            ranges.extend(SeqRange::new(from.0.next(), end.0));
+            from = end;
+        }
+        end = (seq, sum);
+    }
+    ranges.extend(SeqRange::new(from.0.next(), end.0));
+    ranges
 }

@@ -3,9 +3,8 @@
 use std::sync::Arc;
 
 use memory_model::{
-    Accounting, Body, Child, ConversationId, Hash, LogEntry, Message, RawJson, Recipe, Seq,
-    SeqRange, SourceHasher, Span, Summary, SummaryId, Timestamp, ViewName, summary_hash,
-    summary_id,
+    Accounting, Body, Child, ConversationId, LogEntry, Message, RawJson, Recipe, RenderingId, Seq,
+    SeqRange, SourceHasher, Span, Summary, SummaryId, Timestamp, ViewName,
 };
 use memory_store::{
     Append, AppendAt, Appended, Conversation, ConversationFilter, ConversationRef, FullStore,
@@ -23,8 +22,12 @@ impl Accounting for PlainCounts {
         &HeuristicEstimator::Bytes4
     }
 
+    fn rendering(&self) -> RenderingId {
+        RenderingId::new("text@1")
+    }
+
     fn summary(&self, summary: &Summary) -> u64 {
-        HeuristicEstimator::Bytes4.text(&summary.text)
+        HeuristicEstimator::Bytes4.text(summary.text())
     }
 }
 
@@ -125,7 +128,7 @@ pub async fn texts<S: Store + ?Sized>(store: &S, conversation: ConversationId) -
     entries.iter().map(|entry| entry.text()).collect()
 }
 
-/// What a summary is made from.
+/// Something that a summary is made from.
 #[derive(Debug, Clone, Copy)]
 pub enum Source<'a> {
     /// Messages of the log.
@@ -180,44 +183,42 @@ pub async fn summary_of<S: Store + ?Sized>(
             }
         }
     }
-    let first = children.first().expect("a summary has sources").range();
-    let last = children.last().expect("a summary has sources").range();
-    let range = range(first.first.0, last.last.0);
-    let mut summary = Summary {
-        id: SummaryId::new(""),
-        range,
-        depth,
-        children,
-        text: text.to_owned(),
-        messages: None,
+    let first = children.iter().map(|child| child.range().first).min();
+    let last = children.iter().map(|child| child.range().last).max();
+    let (first, last) = first.zip(last).expect("a summary has sources");
+    let range = range(first.0, last.0);
+    let recipe = Recipe::new("test@1");
+    Summary {
         tokens: PlainCounts.text(text),
+        rendering: PlainCounts.rendering(),
         source_tokens,
-        provisional: false,
-        recipe: Recipe::new("test@1"),
-        tier: "normal".to_owned(),
-        model: None,
         meta: RawJson::parse(r#"{"scores": 1.00}"#).ok(),
         earliest_at: times.iter().min().copied().unwrap_or_default(),
         latest_at: times.iter().max().copied().unwrap_or_default(),
         created_at: Timestamp(3),
-        source_hash: hasher.finish(),
-        hash: Hash::ZERO,
-    };
-    rehash(&mut summary);
-    summary
+        ..Summary::new(range, depth, children, hasher.finish(), recipe, text)
+    }
 }
 
-/// Sets a summary's hash and id from its content.
-pub(crate) fn rehash(summary: &mut Summary) {
-    summary.hash = summary_hash(
-        summary.source_hash,
-        summary.range,
-        summary.depth,
-        &summary.recipe,
-        &summary.text,
-        summary.messages.as_ref(),
-    );
-    summary.id = summary_id(summary.hash);
+/// Makes a summary that unfolds to messages, whatever its sources are: to ranges of at most 5
+/// messages. Else as [`summary_of`].
+///
+/// # Panics
+/// As [`summary_of`].
+pub async fn flat_summary_of<S: Store + ?Sized>(
+    store: &S,
+    conversation: ConversationId,
+    sources: &[Source<'_>],
+    text: &str,
+) -> Summary {
+    let mut summary = summary_of(store, conversation, sources, text).await;
+    let (first, last) = (summary.range.first.0, summary.range.last.0);
+    let pieces = (first..=last).step_by(5);
+    let pieces = pieces.map(|first| range(first, last.min(first + 4)));
+    summary.children = pieces.map(|range| Child::Messages { range }).collect();
+    summary.depth = 0;
+    summary.seal();
+    summary
 }
 
 /// The span that shows a summary.

@@ -17,8 +17,8 @@ mod generated;
 mod random;
 
 pub use builders::{
-    PlainCounts, Source, append, entry, expand, fill, message, publish_summary, range, raw,
-    replace, root, shown, sound, spans_of_view, summary_of, texts, verify_store,
+    PlainCounts, Source, append, entry, expand, fill, flat_summary_of, message, publish_summary,
+    range, raw, replace, root, shown, sound, spans_of_view, summary_of, texts, verify_store,
 };
 pub use case::{Case, Running, list, list_search, run, run_search};
 pub use faulty::{Fault, FaultyStore};
@@ -96,6 +96,7 @@ macro_rules! conformance_tests {
             summaries_come_back_whole
             summaries_are_looked_up_and_listed
             parents_and_sources
+            sources_stand_apart_from_children
             a_fork_inherits_the_view_cut_at_its_point
             a_fork_inherits_every_view
             summaries_are_seen_with_what_they_cover

@@ -1,6 +1,8 @@
 //! Summaries and what they are made of.
 
-use memory_model::{Child, Hash, RawJson, Recipe, SeqRange, Summary, SummaryId, Timestamp};
+use memory_model::{
+    Child, Hash, RawJson, Recipe, RenderingId, SeqRange, Summary, SummaryBody, SummaryId, Timestamp,
+};
 use memory_store::{SummaryScope, summary_record_hash};
 use sea_query::{
     Alias, Expr, ExprTrait as _, Func, InsertStatement, JoinType, Order, Query, SelectStatement,
@@ -11,9 +13,9 @@ use crate::conversation::{Seen, seen_from};
 use crate::convert::{packed, to_count, to_hash, to_int, to_seq, to_u32};
 use crate::error::{Result, add_row, corrupt};
 use crate::row::Columns;
-use crate::tables::{Summary as S, SummaryChild as K};
+use crate::tables::{Summary as S, SummaryLink as K};
 
-const READ: [S; 20] = [
+const READ: [S; 22] = [
     S::Id,
     S::Conversation,
     S::PublicId,
@@ -34,6 +36,8 @@ const READ: [S; 20] = [
     S::Text,
     S::Messages,
     S::Meta,
+    S::Ranks,
+    S::Rendering,
 ];
 
 /// A stored summary with its row's key.
@@ -41,7 +45,7 @@ const READ: [S; 20] = [
 pub struct SummaryRow {
     /// The row's key.
     pub id: i64,
-    /// The summary; its children are still empty.
+    /// The summary; its sources and children are still empty.
     pub summary: Summary,
 }
 
@@ -239,16 +243,20 @@ pub fn summary(row: &impl Columns) -> Result<SummaryRow> {
         .map(RawJson::parse)
         .transpose()
         .map_err(|e| corrupt(public_id.as_str(), "its meta is not JSON").with_source(e))?;
+    let body = SummaryBody::from_parts(row.text(17)?, row.opt_bytes(20)?)
+        .map_err(|e| corrupt(public_id.as_str(), "its ranks are wrong").with_source(e))?;
     Ok(SummaryRow {
         id: row.int(0)?,
         summary: Summary {
             range: range(&public_id, row.int(3)?, row.int(4)?)?,
             depth: to_u32("depth", row.int(5)?)?,
+            sources: Vec::new(),
             children: Vec::new(),
-            text: row.text(17)?,
+            body,
             messages,
             meta,
             tokens: to_count("tokens of a summary", row.int(6)?)?,
+            rendering: RenderingId::new(row.text(21)?),
             source_tokens: to_count("source tokens of a summary", row.int(7)?)?,
             provisional: row.int(8)? != 0,
             recipe: Recipe::new(row.text(9)?),
@@ -274,7 +282,7 @@ pub fn insert_all(conversation: u32, summaries: &[(i64, &Summary)]) -> Result<In
         .into_table(S::Table)
         .columns(READ.into_iter().chain([S::Record]));
     for (id, summary) in summaries {
-        let values: [SimpleExpr; 21] = [
+        let values: [SimpleExpr; 23] = [
             (*id).into(),
             i64::from(conversation).into(),
             summary.id.as_str().into(),
@@ -292,7 +300,7 @@ pub fn insert_all(conversation: u32, summaries: &[(i64, &Summary)]) -> Result<In
             summary.latest_at.0.into(),
             summary.source_hash.0.to_vec().into(),
             summary.hash.0.to_vec().into(),
-            summary.text.as_str().into(),
+            summary.text().into(),
             summary
                 .messages
                 .as_ref()
@@ -303,6 +311,8 @@ pub fn insert_all(conversation: u32, summaries: &[(i64, &Summary)]) -> Result<In
                 .as_ref()
                 .map(|meta| meta.as_str().to_owned())
                 .into(),
+            summary.body.ranks().map(<[u8]>::to_vec).into(),
+            summary.rendering.as_str().into(),
             summary_record_hash(summary).0.to_vec().into(),
         ];
         add_row(&mut statement, values)?;
@@ -310,45 +320,72 @@ pub fn insert_all(conversation: u32, summaries: &[(i64, &Summary)]) -> Result<In
     Ok(statement)
 }
 
-/// A child of a summary, for [`insert_children`].
+/// What a link of a summary is: as it stands in the column `role`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct ChildRow {
+pub enum LinkRole {
+    /// A piece of the partition that the summary unfolds to.
+    Child,
+    /// Something that its writer saw.
+    Source,
+}
+
+impl LinkRole {
+    fn code(self) -> i64 {
+        match self {
+            Self::Child => 0,
+            Self::Source => 1,
+        }
+    }
+}
+
+/// A child or a source of a summary, for [`insert_links`].
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct LinkRow {
     /// Key of the summary.
     pub parent: i64,
-    /// Its place among the children, from 0.
+    /// Whether it is a child or a source.
+    pub role: LinkRole,
+    /// Its place among those of its role, from 0.
     pub ordinal: u32,
     /// The messages that it covers.
     pub range: SeqRange,
-    /// Key of the child; `None` for messages.
+    /// Key of the child or source; `None` for messages.
     pub child: Option<i64>,
 }
 
-/// Inserts children of summaries.
+/// Inserts children and sources of summaries.
 ///
 /// # Errors
 /// When the statement can not be built.
-pub fn insert_children(children: &[ChildRow]) -> Result<InsertStatement> {
+pub fn insert_links(links: &[LinkRow]) -> Result<InsertStatement> {
     let mut statement = Query::insert();
-    statement
-        .into_table(K::Table)
-        .columns([K::Parent, K::Ordinal, K::First, K::Last, K::Child]);
-    for child in children {
-        let values: [SimpleExpr; 5] = [
-            child.parent.into(),
-            i64::from(child.ordinal).into(),
-            i64::from(child.range.first.0).into(),
-            i64::from(child.range.last.0).into(),
-            child.child.into(),
+    statement.into_table(K::Table).columns([
+        K::Parent,
+        K::Role,
+        K::Ordinal,
+        K::First,
+        K::Last,
+        K::Child,
+    ]);
+    for link in links {
+        let values: [SimpleExpr; 6] = [
+            link.parent.into(),
+            link.role.code().into(),
+            i64::from(link.ordinal).into(),
+            i64::from(link.range.first.0).into(),
+            i64::from(link.range.last.0).into(),
+            link.child.into(),
         ];
         add_row(&mut statement, values)?;
     }
     Ok(statement)
 }
 
-/// The children of summaries by key, in order: rows for [`child`].
-pub fn children(parents: &[i64]) -> SelectStatement {
+/// The children and sources of summaries by key, each in order: rows for [`link`].
+pub fn links(parents: &[i64]) -> SelectStatement {
     Query::select()
         .column((K::Table, K::Parent))
+        .column((K::Table, K::Role))
         .column((K::Table, K::First))
         .column((K::Table, K::Last))
         .column((K::Table, K::Child))
@@ -360,33 +397,39 @@ pub fn children(parents: &[i64]) -> SelectStatement {
         )
         .and_where(Expr::col((K::Table, K::Parent)).is_in(parents.iter().copied()))
         .order_by((K::Table, K::Parent), Order::Asc)
+        .order_by((K::Table, K::Role), Order::Asc)
         .order_by((K::Table, K::Ordinal), Order::Asc)
         .take()
 }
 
-/// A row of [`children`]: the parent's key, and the child.
+/// A row of [`links`]: the parent's key, and its child or source.
 ///
 /// # Errors
-/// When the row does not mean a child.
-pub fn child(row: &impl Columns) -> Result<(i64, Child)> {
+/// When the row does not mean a child or a source.
+pub fn link(row: &impl Columns) -> Result<(i64, LinkRole, Child)> {
     let parent = row.int(0)?;
-    let (first, last) = (to_seq(row.int(1)?)?, to_seq(row.int(2)?)?);
-    let wrong = |problem: String| corrupt(format!("a child of summary {parent}"), problem);
+    let wrong = |problem: String| corrupt(format!("a link of summary {parent}"), problem);
+    let role = match row.int(1)? {
+        0 => LinkRole::Child,
+        1 => LinkRole::Source,
+        other => return Err(wrong(format!("{other} is no role"))),
+    };
+    let (first, last) = (to_seq(row.int(2)?)?, to_seq(row.int(3)?)?);
     let range =
         SeqRange::new(first, last).ok_or_else(|| wrong(format!("{first}-{last} is no range")))?;
-    let child = match (row.opt_int(3)?, row.opt_text(4)?) {
+    let child = match (row.opt_int(4)?, row.opt_text(5)?) {
         (None, _) => Child::Messages { range },
         (Some(_), Some(id)) => Child::Summary {
             range,
             id: SummaryId::new(id),
         },
-        (Some(key), None) => return Err(wrong(format!("the child {key} is gone"))),
+        (Some(key), None) => return Err(wrong(format!("the summary {key} is gone"))),
     };
-    Ok((parent, child))
+    Ok((parent, role, child))
 }
 
-/// The summaries of a conversation that were made from the one of `child` with the given public id, in the
-/// order of their making: one public id a row.
+/// The summaries of a conversation that have the one of `child` with the given public id as a source or a child, in
+/// the order of their making: one public id a row.
 pub fn parents(scope: SummaryScope, child: u32, id: &SummaryId) -> SelectStatement {
     let keys = Query::select()
         .column((K::Table, K::Parent))

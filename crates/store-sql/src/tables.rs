@@ -526,9 +526,11 @@ pub enum Summary {
     Last,
     /// Column `depth`: 1 + deepest child, a leaf has 0.
     Depth,
-    /// Column `tokens`: of its text, by the conversation's estimator.
+    /// Column `tokens`: when rendered, by the conversation's estimator.
     Tokens,
-    /// Column `source_tokens`: of its children.
+    /// Column `rendering`: name and version of the rendering that tokens was counted for.
+    Rendering,
+    /// Column `source_tokens`: of its sources.
     SourceTokens,
     /// Column `provisional`: written without a model.
     Provisional,
@@ -540,20 +542,22 @@ pub enum Summary {
     Model,
     /// Column `created_at`: microseconds.
     CreatedAt,
-    /// Column `earliest_at`: smallest time of the covered messages, microseconds.
+    /// Column `earliest_at`: smallest time of the sources' messages, microseconds.
     EarliestAt,
-    /// Column `latest_at`: greatest time of the covered messages, microseconds.
+    /// Column `latest_at`: greatest time of the sources' messages, microseconds.
     LatestAt,
-    /// Column `source_hash`: over the children's hashes.
+    /// Column `source_hash`: over the hashes of its sources.
     SourceHash,
-    /// Column `hash`: over source_hash, range, depth, recipe and text.
+    /// Column `hash`: over source_hash, children, range, depth, recipe, text and ranks.
     Hash,
-    /// Column `record`: hash over hash, provisional, tier, model, tokens, times and meta.
+    /// Column `record`: hash over hash, provisional, tier, model, tokens, rendering, times and meta.
     Record,
     /// Column `meta`: JSON as it came.
     Meta,
-    /// Column `text`.
+    /// Column `text`: the lines of the summary.
     Text,
+    /// Column `ranks`: a byte a line: how important it is among the lines; null when all are equal.
+    Ranks,
     /// Column `messages`: JSON: rendered messages, where a strategy keeps those instead of text.
     Messages,
 }
@@ -569,6 +573,7 @@ impl Summary {
             Self::Last => "last",
             Self::Depth => "depth",
             Self::Tokens => "tokens",
+            Self::Rendering => "rendering",
             Self::SourceTokens => "source_tokens",
             Self::Provisional => "provisional",
             Self::Recipe => "recipe",
@@ -582,6 +587,7 @@ impl Summary {
             Self::Record => "record",
             Self::Meta => "meta",
             Self::Text => "text",
+            Self::Ranks => "ranks",
             Self::Messages => "messages",
         }
     }
@@ -597,28 +603,31 @@ impl Iden for Summary {
     }
 }
 
-/// What a summary was made of: runs that tile its range, messages and summaries mixed.
+/// What a summary unfolds to, and what it was made from where that differs: messages and summaries mixed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum SummaryChild {
+pub enum SummaryLink {
     /// The table itself.
     Table,
     /// Column `parent`: the summary made.
     Parent,
-    /// Column `ordinal`: 0, 1, 2, ….
+    /// Column `role`: 0 = child: the children tile its range; 1 = source: what its writer saw, none when that is the children.
+    Role,
+    /// Column `ordinal`: 0, 1, 2, … in each role.
     Ordinal,
     /// Column `first`: inclusive.
     First,
     /// Column `last`: inclusive.
     Last,
-    /// Column `child`: the summary that went in; null for a run of messages.
+    /// Column `child`: the child or source; null for a run of messages.
     Child,
 }
 
-impl SummaryChild {
+impl SummaryLink {
     const fn as_str(self) -> &'static str {
         match self {
-            Self::Table => "summary_child",
+            Self::Table => "summary_link",
             Self::Parent => "parent",
+            Self::Role => "role",
             Self::Ordinal => "ordinal",
             Self::First => "first",
             Self::Last => "last",
@@ -627,7 +636,7 @@ impl SummaryChild {
     }
 }
 
-impl Iden for SummaryChild {
+impl Iden for SummaryLink {
     fn quoted(&self) -> Cow<'static, str> {
         Cow::Borrowed(self.as_str())
     }

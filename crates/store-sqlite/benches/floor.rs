@@ -14,7 +14,7 @@ use std::time::{Duration, Instant};
 
 use memory_model::{
     Body, Child, ConversationId, Message, Recipe, Seq, SeqRange, SourceHasher, Span, Summary,
-    Timestamp, ViewName, summary_hash, summary_id,
+    Timestamp, ViewName,
 };
 use memory_store::{
     Append, AppendAt, ConversationRef, LogRead, Maintain as _, NewConversation, NewEntry, Order,
@@ -266,26 +266,12 @@ async fn leaf(store: &SqliteStore, id: ConversationId, first: u32) -> Publish {
     }
     let (source_hash, recipe) = (source.finish(), Recipe::new("leaf@1"));
     let text = format!("what happened in {at}");
-    let hash = summary_hash(source_hash, at, 0, &recipe, &text, None);
+    let sources = vec![Child::Messages { range: at }];
     let summary = Summary {
-        id: summary_id(hash),
-        range: at,
-        depth: 0,
-        children: vec![Child::Messages { range: at }],
-        text,
-        messages: None,
         tokens: 5,
         source_tokens: 1630,
-        provisional: false,
-        recipe,
-        tier: "normal".to_owned(),
-        model: None,
-        meta: None,
-        earliest_at: Timestamp(0),
-        latest_at: Timestamp(0),
         created_at: Timestamp(3),
-        source_hash,
-        hash,
+        ..Summary::new(at, 0, sources, source_hash, recipe, text)
     };
     let body = Body::Summary {
         id: summary.id.clone(),

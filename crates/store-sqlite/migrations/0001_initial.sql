@@ -327,20 +327,22 @@ create table summary (
   first         integer not null, -- first seq covered, inclusive
   last          integer not null, -- last seq covered, inclusive
   depth         integer not null check (depth >= 0), -- 1 + deepest child, a leaf has 0
-  tokens        integer not null, -- of its text, by the conversation's estimator
-  source_tokens integer not null, -- of its children
+  tokens        integer not null, -- when rendered, by the conversation's estimator
+  rendering     text    not null, -- name and version of the rendering that tokens was counted for
+  source_tokens integer not null, -- of its sources
   provisional   integer not null default 0 check (provisional in (0, 1)), -- written without a model
   recipe        text    not null, -- what made it: strategy, prompt and model class; with source_hash the key that is paid once
   tier          text    not null, -- step of the ladder that gave the text
   model         text,
   created_at    integer not null, -- microseconds
-  earliest_at   integer not null, -- smallest time of the covered messages, microseconds
-  latest_at     integer not null, -- greatest time of the covered messages, microseconds
-  source_hash   blob    not null check (length(source_hash) = 32), -- over the children's hashes
-  hash          blob    not null check (length(hash) = 32), -- over source_hash, range, depth, recipe and text
-  record        blob    not null default (zeroblob(32)) check (length(record) = 32), -- hash over hash, provisional, tier, model, tokens, times and meta
+  earliest_at   integer not null, -- smallest time of the sources' messages, microseconds
+  latest_at     integer not null, -- greatest time of the sources' messages, microseconds
+  source_hash   blob    not null check (length(source_hash) = 32), -- over the hashes of its sources
+  hash          blob    not null check (length(hash) = 32), -- over source_hash, children, range, depth, recipe, text and ranks
+  record        blob    not null default (zeroblob(32)) check (length(record) = 32), -- hash over hash, provisional, tier, model, tokens, rendering, times and meta
   meta          text, -- JSON as it came
-  text          text    not null,
+  text          text    not null, -- the lines of the summary
+  ranks         blob, -- a byte a line: how important it is among the lines; null when all are equal
   messages      text, -- JSON: rendered messages, where a strategy keeps those instead of text
   unique (conversation, public_id),
   check ((id >> 32) = conversation),
@@ -366,35 +368,36 @@ begin
   select raise(abort, 'summary: append-only, it can not be deleted');
 end;
 
--- What a summary was made of: runs that tile its range, messages and summaries mixed.
-create table summary_child (
-  parent   integer not null references summary (id), -- the summary made
-  ordinal     integer not null, -- 0, 1, 2, …
-  first       integer not null, -- inclusive
-  last        integer not null, -- inclusive
-  child integer references summary (id), -- the summary that went in; null for a run of messages
-  primary key (parent, ordinal),
+-- What a summary unfolds to, and what it was made from where that differs: messages and summaries mixed.
+create table summary_link (
+  parent  integer not null references summary (id), -- the summary made
+  role    integer not null check (role in (0, 1)), -- 0 = child: the children tile its range; 1 = source: what its writer saw, none when that is the children
+  ordinal integer not null, -- 0, 1, 2, … in each role
+  first   integer not null, -- inclusive
+  last    integer not null, -- inclusive
+  child   integer references summary (id), -- the child or source; null for a run of messages
+  primary key (parent, role, ordinal),
   check (first >= 1 and last >= first),
   check (child is null or child <> parent)
 ) strict, without rowid;
 
--- Up the graph: which summaries contain this one.
-create index summary_child_child on summary_child (child) where child is not null;
+-- Up the graph: which summaries contain this one or were made from it.
+create index summary_link_child on summary_link (child) where child is not null;
 
-create trigger summary_child_insert before insert on summary_child
-when exists (select 1 from summary_child where parent = new.parent and ordinal = new.ordinal)
+create trigger summary_link_insert before insert on summary_link
+when exists (select 1 from summary_link where parent = new.parent and role = new.role and ordinal = new.ordinal)
 begin
-  select raise(abort, 'summary_child: append-only, it can not be replaced');
+  select raise(abort, 'summary_link: append-only, it can not be replaced');
 end;
 
-create trigger summary_child_update before update on summary_child
+create trigger summary_link_update before update on summary_link
 begin
-  select raise(abort, 'summary_child: append-only, it can not be updated');
+  select raise(abort, 'summary_link: append-only, it can not be updated');
 end;
 
-create trigger summary_child_delete before delete on summary_child
+create trigger summary_link_delete before delete on summary_link
 begin
-  select raise(abort, 'summary_child: append-only, it can not be deleted');
+  select raise(abort, 'summary_link: append-only, it can not be deleted');
 end;
 
 -- Work on a conversation that must not be done twice: an advisory lease, and what was prepared under it. The row

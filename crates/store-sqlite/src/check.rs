@@ -62,19 +62,19 @@ const QUESTIONS: [(ViolationKind, &str, &str); 10] = [
     (
         ViolationKind::ForeignLineage,
         "the summary % was made from one that is gone",
-        "select coalesce(c.public_id, k.parent) from summary_child k left join summary c on c.id = k.parent
+        "select coalesce(c.public_id, k.parent) from summary_link k left join summary c on c.id = k.parent
           where k.child is not null and not exists (select 1 from summary p where p.id = k.child)",
     ),
     (
         ViolationKind::Cycle,
-        "the summary % was made from one that is not less deep",
-        "select c.public_id from summary_child k join summary c on c.id = k.parent
-           join summary p on p.id = k.child where p.depth >= c.depth",
+        "the summary % has a child that is not less deep",
+        "select c.public_id from summary_link k join summary c on c.id = k.parent
+           join summary p on p.id = k.child where k.role = 0 and p.depth >= c.depth",
     ),
     (
         ViolationKind::ChildRangeWrong,
         "the children of the summary % do not tile its range",
-        "select s.public_id from summary s left join summary_child k on k.parent = s.id group by s.id
+        "select s.public_id from summary s left join summary_link k on k.parent = s.id and k.role = 0 group by s.id
           having min(k.first) is not s.first or max(k.last) is not s.last
               or sum(k.last - k.first + 1) is not s.last - s.first + 1",
     ),

@@ -7,7 +7,7 @@ pub(crate) const MIGRATIONS: &[Migration] = &[
     Migration {
         version: 1,
         name: "initial",
-        checksum: "f379c64ce4dbdc6cde77d194100b7455c4c5a2cbc1ebe4b6ad06e10298a1a2b6",
+        checksum: "ba240a35dd2afa9e22f76d362a860f51833a4eba85d505af8e5598145f4f5484",
         sql: include_str!("../migrations/0001_initial.sql"),
         mark: "pragma application_id = 1634559341; pragma user_version = 1",
     },

@@ -6,7 +6,7 @@ use std::path::Path;
 use memory_model::{
     Body, Child, ConversationId, Part, Seq, SeqRange, Summary, SummaryId, Timestamp, ViewName,
 };
-use memory_store::plain::{PlainRow, ToolNames, node_figures, plain_rows};
+use memory_store::plain::{PlainRow, ToolNames, node_figures, plain_rows, sources_first};
 use memory_store::{
     Conversation, ConversationRef, Error, ErrorKind, LogRead, Order, Origin, Result, Store,
 };
@@ -349,9 +349,7 @@ impl<S: Store + ?Sized> Plain<'_, S> {
             }
         }
         let figures = node_figures(&seen, |range| self.rows(found, range));
-        // What others were made from first.
-        seen.sort_by_key(|summary| summary.depth);
-        for summary in &seen {
+        for summary in sources_first(&seen) {
             if !self.summaries.insert(summary.id.clone()) {
                 continue;
             }
@@ -362,7 +360,7 @@ impl<S: Store + ?Sized> Plain<'_, S> {
                 .bind(i64::from(found.id.0))
                 .bind(summary.kind())
                 .bind(i64::from(summary.depth))
-                .bind(summary.text.as_str())
+                .bind(summary.text())
                 .bind(int(summary.tokens))
                 .bind(summary.earliest_at.0)
                 .bind(summary.latest_at.0)
@@ -374,8 +372,8 @@ impl<S: Store + ?Sized> Plain<'_, S> {
                 .await
                 .map_err(failed)?;
             let mut messages = 0_i64;
-            for (ordinal, child) in (0_i64..).zip(&summary.children) {
-                match child {
+            for (ordinal, source) in (0_i64..).zip(&summary.sources) {
+                match source {
                     Child::Messages { range } => {
                         for (id, _) in self.row_ids(found, *range) {
                             sqlx::query("insert into summary_messages values (?, ?, ?)")

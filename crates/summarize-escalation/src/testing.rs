@@ -11,7 +11,7 @@ use std::time::Duration;
 use async_trait::async_trait;
 use extractive_summarizer::cut_to_tokens;
 use extractive_summarizer::text::head;
-use memory_model::{Hash, LogEntry, Message, Recipe, Seq, SeqRange, Summary, SummaryId, Timestamp};
+use memory_model::{Hash, LogEntry, Message, Recipe, Seq, SeqRange, Summary, SummaryId};
 pub use model_client::testing::FakeTimer;
 use model_client::{Failure, FailureKind, Stop};
 use token_estimate::TokenEstimator;
@@ -269,24 +269,10 @@ pub fn log(messages: Vec<Message>, estimator: &dyn TokenEstimator) -> Vec<LogEnt
 
 /// Returns a summary of a range with this text.
 pub fn summary(range: SeqRange, depth: u32, text: &str, estimator: &dyn TokenEstimator) -> Summary {
+    let recipe = Recipe::new("test");
     Summary {
         id: SummaryId::new(format!("sum_{:08x}{:08x}", range.first.0, range.last.0)),
-        range,
-        depth,
-        children: Vec::new(),
-        text: text.to_owned(),
-        messages: None,
         tokens: estimator.text(text),
-        source_tokens: 0,
-        provisional: false,
-        recipe: Recipe::new("test"),
-        tier: "normal".to_owned(),
-        model: None,
-        meta: None,
-        earliest_at: Timestamp::default(),
-        latest_at: Timestamp::default(),
-        created_at: Timestamp::default(),
-        source_hash: Hash::ZERO,
-        hash: Hash::ZERO,
+        ..Summary::new(range, depth, Vec::new(), Hash::ZERO, recipe, text)
     }
 }

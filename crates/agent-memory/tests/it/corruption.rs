@@ -307,19 +307,19 @@ const CASES: &[Case] = &[
         "a child covers too little",
         ViolationKind::ChildRangeWrong,
         "{leaf}",
-        "update summary_child set last = last - 1 where parent = LEAF",
+        "update summary_link set last = last - 1 where parent = LEAF",
     ),
     case(
         "a child is gone",
         ViolationKind::ChildRangeWrong,
         "{top}",
-        "delete from summary_child where parent = TOP and ordinal = 1",
+        "delete from summary_link where parent = TOP and ordinal = 1",
     ),
     case(
         "a summary contains what contains it",
         ViolationKind::Cycle,
         "{leaf}",
-        "update summary_child set child = TOP where parent = LEAF",
+        "update summary_link set child = TOP where parent = LEAF",
     ),
     case(
         "a summary is as deep as what it was made from",
@@ -331,7 +331,7 @@ const CASES: &[Case] = &[
         "a summary was made from another conversation's",
         ViolationKind::ForeignLineage,
         "{top}",
-        "update summary_child set child = (select min(id) from summary where conversation = 3)
+        "update summary_link set child = (select min(id) from summary where conversation = 3)
           where parent = TOP and ordinal = 0",
     ),
     case(
@@ -479,7 +479,7 @@ const CASES: &[Case] = &[
         "conversation 3",
         "delete from view where conversation = 3; delete from span where conversation = 3;
          delete from span_history where conversation = 3; delete from publication where conversation = 3;
-         delete from summary_child where parent >> 32 = 3; delete from summary where conversation = 3;
+         delete from summary_link where parent >> 32 = 3; delete from summary where conversation = 3;
          delete from message where conversation = 3; delete from facts where conversation = 3;
          delete from payload where id not in (select payload from message where payload is not null);
          delete from job where conversation = 3; delete from state where conversation = 3;
@@ -491,7 +491,7 @@ const CASES: &[Case] = &[
         "conversation 1",
         "delete from view where conversation = 2; delete from span where conversation = 2;
          delete from span_history where conversation = 2; delete from publication where conversation = 2;
-         delete from summary_child where parent >> 32 = 2; delete from summary where conversation = 2;
+         delete from summary_link where parent >> 32 = 2; delete from summary where conversation = 2;
          delete from message where conversation = 2; delete from facts where conversation = 2;
          delete from payload where id not in (select payload from message where payload is not null);
          delete from job where conversation = 2; delete from state where conversation = 2;

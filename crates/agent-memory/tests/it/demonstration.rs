@@ -214,7 +214,7 @@ async fn by_raw_tokens(session: &Session, messages: &[Message], every: u64) {
 fn shape(nodes: &BTreeMap<SummaryId, Summary>) -> Vec<(String, u32, String)> {
     let mut shape: Vec<_> = nodes
         .values()
-        .map(|node| (node.range.to_string(), node.depth, node.text.clone()))
+        .map(|node| (node.range.to_string(), node.depth, node.text().to_owned()))
         .collect();
     shape.sort();
     shape

@@ -168,7 +168,7 @@ async fn a_fork_sees_nothing_that_came_after_it() {
             .items;
         assert!(
             all.iter()
-                .any(|summary| summary.text.contains("heliotrope"))
+                .any(|summary| summary.text().contains("heliotrope"))
         );
         for summary in &all {
             let visible = summary.range.last <= Seq(60);

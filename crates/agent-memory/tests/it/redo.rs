@@ -138,7 +138,7 @@ pub(crate) async fn assert_sound_by(session: &Session, model: &dyn Summarizer, l
         let sound = escalate(model, ladder, &request).await.unwrap();
         assert_eq!(summary.source_hash, hasher.finish());
         assert_eq!(summary.recipe, sound.recipe);
-        assert_eq!(summary.text, sound.text);
+        assert_eq!(summary.text(), sound.text);
         assert_eq!(summary.model, sound.model);
         let source: u64 = pieces.iter().map(Source::tokens).sum();
         assert_eq!(summary.source_tokens, source);

@@ -186,8 +186,8 @@ impl Made {
         let mut todo = vec![top];
         while let Some(summary) = todo.pop().and_then(|id| self.summaries.get(id)) {
             reached.insert(&summary.id);
-            let below = summary.children.iter().filter_map(|child| child.summary());
-            todo.extend(below.filter(|id| self.summaries.contains_key(*id)));
+            let sources = summary.source_summaries();
+            todo.extend(sources.filter(|id| self.summaries.contains_key(*id)));
         }
         let mut pairs: Vec<(usize, Replaced)> = Vec::new();
         for (old, new) in &self.instead {
@@ -237,10 +237,10 @@ impl Compaction<'_> {
     }
 
     /// Replaces the summaries in the view that were written without a model by what the summarizer
-    /// writes for the same children, and all summaries above them. The old ones stay in the
-    /// history.
+    /// writes for the same sources, and all summaries that were made from them. The old ones stay in
+    /// the history.
     ///
-    /// A span of the view is replaced in one publish, with everything below it, if the view still
+    /// A span of the view is replaced in one publish, with everything that it was made from, if the view still
     /// holds it. What was made before a crash, a lost race or a limit is kept and found again.
     /// Until a span is replaced it stays as it is: the view is valid at every moment. A summary
     /// that the summarizer cannot make stays, and those above it are made from it. It is
@@ -375,9 +375,14 @@ impl Compaction<'_> {
             let Some(room) = self.room(policy, &progress.watch) else {
                 return Ok(Some(RedoStop::CallLimit));
             };
-            // Those of one depth do not need each other.
-            let level = rest.iter().take_while(|old| old.depth == first.depth);
-            let some = level.take(room).count();
+            // Those of one depth do not need each other, unless one is a source of another.
+            let mut level = BTreeSet::new();
+            let apart = rest.iter().take_while(|old| {
+                let needs = old.source_summaries().any(|id| level.contains(id));
+                level.insert(&old.id);
+                old.depth == first.depth && !needs
+            });
+            let some = apart.take(room).count();
             let (now, later) = rest.split_at(some);
             rest = later;
             if let Some(stop) = self.make_some(now, nodes, progress, made).await? {
@@ -519,43 +524,48 @@ impl Compaction<'_> {
         Ok(done)
     }
 
-    /// The job that makes a summary again, from the new versions of its children; `None` when
+    /// The job that makes a summary again, from the new versions of its sources; `None` when
     /// there is no reason to.
     async fn job_anew(&self, old: &Summary, nodes: &Nodes, made: &Made) -> Result<Option<Job>> {
-        let mut children = Vec::with_capacity(old.children.len());
-        let mut changed = false;
+        let anew = |child: &Child| match child {
+            Child::Messages { .. } => child.clone(),
+            Child::Summary { id, range } => Child::Summary {
+                range: *range,
+                id: made.instead.get(id).unwrap_or(id).clone(),
+            },
+        };
+        let sources: Vec<Child> = old.sources.iter().map(anew).collect();
+        if sources == old.sources && !old.provisional {
+            return Ok(None);
+        }
+        let children = match old.children == old.sources {
+            true => None,
+            false => Some(old.children.iter().map(anew).collect()),
+        };
         let mut source_tokens = 0_u64;
-        for child in &old.children {
-            let (child, tokens) = match child {
+        for source in &sources {
+            let tokens = match source {
                 Child::Messages { range } => {
                     let at = [range.first.prev(), range.last];
                     let running = self.store.running(self.conversation, &at).await?;
-                    let tokens = match running.as_slice() {
+                    match running.as_slice() {
                         [before, through] => through.saturating_sub(*before),
                         _ => 0,
-                    };
-                    (child.clone(), tokens)
+                    }
                 }
-                Child::Summary { id, range } => {
-                    let new = made.instead.get(id);
-                    changed |= new.is_some();
-                    let id = new.unwrap_or(id).clone();
-                    let summary = made.summaries.get(&id).or_else(|| nodes.get(&id));
-                    let tokens = summary.map_or(0, |summary| summary.tokens);
-                    (Child::Summary { range: *range, id }, tokens)
+                Child::Summary { id, .. } => {
+                    let summary = made.summaries.get(id).or_else(|| nodes.get(id));
+                    summary.map_or(0, |summary| summary.tokens)
                 }
             };
             source_tokens = source_tokens.saturating_add(tokens);
-            children.push(child);
-        }
-        if !changed && !old.provisional {
-            return Ok(None);
         }
         Ok(Some(Job {
             kind: REDO,
             range: old.range,
             expect: Vec::new(),
             work: Work::Summarize {
+                sources,
                 children,
                 depth: old.depth,
             },
@@ -563,7 +573,7 @@ impl Compaction<'_> {
             source_tokens,
             why: match old.provisional {
                 true => "it was written without a model".to_owned(),
-                false => "a summary below it was made anew".to_owned(),
+                false => "a summary that it was made from was made anew".to_owned(),
             },
         }))
     }
@@ -616,7 +626,7 @@ impl Compaction<'_> {
         Ok(Ended::Published)
     }
 
-    /// All summaries that these spans lead to.
+    /// All summaries that these spans show or that went into one of those.
     async fn reach(&self, spans: &[Span]) -> Result<Nodes> {
         let mut nodes = Nodes::new();
         let mut todo: Vec<SummaryId> = spans
@@ -630,8 +640,8 @@ impl Compaction<'_> {
             let some: Vec<SummaryId> = todo.drain(..todo.len().min(LOOK_UP)).collect();
             let found = self.store.summaries(self.conversation, &some).await?;
             for summary in found.into_iter().flatten() {
-                let below = summary.children.iter().filter_map(|child| child.summary());
-                todo.extend(below.filter(|id| !nodes.contains_key(*id)).cloned());
+                let sources = summary.source_summaries();
+                todo.extend(sources.filter(|id| !nodes.contains_key(*id)).cloned());
                 nodes.insert(summary.id.clone(), summary);
             }
         }

@@ -45,8 +45,7 @@ pub(super) type Nodes = BTreeMap<SummaryId, Summary>;
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Tree {
     pub(super) span: Span,
-    /// The summaries to make anew, by depth and position: children before parents, the last one
-    /// is the span's own.
+    /// The summaries to make anew: each after its sources, the last one is the span's own.
     pub(super) stale: Vec<SummaryId>,
 }
 
@@ -68,35 +67,33 @@ pub(super) fn trees(spans: &[Span], nodes: &Nodes, given_up: &BTreeSet<SummaryId
 }
 
 fn stale(root: &SummaryId, nodes: &Nodes, given_up: &BTreeSet<SummaryId>) -> Vec<SummaryId> {
-    // Depth first, without recursion: a node comes after all that it was found below.
-    let mut found: Vec<&Summary> = Vec::new();
-    let mut todo = vec![root];
-    while let Some(id) = todo.pop() {
-        let Some(summary) = nodes.get(id) else {
-            continue;
-        };
-        found.push(summary);
-        todo.extend(summary.children.iter().filter_map(|child| child.summary()));
+    let mut found = sources_first(root, nodes);
+    // By depth and position as far as sources allow: a summary may have its own depth as a source.
+    let mut levels: BTreeMap<&SummaryId, usize> = BTreeMap::new();
+    for summary in &found {
+        let below = summary.source_summaries();
+        let level = below.filter_map(|id| levels.get(id)).max();
+        levels.insert(&summary.id, level.map_or(0, |level| level + 1));
     }
-    found.sort_by_key(|summary| (summary.depth, summary.range));
+    found.sort_by_key(|summary| (levels.get(&summary.id), summary.range));
     let mut stale: BTreeSet<&SummaryId> = BTreeSet::new();
     for summary in &found {
         if given_up.contains(&summary.id) {
             continue;
         }
-        let mut below = summary.children.iter().filter_map(|child| child.summary());
-        if summary.provisional || below.any(|child| stale.contains(child)) {
+        let mut below = summary.source_summaries();
+        if summary.provisional || below.any(|source| stale.contains(source)) {
             stale.insert(&summary.id);
         }
     }
-    // What hangs below something that stays cannot be replaced.
+    // What only something that stays was made from cannot be replaced.
     let mut reached: BTreeSet<&SummaryId> = BTreeSet::new();
     for summary in found.iter().rev() {
         let is_root = summary.id == *root;
         if stale.contains(&summary.id) && (is_root || reached.contains(&summary.id)) {
             reached.insert(&summary.id);
-            let below = summary.children.iter().filter_map(|child| child.summary());
-            reached.extend(below.filter(|child| stale.contains(child)));
+            let below = summary.source_summaries();
+            reached.extend(below.filter(|source| stale.contains(source)));
         }
     }
     found
@@ -106,10 +103,31 @@ fn stale(root: &SummaryId, nodes: &Nodes, given_up: &BTreeSet<SummaryId>) -> Vec
         .collect()
 }
 
+/// The summary and all that went into it, each once and after its sources.
+fn sources_first<'n>(root: &SummaryId, nodes: &'n Nodes) -> Vec<&'n Summary> {
+    let (mut ordered, mut entered) = (Vec::new(), BTreeSet::new());
+    // A summary is pushed twice: to enter its sources, and to be placed after them.
+    let mut todo: Vec<(&Summary, bool)> = nodes
+        .get(root)
+        .map(|top| (top, false))
+        .into_iter()
+        .collect();
+    while let Some((summary, sources_done)) = todo.pop() {
+        if sources_done {
+            ordered.push(summary);
+        } else if entered.insert(&summary.id) {
+            todo.push((summary, true));
+            let sources = summary.source_summaries().filter_map(|id| nodes.get(id));
+            todo.extend(sources.map(|source| (source, false)));
+        }
+    }
+    ordered
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
-    use memory_model::{Child, Hash, Recipe, Seq, Timestamp};
+    use memory_model::{Child, Hash, Recipe, Seq};
 
     fn node(name: &str, depth: u32, at: u32, provisional: bool, below: &[&str]) -> Summary {
         let range = SeqRange::single(Seq(at));
@@ -117,25 +135,11 @@ mod tests {
             range,
             id: SummaryId::new(*id),
         });
+        let (children, recipe) = (children.collect(), Recipe::new("test"));
         Summary {
             id: SummaryId::new(name),
-            range,
-            depth,
-            children: children.collect(),
-            text: String::new(),
-            messages: None,
-            tokens: 0,
-            source_tokens: 0,
             provisional,
-            recipe: Recipe::new("test"),
-            tier: "normal".to_owned(),
-            meta: None,
-            model: None,
-            earliest_at: Timestamp::default(),
-            latest_at: Timestamp::default(),
-            created_at: Timestamp::default(),
-            source_hash: Hash::ZERO,
-            hash: Hash::ZERO,
+            ..Summary::new(range, depth, children, Hash::ZERO, recipe, "")
         }
     }
 

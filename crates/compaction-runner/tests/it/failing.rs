@@ -326,7 +326,7 @@ async fn hooks_cancel_and_supply() {
     let outcome = run.run(Mode::Full).await.unwrap();
     assert_eq!((outcome.published.get("leaf"), model.calls()), (1, 0));
     let after = yes.after.lock().unwrap().clone();
-    assert_eq!(after[0].text, text);
+    assert_eq!(after[0].text(), text);
     assert_eq!(after[0].tier, "supplied");
     assert_eq!(after, summaries(&store, id).await);
     sound(&store, id).await;

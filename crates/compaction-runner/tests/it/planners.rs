@@ -1,6 +1,8 @@
 //! Planners that the runner does not know: one keeps a single rolling summary, one makes blocks.
 
+use std::collections::BTreeSet;
 use std::fmt;
+use std::sync::Arc;
 
 use compaction_plan::{
     Job, Label, LabelCounts, Mode, Pass, PassInput, Planner, Request, Tail, Want, Work,
@@ -10,10 +12,11 @@ use memory_model::{
     Accounting, Body, Child, ConversationId, Seq, SeqRange, Span, TrimPolicyId, ViewName,
 };
 use memory_store::{FullStore, InMemoryStore, Store};
+use retrieval_tools::{ExpandArgs, ExpandedChild, Retrieval};
 use store_sqlite::SqliteStore;
 use summarize_escalation::testing::Scripted;
 
-use crate::world::{Lab, append, chat, open, small, sound};
+use crate::world::{Lab, accounting, append, chat, open, small, sound};
 
 /// A pass that collects the spans of a range and then makes its jobs.
 struct Collect<F> {
@@ -98,23 +101,20 @@ impl Planner for Handoff {
     }
 }
 
-/// The summary before and the messages after it become one summary.
+/// The summary before and the messages after it become one summary, which unfolds to the messages
+/// of both.
 fn fold(spans: &[Span], last: Seq) -> Option<Job> {
     let range = SeqRange::new(Seq::FIRST, last)?;
     let expect = cut(spans, range);
-    let child = |span: &Span| {
+    let source = |span: &Span| {
         let range = span.closed_range()?;
         Some(match span.body.summary().cloned() {
             Some(id) => Child::Summary { range, id },
             None => Child::Messages { range },
         })
     };
-    let children: Option<Vec<Child>> = expect.iter().map(child).collect();
-    let depth = expect.iter().map(|span| match span.body {
-        Body::Summary { depth, .. } => depth + 1,
-        _ => 0,
-    });
-    let (depth, new) = (depth.max()?, expect.last()?);
+    let sources: Option<Vec<Child>> = expect.iter().map(source).collect();
+    let (sources, new) = (sources?, expect.last()?);
     let request = Request::default().with_target_tokens(150);
     (new.body == Body::Raw && new.closed_range()?.len() >= 10).then(|| Job {
         kind: HANDOFF,
@@ -122,8 +122,9 @@ fn fold(spans: &[Span], last: Seq) -> Option<Job> {
         source_tokens: expect.iter().map(|span| span.tokens).sum(),
         expect,
         work: Work::Summarize {
-            children: children.unwrap_or_default(),
-            depth,
+            sources,
+            children: Some(vec![Child::Messages { range }]),
+            depth: 0,
         },
         request: Some(request),
         why: "the conversation is handed over".to_owned(),
@@ -133,10 +134,16 @@ fn fold(spans: &[Span], last: Seq) -> Option<Job> {
 const SUMMARIZE: Label = Label::from_static("summarize");
 const TRIM: Label = Label::from_static("trim");
 
-/// Blocks of twenty messages: summaries before the newest 40 messages, then shortened messages of
-/// which every twentieth is left out, and the newest 8 as they are.
+/// Blocks of twenty messages: summaries before the newest 40 messages, then shortened messages, and
+/// the newest 8 as they are.
 #[derive(Debug)]
-struct Blocks;
+struct Blocks {
+    /// Whether every twentieth message is left out where messages are shortened.
+    omits: bool,
+}
+
+/// Blocks of which the last message is left out.
+const BLOCKS: Blocks = Blocks { omits: true };
 
 impl Planner for Blocks {
     fn view(&self) -> ViewName {
@@ -157,32 +164,35 @@ impl Planner for Blocks {
         let blocks = head.saturating_sub(if trims { 8 } else { 40 }) / 20;
         let summarized = head.saturating_sub(40) / 20;
         let first = if trims { summarized } else { 0 };
+        let omits = self.omits;
         collect(Seq(blocks * 20), move |spans| {
             let block = |n: u32| SeqRange::new(Seq(n * 20 + 1), Seq(n * 20 + 20));
             let blocks = (first..blocks).filter_map(block);
             blocks
-                .filter_map(|range| demote(cut(spans, range), range, trims))
+                .filter_map(|range| demote(cut(spans, range), range, trims, omits))
                 .collect()
         })
     }
 }
 
 /// A block becomes shorter: raw ones are trimmed, trimmed ones are summarized.
-fn demote(expect: Vec<Span>, range: SeqRange, trims: bool) -> Option<Job> {
+fn demote(expect: Vec<Span>, range: SeqRange, trims: bool, omits: bool) -> Option<Job> {
     let raw = expect.iter().all(|span| span.body == Body::Raw);
     let summary = expect.iter().any(|span| span.body.summary().is_some());
     let source_tokens: u64 = expect.iter().map(|span| span.tokens).sum();
     let (kind, work) = match trims {
         true => {
-            let shown = SeqRange::new(range.first, range.last.prev())?;
+            let last = if omits { range.last.prev() } else { range.last };
             let trimmed = Body::Trimmed(TrimPolicyId::new("tool-output-lines/5@1"));
-            let trimmed = Span::closed(shown, trimmed, source_tokens / 2);
-            let omitted = Span::closed(SeqRange::single(range.last), Body::Omitted, 0);
-            (TRIM, Work::Replace(vec![trimmed, omitted]))
+            let shown = SeqRange::new(range.first, last)?;
+            let mut spans = vec![Span::closed(shown, trimmed, source_tokens / 2)];
+            let omitted = SeqRange::new(last.next(), range.last);
+            spans.extend(omitted.map(|omitted| Span::closed(omitted, Body::Omitted, 0)));
+            (TRIM, Work::Replace(spans))
         }
         false => {
-            let children = vec![Child::Messages { range }];
-            (SUMMARIZE, Work::Summarize { children, depth: 0 })
+            let sources = vec![Child::Messages { range }];
+            (SUMMARIZE, Work::summarize(sources, 0))
         }
     };
     (!summary && (raw || !trims)).then(|| Job {
@@ -261,7 +271,7 @@ async fn a_rolling_summary_is_updated_by_the_runner_unchanged() {
             let outcome = handoff.run(Mode::Incremental).await.unwrap();
             assert_eq!(outcome.published, counts([("handoff", 1)]), "round {round}");
             let shown = shown(store, &Handoff, id).await;
-            assert!(shown.starts_with(&format!("1:summary{round} ")), "{shown}");
+            assert!(shown.starts_with("1:summary0 "), "{shown}");
             assert_eq!(shown.split(' ').count(), 2, "{shown}");
             sound(store, id).await;
         }
@@ -293,9 +303,96 @@ async fn rolling_summaries_are_prepared_several_steps_ahead() {
         let outcome = handoff.publish_ready().await.unwrap();
         assert_eq!(outcome.published, counts([("handoff", 3)]));
         assert_eq!((outcome.calls, model.calls()), (0, called));
-        assert!(shown(store, &Handoff, id).await.starts_with("1:summary2 "));
+        assert!(shown(store, &Handoff, id).await.starts_with("1:summary0 "));
         sound(store, id).await;
         assert_eq!(handoff.prefetch_summaries().await.unwrap().ready, 0);
+    }
+}
+
+/// The positions that answers of 4,000 tokens show when each asks for a pointer of the one before,
+/// from the first target on.
+async fn shown_within(tools: &Retrieval, first: &str, answers: u32) -> BTreeSet<u32> {
+    let (mut shown, mut targets) = (BTreeSet::new(), vec![first.to_owned()]);
+    for _ in 0..answers {
+        let mut next = Vec::new();
+        for target in targets {
+            let answer = tools.expand(&ExpandArgs::new(target)).await.unwrap();
+            shown.extend(answer.children.iter().filter_map(|child| match child {
+                ExpandedChild::Message(message) => Some(message.seq.0),
+                ExpandedChild::Summary(_) => None,
+            }));
+            next.extend(answer.pointers);
+        }
+        targets = next;
+    }
+    shown
+}
+
+#[tokio::test]
+async fn any_message_is_three_answers_from_the_newest_of_a_hundred_handoffs() {
+    for store in stores().await {
+        let store: Arc<dyn FullStore> = Arc::from(store);
+        let (lab, model) = (Lab::new(small()), Scripted::head_cut());
+        let id = open(&*store, "chat").await;
+        let handoff = compaction(&lab, &Handoff, &*store, id, &model);
+        let mut rounds = 0;
+        while model.calls() < 100 {
+            append(&*store, id, chat(rounds * 12 + 1, 12)).await;
+            handoff.run(Mode::Incremental).await.unwrap();
+            rounds += 1;
+        }
+        sound(&*store, id).await;
+        let summaries = store.summary_log(id, None, 1_000).await.unwrap().items;
+        assert_eq!(summaries.len(), 100);
+        for (before, after) in summaries.iter().zip(summaries.iter().skip(1)) {
+            let of_before: Vec<_> = after.source_summaries().collect();
+            assert_eq!(of_before, [&before.id]);
+            let flat = [Child::Messages { range: after.range }];
+            assert_eq!((after.depth, &after.children[..]), (0, &flat[..]));
+            assert_eq!(after.figures().unwrap().messages, after.range.len());
+        }
+        let newest = summaries.last().unwrap();
+        assert!(newest.range.len() > 1_000);
+        let accounting = Arc::new(accounting());
+        let tools = Retrieval::new(Arc::clone(&store) as Arc<dyn Store>, id, accounting);
+        let shown = shown_within(&tools, newest.id.as_str(), 3).await;
+        assert!(shown.into_iter().eq(1..=newest.range.last.0));
+    }
+}
+
+#[tokio::test]
+async fn an_old_block_is_demoted_without_its_neighbours() {
+    for store in stores().await {
+        let store = &*store;
+        let (lab, model) = (Lab::new(small()), Scripted::head_cut());
+        let id = open(store, "chat").await;
+        append(store, id, chat(1, 90)).await;
+        let planner = Blocks { omits: false };
+        let blocks = compaction(&lab, &planner, store, id, &model);
+        blocks.run(Mode::Incremental).await.unwrap();
+        let view = "1:summary0 21:summary0 41:trimmed 61:trimmed 81:raw";
+        assert_eq!(shown(store, &planner, id).await, view);
+        let before = store.snapshot(id, &planner.view()).await.unwrap();
+        append(store, id, chat(91, 10)).await;
+        blocks.run(Mode::Incremental).await.unwrap();
+        let view = "1:summary0 21:summary0 41:summary0 61:trimmed 81:raw";
+        assert_eq!(shown(store, &planner, id).await, view);
+        // The publication of the summary changes one row: the trimmed block that it replaces.
+        let since = store
+            .publications(id, &before.view, before.version, 10)
+            .await
+            .unwrap()
+            .items;
+        let old = SeqRange::new(Seq(41), Seq(60)).unwrap();
+        let demoted = since.iter().find(|one| one.at == old).unwrap();
+        let firsts = |rows: &[memory_model::SpanStart]| -> Vec<u32> {
+            rows.iter().map(|row| row.first.0).collect()
+        };
+        assert_eq!(
+            (firsts(&demoted.removed), firsts(&demoted.added)),
+            (vec![41], vec![41])
+        );
+        sound(store, id).await;
     }
 }
 
@@ -307,12 +404,12 @@ async fn blocks_are_trimmed_and_summarized_by_the_runner_unchanged() {
         let id = open(store, "chat").await;
         append(store, id, chat(1, 90)).await;
         let recorder = Recorder::new();
-        let blocks = compaction(&lab, &Blocks, store, id, &model).with_hooks(&recorder);
+        let blocks = compaction(&lab, &BLOCKS, store, id, &model).with_hooks(&recorder);
         let outcome = blocks.run(Mode::Incremental).await.unwrap();
         assert_eq!(outcome.published, counts([("summarize", 2), ("trim", 2)]));
         assert_eq!(outcome.calls, 2, "trimming calls no model");
         let view = "1:summary0 21:summary0 41:trimmed 60:omitted 61:trimmed 80:omitted 81:raw";
-        assert_eq!(shown(store, &Blocks, id).await, view);
+        assert_eq!(shown(store, &BLOCKS, id).await, view);
         let told = recorder
             .events()
             .into_iter()
@@ -348,7 +445,7 @@ async fn blocks_are_prepared_ahead_and_published_in_one_go() {
         let (lab, model) = (Lab::new(small()), Scripted::head_cut());
         let id = open(store, "chat").await;
         append(store, id, chat(1, 90)).await;
-        let blocks = compaction(&lab, &Blocks, store, id, &model);
+        let blocks = compaction(&lab, &BLOCKS, store, id, &model);
         let ahead = blocks.prefetch_summaries().await.unwrap();
         assert_eq!((ahead.prepared, ahead.ready, ahead.calls), (4, 4, 2));
         assert_eq!(store.views(id).await.unwrap(), []);
@@ -387,7 +484,7 @@ async fn a_hook_vetoes_a_replacement() {
     let id = open(&store, "chat").await;
     append(&store, id, chat(1, 90)).await;
     let hooks = NoTrim(Recorder::new());
-    let blocks = compaction(&lab, &Blocks, &store, id, &model).with_hooks(&hooks);
+    let blocks = compaction(&lab, &BLOCKS, &store, id, &model).with_hooks(&hooks);
     let outcome = blocks.run(Mode::Incremental).await.unwrap();
     assert_eq!(outcome.published, counts([("summarize", 2), ("trim", 1)]));
     let skipped = Event::Skipped {
@@ -396,6 +493,6 @@ async fn a_hook_vetoes_a_replacement() {
     };
     assert!(hooks.0.events().contains(&skipped));
     let view = "1:summary0 21:summary0 41:raw 61:trimmed 80:omitted 81:raw";
-    assert_eq!(shown(&store, &Blocks, id).await, view);
+    assert_eq!(shown(&store, &BLOCKS, id).await, view);
     sound(&store, id).await;
 }

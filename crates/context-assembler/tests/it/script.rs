@@ -339,25 +339,14 @@ pub(crate) fn summary(
             id: id(range.last.0 + 1_000),
         }]
     };
+    let (source_hash, recipe) = (Hash::ZERO, Recipe::new("test@1"));
     let mut summary = Summary {
         id: id(range.first.0),
-        range,
-        depth,
-        children,
-        text,
-        messages: None,
-        tokens: 0,
-        source_tokens: 0,
-        provisional: false,
-        recipe: Recipe::new("test@1"),
-        tier: "normal".to_owned(),
-        model: None,
-        meta: None,
         earliest_at: Timestamp(1_700_000_000_000_000),
         latest_at: Timestamp(1_700_000_060_000_000),
         created_at: Timestamp(1_700_000_120_000_000),
-        source_hash: Hash::ZERO,
-        hash: Hash::ZERO,
+        rendering: accounting.rendering(),
+        ..Summary::new(range, depth, children, source_hash, recipe, text)
     };
     summary.tokens = accounting.summary(&summary);
     summary

@@ -26,10 +26,7 @@ fn cover(world: &mut World, first: u32, last: u32, depth: u32, tokens: u64) {
         .plan(&anna(1).with_leaf_min_messages(1), &LEAF, 99)
         .remove(0);
     job.range = range;
-    job.work = Work::Summarize {
-        children: Vec::new(),
-        depth,
-    };
+    job.work = Work::summarize(Vec::new(), depth);
     job.expect = world.view.clip(range);
     world.publish(&job, tokens);
 }

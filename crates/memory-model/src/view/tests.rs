@@ -60,7 +60,7 @@ fn widen(view: &View, first: u32, last: u32) -> SeqRange {
         let Some(r) = span.closed_range() else {
             continue;
         };
-        if !span.body.divisible() && r.first <= last && r.last >= first {
+        if !span.body.is_divisible() && r.first <= last && r.last >= first {
             first = first.min(r.first);
             last = last.max(r.last);
         }
@@ -186,7 +186,7 @@ fn equal_neighbours_merge() {
 }
 
 #[test]
-fn trimmed_neighbours_merge_and_add_up() {
+fn trimmed_neighbours_stay_apart() {
     let trim = || Body::Trimmed(TrimPolicyId::new("t@1"));
     let view = View::new();
     let a = range(1, 3);
@@ -197,7 +197,14 @@ fn trimmed_neighbours_merge_and_add_up() {
     let view = view
         .splice(b, &view.clip(b), &[Span::closed(b, trim(), 7)])
         .unwrap();
-    assert_eq!(view.spans()[0], Span::closed(range(1, 6), trim(), 12));
+    let apart = [Span::closed(a, trim(), 5), Span::closed(b, trim(), 7)];
+    assert_eq!(view.spans()[..2], apart);
+    // Each is replaced without the other.
+    let starts = view.starts();
+    let new = [Span::closed(a, summary(0), 1)];
+    let rows = splice_starts(&starts, a, &apart[..1], &new).unwrap();
+    assert_eq!(rows.removed, starts[..1]);
+    assert_eq!(rows.added.len(), 1);
 }
 
 #[test]

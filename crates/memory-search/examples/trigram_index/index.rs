@@ -168,7 +168,7 @@ impl TrigramIndex {
         let mut conversations = self.lock();
         let indexed = conversations.entry(conversation).or_default();
         for summary in summaries {
-            let mut texts = vec![summary.text.clone()];
+            let mut texts = vec![summary.text().to_owned()];
             texts.extend(summary.messages.as_ref().map(|json| json.decoded_strings()));
             indexed.watermark.summaries = Some(summary.id.clone());
             indexed.summaries.add(summary, &texts);

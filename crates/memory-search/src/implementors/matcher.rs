@@ -87,7 +87,7 @@ impl Matcher {
         if !passes {
             return None;
         }
-        let snippet = self.find(&summary.text).or_else(|| {
+        let snippet = self.find(summary.text()).or_else(|| {
             let messages = summary.messages.as_ref()?;
             self.find(&messages.decoded_strings())
         })?;

@@ -482,9 +482,8 @@ impl Store for InMemoryStore {
         Ok(inner
             .summaries(&lineage)
             .filter(|s| {
-                s.children
-                    .iter()
-                    .any(|child| child.summary() == Some(summary))
+                let mut below = s.children.iter().chain(&s.sources);
+                below.any(|one| one.summary() == Some(summary))
             })
             .map(|s| s.id.clone())
             .collect())

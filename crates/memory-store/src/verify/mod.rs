@@ -158,8 +158,8 @@ fn fork_point(conversation: &Conversation) -> Option<(ConversationId, Seq)> {
 ///
 /// Reads the log once and checks that it is dense, that every entry hashes to what was recorded
 /// and is found by its external id, that the chain over the hashes and all token figures are
-/// right; that the segments are what the parent's give; that each summary's children tile its
-/// range, exist, and hash to its source hash; and that each view follows from its publications,
+/// right; that the segments are what the parent's give; that each summary's children tile its range
+/// and exist, and its sources exist and hash to its source hash; and that each view follows from its publications,
 /// covers every position once, and shows only what exists. By induction every summary then expands
 /// to exactly its messages.
 ///

@@ -6,7 +6,7 @@ use memory_model::{
     Accounting, Child, ConversationId, SeqRange, SourceHasher, Summary, SummaryId, summary_id,
 };
 
-use super::scope::Scope;
+use super::scope::{Facts, Scope};
 use crate::error::{ErrorKind, Result};
 use crate::store::Store;
 use crate::types::Conversation;
@@ -67,7 +67,9 @@ pub(super) fn verify(
             report.add(ViolationKind::SummaryChanged, message);
         }
         verify_children(key.as_str(), conversation, summary, scope, report);
-        if let Some(rules) = rules {
+        verify_sources(key.as_str(), conversation, summary, scope, report);
+        // What it costs in a form that is not known here cannot be recomputed.
+        if let Some(rules) = rules.filter(|rules| rules.rendering() == summary.rendering) {
             let tokens = rules.summary(summary);
             if tokens != summary.tokens {
                 let message = format!(
@@ -81,6 +83,7 @@ pub(super) fn verify(
     }
 }
 
+/// Checks that the children partition the summary's range, exist, and give its depth.
 fn verify_children(
     key: &str,
     conversation: &Conversation,
@@ -90,9 +93,8 @@ fn verify_children(
 ) {
     let id = &summary.id;
     let mut next = summary.range.first;
-    let mut source = SourceHasher::new();
-    let mut cost = 0u64;
     let mut whole = true;
+    let mut deepest = None;
     for child in &summary.children {
         let range = child.range();
         if SeqRange::new(range.first, range.last).is_none() {
@@ -108,34 +110,10 @@ fn verify_children(
             report.add(ViolationKind::ChildRangeWrong, message);
         }
         next = range.last.next();
-        match child {
-            Child::Messages { range } => {
-                cost = cost.saturating_add(scope.cost(*range));
-                match scope.hashes(*range) {
-                    Some(hashes) => hashes.into_iter().for_each(|hash| source.message(hash)),
-                    None => whole = false,
-                }
-            }
-            Child::Summary { range, id: child } => match scope.summary(child) {
-                None => {
-                    whole = false;
-                    let message = format!(
-                        "{key}: {id} was made from {child}, which is not in this conversation"
-                    );
-                    report.add(ViolationKind::ForeignLineage, message);
-                }
-                Some(known) => {
-                    source.summary(known.hash);
-                    cost = cost.saturating_add(known.tokens);
-                    if known.range != *range {
-                        let message = format!(
-                            "{key}: {id} was made from {child} over {range}, but {child} covers {}",
-                            known.range
-                        );
-                        report.add(ViolationKind::ChildRangeWrong, message);
-                    }
-                }
-            },
+        match named(key, summary, child, "child", scope, report) {
+            Named::Messages => {}
+            Named::Summary(known) => deepest = deepest.max(Some(known.depth)),
+            Named::Missing => whole = false,
         }
     }
     if next != summary.range.last.next() {
@@ -147,12 +125,6 @@ fn verify_children(
         );
         report.add(ViolationKind::ChildRangeWrong, message);
     }
-    let deepest = summary
-        .children
-        .iter()
-        .filter_map(|child| scope.summary(child.summary()?))
-        .map(|child| child.depth)
-        .max();
     let depth = deepest.map_or(0, |deepest| deepest.saturating_add(1));
     // A missing child may have been the deepest.
     if summary.depth < depth || (whole && summary.depth != depth) {
@@ -163,7 +135,61 @@ fn verify_children(
         );
         report.add(ViolationKind::Cycle, message);
     }
-    if whole && source.finish() != summary.source_hash {
+}
+
+/// Checks that the sources exist, hash to the source hash, and cost what is recorded.
+fn verify_sources(
+    key: &str,
+    conversation: &Conversation,
+    summary: &Summary,
+    scope: &Scope<'_>,
+    report: &mut Report,
+) {
+    let id = &summary.id;
+    let mut hasher = SourceHasher::new();
+    let mut cost = 0u64;
+    let mut whole = !summary.sources.is_empty();
+    for source in &summary.sources {
+        let range = source.range();
+        let is_range = SeqRange::new(range.first, range.last).is_some();
+        if !is_range || range.last > summary.range.last.min(conversation.head) {
+            whole = false;
+            let message = format!(
+                "{key}: the source {range} of {id} is no range up to {}",
+                summary.range.last
+            );
+            report.add(ViolationKind::SourceChanged, message);
+            continue;
+        }
+        let known = if summary.sources == summary.children {
+            // A source that is missing was reported as a child.
+            named(
+                key,
+                summary,
+                source,
+                "source",
+                scope,
+                &mut Report::default(),
+            )
+        } else {
+            named(key, summary, source, "source", scope, report)
+        };
+        match known {
+            Named::Messages => {
+                cost = cost.saturating_add(scope.cost(range));
+                match scope.hashes(range) {
+                    Some(hashes) => hashes.into_iter().for_each(|hash| hasher.message(hash)),
+                    None => whole = false,
+                }
+            }
+            Named::Summary(known) => {
+                cost = cost.saturating_add(known.tokens);
+                hasher.summary(known.hash);
+            }
+            Named::Missing => whole = false,
+        }
+    }
+    if summary.sources.is_empty() || (whole && hasher.finish() != summary.source_hash) {
         let message = format!("{key}: the sources of {id} are not what it was made from");
         report.add(ViolationKind::SourceChanged, message);
     }
@@ -174,4 +200,39 @@ fn verify_children(
         );
         report.add(ViolationKind::SumWrong, message);
     }
+}
+
+/// What a child or a source names.
+enum Named<'s> {
+    Messages,
+    Summary(&'s Facts),
+    Missing,
+}
+
+/// Looks up a child or a source, and reports a summary that is missing or covers something else.
+fn named<'s>(
+    key: &str,
+    summary: &Summary,
+    named: &Child,
+    role: &str,
+    scope: &'s Scope<'_>,
+    report: &mut Report,
+) -> Named<'s> {
+    let Child::Summary { range, id } = named else {
+        return Named::Messages;
+    };
+    let of = &summary.id;
+    let Some(known) = scope.summary(id) else {
+        let message = format!("{key}: the {role} {id} of {of} is not in this conversation");
+        report.add(ViolationKind::ForeignLineage, message);
+        return Named::Missing;
+    };
+    if known.range != *range {
+        let message = format!(
+            "{key}: {of} names {id} as its {role} over {range}, but {id} covers {}",
+            known.range
+        );
+        report.add(ViolationKind::ChildRangeWrong, message);
+    }
+    Named::Summary(known)
 }

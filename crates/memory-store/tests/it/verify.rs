@@ -5,12 +5,12 @@
 use async_trait::async_trait;
 use memory_model::Accounting;
 use memory_model::{
-    Body, Child, ConversationId, Hash, LogEntry, Part, RawJson, Recipe, Seq, SeqRange, Span,
-    Summary, SummaryId, Timestamp, ViewName, ViewVersion,
+    Body, Child, ConversationId, Hash, LogEntry, Part, RawJson, Recipe, RenderingId, Seq, SeqRange,
+    Span, Summary, SummaryId, Timestamp, ViewName, ViewVersion,
 };
 use memory_store::*;
 use store_conformance::{
-    Source, fill, message, publish_summary, range, root, summary_of, verify_store,
+    Source, fill, flat_summary_of, message, publish_summary, range, root, summary_of, verify_store,
 };
 
 /// What a wrapper does to the answers of some calls.
@@ -271,11 +271,26 @@ async fn sound() -> InMemoryStore {
     store
 }
 
+/// One conversation of 20 messages with a summary, and one that was made from it and later messages
+/// and unfolds to messages alone.
+async fn rolling() -> InMemoryStore {
+    let store = InMemoryStore::new();
+    let chat = root(&store, "chat").await.id;
+    fill(&store, chat, 20).await;
+    let before = summary_of(&store, chat, &[Source::Messages(range(1, 6))], "before").await;
+    publish_summary(&store, chat, "handoff", &before).await;
+    let sources = [Source::Summary(&before), Source::Messages(range(7, 12))];
+    let rolling = flat_summary_of(&store, chat, &sources, "rolling").await;
+    publish_summary(&store, chat, "handoff", &rolling).await;
+    store
+}
+
 async fn violations(hooks: Hooks) -> Vec<ViolationKind> {
-    let store = Corrupt {
-        inner: sound().await,
-        hooks,
-    };
+    violations_of(sound().await, hooks).await
+}
+
+async fn violations_of(inner: InMemoryStore, hooks: Hooks) -> Vec<ViolationKind> {
+    let store = Corrupt { inner, hooks };
     let reports = verify_store(&store).await;
     let mut kinds: Vec<ViolationKind> = reports
         .iter()
@@ -299,7 +314,7 @@ fn rehash(entry: &mut LogEntry) {
 }
 
 fn summary(page: &mut Page<Summary, SummaryId>, text: &str, change: impl FnOnce(&mut Summary)) {
-    if let Some(summary) = page.items.iter_mut().find(|s| s.text == text) {
+    if let Some(summary) = page.items.iter_mut().find(|s| s.text() == text) {
         change(summary);
     }
 }
@@ -312,6 +327,31 @@ fn reseal(summary: &mut Summary) {
 #[tokio::test]
 async fn a_sound_store_has_no_violations() {
     assert_eq!(violations(Hooks::default()).await, []);
+}
+
+#[tokio::test]
+async fn figures_of_another_rendering_are_not_recomputed() {
+    let other = |page: &mut Page<Summary, SummaryId>| {
+        for summary in &mut page.items {
+            summary.rendering = RenderingId::new("other@1");
+        }
+    };
+    let hooks = Hooks {
+        summaries: other,
+        ..Hooks::default()
+    };
+    assert_eq!(violations(hooks).await, []);
+    // The spans still show the figure that was published.
+    let hooks = Hooks {
+        summaries: |page| {
+            summary(page, "more", |s| {
+                s.rendering = RenderingId::new("other@1");
+                s.tokens += 1;
+            })
+        },
+        ..Hooks::default()
+    };
+    assert_eq!(violations(hooks).await, [ViolationKind::SpanWrong]);
 }
 
 #[tokio::test]
@@ -425,19 +465,19 @@ async fn every_damage_is_named() {
             }
         } => [FamilyWrong];
         "summary text changed", summaries: |page| {
-            summary(page, "one", |s| s.text = "another".to_owned());
+            summary(page, "one", |s| s.body = "another".into());
         } => [SummaryChanged];
         "summary text changed with its hash", summaries: |page| {
             summary(page, "one", |s| {
-                s.text = "another".to_owned();
+                s.body = "another".into();
                 reseal(s);
             });
         } => [SummaryChanged, SourceChanged];
         "summary gone", summaries: |page| {
-            page.items.retain(|s| s.text != "more");
+            page.items.retain(|s| s.text() != "more");
         } => [SpanWrong];
         "foreign lineage", summaries: |page| {
-            page.items.retain(|s| s.text != "two");
+            page.items.retain(|s| s.text() != "two");
         } => [ForeignLineage];
         "child range wrong", summaries: |page| summary(page, "one", |s| {
             s.children = vec![Child::Messages { range: range(1, 3) }];
@@ -449,7 +489,7 @@ async fn every_damage_is_named() {
             summary(page, "one", |s| s.children.clear());
         } => [ChildRangeWrong];
         "child covers something else", summaries: |page| {
-            let two = page.items.iter().find(|s| s.text == "two").map(|s| s.id.clone()).unwrap();
+            let two = page.items.iter().find(|s| s.text() == "two").map(|s| s.id.clone()).unwrap();
             summary(page, "both", |s| {
                 s.children[0] = Child::Summary { range: range(1, 4), id: two };
             });
@@ -529,6 +569,83 @@ async fn every_damage_is_named() {
             page.next = Some(ViewVersion(1));
         } => [HistoryChanged];
         "history chain broken", views: |views| views[0].chain = Hash::ZERO => [HistoryChanged];
+    }
+}
+
+#[tokio::test]
+async fn damage_of_sources_is_named() {
+    use ViolationKind::*;
+    type Change = fn(&mut Page<Summary, SummaryId>);
+    let cases: [(&str, Change, &[ViolationKind]); 6] = [
+        (
+            "source gone",
+            |page| {
+                page.items.retain(|s| s.text() != "before");
+            },
+            &[ForeignLineage],
+        ),
+        (
+            "source too short",
+            |page| {
+                summary(page, "rolling", |s| {
+                    s.sources[1] = Child::Messages {
+                        range: range(7, 11),
+                    };
+                });
+            },
+            &[SourceChanged, SumWrong],
+        ),
+        (
+            "source beyond the range",
+            |page| {
+                summary(page, "rolling", |s| {
+                    s.sources[1] = Child::Messages {
+                        range: range(7, 13),
+                    };
+                });
+            },
+            &[SourceChanged],
+        ),
+        (
+            "source covers something else",
+            |page| {
+                summary(page, "rolling", |s| {
+                    let id = s.source_summaries().next().unwrap().clone();
+                    s.sources[0] = Child::Summary {
+                        range: range(1, 5),
+                        id,
+                    };
+                });
+            },
+            &[ChildRangeWrong],
+        ),
+        (
+            "no sources",
+            |page| {
+                summary(page, "rolling", |s| s.sources.clear());
+            },
+            &[SourceChanged],
+        ),
+        (
+            "other children",
+            |page| {
+                summary(page, "rolling", |s| {
+                    s.children = vec![Child::Messages { range: s.range }];
+                });
+            },
+            &[SummaryChanged],
+        ),
+    ];
+    assert_eq!(violations_of(rolling().await, Hooks::default()).await, []);
+    for (what, summaries, expected) in cases {
+        let hooks = Hooks {
+            summaries,
+            ..Hooks::default()
+        };
+        let found = violations_of(rolling().await, hooks).await;
+        for kind in expected {
+            assert!(found.contains(kind), "{what}: {kind:?} is not in {found:?}");
+        }
     }
 }
 

@@ -1,4 +1,6 @@
-use memory_model::{Media, MediaSource, Message, Part, RawJson, ResultContent, Role, Seq};
+use std::collections::BTreeSet;
+
+use memory_model::{Child, Media, MediaSource, Message, Part, RawJson, ResultContent, Role, Seq};
 use memory_store::Origin;
 use retrieval_tools::{
     DEFAULT_TOKEN_CAP, ErrorKind, ExpandAnswer, ExpandArgs, ExpandPolicy, ExpandedChild,
@@ -340,4 +342,78 @@ async fn answers_read_well() {
     let inside = ExpandArgs::new(a.id.as_str()).with_token_cap(2);
     let inside = world.tools().expand(&inside).await.unwrap();
     insta::assert_snapshot!("expand_inside", inside.to_text());
+}
+
+/// The positions that answers of 4,000 tokens show when each asks for a pointer of the one before,
+/// from the first target on.
+async fn shown_within(world: &World, first: &str, answers: u32) -> BTreeSet<u32> {
+    let (mut shown, mut targets) = (BTreeSet::new(), vec![first.to_owned()]);
+    for _ in 0..answers {
+        let mut next = Vec::new();
+        for target in targets {
+            let answer = expand(world, &target).await;
+            assert!(answer.tokens <= 4_000, "{target}");
+            let beside = answer.pointers.join(", ").len() / 4;
+            assert!(beside <= 400, "{target}: {beside} tokens of pointers");
+            shown.extend(seqs(&answer));
+            next.extend(answer.pointers);
+        }
+        targets = next;
+    }
+    shown
+}
+
+#[tokio::test]
+async fn any_of_twenty_thousand_messages_is_three_answers_away() {
+    let world = World::new().await;
+    for thousand in 0..20 {
+        let messages = (0..1_000).map(|n| {
+            let n = thousand * 1_000 + n;
+            // Mostly some hundred bytes, in places a stretch of long ones, here and there a huge one.
+            let bytes = match n {
+                n if n % 997 == 0 => 30_000,
+                n if n % 2_000 < 60 => 2_000,
+                n => 40 + (n * 7_919) % 700,
+            };
+            Message::user(format!("{n} {}", "x".repeat(bytes)))
+        });
+        world.say(messages.collect()).await;
+    }
+    let leaf = world.leaf(range(1, 20_000), "All of it.").await;
+    let shown = shown_within(&world, leaf.id.as_str(), 3).await;
+    assert!(shown.into_iter().eq(1..=20_000));
+}
+
+#[tokio::test]
+async fn pointers_hold_what_follows_once_and_only_where_it_is_long() {
+    let world = World::new().await;
+    let messages = (0..300).map(|n| Message::user(format!("{n} {}", "x".repeat(400))));
+    world.say(messages.collect()).await;
+    let answer = expand(&world, "messages:1-300").await;
+    let mut next = seqs(&answer).last().unwrap() + 1;
+    assert!(answer.pointers.len() > 2, "{:?}", answer.pointers);
+    for pointer in &answer.pointers {
+        let piece = expand(&world, pointer).await;
+        assert_eq!(piece.first.0, next, "{pointer}");
+        assert!(piece.complete && piece.pointers.is_empty(), "{pointer}");
+        next = piece.last.0 + 1;
+    }
+    assert_eq!(next, 301);
+    assert!(answer.to_text().contains(&answer.pointers[1]));
+    // What one more answer completes has none, and neither has what is all here.
+    let short = expand(&world, "messages:1-50").await;
+    assert!(!short.complete && short.pointers.is_empty());
+    // Summaries are pointers themselves.
+    let leaves = [range(1, 150), range(151, 300)];
+    let mut children = Vec::new();
+    for over in leaves {
+        let leaf = world.leaf(over, &"Said. ".repeat(2_000)).await;
+        children.push(Child::Summary {
+            range: over,
+            id: leaf.id,
+        });
+    }
+    let top = world.summarize(children, "All.").await;
+    let answer = expand(&world, top.id.as_str()).await;
+    assert!(!answer.complete && answer.pointers.is_empty());
 }

@@ -257,7 +257,7 @@ async fn unfold(world: &World, summary: &Summary, cap: u64) -> Vec<(Seq, Vec<Par
             memory_store::Store::summaries(&*world.store, world.chat, std::slice::from_ref(&id))
                 .await;
         let found = found.unwrap().remove(0).unwrap();
-        assert_eq!(found.text, text);
+        assert_eq!(found.text(), text);
         all.extend(Box::pin(unfold(world, &found, cap)).await);
     }
     all.sort_by_key(|(seq, _)| *seq);

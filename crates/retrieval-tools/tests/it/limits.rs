@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use memory_model::{Accounting, Message, Part, Role, Summary};
+use memory_model::{Accounting, Message, Part, RenderingId, Role, Summary};
 use retrieval_tools::{
     ExpandArgs, ExpandPolicy, ExpandedChild, GrepArgs, Retrieval, RetrievalLimits,
 };
@@ -76,7 +76,7 @@ async fn a_description_is_never_longer_than_the_host_allows() {
         let limits = RetrievalLimits::default().with_describe_tokens(most);
         let tools = world.tools().with_limits(limits);
         let answer = tools.describe(&long.id).await.unwrap();
-        assert!(answer.clipped && long.text.starts_with(&answer.content));
+        assert!(answer.clipped && long.text().starts_with(&answer.content));
         let cost = HeuristicEstimator::Bytes4.text(&answer.to_text());
         assert!(cost <= most, "{cost} of {most}");
         assert!(most < 400 || cost * 2 > most, "{cost} of {most}");
@@ -84,7 +84,10 @@ async fn a_description_is_never_longer_than_the_host_allows() {
     }
     let tools = world.tools().with_limits(RetrievalLimits::none());
     let answer = tools.describe(&long.id).await.unwrap();
-    assert_eq!((answer.clipped, answer.content), (false, long.text));
+    assert_eq!(
+        (answer.clipped, answer.content.as_str()),
+        (false, long.text())
+    );
 }
 
 /// Counts at four bytes a token, and the bytes that it looked at.
@@ -111,12 +114,16 @@ impl TokenEstimator for Looks {
 }
 
 impl Accounting for Looks {
+    fn rendering(&self) -> RenderingId {
+        RenderingId::new("text@1")
+    }
+
     fn estimator(&self) -> &dyn TokenEstimator {
         self
     }
 
     fn summary(&self, summary: &Summary) -> u64 {
-        TokenEstimator::text(self, &summary.text)
+        TokenEstimator::text(self, summary.text())
     }
 }
 

@@ -3,8 +3,8 @@
 use std::sync::Arc;
 
 use memory_model::{
-    Accounting, Body, Child, ConversationId, Message, Recipe, Seq, SeqRange, SourceHasher, Span,
-    Summary, SummaryId, Timestamp, ViewName, summary_hash, summary_id,
+    Accounting, Body, Child, ConversationId, Message, Recipe, RenderingId, Seq, SeqRange,
+    SourceHasher, Span, Summary, SummaryId, Timestamp, ViewName,
 };
 use memory_store::{
     Append, AppendAt, InMemoryStore, LogRead, NewConversation, NewEntry, Origin, Publish,
@@ -17,12 +17,16 @@ use token_estimate::{EstimatorId, HeuristicEstimator, TokenEstimator};
 pub(crate) struct Counts(pub(crate) HeuristicEstimator);
 
 impl Accounting for Counts {
+    fn rendering(&self) -> RenderingId {
+        RenderingId::new("text@1")
+    }
+
     fn estimator(&self) -> &dyn TokenEstimator {
         &self.0
     }
 
     fn summary(&self, summary: &Summary) -> u64 {
-        self.0.text(&summary.text)
+        self.0.text(summary.text())
     }
 }
 
@@ -127,10 +131,15 @@ impl World {
         for child in &children {
             match child {
                 Child::Messages { range } => {
-                    let read = LogRead::new(*range);
-                    for entry in self.store.read(self.chat, &read).await.unwrap().items {
-                        source.message(entry.hash);
-                        source_tokens += entry.tokens;
+                    let mut rest = Some(*range);
+                    while let Some(range) = rest {
+                        let read = LogRead::new(range);
+                        let page = self.store.read(self.chat, &read).await.unwrap();
+                        for entry in &page.items {
+                            source.message(entry.hash);
+                            source_tokens += entry.tokens;
+                        }
+                        rest = page.next;
                     }
                     expect.push(Span::closed(*range, Body::Raw, 0));
                 }
@@ -149,26 +158,16 @@ impl World {
         }
         let source_hash = source.finish();
         let recipe = Recipe::new("test@1");
-        let hash = summary_hash(source_hash, over, depth, &recipe, text, None);
         let summary = Summary {
-            id: summary_id(hash),
-            range: over,
-            depth,
-            children,
-            text: text.to_owned(),
-            messages: None,
             tokens: self.preset.text(text),
+            rendering: RenderingId::new("text@1"),
             source_tokens,
             provisional: true,
-            recipe,
             tier: "extractive".to_owned(),
-            model: None,
-            meta: None,
             earliest_at: at(i64::from(over.first.0)),
             latest_at: at(i64::from(over.last.0)),
             created_at: at(3600),
-            source_hash,
-            hash,
+            ..Summary::new(over, depth, children, source_hash, recipe, text)
         };
         let body = Body::Summary {
             id: summary.id.clone(),

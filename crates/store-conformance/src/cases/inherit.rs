@@ -242,8 +242,8 @@ pub async fn summaries_are_seen_with_what_they_cover<F: Fixture>(fixture: &F) {
             let source = [(summary.source_hash, summary.recipe.clone())];
             let again = store.summaries_by_source(id, &source).await.unwrap();
             let again = again.into_iter().flatten().next();
-            assert_eq!(again.is_some(), found.is_some(), "{}", summary.text);
-            assert_eq!(log.contains(summary), found.is_some(), "{}", summary.text);
+            assert_eq!(again.is_some(), found.is_some(), "{}", summary.text());
+            assert_eq!(log.contains(summary), found.is_some(), "{}", summary.text());
             assert!(found.as_ref().is_none_or(|found| found == *summary));
             seen.push(found.is_some());
         }

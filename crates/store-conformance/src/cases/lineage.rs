@@ -1,11 +1,14 @@
 //! Summaries: stored whole, found again, linked both ways.
 
-use memory_model::{Message, RawJson, Recipe, Seq, SummaryId, Timestamp};
+use memory_model::{
+    Accounting as _, Message, RankedLine, RawJson, Recipe, Seq, SummaryBody, SummaryId, Timestamp,
+};
 use memory_store::{ErrorKind, Store};
 
 use crate::Fixture;
 use crate::builders::{
-    Source, append, expand, fill, publish_summary, range, rehash, root, sound, summary_of,
+    PlainCounts, Source, append, expand, fill, flat_summary_of, publish_summary, range, root,
+    sound, summary_of,
 };
 
 /// Every field of a summary comes back.
@@ -25,7 +28,7 @@ pub async fn summaries_come_back_whole<F: Fixture>(fixture: &F) {
     full.tier = "cut\0".to_owned();
     full.model = Some("a model\0".to_owned());
     full.created_at = at;
-    rehash(&mut full);
+    full.seal();
     let plain = summary_of(&store, chat.id, &[Source::Messages(range(5, 6))], "").await;
     for summary in [&full, &plain] {
         publish_summary(&store, chat.id, "dag", summary).await;
@@ -150,5 +153,41 @@ pub async fn parents_and_sources<F: Fixture>(fixture: &F) {
     assert_eq!(newer.source_hash, a.source_hash);
     publish_summary(&store, chat.id, "third", &newer).await;
     assert_eq!(made(&a, "test@1").await, Some(newer.id));
+    sound(&store).await;
+}
+
+/// A summary keeps what its writer saw apart from what it unfolds to, and the ranks of its lines.
+pub async fn sources_stand_apart_from_children<F: Fixture>(fixture: &F) {
+    let store = fixture.fresh().await;
+    let chat = root(&store, "chat").await;
+    fill(&store, chat.id, 12).await;
+    let leaf = summary_of(&store, chat.id, &[Source::Messages(range(1, 6))], "so far").await;
+    publish_summary(&store, chat.id, "handoff", &leaf).await;
+    // Its sources are nested and overlap: what was said last is read word for word, too.
+    let sources = [
+        Source::Summary(&leaf),
+        Source::Messages(range(5, 6)),
+        Source::Messages(range(7, 11)),
+    ];
+    let mut next = flat_summary_of(&store, chat.id, &sources, "").await;
+    let line = |text, rank| RankedLine { text, rank };
+    next.body = SummaryBody::ranked([line("first", 7), line("then", 0), line("last", 255)]);
+    next.tokens = PlainCounts.summary(&next);
+    next.seal();
+    assert_eq!((next.depth, next.children.len()), (0, 3));
+    publish_summary(&store, chat.id, "handoff", &next).await;
+
+    let ids = [next.id.clone(), leaf.id.clone()];
+    let found = store.summaries(chat.id, &ids).await.unwrap();
+    assert_eq!(found, [Some(next.clone()), Some(leaf.clone())]);
+    let page = store.summary_log(chat.id, None, 10).await.unwrap();
+    assert_eq!(page.items, [leaf.clone(), next.clone()]);
+    let parents = store.parents(chat.id, &leaf.id).await.unwrap();
+    assert_eq!(parents, std::slice::from_ref(&next.id));
+    let source = [(next.source_hash, next.recipe.clone())];
+    let found = store.summaries_by_source(chat.id, &source).await.unwrap();
+    assert_eq!(found, [Some(next.clone())]);
+    let positions: Vec<Seq> = (1..=11).map(Seq).collect();
+    assert_eq!(expand(&store, chat.id, &next.id).await, positions);
     sound(&store).await;
 }

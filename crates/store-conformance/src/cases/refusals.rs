@@ -7,7 +7,7 @@ use memory_store::{ErrorKind, Publish, Published, Store};
 
 use super::publish::{chat, leaf, omitted, state};
 use crate::Fixture;
-use crate::builders::{fill, publish_summary, range, raw, rehash, replace, root, shown, sound};
+use crate::builders::{fill, publish_summary, range, raw, replace, root, shown, sound};
 
 pub(super) async fn refused<S: Store>(
     store: &S,
@@ -88,34 +88,42 @@ pub async fn bad_summaries_are_refused<F: Fixture>(fixture: &F) {
         replace("dag", at, vec![raw(at)], vec![span], vec![summary.clone()])
     };
     type Change = fn(&mut Summary);
-    let changes: [(&str, Change); 8] = [
-        ("another text", |s| s.text.push('!')),
+    let changes: [(&str, Change); 10] = [
+        ("another text", |s| s.body = "another text".into()),
+        ("no sources", |s| {
+            s.sources.clear();
+            s.seal();
+        }),
+        ("a source beyond its range", |s| {
+            s.sources = vec![Child::Messages { range: range(4, 7) }];
+            s.seal();
+        }),
         ("another id", |s| {
             s.id = SummaryId::new("sum_0000000000000000")
         }),
         ("another hash", |s| s.hash = Hash::ZERO),
         ("a wrong depth", |s| {
             s.depth = 1;
-            rehash(s);
+            s.seal();
         }),
         ("no children", |s| {
             s.children.clear();
-            rehash(s);
+            s.seal();
         }),
         ("a child too short", |s| {
             s.children = vec![Child::Messages { range: range(4, 5) }];
-            rehash(s);
+            s.seal();
         }),
         ("a child that begins before", |s| {
             s.children = vec![Child::Messages { range: range(3, 6) }];
-            rehash(s);
+            s.seal();
         }),
         ("children with a hole", |s| {
             s.children = vec![
                 Child::Messages { range: range(4, 4) },
                 Child::Messages { range: range(6, 6) },
             ];
-            rehash(s);
+            s.seal();
         }),
     ];
     for (what, change) in changes {
@@ -135,9 +143,13 @@ pub async fn bad_summaries_are_refused<F: Fixture>(fixture: &F) {
         ("a child that covers something else", over(4, 6, &stored), 1),
     ] {
         let mut bad = good.clone();
-        bad.children = vec![child];
+        bad.children = vec![child.clone()];
         bad.depth = depth;
-        rehash(&mut bad);
+        bad.seal();
+        refused(&store, chat, what, &publish(&bad, shown(&bad))).await;
+        let mut bad = good.clone();
+        bad.sources = vec![child];
+        bad.seal();
         refused(&store, chat, what, &publish(&bad, shown(&bad))).await;
     }
     let around = range(1, 6);
@@ -145,7 +157,7 @@ pub async fn bad_summaries_are_refused<F: Fixture>(fixture: &F) {
     deep.range = around;
     deep.children = vec![over(1, 3, &stored), Child::Messages { range: at }];
     deep.depth = 2;
-    rehash(&mut deep);
+    deep.seal();
     let expect = vec![shown(&stored), raw(at)];
     let publish_deep = replace("dag", around, expect, vec![shown(&deep)], vec![deep]);
     refused(&store, chat, "a depth that skips one", &publish_deep).await;

@@ -22,8 +22,8 @@ use proptest::test_runner::TestRunner;
 use self::op::{Op, Shown, op};
 use crate::Fixture;
 use crate::builders::{
-    PlainCounts, Source, clipped, entries, entry, info, raw, replace, shown, spans_of_view,
-    summary_of, verify_store,
+    PlainCounts, Source, clipped, entries, entry, flat_summary_of, info, raw, replace, shown,
+    spans_of_view, summary_of, verify_store,
 };
 
 /// What the log and the views must hold by the simplest rules there are.
@@ -144,6 +144,7 @@ impl<F: Fixture> World<'_, F> {
         let key = (parent, view.to_owned());
         let mut shown = self.simple.views.get(&key).cloned().unwrap_or_default();
         shown.resize(shown.len().max(at.0 as usize + 1), Body::Raw);
+        let spans = spans_of_view(&self.reference, parent, view).await;
         let mut bodies = Vec::new();
         for position in (1..=at.0).map(Seq) {
             let mut body = shown[position.0 as usize - 1].clone();
@@ -164,9 +165,12 @@ impl<F: Fixture> World<'_, F> {
                     },
                 };
             }
-            // A run of shortened messages is one span.
-            let beyond = &shown[position.0 as usize - 1..=at.0 as usize];
-            if matches!(body, Body::Trimmed(_)) && beyond.iter().all(|other| *other == body) {
+            // Shortened messages are raw where their span crosses the point.
+            let holds = |span: &&Span| {
+                span.range.first <= position && span.range.last.is_none_or(|l| l >= position)
+            };
+            let crosses = |span: &Span| span.range.last.is_none_or(|last| last > at);
+            if matches!(body, Body::Trimmed(_)) && spans.iter().find(holds).is_some_and(crosses) {
                 body = Body::Raw;
             }
             bodies.push(body);
@@ -219,8 +223,8 @@ impl<F: Fixture> World<'_, F> {
                 let Some(at) = self.whole_spans(chat, view, *first, *len).await else {
                     return Ok(());
                 };
-                let text = format!("summary {} of {at}", text % 3);
-                let summary = self.summary(chat, view, at, &text).await;
+                let said = format!("summary {} of {at}", text % 3);
+                let summary = self.summary(chat, view, at, &said, text / 3 % 2 == 1).await;
                 let mut expect = clipped(&self.reference, chat, view, at).await;
                 if *stale {
                     expect.truncate(expect.len() / 2);
@@ -416,8 +420,16 @@ impl<F: Fixture> World<'_, F> {
         Some(at)
     }
 
-    /// A summary of what the view shows over a range, messages where it shows no summary.
-    async fn summary(&self, chat: ConversationId, view: &str, at: SeqRange, text: &str) -> Summary {
+    /// A summary of what the view shows over a range, messages where it shows no summary. A flat one
+    /// unfolds to messages alone.
+    async fn summary(
+        &self,
+        chat: ConversationId,
+        view: &str,
+        at: SeqRange,
+        text: &str,
+        flat: bool,
+    ) -> Summary {
         let spans = clipped(&self.reference, chat, view, at).await;
         let mut ids = Vec::new();
         for span in &spans {
@@ -440,7 +452,10 @@ impl<F: Fixture> World<'_, F> {
                 None => span.closed_range().map(Source::Messages),
             })
             .collect();
-        summary_of(&self.reference, chat, &sources, text).await
+        match flat {
+            true => flat_summary_of(&self.reference, chat, &sources, text).await,
+            false => summary_of(&self.reference, chat, &sources, text).await,
+        }
     }
 
     async fn publish(

@@ -8,7 +8,7 @@ use memory_store::{KnownSummary, Result};
 use super::ROWS;
 use super::publish::known_summary;
 use crate::batch::Batch;
-use crate::summary::{self, ChildRow, Known};
+use crate::summary::{self, Known, LinkRole, LinkRow};
 
 /// The summaries that a conversation sees, and those that publishes add.
 #[derive(Debug)]
@@ -56,27 +56,37 @@ impl<'p> NewSummaries<'p> {
 
     /// Adds the statements that write the new ones, and what they were made from.
     pub(super) fn write(&self, batch: &mut Batch, id: ConversationId) -> Result<()> {
-        // All of them before any child: they may refer to each other.
+        // All of them before any link: they may refer to each other.
         for summaries in self.new.chunks(ROWS) {
             let insert = summary::insert_all(id.0, summaries)?;
             batch.push(insert);
         }
-        let children: Vec<ChildRow> = self.new.iter().flat_map(|new| self.children(new)).collect();
-        for children in children.chunks(ROWS) {
-            let insert = summary::insert_children(children)?;
+        let links: Vec<LinkRow> = self.new.iter().flat_map(|new| self.links(new)).collect();
+        for links in links.chunks(ROWS) {
+            let insert = summary::insert_links(links)?;
             batch.push(insert);
         }
         Ok(())
     }
 
-    fn children(&self, (key, summary): &(i64, &'p Summary)) -> Vec<ChildRow> {
+    /// The rows of a summary's children, and of its sources where they differ.
+    fn links(&self, (key, summary): &(i64, &'p Summary)) -> Vec<LinkRow> {
         let key_of = |child: &Child| child.summary().and_then(|id| self.known.get(id));
-        let row = |(ordinal, child): (u32, &Child)| ChildRow {
-            parent: *key,
-            ordinal,
-            range: child.range(),
-            child: key_of(child).map(|(key, _)| *key),
+        let row = |role| {
+            move |(ordinal, child): (u32, &Child)| LinkRow {
+                parent: *key,
+                role,
+                ordinal,
+                range: child.range(),
+                child: key_of(child).map(|(key, _)| *key),
+            }
         };
-        (0..).zip(&summary.children).map(row).collect()
+        let sources: &[Child] = match summary.sources == summary.children {
+            true => &[],
+            false => &summary.sources,
+        };
+        let children = (0..).zip(&summary.children).map(row(LinkRole::Child));
+        let sources = (0..).zip(sources).map(row(LinkRole::Source));
+        children.chain(sources).collect()
     }
 }

@@ -195,7 +195,9 @@ fn referred(publish: &Publish) -> impl Iterator<Item = &str> {
     let shown = publish.spans.iter().filter_map(|span| span.body.summary());
     let brought = publish.summaries.iter().flat_map(|summary| {
         let children = summary.children.iter().filter_map(|child| child.summary());
-        children.chain([&summary.id])
+        children
+            .chain(summary.source_summaries())
+            .chain([&summary.id])
     });
     shown.chain(brought).map(SummaryId::as_str)
 }

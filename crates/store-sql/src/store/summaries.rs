@@ -10,27 +10,33 @@ use super::pages::{batched, one_more, page};
 use super::publish::known_summaries;
 use crate::executor::{Database, Executor};
 use crate::row::Columns;
-use crate::summary as sql;
+use crate::summary::{self as sql, LinkRole, SummaryRow};
 
 impl<D: Database> SqlStore<D> {
-    /// Summaries from their rows, with their children.
-    async fn with_children(
+    /// Summaries from their rows, with their children and sources.
+    async fn with_links(
         &self,
         on: &mut impl Executor,
         rows: &[impl Columns],
     ) -> Result<Vec<Summary>> {
-        let mut found: Vec<sql::SummaryRow> =
-            rows.iter().map(sql::summary).collect::<Result<_>>()?;
+        let mut found: Vec<SummaryRow> = rows.iter().map(sql::summary).collect::<Result<_>>()?;
         let keys: Vec<i64> = found.iter().map(|row| row.id).collect();
         let mut children = BTreeMap::<i64, Vec<_>>::new();
+        let mut sources = BTreeMap::<i64, Vec<_>>::new();
         for batch in batched(&keys) {
-            for row in on.all(&sql::children(&batch)).await? {
-                let (parent, child) = sql::child(&row)?;
-                children.entry(parent).or_default().push(child);
+            for row in on.all(&sql::links(&batch)).await? {
+                let (parent, role, child) = sql::link(&row)?;
+                let links = match role {
+                    LinkRole::Child => &mut children,
+                    LinkRole::Source => &mut sources,
+                };
+                links.entry(parent).or_default().push(child);
             }
         }
-        for row in &mut found {
-            row.summary.children = children.remove(&row.id).unwrap_or_default();
+        for SummaryRow { id, summary } in &mut found {
+            summary.children = children.remove(id).unwrap_or_default();
+            let sources = sources.remove(id);
+            summary.sources = sources.unwrap_or_else(|| summary.children.clone());
         }
         Ok(found.into_iter().map(|row| row.summary).collect())
     }
@@ -58,7 +64,7 @@ impl<D: Database> SqlStore<D> {
         let mut found: BTreeMap<SummaryId, Summary> = BTreeMap::new();
         for batch in batched(asked) {
             let rows = on.all(&sql::by_ids(conversation.0, &batch)).await?;
-            for summary in self.with_children(on, &rows).await? {
+            for summary in self.with_links(on, &rows).await? {
                 found.entry(summary.id.clone()).or_insert(summary);
             }
         }
@@ -94,7 +100,7 @@ impl<D: Database> SqlStore<D> {
                 one_more(limit),
             ))
             .await?;
-        let found = self.with_children(on, &rows).await?;
+        let found = self.with_links(on, &rows).await?;
         Ok(page(found, limit, |summary: &Summary| summary.id.clone()))
     }
 
@@ -134,7 +140,7 @@ impl<D: Database> SqlStore<D> {
                 break;
             }
             let rows = on.all(&sql::log(*scope, nearer, after, missing)).await?;
-            found.extend(self.with_children(on, &rows).await?);
+            found.extend(self.with_links(on, &rows).await?);
             (index, after) = (nearer.len(), None);
         }
         Ok(page(found, limit, |summary: &Summary| summary.id.clone()))
@@ -179,7 +185,7 @@ impl<D: Database> SqlStore<D> {
         for recipes in batched(&recipes) {
             for hashes in batched(&hashes) {
                 let rows = on.all(&sql::by_sources(id.0, &hashes, &recipes)).await?;
-                for summary in self.with_children(on, &rows).await? {
+                for summary in self.with_links(on, &rows).await? {
                     let key = (summary.source_hash, summary.recipe.clone());
                     found.entry(key).or_insert(summary);
                 }

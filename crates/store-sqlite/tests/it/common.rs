@@ -2,7 +2,7 @@
 
 use memory_model::{
     Body, Child, ConversationId, Hash, Message, Recipe, Seq, SeqRange, SourceHasher, Span, Summary,
-    Timestamp, ViewName, summary_hash, summary_id,
+    Timestamp, ViewName,
 };
 use memory_store::{
     Append, AppendAt, Appended, LogRead, NewConversation, NewEntry, Publish, Published, Store,
@@ -107,26 +107,11 @@ pub(crate) async fn summary<S: Store + ?Sized>(
     let depth = of.iter().map(|s| s.depth + 1).max().unwrap_or(0);
     let (source_hash, recipe) = (source.finish(), Recipe::new(recipe));
     let text = format!("what happened in {at}");
-    let hash = summary_hash(source_hash, at, depth, &recipe, &text, None);
     Summary {
-        id: summary_id(hash),
-        range: at,
-        depth,
-        children,
-        text,
-        messages: None,
         tokens: 5,
         source_tokens: at.len() * 3,
-        provisional: false,
-        recipe,
-        tier: "normal".to_owned(),
-        model: None,
-        meta: None,
-        earliest_at: Timestamp(0),
-        latest_at: Timestamp(0),
         created_at: Timestamp(3),
-        source_hash,
-        hash,
+        ..Summary::new(at, depth, children, source_hash, recipe, text)
     }
 }
 

@@ -181,18 +181,18 @@ async fn every_damage_is_named() {
         ),
         (
             "cycle",
-            "update summary_child set child = parent where child is not null",
+            "update summary_link set child = parent where child is not null",
             K::Cycle,
         ),
         (
             "foreign lineage",
-            "update summary_child set child = (select id from summary where conversation = 3) \
+            "update summary_link set child = (select id from summary where conversation = 3) \
              where child is not null and ordinal = 0",
             K::ForeignLineage,
         ),
         (
             "child range wrong",
-            "update summary_child set last = last + 1 where ordinal = 0",
+            "update summary_link set last = last + 1 where ordinal = 0",
             K::ChildRangeWrong,
         ),
         (

@@ -135,8 +135,8 @@ async fn every_statement_searches_and_none_scans() {
             store_sql::summary::last_key(1).to_string(SqliteQueryBuilder),
         ),
         (
-            "children",
-            store_sql::summary::children(&[1]).to_string(SqliteQueryBuilder),
+            "links",
+            store_sql::summary::links(&[1]).to_string(SqliteQueryBuilder),
         ),
         (
             "parents",
@@ -183,7 +183,7 @@ async fn every_statement_searches_and_none_scans() {
         "span_history USING PRIMARY KEY (conversation=? AND view=? AND removed_in>?)",
         "span_added",
         "span_history_added",
-        "summary_child_child",
+        "summary_link_child",
     ] {
         assert!(plans.contains(expected), "{expected} is not in\n{plans}");
     }
