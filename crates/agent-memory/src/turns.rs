@@ -4,7 +4,6 @@
 //! each context that it sends to a model, and [`Session::after_turn`] when the model has answered.
 //! The [`TurnPolicy`] says what each step does about compaction.
 
-use compaction_plan::Mode;
 use compaction_runner::{Cancel, ModelReport, Outcome, PrefetchReport, WindowUse};
 use context_assembler::{Budget, Context};
 use memory_store::Snapshot;
@@ -14,8 +13,8 @@ use crate::session::Session;
 use crate::spawner::PrefetchResult;
 use crate::turn_policy::{Action, TurnPolicy, Window};
 
-/// Maximum number of compactions of one step while its trigger still fires.
-const MAX_ROUNDS: usize = 4;
+/// Maximum number of iterations of one step's compaction while its trigger still fires.
+const MAX_ROUNDS: u32 = 4;
 
 /// What one step of a turn did about compaction.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -108,6 +107,17 @@ impl Load {
     fn target(&self) -> u64 {
         let target = self.snapshot.tokens().saturating_sub(self.excess());
         target.max(self.room / 2).min(self.room)
+    }
+
+    /// Returns the use of the window if the view cost `tokens`, and `fixed` more stood in each
+    /// context.
+    fn usage_at(&self, tokens: u64, fixed: u64) -> WindowUse {
+        let estimated = self.budget.with_limit(tokens.saturating_add(fixed));
+        let saved = self.snapshot.tokens().saturating_sub(tokens);
+        WindowUse {
+            tokens: estimated.max(self.reported.saturating_sub(saved)),
+            ..self.usage
+        }
     }
 
     fn crosses_soft(&self, policy: &TurnPolicy) -> bool {
@@ -268,19 +278,19 @@ impl Session {
         let mut load = self.measure(window).await?;
         report.usage = load.usage;
         let policy = &self.memory().inner.turns;
-        for round in 0..MAX_ROUNDS {
-            let over_budget = load.excess() > 0;
-            if over_budget && round > 0 && caller_fits && self.needs_no_model() {
-                // The caller shrinks it by the same kind of summaries, in fewer steps.
-                break;
-            }
-            if !over_budget && !policy.hard.fires(&load.usage) {
-                break;
-            }
+        if load.excess() > 0 || policy.hard.fires(&load.usage) {
             let compaction = self.compaction_within(Cancel::new(), load.room);
-            let result = match action {
-                Action::Compact => compaction.run(Mode::Incremental).await,
-                _ => compaction.publish_ready().await,
+            let is_enough = |tokens| {
+                let usage = load.usage_at(tokens, self.fixed_tokens());
+                match usage.tokens > load.budget.get() {
+                    // The caller shrinks it by the same kind of summaries, in fewer steps.
+                    true => caller_fits && self.needs_no_model(),
+                    false => !policy.hard.fires(&usage),
+                }
+            };
+            let result = match action == Action::Compact || self.needs_no_model() {
+                true => compaction.run_until(MAX_ROUNDS, &is_enough).await,
+                false => compaction.publish_ready().await,
             };
             let Some(outcome) = report.outcome_of(self, result) else {
                 return Ok((report, Some(load)));
@@ -289,10 +299,9 @@ impl Session {
             report.failure = outcome.failure.clone().or(report.failure.take());
             report.model.merge(&outcome.model);
             report.compactions.push(outcome);
-            if published == 0 {
-                break;
+            if published > 0 {
+                load = self.measure_after(window, &load, saved).await?;
             }
-            load = self.measure_after(window, &load, saved).await?;
         }
         if action == Action::Prefetch && load.crosses_soft(policy) {
             self.start_prefetch(load.room, &mut report).await;
