@@ -137,14 +137,14 @@ async fn the_numbers_are_constant() {
         Counts {
             append: 5,
             batch_of_64: 5,
-            assemble: 13,
-            plan: 12,
-            compact: 36,
-            context_of_summaries: 11,
-            expand: 4,
+            assemble: 7,
+            plan: 7,
+            compact: 30,
+            context_of_summaries: 8,
+            expand: 3,
             describe: 3,
-            grep: 3,
-            nothing_to_compact: 15,
+            grep: 2,
+            nothing_to_compact: 8,
         }
     );
     assert_eq!(counts(5_000).await, short);
