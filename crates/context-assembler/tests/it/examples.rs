@@ -270,6 +270,7 @@ fn xml(depth: u32, text: &str) -> String {
             id: SummaryId::new(format!("sum_{first:016x}")),
         };
         summary.children = vec![child(1, 25), child(26, 40)];
+        summary.sources.clone_from(&summary.children);
         // Forty rows in two summaries.
         let figures = r#"{"figures":{"messages":38,"message_tokens":900,"descendant_count":42,
             "descendant_token_count":950,"source_message_token_count":900}}"#;
