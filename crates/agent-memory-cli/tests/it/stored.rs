@@ -11,7 +11,7 @@ use serde_json::{Map, Value, json};
 use crate::support::Home;
 
 fn folder() -> PathBuf {
-    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../fixtures/stored");
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/stored");
     folder.canonicalize().unwrap()
 }
 
