@@ -144,7 +144,7 @@ impl SnapshotView {
 
     /// Returns a page of the view's summary tree.
     ///
-    /// The number of statements depends on the depth, not on the number of nodes.
+    /// Each level takes one read of summaries and one of costs, however many nodes it has.
     ///
     /// # Errors
     /// When the store fails.

@@ -91,6 +91,8 @@ struct Load {
     budget: Budget,
     /// Largest cost of the view within the budget, in estimated tokens.
     room: u64,
+    /// Cost of what stands in each context beside the view, in estimated tokens.
+    fixed: u64,
     /// Cost of the context by a provider's last figure, in tokens; 0 without one.
     reported: u64,
     usage: WindowUse,
@@ -109,10 +111,9 @@ impl Load {
         target.max(self.room / 2).min(self.room)
     }
 
-    /// Returns the use of the window if the view cost `tokens`, and `fixed` more stood in each
-    /// context.
-    fn usage_at(&self, tokens: u64, fixed: u64) -> WindowUse {
-        let estimated = self.budget.with_limit(tokens.saturating_add(fixed));
+    /// Returns the use of the window if the view cost `tokens`.
+    fn usage_at(&self, tokens: u64) -> WindowUse {
+        let estimated = self.budget.with_limit(tokens.saturating_add(self.fixed));
         let saved = self.snapshot.tokens().saturating_sub(tokens);
         WindowUse {
             tokens: estimated.max(self.reported.saturating_sub(saved)),
@@ -227,7 +228,6 @@ impl Session {
         let (size, factor) = self.size_and_factor(&snapshot).await?;
         let budget = window.budget().with_safety_factor(factor);
         let fixed = self.fixed_tokens();
-        let estimated = budget.with_limit(snapshot.tokens().saturating_add(fixed));
         let reported = match size.reported_at {
             // A provider's figure includes the system prompt.
             Some(_) => size
@@ -236,17 +236,20 @@ impl Session {
                 .saturating_add(budget.with_limit(size.estimated)),
             None => 0,
         };
-        Ok(Load {
+        let mut load = Load {
             room: budget.limit().saturating_sub(fixed),
+            fixed,
             reported,
             usage: WindowUse {
-                tokens: estimated.max(reported),
+                tokens: 0,
                 window: window.tokens,
                 system_tokens: window.system_tokens,
             },
             budget,
             snapshot,
-        })
+        };
+        load.usage = load.usage_at(load.snapshot.tokens());
+        Ok(load)
     }
 
     /// Measures the view after a compaction that saved `saved` tokens. A provider's figure ends
@@ -255,7 +258,7 @@ impl Session {
         let mut load = self.measure(window).await?;
         if load.reported == 0 {
             load.reported = before.reported.saturating_sub(saved);
-            load.usage.tokens = load.usage.tokens.max(load.reported);
+            load.usage = load.usage_at(load.snapshot.tokens());
         }
         Ok(load)
     }
@@ -281,7 +284,7 @@ impl Session {
         if load.excess() > 0 || policy.hard.fires(&load.usage) {
             let compaction = self.compaction_within(Cancel::new(), load.room);
             let is_enough = |tokens| {
-                let usage = load.usage_at(tokens, self.fixed_tokens());
+                let usage = load.usage_at(tokens);
                 match usage.tokens > load.budget.get() {
                     // The caller shrinks it by the same kind of summaries, in fewer steps.
                     true => caller_fits && self.needs_no_model(),

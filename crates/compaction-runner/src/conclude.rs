@@ -4,10 +4,10 @@ use compaction_plan::{Job, Work};
 use memory_model::{Body, Span, Summary};
 use memory_store::{ErrorKind, Fence, LeaseUpdate, Publish, Published};
 
-use crate::ahead::Waiting;
 use crate::error::Result;
 use crate::events::{Event, SkipReason};
 use crate::outcome::Tally;
+use crate::prefetch::Waiting;
 use crate::prepare::{Done, Prepared};
 use crate::run::{Compaction, Stage};
 

@@ -77,7 +77,7 @@ pub enum SkipReason {
     Lost,
     /// Nothing shorter could be made of it.
     CannotShrink,
-    /// Only what was prepared ahead was to be published, and this is not prepared (any more).
+    /// Only prefetched summaries were published, and this one was not prefetched.
     NotReady,
 }
 

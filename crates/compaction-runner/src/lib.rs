@@ -1,6 +1,5 @@
 #![doc = include_str!("../README.md")]
 
-mod ahead;
 mod cancel;
 mod conclude;
 mod error;
@@ -11,6 +10,7 @@ mod fit;
 mod in_flight;
 mod outcome;
 mod owners;
+mod prefetch;
 mod prepare;
 mod read;
 mod redo;
@@ -21,13 +21,13 @@ mod trigger;
 mod watch;
 mod window;
 
-pub use ahead::PrefetchReport;
 pub use cancel::Cancel;
 pub use error::{Error, ErrorKind, Result};
 pub use events::{Before, Event, Hooks, NoHooks, Recorder, SkipReason};
 pub use in_flight::InFlight;
 pub use outcome::{Measure, Outcome};
 pub use owners::{HeldBy, Liveness, UnknownLiveness};
+pub use prefetch::PrefetchReport;
 pub use redo::{RedoFailure, RedoNode, RedoPlan, RedoPolicy, RedoStop, Redone, Replaced};
 pub use report::{Cause, CauseCount, ModelReport};
 pub use run::{Compaction, RunnerPolicy};

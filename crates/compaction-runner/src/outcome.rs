@@ -8,9 +8,9 @@ use memory_model::{Body, SeqRange, Summary, SummaryId};
 use memory_store::Snapshot;
 use serde::Serialize;
 
-use crate::ahead::Waiting;
 use crate::conclude::Publishable;
 use crate::owners::HeldBy;
+use crate::prefetch::Waiting;
 use crate::report::ModelReport;
 use crate::watch::Watch;
 

@@ -33,10 +33,10 @@ pub struct RunnerPolicy {
     /// How long a lease on a job lasts, in microseconds. Ten minutes.
     pub lease_micros: i64,
     /// How many summaries one [`Compaction::prefetch_summaries`] makes at most. 8.
-    pub ahead_jobs: usize,
-    /// What a run of messages costs at least, in tokens, to be prepared ahead: a shorter one is
+    pub prefetch_jobs: usize,
+    /// Minimum cost of a run of messages to be prefetched, in tokens: a shorter one is
     /// still growing, and what was written of it would soon be out of date. 2,000.
-    pub ahead_min_tokens: u64,
+    pub prefetch_min_tokens: u64,
 }
 
 impl Default for RunnerPolicy {
@@ -44,8 +44,8 @@ impl Default for RunnerPolicy {
         Self {
             concurrency: 4,
             lease_micros: 600_000_000,
-            ahead_jobs: 8,
-            ahead_min_tokens: 2_000,
+            prefetch_jobs: 8,
+            prefetch_min_tokens: 2_000,
         }
     }
 }
@@ -58,14 +58,14 @@ impl RunnerPolicy {
     }
 
     /// Sets how many summaries one preparation makes at most.
-    pub fn with_ahead_jobs(mut self, jobs: usize) -> Self {
-        self.ahead_jobs = jobs;
+    pub fn with_prefetch_jobs(mut self, jobs: usize) -> Self {
+        self.prefetch_jobs = jobs;
         self
     }
 
-    /// Sets what a run of messages costs at least to be prepared ahead.
-    pub fn with_ahead_min_tokens(mut self, tokens: u64) -> Self {
-        self.ahead_min_tokens = tokens;
+    /// Sets the minimum cost of a run of messages to be prefetched, in tokens.
+    pub fn with_prefetch_min_tokens(mut self, tokens: u64) -> Self {
+        self.prefetch_min_tokens = tokens;
         self
     }
 }

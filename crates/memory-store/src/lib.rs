@@ -1,5 +1,6 @@
 #![doc = include_str!("../README.md")]
 
+mod checks;
 mod error;
 mod in_memory;
 mod indexed;
@@ -13,6 +14,7 @@ mod types;
 mod verify;
 mod violation;
 
+pub use checks::{check_append, check_fork, no_conversation};
 pub use error::{Error, ErrorKind, Result};
 pub use in_memory::InMemoryStore;
 pub use indexed::IndexedSearch;

@@ -9,6 +9,7 @@ use memory_model::{ConversationId, Seq, SeqRange};
 use memory_search::implementors::{HitCollector, Matcher, Position};
 use memory_search::{Error, ErrorKind, Hit, HitOrder, Hits, Query, Result, Search};
 
+use crate::checks::no_conversation;
 use crate::store::Store;
 use crate::types::{Conversation, ConversationRef, LogRead};
 
@@ -40,12 +41,7 @@ where
 
     async fn conversation(&self, id: ConversationId) -> Result<Conversation> {
         let found = self.store.conversation(&ConversationRef::Id(id)).await?;
-        found.ok_or_else(|| {
-            Error::new(
-                ErrorKind::NotFound,
-                format!("there is no conversation {id}"),
-            )
-        })
+        Ok(found.ok_or_else(|| no_conversation(id))?)
     }
 
     async fn messages(

@@ -70,6 +70,34 @@ impl NewConversation {
             now,
         }
     }
+
+    /// Returns the conversation as it is when it has been created: with the id and what it sees of
+    /// its parent's log.
+    pub fn created(
+        &self,
+        id: ConversationId,
+        tree: ConversationId,
+        segments: Vec<Segment>,
+        head: Seq,
+        tokens: u64,
+    ) -> Conversation {
+        Conversation {
+            id,
+            key: self.key.clone(),
+            origin: self.origin.clone(),
+            tree,
+            segments,
+            head,
+            tokens,
+            chain: Hash::ZERO,
+            estimator: self.estimator.clone(),
+            title: self.title.clone(),
+            archived: false,
+            meta: self.meta.clone(),
+            created_at: self.now,
+            updated_at: self.now,
+        }
+    }
 }
 
 /// A range of one conversation's own log that is visible in another, or in itself.

@@ -25,11 +25,11 @@ const SNIPPET_CHARS: usize = 500;
 /// Maximum number of pointers in an answer of `expand`.
 const MAX_POINTERS: usize = 64;
 
-/// An answer of `expand` has at most a pointer for so many tokens of its cap: the pointers cost about
-/// a tenth of it.
+/// Tokens of an answer's cap for each pointer of `expand`. A pointer costs some six tokens, so that the
+/// pointers take at most about a tenth of the cap.
 const POINTER_TOKENS: u64 = 64;
 
-/// Number of positions between which a long range is cut for pointers.
+/// Maximum number of pieces that a long range is sampled in. Pointers end where pieces end.
 const SAMPLES: u64 = 512;
 
 /// Log entries, or summaries, read at once.
@@ -272,7 +272,7 @@ impl Retrieval {
         let mut limit = (cap / 3 * 2).max(1);
         let mut pieces = cut_evenly(&sums, limit);
         while pieces.len() > most {
-            // So few pieces that one would be all of it.
+            // There is no room for two pointers, and one would point to the whole rest.
             if most < 2 {
                 return Ok(Vec::new());
             }

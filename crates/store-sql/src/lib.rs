@@ -20,4 +20,4 @@ pub use convert::{packed, to_count, to_hash, to_int, to_seq, to_u32};
 pub use executor::{Database, Executor};
 pub use prepared::{Prepared, PreparedTexts};
 pub use row::{Columns, Given, OneOf, Values};
-pub use store::{SqlStore, no_conversation};
+pub use store::SqlStore;

@@ -446,7 +446,7 @@ pub fn parents(scope: SummaryScope, child: u32, id: &SummaryId) -> SelectStateme
 }
 
 /// Summaries that were made from another conversation's: public id, whose it is, and whose and how long the other is.
-pub fn foreign_children() -> SelectStatement {
+pub fn foreign_links() -> SelectStatement {
     let (made, other) = (Alias::new("made"), Alias::new("other"));
     Query::select()
         .column((made.clone(), S::PublicId))

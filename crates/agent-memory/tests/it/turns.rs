@@ -29,7 +29,7 @@ fn with(summarizer: &Scripted, soft: u64, hard: u64) -> Builder {
 }
 
 fn small() -> agent_memory::RunnerPolicy {
-    agent_memory::RunnerPolicy::default().with_ahead_min_tokens(200)
+    agent_memory::RunnerPolicy::default().with_prefetch_min_tokens(200)
 }
 
 async fn version(session: &Session) -> u64 {

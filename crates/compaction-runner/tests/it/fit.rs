@@ -159,7 +159,7 @@ async fn a_tail_that_contexts_show_whole_is_not_shortened() {
 async fn a_summary_that_was_ready_too_late_takes_the_place_of_its_extract() {
     let (lab, model) = (Lab::new(small()), Scripted::head_cut());
     let (store, id) = filled(64).await;
-    let policy = RunnerPolicy::default().with_ahead_min_tokens(100);
+    let policy = RunnerPolicy::default().with_prefetch_min_tokens(100);
     let compaction = lab.compaction(&store, id, &model).with_policy(policy);
     let ready = compaction.prefetch_summaries().await.unwrap().ready;
     let paid = model.calls();

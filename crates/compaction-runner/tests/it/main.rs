@@ -1,7 +1,6 @@
 //! Compactions as a whole, on the reference store and on SQLite.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
-mod ahead;
 mod crash;
 mod failing;
 mod fit;
@@ -9,6 +8,7 @@ mod gated;
 mod hang;
 mod laws;
 mod planners;
+mod prefetch;
 mod race;
 mod snapshots;
 mod statements;

@@ -227,7 +227,7 @@ fn compaction<'a>(
         clock,
         ..
     } = lab;
-    let policy = RunnerPolicy::default().with_ahead_min_tokens(1);
+    let policy = RunnerPolicy::default().with_prefetch_min_tokens(1);
     Compaction::new(store, id, planner, model, ladder, accounting, clock).with_policy(policy)
 }
 

@@ -16,6 +16,7 @@ use memory_model::{
     Summary, SummaryId, Timestamp, ViewName, ViewVersion,
 };
 
+use crate::checks::no_conversation;
 use crate::error::{Error, ErrorKind, Result};
 use crate::inherit::{Inherited, SummaryScope, ViewCut};
 use crate::publish::spans_cost;
@@ -289,13 +290,6 @@ impl Inner {
             })
         })
     }
-}
-
-fn no_conversation(id: ConversationId) -> Error {
-    Error::new(
-        ErrorKind::NotFound,
-        format!("there is no conversation {id}"),
-    )
 }
 
 #[async_trait]

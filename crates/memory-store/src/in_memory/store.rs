@@ -10,15 +10,15 @@ use memory_model::{
 };
 
 use super::{InMemoryStore, MAX_CONVERSATIONS, MAX_SEQ, Record, ViewRecord, first_row};
+use crate::checks::{check_append, check_fork};
 use crate::error::{Error, ErrorKind, Result};
 use crate::publish::check_one_view;
 use crate::record::KnownEntry;
 use crate::store::Store;
 use crate::types::{
-    Append, AppendAt, Appended, Claim, Conversation, ConversationFilter, ConversationPatch,
-    ConversationRef, EntryOutcome, Fence, JobKey, LeaseUpdate, LogRead, NewConversation, Order,
-    Origin, Owner, Page, Publication, Publish, Published, Segment, Snapshot, State, ViewInfo,
-    fork_segments, rest_of,
+    Append, Appended, Claim, Conversation, ConversationFilter, ConversationPatch, ConversationRef,
+    EntryOutcome, Fence, JobKey, LeaseUpdate, LogRead, NewConversation, Order, Origin, Owner, Page,
+    Publication, Publish, Published, Segment, Snapshot, State, ViewInfo, fork_segments, rest_of,
 };
 
 #[async_trait]
@@ -44,18 +44,7 @@ impl Store for InMemoryStore {
             Origin::Spawn { parent, .. } => (inner.get(*parent)?.info.tree, own, Seq::NONE, 0),
             Origin::Fork { parent, at } => {
                 let parent = inner.get(*parent)?;
-                if *at > parent.info.head {
-                    return Err(Error::new(
-                        ErrorKind::Invalid,
-                        format!(
-                            "cannot fork {} at {at}: its log ends at {}",
-                            parent.info.key, parent.info.head
-                        ),
-                    ));
-                }
-                if parent.info.estimator != new.estimator {
-                    return Err(mismatch(&parent.info, &new.estimator));
-                }
+                check_fork(&parent.info, *at, &new.estimator)?;
                 let segments = fork_segments(&parent.info.segments, *at, id);
                 views = inner.inherited(parent, *at, new.now)?;
                 (
@@ -66,22 +55,7 @@ impl Store for InMemoryStore {
                 )
             }
         };
-        let info = Conversation {
-            id,
-            key: new.key.clone(),
-            origin: new.origin.clone(),
-            tree,
-            segments,
-            head,
-            tokens,
-            chain: Hash::ZERO,
-            estimator: new.estimator.clone(),
-            title: new.title.clone(),
-            archived: false,
-            meta: new.meta.clone(),
-            created_at: new.now,
-            updated_at: new.now,
-        };
+        let info = new.created(id, tree, segments, head, tokens);
         inner.keys.insert(new.key.clone(), id);
         inner.conversations.push(Record {
             info: info.clone(),
@@ -149,20 +123,7 @@ impl Store for InMemoryStore {
         let mut inner = self.lock();
         let record = inner.get(conversation)?;
         let info = &record.info;
-        if let AppendAt::Head(head) = append.at
-            && head != info.head
-        {
-            return Err(Error::new(
-                ErrorKind::HeadMoved,
-                format!(
-                    "the log of {} ends at {}, not at {head}",
-                    info.key, info.head
-                ),
-            ));
-        }
-        if info.estimator != append.estimator {
-            return Err(mismatch(info, &append.estimator));
-        }
+        check_append(info, append)?;
         let (mut head, mut tokens, mut chain) = (info.head, info.tokens, info.chain);
         let mut fresh: Vec<LogEntry> = Vec::new();
         let mut external: BTreeMap<String, KnownEntry> = BTreeMap::new();
@@ -572,16 +533,6 @@ impl Store for InMemoryStore {
             }
         }
     }
-}
-
-fn mismatch(info: &Conversation, given: &token_estimate::EstimatorId) -> Error {
-    Error::new(
-        ErrorKind::EstimatorMismatch,
-        format!(
-            "{} is counted with {}, not with {given}: recount first",
-            info.key, info.estimator
-        ),
-    )
 }
 
 /// The first `limit` of what is left, and where to go on if there is more.

@@ -13,7 +13,8 @@ use memory_model::{Accounting, ConversationId, Seq, SeqRange, Summary, SummaryId
 use token_estimate::EstimatorId;
 
 use self::scope::Family;
-use crate::error::{Error, ErrorKind, Result};
+use crate::checks::no_conversation;
+use crate::error::Result;
 use crate::inherit::SummaryScope;
 use crate::store::Store;
 use crate::types::{Conversation, ConversationRef, Origin, Segment, fork_segments};
@@ -61,12 +62,9 @@ impl<'a, S: Store + ?Sized> Verifier<'a, S> {
         // In this order, what is read later holds all that the earlier refers to.
         let views = store.views(conversation).await?;
         let summaries = summaries::load(store, conversation, &mut report).await?;
-        let found = lookup(store, conversation).await?.ok_or_else(|| {
-            Error::new(
-                ErrorKind::NotFound,
-                format!("there is no conversation {conversation}"),
-            )
-        })?;
+        let found = lookup(store, conversation)
+            .await?
+            .ok_or_else(|| no_conversation(conversation))?;
         let rules = (self.accounting)(&found.estimator);
         if rules.is_none() {
             let message = format!(

@@ -4,12 +4,11 @@ use std::collections::BTreeMap;
 
 use memory_model::{ConversationId, EntryKind, Hash, Seq, SessionKey};
 use memory_store::{
-    Append, AppendAt, Appended, Conversation, EntryOutcome, Error, ErrorKind, KnownEntry, NewEntry,
-    Origin, Result, conversation_hash,
+    Append, Appended, Conversation, EntryOutcome, Error, ErrorKind, KnownEntry, NewEntry, Origin,
+    Result, check_append, conversation_hash,
 };
 
 use super::SqlStore;
-use super::conversations::mismatch;
 use super::packing::{Ready, Waiting, stored};
 use super::pages::batched;
 use crate::executor::{Database, Executor};
@@ -85,25 +84,6 @@ fn hashed_bodies(entries: &[NewEntry]) -> Result<Vec<(Hash, Vec<u8>)>> {
         Ok((entry.message.hash(&body), body))
     };
     entries.iter().map(hashed).collect()
-}
-
-/// Whether a log is as an append demands.
-fn check_append(info: &Conversation, append: &Append) -> Result<()> {
-    if let AppendAt::Head(head) = append.at
-        && head != info.head
-    {
-        return Err(Error::new(
-            ErrorKind::HeadMoved,
-            format!(
-                "the log of {} ends at {}, not at {head}",
-                info.key, info.head
-            ),
-        ));
-    }
-    match info.estimator == append.estimator {
-        true => Ok(()),
-        false => Err(mismatch(info, &append.estimator)),
-    }
 }
 
 /// A log while entries are added to it.

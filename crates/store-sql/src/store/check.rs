@@ -25,7 +25,7 @@ impl<D: Database> SqlStore<D> {
         let mut reader = self.database.read().await?;
         let on = &mut reader;
         for checked in [
-            self.check_foreign_children(on, &mut found).await,
+            self.check_foreign_links(on, &mut found).await,
             check_payloads(on, &mut found).await,
             check_records(on, &mut found).await,
         ] {
@@ -41,12 +41,12 @@ impl<D: Database> SqlStore<D> {
     }
 
     /// A fork's summaries may be made from its ancestors', as far as those cover what it shares.
-    async fn check_foreign_children(
+    async fn check_foreign_links(
         &self,
         on: &mut impl Executor,
         found: &mut Vec<Violation>,
     ) -> Result<()> {
-        for row in on.all(&summary::foreign_children()).await? {
+        for row in on.all(&summary::foreign_links()).await? {
             let parent = row.text(0)?;
             let owner = ConversationId(to_u32("conversation", row.int(1)?)?);
             let source = ConversationId(to_u32("conversation", row.int(2)?)?);

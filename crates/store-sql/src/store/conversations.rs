@@ -3,7 +3,8 @@
 use memory_model::{ConversationId, Hash, Seq, Timestamp};
 use memory_store::{
     Conversation, ConversationFilter, ConversationPatch, ConversationRef, Error, ErrorKind,
-    NewConversation, Origin, Page, Result, Segment, conversation_hash, family_hash, fork_segments,
+    NewConversation, Origin, Page, Result, Segment, check_fork, conversation_hash, family_hash,
+    fork_segments, no_conversation,
 };
 
 use super::SqlStore;
@@ -86,18 +87,7 @@ impl<D: Database> SqlStore<D> {
             }
             Origin::Fork { parent, at } => {
                 let parent = self.get(on, *parent).await?;
-                if *at > parent.head {
-                    return Err(Error::new(
-                        ErrorKind::Invalid,
-                        format!(
-                            "cannot fork {} at {at}: its log ends at {}",
-                            parent.key, parent.head
-                        ),
-                    ));
-                }
-                if parent.estimator != new.estimator {
-                    return Err(mismatch(&parent, &new.estimator));
-                }
+                check_fork(&parent, *at, &new.estimator)?;
                 let tokens = self.running_at(on, &Log::from(&parent), &[*at]).await?;
                 let segments = fork_segments(&parent.segments, *at, id);
                 let tree = parent.tree;
@@ -105,22 +95,7 @@ impl<D: Database> SqlStore<D> {
                 (tree, segments, *at, tokens.first().copied().unwrap_or(0))
             }
         };
-        let conversation = Conversation {
-            id,
-            key: new.key.clone(),
-            origin: new.origin.clone(),
-            tree,
-            segments,
-            head,
-            tokens,
-            chain: Hash::ZERO,
-            estimator: new.estimator.clone(),
-            title: new.title.clone(),
-            archived: false,
-            meta: new.meta.clone(),
-            created_at: new.now,
-            updated_at: new.now,
-        };
+        let conversation = new.created(id, tree, segments, head, tokens);
         let record = conversation_hash(&conversation);
         on.run(&sql::insert(id.0, tree.0, new, head, tokens, record)?)
             .await?;
@@ -185,22 +160,4 @@ async fn join_family(on: &mut impl Executor, new: &Conversation) -> Result<()> {
     let hash = family_hash(before, new.id, &new.key);
     on.run(&sql::extend_family(new.tree.0, hash)).await?;
     Ok(())
-}
-
-pub(super) fn mismatch(info: &Conversation, given: &impl std::fmt::Display) -> Error {
-    Error::new(
-        ErrorKind::EstimatorMismatch,
-        format!(
-            "{} is counted with {}, not with {given}: recount first",
-            info.key, info.estimator
-        ),
-    )
-}
-
-/// The error that a conversation does not exist.
-pub fn no_conversation(id: ConversationId) -> Error {
-    Error::new(
-        ErrorKind::NotFound,
-        format!("there is no conversation {id}"),
-    )
 }

@@ -3,14 +3,13 @@
 use std::collections::BTreeMap;
 
 use memory_model::{ConversationId, Timestamp};
-use memory_store::{Claim, Error, ErrorKind, Fence, JobKey, Owner, Result};
+use memory_store::{Claim, Error, ErrorKind, Fence, JobKey, Owner, Result, no_conversation};
 
-use super::conversations::no_conversation;
 use super::pages::batched;
 use super::{ROWS, SqlStore};
 use crate::batch::Batch;
 use crate::convert::to_count;
-use crate::executor::{Database, Executor as _};
+use crate::executor::{Database, Executor};
 use crate::row::Columns as _;
 use crate::work::{self as sql, Job};
 
@@ -87,4 +86,21 @@ impl<D: Database> SqlStore<D> {
         }
         Ok(claims)
     }
+}
+
+/// The fences of those of some jobs that are granted, by key, in one round trip.
+pub(super) async fn granted_fences(
+    on: &mut impl Executor,
+    id: ConversationId,
+    keys: &[&str],
+) -> Result<BTreeMap<String, u64>> {
+    let mut batch = Batch::default();
+    for keys in batched(keys) {
+        batch.push(sql::granted_jobs(id, &keys));
+    }
+    let mut granted = BTreeMap::new();
+    for row in on.all_of_batch(batch).await? {
+        granted.insert(row.text(0)?, to_count("fence", row.int(1)?)?);
+    }
+    Ok(granted)
 }

@@ -4,10 +4,11 @@ use std::collections::BTreeMap;
 use std::sync::{Arc, PoisonError};
 
 use memory_model::{ConversationId, Seq, SeqRange};
-use memory_store::{Conversation, Error, ErrorKind, Origin, Result, Segment, SummaryScope};
+use memory_store::{
+    Conversation, Error, ErrorKind, Origin, Result, Segment, SummaryScope, no_conversation,
+};
 
 use super::SqlStore;
-use super::conversations::no_conversation;
 use crate::conversation as sql;
 use crate::executor::{Database, Executor};
 

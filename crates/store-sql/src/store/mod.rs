@@ -39,8 +39,6 @@ use self::lineage::Lineages;
 use self::reached::Reached;
 use crate::executor::Database;
 
-pub use self::conversations::no_conversation;
-
 /// Maximum number of rows that one statement inserts where rows of one table belong to one call.
 const ROWS: usize = 64;
 

@@ -5,17 +5,18 @@ use std::collections::{BTreeMap, BTreeSet};
 use memory_model::{ConversationId, Hash, Seq, SeqRange, SpliceError, SummaryId, ViewName};
 use memory_store::{
     Conversation, ConversationRef, Error, ErrorKind, Fence, KnownSummary, Publish, Published,
-    Result, check_one_view, check_references, check_shape, conversation_hash, views_hash,
+    Result, check_one_view, check_references, check_shape, conversation_hash, no_conversation,
+    views_hash,
 };
 
 use super::SqlStore;
-use super::conversations::no_conversation;
+use super::leases::granted_fences;
 use super::leases::lost;
 use super::new_summaries::NewSummaries;
 use super::pages::batched;
 use super::view_change::ViewChange;
 use crate::batch::Batch;
-use crate::convert::{packed, to_count};
+use crate::convert::packed;
 use crate::executor::{Database, Executor};
 use crate::row::Columns as _;
 use crate::summary::{self, Known};
@@ -148,9 +149,13 @@ impl<D: Database> SqlStore<D> {
         };
         let referred: BTreeSet<&str> = publishes.iter().flat_map(referred).collect();
         let referred: Vec<&str> = referred.into_iter().collect();
+        let fences = publishes
+            .iter()
+            .filter_map(|publish| publish.fence.as_ref());
+        let fenced: Vec<&str> = fences.map(|fence| fence.key.0.as_str()).collect();
         Ok(Before {
             is_new: change.is_new(),
-            fences: granted_fences(on, id, publishes).await?,
+            fences: granted_fences(on, id, &fenced).await?,
             known: known_summaries(on, id, &referred).await?,
             info,
             change,
@@ -229,25 +234,6 @@ async fn rows_around(
     }
     let found = on.all_of_batch(batch).await?;
     found.iter().map(sql::added_span).collect()
-}
-
-/// The fences of the jobs that publishes are done under, as far as these are granted.
-async fn granted_fences(
-    on: &mut impl Executor,
-    id: ConversationId,
-    publishes: &[Publish],
-) -> Result<BTreeMap<String, u64>> {
-    let fences = publishes
-        .iter()
-        .filter_map(|publish| publish.fence.as_ref());
-    let keys: Vec<&str> = fences.map(|fence| fence.key.0.as_str()).collect();
-    let mut granted = BTreeMap::new();
-    for keys in batched(&keys) {
-        for row in on.all(&work::granted_jobs(id, &keys)).await? {
-            granted.insert(row.text(0)?, to_count("fence", row.int(1)?)?);
-        }
-    }
-    Ok(granted)
 }
 
 /// The hash over the names of a conversation's views with one more.

@@ -43,7 +43,7 @@ impl From<&Conversation> for Log {
 
 impl<D: Database> SqlStore<D> {
     /// Remembers how far a committed snapshot reaches.
-    pub(super) fn reached(&self, snapshot: &Snapshot) {
+    pub(super) fn remember_reached(&self, snapshot: &Snapshot) {
         let mut all = self.reached.lock().unwrap_or_else(PoisonError::into_inner);
         if all.len() >= REMEMBERED && !all.contains_key(&snapshot.conversation) {
             all.clear();

@@ -6,16 +6,14 @@ use memory_model::{ConversationId, Timestamp};
 use memory_store::{Draft, Error, ErrorKind, Fence, LeaseUpdate, Result};
 
 use super::SqlStore;
-use super::leases::lost;
+use super::leases::{granted_fences, lost};
 use super::pages::batched;
 use crate::batch::Batch;
-use crate::convert::to_count;
 use crate::executor::{Database, Executor};
-use crate::row::Columns as _;
 use crate::work as sql;
 
 /// Fences of jobs that are granted, by conversation and key.
-type Granted<'a> = BTreeMap<(ConversationId, &'a str), u64>;
+type Granted = BTreeMap<ConversationId, BTreeMap<String, u64>>;
 
 impl<D: Database> SqlStore<D> {
     pub(super) async fn settle_jobs(
@@ -34,16 +32,17 @@ impl<D: Database> SqlStore<D> {
         let mut changes: BTreeMap<ConversationId, Changes<'_>> = BTreeMap::new();
         let mut answers = Vec::with_capacity(settled.len());
         for (fence, update) in settled {
-            let job = (fence.conversation, fence.key.0.as_str());
-            if granted.get(&job) != Some(&fence.token) {
+            let key = fence.key.0.as_str();
+            let granted = granted.entry(fence.conversation).or_default();
+            if granted.get(key) != Some(&fence.token) {
                 answers.push(Err(self.why_lost(on, fence).await?));
                 continue;
             }
             if matches!(update, LeaseUpdate::Failed | LeaseUpdate::Release) {
-                granted.remove(&job);
+                granted.remove(key);
             }
             let changes = changes.entry(fence.conversation).or_default();
-            changes.add(job.1, update, now);
+            changes.add(key, update, now);
             answers.push(Ok(()));
         }
         if !changes.is_empty() {
@@ -84,29 +83,16 @@ impl<D: Database> SqlStore<D> {
     }
 }
 
-/// Looks up the fences of jobs that are granted, in one round trip.
-async fn granted<'a>(
-    on: &mut impl Executor,
-    settled: &'a [(Fence, LeaseUpdate)],
-) -> Result<Granted<'a>> {
-    let mut keys: BTreeMap<ConversationId, BTreeMap<&str, ()>> = BTreeMap::new();
+/// Looks up the fences of jobs that are granted.
+async fn granted(on: &mut impl Executor, settled: &[(Fence, LeaseUpdate)]) -> Result<Granted> {
+    let mut keys: BTreeMap<ConversationId, Vec<&str>> = BTreeMap::new();
     for (fence, _) in settled {
         let keys = keys.entry(fence.conversation).or_default();
-        keys.insert(fence.key.0.as_str(), ());
+        keys.push(fence.key.0.as_str());
     }
     let mut granted = Granted::new();
     for (id, keys) in keys {
-        let asked: Vec<&str> = keys.keys().copied().collect();
-        let mut batch = Batch::default();
-        for keys in batched(&asked) {
-            batch.push(sql::granted_jobs(id, &keys));
-        }
-        for row in on.all_of_batch(batch).await? {
-            let key = row.text(0)?;
-            if let Some((key, ())) = keys.get_key_value(key.as_str()) {
-                granted.insert((id, *key), to_count("fence", row.int(1)?)?);
-            }
-        }
+        granted.insert(id, granted_fences(on, id, &keys).await?);
     }
     Ok(granted)
 }

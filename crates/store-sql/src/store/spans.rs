@@ -3,10 +3,11 @@
 use memory_model::{
     Body, ConversationId, Seq, SeqRange, Span, SpanStart, ViewName, ViewVersion, spans_of,
 };
-use memory_store::{Error, ErrorKind, Order, Page, Publication, Result, Snapshot, ViewInfo};
+use memory_store::{
+    Error, ErrorKind, Order, Page, Publication, Result, Snapshot, ViewInfo, no_conversation,
+};
 
 use super::SqlStore;
-use super::conversations::no_conversation;
 use super::pages::{one_more, page};
 use crate::convert::{to_count, to_hash, to_seq};
 use crate::executor::{Database, Executor};
@@ -41,7 +42,7 @@ impl<D: Database> SqlStore<D> {
     pub(super) async fn look_at(&self, id: ConversationId, view: &ViewName) -> Result<Snapshot> {
         let mut reader = self.database.read().await?;
         let snapshot = snapshot(&mut reader, id, view).await?;
-        self.reached(&snapshot);
+        self.remember_reached(&snapshot);
         Ok(snapshot)
     }
 

@@ -1,4 +1,4 @@
-//! Preparing ahead of need, and publishing only what is ready.
+//! Prefetching summaries, and publishing only those that are ready.
 //!
 //! A turn must not wait for a model. So the calls are made between turns, their texts are kept as
 //! drafts, and a turn that finds its context too large publishes what there is.
@@ -28,7 +28,7 @@ use crate::watch::Watch;
 /// How often a list that somebody else changed meanwhile is written again.
 const TRIES: usize = 4;
 
-/// What preparing ahead did.
+/// What a prefetch did.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
 #[non_exhaustive]
 pub struct PrefetchReport {
@@ -103,7 +103,7 @@ impl WaitingList {
 impl Compaction<'_> {
     /// Makes the summaries that a compaction would make, and publishes none: the view stays as it
     /// is. What is ready already is not made again; more is planned and made on top of it, up to
-    /// [`RunnerPolicy::ahead_jobs`](crate::RunnerPolicy::ahead_jobs) jobs a call. Drafts that the view
+    /// [`RunnerPolicy::prefetch_jobs`](crate::RunnerPolicy::prefetch_jobs) jobs a call. Drafts that the view
     /// has no place for any more are deleted.
     ///
     /// A summarizer whose work costs nothing (one that is provisional) has nothing to prepare.
@@ -153,10 +153,10 @@ impl Compaction<'_> {
         }
         let waiting: BTreeSet<&SummaryId> = list.jobs.iter().flat_map(Waiting::shows).collect();
         let mut is_read = false;
-        while tally.ready.len() < self.policy.ahead_jobs && !tally.must_stop() {
+        while tally.ready.len() < self.policy.prefetch_jobs && !tally.must_stop() {
             let done = tally.ready.len();
-            let mut jobs = self.jobs_ahead(reader).await?;
-            jobs.truncate(self.policy.ahead_jobs - done);
+            let mut jobs = self.jobs_to_prefetch(reader).await?;
+            jobs.truncate(self.policy.prefetch_jobs - done);
             let mut sources = jobs.iter().flat_map(|job| job.sources());
             let builds_on = sources.any(|c| c.summary().is_some_and(|id| waiting.contains(id)));
             if builds_on && !is_read {
@@ -174,12 +174,12 @@ impl Compaction<'_> {
         Ok(())
     }
 
-    /// The jobs over what the reader shows that are long enough to be prepared ahead, those that are
+    /// The jobs over what the reader shows that are long enough to be prefetched, those that are
     /// disjoint.
-    async fn jobs_ahead(&self, reader: &mut ViewReader<'_>) -> Result<Vec<Job>> {
+    async fn jobs_to_prefetch(&self, reader: &mut ViewReader<'_>) -> Result<Vec<Job>> {
         // Where there is little room, a source is never much longer than a quarter of it.
         let quarter = self.room.map_or(u64::MAX, |room| room.tokens / 4);
-        let least = self.policy.ahead_min_tokens.min(quarter);
+        let least = self.policy.prefetch_min_tokens.min(quarter);
         let grows = |job: &Job| {
             let mut sources = job.sources().iter();
             sources.any(|source| source.summary().is_none()) && job.source_tokens < least

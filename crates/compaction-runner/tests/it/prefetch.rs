@@ -14,7 +14,7 @@ use crate::world::{Lab, append, chat, open, small, sound, spans, view, whole};
 fn policy() -> RunnerPolicy {
     RunnerPolicy::default()
         .with_concurrency(1)
-        .with_ahead_min_tokens(100)
+        .with_prefetch_min_tokens(100)
 }
 
 async fn filled<S: FullStore>(inner: S) -> (FaultyStore<S>, ConversationId) {
@@ -65,7 +65,7 @@ async fn preparing_changes_no_view_and_plans_beyond_what_is_ready() {
     let (lab, model) = (Lab::new(small()), Scripted::head_cut());
     let (store, id) = filled(InMemoryStore::new()).await;
     let before = spans(&store, id).await;
-    let one = policy().with_ahead_jobs(1);
+    let one = policy().with_prefetch_jobs(1);
     let compaction = lab.compaction(&store, id, &model).with_policy(one);
     let first = compaction.prefetch_summaries().await.unwrap();
     let second = compaction.prefetch_summaries().await.unwrap();

@@ -1,0 +1,52 @@
+//! What every store checks of a conversation before it changes it.
+
+use memory_model::{ConversationId, Seq};
+use token_estimate::EstimatorId;
+
+use crate::error::{Error, ErrorKind, Result};
+use crate::types::{Append, AppendAt, Conversation};
+
+/// Checks that a log is as an append demands.
+///
+/// # Errors
+/// `HeadMoved` when the log ends elsewhere, `EstimatorMismatch` when it is counted otherwise.
+pub fn check_append(info: &Conversation, append: &Append) -> Result<()> {
+    match append.at {
+        AppendAt::Head(head) if head != info.head => {
+            let (key, end) = (&info.key, info.head);
+            let message = format!("the log of {key} ends at {end}, not at {head}");
+            Err(Error::new(ErrorKind::HeadMoved, message))
+        }
+        _ => check_estimator(info, &append.estimator),
+    }
+}
+
+/// Checks that a conversation can be forked at a position, counted with an estimator.
+///
+/// # Errors
+/// `Invalid` when the position is after the head, `EstimatorMismatch` when it is counted otherwise.
+pub fn check_fork(parent: &Conversation, at: Seq, estimator: &EstimatorId) -> Result<()> {
+    if at > parent.head {
+        let (key, end) = (&parent.key, parent.head);
+        let message = format!("cannot fork {key} at {at}: its log ends at {end}");
+        return Err(Error::new(ErrorKind::Invalid, message));
+    }
+    check_estimator(parent, estimator)
+}
+
+fn check_estimator(info: &Conversation, given: &EstimatorId) -> Result<()> {
+    if info.estimator == *given {
+        return Ok(());
+    }
+    let (key, own) = (&info.key, &info.estimator);
+    let message = format!("{key} is counted with {own}, not with {given}: recount first");
+    Err(Error::new(ErrorKind::EstimatorMismatch, message))
+}
+
+/// The error that a conversation does not exist.
+pub fn no_conversation(id: ConversationId) -> Error {
+    Error::new(
+        ErrorKind::NotFound,
+        format!("there is no conversation {id}"),
+    )
+}
