@@ -1,3 +1,5 @@
+//! The factor between estimated and real tokens.
+
 use std::fmt;
 
 /// Factor by which real token counts may exceed estimates, from 0.001 to 1,000,000, exact to a thousandth.

@@ -8,11 +8,11 @@ use std::time::Instant;
 use agent_memory::testing::Generated;
 use agent_memory::{
     DagPlanner, DagPolicy, Memory, Message, Mode, Planner, RawJson, Session, SqliteStore,
-    SummaryId, ViewName, default_estimator,
+    SummaryId, ViewName,
 };
 use async_trait::async_trait;
 use compaction_plan::{Label, Pass, PassInput, Tail};
-use memory_model::{FieldHasher, Part};
+use memory_model::Part;
 use summarize_escalation::{Error, Gate, Ladder, Source, Summarizer, SummaryRequest, SummaryText};
 
 /// The seed of everything.
@@ -28,7 +28,7 @@ const BATCH: usize = 640;
 /// The session's key.
 const KEY: &str = "bench";
 
-/// A conversation of so many messages.
+/// The messages of a conversation of this length.
 pub(crate) fn messages(size: usize) -> impl Iterator<Item = Message> {
     let end = Generated::new(SEED + 1).take(END);
     Generated::new(SEED).take(size - END).chain(end)
@@ -138,26 +138,9 @@ async fn opened(path: &Path) -> Memory {
         .unwrap()
 }
 
-/// The file with a conversation that was never compacted: made once, and again when the messages are others.
-async fn raw(size: usize, name: &str) -> PathBuf {
-    let mut hasher = FieldHasher::new("engine bench");
-    hasher.bytes(default_estimator().id().as_str().as_bytes());
-    for message in messages(1_000) {
-        hasher.hash(message.hash(&message.body().unwrap()));
-    }
-    let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join("engine");
-    std::fs::create_dir_all(&folder).unwrap();
-    let made = hasher.finish().to_string();
-    let path = folder.join(format!("{}-{name}.db", &made[..12]));
-    if path.exists() {
-        return path;
-    }
-    eprintln!("making {}", path.display());
-    let unfinished = path.with_extension("new");
-    for suffix in ["", "-wal", "-shm"] {
-        let _ = std::fs::remove_file(format!("{}{suffix}", unfinished.display()));
-    }
-    let memory = opened(&unfinished).await;
+/// Writes a conversation that was never compacted.
+async fn raw(size: usize, path: &Path) {
+    let memory = opened(path).await;
     let session = memory.session(KEY).await.unwrap();
     let mut all = messages(size).peekable();
     while all.peek().is_some() {
@@ -166,8 +149,6 @@ async fn raw(size: usize, name: &str) -> PathBuf {
         assert_eq!(told.conflicts(), 0);
     }
     memory.close().await.unwrap();
-    std::fs::rename(unfinished, &path).unwrap();
-    path
 }
 
 /// What [`sweep`] prints, from a process of its own, so that the memory is its own.
@@ -204,7 +185,7 @@ pub(crate) async fn sweep(path: &Path) {
 impl Base {
     pub(crate) async fn new(size: usize, name: &'static str, folder: &Path) -> Self {
         let path = folder.join(format!("{name}.db"));
-        std::fs::copy(raw(size, name).await, &path).unwrap();
+        raw(size, &path).await;
         let swept = sweep_elsewhere(&path);
         Self { name, swept, path }
     }

@@ -1,3 +1,5 @@
+//! A part of a number, as a fraction.
+
 use std::fmt;
 
 use serde::{Deserialize, Serialize};
