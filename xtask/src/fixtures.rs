@@ -83,7 +83,7 @@ const CASES: [Case; 9] = [
 /// # Errors
 /// When files cannot be read or written, or, under [`Mode::Check`], when they differ.
 pub(crate) fn run(mode: Mode) -> anyhow::Result<()> {
-    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../fixtures");
+    let root = crate::mode::root().join("fixtures");
     let wanted = generate();
     let found = present(&root)?;
     let mut stale: Vec<&PathBuf> = wanted

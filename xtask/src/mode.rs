@@ -1,6 +1,6 @@
 //! Write, check or dry run: how every task treats its output.
 
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 use anyhow::{Context as _, bail};
 
@@ -69,9 +69,11 @@ impl Mode {
 
 /// The root of the repository.
 pub(crate) fn root() -> PathBuf {
-    let here = Path::new(env!("CARGO_MANIFEST_DIR"));
+    // As cargo sets it for the run: two checkouts may share a target folder, and then a binary.
+    let here = std::env::var_os("CARGO_MANIFEST_DIR");
+    let here = here.map_or_else(|| env!("CARGO_MANIFEST_DIR").into(), PathBuf::from);
     let root = here
         .ancestors()
         .find(|folder| folder.join("crates").is_dir());
-    root.unwrap_or(here).to_path_buf()
+    root.unwrap_or(&here).to_path_buf()
 }

@@ -6,7 +6,7 @@ use compaction_plan::Planner;
 use compaction_runner::{Cancel, Hooks, InFlight, Liveness, NoHooks, RunnerPolicy};
 use context_assembler::{AssemblyPolicy, render_identity};
 use dag_compactor::{DagPlanner, DagPolicy};
-use memory_model::{Clock, Timestamp};
+use memory_model::{Clock, SystemClock};
 use memory_search::{Search, SearchIndex};
 use memory_store::{FullStore, InMemoryStore, IndexedSearch, ScanSearch};
 use model_client::Timer;
@@ -22,24 +22,6 @@ use crate::process_owner::{ProcessOwner, SystemProcesses};
 use crate::spawner::{Prefetches, Spawner};
 use crate::turn_policy::TurnPolicy;
 use crate::writers::Writers;
-
-/// A clock that reads the system's time.
-#[derive(Debug, Clone, Copy, Default)]
-pub struct SystemClock;
-
-impl Clock for SystemClock {
-    #[allow(
-        clippy::disallowed_methods,
-        reason = "the one place that asks the system"
-    )]
-    fn now(&self) -> Timestamp {
-        let now = std::time::SystemTime::now();
-        let since = now
-            .duration_since(std::time::UNIX_EPOCH)
-            .unwrap_or_default();
-        Timestamp(i64::try_from(since.as_micros()).unwrap_or(i64::MAX))
-    }
-}
 
 /// Returns an extractive summarizer that knows the agents whose transcripts can be imported.
 fn default_extractive() -> ExtractiveSummarizer {

@@ -21,7 +21,7 @@ mod turns;
 mod usage;
 mod writers;
 
-pub use builder::{Builder, SystemClock};
+pub use builder::Builder;
 pub use error::{Error, ErrorKind, Result};
 pub use history::{Change, SnapshotView};
 #[cfg(feature = "import")]
@@ -116,7 +116,7 @@ pub use dag_compactor::{DagPlanner, DagPolicy, FreshTail};
 pub use memory_model::{
     Body, Child, Clock, ConversationId, EntryKind, LogEntry, MAX_PART_DEPTH, Media, MediaSource,
     Message, Part, RawJson, ResultContent, Role, Seq, SeqRange, SessionKey, Span, StepClock,
-    Summary, SummaryId, Timestamp, TurnId, ViewName, ViewVersion,
+    Summary, SummaryId, SystemClock, Timestamp, TurnId, ViewName, ViewVersion,
 };
 pub use memory_search::{
     Cursor, Hit, HitOrder, HitTarget, Hits, IndexedHits, Query, Search, SearchIndex, SearchMode,

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use compaction_plan::{Mode, Plan, Room};
+use compaction_plan::{Mode, Plan, Planner, Room};
 use compaction_runner::{Cancel, Compaction, Outcome, RedoPlan, RedoPolicy, Redone};
 use context_assembler::{AssemblyPolicy, Budget, Context, ContextAccounting, assemble};
 use memory_model::{
@@ -36,6 +36,7 @@ pub struct Session {
     key: SessionKey,
     accounting: Arc<ContextAccounting>,
     writer: Writer,
+    planner: Arc<dyn Planner>,
 }
 
 /// Metadata of a session.
@@ -87,11 +88,28 @@ impl Session {
     ) -> Self {
         Self {
             writer: memory.inner.writers.writer(conversation.id),
+            planner: memory.inner.planner.clone(),
             memory,
             id: conversation.id,
             key: conversation.key,
             accounting: Arc::new(accounting),
         }
+    }
+
+    /// Returns this handle with another planner than the memory's.
+    ///
+    /// A planner compacts the view of its own [`ViewName`], which is empty at first: contexts,
+    /// plans and turns of this handle follow it, and the views of other planners stay as they are.
+    /// The choice is not stored: pass the planner again when the session is opened again. Forks that
+    /// are made from this handle have its planner.
+    pub fn with_planner(mut self, planner: Arc<dyn Planner>) -> Self {
+        self.planner = planner;
+        self
+    }
+
+    /// Returns the planner that decides what is compacted.
+    pub fn planner(&self) -> &Arc<dyn Planner> {
+        &self.planner
     }
 
     /// Returns the session's key.
@@ -296,7 +314,7 @@ impl Session {
         Compaction::new(
             &*inner.store,
             self.id,
-            &*inner.planner,
+            &*self.planner,
             &*self.writer.summarizer,
             &inner.ladder,
             &*self.accounting,
@@ -440,7 +458,8 @@ impl Session {
                 ),
             ));
         }
-        self.memory.bind(conversation)
+        let fork = self.memory.bind(conversation)?;
+        Ok(fork.with_planner(self.planner.clone()))
     }
 
     /// Returns the session's metadata.
@@ -522,7 +541,7 @@ impl Session {
 
     /// Returns the name of the session's view.
     pub fn view(&self) -> ViewName {
-        self.memory.inner.planner.view()
+        self.planner.view()
     }
 
     /// Returns the current state of the session's view.

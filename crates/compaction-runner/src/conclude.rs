@@ -7,6 +7,7 @@ use memory_store::{ErrorKind, Fence, LeaseUpdate, Publish, Published};
 use crate::error::Result;
 use crate::events::{Event, SkipReason};
 use crate::outcome::Tally;
+use crate::owners::handed_back;
 use crate::prefetch::Waiting;
 use crate::prepare::{Done, Prepared};
 use crate::run::{Compaction, Stage};
@@ -70,7 +71,7 @@ impl Compaction<'_> {
             // What was prepared before the cancellation is kept for the next run. What was prepared
             // before a failure is published.
             let fences = ready.drain(..).filter_map(|one| one.fence);
-            settled.extend(fences.map(|fence| (fence, LeaseUpdate::Renew { ttl_micros: 0 })));
+            settled.extend(fences.map(|fence| (fence, handed_back())));
         }
         self.settle_all(settled.into_iter()).await?;
         match self.stage {
@@ -113,7 +114,7 @@ impl Compaction<'_> {
         let keeps = |done: &Done<'_>| matches!(done.prepared, Prepared::Summary(_));
         let settled = done.into_iter().filter_map(|done| {
             let outcome = match keeps(&done) {
-                true => LeaseUpdate::Renew { ttl_micros: 0 },
+                true => handed_back(),
                 false => LeaseUpdate::Release,
             };
             Some((done.fence?, outcome))
@@ -135,7 +136,7 @@ impl Compaction<'_> {
         }
         // A lease may have ended before the model answered, or the store may be busy. What was written
         // is good all the same: it is published next.
-        match self.store.settle_all(&drafts, self.clock.now()).await {
+        match self.store.settle_all(&drafts).await {
             Ok(answers) => {
                 for error in answers.into_iter().filter_map(std::result::Result::err) {
                     tracing::warn!(%error, "a draft could not be kept");

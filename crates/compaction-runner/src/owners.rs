@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 use std::fmt;
+use std::time::Duration;
 
 use memory_model::Timestamp;
 use memory_store::{Claim, ErrorKind, Fence, JobKey, LeaseUpdate, Owner};
@@ -36,7 +37,7 @@ impl Liveness for UnknownLiveness {
 pub struct HeldBy {
     /// The owner's name.
     pub owner: String,
-    /// When the lease ends unless it is renewed, in microseconds since 1970.
+    /// When the lease ends unless it is renewed, by the store's own time, in microseconds since 1970.
     pub until: Timestamp,
 }
 
@@ -49,10 +50,17 @@ impl HeldBy {
     }
 }
 
+/// Ends a lease and keeps what was prepared under it.
+pub(crate) fn handed_back() -> LeaseUpdate {
+    LeaseUpdate::Renew {
+        ttl: Duration::ZERO,
+    }
+}
+
 impl Compaction<'_> {
     /// Claims jobs in one call, also from owners that are gone.
-    pub(crate) async fn claim_all(&self, keys: &[JobKey], now: Timestamp) -> Result<Vec<Claim>> {
-        let mut claims = self.claim_as(&self.owner, keys, now).await?;
+    pub(crate) async fn claim_all(&self, keys: &[JobKey]) -> Result<Vec<Claim>> {
+        let mut claims = self.claim_as(&self.owner, keys).await?;
         for _ in 0..TAKE_OVERS {
             let gone = self.held_by_gone(keys, &claims);
             if gone.is_empty() {
@@ -60,12 +68,10 @@ impl Compaction<'_> {
             }
             for (holder, keys) in &gone {
                 tracing::info!(holder = %holder, "leases are taken over from a process that is gone");
-                self.give_back(&Owner(holder.clone()), keys, now).await?;
+                self.give_back(&Owner(holder.clone()), keys).await?;
             }
-            // Later than the end of the leases that were just handed back.
-            let now = self.clock.now();
             let freed: Vec<JobKey> = gone.into_values().flatten().collect();
-            let mut again = self.claim_as(&self.owner, &freed, now).await?.into_iter();
+            let mut again = self.claim_as(&self.owner, &freed).await?.into_iter();
             for key in freed {
                 let place = keys.iter().position(|known| *known == key);
                 let place = place.and_then(|index| claims.get_mut(index));
@@ -92,8 +98,8 @@ impl Compaction<'_> {
 
     /// Gives back the jobs of an owner that is gone. An owner that asks again is granted its job;
     /// what it has prepared is kept.
-    async fn give_back(&self, holder: &Owner, keys: &[JobKey], now: Timestamp) -> Result<()> {
-        let claims = self.claim_as(holder, keys, now).await?;
+    async fn give_back(&self, holder: &Owner, keys: &[JobKey]) -> Result<()> {
+        let claims = self.claim_as(holder, keys).await?;
         let fences = claims.into_iter().filter_map(|claim| match claim {
             Claim::Granted(fence) | Claim::Ready(fence, _) => Some(fence),
             Claim::Held { .. } => None,
@@ -101,21 +107,18 @@ impl Compaction<'_> {
         self.hand_back(fences).await
     }
 
-    async fn claim_as(&self, owner: &Owner, keys: &[JobKey], now: Timestamp) -> Result<Vec<Claim>> {
+    async fn claim_as(&self, owner: &Owner, keys: &[JobKey]) -> Result<Vec<Claim>> {
         if keys.is_empty() {
             return Ok(Vec::new());
         }
-        let ttl_micros = self.policy.lease_micros;
-        let claims = self
-            .store
-            .claim_all(self.conversation, keys, owner, now, ttl_micros);
+        let ttl = self.policy.lease();
+        let claims = self.store.claim_all(self.conversation, keys, owner, ttl);
         Ok(claims.await?)
     }
 
     /// Gives jobs back whose work is done but not published: whoever claims them next has it.
     pub(crate) async fn hand_back(&self, fences: impl IntoIterator<Item = Fence>) -> Result<()> {
-        let now = || LeaseUpdate::Renew { ttl_micros: 0 };
-        self.settle_all(fences.into_iter().map(|fence| (fence, now())))
+        self.settle_all(fences.into_iter().map(|fence| (fence, handed_back())))
             .await
     }
 
@@ -136,7 +139,7 @@ impl Compaction<'_> {
         if settled.is_empty() {
             return Ok(());
         }
-        for answer in self.store.settle_all(&settled, self.clock.now()).await? {
+        for answer in self.store.settle_all(&settled).await? {
             match answer {
                 Err(error) if error.kind() != ErrorKind::Stale => return Err(error.into()),
                 _ => {}

@@ -9,8 +9,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use compaction_plan::{Job, Mode, StopReason};
 use memory_model::{
-    Body, Child, RawJson, Seq, SeqRange, Span, SpanStart, Summary, SummaryId, Timestamp,
-    splice_starts,
+    Body, Child, RawJson, Seq, SeqRange, Span, SpanStart, Summary, SummaryId, splice_starts,
 };
 use memory_store::{Claim, JobKey, Snapshot, State};
 use serde::{Deserialize, Serialize};
@@ -356,14 +355,14 @@ impl Compaction<'_> {
             return Ok(());
         };
         let now = self.clock.now();
-        let lease = self.policy.lease_micros;
-        let until = Timestamp(now.0.saturating_add(lease));
+        let lease = self.policy.lease();
+        let until = now.saturating_add(lease);
         let Ok(_taken) = self.in_flight.take(self.conversation, &key, now, until) else {
             return Ok(());
         };
         let claim = self
             .store
-            .claim(self.conversation, &key, &self.owner, now, lease);
+            .claim(self.conversation, &key, &self.owner, lease);
         match claim.await? {
             Claim::Granted(fence) | Claim::Ready(fence, _) => self.release([fence]).await,
             Claim::Held { .. } => Ok(()),

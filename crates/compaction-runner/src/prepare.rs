@@ -7,7 +7,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use compaction_plan::{Job, Work};
 use futures::future::Aborted;
 use memory_model::{
-    FieldHasher, Hash, LogEntry, RawJson, Recipe, Summary, SummaryId, Timestamp, summary_overhead,
+    FieldHasher, Hash, LogEntry, RawJson, Recipe, Summary, SummaryId, summary_overhead,
 };
 use memory_store::{Claim, Draft, Fence, JobKey};
 use summarize_escalation::prompt::PromptSet;
@@ -257,7 +257,7 @@ impl Compaction<'_> {
             return Ok(held);
         }
         let now = self.clock.now();
-        let until = Timestamp(now.0.saturating_add(self.policy.lease_micros));
+        let until = now.saturating_add(self.policy.lease());
         let mut free = Vec::with_capacity(open.len());
         for (index, mut job) in open.drain(..) {
             let key = self.job_key(job.job, job.source_hash, &job.recipe);
@@ -273,7 +273,7 @@ impl Compaction<'_> {
             }
         }
         let keys: Vec<JobKey> = free.iter().map(|(key, ..)| key.clone()).collect();
-        let claims = self.claim_all(&keys, now).await?;
+        let claims = self.claim_all(&keys).await?;
         for ((_, index, mut job), claim) in free.into_iter().zip(claims) {
             match claim {
                 Claim::Held { owner, until } => {

@@ -1,6 +1,7 @@
 //! Carrying out a compaction.
 
 use std::sync::atomic::Ordering;
+use std::time::Duration;
 
 use compaction_plan::{Label, Mode, Plan, Planner, Room, StopReason};
 use futures::future::join;
@@ -31,12 +32,19 @@ pub struct RunnerPolicy {
     /// How many summaries are made at the same time. 4, as in anna's later generation.
     pub concurrency: usize,
     /// How long a lease on a job lasts, in microseconds. Ten minutes.
-    pub lease_micros: i64,
+    pub lease_micros: u64,
     /// How many summaries one [`Compaction::prefetch_summaries`] makes at most. 8.
     pub prefetch_jobs: usize,
     /// Minimum cost of a run of messages to be prefetched, in tokens: a shorter one is
     /// still growing, and what was written of it would soon be out of date. 2,000.
     pub prefetch_min_tokens: u64,
+}
+
+impl RunnerPolicy {
+    /// Returns how long a lease on a job lasts.
+    pub(crate) fn lease(&self) -> Duration {
+        Duration::from_micros(self.lease_micros)
+    }
 }
 
 impl Default for RunnerPolicy {

@@ -28,7 +28,7 @@ pub use part::{
 };
 pub use summary::{Child, Purpose, Recipe, SourceHasher, Summary, SummaryFigures, summary_id};
 pub use summary_body::{RankCountError, RankedLine, SummaryBody};
-pub use time::{Clock, StepClock, Timestamp};
+pub use time::{Clock, StepClock, SystemClock, Timestamp};
 pub use token_estimate::{MessageView, PartView, Role};
 pub use view::{
     Body, Span, SpanRange, SpanStart, SpliceError, SpliceRows, View, clip_starts, spans_of,

@@ -2,6 +2,7 @@
 
 use std::fmt;
 use std::sync::atomic::{AtomicI64, Ordering};
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use serde::{Deserialize, Serialize};
 
@@ -25,6 +26,12 @@ impl Timestamp {
     pub fn from_millis(millis: i64) -> Self {
         Self(millis.saturating_mul(1000))
     }
+
+    /// Returns the time that is `duration` later, at most the largest timestamp.
+    pub fn saturating_add(self, duration: Duration) -> Self {
+        let micros = i64::try_from(duration.as_micros()).unwrap_or(i64::MAX);
+        Self(self.0.saturating_add(micros))
+    }
 }
 
 impl fmt::Display for Timestamp {
@@ -38,7 +45,7 @@ impl fmt::Display for Timestamp {
     }
 }
 
-/// Source of the current time. Libraries never ask the system; the host passes a clock.
+/// Source of the current time. What depends on time takes a clock, so that tests can pass theirs.
 pub trait Clock: Send + Sync + fmt::Debug {
     /// Returns the current time.
     fn now(&self) -> Timestamp;
@@ -47,6 +54,21 @@ pub trait Clock: Send + Sync + fmt::Debug {
 impl<C: Clock + ?Sized> Clock for std::sync::Arc<C> {
     fn now(&self) -> Timestamp {
         (**self).now()
+    }
+}
+
+/// A clock that reads the system's time.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct SystemClock;
+
+impl Clock for SystemClock {
+    #[allow(
+        clippy::disallowed_methods,
+        reason = "the one place that asks the system"
+    )]
+    fn now(&self) -> Timestamp {
+        let since = SystemTime::now().duration_since(UNIX_EPOCH);
+        Timestamp(0).saturating_add(since.unwrap_or_default())
     }
 }
 
@@ -65,6 +87,12 @@ impl StepClock {
             next: AtomicI64::new(start.0),
             step: step_micros,
         }
+    }
+
+    /// Advances the clock by `duration`.
+    pub fn advance(&self, duration: Duration) {
+        let micros = i64::try_from(duration.as_micros()).unwrap_or(i64::MAX);
+        self.next.fetch_add(micros, Ordering::Relaxed);
     }
 }
 

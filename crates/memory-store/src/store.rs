@@ -1,6 +1,7 @@
 //! The traits that a database implements.
 
 use std::fmt;
+use std::time::Duration;
 
 use async_trait::async_trait;
 use memory_model::{
@@ -210,11 +211,10 @@ pub trait Store: Send + Sync + fmt::Debug {
         conversation: ConversationId,
         key: &JobKey,
         owner: &Owner,
-        now: Timestamp,
-        ttl_micros: i64,
+        ttl: Duration,
     ) -> Result<Claim> {
         let keys = std::slice::from_ref(key);
-        let claims = self.claim_all(conversation, keys, owner, now, ttl_micros);
+        let claims = self.claim_all(conversation, keys, owner, ttl);
         only(claims.await?)
     }
 
@@ -223,6 +223,10 @@ pub trait Store: Send + Sync + fmt::Debug {
     /// the others are granted all the same. Each grant makes the fences of earlier ones stale for
     /// ever: a number is not used again even after the job is done or released.
     ///
+    /// A lease ends `ttl` after the store's own time, so that processes whose clocks differ agree on
+    /// it. With a time-to-live of zero it ends at once: anybody may claim the job, and until somebody
+    /// does the fence is good.
+    ///
     /// # Errors
     /// `NotFound` for the conversation.
     async fn claim_all(
@@ -230,8 +234,7 @@ pub trait Store: Send + Sync + fmt::Debug {
         conversation: ConversationId,
         keys: &[JobKey],
         owner: &Owner,
-        now: Timestamp,
-        ttl_micros: i64,
+        ttl: Duration,
     ) -> Result<Vec<Claim>>;
 
     /// Renews, releases or completes a granted job.
@@ -239,9 +242,9 @@ pub trait Store: Send + Sync + fmt::Debug {
     /// # Errors
     /// `NotFound` for the conversation; `Stale` when the job was granted again meanwhile, or is
     /// failed, released or done.
-    async fn settle(&self, fence: &Fence, outcome: &LeaseUpdate, now: Timestamp) -> Result<()> {
+    async fn settle(&self, fence: &Fence, outcome: &LeaseUpdate) -> Result<()> {
         let settled = [(fence.clone(), outcome.clone())];
-        only(self.settle_all(&settled, now).await?).flatten()
+        only(self.settle_all(&settled).await?).flatten()
     }
 
     /// Renews, releases or completes several granted jobs in order and in one transaction, and
@@ -249,11 +252,7 @@ pub trait Store: Send + Sync + fmt::Debug {
     ///
     /// # Errors
     /// Of one job as [`Store::settle`].
-    async fn settle_all(
-        &self,
-        settled: &[(Fence, LeaseUpdate)],
-        now: Timestamp,
-    ) -> Result<Vec<Result<()>>>;
+    async fn settle_all(&self, settled: &[(Fence, LeaseUpdate)]) -> Result<Vec<Result<()>>>;
 
     /// A small value of a conversation.
     async fn state(&self, conversation: ConversationId, key: &str) -> Result<Option<State>>;

@@ -1,5 +1,7 @@
 //! Arguments and answers of a store's calls.
 
+use std::time::Duration;
+
 use memory_model::{
     Body, ConversationId, Hash, Message, RawJson, Seq, SeqRange, SessionKey, Span, SpanStart,
     Summary, Timestamp, ViewName, ViewVersion,
@@ -504,7 +506,7 @@ pub enum Claim {
     Held {
         /// The owner.
         owner: Owner,
-        /// End of the lease, unless renewed.
+        /// End of the lease by the store's own time, unless renewed.
         until: Timestamp,
     },
     /// The work is prepared; publish it under this fence.
@@ -514,10 +516,11 @@ pub enum Claim {
 /// Update to a held lease.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum LeaseUpdate {
-    /// Extends the lease: it ends `ttl_micros` after `now`.
+    /// The lease ends `ttl` from now, by the store's own time.
     Renew {
-        /// The new time-to-live, in microseconds.
-        ttl_micros: i64,
+        /// The new time-to-live. Zero ends the lease: anybody may claim the job then, with what was
+        /// prepared.
+        ttl: Duration,
     },
     /// The work is prepared and kept until it is published.
     Prepared(Draft),

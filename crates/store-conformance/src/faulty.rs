@@ -1,6 +1,7 @@
 //! A store that fails when told to.
 
 use std::sync::{Mutex, PoisonError};
+use std::time::Duration;
 
 use async_trait::async_trait;
 use memory_model::{
@@ -283,21 +284,14 @@ impl<S: FullStore> Store for FaultyStore<S> {
         conversation: ConversationId,
         keys: &[JobKey],
         owner: &Owner,
-        now: Timestamp,
-        ttl_micros: i64,
+        ttl: Duration,
     ) -> Result<Vec<Claim>> {
-        let claims = self
-            .inner
-            .claim_all(conversation, keys, owner, now, ttl_micros);
+        let claims = self.inner.claim_all(conversation, keys, owner, ttl);
         self.write(claims).await
     }
 
-    async fn settle_all(
-        &self,
-        settled: &[(Fence, LeaseUpdate)],
-        now: Timestamp,
-    ) -> Result<Vec<Result<()>>> {
-        self.write(self.inner.settle_all(settled, now)).await
+    async fn settle_all(&self, settled: &[(Fence, LeaseUpdate)]) -> Result<Vec<Result<()>>> {
+        self.write(self.inner.settle_all(settled)).await
     }
 
     async fn state(&self, conversation: ConversationId, key: &str) -> Result<Option<State>> {

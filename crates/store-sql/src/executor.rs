@@ -4,6 +4,7 @@ use std::fmt;
 use std::future::Future;
 use std::ops::ControlFlow;
 
+use memory_model::Timestamp;
 use memory_store::{Result, Violation};
 use sea_query::QueryStatementWriter;
 
@@ -53,6 +54,9 @@ pub trait Executor: Send {
     /// database can.
     fn all_of_batch(&mut self, batch: Batch)
     -> impl Future<Output = Result<Vec<Self::Row>>> + Send;
+
+    /// Returns the database's own time, by which leases end. All that use a database see the same.
+    fn now(&mut self) -> impl Future<Output = Result<Timestamp>> + Send;
 
     /// Runs a statement whose text is built once.
     fn run_prepared(

@@ -218,8 +218,8 @@ pub fn settle_job(fence: &Fence, outcome: &LeaseUpdate, now: Timestamp) -> Settl
     let mut update = Query::update();
     update.table(J::Table).and_where(held.clone());
     match outcome {
-        LeaseUpdate::Renew { ttl_micros } => {
-            update.value(J::Expires, now.0.saturating_add(*ttl_micros));
+        LeaseUpdate::Renew { ttl } => {
+            update.value(J::Expires, now.saturating_add(*ttl).0);
         }
         LeaseUpdate::Prepared(draft) => {
             update.value(J::State, JobState::Ready.as_str());

@@ -7,6 +7,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
 use futures::TryStreamExt as _;
+use memory_model::{Clock, Timestamp};
 use memory_store::{ErrorKind, Violation};
 use sea_query::QueryStatementWriter;
 use sqlx::pool::PoolConnection;
@@ -133,6 +134,7 @@ impl Db {
         Connection {
             connection,
             statements: &self.statements,
+            clock: &*self.settings.clock,
         }
     }
 
@@ -282,6 +284,7 @@ impl Database for Db {
 pub(crate) struct Connection<'a, C> {
     connection: C,
     statements: &'a AtomicU64,
+    clock: &'a dyn Clock,
 }
 
 impl<C> Connection<'_, C>
@@ -360,6 +363,10 @@ where
         let connection = self.counted(batch.statements().len());
         let rows = sqlx::query_with(sql, values).fetch_all(connection).await;
         rows.map_err(failed)
+    }
+
+    async fn now(&mut self) -> Result<Timestamp> {
+        Ok(self.clock.now())
     }
 
     async fn run_prepared(&mut self, statement: Prepared, values: SqliteArguments) -> Result<()> {

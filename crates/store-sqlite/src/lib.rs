@@ -80,13 +80,16 @@ impl SqliteStore {
         }
     }
 
-    /// Opens a database in memory, which is gone when the store is. It reads and writes over one connection.
+    /// Opens a database in memory with the default [`SqliteOptions`].
     ///
     /// # Errors
-    /// `Io` when SQLite can not start.
+    /// As [`SqliteOptions::in_memory`].
     pub async fn in_memory() -> Result<Self> {
+        Self::in_memory_with(SqliteOptions::default()).await
+    }
+
+    async fn in_memory_with(settings: SqliteOptions) -> Result<Self> {
         let place = "sqlite::memory:".to_owned();
-        let settings = SqliteOptions::default();
         let writer = connect(db::options(&settings).in_memory(true), &place).await?;
         Ok(Self::on(Db::new(writer, None, &place, settings)))
     }

@@ -7,6 +7,7 @@ use std::pin::pin;
 use std::sync::Arc;
 use std::time::Duration;
 
+use memory_model::{Clock, SystemClock};
 use memory_store::Result;
 use serde::{Deserialize, Serialize};
 
@@ -51,6 +52,7 @@ pub struct SqliteOptions {
     pub(crate) lock_timeout: Duration,
     pub(crate) read_only: bool,
     pub(crate) observer: Option<Arc<dyn LockObserver>>,
+    pub(crate) clock: Arc<dyn Clock>,
 }
 
 impl Default for SqliteOptions {
@@ -60,6 +62,7 @@ impl Default for SqliteOptions {
             lock_timeout: Self::LOCK_TIMEOUT,
             read_only: false,
             observer: None,
+            clock: Arc::new(SystemClock),
         }
     }
 }
@@ -101,6 +104,21 @@ impl SqliteOptions {
     pub fn with_lock_observer(mut self, observer: Arc<dyn LockObserver>) -> Self {
         self.observer = Some(observer);
         self
+    }
+
+    /// Sets the clock by which leases end. By default the system's: all processes that use a database
+    /// are on one machine.
+    pub fn with_clock(mut self, clock: Arc<dyn Clock>) -> Self {
+        self.clock = clock;
+        self
+    }
+
+    /// Opens a database in memory, which is gone when the store is. It reads and writes over one connection.
+    ///
+    /// # Errors
+    /// `Io` when SQLite can not start.
+    pub async fn in_memory(self) -> Result<SqliteStore> {
+        SqliteStore::in_memory_with(self).await
     }
 
     /// Opens the database at `path`. Takes the same time however much is in it.

@@ -1,5 +1,7 @@
 //! The traits of a store.
 
+use std::time::Duration;
+
 use async_trait::async_trait;
 use memory_model::{
     ConversationId, Hash, LogEntry, RawJson, Recipe, Seq, SeqRange, Span, Summary, SummaryId,
@@ -146,20 +148,13 @@ impl Store for SqliteStore {
         conversation: ConversationId,
         keys: &[JobKey],
         owner: &Owner,
-        now: Timestamp,
-        ttl_micros: i64,
+        ttl: Duration,
     ) -> Result<Vec<Claim>> {
-        self.sql
-            .claim_all(conversation, keys, owner, now, ttl_micros)
-            .await
+        self.sql.claim_all(conversation, keys, owner, ttl).await
     }
 
-    async fn settle_all(
-        &self,
-        settled: &[(Fence, LeaseUpdate)],
-        now: Timestamp,
-    ) -> Result<Vec<Result<()>>> {
-        self.sql.settle_all(settled, now).await
+    async fn settle_all(&self, settled: &[(Fence, LeaseUpdate)]) -> Result<Vec<Result<()>>> {
+        self.sql.settle_all(settled).await
     }
 
     async fn state(&self, conversation: ConversationId, key: &str) -> Result<Option<State>> {

@@ -30,6 +30,7 @@ mod provider;
 mod redo;
 mod replay;
 mod search_index;
+mod session_planners;
 mod snapshots;
 mod statements;
 mod support;

@@ -4,14 +4,16 @@ use std::sync::Arc;
 
 use compaction_plan::{Mode, StopReason};
 use compaction_runner::{Cancel, InFlight, Liveness, Outcome, Result};
-use memory_model::{ConversationId, Seq, SeqRange};
+use memory_model::{ConversationId, Seq, SeqRange, StepClock, Timestamp};
 use memory_search::{Query, Search};
 use memory_store::{FullStore, InMemoryStore, LogRead, Order, Owner, ScanSearch};
-use store_sqlite::SqliteStore;
 use summarize_escalation::testing::{Answer, Scripted};
 use tokio::task::JoinHandle;
 
-use crate::world::{Lab, append, chat, dump, open, small, sound, view, whole};
+use crate::world::{
+    AN_AGE, Lab, append, chat, dump, in_memory, lease_clock, on_sqlite, open, small, sound, view,
+    whole,
+};
 
 /// A compaction of 120 messages that hangs in its first calls.
 async fn hanging(
@@ -97,7 +99,11 @@ async fn a_cancelled_run_leaves_nothing(store: Arc<dyn FullStore>, twin: Arc<dyn
     sound(&*store, id).await;
 }
 
-async fn a_dropped_run_leaves_leases(store: Arc<dyn FullStore>, twin: Arc<dyn FullStore>) {
+async fn a_dropped_run_leaves_leases(
+    store: Arc<dyn FullStore>,
+    twin: Arc<dyn FullStore>,
+    leases: &StepClock,
+) {
     let id = open(&*store, "chat").await;
     let task = hanging(&store, id, &Cancel::new()).await;
     life_goes_on(&*store, id).await;
@@ -112,8 +118,8 @@ async fn a_dropped_run_leaves_leases(store: Arc<dyn FullStore>, twin: Arc<dyn Fu
     assert_eq!(outcome.stop_reason, StopReason::Held);
     assert!(outcome.published.get("leaf") > 0);
     // Whoever has the same name takes them back at once, and anybody does later.
-    let later = Lab::new(small()).at(601_000_000);
-    let outcome = second(&later, &*store, id).await;
+    leases.advance(AN_AGE);
+    let outcome = second(&now, &*store, id).await;
     assert_eq!(outcome.stop_reason, StopReason::NothingEligible);
     assert!(outcome.published.get("leaf") >= 4);
     whole(&*store, id, 0).await;
@@ -144,7 +150,7 @@ async fn the_leases_of_an_owner_that_is_gone_are_taken_over(store: Arc<dyn FullS
     assert_eq!(outcome.stop_reason, StopReason::Held);
     let held = outcome.held.unwrap();
     assert_eq!(held.owner, "first");
-    assert!(held.until.0 > 0 && held.until.0 <= 700_000_000, "{held:?}");
+    assert_eq!(held.until, Timestamp(1_000 + 600_000_000), "{held:?}");
 
     let outcome = second.with_liveness(&Gone("first")).run(Mode::Full).await;
     let outcome = outcome.unwrap();
@@ -157,28 +163,30 @@ async fn the_leases_of_an_owner_that_is_gone_are_taken_over(store: Arc<dyn FullS
 
 #[tokio::test]
 async fn an_owner_that_is_gone_blocks_nobody_in_memory() {
-    let store = Arc::new(InMemoryStore::new());
+    let store = Arc::new(in_memory(&lease_clock()));
     the_leases_of_an_owner_that_is_gone_are_taken_over(store).await;
 }
 
 #[tokio::test]
 async fn an_owner_that_is_gone_blocks_nobody_on_sqlite() {
-    let store = Arc::new(SqliteStore::in_memory().await.unwrap());
+    let store = Arc::new(on_sqlite(&lease_clock()).await);
     the_leases_of_an_owner_that_is_gone_are_taken_over(store).await;
 }
 
 #[tokio::test]
 async fn a_hanging_model_in_memory() {
-    let store = || Arc::new(InMemoryStore::new());
+    let leases = lease_clock();
+    let store = || Arc::new(in_memory(&leases));
     a_cancelled_run_leaves_nothing(store(), store()).await;
-    a_dropped_run_leaves_leases(store(), store()).await;
+    a_dropped_run_leaves_leases(store(), store(), &leases).await;
 }
 
 #[tokio::test]
 async fn a_hanging_model_on_sqlite() {
-    let store = async || Arc::new(SqliteStore::in_memory().await.unwrap());
+    let leases = lease_clock();
+    let store = async || Arc::new(on_sqlite(&leases).await);
     a_cancelled_run_leaves_nothing(store().await, store().await).await;
-    a_dropped_run_leaves_leases(store().await, store().await).await;
+    a_dropped_run_leaves_leases(store().await, store().await, &leases).await;
 }
 
 #[tokio::test]

@@ -1,15 +1,19 @@
 //! Work that is done ahead, and published later by somebody who calls no model.
 
+use std::sync::Arc;
+
 use compaction_plan::{Mode, StopReason};
 use compaction_runner::{Event, Recorder, RunnerPolicy, SkipReason};
-use memory_model::{ConversationId, ViewVersion};
+use memory_model::{ConversationId, StepClock, ViewVersion};
 use memory_store::{FullStore, InMemoryStore, Store};
 use store_conformance::{Fault, FaultyStore};
-use store_sqlite::SqliteStore;
 use summarize_escalation::ExtractiveSummarizer;
 use summarize_escalation::testing::Scripted;
 
-use crate::world::{Lab, append, chat, open, small, sound, spans, view, whole};
+use crate::world::{
+    AN_AGE, Lab, append, chat, in_memory, lease_clock, on_sqlite, open, small, sound, spans, view,
+    whole,
+};
 
 fn policy() -> RunnerPolicy {
     RunnerPolicy::default()
@@ -139,16 +143,17 @@ async fn what_the_view_no_longer_wants_is_forgotten() {
 }
 
 /// Fails at each write of preparing and publishing, looks at what is left, and goes on.
-async fn every_write<S: FullStore>(make: impl AsyncFn() -> S) {
+async fn every_write<S: FullStore>(make: impl AsyncFn(&Arc<StepClock>) -> S) {
     let (lab, model) = (Lab::new(small()), Scripted::head_cut());
-    let (dry, id) = filled(make().await).await;
+    let leases = lease_clock();
+    let (dry, id) = filled(make(&leases).await).await;
     let before = dry.writes();
     to_the_end(&lab, &dry, id, &model).await.unwrap();
     let (writes, paid) = (dry.writes() - before, model.calls());
     let done = spans(&dry, id).await;
     for write in 1..=writes {
         for fault in [Fault::Before, Fault::After] {
-            let (store, id) = filled(make().await).await;
+            let (store, id) = filled(make(&leases).await).await;
             let calls = model.calls();
             store.fail_from(write, fault);
             // A draft that cannot be kept is no failure of what waits for nothing.
@@ -157,8 +162,8 @@ async fn every_write<S: FullStore>(make: impl AsyncFn() -> S) {
             whole(&store, id, 0).await;
             store.heal();
             // Whoever comes later does not wait for leases of the one that failed.
-            let later = Lab::new(small()).at(2_000_000_000);
-            to_the_end(&later, &store, id, &model).await.unwrap();
+            leases.advance(AN_AGE);
+            to_the_end(&lab, &store, id, &model).await.unwrap();
             assert_eq!(spans(&store, id).await, done, "{write} {fault:?}");
             sound(store.inner(), id).await;
             assert!(model.calls() - calls <= paid + 8, "{write} {fault:?}");
@@ -172,10 +177,10 @@ async fn every_write<S: FullStore>(make: impl AsyncFn() -> S) {
 
 #[tokio::test]
 async fn every_write_fails_once_in_memory() {
-    every_write(async || InMemoryStore::new()).await;
+    every_write(async |leases| in_memory(leases)).await;
 }
 
 #[tokio::test]
 async fn every_write_fails_once_on_sqlite() {
-    every_write(async || SqliteStore::in_memory().await.unwrap()).await;
+    every_write(async |leases| on_sqlite(leases).await).await;
 }

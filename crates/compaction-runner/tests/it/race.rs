@@ -189,7 +189,10 @@ async fn an_answer_that_outlives_its_lease_is_still_published() {
         let b = Gated::new("m@1", "B says").meeting(&meet);
         let store = InMemoryStore::new();
         let policy = small().with_max_source_tokens(None);
-        let (now, later) = (Lab::new(policy.clone()), Lab::new(policy).at(700_000_000));
+        let (now, later) = (
+            Lab::new(policy.clone()).with_brief_leases(),
+            Lab::new(policy),
+        );
         let (one, two) = race(&store, 20, (&a, &b), (&now, &later), &[a_first, !a_first]).await;
         assert_eq!(
             (

@@ -2,9 +2,10 @@
 
 use std::fmt::Write as _;
 use std::sync::Arc;
+use std::time::Duration;
 
 use compaction_plan::Mode;
-use compaction_runner::{Compaction, Outcome};
+use compaction_runner::{Compaction, Outcome, RunnerPolicy};
 use context_assembler::ContextAccounting;
 use dag_compactor::{DagPlanner, DagPolicy, FreshTail};
 use memory_model::{
@@ -12,9 +13,10 @@ use memory_model::{
     Span, StepClock, Summary, SummaryId, Timestamp, ViewName, ViewVersion,
 };
 use memory_store::{
-    Append, AppendAt, ConversationRef, FullStore, LogRead, NewConversation, NewEntry, Order, Store,
-    fill_raw_tokens, verify,
+    Append, AppendAt, ConversationRef, FullStore, InMemoryStore, LogRead, NewConversation,
+    NewEntry, Order, Store, fill_raw_tokens, verify,
 };
+use store_sqlite::{SqliteOptions, SqliteStore};
 use summarize_escalation::{Ladder, Summarizer};
 use token_estimate::{EstimatorId, default_estimator};
 
@@ -26,12 +28,32 @@ pub(crate) fn view() -> ViewName {
     ViewName::new("dag")
 }
 
+/// Longer than any lease.
+pub(crate) const AN_AGE: Duration = Duration::from_secs(2_000);
+
+/// The clock of a store whose leases end when a test says so.
+pub(crate) fn lease_clock() -> Arc<StepClock> {
+    Arc::new(StepClock::new(Timestamp(1_000), 0))
+}
+
+/// A store in memory whose leases end by `clock`.
+pub(crate) fn in_memory(clock: &Arc<StepClock>) -> InMemoryStore {
+    InMemoryStore::new().with_clock(clock.clone())
+}
+
+/// A store on SQLite whose leases end by `clock`.
+pub(crate) async fn on_sqlite(clock: &Arc<StepClock>) -> SqliteStore {
+    let options = SqliteOptions::new().with_clock(clock.clone());
+    options.in_memory().await.unwrap()
+}
+
 /// Everything that a compaction needs beside a store.
 pub(crate) struct Lab {
     pub(crate) planner: DagPlanner,
     pub(crate) ladder: Ladder,
     pub(crate) accounting: ContextAccounting,
     pub(crate) clock: StepClock,
+    pub(crate) policy: RunnerPolicy,
 }
 
 impl Lab {
@@ -41,6 +63,7 @@ impl Lab {
             ladder: Ladder::default(),
             accounting: accounting(),
             clock: StepClock::new(Timestamp(1_000), 1),
+            policy: RunnerPolicy::default(),
         }
     }
 
@@ -49,9 +72,9 @@ impl Lab {
         self
     }
 
-    /// The same at a later time.
-    pub(crate) fn at(mut self, micros: i64) -> Self {
-        self.clock = StepClock::new(Timestamp(micros), 1);
+    /// Leases end as soon as they are granted.
+    pub(crate) fn with_brief_leases(mut self) -> Self {
+        self.policy.lease_micros = 0;
         self
     }
 
@@ -70,6 +93,7 @@ impl Lab {
             &self.accounting,
             &self.clock,
         )
+        .with_policy(self.policy.clone())
     }
 
     pub(crate) async fn full(

@@ -49,9 +49,9 @@ impl Record {
             return Err(stale(fence));
         };
         match outcome {
-            LeaseUpdate::Renew { ttl_micros } => {
+            LeaseUpdate::Renew { ttl } => {
                 if let Some((_, until)) = &mut job.holder {
-                    *until = Timestamp(now.0.saturating_add(*ttl_micros));
+                    *until = now.saturating_add(*ttl);
                 }
             }
             LeaseUpdate::Prepared(draft) => job.draft = Some(draft.clone()),

@@ -8,12 +8,12 @@ mod store;
 
 use std::borrow::Cow;
 use std::collections::{BTreeMap, BTreeSet};
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use async_trait::async_trait;
 use memory_model::{
-    Body, ConversationId, Hash, LogEntry, Seq, SeqRange, SessionKey, SpanStart, SpliceRows,
-    Summary, SummaryId, Timestamp, ViewName, ViewVersion,
+    Body, Clock, ConversationId, Hash, LogEntry, Seq, SeqRange, SessionKey, SpanStart, SpliceRows,
+    Summary, SummaryId, SystemClock, Timestamp, ViewName, ViewVersion,
 };
 
 use crate::checks::no_conversation;
@@ -34,9 +34,20 @@ const MAX_SEQ: u32 = u32::MAX - 1;
 const MAX_CONVERSATIONS: u32 = i32::MAX as u32;
 
 /// A store in memory: the reference for all others, and enough for tests and short sessions.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub struct InMemoryStore {
     inner: Mutex<Inner>,
+    /// The store's own time, by which leases end.
+    clock: Arc<dyn Clock>,
+}
+
+impl Default for InMemoryStore {
+    fn default() -> Self {
+        Self {
+            inner: Mutex::default(),
+            clock: Arc::new(SystemClock),
+        }
+    }
 }
 
 #[derive(Debug, Default)]
@@ -156,6 +167,12 @@ impl InMemoryStore {
     /// An empty store.
     pub fn new() -> Self {
         Self::default()
+    }
+
+    /// Sets the clock by which leases end. By default the system's.
+    pub fn with_clock(mut self, clock: Arc<dyn Clock>) -> Self {
+        self.clock = clock;
+        self
     }
 
     fn lock(&self) -> MutexGuard<'_, Inner> {

@@ -2,6 +2,7 @@
 
 use std::borrow::Cow;
 use std::collections::{BTreeMap, BTreeSet};
+use std::time::Duration;
 
 use async_trait::async_trait;
 use memory_model::{
@@ -473,22 +474,19 @@ impl Store for InMemoryStore {
         conversation: ConversationId,
         keys: &[JobKey],
         owner: &Owner,
-        now: Timestamp,
-        ttl_micros: i64,
+        ttl: Duration,
     ) -> Result<Vec<Claim>> {
         let mut inner = self.lock();
         let record = inner.get_mut(conversation)?;
-        let until = Timestamp(now.0.saturating_add(ttl_micros));
+        let now = self.clock.now();
+        let until = now.saturating_add(ttl);
         let claim = |key| record.claim(key, owner, now, until);
         Ok(keys.iter().map(claim).collect())
     }
 
-    async fn settle_all(
-        &self,
-        settled: &[(Fence, LeaseUpdate)],
-        now: Timestamp,
-    ) -> Result<Vec<Result<()>>> {
+    async fn settle_all(&self, settled: &[(Fence, LeaseUpdate)]) -> Result<Vec<Result<()>>> {
         let mut inner = self.lock();
+        let now = self.clock.now();
         let settle = |(fence, outcome): &(Fence, LeaseUpdate)| {
             inner
                 .get_mut(fence.conversation)?

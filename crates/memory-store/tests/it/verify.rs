@@ -2,6 +2,8 @@
 //!
 //! A wrapper alters what a sound store returns, as a damaged database would.
 
+use std::time::Duration;
+
 use async_trait::async_trait;
 use memory_model::Accounting;
 use memory_model::{
@@ -200,21 +202,14 @@ impl Store for Corrupt {
         conversation: ConversationId,
         keys: &[JobKey],
         owner: &Owner,
-        now: Timestamp,
-        ttl_micros: i64,
+        ttl: Duration,
     ) -> Result<Vec<Claim>> {
-        let claims = self
-            .inner
-            .claim_all(conversation, keys, owner, now, ttl_micros);
+        let claims = self.inner.claim_all(conversation, keys, owner, ttl);
         claims.await
     }
 
-    async fn settle_all(
-        &self,
-        settled: &[(Fence, LeaseUpdate)],
-        now: Timestamp,
-    ) -> Result<Vec<Result<()>>> {
-        self.inner.settle_all(settled, now).await
+    async fn settle_all(&self, settled: &[(Fence, LeaseUpdate)]) -> Result<Vec<Result<()>>> {
+        self.inner.settle_all(settled).await
     }
 
     async fn state(&self, conversation: ConversationId, key: &str) -> Result<Option<State>> {

@@ -1,10 +1,15 @@
 //! Several jobs or publishes in one call.
 
-use memory_model::{ConversationId, RawJson, Timestamp, ViewVersion};
+use std::time::Duration;
+
+use memory_model::{ConversationId, RawJson, ViewVersion};
 use memory_store::{Claim, Draft, ErrorKind, Fence, JobKey, LeaseUpdate, Owner, Published, Store};
 
 use crate::Fixture;
 use crate::builders::{Source, fill, range, raw, replace, root, shown, sound, summary_of};
+
+/// A time-to-live that is longer than any test.
+const HOUR: Duration = Duration::from_secs(3_600);
 
 async fn claim_all<S: Store>(
     store: &S,
@@ -14,10 +19,7 @@ async fn claim_all<S: Store>(
 ) -> Vec<Claim> {
     let keys: Vec<JobKey> = keys.iter().map(|key| JobKey((*key).to_owned())).collect();
     let owner = Owner(owner.to_owned());
-    let claims = store
-        .claim_all(chat, &keys, &owner, Timestamp(10), 100)
-        .await;
-    claims.unwrap()
+    store.claim_all(chat, &keys, &owner, HOUR).await.unwrap()
 }
 
 fn granted(claim: &Claim) -> Fence {
@@ -42,12 +44,15 @@ pub async fn several_jobs_are_claimed_and_settled_in_one_call<F: Fixture>(fixtur
     );
     assert!(fences[0].token < fences[1].token && fences[1].token < fences[2].token);
     // Of another owner's jobs one is held, which does not keep the rest from being granted.
+    let handed_back = LeaseUpdate::Renew {
+        ttl: Duration::ZERO,
+    };
     let settled = [
         (fences[0].clone(), LeaseUpdate::Release),
         (fences[0].clone(), LeaseUpdate::Release),
-        (fences[2].clone(), LeaseUpdate::Renew { ttl_micros: 0 }),
+        (fences[2].clone(), handed_back),
     ];
-    let answers = store.settle_all(&settled, Timestamp(20)).await.unwrap();
+    let answers = store.settle_all(&settled).await.unwrap();
     let kinds: Vec<Option<ErrorKind>> = answers
         .iter()
         .map(|answer| answer.as_ref().err().map(|error| error.kind()))
@@ -55,10 +60,7 @@ pub async fn several_jobs_are_claimed_and_settled_in_one_call<F: Fixture>(fixtur
     assert_eq!(kinds, [None, Some(ErrorKind::Stale), None]);
     let owner = Owner("b".to_owned());
     let keys = ["1", "2", "3"].map(|key| JobKey(key.to_owned()));
-    let second = store
-        .claim_all(chat, &keys, &owner, Timestamp(21), 100)
-        .await
-        .unwrap();
+    let second = store.claim_all(chat, &keys, &owner, HOUR).await.unwrap();
     let (one, three) = (granted(&second[0]), granted(&second[2]));
     assert!(matches!(&second[1], Claim::Held { owner, .. } if owner.0 == "a"));
     assert!(one.token > fences[2].token && three.token > one.token);
@@ -87,13 +89,13 @@ pub async fn updates_of_one_job_are_applied_in_order<F: Fixture>(fixture: &F) {
         (fences[2].clone(), LeaseUpdate::Release),
         (fences[2].clone(), LeaseUpdate::Failed),
     ];
-    let answers = store.settle_all(&settled, Timestamp(20)).await.unwrap();
+    let answers = store.settle_all(&settled).await.unwrap();
     let done: Vec<bool> = answers.iter().map(Result::is_ok).collect();
     assert_eq!(done, [true, true, true, true, true, false, true, false]);
     let ready = async |chat, key| {
         let keys = [JobKey(String::from(key))];
         let owner = Owner("a".to_owned());
-        let claims = store.claim_all(chat, &keys, &owner, Timestamp(21), 100);
+        let claims = store.claim_all(chat, &keys, &owner, HOUR);
         match claims.await.unwrap().remove(0) {
             Claim::Ready(_, draft) => Some(draft.0.as_str().to_owned()),
             _ => None,

@@ -1,5 +1,7 @@
 //! Conversations and their families.
 
+use std::time::Duration;
+
 use memory_model::{
     Accounting, ConversationId, Hash, RawJson, Recipe, Seq, SessionKey, SummaryId, Timestamp,
     ViewName, ViewVersion,
@@ -432,6 +434,7 @@ pub async fn missing_conversations_are_not_found<F: Fixture>(fixture: &F) {
             None
         );
     }
+    let ttl = Duration::from_secs(60);
     not_found!(
         store.update(none, &patch, now),
         store.append(none, &empty),
@@ -449,9 +452,9 @@ pub async fn missing_conversations_are_not_found<F: Fixture>(fixture: &F) {
         store.parents(none, &id),
         store.summaries_by_source(none, &[(Hash::ZERO, Recipe::new("r"))]),
         store.publish_all(none, std::slice::from_ref(&publish)),
-        store.claim_all(none, std::slice::from_ref(&job), &owner, now, 1),
-        store.claim(none, &job, &owner, now, 1),
-        store.settle(&fence, &LeaseUpdate::Release, now),
+        store.claim_all(none, std::slice::from_ref(&job), &owner, ttl),
+        store.claim(none, &job, &owner, ttl),
+        store.settle(&fence, &LeaseUpdate::Release),
         store.state(none, "k"),
         store.put_state(none, "k", 0, None),
     );

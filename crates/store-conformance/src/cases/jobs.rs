@@ -1,5 +1,7 @@
 //! Leases and small values.
 
+use std::time::Duration;
+
 use memory_model::{ConversationId, RawJson, Timestamp, ViewVersion};
 use memory_store::{
     Claim, Draft, ErrorKind, Fence, JobKey, LeaseUpdate, Owner, Published, State, Store,
@@ -8,18 +10,27 @@ use memory_store::{
 use crate::Fixture;
 use crate::builders::{Source, fill, range, raw, replace, root, shown, sound, summary_of};
 
-async fn claim<S: Store>(
+/// A time-to-live that is longer than any test.
+const HOUR: Duration = Duration::from_secs(3_600);
+
+async fn claim<S: Store>(store: &S, chat: ConversationId, job: &str, owner: &str) -> Claim {
+    claim_for(store, chat, job, owner, HOUR).await
+}
+
+/// Claims a job whose lease has ended already when somebody else asks.
+async fn claim_briefly<S: Store>(store: &S, chat: ConversationId, job: &str, owner: &str) -> Claim {
+    claim_for(store, chat, job, owner, Duration::ZERO).await
+}
+
+async fn claim_for<S: Store>(
     store: &S,
     chat: ConversationId,
     job: &str,
     owner: &str,
-    now: i64,
+    ttl: Duration,
 ) -> Claim {
     let (job, owner) = (JobKey(job.to_owned()), Owner(owner.to_owned()));
-    store
-        .claim(chat, &job, &owner, Timestamp(now), 100)
-        .await
-        .unwrap()
+    store.claim(chat, &job, &owner, ttl).await.unwrap()
 }
 
 fn granted(claim: Claim) -> Fence {
@@ -29,20 +40,16 @@ fn granted(claim: Claim) -> Fence {
     }
 }
 
-fn held(claim: Claim) -> (String, i64) {
+/// Who holds the job, and until when.
+fn held(claim: Claim) -> (String, Timestamp) {
     match claim {
-        Claim::Held { owner, until } => (owner.0, until.0),
+        Claim::Held { owner, until } => (owner.0, until),
         other => panic!("expected a held job, not {other:?}"),
     }
 }
 
-async fn settle<S: Store>(
-    store: &S,
-    fence: &Fence,
-    outcome: LeaseUpdate,
-    now: i64,
-) -> Result<(), ErrorKind> {
-    let settled = store.settle(fence, &outcome, Timestamp(now)).await;
+async fn settle<S: Store>(store: &S, fence: &Fence, outcome: LeaseUpdate) -> Result<(), ErrorKind> {
+    let settled = store.settle(fence, &outcome).await;
     settled.map_err(|error| error.kind())
 }
 
@@ -55,34 +62,27 @@ pub async fn a_job_is_granted_once<F: Fixture>(fixture: &F) {
     let store = fixture.fresh().await;
     let chat = root(&store, "chat").await.id;
     let other = root(&store, "other").await.id;
-    let first = granted(claim(&store, chat, "job", "a", 1_000).await);
+    let first = granted(claim(&store, chat, "job", "a").await);
     assert_eq!(
         (first.conversation, &first.key),
         (chat, &JobKey("job".to_owned()))
     );
-    assert_eq!(
-        held(claim(&store, chat, "job", "b", 1_050).await),
-        ("a".to_owned(), 1_100)
-    );
+    let (owner, until) = held(claim(&store, chat, "job", "b").await);
+    assert_eq!(owner, "a");
+    // Who is refused does not lengthen the lease.
+    assert_eq!(held(claim(&store, chat, "job", "c").await).1, until);
     // Other jobs and other conversations are free.
-    granted(claim(&store, chat, "job 2", "b", 1_050).await);
-    granted(claim(&store, other, "job", "b", 1_050).await);
+    granted(claim(&store, chat, "job 2", "b").await);
+    granted(claim(&store, other, "job", "b").await);
     // The owner claims again, after a crash perhaps: the older fence is worth nothing then.
-    let second = granted(claim(&store, chat, "job", "a", 1_060).await);
+    let second = granted(claim(&store, chat, "job", "a").await);
     assert!(second.token > first.token);
-    assert_eq!(
-        settle(&store, &first, LeaseUpdate::Release, 1_061).await,
-        Err(ErrorKind::Stale)
-    );
-    assert_eq!(
-        settle(&store, &second, LeaseUpdate::Release, 1_062).await,
-        Ok(())
-    );
-    assert_eq!(
-        settle(&store, &second, LeaseUpdate::Release, 1_063).await,
-        Err(ErrorKind::Stale)
-    );
-    granted(claim(&store, chat, "job", "b", 1_064).await);
+    assert!(held(claim(&store, chat, "job", "b").await).1 >= until);
+    let stale = Err(ErrorKind::Stale);
+    assert_eq!(settle(&store, &first, LeaseUpdate::Release).await, stale);
+    assert_eq!(settle(&store, &second, LeaseUpdate::Release).await, Ok(()));
+    assert_eq!(settle(&store, &second, LeaseUpdate::Release).await, stale);
+    granted(claim(&store, chat, "job", "b").await);
     sound(&store).await;
 }
 
@@ -90,39 +90,48 @@ pub async fn a_job_is_granted_once<F: Fixture>(fixture: &F) {
 pub async fn a_lease_ends_and_is_renewed<F: Fixture>(fixture: &F) {
     let store = fixture.fresh().await;
     let chat = root(&store, "chat").await.id;
-    let a = granted(claim(&store, chat, "job", "a", 0).await);
-    let renew = LeaseUpdate::Renew { ttl_micros: 500 };
-    assert_eq!(settle(&store, &a, renew.clone(), 90).await, Ok(()));
-    assert_eq!(
-        held(claim(&store, chat, "job", "b", 589).await),
-        ("a".to_owned(), 590)
-    );
-    // Late, but nobody took it.
-    assert_eq!(settle(&store, &a, renew.clone(), 700).await, Ok(()));
-    let b = granted(claim(&store, chat, "job", "b", 1_200).await);
+    let renew = |ttl| LeaseUpdate::Renew { ttl };
+    // Its time is over, but nobody took it.
+    let a = granted(claim_briefly(&store, chat, "job", "a").await);
+    assert_eq!(settle(&store, &a, renew(HOUR)).await, Ok(()));
+    let (owner, hour) = held(claim(&store, chat, "job", "b").await);
+    assert_eq!(owner, "a");
+    // The new end counts from now, and the later one of two that overlap holds.
+    assert_eq!(settle(&store, &a, renew(2 * HOUR)).await, Ok(()));
+    let (_, two) = held(claim(&store, chat, "job", "b").await);
+    assert!(two >= hour.saturating_add(HOUR), "{hour} {two}");
+    assert_eq!(settle(&store, &a, renew(HOUR)).await, Ok(()));
+    let (_, shorter) = held(claim(&store, chat, "job", "b").await);
+    assert!(shorter >= hour && shorter < two, "{hour} {shorter} {two}");
+    assert_eq!(settle(&store, &a, renew(Duration::ZERO)).await, Ok(()));
+    let b = granted(claim(&store, chat, "job", "b").await);
     assert!(b.token > a.token);
     for outcome in [
-        renew,
+        renew(HOUR),
         LeaseUpdate::Prepared(draft("1")),
         LeaseUpdate::Failed,
         LeaseUpdate::Release,
     ] {
-        assert_eq!(
-            settle(&store, &a, outcome, 1_201).await,
-            Err(ErrorKind::Stale)
-        );
+        assert_eq!(settle(&store, &a, outcome).await, Err(ErrorKind::Stale));
     }
-    assert_eq!(
-        held(claim(&store, chat, "job", "c", 1_202).await),
-        ("b".to_owned(), 1_300)
-    );
+    assert_eq!(held(claim(&store, chat, "job", "c").await).0, "b");
     let unknown = Fence {
         key: JobKey("never claimed".to_owned()),
         ..b
     };
     assert_eq!(
-        settle(&store, &unknown, LeaseUpdate::Failed, 1).await,
+        settle(&store, &unknown, LeaseUpdate::Failed).await,
         Err(ErrorKind::Stale)
+    );
+    // A lease that is longer than time itself ends never.
+    let c = claim_for(&store, chat, "long", "c", Duration::MAX).await;
+    assert_eq!(
+        settle(&store, &granted(c), renew(Duration::MAX)).await,
+        Ok(())
+    );
+    assert_eq!(
+        held(claim(&store, chat, "long", "b").await),
+        ("c".to_owned(), Timestamp(i64::MAX))
     );
     sound(&store).await;
 }
@@ -131,33 +140,34 @@ pub async fn a_lease_ends_and_is_renewed<F: Fixture>(fixture: &F) {
 pub async fn prepared_work_is_kept<F: Fixture>(fixture: &F) {
     let store = fixture.fresh().await;
     let chat = root(&store, "chat").await.id;
-    let a = granted(claim(&store, chat, "job", "a", 0).await);
+    let a = granted(claim(&store, chat, "job", "a").await);
     let work = draft(r#"{"b":1.00,"b":2,"s":"\ud800","n":1e400}"#);
     let prepared = LeaseUpdate::Prepared(work.clone());
-    assert_eq!(settle(&store, &a, prepared, 10).await, Ok(()));
+    assert_eq!(settle(&store, &a, prepared).await, Ok(()));
     // The lease goes on.
-    assert_eq!(
-        held(claim(&store, chat, "job", "b", 50).await),
-        ("a".to_owned(), 100)
-    );
+    assert_eq!(held(claim(&store, chat, "job", "b").await).0, "a");
+    let handed_back = LeaseUpdate::Renew {
+        ttl: Duration::ZERO,
+    };
+    assert_eq!(settle(&store, &a, handed_back).await, Ok(()));
     let store = fixture.reopen(store).await;
-    let Claim::Ready(b, found) = claim(&store, chat, "job", "b", 100).await else {
+    let Claim::Ready(b, found) = claim_briefly(&store, chat, "job", "b").await else {
         panic!("prepared work is ready");
     };
     assert_eq!(found, work);
     assert_eq!(
-        settle(&store, &a, LeaseUpdate::Release, 101).await,
+        settle(&store, &a, LeaseUpdate::Release).await,
         Err(ErrorKind::Stale)
     );
     // It is replaced by newer work, and gone after release.
     let newer = LeaseUpdate::Prepared(draft("2"));
-    assert_eq!(settle(&store, &b, newer, 102).await, Ok(()));
-    let Claim::Ready(b, found) = claim(&store, chat, "job", "b", 103).await else {
+    assert_eq!(settle(&store, &b, newer).await, Ok(()));
+    let Claim::Ready(b, found) = claim(&store, chat, "job", "b").await else {
         panic!("prepared work is ready");
     };
     assert_eq!(found, draft("2"));
-    assert_eq!(settle(&store, &b, LeaseUpdate::Release, 104).await, Ok(()));
-    granted(claim(&store, chat, "job", "c", 105).await);
+    assert_eq!(settle(&store, &b, LeaseUpdate::Release).await, Ok(()));
+    granted(claim(&store, chat, "job", "c").await);
     sound(&store).await;
 }
 
@@ -165,19 +175,19 @@ pub async fn prepared_work_is_kept<F: Fixture>(fixture: &F) {
 pub async fn a_failed_job_is_free_again<F: Fixture>(fixture: &F) {
     let store = fixture.fresh().await;
     let chat = root(&store, "chat").await.id;
-    let a = granted(claim(&store, chat, "job", "a", 0).await);
-    assert_eq!(settle(&store, &a, LeaseUpdate::Failed, 10).await, Ok(()));
+    let a = granted(claim(&store, chat, "job", "a").await);
+    assert_eq!(settle(&store, &a, LeaseUpdate::Failed).await, Ok(()));
     assert_eq!(
-        settle(&store, &a, LeaseUpdate::Failed, 10).await,
+        settle(&store, &a, LeaseUpdate::Failed).await,
         Err(ErrorKind::Stale)
     );
-    let b = granted(claim(&store, chat, "job", "b", 11).await);
+    let b = granted(claim(&store, chat, "job", "b").await);
     assert!(b.token > a.token);
     // Prepared work outlives a failure: what failed may have been its publishing.
     let prepared = LeaseUpdate::Prepared(draft("[]"));
-    assert_eq!(settle(&store, &b, prepared, 12).await, Ok(()));
-    assert_eq!(settle(&store, &b, LeaseUpdate::Failed, 13).await, Ok(()));
-    let ready = claim(&store, chat, "job", "c", 14).await;
+    assert_eq!(settle(&store, &b, prepared).await, Ok(()));
+    assert_eq!(settle(&store, &b, LeaseUpdate::Failed).await, Ok(()));
+    let ready = claim(&store, chat, "job", "c").await;
     assert!(matches!(ready, Claim::Ready(_, work) if work == draft("[]")));
     sound(&store).await;
 }
@@ -198,9 +208,9 @@ pub async fn a_fence_guards_a_publish<F: Fixture>(fixture: &F) {
         vec![leaf.clone()],
     );
 
-    let a = granted(claim(&store, chat, "job", "a", 0).await);
-    let b = granted(claim(&store, chat, "job", "b", 100).await);
-    let foreign = granted(claim(&store, other, "job", "b", 100).await);
+    let a = granted(claim_briefly(&store, chat, "job", "a").await);
+    let b = granted(claim(&store, chat, "job", "b").await);
+    let foreign = granted(claim(&store, other, "job", "b").await);
     // The same job and number, but of another conversation.
     let disguised = Fence {
         token: b.token,
@@ -225,14 +235,14 @@ pub async fn a_fence_guards_a_publish<F: Fixture>(fixture: &F) {
     lost.fence = Some(b.clone());
     let outcome = store.publish(chat, &lost).await.unwrap();
     assert!(matches!(outcome, Published::Lost { .. }));
-    held(claim(&store, chat, "job", "c", 101).await);
+    held(claim(&store, chat, "job", "c").await);
 
     publish.fence = Some(b.clone());
     let done = store.publish(chat, &publish).await.unwrap();
     assert_eq!(done, Published::Done(ViewVersion(1)));
-    let gone = settle(&store, &b, LeaseUpdate::Release, 102).await;
+    let gone = settle(&store, &b, LeaseUpdate::Release).await;
     assert_eq!(gone, Err(ErrorKind::Stale), "the job is done");
-    granted(claim(&store, chat, "job", "c", 103).await);
+    granted(claim(&store, chat, "job", "c").await);
     sound(&store).await;
 }
 
@@ -240,22 +250,16 @@ pub async fn a_fence_guards_a_publish<F: Fixture>(fixture: &F) {
 pub async fn an_old_fence_never_comes_back<F: Fixture>(fixture: &F) {
     let store = fixture.fresh().await;
     let chat = root(&store, "chat").await.id;
-    let mut old = vec![granted(claim(&store, chat, "job", "a", 0).await)];
-    for now in [1_000, 2_000, 3_000] {
-        let next = granted(claim(&store, chat, "job", "b", now).await);
-        assert_eq!(
-            settle(&store, &next, LeaseUpdate::Release, now).await,
-            Ok(())
-        );
+    let mut old = vec![granted(claim_briefly(&store, chat, "job", "a").await)];
+    for _ in 0..3 {
+        let next = granted(claim(&store, chat, "job", "b").await);
+        assert_eq!(settle(&store, &next, LeaseUpdate::Release).await, Ok(()));
         old.push(next);
-        let current = granted(claim(&store, chat, "job", "c", now + 1).await);
+        let current = granted(claim_briefly(&store, chat, "job", "c").await);
         for fence in &old {
             assert!(fence.token < current.token, "{fence:?} and {current:?}");
-            let renew = LeaseUpdate::Renew { ttl_micros: 9 };
-            assert_eq!(
-                settle(&store, fence, renew, now + 2).await,
-                Err(ErrorKind::Stale)
-            );
+            let renew = LeaseUpdate::Renew { ttl: HOUR };
+            assert_eq!(settle(&store, fence, renew).await, Err(ErrorKind::Stale));
         }
     }
     sound(&store).await;

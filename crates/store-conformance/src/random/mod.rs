@@ -4,6 +4,7 @@ mod op;
 
 use std::collections::BTreeMap;
 use std::fmt::Debug;
+use std::time::Duration;
 
 use memory_model::{
     Accounting, Body, Child, ConversationId, Hash, Message, Part, RawJson, Recipe, Role, Seq,
@@ -25,6 +26,14 @@ use crate::builders::{
     PlainCounts, Source, clipped, entries, entry, flat_summary_of, info, raw, replace, shown,
     spans_of_view, summary_of, verify_store,
 };
+
+/// The time-to-live of a lease that outlasts the test, or ends at once.
+fn ttl(lasting: bool) -> Duration {
+    match lasting {
+        true => Duration::from_secs(3_600),
+        false => Duration::ZERO,
+    }
+}
 
 /// What the log and the views must hold by the simplest rules there are.
 #[derive(Debug, Default)]
@@ -288,15 +297,14 @@ impl<F: Fixture> World<'_, F> {
                 chat,
                 job,
                 owner,
-                later,
+                lasting,
             } => {
-                self.clock += i64::from(*later);
-                let (chat, now) = (self.chat(*chat), self.now());
+                let (chat, ttl) = (self.chat(*chat), ttl(*lasting));
                 let job = JobKey(format!("job {}", job % 3));
                 let owner = Owner(format!("owner {}", owner % 3));
                 // The numbers of fences are the store's own affair; they only rise.
-                let store = self.store().claim(chat, &job, &owner, now, 100).await;
-                let reference = self.reference.claim(chat, &job, &owner, now, 100).await;
+                let store = self.store().claim(chat, &job, &owner, ttl).await;
+                let reference = self.reference.claim(chat, &job, &owner, ttl).await;
                 self.claimed(
                     store.map_err(|e| e.to_string())?,
                     reference.map_err(|e| e.to_string())?,
@@ -308,16 +316,17 @@ impl<F: Fixture> World<'_, F> {
                 }
                 let fence = self.fences[usize::from(*fence) % self.fences.len()].clone();
                 let outcome = match outcome % 4 {
-                    0 => LeaseUpdate::Renew { ttl_micros: 50 },
+                    0 => LeaseUpdate::Renew {
+                        ttl: ttl(outcome & 4 == 0),
+                    },
                     1 => LeaseUpdate::Prepared(Draft(RawJson::parse("[1]").expect("this is JSON"))),
                     2 => LeaseUpdate::Failed,
                     _ => LeaseUpdate::Release,
                 };
-                let now = self.now();
                 same(
                     "settle",
-                    self.store().settle(&fence.0, &outcome, now).await,
-                    self.reference.settle(&fence.1, &outcome, now).await,
+                    self.store().settle(&fence.0, &outcome).await,
+                    self.reference.settle(&fence.1, &outcome).await,
                 )?
                 .ok();
             }
@@ -388,7 +397,8 @@ impl<F: Fixture> World<'_, F> {
             (Claim::Ready(a, x), Claim::Ready(b, y)) if newest(&a) && x == y => {
                 self.fences.push((a, b))
             }
-            (a @ Claim::Held { .. }, b) if a == b => {}
+            // Each store has its own time, so the ends of leases differ.
+            (Claim::Held { owner: a, .. }, Claim::Held { owner: b, .. }) if a == b => {}
             (a, b) => return Err(format!("claim: the store says {a:?}, the reference {b:?}")),
         }
         Ok(())

@@ -49,7 +49,8 @@ pub(super) enum Op {
         chat: u8,
         job: u8,
         owner: u8,
-        later: u8,
+        /// Whether the lease outlasts the test; otherwise it ends at once.
+        lasting: bool,
     },
     Settle {
         fence: u8,
@@ -93,8 +94,8 @@ pub(super) fn op() -> impl Strategy<Value = Op> {
             .prop_map(|(chat, first, len, expect_first, span_len)| Op::Odd {
                 chat, first, len, expect_first, span_len,
             }),
-        2 => (n(), n(), n(), n())
-            .prop_map(|(chat, job, owner, later)| Op::Claim { chat, job, owner, later }),
+        2 => (n(), n(), n(), any::<bool>())
+            .prop_map(|(chat, job, owner, lasting)| Op::Claim { chat, job, owner, lasting }),
         2 => (n(), n()).prop_map(|(fence, outcome)| Op::Settle { fence, outcome }),
         1 => (n(), n(), any::<bool>())
             .prop_map(|(chat, revision, remove)| Op::PutState { chat, revision, remove }),

@@ -1,8 +1,9 @@
 //! Granting leases on jobs.
 
 use std::collections::BTreeMap;
+use std::time::Duration;
 
-use memory_model::{ConversationId, Timestamp};
+use memory_model::ConversationId;
 use memory_store::{Claim, Error, ErrorKind, Fence, JobKey, Owner, Result, no_conversation};
 
 use super::pages::batched;
@@ -27,8 +28,7 @@ impl<D: Database> SqlStore<D> {
         id: ConversationId,
         keys: &[JobKey],
         owner: &Owner,
-        now: Timestamp,
-        ttl_micros: i64,
+        ttl: Duration,
     ) -> Result<Vec<Claim>> {
         let mut writer = self.database.write().await?;
         let mut tx = self.database.begin(&mut writer).await?;
@@ -41,6 +41,7 @@ impl<D: Database> SqlStore<D> {
             batch.push(sql::find_jobs(id, &keys));
         }
         let rows = on.all_of_batch(batch).await?;
+        let now = on.now().await?;
         let [last_fence, jobs @ ..] = rows.as_slice() else {
             return Err(no_conversation(id));
         };
@@ -62,7 +63,7 @@ impl<D: Database> SqlStore<D> {
                 });
                 continue;
             }
-            let expires = Timestamp(now.0.saturating_add(ttl_micros));
+            let expires = now.saturating_add(ttl);
             let job = Job::granted(job, owner, token, expires);
             let fence = Fence {
                 conversation: id,

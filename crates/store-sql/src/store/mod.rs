@@ -22,6 +22,7 @@ mod view_change;
 
 use std::collections::BTreeMap;
 use std::sync::Mutex;
+use std::time::Duration;
 
 use async_trait::async_trait;
 use memory_model::{
@@ -204,19 +205,13 @@ impl<D: Database> Store for SqlStore<D> {
         conversation: ConversationId,
         keys: &[JobKey],
         owner: &Owner,
-        now: Timestamp,
-        ttl_micros: i64,
+        ttl: Duration,
     ) -> Result<Vec<Claim>> {
-        self.claim_jobs(conversation, keys, owner, now, ttl_micros)
-            .await
+        self.claim_jobs(conversation, keys, owner, ttl).await
     }
 
-    async fn settle_all(
-        &self,
-        settled: &[(Fence, LeaseUpdate)],
-        now: Timestamp,
-    ) -> Result<Vec<Result<()>>> {
-        self.settle_jobs(settled, now).await
+    async fn settle_all(&self, settled: &[(Fence, LeaseUpdate)]) -> Result<Vec<Result<()>>> {
+        self.settle_jobs(settled).await
     }
 
     async fn state(&self, conversation: ConversationId, key: &str) -> Result<Option<State>> {

@@ -19,15 +19,16 @@ impl<D: Database> SqlStore<D> {
     pub(super) async fn settle_jobs(
         &self,
         settled: &[(Fence, LeaseUpdate)],
-        now: Timestamp,
     ) -> Result<Vec<Result<()>>> {
         let mut writer = self.database.write().await?;
         if let [(fence, update)] = settled {
             // One statement is a transaction by itself.
+            let now = writer.now().await?;
             return Ok(vec![self.settle_one(&mut writer, fence, update, now).await]);
         }
         let mut tx = self.database.begin(&mut writer).await?;
         let on = &mut tx;
+        let now = on.now().await?;
         let mut granted = granted(on, settled).await?;
         let mut changes: BTreeMap<ConversationId, Changes<'_>> = BTreeMap::new();
         let mut answers = Vec::with_capacity(settled.len());
@@ -111,9 +112,8 @@ impl<'a> Changes<'a> {
     /// Adds an update of a job that is granted then.
     fn add(&mut self, key: &'a str, update: &'a LeaseUpdate, now: Timestamp) {
         match update {
-            LeaseUpdate::Renew { ttl_micros } => {
-                let until = Timestamp(now.0.saturating_add(*ttl_micros));
-                self.renewed.insert(key, until);
+            LeaseUpdate::Renew { ttl } => {
+                self.renewed.insert(key, now.saturating_add(*ttl));
             }
             LeaseUpdate::Prepared(draft) => {
                 self.prepared.insert(key, draft);

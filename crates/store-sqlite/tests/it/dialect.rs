@@ -11,7 +11,7 @@ use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::{Arc, PoisonError};
 
 use futures::TryStreamExt as _;
-use memory_model::Seq;
+use memory_model::{Clock as _, Seq, SystemClock, Timestamp};
 use memory_store::{
     Error, ErrorKind, LogRead, Maintain as _, NewConversation, Order, Origin, Result, Store as _,
     Violation,
@@ -242,6 +242,10 @@ where
         Ok(rows)
     }
 
+    async fn now(&mut self) -> Result<Timestamp> {
+        Ok(SystemClock.now())
+    }
+
     async fn run_prepared(&mut self, statement: Prepared, values: SqliteArguments) -> Result<()> {
         let sql = self.prepared(statement)?;
         let done = sqlx::query_with(sql, values).execute(&mut *self.connection);
@@ -326,7 +330,7 @@ async fn operations<D: Dialect>() -> Vec<(&'static str, Vec<String>)> {
             parent: id,
             at: Seq(3),
         },
-        ..NewConversation::root("b", crate::common::estimator(), memory_model::Timestamp(9))
+        ..NewConversation::root("b", crate::common::estimator(), Timestamp(9))
     };
     let fork = store.open(&new).await.unwrap().id;
     note("fork");

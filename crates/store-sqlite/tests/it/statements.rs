@@ -1,5 +1,7 @@
 //! No operation takes more statements because the history is longer.
 
+use std::time::Duration;
+
 use memory_model::{Body, RawJson, Seq, Span, Summary, Timestamp};
 use memory_store::{
     Claim, Draft, JobKey, LeaseUpdate, LogRead, NewConversation, Order, Origin, Owner, Store as _,
@@ -111,7 +113,8 @@ async fn settle_cost(jobs: usize) -> u64 {
     let id = root(&store, "a").await;
     let keys: Vec<JobKey> = (0..jobs).map(|n| JobKey(format!("job {n}"))).collect();
     let owner = Owner("me".to_owned());
-    let claims = store.claim_all(id, &keys, &owner, Timestamp(1), 100).await;
+    let ttl = Duration::from_secs(60);
+    let claims = store.claim_all(id, &keys, &owner, ttl).await;
     let settled: Vec<_> = claims
         .unwrap()
         .into_iter()
@@ -122,7 +125,7 @@ async fn settle_cost(jobs: usize) -> u64 {
             };
             let draft = RawJson::parse(n.to_string()).unwrap();
             let update = match n % 4 {
-                0 => LeaseUpdate::Renew { ttl_micros: 7 },
+                0 => LeaseUpdate::Renew { ttl },
                 1 => LeaseUpdate::Prepared(Draft(draft)),
                 2 => LeaseUpdate::Failed,
                 _ => LeaseUpdate::Release,
@@ -131,7 +134,7 @@ async fn settle_cost(jobs: usize) -> u64 {
         })
         .collect();
     let before = store.statements();
-    let answers = store.settle_all(&settled, Timestamp(2)).await.unwrap();
+    let answers = store.settle_all(&settled).await.unwrap();
     assert!(answers.iter().all(Result::is_ok));
     store.statements() - before
 }

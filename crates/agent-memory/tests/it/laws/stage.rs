@@ -2,6 +2,7 @@
 //! model that misbehaves.
 
 use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
 
 use agent_memory::{FullStore, Role, Summarizer, SummaryRequest, SummaryText};
 use async_trait::async_trait;
@@ -353,21 +354,14 @@ impl Store for Stage {
         conversation: ConversationId,
         keys: &[JobKey],
         owner: &Owner,
-        now: Timestamp,
-        ttl_micros: i64,
+        ttl: Duration,
     ) -> Result<Vec<Claim>> {
-        let claims = self
-            .inner
-            .claim_all(conversation, keys, owner, now, ttl_micros);
+        let claims = self.inner.claim_all(conversation, keys, owner, ttl);
         self.write(claims).await
     }
 
-    async fn settle_all(
-        &self,
-        settled: &[(Fence, LeaseUpdate)],
-        now: Timestamp,
-    ) -> Result<Vec<Result<()>>> {
-        self.write(self.inner.settle_all(settled, now)).await
+    async fn settle_all(&self, settled: &[(Fence, LeaseUpdate)]) -> Result<Vec<Result<()>>> {
+        self.write(self.inner.settle_all(settled)).await
     }
 
     async fn state(

@@ -1,0 +1,86 @@
+//! Sessions of one memory that are compacted by planners of their own.
+
+use std::sync::Arc;
+
+use agent_memory::dag::FreshTail;
+use agent_memory::plan::{Label, Pass, PassInput, Tail};
+use agent_memory::{
+    Budget, DagPlanner, DagPolicy, Memory, Message, Mode, Planner, Seq, Session, ViewName,
+};
+
+/// The DAG planner, for a view of its own.
+#[derive(Debug)]
+struct Short(DagPlanner);
+
+impl Planner for Short {
+    fn view(&self) -> ViewName {
+        ViewName::new("short")
+    }
+
+    fn fingerprint(&self) -> String {
+        format!("short of {}", self.0.fingerprint())
+    }
+
+    fn passes(&self) -> &[Label] {
+        self.0.passes()
+    }
+
+    fn tail(&self, pass: &Label) -> Tail {
+        self.0.tail(pass)
+    }
+
+    fn begin(&self, input: PassInput<'_>) -> Box<dyn Pass> {
+        self.0.begin(input)
+    }
+}
+
+async fn texts(session: &Session) -> Vec<String> {
+    let context = session.assemble(Budget::tokens(100_000)).await.unwrap();
+    context
+        .messages
+        .iter()
+        .map(|message| format!("{:?}", message.parts))
+        .collect()
+}
+
+#[tokio::test]
+async fn each_session_follows_the_view_of_its_planner() {
+    let policy = |tail| {
+        DagPolicy::default()
+            .with_fresh_tail(FreshTail {
+                messages: tail,
+                max_tokens: None,
+                max_part: None,
+            })
+            .with_max_source_tokens(Some(600))
+    };
+    let memory = Memory::builder().dag(policy(200)).open().await.unwrap();
+    let long = memory.session("chat").await.unwrap();
+    for n in 1..=120 {
+        let text = format!(
+            "Step {n} of the release: {}",
+            "checked and signed. ".repeat(12)
+        );
+        long.ingest(Message::user(text)).await.unwrap();
+    }
+    let planner = Arc::new(Short(DagPlanner::new(policy(10))));
+    let short = memory.session("chat").await.unwrap();
+    let short = short.with_planner(planner);
+    assert_eq!((long.view(), short.view()).1, ViewName::new("short"));
+
+    let published = short.compact(Mode::Full).await.unwrap().published.total();
+    assert!(published > 0);
+    assert_eq!(long.compact(Mode::Full).await.unwrap().published.total(), 0);
+    let (whole, compacted) = (texts(&long).await, texts(&short).await);
+    assert_eq!(whole.len(), 120, "its own planner had nothing to do");
+    assert!(compacted.len() < 60, "{} messages", compacted.len());
+    assert_eq!(compacted.last(), whole.last());
+
+    let fork = short.fork(Seq(100), "fork").await.unwrap();
+    assert_eq!(fork.view(), ViewName::new("short"));
+    // The choice is the handle's: who opens the session anew has the memory's planner.
+    let again = memory.session("chat").await.unwrap();
+    assert_eq!(again.view(), long.view());
+    let report = memory.verify().await.unwrap();
+    assert!(report.is_ok(), "{:?}", report.violations);
+}
