@@ -6,6 +6,7 @@
 
 mod abuse;
 mod api;
+mod circles;
 mod codegen;
 mod diff;
 mod features;
@@ -40,6 +41,7 @@ usage: cargo xtask <task> [--check | --dry-run]
                          seeds each round (--seed N begins there); a word behind it names a scenario, such as kill
   api                    the public items of each library in docs/api; fails when one is gone or changed, unless
                          --allow-removal is given. Needs cargo-public-api
+  circles                modules of a crate that lead back to themselves
   layering               which crate may use what, held against `cargo tree`
   licences               the licences of all dependencies, held against deny.toml
   snapshots FILE         snapshots that no test reads; FILE is what a test run wrote with
@@ -64,6 +66,7 @@ fn main() -> anyhow::Result<()> {
         ["codegen"] => codegen::run(mode),
         ["fixtures"] => fixtures::run(mode),
         ["features", package] => features::run(package),
+        ["circles"] => circles::run(),
         ["layering"] => layering::run(),
         ["licences"] => licences::run(),
         ["snapshots", references] => snapshots::run(references),
