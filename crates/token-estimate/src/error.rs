@@ -5,6 +5,8 @@ use std::fmt;
 pub struct Error {
     kind: ErrorKind,
     given: String,
+    /// Names of this build's estimators; empty for a malformed id.
+    known_names: Vec<&'static str>,
 }
 
 /// Kind of an [`Error`], for matching.
@@ -18,10 +20,21 @@ pub enum ErrorKind {
 }
 
 impl Error {
-    pub(crate) fn new(kind: ErrorKind, given: &str) -> Self {
+    /// The error for a text that is no `name@version`.
+    pub(crate) fn malformed_id(given: &str) -> Self {
         Self {
-            kind,
+            kind: ErrorKind::MalformedId,
             given: given.to_owned(),
+            known_names: Vec::new(),
+        }
+    }
+
+    /// The error for a name or id that none of the known estimators has.
+    pub(crate) fn unknown_estimator(given: &str, known_names: Vec<&'static str>) -> Self {
+        Self {
+            kind: ErrorKind::UnknownEstimator,
+            given: given.to_owned(),
+            known_names,
         }
     }
 
@@ -42,7 +55,7 @@ impl fmt::Display for Error {
             ),
             ErrorKind::UnknownEstimator => {
                 write!(f, "there is no estimator {:?}: choose one of", self.given)?;
-                for (n, name) in crate::estimator_names().enumerate() {
+                for (n, name) in self.known_names.iter().enumerate() {
                     write!(f, "{} {name}", if n == 0 { "" } else { "," })?;
                 }
                 Ok(())

@@ -2,7 +2,7 @@ use std::borrow::Cow;
 use std::fmt;
 use std::str::FromStr;
 
-use crate::{Error, ErrorKind};
+use crate::Error;
 
 /// Name and version of an estimator's formula, such as `calibrated@3`.
 ///
@@ -51,7 +51,7 @@ impl FromStr for EstimatorId {
     type Err = Error;
 
     fn from_str(id: &str) -> Result<Self, Error> {
-        let malformed = || Error::new(ErrorKind::MalformedId, id);
+        let malformed = || Error::malformed_id(id);
         let (name, version) = id.split_once('@').ok_or_else(malformed)?;
         let named = |b: u8| b.is_ascii_lowercase() || b.is_ascii_digit() || b == b'-';
         let number = version.parse::<u32>().map_err(|_| malformed())?;
@@ -93,6 +93,7 @@ impl fmt::Display for EstimatorId {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::ErrorKind;
 
     #[test]
     fn ids_parse_from_their_text() {

@@ -12,6 +12,7 @@ pub mod fit;
 mod heuristic;
 mod id;
 mod overhead;
+mod registry;
 mod safety_factor;
 mod usage;
 mod view;
@@ -19,13 +20,12 @@ mod view;
 pub use calibrated::Calibrated;
 pub use calibration::Calibration;
 pub use error::{Error, ErrorKind};
-pub use estimator::{
-    TokenEstimator, TokenEstimatorExt, default_estimator, estimator, estimator_names,
-};
+pub use estimator::{TokenEstimator, TokenEstimatorExt};
 #[cfg(feature = "exact")]
 pub use exact::Exact;
 pub use heuristic::HeuristicEstimator;
 pub use id::EstimatorId;
+pub use registry::{default_estimator, estimator, estimator_names};
 pub use safety_factor::SafetyFactor;
 pub use usage::{ContextTokens, Outcome, Usage, UsageTracker};
 pub use view::{MessageParts, MessageView, PartView, Role};

@@ -1,0 +1,86 @@
+//! The estimators of this build, by name and by id.
+
+use std::sync::Arc;
+
+use crate::{Calibrated, Error, HeuristicEstimator, TokenEstimator};
+
+/// Estimator of new conversations.
+const DEFAULT: Calibrated = Calibrated::O200k;
+
+/// Returns the estimator for new conversations: `calibrated`, for `o200k_base`.
+pub fn default_estimator() -> Arc<dyn TokenEstimator> {
+    shared(DEFAULT)
+}
+
+/// Every estimator of this build: calibrated, exact (feature `exact`), heuristic.
+fn all() -> impl Iterator<Item = Arc<dyn TokenEstimator>> {
+    let all = Calibrated::ALL.into_iter().map(shared);
+    #[cfg(feature = "exact")]
+    let all = all.chain(crate::Exact::ALL.into_iter().map(shared));
+    all.chain(HeuristicEstimator::ALL.into_iter().map(shared))
+}
+
+fn shared(estimator: impl TokenEstimator + 'static) -> Arc<dyn TokenEstimator> {
+    Arc::new(estimator)
+}
+
+/// Returns the estimator with this name (`calibrated`) or id (`calibrated@3`).
+///
+/// # Errors
+///
+/// [`ErrorKind::UnknownEstimator`] for any other text; the message lists the known names.
+pub fn estimator(name_or_id: &str) -> Result<Arc<dyn TokenEstimator>, Error> {
+    all()
+        .find(|estimator| {
+            let id = estimator.id();
+            id.name() == name_or_id || id.as_str() == name_or_id
+        })
+        .ok_or_else(|| Error::unknown_estimator(name_or_id, estimator_names().collect()))
+}
+
+/// Names that [`estimator`] accepts: calibrated, exact (feature `exact`), heuristic.
+pub fn estimator_names() -> impl Iterator<Item = &'static str> {
+    let names = Calibrated::ALL.into_iter().map(Calibrated::name);
+    #[cfg(feature = "exact")]
+    let names = names.chain(crate::Exact::ALL.into_iter().map(crate::Exact::name));
+    names.chain(
+        HeuristicEstimator::ALL
+            .into_iter()
+            .map(HeuristicEstimator::name),
+    )
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::ErrorKind;
+
+    #[test]
+    fn names_and_ids_resolve_to_their_estimator() {
+        for name in estimator_names() {
+            let id = estimator(name).unwrap().id();
+            assert_eq!(id.name(), name);
+            assert_eq!(estimator(id.as_str()).unwrap().id(), id);
+        }
+        let default = default_estimator().id();
+        assert!(estimator_names().any(|name| name == default.name()));
+    }
+
+    #[test]
+    fn unknown_name_error_lists_the_known_names() {
+        let error = estimator("anna@9").unwrap_err();
+        assert_eq!(error.kind(), ErrorKind::UnknownEstimator);
+        let exact = if cfg!(feature = "exact") {
+            " o200k, cl100k,"
+        } else {
+            ""
+        };
+        assert_eq!(
+            error.to_string(),
+            format!(
+                "there is no estimator \"anna@9\": choose one of calibrated, calibrated-cl100k, \
+                 calibrated-unknown,{exact} anna, anna-handoff, operator-use, pi, koda, phi-core"
+            )
+        );
+    }
+}
