@@ -1,9 +1,5 @@
 use std::ops::Range;
 
-use token_estimate::MessageView;
-
-use crate::AtomBuilder;
-
 /// Rule that decides how long a tool group stays open for its results.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
@@ -157,19 +153,6 @@ pub struct Atoms {
     settled: usize,
 }
 
-/// Partitions messages into atoms. Position 0 is the first message.
-#[must_use]
-pub fn atoms<M: MessageView>(
-    messages: impl IntoIterator<Item = M>,
-    policy: GroupingPolicy,
-) -> Atoms {
-    let mut builder = AtomBuilder::new(policy);
-    messages
-        .into_iter()
-        .for_each(|message| builder.push(&message));
-    builder.finish()
-}
-
 impl Atoms {
     pub(crate) fn new(first: usize, atoms: Vec<Atom>, settled: usize) -> Self {
         Self {
@@ -290,6 +273,7 @@ impl<'a> IntoIterator for &'a Atoms {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::atoms;
     use crate::script::lines;
 
     #[test]

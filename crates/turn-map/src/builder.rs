@@ -75,6 +75,19 @@ struct Call {
     shadows: Option<CallAt>,
 }
 
+/// Partitions messages into atoms. Position 0 is the first message.
+#[must_use]
+pub fn atoms<M: MessageView>(
+    messages: impl IntoIterator<Item = M>,
+    policy: GroupingPolicy,
+) -> Atoms {
+    let mut builder = AtomBuilder::new(policy);
+    messages
+        .into_iter()
+        .for_each(|message| builder.push(&message));
+    builder.finish()
+}
+
 impl AtomBuilder {
     /// Creates a builder whose first message has position 0.
     pub fn new(policy: GroupingPolicy) -> Self {
@@ -377,7 +390,7 @@ impl Response {
 mod tests {
     use super::*;
     use crate::script::{lines, shown};
-    use crate::{AtomKind, GroupState, atoms};
+    use crate::{AtomKind, GroupState};
 
     fn partition(script: &str) -> String {
         within(0, script)

@@ -19,9 +19,9 @@ mod trim;
 mod turns;
 
 pub use atoms::{
-    Atom, AtomKind, Atoms, Cut, GroupState, GroupingPolicy, LateResult, UnansweredCall, atoms,
+    Atom, AtomKind, Atoms, Cut, GroupState, GroupingPolicy, LateResult, UnansweredCall,
 };
-pub use builder::AtomBuilder;
+pub use builder::{AtomBuilder, atoms};
 pub use check::{Rule, Violation, check_anthropic, check_openai};
 pub use clear::ClearPolicy;
 pub use clip::{
