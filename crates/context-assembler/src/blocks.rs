@@ -4,11 +4,11 @@ use memory_model::{Accounting, EntryKind, LogEntry, Seq, SeqRange};
 use turn_map::{Atom, AtomBuilder, GroupingPolicy, TrimPolicy};
 
 use crate::accounting::cost;
-use crate::assemble::{AssemblyInput, Item};
 use crate::context::{ContextMessage, Dropped, MovedResult, Receipt, RenamedCall, Source};
 use crate::degrade::total;
 use crate::fit::Fitted;
 use crate::group::{Texts, render_atom};
+use crate::input::{AssemblyInput, Item};
 use crate::marks::escape_part;
 use crate::render::{message_pointer, render_omitted, render_summary};
 

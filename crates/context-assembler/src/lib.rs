@@ -9,16 +9,18 @@ mod degrade;
 mod fit;
 mod group;
 mod ids;
+mod input;
 mod marks;
 mod policy;
 mod render;
 
 pub use accounting::ContextAccounting;
-pub use assemble::{AssemblyInput, Item, assemble};
+pub use assemble::assemble;
 pub use context::{
     Context, ContextMessage, Degradation, Dropped, Error, ErrorKind, MovedResult, Receipt,
     RenamedCall, Source, Step,
 };
+pub use input::{AssemblyInput, Item};
 pub use marks::render_identity;
 pub use policy::{AssemblyPolicy, Budget, Eviction};
 pub use render::{SUMMARY_RENDERING, message_pointer, render_summary, render_text};

@@ -1,0 +1,29 @@
+//! What a context is assembled from.
+
+use memory_model::{LogEntry, SeqRange, Summary, TrimPolicyId};
+
+/// A span of a view, with its content.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Item {
+    /// Messages as they are: the whole span or a newer part of it. The first message begins an
+    /// atom.
+    Raw(Vec<LogEntry>),
+    /// The trim policy that shortens the messages, the messages as they were stored, and the cost that
+    /// the view records for the shortened messages, in tokens. An unknown policy shortens nothing.
+    Trimmed(TrimPolicyId, Vec<LogEntry>, u64),
+    /// A summary.
+    Summary(Box<Summary>),
+    /// Messages that the view leaves out.
+    Omitted(SeqRange),
+}
+
+/// Input of [`assemble`](crate::assemble): the newer part of a view, oldest first, through its end.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct AssemblyInput {
+    /// Cost of the whole view, in tokens.
+    pub view_tokens: u64,
+    /// Cost of the part of the view before the first item, in tokens.
+    pub tokens_before: u64,
+    /// Items of the view without gaps, through the log's head.
+    pub items: Vec<Item>,
+}
