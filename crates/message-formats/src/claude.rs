@@ -16,18 +16,6 @@ use crate::{
 /// Line types that are no part of a conversation.
 const NOISE: [&str; 3] = ["progress", "file-history-snapshot", "queue-operation"];
 
-/// Line types that show the format.
-const TYPES: [&str; 8] = [
-    "user",
-    "assistant",
-    "system",
-    "summary",
-    "progress",
-    "file-history-snapshot",
-    "queue-operation",
-    "pr-link",
-];
-
 /// Tools that start a sub-agent.
 const SPAWNERS: [&str; 2] = ["Task", "Agent"];
 
@@ -72,18 +60,6 @@ impl Format for ClaudeCode {
         }
         Ok(report)
     }
-}
-
-/// Returns whether a line shows the format.
-pub(crate) fn owns(line: &RawObject<'_>) -> bool {
-    let has = |key: &str| line.string(key).is_some();
-    let typed = line
-        .string("type")
-        .is_some_and(|tag| TYPES.contains(&tag.as_str()));
-    let id = ["uuid", "sessionId", "leafUuid", "messageId"]
-        .into_iter()
-        .any(has);
-    (typed && id) || (has("type") && has("uuid") && has("sessionId"))
 }
 
 /// A call that may start a sub-agent.

@@ -1,10 +1,22 @@
-//! Detection of this crate's formats in a source of lines.
+//! Detection of this crate's formats in a source of lines, by what the lines of each look like.
 
 use crate::raw::RawObject;
-use crate::{Confidence, Head, claude, pi, plain};
+use crate::{Confidence, Head};
 
 /// Number of lines that show no format before the source counts as none of these.
 const MAX_UNDECIDED: usize = 1000;
+
+/// Types of the lines that Claude Code writes.
+const CLAUDE_CODE_TYPES: [&str; 8] = [
+    "user",
+    "assistant",
+    "system",
+    "summary",
+    "progress",
+    "file-history-snapshot",
+    "queue-operation",
+    "pr-link",
+];
 
 /// The formats that this crate tells apart.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -47,13 +59,47 @@ pub(crate) fn sniff(head: &Head<'_>, kind: Kind) -> Confidence {
 
 /// The kind of source that a line belongs to.
 fn classify(line: &RawObject<'_>) -> Option<Kind> {
-    if claude::owns(line) {
+    if is_claude_code(line) {
         return Some(Kind::ClaudeCode);
     }
-    if pi::owns(line) {
+    if is_pi(line) {
         return Some(Kind::Pi);
     }
-    plain::owns(line).then_some(Kind::Plain)
+    is_plain(line).then_some(Kind::Plain)
+}
+
+/// Whether a line is one of Claude Code's.
+fn is_claude_code(line: &RawObject<'_>) -> bool {
+    let has = |key: &str| line.string(key).is_some();
+    let typed = line
+        .string("type")
+        .is_some_and(|tag| CLAUDE_CODE_TYPES.contains(&tag.as_str()));
+    let id = ["uuid", "sessionId", "leafUuid", "messageId"]
+        .into_iter()
+        .any(has);
+    (typed && id) || (has("type") && has("uuid") && has("sessionId"))
+}
+
+/// Whether a line is one of pi's.
+fn is_pi(line: &RawObject<'_>) -> bool {
+    match line.string("type").as_deref() {
+        Some("session") => line.string("id").is_some() && line.get("payload").is_none(),
+        Some("message") => line
+            .object("message")
+            .and_then(|message| message.string("role"))
+            .is_some_and(|role| {
+                ["user", "assistant", "toolResult", "bashExecution"].contains(&role.as_str())
+            }),
+        _ => false,
+    }
+}
+
+/// Whether a line is a message of plain JSON lines.
+fn is_plain(line: &RawObject<'_>) -> bool {
+    let content = ["content", "parts", "tool_calls"]
+        .iter()
+        .any(|key| line.get(key).is_some());
+    content && line.string("role").is_some()
 }
 
 #[cfg(test)]

@@ -52,20 +52,6 @@ impl Format for Pi {
     }
 }
 
-/// Returns whether a line shows the format.
-pub(crate) fn owns(line: &RawObject<'_>) -> bool {
-    match line.string("type").as_deref() {
-        Some("session") => line.string("id").is_some() && line.get("payload").is_none(),
-        Some("message") => line
-            .object("message")
-            .and_then(|message| message.string("role"))
-            .is_some_and(|role| {
-                ["user", "assistant", "toolResult", "bashExecution"].contains(&role.as_str())
-            }),
-        _ => false,
-    }
-}
-
 /// Reads a file's lines in file order: an entry goes to the conversation whose last entry is its
 /// parent, and any other parent makes a fork.
 #[derive(Debug, Default)]

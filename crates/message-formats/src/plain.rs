@@ -69,14 +69,6 @@ impl Format for PlainLines {
     }
 }
 
-/// Returns whether a line shows the format.
-pub(crate) fn owns(line: &RawObject<'_>) -> bool {
-    let content = ["content", "parts", "tool_calls"]
-        .iter()
-        .any(|key| line.get(key).is_some());
-    content && line.string("role").is_some()
-}
-
 /// Reads lines in file order, each into the session it names.
 #[derive(Debug)]
 struct Reader {
