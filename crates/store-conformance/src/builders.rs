@@ -92,6 +92,13 @@ pub async fn fill<S: Store + ?Sized>(store: &S, conversation: ConversationId, co
     append(store, conversation, messages).await;
 }
 
+/// Opens the root conversation `chat` with `messages` messages.
+pub(crate) async fn chat<S: Store + ?Sized>(store: &S, messages: u32) -> ConversationId {
+    let chat = root(store, "chat").await;
+    fill(store, chat.id, messages).await;
+    chat.id
+}
+
 /// The conversation as it is now.
 pub(crate) async fn info<S: Store + ?Sized>(
     store: &S,
@@ -200,6 +207,16 @@ pub async fn summary_of<S: Store + ?Sized>(
     }
 }
 
+/// Makes a summary of messages, as [`summary_of`].
+pub(crate) async fn leaf<S: Store + ?Sized>(
+    store: &S,
+    conversation: ConversationId,
+    at: SeqRange,
+    text: &str,
+) -> Summary {
+    summary_of(store, conversation, &[Source::Messages(at)], text).await
+}
+
 /// Makes a summary that unfolds to messages, whatever its sources are: to ranges of at most 5
 /// messages. Else as [`summary_of`].
 ///
@@ -233,6 +250,11 @@ pub fn shown(summary: &Summary) -> Span {
 /// A raw span.
 pub fn raw(range: SeqRange) -> Span {
     Span::closed(range, Body::Raw, 0)
+}
+
+/// An omitted span.
+pub(crate) fn omitted(range: SeqRange) -> Span {
+    Span::closed(range, Body::Omitted, 0)
 }
 
 /// A publish without a fence.

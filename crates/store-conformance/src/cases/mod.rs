@@ -9,6 +9,7 @@ mod log;
 mod publish;
 mod refusals;
 mod search;
+mod unchanged;
 mod views;
 
 pub use batch::*;

@@ -1,62 +1,21 @@
 //! Publishing: compare and replace.
 
 use memory_model::{
-    Body, ConversationId, Hash, Seq, SeqRange, Span, SpanRange, SpanStart, Summary, Timestamp,
-    TrimPolicyId, ViewName, ViewVersion,
+    Body, Hash, Seq, SeqRange, Span, SpanRange, SpanStart, Summary, Timestamp, TrimPolicyId,
+    ViewName, ViewVersion,
 };
 use memory_store::{ErrorKind, Published, Store, publication_hash};
 
-use super::refusals::refused;
+use super::unchanged::{refused, state};
 use super::views::snapshot;
 use crate::Fixture;
 use crate::builders::{
-    Source, clipped, fill, info, join3, publish_summary, range, raw, replace, root, shown, sound,
-    spans_of_view, summary_of,
+    Source, chat, clipped, fill, info, join3, leaf, omitted, publish_summary, range, raw, replace,
+    shown, sound, spans_of_view, summary_of,
 };
-
-pub(super) async fn chat<S: Store>(store: &S, messages: u32) -> ConversationId {
-    let chat = root(store, "chat").await;
-    fill(store, chat.id, messages).await;
-    chat.id
-}
-
-pub(super) async fn leaf<S: Store>(
-    store: &S,
-    chat: ConversationId,
-    at: SeqRange,
-    text: &str,
-) -> Summary {
-    summary_of(store, chat, &[Source::Messages(at)], text).await
-}
 
 fn trimmed(policy: &str, at: SeqRange, tokens: u64) -> Span {
     Span::closed(at, Body::Trimmed(TrimPolicyId::new(policy)), tokens)
-}
-
-pub(super) fn omitted(at: SeqRange) -> Span {
-    Span::closed(at, Body::Omitted, 0)
-}
-
-/// All that a refused publish must leave as it was.
-pub(super) async fn state<S: Store>(
-    store: &S,
-    chat: ConversationId,
-) -> (
-    memory_store::Conversation,
-    Vec<memory_store::ViewInfo>,
-    Vec<Span>,
-    Vec<Summary>,
-    Vec<memory_store::Publication>,
-) {
-    let view = ViewName::from("dag");
-    let history = store.publications(chat, &view, ViewVersion(0), 1_000).await;
-    (
-        info(store, chat).await,
-        store.views(chat).await.unwrap(),
-        spans_of_view(store, chat, "dag").await,
-        store.summary_log(chat, None, 1_000).await.unwrap().items,
-        history.unwrap().items,
-    )
 }
 
 /// A publish puts new spans in place of the expected ones and raises the version by one.

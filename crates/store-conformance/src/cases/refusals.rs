@@ -1,28 +1,13 @@
 //! Publishes that a store refuses.
 
-use memory_model::{
-    Body, Child, ConversationId, Hash, Seq, Span, SpanRange, Summary, SummaryId, ViewVersion,
-};
-use memory_store::{ErrorKind, Publish, Published, Store};
+use memory_model::{Body, Child, Hash, Seq, Span, SpanRange, Summary, SummaryId, ViewVersion};
+use memory_store::{Published, Store};
 
-use super::publish::{chat, leaf, omitted, state};
+use super::unchanged::refused;
 use crate::Fixture;
-use crate::builders::{fill, publish_summary, range, raw, replace, root, shown, sound};
-
-pub(super) async fn refused<S: Store>(
-    store: &S,
-    chat: ConversationId,
-    what: &str,
-    publish: &Publish,
-) {
-    let before = state(store, chat).await;
-    let error = match store.publish(chat, publish).await {
-        Err(error) => error,
-        Ok(published) => panic!("{what}: was not refused but {published:?}"),
-    };
-    assert_eq!(error.kind(), ErrorKind::Invalid, "{what}: {error}");
-    assert_eq!(state(store, chat).await, before, "{what}");
-}
+use crate::builders::{
+    chat, fill, leaf, omitted, publish_summary, range, raw, replace, root, shown, sound,
+};
 
 /// Spans that do not tile the range, or lie beyond the log, are refused.
 pub async fn bad_spans_are_refused<F: Fixture>(fixture: &F) {
