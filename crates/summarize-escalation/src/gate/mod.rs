@@ -16,6 +16,7 @@ use serde::{Deserialize, Serialize};
 use crate::request::SummaryRequest;
 
 pub use share::Share;
+pub use terms::Term;
 
 /// The checks of a summary beside its length: a policy value of a [`Ladder`](crate::Ladder).
 ///
@@ -178,51 +179,6 @@ impl Scores {
             Term::Urls => self.urls,
             Term::Codes => self.codes,
         }
-    }
-}
-
-/// A class of terms.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-#[non_exhaustive]
-pub enum Term {
-    /// Names in code, commit ids.
-    Identifiers,
-    /// Numbers of two digits or more.
-    Numbers,
-    /// Paths.
-    Paths,
-    /// Addresses.
-    Urls,
-    /// Error codes, ticket numbers and the like.
-    Codes,
-}
-
-impl Term {
-    /// Every class.
-    pub const ALL: [Self; 5] = [
-        Self::Identifiers,
-        Self::Numbers,
-        Self::Paths,
-        Self::Urls,
-        Self::Codes,
-    ];
-
-    /// Returns the name, in the plural.
-    pub fn as_str(self) -> &'static str {
-        match self {
-            Term::Identifiers => "identifiers",
-            Term::Numbers => "numbers",
-            Term::Paths => "paths",
-            Term::Urls => "addresses",
-            Term::Codes => "codes",
-        }
-    }
-}
-
-impl fmt::Display for Term {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.pad(self.as_str())
     }
 }
 

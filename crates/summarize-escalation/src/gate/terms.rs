@@ -2,13 +2,58 @@
 
 use std::borrow::Cow;
 use std::collections::HashMap;
+use std::fmt;
 
 use extractive_summarizer::Source;
 use extractive_summarizer::text::{head as first_bytes, tail as last_bytes};
 use memchr::memmem;
 use memory_model::{EntryKind, Part, Role};
+use serde::{Deserialize, Serialize};
 
-use super::Term;
+/// A class of terms.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+#[non_exhaustive]
+pub enum Term {
+    /// Names in code, commit ids.
+    Identifiers,
+    /// Numbers of two digits or more.
+    Numbers,
+    /// Paths.
+    Paths,
+    /// Addresses.
+    Urls,
+    /// Error codes, ticket numbers and the like.
+    Codes,
+}
+
+impl Term {
+    /// Every class.
+    pub const ALL: [Self; 5] = [
+        Self::Identifiers,
+        Self::Numbers,
+        Self::Paths,
+        Self::Urls,
+        Self::Codes,
+    ];
+
+    /// Returns the name, in the plural.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Term::Identifiers => "identifiers",
+            Term::Numbers => "numbers",
+            Term::Paths => "paths",
+            Term::Urls => "addresses",
+            Term::Codes => "codes",
+        }
+    }
+}
+
+impl fmt::Display for Term {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.pad(self.as_str())
+    }
+}
 
 /// Maximum lengths that are read of a text's start and of its end, in bytes.
 const WINDOW: (usize, usize) = (16 * 1024, 4 * 1024);

@@ -3,7 +3,8 @@
 use std::cmp::Ordering;
 use std::sync::LazyLock;
 
-use super::set::{DATA_RULE, PromptSet};
+use super::render::DATA_RULE;
+use super::set::PromptSet;
 
 /// Shortest line that counts, in characters.
 const MIN_CHARS: usize = 30;

@@ -6,25 +6,19 @@
 //! that it cannot close, with long tool payloads clipped to [`CLIP_CHARS`] and without the data of
 //! images and files.
 
+mod clip;
 mod fixed;
+mod render;
 mod set;
 mod sets;
 mod source;
 mod strip;
 
+pub use clip::{CLIP_CHARS, Clip, Shown};
+pub use render::render;
 pub use set::{Answer, InvalidTemplate, PromptSet, Slot, Template};
-pub use source::{CLIP_CHARS, Clip, Shown};
+pub use sets::PROMPT_VERSION;
 pub use strip::strip_analysis_block;
 
 pub(crate) use fixed::{by_length, fixed_lines};
 pub(crate) use source::{piece_text, plain, tags};
-
-use model_client::ChatPrompt;
-
-use crate::request::SummaryRequest;
-pub use sets::PROMPT_VERSION;
-
-/// Returns the standard prompt for a request.
-pub fn render(request: &SummaryRequest<'_>) -> ChatPrompt {
-    PromptSet::standard().render(request)
-}

@@ -1,7 +1,7 @@
 //! The texts of the prompts. A set's id is raised whenever a word of it changes.
 
+use super::clip::Clip;
 use super::set::{Answer, PromptSet, Template};
-use super::source::Clip;
 
 /// Names the standard prompts in recipes; raised whenever a word of them changes.
 pub const PROMPT_VERSION: &str = "prompt@1";

@@ -5,90 +5,12 @@ use std::fmt::Write;
 
 use extractive_summarizer::source::{Source, minute};
 use memory_model::{LogEntry, Media, MediaSource, Part};
-use serde::{Deserialize, Serialize};
 
+use super::clip::{Clip, shorten};
 use crate::request::SummaryRequest;
-
-/// Default number of characters that a prompt shows of a call's arguments and of a result: two
-/// thirds from the start, one from the end, and between them how many were left out.
-pub const CLIP_CHARS: usize = 2_000;
 
 /// Maximum length of a speaker's name in a prompt, in characters.
 const NAME_CHARS: usize = 64;
-
-/// Maximum number of characters that a prompt shows of each text; `None` shows all. Where a text is
-/// longer, the prompt says how many characters are left out and which message to expand.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(default, deny_unknown_fields)]
-#[non_exhaustive]
-pub struct Clip {
-    /// Maximum for what a user or an assistant said.
-    pub text: Option<usize>,
-    /// Maximum for a call's arguments.
-    pub arguments: Option<usize>,
-    /// Maximum for a tool's result.
-    pub results: Option<usize>,
-    /// Maximum for an earlier summary.
-    pub summaries: Option<usize>,
-    /// Part of a longer text that is shown.
-    pub shown: Shown,
-}
-
-/// Part of a text that is shown where the text is too long.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-#[non_exhaustive]
-pub enum Shown {
-    /// Two thirds from the start, one from the end. The default: errors and results come last.
-    #[default]
-    Ends,
-    /// The start.
-    Start,
-}
-
-impl Default for Clip {
-    /// All that was said, and [`CLIP_CHARS`] of arguments and results.
-    fn default() -> Self {
-        Self {
-            text: None,
-            arguments: Some(CLIP_CHARS),
-            results: Some(CLIP_CHARS),
-            summaries: None,
-            shown: Shown::Ends,
-        }
-    }
-}
-
-impl Clip {
-    /// Clips nothing.
-    pub const NONE: Self = Self {
-        text: None,
-        arguments: None,
-        results: None,
-        summaries: None,
-        shown: Shown::Ends,
-    };
-    /// The preset koda: the first 2,000 characters of a message, 500 of each call.
-    pub const KODA: Self = Self {
-        text: Some(2_000),
-        arguments: Some(500),
-        results: Some(2_000),
-        summaries: None,
-        shown: Shown::Start,
-    };
-
-    /// Returns a rule that shows at most `chars` characters of any text.
-    pub fn at_most(self, chars: usize) -> Self {
-        let least = |limit: Option<usize>| Some(limit.map_or(chars, |limit| limit.min(chars)));
-        Self {
-            text: least(self.text),
-            arguments: least(self.arguments),
-            results: least(self.results),
-            summaries: least(self.summaries),
-            shown: self.shown,
-        }
-    }
-}
 
 pub(super) const MESSAGES_TAG: &str = "conversation_segment";
 pub(super) const SUMMARIES_TAG: &str = "summaries";
@@ -315,31 +237,5 @@ fn medium(what: &str, media: &Media) -> String {
     match &media.source {
         MediaSource::Data(_) => format!("[{what} {}]", media.media_type),
         MediaSource::Url(url) => format!("[{what} {} {url}]", media.media_type),
-    }
-}
-
-/// Returns at most `chars` characters of a text, with a note of the number left out and the pointer to
-/// expand.
-fn shorten(text: &str, (chars, shown): (usize, Shown), whole: &str) -> String {
-    let total = text.chars().count();
-    if total <= chars {
-        return text.to_owned();
-    }
-    let tail = match shown {
-        Shown::Ends => chars / 3,
-        Shown::Start => 0,
-    };
-    let head = chars - tail;
-    let offset = |nth: usize| {
-        text.char_indices()
-            .nth(nth)
-            .map_or(text.len(), |(at, _)| at)
-    };
-    let (start, left) = (text.get(..offset(head)).unwrap_or(""), total - chars);
-    let plural = if left == 1 { "" } else { "s" };
-    let note = format!("[… {left} more character{plural}: expand {whole} …]");
-    match text.get(offset(total - tail)..).unwrap_or("") {
-        "" => format!("{start}\n{note}"),
-        end => format!("{start}\n{note}\n{end}"),
     }
 }
