@@ -7,7 +7,7 @@ use std::sync::Arc;
 use agent_memory::models::{
     ApiKey, OLLAMA_BASE_URL, OPENAI_BASE_URL, OpenAiCompatible, public_url,
 };
-use agent_memory::summaries::{ChatModel, Gate, LlmSummarizer, PromptSet, Window};
+use agent_memory::summaries::{ChatModel, Gate, LlmSummarizer, ModelWindow, PromptSet};
 use agent_memory::{
     Builder, DagPolicy, GuardPolicy, ModelReport, RetryPolicy, SpendPolicy, Summarizer,
 };
@@ -192,7 +192,7 @@ fn summarizer(
         });
     }
     if let Some(tokens) = args.model_window {
-        model = model.with_window(Window::tokens(tokens));
+        model = model.with_window(ModelWindow::tokens(tokens));
     }
     Arc::new(model)
 }

@@ -5,7 +5,7 @@
 //! use std::sync::Arc;
 //!
 //! use agent_memory::summaries::{ChatModel, ChatPrompt, Completion, Failure};
-//! use agent_memory::summaries::{LlmSummarizer, PromptSet, Window};
+//! use agent_memory::summaries::{LlmSummarizer, PromptSet, ModelWindow};
 //! use agent_memory::summaries::{Gate, Ladder, Tier};
 //! use agent_memory::Memory;
 //!
@@ -26,7 +26,7 @@
 //! // A set of prompts with nine sections; sources beyond the window are summarised in parts.
 //! let model = LlmSummarizer::new("small", Client)
 //!     .with_prompts(PromptSet::koda())
-//!     .with_window(Window::tokens(16_000));
+//!     .with_window(ModelWindow::tokens(16_000));
 //! // A summary must keep half of the names of its source. A summary that does not becomes an extract
 //! // at once, without a second call in the aggressive style.
 //! let mut ladder = Ladder::default().with_gate(Some(Gate::default().with_min_retained(0.5)));
@@ -47,8 +47,8 @@ pub use summarize_escalation::prompt::{
 };
 pub use summarize_escalation::{
     CallGuard, Chain, CutRule, Error, ErrorKind, ExtractiveSummarizer, Failure, FailureKind, Gate,
-    GateFailure, Ladder, LeftOut, LlmSummarizer, ModelCall, ModelUsage, OnCutOff, OnEmpty, OnError,
-    OnGate, OnGrowth, OnRefusal, Overflow, Purpose, Reason, Refusal, Retention, Rules, Scores,
-    Share, Source, Stop, Style, Summarizer, SummaryRequest, SummarySource, SummaryText, TargetRule,
-    Term, Tier, Tolerance, Window,
+    GateFailure, Ladder, LeftOut, LlmSummarizer, ModelCall, ModelUsage, ModelWindow, OnCutOff,
+    OnEmpty, OnError, OnGate, OnGrowth, OnRefusal, Overflow, Purpose, Reason, Refusal, Retention,
+    Rules, Scores, Share, Source, Stop, Style, Summarizer, SummaryRequest, SummarySource,
+    SummaryText, TargetRule, Term, Tier, Tolerance,
 };

@@ -12,8 +12,8 @@ use model_client::{ChatModel, ChatPrompt, Completion, Failure};
 use summarize_escalation::prompt::PromptSet;
 use summarize_escalation::testing::{self, Scripted};
 use summarize_escalation::{
-    ExtractiveSummarizer, Ladder, LlmSummarizer, Source, Summarizer, SummaryRequest, Tier, Window,
-    cut_to_tokens, escalate, measure,
+    ExtractiveSummarizer, Ladder, LlmSummarizer, ModelWindow, Source, Summarizer, SummaryRequest,
+    Tier, cut_to_tokens, escalate, measure,
 };
 use token_estimate::{TokenEstimator, default_estimator};
 
@@ -149,7 +149,7 @@ fn summaries(criterion: &mut Criterion) {
             outcome
         });
     });
-    let parts = LlmSummarizer::new("head", Head).with_window(Window::tokens(8_000));
+    let parts = LlmSummarizer::new("head", Head).with_window(ModelWindow::tokens(8_000));
     group(criterion, "climb", bytes).bench_function("window of 8000", |bench| {
         bench.iter(|| {
             let text = runtime.block_on(parts.summarize(&request)).unwrap();

@@ -26,7 +26,7 @@ pub use escalate::{escalate, escalate_with};
 pub use gate::{Gate, GateFailure, Retention, Scores, Share, Term, measure};
 pub use guarded::GuardedSummarizer;
 pub use ladder::{CutRule, Ladder};
-pub use llm::{LlmSummarizer, Overflow, Window};
+pub use llm::{LlmSummarizer, ModelWindow, Overflow};
 pub use memory_model::Purpose;
 pub use outcome::Outcome;
 pub use recipe::recipe;

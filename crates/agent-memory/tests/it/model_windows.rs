@@ -3,7 +3,9 @@
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
 
-use agent_memory::summaries::{ChatModel, ChatPrompt, Completion, Failure, FailureKind, Window};
+use agent_memory::summaries::{
+    ChatModel, ChatPrompt, Completion, Failure, FailureKind, ModelWindow,
+};
 use agent_memory::testing::memory;
 use agent_memory::{GuardPolicy, LlmSummarizer, Message, Mode};
 use bpe_openai::o200k_base;
@@ -58,7 +60,7 @@ async fn small_windows_end_in_summaries_by_the_model() {
             refused: Arc::default(),
         };
         let summarizer =
-            LlmSummarizer::new("m", model.clone()).with_window(Window::tokens(tokens as u64));
+            LlmSummarizer::new("m", model.clone()).with_window(ModelWindow::tokens(tokens as u64));
         let memory = memory()
             .summarizer(Arc::new(summarizer))
             .guards(GuardPolicy::default());

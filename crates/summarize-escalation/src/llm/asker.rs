@@ -4,7 +4,7 @@ use std::fmt;
 
 use model_client::{CacheKey, CallGuard, ChatModel, ChatPrompt, ModelCall, ModelUsage};
 
-use super::window::{Window, input};
+use super::window::{ModelWindow, input};
 use crate::error::{Error, ErrorKind};
 use crate::prompt::PromptSet;
 use crate::request::SummaryRequest;
@@ -76,7 +76,7 @@ impl<'a> Asker<'a> {
         }
     }
 
-    pub(super) fn too_long(&self, request: &SummaryRequest<'_>, window: Window) -> Error {
+    pub(super) fn too_long(&self, request: &SummaryRequest<'_>, window: ModelWindow) -> Error {
         let range = request.range().map_or_else(String::new, |r| r.to_string());
         Error::new(
             ErrorKind::TooLong,

@@ -14,7 +14,7 @@ use crate::request::SummaryRequest;
 use crate::summarizer::{Summarizer, SummaryText};
 use asker::Asker;
 
-pub use window::{Overflow, Window};
+pub use window::{ModelWindow, Overflow};
 
 /// A summarizer that asks a model with the prompts of a [`PromptSet`].
 #[derive(Debug, Clone)]
@@ -25,7 +25,7 @@ pub struct LlmSummarizer<M> {
     model: String,
     client: M,
     prompts: PromptSet,
-    window: Option<Window>,
+    window: Option<ModelWindow>,
 }
 
 impl<M: ChatModel> LlmSummarizer<M> {
@@ -62,7 +62,7 @@ impl<M: ChatModel> LlmSummarizer<M> {
     }
 
     /// Sets the model's context window.
-    pub fn with_window(mut self, window: Window) -> Self {
+    pub fn with_window(mut self, window: ModelWindow) -> Self {
         self.window = Some(window);
         self.update_id();
         self
@@ -92,7 +92,7 @@ impl<M: ChatModel> LlmSummarizer<M> {
 async fn write(
     asker: &mut Asker<'_>,
     request: &SummaryRequest<'_>,
-    window: Option<Window>,
+    window: Option<ModelWindow>,
 ) -> Result<SummaryText, Error> {
     let prompt = asker.prompts.render(request);
     let Some(window) = window else {

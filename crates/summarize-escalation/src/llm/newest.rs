@@ -1,7 +1,7 @@
 //! Summarises a source that does not fit into a model's window without its oldest pieces.
 
 use super::asker::Asker;
-use super::window::Window;
+use super::window::ModelWindow;
 use crate::error::Error;
 use crate::request::SummaryRequest;
 use crate::summarizer::{LeftOut, SummaryText};
@@ -11,7 +11,7 @@ use crate::summarizer::{LeftOut, SummaryText};
 pub(super) async fn summarize(
     asker: &mut Asker<'_>,
     request: &SummaryRequest<'_>,
-    window: Window,
+    window: ModelWindow,
     (percent, tries, keep): (u32, u32, u32),
 ) -> Result<SummaryText, Error> {
     let keep = usize::try_from(keep).unwrap_or(usize::MAX).max(1);

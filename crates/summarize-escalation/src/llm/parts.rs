@@ -5,7 +5,7 @@ use memory_model::{SeqRange, Timestamp};
 use model_client::{Failure, FailureKind, Stop};
 
 use super::asker::Asker;
-use super::window::{Window, answer_in, answer_room, input};
+use super::window::{ModelWindow, answer_in, answer_room, input};
 use crate::error::Error;
 use crate::prompt::{Clip, piece_text};
 use crate::request::{Style, SummaryRequest};
@@ -117,7 +117,7 @@ enum Pass {
 pub(super) async fn summarize(
     asker: &mut Asker<'_>,
     request: &SummaryRequest<'_>,
-    window: Window,
+    window: ModelWindow,
 ) -> Result<SummaryText, Error> {
     let division = divide(asker, request, window)?;
     let mut asked = 0;
@@ -144,7 +144,11 @@ pub(super) async fn summarize(
 }
 
 /// Calls that a summary in parts takes at least: one for each part, and one to merge them.
-pub(super) fn calls_needed(asker: &Asker<'_>, request: &SummaryRequest<'_>, window: Window) -> u64 {
+pub(super) fn calls_needed(
+    asker: &Asker<'_>,
+    request: &SummaryRequest<'_>,
+    window: ModelWindow,
+) -> u64 {
     let groups =
         divide(asker, request, window).and_then(|division| group(asker, request, window, division));
     match groups {
@@ -157,7 +161,7 @@ pub(super) fn calls_needed(asker: &Asker<'_>, request: &SummaryRequest<'_>, wind
 fn divide(
     asker: &Asker<'_>,
     request: &SummaryRequest<'_>,
-    window: Window,
+    window: ModelWindow,
 ) -> Result<Division, Error> {
     let mut empty = request.with_source(&[]);
     let mut fixed = 0;
@@ -196,7 +200,7 @@ fn divide(
 async fn pass(
     asker: &mut Asker<'_>,
     request: &SummaryRequest<'_>,
-    window: Window,
+    window: ModelWindow,
     division: Division,
     asked: &mut u32,
 ) -> Result<Pass, Error> {
@@ -238,7 +242,7 @@ async fn ask_for_part(
     asker: &mut Asker<'_>,
     part: &mut SummaryRequest<'_>,
     group: &Group,
-    window: Window,
+    window: ModelWindow,
 ) -> Result<SummaryText, Error> {
     let answer = ask_once(asker, part, group, window).await?;
     if answer.stop != Stop::CutOff {
@@ -253,7 +257,7 @@ async fn ask_once(
     asker: &mut Asker<'_>,
     part: &SummaryRequest<'_>,
     group: &Group,
-    window: Window,
+    window: ModelWindow,
 ) -> Result<SummaryText, Error> {
     let prompt = asker.prompts.render_clipped(part, group.clip);
     let Some(prompt) = window.fit(prompt, part) else {
@@ -267,7 +271,7 @@ async fn ask_once(
 fn group(
     asker: &Asker<'_>,
     request: &SummaryRequest<'_>,
-    window: Window,
+    window: ModelWindow,
     division: Division,
 ) -> Result<(Vec<Group>, u64), Error> {
     let unclipped = asker.prompts.clip;

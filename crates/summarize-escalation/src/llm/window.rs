@@ -10,7 +10,7 @@ use crate::request::SummaryRequest;
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 #[must_use]
-pub struct Window {
+pub struct ModelWindow {
     /// Size of the window, in the model's own tokens: prompt and answer together.
     pub tokens: u64,
     /// Rule for a source that does not fit.
@@ -25,7 +25,7 @@ fn max_calls() -> u32 {
     64
 }
 
-/// Rule for a source that is longer than a [`Window`].
+/// Rule for a source that is longer than a [`ModelWindow`].
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 #[non_exhaustive]
@@ -62,7 +62,7 @@ const FRAMING: u64 = 24;
 /// Smallest room for an answer, in tokens.
 const LEAST_ANSWER: u64 = 64;
 
-impl Window {
+impl ModelWindow {
     /// Returns a window of `tokens` tokens; a longer source is summarised part by part.
     pub fn tokens(tokens: u64) -> Self {
         Self {

@@ -474,7 +474,7 @@ fn in_parts(
     let log = testing::log(messages.collect(), &HeuristicEstimator::Bytes4);
     let source: Vec<Source<'_>> = log.iter().map(Source::from).collect();
     let request = SummaryRequest::new(&source, &HeuristicEstimator::Bytes4).with_target_tokens(150);
-    let window = summarize_escalation::Window::tokens(3_000);
+    let window = summarize_escalation::ModelWindow::tokens(3_000);
     let model = summarize_escalation::LlmSummarizer::new("m", client.clone()).with_window(window);
     let guarded = GuardedSummarizer::new(model, policy, Arc::new(timer.clone()));
     let answer = timer.drive(guarded.summarize(&request)).expect("no end");

@@ -6,8 +6,8 @@ use async_trait::async_trait;
 use memory_model::{LogEntry, Message};
 use model_client::{ChatModel, ChatPrompt, Completion, Failure};
 use summarize_escalation::{
-    ErrorKind, Ladder, LlmSummarizer, Overflow, Source, Summarizer, SummaryRequest, Tier, Window,
-    escalate, testing,
+    ErrorKind, Ladder, LlmSummarizer, ModelWindow, Overflow, Source, Summarizer, SummaryRequest,
+    Tier, escalate, testing,
 };
 use token_estimate::{HeuristicEstimator, TokenEstimator};
 
@@ -47,7 +47,7 @@ async fn a_long_source_is_summarised_in_parts_and_nothing_is_left_out() {
     let source = sources(&log);
     let request = SummaryRequest::new(&source, &HeuristicEstimator::Bytes4).with_target_tokens(800);
     let marks = Marks::default();
-    let model = LlmSummarizer::new("m", marks.clone()).with_window(Window::tokens(4_000));
+    let model = LlmSummarizer::new("m", marks.clone()).with_window(ModelWindow::tokens(4_000));
     let outcome = escalate(&model, &Ladder::default(), &request)
         .await
         .unwrap();
@@ -73,7 +73,7 @@ async fn a_source_that_fits_takes_one_call() {
     let source = sources(&log);
     let request = SummaryRequest::new(&source, &HeuristicEstimator::Bytes4).with_target_tokens(40);
     let marks = Marks::default();
-    let model = LlmSummarizer::new("m", marks.clone()).with_window(Window::tokens(4_000));
+    let model = LlmSummarizer::new("m", marks.clone()).with_window(ModelWindow::tokens(4_000));
     model.summarize(&request).await.unwrap();
     assert_eq!(marks.0.lock().unwrap().len(), 1);
 }
@@ -95,7 +95,7 @@ async fn a_message_longer_than_the_window_is_shortened_and_says_so() {
     let source = sources(&log);
     let request = SummaryRequest::new(&source, &HeuristicEstimator::Bytes4).with_target_tokens(200);
     let keep = Keep::default();
-    let model = LlmSummarizer::new("m", keep.clone()).with_window(Window::tokens(3_000));
+    let model = LlmSummarizer::new("m", keep.clone()).with_window(ModelWindow::tokens(3_000));
     model.summarize(&request).await.unwrap();
     let prompts = keep.0.lock().unwrap().clone();
     assert!(
@@ -111,7 +111,7 @@ async fn koda_leaves_out_the_oldest_and_says_which() {
     let log = log(12, 300);
     let source = sources(&log);
     let request = SummaryRequest::new(&source, &HeuristicEstimator::Bytes4).with_target_tokens(400);
-    let window = Window::tokens(4_200).with_overflow(Overflow::KODA);
+    let window = ModelWindow::tokens(4_200).with_overflow(Overflow::KODA);
     let marks = Marks::default();
     let model = LlmSummarizer::new("m", marks.clone()).with_window(window);
     let outcome = escalate(&model, &Ladder::default(), &request)
@@ -134,7 +134,7 @@ async fn koda_leaves_out_the_oldest_and_says_which() {
     assert_eq!(marks.0.lock().unwrap().len(), 1);
 
     // Never fewer than five, and three tries at most.
-    let window = Window::tokens(1_500).with_overflow(Overflow::KODA);
+    let window = ModelWindow::tokens(1_500).with_overflow(Overflow::KODA);
     let model = LlmSummarizer::new("m", Marks::default()).with_window(window);
     let error = model.summarize(&request).await.unwrap_err();
     assert_eq!(error.kind(), ErrorKind::TooLong);
@@ -146,9 +146,9 @@ async fn too_long_is_an_error_where_the_policy_says_so() {
     let source = sources(&log);
     let request = SummaryRequest::new(&source, &HeuristicEstimator::Bytes4).with_target_tokens(800);
     for window in [
-        Window::tokens(4_000).with_overflow(Overflow::Fail),
-        Window::tokens(4_000).with_max_calls(3),
-        Window::tokens(10),
+        ModelWindow::tokens(4_000).with_overflow(Overflow::Fail),
+        ModelWindow::tokens(4_000).with_max_calls(3),
+        ModelWindow::tokens(10),
     ] {
         let model = LlmSummarizer::new("m", Marks::default()).with_window(window);
         let error = model.summarize(&request).await.unwrap_err();
@@ -177,7 +177,7 @@ async fn a_part_that_comes_back_empty_loses_nothing() {
     let log = log(60, 200);
     let source = sources(&log);
     let request = SummaryRequest::new(&source, &HeuristicEstimator::Bytes4).with_target_tokens(800);
-    let model = LlmSummarizer::new("m", Nothing).with_window(Window::tokens(4_000));
+    let model = LlmSummarizer::new("m", Nothing).with_window(ModelWindow::tokens(4_000));
     let error = model.summarize(&request).await.unwrap_err();
     assert_eq!(error.kind(), ErrorKind::Provider);
 }

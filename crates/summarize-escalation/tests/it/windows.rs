@@ -7,7 +7,7 @@ use bpe_openai::o200k_base;
 use memory_model::{LogEntry, Message, Seq, SeqRange, Summary};
 use model_client::{ChatModel, ChatPrompt, Completion, Failure, FailureKind};
 use summarize_escalation::{
-    Ladder, LlmSummarizer, Source, SummaryRequest, Tier, Window, escalate, testing,
+    Ladder, LlmSummarizer, ModelWindow, Source, SummaryRequest, Tier, escalate, testing,
 };
 use token_estimate::{TokenEstimator, default_estimator};
 
@@ -123,7 +123,8 @@ async fn climb(window: u64, source: &[Source<'_>]) -> Vec<Seen> {
     let estimator = default_estimator();
     let request = SummaryRequest::new(source, &estimator);
     let model = HardWindow::new(window);
-    let summarizer = LlmSummarizer::new("m", model.clone()).with_window(Window::tokens(window));
+    let summarizer =
+        LlmSummarizer::new("m", model.clone()).with_window(ModelWindow::tokens(window));
     let outcome = escalate(&summarizer, &Ladder::default(), &request)
         .await
         .unwrap();
