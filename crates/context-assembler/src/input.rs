@@ -17,7 +17,7 @@ pub enum Item {
     Omitted(SeqRange),
 }
 
-/// Input of [`assemble`](crate::assemble): the newer part of a view, oldest first, through its end.
+/// Input of [`assemble`](fn@crate::assemble): the newer part of a view, oldest first, through its end.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct AssemblyInput {
     /// Cost of the whole view, in tokens.

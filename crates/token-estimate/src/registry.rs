@@ -28,7 +28,7 @@ fn shared(estimator: impl TokenEstimator + 'static) -> Arc<dyn TokenEstimator> {
 ///
 /// # Errors
 ///
-/// [`ErrorKind::UnknownEstimator`] for any other text; the message lists the known names.
+/// [`UnknownEstimator`](crate::ErrorKind::UnknownEstimator) for any other text; the message lists the known names.
 pub fn estimator(name_or_id: &str) -> Result<Arc<dyn TokenEstimator>, Error> {
     all()
         .find(|estimator| {
