@@ -1,18 +1,11 @@
-//! What a run has done so far, and what it did in the end.
+//! What a compaction did, and the size of its view.
 
-use std::collections::{BTreeMap, BTreeSet};
-use std::sync::Arc;
-
-use compaction_plan::{Job, Label, LabelCounts, StopReason};
-use memory_model::{Body, SeqRange, Summary, SummaryId};
-use memory_store::Snapshot;
+use compaction_plan::{LabelCounts, StopReason};
+use memory_model::SummaryId;
 use serde::Serialize;
 
-use crate::conclude::Publishable;
 use crate::owners::HeldBy;
-use crate::prefetch::Waiting;
 use crate::report::ModelReport;
-use crate::watch::Watch;
 
 /// What a compaction did.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
@@ -52,74 +45,4 @@ pub struct Measure {
     pub spans: u64,
     /// What the view costs, in tokens.
     pub tokens: u64,
-}
-
-/// What tells a job from others of the same view.
-pub(crate) type JobId = (SeqRange, Label, Option<u32>);
-
-pub(crate) fn job_id(job: &Job) -> JobId {
-    (job.range, job.kind.clone(), job.depth())
-}
-
-/// What is known of a run so far.
-#[derive(Debug, Default)]
-pub(crate) struct Tally {
-    pub(crate) planned: u64,
-    pub(crate) published: u64,
-    pub(crate) counts: LabelCounts,
-    pub(crate) messages: u64,
-    pub(crate) summaries: Vec<SummaryId>,
-    /// Jobs that were prepared and not published.
-    pub(crate) ready: Vec<Waiting>,
-    /// Jobs that are published together at the end of the iteration.
-    pub(crate) put_off: Vec<Publishable>,
-    /// Summaries that are not in the store yet, by id.
-    pub(crate) made: BTreeMap<SummaryId, Summary>,
-    pub(crate) failure: Option<String>,
-    /// Jobs that cannot shrink; they are not tried again.
-    pub(crate) refused: BTreeSet<JobId>,
-    /// Jobs that a hook said no to; it is not asked again.
-    pub(crate) vetoed: BTreeSet<JobId>,
-    /// Whether somebody else was at work on a job of this iteration.
-    pub(crate) held: bool,
-    /// Whether somebody else was first with a job of this iteration.
-    pub(crate) lost: bool,
-    pub(crate) cancelled: bool,
-    /// The state that this iteration began with.
-    pub(crate) seen: Option<Snapshot>,
-    pub(crate) watch: Arc<Watch>,
-}
-
-impl Tally {
-    /// Puts a job off to the end of the iteration.
-    pub(crate) fn put_off(&mut self, one: Publishable) {
-        if let Some(summary) = &one.summary {
-            self.made.insert(summary.id.clone(), summary.clone());
-        }
-        self.put_off.push(one);
-    }
-
-    /// Counts a published job.
-    pub(crate) fn count(&mut self, job: &Job) {
-        let raw = job.expect.iter().filter(|span| span.body == Body::Raw);
-        let messages = raw.filter_map(|span| span.closed_range());
-        self.messages += messages.map(|range| range.len()).sum::<u64>();
-        self.published += 1;
-        self.counts.add(&job.kind, 1);
-    }
-
-    pub(crate) fn must_stop(&self) -> bool {
-        self.cancelled || self.failure.is_some()
-    }
-
-    /// Why nothing came of an iteration, as far as its jobs tell.
-    pub(crate) fn in_vain(&self) -> Option<StopReason> {
-        match () {
-            () if self.held => Some(StopReason::Held),
-            () if self.lost => Some(StopReason::LostRace),
-            () if !self.vetoed.is_empty() => Some(StopReason::NoProgress),
-            () if !self.refused.is_empty() => Some(StopReason::Exhausted),
-            () => None,
-        }
-    }
 }

@@ -4,6 +4,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use async_trait::async_trait;
+use futures::future::Aborted;
 use memory_model::Timestamp;
 use memory_store::Owner;
 use summarize_escalation::{
@@ -11,9 +12,7 @@ use summarize_escalation::{
 };
 
 use crate::cancel::Cancel;
-use crate::events::SkipReason;
 use crate::owners::HeldBy;
-use crate::prepare::Prepared;
 use crate::report::ModelReport;
 
 /// What the jobs of a run share while they are prepared.
@@ -56,11 +55,19 @@ impl Watch {
         held.clone()
     }
 
-    /// Passes a job over that somebody else has.
-    pub(crate) fn held(&self, owner: &Owner, until: Timestamp) -> Prepared {
+    /// Runs a future unless the run is cancelled or the store has failed.
+    pub(crate) async fn unless_stopped<F: Future>(
+        &self,
+        cancel: &Cancel,
+        future: F,
+    ) -> std::result::Result<F::Output, Aborted> {
+        cancel.guard(self.halt.guard(future)).await?
+    }
+
+    /// Records who has a job that is passed over.
+    pub(crate) fn record_holder(&self, owner: &Owner, until: Timestamp) {
         let mut held = self.held.lock().unwrap_or_else(PoisonError::into_inner);
         *held = Some(HeldBy::new(owner, until));
-        Prepared::Skipped(SkipReason::Held)
     }
 
     /// Fewest calls that a summary takes, as far as it was found out.

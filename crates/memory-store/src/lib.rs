@@ -7,6 +7,7 @@ mod indexed;
 mod inherit;
 pub mod plain;
 mod publish;
+mod read;
 mod record;
 mod scan;
 mod store;
@@ -20,9 +21,10 @@ pub use in_memory::InMemoryStore;
 pub use indexed::IndexedSearch;
 pub use inherit::{Inherited, SummaryScope, ViewCut};
 pub use publish::{KnownSummary, check_one_view, check_references, check_shape, spans_cost};
+pub use read::{fill_raw_tokens, message_costs, read_entries, read_spans};
 pub use record::{KnownEntry, conversation_hash, family_hash, summary_record_hash, views_hash};
 pub use scan::{SCAN, ScanSearch};
-pub use store::{FullStore, Maintain, Store, fill_raw_tokens};
+pub use store::{FullStore, Maintain, Store};
 pub use types::{
     Append, AppendAt, Appended, Claim, Conversation, ConversationFilter, ConversationPatch,
     ConversationRef, Draft, EntryOutcome, Fence, JobKey, LeaseUpdate, LogRead, NewConversation,

@@ -99,7 +99,7 @@ pub trait Store: Send + Sync + fmt::Debug {
 
     /// The spans of a snapshot that touch `range`, whole, at most `limit` of them. `next` is the
     /// part of the range that is left. Works at any version of the view up to today's. Raw and
-    /// omitted spans have 0 tokens here; see [`fill_raw_tokens`].
+    /// omitted spans have 0 tokens here; see [`crate::fill_raw_tokens`].
     ///
     /// # Errors
     /// `NotFound`; `Invalid` when the view has no such version yet.
@@ -298,37 +298,3 @@ pub trait Maintain: Store {
 pub trait FullStore: Store + Maintain {}
 
 impl<S: Store + Maintain + ?Sized> FullStore for S {}
-
-/// Sets the token figures of raw spans from the log's running sums, in one call to the store.
-///
-/// # Errors
-/// As [`Store::running`].
-pub async fn fill_raw_tokens<S: Store + ?Sized>(
-    store: &S,
-    snapshot: &Snapshot,
-    spans: &mut [Span],
-) -> Result<()> {
-    let mut at = Vec::new();
-    for span in spans.iter() {
-        if span.body == memory_model::Body::Raw
-            && let Some(range) = span.range.up_to(snapshot.head)
-        {
-            at.push(range.first.prev());
-            at.push(range.last);
-        }
-    }
-    if at.is_empty() {
-        return Ok(());
-    }
-    let running = store.running(snapshot.conversation, &at).await?;
-    let mut pairs = running.chunks_exact(2);
-    for span in spans.iter_mut() {
-        if span.body == memory_model::Body::Raw
-            && span.range.up_to(snapshot.head).is_some()
-            && let Some([before, through]) = pairs.next()
-        {
-            span.tokens = through.saturating_sub(*before);
-        }
-    }
-    Ok(())
-}

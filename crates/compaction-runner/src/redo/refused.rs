@@ -1,10 +1,11 @@
 //! Which summaries a model refused to write, so that the next run asks for others first.
 
-use memory_model::{FieldHasher, Hash, RawJson};
+use memory_model::{FieldHasher, Hash};
 use serde::{Deserialize, Serialize};
 
+use crate::environment::Environment;
 use crate::error::Result;
-use crate::run::Compaction;
+use crate::state::{load, save};
 
 /// Maximum number of summaries that are remembered; the oldest refusal is forgotten first.
 const REMEMBERED: usize = 1_024;
@@ -19,7 +20,7 @@ pub(super) struct Refused {
 
 /// The stored form.
 #[derive(Debug, Default, Serialize, Deserialize)]
-struct Stored {
+struct StoredRefusals {
     /// Hash of everything but the source that decides about a summary's text.
     writer: String,
     sources: Vec<Hash>,
@@ -46,56 +47,40 @@ impl Refused {
     }
 }
 
-impl Compaction<'_> {
-    /// Reads what this summarizer refused under this ladder and these instructions.
-    pub(super) async fn refused(&self) -> Result<Refused> {
-        let key = self.refused_key();
-        let Some(state) = self.store.state(self.conversation, &key).await? else {
-            return Ok(Refused::default());
-        };
-        let stored: Stored = serde_json::from_str(state.value.as_str()).unwrap_or_default();
-        let sources = match stored.writer == self.writer() {
-            true => stored.sources,
-            false => Vec::new(),
-        };
-        Ok(Refused {
-            sources,
-            revision: state.revision,
-        })
-    }
+/// Reads what this summarizer refused under this ladder and these instructions.
+pub(super) async fn read_refused(env: &Environment<'_>) -> Result<Refused> {
+    let stored = load::<StoredRefusals>(env, &key(env)).await?;
+    let sources = match stored.value {
+        Some(refusals) if refusals.writer == writer(env) => refusals.sources,
+        _ => Vec::new(),
+    };
+    Ok(Refused {
+        sources,
+        revision: stored.revision,
+    })
+}
 
-    /// Stores the list. Somebody else's newer list wins: it only orders the work.
-    pub(super) async fn remember_refused(&self, refused: &mut Refused) -> Result<()> {
-        let stored = Stored {
-            writer: self.writer(),
-            sources: refused.sources.clone(),
-        };
-        let Ok(value) = RawJson::from_value(&stored) else {
-            return Ok(());
-        };
-        let key = self.refused_key();
-        let put = self
-            .store
-            .put_state(self.conversation, &key, refused.revision, Some(&value));
-        match put.await {
-            Ok(revision) => {
-                refused.revision = revision;
-                Ok(())
-            }
-            Err(error) if error.kind() == memory_store::ErrorKind::Stale => Ok(()),
-            Err(error) => Err(error.into()),
-        }
+/// Stores the list. Somebody else's newer list wins: it only orders the work.
+pub(super) async fn store_refused(env: &Environment<'_>, refused: &mut Refused) -> Result<()> {
+    let refusals = StoredRefusals {
+        writer: writer(env),
+        sources: refused.sources.clone(),
+    };
+    if let Some(revision) = save(env, &key(env), refused.revision, Some(&refusals)).await? {
+        refused.revision = revision;
     }
+    Ok(())
+}
 
-    fn refused_key(&self) -> String {
-        format!("refused/{}", self.planner.view())
-    }
+fn key(env: &Environment<'_>) -> String {
+    format!("refused/{}", env.view())
+}
 
-    fn writer(&self) -> String {
-        let mut hasher = FieldHasher::new("agent-memory refused writer 1");
-        hasher.bytes(self.summarizer.id().as_bytes());
-        hasher.bytes(self.ladder.id().as_bytes());
-        hasher.optional(self.instructions.as_deref());
-        hasher.finish().to_string()
-    }
+/// Returns a hash of everything but the source that decides about a summary's text.
+fn writer(env: &Environment<'_>) -> String {
+    let mut hasher = FieldHasher::new("agent-memory refused writer 1");
+    hasher.bytes(env.summarizer.id().as_bytes());
+    hasher.bytes(env.ladder.id().as_bytes());
+    hasher.optional(env.instructions.as_deref());
+    hasher.finish().to_string()
 }

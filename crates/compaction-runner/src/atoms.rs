@@ -1,4 +1,4 @@
-//! Reading a log in pieces that begin at an atom.
+//! Reads parts of a log that begin at an atom.
 
 use compaction_plan::Tail;
 use memory_model::{ConversationId, EntryKind, LogEntry, Part, Role, Seq, SeqRange};

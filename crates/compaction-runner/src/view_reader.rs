@@ -1,12 +1,12 @@
-//! Feeding a planner: pages of a view as it is, or as it will be, and of the log.
+//! Feeds a planner: pages of a view as it is, or as it will be, and of the log.
 
 use compaction_plan::{Job, Label, Overlay, Pass, PassInput, Want};
 use memory_model::{LogEntry, Seq, SeqRange, Span};
 use memory_store::{LogRead, Order, Page, Snapshot, fill_raw_tokens};
 
+use crate::atoms::newest_entries;
+use crate::environment::Environment;
 use crate::error::Result;
-use crate::run::{Compaction, Stage};
-use crate::window::newest_entries;
 
 /// Maximum number of spans that a planner is fed at once.
 const SPANS: usize = 256;
@@ -16,7 +16,7 @@ const KEPT_ENTRIES: usize = 8_192;
 /// Reads a snapshot of a view for planners, with replacements that are not published yet.
 #[derive(Debug)]
 pub(crate) struct ViewReader<'a> {
-    compaction: &'a Compaction<'a>,
+    env: &'a Environment<'a>,
     pub(crate) snapshot: Snapshot,
     /// What the view will hold once jobs are published that are done already.
     overlay: Overlay,
@@ -36,9 +36,9 @@ pub(crate) enum Fed {
 }
 
 impl<'a> ViewReader<'a> {
-    pub(crate) fn new(compaction: &'a Compaction<'a>, snapshot: Snapshot) -> Self {
+    pub(crate) fn new(env: &'a Environment<'a>, snapshot: Snapshot) -> Self {
         Self {
-            compaction,
+            env,
             tokens: snapshot.tokens(),
             snapshot,
             overlay: Overlay::default(),
@@ -49,8 +49,8 @@ impl<'a> ViewReader<'a> {
 
     /// Takes a new snapshot, with nothing laid over it.
     pub(crate) async fn refresh(&mut self) -> Result<()> {
-        let snapshot = self.compaction.snapshot().await?;
-        *self = Self::new(self.compaction, snapshot);
+        let snapshot = self.env.snapshot().await?;
+        *self = Self::new(self.env, snapshot);
         Ok(())
     }
 
@@ -67,22 +67,17 @@ impl<'a> ViewReader<'a> {
 
     /// Begins a pass of the planner.
     pub(crate) async fn begin(&self, pass: &Label) -> Result<Box<dyn Pass>> {
-        let Compaction {
-            store,
-            conversation,
-            planner,
-            ..
-        } = *self.compaction;
-        let head = self.snapshot.head;
-        let newest = newest_entries(store, conversation, head, planner.tail(pass)).await?;
-        Ok(planner.begin(PassInput {
+        let env = self.env;
+        let (head, tail) = (self.snapshot.head, env.planner.tail(pass));
+        let newest = newest_entries(env.store, env.conversation, head, tail).await?;
+        Ok(env.planner.begin(PassInput {
             pass,
             head,
             tokens: self.tokens,
             newest: &newest,
-            room: self.compaction.room,
-            goal: self.compaction.goal(),
-            accounting: self.compaction.accounting,
+            room: env.room,
+            goal: env.goal(),
+            accounting: env.accounting,
         }))
     }
 
@@ -94,16 +89,28 @@ impl<'a> ViewReader<'a> {
                 (!spans.is_empty()).then_some(Fed::Spans(spans))
             }
             Some(Want::Entries(range)) => {
-                let entries = self.compaction.page(range).await?;
+                let read = LogRead::new(range);
+                let page = self.env.store.read(self.env.conversation, &read).await?;
+                let entries = page.items;
                 (!entries.is_empty()).then_some(Fed::Entries(entries))
             }
             _ => None,
         })
     }
 
+    /// Feeds all passes of the planner, and returns their jobs in the order of the log.
+    pub(crate) async fn all_jobs(&mut self) -> Result<Vec<Job>> {
+        let mut jobs = Vec::new();
+        for pass in self.env.planner.passes() {
+            jobs.extend(self.jobs(pass).await?);
+        }
+        jobs.sort_by_key(|job| job.range);
+        Ok(jobs)
+    }
+
     /// Feeds a whole pass, and returns its jobs.
-    pub(crate) async fn jobs(&mut self, pass: &Label) -> Result<Vec<Job>> {
-        let accounting = self.compaction.accounting;
+    async fn jobs(&mut self, pass: &Label) -> Result<Vec<Job>> {
+        let accounting = self.env.accounting;
         let mut pass = self.begin(pass).await?;
         let mut jobs = Vec::new();
         let mut want = pass.wants();
@@ -124,72 +131,18 @@ impl<'a> ViewReader<'a> {
         let known = self.first.take().filter(|_| first);
         let page = match known {
             Some(page) => page,
-            None => self.compaction.span_page(&self.snapshot, range).await?,
+            None => {
+                let order = Order::OldestFirst;
+                let page = self.env.store.spans(&self.snapshot, range, order, SPANS);
+                page.await?
+            }
         };
         let mut spans = self.overlay.apply(&page.items);
-        fill_raw_tokens(self.compaction.store, &self.snapshot, &mut spans).await?;
+        fill_raw_tokens(self.env.store, &self.snapshot, &mut spans).await?;
         if first {
             self.first = Some(page);
         }
         Ok(spans)
-    }
-}
-
-impl Compaction<'_> {
-    /// What a pass is planned for.
-    pub(crate) fn goal(&self) -> compaction_plan::Goal {
-        match self.stage {
-            Stage::Fit => compaction_plan::Goal::Fit,
-            _ => compaction_plan::Goal::Policy,
-        }
-    }
-
-    /// The spans of a snapshot from the beginning of a range on, at most a page of them.
-    async fn span_page(&self, snapshot: &Snapshot, range: SeqRange) -> Result<Page<Span>> {
-        let read = self.store.spans(snapshot, range, Order::OldestFirst, SPANS);
-        Ok(read.await?)
-    }
-
-    /// All spans of a snapshot that touch a range, raw ones with the cost of their messages.
-    pub(crate) async fn spans_over(
-        &self,
-        snapshot: &Snapshot,
-        range: Option<SeqRange>,
-    ) -> Result<Vec<Span>> {
-        let mut spans = Vec::new();
-        let mut rest = range;
-        while let Some(range) = rest {
-            let page = self.span_page(snapshot, range).await?;
-            spans.extend(page.items);
-            rest = page.next;
-        }
-        fill_raw_tokens(self.store, snapshot, &mut spans).await?;
-        Ok(spans)
-    }
-
-    /// All spans of a snapshot, raw ones with the cost of their messages.
-    pub(crate) async fn spans(&self, snapshot: &Snapshot) -> Result<Vec<Span>> {
-        let whole = SeqRange::new(Seq::FIRST, snapshot.head);
-        self.spans_over(snapshot, whole).await
-    }
-
-    /// The first page of a range of the log.
-    async fn page(&self, range: SeqRange) -> Result<Vec<LogEntry>> {
-        let read = LogRead::new(range);
-        Ok(self.store.read(self.conversation, &read).await?.items)
-    }
-
-    /// Reads a whole range of the log.
-    pub(crate) async fn read(&self, range: SeqRange) -> Result<Vec<LogEntry>> {
-        let mut entries = Vec::new();
-        let mut rest = Some(range);
-        while let Some(range) = rest {
-            let read = LogRead::new(range);
-            let page = self.store.read(self.conversation, &read).await?;
-            entries.extend(page.items);
-            rest = page.next;
-        }
-        Ok(entries)
     }
 }
 

@@ -1,0 +1,239 @@
+//! Beginning the jobs of a batch: their sources are read, one call leases them all, and what is there
+//! already is looked up. Nothing is asked of a model.
+
+use std::collections::BTreeMap;
+
+use compaction_plan::{Job, Work};
+use futures::future::Aborted;
+use memory_model::{Hash, LogEntry, Recipe, Summary, SummaryId};
+use memory_store::{Claim, JobKey};
+
+use crate::environment::{Environment, Stage};
+use crate::error::Result;
+use crate::events::{Before, SkipReason};
+use crate::leases::claim_all;
+use crate::open_job::OpenJob;
+use crate::prepared::{Done, Prepared, Ready};
+use crate::sources::read_sources;
+use crate::summary::Written;
+use crate::watch::Watch;
+
+/// A job of a batch once the batch is leased.
+#[derive(Debug)]
+pub(crate) enum Begun<'j, 'e> {
+    /// Nothing is left to do.
+    Done(Done<'j>),
+    /// The summarizer is to be called.
+    Call(OpenJob<'j, 'e>),
+}
+
+/// Begins the jobs of a batch: asks the hooks, reads the sources, leases what needs a lease, and
+/// looks up what is there already. `entries` may hold messages of the jobs; `made` are summaries
+/// that are not in the store yet.
+pub(crate) async fn begin<'j, 'e>(
+    env: &Environment<'_>,
+    jobs: &[&'j Job],
+    entries: &'e [LogEntry],
+    made: &BTreeMap<SummaryId, Summary>,
+    watch: &Watch,
+) -> Result<Vec<Begun<'j, 'e>>> {
+    let (mut begun, mut supplied) = ask_hooks(env, jobs, watch).await;
+    let wanted = |index: &usize| matches!(begun.get(*index), Some(None));
+    let wanted: Vec<usize> = (0..jobs.len()).filter(wanted).collect();
+    let summarized: Vec<&'j Job> = wanted
+        .iter()
+        .filter_map(|i| jobs.get(*i).copied())
+        .collect();
+    let sources = read_sources(env, &summarized, entries, made).await?;
+    let mut open: Vec<(usize, OpenJob<'j, 'e>)> = Vec::new();
+    for ((index, job), sources) in wanted.into_iter().zip(summarized).zip(sources) {
+        let done = match sources {
+            None => Done::unleased(job, Prepared::Skipped(sources_gone(env))),
+            Some(sources) => match (OpenJob::new(env, job, sources), supplied.remove(&index)) {
+                (Err(done), _) => *done,
+                (Ok(opened), Some(text)) => supply(env, opened, text),
+                (Ok(opened), None) => {
+                    open.push((index, opened));
+                    continue;
+                }
+            },
+        };
+        put(&mut begun, index, Begun::Done(done));
+    }
+
+    for (index, done) in lease(env, &mut open, watch).await? {
+        put(&mut begun, index, Begun::Done(done));
+    }
+    for (index, next) in look_up(env, open, watch).await? {
+        put(&mut begun, index, next);
+    }
+    Ok(begun.into_iter().flatten().collect())
+}
+/// Asks the hooks about each job. Returns those jobs that are over thereby, each at its index, and
+/// the texts that hooks gave, by index.
+async fn ask_hooks<'j, 'e>(
+    env: &Environment<'_>,
+    jobs: &[&'j Job],
+    watch: &Watch,
+) -> (Vec<Option<Begun<'j, 'e>>>, BTreeMap<usize, String>) {
+    let mut begun: Vec<Option<Begun<'j, 'e>>> = Vec::with_capacity(jobs.len());
+    let mut supplied: BTreeMap<usize, String> = BTreeMap::new();
+    for (index, &job) in jobs.iter().enumerate() {
+        let answer = watch
+            .unless_stopped(&env.cancel, env.hooks.before(job))
+            .await;
+        let prepared = match (answer, &job.work) {
+            (Err(Aborted), _) => Some(Prepared::Cancelled),
+            (Ok(Before::Cancel), _) => Some(Prepared::Skipped(SkipReason::Vetoed)),
+            (Ok(_), Work::Replace(_)) => Some(Prepared::Replacement),
+            (Ok(Before::Supply(text)), _) => {
+                supplied.insert(index, text);
+                None
+            }
+            (Ok(Before::Proceed), _) => None,
+        };
+        begun.push(prepared.map(|prepared| Begun::Done(Done::unleased(job, prepared))));
+    }
+    (begun, supplied)
+}
+
+/// Why a job is passed over whose sources are gone: somebody else was first, or the draft that it
+/// builds on was not made by this summarizer.
+fn sources_gone(env: &Environment<'_>) -> SkipReason {
+    match env.stage {
+        Stage::PublishReady => SkipReason::NotReady,
+        _ => SkipReason::Lost,
+    }
+}
+
+/// A summary whose text a hook gave.
+fn supply<'j>(env: &Environment<'_>, open: OpenJob<'j, '_>, text: String) -> Done<'j> {
+    let written = Written {
+        body: text.into(),
+        tier: "supplied".to_owned(),
+        model: None,
+        meta: None,
+        cause: None,
+        provisional: false,
+        recipe: Recipe::new("supplied@1"),
+    };
+    open.finish(env, written, false)
+}
+
+/// Leases the jobs in one call, and takes out those that somebody else has. What costs nothing
+/// needs no lease.
+async fn lease<'j>(
+    env: &Environment<'_>,
+    open: &mut Vec<(usize, OpenJob<'j, '_>)>,
+    watch: &Watch,
+) -> Result<Vec<(usize, Done<'j>)>> {
+    let mut held = Vec::new();
+    if env.summarizer.provisional() || open.is_empty() {
+        return Ok(held);
+    }
+    let now = env.clock.now();
+    let until = now.saturating_add(env.policy.lease());
+    let mut free = Vec::with_capacity(open.len());
+    for (index, mut job) in open.drain(..) {
+        let key = job.key(env);
+        match env.in_flight.take(env.conversation, &key, now, until) {
+            Ok(taken) => {
+                job.taken = Some(taken);
+                free.push((key, index, job));
+            }
+            Err(until) => {
+                watch.record_holder(&env.owner, until);
+                held.push((index, job.done(Prepared::Skipped(SkipReason::Held))));
+            }
+        }
+    }
+    let keys: Vec<JobKey> = free.iter().map(|(key, ..)| key.clone()).collect();
+    let claims = claim_all(env, &keys).await?;
+    for ((_, index, mut job), claim) in free.into_iter().zip(claims) {
+        match claim {
+            Claim::Held { owner, until } => {
+                watch.record_holder(&owner, until);
+                held.push((index, job.done(Prepared::Skipped(SkipReason::Held))));
+                continue;
+            }
+            Claim::Granted(fence) => job.fence = Some(fence),
+            Claim::Ready(fence, draft) => {
+                job.fence = Some(fence);
+                job.draft = Some(draft);
+            }
+        }
+        open.push((index, job));
+    }
+    Ok(held)
+}
+
+/// Looks up what is there already: a summary that was published, or a draft. It is looked up
+/// under the lease: another run may have published it a moment ago.
+async fn look_up<'j, 'e>(
+    env: &Environment<'_>,
+    open: Vec<(usize, OpenJob<'j, 'e>)>,
+    watch: &Watch,
+) -> Result<Vec<(usize, Begun<'j, 'e>)>> {
+    if open.is_empty() {
+        return Ok(Vec::new());
+    }
+    let source = |(_, job): &(usize, OpenJob<'_, '_>)| (job.source_hash, job.recipe.clone());
+    let sources: Vec<(Hash, Recipe)> = open.iter().map(source).collect();
+    let found = env
+        .store
+        .summaries_by_source(env.conversation, &sources)
+        .await?;
+    let mut next = Vec::with_capacity(open.len());
+    for ((index, job), found) in open.into_iter().zip(found) {
+        next.push((index, known(env, job, found, watch)));
+    }
+    Ok(next)
+}
+
+/// What is known of a leased job without a call.
+fn known<'j, 'e>(
+    env: &Environment<'_>,
+    mut open: OpenJob<'j, 'e>,
+    found: Option<Summary>,
+    watch: &Watch,
+) -> Begun<'j, 'e> {
+    let found = found.filter(|found| found.range == open.job.range);
+    if let Some(summary) = found {
+        if summary.children != open.job.children() {
+            // What was written is used again; what it unfolds to is another.
+            let written = Written {
+                body: summary.body,
+                tier: summary.tier,
+                model: summary.model,
+                provisional: summary.provisional,
+                recipe: summary.recipe,
+                meta: summary.meta,
+                cause: None,
+            };
+            return Begun::Done(open.finish(env, written, false));
+        }
+        let ready = Ready {
+            summary,
+            cause: None,
+            fresh: false,
+            draft: None,
+        };
+        return Begun::Done(open.done(Prepared::Summary(Box::new(ready))));
+    }
+    let draft = open.draft.take();
+    let written = draft.map(|draft| serde_json::from_str::<Written>(draft.0.as_str()));
+    if let Some(Ok(written)) = written {
+        watch.model().written(written.cause.as_ref());
+        return Begun::Done(open.finish(env, written, false));
+    }
+    if env.stage == Stage::PublishReady && open.fence.is_some() {
+        return Begun::Done(open.done(Prepared::Skipped(SkipReason::NotReady)));
+    }
+    Begun::Call(open)
+}
+
+fn put<T>(list: &mut [Option<T>], index: usize, value: T) {
+    if let Some(place) = list.get_mut(index) {
+        *place = Some(value);
+    }
+}

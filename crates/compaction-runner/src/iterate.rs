@@ -1,0 +1,106 @@
+//! Repeats the passes of a planner until nothing is left to do, or until it is enough.
+
+use compaction_plan::StopReason;
+use memory_store::Snapshot;
+
+use crate::conclude::publish_put_off;
+use crate::environment::Environment;
+use crate::error::Result;
+use crate::exhausted::{is_exhausted, remember_exhausted};
+use crate::lifecycle;
+use crate::outcome::Outcome;
+use crate::pass::run_pass;
+use crate::tally::Tally;
+use crate::view_reader::ViewReader;
+
+/// How many iterations a run does.
+pub(crate) struct Iterations<'i> {
+    /// Maximum number of iterations; `None` for as many as the planner allows.
+    pub(crate) most: Option<u32>,
+    /// Whether a view of this cost, in tokens, needs no further iteration.
+    pub(crate) is_enough: &'i (dyn Fn(u64) -> bool + Send + Sync),
+}
+
+/// Compacts, and returns what was done and why it stopped. Does nothing in a state in which nothing
+/// could be made shorter before.
+pub(crate) async fn run_iterations(
+    env: &Environment<'_>,
+    iterations: &Iterations<'_>,
+) -> Result<Outcome> {
+    let (start, before) = lifecycle::start(env).await?;
+    let mut tally = Tally::default();
+    let stop = if is_exhausted(env, &start).await? {
+        StopReason::Exhausted
+    } else {
+        iterate(env, iterations, start, &mut tally).await?
+    };
+    if stop == StopReason::Exhausted
+        && let Some(tried) = &tally.seen
+    {
+        remember_exhausted(env, tried).await?;
+    }
+    lifecycle::end(env, before, tally, stop).await
+}
+
+async fn iterate(
+    env: &Environment<'_>,
+    iterations: &Iterations<'_>,
+    start: Snapshot,
+    tally: &mut Tally,
+) -> Result<StopReason> {
+    let mut done = 0;
+    let mut reader = ViewReader::new(env, start);
+    loop {
+        let (planned, published) = (tally.planned, tally.published);
+        tally.begin_iteration();
+        done += run_passes(env, iterations, done, &mut reader, tally).await?;
+        publish_put_off(env, tally).await?;
+        if let Some(stop) = tally.must_stop() {
+            return Ok(stop);
+        }
+        if tally.planned == planned {
+            return Ok(tally.in_vain().unwrap_or(StopReason::NothingEligible));
+        }
+        if tally.published == published {
+            return Ok(tally.in_vain().unwrap_or(StopReason::NoProgress));
+        }
+        if iterations.most.is_some_and(|most| done >= most) {
+            return Ok(StopReason::PassesDone);
+        }
+        let cap = env.planner.max_iterations();
+        if iterations.most.is_none() && cap.is_some_and(|most| done >= most) {
+            return Ok(StopReason::IterationCap);
+        }
+        reader.refresh().await?;
+        if (iterations.is_enough)(reader.tokens) {
+            return Ok(StopReason::PassesDone);
+        }
+    }
+}
+
+/// Runs all passes; again over what is put off, where there are iterations left and the view is
+/// not small enough. Returns the number of iterations.
+async fn run_passes(
+    env: &Environment<'_>,
+    iterations: &Iterations<'_>,
+    before: u32,
+    reader: &mut ViewReader<'_>,
+    tally: &mut Tally,
+) -> Result<u32> {
+    let mut done = 0;
+    loop {
+        let planned = tally.planned;
+        for pass in env.planner.passes() {
+            run_pass(env, pass, reader, tally).await?;
+            if tally.must_stop().is_some() {
+                return Ok(done + 1);
+            }
+        }
+        done += 1;
+        let is_left = iterations.most.is_some_and(|most| before + done < most);
+        let is_over = tally.planned == planned || tally.lost;
+        if !is_left || is_over || !env.puts_off() || (iterations.is_enough)(reader.tokens) {
+            return Ok(done);
+        }
+    }
+}

@@ -1,0 +1,116 @@
+//! Leases on jobs: claiming them, also from owners that are gone, and giving them back.
+
+use std::collections::BTreeMap;
+use std::time::Duration;
+
+use memory_store::{Claim, ErrorKind, Fence, JobKey, LeaseUpdate, Owner};
+
+use crate::environment::Environment;
+use crate::error::Result;
+
+/// How often a job is taken over from owners that are gone, one after the other.
+const TAKE_OVERS: usize = 4;
+
+/// Ends a lease and keeps what was prepared under it.
+pub(crate) const HAND_BACK: LeaseUpdate = LeaseUpdate::Renew {
+    ttl: Duration::ZERO,
+};
+
+/// Claims jobs in one call, also from owners that are gone.
+pub(crate) async fn claim_all(env: &Environment<'_>, keys: &[JobKey]) -> Result<Vec<Claim>> {
+    let mut claims = claim_as(env, &env.owner, keys).await?;
+    for _ in 0..TAKE_OVERS {
+        let gone = held_by_gone(env, keys, &claims);
+        if gone.is_empty() {
+            break;
+        }
+        for (holder, keys) in &gone {
+            tracing::info!(holder = %holder, "leases are taken over from a process that is gone");
+            give_back(env, &Owner(holder.clone()), keys).await?;
+        }
+        let freed: Vec<JobKey> = gone.into_values().flatten().collect();
+        let mut again = claim_as(env, &env.owner, &freed).await?.into_iter();
+        for key in freed {
+            let place = keys.iter().position(|known| *known == key);
+            let place = place.and_then(|index| claims.get_mut(index));
+            if let (Some(place), Some(claim)) = (place, again.next()) {
+                *place = claim;
+            }
+        }
+    }
+    Ok(claims)
+}
+
+/// Returns the jobs that owners hold which are gone, by owner.
+fn held_by_gone(
+    env: &Environment<'_>,
+    keys: &[JobKey],
+    claims: &[Claim],
+) -> BTreeMap<String, Vec<JobKey>> {
+    let mut gone: BTreeMap<String, Vec<JobKey>> = BTreeMap::new();
+    for (key, claim) in keys.iter().zip(claims) {
+        if let Claim::Held { owner, .. } = claim
+            && env.liveness.is_gone(owner)
+        {
+            gone.entry(owner.0.clone()).or_default().push(key.clone());
+        }
+    }
+    gone
+}
+
+/// Gives back the jobs of an owner that is gone. An owner that asks again is granted its job;
+/// what it has prepared is kept.
+async fn give_back(env: &Environment<'_>, holder: &Owner, keys: &[JobKey]) -> Result<()> {
+    let claims = claim_as(env, holder, keys).await?;
+    let fences = claims.into_iter().filter_map(|claim| match claim {
+        Claim::Granted(fence) | Claim::Ready(fence, _) => Some(fence),
+        Claim::Held { .. } => None,
+    });
+    hand_back(env, fences).await
+}
+
+async fn claim_as(env: &Environment<'_>, owner: &Owner, keys: &[JobKey]) -> Result<Vec<Claim>> {
+    if keys.is_empty() {
+        return Ok(Vec::new());
+    }
+    let ttl = env.policy.lease();
+    let claims = env.store.claim_all(env.conversation, keys, owner, ttl);
+    Ok(claims.await?)
+}
+
+/// Gives jobs back whose work is done but not published: whoever claims them next has it.
+pub(crate) async fn hand_back(
+    env: &Environment<'_>,
+    fences: impl IntoIterator<Item = Fence>,
+) -> Result<()> {
+    let settled = fences.into_iter().map(|fence| (fence, HAND_BACK));
+    settle_all(env, settled.collect()).await
+}
+
+/// Gives jobs back that nobody wants any more, with what was prepared for them.
+pub(crate) async fn release(
+    env: &Environment<'_>,
+    fences: impl IntoIterator<Item = Fence>,
+) -> Result<()> {
+    let settled = fences
+        .into_iter()
+        .map(|fence| (fence, LeaseUpdate::Release));
+    settle_all(env, settled.collect()).await
+}
+
+/// Settles jobs in one call. One that somebody else has by now is theirs to settle.
+pub(crate) async fn settle_all(
+    env: &Environment<'_>,
+    settled: Vec<(Fence, LeaseUpdate)>,
+) -> Result<()> {
+    if settled.is_empty() {
+        return Ok(());
+    }
+    for answer in env.store.settle_all(&settled).await? {
+        match answer {
+            Err(error) if error.kind() != ErrorKind::Stale => return Err(error.into()),
+            _ => {}
+        }
+    }
+    Ok(())
+}

@@ -1,0 +1,120 @@
+//! A job whose sources are read: what its summarizer is asked for, and what becomes of its answer.
+
+use compaction_plan::Job;
+use memory_model::{FieldHasher, Hash, RawJson, Recipe, summary_overhead};
+use memory_store::{Draft, Fence, JobKey};
+use summarize_escalation::prompt::PromptSet;
+use summarize_escalation::{Source, SummaryRequest, recipe};
+
+use crate::environment::Environment;
+use crate::events::SkipReason;
+use crate::in_flight::Taken;
+use crate::prepared::{Done, Prepared, Ready};
+use crate::report::Cause;
+use crate::sources::Sources;
+use crate::summary::{Written, summary_of};
+use crate::watch::with_causes;
+
+/// A job whose sources are read, and the lease on it.
+#[derive(Debug)]
+pub(crate) struct OpenJob<'j, 'e> {
+    pub(crate) job: &'j Job,
+    pub(crate) sources: Sources<'e>,
+    pub(crate) source_hash: Hash,
+    pub(crate) prompts: Option<Box<PromptSet>>,
+    pub(crate) recipe: Recipe,
+    pub(crate) fence: Option<Fence>,
+    /// What an earlier holder of the lease has prepared.
+    pub(crate) draft: Option<Draft>,
+    /// Keeps other runs of the same owner from the job.
+    pub(crate) taken: Option<Taken>,
+}
+
+impl<'j, 'e> OpenJob<'j, 'e> {
+    /// A job with its sources, hashes and prompts; the job is over when its prompts cannot be read.
+    pub(crate) fn new(
+        env: &Environment<'_>,
+        job: &'j Job,
+        sources: Sources<'e>,
+    ) -> std::result::Result<Self, Box<Done<'j>>> {
+        let prompts = job.request.as_ref().and_then(|r| r.prompts.as_ref());
+        let prompts = prompts.map(|p| PromptSet::single(&p.id, &p.system, &p.user));
+        let prompts = prompts.transpose().map_err(|error| {
+            let error = with_causes(&error);
+            let cause = Cause::unknown(error.clone());
+            Box::new(Done::unleased(job, Prepared::Failed { error, cause }))
+        })?;
+        let source_hash = sources.hash(job);
+        let pieces = sources.pieces(job);
+        let request = summary_request(env, job, &pieces, prompts.as_ref());
+        let recipe = recipe(env.summarizer.id(), env.ladder, &request);
+        drop(pieces);
+        Ok(Self {
+            job,
+            sources,
+            source_hash,
+            prompts: prompts.map(Box::new),
+            recipe,
+            fence: None,
+            draft: None,
+            taken: None,
+        })
+    }
+
+    /// Returns the key of the lease on the job.
+    pub(crate) fn key(&self, env: &Environment<'_>) -> JobKey {
+        let mut hasher = FieldHasher::new("agent-memory job 1");
+        hasher.hash(self.source_hash);
+        hasher.bytes(self.recipe.as_str().as_bytes());
+        let hash = hasher.finish().to_string();
+        let hash = hash.get(..16).unwrap_or(&hash);
+        JobKey(format!("{}/{}/{hash}", env.view(), self.job.range))
+    }
+
+    /// Ends the job with what came of it.
+    pub(crate) fn done(self, prepared: Prepared) -> Done<'j> {
+        Done::new(self.job, prepared, self.fence, self.taken)
+    }
+
+    /// Ends the job with the summary that follows from what was written. `fresh` says that it was
+    /// written in this run.
+    pub(crate) fn finish(self, env: &Environment<'_>, written: Written, fresh: bool) -> Done<'j> {
+        let leased = self.fence.is_some();
+        let draft = || RawJson::from_value(&written).ok().map(Draft);
+        let draft = if fresh && leased { draft() } else { None };
+        let cause = written.cause.clone();
+        let summary = summary_of(env, self.job, &self.sources, self.source_hash, written);
+        let prepared = match summary {
+            None => Prepared::Skipped(SkipReason::CannotShrink),
+            Some(summary) => Prepared::Summary(Box::new(Ready {
+                summary,
+                cause,
+                fresh,
+                draft,
+            })),
+        };
+        self.done(prepared)
+    }
+}
+
+/// What the summarizer is asked for.
+pub(crate) fn summary_request<'r>(
+    env: &'r Environment<'_>,
+    job: &'r Job,
+    pieces: &'r [Source<'r>],
+    prompts: Option<&'r PromptSet>,
+) -> SummaryRequest<'r> {
+    let depth = job.depth().unwrap_or(0);
+    let overhead = summary_overhead(env.accounting, job.range, depth, job.sources());
+    let estimator = env.accounting.estimator();
+    let mut request = SummaryRequest::new(pieces, estimator).with_overhead_tokens(overhead);
+    if let Some(asked) = &job.request {
+        request = request
+            .with_purpose(asked.purpose)
+            .with_target_tokens(asked.target_tokens);
+        request.previous = asked.previous.as_deref();
+    }
+    request.instructions = env.instructions.as_deref();
+    request.prompts = prompts;
+    request
+}

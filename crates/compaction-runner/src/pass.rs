@@ -1,0 +1,83 @@
+//! One pass of a planner: plans while it reads, and carries the jobs out.
+
+use compaction_plan::Label;
+use futures::future::join;
+use memory_model::LogEntry;
+
+use crate::conclude::publish_put_off;
+use crate::environment::Environment;
+use crate::error::Result;
+use crate::execute::execute;
+use crate::tally::Tally;
+use crate::view_reader::{Fed, ViewReader, drop_entries};
+
+/// Number of jobs from which on those that were put off are published before the iteration ends.
+const PUT_OFF: usize = 64;
+
+/// One pass: plans while it reads, prepares a few jobs at a time, publishes in order. What is put
+/// off is laid over what the reader shows.
+pub(crate) async fn run_pass(
+    env: &Environment<'_>,
+    label: &Label,
+    reader: &mut ViewReader<'_>,
+    tally: &mut Tally,
+) -> Result<()> {
+    let published = tally.published;
+    if reader.is_outdated {
+        reader.refresh().await?;
+    }
+    tally.seen.get_or_insert_with(|| reader.snapshot.clone());
+    let done = feed(env, label, reader, tally).await;
+    for one in &tally.put_off {
+        reader.lay_over(&one.job, one.spans());
+    }
+    done?;
+    let outdated = |tally: &Tally| tally.published > published || tally.lost;
+    if tally.put_off.len() >= PUT_OFF || outdated(tally) {
+        publish_put_off(env, tally).await?;
+    }
+    reader.is_outdated = outdated(tally);
+    Ok(())
+}
+
+/// Feeds a pass and carries its jobs out, while the next page is read.
+async fn feed(
+    env: &Environment<'_>,
+    label: &Label,
+    reader: &mut ViewReader<'_>,
+    tally: &mut Tally,
+) -> Result<()> {
+    let mut pass = reader.begin(label).await?;
+    // Entries that were read and may belong to a job that is still to come.
+    let mut entries: Vec<LogEntry> = Vec::new();
+    let want = pass.wants();
+    let mut page = reader.next(want).await?;
+    while let Some(fed) = page {
+        if env.cancel.is_cancelled() {
+            tally.cancelled = true;
+            return Ok(());
+        }
+        let jobs = match fed {
+            Fed::Spans(spans) => pass.feed_spans(&spans, env.accounting),
+            Fed::Entries(mut more) => {
+                let jobs = pass.feed(&more, env.accounting);
+                entries.append(&mut more);
+                jobs
+            }
+        };
+        // What the pass wants next does not depend on what becomes of these jobs.
+        let want = pass.wants();
+        let (done, next) = join(execute(env, &jobs, &entries, tally), reader.next(want)).await;
+        done?;
+        if tally.must_stop().is_some() {
+            return Ok(());
+        }
+        if tally.put_off.len() >= PUT_OFF {
+            publish_put_off(env, tally).await?;
+        }
+        page = next?;
+        drop_entries(&mut entries, jobs.last().map(|job| job.range.last));
+    }
+    let jobs = pass.finish(env.accounting);
+    execute(env, &jobs, &entries, tally).await
+}

@@ -1,0 +1,71 @@
+//! Jobs that are ready to be published, and their publishing in one transaction.
+
+use compaction_plan::{Job, Work};
+use memory_model::{Body, Span, Summary};
+use memory_store::{ErrorKind, Fence, Publish, Published};
+
+use crate::environment::Environment;
+use crate::error::Result;
+
+/// A job that is ready to be published: with its summary, or with its own spans.
+#[derive(Debug, Clone)]
+pub(crate) struct Publishable {
+    pub(crate) job: Job,
+    pub(crate) summary: Option<Summary>,
+    pub(crate) fence: Option<Fence>,
+}
+
+impl Publishable {
+    /// The spans that take the place of the job's.
+    pub(crate) fn spans(&self) -> Vec<Span> {
+        match (&self.summary, &self.job.work) {
+            (Some(summary), _) => {
+                let body = Body::Summary {
+                    id: summary.id.clone(),
+                    depth: summary.depth,
+                };
+                vec![Span::closed(self.job.range, body, summary.tokens)]
+            }
+            (None, Work::Replace(spans)) => spans.clone(),
+            (None, _) => Vec::new(),
+        }
+    }
+}
+
+/// Publishes under the leases, and what lost its lease without one: whether the work is still
+/// wanted, the view decides. Returns the outcome of each job.
+pub(crate) async fn publish_all(
+    env: &Environment<'_>,
+    ready: &[Publishable],
+) -> Result<Vec<memory_store::Result<Published>>> {
+    let view = env.view();
+    let now = env.clock.now();
+    let publish = |one: &Publishable| Publish {
+        view: view.clone(),
+        at: one.job.range,
+        expect: one.job.expect.clone(),
+        spans: one.spans(),
+        summaries: one.summary.iter().cloned().collect(),
+        fence: one.fence.clone(),
+        now,
+    };
+    let mut publishes: Vec<Publish> = ready.iter().map(publish).collect();
+    let mut outcomes = env.store.publish_all(env.conversation, &publishes).await?;
+    let is_stale = |outcome: &memory_store::Result<Published>| matches!(outcome, Err(error) if error.kind() == ErrorKind::Stale);
+    let mut stale: Vec<bool> = outcomes.iter().map(is_stale).collect();
+    stale.resize(publishes.len(), false);
+    let mut lost = stale.iter();
+    publishes.retain(|_| lost.next().copied().unwrap_or(false));
+    if publishes.is_empty() {
+        return Ok(outcomes);
+    }
+    publishes
+        .iter_mut()
+        .for_each(|publish| publish.fence = None);
+    let again = env.store.publish_all(env.conversation, &publishes).await?;
+    let places = outcomes.iter_mut().zip(&stale).filter(|(_, stale)| **stale);
+    for ((place, _), outcome) in places.zip(again) {
+        *place = outcome;
+    }
+    Ok(outcomes)
+}

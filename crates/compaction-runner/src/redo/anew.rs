@@ -1,0 +1,70 @@
+//! The job that makes a summary again, from the new versions of its sources.
+
+use compaction_plan::{Job, Label, Work};
+use memory_model::{Child, Summary};
+use memory_store::message_costs;
+
+use crate::environment::Environment;
+use crate::error::Result;
+use crate::redo::plan::Nodes;
+use crate::redo::progress::Made;
+
+/// The label of jobs that make a summary anew.
+pub(super) const REDO: Label = Label::from_static("redo");
+
+/// The job that makes a summary again, from the new versions of its sources; `None` when
+/// there is no reason to.
+pub(super) async fn job_anew(
+    env: &Environment<'_>,
+    old: &Summary,
+    nodes: &Nodes,
+    made: &Made,
+) -> Result<Option<Job>> {
+    let anew = |child: &Child| match child {
+        Child::Messages { .. } => child.clone(),
+        Child::Summary { id, range } => Child::Summary {
+            range: *range,
+            id: made.instead.get(id).unwrap_or(id).clone(),
+        },
+    };
+    let sources: Vec<Child> = old.sources.iter().map(anew).collect();
+    if sources == old.sources && !old.provisional {
+        return Ok(None);
+    }
+    let children = match old.children == old.sources {
+        true => None,
+        false => Some(old.children.iter().map(anew).collect()),
+    };
+    let source_tokens = cost(env, &sources, nodes, made).await?;
+    Ok(Some(Job {
+        kind: REDO,
+        range: old.range,
+        expect: Vec::new(),
+        work: Work::Summarize {
+            sources,
+            children,
+            depth: old.depth,
+        },
+        request: None,
+        source_tokens,
+        why: match old.provisional {
+            true => "it was written without a model".to_owned(),
+            false => "a summary that it was made from was made anew".to_owned(),
+        },
+    }))
+}
+
+/// Returns the cost of messages and summaries, in tokens.
+async fn cost(env: &Environment<'_>, sources: &[Child], nodes: &Nodes, made: &Made) -> Result<u64> {
+    let messages = sources.iter().filter(|child| child.summary().is_none());
+    let ranges: Vec<_> = messages.map(Child::range).collect();
+    let messages = message_costs(env.store, env.conversation, &ranges).await?;
+    let summaries = sources.iter().filter_map(Child::summary).map(|id| {
+        let summary = made.summaries.get(id).or_else(|| nodes.get(id));
+        summary.map_or(0, |summary| summary.tokens)
+    });
+    Ok(messages
+        .into_iter()
+        .chain(summaries)
+        .fold(0, u64::saturating_add))
+}

@@ -1,0 +1,191 @@
+//! The sources of jobs: the messages and summaries that a summary is made from.
+
+use std::borrow::Cow;
+use std::collections::{BTreeMap, BTreeSet};
+
+use compaction_plan::Job;
+use memory_model::{
+    Child, EntryKind, Hash, LogEntry, Part, SeqRange, SourceHasher, Summary, SummaryFigures,
+    SummaryId, Timestamp,
+};
+use memory_store::read_entries;
+use summarize_escalation::Source;
+
+use crate::environment::Environment;
+use crate::error::Result;
+
+/// What a job's sources hold, in their order.
+#[derive(Debug)]
+pub(crate) struct Sources<'a> {
+    entries: Vec<Cow<'a, LogEntry>>,
+    summaries: Vec<Summary>,
+}
+
+impl Sources<'_> {
+    /// The pieces in the order of the job's sources.
+    pub(crate) fn pieces(&self, job: &Job) -> Vec<Source<'_>> {
+        let mut pieces = Vec::with_capacity(self.entries.len() + self.summaries.len());
+        let (mut entries, mut summaries) = (self.entries.iter(), self.summaries.iter());
+        for source in job.sources() {
+            match source {
+                Child::Messages { range } => {
+                    let some = entries.by_ref().take(range.len() as usize);
+                    pieces.extend(some.map(|entry| Source::from(entry.as_ref())));
+                }
+                Child::Summary { .. } => pieces.extend(summaries.next().map(Source::from)),
+            }
+        }
+        pieces
+    }
+
+    /// Cost of all pieces, in tokens.
+    pub(crate) fn tokens(&self) -> u64 {
+        let messages = self.entries.iter().map(|entry| entry.tokens);
+        let summaries = self.summaries.iter().map(|summary| summary.tokens);
+        messages.chain(summaries).fold(0, u64::saturating_add)
+    }
+
+    pub(crate) fn hash(&self, job: &Job) -> Hash {
+        let mut hasher = SourceHasher::new();
+        let (mut entries, mut summaries) = (self.entries.iter(), self.summaries.iter());
+        for source in job.sources() {
+            match source {
+                Child::Messages { range } => entries
+                    .by_ref()
+                    .take(range.len() as usize)
+                    .for_each(|entry| hasher.message(entry.hash)),
+                Child::Summary { .. } => {
+                    if let Some(summary) = summaries.next() {
+                        hasher.summary(summary.hash);
+                    }
+                }
+            }
+        }
+        hasher.finish()
+    }
+
+    /// The earliest and the latest time of the sources; those without a time do not count.
+    pub(crate) fn times(&self) -> (Timestamp, Timestamp) {
+        let entries = self.entries.iter().map(|e| (e.created_at, e.created_at));
+        let summaries = self.summaries.iter().map(|s| (s.earliest_at, s.latest_at));
+        entries
+            .chain(summaries)
+            .filter(|(_, latest)| *latest != Timestamp::default())
+            .reduce(|a, b| (a.0.min(b.0), a.1.max(b.1)))
+            .unwrap_or_default()
+    }
+
+    /// How much of the log a summary of these sources stands for; `None` when one of them does not say,
+    /// or when they are not a partition of what it covers.
+    pub(crate) fn figures(&self, job: &Job) -> Option<SummaryFigures> {
+        let mut next = job.range.first;
+        for source in job.sources().iter().map(Child::range) {
+            if source.first != next {
+                return None;
+            }
+            next = source.last.next();
+        }
+        if next != job.range.last.next() {
+            return None;
+        }
+        let mut figures = SummaryFigures::default();
+        for entry in &self.entries {
+            if entry.kind == EntryKind::Message {
+                figures.add_message(rows(&entry.parts), entry.tokens);
+            }
+        }
+        for summary in &self.summaries {
+            figures.add_summary(&summary.figures()?, summary.tokens);
+        }
+        Some(figures)
+    }
+}
+
+/// The messages and summaries of each job; `None` for a job of which some are gone, which only a
+/// lost race explains. Reads the messages that are not among `entries`, and the summaries that
+/// are not among `made`, of all jobs together.
+pub(crate) async fn read_sources<'e>(
+    env: &Environment<'_>,
+    jobs: &[&Job],
+    entries: &'e [LogEntry],
+    made: &BTreeMap<SummaryId, Summary>,
+) -> Result<Vec<Option<Sources<'e>>>> {
+    let named = || jobs.iter().flat_map(|job| job.sources());
+    let ranges = named().filter(|source| source.summary().is_none());
+    let missing = ranges.map(Child::range);
+    let missing = missing.filter(|range| entries_in(entries, *range).is_none());
+    let mut read = Vec::new();
+    for range in joined(missing.collect()) {
+        read.extend(read_entries(env.store, env.conversation, range).await?);
+    }
+    let ids = named().filter_map(Child::summary);
+    let asked: BTreeSet<&SummaryId> = ids.filter(|id| !made.contains_key(*id)).collect();
+    let asked: Vec<SummaryId> = asked.into_iter().cloned().collect();
+    let stored = match asked.is_empty() {
+        true => Vec::new(),
+        false => env.store.summaries(env.conversation, &asked).await?,
+    };
+    let stored = stored.into_iter().flatten();
+    let stored: BTreeMap<SummaryId, Summary> = stored.map(|s| (s.id.clone(), s)).collect();
+    let summary = |id: &SummaryId| made.get(id).or_else(|| stored.get(id)).cloned();
+    let of_job = |job: &&Job| {
+        let mut sources = Sources {
+            entries: Vec::new(),
+            summaries: Vec::new(),
+        };
+        for source in job.sources() {
+            match source {
+                Child::Summary { id, .. } => sources.summaries.push(summary(id)?),
+                Child::Messages { range } => match entries_in(entries, *range) {
+                    Some(found) => sources.entries.extend(found.iter().map(Cow::Borrowed)),
+                    None => {
+                        let found = entries_in(&read, *range)?.iter().cloned();
+                        sources.entries.extend(found.map(Cow::Owned));
+                    }
+                },
+            }
+        }
+        Some(sources)
+    };
+    Ok(jobs.iter().map(of_job).collect())
+}
+
+/// The entries of a range; `None` when some of them are not there.
+fn entries_in(entries: &[LogEntry], range: SeqRange) -> Option<&[LogEntry]> {
+    let first = entries.partition_point(|entry| entry.seq < range.first);
+    let last = entries.partition_point(|entry| entry.seq <= range.last);
+    let found = entries.get(first..last)?;
+    (found.len() as u64 == range.len()).then_some(found)
+}
+
+/// Ranges in rising order, those that touch each other as one.
+fn joined(mut ranges: Vec<SeqRange>) -> Vec<SeqRange> {
+    ranges.sort_unstable();
+    let mut joined: Vec<SeqRange> = Vec::new();
+    for range in ranges {
+        match joined.last_mut() {
+            Some(last) if range.first <= last.last.next() => {
+                let end = last.last.max(range.last);
+                *last = SeqRange::new(last.first, end).unwrap_or(range);
+            }
+            _ => joined.push(range),
+        }
+    }
+    joined
+}
+
+/// Number of rows that a message has in the older memory engine's tables: one for its text or its
+/// blocks, and one for each reasoning, tool call and tool result.
+fn rows(parts: &[Part]) -> u64 {
+    let apart = |part: &&Part| {
+        matches!(
+            part,
+            Part::Reasoning { .. } | Part::ToolCall { .. } | Part::ToolResult { .. }
+        )
+    };
+    let said = |part: &Part| match part {
+        Part::Text { text } => !text.is_empty(),
+        part => !apart(&part),
+    };
+    parts.iter().filter(apart).count() as u64 + u64::from(parts.iter().any(said))
+}

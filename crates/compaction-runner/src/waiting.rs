@@ -1,0 +1,250 @@
+//! The list of jobs that are prefetched and wait to be published, as it is kept in the store.
+
+use std::collections::BTreeSet;
+
+use compaction_plan::Job;
+use memory_model::{Body, Child, Seq, SeqRange, Span, SpanStart, SummaryId, splice_starts};
+use memory_store::{Claim, JobKey, Snapshot, fill_raw_tokens, read_spans};
+use serde::{Deserialize, Serialize};
+
+use crate::environment::Environment;
+use crate::error::Result;
+use crate::leases::release;
+use crate::publishable::Publishable;
+use crate::state::{Stored, load, save};
+
+/// How often a list that somebody else changed meanwhile is written again.
+const TRIES: usize = 4;
+
+/// A job that waits to be published.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub(crate) struct Waiting {
+    pub(crate) job: Job,
+    /// The store's key of the draft; `None` when there is none: the summary itself is in the store
+    /// already, or the job needs none.
+    draft: Option<String>,
+    /// What the view will show over the job's range.
+    pub(crate) spans: Vec<Span>,
+}
+
+impl Waiting {
+    pub(crate) fn new(one: &Publishable) -> Self {
+        Self {
+            job: one.job.clone(),
+            draft: one.fence.as_ref().map(|fence| fence.key.0.clone()),
+            spans: one.spans(),
+        }
+    }
+
+    /// The summaries that the view will show.
+    fn shows(&self) -> impl Iterator<Item = &SummaryId> {
+        self.spans.iter().filter_map(|span| span.body.summary())
+    }
+}
+
+/// The jobs that wait to be published, in the order in which they were prepared: a later one may
+/// build on what an earlier one will show.
+#[derive(Debug, Default, Serialize, Deserialize)]
+pub(crate) struct WaitingList {
+    pub(crate) jobs: Vec<Waiting>,
+}
+
+impl WaitingList {
+    /// The jobs in runs that do not build on each other.
+    pub(crate) fn runs(&self) -> Vec<Vec<&Job>> {
+        let mut runs: Vec<Vec<&Job>> = Vec::new();
+        let mut shown: BTreeSet<&SummaryId> = BTreeSet::new();
+        for waiting in &self.jobs {
+            let sources = waiting.job.sources().iter().filter_map(Child::summary);
+            let builds_on = sources.into_iter().any(|id| shown.contains(id));
+            match runs.last_mut().filter(|_| !builds_on) {
+                Some(run) => run.push(&waiting.job),
+                None => {
+                    shown.clear();
+                    runs.push(vec![&waiting.job]);
+                }
+            }
+            shown.extend(waiting.shows());
+        }
+        runs
+    }
+
+    /// The summaries that the view will show once all jobs are published.
+    pub(crate) fn shows(&self) -> BTreeSet<&SummaryId> {
+        self.jobs.iter().flat_map(Waiting::shows).collect()
+    }
+
+    /// The range from the first position of a job to the last; `None` for an empty list.
+    fn range(&self) -> Option<SeqRange> {
+        let ranges = || self.jobs.iter().map(|waiting| waiting.job.range);
+        let first = ranges().map(|range| range.first).min()?;
+        let last = ranges().map(|range| range.last).max()?;
+        SeqRange::new(first, last)
+    }
+}
+
+/// Reads the list as it is stored; one that cannot be parsed is empty: then nothing is ready.
+/// `None` when nothing is stored.
+pub(crate) async fn read_list(env: &Environment<'_>) -> Result<Option<(WaitingList, u64)>> {
+    let Stored { value, revision } = load::<WaitingList>(env, &key(env)).await?;
+    Ok((revision > 0).then(|| (value.unwrap_or_default(), revision)))
+}
+
+/// Returns the jobs that can be published over a snapshot, and the list's revision. The others are
+/// taken off the stored list, and their drafts deleted.
+pub(crate) async fn read_wanted(
+    env: &Environment<'_>,
+    snapshot: &Snapshot,
+) -> Result<(WaitingList, u64)> {
+    let Some((list, revision)) = read_list(env).await? else {
+        return Ok((WaitingList::default(), 0));
+    };
+    let (list, unwanted) = split_wanted(env, list, snapshot).await?;
+    if unwanted.is_empty() {
+        return Ok((list, revision));
+    }
+    for waiting in unwanted {
+        delete_draft(env, waiting).await?;
+    }
+    let written = write_list(env, revision, &list).await?;
+    Ok((list, written.unwrap_or(revision)))
+}
+
+/// Adds jobs to the stored list, and returns how many there are then. Whoever changed the list
+/// meanwhile is heard: what they left on it stays.
+pub(crate) async fn add_to_list(
+    env: &Environment<'_>,
+    mut revision: u64,
+    mut list: WaitingList,
+    added: Vec<Waiting>,
+) -> Result<usize> {
+    for _ in 0..TRIES {
+        list.jobs.extend(added.iter().cloned());
+        if write_list(env, revision, &list).await?.is_some() {
+            return Ok(list.jobs.len());
+        }
+        (list, revision) = read_list(env).await?.unwrap_or_default();
+    }
+    // Whoever plans the same jobs finds their drafts.
+    Ok(list.jobs.len())
+}
+
+/// Removes the stored list unless somebody else changed it since `revision` was read.
+pub(crate) async fn remove_list(env: &Environment<'_>, revision: u64) -> Result<()> {
+    save::<WaitingList>(env, &key(env), revision, None).await?;
+    Ok(())
+}
+
+/// Stores the list, and returns its new revision; `None` when somebody else changed it meanwhile.
+/// An empty list is removed.
+async fn write_list(
+    env: &Environment<'_>,
+    revision: u64,
+    list: &WaitingList,
+) -> Result<Option<u64>> {
+    let value = Some(list).filter(|list| !list.jobs.is_empty());
+    if value.is_none() && revision == 0 {
+        return Ok(Some(0));
+    }
+    save(env, &key(env), revision, value).await
+}
+
+fn key(env: &Environment<'_>) -> String {
+    format!("prepared/{}", env.view())
+}
+
+/// Divides a list into the jobs whose replaced spans the view still holds, or an extract in their
+/// place; and the others.
+pub(crate) async fn split_wanted(
+    env: &Environment<'_>,
+    list: WaitingList,
+    snapshot: &Snapshot,
+) -> Result<(WaitingList, Vec<Waiting>)> {
+    let (mut wanted, mut unwanted) = (WaitingList::default(), Vec::new());
+    let Some(range) = list.range() else {
+        return Ok((wanted, unwanted));
+    };
+    // With one position more on each side, so that the spans tell where others begin.
+    let around = SeqRange::new(range.first.prev().max(Seq::FIRST), range.last.next());
+    let mut spans = read_spans(env.store, snapshot, around).await?;
+    fill_raw_tokens(env.store, snapshot, &mut spans).await?;
+    let mut rows = starts(&spans);
+    for mut waiting in list.jobs {
+        let mut spliced = splice(&rows, &waiting);
+        if spliced.is_none()
+            && let Some(extract) = extract_of(env, &waiting.job, &spans).await?
+        {
+            waiting.job.expect = vec![extract];
+            spliced = splice(&rows, &waiting);
+        }
+        match spliced {
+            Some(spliced) => {
+                rows = spliced;
+                wanted.jobs.push(waiting);
+            }
+            None => unwanted.push(waiting),
+        }
+    }
+    Ok((wanted, unwanted))
+}
+
+/// Returns the span that shows a summary of the job's sources that no model wrote.
+async fn extract_of(env: &Environment<'_>, job: &Job, spans: &[Span]) -> Result<Option<Span>> {
+    let shown = spans.iter().find(|span| {
+        let depth = matches!(span.body, Body::Summary { depth, .. } if Some(depth) == job.depth());
+        depth && span.closed_range() == Some(job.range)
+    });
+    let Some((span, id)) = shown.and_then(|span| Some((span, span.body.summary()?))) else {
+        return Ok(None);
+    };
+    let ids = std::slice::from_ref(id);
+    let found = env.store.summaries(env.conversation, ids).await?;
+    let extract = found
+        .into_iter()
+        .flatten()
+        .any(|summary| summary.provisional && summary.sources == job.sources());
+    Ok(extract.then(|| span.clone()))
+}
+
+/// Deletes a job's draft unless somebody is at work on it.
+pub(crate) async fn delete_draft(env: &Environment<'_>, waiting: Waiting) -> Result<()> {
+    let Some(key) = waiting.draft.map(JobKey) else {
+        return Ok(());
+    };
+    let lease = env.policy.lease();
+    let now = env.clock.now();
+    let until = now.saturating_add(lease);
+    let Ok(_taken) = env.in_flight.take(env.conversation, &key, now, until) else {
+        return Ok(());
+    };
+    let claim = env.store.claim(env.conversation, &key, &env.owner, lease);
+    match claim.await? {
+        Claim::Granted(fence) | Claim::Ready(fence, _) => release(env, [fence]).await,
+        Claim::Held { .. } => Ok(()),
+    }
+}
+
+/// The rows of a view once a waiting job is published; `None` when they do not hold what it expects.
+fn splice(rows: &[SpanStart], waiting: &Waiting) -> Option<Vec<SpanStart>> {
+    let Waiting { job, spans, .. } = waiting;
+    let changed = splice_starts(rows, job.range, &job.expect, spans).ok()?;
+    let mut rows = rows.to_vec();
+    rows.retain(|row| !changed.removed.iter().any(|gone| gone.first == row.first));
+    rows.extend(changed.added);
+    rows.sort_by_key(|row| row.first);
+    Some(rows)
+}
+
+fn starts(spans: &[Span]) -> Vec<SpanStart> {
+    spans
+        .iter()
+        .map(|span| SpanStart {
+            first: span.range.first,
+            body: span.body.clone(),
+            tokens: match span.body {
+                Body::Raw => 0,
+                _ => span.tokens,
+            },
+        })
+        .collect()
+}

@@ -1,0 +1,123 @@
+//! Writing the summary of a job that was begun: calls the summarizer, with nothing locked.
+
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use compaction_plan::Job;
+use futures::future::Aborted;
+use summarize_escalation::{ErrorKind, escalate_with};
+
+use crate::begin::Begun;
+use crate::environment::Environment;
+use crate::events::{Event, SkipReason};
+use crate::open_job::{OpenJob, summary_request};
+use crate::prepared::{Done, Prepared, keep_drafts};
+use crate::report::Cause;
+use crate::summary::Written;
+use crate::watch::{Counted, Watch, with_causes};
+
+/// Calls the summarizer where it is to be called, unless nothing more is to be begun. Sets
+/// `stop` when nothing is to be begun after it.
+pub(crate) async fn write<'j>(
+    env: &Environment<'_>,
+    begun: Begun<'j, '_>,
+    watch: &Watch,
+    stop: &AtomicBool,
+) -> Done<'j> {
+    let done = match begun {
+        Begun::Done(done) => done,
+        Begun::Call(open) if stop.load(Ordering::Relaxed) => open.done(Prepared::NotBegun),
+        Begun::Call(open) => {
+            let mut done = ask(env, open, watch).await;
+            // Results are concluded in order. What was paid does not wait for a slower call.
+            if env.policy.concurrency() > 1 {
+                keep_drafts(env, std::slice::from_mut(&mut done)).await;
+            }
+            done
+        }
+    };
+    if matches!(done.prepared, Prepared::Failed { .. } | Prepared::Cancelled) {
+        stop.store(true, Ordering::Relaxed);
+    }
+    done
+}
+
+/// Calls the summarizer, by way of the ladder.
+async fn ask<'j>(env: &Environment<'_>, open: OpenJob<'j, '_>, watch: &Watch) -> Done<'j> {
+    let pieces = open.sources.pieces(open.job);
+    let request = summary_request(env, open.job, &pieces, open.prompts.as_deref());
+    let counted = Counted {
+        summarizer: env.summarizer,
+        watch,
+    };
+    let climbed = escalate_with(&counted, env.extractive, env.ladder, &request);
+    let outcome = watch.unless_stopped(&env.cancel, climbed).await;
+    drop(pieces);
+    let outcome = match outcome {
+        Err(Aborted) => return open.done(Prepared::Cancelled),
+        Ok(Err(error)) => {
+            let prepared = not_written(env, open.job, &error, watch).await;
+            return open.done(prepared);
+        }
+        Ok(Ok(outcome)) => outcome,
+    };
+    let replaced = outcome.provisional && !env.summarizer.provisional();
+    let cause = Cause::of(&outcome.refused).filter(|_| replaced);
+    if !env.summarizer.provisional() {
+        watch.model().written(cause.as_ref());
+    }
+    if let Some(cause) = &cause {
+        model_failed(env, open.job, cause.clone()).await;
+    }
+    let written = Written {
+        cause,
+        meta: outcome.meta(),
+        body: outcome.text.into(),
+        tier: outcome.tier.as_str().to_owned(),
+        model: outcome.model,
+        provisional: outcome.provisional,
+        recipe: outcome.recipe,
+    };
+    open.finish(env, written, true)
+}
+
+/// What a ladder without a result means for a job.
+async fn not_written(
+    env: &Environment<'_>,
+    job: &Job,
+    error: &summarize_escalation::Error,
+    watch: &Watch,
+) -> Prepared {
+    let message = with_causes(error);
+    match error.kind() {
+        ErrorKind::CannotShrink | ErrorKind::Exhausted => {
+            let cause = Cause::of_unmade(error.refused());
+            if let Some(cause) = cause.filter(|_| !env.summarizer.provisional()) {
+                watch.model().unmade(&cause);
+                model_failed(env, job, cause).await;
+            }
+            Prepared::Skipped(SkipReason::CannotShrink)
+        }
+        _ => {
+            // Nothing is worth keeping: a job that changes with every message would leave a row
+            // at each failure.
+            let cause = Cause::of_error(error, message.clone());
+            watch.model().unmade(&cause);
+            model_failed(env, job, cause.clone()).await;
+            let error = message;
+            Prepared::Failed { error, cause }
+        }
+    }
+}
+
+/// Tells that the model did not write a summary.
+async fn model_failed(env: &Environment<'_>, job: &Job, cause: Cause) {
+    tracing::warn!(
+        conversation = env.conversation.0,
+        range = %job.range,
+        %cause,
+        advice = cause.advice,
+        "a summary was not written by the model"
+    );
+    let range = job.range;
+    env.emit(Event::ModelFailed { range, cause }).await;
+}

@@ -1,0 +1,97 @@
+//! Reads that take several calls of a store, or that follow from its running sums.
+
+use memory_model::{Body, ConversationId, LogEntry, SeqRange, Span};
+
+use crate::error::Result;
+use crate::store::Store;
+use crate::types::{LogRead, Order, Snapshot};
+
+/// Maximum number of spans that one call asks for.
+const SPANS: usize = 1_024;
+
+/// Reads all entries of a range of a log, oldest first, page by page. Without a range there are none.
+///
+/// # Errors
+/// As [`Store::read`].
+pub async fn read_entries<S: Store + ?Sized>(
+    store: &S,
+    conversation: ConversationId,
+    range: impl Into<Option<SeqRange>>,
+) -> Result<Vec<LogEntry>> {
+    let mut entries = Vec::new();
+    let mut rest: Option<SeqRange> = range.into();
+    while let Some(range) = rest {
+        let page = store.read(conversation, &LogRead::new(range)).await?;
+        entries.extend(page.items);
+        rest = page.next;
+    }
+    Ok(entries)
+}
+
+/// Reads all spans of a snapshot that touch a range, in the order of the log, page by page. Raw and
+/// omitted spans have 0 tokens: see [`fill_raw_tokens`]. Without a range there are none.
+///
+/// # Errors
+/// As [`Store::spans`].
+pub async fn read_spans<S: Store + ?Sized>(
+    store: &S,
+    snapshot: &Snapshot,
+    range: impl Into<Option<SeqRange>>,
+) -> Result<Vec<Span>> {
+    let mut spans = Vec::new();
+    let mut rest: Option<SeqRange> = range.into();
+    while let Some(range) = rest {
+        let page = store.spans(snapshot, range, Order::OldestFirst, SPANS);
+        let page = page.await?;
+        spans.extend(page.items);
+        rest = page.next;
+    }
+    Ok(spans)
+}
+
+/// Sets the token figures of raw spans from the log's running sums, in one call to the store.
+///
+/// # Errors
+/// As [`Store::running`].
+pub async fn fill_raw_tokens<S: Store + ?Sized>(
+    store: &S,
+    snapshot: &Snapshot,
+    spans: &mut [Span],
+) -> Result<()> {
+    let mut raw: Vec<(SeqRange, &mut Span)> = spans
+        .iter_mut()
+        .filter(|span| span.body == Body::Raw)
+        .filter_map(|span| Some((span.range.up_to(snapshot.head)?, span)))
+        .collect();
+    let ranges: Vec<SeqRange> = raw.iter().map(|(range, _)| *range).collect();
+    let costs = message_costs(store, snapshot.conversation, &ranges).await?;
+    for ((_, span), cost) in raw.iter_mut().zip(costs) {
+        span.tokens = cost;
+    }
+    Ok(())
+}
+
+/// Returns the cost of the messages of each range, in tokens, from the log's running sums: one call
+/// to the store, and none without ranges.
+///
+/// # Errors
+/// As [`Store::running`].
+pub async fn message_costs<S: Store + ?Sized>(
+    store: &S,
+    conversation: ConversationId,
+    ranges: &[SeqRange],
+) -> Result<Vec<u64>> {
+    if ranges.is_empty() {
+        return Ok(Vec::new());
+    }
+    let ends: Vec<_> = ranges
+        .iter()
+        .flat_map(|range| [range.first.prev(), range.last])
+        .collect();
+    let sums = store.running(conversation, &ends).await?;
+    let cost = |pair: &[u64]| match pair {
+        [before, through] => through.saturating_sub(*before),
+        _ => 0,
+    };
+    Ok(sums.chunks(2).map(cost).collect())
+}
