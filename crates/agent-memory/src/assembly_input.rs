@@ -3,9 +3,9 @@
 use compaction_plan::Tail;
 use compaction_runner::{atom_start, newest_entries};
 use context_assembler::{AssemblyInput, Item};
-use memory_model::{Body, EntryKind, LogEntry, Seq, SeqRange, Span, SummaryId};
+use memory_model::{Body, EntryKind, Seq, SeqRange, Span, SummaryId};
 use memory_store::{
-    Error, ErrorKind, FullStore, LogRead, Order, Result, Snapshot, fill_raw_tokens,
+    Error, ErrorKind, FullStore, Order, Result, Snapshot, fill_raw_tokens, read_entries,
 };
 
 /// Number of spans that one read asks for.
@@ -24,19 +24,7 @@ pub(crate) async fn read_input(
         tokens_before: snapshot.tokens(),
         items: Vec::new(),
     };
-    let tail = match whole_tail {
-        None => None,
-        Some(messages) => {
-            let newest = newest_entries(
-                store,
-                snapshot.conversation,
-                snapshot.head,
-                Tail::messages(messages.max(1)),
-            )
-            .await?;
-            newest.first().map(|entry| entry.seq)
-        }
-    };
+    let tail = tail_start(store, snapshot, whole_tail).await?;
     let mut newest_first: Vec<Item> = Vec::new();
     let mut rest = SeqRange::new(Seq::FIRST, snapshot.head);
     'spans: while let Some(range) = rest {
@@ -66,7 +54,7 @@ pub(crate) async fn read_input(
                 Body::Omitted => Item::Omitted(range),
                 Body::Trimmed(policy) => {
                     input.tokens_before = input.tokens_before.saturating_sub(span.tokens);
-                    let entries = read(store, snapshot, range).await?;
+                    let entries = read_entries(store, snapshot.conversation, range).await?;
                     Item::Trimmed(policy.clone(), entries, span.tokens)
                 }
                 Body::Raw => {
@@ -81,10 +69,8 @@ pub(crate) async fn read_input(
                     )
                     .await?;
                     input.tokens_before = input.tokens_before.saturating_sub(cost);
-                    let entries = match SeqRange::new(from, range.last) {
-                        Some(range) => read(store, snapshot, range).await?,
-                        None => Vec::new(),
-                    };
+                    let newer = SeqRange::new(from, range.last);
+                    let entries = read_entries(store, snapshot.conversation, newer).await?;
                     newest_first.push(Item::Raw(entries));
                     if from > range.first && newest_first.iter().any(shows) {
                         break 'spans;
@@ -99,6 +85,21 @@ pub(crate) async fn read_input(
     newest_first.reverse();
     input.items = newest_first;
     Ok(input)
+}
+
+/// Returns the position at which the newest `messages` messages begin, with the tool group that the
+/// oldest of them belongs to; `None` without a number or without messages.
+async fn tail_start(
+    store: &dyn FullStore,
+    snapshot: &Snapshot,
+    messages: Option<usize>,
+) -> Result<Option<Seq>> {
+    let Some(messages) = messages else {
+        return Ok(None);
+    };
+    let (conversation, tail) = (snapshot.conversation, Tail::messages(messages.max(1)));
+    let newest = newest_entries(store, conversation, snapshot.head, tail).await?;
+    Ok(newest.first().map(|entry| entry.seq))
 }
 
 /// Whether an item shows anything in a context: notes alone do not.
@@ -164,21 +165,4 @@ async fn summaries(
             })
         })
         .collect()
-}
-
-async fn read(
-    store: &dyn FullStore,
-    snapshot: &Snapshot,
-    range: SeqRange,
-) -> Result<Vec<LogEntry>> {
-    let mut entries = Vec::new();
-    let mut rest = Some(range);
-    while let Some(range) = rest {
-        let page = store
-            .read(snapshot.conversation, &LogRead::new(range))
-            .await?;
-        entries.extend(page.items);
-        rest = page.next;
-    }
-    Ok(entries)
 }

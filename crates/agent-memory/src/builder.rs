@@ -154,6 +154,13 @@ impl Default for Builder {
     }
 }
 
+impl Memory {
+    /// Returns a builder with default settings.
+    pub fn builder() -> Builder {
+        Builder::default()
+    }
+}
+
 impl Builder {
     /// Stores conversations in the SQLite file at `path`, which is created if it does not exist.
     #[cfg(feature = "sqlite")]

@@ -2,13 +2,10 @@
 
 use context_assembler::{AssemblyPolicy, Budget, Context};
 use memory_model::{Body, Seq, SeqRange, Span, SpanStart, View, ViewVersion};
-use memory_store::{Order, Page, Publication, Publish, Published, Snapshot, fill_raw_tokens};
+use memory_store::{Page, Publication, Publish, Published, Snapshot, fill_raw_tokens, read_spans};
 
 use crate::error::{Error, ErrorKind, Result};
 use crate::session::Session;
-
-/// Number of spans that one read asks for.
-const PAGE: usize = 1024;
 
 /// A version of a session's view over the log up to a head. It never changes, whatever is written
 /// later.
@@ -133,17 +130,9 @@ impl SnapshotView {
 
     /// Reads the spans; raw ones without a cost.
     async fn bare_spans(&self) -> Result<Vec<Span>> {
-        let store = &self.session.memory().inner.store;
-        let mut spans = Vec::new();
-        let mut rest = SeqRange::new(Seq::FIRST, self.snapshot.head);
-        while let Some(range) = rest {
-            let page = store
-                .spans(&self.snapshot, range, Order::OldestFirst, PAGE)
-                .await?;
-            spans.extend(page.items);
-            rest = page.next;
-        }
-        Ok(spans)
+        let store = &*self.session.memory().inner.store;
+        let whole = SeqRange::new(Seq::FIRST, self.snapshot.head);
+        Ok(read_spans(store, &self.snapshot, whole).await?)
     }
 
     /// Returns the starts of the spans, the open one included.
@@ -302,6 +291,14 @@ impl Session {
     /// When the store fails.
     pub async fn current_view(&self) -> Result<SnapshotView> {
         Ok(SnapshotView::new(self.clone(), self.snapshot().await?))
+    }
+
+    /// Returns the spans of the session's view, raw ones with the cost of their messages.
+    ///
+    /// # Errors
+    /// When the store fails.
+    pub async fn spans(&self) -> Result<Vec<Span>> {
+        self.current_view().await?.spans().await
     }
 
     /// Returns a version of the session's view over the current log; version 0 shows all messages

@@ -8,8 +8,9 @@ use message_formats::{SessionLog, Transcript};
 use serde::Serialize;
 
 use crate::error::{Error, ErrorKind, Result};
+use crate::ingest::IngestReport;
 use crate::memory::Memory;
-use crate::session::{IngestReport, Session};
+use crate::session::Session;
 
 /// Report of importing one transcript.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]

@@ -1,16 +1,20 @@
 #![doc = include_str!("../README.md")]
 
+mod assembly;
 mod assembly_input;
 mod builder;
+mod compact;
 mod error;
 mod history;
 #[cfg(feature = "import")]
 mod import;
+mod ingest;
 mod memory;
 mod process_owner;
 #[cfg(feature = "replay")]
 pub mod replay;
 mod session;
+mod sessions;
 mod spawner;
 pub mod summaries;
 #[cfg(feature = "testing")]
@@ -19,6 +23,7 @@ mod tree;
 mod turn_policy;
 mod turns;
 mod usage;
+mod verify;
 mod writers;
 
 pub use builder::Builder;
@@ -26,9 +31,10 @@ pub use error::{Error, ErrorKind, Result};
 pub use history::{Change, SnapshotView};
 #[cfg(feature = "import")]
 pub use import::{ImportReport, SessionImport};
-pub use memory::{Memory, VerifyReport};
+pub use ingest::IngestReport;
+pub use memory::Memory;
 pub use process_owner::{ParseProcessOwnerError, ProcessOwner, SystemProcesses};
-pub use session::{IngestReport, Session, SessionInfo};
+pub use session::{Session, SessionInfo};
 #[cfg(feature = "tokio")]
 pub use spawner::TokioSpawner;
 pub use spawner::{Spawner, Task};
@@ -36,6 +42,7 @@ pub use tree::{NodeKind, Tree, TreeNode, TreeRequest};
 pub use turn_policy::{Action, TurnPolicy, Window};
 pub use turns::{PreparedContext, TurnReport};
 pub use usage::ObservedUsage;
+pub use verify::VerifyReport;
 
 /// Plans of compactions: jobs, labels, and the traits of a planner.
 pub mod plan {

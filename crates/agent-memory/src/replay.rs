@@ -6,16 +6,17 @@
 
 mod laws;
 mod reuse;
+mod step;
 
 use std::fmt;
 
 use compaction_plan::LabelCounts;
-use context_assembler::{AssemblyPolicy, Context, Eviction};
+use context_assembler::{AssemblyPolicy, Eviction};
 use memory_model::{EntryKind, Message, Role};
 use serde::Serialize;
 
 pub use laws::{Broken, Law};
-pub use reuse::Reuse;
+pub use reuse::{Breaks, Reuse};
 
 use crate::error::Result;
 use crate::history::SnapshotView;
@@ -24,6 +25,7 @@ use crate::turn_policy::Window;
 use crate::turns::TurnReport;
 use laws::Laws;
 use reuse::Previous;
+use step::Step;
 
 /// A replay of messages into a session.
 pub struct Replay<'a> {
@@ -90,18 +92,6 @@ pub struct ReplayReport {
     pub most_statements_publishing: Option<u64>,
     /// Violations of laws.
     pub broken: Vec<Broken>,
-}
-
-/// Tokens that were not reused, by the cause of the change.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize)]
-#[non_exhaustive]
-pub struct Breaks {
-    /// The oldest part was left out for the budget.
-    pub stepped: u64,
-    /// A group was shortened for the budget, or shortened differently.
-    pub shortened: u64,
-    /// The newest tool group continued.
-    pub growing: u64,
 }
 
 impl<'a> Replay<'a> {
@@ -255,17 +245,6 @@ impl<'a> Replay<'a> {
     fn statements(&self) -> Option<u64> {
         self.statements.map(|so_far| so_far())
     }
-}
-
-/// What a step did.
-#[derive(Debug)]
-struct Step {
-    ingested: memory_store::EntryOutcome,
-    compactions: Vec<compaction_runner::Outcome>,
-    context: Context,
-    published: u64,
-    statements: Option<u64>,
-    most_statements: Option<u64>,
 }
 
 /// Whether a user's turn begins with a message.

@@ -3,7 +3,7 @@
 use std::fmt;
 
 use memory_model::{Body, Child, Seq, SeqRange, Span, Summary, SummaryId};
-use memory_store::{Order, fill_raw_tokens};
+use memory_store::{Order, fill_raw_tokens, message_costs};
 use serde::Serialize;
 
 use crate::error::Result;
@@ -233,7 +233,10 @@ impl Session {
             ids => self.summaries(ids).await?,
         }
         .into_iter();
-        let mut costs = self.raw_costs(&level).await?.into_iter();
+        let raw = level.iter().filter(|pending| pending.needs_tokens);
+        let ranges: Vec<SeqRange> = raw.map(|pending| pending.node.range).collect();
+        let store = &*self.memory().inner.store;
+        let mut costs = message_costs(store, self.id(), &ranges).await?.into_iter();
         let mut nodes = Vec::with_capacity(level.len());
         let mut children = Vec::new();
         let mut child_counts = Vec::with_capacity(level.len());
@@ -265,24 +268,6 @@ impl Session {
             node.children = children.by_ref().take(count).collect();
         }
         Ok(nodes)
-    }
-
-    /// Returns the cost of the messages of each node that needs it, in order.
-    async fn raw_costs(&self, level: &[PendingNode]) -> Result<Vec<u64>> {
-        let ends: Vec<Seq> = level
-            .iter()
-            .filter(|pending| pending.needs_tokens)
-            .flat_map(|pending| [pending.node.range.first.prev(), pending.node.range.last])
-            .collect();
-        if ends.is_empty() {
-            return Ok(Vec::new());
-        }
-        let sums = self.memory().inner.store.running(self.id(), &ends).await?;
-        let cost = |pair: &[u64]| match pair {
-            [before, through] => through.saturating_sub(*before),
-            _ => 0,
-        };
-        Ok(sums.chunks(2).map(cost).collect())
     }
 }
 

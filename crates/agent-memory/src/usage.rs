@@ -192,6 +192,15 @@ impl Session {
         Ok(self.stored_usage().await?.0.tokens(&snapshot))
     }
 
+    /// Whether the session's view costs more than `tokens` tokens, by [`Session::context_tokens`].
+    /// Takes two look-ups, however long the log is.
+    ///
+    /// # Errors
+    /// When the store fails.
+    pub async fn needs_compaction(&self, tokens: u64) -> Result<bool> {
+        Ok(self.context_tokens().await?.tokens() > tokens)
+    }
+
     /// Returns the factor that budgets of this session are divided by: an upper
     /// quantile of reported / estimated tokens, learnt for the model of the newest report, or the
     /// estimator's documented factor if nothing was learnt.

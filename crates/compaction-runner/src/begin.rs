@@ -69,6 +69,7 @@ pub(crate) async fn begin<'j, 'e>(
     }
     Ok(begun.into_iter().flatten().collect())
 }
+
 /// Asks the hooks about each job. Returns those jobs that are over thereby, each at its index, and
 /// the texts that hooks gave, by index.
 async fn ask_hooks<'j, 'e>(

@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use compaction_plan::Job;
 use memory_model::{Body, Child, Seq, SeqRange, Span, SpanStart, SummaryId, splice_starts};
-use memory_store::{Claim, JobKey, Snapshot, fill_raw_tokens, read_spans};
+use memory_store::{Claim, JobKey, Snapshot, read_spans};
 use serde::{Deserialize, Serialize};
 
 use crate::environment::Environment;
@@ -166,8 +166,7 @@ pub(crate) async fn split_wanted(
     };
     // With one position more on each side, so that the spans tell where others begin.
     let around = SeqRange::new(range.first.prev().max(Seq::FIRST), range.last.next());
-    let mut spans = read_spans(env.store, snapshot, around).await?;
-    fill_raw_tokens(env.store, snapshot, &mut spans).await?;
+    let spans = read_spans(env.store, snapshot, around).await?;
     let mut rows = starts(&spans);
     for mut waiting in list.jobs {
         let mut spliced = splice(&rows, &waiting);
@@ -235,16 +234,14 @@ fn splice(rows: &[SpanStart], waiting: &Waiting) -> Option<Vec<SpanStart>> {
     Some(rows)
 }
 
+/// The rows of spans whose raw ones have no cost.
 fn starts(spans: &[Span]) -> Vec<SpanStart> {
     spans
         .iter()
         .map(|span| SpanStart {
             first: span.range.first,
             body: span.body.clone(),
-            tokens: match span.body {
-                Body::Raw => 0,
-                _ => span.tokens,
-            },
+            tokens: span.tokens,
         })
         .collect()
 }

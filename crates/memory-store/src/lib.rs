@@ -21,7 +21,7 @@ pub use in_memory::InMemoryStore;
 pub use indexed::IndexedSearch;
 pub use inherit::{Inherited, SummaryScope, ViewCut};
 pub use publish::{KnownSummary, check_one_view, check_references, check_shape, spans_cost};
-pub use read::{fill_raw_tokens, message_costs, read_entries, read_spans};
+pub use read::{fill_raw_tokens, message_costs, read_conversations, read_entries, read_spans};
 pub use record::{KnownEntry, conversation_hash, family_hash, summary_record_hash, views_hash};
 pub use scan::{SCAN, ScanSearch};
 pub use store::{FullStore, Maintain, Store};

@@ -4,10 +4,12 @@ use memory_model::{Body, ConversationId, LogEntry, SeqRange, Span};
 
 use crate::error::Result;
 use crate::store::Store;
-use crate::types::{LogRead, Order, Snapshot};
+use crate::types::{Conversation, ConversationFilter, LogRead, Order, Snapshot};
 
 /// Maximum number of spans that one call asks for.
 const SPANS: usize = 1_024;
+/// Maximum number of conversations that one call asks for.
+const CONVERSATIONS: usize = 256;
 
 /// Reads all entries of a range of a log, oldest first, page by page. Without a range there are none.
 ///
@@ -47,6 +49,26 @@ pub async fn read_spans<S: Store + ?Sized>(
         rest = page.next;
     }
     Ok(spans)
+}
+
+/// Reads all conversations that match a filter, in the order of their numbers, page by page.
+///
+/// # Errors
+/// As [`Store::list`].
+pub async fn read_conversations<S: Store + ?Sized>(
+    store: &S,
+    filter: &ConversationFilter,
+) -> Result<Vec<Conversation>> {
+    let mut conversations = Vec::new();
+    let mut after = None;
+    loop {
+        let page = store.list(filter, after, CONVERSATIONS).await?;
+        conversations.extend(page.items);
+        after = page.next;
+        if after.is_none() {
+            return Ok(conversations);
+        }
+    }
 }
 
 /// Sets the token figures of raw spans from the log's running sums, in one call to the store.

@@ -8,8 +8,8 @@ use memory_model::{Accounting, EntryKind, LogEntry, Message, Part, Role, Seq, Se
 use memory_store::EntryOutcome;
 use serde::Serialize;
 
-use super::Step;
 use crate::error::Result;
+use crate::replay::step::Step;
 use crate::session::Session;
 
 /// Something that must always hold.

@@ -4,8 +4,6 @@ use context_assembler::{Context, ContextMessage, Source};
 use memory_model::Seq;
 use serde::Serialize;
 
-use super::Breaks;
-
 /// How much of each context was, unchanged, the beginning of the next.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize)]
 pub struct Reuse {
@@ -29,6 +27,18 @@ impl Reuse {
         self.kept += other.kept;
         self.of += other.of;
     }
+}
+
+/// Tokens that were not reused, by the cause of the change.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize)]
+#[non_exhaustive]
+pub struct Breaks {
+    /// The oldest part was left out for the budget.
+    pub stepped: u64,
+    /// A group was shortened for the budget, or shortened differently.
+    pub shortened: u64,
+    /// The newest tool group continued.
+    pub growing: u64,
 }
 
 /// The context of the step before.

@@ -1,0 +1,62 @@
+//! Assembling a session's contexts.
+
+use context_assembler::{AssemblyPolicy, Budget, Context, assemble};
+use memory_model::{Accounting as _, Part, Role};
+use memory_store::Snapshot;
+
+use crate::assembly_input::read_input;
+use crate::error::Result;
+use crate::session::Session;
+
+impl Session {
+    /// Assembles a context of at most `budget` tokens, by the memory's assembly policy. The estimate
+    /// stays below the budget divided by [`Session::safety_factor`], unless the budget has a factor
+    /// of its own.
+    ///
+    /// # Errors
+    /// `BudgetTooSmall` when the newest messages do not fit even shortened; or when the store fails.
+    pub async fn assemble(&self, budget: Budget) -> Result<Context> {
+        self.assemble_with(budget, &self.memory().inner.assembly.clone())
+            .await
+    }
+
+    /// Assembles a context as [`Session::assemble`], by this policy.
+    ///
+    /// # Errors
+    /// As [`Session::assemble`].
+    pub async fn assemble_with(&self, budget: Budget, policy: &AssemblyPolicy) -> Result<Context> {
+        let snapshot = self.snapshot().await?;
+        self.assemble_snapshot(&snapshot, budget, policy).await
+    }
+
+    pub(crate) async fn assemble_snapshot(
+        &self,
+        snapshot: &Snapshot,
+        budget: Budget,
+        policy: &AssemblyPolicy,
+    ) -> Result<Context> {
+        let budget = self.scaled(budget).await?;
+        let store = &*self.memory().inner.store;
+        let identity = self.memory().inner.identity.as_deref();
+        let tokens_before = policy.read_from(snapshot.tokens(), self.fixed_tokens(), budget);
+        let input = read_input(store, snapshot, tokens_before, policy.whole_tail).await?;
+        Ok(assemble(
+            &input,
+            identity,
+            budget,
+            policy,
+            self.accounting(),
+        )?)
+    }
+
+    /// Cost of every request besides the view, in tokens: the identity and the request's overhead.
+    pub(crate) fn fixed_tokens(&self) -> u64 {
+        let identity = self.memory().inner.identity.as_deref();
+        let identity = identity.map_or(0, |text| {
+            let part = Part::text(text);
+            self.accounting()
+                .parts(Role::System, std::slice::from_ref(&part))
+        });
+        identity.saturating_add(self.accounting().estimator().request_overhead())
+    }
+}

@@ -1,0 +1,145 @@
+//! Compacting a session's view, and rewriting its provisional summaries.
+
+use compaction_plan::{Mode, Plan, Room};
+use compaction_runner::{Cancel, Compaction, Outcome, RedoPlan, RedoPolicy, Redone};
+use model_client::guard::Spent;
+
+use crate::error::{Error, ErrorKind, Result};
+use crate::session::Session;
+
+impl Session {
+    /// Compacts the session's view, and returns what was published and why it stopped.
+    ///
+    /// # Errors
+    /// When the store fails. A failing summarizer is a stop reason, not an error.
+    pub async fn compact(&self, mode: Mode) -> Result<Outcome> {
+        Ok(self.compaction(Cancel::new()).run(mode).await?)
+    }
+
+    /// Compacts until done or cancelled. `instructions` go to the summarizer and are part of the
+    /// summaries' recipe.
+    ///
+    /// # Errors
+    /// As [`Session::compact`].
+    pub async fn compact_with(
+        &self,
+        mode: Mode,
+        instructions: Option<&str>,
+        cancel: Cancel,
+    ) -> Result<Outcome> {
+        let mut compaction = self.compaction(cancel);
+        if let Some(instructions) = instructions {
+            compaction = compaction.with_instructions(instructions);
+        }
+        Ok(compaction.run(mode).await?)
+    }
+
+    /// Plans the next step of a compaction. Calls no model and writes nothing.
+    ///
+    /// # Errors
+    /// When the store fails.
+    pub async fn plan(&self) -> Result<Plan> {
+        Ok(self.compaction(Cancel::new()).plan().await?)
+    }
+
+    /// Rewrites the provisional summaries of the session's view, and the summaries above them, with
+    /// the memory's summarizer. The old summaries stay in earlier versions of the view.
+    ///
+    /// # Errors
+    /// `Invalid` when the memory's summarizer needs no model; or when the store fails. A failing
+    /// summarizer is a stop reason, not an error.
+    pub async fn redo(&self, policy: &RedoPolicy) -> Result<Redone> {
+        self.redo_with(policy, None, Cancel::new()).await
+    }
+
+    /// Rewrites provisional summaries until done or cancelled. Instructions are part of the recipe:
+    /// give those of the compaction.
+    ///
+    /// # Errors
+    /// As [`Session::redo`].
+    pub async fn redo_with(
+        &self,
+        policy: &RedoPolicy,
+        instructions: Option<&str>,
+        cancel: Cancel,
+    ) -> Result<Redone> {
+        if self.needs_no_model() {
+            return Err(Error::new(
+                ErrorKind::Invalid,
+                format!(
+                    "the summaries of the session {} cannot be rewritten without a model: give the builder \
+                     a summarizer that calls one",
+                    self.key()
+                ),
+            ));
+        }
+        // The cache must not answer with a summary that was refused before.
+        if let Some(guards) = self.memory().inner.writers.guards() {
+            guards.clear_cache();
+        }
+        let mut compaction = self.compaction(cancel);
+        if let Some(instructions) = instructions {
+            compaction = compaction.with_instructions(instructions);
+        }
+        Ok(compaction.redo(policy).await?)
+    }
+
+    /// Plans what [`Session::redo`] would rewrite. Calls no model and writes nothing.
+    ///
+    /// # Errors
+    /// When the store fails.
+    pub async fn plan_redo(&self) -> Result<RedoPlan> {
+        Ok(self.compaction(Cancel::new()).plan_redo().await?)
+    }
+
+    pub(crate) fn compaction(&self, cancel: Cancel) -> Compaction<'_> {
+        let inner = &self.memory().inner;
+        Compaction::new(
+            &*inner.store,
+            self.id(),
+            &**self.planner(),
+            &*self.writer().summarizer,
+            &inner.ladder,
+            self.accounting(),
+            &*inner.clock,
+        )
+        .with_extractive(&inner.extractive)
+        .with_policy(inner.runner.clone())
+        .with_hooks(&*inner.hooks)
+        .with_owner(inner.owner.clone())
+        .with_in_flight(inner.in_flight.clone())
+        .with_liveness(&*inner.liveness)
+        .with_cancel(cancel)
+    }
+
+    /// Returns a compaction for contexts that have room for `tokens` tokens of the view.
+    pub(crate) fn compaction_within(&self, cancel: Cancel, tokens: u64) -> Compaction<'_> {
+        self.compaction(cancel).with_room(Some(self.room(tokens)))
+    }
+
+    /// Returns the room of contexts that hold at most `tokens` tokens of the view.
+    pub(crate) fn room(&self, tokens: u64) -> Room {
+        Room {
+            tokens,
+            whole_tail: self.memory().inner.assembly.whole_tail.is_some(),
+        }
+    }
+
+    /// Whether summaries are written without a model, and so for free.
+    pub(crate) fn needs_no_model(&self) -> bool {
+        self.writer().summarizer.provisional()
+    }
+
+    /// Returns what the session spent on summaries in this process; zero without guards.
+    pub fn spent(&self) -> Spent {
+        let guard = self.writer().guards.first();
+        guard.map(|guard| guard.spent()).unwrap_or_default()
+    }
+
+    /// Closes the session's circuit breakers, so that the next summary calls a model again.
+    pub fn reset_breaker(&self) {
+        for guard in self.writer().guards.iter() {
+            guard.reset();
+        }
+    }
+}

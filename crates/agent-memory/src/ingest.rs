@@ -1,0 +1,153 @@
+//! Appending messages to a session's log.
+
+use memory_model::{Accounting as _, Message, Seq, SessionKey, Timestamp};
+use memory_store::{Append, AppendAt, EntryOutcome, NewEntry};
+
+use crate::error::{Error, ErrorKind, Result};
+use crate::session::Session;
+
+/// Number of an import's messages in one transaction.
+#[cfg(feature = "import")]
+const BATCH: usize = 256;
+
+/// Report of ingesting messages.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+#[must_use = "messages whose external id belongs to another message were not stored: see `conflicts`"]
+pub struct IngestReport {
+    /// Outcome of each message, in order.
+    pub outcomes: Vec<EntryOutcome>,
+    /// Head of the log afterwards.
+    pub head: Seq,
+}
+
+impl IngestReport {
+    /// Returns the number of messages that were stored.
+    pub fn inserted(&self) -> usize {
+        self.count(|outcome| matches!(outcome, EntryOutcome::Inserted(_)))
+    }
+
+    /// Returns the number of messages that were stored before.
+    pub fn duplicates(&self) -> usize {
+        self.count(|outcome| matches!(outcome, EntryOutcome::Duplicate(_)))
+    }
+
+    /// Returns the number of messages that were refused, because another message has their external
+    /// id.
+    pub fn conflicts(&self) -> usize {
+        self.count(|outcome| matches!(outcome, EntryOutcome::Conflict(_)))
+    }
+
+    fn count(&self, is: impl Fn(&EntryOutcome) -> bool) -> usize {
+        self.outcomes.iter().filter(|outcome| is(outcome)).count()
+    }
+}
+
+impl Session {
+    /// Appends a message to the log. A message without a time gets the clock's.
+    ///
+    /// If a message with the same external id is stored already, an equal message is a duplicate and
+    /// is not stored again. Times are compared only if both messages came with one.
+    ///
+    /// # Errors
+    /// `Conflict` when another message is stored under its external id; or when the store fails.
+    /// Nothing was stored then.
+    pub async fn ingest(&self, message: Message) -> Result<EntryOutcome> {
+        let external_id = message.external_id.clone();
+        let ingested = self.ingest_batch(vec![message]).await?;
+        match ingested.outcomes.first() {
+            Some(EntryOutcome::Conflict(position)) => Err(Error::new(
+                ErrorKind::Conflict,
+                format!(
+                    "the session {} has another message with the external id {} at position {position}: give \
+                     this message a different id",
+                    self.key(),
+                    external_id.unwrap_or_default()
+                ),
+            )),
+            Some(outcome) => Ok(*outcome),
+            None => Err(Error::new(
+                ErrorKind::Invalid,
+                format!("the session {} stored no message", self.key()),
+            )),
+        }
+    }
+
+    /// Appends messages to the log in order, in one transaction. A message whose external id belongs
+    /// to another message is not stored: see [`IngestReport::conflicts`].
+    ///
+    /// # Errors
+    /// `Invalid` when a message's parts nest deeper than [`MAX_PART_DEPTH`](crate::MAX_PART_DEPTH);
+    /// or when the store fails. Nothing was stored then.
+    pub async fn ingest_batch(&self, messages: Vec<Message>) -> Result<IngestReport> {
+        refuse_deep_parts(self.key(), &messages)?;
+        let now = self.memory().inner.clock.now();
+        let entries = messages
+            .into_iter()
+            .map(|mut message| {
+                let clocked = message.created_at == Timestamp::default();
+                if clocked {
+                    message.created_at = now;
+                }
+                NewEntry {
+                    tokens: self.accounting().message(&message),
+                    message,
+                    clocked,
+                }
+            })
+            .collect();
+        self.append(entries, now).await
+    }
+
+    /// Appends imported messages unchanged, in transactions of [`BATCH`].
+    #[cfg(feature = "import")]
+    pub(crate) async fn ingest_import(&self, messages: &[Message]) -> Result<IngestReport> {
+        let mut all = IngestReport::default();
+        for batch in messages.chunks(BATCH) {
+            let entries = batch
+                .iter()
+                .map(|message| NewEntry {
+                    tokens: self.accounting().message(message),
+                    message: message.clone(),
+                    clocked: false,
+                })
+                .collect();
+            let now = self.memory().inner.clock.now();
+            let appended = self.append(entries, now).await?;
+            all.outcomes.extend(appended.outcomes);
+            all.head = appended.head;
+        }
+        Ok(all)
+    }
+
+    /// Appends entries in one transaction.
+    async fn append(&self, entries: Vec<NewEntry>, now: Timestamp) -> Result<IngestReport> {
+        let append = Append {
+            at: AppendAt::Any,
+            estimator: self.accounting().estimator_id(),
+            entries,
+            now,
+        };
+        let appended = self.memory().inner.store.append(self.id(), &append).await?;
+        Ok(IngestReport {
+            outcomes: appended.outcomes,
+            head: appended.head,
+        })
+    }
+}
+
+/// Refuses messages whose parts nest too deeply to be read back unchanged.
+fn refuse_deep_parts(key: &SessionKey, messages: &[Message]) -> Result<()> {
+    match messages.iter().position(Message::nests_too_deeply) {
+        None => Ok(()),
+        Some(index) => Err(Error::new(
+            ErrorKind::Invalid,
+            format!(
+                "message {} of {} for the session {key} nests its parts deeper than {} levels: write \
+                 the inner tool results as text",
+                index + 1,
+                messages.len(),
+                memory_model::MAX_PART_DEPTH
+            ),
+        )),
+    }
+}

@@ -1,0 +1,111 @@
+//! The sessions of a memory: opening, finding, listing and exporting them.
+
+use memory_model::SessionKey;
+use memory_store::{ConversationFilter, ConversationRef, Origin, read_conversations};
+use token_estimate::EstimatorId;
+
+use crate::error::{Error, ErrorKind, Result};
+use crate::memory::Memory;
+use crate::session::{Session, SessionInfo};
+
+impl Memory {
+    /// Opens the session with this key, and creates it if it does not exist.
+    ///
+    /// # Errors
+    /// `UnknownEstimator` when the session was counted by an estimator that this build does not have;
+    /// or when the store fails.
+    pub async fn session(&self, key: impl Into<SessionKey>) -> Result<Session> {
+        let estimator = self.inner.estimator.id();
+        self.open(key.into(), Origin::Root, estimator).await
+    }
+
+    /// Opens a conversation, and creates it if it does not exist.
+    pub(crate) async fn open(
+        &self,
+        key: SessionKey,
+        origin: Origin,
+        estimator: EstimatorId,
+    ) -> Result<Session> {
+        Session::bind(self, self.create(key, origin, estimator).await?)
+    }
+
+    /// Looks up the session with this key; `None` if it does not exist.
+    ///
+    /// # Errors
+    /// As [`Memory::session`].
+    pub async fn find_session(&self, key: impl Into<SessionKey>) -> Result<Option<Session>> {
+        let key = ConversationRef::Key(key.into());
+        let conversation = self.inner.store.conversation(&key).await?;
+        conversation
+            .map(|conversation| Session::bind(self, conversation))
+            .transpose()
+    }
+
+    /// Opens the session with this key, which must exist.
+    ///
+    /// # Errors
+    /// `NotFound` when it does not exist; else as [`Memory::session`].
+    pub async fn get_session(&self, key: impl Into<SessionKey>) -> Result<Session> {
+        let key = key.into();
+        self.find_session(key.clone()).await?.ok_or_else(|| {
+            Error::new(
+                ErrorKind::NotFound,
+                format!("the session {key} does not exist: list the existing ones with `sessions`"),
+            )
+        })
+    }
+
+    /// Whether a session's view costs more than `tokens` tokens; false for a session that does not
+    /// exist. See [`Session::needs_compaction`].
+    ///
+    /// # Errors
+    /// When the store fails.
+    pub async fn needs_compaction(&self, key: impl Into<SessionKey>, tokens: u64) -> Result<bool> {
+        match self.find_session(key).await? {
+            Some(session) => session.needs_compaction(tokens).await,
+            None => Ok(false),
+        }
+    }
+
+    /// Lists the sessions that match the filter, in the order of their creation.
+    ///
+    /// # Errors
+    /// When the store fails.
+    pub async fn sessions(&self, filter: &ConversationFilter) -> Result<Vec<SessionInfo>> {
+        let mut sessions = Vec::new();
+        for conversation in read_conversations(&*self.inner.store, filter).await? {
+            let views = self.inner.store.views(conversation.id).await?;
+            sessions.push(SessionInfo {
+                conversation,
+                views,
+            });
+        }
+        Ok(sessions)
+    }
+
+    /// Exports sessions into a new SQLite file at `path`, with plain tables and nothing compressed;
+    /// all sessions if `sessions` is empty. Ancestors of forks are exported too.
+    ///
+    /// # Errors
+    /// `NotFound` for a session that does not exist; when the file exists or cannot be written; when
+    /// the store fails.
+    #[cfg(feature = "sqlite")]
+    pub async fn export_sqlite(
+        &self,
+        sessions: &[SessionKey],
+        path: &std::path::Path,
+    ) -> Result<store_sqlite::PlainExport> {
+        let mut ids = Vec::new();
+        for key in sessions {
+            ids.push(self.get_session(key.clone()).await?.id());
+        }
+        if sessions.is_empty() {
+            let mut filter = ConversationFilter::default();
+            filter.archived = true;
+            let all = read_conversations(&*self.inner.store, &filter).await?;
+            ids.extend(all.iter().map(|conversation| conversation.id));
+        }
+        let (view, now) = (self.inner.planner.view(), self.inner.clock.now());
+        Ok(store_sqlite::write_plain(&*self.inner.store, &ids, &view, path, now).await?)
+    }
+}

@@ -1,0 +1,119 @@
+//! Verification of a database and its conversations.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use memory_model::{Accounting, ConversationId, SessionKey};
+use memory_store::{
+    Conversation, ConversationFilter, Report, Verifier, Violation, ViolationKind, verify,
+};
+use token_estimate::EstimatorId;
+
+use crate::error::Result;
+use crate::memory::Memory;
+
+/// Number of conversations that one read asks for.
+const PAGE: usize = 256;
+
+/// Report of a verification: what was checked, and what is wrong.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct VerifyReport {
+    /// Conversations checked.
+    pub conversations: u64,
+    /// Log entries read.
+    pub messages: u64,
+    /// Summaries checked.
+    pub summaries: u64,
+    /// Views replayed.
+    pub views: u64,
+    /// Violations; empty if everything is valid.
+    pub violations: Vec<Violation>,
+}
+
+impl VerifyReport {
+    /// Whether there are no violations.
+    pub fn is_ok(&self) -> bool {
+        self.violations.is_empty()
+    }
+
+    /// Records that something is too damaged to be checked further.
+    fn add_unreadable(&mut self, what: &str, error: &dyn std::error::Error) {
+        let message = format!("{what} cannot be read: {error}");
+        self.violations
+            .push(Violation::new(ViolationKind::Database, message));
+    }
+
+    fn add(&mut self, report: Report) {
+        self.conversations += 1;
+        self.messages += report.messages;
+        self.summaries += report.summaries;
+        self.views += report.views;
+        self.violations.extend(report.violations);
+    }
+}
+
+impl Memory {
+    /// Verifies the database and all conversations, archived ones included. Entries and summaries
+    /// that forks share are read and counted once.
+    ///
+    /// # Errors
+    /// When the store cannot be read at all. Damage in it is a violation, not an error.
+    pub async fn verify(&self) -> Result<VerifyReport> {
+        let mut verified = VerifyReport {
+            violations: self.inner.store.check().await?,
+            ..VerifyReport::default()
+        };
+        let mut filter = ConversationFilter::default();
+        filter.archived = true;
+        let mut families: BTreeMap<ConversationId, Vec<(ConversationId, SessionKey)>> =
+            BTreeMap::new();
+        let mut after = None;
+        loop {
+            let page = match self.inner.store.list(&filter, after, PAGE).await {
+                Err(error) if error.kind() == memory_store::ErrorKind::Corrupt => {
+                    verified.add_unreadable("the conversations", &error);
+                    break;
+                }
+                page => page?,
+            };
+            for conversation in page.items {
+                let family = families.entry(conversation.tree).or_default();
+                family.push((conversation.id, conversation.key));
+            }
+            after = page.next;
+            if after.is_none() {
+                break;
+            }
+        }
+        let accountings = self.accountings();
+        for family in families.into_values() {
+            let mut verifier = Verifier::new(&*self.inner.store, &accountings);
+            for (id, key) in family {
+                match verifier.verify(id).await {
+                    Err(error) if error.kind() == memory_store::ErrorKind::Corrupt => {
+                        verified.conversations += 1;
+                        verified.add_unreadable(key.as_str(), &error);
+                    }
+                    report => verified.add(report?),
+                }
+            }
+        }
+        Ok(verified)
+    }
+
+    /// Returns the accounting for an estimator's id, for verification.
+    fn accountings(&self) -> impl Fn(&EstimatorId) -> Option<Arc<dyn Accounting>> + Send + Sync {
+        |id: &EstimatorId| {
+            self.accounting(id)
+                .map(|accounting| Arc::new(accounting) as Arc<dyn Accounting>)
+        }
+    }
+
+    /// Verifies one conversation.
+    pub(crate) async fn verify_one(&self, conversation: &Conversation) -> Result<VerifyReport> {
+        let accountings = self.accountings();
+        let mut verified = VerifyReport::default();
+        verified.add(verify(&*self.inner.store, conversation.id, &accountings).await?);
+        Ok(verified)
+    }
+}
