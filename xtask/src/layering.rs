@@ -1,6 +1,6 @@
 //! The layers of the workspace, held against `cargo tree`.
 //!
-//! A crate may use only crates above it in the table, and what a crate must not know is not
+//! A crate may use only crates that come earlier in the table, and what a crate must not know is not
 //! anywhere in its dependencies.
 
 use std::collections::BTreeSet;
@@ -184,7 +184,9 @@ pub(crate) fn run() -> anyhow::Result<()> {
         let used = dependencies(name)?;
         for other in LAYERS.iter().skip(level + 1).map(|(other, _)| *other) {
             if used.contains(other) {
-                problems.push(format!("{name} uses {other}, which is above it"));
+                problems.push(format!(
+                    "{name} uses {other}, which comes later in the list of layers"
+                ));
             }
         }
         for word in forbidden.iter().flat_map(|words| words.iter()) {

@@ -293,7 +293,7 @@ impl Builder {
         self
     }
 
-    /// Sets the clock. By default the system's.
+    /// Sets the clock for timestamps. By default the system's. Leases end by the store's own clock.
     pub fn clock(mut self, clock: Arc<dyn Clock>) -> Self {
         self.clock = clock;
         self

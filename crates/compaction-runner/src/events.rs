@@ -81,7 +81,7 @@ pub enum SkipReason {
     NotReady,
 }
 
-/// What a hook says before a job is begun.
+/// A hook's decision about a job that is about to begin.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Before {
@@ -94,7 +94,7 @@ pub enum Before {
     Supply(String),
 }
 
-/// Where others may step in. All methods do nothing unless implemented.
+/// Callbacks of a compaction. All methods do nothing unless implemented.
 #[async_trait]
 pub trait Hooks: Send + Sync + std::fmt::Debug {
     /// Called before a job is begun: may cancel it, or supply the text of its summary.

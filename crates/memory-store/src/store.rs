@@ -51,7 +51,7 @@ pub trait Store: Send + Sync + fmt::Debug {
         limit: usize,
     ) -> Result<Page<Conversation, ConversationId>>;
 
-    /// Changes a conversation's title, archive flag or facts.
+    /// Changes a conversation's title, archive flag or metadata.
     ///
     /// # Errors
     /// `NotFound`.

@@ -489,7 +489,7 @@ pub struct Fence {
     pub conversation: ConversationId,
     /// The job.
     pub key: JobKey,
-    /// Rises with every grant of the job.
+    /// Rises with every grant of a job of the conversation.
     pub token: u64,
 }
 

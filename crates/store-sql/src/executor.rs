@@ -55,7 +55,8 @@ pub trait Executor: Send {
     fn all_of_batch(&mut self, batch: Batch)
     -> impl Future<Output = Result<Vec<Self::Row>>> + Send;
 
-    /// Returns the database's own time, by which leases end. All that use a database see the same.
+    /// Returns the time by which leases end. It must be the same for all processes that use the database: a
+    /// server's time, or the machine's where all of them are on one machine.
     fn now(&mut self) -> impl Future<Output = Result<Timestamp>> + Send;
 
     /// Runs a statement whose text is built once.

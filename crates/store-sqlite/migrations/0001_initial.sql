@@ -12,7 +12,6 @@ create table conversation (
   tokens       integer not null default 0, -- running total of the visible log at head
   chain        blob    not null default (zeroblob(32)) check (length(chain) = 32), -- hash chain of its own log, zeros when empty
   estimator    text    not null, -- id and version of what counted the tokens; one per conversation
-  indexed_to   integer not null default 0, -- the search index holds its own log up to here
   fences       integer not null default 0, -- the last fence given to a job; never given again
   archived     integer not null default 0 check (archived in (0, 1)),
   title        text,
@@ -20,7 +19,7 @@ create table conversation (
   updated_at   integer not null, -- microseconds; kept by the store
   meta         text, -- JSON as it came
   views        blob    not null default (zeroblob(32)) check (length(views) = 32), -- hash over the names of its views, zeros when there are none
-  record       blob    not null default (zeroblob(32)) check (length(record) = 32), -- hash over this row, without indexed_to, fences and views
+  record       blob    not null default (zeroblob(32)) check (length(record) = 32), -- hash over this row, without fences and views
   check ((kind = 'root') = (parent is null)),
   check ((kind = 'fork') = (shared is not null)),
   check ((kind = 'spawn') = (spawned_at is not null)),
@@ -408,7 +407,7 @@ create table job (
   state        text    not null check (state in ('held', 'ready', 'free')), -- free: it failed and may be tried again
   owner        text    not null, -- who holds it
   fence        integer not null, -- from conversation.fences; a holder with an older one has lost it
-  expires      integer not null, -- microseconds
+  expires      integer not null, -- microseconds since 1970, by the store's clock
   tries        integer not null default 0, -- how often it failed
   draft        text, -- JSON: the prepared work, kept until it is published
   primary key (conversation, key)

@@ -6,7 +6,7 @@ create table job (
   state        text    not null check (state in ('held', 'ready', 'free')), -- free: it failed and may be tried again
   owner        text    not null, -- who holds it
   fence        integer not null, -- from conversation.fences; a holder with an older one has lost it
-  expires      integer not null, -- microseconds
+  expires      integer not null, -- microseconds since 1970, by the store's clock
   tries        integer not null default 0, -- how often it failed
   draft        text, -- JSON: the prepared work, kept until it is published
   primary key (conversation, key)
