@@ -25,6 +25,7 @@ use std::fmt::Write as _;
 use std::sync::Arc;
 
 use memory_model::{StepClock, Timestamp};
+use memory_store::InMemoryStore;
 
 use crate::builder::Builder;
 use crate::memory::Memory;
