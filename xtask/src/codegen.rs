@@ -147,8 +147,9 @@ fn tables(objects: &[Object], docs: &BTreeMap<String, Doc>) -> anyhow::Result<St
 }
 
 fn list() -> anyhow::Result<String> {
-    let mut out =
-        format!("//! The migrations, in order. {PREAMBLE}.\n\nuse crate::migrate::Migration;\n\n");
+    let mut out = format!(
+        "//! The migrations, in order. {PREAMBLE}.\n\nuse crate::migration::Migration;\n\n"
+    );
     out.push_str("#[rustfmt::skip]\npub(crate) const MIGRATIONS: &[Migration] = &[\n");
     for m in migrations::all()? {
         let _ = write!(

@@ -5,12 +5,19 @@ use memory_model::{ConversationId, EntryKind, LogEntry, Part, Role, Seq, SeqRang
 use memory_store::{LogRead, Result, Store};
 use turn_map::{AtomBuilder, GroupingPolicy};
 
-/// How many entries the first step reads; each further one reads twice as many, up to `LARGEST`.
+/// How many entries the first step reads: mostly enough.
+const FIRST_PAGE: usize = 8;
+/// How many entries the second step reads; each further one reads twice as many, up to `LARGEST`.
 const PAGE: usize = 64;
 const LARGEST: usize = 1_024;
 /// How far back an open call is looked for when nothing since then names it, in entries. Its
-/// result, should it ever come, is then a late one. The first four pages.
-const FURTHEST: usize = 960;
+/// result, should it ever come, is then a late one. The first five pages.
+const FURTHEST: usize = 968;
+
+/// How many entries the step after one of `rows` reads.
+fn next_page(rows: usize) -> usize {
+    (rows * 2).clamp(PAGE, LARGEST)
+}
 
 /// Returns the newest entries of a log, oldest first: at least the messages and tokens of `tail`, or
 /// all when there are fewer. They begin at an atom and include a response that may still get
@@ -146,7 +153,7 @@ async fn reach_from<S: Store + ?Sized>(
     seq: Seq,
 ) -> Result<Reach> {
     let mut rest = SeqRange::new(seq, Seq(u32::MAX - 1));
-    let mut rows = PAGE;
+    let mut rows = FIRST_PAGE;
     let mut first = true;
     while let Some(range) = rest {
         let read = LogRead::new(range).with_max_rows(rows);
@@ -156,7 +163,7 @@ async fn reach_from<S: Store + ?Sized>(
             return Ok(reach);
         }
         rest = page.next;
-        rows = (rows * 2).min(LARGEST);
+        rows = next_page(rows);
     }
     Ok(Reach::None)
 }
@@ -224,7 +231,7 @@ impl Back {
     fn new(range: SeqRange) -> Self {
         Self {
             rest: Some(range),
-            rows: PAGE,
+            rows: FIRST_PAGE,
             entries: Vec::new(),
             keep: 0,
             response: None,
@@ -249,7 +256,7 @@ impl Back {
         };
         let read = LogRead::new(range).newest_first().with_max_rows(self.rows);
         let page = store.read(conversation, &read).await?;
-        self.rows = (self.rows * 2).min(LARGEST);
+        self.rows = next_page(self.rows);
         for entry in page.items {
             let line = responds(&entry);
             let neighbour = is_line(&entry);

@@ -50,10 +50,11 @@ pub trait Executor: Send {
     /// Runs all statements of a batch in order, in one round trip where the database can.
     fn run_batch(&mut self, batch: Batch) -> impl Future<Output = Result<()>> + Send;
 
-    /// Returns the rows of all statements of a batch in the order of the statements, in one round trip where the
-    /// database can.
-    fn all_of_batch(&mut self, batch: Batch)
-    -> impl Future<Output = Result<Vec<Self::Row>>> + Send;
+    /// Returns the rows of each statement of a batch, in one round trip where the database can.
+    fn all_of_batch(
+        &mut self,
+        batch: Batch,
+    ) -> impl Future<Output = Result<Vec<Vec<Self::Row>>>> + Send;
 
     /// Returns the time by which leases end. It must be the same for all processes that use the database: a
     /// server's time, or the machine's where all of them are on one machine.

@@ -5,14 +5,15 @@ use std::collections::BTreeMap;
 use memory_store::{ErrorKind, Result, Violation, ViolationKind};
 use sqlx::sqlite::SqliteRow;
 use sqlx::{ConnectOptions as _, Row as _};
-use store_sql::{Columns as _, Database};
+use store_sql::Columns as _;
 
-use crate::db::Db;
+use crate::connection::{Connection, Source};
 use crate::error::failed;
-use crate::{SqliteOptions, db, migrate};
+use crate::migrate;
+use crate::options::SqliteOptions;
 
 /// A connection to read with.
-type Reader<'a> = <Db as Database>::Reader<'a>;
+type Reader<'a> = Connection<'a, Source<'a>>;
 
 /// Questions whose answer must be empty: what a row of the answer means, and the question.
 const QUESTIONS: [(ViolationKind, &str, &str); 10] = [
@@ -105,9 +106,7 @@ fn objects(rows: &[SqliteRow]) -> Result<Objects> {
 }
 
 /// Checks the pages, references and objects of a database, and that its rows agree with each other.
-pub(crate) async fn check(db: &Db) -> Result<Vec<Violation>> {
-    let mut reader = db.read().await?;
-    let on = &mut reader;
+pub(crate) async fn check(on: &mut Reader<'_>, place: &str) -> Result<Vec<Violation>> {
     let mut found = Vec::new();
     for row in ask(on, "pragma integrity_check(100)", &mut found).await? {
         let line = row.text(0)?;
@@ -115,10 +114,7 @@ pub(crate) async fn check(db: &Db) -> Result<Vec<Violation>> {
             found.push(database(format!("the database is damaged: {line}")));
         }
     }
-    let (is, should) = (
-        objects(&on.fixed(OBJECTS).await?)?,
-        expected(&db.location()).await?,
-    );
+    let (is, should) = (objects(&on.fixed(OBJECTS).await?)?, expected(place).await?);
     for row in ask(on, "pragma foreign_key_check", &mut found).await? {
         let (table, parent) = (row.text(0)?, row.text(2)?);
         // What a user's own tables refer to is not ours to judge.
@@ -191,7 +187,8 @@ async fn ask(
 
 /// What a fresh database of today's schema holds.
 async fn expected(place: &str) -> Result<Objects> {
-    let mut fresh = db::options(&SqliteOptions::default())
+    let mut fresh = SqliteOptions::default()
+        .connection()
         .in_memory(true)
         .connect()
         .await

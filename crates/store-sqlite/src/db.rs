@@ -1,31 +1,22 @@
-//! Connections: one writer, many readers, and a count of every statement.
+//! The connections of one store: one writer, many readers.
 
-use std::ops::{ControlFlow, Deref, DerefMut};
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
-use futures::TryStreamExt as _;
-use memory_model::{Clock, Timestamp};
 use memory_store::{ErrorKind, Violation};
-use sea_query::QueryStatementWriter;
-use sqlx::pool::PoolConnection;
-use sqlx::sqlite::{
-    SqliteArguments, SqliteConnectOptions, SqliteConnection, SqlitePool, SqlitePoolOptions,
-    SqliteRow, SqliteSynchronous,
-};
+use sqlx::sqlite::{SqliteConnectOptions, SqliteConnection, SqlitePool, SqlitePoolOptions};
 use sqlx::{ConnectOptions as _, Connection as _, Sqlite, Transaction};
-use store_sql::{Batch, Database, Executor, Prepared};
+use store_sql::Database;
 use tokio::sync::{MappedMutexGuard, Mutex, MutexGuard};
 
+use crate::check;
+use crate::connection::{Connection, Source};
 use crate::error::{Result, closed, failed, is_busy, is_full, locked, read_only};
 use crate::files::{Reading, Still, beside};
-use crate::options::{Durability, SqliteOptions};
-use crate::{check, sql};
+use crate::options::SqliteOptions;
 
-/// The write-ahead log is cut back to this many bytes when it begins anew.
-const WAL_LIMIT: &str = "16777216";
 /// SQLite's own checkpoints leave the write-ahead log growing while readers follow each other without a gap. When it
 /// has this many bytes, the next write waits for them and cuts it to nothing.
 const WAL_BOUND: u64 = 16 << 20;
@@ -38,31 +29,10 @@ const VACUUM: &str = "pragma incremental_vacuum(1024)";
 /// What undoes one statement of a transaction stays in memory: at most what a batch of rows touches. In files, each
 /// statement of many rows would make one and delete it. For the writer, and only once no migration may sort.
 pub(crate) const UNDO_IN_MEMORY: &str = "pragma temp_store = memory";
-/// How many rows are read ahead of the reader: a whole page, for a reader that is asked for room after each row costs
-/// two changes of threads a row. Rows of a log that are large come by themselves; see `read.rs`.
-const ROWS_AHEAD: usize = 1024;
 /// Connections for reading.
 const READERS: u32 = 4;
 /// How long a read waits for another read of this process to give a connection back.
 const READER_PATIENCE: Duration = Duration::from_secs(30);
-
-/// Settings that every connection has.
-pub(crate) fn options(settings: &SqliteOptions) -> SqliteConnectOptions {
-    let options = SqliteConnectOptions::new()
-        .foreign_keys(true)
-        .busy_timeout(settings.lock_timeout)
-        .row_buffer_size(ROWS_AHEAD)
-        .pragma("journal_size_limit", WAL_LIMIT)
-        .disable_statement_logging();
-    match settings.durability {
-        Durability::Process => options.synchronous(SqliteSynchronous::Normal),
-        // On macOS a plain sync leaves the data in the disk's cache.
-        Durability::Power => options
-            .synchronous(SqliteSynchronous::Full)
-            .pragma("fullfsync", "on")
-            .pragma("checkpoint_fullfsync", "on"),
-    }
-}
 
 /// The connections of one store.
 #[derive(Debug)]
@@ -131,11 +101,7 @@ impl Db {
     }
 
     fn on<C>(&self, connection: C) -> Connection<'_, C> {
-        Connection {
-            connection,
-            statements: &self.statements,
-            clock: &*self.settings.clock,
-        }
+        Connection::new(connection, &self.statements, &*self.settings.clock)
     }
 
     /// Empties the write-ahead log when it has grown too long.
@@ -188,33 +154,6 @@ fn pool(options: SqliteConnectOptions, settings: &SqliteOptions) -> SqlitePool {
         .connect_lazy_with(options.pragma("query_only", "on"))
 }
 
-/// A connection that is held to read with.
-#[derive(Debug)]
-pub(crate) enum Source<'a> {
-    Pool(Box<PoolConnection<Sqlite>>),
-    Writer(MappedMutexGuard<'a, SqliteConnection>),
-}
-
-impl Deref for Source<'_> {
-    type Target = SqliteConnection;
-
-    fn deref(&self) -> &SqliteConnection {
-        match self {
-            Source::Pool(connection) => connection,
-            Source::Writer(connection) => connection,
-        }
-    }
-}
-
-impl DerefMut for Source<'_> {
-    fn deref_mut(&mut self) -> &mut SqliteConnection {
-        match self {
-            Source::Pool(connection) => connection,
-            Source::Writer(connection) => connection,
-        }
-    }
-}
-
 impl Database for Db {
     type Reader<'a> = Connection<'a, Source<'a>>;
     type Writer<'a> = Connection<'a, MappedMutexGuard<'a, SqliteConnection>>;
@@ -240,7 +179,7 @@ impl Database for Db {
         writer: &'a mut Self::Writer<'_>,
     ) -> Result<Self::Transaction<'a>> {
         self.statements.fetch_add(1, Ordering::Relaxed);
-        let begun = writer.connection.begin_with("begin immediate");
+        let begun = writer.as_mut().begin_with("begin immediate");
         let begun = self.settings.observed(&self.place, begun).await;
         let transaction = begun.map_err(|error| {
             let error = failed(error);
@@ -254,11 +193,12 @@ impl Database for Db {
 
     async fn commit(&self, transaction: Self::Transaction<'_>) -> Result<()> {
         self.statements.fetch_add(1, Ordering::Relaxed);
-        transaction.connection.commit().await.map_err(failed)
+        transaction.into_inner().commit().await.map_err(failed)
     }
 
     async fn check(&self) -> Result<Vec<Violation>> {
-        check::check(self).await
+        let mut reader = self.read().await?;
+        check::check(&mut reader, &self.place).await
     }
 
     fn location(&self) -> String {
@@ -276,112 +216,5 @@ impl Database for Db {
             tidied.and(closed).map_err(failed)?;
         }
         self.still.as_ref().map_or(Ok(()), Still::check)
-    }
-}
-
-/// A connection that is held, and the count of statements.
-#[derive(Debug)]
-pub(crate) struct Connection<'a, C> {
-    connection: C,
-    statements: &'a AtomicU64,
-    clock: &'a dyn Clock,
-}
-
-impl<C> Connection<'_, C>
-where
-    C: DerefMut<Target = SqliteConnection> + Send,
-{
-    /// Counts statements, and returns what runs them.
-    fn counted(&mut self, statements: usize) -> &mut SqliteConnection {
-        let statements = u64::try_from(statements).unwrap_or(u64::MAX);
-        self.statements.fetch_add(statements, Ordering::Relaxed);
-        &mut self.connection
-    }
-
-    /// Returns the rows of a statement that is fixed text: a pragma.
-    pub(crate) async fn fixed(&mut self, sql: &'static str) -> Result<Vec<SqliteRow>> {
-        let rows = sqlx::query(sql).fetch_all(self.counted(1)).await;
-        rows.map_err(failed)
-    }
-}
-
-impl<C> Executor for Connection<'_, C>
-where
-    C: DerefMut<Target = SqliteConnection> + Send,
-{
-    type Row = SqliteRow;
-    type Values = SqliteArguments;
-
-    async fn all(
-        &mut self,
-        statement: &(impl QueryStatementWriter + Sync),
-    ) -> Result<Vec<SqliteRow>> {
-        let (sql, values) = sql::build(statement);
-        let rows = sqlx::query_with(sql, values).fetch_all(self.counted(1));
-        rows.await.map_err(failed)
-    }
-
-    async fn first(
-        &mut self,
-        statement: &(impl QueryStatementWriter + Sync),
-    ) -> Result<Option<SqliteRow>> {
-        let (sql, values) = sql::build(statement);
-        let row = sqlx::query_with(sql, values).fetch_optional(self.counted(1));
-        row.await.map_err(failed)
-    }
-
-    async fn each(
-        &mut self,
-        statement: &(impl QueryStatementWriter + Sync),
-        mut row: impl FnMut(&SqliteRow) -> Result<ControlFlow<()>> + Send,
-    ) -> Result<()> {
-        let (sql, values) = sql::build(statement);
-        let mut rows = sqlx::query_with(sql, values).fetch(self.counted(1));
-        while let Some(found) = rows.try_next().await.map_err(failed)? {
-            if row(&found)?.is_break() {
-                break;
-            }
-        }
-        Ok(())
-    }
-
-    async fn run(&mut self, statement: &(impl QueryStatementWriter + Sync)) -> Result<u64> {
-        let (sql, values) = sql::build(statement);
-        let done = sqlx::query_with(sql, values).execute(self.counted(1)).await;
-        done.map(|done| done.rows_affected()).map_err(failed)
-    }
-
-    async fn run_batch(&mut self, batch: Batch) -> Result<()> {
-        let (sql, values) = sql::script(&batch);
-        let connection = self.counted(batch.statements().len());
-        let done = sqlx::query_with(sql, values).execute(connection).await;
-        done.map(|_| ()).map_err(failed)
-    }
-
-    async fn all_of_batch(&mut self, batch: Batch) -> Result<Vec<SqliteRow>> {
-        let (sql, values) = sql::script(&batch);
-        let connection = self.counted(batch.statements().len());
-        let rows = sqlx::query_with(sql, values).fetch_all(connection).await;
-        rows.map_err(failed)
-    }
-
-    async fn now(&mut self) -> Result<Timestamp> {
-        Ok(self.clock.now())
-    }
-
-    async fn run_prepared(&mut self, statement: Prepared, values: SqliteArguments) -> Result<()> {
-        let sql = sql::prepared(statement)?;
-        let done = sqlx::query_with(sql, values).execute(self.counted(1)).await;
-        done.map(|_| ()).map_err(failed)
-    }
-
-    async fn all_prepared(
-        &mut self,
-        statement: Prepared,
-        values: SqliteArguments,
-    ) -> Result<Vec<SqliteRow>> {
-        let sql = sql::prepared(statement)?;
-        let rows = sqlx::query_with(sql, values).fetch_all(self.counted(1));
-        rows.await.map_err(failed)
     }
 }

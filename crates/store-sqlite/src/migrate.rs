@@ -9,17 +9,6 @@ use crate::migrations::MIGRATIONS;
 /// "amem" in ASCII: what marks a file as ours.
 pub(crate) const APPLICATION_ID: i64 = 0x616d_656d;
 
-/// One step of the schema.
-pub(crate) struct Migration {
-    pub(crate) version: i64,
-    pub(crate) name: &'static str,
-    /// SHA-256 of `sql`, in hex.
-    pub(crate) checksum: &'static str,
-    pub(crate) sql: &'static str,
-    /// Marks the file as ours, at this version.
-    pub(crate) mark: &'static str,
-}
-
 /// The version that this program knows.
 pub(crate) fn known() -> i64 {
     MIGRATIONS.last().map_or(0, |last| last.version)

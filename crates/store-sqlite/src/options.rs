@@ -2,19 +2,23 @@
 
 use std::fmt;
 use std::future::Future;
-use std::path::Path;
 use std::pin::pin;
 use std::sync::Arc;
 use std::time::Duration;
 
 use memory_model::{Clock, SystemClock};
-use memory_store::Result;
 use serde::{Deserialize, Serialize};
-
-use crate::SqliteStore;
+use sqlx::ConnectOptions as _;
+use sqlx::sqlite::{SqliteConnectOptions, SqliteSynchronous};
 
 /// How long an operation waits for a lock before an observer is told.
 const NOTICE: Duration = Duration::from_secs(1);
+
+/// The write-ahead log is cut back to this many bytes when it begins anew.
+const WAL_LIMIT: &str = "16777216";
+/// How many rows are read ahead of the reader: a whole page, for a reader that is asked for room after each row costs
+/// two changes of threads a row. Rows of a log that are large come by themselves; see `read.rs`.
+const ROWS_AHEAD: usize = 1024;
 
 /// What a write that has returned survives.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -113,25 +117,22 @@ impl SqliteOptions {
         self
     }
 
-    /// Opens a database in memory, which is gone when the store is. It reads and writes over one connection.
-    ///
-    /// # Errors
-    /// `Io` when SQLite can not start.
-    pub async fn in_memory(self) -> Result<SqliteStore> {
-        SqliteStore::in_memory_with(self).await
-    }
-
-    /// Opens the database at `path`. Takes the same time however much is in it.
-    ///
-    /// A database that is created can be read and written by its owner alone, whatever the umask.
-    ///
-    /// # Errors
-    /// `ForeignDatabase` when the file is something else, `NewerSchema` when a newer version wrote
-    /// it, `Busy` when another process holds a lock on it for longer than the lock time-out, `Io`
-    /// when it can not be read or made, or when its write-ahead log can not be read. Nothing is
-    /// changed then.
-    pub async fn open(self, path: impl AsRef<Path>) -> Result<SqliteStore> {
-        SqliteStore::open_with(path.as_ref(), self).await
+    /// Settings that every connection has.
+    pub(crate) fn connection(&self) -> SqliteConnectOptions {
+        let options = SqliteConnectOptions::new()
+            .foreign_keys(true)
+            .busy_timeout(self.lock_timeout)
+            .row_buffer_size(ROWS_AHEAD)
+            .pragma("journal_size_limit", WAL_LIMIT)
+            .disable_statement_logging();
+        match self.durability {
+            Durability::Process => options.synchronous(SqliteSynchronous::Normal),
+            // On macOS a plain sync leaves the data in the disk's cache.
+            Durability::Power => options
+                .synchronous(SqliteSynchronous::Full)
+                .pragma("fullfsync", "on")
+                .pragma("checkpoint_fullfsync", "on"),
+        }
     }
 
     /// Runs what may wait for a lock, and tells the observer when it takes long.

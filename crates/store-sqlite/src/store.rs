@@ -13,7 +13,7 @@ use memory_store::{
     Publication, Publish, Published, Result, Snapshot, State, Store, ViewInfo, Violation,
 };
 
-use crate::SqliteStore;
+use crate::open::SqliteStore;
 
 #[async_trait]
 impl Store for SqliteStore {

@@ -8,8 +8,9 @@ use memory_store::{
 };
 
 use super::SqlStore;
+use super::log::Log;
 use super::pages::{one_more, page};
-use super::reached::Log;
+use super::running::running_at;
 use crate::conversation as sql;
 use crate::executor::{Database, Executor};
 use crate::row::Columns;
@@ -88,7 +89,7 @@ impl<D: Database> SqlStore<D> {
             Origin::Fork { parent, at } => {
                 let parent = self.get(on, *parent).await?;
                 check_fork(&parent, *at, &new.estimator)?;
-                let tokens = self.running_at(on, &Log::from(&parent), &[*at]).await?;
+                let tokens = running_at(on, &Log::from(&parent), &[*at]).await?;
                 let segments = fork_segments(&parent.segments, *at, id);
                 let tree = parent.tree;
                 inherits = Some((parent, *at));

@@ -6,6 +6,7 @@ use memory_model::ConversationId;
 use memory_store::{NewEntry, Result};
 
 use super::SqlStore;
+use super::known_facts::KnownFacts;
 use crate::executor::{Database, Executor};
 use crate::message;
 use crate::pack::Facts;
@@ -17,24 +18,6 @@ const FACTS_FROM: usize = 8;
 const FACTS_UP_TO: usize = 64;
 /// Number of conversations whose facts are remembered: each takes some 100 kB, ready to be used.
 const FACTS_CACHE: usize = 64;
-
-/// What a store knows of a conversation's facts.
-#[derive(Clone, Debug)]
-pub(super) enum KnownFacts {
-    /// They never change.
-    Kept(Facts),
-    /// It had none when this was looked up. The meta that were appended since.
-    Missing(Vec<String>),
-}
-
-impl KnownFacts {
-    fn kept(self) -> Option<Facts> {
-        match self {
-            Self::Kept(facts) => Some(facts),
-            Self::Missing(_) => None,
-        }
-    }
-}
 
 impl<D: Database> SqlStore<D> {
     pub(super) fn remembered_facts(&self, id: ConversationId) -> Option<Facts> {

@@ -4,9 +4,10 @@ use memory_model::{Body, Seq, Span, SummaryId, Timestamp, ViewName};
 use memory_store::{Conversation, Error, ErrorKind, Inherited, Result, ViewCut, views_hash};
 
 use super::SqlStore;
-use super::publish::{known_summaries, known_summary};
+use super::known_summaries::{known_summaries, known_summary};
+use super::running::RunningSums;
 use super::spans::starts;
-use super::view_change::{Replaced, ViewChange};
+use super::view_change::{Replaced, ViewChange, saving};
 use crate::batch::Batch;
 use crate::conversation;
 use crate::executor::{Database, Executor};
@@ -38,7 +39,7 @@ impl<D: Database> SqlStore<D> {
                 before: vec![Span::closed(at, Body::Raw, 0)],
                 after: spans,
             };
-            let saving = self.saving(on, parent, &[replaced]).await?;
+            let saving = saving(on, parent, RunningSums::default(), &[replaced]).await?;
             let mut change = ViewChange::new();
             change.put(at, rows, now);
             let mut batch = Batch::default();

@@ -11,7 +11,7 @@ use super::{ROWS, SqlStore};
 use crate::batch::Batch;
 use crate::convert::to_count;
 use crate::executor::{Database, Executor};
-use crate::row::Columns as _;
+use crate::row::Columns;
 use crate::work::{self as sql, Job};
 
 /// The lease on a job is lost.
@@ -40,14 +40,15 @@ impl<D: Database> SqlStore<D> {
         for keys in batched(&asked) {
             batch.push(sql::find_jobs(id, &keys));
         }
-        let rows = on.all_of_batch(batch).await?;
+        let answers = on.all_of_batch(batch).await?;
         let now = on.now().await?;
-        let [last_fence, jobs @ ..] = rows.as_slice() else {
+        let [fences, jobs @ ..] = answers.as_slice() else {
             return Err(no_conversation(id));
         };
+        let last_fence = fences.first().ok_or_else(|| no_conversation(id))?;
         let last_fence = to_count("fence", last_fence.int(0)?)?;
         let mut known: BTreeMap<String, Job> = BTreeMap::new();
-        for row in jobs {
+        for row in jobs.iter().flatten() {
             known.insert(row.text(0)?, sql::job(row, 1)?);
         }
         let mut token = last_fence.saturating_sub(keys.len() as u64);
@@ -96,12 +97,24 @@ pub(super) async fn granted_fences(
     keys: &[&str],
 ) -> Result<BTreeMap<String, u64>> {
     let mut batch = Batch::default();
-    for keys in batched(keys) {
-        batch.push(sql::granted_jobs(id, &keys));
+    push_granted_fences(&mut batch, id, keys);
+    let answers = on.all_of_batch(batch).await?;
+    fences_of(answers.iter().flatten())
+}
+
+/// Adds the statements that read the fences of granted jobs: rows for [`fences_of`]. Returns their number.
+pub(super) fn push_granted_fences(batch: &mut Batch, id: ConversationId, keys: &[&str]) -> usize {
+    let batches = batched(keys);
+    for keys in &batches {
+        batch.push(sql::granted_jobs(id, keys));
     }
-    let mut granted = BTreeMap::new();
-    for row in on.all_of_batch(batch).await? {
-        granted.insert(row.text(0)?, to_count("fence", row.int(1)?)?);
-    }
-    Ok(granted)
+    batches.len()
+}
+
+/// Fences by the keys of their jobs.
+pub(super) fn fences_of<'r, R: Columns + 'r>(
+    rows: impl Iterator<Item = &'r R>,
+) -> Result<BTreeMap<String, u64>> {
+    rows.map(|row| Ok((row.text(0)?, to_count("fence", row.int(1)?)?)))
+        .collect()
 }

@@ -5,8 +5,12 @@ mod check;
 mod conversations;
 mod facts;
 mod fork;
+mod known_facts;
+mod known_summaries;
 mod leases;
 mod lineage;
+mod lineages;
+mod log;
 mod new_summaries;
 mod packing;
 mod pages;
@@ -14,6 +18,7 @@ mod positions;
 mod publish;
 mod reached;
 mod read;
+mod running;
 mod settle;
 mod spans;
 mod state;
@@ -35,7 +40,7 @@ use memory_store::{
     Publication, Publish, Published, Result, Snapshot, State, Store, ViewInfo, Violation,
 };
 
-use self::facts::KnownFacts;
+use self::known_facts::KnownFacts;
 use self::lineage::Lineages;
 use self::reached::Reached;
 use crate::executor::Database;
@@ -50,7 +55,7 @@ pub struct SqlStore<D> {
     /// Never change once a conversation exists, so remembering them is always right.
     lineages: Mutex<Lineages>,
     /// How far logs and views reach at least.
-    reached: Mutex<BTreeMap<ConversationId, Reached>>,
+    reached: Mutex<Reached>,
     /// What is known of conversations' facts.
     facts: Mutex<BTreeMap<ConversationId, KnownFacts>>,
 }

@@ -6,7 +6,7 @@ use memory_model::{Child, ConversationId, Summary, SummaryId};
 use memory_store::{KnownSummary, Result};
 
 use super::ROWS;
-use super::publish::known_summary;
+use super::known_summaries::known_summary;
 use crate::batch::Batch;
 use crate::summary::{self, Known, LinkRole, LinkRow};
 

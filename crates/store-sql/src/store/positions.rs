@@ -1,67 +1,22 @@
 //! Positions of a log by token sums and external ids.
 
-use std::collections::BTreeMap;
-
 use memory_model::{ConversationId, Seq, SeqRange};
 use memory_store::Result;
 
 use super::SqlStore;
 use super::append::visible;
-use super::pages::batched;
-use super::reached::Log;
-use crate::executor::{Database, Executor};
+use super::running::running_at;
+use crate::executor::{Database, Executor as _};
 use crate::message;
 use crate::row::Columns as _;
 
 impl<D: Database> SqlStore<D> {
-    /// Running sums at positions of a conversation, in their order.
-    pub(super) async fn running_at(
-        &self,
-        on: &mut impl Executor,
-        log: &Log,
-        at: &[Seq],
-    ) -> Result<Vec<u64>> {
-        let key = |seq: Seq| {
-            let segment = log
-                .segments
-                .iter()
-                .find(|s| s.first <= seq && s.last.is_none_or(|last| seq <= last))?;
-            Some(crate::packed(segment.source.0, seq.0))
-        };
-        // What is known of the head needs no row.
-        let inside = |seq: Seq| seq > Seq::NONE && seq < log.head;
-        let mut keys: Vec<i64> = at
-            .iter()
-            .filter(|seq| inside(**seq))
-            .filter_map(|seq| key(*seq))
-            .collect();
-        keys.sort_unstable();
-        keys.dedup();
-        let mut sums = BTreeMap::new();
-        for batch in batched(&keys) {
-            for row in on.all(&message::running(&batch)).await? {
-                sums.insert(row.int(0)?, crate::to_count("running tokens", row.int(1)?)?);
-            }
-        }
-        Ok(at
-            .iter()
-            .map(|seq| match *seq {
-                Seq::NONE => 0,
-                seq if seq >= log.head => log.tokens,
-                seq => key(seq)
-                    .and_then(|key| sums.get(&key))
-                    .copied()
-                    .unwrap_or(0),
-            })
-            .collect())
-    }
-
     pub(super) async fn running_sums(&self, id: ConversationId, at: &[Seq]) -> Result<Vec<u64>> {
         let mut reader = self.database.read().await?;
         let on = &mut reader;
         let newest = at.iter().max().copied().unwrap_or(Seq::NONE);
         let log = self.log(on, id, |head, _| newest <= head).await?;
-        self.running_at(on, &log, at).await
+        running_at(on, &log, at).await
     }
 
     pub(super) async fn position_of(
@@ -80,9 +35,7 @@ impl<D: Database> SqlStore<D> {
         while low < high {
             let middle = low + (high - low) / 2;
             let end = log.segments.get(middle).and_then(|segment| segment.last);
-            let sums = self
-                .running_at(on, &log, &[end.unwrap_or(log.head)])
-                .await?;
+            let sums = running_at(on, &log, &[end.unwrap_or(log.head)]).await?;
             match sums.first().is_some_and(|sum| *sum >= running) {
                 true => high = middle,
                 false => low = middle + 1,

@@ -4,23 +4,24 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use memory_model::{ConversationId, Hash, Seq, SeqRange, SpliceError, SummaryId, ViewName};
 use memory_store::{
-    Conversation, ConversationRef, Error, ErrorKind, Fence, KnownSummary, Publish, Published,
-    Result, check_one_view, check_references, check_shape, conversation_hash, no_conversation,
-    views_hash,
+    Conversation, ConversationRef, Error, ErrorKind, Fence, Publish, Published, Result,
+    check_one_view, check_references, check_shape, conversation_hash, no_conversation, views_hash,
 };
 
 use super::SqlStore;
-use super::leases::granted_fences;
-use super::leases::lost;
+use super::known_summaries::{known_of, push_known_summaries};
+use super::leases::{fences_of, lost, push_granted_fences};
+use super::log::Log;
 use super::new_summaries::NewSummaries;
 use super::pages::batched;
-use super::view_change::ViewChange;
+use super::running::{RunningSums, push_running};
+use super::view_change::{ViewChange, ends_of_raw, saving};
 use crate::batch::Batch;
 use crate::convert::packed;
 use crate::executor::{Database, Executor};
 use crate::row::Columns as _;
 use crate::summary::{self, Known};
-use crate::view::{self as sql, AddedSpan, Where};
+use crate::view::{self as sql, Where};
 use crate::{conversation, work};
 
 /// More spans than this can not be in a range.
@@ -38,6 +39,8 @@ struct Before {
     last_key: i64,
     /// Jobs that are granted, each with its fence.
     fences: BTreeMap<String, u64>,
+    /// Sums of tokens at the ends of the raw spans that the publishes name.
+    sums: RunningSums,
 }
 
 impl<D: Database> SqlStore<D> {
@@ -60,6 +63,7 @@ impl<D: Database> SqlStore<D> {
             known,
             last_key,
             fences,
+            sums,
         } = self.read_before(on, id, publishes).await?;
 
         let mut summaries = NewSummaries::new(known, last_key);
@@ -87,7 +91,7 @@ impl<D: Database> SqlStore<D> {
             return Ok(outcomes);
         };
 
-        let saving = self.saving(on, &info, change.replaced()).await?;
+        let saving = saving(on, &info, sums, change.replaced()).await?;
         let view = &first.view;
         let mut batch = Batch::default();
         change.write(&mut batch, id, view, saving)?;
@@ -122,44 +126,45 @@ impl<D: Database> SqlStore<D> {
     ) -> Result<Before> {
         let view = publishes.first().map(|publish| &publish.view);
         let view = view.ok_or_else(|| no_conversation(id))?;
-        // One row, one row if there is the conversation, and one if there is the view.
-        let mut batch = Batch::default();
-        batch.push(summary::last_key(id.0));
-        let conversation = ConversationRef::Id(id);
-        batch.push(conversation::find(&conversation));
-        batch.push(sql::view(id.0, view));
-        let mut rows = on.all_of_batch(batch).await?.into_iter();
-        let last_key = match rows.next() {
-            Some(row) => row.opt_int(0)?.unwrap_or(packed(id.0, 0)),
-            None => packed(id.0, 0),
-        };
-        let info = match rows.next() {
-            Some(row) => self.found(on, &row).await?,
-            None => return Err(no_conversation(id)),
-        };
-        let change = match rows.next() {
-            None => ViewChange::new(),
-            Some(row) => {
-                let mut change = ViewChange::of(&row)?;
-                if let Some(hull) = hull(publishes) {
-                    change.set_rows(rows_around(on, id, view, &change, hull).await?);
-                }
-                change
-            }
-        };
         let referred: BTreeSet<&str> = publishes.iter().flat_map(referred).collect();
         let referred: Vec<&str> = referred.into_iter().collect();
         let fences = publishes
             .iter()
             .filter_map(|publish| publish.fence.as_ref());
         let fenced: Vec<&str> = fences.map(|fence| fence.key.0.as_str()).collect();
+
+        let mut batch = Batch::default();
+        batch.push(summary::last_key(id.0));
+        batch.push(conversation::find(&ConversationRef::Id(id)));
+        batch.push(sql::view(id.0, view));
+        let fence_statements = push_granted_fences(&mut batch, id, &fenced);
+        push_known_summaries(&mut batch, id, &referred);
+        let answers = on.all_of_batch(batch).await?;
+        let [last_key, found, view_row, rest @ ..] = answers.as_slice() else {
+            return Err(no_conversation(id));
+        };
+        let (fence_rows, known_rows) = rest.split_at_checked(fence_statements).unwrap_or_default();
+        let last_key = match last_key.first() {
+            Some(row) => row.opt_int(0)?.unwrap_or(packed(id.0, 0)),
+            None => packed(id.0, 0),
+        };
+        let info = match found.first() {
+            Some(row) => self.found(on, row).await?,
+            None => return Err(no_conversation(id)),
+        };
+        let mut change = match view_row.first() {
+            None => ViewChange::new(),
+            Some(row) => ViewChange::of(row)?,
+        };
+        let sums = read_around(on, &info, &mut change, publishes).await?;
         Ok(Before {
             is_new: change.is_new(),
-            fences: granted_fences(on, id, &fenced).await?,
-            known: known_summaries(on, id, &referred).await?,
+            fences: fences_of(fence_rows.iter().flatten())?,
+            known: known_of(known_rows.iter().flatten())?,
             info,
             change,
             last_key,
+            sums,
         })
     }
 }
@@ -214,26 +219,49 @@ fn hull(publishes: &[Publish]) -> Option<SeqRange> {
     SeqRange::new(first, last)
 }
 
-/// The view's live rows from the one that covers the position before a range to the first one that begins well after it.
-async fn rows_around(
+/// Reads, in one round trip, the view's live rows from the one that covers the position before the publishes to the first
+/// one that begins well after them, and the sums of tokens at the ends of the raw spans that they name.
+async fn read_around(
     on: &mut impl Executor,
-    id: ConversationId,
-    view: &ViewName,
-    change: &ViewChange,
-    at: SeqRange,
-) -> Result<Vec<AddedSpan>> {
-    let (after, all) = (at.last.next(), Seq(u32::MAX));
+    info: &Conversation,
+    change: &mut ViewChange,
+    publishes: &[Publish],
+) -> Result<RunningSums> {
+    let spans = publishes
+        .iter()
+        .flat_map(|publish| publish.expect.iter().chain(&publish.spans));
+    let ends = ends_of_raw(spans);
+    let log = Log::from(info);
     let mut batch = Batch::default();
-    for (rows, limit) in [
-        (Where::Falling(at.first.prev()), 1),
-        (Where::Rising(at.first, after), ALL),
-        (Where::Rising(after.next(), all), 1),
-    ] {
-        let found = sql::spans(id.0, view, change.version(), rows, limit)?;
-        batch.push(found);
+    let hull = hull(publishes).filter(|_| !change.is_new());
+    let around = match (hull, publishes.first()) {
+        (Some(at), Some(first)) => {
+            let (after, all) = (at.last.next(), Seq(u32::MAX));
+            let rows = [
+                (Where::Falling(at.first.prev()), 1),
+                (Where::Rising(at.first, after), ALL),
+                (Where::Rising(after.next(), all), 1),
+            ];
+            for (rows, limit) in rows {
+                let version = change.version();
+                let found = sql::spans(info.id.0, &first.view, version, rows, limit)?;
+                batch.push(found);
+            }
+            rows.len()
+        }
+        _ => 0,
+    };
+    push_running(&mut batch, &log, &ends);
+    let answers = match batch.statements() {
+        [] => Vec::new(),
+        _ => on.all_of_batch(batch).await?,
+    };
+    let (rows, sums) = answers.split_at_checked(around).unwrap_or_default();
+    if around > 0 {
+        let rows = rows.iter().flatten().map(sql::added_span);
+        change.set_rows(rows.collect::<Result<_>>()?);
     }
-    let found = on.all_of_batch(batch).await?;
-    found.iter().map(sql::added_span).collect()
+    RunningSums::new(sums.iter().flatten())
 }
 
 /// The hash over the names of a conversation's views with one more.
@@ -244,32 +272,4 @@ async fn with_view(on: &mut impl Executor, id: ConversationId, view: &ViewName) 
     }
     names.sort_unstable();
     Ok(views_hash(&names))
-}
-
-/// What a publish must know of a summary.
-pub(super) fn known_summary(row: &Known) -> KnownSummary {
-    KnownSummary {
-        range: row.range,
-        depth: row.depth,
-        tokens: row.tokens,
-    }
-}
-
-/// The summaries with these ids that a conversation sees: of several with one id the nearest.
-pub(super) async fn known_summaries(
-    on: &mut impl Executor,
-    conversation: ConversationId,
-    asked: &[&str],
-) -> Result<BTreeMap<SummaryId, Known>> {
-    let mut found: BTreeMap<SummaryId, Known> = BTreeMap::new();
-    for batch in batched(asked) {
-        for row in on
-            .all(&summary::known_by_ids(conversation.0, &batch))
-            .await?
-        {
-            let row = summary::known(&row)?;
-            found.entry(row.public_id.clone()).or_insert(row);
-        }
-    }
-    Ok(found)
 }

@@ -1,50 +1,29 @@
-//! How far logs and views are known to reach: they only grow, so what is known stays true, and reading it again
-//! needs no statement.
+//! How far logs and views are known to reach: they only grow, so what is known stays true.
 
 use std::collections::BTreeMap;
-use std::sync::PoisonError;
 
 use memory_model::{ConversationId, Seq, ViewName, ViewVersion};
-use memory_store::{Conversation, Result, Segment, Snapshot};
-
-use super::SqlStore;
-use crate::executor::{Database, Executor};
+use memory_store::Snapshot;
 
 /// Maximum number of conversations that are remembered: some 100 bytes each.
 const REMEMBERED: usize = 1 << 16;
 
+/// How far the logs and views of conversations are known to reach.
+#[derive(Debug, Default)]
+pub(super) struct Reached(BTreeMap<ConversationId, ReachedLog>);
+
 /// How far a conversation's log and views are known to reach.
 #[derive(Debug, Default)]
-pub(super) struct Reached {
+struct ReachedLog {
     head: Seq,
     tokens: u64,
     views: BTreeMap<ViewName, ViewVersion>,
 }
 
-/// A log, at least as far as it is asked for.
-#[derive(Debug)]
-pub(super) struct Log {
-    pub(super) segments: Vec<Segment>,
-    /// A position up to which there are entries; the log's head, or before it.
-    pub(super) head: Seq,
-    /// Cost of the messages up to `head`, in tokens.
-    pub(super) tokens: u64,
-}
-
-impl From<&Conversation> for Log {
-    fn from(info: &Conversation) -> Self {
-        Self {
-            segments: info.segments.clone(),
-            head: info.head,
-            tokens: info.tokens,
-        }
-    }
-}
-
-impl<D: Database> SqlStore<D> {
+impl Reached {
     /// Remembers how far a committed snapshot reaches.
-    pub(super) fn remember_reached(&self, snapshot: &Snapshot) {
-        let mut all = self.reached.lock().unwrap_or_else(PoisonError::into_inner);
+    pub(super) fn remember(&mut self, snapshot: &Snapshot) {
+        let Self(all) = self;
         if all.len() >= REMEMBERED && !all.contains_key(&snapshot.conversation) {
             all.clear();
         }
@@ -61,6 +40,12 @@ impl<D: Database> SqlStore<D> {
         }
     }
 
+    /// A position up to which the log is known to have entries, and the cost of these in tokens.
+    pub(super) fn log(&self, id: ConversationId) -> Option<(Seq, u64)> {
+        let Self(all) = self;
+        all.get(&id).map(|reached| (reached.head, reached.tokens))
+    }
+
     /// Whether a view is known to have a version.
     pub(super) fn has_version(
         &self,
@@ -68,32 +53,8 @@ impl<D: Database> SqlStore<D> {
         view: &ViewName,
         version: ViewVersion,
     ) -> bool {
-        let all = self.reached.lock().unwrap_or_else(PoisonError::into_inner);
+        let Self(all) = self;
         let known = all.get(&id).and_then(|reached| reached.views.get(view));
         known.is_some_and(|known| version <= *known)
-    }
-
-    /// The log, as far as it is known where `is_enough` holds for what is known of it, else looked up.
-    pub(super) async fn log(
-        &self,
-        on: &mut impl Executor,
-        id: ConversationId,
-        is_enough: impl Fn(Seq, u64) -> bool,
-    ) -> Result<Log> {
-        let known = {
-            let all = self.reached.lock().unwrap_or_else(PoisonError::into_inner);
-            all.get(&id).map(|reached| (reached.head, reached.tokens))
-        };
-        if let Some((head, tokens)) = known
-            && is_enough(head, tokens)
-            && let Some(lineage) = self.known_lineage(id)
-        {
-            return Ok(Log {
-                segments: lineage.segments(),
-                head,
-                tokens,
-            });
-        }
-        Ok(Log::from(&self.get(on, id).await?))
     }
 }

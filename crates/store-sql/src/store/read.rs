@@ -7,7 +7,7 @@ use memory_store::{LogRead, Order, Page, Result, rest_of};
 use sea_query::SelectStatement;
 
 use super::SqlStore;
-use super::reached::Log;
+use super::log::Log;
 use crate::executor::{Database, Executor};
 use crate::message;
 use crate::pack::Facts;

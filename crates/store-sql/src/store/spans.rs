@@ -9,6 +9,7 @@ use memory_store::{
 
 use super::SqlStore;
 use super::pages::{one_more, page};
+use crate::batch::Batch;
 use crate::convert::{to_count, to_hash, to_seq};
 use crate::executor::{Database, Executor};
 use crate::row::Columns as _;
@@ -92,10 +93,18 @@ impl<D: Database> SqlStore<D> {
             Order::OldestFirst => {
                 // The row that covers the first position, and those after it with one more, whose beginning is the
                 // end of the last.
-                let mut rows =
-                    starts(on, id, view, version, Where::Falling(range.first), 1).await?;
                 let after = Where::Rising(range.first.next(), all);
-                rows.extend(starts(on, id, view, version, after, one_more(limit)).await?);
+                let asked = [(Where::Falling(range.first), 1), (after, one_more(limit))];
+                let mut batch = Batch::default();
+                for (rows, limit) in asked {
+                    batch.push(sql::spans(id.0, view, version, rows, limit)?);
+                }
+                let rows = on.all_of_batch(batch).await?;
+                let rows: Vec<SpanStart> = rows
+                    .iter()
+                    .flatten()
+                    .map(|row| sql::start(row, 0))
+                    .collect::<Result<_>>()?;
                 let mut items = spans_of(&rows, None);
                 items.retain(|span| span.range.first <= range.last);
                 let more = items.len() > limit;

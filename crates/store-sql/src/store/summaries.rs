@@ -6,8 +6,8 @@ use memory_model::{ConversationId, Hash, Recipe, Summary, SummaryId};
 use memory_store::{Error, ErrorKind, Page, Result, SummaryScope};
 
 use super::SqlStore;
+use super::known_summaries::known_summaries;
 use super::pages::{batched, one_more, page};
-use super::publish::known_summaries;
 use crate::executor::{Database, Executor};
 use crate::row::Columns;
 use crate::summary::{self as sql, LinkRole, SummaryRow};

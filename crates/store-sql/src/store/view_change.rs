@@ -8,13 +8,14 @@ use memory_model::{
 };
 use memory_store::{Conversation, Publish, Result, publication_hash, spans_cost};
 
+use super::ROWS;
+use super::log::Log;
 use super::pages::batched;
-use super::reached::Log;
+use super::running::RunningSums;
 use super::spans::first_row;
-use super::{ROWS, SqlStore};
 use crate::batch::Batch;
 use crate::convert::{to_count, to_hash};
-use crate::executor::{Database, Executor};
+use crate::executor::Executor;
 use crate::row::Columns;
 use crate::view::{self as sql, AddedSpan, PublicationRow};
 
@@ -179,32 +180,35 @@ impl ViewChange {
     }
 }
 
-impl<D: Database> SqlStore<D> {
-    /// How much less the new spans cost than those that they replaced, in tokens.
-    pub(super) async fn saving(
-        &self,
-        on: &mut impl Executor,
-        info: &Conversation,
-        replaced: &[Replaced],
-    ) -> Result<i128> {
-        let spans = replaced
-            .iter()
-            .flat_map(|r| r.before.iter().chain(&r.after));
-        let mut at: Vec<Seq> = spans
-            .filter(|span| span.body == Body::Raw)
-            .filter_map(Span::closed_range)
-            .flat_map(|range| [range.first.prev(), range.last])
-            .collect();
-        at.sort_unstable();
-        at.dedup();
-        let sums = self.running_at(on, &Log::from(info), &at).await?;
-        let sums: BTreeMap<Seq, u64> = at.iter().copied().zip(sums).collect();
-        let sum = |seq: Seq| sums.get(&seq).copied().unwrap_or(0);
-        let raw = |range: SeqRange| sum(range.last).saturating_sub(sum(range.first.prev()));
-        let cost = |spans: &[Span]| i128::from(spans_cost(spans, raw));
-        Ok(replaced
-            .iter()
-            .map(|r| cost(&r.before) - cost(&r.after))
-            .sum())
-    }
+/// How much less the new spans cost than those that they replaced, in tokens. Reads the sums that are not known.
+pub(super) async fn saving(
+    on: &mut impl Executor,
+    info: &Conversation,
+    mut sums: RunningSums,
+    replaced: &[Replaced],
+) -> Result<i128> {
+    let spans = replaced
+        .iter()
+        .flat_map(|r| r.before.iter().chain(&r.after));
+    let log = Log::from(info);
+    sums.read(on, &log, &ends_of_raw(spans)).await?;
+    let sum = |seq: Seq| sums.at(&log, seq);
+    let raw = |range: SeqRange| sum(range.last).saturating_sub(sum(range.first.prev()));
+    let cost = |spans: &[Span]| i128::from(spans_cost(spans, raw));
+    Ok(replaced
+        .iter()
+        .map(|r| cost(&r.before) - cost(&r.after))
+        .sum())
+}
+
+/// Where the sums of tokens must be known to tell what raw spans cost: before their beginnings, and at their ends.
+pub(super) fn ends_of_raw<'s>(spans: impl Iterator<Item = &'s Span>) -> Vec<Seq> {
+    let mut at: Vec<Seq> = spans
+        .filter(|span| span.body == Body::Raw)
+        .filter_map(Span::closed_range)
+        .flat_map(|range| [range.first.prev(), range.last])
+        .collect();
+    at.sort_unstable();
+    at.dedup();
+    at
 }

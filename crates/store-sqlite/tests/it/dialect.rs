@@ -232,14 +232,14 @@ where
         self.all_of_batch(batch).await.map(|_| ())
     }
 
-    async fn all_of_batch(&mut self, batch: Batch) -> Result<Vec<SqliteRow>> {
-        let mut rows = Vec::new();
+    async fn all_of_batch(&mut self, batch: Batch) -> Result<Vec<Vec<SqliteRow>>> {
+        let mut all = Vec::new();
         for statement in batch.statements() {
             let (sql, values) = self.built(statement.build(D::default()));
             let found = sqlx::query_with(sql, values).fetch_all(&mut *self.connection);
-            rows.extend(found.await.map_err(failed)?);
+            all.push(found.await.map_err(failed)?);
         }
-        Ok(rows)
+        Ok(all)
     }
 
     async fn now(&mut self) -> Result<Timestamp> {

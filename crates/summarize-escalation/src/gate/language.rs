@@ -65,22 +65,23 @@ impl Words {
         !own.is_empty() && repeated * 2 >= own.len()
     }
 
+    /// The words that tell the language; `None` where there are too few.
+    fn telling(&self) -> Option<&str> {
+        // Names and commands are Latin in every language: a sixth of another script decides.
+        if self.other_letters * 6 >= self.latin_letters && self.other_letters >= FEWEST_OTHER {
+            return Some(&self.other);
+        }
+        self.is_latin().then_some(&self.latin)
+    }
+
+    /// Whether there are enough Latin letters, and hardly any others.
+    fn is_latin(&self) -> bool {
+        self.latin_letters >= FEWEST_LATIN && self.other_letters * 20 <= self.latin_letters
+    }
+
     /// The language and its script; `None` where `whatlang` is not sure.
     fn language(&self) -> Option<(Lang, Script)> {
-        // Names and commands are Latin in every language: a sixth of another script decides.
-        let text = match () {
-            () if self.other_letters * 6 >= self.latin_letters
-                && self.other_letters >= FEWEST_OTHER =>
-            {
-                &self.other
-            }
-            () if self.latin_letters >= FEWEST_LATIN
-                && self.other_letters * 20 <= self.latin_letters =>
-            {
-                &self.latin
-            }
-            () => return None,
-        };
+        let text = self.telling()?;
         let (head, tail) = (first_bytes(text, SAMPLE), last_bytes(text, SAMPLE));
         let info = match text.len() > 2 * SAMPLE {
             true => whatlang::detect(&format!("{head}\n{tail}")),
@@ -124,20 +125,26 @@ pub(super) fn differs(said: &[&str], summary: &[&str]) -> bool {
         told.read(text);
         told.read("\n");
     }
-    let Some((written, script)) = told.language() else {
+    if told.telling().is_none() {
         return false;
-    };
+    }
     let mut all = Words::default();
     for text in said {
         all.read(text);
         all.read("\n");
     }
+    // Identification takes most of the gate's time: it comes last, and single texts only where all together differ.
+    if told.is_latin() && told.repeats(&all) {
+        return false;
+    }
+    let Some((written, script)) = told.language() else {
+        return false;
+    };
     let whole = all.language();
     let is_written = |found: Option<(Lang, Script)>| found.is_some_and(|(lang, _)| lang == written);
     if is_written(whole) || (script == Script::Latin && told.repeats(&all)) {
         return false;
     }
-    // Identification takes most of the gate's time: single texts only where all together differ.
     let mut other_script = whole.is_some_and(|(_, script)| script != Script::Latin);
     for text in said {
         let found = Words::of(text).language();

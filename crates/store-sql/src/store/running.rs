@@ -1,0 +1,83 @@
+//! Sums of tokens from a log's beginning to positions of it.
+
+use std::collections::BTreeMap;
+
+use memory_model::Seq;
+use memory_store::Result;
+
+use super::log::Log;
+use super::pages::batched;
+use crate::batch::Batch;
+use crate::executor::Executor;
+use crate::message;
+use crate::row::Columns;
+
+/// The sums that were read, by the keys of their entries.
+#[derive(Debug, Default)]
+pub(super) struct RunningSums(BTreeMap<i64, u64>);
+
+impl RunningSums {
+    /// The sums in rows of the statements of [`push_running`].
+    pub(super) fn new<'r, R: Columns + 'r>(rows: impl Iterator<Item = &'r R>) -> Result<Self> {
+        let sum = |row: &R| Ok((row.int(0)?, crate::to_count("running tokens", row.int(1)?)?));
+        rows.map(sum).collect::<Result<_>>().map(Self)
+    }
+
+    /// Reads those sums at positions that are not known yet.
+    pub(super) async fn read(
+        &mut self,
+        on: &mut impl Executor,
+        log: &Log,
+        at: &[Seq],
+    ) -> Result<()> {
+        let is_missing = |seq: &Seq| key(log, *seq).is_some_and(|key| !self.0.contains_key(&key));
+        let missing: Vec<Seq> = at.iter().copied().filter(is_missing).collect();
+        let mut batch = Batch::default();
+        push_running(&mut batch, log, &missing);
+        if batch.statements().is_empty() {
+            return Ok(());
+        }
+        let answers = on.all_of_batch(batch).await?;
+        self.0.extend(Self::new(answers.iter().flatten())?.0);
+        Ok(())
+    }
+
+    /// The sum at a position; 0 for one that was not read.
+    pub(super) fn at(&self, log: &Log, seq: Seq) -> u64 {
+        match seq {
+            Seq::NONE => 0,
+            seq if seq >= log.head => log.tokens,
+            seq => {
+                let key = key(log, seq);
+                key.and_then(|key| self.0.get(&key)).copied().unwrap_or(0)
+            }
+        }
+    }
+}
+
+/// Adds the statements that read the sums at positions: rows for [`RunningSums::new`].
+pub(super) fn push_running(batch: &mut Batch, log: &Log, at: &[Seq]) {
+    let mut keys: Vec<i64> = at.iter().filter_map(|seq| key(log, *seq)).collect();
+    keys.sort_unstable();
+    keys.dedup();
+    for keys in batched(&keys) {
+        batch.push(message::running(&keys));
+    }
+}
+
+/// The sums at positions of a log, in their order.
+pub(super) async fn running_at(on: &mut impl Executor, log: &Log, at: &[Seq]) -> Result<Vec<u64>> {
+    let mut sums = RunningSums::default();
+    sums.read(on, log, at).await?;
+    Ok(at.iter().map(|seq| sums.at(log, *seq)).collect())
+}
+
+/// The key of the entry whose sum must be read; `None` where the sum is known without.
+fn key(log: &Log, seq: Seq) -> Option<i64> {
+    if seq == Seq::NONE || seq >= log.head {
+        return None;
+    }
+    let mut segments = log.segments.iter();
+    let segment = segments.find(|s| s.first <= seq && s.last.is_none_or(|last| seq <= last))?;
+    Some(crate::packed(segment.source.0, seq.0))
+}
