@@ -33,8 +33,6 @@ pub enum Conversation {
     Chain,
     /// Column `estimator`: id and version of what counted the tokens; one per conversation.
     Estimator,
-    /// Column `indexed_to`: the search index holds its own log up to here.
-    IndexedTo,
     /// Column `fences`: the last fence given to a job; never given again.
     Fences,
     /// Column `archived`.
@@ -49,7 +47,7 @@ pub enum Conversation {
     Meta,
     /// Column `views`: hash over the names of its views, zeros when there are none.
     Views,
-    /// Column `record`: hash over this row, without indexed_to, fences and views.
+    /// Column `record`: hash over this row, without fences and views.
     Record,
 }
 
@@ -69,7 +67,6 @@ impl Conversation {
             Self::Tokens => "tokens",
             Self::Chain => "chain",
             Self::Estimator => "estimator",
-            Self::IndexedTo => "indexed_to",
             Self::Fences => "fences",
             Self::Archived => "archived",
             Self::Title => "title",
@@ -661,7 +658,7 @@ pub enum Job {
     Owner,
     /// Column `fence`: from conversation.fences; a holder with an older one has lost it.
     Fence,
-    /// Column `expires`: microseconds.
+    /// Column `expires`: microseconds since 1970, by the store's clock.
     Expires,
     /// Column `tries`: how often it failed.
     Tries,

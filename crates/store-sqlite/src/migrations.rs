@@ -7,7 +7,7 @@ pub(crate) const MIGRATIONS: &[Migration] = &[
     Migration {
         version: 1,
         name: "initial",
-        checksum: "ba240a35dd2afa9e22f76d362a860f51833a4eba85d505af8e5598145f4f5484",
+        checksum: "18a1afd17438c60c7ba2688a047b34eb70c7a1b8d9b958e8aa498ca161f808aa",
         sql: include_str!("../migrations/0001_initial.sql"),
         mark: "pragma application_id = 1634559341; pragma user_version = 1",
     },
