@@ -3,7 +3,7 @@
 use std::fmt;
 
 use agent_memory::store::ErrorKind as StoreKind;
-use agent_memory::{ErrorKind as MemoryKind, HeldBy, ProcessOwner};
+use agent_memory::{ErrorKind as MemoryKind, LeaseHolder, ProcessOwner};
 use serde_json::json;
 
 /// What kind of thing went wrong: what `--json` calls it, and the exit code.
@@ -189,7 +189,7 @@ impl fmt::Display for Failure {
 impl std::error::Error for Failure {}
 
 /// Another process is at work on all that is left to do.
-pub(crate) fn held(held: Option<&HeldBy>) -> Failure {
+pub(crate) fn held(held: Option<&LeaseHolder>) -> Failure {
     let mut text = "nothing was done: ".to_owned();
     match held {
         None => text.push_str("somebody else is at work on the same summaries"),

@@ -67,13 +67,13 @@ impl Policy {
 mod tests {
     use std::sync::Arc;
 
-    use agent_memory::{Memory, UnknownLiveness};
+    use agent_memory::{Memory, NeverGone};
 
     use super::*;
 
     #[test]
     fn a_preset_is_the_builders() {
-        let builder = || Memory::builder().liveness(Arc::new(UnknownLiveness));
+        let builder = || Memory::builder().liveness(Arc::new(NeverGone));
         let debug = |builder: Builder| format!("{builder:?}");
         let with = |preset| {
             let policy = Policy {

@@ -6,7 +6,7 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicI32, Ordering};
 
-use agent_memory::Cancel;
+use agent_memory::CancellationToken;
 
 use crate::error::{Failure, Kind};
 
@@ -14,7 +14,7 @@ use crate::error::{Failure, Kind};
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Stop {
     /// Cancelled by the first signal while leases are held.
-    cancel: Cancel,
+    cancel: CancellationToken,
     state: Arc<State>,
 }
 
@@ -63,7 +63,7 @@ impl Stop {
 
     /// Returns a guard and a cancel token. Until the guard is dropped, the first signal cancels the
     /// token.
-    pub(crate) fn holding(&self) -> (Holding, Cancel) {
+    pub(crate) fn holding(&self) -> (Holding, CancellationToken) {
         self.state.held.store(true, Ordering::SeqCst);
         (Holding(Arc::clone(&self.state)), self.cancel.clone())
     }

@@ -38,7 +38,8 @@ impl Session {
         let budget = self.scaled(budget).await?;
         let store = &*self.memory().inner.store;
         let identity = self.memory().inner.identity.as_deref();
-        let tokens_before = policy.read_from(snapshot.tokens(), self.fixed_tokens(), budget);
+        let tokens_before =
+            policy.first_needed_token(snapshot.tokens(), self.fixed_tokens(), budget);
         let input = read_input(store, snapshot, tokens_before, policy.whole_tail).await?;
         Ok(assemble(
             &input,

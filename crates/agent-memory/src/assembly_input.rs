@@ -3,7 +3,7 @@
 use compaction_plan::Tail;
 use compaction_runner::{atom_start, newest_entries};
 use context_assembler::{AssemblyInput, Item};
-use memory_model::{Body, EntryKind, Seq, SeqRange, Span, SummaryId};
+use memory_model::{EntryKind, Seq, SeqRange, Span, SpanBody, SummaryId};
 use memory_store::{
     Error, ErrorKind, FullStore, Order, Result, Snapshot, fill_raw_tokens, read_entries,
 };
@@ -44,20 +44,20 @@ pub(crate) async fn read_input(
                 continue;
             };
             let item = match &span.body {
-                Body::Summary { .. } => {
+                SpanBody::Summary { .. } => {
                     let Some(summary) = summaries.next() else {
                         break 'spans;
                     };
                     input.tokens_before = input.tokens_before.saturating_sub(span.tokens);
                     Item::Summary(Box::new(summary))
                 }
-                Body::Omitted => Item::Omitted(range),
-                Body::Trimmed(policy) => {
+                SpanBody::Omitted => Item::Omitted(range),
+                SpanBody::Trimmed(policy) => {
                     input.tokens_before = input.tokens_before.saturating_sub(span.tokens);
                     let entries = read_entries(store, snapshot.conversation, range).await?;
                     Item::Trimmed(policy.clone(), entries, span.tokens)
                 }
-                Body::Raw => {
+                SpanBody::Raw => {
                     let start = input.tokens_before.saturating_sub(span.tokens);
                     let (from, cost) = raw_from(
                         store,

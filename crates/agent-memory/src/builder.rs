@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use compaction_plan::Planner;
-use compaction_runner::{Cancel, Hooks, InFlight, Liveness, NoHooks, RunnerPolicy};
+use compaction_runner::{CancellationToken, Hooks, InFlight, Liveness, NoHooks, RunnerPolicy};
 use context_assembler::{AssemblyPolicy, render_identity};
 use dag_compactor::{DagPlanner, DagPolicy};
 use memory_model::{Clock, SystemClock};
@@ -334,7 +334,7 @@ impl Builder {
 
     /// Disables background summarization: [`after_turn`](crate::Session::after_turn) prefetches
     /// before it returns, so that the order of events is the same in every run.
-    pub fn no_spawner(mut self) -> Self {
+    pub fn without_background(mut self) -> Self {
         self.spawner = SpawnerConfig::None;
         self
     }
@@ -410,7 +410,7 @@ impl Builder {
             turns: self.turns,
             spawner: self.spawner.build(),
             prefetches: Prefetches::default(),
-            closing: Cancel::new(),
+            closing: CancellationToken::new(),
         }))
     }
 }

@@ -1,7 +1,7 @@
 //! Compacting a session's view, and rewriting its provisional summaries.
 
 use compaction_plan::{Mode, Plan, Room};
-use compaction_runner::{Cancel, Compaction, Outcome, RedoPlan, RedoPolicy, Redone};
+use compaction_runner::{CancellationToken, Compaction, Outcome, RedoPlan, RedoPolicy, RedoReport};
 use model_client::guard::Spent;
 
 use crate::error::{Error, ErrorKind, Result};
@@ -13,7 +13,7 @@ impl Session {
     /// # Errors
     /// When the store fails. A failing summarizer is a stop reason, not an error.
     pub async fn compact(&self, mode: Mode) -> Result<Outcome> {
-        Ok(self.compaction(Cancel::new()).run(mode).await?)
+        Ok(self.compaction(CancellationToken::new()).run(mode).await?)
     }
 
     /// Compacts until done or cancelled. `instructions` go to the summarizer and are part of the
@@ -25,7 +25,7 @@ impl Session {
         &self,
         mode: Mode,
         instructions: Option<&str>,
-        cancel: Cancel,
+        cancel: CancellationToken,
     ) -> Result<Outcome> {
         let mut compaction = self.compaction(cancel);
         if let Some(instructions) = instructions {
@@ -39,7 +39,7 @@ impl Session {
     /// # Errors
     /// When the store fails.
     pub async fn plan(&self) -> Result<Plan> {
-        Ok(self.compaction(Cancel::new()).plan().await?)
+        Ok(self.compaction(CancellationToken::new()).plan().await?)
     }
 
     /// Rewrites the provisional summaries of the session's view, and the summaries above them, with
@@ -48,8 +48,8 @@ impl Session {
     /// # Errors
     /// `Invalid` when the memory's summarizer needs no model; or when the store fails. A failing
     /// summarizer is a stop reason, not an error.
-    pub async fn redo(&self, policy: &RedoPolicy) -> Result<Redone> {
-        self.redo_with(policy, None, Cancel::new()).await
+    pub async fn redo(&self, policy: &RedoPolicy) -> Result<RedoReport> {
+        self.redo_with(policy, None, CancellationToken::new()).await
     }
 
     /// Rewrites provisional summaries until done or cancelled. Instructions are part of the recipe:
@@ -61,8 +61,8 @@ impl Session {
         &self,
         policy: &RedoPolicy,
         instructions: Option<&str>,
-        cancel: Cancel,
-    ) -> Result<Redone> {
+        cancel: CancellationToken,
+    ) -> Result<RedoReport> {
         if self.needs_no_model() {
             return Err(Error::new(
                 ErrorKind::Invalid,
@@ -89,10 +89,13 @@ impl Session {
     /// # Errors
     /// When the store fails.
     pub async fn plan_redo(&self) -> Result<RedoPlan> {
-        Ok(self.compaction(Cancel::new()).plan_redo().await?)
+        Ok(self
+            .compaction(CancellationToken::new())
+            .plan_redo()
+            .await?)
     }
 
-    pub(crate) fn compaction(&self, cancel: Cancel) -> Compaction<'_> {
+    pub(crate) fn compaction(&self, cancel: CancellationToken) -> Compaction<'_> {
         let inner = &self.memory().inner;
         Compaction::new(
             &*inner.store,
@@ -113,7 +116,11 @@ impl Session {
     }
 
     /// Returns a compaction for contexts that have room for `tokens` tokens of the view.
-    pub(crate) fn compaction_within(&self, cancel: Cancel, tokens: u64) -> Compaction<'_> {
+    pub(crate) fn compaction_within(
+        &self,
+        cancel: CancellationToken,
+        tokens: u64,
+    ) -> Compaction<'_> {
         self.compaction(cancel).with_room(Some(self.room(tokens)))
     }
 

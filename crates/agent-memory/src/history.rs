@@ -1,7 +1,7 @@
 //! Versions of a view: every version stays, and can be assembled, compared and reverted to.
 
 use context_assembler::{AssemblyPolicy, Budget, Context};
-use memory_model::{Body, Seq, SeqRange, Span, SpanStart, View, ViewVersion};
+use memory_model::{Seq, SeqRange, Span, SpanBody, SpanStart, View, ViewVersion};
 use memory_store::{Page, Publication, Publish, Published, Snapshot, fill_raw_tokens, read_spans};
 
 use crate::error::{Error, ErrorKind, Result};
@@ -34,7 +34,7 @@ use crate::session::Session;
 /// # }
 /// ```
 #[derive(Debug, Clone)]
-pub struct SnapshotView {
+pub struct ViewAtVersion {
     session: Session,
     snapshot: Snapshot,
 }
@@ -50,7 +50,7 @@ pub struct Change {
     pub after: Vec<Span>,
 }
 
-impl SnapshotView {
+impl ViewAtVersion {
     pub(crate) fn new(session: Session, snapshot: Snapshot) -> Self {
         Self { session, snapshot }
     }
@@ -80,7 +80,7 @@ impl SnapshotView {
     /// # Errors
     /// `Invalid` when the log ends before `head`, or when the version was published later: when it
     /// replaces messages after `head`.
-    pub async fn up_to(&self, head: Seq) -> Result<SnapshotView> {
+    pub async fn up_to(&self, head: Seq) -> Result<ViewAtVersion> {
         let (id, key) = (self.session.id(), self.session.key());
         if head > self.snapshot.head {
             return Err(Error::new(
@@ -143,10 +143,10 @@ impl SnapshotView {
             tokens: span.tokens,
         };
         let mut starts: Vec<SpanStart> = self.bare_spans().await?.into_iter().map(start).collect();
-        if starts.last().is_none_or(|last| last.body != Body::Raw) {
+        if starts.last().is_none_or(|last| last.body != SpanBody::Raw) {
             starts.push(SpanStart {
                 first: self.snapshot.head.next(),
-                body: Body::Raw,
+                body: SpanBody::Raw,
                 tokens: 0,
             });
         }
@@ -175,10 +175,10 @@ impl SnapshotView {
         self.assemble_with(budget, &policy).await
     }
 
-    /// Assembles a context as [`SnapshotView::assemble`], by this policy.
+    /// Assembles a context as [`ViewAtVersion::assemble`], by this policy.
     ///
     /// # Errors
-    /// As [`SnapshotView::assemble`].
+    /// As [`ViewAtVersion::assemble`].
     pub async fn assemble_with(&self, budget: Budget, policy: &AssemblyPolicy) -> Result<Context> {
         let session = &self.session;
         session
@@ -191,7 +191,7 @@ impl SnapshotView {
     ///
     /// # Errors
     /// `Invalid` for a view of another session; or when the store fails.
-    pub async fn diff(&self, other: &SnapshotView) -> Result<Vec<Change>> {
+    pub async fn diff(&self, other: &ViewAtVersion) -> Result<Vec<Change>> {
         if self.session.id() != other.session.id() {
             let (a, b) = (self.session.key(), other.session.key());
             let message =
@@ -277,7 +277,7 @@ impl<'a> SpanCursor<'a> {
 
 /// Whether a span ends at this position, or can be divided there.
 fn can_end_at(span: &Span, end: Seq) -> bool {
-    span.range.last == Some(end) || matches!(span.body, Body::Raw | Body::Omitted)
+    span.range.last == Some(end) || matches!(span.body, SpanBody::Raw | SpanBody::Omitted)
 }
 
 fn covers(span: &Span, range: SeqRange) -> bool {
@@ -289,8 +289,8 @@ impl Session {
     ///
     /// # Errors
     /// When the store fails.
-    pub async fn current_view(&self) -> Result<SnapshotView> {
-        Ok(SnapshotView::new(self.clone(), self.snapshot().await?))
+    pub async fn current_view(&self) -> Result<ViewAtVersion> {
+        Ok(ViewAtVersion::new(self.clone(), self.snapshot().await?))
     }
 
     /// Returns the spans of the session's view, raw ones with the cost of their messages.
@@ -302,16 +302,16 @@ impl Session {
     }
 
     /// Returns a version of the session's view over the current log; version 0 shows all messages
-    /// raw. [`SnapshotView::up_to`] also goes back in the log.
+    /// raw. [`ViewAtVersion::up_to`] also goes back in the log.
     ///
     /// Reads all spans of an earlier version, to add up their cost.
     ///
     /// # Errors
     /// `Invalid` when the version does not exist; or when the store fails.
-    pub async fn view_at(&self, version: ViewVersion) -> Result<SnapshotView> {
+    pub async fn view_at(&self, version: ViewVersion) -> Result<ViewAtVersion> {
         let mut snapshot = self.snapshot().await?;
         if version == snapshot.version {
-            return Ok(SnapshotView::new(self.clone(), snapshot));
+            return Ok(ViewAtVersion::new(self.clone(), snapshot));
         }
         if version > snapshot.version {
             return Err(Error::new(
@@ -325,7 +325,7 @@ impl Session {
             ));
         }
         snapshot.version = version;
-        let view = SnapshotView::new(self.clone(), snapshot);
+        let view = ViewAtVersion::new(self.clone(), snapshot);
         let spans = view.spans().await?;
         let cost = spans
             .iter()
@@ -334,7 +334,7 @@ impl Session {
         let saved = i128::from(view.snapshot.log_tokens) - i128::from(cost);
         let mut snapshot = view.snapshot;
         snapshot.saved = i64::try_from(saved).unwrap_or_default();
-        Ok(SnapshotView::new(self.clone(), snapshot))
+        Ok(ViewAtVersion::new(self.clone(), snapshot))
     }
 
     /// Lists the publications that made the versions after `after`, oldest first, at most `limit`.

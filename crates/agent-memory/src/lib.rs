@@ -28,7 +28,7 @@ mod writers;
 
 pub use builder::Builder;
 pub use error::{Error, ErrorKind, Result};
-pub use history::{Change, SnapshotView};
+pub use history::{Change, ViewAtVersion};
 #[cfg(feature = "import")]
 pub use import::{ImportReport, SessionImport};
 pub use ingest::IngestReport;
@@ -111,18 +111,19 @@ pub use compaction_plan::{
     Work as JobWork,
 };
 pub use compaction_runner::{
-    Before, Cancel, Cause, CauseCount, Event, HeldBy, Hooks, Liveness, Measure, ModelReport,
-    NoHooks, Outcome, PrefetchReport, Recorder, RedoFailure, RedoNode, RedoPlan, RedoPolicy,
-    RedoStop, Redone, Replaced, RunnerPolicy, SkipReason, Trigger, UnknownLiveness, WindowUse,
+    CancellationToken, Cause, CauseCount, Event, Hooks, JobDecision, LeaseHolder, Liveness,
+    Measure, ModelReport, NeverGone, NoHooks, Outcome, PrefetchReport, Recorder, RedoCandidate,
+    RedoFailure, RedoPlan, RedoPolicy, RedoReport, RedoStop, ReplacedSummary, RunnerPolicy,
+    SkipReason, Trigger, WindowUse,
 };
 pub use context_assembler::{
-    AssemblyPolicy, Budget, Context, ContextMessage, Eviction, MovedResult, Receipt, RenamedCall,
-    Source,
+    AssemblyPolicy, Budget, Context, ContextMessage, Eviction, MessageOrigin, MovedResult, Receipt,
+    RenamedCall,
 };
 pub use dag_compactor::{DagPlanner, DagPolicy, FreshTail};
 pub use memory_model::{
-    Body, Child, Clock, ConversationId, EntryKind, LogEntry, MAX_PART_DEPTH, Media, MediaSource,
-    Message, Part, RawJson, ResultContent, Role, Seq, SeqRange, SessionKey, Span, StepClock,
+    Child, Clock, ConversationId, EntryKind, LogEntry, MAX_PART_DEPTH, Media, MediaSource, Message,
+    Part, RawJson, ResultContent, Role, Seq, SeqRange, SessionKey, Span, SpanBody, StepClock,
     Summary, SummaryId, SystemClock, Timestamp, TurnId, ViewName, ViewVersion,
 };
 pub use memory_search::{
@@ -147,10 +148,10 @@ pub use store_sqlite::{
     Durability, LockObserver, LockWait, PlainExport, SqliteOptions, SqliteStore,
 };
 pub use summarize_escalation::{
-    Chain, ExtractiveSummarizer, Gate, Ladder, LlmSummarizer, Summarizer, SummaryRequest,
-    SummaryText,
+    ExtractiveSummarizer, FallbackSummarizer, Gate, Ladder, LlmSummarizer, Summarizer,
+    SummarizerResponse, SummaryRequest,
 };
 pub use token_estimate::{
-    ContextTokens, Outcome as ResponseOutcome, SafetyFactor, TokenEstimator,
-    Usage as ResponseUsage, default_estimator, estimator, estimator_names,
+    ContextTokens, ResponseStatus, SafetyFactor, TokenEstimator, Usage as ResponseUsage,
+    default_estimator, estimator, estimator_names,
 };

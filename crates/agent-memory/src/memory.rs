@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use compaction_plan::Planner;
-use compaction_runner::{Cancel, Hooks, InFlight, Liveness, RunnerPolicy};
+use compaction_runner::{CancellationToken, Hooks, InFlight, Liveness, RunnerPolicy};
 use context_assembler::{AssemblyPolicy, ContextAccounting};
 use memory_model::{Clock, SessionKey};
 use memory_search::Search;
@@ -40,7 +40,7 @@ pub(crate) struct Inner {
     pub(crate) spawner: Option<Arc<dyn Spawner>>,
     pub(crate) prefetches: Prefetches,
     /// Cancels background summarization.
-    pub(crate) closing: Cancel,
+    pub(crate) closing: CancellationToken,
 }
 
 /// All conversations of a store. Cheap to clone; clones share everything.

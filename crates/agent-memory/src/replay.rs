@@ -19,7 +19,7 @@ pub use laws::{Broken, Law};
 pub use reuse::{Breaks, Reuse};
 
 use crate::error::Result;
-use crate::history::SnapshotView;
+use crate::history::ViewAtVersion;
 use crate::session::Session;
 use crate::turn_policy::Window;
 use crate::turns::TurnReport;
@@ -162,7 +162,7 @@ impl<'a> Replay<'a> {
                 reused.blame(&mut report.breaks);
             }
             if self.newest_first {
-                let policy = AssemblyPolicy::default().with_eviction(Eviction::StopAtMisfit);
+                let policy = AssemblyPolicy::default().with_eviction(Eviction::NewestUntilFull);
                 let budget = self.window.budget();
                 let raw = self.uncompacted().await?;
                 let context = raw.assemble_with(budget, &policy).await?;
@@ -235,11 +235,11 @@ impl<'a> Replay<'a> {
     }
 
     /// Returns a view that nobody publishes: the session without any compaction.
-    async fn uncompacted(&self) -> Result<SnapshotView> {
+    async fn uncompacted(&self) -> Result<ViewAtVersion> {
         let store = &self.session.memory().inner.store;
         let view = memory_model::ViewName::new("uncompacted");
         let snapshot = store.snapshot(self.session.id(), &view).await?;
-        Ok(SnapshotView::new(self.session.clone(), snapshot))
+        Ok(ViewAtVersion::new(self.session.clone(), snapshot))
     }
 
     fn statements(&self) -> Option<u64> {

@@ -46,9 +46,10 @@ pub use summarize_escalation::prompt::{
     Answer, Clip, InvalidTemplate, PromptSet, Shown, Slot, Template,
 };
 pub use summarize_escalation::{
-    CallGuard, Chain, CutRule, Error, ErrorKind, ExtractiveSummarizer, Failure, FailureKind, Gate,
-    GateFailure, Ladder, LeftOut, LlmSummarizer, ModelCall, ModelUsage, ModelWindow, OnCutOff,
-    OnEmpty, OnError, OnGate, OnGrowth, OnRefusal, Overflow, Purpose, Reason, Refusal, Retention,
-    Rules, Scores, Share, Source, Stop, Style, Summarizer, SummaryRequest, SummarySource,
-    SummaryText, TargetRule, Term, Tier, Tolerance,
+    CallGuard, CutRule, Error, ErrorKind, ExtractiveSummarizer, Failure, FailureKind,
+    FallbackSummarizer, Gate, GateFailure, Ladder, LlmSummarizer, ModelCall, ModelUsage,
+    ModelWindow, OmittedSource, OnCutOff, OnEmpty, OnError, OnGate, OnGrowth, OnRefusal, Overflow,
+    Purpose, Reason, Refusal, Rules, Scores, Share, Source, Stop, Style, Summarizer,
+    SummarizerResponse, SummaryRequest, SummarySource, TargetRule, Term, TermCounts, Tier,
+    Tolerance,
 };

@@ -49,7 +49,7 @@ pub fn memory() -> Builder {
         .store(Arc::new(InMemoryStore::new().with_clock(stopped)))
         .clock(Arc::new(StepClock::new(START, 1_000_000)))
         .owner("test")
-        .no_spawner()
+        .without_background()
 }
 
 /// Renders a context as stable text: budget, receipt, messages.

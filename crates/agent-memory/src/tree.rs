@@ -2,12 +2,12 @@
 
 use std::fmt;
 
-use memory_model::{Body, Child, Seq, SeqRange, Span, Summary, SummaryId};
+use memory_model::{Child, Seq, SeqRange, Span, SpanBody, Summary, SummaryId};
 use memory_store::{Order, fill_raw_tokens, message_costs};
 use serde::Serialize;
 
 use crate::error::Result;
-use crate::history::SnapshotView;
+use crate::history::ViewAtVersion;
 use crate::session::Session;
 
 /// Number of spans that [`Session::tree`] reads at once.
@@ -68,18 +68,18 @@ impl NodeKind {
     }
 }
 
-impl From<&Body> for NodeKind {
-    fn from(body: &Body) -> Self {
+impl From<&SpanBody> for NodeKind {
+    fn from(body: &SpanBody) -> Self {
         match body {
-            Body::Raw => Self::Raw,
-            Body::Summary { .. } => Self::Summary,
-            Body::Trimmed(_) => Self::Trimmed,
-            Body::Omitted => Self::Omitted,
+            SpanBody::Raw => Self::Raw,
+            SpanBody::Summary { .. } => Self::Summary,
+            SpanBody::Trimmed(_) => Self::Trimmed,
+            SpanBody::Omitted => Self::Omitted,
         }
     }
 }
 
-/// Which part of a tree [`SnapshotView::tree_page`] reads.
+/// Which part of a tree [`ViewAtVersion::tree_page`] reads.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 #[must_use]
@@ -124,7 +124,7 @@ impl TreeRequest {
     }
 }
 
-impl SnapshotView {
+impl ViewAtVersion {
     /// Returns the view's whole summary tree, `depth` levels below the spans.
     ///
     /// # Errors

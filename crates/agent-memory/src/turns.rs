@@ -4,7 +4,7 @@
 //! each context that it sends to a model, and [`Session::after_turn`] when the model has answered.
 //! The [`TurnPolicy`] says what each step does about compaction.
 
-use compaction_runner::{Cancel, ModelReport, Outcome, PrefetchReport, WindowUse};
+use compaction_runner::{CancellationToken, ModelReport, Outcome, PrefetchReport, WindowUse};
 use context_assembler::{Budget, Context};
 use memory_store::Snapshot;
 
@@ -113,7 +113,9 @@ impl Load {
 
     /// Returns the use of the window if the view cost `tokens`.
     fn usage_at(&self, tokens: u64) -> WindowUse {
-        let estimated = self.budget.with_limit(tokens.saturating_add(self.fixed));
+        let estimated = self
+            .budget
+            .tokens_needed_for(tokens.saturating_add(self.fixed));
         let saved = self.snapshot.tokens().saturating_sub(tokens);
         WindowUse {
             tokens: estimated.max(self.reported.saturating_sub(saved)),
@@ -219,7 +221,10 @@ impl Session {
     /// # Errors
     /// When the store fails.
     pub async fn publish_ready(&self) -> Result<Outcome> {
-        Ok(self.compaction(Cancel::new()).publish_ready().await?)
+        Ok(self
+            .compaction(CancellationToken::new())
+            .publish_ready()
+            .await?)
     }
 
     /// Measures the view in relation to the window.
@@ -233,7 +238,7 @@ impl Session {
             Some(_) => size
                 .reported
                 .saturating_sub(window.system_tokens)
-                .saturating_add(budget.with_limit(size.estimated)),
+                .saturating_add(budget.tokens_needed_for(size.estimated)),
             None => 0,
         };
         let mut load = Load {
@@ -282,7 +287,7 @@ impl Session {
         report.usage = load.usage;
         let policy = &self.memory().inner.turns;
         if load.excess() > 0 || policy.hard.fires(&load.usage) {
-            let compaction = self.compaction_within(Cancel::new(), load.room);
+            let compaction = self.compaction_within(CancellationToken::new(), load.room);
             let is_enough = |tokens| {
                 let usage = load.usage_at(tokens);
                 match usage.tokens > load.budget.get() {
@@ -321,7 +326,7 @@ impl Session {
         report: &mut TurnReport,
         window: &Window,
     ) -> Result<bool> {
-        let compaction = self.compaction(Cancel::new());
+        let compaction = self.compaction(CancellationToken::new());
         let result = compaction.extract_to_fit(self.room(target)).await;
         let Some(outcome) = report.outcome_of(self, result) else {
             return Ok(false);

@@ -5,7 +5,9 @@ use context_assembler::{Budget, Context};
 use memory_model::{Accounting as _, RawJson, Seq, SeqRange, ViewName};
 use memory_store::{LogRead, Snapshot};
 use serde::{Deserialize, Serialize};
-use token_estimate::{Calibration, ContextTokens, Outcome, SafetyFactor, Usage, UsageTracker};
+use token_estimate::{
+    Calibration, ContextTokens, ResponseStatus, SafetyFactor, Usage, UsageTracker,
+};
 
 use crate::error::{Error, ErrorKind, Result};
 use crate::session::Session;
@@ -27,7 +29,7 @@ const SLACK: u32 = 100;
 pub struct ObservedUsage {
     model: String,
     usage: Usage,
-    outcome: Outcome,
+    outcome: ResponseStatus,
     at: Option<Seq>,
     estimated: Option<u64>,
     left_out: u64,
@@ -39,7 +41,7 @@ impl ObservedUsage {
         Self {
             model: model.into(),
             usage,
-            outcome: Outcome::Completed,
+            outcome: ResponseStatus::Completed,
             at: None,
             estimated: None,
             left_out: 0,
@@ -57,13 +59,13 @@ impl ObservedUsage {
 
     /// Adds the estimated tokens that were sent besides the context, such as instructions and tools.
     /// Otherwise they raise the model's safety factor, and budgets leave room for them.
-    pub fn with_more_sent(mut self, tokens: u64) -> Self {
+    pub fn with_other_tokens(mut self, tokens: u64) -> Self {
         self.estimated = Some(tokens.saturating_add(self.estimated.unwrap_or(0)));
         self
     }
 
     /// Sets how the response ended. Usage of aborted and failed responses is ignored.
-    pub fn with_outcome(mut self, outcome: Outcome) -> Self {
+    pub fn with_outcome(mut self, outcome: ResponseStatus) -> Self {
         self.outcome = outcome;
         self
     }

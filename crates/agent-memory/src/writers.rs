@@ -5,7 +5,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use memory_model::ConversationId;
 use model_client::guard::{Guards, SessionGuard, Spent};
-use summarize_escalation::{Chain, GuardedSummarizer, Summarizer};
+use summarize_escalation::{FallbackSummarizer, GuardedSummarizer, Summarizer};
 
 /// The summarizers of a memory, in the order in which they are asked.
 #[derive(Debug)]
@@ -130,9 +130,9 @@ impl Writers {
     fn unguarded(&self) -> Writer {
         let mut summarizer = Arc::clone(&self.first);
         if !self.fallbacks.is_empty() {
-            let chain = Chain::new(Arc::clone(&self.first));
+            let chain = FallbackSummarizer::new(Arc::clone(&self.first));
             let all = self.fallbacks.iter().cloned();
-            summarizer = Arc::new(all.fold(chain, Chain::or));
+            summarizer = Arc::new(all.fold(chain, FallbackSummarizer::or));
         }
         Writer {
             summarizer,
@@ -151,7 +151,7 @@ impl Writers {
         let first = around(&self.first, Arc::clone(&session));
         let mut summarizer: Arc<dyn Summarizer> = Arc::new(first.clone());
         if !self.fallbacks.is_empty() {
-            let mut chain = Chain::new(first);
+            let mut chain = FallbackSummarizer::new(first);
             for next in &self.fallbacks {
                 let sibling = Arc::new(session.sibling());
                 all.push(Arc::clone(&sibling));

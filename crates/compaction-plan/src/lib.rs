@@ -8,4 +8,4 @@ mod planner;
 pub use job::{Job, Plan, Prompts, Request, StopReason, Work};
 pub use label::{Label, LabelCounts};
 pub use overlay::Overlay;
-pub use planner::{Goal, Mode, Pass, PassInput, Planner, Room, Tail, Want};
+pub use planner::{Goal, Mode, Pass, PassInput, Planner, ReadRequest, Room, Tail};

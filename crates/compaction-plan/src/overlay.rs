@@ -1,18 +1,18 @@
 //! A view as it will be, from pages of the view as it is.
 
-use memory_model::{Body, SeqRange, Span, SpanRange};
+use memory_model::{SeqRange, Span, SpanBody, SpanRange};
 
 /// Replacements over a view, applied to its spans while these are read page by page.
 ///
 /// ```
 /// use compaction_plan::Overlay;
-/// use memory_model::{Body, Seq, SeqRange, Span, SpanRange, SummaryId};
+/// use memory_model::{SpanBody, Seq, SeqRange, Span, SpanRange, SummaryId};
 ///
 /// let at = SeqRange::new(Seq(1), Seq(40)).unwrap();
-/// let leaf = Body::Summary { id: SummaryId::new("sum_0123456789abcdef"), depth: 0 };
+/// let leaf = SpanBody::Summary { id: SummaryId::new("sum_0123456789abcdef"), depth: 0 };
 /// let overlay = Overlay::new([(at, vec![Span::closed(at, leaf, 90)])]);
 /// let open = SpanRange { first: Seq(1), last: None };
-/// let view = overlay.apply(&[Span { range: open, body: Body::Raw, tokens: 0 }]);
+/// let view = overlay.apply(&[Span { range: open, body: SpanBody::Raw, tokens: 0 }]);
 /// assert_eq!(view.len(), 2);
 /// assert_eq!(view[1].range.first, Seq(41));
 /// ```
@@ -36,7 +36,7 @@ impl Overlay {
     }
 
     /// Whether these spans are the replacement over a range.
-    pub fn holds(&self, range: SeqRange, spans: &[Span]) -> bool {
+    pub fn contains(&self, range: SeqRange, spans: &[Span]) -> bool {
         let same = |(piece, shown): &(SeqRange, Vec<Span>)| *piece == range && shown == spans;
         self.pieces.iter().any(same)
     }
@@ -98,7 +98,7 @@ fn rest(span: &Span, range: SpanRange) -> Span {
         range,
         body: span.body.clone(),
         tokens: match (&span.body, range == span.range) {
-            (Body::Raw | Body::Omitted, false) => 0,
+            (SpanBody::Raw | SpanBody::Omitted, false) => 0,
             _ => span.tokens,
         },
     }

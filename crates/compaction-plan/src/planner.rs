@@ -136,7 +136,7 @@ pub trait Planner: Send + Sync + fmt::Debug {
 /// What a [`Pass`] reads next.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
-pub enum Want {
+pub enum ReadRequest {
     /// The view's spans that touch the range, oldest first.
     Spans(SeqRange),
     /// The log's entries in the range, oldest first.
@@ -145,21 +145,21 @@ pub enum Want {
 
 /// One pass under way: it says what to read next, is fed it page by page, and returns jobs.
 ///
-/// A reader serves [`Pass::wants`] until it is `None`, then calls [`Pass::finish`]. A page may hold
+/// A reader serves [`Pass::next_read`] until it is `None`, then calls [`Pass::finish`]. A page may hold
 /// less than was asked for; the pass then asks for the rest. What a pass wants next never depends
 /// on what becomes of its jobs.
 pub trait Pass: Send + fmt::Debug {
     /// What to read next; `None` when nothing is left to read.
-    fn wants(&mut self) -> Option<Want>;
+    fn next_read(&mut self) -> Option<ReadRequest>;
 
-    /// Takes the next spans of [`Want::Spans`], whole, raw ones with the cost of their messages, and
+    /// Takes the next spans of [`ReadRequest::Spans`], whole, raw ones with the cost of their messages, and
     /// returns the jobs that they complete.
     fn feed_spans(&mut self, _spans: &[Span], _accounting: &dyn Accounting) -> Vec<Job> {
         Vec::new()
     }
 
-    /// Takes the next entries of [`Want::Entries`] and returns the jobs that they complete.
-    fn feed(&mut self, _entries: &[LogEntry], _accounting: &dyn Accounting) -> Vec<Job> {
+    /// Takes the next entries of [`ReadRequest::Entries`] and returns the jobs that they complete.
+    fn feed_entries(&mut self, _entries: &[LogEntry], _accounting: &dyn Accounting) -> Vec<Job> {
         Vec::new()
     }
 

@@ -8,7 +8,7 @@ use context_assembler::ContextAccounting;
 use criterion::{BatchSize, BenchmarkId, Criterion, criterion_group, criterion_main};
 use dag_compactor::DagPlanner;
 use memory_model::{
-    Accounting, Body, ConversationId, Message, Seq, SeqRange, Span, StepClock, Timestamp,
+    Accounting, ConversationId, Message, Seq, SeqRange, Span, SpanBody, StepClock, Timestamp,
 };
 use memory_store::{
     Append, AppendAt, InMemoryStore, NewConversation, NewEntry, Publish, Published, Store,
@@ -104,7 +104,7 @@ async fn undo(store: &dyn Store, id: ConversationId) {
         view,
         at,
         expect,
-        spans: vec![Span::closed(at, Body::Raw, 0)],
+        spans: vec![Span::closed(at, SpanBody::Raw, 0)],
         summaries: Vec::new(),
         fence: None,
         now: Timestamp(0),

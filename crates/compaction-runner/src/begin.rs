@@ -10,7 +10,7 @@ use memory_store::{Claim, JobKey};
 
 use crate::environment::{Environment, Stage};
 use crate::error::Result;
-use crate::events::{Before, SkipReason};
+use crate::events::{JobDecision, SkipReason};
 use crate::leases::claim_all;
 use crate::open_job::OpenJob;
 use crate::prepared::{Done, Prepared, Ready};
@@ -85,13 +85,13 @@ async fn ask_hooks<'j, 'e>(
             .await;
         let prepared = match (answer, &job.work) {
             (Err(Aborted), _) => Some(Prepared::Cancelled),
-            (Ok(Before::Cancel), _) => Some(Prepared::Skipped(SkipReason::Vetoed)),
+            (Ok(JobDecision::Cancel), _) => Some(Prepared::Skipped(SkipReason::Vetoed)),
             (Ok(_), Work::Replace(_)) => Some(Prepared::Replacement),
-            (Ok(Before::Supply(text)), _) => {
+            (Ok(JobDecision::Supply(text)), _) => {
                 supplied.insert(index, text);
                 None
             }
-            (Ok(Before::Proceed), _) => None,
+            (Ok(JobDecision::Proceed), _) => None,
         };
         begun.push(prepared.map(|prepared| Begun::Done(Done::unleased(job, prepared))));
     }

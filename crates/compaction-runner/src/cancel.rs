@@ -11,7 +11,7 @@ use futures::future::{AbortHandle, Abortable, Aborted};
 /// A compaction that is stopped this way gives its leases back. One whose future is dropped leaves
 /// the store just as whole, but its leases end by themselves only when their time is over.
 #[derive(Debug, Clone, Default)]
-pub struct Cancel {
+pub struct CancellationToken {
     state: Arc<Mutex<State>>,
 }
 
@@ -22,7 +22,7 @@ struct State {
     waiting: BTreeMap<u64, AbortHandle>,
 }
 
-impl Cancel {
+impl CancellationToken {
     /// A switch that was not flipped yet.
     pub fn new() -> Self {
         Self::default()
@@ -67,7 +67,7 @@ impl Cancel {
 }
 
 /// A place among those that wait, given back when the wait is over or dropped.
-struct Registered<'a>(&'a Cancel, u64);
+struct Registered<'a>(&'a CancellationToken, u64);
 
 impl Drop for Registered<'_> {
     fn drop(&mut self) {

@@ -5,7 +5,7 @@ use memory_model::{Accounting, Clock, ConversationId};
 use memory_store::{Owner, Store};
 use summarize_escalation::{ExtractiveSummarizer, Ladder, Summarizer};
 
-use crate::cancel::Cancel;
+use crate::cancel::CancellationToken;
 use crate::environment::{Environment, Stage};
 use crate::error::Result;
 use crate::events::{Hooks, NoHooks};
@@ -13,10 +13,10 @@ use crate::fit;
 use crate::in_flight::InFlight;
 use crate::iterate::{Iterations, run_iterations};
 use crate::outcome::Outcome;
-use crate::owners::{Liveness, UnknownLiveness};
+use crate::owners::{Liveness, NeverGone};
 use crate::policy::RunnerPolicy;
 use crate::prefetch::{self, PrefetchReport};
-use crate::redo::{self, RedoPlan, RedoPolicy, Redone};
+use crate::redo::{self, RedoPlan, RedoPolicy, RedoReport};
 use crate::view_reader::ViewReader;
 
 /// The default of [`Compaction::with_extractive`].
@@ -54,10 +54,10 @@ impl<'a> Compaction<'a> {
             clock,
             policy: RunnerPolicy::default(),
             hooks: &NoHooks,
-            cancel: Cancel::new(),
+            cancel: CancellationToken::new(),
             owner: Owner("compaction".to_owned()),
             in_flight: InFlight::new(),
-            liveness: &UnknownLiveness,
+            liveness: &NeverGone,
             instructions: None,
             room: None,
             stage: Stage::Whole,
@@ -85,7 +85,7 @@ impl<'a> Compaction<'a> {
     }
 
     /// Sets the switch that stops it.
-    pub fn with_cancel(mut self, cancel: Cancel) -> Self {
+    pub fn with_cancel(mut self, cancel: CancellationToken) -> Self {
         self.env.cancel = cancel;
         self
     }
@@ -233,7 +233,7 @@ impl<'a> Compaction<'a> {
     ///
     /// # Errors
     /// When the store fails. A failing summarizer is a stop reason.
-    pub async fn redo(&self, policy: &RedoPolicy) -> Result<Redone> {
+    pub async fn redo(&self, policy: &RedoPolicy) -> Result<RedoReport> {
         redo::redo(&self.env, policy).await
     }
 }

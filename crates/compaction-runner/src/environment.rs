@@ -6,7 +6,7 @@ use memory_model::{Accounting, Clock, ConversationId, ViewName};
 use memory_store::{Owner, Snapshot, Store};
 use summarize_escalation::{Ladder, Summarizer};
 
-use crate::cancel::Cancel;
+use crate::cancel::CancellationToken;
 use crate::error::Result;
 use crate::events::{Event, Hooks};
 use crate::in_flight::InFlight;
@@ -28,7 +28,7 @@ pub(crate) struct Environment<'a> {
     pub(crate) clock: &'a dyn Clock,
     pub(crate) policy: RunnerPolicy,
     pub(crate) hooks: &'a dyn Hooks,
-    pub(crate) cancel: Cancel,
+    pub(crate) cancel: CancellationToken,
     /// The name under which leases are taken.
     pub(crate) owner: Owner,
     pub(crate) in_flight: InFlight,

@@ -84,7 +84,7 @@ pub enum SkipReason {
 /// A hook's decision about a job that is about to begin.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 #[non_exhaustive]
-pub enum Before {
+pub enum JobDecision {
     /// Go on.
     #[default]
     Proceed,
@@ -98,8 +98,8 @@ pub enum Before {
 #[async_trait]
 pub trait Hooks: Send + Sync + std::fmt::Debug {
     /// Called before a job is begun: may cancel it, or supply the text of its summary.
-    async fn before(&self, _job: &Job) -> Before {
-        Before::Proceed
+    async fn before(&self, _job: &Job) -> JobDecision {
+        JobDecision::Proceed
     }
 
     /// Called after a summary was published. Jobs without a summary are told by

@@ -36,15 +36,17 @@ mod watch;
 mod write;
 
 pub use atoms::{atom_start, newest_entries};
-pub use cancel::Cancel;
+pub use cancel::CancellationToken;
 pub use compaction::Compaction;
 pub use error::{Error, ErrorKind, Result};
-pub use events::{Before, Event, Hooks, NoHooks, Recorder, SkipReason};
+pub use events::{Event, Hooks, JobDecision, NoHooks, Recorder, SkipReason};
 pub use in_flight::InFlight;
 pub use outcome::{Measure, Outcome};
-pub use owners::{HeldBy, Liveness, UnknownLiveness};
+pub use owners::{LeaseHolder, Liveness, NeverGone};
 pub use policy::RunnerPolicy;
 pub use prefetch::PrefetchReport;
-pub use redo::{RedoFailure, RedoNode, RedoPlan, RedoPolicy, RedoStop, Redone, Replaced};
+pub use redo::{
+    RedoCandidate, RedoFailure, RedoPlan, RedoPolicy, RedoReport, RedoStop, ReplacedSummary,
+};
 pub use report::{Cause, CauseCount, ModelReport};
 pub use trigger::{Trigger, WindowUse};

@@ -4,7 +4,7 @@ use compaction_plan::{LabelCounts, StopReason};
 use memory_model::SummaryId;
 use serde::Serialize;
 
-use crate::owners::HeldBy;
+use crate::owners::LeaseHolder;
 use crate::report::ModelReport;
 
 /// What a compaction did.
@@ -31,7 +31,7 @@ pub struct Outcome {
     /// and not published count too.
     pub model: ModelReport,
     /// Who was at work on a job that this run therefore passed over, last.
-    pub held: Option<HeldBy>,
+    pub held: Option<LeaseHolder>,
     /// Why it stopped.
     pub stop_reason: StopReason,
 }

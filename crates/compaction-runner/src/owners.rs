@@ -15,9 +15,9 @@ pub trait Liveness: Send + Sync + fmt::Debug {
 
 /// Knows nothing: leases last until their time is over.
 #[derive(Debug, Clone, Copy, Default)]
-pub struct UnknownLiveness;
+pub struct NeverGone;
 
-impl Liveness for UnknownLiveness {
+impl Liveness for NeverGone {
     fn is_gone(&self, _: &Owner) -> bool {
         false
     }
@@ -26,14 +26,14 @@ impl Liveness for UnknownLiveness {
 /// The owner of a job that another run was kept from, and the end of its lease.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 #[non_exhaustive]
-pub struct HeldBy {
+pub struct LeaseHolder {
     /// The owner's name.
     pub owner: String,
     /// When the lease ends unless it is renewed, by the store's own time, in microseconds since 1970.
     pub until: Timestamp,
 }
 
-impl HeldBy {
+impl LeaseHolder {
     pub(crate) fn new(owner: &Owner, until: Timestamp) -> Self {
         Self {
             owner: owner.0.clone(),

@@ -50,7 +50,7 @@ async fn feed(
     let mut pass = reader.begin(label).await?;
     // Entries that were read and may belong to a job that is still to come.
     let mut entries: Vec<LogEntry> = Vec::new();
-    let want = pass.wants();
+    let want = pass.next_read();
     let mut page = reader.next(want).await?;
     while let Some(fed) = page {
         if env.cancel.is_cancelled() {
@@ -60,13 +60,13 @@ async fn feed(
         let jobs = match fed {
             Fed::Spans(spans) => pass.feed_spans(&spans, env.accounting),
             Fed::Entries(mut more) => {
-                let jobs = pass.feed(&more, env.accounting);
+                let jobs = pass.feed_entries(&more, env.accounting);
                 entries.append(&mut more);
                 jobs
             }
         };
         // What the pass wants next does not depend on what becomes of these jobs.
-        let want = pass.wants();
+        let want = pass.next_read();
         let (done, next) = join(execute(env, &jobs, &entries, tally), reader.next(want)).await;
         done?;
         if tally.must_stop().is_some() {

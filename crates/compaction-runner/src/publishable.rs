@@ -1,7 +1,7 @@
 //! Jobs that are ready to be published, and their publishing in one transaction.
 
 use compaction_plan::{Job, Work};
-use memory_model::{Body, Span, Summary};
+use memory_model::{Span, SpanBody, Summary};
 use memory_store::{ErrorKind, Fence, Publish, Published};
 
 use crate::environment::Environment;
@@ -20,7 +20,7 @@ impl Publishable {
     pub(crate) fn spans(&self) -> Vec<Span> {
         match (&self.summary, &self.job.work) {
             (Some(summary), _) => {
-                let body = Body::Summary {
+                let body = SpanBody::Summary {
                     id: summary.id.clone(),
                     depth: summary.depth,
                 };

@@ -19,7 +19,7 @@ pub(crate) struct Written {
     pub(crate) model: Option<String>,
     pub(crate) provisional: bool,
     pub(crate) recipe: Recipe,
-    /// How it came about: see [`Outcome::meta`](summarize_escalation::Outcome::meta).
+    /// How it came about: see [`Outcome::meta`](summarize_escalation::LadderOutcome::meta).
     #[serde(default)]
     pub(crate) meta: Option<RawJson>,
     /// Why the model did not write it.
@@ -82,7 +82,7 @@ fn shorter(env: &Environment<'_>, summary: &Summary) -> Option<String> {
 
 /// Sets a summary's hash and id, and then its cost: the id is rendered, and counts.
 fn sign(env: &Environment<'_>, summary: &mut Summary) {
-    summary.seal();
+    summary.set_hash_and_id();
     summary.tokens = env.accounting.summary(summary);
 }
 

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
 use compaction_plan::{Job, Label, LabelCounts, StopReason};
-use memory_model::{Body, SeqRange, Summary, SummaryId};
+use memory_model::{SeqRange, SpanBody, Summary, SummaryId};
 use memory_store::Snapshot;
 
 use crate::outcome::{Measure, Outcome};
@@ -60,7 +60,7 @@ impl Tally {
 
     /// Counts a published job.
     pub(crate) fn count(&mut self, job: &Job) {
-        let raw = job.expect.iter().filter(|span| span.body == Body::Raw);
+        let raw = job.expect.iter().filter(|span| span.body == SpanBody::Raw);
         let messages = raw.filter_map(|span| span.closed_range());
         self.messages += messages.map(|range| range.len()).sum::<u64>();
         self.published += 1;

@@ -1,6 +1,6 @@
 //! Feeds a planner: pages of a view as it is, or as it will be, and of the log.
 
-use compaction_plan::{Job, Label, Overlay, Pass, PassInput, Want};
+use compaction_plan::{Job, Label, Overlay, Pass, PassInput, ReadRequest};
 use memory_model::{LogEntry, Seq, SeqRange, Span};
 use memory_store::{LogRead, Order, Page, Snapshot, fill_raw_tokens};
 
@@ -56,7 +56,7 @@ impl<'a> ViewReader<'a> {
 
     /// Shows the spans in place of a job's, as if it were published. Doing it again does nothing.
     pub(crate) fn lay_over(&mut self, job: &Job, spans: Vec<Span>) {
-        if self.overlay.holds(job.range, &spans) {
+        if self.overlay.contains(job.range, &spans) {
             return;
         }
         let after = spans.iter().map(|span| span.tokens).sum();
@@ -82,13 +82,13 @@ impl<'a> ViewReader<'a> {
     }
 
     /// Reads the next page of what a pass wants; `None` when it wants nothing or there is nothing.
-    pub(crate) async fn next(&mut self, want: Option<Want>) -> Result<Option<Fed>> {
+    pub(crate) async fn next(&mut self, want: Option<ReadRequest>) -> Result<Option<Fed>> {
         Ok(match want {
-            Some(Want::Spans(range)) => {
+            Some(ReadRequest::Spans(range)) => {
                 let spans = self.spans(range).await?;
                 (!spans.is_empty()).then_some(Fed::Spans(spans))
             }
-            Some(Want::Entries(range)) => {
+            Some(ReadRequest::Entries(range)) => {
                 let read = LogRead::new(range);
                 let page = self.env.store.read(self.env.conversation, &read).await?;
                 let entries = page.items;
@@ -113,13 +113,13 @@ impl<'a> ViewReader<'a> {
         let accounting = self.env.accounting;
         let mut pass = self.begin(pass).await?;
         let mut jobs = Vec::new();
-        let mut want = pass.wants();
+        let mut want = pass.next_read();
         while let Some(page) = self.next(want).await? {
             jobs.extend(match &page {
                 Fed::Spans(spans) => pass.feed_spans(spans, accounting),
-                Fed::Entries(entries) => pass.feed(entries, accounting),
+                Fed::Entries(entries) => pass.feed_entries(entries, accounting),
             });
-            want = pass.wants();
+            want = pass.next_read();
         }
         jobs.extend(pass.finish(accounting));
         Ok(jobs)

@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 
 use compaction_plan::Job;
-use memory_model::{Body, Child, Seq, SeqRange, Span, SpanStart, SummaryId, splice_starts};
+use memory_model::{Child, Seq, SeqRange, Span, SpanBody, SpanStart, SummaryId, splice_starts};
 use memory_store::{Claim, JobKey, Snapshot, read_spans};
 use serde::{Deserialize, Serialize};
 
@@ -190,7 +190,8 @@ pub(crate) async fn split_wanted(
 /// Returns the span that shows a summary of the job's sources that no model wrote.
 async fn extract_of(env: &Environment<'_>, job: &Job, spans: &[Span]) -> Result<Option<Span>> {
     let shown = spans.iter().find(|span| {
-        let depth = matches!(span.body, Body::Summary { depth, .. } if Some(depth) == job.depth());
+        let depth =
+            matches!(span.body, SpanBody::Summary { depth, .. } if Some(depth) == job.depth());
         depth && span.closed_range() == Some(job.range)
     });
     let Some((span, id)) = shown.and_then(|span| Some((span, span.body.summary()?))) else {

@@ -8,11 +8,12 @@ use futures::future::Aborted;
 use memory_model::Timestamp;
 use memory_store::Owner;
 use summarize_escalation::{
-    Error as SummaryError, Failure, FailureKind, Stop, Summarizer, SummaryRequest, SummaryText,
+    Error as SummaryError, Failure, FailureKind, Stop, Summarizer, SummarizerResponse,
+    SummaryRequest,
 };
 
-use crate::cancel::Cancel;
-use crate::owners::HeldBy;
+use crate::cancel::CancellationToken;
+use crate::owners::LeaseHolder;
 use crate::report::ModelReport;
 
 /// What the jobs of a run share while they are prepared.
@@ -25,13 +26,13 @@ pub(crate) struct Watch {
     /// Fewest calls that a summary of this run takes; counted where calls are limited.
     needed: AtomicU64,
     /// Stops what is under way once the store has failed.
-    pub(crate) halt: Cancel,
+    pub(crate) halt: CancellationToken,
     /// What the summarizer said when it last failed.
     pub(crate) said: Mutex<Option<String>>,
     /// What the model wrote and what it did not.
     pub(crate) model: Mutex<ModelReport>,
     /// Who was at work on a job that was passed over, last.
-    pub(crate) held: Mutex<Option<HeldBy>>,
+    pub(crate) held: Mutex<Option<LeaseHolder>>,
 }
 
 impl Default for Watch {
@@ -40,7 +41,7 @@ impl Default for Watch {
             calls: AtomicU64::default(),
             max_calls: None,
             needed: AtomicU64::new(u64::MAX),
-            halt: Cancel::default(),
+            halt: CancellationToken::default(),
             said: Mutex::default(),
             model: Mutex::default(),
             held: Mutex::default(),
@@ -50,7 +51,7 @@ impl Default for Watch {
 
 impl Watch {
     /// Who was at work on a job that was passed over, last.
-    pub(crate) fn held_by(&self) -> Option<HeldBy> {
+    pub(crate) fn held_by(&self) -> Option<LeaseHolder> {
         let held = self.held.lock().unwrap_or_else(PoisonError::into_inner);
         held.clone()
     }
@@ -58,7 +59,7 @@ impl Watch {
     /// Runs a future unless the run is cancelled or the store has failed.
     pub(crate) async fn unless_stopped<F: Future>(
         &self,
-        cancel: &Cancel,
+        cancel: &CancellationToken,
         future: F,
     ) -> std::result::Result<F::Output, Aborted> {
         cancel.guard(self.halt.guard(future)).await?
@@ -67,7 +68,7 @@ impl Watch {
     /// Records who has a job that is passed over.
     pub(crate) fn record_holder(&self, owner: &Owner, until: Timestamp) {
         let mut held = self.held.lock().unwrap_or_else(PoisonError::into_inner);
-        *held = Some(HeldBy::new(owner, until));
+        *held = Some(LeaseHolder::new(owner, until));
     }
 
     /// Fewest calls that a summary takes, as far as it was found out.
@@ -121,7 +122,7 @@ impl Summarizer for Counted<'_> {
     async fn summarize(
         &self,
         request: &SummaryRequest<'_>,
-    ) -> std::result::Result<SummaryText, SummaryError> {
+    ) -> std::result::Result<SummarizerResponse, SummaryError> {
         let taken = match self.watch.max_calls {
             None => 1,
             Some(most) => {

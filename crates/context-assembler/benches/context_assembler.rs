@@ -42,7 +42,7 @@ fn assembling(c: &mut Criterion) {
                 }
             })
             .collect();
-        let from = policy.read_from(running, 0, Budget::tokens(BUDGET));
+        let from = policy.first_needed_token(running, 0, Budget::tokens(BUDGET));
         // Groups begin at every second message of four.
         let first = log.partition_point(|entry| entry.running <= from) / 4 * 4;
         let input = AssemblyInput {

@@ -5,7 +5,7 @@ use memory_model::{Accounting, Part, Role, Seq, SeqRange};
 use crate::accounting::cost;
 use crate::blocks::{Block, blocks};
 use crate::choose::{fill, newest, step};
-use crate::context::{Context, ContextMessage, Dropped, Error, ErrorKind, Receipt, Source};
+use crate::context::{Context, ContextMessage, Dropped, Error, ErrorKind, MessageOrigin, Receipt};
 use crate::degrade::{degrade, total};
 use crate::ids::CallIds;
 use crate::input::AssemblyInput;
@@ -48,7 +48,8 @@ pub fn assemble(
     receipt.identity_tokens = identity.as_ref().map_or(0, |message| message.tokens);
     let too_small = |newest: u64, identity: u64| Error {
         kind: ErrorKind::BudgetTooSmall {
-            needed: budget.with_limit(newest.saturating_add(identity).saturating_add(request)),
+            needed: budget
+                .tokens_needed_for(newest.saturating_add(identity).saturating_add(request)),
         },
         budget: budget.get(),
     };
@@ -110,7 +111,7 @@ fn identity_message(text: &str, accounting: &dyn Accounting) -> ContextMessage {
         role: Role::System,
         name: None,
         tokens: 0,
-        source: Source::Identity,
+        source: MessageOrigin::Identity,
         parts: vec![Part::text(text)],
     };
     message.tokens = cost(accounting, &message);

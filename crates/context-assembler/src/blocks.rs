@@ -4,7 +4,7 @@ use memory_model::{Accounting, EntryKind, LogEntry, Seq, SeqRange};
 use turn_map::{Atom, AtomBuilder, GroupingPolicy, TrimPolicy};
 
 use crate::accounting::cost;
-use crate::context::{ContextMessage, Dropped, MovedResult, Receipt, RenamedCall, Source};
+use crate::context::{ContextMessage, Dropped, MessageOrigin, MovedResult, Receipt, RenamedCall};
 use crate::degrade::total;
 use crate::fit::Fitted;
 use crate::group::{Texts, render_atom};
@@ -153,12 +153,12 @@ fn trimmed(
 /// Marks the messages that hold a shortened entry as trimmed. `shortened` is in order.
 fn mark(rendered: &mut [ContextMessage], shortened: &[Seq]) {
     for message in rendered {
-        if let Source::Message { first, last } = message.source
+        if let MessageOrigin::Message { first, last } = message.source
             && shortened
                 .get(shortened.partition_point(|seq| *seq < first))
                 .is_some_and(|seq| *seq <= last)
         {
-            message.source = Source::Trimmed { first, last };
+            message.source = MessageOrigin::Trimmed { first, last };
         }
     }
 }

@@ -148,7 +148,7 @@ pub(crate) fn fill(
             continue;
         }
         receipt.boundary.get_or_insert_with(|| block.boundary());
-        if eviction != Eviction::SkipMisfits {
+        if eviction != Eviction::NewestThatFit {
             break;
         }
     }

@@ -29,7 +29,7 @@ pub struct ContextMessage {
     /// Cost of the message, in tokens.
     pub tokens: u64,
     /// Origin of the message.
-    pub source: Source,
+    pub source: MessageOrigin,
     /// Content of the message.
     pub parts: Vec<Part>,
 }
@@ -37,7 +37,7 @@ pub struct ContextMessage {
 /// Origin of a message of a context. Positions are inclusive.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 #[serde(tag = "kind", rename_all = "snake_case")]
-pub enum Source {
+pub enum MessageOrigin {
     /// The agent's identity.
     Identity,
     /// Messages of the log, verbatim. More than one where lines of one model response were joined.
@@ -72,15 +72,15 @@ pub enum Source {
     },
 }
 
-impl Source {
+impl MessageOrigin {
     /// Returns the positions of the messages that the message stands for; `None` for the identity.
     pub fn range(&self) -> Option<SeqRange> {
         match self {
-            Source::Identity => None,
-            Source::Message { first, last }
-            | Source::Trimmed { first, last }
-            | Source::Summary { first, last, .. }
-            | Source::Omitted { first, last } => SeqRange::new(*first, *last),
+            MessageOrigin::Identity => None,
+            MessageOrigin::Message { first, last }
+            | MessageOrigin::Trimmed { first, last }
+            | MessageOrigin::Summary { first, last, .. }
+            | MessageOrigin::Omitted { first, last } => SeqRange::new(*first, *last),
         }
     }
 }

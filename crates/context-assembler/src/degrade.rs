@@ -6,7 +6,7 @@ use memory_model::{Accounting, Part, ResultContent, Role, SeqRange};
 use turn_map::{clip_counted, left_out};
 
 use crate::accounting::cost;
-use crate::context::{ContextMessage, Degradation, Source, Step};
+use crate::context::{ContextMessage, Degradation, MessageOrigin, Step};
 use crate::marks::{escape_marks, remark};
 use crate::render::{message_pointer, render_text};
 
@@ -77,10 +77,10 @@ pub(crate) fn total(messages: &[ContextMessage]) -> u64 {
 /// The messages, with those that were changed marked as shortened.
 fn marked(mut messages: Vec<ContextMessage>, whole: &[ContextMessage]) -> Vec<ContextMessage> {
     for (message, before) in messages.iter_mut().zip(whole) {
-        if let Source::Message { first, last } = message.source
+        if let MessageOrigin::Message { first, last } = message.source
             && message.parts != before.parts
         {
-            message.source = Source::Trimmed { first, last };
+            message.source = MessageOrigin::Trimmed { first, last };
         }
     }
     messages
@@ -89,7 +89,7 @@ fn marked(mut messages: Vec<ContextMessage>, whole: &[ContextMessage]) -> Vec<Co
 /// The argument of the expand tool for the message that holds a part.
 fn pointer(message: &ContextMessage) -> String {
     match (&message.source, message.source.range()) {
-        (Source::Summary { summary_id, .. }, _) => summary_id.to_string(),
+        (MessageOrigin::Summary { summary_id, .. }, _) => summary_id.to_string(),
         (_, Some(range)) => range_pointer(range),
         (_, None) => "the identity".to_owned(),
     }
@@ -426,7 +426,7 @@ struct GroupText {
 impl GroupText {
     fn new(whole: &[ContextMessage], range: SeqRange, accounting: &dyn Accounting) -> Self {
         let pointer = match whole.first().map(|message| &message.source) {
-            Some(Source::Summary { summary_id, .. }) => summary_id.to_string(),
+            Some(MessageOrigin::Summary { summary_id, .. }) => summary_id.to_string(),
             _ => range_pointer(range),
         };
         let text = render_text(whole);
@@ -446,7 +446,7 @@ impl GroupText {
             role: Role::User,
             name: None,
             tokens: 0,
-            source: Source::Trimmed {
+            source: MessageOrigin::Trimmed {
                 first: self.range.first,
                 last: self.range.last,
             },

@@ -6,7 +6,7 @@ use turn_map::{
     sanitise,
 };
 
-use crate::context::{ContextMessage, MovedResult, RenamedCall, Source};
+use crate::context::{ContextMessage, MessageOrigin, MovedResult, RenamedCall};
 use crate::marks::remark;
 
 /// Maximum number of calls in a message that are compared one by one.
@@ -17,7 +17,7 @@ const FEW_CALLS: usize = 16;
 pub(crate) struct Line {
     pub(crate) role: Role,
     pub(crate) name: Option<String>,
-    pub(crate) source: Source,
+    pub(crate) source: MessageOrigin,
     pub(crate) parts: Vec<Placed>,
     /// Whether it was inserted for results that are missing or stood elsewhere.
     pub(crate) inserted: bool,
@@ -175,7 +175,7 @@ fn messages_of(line: Line) -> Vec<ContextMessage> {
         let mut messages: Vec<ContextMessage> = Vec::new();
         for Placed { part, seq } in parts {
             let source = match seq {
-                Some(seq) => Source::Message {
+                Some(seq) => MessageOrigin::Message {
                     first: seq,
                     last: seq,
                 },

@@ -6,7 +6,7 @@ use std::collections::HashMap;
 use memory_model::{EntryKind, LogEntry, Part, ResultContent, Role, Seq};
 use turn_map::{Atom, LateResult};
 
-use crate::context::Source;
+use crate::context::MessageOrigin;
 use crate::fit::{Fitted, Line, Placed, fit};
 use crate::marks::{escape_marks, escape_part, quoted, remark};
 use crate::render::part_text;
@@ -62,7 +62,7 @@ pub(crate) fn render_atom(atom: &Atom, entries: &[LogEntry], texts: Texts) -> Fi
             let joined = response.filter(|(open, _)| *open == id);
             if let Some(line) = joined.and_then(|(_, index)| lines.get_mut(index)) {
                 line.parts.extend(parts);
-                if let Source::Message { last, .. } = &mut line.source {
+                if let MessageOrigin::Message { last, .. } = &mut line.source {
                     *last = entry.seq;
                 }
                 continue;
@@ -72,7 +72,7 @@ pub(crate) fn render_atom(atom: &Atom, entries: &[LogEntry], texts: Texts) -> Fi
         lines.push(Line {
             role: entry.role,
             name: entry.name.clone(),
-            source: Source::Message {
+            source: MessageOrigin::Message {
                 first: entry.seq,
                 last: entry.seq,
             },

@@ -59,7 +59,7 @@ impl Budget {
 
     /// Smallest budget, in tokens, whose limit by the same factor is at least `limit` tokens: the
     /// upper bound of the real tokens of an estimate.
-    pub fn with_limit(self, limit: u64) -> u64 {
+    pub fn tokens_needed_for(self, limit: u64) -> u64 {
         self.factor().multiply(limit)
     }
 
@@ -89,10 +89,10 @@ pub enum Eviction {
     },
     /// Takes spans and groups newest first, up to the first one that does not fit. The start of the
     /// context changes with almost every message.
-    StopAtMisfit,
+    NewestUntilFull,
     /// Takes spans and groups newest first and skips each one that does not fit. Reads the whole
     /// view.
-    SkipMisfits,
+    NewestThatFit,
 }
 
 fn four() -> u64 {
@@ -123,7 +123,7 @@ impl AssemblyPolicy {
     /// group that does not fit. Its contexts may exceed the budget.
     pub fn anna() -> Self {
         Self {
-            eviction: Eviction::StopAtMisfit,
+            eviction: Eviction::NewestUntilFull,
             whole_tail: Some(20),
         }
     }
@@ -149,7 +149,7 @@ impl AssemblyPolicy {
     /// begin.
     ///
     /// `view_tokens` is the cost of the view and `fixed` the cost before it (an identity), in tokens.
-    pub fn read_from(&self, view_tokens: u64, fixed: u64, budget: Budget) -> u64 {
+    pub fn first_needed_token(&self, view_tokens: u64, fixed: u64, budget: Budget) -> u64 {
         let room = budget.limit().saturating_sub(fixed);
         if view_tokens <= room {
             return 0;
@@ -161,10 +161,10 @@ impl AssemblyPolicy {
                 misses.div_ceil(step).saturating_sub(1).saturating_mul(step)
             }
             // One token more, so that the first misfit is seen.
-            Eviction::StopAtMisfit => {
+            Eviction::NewestUntilFull => {
                 misses.saturating_sub(step_size(room, four()).saturating_add(1))
             }
-            Eviction::SkipMisfits => 0,
+            Eviction::NewestThatFit => 0,
         }
     }
 }
@@ -191,7 +191,7 @@ mod tests {
             let factor = SafetyFactor::from_thousandths(thousandths);
             let budget = Budget::tokens(tokens).with_safety_factor(factor);
             prop_assert!(budget.limit() <= tokens);
-            let needed = budget.with_limit(tokens);
+            let needed = budget.tokens_needed_for(tokens);
             prop_assume!(needed < u64::MAX);
             let limit = |tokens| Budget::tokens(tokens).with_safety_factor(factor).limit();
             prop_assert!(limit(needed) >= tokens);

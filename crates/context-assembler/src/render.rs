@@ -6,7 +6,7 @@ use std::fmt::Write as _;
 
 use memory_model::{Part, ResultContent, Role, Seq, SeqRange, Summary, Timestamp};
 
-use crate::context::{ContextMessage, Source};
+use crate::context::{ContextMessage, MessageOrigin};
 use crate::fit::{Line, Placed, fit};
 use crate::marks::{escape_marks, escape_part, quoted, remark};
 
@@ -29,7 +29,7 @@ pub fn render_summary(summary: &Summary) -> Vec<ContextMessage> {
 
 /// Like [`render_summary`], with another text.
 pub(crate) fn render_summary_text(summary: &Summary, text: &str) -> Vec<ContextMessage> {
-    let source = Source::Summary {
+    let source = MessageOrigin::Summary {
         first: summary.range.first,
         last: summary.range.last,
         summary_id: summary.id.clone(),
@@ -49,7 +49,7 @@ pub(crate) fn render_summary_text(summary: &Summary, text: &str) -> Vec<ContextM
 }
 
 /// The messages of a summary that holds its own: `[{"role": …, "parts": […]}, …]`.
-fn own_messages(json: &str, source: &Source) -> Option<Vec<ContextMessage>> {
+fn own_messages(json: &str, source: &MessageOrigin) -> Option<Vec<ContextMessage>> {
     #[derive(serde::Deserialize)]
     struct Own {
         role: Role,
@@ -141,7 +141,7 @@ pub(crate) fn render_omitted(range: SeqRange) -> ContextMessage {
         role: Role::User,
         name: None,
         tokens: 0,
-        source: Source::Omitted {
+        source: MessageOrigin::Omitted {
             first: range.first,
             last: range.last,
         },
@@ -155,16 +155,16 @@ pub fn render_text(messages: &[ContextMessage]) -> String {
     let mut out = String::new();
     for message in messages {
         let place = match &message.source {
-            Source::Identity => "identity".to_owned(),
-            Source::Summary {
+            MessageOrigin::Identity => "identity".to_owned(),
+            MessageOrigin::Summary {
                 summary_id,
                 first,
                 last,
             } => format!("{summary_id} {first}-{last}"),
-            Source::Message { first, last } if first == last => format!("{first}"),
-            Source::Message { first, last } => format!("{first}-{last}"),
-            Source::Trimmed { first, last } => format!("{first}-{last} shortened"),
-            Source::Omitted { first, last } => format!("{first}-{last} left out"),
+            MessageOrigin::Message { first, last } if first == last => format!("{first}"),
+            MessageOrigin::Message { first, last } => format!("{first}-{last}"),
+            MessageOrigin::Trimmed { first, last } => format!("{first}-{last} shortened"),
+            MessageOrigin::Omitted { first, last } => format!("{first}-{last} left out"),
         };
         let _ = write!(out, "[{place}] {}", message.role);
         if let Some(name) = &message.name {

@@ -1,11 +1,11 @@
 //! How long a pass over a whole log takes to plan.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, missing_docs)]
 
-use compaction_plan::{Goal, PassInput, Planner, Want};
+use compaction_plan::{Goal, PassInput, Planner, ReadRequest};
 use context_assembler::ContextAccounting;
 use criterion::{BenchmarkId, Criterion, Throughput, criterion_group, criterion_main};
 use dag_compactor::{DagPlanner, LEAF};
-use memory_model::{Accounting, Body, Hash, LogEntry, Message, Seq, Span, SpanRange};
+use memory_model::{Accounting, Hash, LogEntry, Message, Seq, Span, SpanBody, SpanRange};
 use token_estimate::default_estimator;
 
 fn log(messages: u32) -> Vec<LogEntry> {
@@ -39,7 +39,7 @@ fn plan(c: &mut Criterion) {
                 first: Seq::FIRST,
                 last: None,
             },
-            body: Body::Raw,
+            body: SpanBody::Raw,
             tokens: log.last().unwrap().running,
         }];
         group.throughput(Throughput::Elements(u64::from(messages)));
@@ -55,12 +55,12 @@ fn plan(c: &mut Criterion) {
                     accounting: &accounting,
                 });
                 let mut jobs = Vec::new();
-                while let Some(want) = pass.wants() {
+                while let Some(want) = pass.next_read() {
                     jobs.extend(match want {
-                        Want::Entries(range) => {
+                        ReadRequest::Entries(range) => {
                             let first = range.first.0 as usize - 1;
                             let last = (first + 512).min(range.last.0 as usize);
-                            pass.feed(&log[first..last], &accounting)
+                            pass.feed_entries(&log[first..last], &accounting)
                         }
                         _ => pass.feed_spans(&spans, &accounting),
                     });

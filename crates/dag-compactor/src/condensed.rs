@@ -1,7 +1,7 @@
 //! The pass over summaries: runs of equal depth become fewer summaries.
 
-use compaction_plan::{Goal, Job, Pass, PassInput, Room, Want, Work};
-use memory_model::{Accounting, Body, Child, Seq, SeqRange, Span, summary_overhead};
+use compaction_plan::{Goal, Job, Pass, PassInput, ReadRequest, Room, Work};
+use memory_model::{Accounting, Child, Seq, SeqRange, Span, SpanBody, summary_overhead};
 
 use crate::labels::CONDENSED;
 use crate::policy::DagPolicy;
@@ -64,7 +64,7 @@ impl CondensedPass {
     /// The depth of a summary that may be condensed.
     fn depth(&self, span: &Span) -> Option<u32> {
         match &span.body {
-            Body::Summary { depth, .. }
+            SpanBody::Summary { depth, .. }
                 if self.policy.max_depth.is_none_or(|most| *depth < most) =>
             {
                 Some(*depth)
@@ -106,7 +106,7 @@ impl CondensedPass {
 impl Shrink {
     fn take(&mut self, span: &Span, condensable: bool) {
         self.tail = match span.body {
-            Body::Raw => span.tokens,
+            SpanBody::Raw => span.tokens,
             _ => 0,
         };
         match condensable {
@@ -141,8 +141,8 @@ impl Shrink {
 }
 
 impl Pass for CondensedPass {
-    fn wants(&mut self) -> Option<Want> {
-        self.rest.map(Want::Spans)
+    fn next_read(&mut self) -> Option<ReadRequest> {
+        self.rest.map(ReadRequest::Spans)
     }
 
     fn feed_spans(&mut self, spans: &[Span], accounting: &dyn Accounting) -> Vec<Job> {
@@ -191,7 +191,7 @@ fn squeeze(
     }
     let group = neighbours.get(neighbours.len() - count..)?;
     let depth = |span: &Span| match span.body {
-        Body::Summary { depth, .. } => depth,
+        SpanBody::Summary { depth, .. } => depth,
         _ => 0,
     };
     let deepest = group.iter().map(depth).max()?;
@@ -214,9 +214,9 @@ fn job(group: &[Span], depth: u32, policy: &DagPolicy, accounting: &dyn Accounti
         .iter()
         .map(|span| span.tokens)
         .fold(0, u64::saturating_add);
-    let equal = group
-        .iter()
-        .all(|span| matches!(&span.body, Body::Summary { depth: found, .. } if *found == depth));
+    let equal = group.iter().all(
+        |span| matches!(&span.body, SpanBody::Summary { depth: found, .. } if *found == depth),
+    );
     let depth = depth.saturating_add(1);
     let overhead = summary_overhead(accounting, range, depth, &children);
     policy.gains(source_tokens, overhead).then(|| Job {

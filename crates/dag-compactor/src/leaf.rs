@@ -2,8 +2,8 @@
 
 use std::collections::VecDeque;
 
-use compaction_plan::{Job, Pass, Want, Work};
-use memory_model::{Accounting, Body, Child, LogEntry, Seq, SeqRange, Span, summary_overhead};
+use compaction_plan::{Job, Pass, ReadRequest, Work};
+use memory_model::{Accounting, Child, LogEntry, Seq, SeqRange, Span, SpanBody, summary_overhead};
 use turn_map::{Atom, AtomBuilder, GroupingPolicy};
 
 use crate::condensed::rest_after;
@@ -47,11 +47,11 @@ impl LeafPass {
     }
 
     fn take_span(&mut self, span: &Span) {
-        let summary = matches!(span.body, Body::Summary { .. });
+        let summary = matches!(span.body, SpanBody::Summary { .. });
         self.end_last(summary);
         if span.range.first >= self.tail {
             self.rest = None;
-        } else if span.body == Body::Raw {
+        } else if span.body == SpanBody::Raw {
             let before_tail = self.tail.prev();
             let last = span.range.last.map_or(before_tail, |l| l.min(before_tail));
             let whole = span.range.last == Some(last);
@@ -74,13 +74,13 @@ impl LeafPass {
 }
 
 impl Pass for LeafPass {
-    fn wants(&mut self) -> Option<Want> {
+    fn next_read(&mut self) -> Option<ReadRequest> {
         if self.rest.is_none() {
             self.end_last(false);
         }
-        match self.runs.iter().find_map(LeafRun::wants) {
-            Some(range) => Some(Want::Entries(range)),
-            None => self.rest.map(Want::Spans),
+        match self.runs.iter().find_map(LeafRun::next_read) {
+            Some(range) => Some(ReadRequest::Entries(range)),
+            None => self.rest.map(ReadRequest::Spans),
         }
     }
 
@@ -92,12 +92,12 @@ impl Pass for LeafPass {
         Vec::new()
     }
 
-    fn feed(&mut self, entries: &[LogEntry], accounting: &dyn Accounting) -> Vec<Job> {
+    fn feed_entries(&mut self, entries: &[LogEntry], accounting: &dyn Accounting) -> Vec<Job> {
         let mut jobs = Vec::new();
         for entry in entries {
             // A run that has all its entries is done before the next one begins.
             while let Some(front) = self.runs.front() {
-                match front.wants() {
+                match front.next_read() {
                     Some(range) if range.first == entry.seq => break,
                     Some(_) => return jobs,
                     None => {
@@ -167,7 +167,7 @@ impl LeafRun {
         }
     }
 
-    fn wants(&self) -> Option<SeqRange> {
+    fn next_read(&self) -> Option<SeqRange> {
         SeqRange::new(self.next, self.run.range.last)
     }
 
@@ -244,7 +244,7 @@ impl LeafRun {
         Some(Job {
             kind: LEAF,
             range,
-            expect: vec![Span::closed(range, Body::Raw, chunk.tokens)],
+            expect: vec![Span::closed(range, SpanBody::Raw, chunk.tokens)],
             work: Work::summarize(children, 0),
             request: None,
             source_tokens: chunk.tokens,

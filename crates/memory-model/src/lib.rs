@@ -31,6 +31,6 @@ pub use summary_body::{RankCountError, RankedLine, SummaryBody};
 pub use time::{Clock, StepClock, SystemClock, Timestamp};
 pub use token_estimate::{MessageView, PartView, Role};
 pub use view::{
-    Body, Span, SpanRange, SpanStart, SpliceError, SpliceRows, View, clip_starts, spans_of,
+    Span, SpanBody, SpanRange, SpanStart, SpliceError, SpliceRows, View, clip_starts, spans_of,
     splice_starts,
 };

@@ -212,12 +212,12 @@ impl Summary {
             source_hash,
             hash: Hash::ZERO,
         };
-        summary.seal();
+        summary.set_hash_and_id();
         summary
     }
 
     /// Sets the hash and the id from the other fields.
-    pub fn seal(&mut self) {
+    pub fn set_hash_and_id(&mut self) {
         self.hash = self.expected_hash();
         self.id = summary_id(self.hash);
     }

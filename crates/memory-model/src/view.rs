@@ -12,7 +12,7 @@ use crate::ids::{Seq, SeqRange, SummaryId, TrimPolicyId};
 /// What a context shows for the messages of a span.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub enum Body {
+pub enum SpanBody {
     /// The messages themselves.
     Raw,
     /// A summary of exactly these messages.
@@ -28,18 +28,18 @@ pub enum Body {
     Omitted,
 }
 
-impl Body {
+impl SpanBody {
     /// Whether a span with this body may be cut in two, and joined with a neighbour that has the
     /// same body, without changing what the messages cost. Summaries and trimmed spans are replaced
     /// whole: a span has the cost of its whole body.
     pub fn is_divisible(&self) -> bool {
-        matches!(self, Body::Raw | Body::Omitted)
+        matches!(self, SpanBody::Raw | SpanBody::Omitted)
     }
 
     /// Id of the summary; `None` for any other body.
     pub fn summary(&self) -> Option<&SummaryId> {
         match self {
-            Body::Summary { id, .. } => Some(id),
+            SpanBody::Summary { id, .. } => Some(id),
             _ => None,
         }
     }
@@ -76,7 +76,7 @@ pub struct Span {
     /// Positions of the messages.
     pub range: SpanRange,
     /// What a context shows for them.
-    pub body: Body,
+    pub body: SpanBody,
     /// Cost of the body, in tokens. For `Raw` the sum of the costs of the messages that exist, set by
     /// whoever reads the log; 0 in the pure algebra and for `Omitted`.
     pub tokens: u64,
@@ -84,7 +84,7 @@ pub struct Span {
 
 impl Span {
     /// Creates a closed span; `tokens` is the cost of the body.
-    pub fn closed(range: SeqRange, body: Body, tokens: u64) -> Self {
+    pub fn closed(range: SeqRange, body: SpanBody, tokens: u64) -> Self {
         Self {
             range: SpanRange {
                 first: range.first,
@@ -114,7 +114,7 @@ pub struct SpanStart {
     /// First position, inclusive.
     pub first: Seq,
     /// What stands for the messages from there.
-    pub body: Body,
+    pub body: SpanBody,
     /// Cost of the body in tokens; 0 for `Raw` and `Omitted`.
     pub tokens: u64,
 }
@@ -160,13 +160,13 @@ pub enum SpliceError {
 /// open.
 ///
 /// ```
-/// use memory_model::{Body, Seq, SeqRange, Span, SummaryId, View};
+/// use memory_model::{SpanBody, Seq, SeqRange, Span, SummaryId, View};
 ///
 /// let view = View::new();
 /// let at = SeqRange::new(Seq(1), Seq(10)).unwrap();
-/// let leaf = Body::Summary { id: SummaryId::new("sum_0123456789abcdef"), depth: 0 };
+/// let leaf = SpanBody::Summary { id: SummaryId::new("sum_0123456789abcdef"), depth: 0 };
 /// let compacted = view
-///     .splice(at, &[Span::closed(at, Body::Raw, 0)], &[Span::closed(at, leaf, 40)])
+///     .splice(at, &[Span::closed(at, SpanBody::Raw, 0)], &[Span::closed(at, leaf, 40)])
 ///     .unwrap();
 /// assert_eq!(compacted.spans().len(), 2);
 /// assert_eq!(compacted.spans()[1].range.first, Seq(11));
@@ -192,7 +192,7 @@ impl View {
         Self {
             spans: vec![Span {
                 range,
-                body: Body::Raw,
+                body: SpanBody::Raw,
                 tokens: 0,
             }],
         }
@@ -229,7 +229,7 @@ impl View {
             }
         }
         if let Some(last) = starts.last()
-            && last.body != Body::Raw
+            && last.body != SpanBody::Raw
         {
             return Err(format!("the final span, at {}, is not raw", last.first));
         }

@@ -2,8 +2,8 @@
 //! parent's views cut at the fork's point.
 
 use memory_model::{
-    Body, Child, ConversationId, Seq, SeqRange, Span, SpanStart, SpliceRows, Summary, SummaryId,
-    clip_starts, splice_starts,
+    Child, ConversationId, Seq, SeqRange, Span, SpanBody, SpanStart, SpliceRows, Summary,
+    SummaryId, clip_starts, splice_starts,
 };
 
 use crate::error::{Error, ErrorKind, Result};
@@ -54,11 +54,11 @@ impl SummaryScope {
 /// point: what a part of them costs is not known.
 ///
 /// ```
-/// use memory_model::{Body, Seq, SpanStart};
+/// use memory_model::{SpanBody, Seq, SpanStart};
 /// use memory_store::ViewCut;
 ///
-/// let raw = |first| SpanStart { first: Seq(first), body: Body::Raw, tokens: 0 };
-/// let omitted = SpanStart { body: Body::Omitted, ..raw(1) };
+/// let raw = |first| SpanStart { first: Seq(first), body: SpanBody::Raw, tokens: 0 };
+/// let omitted = SpanStart { body: SpanBody::Omitted, ..raw(1) };
 /// let cut = ViewCut::new(&[omitted, raw(9)], Seq(4));
 /// assert_eq!(cut.crossing(), None);
 /// let inherited = cut.finish()?.unwrap();
@@ -101,8 +101,8 @@ impl ViewCut {
         for (index, row) in kept.iter().enumerate() {
             let crosses = index + 1 == kept.len() && !whole;
             match &row.body {
-                Body::Summary { id, .. } if crosses => cut.crossing = Some(id.clone()),
-                Body::Trimmed(_) if crosses => cut.raw(row.first),
+                SpanBody::Summary { id, .. } if crosses => cut.crossing = Some(id.clone()),
+                SpanBody::Trimmed(_) if crosses => cut.raw(row.first),
                 _ => cut.rows.push((*row).clone()),
             }
         }
@@ -144,7 +144,7 @@ impl ViewCut {
                     let (depth, tokens) = (known.depth, known.tokens);
                     self.rows.push(SpanStart {
                         first: range.first,
-                        body: Body::Summary {
+                        body: SpanBody::Summary {
                             id: id.clone(),
                             depth,
                         },
@@ -159,7 +159,7 @@ impl ViewCut {
     fn raw(&mut self, first: Seq) {
         self.rows.push(SpanStart {
             first,
-            body: Body::Raw,
+            body: SpanBody::Raw,
             tokens: 0,
         });
     }
@@ -182,10 +182,10 @@ impl ViewCut {
         let spans = clip_starts(&close(self.rows, at), at);
         let first = SpanStart {
             first: Seq::FIRST,
-            body: Body::Raw,
+            body: SpanBody::Raw,
             tokens: 0,
         };
-        let raw = [Span::closed(at, Body::Raw, 0)];
+        let raw = [Span::closed(at, SpanBody::Raw, 0)];
         let rows = splice_starts(&[first], at, &raw, &spans)
             .map_err(|error| wrong(format!("a view cannot be inherited: {error}")))?;
         if rows.added.is_empty() && rows.removed.is_empty() {
@@ -199,7 +199,7 @@ impl ViewCut {
 fn close(mut rows: Vec<SpanStart>, at: SeqRange) -> Vec<SpanStart> {
     rows.push(SpanStart {
         first: at.last.next(),
-        body: Body::Raw,
+        body: SpanBody::Raw,
         tokens: 0,
     });
     rows

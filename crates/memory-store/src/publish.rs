@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use memory_model::{Body, Child, Seq, SeqRange, Span, Summary, SummaryId, summary_id};
+use memory_model::{Child, Seq, SeqRange, Span, SpanBody, Summary, SummaryId, summary_id};
 
 use crate::error::{Error, ErrorKind, Result};
 use crate::types::Publish;
@@ -166,7 +166,7 @@ pub fn check_references(
         })
     };
     for span in &publish.spans {
-        let Body::Summary { id, depth } = &span.body else {
+        let SpanBody::Summary { id, depth } = &span.body else {
             continue;
         };
         let summary = find(id)?;
@@ -225,8 +225,8 @@ pub fn spans_cost(spans: &[Span], raw: impl Fn(SeqRange) -> u64) -> u64 {
     spans
         .iter()
         .map(|span| match (&span.body, span.closed_range()) {
-            (Body::Raw, Some(range)) => raw(range),
-            (Body::Raw | Body::Omitted, _) => 0,
+            (SpanBody::Raw, Some(range)) => raw(range),
+            (SpanBody::Raw | SpanBody::Omitted, _) => 0,
             _ => span.tokens,
         })
         .fold(0, u64::saturating_add)

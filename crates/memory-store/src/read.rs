@@ -1,6 +1,6 @@
 //! Reads that take several calls of a store, or that follow from its running sums.
 
-use memory_model::{Body, ConversationId, LogEntry, SeqRange, Span};
+use memory_model::{ConversationId, LogEntry, SeqRange, Span, SpanBody};
 
 use crate::error::Result;
 use crate::store::Store;
@@ -82,7 +82,7 @@ pub async fn fill_raw_tokens<S: Store + ?Sized>(
 ) -> Result<()> {
     let mut raw: Vec<(SeqRange, &mut Span)> = spans
         .iter_mut()
-        .filter(|span| span.body == Body::Raw)
+        .filter(|span| span.body == SpanBody::Raw)
         .filter_map(|span| Some((span.range.up_to(snapshot.head)?, span)))
         .collect();
     let ranges: Vec<SeqRange> = raw.iter().map(|(range, _)| *range).collect();

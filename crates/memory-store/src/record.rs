@@ -93,7 +93,13 @@ pub struct KnownEntry {
 impl KnownEntry {
     /// Whether `message`, whose hash is `hash` and whose bytes are `body`, is this entry told again. A time that
     /// either of the two came without is not compared.
-    pub fn is_told_again(&self, message: &Message, clocked: bool, hash: Hash, body: &[u8]) -> bool {
+    pub fn is_duplicate_of(
+        &self,
+        message: &Message,
+        clocked: bool,
+        hash: Hash,
+        body: &[u8],
+    ) -> bool {
         if hash == self.hash {
             return true;
         }

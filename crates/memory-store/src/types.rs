@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use memory_model::{
-    Body, ConversationId, Hash, Message, RawJson, Seq, SeqRange, SessionKey, Span, SpanStart,
+    ConversationId, Hash, Message, RawJson, Seq, SeqRange, SessionKey, Span, SpanBody, SpanStart,
     Summary, Timestamp, ViewName, ViewVersion,
 };
 use serde::{Deserialize, Serialize};
@@ -460,10 +460,12 @@ pub fn publication_hash(
         for row in rows {
             hasher.number(i64::from(row.first.0));
             let (kind, text, depth) = match &row.body {
-                Body::Raw => ("raw", None, -1),
-                Body::Summary { id, depth } => ("summary", Some(id.as_str()), i64::from(*depth)),
-                Body::Trimmed(policy) => ("trimmed", Some(policy.as_str()), -1),
-                Body::Omitted => ("omitted", None, -1),
+                SpanBody::Raw => ("raw", None, -1),
+                SpanBody::Summary { id, depth } => {
+                    ("summary", Some(id.as_str()), i64::from(*depth))
+                }
+                SpanBody::Trimmed(policy) => ("trimmed", Some(policy.as_str()), -1),
+                SpanBody::Omitted => ("omitted", None, -1),
             };
             hasher.bytes(kind.as_bytes());
             hasher.optional(text);

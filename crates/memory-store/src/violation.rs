@@ -20,7 +20,7 @@ pub enum ViolationKind {
     /// The chain over a log's hashes does not match the log.
     ChainBroken,
     /// An entry is not found by its external id.
-    IndexWrong,
+    ExternalIdWrong,
     /// A conversation's segments or family are not what its origin gives, or a member of a family
     /// is missing or has another key.
     FamilyWrong,

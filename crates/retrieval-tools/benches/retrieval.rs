@@ -7,8 +7,8 @@ use std::sync::Arc;
 
 use criterion::{Criterion, Throughput, criterion_group, criterion_main};
 use memory_model::{
-    Accounting, Body, Child, ConversationId, Message, Recipe, RenderingId, Seq, SeqRange,
-    SourceHasher, Span, Summary, Timestamp, ViewName,
+    Accounting, Child, ConversationId, Message, Recipe, RenderingId, Seq, SeqRange, SourceHasher,
+    Span, SpanBody, Summary, Timestamp, ViewName,
 };
 use memory_store::{
     Append, AppendAt, InMemoryStore, LogRead, NewConversation, NewEntry, Publish, Published, Store,
@@ -86,14 +86,14 @@ async fn leaf(store: &InMemoryStore, id: ConversationId) -> Summary {
         source_tokens: page.items.iter().map(|entry| entry.tokens).sum(),
         ..Summary::new(range, 0, sources, source_hash, recipe, text)
     };
-    let body = Body::Summary {
+    let body = SpanBody::Summary {
         id: summary.id.clone(),
         depth: 0,
     };
     let publish = Publish {
         view: ViewName::new("dag"),
         at: range,
-        expect: vec![Span::closed(range, Body::Raw, 0)],
+        expect: vec![Span::closed(range, SpanBody::Raw, 0)],
         spans: vec![Span::closed(range, body, summary.tokens)],
         summaries: vec![summary.clone()],
         fence: None,

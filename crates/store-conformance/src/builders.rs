@@ -3,8 +3,8 @@
 use std::sync::Arc;
 
 use memory_model::{
-    Accounting, Body, Child, ConversationId, LogEntry, Message, RawJson, Recipe, RenderingId, Seq,
-    SeqRange, SourceHasher, Span, Summary, SummaryId, Timestamp, ViewName,
+    Accounting, Child, ConversationId, LogEntry, Message, RawJson, Recipe, RenderingId, Seq,
+    SeqRange, SourceHasher, Span, SpanBody, Summary, SummaryId, Timestamp, ViewName,
 };
 use memory_store::{
     Append, AppendAt, Appended, Conversation, ConversationFilter, ConversationRef, FullStore,
@@ -234,13 +234,13 @@ pub async fn flat_summary_of<S: Store + ?Sized>(
     let pieces = pieces.map(|first| range(first, last.min(first + 4)));
     summary.children = pieces.map(|range| Child::Messages { range }).collect();
     summary.depth = 0;
-    summary.seal();
+    summary.set_hash_and_id();
     summary
 }
 
 /// The span that shows a summary.
 pub fn shown(summary: &Summary) -> Span {
-    let body = Body::Summary {
+    let body = SpanBody::Summary {
         id: summary.id.clone(),
         depth: summary.depth,
     };
@@ -249,12 +249,12 @@ pub fn shown(summary: &Summary) -> Span {
 
 /// A raw span.
 pub fn raw(range: SeqRange) -> Span {
-    Span::closed(range, Body::Raw, 0)
+    Span::closed(range, SpanBody::Raw, 0)
 }
 
 /// An omitted span.
 pub(crate) fn omitted(range: SeqRange) -> Span {
-    Span::closed(range, Body::Omitted, 0)
+    Span::closed(range, SpanBody::Omitted, 0)
 }
 
 /// A publish without a fence.
@@ -304,7 +304,7 @@ pub(crate) async fn clipped<S: Store + ?Sized>(
         span.range.first <= at.last && span.range.last.is_none_or(|last| at.first <= last)
     });
     for span in &mut spans {
-        if matches!(span.body, Body::Raw | Body::Omitted) {
+        if matches!(span.body, SpanBody::Raw | SpanBody::Omitted) {
             span.range.first = span.range.first.max(at.first);
             span.range.last = Some(span.range.last.map_or(at.last, |last| last.min(at.last)));
         }

@@ -16,7 +16,7 @@ use memory_store::{Error, ErrorKind, Result};
 use sha2::{Digest as _, Sha256};
 use zstd_safe::{CCtx, CDict, DCtx, DDict};
 
-/// Body and meta as they came, in two columns.
+/// SpanBody and meta as they came, in two columns.
 pub const PLAIN: i64 = 0;
 /// One frame against the fixed text.
 pub const PACKED: i64 = 1;

@@ -1,7 +1,8 @@
 //! Views: live spans, replaced spans, publications.
 
 use memory_model::{
-    Body, Hash, Seq, SeqRange, SpanStart, SummaryId, Timestamp, TrimPolicyId, ViewName, ViewVersion,
+    Hash, Seq, SeqRange, SpanBody, SpanStart, SummaryId, Timestamp, TrimPolicyId, ViewName,
+    ViewVersion,
 };
 use sea_query::{
     DeleteStatement, Expr, ExprTrait as _, Func, InsertStatement, OnConflict, Order, Query,
@@ -174,15 +175,15 @@ pub fn start(row: &impl Columns, at: usize) -> Result<SpanStart> {
     let first = to_seq(row.int(at)?)?;
     let wrong = |problem: &str| corrupt(format!("span at {first}"), problem);
     let body = match row.text(at + 1)?.as_str() {
-        "raw" => Body::Raw,
-        "summary" => Body::Summary {
+        "raw" => SpanBody::Raw,
+        "summary" => SpanBody::Summary {
             id: SummaryId::new(row.opt_text(at + 2)?.ok_or_else(|| wrong("no summary"))?),
             depth: to_u32("depth", row.int(at + 5)?)?,
         },
-        "trimmed" => Body::Trimmed(TrimPolicyId::new(
+        "trimmed" => SpanBody::Trimmed(TrimPolicyId::new(
             row.opt_text(at + 3)?.ok_or_else(|| wrong("no policy"))?,
         )),
-        "omitted" => Body::Omitted,
+        "omitted" => SpanBody::Omitted,
         _ => return Err(wrong("unknown kind")),
     };
     Ok(SpanStart {
@@ -194,15 +195,15 @@ pub fn start(row: &impl Columns, at: usize) -> Result<SpanStart> {
 
 fn body_values(span: &SpanStart) -> Result<[SimpleExpr; 5]> {
     let (kind, summary, policy, depth) = match &span.body {
-        Body::Raw => ("raw", None, None, 0),
-        Body::Summary { id, depth } => (
+        SpanBody::Raw => ("raw", None, None, 0),
+        SpanBody::Summary { id, depth } => (
             "summary",
             Some(id.as_str().to_owned()),
             None,
             i64::from(*depth),
         ),
-        Body::Trimmed(policy) => ("trimmed", None, Some(policy.as_str().to_owned()), 0),
-        Body::Omitted => ("omitted", None, None, 0),
+        SpanBody::Trimmed(policy) => ("trimmed", None, Some(policy.as_str().to_owned()), 0),
+        SpanBody::Omitted => ("omitted", None, None, 0),
     };
     Ok([
         kind.into(),

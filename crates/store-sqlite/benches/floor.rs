@@ -13,7 +13,7 @@ use std::path::Path;
 use std::time::{Duration, Instant};
 
 use memory_model::{
-    Body, Child, ConversationId, Message, Recipe, Seq, SeqRange, SourceHasher, Span, Summary,
+    Child, ConversationId, Message, Recipe, Seq, SeqRange, SourceHasher, Span, SpanBody, Summary,
     Timestamp, ViewName,
 };
 use memory_store::{
@@ -273,14 +273,14 @@ async fn leaf(store: &SqliteStore, id: ConversationId, first: u32) -> Publish {
         created_at: Timestamp(3),
         ..Summary::new(at, 0, sources, source_hash, recipe, text)
     };
-    let body = Body::Summary {
+    let body = SpanBody::Summary {
         id: summary.id.clone(),
         depth: 0,
     };
     Publish {
         view: ViewName::new("dag"),
         at,
-        expect: vec![Span::closed(at, Body::Raw, 0)],
+        expect: vec![Span::closed(at, SpanBody::Raw, 0)],
         spans: vec![Span::closed(at, body, 5)],
         summaries: vec![summary],
         fence: None,

@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 
 use memory_model::{
-    Body, Child, ConversationId, Part, Seq, SeqRange, Summary, SummaryId, Timestamp, ViewName,
+    Child, ConversationId, Part, Seq, SeqRange, SpanBody, Summary, SummaryId, Timestamp, ViewName,
 };
 use memory_store::plain::{PlainRow, ToolNames, node_figures, plain_rows, sources_first};
 use memory_store::{
@@ -418,7 +418,7 @@ impl<S: Store + ?Sized> Plain<'_, S> {
                     continue;
                 };
                 match &span.body {
-                    Body::Raw | Body::Trimmed(_) => {
+                    SpanBody::Raw | SpanBody::Trimmed(_) => {
                         for (id, seq) in self.row_ids(found, covered) {
                             last = seq.max(last + 1);
                             sqlx::query(
@@ -432,7 +432,7 @@ impl<S: Store + ?Sized> Plain<'_, S> {
                             .map_err(failed)?;
                         }
                     }
-                    Body::Summary { id, .. } => {
+                    SpanBody::Summary { id, .. } => {
                         let (before, _) = self.rows_before(found, covered.first);
                         last = (before + 1).max(last + 1);
                         sqlx::query("insert into context_items values (?, ?, 'summary', null, ?)")
@@ -443,7 +443,7 @@ impl<S: Store + ?Sized> Plain<'_, S> {
                             .await
                             .map_err(failed)?;
                     }
-                    Body::Omitted => {}
+                    SpanBody::Omitted => {}
                 }
             }
             match page.next {

@@ -6,7 +6,7 @@ use model_client::{CallGuard, Failure, FailureKind, Stop, Unguarded};
 
 use crate::error::Error;
 use crate::request::SummaryRequest;
-use crate::summarizer::{Summarizer, SummaryText};
+use crate::summarizer::{Summarizer, SummarizerResponse};
 
 /// Asks several summarizers in order until one writes a summary: a cheap model first, the main
 /// model when that fails.
@@ -19,12 +19,12 @@ use crate::summarizer::{Summarizer, SummaryText};
 /// summaries as provisional.
 #[derive(Debug)]
 #[must_use]
-pub struct Chain {
+pub struct FallbackSummarizer {
     id: String,
     links: Vec<Box<dyn Summarizer>>,
 }
 
-impl Chain {
+impl FallbackSummarizer {
     /// Returns a chain of one summarizer.
     pub fn new(first: impl Summarizer + 'static) -> Self {
         Self {
@@ -42,7 +42,7 @@ impl Chain {
 }
 
 #[async_trait]
-impl Summarizer for Chain {
+impl Summarizer for FallbackSummarizer {
     fn id(&self) -> &str {
         &self.id
     }
@@ -61,7 +61,7 @@ impl Summarizer for Chain {
         first.map_or(1, |link| link.calls_needed(request))
     }
 
-    async fn summarize(&self, request: &SummaryRequest<'_>) -> Result<SummaryText, Error> {
+    async fn summarize(&self, request: &SummaryRequest<'_>) -> Result<SummarizerResponse, Error> {
         self.summarize_guarded(request, &Unguarded).await
     }
 
@@ -69,7 +69,7 @@ impl Summarizer for Chain {
         &self,
         request: &SummaryRequest<'_>,
         guard: &dyn CallGuard,
-    ) -> Result<SummaryText, Error> {
+    ) -> Result<SummarizerResponse, Error> {
         let skip_provisional = !self.provisional();
         let mut tries = Tries::default();
         for link in &self.links {
@@ -90,7 +90,7 @@ impl Summarizer for Chain {
 struct Tries {
     calls: u32,
     /// The last answer that a provider stopped; the rules of a ladder decide about it.
-    stopped: Option<SummaryText>,
+    stopped: Option<SummarizerResponse>,
     /// Texts of all failures.
     failures: Vec<String>,
     last: Option<Error>,
@@ -101,8 +101,8 @@ impl Tries {
     fn add(
         &mut self,
         link: &dyn Summarizer,
-        answer: Result<SummaryText, Error>,
-    ) -> Option<SummaryText> {
+        answer: Result<SummarizerResponse, Error>,
+    ) -> Option<SummarizerResponse> {
         let calls = answer
             .as_ref()
             .map_or_else(Error::calls, |answer| answer.calls);
@@ -132,10 +132,10 @@ impl Tries {
 
     /// Returns the answer of a chain without a whole summary: the last stopped one, else an error
     /// whose kind is that of the last failure and whose text names every failure.
-    fn finish(self, chain: &str) -> Result<SummaryText, Error> {
+    fn finish(self, chain: &str) -> Result<SummarizerResponse, Error> {
         if let Some(answer) = self.stopped {
             let calls = self.calls;
-            return Ok(SummaryText { calls, ..answer });
+            return Ok(SummarizerResponse { calls, ..answer });
         }
         let last = self
             .last

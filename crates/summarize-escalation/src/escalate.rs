@@ -6,13 +6,13 @@ use model_client::{Failure, Stop};
 use crate::error::{Error, ErrorKind};
 use crate::gate::{Scores, measure};
 use crate::ladder::{CutRule, Ladder};
-use crate::outcome::Outcome;
+use crate::outcome::LadderOutcome;
 use crate::prompt;
 use crate::recipe::recipe;
 use crate::refusal::{Reason, Refusal};
 use crate::request::{Style, SummaryRequest};
 use crate::rules::{OnCutOff, OnEmpty, OnError, OnGate, OnGrowth, OnRefusal, Rules};
-use crate::summarizer::{LeftOut, Summarizer, SummaryText};
+use crate::summarizer::{OmittedSource, Summarizer, SummarizerResponse};
 use crate::tier::Tier;
 
 /// Tries the tiers of a ladder until one gives an acceptable summary of the request's source. The
@@ -24,7 +24,7 @@ pub async fn escalate(
     summarizer: &dyn Summarizer,
     ladder: &Ladder,
     request: &SummaryRequest<'_>,
-) -> Result<Outcome, Error> {
+) -> Result<LadderOutcome, Error> {
     escalate_with(summarizer, &ExtractiveSummarizer::new(), ladder, request).await
 }
 
@@ -48,7 +48,7 @@ pub async fn escalate_with(
     extractive: &dyn Summarizer,
     ladder: &Ladder,
     request: &SummaryRequest<'_>,
-) -> Result<Outcome, Error> {
+) -> Result<LadderOutcome, Error> {
     ladder.validate()?;
     if request.source.is_empty() {
         return Err(Error::new(
@@ -86,7 +86,7 @@ pub async fn escalate_with(
 
 /// Result of a tier.
 enum Step {
-    Accepted(Box<Outcome>),
+    Accepted(Box<LadderOutcome>),
     Refused,
     /// Refused, and no further tier asks a model.
     Offline,
@@ -128,11 +128,11 @@ struct Written {
     summarizer: String,
     model: Option<String>,
     provisional: bool,
-    left_out: Option<LeftOut>,
+    left_out: Option<OmittedSource>,
 }
 
 impl Written {
-    fn new(answer: SummaryText, writer: &dyn Summarizer) -> Self {
+    fn new(answer: SummarizerResponse, writer: &dyn Summarizer) -> Self {
         Self {
             model: answer.model.or_else(|| writer.model().map(str::to_owned)),
             text: answer.text,
@@ -234,7 +234,7 @@ impl<'a> Climb<'a> {
         &mut self,
         writer: &dyn Summarizer,
         request: &SummaryRequest<'_>,
-    ) -> Result<SummaryText, Error> {
+    ) -> Result<SummarizerResponse, Error> {
         self.calls += 1;
         let answer = writer.summarize(request).await;
         let calls = match &answer {
@@ -395,13 +395,13 @@ impl<'a> Climb<'a> {
         tier: Tier,
         tokens_out: u64,
         scores: Option<Scores>,
-    ) -> Outcome {
+    ) -> LadderOutcome {
         let cut = tier == Tier::Cut && self.ladder.cut == CutRule::Tokens;
         let writer = match cut && written.summarizer != SOURCE_CUT {
             true => format!("{}+cut", written.summarizer),
             false => written.summarizer.clone(),
         };
-        Outcome {
+        LadderOutcome {
             recipe: recipe(&writer, self.ladder, &self.request),
             text: written.text,
             tier,

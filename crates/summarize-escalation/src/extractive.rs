@@ -6,7 +6,7 @@ use extractive_summarizer::ExtractiveSummarizer;
 use crate::error::Error;
 use crate::ladder::Ladder;
 use crate::request::SummaryRequest;
-use crate::summarizer::{Summarizer, SummaryText};
+use crate::summarizer::{Summarizer, SummarizerResponse};
 
 #[async_trait]
 impl Summarizer for ExtractiveSummarizer {
@@ -19,7 +19,7 @@ impl Summarizer for ExtractiveSummarizer {
     }
 
     /// A request without a target gets an extract of the default ladder's target.
-    async fn summarize(&self, request: &SummaryRequest<'_>) -> Result<SummaryText, Error> {
+    async fn summarize(&self, request: &SummaryRequest<'_>) -> Result<SummarizerResponse, Error> {
         let target = match request.target_tokens {
             0 => Ladder::default()
                 .target_rule(request.kind())
@@ -27,6 +27,6 @@ impl Summarizer for ExtractiveSummarizer {
             tokens => tokens,
         };
         let text = self.extract(request.source, target, request.estimator);
-        Ok(SummaryText::new(text))
+        Ok(SummarizerResponse::new(text))
     }
 }

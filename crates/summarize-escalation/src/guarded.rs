@@ -8,7 +8,7 @@ use model_client::guard::{BreakerState, GuardPolicy, Guards, SessionGuard};
 
 use crate::error::Error;
 use crate::request::SummaryRequest;
-use crate::summarizer::{Summarizer, SummaryText};
+use crate::summarizer::{Summarizer, SummarizerResponse};
 
 /// A summarizer with guards around each of its calls of a model. A summary in parts takes several
 /// calls: each has its own time-out, its own retries, its own place in the spending and in the
@@ -75,7 +75,7 @@ impl<S: Summarizer> Summarizer for GuardedSummarizer<S> {
         self.inner.calls_needed(request)
     }
 
-    async fn summarize(&self, request: &SummaryRequest<'_>) -> Result<SummaryText, Error> {
+    async fn summarize(&self, request: &SummaryRequest<'_>) -> Result<SummarizerResponse, Error> {
         if self.inner.provisional() {
             return self.inner.summarize(request).await;
         }

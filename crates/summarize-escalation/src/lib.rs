@@ -20,20 +20,20 @@ mod target;
 pub mod testing;
 mod tier;
 
-pub use chain::Chain;
+pub use chain::FallbackSummarizer;
 pub use error::{Error, ErrorKind};
 pub use escalate::{escalate, escalate_with};
-pub use gate::{Gate, GateFailure, Retention, Scores, Share, Term, measure};
+pub use gate::{Gate, GateFailure, Scores, Share, Term, TermCounts, measure};
 pub use guarded::GuardedSummarizer;
 pub use ladder::{CutRule, Ladder};
 pub use llm::{LlmSummarizer, ModelWindow, Overflow};
 pub use memory_model::Purpose;
-pub use outcome::Outcome;
+pub use outcome::LadderOutcome;
 pub use recipe::recipe;
 pub use refusal::{Reason, Refusal};
 pub use request::{Style, SummaryKind, SummaryRequest};
 pub use rules::{OnCutOff, OnEmpty, OnError, OnGate, OnGrowth, OnRefusal, Rules};
-pub use summarizer::{LeftOut, Summarizer, SummaryText};
+pub use summarizer::{OmittedSource, Summarizer, SummarizerResponse};
 pub use target::{TargetRule, Tolerance};
 pub use tier::Tier;
 

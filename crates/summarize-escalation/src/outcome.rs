@@ -5,14 +5,14 @@ use serde::Serialize;
 
 use crate::gate::Scores;
 use crate::refusal::Refusal;
-use crate::summarizer::LeftOut;
+use crate::summarizer::OmittedSource;
 use crate::tier::Tier;
 
 /// An accepted summary, and how it was made.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 #[non_exhaustive]
 #[must_use]
-pub struct Outcome {
+pub struct LadderOutcome {
     /// Text of the summary.
     pub text: String,
     /// Tier that wrote the summary.
@@ -39,7 +39,7 @@ pub struct Outcome {
     /// several.
     pub model_calls: u32,
     /// Pieces of the source that the summary leaves out, where the source was too long.
-    pub left_out: Option<LeftOut>,
+    pub left_out: Option<OmittedSource>,
     /// Scores of the text; `None` when the ladder has no gate.
     pub scores: Option<Scores>,
     /// Tiers that were refused before, and why.
@@ -58,10 +58,10 @@ struct Meta<'a> {
     #[serde(skip_serializing_if = "<[_]>::is_empty")]
     refused: &'a [Refusal],
     #[serde(skip_serializing_if = "Option::is_none")]
-    left_out: Option<LeftOut>,
+    left_out: Option<OmittedSource>,
 }
 
-impl Outcome {
+impl LadderOutcome {
     /// Returns how the summary was made, as a JSON object to keep with it: `target_tokens`, `tokens_in`,
     /// `tokens_out`, `model_calls`, and where there are any `scores`, `refused` and `left_out`.
     pub fn meta(&self) -> Option<RawJson> {

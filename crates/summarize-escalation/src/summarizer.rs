@@ -40,7 +40,7 @@ pub trait Summarizer: Send + Sync + Debug {
     ///
     /// # Errors
     /// [`Error::provider`] when the provider fails.
-    async fn summarize(&self, request: &SummaryRequest<'_>) -> Result<SummaryText, Error>;
+    async fn summarize(&self, request: &SummaryRequest<'_>) -> Result<SummarizerResponse, Error>;
 
     /// Writes a summary of the request's source, and makes each call of a model through `guard`.
     ///
@@ -53,7 +53,7 @@ pub trait Summarizer: Send + Sync + Debug {
         &self,
         request: &SummaryRequest<'_>,
         guard: &dyn CallGuard,
-    ) -> Result<SummaryText, Error> {
+    ) -> Result<SummarizerResponse, Error> {
         // The guard sees a completion; the summary and the error that it stands for are kept here.
         let last = Mutex::new(None);
         let keep = |result| *last.lock().unwrap_or_else(PoisonError::into_inner) = result;
@@ -76,7 +76,7 @@ pub trait Summarizer: Send + Sync + Debug {
             .await;
         let mut last_result = last_result.lock().unwrap_or_else(PoisonError::into_inner);
         match (answer, last_result.take()) {
-            (Ok(answer), Some(Ok(text))) => Ok(SummaryText {
+            (Ok(answer), Some(Ok(text))) => Ok(SummarizerResponse {
                 calls: answer.calls,
                 ..text
             }),
@@ -110,7 +110,7 @@ macro_rules! forward {
                 (**self).calls_needed(request)
             }
 
-            async fn summarize(&self, request: &SummaryRequest<'_>) -> Result<SummaryText, Error> {
+            async fn summarize(&self, request: &SummaryRequest<'_>) -> Result<SummarizerResponse, Error> {
                 (**self).summarize(request).await
             }
 
@@ -118,7 +118,7 @@ macro_rules! forward {
                 &self,
                 request: &SummaryRequest<'_>,
                 guard: &dyn CallGuard,
-            ) -> Result<SummaryText, Error> {
+            ) -> Result<SummarizerResponse, Error> {
                 (**self).summarize_guarded(request, guard).await
             }
         }
@@ -130,7 +130,7 @@ forward!(&S, Box<S>, Arc<S>);
 /// A summary as its summarizer wrote it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
-pub struct SummaryText {
+pub struct SummarizerResponse {
     /// Text of the summary.
     pub text: String,
     /// Reason for which the text ends.
@@ -138,7 +138,7 @@ pub struct SummaryText {
     /// Number of calls that the summary took; each retry counts.
     pub calls: u32,
     /// Pieces of the source that no model saw, where the source was too long.
-    pub left_out: Option<LeftOut>,
+    pub left_out: Option<OmittedSource>,
     /// The model that wrote the summary, where the summarizer has several.
     pub model: Option<String>,
     /// Tokens that the provider counted.
@@ -147,7 +147,7 @@ pub struct SummaryText {
 
 /// Pieces of a source that a summary leaves out.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-pub struct LeftOut {
+pub struct OmittedSource {
     /// Range from the first message to the last.
     pub range: SeqRange,
     /// Number of pieces.
@@ -156,13 +156,13 @@ pub struct LeftOut {
     pub tokens: u64,
 }
 
-impl Default for SummaryText {
+impl Default for SummarizerResponse {
     fn default() -> Self {
         Self::new("")
     }
 }
 
-impl From<Completion> for SummaryText {
+impl From<Completion> for SummarizerResponse {
     fn from(answer: Completion) -> Self {
         Self {
             text: answer.text,
@@ -175,7 +175,7 @@ impl From<Completion> for SummaryText {
     }
 }
 
-impl SummaryText {
+impl SummarizerResponse {
     /// Returns the summary as a guard sees it. A cache, which keeps text alone, must not keep a
     /// summary that reports more than its text.
     fn completion(&self) -> Completion {

@@ -19,7 +19,7 @@ use token_estimate::TokenEstimator;
 use crate::error::Error;
 use crate::prompt::{plain, render};
 use crate::request::{Style, SummaryRequest};
-use crate::summarizer::{Summarizer, SummaryText};
+use crate::summarizer::{Summarizer, SummarizerResponse};
 
 /// Action of a scripted summarizer when it is called.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -195,7 +195,7 @@ impl Summarizer for Scripted {
         Some("scripted-model")
     }
 
-    async fn summarize(&self, request: &SummaryRequest<'_>) -> Result<SummaryText, Error> {
+    async fn summarize(&self, request: &SummaryRequest<'_>) -> Result<SummarizerResponse, Error> {
         let text = match self.next(request.style) {
             Answer::Text(text) => text,
             Answer::Fail(message) => return Err(Error::provider(&self.id, message)),
@@ -213,7 +213,7 @@ impl Summarizer for Scripted {
             Answer::CutOff => {
                 let text = head_cut(request);
                 let half = head(&text, text.len() / 2).to_owned();
-                return Ok(SummaryText::new(half).with_stop(Stop::CutOff));
+                return Ok(SummarizerResponse::new(half).with_stop(Stop::CutOff));
             }
             Answer::WrongLanguage => {
                 let source = plain(request.source);
@@ -226,7 +226,7 @@ impl Summarizer for Scripted {
             }
             Answer::InventedDirective => INVENTED.to_owned(),
         };
-        Ok(SummaryText::new(text))
+        Ok(SummarizerResponse::new(text))
     }
 }
 

@@ -27,5 +27,5 @@ pub use heuristic::HeuristicEstimator;
 pub use id::EstimatorId;
 pub use registry::{default_estimator, estimator, estimator_names};
 pub use safety_factor::SafetyFactor;
-pub use usage::{ContextTokens, Outcome, Usage, UsageTracker};
+pub use usage::{ContextTokens, ResponseStatus, Usage, UsageTracker};
 pub use view::{MessageParts, MessageView, PartView, Role};

@@ -45,7 +45,7 @@ impl Usage {
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 #[cfg_attr(feature = "serde", serde(rename_all = "snake_case"))]
 #[non_exhaustive]
-pub enum Outcome {
+pub enum ResponseStatus {
     /// The response is complete.
     Completed,
     /// The response was cancelled: its usage may be partial.
@@ -100,11 +100,11 @@ impl UsageTracker {
 
     /// Records the usage of the response at position `at`. Returns whether it was accepted: figures of 0, of aborted or
     /// failed responses, not newer than the newest compaction, or older than an accepted one are ignored.
-    pub fn observe(&mut self, at: u64, usage: &Usage, outcome: Outcome) -> bool {
+    pub fn observe(&mut self, at: u64, usage: &Usage, outcome: ResponseStatus) -> bool {
         let tokens = usage.tokens();
         let stale = self.compacted.is_some_and(|compacted| at <= compacted)
             || self.last.is_some_and(|last| at < last.at);
-        if tokens == 0 || stale || outcome != Outcome::Completed {
+        if tokens == 0 || stale || outcome != ResponseStatus::Completed {
             return false;
         }
         self.last = Some(Seen { at, tokens });
@@ -242,14 +242,14 @@ mod tests {
     #[test]
     fn usage_covers_earlier_messages_and_the_rest_is_estimated() {
         let mut tracker = UsageTracker::new();
-        assert!(tracker.observe(2, &usage(100, 50), Outcome::Completed));
+        assert!(tracker.observe(2, &usage(100, 50), ResponseStatus::Completed));
         let size = tracker.measure(&HeuristicEstimator::Bytes4, messages(1..=4));
         assert_eq!(
             (size.reported, size.estimated, size.reported_at),
             (150, 6, Some(2))
         );
         assert_eq!(size.tokens(), 156);
-        assert!(tracker.observe(4, &usage(200, 1), Outcome::Completed));
+        assert!(tracker.observe(4, &usage(200, 1), ResponseStatus::Completed));
         assert_eq!(
             tracker
                 .measure(&HeuristicEstimator::Bytes4, messages(1..=4))
@@ -267,7 +267,7 @@ mod tests {
             tracker.measure_sums(12, 12),
             tracker.measure(&HeuristicEstimator::Bytes4, messages(1..=4))
         );
-        tracker.observe(2, &usage(100, 50), Outcome::Completed);
+        tracker.observe(2, &usage(100, 50), ResponseStatus::Completed);
         assert_eq!(
             tracker.measure_sums(12, 6),
             tracker.measure(&HeuristicEstimator::Bytes4, messages(1..=4))
@@ -277,14 +277,14 @@ mod tests {
     #[test]
     fn empty_aborted_failed_and_older_usage_is_ignored() {
         let mut tracker = UsageTracker::new();
-        assert!(tracker.observe(5, &usage(10, 0), Outcome::Completed));
-        assert!(!tracker.observe(6, &usage(0, 0), Outcome::Completed));
-        assert!(!tracker.observe(7, &usage(99, 9), Outcome::Aborted));
-        assert!(!tracker.observe(8, &usage(99, 9), Outcome::Failed));
-        assert!(!tracker.observe(4, &usage(99, 9), Outcome::Completed));
+        assert!(tracker.observe(5, &usage(10, 0), ResponseStatus::Completed));
+        assert!(!tracker.observe(6, &usage(0, 0), ResponseStatus::Completed));
+        assert!(!tracker.observe(7, &usage(99, 9), ResponseStatus::Aborted));
+        assert!(!tracker.observe(8, &usage(99, 9), ResponseStatus::Failed));
+        assert!(!tracker.observe(4, &usage(99, 9), ResponseStatus::Completed));
         assert_eq!(tracker.reported_at(), Some(5));
         // The same response again, as streams give it: the later figure.
-        assert!(tracker.observe(5, &usage(11, 0), Outcome::Completed));
+        assert!(tracker.observe(5, &usage(11, 0), ResponseStatus::Completed));
         assert_eq!(
             tracker
                 .measure(&HeuristicEstimator::Bytes4, messages(5..=6))
@@ -296,20 +296,20 @@ mod tests {
     #[test]
     fn compaction_discards_usage_up_to_it() {
         let mut tracker = UsageTracker::new();
-        tracker.observe(5, &usage(1_000, 0), Outcome::Completed);
+        tracker.observe(5, &usage(1_000, 0), ResponseStatus::Completed);
         tracker.compacted(5);
         assert_eq!(tracker.reported_at(), None);
-        assert!(!tracker.observe(5, &usage(1_000, 0), Outcome::Completed));
+        assert!(!tracker.observe(5, &usage(1_000, 0), ResponseStatus::Completed));
         assert_eq!(
             tracker
                 .measure(&HeuristicEstimator::Bytes4, messages(4..=6))
                 .tokens(),
             9
         );
-        assert!(tracker.observe(6, &usage(40, 2), Outcome::Completed));
+        assert!(tracker.observe(6, &usage(40, 2), ResponseStatus::Completed));
         // An older compaction that is reported late changes nothing.
         tracker.compacted(3);
         assert_eq!(tracker.reported_at(), Some(6));
-        assert!(!tracker.observe(5, &usage(1_000, 0), Outcome::Completed));
+        assert!(!tracker.observe(5, &usage(1_000, 0), ResponseStatus::Completed));
     }
 }

@@ -197,7 +197,7 @@ async fn compact(
     let (holding, mut cancel) = app.stop.holding();
     if !due {
         // A run that is cancelled before it begins measures the view and does nothing else.
-        cancel = agent_memory::Cancel::new();
+        cancel = agent_memory::CancellationToken::new();
         cancel.cancel();
     }
     let mut outcome = session.compact_with(mode, instructions, cancel).await?;

@@ -3,7 +3,8 @@
 use std::sync::Arc;
 
 use agent_memory::{
-    ModelReport, RedoFailure, RedoPlan, RedoPolicy, RedoStop, Redone, Replaced, Session, Violation,
+    ModelReport, RedoFailure, RedoPlan, RedoPolicy, RedoReport, RedoStop, ReplacedSummary, Session,
+    Violation,
 };
 use serde::Serialize;
 
@@ -23,7 +24,7 @@ struct Answer {
     provisional: Provisional,
     /// Number of summaries that were rewritten because one below them was.
     rebuilt: u64,
-    replaced: Vec<Replaced>,
+    replaced: Vec<ReplacedSummary>,
     /// Number of model calls; each retry counts.
     calls: u64,
     /// Number of summaries written in this run, published or kept for the next run.
@@ -155,7 +156,7 @@ pub(crate) async fn run(app: &mut App, args: &Redo) -> anyhow::Result<()> {
     Err(Failure::new(kind, text).hint(hint).into())
 }
 
-fn answer(session: &Session, redone: Redone, verify: Verified) -> Answer {
+fn answer(session: &Session, redone: RedoReport, verify: Verified) -> Answer {
     let replaced = redone.replaced.len() as u64;
     let gone = redone.provisional.saturating_sub(redone.left);
     Answer {

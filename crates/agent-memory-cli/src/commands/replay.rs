@@ -70,7 +70,7 @@ pub(crate) async fn run(app: &mut App, args: &args::Replay) -> anyhow::Result<()
     let memory = args
         .policy
         .apply(builder, usual)
-        .no_spawner()
+        .without_background()
         .open()
         .await?;
     let statements = || store.statements();

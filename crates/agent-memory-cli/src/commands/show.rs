@@ -4,8 +4,8 @@ use std::fmt::Write as _;
 
 use agent_memory::context::render_text;
 use agent_memory::{
-    Context, ContextMessage, EntryKind, NodeKind, Role, Seq, SeqRange, Session, Source, TreeNode,
-    TreeRequest,
+    Context, ContextMessage, EntryKind, MessageOrigin, NodeKind, Role, Seq, SeqRange, Session,
+    TreeNode, TreeRequest,
 };
 
 use super::context::receipt;
@@ -126,7 +126,7 @@ pub(crate) fn context(command: String, context: &Context) -> String {
 fn write_clipped(message: &ContextMessage, out: &mut String) -> bool {
     let text = render_text(std::slice::from_ref(message));
     let lines = match message.source {
-        Source::Summary { .. } => SUMMARY_LINES,
+        MessageOrigin::Summary { .. } => SUMMARY_LINES,
         _ => LINES,
     };
     let mut clipped = false;

@@ -1,8 +1,8 @@
 //! `view`: shows the versions of a session's view, and reverts to them.
 
 use agent_memory::{
-    Body, Change, NodeKind, Publication, Published, Seq, Session, SnapshotView, Span, TreeNode,
-    ViewVersion,
+    Change, NodeKind, Publication, Published, Seq, Session, Span, SpanBody, TreeNode,
+    ViewAtVersion, ViewVersion,
 };
 use serde::Serialize;
 
@@ -204,7 +204,7 @@ fn branches(nodes: &[TreeNode], indent: &str, out: &mut String) {
     }
 }
 
-fn diff_text(from: &SnapshotView, to: &SnapshotView, changes: &[Change]) -> String {
+fn diff_text(from: &ViewAtVersion, to: &ViewAtVersion, changes: &[Change]) -> String {
     let mut out = format!(
         "From version {} ({} tokens) to version {} ({} tokens):\n",
         from.version(),
@@ -236,7 +236,7 @@ fn diff_text(from: &SnapshotView, to: &SnapshotView, changes: &[Change]) -> Stri
     out
 }
 
-fn diff(from: &SnapshotView, to: &SnapshotView, changes: Vec<Change>) -> Diff {
+fn diff(from: &ViewAtVersion, to: &ViewAtVersion, changes: Vec<Change>) -> Diff {
     let changed = |change: Change| Changed {
         first: change.range.first.0,
         last: change.range.last.0,
@@ -257,7 +257,7 @@ fn nodes(spans: &[Span], last: Seq) -> Vec<Node> {
 
 fn span_node(span: &Span, last: Seq) -> Node {
     let depth = match &span.body {
-        Body::Summary { depth, .. } => Some(*depth),
+        SpanBody::Summary { depth, .. } => Some(*depth),
         _ => None,
     };
     Node {

@@ -13,7 +13,9 @@ use agent_memory::{
 use async_trait::async_trait;
 use compaction_plan::{Label, Pass, PassInput, Tail};
 use memory_model::Part;
-use summarize_escalation::{Error, Gate, Ladder, Source, Summarizer, SummaryRequest, SummaryText};
+use summarize_escalation::{
+    Error, Gate, Ladder, Source, Summarizer, SummarizerResponse, SummaryRequest,
+};
 
 /// The seed of everything.
 const SEED: u64 = 1;
@@ -45,7 +47,7 @@ impl Summarizer for Heads {
         "heads@1"
     }
 
-    async fn summarize(&self, request: &SummaryRequest<'_>) -> Result<SummaryText, Error> {
+    async fn summarize(&self, request: &SummaryRequest<'_>) -> Result<SummarizerResponse, Error> {
         let mut text = String::new();
         for piece in request.source {
             let (said, bytes) = match piece {
@@ -58,12 +60,12 @@ impl Summarizer for Heads {
             text.push_str(&said[..said.floor_char_boundary(bytes)]);
             text.push('\n');
         }
-        Ok(SummaryText::new(text))
+        Ok(SummarizerResponse::new(text))
     }
 }
 
 fn lenient() -> Ladder {
-    Ladder::default().with_gate(Some(Gate::open()))
+    Ladder::default().with_gate(Some(Gate::accept_all()))
 }
 
 /// A view that nothing was published to: every message as it is.

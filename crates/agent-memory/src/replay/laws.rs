@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 use std::fmt;
 
-use context_assembler::{Budget, Context, ContextMessage, Source};
+use context_assembler::{Budget, Context, ContextMessage, MessageOrigin};
 use memory_model::{Accounting, EntryKind, LogEntry, Message, Part, Role, Seq, SeqRange};
 use memory_store::EntryOutcome;
 use serde::Serialize;
@@ -297,7 +297,7 @@ fn in_order(context: &Context) -> std::result::Result<(), String> {
         if range.first <= closed {
             return outside();
         }
-        if let Source::Summary { .. } | Source::Omitted { .. } = message.source {
+        if let MessageOrigin::Summary { .. } | MessageOrigin::Omitted { .. } = message.source {
             if range.first <= last {
                 return outside();
             }
@@ -408,7 +408,7 @@ mod tests {
     }
 
     fn message(at: At) -> ContextMessage {
-        let verbatim = |first, last| Source::Message {
+        let verbatim = |first, last| MessageOrigin::Message {
             first: Seq(first),
             last: Seq(last),
         };
@@ -433,7 +433,7 @@ mod tests {
                 (Role::Tool, verbatim(seq, seq), result)
             }
             At::Summary(first, last) => {
-                let source = Source::Summary {
+                let source = MessageOrigin::Summary {
                     first: Seq(first),
                     last: Seq(last),
                     summary_id: SummaryId::new("sum_0123456789abcdef"),
@@ -444,7 +444,7 @@ mod tests {
                 let (first, last) = (Seq(first), Seq(last));
                 (
                     Role::User,
-                    Source::Omitted { first, last },
+                    MessageOrigin::Omitted { first, last },
                     Part::text("left out"),
                 )
             }
@@ -452,7 +452,7 @@ mod tests {
                 let (first, last) = (Seq(first), Seq(last));
                 (
                     Role::User,
-                    Source::Trimmed { first, last },
+                    MessageOrigin::Trimmed { first, last },
                     Part::text("group"),
                 )
             }

@@ -1,6 +1,6 @@
 //! How much of a context is the beginning of the next one: what a provider's prompt cache keeps.
 
-use context_assembler::{Context, ContextMessage, Source};
+use context_assembler::{Context, ContextMessage, MessageOrigin};
 use memory_model::Seq;
 use serde::Serialize;
 
@@ -77,7 +77,7 @@ impl Previous {
             let is = context.messages.get(same);
             let newest = self.0.last().and_then(|m| m.source.range());
             let first = |m: &ContextMessage| m.source.range().map_or(Seq::NONE, |r| r.first);
-            let trimmed = |m: &ContextMessage| matches!(m.source, Source::Trimmed { .. });
+            let trimmed = |m: &ContextMessage| matches!(m.source, MessageOrigin::Trimmed { .. });
             match is {
                 Some(is) if trimmed(is) || trimmed(was) => Cause::Shortened,
                 Some(is) if first(is) > first(was) && context.receipt.stepped_tokens > 0 => {

@@ -4,11 +4,11 @@ use std::sync::{Arc, Mutex};
 
 use agent_memory::testing::{Answer, Scripted, memory};
 use agent_memory::{
-    AssemblyPolicy, Budget, Builder, DagPolicy, FreshTail, Memory, Message, Mode, Part, Seq,
-    Source, StopReason, Summarizer, Window,
+    AssemblyPolicy, Budget, Builder, DagPolicy, FreshTail, Memory, Message, MessageOrigin, Mode,
+    Part, Seq, StopReason, Summarizer, Window,
 };
 use memory_model::Role;
-use summarize_escalation::{Error, SummaryRequest, SummaryText, prompt};
+use summarize_escalation::{Error, SummarizerResponse, SummaryRequest, prompt};
 
 use crate::support::{both, dump, said, talk};
 
@@ -22,7 +22,7 @@ fn anna() -> Builder {
 async fn all_five_presets_are_set_at_once() {
     let window = Window::new(4_000);
     let model = Scripted::head_cut();
-    let anna = || Memory::builder().anna().no_spawner();
+    let anna = || Memory::builder().anna().without_background();
     for place in both(|| anna().summarizer(Arc::new(model.clone()))).await {
         let session = place.memory.session("s").await.unwrap();
         // The estimator: a quarter of the bytes, and budgets are taken as they are.
@@ -233,7 +233,7 @@ async fn the_tail_is_whole_and_the_rest_stops_at_the_first_misfit() {
         talk(&giant, 25).await;
         let stopped = giant.assemble(Budget::tokens(2_000)).await.unwrap();
         assert_eq!(stopped.messages.len(), 25, "{}", place.name);
-        let skip = AssemblyPolicy::anna().with_eviction(agent_memory::Eviction::SkipMisfits);
+        let skip = AssemblyPolicy::anna().with_eviction(agent_memory::Eviction::NewestThatFit);
         let skipped = giant.assemble_with(Budget::tokens(2_000), &skip).await;
         assert_eq!(skipped.unwrap().messages.len(), 35, "{}", place.name);
     }
@@ -253,7 +253,7 @@ async fn summaries_are_xml_and_their_text_is_data() {
         let context = session.assemble(Budget::tokens(10_000)).await.unwrap();
         let first = &context.messages[0];
         assert_eq!(first.role, Role::User);
-        assert!(matches!(first.source, Source::Summary { .. }));
+        assert!(matches!(first.source, MessageOrigin::Summary { .. }));
         let [Part::Text { text: xml }] = first.parts.as_slice() else {
             panic!("{first:?}");
         };
@@ -297,12 +297,12 @@ impl Summarizer for Listening {
         "listening@1"
     }
 
-    async fn summarize(&self, request: &SummaryRequest<'_>) -> Result<SummaryText, Error> {
+    async fn summarize(&self, request: &SummaryRequest<'_>) -> Result<SummarizerResponse, Error> {
         self.heard
             .lock()
             .unwrap()
             .push(prompt::render(request).user);
-        Ok(SummaryText::new("Short."))
+        Ok(SummarizerResponse::new("Short."))
     }
 }
 

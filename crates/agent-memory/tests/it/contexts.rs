@@ -3,8 +3,8 @@
 
 use std::collections::BTreeSet;
 
-use agent_memory::{Context, LogEntry, Role, Seq, SeqRange, Source, Span};
-use memory_model::{Accounting, Body, EntryKind};
+use agent_memory::{Context, LogEntry, MessageOrigin, Role, Seq, SeqRange, Span};
+use memory_model::{Accounting, EntryKind, SpanBody};
 use turn_map::{AtomBuilder, GroupingPolicy};
 
 use crate::provider::accepted;
@@ -26,7 +26,7 @@ pub(crate) fn blocks(log: &[LogEntry], spans: &[Span]) -> Vec<Block> {
             continue;
         };
         match &span.body {
-            Body::Raw => {
+            SpanBody::Raw => {
                 let entries = &log[range.first.0 as usize - 1..range.last.0 as usize];
                 let mut builder =
                     AtomBuilder::starting_at(range.first.0 as usize, GroupingPolicy::default());
@@ -88,7 +88,7 @@ pub(crate) fn check(
         let trimmed = context
             .messages
             .iter()
-            .filter(|m| matches!(m.source, Source::Trimmed { .. }))
+            .filter(|m| matches!(m.source, MessageOrigin::Trimmed { .. }))
             .all(|m| {
                 let range = m.source.range().unwrap();
                 context

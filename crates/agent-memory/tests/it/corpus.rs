@@ -189,7 +189,7 @@ async fn one(path: &Path, name: &str) -> Result<(), String> {
 
 async fn contexts(session: &Session, log: &[memory_model::LogEntry]) -> Result<(), String> {
     let blocks = blocks(log, &session.spans().await.unwrap());
-    let stop = AssemblyPolicy::default().with_eviction(Eviction::StopAtMisfit);
+    let stop = AssemblyPolicy::default().with_eviction(Eviction::NewestUntilFull);
     for budget in [1_000, 4_000, 16_000, 64_000, 200_000] {
         let context = session
             .assemble(Budget::tokens(budget))
@@ -216,7 +216,7 @@ async fn contexts(session: &Session, log: &[memory_model::LogEntry]) -> Result<(
         }
 
         for eviction in [
-            Eviction::SkipMisfits,
+            Eviction::NewestThatFit,
             Eviction::Stepped { steps: 1 },
             Eviction::Stepped { steps: 9 },
         ] {

@@ -807,7 +807,7 @@ async fn a_damaged_index_is_noticed() {
     for (kind, names) in [
         (ViolationKind::Database, "index message_external"),
         (
-            ViolationKind::IndexWrong,
+            ViolationKind::ExternalIdWrong,
             "entry 40 is not found by its id \"moved\"",
         ),
     ] {

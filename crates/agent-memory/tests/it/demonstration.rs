@@ -10,7 +10,7 @@ use agent_memory::replay::Replay;
 use agent_memory::testing::{Scripted, memory};
 use agent_memory::{
     DagPolicy, ExtractiveSummarizer, Gate, GuardPolicy, Ladder, Memory, Message, Mode, RedoPolicy,
-    RedoStop, Session, Summarizer, Summary, SummaryId, SummaryRequest, SummaryText, Window,
+    RedoStop, Session, Summarizer, SummarizerResponse, Summary, SummaryId, SummaryRequest, Window,
 };
 use memory_model::Accounting as _;
 use message_formats::{KnownAgents, Transcript};
@@ -72,7 +72,7 @@ impl Summarizer for Unreliable {
         Some("extracts")
     }
 
-    async fn summarize(&self, request: &SummaryRequest<'_>) -> Result<SummaryText, Error> {
+    async fn summarize(&self, request: &SummaryRequest<'_>) -> Result<SummarizerResponse, Error> {
         let roll = self.roll(self.calls.fetch_add(1, Ordering::SeqCst));
         if self.healthy.load(Ordering::SeqCst) || roll % 100 >= FAILING {
             return good(request).await;
@@ -84,7 +84,7 @@ impl Summarizer for Unreliable {
 
 /// An extract, begun in the language of the conversation, as a good model would; and where it names
 /// none of the conversation's addresses, with two of them.
-async fn good(request: &SummaryRequest<'_>) -> Result<SummaryText, Error> {
+async fn good(request: &SummaryRequest<'_>) -> Result<SummarizerResponse, Error> {
     let extracts = ExtractiveSummarizer::new().with_conventions(Arc::new(KnownAgents));
     let mut extract = extracts.summarize(request).await?;
     let has = |from: char, to: char| extract.text.chars().any(|c| (from..=to).contains(&c));

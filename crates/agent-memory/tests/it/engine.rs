@@ -2,8 +2,8 @@
 
 use agent_memory::testing::memory;
 use agent_memory::{
-    Budget, ConversationFilter, ConversationPatch, DagPolicy, ErrorKind, FreshTail, Mode, Part,
-    ResultContent, Role, Seq, SeqRange, SessionKey, Source, StopReason, estimator,
+    Budget, ConversationFilter, ConversationPatch, DagPolicy, ErrorKind, FreshTail, MessageOrigin,
+    Mode, Part, ResultContent, Role, Seq, SeqRange, SessionKey, StopReason, estimator,
 };
 use agent_memory::{LogEntry, Message, Session, Timestamp};
 use memory_model::{Accounting as _, Media, MediaSource};
@@ -292,8 +292,10 @@ async fn fifteen_messages_give_a_leaf() {
         assert_eq!(context.tokens, outcome.after.tokens);
         let first = &context.messages[0];
         assert_eq!(first.role, Role::User);
-        assert!(matches!(&first.source, Source::Summary { first, last, .. }
-            if *first == Seq(1) && *last == Seq(13)));
+        assert!(
+            matches!(&first.source, MessageOrigin::Summary { first, last, .. }
+            if *first == Seq(1) && *last == Seq(13))
+        );
         assert_eq!(context.messages.len(), 3);
         // Nothing was lost.
         assert_eq!(session.load().await.unwrap().len(), 15);
@@ -539,7 +541,7 @@ async fn the_identity_comes_first_and_is_counted() {
             let first = &context.messages[0];
             assert_eq!(
                 (first.role, &first.source),
-                (Role::System, &Source::Identity)
+                (Role::System, &MessageOrigin::Identity)
             );
             assert!(first.tokens > 0 && first.tokens == context.receipt.identity_tokens);
             // The text cannot close the tag that it stands in.

@@ -143,7 +143,7 @@ async fn figures_count_messages_and_rows_and_never_notes() {
         let context = session.assemble(Budget::tokens(60_000)).await.unwrap();
         let mut condensed = 0;
         for message in &context.messages {
-            let agent_memory::Source::Summary { summary_id, .. } = &message.source else {
+            let agent_memory::MessageOrigin::Summary { summary_id, .. } = &message.source else {
                 continue;
             };
             let node = &nodes[summary_id];

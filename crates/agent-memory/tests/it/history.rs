@@ -2,8 +2,8 @@
 
 use agent_memory::testing::{memory, render_context};
 use agent_memory::{
-    Body, Budget, Builder, Change, Context, DagPolicy, ErrorKind, Mode, Published, Seq, Session,
-    ViewVersion,
+    Budget, Builder, Change, Context, DagPolicy, ErrorKind, Mode, Published, Seq, Session,
+    SpanBody, ViewVersion,
 };
 use proptest::prelude::*;
 
@@ -24,7 +24,7 @@ fn text(changes: &[Change]) -> String {
         for (sign, spans) in [('-', &change.before), ('+', &change.after)] {
             for span in spans {
                 let what = match &span.body {
-                    Body::Summary { depth, .. } => format!("summary of depth {depth}"),
+                    SpanBody::Summary { depth, .. } => format!("summary of depth {depth}"),
                     body => format!("{body:?}"),
                 };
                 out += &format!("  {sign} {} {what}, {} tokens\n", span.range, span.tokens);

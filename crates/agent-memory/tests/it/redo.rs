@@ -7,8 +7,8 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use agent_memory::testing::{Answer, Scripted, memory};
 use agent_memory::{
     BreakerPolicy, Builder, Child, DagPolicy, FreshTail, GuardPolicy, Ladder, Mode, RedoPolicy,
-    RedoStop, Session, SpendPolicy, StopReason, Summarizer, Summary, SummaryId, SummaryRequest,
-    SummaryText,
+    RedoStop, Session, SpendPolicy, StopReason, Summarizer, SummarizerResponse, Summary, SummaryId,
+    SummaryRequest,
 };
 use memory_model::{Accounting as _, SourceHasher, summary_overhead};
 use proptest::prelude::*;
@@ -46,7 +46,7 @@ impl Summarizer for Flaky {
         self.sound.model()
     }
 
-    async fn summarize(&self, request: &SummaryRequest<'_>) -> Result<SummaryText, Error> {
+    async fn summarize(&self, request: &SummaryRequest<'_>) -> Result<SummarizerResponse, Error> {
         let call = self.calls.fetch_add(1, Ordering::SeqCst);
         // Knuth's multiplicative hash: as random as it needs to be.
         let dice = call.wrapping_add(7).wrapping_mul(2_654_435_761) >> 8;
@@ -54,9 +54,9 @@ impl Summarizer for Flaky {
             return self.sound.summarize(request).await;
         }
         match dice % 5 {
-            0 => Ok(SummaryText::new("")),
-            1 => Ok(SummaryText::new(" \n")),
-            2 => Ok(SummaryText::new("much too long ".repeat(900))),
+            0 => Ok(SummarizerResponse::new("")),
+            1 => Ok(SummarizerResponse::new(" \n")),
+            2 => Ok(SummarizerResponse::new("much too long ".repeat(900))),
             _ => Err(Error::provider(self.id(), "503 service unavailable")),
         }
     }
@@ -86,7 +86,7 @@ pub(crate) async fn reached(session: &Session) -> BTreeMap<SummaryId, Summary> {
     let mut todo: Vec<SummaryId> = spans
         .iter()
         .filter_map(|span| match &span.body {
-            agent_memory::Body::Summary { id, .. } => Some(id.clone()),
+            agent_memory::SpanBody::Summary { id, .. } => Some(id.clone()),
             _ => None,
         })
         .collect();
@@ -344,14 +344,14 @@ impl Summarizer for Picky {
         "picky@1"
     }
 
-    async fn summarize(&self, request: &SummaryRequest<'_>) -> Result<SummaryText, Error> {
+    async fn summarize(&self, request: &SummaryRequest<'_>) -> Result<SummarizerResponse, Error> {
         let leaf = request.depth() == 0;
         let source = summarize_escalation::prompt::render(request).user;
         let names = |step: &usize| source.contains(&format!("Step {step}:"));
         let refused = leaf && self.refused.iter().any(names);
         self.calls.lock().unwrap().push(refused);
         match refused {
-            true => Ok(SummaryText::new("")),
+            true => Ok(SummarizerResponse::new("")),
             false => self.sound.summarize(request).await,
         }
     }
@@ -445,7 +445,10 @@ async fn a_compaction_that_comes_between_wins_and_redo_goes_on_after_it() {
         fn id(&self) -> &str {
             self.0.id()
         }
-        async fn summarize(&self, request: &SummaryRequest<'_>) -> Result<SummaryText, Error> {
+        async fn summarize(
+            &self,
+            request: &SummaryRequest<'_>,
+        ) -> Result<SummarizerResponse, Error> {
             let other = self.1.lock().unwrap().take();
             if let Some(other) = other {
                 other.compact(Mode::Full).await.unwrap();

@@ -5,8 +5,8 @@ use std::sync::{Arc, Mutex};
 
 use agent_memory::testing::{Answer, Scripted, memory};
 use agent_memory::{
-    Action, Builder, DagPolicy, Event, Mode, ObservedUsage, Recorder, ResponseUsage, Session,
-    Source, Spawner, StopReason, Task, Trigger, TurnPolicy, Window,
+    Action, Builder, DagPolicy, Event, MessageOrigin, Mode, ObservedUsage, Recorder, ResponseUsage,
+    Session, Spawner, StopReason, Task, Trigger, TurnPolicy, Window,
 };
 use sqlx::sqlite::SqliteConnectOptions;
 use sqlx::{ConnectOptions as _, Connection as _, Row as _};
@@ -566,7 +566,7 @@ async fn an_action_can_compact_before_a_call_and_wait_for_the_model() {
             .messages
             .iter()
             .filter_map(|message| match &message.source {
-                Source::Summary { summary_id, .. } => Some(summary_id.clone()),
+                MessageOrigin::Summary { summary_id, .. } => Some(summary_id.clone()),
                 _ => None,
             })
             .collect();

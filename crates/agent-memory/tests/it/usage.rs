@@ -2,7 +2,7 @@
 
 use agent_memory::testing::memory;
 use agent_memory::{
-    Budget, Context, ErrorKind, Mode, ObservedUsage, ResponseOutcome, ResponseUsage, SafetyFactor,
+    Budget, Context, ErrorKind, Mode, ObservedUsage, ResponseStatus, ResponseUsage, SafetyFactor,
     Seq, Session, estimator,
 };
 
@@ -121,8 +121,8 @@ async fn the_size_of_a_view_begins_with_the_last_real_figure() {
         // What says nothing changes nothing.
         for said_nothing in [
             ObservedUsage::new("m", usage(0, 0)),
-            ObservedUsage::new("m", usage(9, 9)).with_outcome(ResponseOutcome::Aborted),
-            ObservedUsage::new("m", usage(9, 9)).with_outcome(ResponseOutcome::Failed),
+            ObservedUsage::new("m", usage(9, 9)).with_outcome(ResponseStatus::Aborted),
+            ObservedUsage::new("m", usage(9, 9)).with_outcome(ResponseStatus::Failed),
             ObservedUsage::new("m", usage(9, 9)).with_position(Seq(7)),
         ] {
             assert!(!session.observe_usage(&said_nothing).await.unwrap());
@@ -180,7 +180,7 @@ async fn what_a_context_left_out_is_still_part_of_the_view() {
         session.ingest(said(2)).await.unwrap();
         let observed = ObservedUsage::new("n", usage(context.tokens + 500, 30))
             .with_context(&context)
-            .with_more_sent(500);
+            .with_other_tokens(500);
         assert!(session.observe_usage(&observed).await.unwrap());
         assert!(session.safety_factor().await.unwrap().thousandths() < 1_100);
     }

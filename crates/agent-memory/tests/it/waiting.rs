@@ -4,7 +4,9 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use agent_memory::testing::{Scripted, memory};
-use agent_memory::{Budget, Builder, Cancel, Message, Mode, Session, StopReason, Timestamp};
+use agent_memory::{
+    Budget, Builder, CancellationToken, Message, Mode, Session, StopReason, Timestamp,
+};
 
 use crate::support::{Place, both, dump, talk};
 
@@ -40,7 +42,7 @@ async fn without_compaction() -> Vec<String> {
 async fn begin(
     place: &Place,
     summarizer: &Scripted,
-    cancel: &Cancel,
+    cancel: &CancellationToken,
 ) -> (
     Session,
     tokio::task::JoinHandle<agent_memory::Result<agent_memory::Outcome>>,
@@ -71,7 +73,7 @@ async fn a_waiting_compaction_holds_nothing_up_and_can_be_cancelled() {
     let expected = without_compaction().await;
     let summarizer = Scripted::hangs();
     for (place, expected) in both(hanging(&summarizer)).await.into_iter().zip(expected) {
-        let cancel = Cancel::new();
+        let cancel = CancellationToken::new();
         let (session, task) = begin(&place, &summarizer, &cancel).await;
         work(&session).await;
         assert!(!task.is_finished());
@@ -97,7 +99,7 @@ async fn a_waiting_compaction_can_be_dropped() {
     let expected = without_compaction().await;
     let summarizer = Scripted::hangs();
     for (place, expected) in both(hanging(&summarizer)).await.into_iter().zip(expected) {
-        let (session, task) = begin(&place, &summarizer, &Cancel::new()).await;
+        let (session, task) = begin(&place, &summarizer, &CancellationToken::new()).await;
         work(&session).await;
         task.abort();
         assert!(task.await.unwrap_err().is_cancelled());

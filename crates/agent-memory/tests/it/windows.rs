@@ -6,8 +6,8 @@ use std::sync::Arc;
 
 use agent_memory::testing::{Answer, Scripted, memory};
 use agent_memory::{
-    Body, Context, Message, ObservedUsage, Part, RawJson, ResponseUsage, ResultContent, Role, Seq,
-    Session, Span, Window, estimator,
+    Context, Message, ObservedUsage, Part, RawJson, ResponseUsage, ResultContent, Role, Seq,
+    Session, Span, SpanBody, Window, estimator,
 };
 use memory_model::Accounting;
 
@@ -140,7 +140,7 @@ fn summarisable(context: &Context, spans: &[Span], newest_group: Seq, newest_tok
     };
     let raw = spans
         .iter()
-        .any(|span| span.body == Body::Raw && is_out(span));
+        .any(|span| span.body == SpanBody::Raw && is_out(span));
     let neighbours = spans
         .windows(2)
         .any(|pair| pair.iter().all(|s| s.body.summary().is_some()) && pair.iter().any(is_out));
@@ -222,7 +222,7 @@ async fn run(window: Window, model: Model, usage: bool, real: &mut RealCount) ->
             };
             let observed = ObservedUsage::new("model", usage)
                 .with_context(context)
-                .with_more_sent(window.system_tokens);
+                .with_other_tokens(window.system_tokens);
             assert!(session.observe_usage(&observed).await.unwrap());
         }
         let words = numbers.result(n);

@@ -2,7 +2,7 @@
 #![allow(clippy::unwrap_used)]
 
 use compaction_plan::{Label, LabelCounts, Overlay};
-use memory_model::{Body, Seq, SeqRange, Span, SpanRange, SummaryId, View};
+use memory_model::{Seq, SeqRange, Span, SpanBody, SpanRange, SummaryId, View};
 
 fn range(first: u32, last: u32) -> SeqRange {
     SeqRange::new(Seq(first), Seq(last)).unwrap()
@@ -10,7 +10,7 @@ fn range(first: u32, last: u32) -> SeqRange {
 
 fn summary(first: u32, last: u32, name: &str) -> Span {
     let id = SummaryId::new(name);
-    Span::closed(range(first, last), Body::Summary { id, depth: 0 }, 10)
+    Span::closed(range(first, last), SpanBody::Summary { id, depth: 0 }, 10)
 }
 
 fn raw(first: u32, last: Option<u32>) -> Span {
@@ -18,7 +18,7 @@ fn raw(first: u32, last: Option<u32>) -> Span {
         first: Seq(first),
         last: last.map(Seq),
     };
-    let body = Body::Raw;
+    let body = SpanBody::Raw;
     Span {
         range,
         body,

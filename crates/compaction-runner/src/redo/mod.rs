@@ -20,8 +20,8 @@ use progress::Progress;
 use refused::read_refused;
 use tree::{Ended, redo_tree};
 
-pub use plan::{RedoNode, RedoPlan};
-pub use report::{RedoFailure, RedoPolicy, RedoStop, Redone, Replaced};
+pub use plan::{RedoCandidate, RedoPlan};
+pub use report::{RedoFailure, RedoPolicy, RedoReport, RedoStop, ReplacedSummary};
 
 /// How many summaries are looked up at once.
 const LOOK_UP: usize = 256;
@@ -44,12 +44,14 @@ pub(crate) async fn plan_redo(env: &Environment<'_>) -> Result<RedoPlan> {
     } = reach(env).await?;
     let trees = trees(&spans, &nodes, &BTreeSet::new());
     let stale = trees.iter().flat_map(|tree| &tree.stale);
-    let nodes = stale.filter_map(|id| nodes.get(id)).map(|old| RedoNode {
-        id: old.id.clone(),
-        range: old.range,
-        depth: old.depth,
-        provisional: old.provisional,
-    });
+    let nodes = stale
+        .filter_map(|id| nodes.get(id))
+        .map(|old| RedoCandidate {
+            id: old.id.clone(),
+            range: old.range,
+            depth: old.depth,
+            provisional: old.provisional,
+        });
     Ok(RedoPlan {
         view: snapshot.view,
         version: snapshot.version,
@@ -59,7 +61,7 @@ pub(crate) async fn plan_redo(env: &Environment<'_>) -> Result<RedoPlan> {
 
 /// Replaces the summaries in the view that were written without a model, and all summaries that
 /// were made from them.
-pub(crate) async fn redo(env: &Environment<'_>, policy: &RedoPolicy) -> Result<Redone> {
+pub(crate) async fn redo(env: &Environment<'_>, policy: &RedoPolicy) -> Result<RedoReport> {
     let start = reach(env).await?;
     let before = env.measure(&start.snapshot).await?;
     let provisional = count_provisional(&start.nodes);
@@ -70,7 +72,7 @@ pub(crate) async fn redo(env: &Environment<'_>, policy: &RedoPolicy) -> Result<R
         false => redo_all(env, policy, &mut progress).await?,
     };
     let end = reach(env).await?;
-    let mut redone = Redone {
+    let mut redone = RedoReport {
         before,
         after: env.measure(&end.snapshot).await?,
         provisional,

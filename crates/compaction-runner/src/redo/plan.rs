@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use memory_model::{Body, SeqRange, Span, Summary, SummaryId, ViewName, ViewVersion};
+use memory_model::{SeqRange, Span, SpanBody, Summary, SummaryId, ViewName, ViewVersion};
 use serde::Serialize;
 
 /// What a redo is going to do.
@@ -14,7 +14,7 @@ pub struct RedoPlan {
     /// The view's version when the plan was made.
     pub version: ViewVersion,
     /// The summaries to make anew: for each span of the view those below before those above.
-    pub nodes: Vec<RedoNode>,
+    pub nodes: Vec<RedoCandidate>,
 }
 
 impl RedoPlan {
@@ -27,7 +27,7 @@ impl RedoPlan {
 /// A summary that is to be made anew.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 #[non_exhaustive]
-pub struct RedoNode {
+pub struct RedoCandidate {
     /// The summary that is replaced.
     pub id: SummaryId,
     /// What it covers.
@@ -54,7 +54,7 @@ pub(super) struct Tree {
 pub(super) fn trees(spans: &[Span], nodes: &Nodes, given_up: &BTreeSet<SummaryId>) -> Vec<Tree> {
     let mut trees = Vec::new();
     for span in spans {
-        let Body::Summary { id, .. } = &span.body else {
+        let SpanBody::Summary { id, .. } = &span.body else {
             continue;
         };
         let stale = stale(id, nodes, given_up);

@@ -6,7 +6,7 @@ use memory_model::{Summary, SummaryId};
 use memory_store::Fence;
 
 use crate::redo::refused::Refused;
-use crate::redo::report::{RedoFailure, Replaced};
+use crate::redo::report::{RedoFailure, ReplacedSummary};
 use crate::watch::Watch;
 
 /// What is known of a redo so far.
@@ -20,7 +20,7 @@ pub(super) struct Progress {
     pub(super) limited: bool,
     pub(super) written: u64,
     pub(super) failures: Vec<RedoFailure>,
-    pub(super) replaced: Vec<Replaced>,
+    pub(super) replaced: Vec<ReplacedSummary>,
     pub(super) refused: Refused,
 }
 
@@ -39,7 +39,7 @@ pub(super) struct Made {
 impl Made {
     /// What took the place of what, as far as the new top leads to it, in the order of making. A
     /// summary whose parent could not be made is kept in the store, but it replaced nothing.
-    pub(super) fn replaced(&self, top: &SummaryId) -> Vec<Replaced> {
+    pub(super) fn replaced(&self, top: &SummaryId) -> Vec<ReplacedSummary> {
         let mut reached = BTreeSet::new();
         let mut todo = vec![top];
         while let Some(summary) = todo.pop().and_then(|id| self.summaries.get(id)) {
@@ -47,12 +47,12 @@ impl Made {
             let sources = summary.source_summaries();
             todo.extend(sources.filter(|id| self.summaries.contains_key(*id)));
         }
-        let mut pairs: Vec<(usize, Replaced)> = Vec::new();
+        let mut pairs: Vec<(usize, ReplacedSummary)> = Vec::new();
         for (old, new) in &self.instead {
             let place = self.order.iter().position(|id| id == new);
             if let Some(place) = place.filter(|_| reached.contains(new)) {
                 let (old, new) = (old.clone(), new.clone());
-                pairs.push((place, Replaced { old, new }));
+                pairs.push((place, ReplacedSummary { old, new }));
             }
         }
         pairs.sort_by_key(|(place, _)| *place);

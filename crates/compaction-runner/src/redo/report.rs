@@ -4,7 +4,7 @@ use memory_model::{SeqRange, SummaryId};
 use serde::{Deserialize, Serialize};
 
 use crate::outcome::Measure;
-use crate::owners::HeldBy;
+use crate::owners::LeaseHolder;
 use crate::report::ModelReport;
 
 /// How far a redo goes.
@@ -46,7 +46,7 @@ impl RedoPolicy {
 /// What a redo did.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 #[non_exhaustive]
-pub struct Redone {
+pub struct RedoReport {
     /// The view before.
     pub before: Measure,
     /// The view after.
@@ -56,7 +56,7 @@ pub struct Redone {
     /// Those that are still there.
     pub left: u64,
     /// Which summary took the place of which, those above included.
-    pub replaced: Vec<Replaced>,
+    pub replaced: Vec<ReplacedSummary>,
     /// Calls of the summarizer, failed ones too.
     pub calls: u64,
     /// Summaries that were written in this run: published, or kept for the run that completes the
@@ -69,12 +69,12 @@ pub struct Redone {
     /// Fewest calls that a summary takes here; known where calls were limited.
     pub needed_calls: Option<u64>,
     /// Who was at work on a summary that this run therefore passed over, last.
-    pub held: Option<HeldBy>,
+    pub held: Option<LeaseHolder>,
     /// Why it stopped.
     pub stop_reason: RedoStop,
 }
 
-impl Redone {
+impl RedoReport {
     /// Whether something was written or published: the next run has less to do.
     pub fn made_progress(&self) -> bool {
         self.written > 0 || !self.replaced.is_empty()
@@ -83,7 +83,7 @@ impl Redone {
 
 /// A summary that took the place of another.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
-pub struct Replaced {
+pub struct ReplacedSummary {
     /// The one before; it stays in the history.
     pub old: SummaryId,
     /// The one in its place.

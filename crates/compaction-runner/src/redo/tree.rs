@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use compaction_plan::Job;
 use futures::future::BoxFuture;
 use futures::{FutureExt as _, StreamExt as _};
-use memory_model::{Body, Span, Summary};
+use memory_model::{Span, SpanBody, Summary};
 use memory_store::{Publish, Published};
 use summarize_escalation::Tier;
 
@@ -15,7 +15,7 @@ use crate::environment::Environment;
 use crate::error::Result;
 use crate::events::{Event, SkipReason};
 use crate::leases::{hand_back, release};
-use crate::prepared::{Done, Prepared, Ready, keep_drafts};
+use crate::prepared::{Done, Prepared, keep_drafts};
 use crate::redo::anew::{REDO, job_anew};
 use crate::redo::plan::{Nodes, Tree};
 use crate::redo::progress::{Made, Progress};
@@ -114,8 +114,8 @@ fn room(env: &Environment<'_>, policy: &RedoPolicy, watch: &Watch) -> Option<usi
 
 /// What came of making one summary anew.
 enum Remade {
-    /// A model wrote it.
-    Written(Box<Ready>),
+    /// A model wrote it. `fresh` says that it did so in this run.
+    Written { summary: Box<Summary>, fresh: bool },
     /// It could not be made. `was_asked` says that the summarizer was asked for it.
     Failed { error: String, was_asked: bool },
     /// A limit on calls or tokens was reached.
@@ -133,7 +133,10 @@ impl Remade {
             was_asked,
         };
         match prepared {
-            Prepared::Summary(ready) if !ready.summary.provisional => Self::Written(ready),
+            Prepared::Summary(ready) if !ready.summary.provisional => Self::Written {
+                summary: Box::new(ready.summary),
+                fresh: ready.fresh,
+            },
             // An extract is what is there already.
             Prepared::Summary(ready) => match ready.cause {
                 Some(cause) if cause.is_limit() => Self::Limited,
@@ -174,15 +177,15 @@ async fn make_level(
         let prepared = std::mem::replace(&mut done.prepared, Prepared::NotBegun);
         let remade = Remade::of(prepared);
         match &remade {
-            Remade::Written(_) => made.fences.extend(fence),
+            Remade::Written { .. } => made.fences.extend(fence),
             _ => released.extend(fence),
         }
         match remade {
-            Remade::Written(ready) => {
+            Remade::Written { summary, fresh } => {
                 progress.failed_in_a_row = 0;
-                progress.written += u64::from(ready.fresh);
+                progress.written += u64::from(fresh);
                 is_refusal_changed |= progress.refused.forget(old.source_hash);
-                made.add(&old.id, ready.summary);
+                made.add(&old.id, *summary);
             }
             Remade::Limited => progress.limited = true,
             Remade::Cancelled => stop = Some(RedoStop::Cancelled),
@@ -263,7 +266,7 @@ async fn publish_tree(
         progress.given_up.insert(old.clone());
         return Ok(Ended::Kept);
     };
-    let body = Body::Summary {
+    let body = SpanBody::Summary {
         id: new.id.clone(),
         depth: new.depth,
     };

@@ -10,7 +10,7 @@ use memory_store::{FullStore, InMemoryStore, Store};
 use store_conformance::{Fault, FaultyStore};
 use store_sqlite::SqliteStore;
 use summarize_escalation::testing::Scripted;
-use summarize_escalation::{Error, Summarizer, SummaryRequest, SummaryText};
+use summarize_escalation::{Error, Summarizer, SummarizerResponse, SummaryRequest};
 
 use crate::world::{Lab, append, chat, open, small, sound, spans, spans_at, view, whole};
 
@@ -158,7 +158,7 @@ impl Summarizer for FirstCallHangs {
     async fn summarize(
         &self,
         request: &SummaryRequest<'_>,
-    ) -> std::result::Result<SummaryText, Error> {
+    ) -> std::result::Result<SummarizerResponse, Error> {
         if self.calls.fetch_add(1, Ordering::SeqCst) == 0 {
             std::future::pending::<()>().await;
         }

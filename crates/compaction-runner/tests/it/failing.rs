@@ -9,15 +9,15 @@ use std::task::{Context, Waker};
 
 use async_trait::async_trait;
 use compaction_plan::{Job, Mode, StopReason};
-use compaction_runner::{Before, Event, Hooks, Recorder, RunnerPolicy, SkipReason};
+use compaction_runner::{Event, Hooks, JobDecision, Recorder, RunnerPolicy, SkipReason};
 use dag_compactor::{DagPolicy, FreshTail};
 use futures::channel::oneshot;
-use memory_model::{Body, Message, Part, Role, Seq, Span, Summary, Timestamp};
+use memory_model::{Message, Part, Role, Seq, Span, SpanBody, Summary, Timestamp};
 use memory_store::{ConversationRef, InMemoryStore, NewConversation, Origin, Publish, Store};
 use store_conformance::FaultyStore;
 use summarize_escalation::testing::{Answer, Scripted};
 use summarize_escalation::{
-    Error, ExtractiveSummarizer, Ladder, Summarizer, SummaryRequest, SummaryText, Tier,
+    Error, ExtractiveSummarizer, Ladder, Summarizer, SummarizerResponse, SummaryRequest, Tier,
 };
 use token_estimate::default_estimator;
 
@@ -90,12 +90,12 @@ impl Summarizer for Gated {
         Some("gated-model")
     }
 
-    async fn summarize(&self, _: &SummaryRequest<'_>) -> Result<SummaryText, Error> {
+    async fn summarize(&self, _: &SummaryRequest<'_>) -> Result<SummarizerResponse, Error> {
         self.begun.fetch_add(1, Ordering::SeqCst);
         let (sender, answer) = oneshot::channel();
         self.waiting.lock().unwrap().push_back(sender);
         match answer.await {
-            Ok(true) => Ok(SummaryText::new("what happened, in short")),
+            Ok(true) => Ok(SummarizerResponse::new("what happened, in short")),
             _ => Err(Error::provider("gated@1", "503")),
         }
     }
@@ -283,13 +283,13 @@ struct StepsIn {
 
 #[async_trait]
 impl Hooks for StepsIn {
-    async fn before(&self, job: &Job) -> Before {
+    async fn before(&self, job: &Job) -> JobDecision {
         let first = job.range.first.0;
         self.asked.lock().unwrap().push(first);
         match &self.supply {
-            _ if self.cancel == Some(first) => Before::Cancel,
-            Some((at, text)) if *at == first => Before::Supply(text.clone()),
-            _ => Before::Proceed,
+            _ if self.cancel == Some(first) => JobDecision::Cancel,
+            Some((at, text)) if *at == first => JobDecision::Supply(text.clone()),
+            _ => JobDecision::Proceed,
         }
     }
 
@@ -431,12 +431,12 @@ impl Summarizer for Hears {
         "hears@1"
     }
 
-    async fn summarize(&self, request: &SummaryRequest<'_>) -> Result<SummaryText, Error> {
+    async fn summarize(&self, request: &SummaryRequest<'_>) -> Result<SummarizerResponse, Error> {
         self.0
             .lock()
             .unwrap()
             .push(request.instructions.map(str::to_owned));
-        Ok(SummaryText::new("in short"))
+        Ok(SummarizerResponse::new("in short"))
     }
 }
 
@@ -469,7 +469,7 @@ async fn undo(store: &dyn Store, id: memory_model::ConversationId) {
         view: view(),
         at,
         expect,
-        spans: vec![Span::closed(at, Body::Raw, 0)],
+        spans: vec![Span::closed(at, SpanBody::Raw, 0)],
         summaries: Vec::new(),
         fence: None,
         now: Timestamp(5),
@@ -637,7 +637,7 @@ async fn a_call_that_still_waits_is_not_covered_however_short_the_tail() {
         lab.full(&store, id, &Scripted::head_cut()).await;
         let covered = spans(&store, id).await;
         let raw = covered.last().unwrap();
-        assert_eq!(raw.body, Body::Raw);
+        assert_eq!(raw.body, SpanBody::Raw);
         // A last leaf that is too small to shrink may stay, what waits must.
         let first = raw.range.first.0 as usize;
         assert!(

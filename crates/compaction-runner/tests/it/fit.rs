@@ -2,7 +2,7 @@
 
 use compaction_plan::{Mode, Room, StopReason};
 use compaction_runner::RunnerPolicy;
-use memory_model::{Body, ConversationId, Message, Span};
+use memory_model::{ConversationId, Message, Span, SpanBody};
 use memory_store::{InMemoryStore, Store};
 use summarize_escalation::testing::Scripted;
 use summarize_escalation::{Ladder, Tier};
@@ -22,7 +22,7 @@ async fn tokens(store: &InMemoryStore, id: ConversationId) -> u64 {
 
 fn depths(spans: &[Span]) -> Vec<u32> {
     let depth = |span: &Span| match span.body {
-        Body::Summary { depth, .. } => Some(depth),
+        SpanBody::Summary { depth, .. } => Some(depth),
         _ => None,
     };
     spans.iter().filter_map(depth).collect()
@@ -148,7 +148,7 @@ async fn a_tail_that_contexts_show_whole_is_not_shortened() {
         compaction.extract_to_fit(room).await.unwrap();
         let spans = spans(&store, id).await;
         let tail = spans.last().unwrap();
-        assert_eq!(tail.body, Body::Raw);
+        assert_eq!(tail.body, SpanBody::Raw);
         let messages = 61 - tail.range.first.0;
         // The policy protects six messages; a tail that is limited to the room is shorter.
         assert_eq!(messages >= 6, whole_tail, "{messages} messages stay");

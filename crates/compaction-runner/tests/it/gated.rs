@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicU32, Ordering};
 
 use async_trait::async_trait;
 use summarize_escalation::testing::Scripted;
-use summarize_escalation::{Error, Summarizer, SummaryRequest, SummaryText};
+use summarize_escalation::{Error, Summarizer, SummarizerResponse, SummaryRequest};
 use tokio::sync::{Barrier, Semaphore};
 
 /// A summarizer that answers once for each permit of its gate.
@@ -59,7 +59,7 @@ impl Summarizer for Gated {
         self.provisional
     }
 
-    async fn summarize(&self, request: &SummaryRequest<'_>) -> Result<SummaryText, Error> {
+    async fn summarize(&self, request: &SummaryRequest<'_>) -> Result<SummarizerResponse, Error> {
         let call = self.calls.fetch_add(1, Ordering::SeqCst);
         if let (0, Some(meet)) = (call, &self.meet) {
             meet.wait().await;
@@ -67,6 +67,9 @@ impl Summarizer for Gated {
         self.gate.acquire().await.expect("the gate stays").forget();
         let request = request.with_target_tokens(request.target_tokens.saturating_sub(4));
         let written = self.writer.summarize(&request).await?;
-        Ok(SummaryText::new(format!("{} {}", self.label, written.text)))
+        Ok(SummarizerResponse::new(format!(
+            "{} {}",
+            self.label, written.text
+        )))
     }
 }

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use compaction_plan::{Mode, StopReason};
-use compaction_runner::{Cancel, InFlight, Liveness, Outcome, Result};
+use compaction_runner::{CancellationToken, InFlight, Liveness, Outcome, Result};
 use memory_model::{ConversationId, Seq, SeqRange, StepClock, Timestamp};
 use memory_search::{Query, Search};
 use memory_store::{FullStore, InMemoryStore, LogRead, Order, Owner, ScanSearch};
@@ -19,7 +19,7 @@ use crate::world::{
 async fn hanging(
     store: &Arc<dyn FullStore>,
     id: ConversationId,
-    cancel: &Cancel,
+    cancel: &CancellationToken,
 ) -> JoinHandle<Result<Outcome>> {
     append(&**store, id, chat(1, 120)).await;
     let summarizer = Scripted::new([Answer::Hang]);
@@ -74,7 +74,7 @@ async fn second(lab: &Lab, store: &dyn FullStore, id: ConversationId) -> Outcome
 
 async fn a_cancelled_run_leaves_nothing(store: Arc<dyn FullStore>, twin: Arc<dyn FullStore>) {
     let id = open(&*store, "chat").await;
-    let cancel = Cancel::new();
+    let cancel = CancellationToken::new();
     let task = hanging(&store, id, &cancel).await;
     life_goes_on(&*store, id).await;
     cancel.cancel();
@@ -105,7 +105,7 @@ async fn a_dropped_run_leaves_leases(
     leases: &StepClock,
 ) {
     let id = open(&*store, "chat").await;
-    let task = hanging(&store, id, &Cancel::new()).await;
+    let task = hanging(&store, id, &CancellationToken::new()).await;
     life_goes_on(&*store, id).await;
     task.abort();
     assert!(task.await.unwrap_err().is_cancelled());
@@ -138,7 +138,7 @@ impl Liveness for Gone {
 
 async fn the_leases_of_an_owner_that_is_gone_are_taken_over(store: Arc<dyn FullStore>) {
     let id = open(&*store, "chat").await;
-    let task = hanging(&store, id, &Cancel::new()).await;
+    let task = hanging(&store, id, &CancellationToken::new()).await;
     task.abort();
     assert!(task.await.unwrap_err().is_cancelled());
     let lab = Lab::new(small());
@@ -198,7 +198,7 @@ async fn what_was_written_before_a_cancellation_is_kept_for_the_next_run() {
     let cut = Answer::HeadCut;
     let summarizer = Scripted::new([Answer::Hang, cut.clone(), cut.clone(), cut.clone()]);
     let lab = Lab::new(small());
-    let cancel = Cancel::new();
+    let cancel = CancellationToken::new();
     let run = lab
         .compaction(&*store, id, &summarizer)
         .with_cancel(cancel.clone())
@@ -230,7 +230,7 @@ async fn a_run_that_is_cancelled_before_it_begins_writes_nothing() {
     append(&store, id, chat(1, 120)).await;
     let writes = store.writes();
     let lab = Lab::new(small());
-    let cancel = Cancel::new();
+    let cancel = CancellationToken::new();
     cancel.cancel();
     let summarizer = Scripted::head_cut();
     let outcome = lab

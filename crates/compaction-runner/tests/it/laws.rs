@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use compaction_plan::{Mode, StopReason};
 use dag_compactor::{DagPolicy, FreshTail};
-use memory_model::{Body, Message};
+use memory_model::{Message, SpanBody};
 use memory_store::InMemoryStore;
 use proptest::prelude::*;
 use summarize_escalation::testing::{Answer, Scripted};
@@ -141,7 +141,7 @@ async fn lives(policy: DagPolicy, ladder: Ladder, steps: Vec<Step>) -> Result<()
         let mut builder = AtomBuilder::starting_at(1, GroupingPolicy::default());
         log.iter().for_each(|entry| builder.push(entry));
         let atoms = builder.finish();
-        let covered = |span: &memory_model::Span| matches!(span.body, Body::Summary { .. });
+        let covered = |span: &memory_model::Span| matches!(span.body, SpanBody::Summary { .. });
         let new: BTreeSet<u32> = after
             .iter()
             .filter(|span| {

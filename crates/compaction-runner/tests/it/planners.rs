@@ -5,11 +5,13 @@ use std::fmt;
 use std::sync::Arc;
 
 use compaction_plan::{
-    Job, Label, LabelCounts, Mode, Pass, PassInput, Planner, Request, Tail, Want, Work,
+    Job, Label, LabelCounts, Mode, Pass, PassInput, Planner, ReadRequest, Request, Tail, Work,
 };
-use compaction_runner::{Before, Compaction, Event, Hooks, Recorder, RunnerPolicy, SkipReason};
+use compaction_runner::{
+    Compaction, Event, Hooks, JobDecision, Recorder, RunnerPolicy, SkipReason,
+};
 use memory_model::{
-    Accounting, Body, Child, ConversationId, Seq, SeqRange, Span, TrimPolicyId, ViewName,
+    Accounting, Child, ConversationId, Seq, SeqRange, Span, SpanBody, TrimPolicyId, ViewName,
 };
 use memory_store::{FullStore, InMemoryStore, Store};
 use retrieval_tools::{ExpandArgs, ExpandedChild, Retrieval};
@@ -32,8 +34,8 @@ impl<F> fmt::Debug for Collect<F> {
 }
 
 impl<F: Fn(&[Span]) -> Vec<Job> + Send> Pass for Collect<F> {
-    fn wants(&mut self) -> Option<Want> {
-        self.rest.map(Want::Spans)
+    fn next_read(&mut self) -> Option<ReadRequest> {
+        self.rest.map(ReadRequest::Spans)
     }
 
     fn feed_spans(&mut self, page: &[Span], _: &dyn Accounting) -> Vec<Job> {
@@ -116,7 +118,7 @@ fn fold(spans: &[Span], last: Seq) -> Option<Job> {
     let sources: Option<Vec<Child>> = expect.iter().map(source).collect();
     let (sources, new) = (sources?, expect.last()?);
     let request = Request::default().with_target_tokens(150);
-    (new.body == Body::Raw && new.closed_range()?.len() >= 10).then(|| Job {
+    (new.body == SpanBody::Raw && new.closed_range()?.len() >= 10).then(|| Job {
         kind: HANDOFF,
         range,
         source_tokens: expect.iter().map(|span| span.tokens).sum(),
@@ -177,17 +179,17 @@ impl Planner for Blocks {
 
 /// A block becomes shorter: raw ones are trimmed, trimmed ones are summarized.
 fn demote(expect: Vec<Span>, range: SeqRange, trims: bool, omits: bool) -> Option<Job> {
-    let raw = expect.iter().all(|span| span.body == Body::Raw);
+    let raw = expect.iter().all(|span| span.body == SpanBody::Raw);
     let summary = expect.iter().any(|span| span.body.summary().is_some());
     let source_tokens: u64 = expect.iter().map(|span| span.tokens).sum();
     let (kind, work) = match trims {
         true => {
             let last = if omits { range.last.prev() } else { range.last };
-            let trimmed = Body::Trimmed(TrimPolicyId::new("tool-output-lines/5@1"));
+            let trimmed = SpanBody::Trimmed(TrimPolicyId::new("tool-output-lines/5@1"));
             let shown = SeqRange::new(range.first, last)?;
             let mut spans = vec![Span::closed(shown, trimmed, source_tokens / 2)];
             let omitted = SeqRange::new(last.next(), range.last);
-            spans.extend(omitted.map(|omitted| Span::closed(omitted, Body::Omitted, 0)));
+            spans.extend(omitted.map(|omitted| Span::closed(omitted, SpanBody::Omitted, 0)));
             (TRIM, Work::Replace(spans))
         }
         false => {
@@ -242,10 +244,10 @@ async fn shown(store: &dyn Store, planner: &dyn Planner, id: ConversationId) -> 
         .unwrap()
         .items;
     let word = |span: &Span| match span.body {
-        Body::Raw => "raw".to_owned(),
-        Body::Summary { depth, .. } => format!("summary{depth}"),
-        Body::Trimmed(_) => "trimmed".to_owned(),
-        Body::Omitted => "omitted".to_owned(),
+        SpanBody::Raw => "raw".to_owned(),
+        SpanBody::Summary { depth, .. } => format!("summary{depth}"),
+        SpanBody::Trimmed(_) => "trimmed".to_owned(),
+        SpanBody::Omitted => "omitted".to_owned(),
     };
     let words: Vec<String> = spans
         .iter()
@@ -462,10 +464,10 @@ struct NoTrim(Recorder);
 
 #[async_trait::async_trait]
 impl Hooks for NoTrim {
-    async fn before(&self, job: &Job) -> Before {
+    async fn before(&self, job: &Job) -> JobDecision {
         match job.kind == TRIM && job.range.first == Seq(41) {
-            true => Before::Cancel,
-            false => Before::Proceed,
+            true => JobDecision::Cancel,
+            false => JobDecision::Proceed,
         }
     }
 

@@ -4,7 +4,7 @@ use std::fmt::Write as _;
 
 use compaction_runner::Outcome;
 use dag_compactor::DagPolicy;
-use memory_model::{Body, Child, ConversationId, SummaryId};
+use memory_model::{Child, ConversationId, SpanBody, SummaryId};
 use memory_store::{InMemoryStore, Store};
 use summarize_escalation::{ExtractiveSummarizer, Ladder};
 
@@ -14,7 +14,7 @@ async fn tree(store: &dyn Store, id: ConversationId) -> String {
     let mut out = String::new();
     for span in spans(store, id).await {
         match &span.body {
-            Body::Summary { id: summary, .. } => node(store, id, summary, 0, &mut out).await,
+            SpanBody::Summary { id: summary, .. } => node(store, id, summary, 0, &mut out).await,
             _ => writeln!(out, "raw {} {} tokens", span.range, span.tokens).unwrap(),
         }
     }

@@ -9,8 +9,8 @@ use compaction_runner::{Compaction, Outcome, RunnerPolicy};
 use context_assembler::ContextAccounting;
 use dag_compactor::{DagPlanner, DagPolicy, FreshTail};
 use memory_model::{
-    Accounting, Body, Child, ConversationId, LogEntry, Message, Part, RawJson, Role, Seq, SeqRange,
-    Span, StepClock, Summary, SummaryId, Timestamp, ViewName, ViewVersion,
+    Accounting, Child, ConversationId, LogEntry, Message, Part, RawJson, Role, Seq, SeqRange, Span,
+    SpanBody, StepClock, Summary, SummaryId, Timestamp, ViewName, ViewVersion,
 };
 use memory_store::{
     Append, AppendAt, ConversationRef, FullStore, InMemoryStore, LogRead, NewConversation,
@@ -296,8 +296,8 @@ pub(crate) async fn reach(store: &dyn Store, id: ConversationId) -> (Vec<u32>, V
     for span in spans(store, id).await.into_iter().rev() {
         let range = span.range.up_to(head).unwrap();
         left.push(match span.body {
-            Body::Raw => Child::Messages { range },
-            Body::Summary { id, .. } => Child::Summary { range, id },
+            SpanBody::Raw => Child::Messages { range },
+            SpanBody::Summary { id, .. } => Child::Summary { range, id },
             body => panic!("{body:?}"),
         });
     }

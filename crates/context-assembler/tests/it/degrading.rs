@@ -181,8 +181,8 @@ fn a_hundred_thousand_messages_are_no_trouble() {
     let input = input(&entries, &[], &accounting);
     for eviction in [
         Eviction::default(),
-        Eviction::StopAtMisfit,
-        Eviction::SkipMisfits,
+        Eviction::NewestUntilFull,
+        Eviction::NewestThatFit,
     ] {
         let policy = AssemblyPolicy::default().with_eviction(eviction);
         for budget in [10, 50_000, 1_000_000] {

@@ -1,7 +1,7 @@
 //! Contexts by example: anna's rules, and what a summary looks like.
 
 use context_assembler::{
-    AssemblyInput, AssemblyPolicy, Budget, Context, Eviction, Item, Source, assemble,
+    AssemblyInput, AssemblyPolicy, Budget, Context, Eviction, Item, MessageOrigin, assemble,
     render_summary, render_text,
 };
 use memory_model::{
@@ -102,7 +102,7 @@ fn misfits_end_the_walk_or_are_skipped() {
         messages,
         &[],
         80,
-        &anna.with_eviction(Eviction::SkipMisfits),
+        &anna.with_eviction(Eviction::NewestThatFit),
     );
     assert_eq!(skip.messages.len(), 8);
     assert_eq!(skip.receipt.dropped.len(), 2);
@@ -124,7 +124,7 @@ fn a_summary_is_a_users_message_before_what_follows_it() {
         assert_eq!(first.role, Role::User);
         assert!(matches!(
             &first.source,
-            Source::Summary { last: Seq(20), .. }
+            MessageOrigin::Summary { last: Seq(20), .. }
         ));
     }
 }
@@ -252,9 +252,9 @@ fn a_known_trim_is_applied_and_says_so() {
     );
     assert!(!text.contains("line 200\n"));
     let (first, last) = (Seq(3), Seq(3));
-    let sources: Vec<&Source> = context.messages.iter().map(|m| &m.source).collect();
-    assert_eq!(sources[2], &Source::Trimmed { first, last });
-    let alone = |n: u32| Source::Message {
+    let sources: Vec<&MessageOrigin> = context.messages.iter().map(|m| &m.source).collect();
+    assert_eq!(sources[2], &MessageOrigin::Trimmed { first, last });
+    let alone = |n: u32| MessageOrigin::Message {
         first: Seq(n),
         last: Seq(n),
     };

@@ -1,8 +1,8 @@
 //! Laws of every context.
 
 use context_assembler::{
-    AssemblyInput, AssemblyPolicy, Budget, Context, Error, ErrorKind, Eviction, Item, Source, Step,
-    assemble,
+    AssemblyInput, AssemblyPolicy, Budget, Context, Error, ErrorKind, Eviction, Item,
+    MessageOrigin, Step, assemble,
 };
 use memory_model::{Accounting, EntryKind, LogEntry, Part, Role, Seq, SeqRange};
 use proptest::prelude::*;
@@ -14,8 +14,8 @@ const EVICTIONS: [Eviction; 5] = [
     Eviction::Stepped { steps: 4 },
     Eviction::Stepped { steps: 1 },
     Eviction::Stepped { steps: 9 },
-    Eviction::StopAtMisfit,
-    Eviction::SkipMisfits,
+    Eviction::NewestUntilFull,
+    Eviction::NewestThatFit,
 ];
 
 pub(crate) fn needed(error: &Error) -> u64 {
@@ -157,7 +157,7 @@ fn tiled(context: &Context, input: &AssemblyInput) {
 
 fn newest_is_there(context: &Context, input: &AssemblyInput) {
     let Some((first, last)) = newest(input) else {
-        let identity = |source: &Source| *source == Source::Identity;
+        let identity = |source: &MessageOrigin| *source == MessageOrigin::Identity;
         assert!(
             context
                 .messages
@@ -176,7 +176,7 @@ fn newest_is_there(context: &Context, input: &AssemblyInput) {
         .collect();
     assert!(!of_newest.is_empty());
     let degraded = context.receipt.degraded.iter().find(|d| d.first == first);
-    let shortened = |source: &Source| matches!(source, Source::Trimmed { .. });
+    let shortened = |source: &MessageOrigin| matches!(source, MessageOrigin::Trimmed { .. });
     if let Some(degraded) = degraded {
         assert_eq!(degraded.last, last);
         let tokens: u64 = of_newest.iter().map(|message| message.tokens).sum();
@@ -289,7 +289,7 @@ proptest! {
         law(&input(&entries, &[], &accounting), &accounting, 400);
     }
 
-    /// What `read_from` says is enough: the rest of the view changes nothing.
+    /// What `first_needed_token` says is enough: the rest of the view changes nothing.
     #[test]
     fn what_is_read_is_enough(
         sizes in prop::collection::vec(0_usize..900, 1..80),
@@ -305,7 +305,7 @@ proptest! {
         for eviction in EVICTIONS {
             let policy = AssemblyPolicy::default().with_eviction(eviction);
             let budget = Budget::tokens(budget);
-            let from = policy.read_from(whole.view_tokens, 0, budget);
+            let from = policy.first_needed_token(whole.view_tokens, 0, budget);
             let skipped = entries.iter().take_while(|entry| from > 0 && entry.running <= from).count();
             let part = AssemblyInput {
                 view_tokens: whole.view_tokens,

@@ -31,10 +31,10 @@ fn conversation(turns: usize) -> Vec<Event> {
     events
 }
 
-/// What a caller reads: from the group that `read_from` falls in.
+/// What a caller reads: from the group that `first_needed_token` falls in.
 fn read(entries: &[LogEntry], policy: &AssemblyPolicy, budget: Budget) -> AssemblyInput {
     let view_tokens = entries.last().map_or(0, |entry| entry.running);
-    let from = policy.read_from(view_tokens, 0, budget);
+    let from = policy.first_needed_token(view_tokens, 0, budget);
     let mut first = entries.partition_point(|entry| entry.running <= from);
     // A user speaks only between groups.
     while first > 0
@@ -83,7 +83,7 @@ fn stepping_keeps_the_prefix() {
         let reused = reused(preset, Eviction::default());
         assert!(reused >= 0.95, "{preset}: {reused}");
     }
-    let stop = reused(HeuristicEstimator::Bytes4, Eviction::StopAtMisfit);
+    let stop = reused(HeuristicEstimator::Bytes4, Eviction::NewestUntilFull);
     assert!(stop < 0.8, "{stop}");
 }
 

@@ -71,7 +71,7 @@ pub(crate) fn accepted(messages: &[ContextMessage]) -> Result<(), String> {
 }
 
 mod tests {
-    use context_assembler::Source;
+    use context_assembler::MessageOrigin;
     use memory_model::{RawJson, Seq};
 
     use super::*;
@@ -120,7 +120,7 @@ mod tests {
                 role,
                 name: None,
                 tokens: 0,
-                source: Source::Message {
+                source: MessageOrigin::Message {
                     first: seq,
                     last: seq,
                 },

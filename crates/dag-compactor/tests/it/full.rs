@@ -2,7 +2,7 @@
 
 use compaction_plan::Job;
 use dag_compactor::{CONDENSED, DagPolicy, FreshTail, LEAF};
-use memory_model::Body;
+use memory_model::SpanBody;
 use proptest::prelude::*;
 use turn_map::{AtomKind, GroupState, GroupingPolicy, atoms};
 
@@ -117,7 +117,7 @@ fn check(world: &World, policy: &DagPolicy, jobs: &[Job]) {
                 );
                 for span in &job.expect {
                     let depth = match span.body {
-                        Body::Summary { depth, .. } => depth,
+                        SpanBody::Summary { depth, .. } => depth,
                         _ => panic!("{span:?}"),
                     };
                     assert_eq!(Some(depth + 1), job.depth());
@@ -130,7 +130,7 @@ fn check(world: &World, policy: &DagPolicy, jobs: &[Job]) {
 /// What the view holds over a job's range, with costs.
 fn clip(world: &World, job: &Job) -> Vec<memory_model::Span> {
     let mut spans = world.view.clip(job.range);
-    for span in spans.iter_mut().filter(|span| span.body == Body::Raw) {
+    for span in spans.iter_mut().filter(|span| span.body == SpanBody::Raw) {
         span.tokens = world.tokens(span.closed_range().unwrap());
     }
     spans

@@ -2,12 +2,12 @@
 
 use std::sync::Arc;
 
-use compaction_plan::{Goal, Job, Label, PassInput, Planner, Want};
+use compaction_plan::{Goal, Job, Label, PassInput, Planner, ReadRequest};
 use context_assembler::ContextAccounting;
 use dag_compactor::{DagPlanner, DagPolicy};
 use memory_model::{
-    Accounting, Body, EntryKind, Hash, LogEntry, Message, Part, RawJson, Role, Seq, SeqRange, Span,
-    SummaryId, View,
+    Accounting, EntryKind, Hash, LogEntry, Message, Part, RawJson, Role, Seq, SeqRange, Span,
+    SpanBody, SummaryId, View,
 };
 use token_estimate::HeuristicEstimator;
 use turn_map::{GroupingPolicy, atoms};
@@ -94,7 +94,7 @@ impl World {
     /// The spans, raw ones with what they cost.
     pub(crate) fn spans(&self) -> Vec<Span> {
         let mut spans = self.view.spans().to_vec();
-        for span in spans.iter_mut().filter(|span| span.body == Body::Raw) {
+        for span in spans.iter_mut().filter(|span| span.body == SpanBody::Raw) {
             span.tokens = span
                 .range
                 .up_to(self.head())
@@ -136,17 +136,17 @@ impl World {
             accounting: &accounting,
         });
         let mut jobs = Vec::new();
-        while let Some(want) = pass.wants() {
+        while let Some(want) = pass.next_read() {
             jobs.extend(match want {
-                Want::Spans(range) => {
+                ReadRequest::Spans(range) => {
                     let from = spans.partition_point(|span| span.range.first < range.first);
                     let to = spans.len().min(from + page);
                     assert!(from < to, "{range} is beyond the view");
                     pass.feed_spans(&spans[from..to], &accounting)
                 }
-                Want::Entries(range) => {
+                ReadRequest::Entries(range) => {
                     let slice = self.slice(range);
-                    pass.feed(&slice[..page.min(slice.len())], &accounting)
+                    pass.feed_entries(&slice[..page.min(slice.len())], &accounting)
                 }
                 want => panic!("{want:?}"),
             });
@@ -158,7 +158,7 @@ impl World {
     /// Publishes a summary of `tokens` for a job.
     pub(crate) fn publish(&mut self, job: &Job, tokens: u64) {
         self.made += 1;
-        let body = Body::Summary {
+        let body = SpanBody::Summary {
             id: SummaryId::new(format!("sum_{:016x}", self.made)),
             depth: job.depth().unwrap(),
         };
@@ -169,7 +169,7 @@ impl World {
     /// The spans as words: `S` and the depth for summaries, `R` for messages.
     pub(crate) fn shown(&self) -> String {
         let word = |span: &Span| match &span.body {
-            Body::Summary { depth, .. } => format!("S{depth}:{}", span.range),
+            SpanBody::Summary { depth, .. } => format!("S{depth}:{}", span.range),
             _ => format!("R:{}", span.range),
         };
         let words: Vec<String> = self.view.spans().iter().map(word).collect();

@@ -6,24 +6,24 @@ fn range(first: u32, last: u32) -> SeqRange {
     SeqRange::new(Seq(first), Seq(last)).unwrap()
 }
 
-fn summary(n: u32) -> Body {
-    Body::Summary {
+fn summary(n: u32) -> SpanBody {
+    SpanBody::Summary {
         id: SummaryId::new(format!("sum_{n:016x}")),
         depth: n % 3,
     }
 }
 
-fn body() -> impl Strategy<Value = Body> {
+fn body() -> impl Strategy<Value = SpanBody> {
     prop_oneof![
-        3 => Just(Body::Raw),
+        3 => Just(SpanBody::Raw),
         3 => (0u32..1000).prop_map(summary),
-        1 => Just(Body::Omitted),
-        1 => (0u32..2).prop_map(|n| Body::Trimmed(TrimPolicyId::new(format!("trim@{n}")))),
+        1 => Just(SpanBody::Omitted),
+        1 => (0u32..2).prop_map(|n| SpanBody::Trimmed(TrimPolicyId::new(format!("trim@{n}")))),
     ]
 }
 
 /// What stands for each of the first `n` messages, by position: the model that views must equal.
-fn per_message(view: &View, n: u32) -> Vec<Body> {
+fn per_message(view: &View, n: u32) -> Vec<SpanBody> {
     (1..=n)
         .map(|seq| {
             let holds = |span: &&Span| {
@@ -42,7 +42,7 @@ fn per_message(view: &View, n: u32) -> Vec<Body> {
 }
 
 /// A publish: where it starts, how long it is, and what fills it.
-type Edit = (u32, u32, Vec<(u32, Body)>);
+type Edit = (u32, u32, Vec<(u32, SpanBody)>);
 
 /// A publish over whole spans or parts of divisible ones: the range, and how to fill it.
 fn edits() -> impl Strategy<Value = Vec<Edit>> {
@@ -68,7 +68,7 @@ fn widen(view: &View, first: u32, last: u32) -> SeqRange {
     SeqRange::new(first, last).unwrap()
 }
 
-fn fill(at: SeqRange, pieces: &[(u32, Body)]) -> Vec<Span> {
+fn fill(at: SeqRange, pieces: &[(u32, SpanBody)]) -> Vec<Span> {
     let mut spans = Vec::new();
     let mut next = at.first;
     for (i, (len, body)) in pieces.iter().enumerate() {
@@ -152,7 +152,7 @@ fn appended_messages_do_not_lose_a_race() {
     // A publish names a closed range, so the open tail may grow meanwhile.
     let view = View::new();
     let expect = view.clip(range(1, 5));
-    assert_eq!(expect, [Span::closed(range(1, 5), Body::Raw, 0)]);
+    assert_eq!(expect, [Span::closed(range(1, 5), SpanBody::Raw, 0)]);
     assert!(
         view.splice(
             range(1, 5),
@@ -167,27 +167,36 @@ fn appended_messages_do_not_lose_a_race() {
 fn equal_neighbours_merge() {
     let view = View::new();
     let omit = |view: &View, at: SeqRange| {
-        view.splice(at, &view.clip(at), &[Span::closed(at, Body::Omitted, 0)])
-            .unwrap()
+        view.splice(
+            at,
+            &view.clip(at),
+            &[Span::closed(at, SpanBody::Omitted, 0)],
+        )
+        .unwrap()
     };
     let view = omit(&omit(&view, range(1, 3)), range(4, 6));
     assert_eq!(view.spans().len(), 2);
     assert_eq!(view.spans()[0].range.last, Some(Seq(6)));
     // Restoring the middle cuts the omitted span in two.
-    let raw = [Span::closed(range(3, 4), Body::Raw, 0)];
+    let raw = [Span::closed(range(3, 4), SpanBody::Raw, 0)];
     let view = view
         .splice(range(3, 4), &view.clip(range(3, 4)), &raw)
         .unwrap();
-    let bodies: Vec<&Body> = view.spans().iter().map(|span| &span.body).collect();
+    let bodies: Vec<&SpanBody> = view.spans().iter().map(|span| &span.body).collect();
     assert_eq!(
         bodies,
-        [&Body::Omitted, &Body::Raw, &Body::Omitted, &Body::Raw]
+        [
+            &SpanBody::Omitted,
+            &SpanBody::Raw,
+            &SpanBody::Omitted,
+            &SpanBody::Raw
+        ]
     );
 }
 
 #[test]
 fn trimmed_neighbours_stay_apart() {
-    let trim = || Body::Trimmed(TrimPolicyId::new("t@1"));
+    let trim = || SpanBody::Trimmed(TrimPolicyId::new("t@1"));
     let view = View::new();
     let a = range(1, 3);
     let view = view
@@ -216,7 +225,7 @@ fn bad_splices_are_named() {
         .unwrap();
     let cut = range(3, 5);
     let error = view
-        .splice(cut, &view.clip(cut), &[Span::closed(cut, Body::Raw, 0)])
+        .splice(cut, &view.clip(cut), &[Span::closed(cut, SpanBody::Raw, 0)])
         .unwrap_err();
     assert_eq!(
         error.to_string(),
@@ -225,7 +234,7 @@ fn bad_splices_are_named() {
     let error = view.splice(
         at,
         &view.clip(at),
-        &[Span::closed(range(2, 4), Body::Raw, 0)],
+        &[Span::closed(range(2, 4), SpanBody::Raw, 0)],
     );
     assert_eq!(
         error.unwrap_err().to_string(),
@@ -234,18 +243,18 @@ fn bad_splices_are_named() {
     let error = view.splice(
         at,
         &view.clip(at),
-        &[Span::closed(range(3, 5), Body::Raw, 0)],
+        &[Span::closed(range(3, 5), SpanBody::Raw, 0)],
     );
     assert!(error.unwrap_err().to_string().contains("should begin at 2"));
     let error = view
-        .splice(at, &[], &[Span::closed(at, Body::Raw, 0)])
+        .splice(at, &[], &[Span::closed(at, SpanBody::Raw, 0)])
         .unwrap_err();
     assert!(matches!(error, SpliceError::Lost { found } if found.len() == 1));
 }
 
 #[test]
 fn bad_rows_are_named() {
-    let start = |first: u32, body: Body| SpanStart {
+    let start = |first: u32, body: SpanBody| SpanStart {
         first: Seq(first),
         body,
         tokens: 0,
@@ -253,19 +262,19 @@ fn bad_rows_are_named() {
     for (starts, message) in [
         (vec![], "a view has at least one span"),
         (
-            vec![start(2, Body::Raw)],
+            vec![start(2, SpanBody::Raw)],
             "the first span begins at 2, not at 1",
         ),
         (
-            vec![start(1, Body::Omitted)],
+            vec![start(1, SpanBody::Omitted)],
             "the final span, at 1, is not raw",
         ),
         (
-            vec![start(1, Body::Raw), start(3, Body::Raw)],
+            vec![start(1, SpanBody::Raw), start(3, SpanBody::Raw)],
             "the spans at 1 and 3 should be one",
         ),
         (
-            vec![start(1, Body::Omitted), start(1, Body::Raw)],
+            vec![start(1, SpanBody::Omitted), start(1, SpanBody::Raw)],
             "spans begin at 1 and then at 1",
         ),
     ] {
@@ -276,11 +285,11 @@ fn bad_rows_are_named() {
 #[test]
 fn figures_of_raw_and_omitted_spans_are_not_kept() {
     let at = range(2, 4);
-    let odd = Span::closed(at, Body::Omitted, 99);
+    let odd = Span::closed(at, SpanBody::Omitted, 99);
     let rows = splice_starts(
         &View::new().starts(),
         at,
-        &[Span::closed(at, Body::Raw, 7)],
+        &[Span::closed(at, SpanBody::Raw, 7)],
         &[odd],
     );
     assert!(rows.unwrap().added.iter().all(|row| row.tokens == 0));

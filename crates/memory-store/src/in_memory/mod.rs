@@ -12,8 +12,8 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use async_trait::async_trait;
 use memory_model::{
-    Body, Clock, ConversationId, Hash, LogEntry, Seq, SeqRange, SessionKey, SpanStart, SpliceRows,
-    Summary, SummaryId, SystemClock, Timestamp, ViewName, ViewVersion,
+    Clock, ConversationId, Hash, LogEntry, Seq, SeqRange, SessionKey, SpanBody, SpanStart,
+    SpliceRows, Summary, SummaryId, SystemClock, Timestamp, ViewName, ViewVersion,
 };
 
 use crate::checks::no_conversation;
@@ -150,7 +150,7 @@ impl ViewRecord {
 fn first_row() -> SpanStart {
     SpanStart {
         first: Seq::FIRST,
-        body: Body::Raw,
+        body: SpanBody::Raw,
         tokens: 0,
     }
 }

@@ -139,7 +139,7 @@ impl Store for InMemoryStore {
             if let Some(id) = entry.message.external_id.as_deref() {
                 let earlier = inner.find(record, id).or(external.get(id).copied());
                 if let Some(known) = earlier {
-                    let told = known.is_told_again(&entry.message, entry.clocked, hash, &body);
+                    let told = known.is_duplicate_of(&entry.message, entry.clocked, hash, &body);
                     outcomes.push(match told {
                         true => EntryOutcome::Duplicate(known.seq),
                         false => EntryOutcome::Conflict(known.seq),

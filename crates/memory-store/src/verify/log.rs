@@ -258,7 +258,7 @@ async fn external_ids<S: Store + ?Sized>(
                     conversation.key
                 ),
             };
-            report.add(ViolationKind::IndexWrong, message);
+            report.add(ViolationKind::ExternalIdWrong, message);
         }
     }
     Ok(())

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use memory_model::{Body, Hash, Seq, SeqRange, Span, SpanStart, View, ViewVersion, spans_of};
+use memory_model::{Hash, Seq, SeqRange, Span, SpanBody, SpanStart, View, ViewVersion, spans_of};
 
 use super::scope::{Facts, Scope};
 use crate::error::Result;
@@ -66,7 +66,7 @@ pub(super) async fn verify<S: Store + ?Sized>(
         let Some(range) = span.closed_range() else {
             continue;
         };
-        if span.body == Body::Raw {
+        if span.body == SpanBody::Raw {
             continue;
         }
         if range.last > conversation.head {
@@ -74,7 +74,7 @@ pub(super) async fn verify<S: Store + ?Sized>(
             report.add(ViolationKind::SpansOverlap, message);
         }
         saved += i128::from(scope.cost(range)) - i128::from(span.tokens);
-        if let Body::Summary { id, depth } = &span.body {
+        if let SpanBody::Summary { id, depth } = &span.body {
             let shown = scope.summary(id);
             let right = shown.is_some_and(|summary| {
                 summary.range == range && summary.depth == *depth && summary.tokens == span.tokens
@@ -115,7 +115,7 @@ async fn replay<S: Store + ?Sized>(
 ) -> Result<Vec<SpanStart>> {
     let first = SpanStart {
         first: Seq::FIRST,
-        body: Body::Raw,
+        body: SpanBody::Raw,
         tokens: 0,
     };
     let mut rows: BTreeMap<Seq, SpanStart> = BTreeMap::from([(Seq::FIRST, first)]);

@@ -7,8 +7,8 @@ use std::time::Duration;
 use async_trait::async_trait;
 use memory_model::Accounting;
 use memory_model::{
-    Body, Child, ConversationId, Hash, LogEntry, Part, RawJson, Recipe, RenderingId, Seq, SeqRange,
-    Span, Summary, SummaryId, Timestamp, ViewName, ViewVersion,
+    Child, ConversationId, Hash, LogEntry, Part, RawJson, Recipe, RenderingId, Seq, SeqRange, Span,
+    SpanBody, Summary, SummaryId, Timestamp, ViewName, ViewVersion,
 };
 use memory_store::*;
 use store_conformance::{
@@ -448,9 +448,9 @@ async fn every_damage_is_named() {
         "chain broken", conversation: |found| {
             found.as_mut().unwrap().chain = Hash::ZERO;
         } => [ChainBroken];
-        "index damaged", find: |found| found[3] = None => [IndexWrong];
-        "index points elsewhere", find: |found| found.swap(3, 4) => [IndexWrong];
-        "index answers short", find: |found| found.clear() => [IndexWrong];
+        "index damaged", find: |found| found[3] = None => [ExternalIdWrong];
+        "index points elsewhere", find: |found| found.swap(3, 4) => [ExternalIdWrong];
+        "index answers short", find: |found| found.clear() => [ExternalIdWrong];
         "foreign segment", conversation: |found| {
             found.as_mut().unwrap().segments[0].source = ConversationId(9);
         } => [FamilyWrong];
@@ -520,9 +520,9 @@ async fn every_damage_is_named() {
             page.items.remove(0);
         } => [SpansOverlap, ViewDiffers];
         "no spans", spans: |page| page.items.clear() => [SpansOverlap, ViewDiffers];
-        "another body", spans: |page| page.items[0].body = Body::Omitted => [ViewDiffers];
+        "another body", spans: |page| page.items[0].body = SpanBody::Omitted => [ViewDiffers];
         "an unknown summary shown", spans: |page| {
-            page.items[0].body = Body::Summary { id: SummaryId::new("sum_x"), depth: 0 };
+            page.items[0].body = SpanBody::Summary { id: SummaryId::new("sum_x"), depth: 0 };
         } => [SpanWrong, ViewDiffers];
         "a span that begins at nothing", spans: |page| {
             page.items[0].range.first = Seq(0);
@@ -530,7 +530,7 @@ async fn every_damage_is_named() {
         "a span beyond the head", spans: |page| {
             let last = page.items.last_mut().unwrap();
             let (mut open, beyond) = (last.clone(), range(16, 30));
-            *last = Span::closed(beyond, Body::Omitted, 0);
+            *last = Span::closed(beyond, SpanBody::Omitted, 0);
             open.range.first = Seq(31);
             page.items.push(open);
         } => [SpansOverlap, ViewDiffers];
@@ -703,11 +703,11 @@ async fn publications_keep_to_their_range() {
         |page| {
             let mut row = page.items[2].added[1].clone();
             row.first = Seq(18);
-            row.body = Body::Omitted;
+            row.body = SpanBody::Omitted;
             page.items[2].added.push(row);
         },
         // What stands right after the range.
-        |page| page.items[2].added[1].body = Body::Omitted,
+        |page| page.items[2].added[1].body = SpanBody::Omitted,
         // A row further to the left than the neighbour.
         |page| {
             let mut row = page.items[0].added[0].clone();

@@ -3,8 +3,8 @@
 use std::sync::Arc;
 
 use memory_model::{
-    Accounting, Body, Child, ConversationId, Message, Recipe, RenderingId, Seq, SeqRange,
-    SourceHasher, Span, Summary, SummaryId, Timestamp, ViewName,
+    Accounting, Child, ConversationId, Message, Recipe, RenderingId, Seq, SeqRange, SourceHasher,
+    Span, SpanBody, Summary, SummaryId, Timestamp, ViewName,
 };
 use memory_store::{
     Append, AppendAt, InMemoryStore, LogRead, NewConversation, NewEntry, Origin, Publish,
@@ -141,14 +141,14 @@ impl World {
                         }
                         rest = page.next;
                     }
-                    expect.push(Span::closed(*range, Body::Raw, 0));
+                    expect.push(Span::closed(*range, SpanBody::Raw, 0));
                 }
                 Child::Summary { range, id } => {
                     let found = self.get(id).await;
                     source.summary(found.hash);
                     source_tokens += found.tokens;
                     depth = depth.max(found.depth + 1);
-                    let body = Body::Summary {
+                    let body = SpanBody::Summary {
                         id: id.clone(),
                         depth: found.depth,
                     };
@@ -169,7 +169,7 @@ impl World {
             created_at: at(3600),
             ..Summary::new(over, depth, children, source_hash, recipe, text)
         };
-        let body = Body::Summary {
+        let body = SpanBody::Summary {
             id: summary.id.clone(),
             depth,
         };

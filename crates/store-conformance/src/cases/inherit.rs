@@ -1,7 +1,7 @@
 //! What a fork takes over: views cut at its point, and the summaries of what it shares.
 
 use memory_model::{
-    Accounting, Body, ConversationId, Seq, Span, Summary, SummaryId, Timestamp, TrimPolicyId,
+    Accounting, ConversationId, Seq, Span, SpanBody, Summary, SummaryId, Timestamp, TrimPolicyId,
     ViewName, ViewVersion,
 };
 use memory_search::{Query, Search};
@@ -160,10 +160,10 @@ pub async fn a_fork_inherits_every_view<F: Fixture>(fixture: &F) {
     let chat = root(&store, "chat").await;
     fill(&store, chat.id, 12).await;
     let made = leaf(&store, chat.id, "dag", 1, 8).await;
-    let trimmed = Body::Trimmed(TrimPolicyId::new("t@1"));
+    let trimmed = SpanBody::Trimmed(TrimPolicyId::new("t@1"));
     for (first, last, body, tokens) in [
         (1, 2, trimmed.clone(), 3),
-        (3, 6, Body::Omitted, 0),
+        (3, 6, SpanBody::Omitted, 0),
         (7, 12, trimmed.clone(), 9),
     ] {
         let at = range(first, last);
@@ -171,7 +171,7 @@ pub async fn a_fork_inherits_every_view<F: Fixture>(fixture: &F) {
         let publish = replace("blocks", at, vec![raw(at)], spans, vec![]);
         store.publish(chat.id, &publish).await.unwrap();
     }
-    let bodies = async |id, view| -> Vec<(u32, Body)> {
+    let bodies = async |id, view| -> Vec<(u32, SpanBody)> {
         let spans = spans_of_view(&store, id, view).await;
         spans
             .into_iter()
@@ -179,10 +179,14 @@ pub async fn a_fork_inherits_every_view<F: Fixture>(fixture: &F) {
             .collect()
     };
     let child = fork(&store, "at 5", chat.id, 5).await;
-    assert_eq!(bodies(child.id, "dag").await, [(1, Body::Raw)]);
+    assert_eq!(bodies(child.id, "dag").await, [(1, SpanBody::Raw)]);
     assert_eq!(
         bodies(child.id, "blocks").await,
-        [(1, trimmed.clone()), (3, Body::Omitted), (6, Body::Raw)]
+        [
+            (1, trimmed.clone()),
+            (3, SpanBody::Omitted),
+            (6, SpanBody::Raw)
+        ]
     );
     let names = async |id| -> Vec<(String, u64)> {
         let views = store.views(id).await.unwrap();
@@ -193,14 +197,17 @@ pub async fn a_fork_inherits_every_view<F: Fixture>(fixture: &F) {
     };
     assert_eq!(names(child.id).await, [("blocks".to_owned(), 3)]);
     let child = fork(&store, "at 9", chat.id, 9).await;
-    let shows = Body::Summary {
+    let shows = SpanBody::Summary {
         id: made.id.clone(),
         depth: 0,
     };
-    assert_eq!(bodies(child.id, "dag").await, [(1, shows), (9, Body::Raw)]);
+    assert_eq!(
+        bodies(child.id, "dag").await,
+        [(1, shows), (9, SpanBody::Raw)]
+    );
     assert_eq!(
         bodies(child.id, "blocks").await,
-        [(1, trimmed), (3, Body::Omitted), (7, Body::Raw)]
+        [(1, trimmed), (3, SpanBody::Omitted), (7, SpanBody::Raw)]
     );
     assert_eq!(names(child.id).await.len(), 2);
     sound(&store).await;

@@ -28,7 +28,7 @@ pub async fn summaries_come_back_whole<F: Fixture>(fixture: &F) {
     full.tier = "cut\0".to_owned();
     full.model = Some("a model\0".to_owned());
     full.created_at = at;
-    full.seal();
+    full.set_hash_and_id();
     let plain = summary_of(&store, chat.id, &[Source::Messages(range(5, 6))], "").await;
     for summary in [&full, &plain] {
         publish_summary(&store, chat.id, "dag", summary).await;
@@ -173,7 +173,7 @@ pub async fn sources_stand_apart_from_children<F: Fixture>(fixture: &F) {
     let line = |text, rank| RankedLine { text, rank };
     next.body = SummaryBody::ranked([line("first", 7), line("then", 0), line("last", 255)]);
     next.tokens = PlainCounts.summary(&next);
-    next.seal();
+    next.set_hash_and_id();
     assert_eq!((next.depth, next.children.len()), (0, 3));
     publish_summary(&store, chat.id, "handoff", &next).await;
 

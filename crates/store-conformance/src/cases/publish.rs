@@ -1,7 +1,7 @@
 //! Publishing: compare and replace.
 
 use memory_model::{
-    Body, Hash, Seq, SeqRange, Span, SpanRange, SpanStart, Summary, Timestamp, TrimPolicyId,
+    Hash, Seq, SeqRange, Span, SpanBody, SpanRange, SpanStart, Summary, Timestamp, TrimPolicyId,
     ViewName, ViewVersion,
 };
 use memory_store::{ErrorKind, Published, Store, publication_hash};
@@ -15,7 +15,7 @@ use crate::builders::{
 };
 
 fn trimmed(policy: &str, at: SeqRange, tokens: u64) -> Span {
-    Span::closed(at, Body::Trimmed(TrimPolicyId::new(policy)), tokens)
+    Span::closed(at, SpanBody::Trimmed(TrimPolicyId::new(policy)), tokens)
 }
 
 /// A publish puts new spans in place of the expected ones and raises the version by one.
@@ -193,7 +193,7 @@ pub async fn publishing_over_part_of_a_raw_span<F: Fixture>(fixture: &F) {
             first: Seq(9),
             last: None,
         },
-        body: Body::Raw,
+        body: SpanBody::Raw,
         tokens: 0,
     };
     assert_eq!(found, [raw(range(1, 4)), shown(&middle), open.clone()]);
@@ -274,10 +274,10 @@ pub async fn neighbours_merge<F: Fixture>(fixture: &F) {
     .await;
     assert_eq!(found.last(), Some(&omitted(range(15, 16))));
     // Raw and omitted figures are the readers' business.
-    let odd = Span::closed(range(17, 18), Body::Omitted, 99);
+    let odd = Span::closed(range(17, 18), SpanBody::Omitted, 99);
     let found = put(range(17, 18), vec![odd]).await;
     assert_eq!(found.last(), Some(&omitted(range(15, 18))));
-    let odd = Span::closed(range(15, 16), Body::Raw, 99);
+    let odd = Span::closed(range(15, 16), SpanBody::Raw, 99);
     let found = put(range(15, 16), vec![odd]).await;
     assert_eq!(
         found[found.len() - 2..],
@@ -375,18 +375,22 @@ pub async fn publications_tell_the_history<F: Fixture>(fixture: &F) {
     let sources = [Source::Summary(&a), Source::Summary(&b)];
     let c = summary_of(&store, chat, &sources, "c").await;
     publish_summary(&store, chat, "dag", &c).await;
-    let row = |first: u32, body: Body, tokens| SpanStart {
+    let row = |first: u32, body: SpanBody, tokens| SpanStart {
         first: Seq(first),
         body,
         tokens,
     };
     let show = |s: &Summary| row(s.range.first.0, shown(s).body, s.tokens);
     let expected = [
-        (range(2, 4), vec![], vec![show(&a), row(5, Body::Raw, 0)]),
+        (
+            range(2, 4),
+            vec![],
+            vec![show(&a), row(5, SpanBody::Raw, 0)],
+        ),
         (
             range(5, 6),
-            vec![row(5, Body::Raw, 0)],
-            vec![show(&b), row(7, Body::Raw, 0)],
+            vec![row(5, SpanBody::Raw, 0)],
+            vec![show(&b), row(7, SpanBody::Raw, 0)],
         ),
         (range(2, 6), vec![show(&a), show(&b)], vec![show(&c)]),
     ];

@@ -1,6 +1,6 @@
 //! Publishes that a store refuses.
 
-use memory_model::{Body, Child, Hash, Seq, Span, SpanRange, Summary, SummaryId, ViewVersion};
+use memory_model::{Child, Hash, Seq, Span, SpanBody, SpanRange, Summary, SummaryId, ViewVersion};
 use memory_store::{Published, Store};
 
 use super::unchanged::refused;
@@ -19,7 +19,7 @@ pub async fn bad_spans_are_refused<F: Fixture>(fixture: &F) {
             first: Seq(2),
             last: None,
         },
-        body: Body::Omitted,
+        body: SpanBody::Omitted,
         tokens: 0,
     };
     for (what, spans) in [
@@ -77,11 +77,11 @@ pub async fn bad_summaries_are_refused<F: Fixture>(fixture: &F) {
         ("another text", |s| s.body = "another text".into()),
         ("no sources", |s| {
             s.sources.clear();
-            s.seal();
+            s.set_hash_and_id();
         }),
         ("a source beyond its range", |s| {
             s.sources = vec![Child::Messages { range: range(4, 7) }];
-            s.seal();
+            s.set_hash_and_id();
         }),
         ("another id", |s| {
             s.id = SummaryId::new("sum_0000000000000000")
@@ -89,26 +89,26 @@ pub async fn bad_summaries_are_refused<F: Fixture>(fixture: &F) {
         ("another hash", |s| s.hash = Hash::ZERO),
         ("a wrong depth", |s| {
             s.depth = 1;
-            s.seal();
+            s.set_hash_and_id();
         }),
         ("no children", |s| {
             s.children.clear();
-            s.seal();
+            s.set_hash_and_id();
         }),
         ("a child too short", |s| {
             s.children = vec![Child::Messages { range: range(4, 5) }];
-            s.seal();
+            s.set_hash_and_id();
         }),
         ("a child that begins before", |s| {
             s.children = vec![Child::Messages { range: range(3, 6) }];
-            s.seal();
+            s.set_hash_and_id();
         }),
         ("children with a hole", |s| {
             s.children = vec![
                 Child::Messages { range: range(4, 4) },
                 Child::Messages { range: range(6, 6) },
             ];
-            s.seal();
+            s.set_hash_and_id();
         }),
     ];
     for (what, change) in changes {
@@ -130,11 +130,11 @@ pub async fn bad_summaries_are_refused<F: Fixture>(fixture: &F) {
         let mut bad = good.clone();
         bad.children = vec![child.clone()];
         bad.depth = depth;
-        bad.seal();
+        bad.set_hash_and_id();
         refused(&store, chat, what, &publish(&bad, shown(&bad))).await;
         let mut bad = good.clone();
         bad.sources = vec![child];
-        bad.seal();
+        bad.set_hash_and_id();
         refused(&store, chat, what, &publish(&bad, shown(&bad))).await;
     }
     let around = range(1, 6);
@@ -142,7 +142,7 @@ pub async fn bad_summaries_are_refused<F: Fixture>(fixture: &F) {
     deep.range = around;
     deep.children = vec![over(1, 3, &stored), Child::Messages { range: at }];
     deep.depth = 2;
-    deep.seal();
+    deep.set_hash_and_id();
     let expect = vec![shown(&stored), raw(at)];
     let publish_deep = replace("dag", around, expect, vec![shown(&deep)], vec![deep]);
     refused(&store, chat, "a depth that skips one", &publish_deep).await;
@@ -157,7 +157,7 @@ pub async fn bad_summaries_are_refused<F: Fixture>(fixture: &F) {
     )
     .await;
     let mut wrong = shown(&good);
-    wrong.body = Body::Summary {
+    wrong.body = SpanBody::Summary {
         id: good.id.clone(),
         depth: 1,
     };

@@ -1,6 +1,6 @@
 //! Reading views: spans, versions, snapshots.
 
-use memory_model::{Body, Seq, SeqRange, Span, TrimPolicyId, ViewName, ViewVersion};
+use memory_model::{Seq, SeqRange, Span, SpanBody, TrimPolicyId, ViewName, ViewVersion};
 use memory_store::{ErrorKind, Order, Published, Snapshot, Store, fill_raw_tokens};
 
 use crate::Fixture;
@@ -56,7 +56,7 @@ pub async fn a_view_starts_as_one_raw_span<F: Fixture>(fixture: &F) {
         let spans = spans_of_view(&store, chat.id, "dag").await;
         assert_eq!(spans.len(), 1);
         assert_eq!((spans[0].range.first, spans[0].range.last), (Seq(1), None));
-        assert_eq!((&spans[0].body, spans[0].tokens), (&Body::Raw, 0));
+        assert_eq!((&spans[0].body, spans[0].tokens), (&SpanBody::Raw, 0));
         fill(&store, chat.id, 3).await;
     }
     assert_eq!(store.views(chat.id).await.unwrap(), []);
@@ -145,7 +145,7 @@ pub async fn old_versions_stay_readable<F: Fixture>(fixture: &F) {
     // Each version knows its own spans: a condensed summary hides the leaves only from its own on.
     let leaves = spans_of_view(&store, chat, "dag").await;
     let at = range(1, 8);
-    let omitted = Span::closed(at, Body::Omitted, 0);
+    let omitted = Span::closed(at, SpanBody::Omitted, 0);
     let publish = replace(
         "dag",
         at,
@@ -212,7 +212,7 @@ pub async fn snapshots_do_not_move<F: Fixture>(fixture: &F) {
 pub async fn views_are_independent<F: Fixture>(fixture: &F) {
     let store = fixture.fresh().await;
     let chat = five_leaves(&store).await;
-    let omitted = Span::closed(range(1, 10), Body::Omitted, 0);
+    let omitted = Span::closed(range(1, 10), SpanBody::Omitted, 0);
     let publish = replace(
         "blocks",
         range(1, 10),
@@ -248,10 +248,10 @@ pub async fn saved_is_what_the_view_saves<F: Fixture>(fixture: &F) {
     let mut expected = cost(1, 4) - leaf.tokens as i64;
     assert_eq!(saved().await, expected, "a summary");
 
-    let trimmed = Body::Trimmed(TrimPolicyId::new("trim@1"));
+    let trimmed = SpanBody::Trimmed(TrimPolicyId::new("trim@1"));
     let spans = vec![
         Span::closed(range(5, 6), trimmed, 7),
-        Span::closed(range(7, 8), Body::Omitted, 0),
+        Span::closed(range(7, 8), SpanBody::Omitted, 0),
     ];
     let publish = replace(
         "v",

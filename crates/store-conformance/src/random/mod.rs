@@ -7,8 +7,8 @@ use std::fmt::Debug;
 use std::time::Duration;
 
 use memory_model::{
-    Accounting, Body, Child, ConversationId, Hash, Message, Part, RawJson, Recipe, Role, Seq,
-    SeqRange, Span, Summary, SummaryId, Timestamp, TrimPolicyId, ViewName, ViewVersion,
+    Accounting, Child, ConversationId, Hash, Message, Part, RawJson, Recipe, Role, Seq, SeqRange,
+    Span, SpanBody, Summary, SummaryId, Timestamp, TrimPolicyId, ViewName, ViewVersion,
 };
 use memory_search::{Query, Search};
 use memory_store::{
@@ -41,7 +41,7 @@ struct Simple {
     /// Each conversation's visible messages, in order: their external ids and texts.
     logs: BTreeMap<ConversationId, Vec<(Option<String>, String)>>,
     /// For each view of a conversation what stands for each position, from 1; raw beyond the end.
-    views: BTreeMap<(ConversationId, String), Vec<Body>>,
+    views: BTreeMap<(ConversationId, String), Vec<SpanBody>>,
 }
 
 impl Simple {
@@ -59,7 +59,7 @@ impl Simple {
         let bodies = self.views.entry((chat, view.to_owned())).or_default();
         for span in spans {
             let at = span.closed_range().expect("published spans are closed");
-            bodies.resize(bodies.len().max(at.last.0 as usize), Body::Raw);
+            bodies.resize(bodies.len().max(at.last.0 as usize), SpanBody::Raw);
             for body in &mut bodies[at.first.0 as usize - 1..at.last.0 as usize] {
                 *body = span.body.clone();
             }
@@ -149,15 +149,15 @@ impl<F: Fixture> World<'_, F> {
 
     /// What stands for each position of a fork: the greatest summary that covers nothing after the
     /// point, of those that its parent shows there or that went into one of them.
-    async fn inherited(&self, parent: ConversationId, view: &str, at: Seq) -> Vec<Body> {
+    async fn inherited(&self, parent: ConversationId, view: &str, at: Seq) -> Vec<SpanBody> {
         let key = (parent, view.to_owned());
         let mut shown = self.simple.views.get(&key).cloned().unwrap_or_default();
-        shown.resize(shown.len().max(at.0 as usize + 1), Body::Raw);
+        shown.resize(shown.len().max(at.0 as usize + 1), SpanBody::Raw);
         let spans = spans_of_view(&self.reference, parent, view).await;
         let mut bodies = Vec::new();
         for position in (1..=at.0).map(Seq) {
             let mut body = shown[position.0 as usize - 1].clone();
-            while let Body::Summary { id, .. } = &body {
+            while let SpanBody::Summary { id, .. } = &body {
                 let found = self.reference.summaries(parent, std::slice::from_ref(id));
                 let found = found.await.expect("summaries are looked up").remove(0);
                 let summary = found.expect("what is shown exists");
@@ -167,8 +167,8 @@ impl<F: Fixture> World<'_, F> {
                 let covers = |child: &&Child| child.range().contains(position);
                 let child = summary.children.iter().find(covers);
                 body = match child.and_then(|child| child.summary()) {
-                    None => Body::Raw,
-                    Some(id) => Body::Summary {
+                    None => SpanBody::Raw,
+                    Some(id) => SpanBody::Summary {
                         id: id.clone(),
                         depth: self.depth(parent, id).await,
                     },
@@ -179,8 +179,9 @@ impl<F: Fixture> World<'_, F> {
                 span.range.first <= position && span.range.last.is_none_or(|l| l >= position)
             };
             let crosses = |span: &Span| span.range.last.is_none_or(|last| last > at);
-            if matches!(body, Body::Trimmed(_)) && spans.iter().find(holds).is_some_and(crosses) {
-                body = Body::Raw;
+            if matches!(body, SpanBody::Trimmed(_)) && spans.iter().find(holds).is_some_and(crosses)
+            {
+                body = SpanBody::Raw;
             }
             bodies.push(body);
         }
@@ -262,10 +263,10 @@ impl<F: Fixture> World<'_, F> {
                 let last = (first + u32::from(len % 6)).min(head);
                 let at = SeqRange::new(Seq(first), Seq(last)).expect("first is not after last");
                 let (body, tokens) = match body {
-                    Shown::Raw => (Body::Raw, 0),
-                    Shown::Omitted => (Body::Omitted, 0),
+                    Shown::Raw => (SpanBody::Raw, 0),
+                    Shown::Omitted => (SpanBody::Omitted, 0),
                     Shown::Trimmed(n) => (
-                        Body::Trimmed(TrimPolicyId::new(format!("t@{n}"))),
+                        SpanBody::Trimmed(TrimPolicyId::new(format!("t@{n}"))),
                         u64::from(*n) + 3,
                     ),
                 };
@@ -288,7 +289,7 @@ impl<F: Fixture> World<'_, F> {
                 };
                 let at = odd(*first, *len);
                 let expect = vec![raw(odd(*expect_first, *len))];
-                let spans = vec![Span::closed(odd(*first, *span_len), Body::Omitted, 0)];
+                let spans = vec![Span::closed(odd(*first, *span_len), SpanBody::Omitted, 0)];
                 let mut publish = replace("dag", at, expect, spans, vec![]);
                 publish.now = self.now();
                 self.publish(self.chat(*chat), "dag", publish, None).await?;
@@ -422,7 +423,7 @@ impl<F: Fixture> World<'_, F> {
         let to = (from + usize::from(len % 4)).min(ranges.len().max(1) - 1);
         let mut at = SeqRange::new(ranges.get(from)?.first, ranges.get(to)?.last)?;
         // Part of a raw span, where it is one.
-        if from == to && spans[from].body == Body::Raw {
+        if from == to && spans[from].body == SpanBody::Raw {
             let skip = u32::from(len / 4) % u32::try_from(at.len()).ok()?;
             let (first, last) = (at.first.0 + skip / 2, at.last.0 - (skip - skip / 2));
             at = SeqRange::new(Seq(first), Seq(last))?;
@@ -555,7 +556,7 @@ impl<F: Fixture> World<'_, F> {
         };
         let spans = spans_of_view(self.store(), chat, name).await;
         let head = snapshot.head.0 as usize;
-        let bodies: Vec<Body> = (1..=snapshot.head.0)
+        let bodies: Vec<SpanBody> = (1..=snapshot.head.0)
             .map(|seq| {
                 let holds = |span: &&Span| {
                     span.range.first.0 <= seq && span.range.last.is_none_or(|last| last.0 >= seq)
@@ -572,7 +573,7 @@ impl<F: Fixture> World<'_, F> {
             .get(&(chat, name.to_owned()))
             .cloned()
             .unwrap_or_default();
-        expected.resize(head, Body::Raw);
+        expected.resize(head, SpanBody::Raw);
         if bodies != expected {
             return Err(format!(
                 "view {name} of {chat} is not what was published: {bodies:?}"

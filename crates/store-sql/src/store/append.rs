@@ -117,7 +117,7 @@ impl<'a> Growth<'a> {
         let message = &entry.message;
         let external_id = message.external_id.as_deref();
         if let Some(known) = external_id.and_then(|id| self.seen.get(id)) {
-            let told = known.is_told_again(message, entry.clocked, hash, &body);
+            let told = known.is_duplicate_of(message, entry.clocked, hash, &body);
             self.outcomes.push(match told {
                 true => EntryOutcome::Duplicate(known.seq),
                 false => EntryOutcome::Conflict(known.seq),

@@ -1,6 +1,6 @@
 //! The views that a fork begins with.
 
-use memory_model::{Body, Seq, Span, SummaryId, Timestamp, ViewName};
+use memory_model::{Seq, Span, SpanBody, SummaryId, Timestamp, ViewName};
 use memory_store::{Conversation, Error, ErrorKind, Inherited, Result, ViewCut, views_hash};
 
 use super::SqlStore;
@@ -36,7 +36,7 @@ impl<D: Database> SqlStore<D> {
                 continue;
             };
             let replaced = Replaced {
-                before: vec![Span::closed(at, Body::Raw, 0)],
+                before: vec![Span::closed(at, SpanBody::Raw, 0)],
                 after: spans,
             };
             let saving = saving(on, parent, RunningSums::default(), &[replaced]).await?;

@@ -1,7 +1,7 @@
 //! Reading views, at any version.
 
 use memory_model::{
-    Body, ConversationId, Seq, SeqRange, Span, SpanStart, ViewName, ViewVersion, spans_of,
+    ConversationId, Seq, SeqRange, Span, SpanBody, SpanStart, ViewName, ViewVersion, spans_of,
 };
 use memory_store::{
     Error, ErrorKind, Order, Page, Publication, Result, Snapshot, ViewInfo, no_conversation,
@@ -19,7 +19,7 @@ use crate::view::{self as sql, Where};
 pub(super) fn first_row() -> SpanStart {
     SpanStart {
         first: Seq::FIRST,
-        body: Body::Raw,
+        body: SpanBody::Raw,
         tokens: 0,
     }
 }

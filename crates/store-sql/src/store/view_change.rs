@@ -3,8 +3,8 @@
 use std::collections::BTreeMap;
 
 use memory_model::{
-    Body, ConversationId, Hash, Seq, SeqRange, Span, SpanStart, SpliceError, SpliceRows, Timestamp,
-    ViewName, ViewVersion, clip_starts, splice_starts,
+    ConversationId, Hash, Seq, SeqRange, Span, SpanBody, SpanStart, SpliceError, SpliceRows,
+    Timestamp, ViewName, ViewVersion, clip_starts, splice_starts,
 };
 use memory_store::{Conversation, Publish, Result, publication_hash, spans_cost};
 
@@ -204,7 +204,7 @@ pub(super) async fn saving(
 /// Where the sums of tokens must be known to tell what raw spans cost: before their beginnings, and at their ends.
 pub(super) fn ends_of_raw<'s>(spans: impl Iterator<Item = &'s Span>) -> Vec<Seq> {
     let mut at: Vec<Seq> = spans
-        .filter(|span| span.body == Body::Raw)
+        .filter(|span| span.body == SpanBody::Raw)
         .filter_map(Span::closed_range)
         .flat_map(|range| [range.first.prev(), range.last])
         .collect();

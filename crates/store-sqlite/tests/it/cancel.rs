@@ -4,7 +4,7 @@ use std::future::Future;
 use std::pin::pin;
 use std::task::Poll;
 
-use memory_model::{Body, Seq, Span, Timestamp};
+use memory_model::{Seq, Span, SpanBody, Timestamp};
 use memory_store::{ConversationPatch, ConversationRef, LogRead, Maintain as _, Store as _};
 use store_sqlite::SqliteStore;
 
@@ -96,7 +96,7 @@ async fn dropped_publishes_are_whole_or_nothing() {
             let first = (u32::try_from(before.3).unwrap() + n) * 10 + 1;
             let at = range(first, first + 9);
             let made = summary(&store, id, at, &[], "leaf@1").await;
-            publishes.push(replace(vec![Span::closed(at, Body::Raw, 0)], made));
+            publishes.push(replace(vec![Span::closed(at, SpanBody::Raw, 0)], made));
         }
         finished = run_for(&store, statements, store.publish_all(id, &publishes)).await;
         let after = state(&store, id).await;

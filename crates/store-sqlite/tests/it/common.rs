@@ -1,8 +1,8 @@
 //! What the tests share.
 
 use memory_model::{
-    Body, Child, ConversationId, Hash, Message, Recipe, Seq, SeqRange, SourceHasher, Span, Summary,
-    Timestamp, ViewName,
+    Child, ConversationId, Hash, Message, Recipe, Seq, SeqRange, SourceHasher, Span, SpanBody,
+    Summary, Timestamp, ViewName,
 };
 use memory_store::{
     Append, AppendAt, Appended, LogRead, NewConversation, NewEntry, Publish, Published, Store,
@@ -117,7 +117,7 @@ pub(crate) async fn summary<S: Store + ?Sized>(
 
 /// What replaces `expect` by one summary.
 pub(crate) fn replace(expect: Vec<Span>, summary: Summary) -> Publish {
-    let body = Body::Summary {
+    let body = SpanBody::Summary {
         id: summary.id.clone(),
         depth: summary.depth,
     };
@@ -139,7 +139,7 @@ pub(crate) async fn leaf<S: Store + ?Sized>(
     at: SeqRange,
 ) -> Summary {
     let summary = summary(store, id, at, &[], "leaf@1").await;
-    let publish = replace(vec![Span::closed(at, Body::Raw, 0)], summary.clone());
+    let publish = replace(vec![Span::closed(at, SpanBody::Raw, 0)], summary.clone());
     let done = store.publish(id, &publish).await.unwrap();
     assert!(matches!(done, Published::Done(_)), "{done:?}");
     summary

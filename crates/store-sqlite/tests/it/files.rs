@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use memory_model::{Body, Message, RawJson, Seq, Span, Timestamp};
+use memory_model::{Message, RawJson, Seq, Span, SpanBody, Timestamp};
 use memory_store::{
     AppendAt, ConversationRef, EntryOutcome, ErrorKind, LogRead, Maintain as _, NewConversation,
     Order, Published, Store as _,
@@ -56,7 +56,7 @@ async fn a_file_opened_again_is_the_same() {
         .unwrap();
     assert_eq!(
         spans.items[0].body,
-        Body::Summary {
+        SpanBody::Summary {
             id: made.id.clone(),
             depth: 0
         }
@@ -199,7 +199,7 @@ async fn of_two_publishes_of_one_run_one_wins_and_the_other_leaves_nothing() {
         .unwrap();
     let id = root(&first, "a").await;
     append(&first, id, texts(1, 10)).await;
-    let expect = vec![Span::closed(range(1, 5), Body::Raw, 0)];
+    let expect = vec![Span::closed(range(1, 5), SpanBody::Raw, 0)];
     let one = replace(
         expect.clone(),
         summary(&first, id, range(1, 5), &[], "one").await,

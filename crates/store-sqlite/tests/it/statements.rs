@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use memory_model::{Body, RawJson, Seq, Span, Summary, Timestamp};
+use memory_model::{RawJson, Seq, Span, SpanBody, Summary, Timestamp};
 use memory_store::{
     Claim, Draft, JobKey, LeaseUpdate, LogRead, NewConversation, Order, Origin, Owner, Store as _,
 };
@@ -49,7 +49,7 @@ async fn costs(size: u32) -> Vec<(&'static str, u64)> {
     let at = range(head - 19, head - 10);
     let made = summary(&store, id, at, &[], "leaf@1").await;
     note("a leaf's messages", &store);
-    let publish = replace(vec![Span::closed(at, Body::Raw, 0)], made.clone());
+    let publish = replace(vec![Span::closed(at, SpanBody::Raw, 0)], made.clone());
     store.publish(id, &publish).await.unwrap();
     note("publish", &store);
     let ids = vec![made.id.clone(); 8];
@@ -161,7 +161,7 @@ async fn fork_cost(messages: u32) -> u64 {
             let at = range(of[0].range.first.0, of[7].range.last.0);
             let made = summary(&store, id, at, of, "condensed@1").await;
             let shows = |part: &Summary| {
-                let body = Body::Summary {
+                let body = SpanBody::Summary {
                     id: part.id.clone(),
                     depth: part.depth,
                 };

@@ -69,7 +69,7 @@ impl Default for Gate {
 
 impl Gate {
     /// Returns a gate that every summary passes; scores are measured all the same.
-    pub fn open() -> Self {
+    pub fn accept_all() -> Self {
         Self {
             min_retained: Share::new(0.0),
             terms: BTreeSet::new(),
@@ -136,7 +136,7 @@ impl Gate {
 
 /// Terms of the source that a summary retains.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Retention {
+pub struct TermCounts {
     /// Number of terms found in the summary.
     pub found: u32,
     /// Number of terms looked for.
@@ -149,15 +149,15 @@ pub struct Retention {
 #[non_exhaustive]
 pub struct Scores {
     /// Names in code, commit ids.
-    pub identifiers: Retention,
+    pub identifiers: TermCounts,
     /// Numbers of two digits or more.
-    pub numbers: Retention,
+    pub numbers: TermCounts,
     /// Paths.
-    pub paths: Retention,
+    pub paths: TermCounts,
     /// Addresses.
-    pub urls: Retention,
+    pub urls: TermCounts,
     /// Error codes, ticket numbers and the like.
-    pub codes: Retention,
+    pub codes: TermCounts,
     /// Whether the text declines to summarise.
     pub refusal: bool,
     /// Whether the text repeats the prompt.
@@ -171,7 +171,7 @@ pub struct Scores {
 
 impl Scores {
     /// Returns the retention of a class of terms.
-    pub fn retention(&self, term: Term) -> Retention {
+    pub fn retention(&self, term: Term) -> TermCounts {
         match term {
             Term::Identifiers => self.identifiers,
             Term::Numbers => self.numbers,
@@ -192,7 +192,7 @@ pub enum GateFailure {
         /// Class of the terms.
         term: Term,
         /// Terms that the summary retains.
-        retention: Retention,
+        retention: TermCounts,
         /// Minimum share of the terms that the gate asks for.
         min_retained: Share,
     },
@@ -248,7 +248,7 @@ pub fn measure(text: &str, request: &SummaryRequest<'_>) -> Scores {
     let held = terms::held(text, &salient);
     let retention = |term: Term| {
         let number = |n: Option<usize>| u32::try_from(n.unwrap_or(0)).unwrap_or(u32::MAX);
-        Retention {
+        TermCounts {
             found: number(held.get(term as usize).copied()),
             total: number(salient.get(term as usize).map(Vec::len)),
         }

@@ -8,7 +8,7 @@ use super::window::{ModelWindow, input};
 use crate::error::{Error, ErrorKind};
 use crate::prompt::PromptSet;
 use crate::request::SummaryRequest;
-use crate::summarizer::SummaryText;
+use crate::summarizer::SummarizerResponse;
 
 /// Makes the calls for one summary and counts them.
 pub(super) struct Asker<'a> {
@@ -53,7 +53,7 @@ impl<'a> Asker<'a> {
         &mut self,
         prompt: &ChatPrompt,
         request: &SummaryRequest<'_>,
-    ) -> Result<SummaryText, Error> {
+    ) -> Result<SummarizerResponse, Error> {
         let tokens = (input(prompt, request), request.target_tokens);
         let call = ModelCall::new(tokens, request.estimator, || self.model.complete(prompt))
             .with_cache_key(Some(CacheKey::of_prompt(self.id, prompt)));
@@ -64,7 +64,7 @@ impl<'a> Asker<'a> {
                     (Some(before), Some(now)) => Some(before.saturating_add(now)),
                     (before, now) => before.or(now),
                 };
-                let mut text = SummaryText::from(answer);
+                let mut text = SummarizerResponse::from(answer);
                 let prompts = request.prompts.unwrap_or(self.prompts);
                 text.text = prompts.read(&text.text);
                 Ok(text)

@@ -11,7 +11,7 @@ use model_client::{CallGuard, ChatModel, Unguarded};
 use crate::error::Error;
 use crate::prompt::PromptSet;
 use crate::request::SummaryRequest;
-use crate::summarizer::{Summarizer, SummaryText};
+use crate::summarizer::{Summarizer, SummarizerResponse};
 use asker::Asker;
 
 pub use window::{ModelWindow, Overflow};
@@ -93,7 +93,7 @@ async fn write(
     asker: &mut Asker<'_>,
     request: &SummaryRequest<'_>,
     window: Option<ModelWindow>,
-) -> Result<SummaryText, Error> {
+) -> Result<SummarizerResponse, Error> {
     let prompt = asker.prompts.render(request);
     let Some(window) = window else {
         return asker.ask(&prompt, request).await;
@@ -133,7 +133,7 @@ impl<M: ChatModel> Summarizer for LlmSummarizer<M> {
         }
     }
 
-    async fn summarize(&self, request: &SummaryRequest<'_>) -> Result<SummaryText, Error> {
+    async fn summarize(&self, request: &SummaryRequest<'_>) -> Result<SummarizerResponse, Error> {
         self.summarize_guarded(request, &Unguarded).await
     }
 
@@ -141,10 +141,10 @@ impl<M: ChatModel> Summarizer for LlmSummarizer<M> {
         &self,
         request: &SummaryRequest<'_>,
         guard: &dyn CallGuard,
-    ) -> Result<SummaryText, Error> {
+    ) -> Result<SummarizerResponse, Error> {
         let mut asker = self.asker(guard);
         match write(&mut asker, request, self.window).await {
-            Ok(text) => Ok(SummaryText {
+            Ok(text) => Ok(SummarizerResponse {
                 calls: asker.calls,
                 usage: asker.usage,
                 ..text

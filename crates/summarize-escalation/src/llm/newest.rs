@@ -4,7 +4,7 @@ use super::asker::Asker;
 use super::window::ModelWindow;
 use crate::error::Error;
 use crate::request::SummaryRequest;
-use crate::summarizer::{LeftOut, SummaryText};
+use crate::summarizer::{OmittedSource, SummarizerResponse};
 
 /// Leaves out the oldest pieces until the prompt fits: at each of `tries` tries `percent` of those left,
 /// down to `keep` pieces.
@@ -13,7 +13,7 @@ pub(super) async fn summarize(
     request: &SummaryRequest<'_>,
     window: ModelWindow,
     (percent, tries, keep): (u32, u32, u32),
-) -> Result<SummaryText, Error> {
+) -> Result<SummarizerResponse, Error> {
     let keep = usize::try_from(keep).unwrap_or(usize::MAX).max(1);
     let percent = usize::try_from(percent.min(100)).unwrap_or(100);
     let mut first = 0;
@@ -31,7 +31,7 @@ pub(super) async fn summarize(
         let mut text = asker.ask(&prompt, &part).await?;
         let without = request.with_source(request.source.get(..first).unwrap_or_default());
         if let Some(range) = without.range() {
-            let left_out = LeftOut {
+            let left_out = OmittedSource {
                 range,
                 pieces: first as u64,
                 tokens: without.source_tokens(),

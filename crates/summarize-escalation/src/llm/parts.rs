@@ -9,7 +9,7 @@ use super::window::{ModelWindow, answer_in, answer_room, input};
 use crate::error::Error;
 use crate::prompt::{Clip, piece_text};
 use crate::request::{Style, SummaryRequest};
-use crate::summarizer::SummaryText;
+use crate::summarizer::SummarizerResponse;
 
 /// Least room for source and answer together, in tokens.
 const LEAST_ROOM: u64 = 256;
@@ -110,7 +110,7 @@ struct Group {
 enum Pass {
     Parts(Vec<Part>),
     /// The provider stopped the model in some part.
-    Stopped(SummaryText),
+    Stopped(SummarizerResponse),
 }
 
 /// Summarises a source part by part, and then the summaries, until one is left.
@@ -118,7 +118,7 @@ pub(super) async fn summarize(
     asker: &mut Asker<'_>,
     request: &SummaryRequest<'_>,
     window: ModelWindow,
-) -> Result<SummaryText, Error> {
+) -> Result<SummarizerResponse, Error> {
     let division = divide(asker, request, window)?;
     let mut asked = 0;
     let mut made = match pass(asker, request, window, division, &mut asked).await? {
@@ -128,7 +128,7 @@ pub(super) async fn summarize(
     loop {
         if made.len() < 2 {
             let text = made.pop().map_or_else(String::new, |part| part.text);
-            return Ok(SummaryText::new(text));
+            return Ok(SummarizerResponse::new(text));
         }
         let pieces: Vec<Source<'_>> = made.iter().map(Part::source).collect();
         let mut merge = request.with_source(&pieces);
@@ -225,7 +225,9 @@ async fn pass(
         let answer = ask_for_part(asker, &mut part, group, window).await?;
         if answer.stop != Stop::Complete {
             // A summary without one of its parts is none.
-            return Ok(Pass::Stopped(SummaryText::default().with_stop(answer.stop)));
+            return Ok(Pass::Stopped(
+                SummarizerResponse::default().with_stop(answer.stop),
+            ));
         }
         let Some(part) = Part::new(&part, &answer.text) else {
             let what = format!("it wrote nothing for part {} of {parts}", made.len() + 1);
@@ -243,7 +245,7 @@ async fn ask_for_part(
     part: &mut SummaryRequest<'_>,
     group: &Group,
     window: ModelWindow,
-) -> Result<SummaryText, Error> {
+) -> Result<SummarizerResponse, Error> {
     let answer = ask_once(asker, part, group, window).await?;
     if answer.stop != Stop::CutOff {
         return Ok(answer);
@@ -258,7 +260,7 @@ async fn ask_once(
     part: &SummaryRequest<'_>,
     group: &Group,
     window: ModelWindow,
-) -> Result<SummaryText, Error> {
+) -> Result<SummarizerResponse, Error> {
     let prompt = asker.prompts.render_clipped(part, group.clip);
     let Some(prompt) = window.fit(prompt, part) else {
         return Err(asker.too_long(part, window));

@@ -1,8 +1,8 @@
 use memory_model::{LogEntry, Message};
 use summarize_escalation::testing::{self, Answer, Scripted};
 use summarize_escalation::{
-    Gate, GateFailure, Ladder, OnGate, Outcome, Reason, Rules, Source, SummaryRequest, Term, Tier,
-    escalate, measure,
+    Gate, GateFailure, Ladder, LadderOutcome, OnGate, Reason, Rules, Source, SummaryRequest, Term,
+    Tier, escalate, measure,
 };
 use token_estimate::HeuristicEstimator;
 
@@ -21,7 +21,7 @@ fn scores(text: &str) -> summarize_escalation::Scores {
     )
 }
 
-async fn climb(log: &[LogEntry], ladder: &Ladder, answers: Vec<Answer>) -> Outcome {
+async fn climb(log: &[LogEntry], ladder: &Ladder, answers: Vec<Answer>) -> LadderOutcome {
     let source: Vec<Source<'_>> = log.iter().map(Source::from).collect();
     let request = SummaryRequest::new(&source, &HeuristicEstimator::Bytes4).with_target_tokens(300);
     let scripted = Scripted::new(answers);
@@ -50,7 +50,7 @@ fn terms_that_the_summary_retains_are_counted() {
         })
         .collect();
     assert!(lost.contains(&Term::Urls), "{lost:?}");
-    assert!(Gate::open().failures(&scores("Nothing.")).is_empty());
+    assert!(Gate::accept_all().failures(&scores("Nothing.")).is_empty());
     let text = serde_json::to_string(&good).unwrap();
     let again: summarize_escalation::Scores = serde_json::from_str(&text).unwrap();
     assert_eq!(again, good);
@@ -84,7 +84,7 @@ fn a_share_is_rounded_down_but_not_to_nothing() {
     let gate = Gate::default();
     let lost = |found: u32, total: u32, gate: &Gate| {
         let mut scores = summarize_escalation::Scores::default();
-        scores.paths = summarize_escalation::Retention { found, total };
+        scores.paths = summarize_escalation::TermCounts { found, total };
         !gate.failures(&scores).is_empty()
     };
     for (found, total, is_lost) in [

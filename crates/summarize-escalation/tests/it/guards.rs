@@ -10,8 +10,8 @@ use model_client::guard::{
 use model_client::{ChatModel, ChatPrompt, Completion, Failure, FailureKind, Timer};
 use summarize_escalation::testing::{self, Answer, FakeTimer, Scripted};
 use summarize_escalation::{
-    Chain, Error, ExtractiveSummarizer, GuardedSummarizer, Ladder, Source, Summarizer,
-    SummaryRequest, SummaryText, Tier, escalate,
+    Error, ExtractiveSummarizer, FallbackSummarizer, GuardedSummarizer, Ladder, Source, Summarizer,
+    SummarizerResponse, SummaryRequest, Tier, escalate,
 };
 use token_estimate::HeuristicEstimator;
 
@@ -281,7 +281,7 @@ impl Summarizer for Slow {
         "slow@1"
     }
 
-    async fn summarize(&self, _: &SummaryRequest<'_>) -> Result<SummaryText, Error> {
+    async fn summarize(&self, _: &SummaryRequest<'_>) -> Result<SummarizerResponse, Error> {
         {
             let mut now = self.under_way.lock().unwrap();
             now.0 += 1;
@@ -289,7 +289,7 @@ impl Summarizer for Slow {
         }
         Timer::sleep(&self.timer, SECOND).await;
         self.under_way.lock().unwrap().0 -= 1;
-        Ok(SummaryText::new("done"))
+        Ok(SummarizerResponse::new("done"))
     }
 }
 
@@ -323,13 +323,14 @@ fn a_chain_asks_the_main_model_when_the_cheap_one_fails() {
     ];
     for answer in kinds {
         let cheap = Scripted::new([answer]);
-        let chain = Chain::new(cheap.clone()).or(Scripted::new([Answer::text("main wrote")]));
+        let chain =
+            FallbackSummarizer::new(cheap.clone()).or(Scripted::new([Answer::text("main wrote")]));
         assert_eq!(ask(&timer, &chain, 3).unwrap(), "main wrote");
         assert_eq!(cheap.calls(), 1);
     }
     let main = Scripted::new([failure(FailureKind::RateLimited)]);
     let cheap = Scripted::new([Answer::text("cheap wrote"), failure(FailureKind::Auth)]);
-    let chain = Chain::new(cheap)
+    let chain = FallbackSummarizer::new(cheap)
         .or(ExtractiveSummarizer::new())
         .or(main.clone());
     assert_eq!(
@@ -363,7 +364,7 @@ impl Summarizer for Named {
         Some(self.0)
     }
 
-    async fn summarize(&self, request: &SummaryRequest<'_>) -> Result<SummaryText, Error> {
+    async fn summarize(&self, request: &SummaryRequest<'_>) -> Result<SummarizerResponse, Error> {
         self.1.summarize(request).await
     }
 }
@@ -375,7 +376,8 @@ fn the_ladder_names_the_model_that_wrote_and_marks_what_none_did() {
     let source: Vec<Source<'_>> = log.iter().map(Source::from).collect();
     let request = SummaryRequest::new(&source, &HeuristicEstimator::Bytes4);
     let down = || Scripted::new([failure(FailureKind::Overloaded)]);
-    let chain = Chain::new(Named("small", down())).or(Named("large", Scripted::head_cut()));
+    let chain =
+        FallbackSummarizer::new(Named("small", down())).or(Named("large", Scripted::head_cut()));
     let policy = GuardPolicy::default();
     let guarded = GuardedSummarizer::new(chain, policy.clone(), Arc::new(timer.clone()));
     let (ladder, anna) = (Ladder::default(), Ladder::anna());
@@ -385,7 +387,7 @@ fn the_ladder_names_the_model_that_wrote_and_marks_what_none_did() {
     assert_eq!(outcome.summarizer, "small|large");
     assert!(!outcome.provisional);
 
-    let all_down = Chain::new(Named("small", down())).or(Named("large", down()));
+    let all_down = FallbackSummarizer::new(Named("small", down())).or(Named("large", down()));
     let guarded = GuardedSummarizer::new(all_down, policy, Arc::new(timer.clone()));
     for _ in 0..5 {
         let climb = escalate(&guarded, &ladder, &request);
@@ -467,7 +469,7 @@ fn in_parts(
     client: &Client,
     policy: GuardPolicy,
 ) -> (
-    Result<SummaryText, Error>,
+    Result<SummarizerResponse, Error>,
     GuardedSummarizer<summarize_escalation::LlmSummarizer<Client>>,
 ) {
     let messages = (0..3).map(|n| Message::user(format!("{n} {}", "word ".repeat(1_400))));

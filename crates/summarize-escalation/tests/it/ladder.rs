@@ -6,9 +6,9 @@ use memory_model::{LogEntry, Message, Seq, SeqRange};
 use model_client::{ChatModel, ChatPrompt, Completion, Failure};
 use summarize_escalation::testing::{self, Answer, Scripted};
 use summarize_escalation::{
-    CHAR_CUT_NOTE, Error, ErrorKind, ExtractiveSummarizer, Ladder, LlmSummarizer, OnEmpty, OnError,
-    Outcome, Reason, Source, Style, Summarizer, SummaryKind, SummaryRequest, Tier, escalate,
-    prompt, recipe,
+    CHAR_CUT_NOTE, Error, ErrorKind, ExtractiveSummarizer, Ladder, LadderOutcome, LlmSummarizer,
+    OnEmpty, OnError, Reason, Source, Style, Summarizer, SummaryKind, SummaryRequest, Tier,
+    escalate, prompt, recipe,
 };
 use token_estimate::{HeuristicEstimator, TokenEstimator};
 
@@ -42,7 +42,7 @@ async fn climb(
     summarizer: &dyn Summarizer,
     ladder: &Ladder,
     target: u64,
-) -> Result<Outcome, Error> {
+) -> Result<LadderOutcome, Error> {
     let log = log();
     let source: Vec<Source<'_>> = log.iter().map(Source::from).collect();
     let request =
@@ -50,7 +50,7 @@ async fn climb(
     escalate(summarizer, ladder, &request).await
 }
 
-fn tiers(outcome: &Outcome) -> Vec<Tier> {
+fn tiers(outcome: &LadderOutcome) -> Vec<Tier> {
     outcome.refused.iter().map(|refusal| refusal.tier).collect()
 }
 

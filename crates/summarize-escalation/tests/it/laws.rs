@@ -2,7 +2,7 @@ use memory_model::LogEntry;
 use proptest::prelude::*;
 use summarize_escalation::testing::{self, Answer, Scripted};
 use summarize_escalation::{
-    ErrorKind, Ladder, OnEmpty, OnError, Outcome, Source, SummaryRequest, Tier, escalate,
+    ErrorKind, Ladder, LadderOutcome, OnEmpty, OnError, Source, SummaryRequest, Tier, escalate,
 };
 use token_estimate::{HeuristicEstimator, TokenEstimator};
 
@@ -28,7 +28,7 @@ fn run(
     scripted: &Scripted,
     ladder: &Ladder,
     request: &SummaryRequest<'_>,
-) -> Result<Outcome, ErrorKind> {
+) -> Result<LadderOutcome, ErrorKind> {
     let runtime = tokio::runtime::Builder::new_current_thread()
         .build()
         .unwrap();

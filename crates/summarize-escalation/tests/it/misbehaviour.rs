@@ -11,7 +11,7 @@ use proptest::prelude::*;
 use summarize_escalation::testing::{self, Answer, Scripted, misbehaviours};
 use summarize_escalation::{
     Error, ErrorKind, Gate, Ladder, OnCutOff, OnEmpty, OnError, OnGate, OnGrowth, OnRefusal, Rules,
-    Source, Summarizer, SummaryRequest, SummaryText, Tier, escalate,
+    Source, Summarizer, SummarizerResponse, SummaryRequest, Tier, escalate,
 };
 use token_estimate::HeuristicEstimator;
 
@@ -32,7 +32,7 @@ impl Summarizer for Impatient<'_> {
         self.0.model()
     }
 
-    async fn summarize(&self, request: &SummaryRequest<'_>) -> Result<SummaryText, Error> {
+    async fn summarize(&self, request: &SummaryRequest<'_>) -> Result<SummarizerResponse, Error> {
         let mut call = self.0.summarize(request);
         match call.as_mut().poll(&mut Context::from_waker(Waker::noop())) {
             Poll::Ready(result) => result,

@@ -3,7 +3,7 @@
 use model_client::OpenAiCompatible;
 use serde_json::{Value, json};
 use summarize_escalation::{
-    ErrorKind, Ladder, LlmSummarizer, OnCutOff, OnRefusal, Outcome, Source, Summarizer as _,
+    ErrorKind, Ladder, LadderOutcome, LlmSummarizer, OnCutOff, OnRefusal, Source, Summarizer as _,
     SummaryRequest, Tier, escalate,
 };
 use token_estimate::HeuristicEstimator;
@@ -33,7 +33,10 @@ fn the_id_names_provider_model_and_prompts() {
 }
 
 /// What a server answers, under a ladder.
-async fn climbed(answer: &Value, ladder: &Ladder) -> Result<Outcome, summarize_escalation::Error> {
+async fn climbed(
+    answer: &Value,
+    ladder: &Ladder,
+) -> Result<LadderOutcome, summarize_escalation::Error> {
     let server = MockServer::start().await;
     Mock::given(method("POST"))
         .respond_with(ResponseTemplate::new(200).set_body_json(answer))

@@ -1,6 +1,6 @@
 //! Compactions: they shrink, leave the tail alone, and come to rest.
 
-use agent_memory::{Body, DagPolicy, Mode, StopReason, ViewVersion};
+use agent_memory::{DagPolicy, Mode, SpanBody, StopReason, ViewVersion};
 use memory_model::SpanStart;
 
 use super::ops::Behaviour;
@@ -70,7 +70,7 @@ async fn within(chat: &Chat, before: &Before, tail: usize, tally: &mut Tally) ->
         .items;
     tally.checked(Law::Tail, made.len());
     // A fork may inherit summaries of what is now its tail, and condense those.
-    let leaf = |row: &SpanStart| matches!(row.body, Body::Summary { depth: 0, .. });
+    let leaf = |row: &SpanStart| matches!(row.body, SpanBody::Summary { depth: 0, .. });
     for publication in made.into_iter().filter(|made| made.added.iter().any(leaf)) {
         Law::Tail.holds(publication.at.last.0 <= free, || {
             format!(

@@ -78,7 +78,7 @@ fn chronology(context: &Context) -> Checked<()> {
                 message.source.range().unwrap(),
             );
             let summary = |m: &agent_memory::ContextMessage| {
-                matches!(m.source, agent_memory::Source::Summary { .. })
+                matches!(m.source, agent_memory::MessageOrigin::Summary { .. })
             };
             let apart = a.last < b.first || !(summary(before) || summary(message));
             Law::Chronology.holds(a.first <= b.first && a.last <= b.last && apart, || {

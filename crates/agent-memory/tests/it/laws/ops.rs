@@ -62,7 +62,7 @@ pub(crate) enum End {
     Done,
     Crash(Crash),
     /// The switch is flipped after so many steps.
-    Cancel(u8),
+    CancellationToken(u8),
     /// The future is dropped after so many steps.
     Drop(u8),
 }
@@ -219,11 +219,11 @@ fn op(r: &mut Random) -> Op {
                     write: 1 + r.below(12),
                     after: r.one_in(2),
                 }),
-                2 => End::Cancel(r.byte() % 12),
+                2 => End::CancellationToken(r.byte() % 12),
                 3 => End::Drop(r.byte() % 12),
                 _ => End::Done,
             };
-            let hang = matches!(end, End::Cancel(_) | End::Drop(_));
+            let hang = matches!(end, End::CancellationToken(_) | End::Drop(_));
             Op::Compact {
                 chat,
                 mode,

@@ -4,7 +4,7 @@
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
-use agent_memory::{FullStore, Role, Summarizer, SummaryRequest, SummaryText};
+use agent_memory::{FullStore, Role, Summarizer, SummarizerResponse, SummaryRequest};
 use async_trait::async_trait;
 use memory_model::{
     ConversationId, Hash, LogEntry, RawJson, Recipe, Seq, SeqRange, Span, Summary, SummaryId,
@@ -447,7 +447,7 @@ impl Summarizer for Fickle {
     async fn summarize(
         &self,
         request: &SummaryRequest<'_>,
-    ) -> std::result::Result<SummaryText, summarize_escalation::Error> {
+    ) -> std::result::Result<SummarizerResponse, summarize_escalation::Error> {
         let turns = match &mut *self.yields.lock().unwrap() {
             Some(random) => random.below(6),
             None => 0,

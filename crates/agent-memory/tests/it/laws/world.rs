@@ -4,8 +4,8 @@ use std::sync::Arc;
 
 use agent_memory::testing::memory;
 use agent_memory::{
-    Budget, Cancel, EntryOutcome, Memory, Message, Mode, Origin, Outcome, RunnerPolicy, Seq,
-    Session, ViewVersion,
+    Budget, CancellationToken, EntryOutcome, Memory, Message, Mode, Origin, Outcome, RunnerPolicy,
+    Seq, Session, ViewVersion,
 };
 use memory_store::{NewConversation, Store as _};
 
@@ -259,10 +259,10 @@ impl World {
                     .await?;
                 Some(done)
             }
-            End::Cancel(steps) => {
+            End::CancellationToken(steps) => {
                 self.model.behave(model, Some(u64::from(steps)));
                 self.stage.take_turns(Some(u64::from(steps)));
-                let cancel = Cancel::new();
+                let cancel = CancellationToken::new();
                 let run = chat.session.compact_with(mode, None, cancel.clone());
                 let stop = async {
                     for _ in 0..steps {
