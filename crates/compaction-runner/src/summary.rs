@@ -19,7 +19,7 @@ pub(crate) struct Written {
     pub(crate) model: Option<String>,
     pub(crate) provisional: bool,
     pub(crate) recipe: Recipe,
-    /// How it came about: see [`Outcome::meta`](summarize_escalation::LadderOutcome::meta).
+    /// How it came about: see [`LadderOutcome::meta`](summarize_escalation::LadderOutcome::meta).
     #[serde(default)]
     pub(crate) meta: Option<RawJson>,
     /// Why the model did not write it.
