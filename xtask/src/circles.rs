@@ -33,11 +33,15 @@ pub(crate) fn run() -> anyhow::Result<()> {
     Ok(())
 }
 
-/// The root files of all libraries and programs under `crates`.
+/// The root files of all libraries and programs under `crates`, and of these tasks.
 fn sources(root: &Path) -> anyhow::Result<Vec<PathBuf>> {
-    let mut sources = Vec::new();
+    let mut crates = vec![root.join("xtask")];
     for entry in std::fs::read_dir(root.join("crates"))? {
-        let folder = entry?.path().join("src");
+        crates.push(entry?.path());
+    }
+    let mut sources = Vec::new();
+    for folder in crates {
+        let folder = folder.join("src");
         sources.extend(
             ["lib.rs", "main.rs"]
                 .map(|file| folder.join(file))

@@ -7,7 +7,7 @@ use std::fmt::Write as _;
 use anyhow::{Context as _, ensure};
 use sha2::{Digest as _, Sha256};
 
-use crate::migrations;
+use crate::migration;
 use crate::mode::{Mode, root};
 use crate::schema::{Doc, Object, SOURCE, build, docs, files};
 
@@ -151,7 +151,7 @@ fn list() -> anyhow::Result<String> {
         "//! The migrations, in order. {PREAMBLE}.\n\nuse crate::migration::Migration;\n\n"
     );
     out.push_str("#[rustfmt::skip]\npub(crate) const MIGRATIONS: &[Migration] = &[\n");
-    for m in migrations::all()? {
+    for m in migration::all()? {
         let _ = write!(
             out,
             "    Migration {{\n        version: {},\n        name: \"{}\",\n\

@@ -13,6 +13,7 @@ mod features;
 mod fixtures;
 mod layering;
 mod licences;
+mod migration;
 mod migrations;
 mod mode;
 mod retention;

@@ -3,8 +3,8 @@
 use std::collections::BTreeMap;
 
 use anyhow::{bail, ensure};
-use sha2::{Digest as _, Sha256};
 
+use crate::migration::{Migration, all, is_name};
 use crate::mode::{Mode, root};
 use crate::schema::{MIGRATIONS, SOURCE, build, docs, files};
 use crate::{codegen, diff};
@@ -24,58 +24,6 @@ pub(crate) fn run(words: &[&str], mode: Mode) -> anyhow::Result<()> {
         ["release"] => release(mode),
         _ => bail!("usage: cargo xtask migrations new NAME | diff NAME | list | check | release"),
     }
-}
-
-/// A migration: its number, its name, its file and its text.
-pub(crate) struct Migration {
-    pub(crate) version: u32,
-    pub(crate) name: String,
-    pub(crate) file: String,
-    pub(crate) text: String,
-}
-
-impl Migration {
-    /// SHA-256 of the text, in hex.
-    pub(crate) fn checksum(&self) -> String {
-        Sha256::digest(self.text.as_bytes())
-            .iter()
-            .map(|byte| format!("{byte:02x}"))
-            .collect()
-    }
-}
-
-/// All migrations, checked to be numbered 1, 2, 3, …
-pub(crate) fn all() -> anyhow::Result<Vec<Migration>> {
-    number(files(MIGRATIONS)?)
-}
-
-fn number(files: Vec<(String, String)>) -> anyhow::Result<Vec<Migration>> {
-    let mut found = Vec::new();
-    for (version, (file, text)) in (1u32..).zip(files) {
-        let name = file
-            .strip_suffix(".sql")
-            .and_then(|stem| stem.strip_prefix(&format!("{version:04}_")))
-            .filter(|name| is_name(name));
-        let Some(name) = name else {
-            bail!(
-                "{MIGRATIONS}/{file}: expected {version:04}_name.sql: rename it, numbers are dense"
-            );
-        };
-        found.push(Migration {
-            version,
-            name: name.to_owned(),
-            file: file.clone(),
-            text,
-        });
-    }
-    Ok(found)
-}
-
-fn is_name(name: &str) -> bool {
-    !name.is_empty()
-        && name
-            .chars()
-            .all(|c| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '_')
 }
 
 fn begin(name: &str, text: &str, mode: Mode) -> anyhow::Result<()> {
@@ -186,6 +134,7 @@ fn release(mode: Mode) -> anyhow::Result<()> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::migration::number;
 
     fn two() -> Vec<Migration> {
         let files = [
