@@ -6,7 +6,7 @@ use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
-use agent_memory::store::Conversation;
+use agent_memory::store::{Conversation, read_conversations};
 use agent_memory::{
     Builder, ConversationFilter, ConversationId, Durability, LockObserver, LockWait, Memory,
     Session, SqliteOptions,
@@ -217,19 +217,13 @@ impl App {
         memory: &Memory,
         prefix: &str,
     ) -> anyhow::Result<Vec<Conversation>> {
-        let mut found = Vec::new();
+        if prefix.is_empty() {
+            return Ok(Vec::new());
+        }
         let mut filter = ConversationFilter::default();
         filter.archived = true;
-        let mut after = None;
-        while !prefix.is_empty() {
-            let page = memory.store().list(&filter, after, 256).await?;
-            let items = page.items.into_iter();
-            found.extend(items.filter(|found| found.key.as_str().starts_with(prefix)));
-            after = page.next;
-            if after.is_none() {
-                break;
-            }
-        }
+        let mut found = read_conversations(&**memory.store(), &filter).await?;
+        found.retain(|found| found.key.as_str().starts_with(prefix));
         Ok(found)
     }
 

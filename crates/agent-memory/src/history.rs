@@ -137,12 +137,8 @@ impl ViewAtVersion {
 
     /// Returns the starts of the spans, the open one included.
     async fn starts(&self) -> Result<Vec<SpanStart>> {
-        let start = |span: Span| SpanStart {
-            first: span.range.first,
-            body: span.body,
-            tokens: span.tokens,
-        };
-        let mut starts: Vec<SpanStart> = self.bare_spans().await?.into_iter().map(start).collect();
+        let spans = self.bare_spans().await?;
+        let mut starts: Vec<SpanStart> = spans.iter().map(SpanStart::from).collect();
         if starts.last().is_none_or(|last| last.body != SpanBody::Raw) {
             starts.push(SpanStart {
                 first: self.snapshot.head.next(),

@@ -29,7 +29,7 @@ const SLACK: u32 = 100;
 pub struct ObservedUsage {
     model: String,
     usage: Usage,
-    outcome: ResponseStatus,
+    status: ResponseStatus,
     at: Option<Seq>,
     estimated: Option<u64>,
     left_out: u64,
@@ -41,7 +41,7 @@ impl ObservedUsage {
         Self {
             model: model.into(),
             usage,
-            outcome: ResponseStatus::Completed,
+            status: ResponseStatus::Completed,
             at: None,
             estimated: None,
             left_out: 0,
@@ -65,8 +65,8 @@ impl ObservedUsage {
     }
 
     /// Sets how the response ended. Usage of aborted and failed responses is ignored.
-    pub fn with_outcome(mut self, outcome: ResponseStatus) -> Self {
-        self.outcome = outcome;
+    pub fn with_status(mut self, status: ResponseStatus) -> Self {
+        self.status = status;
         self
     }
 
@@ -155,7 +155,7 @@ impl Session {
             usage.drop_outdated(&snapshot);
             let counts = usage
                 .tracker
-                .observe(at.0.into(), &observed.usage, observed.outcome);
+                .observe(at.0.into(), &observed.usage, observed.status);
             if !counts {
                 return Ok(false);
             }

@@ -22,7 +22,7 @@ use crate::view_reader::ViewReader;
 /// The default of [`Compaction::with_extractive`].
 static GENERIC_EXTRACTS: ExtractiveSummarizer = ExtractiveSummarizer::new();
 
-/// A compaction of one conversation: everything it needs, and nothing it holds on to.
+/// The settings of a compaction of one conversation, and its runs.
 ///
 /// No lock and no transaction is held while a model is called. Dropping a run leaves the store as
 /// it was after the last summary that was published.
@@ -84,20 +84,20 @@ impl<'a> Compaction<'a> {
         self
     }
 
-    /// Sets the switch that stops it.
+    /// Sets the token that cancels it.
     pub fn with_cancel(mut self, cancel: CancellationToken) -> Self {
         self.env.cancel = cancel;
         self
     }
 
-    /// Sets the name under which it takes leases; two compactions that may run at the same time
-    /// need different ones, or share what they have in hand: [`Compaction::with_in_flight`].
+    /// Sets the name under which it takes leases. Two compactions that may run at the same time need
+    /// different names, or one [`InFlight`]: see [`Compaction::with_in_flight`].
     pub fn with_owner(mut self, owner: impl Into<String>) -> Self {
         self.env.owner = Owner(owner.into());
         self
     }
 
-    /// Sets where the runs of one owner tell each other what they are at.
+    /// Shares the jobs in progress with other compactions of the same owner.
     pub fn with_in_flight(mut self, in_flight: InFlight) -> Self {
         self.env.in_flight = in_flight;
         self
@@ -109,7 +109,7 @@ impl<'a> Compaction<'a> {
         self
     }
 
-    /// Sets what the user wants summaries to mind.
+    /// Sets additional instructions for the summarizer.
     pub fn with_instructions(mut self, instructions: impl Into<String>) -> Self {
         self.env.instructions = Some(instructions.into());
         self

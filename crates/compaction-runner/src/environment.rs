@@ -33,7 +33,7 @@ pub(crate) struct Environment<'a> {
     pub(crate) owner: Owner,
     pub(crate) in_flight: InFlight,
     pub(crate) liveness: &'a dyn Liveness,
-    /// What the user wants summaries to mind.
+    /// Additional instructions for the summarizer.
     pub(crate) instructions: Option<String>,
     pub(crate) room: Option<Room>,
     pub(crate) stage: Stage,

@@ -167,7 +167,7 @@ pub(crate) async fn split_wanted(
     // With one position more on each side, so that the spans tell where others begin.
     let around = SeqRange::new(range.first.prev().max(Seq::FIRST), range.last.next());
     let spans = read_spans(env.store, snapshot, around).await?;
-    let mut rows = starts(&spans);
+    let mut rows: Vec<SpanStart> = spans.iter().map(SpanStart::from).collect();
     for mut waiting in list.jobs {
         let mut spliced = splice(&rows, &waiting);
         if spliced.is_none()
@@ -233,16 +233,4 @@ fn splice(rows: &[SpanStart], waiting: &Waiting) -> Option<Vec<SpanStart>> {
     rows.extend(changed.added);
     rows.sort_by_key(|row| row.first);
     Some(rows)
-}
-
-/// The rows of spans whose raw ones have no cost.
-fn starts(spans: &[Span]) -> Vec<SpanStart> {
-    spans
-        .iter()
-        .map(|span| SpanStart {
-            first: span.range.first,
-            body: span.body.clone(),
-            tokens: span.tokens,
-        })
-        .collect()
 }

@@ -119,6 +119,19 @@ pub struct SpanStart {
     pub tokens: u64,
 }
 
+impl From<&Span> for SpanStart {
+    fn from(span: &Span) -> Self {
+        Self {
+            first: span.range.first,
+            body: span.body.clone(),
+            tokens: match span.body.is_divisible() {
+                true => 0,
+                false => span.tokens,
+            },
+        }
+    }
+}
+
 /// Rows that a publish removes and adds.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct SpliceRows {
@@ -245,14 +258,7 @@ impl View {
 
     /// Returns the starts of the spans, in order.
     pub fn starts(&self) -> Vec<SpanStart> {
-        self.spans
-            .iter()
-            .map(|span| SpanStart {
-                first: span.range.first,
-                body: span.body.clone(),
-                tokens: span.tokens,
-            })
-            .collect()
+        self.spans.iter().map(SpanStart::from).collect()
     }
 
     /// Returns the spans over `at`. `Raw` and `Omitted` spans are clipped to it; `Summary` and
@@ -361,14 +367,7 @@ pub fn splice_starts(
     let candidates = left
         .cloned()
         .into_iter()
-        .chain(new.iter().map(|span| SpanStart {
-            first: span.range.first,
-            body: span.body.clone(),
-            tokens: match span.body.is_divisible() {
-                true => 0,
-                false => span.tokens,
-            },
-        }))
+        .chain(new.iter().map(SpanStart::from))
         .chain(right.map(|row| SpanStart {
             first: after,
             ..row.clone()

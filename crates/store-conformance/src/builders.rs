@@ -8,8 +8,8 @@ use memory_model::{
 };
 use memory_store::{
     Append, AppendAt, Appended, Conversation, ConversationFilter, ConversationRef, FullStore,
-    LogRead, NewConversation, NewEntry, Order, Publish, Published, Report, Store, Verifier,
-    Violation, verify,
+    NewConversation, NewEntry, Order, Publish, Published, Report, Store, Verifier, Violation,
+    read_entries, verify,
 };
 use token_estimate::{EstimatorId, HeuristicEstimator, TokenEstimator};
 
@@ -116,17 +116,9 @@ pub(crate) async fn entries<S: Store + ?Sized>(
     store: &S,
     conversation: ConversationId,
 ) -> Vec<LogEntry> {
-    let mut rest = info(store, conversation).await.range();
-    let mut entries = Vec::new();
-    while let Some(range) = rest {
-        let page = store
-            .read(conversation, &LogRead::new(range))
-            .await
-            .expect("the log is read");
-        entries.extend(page.items);
-        rest = page.next;
-    }
-    entries
+    let range = info(store, conversation).await.range();
+    let entries = read_entries(store, conversation, range).await;
+    entries.expect("the log is read")
 }
 
 /// The texts of all visible entries.
@@ -163,18 +155,11 @@ pub async fn summary_of<S: Store + ?Sized>(
     for source in sources {
         match source {
             Source::Messages(range) => {
-                let mut rest = Some(*range);
-                while let Some(part) = rest {
-                    let page = store
-                        .read(conversation, &LogRead::new(part))
-                        .await
-                        .expect("the sources are read");
-                    for entry in &page.items {
-                        hasher.message(entry.hash);
-                        source_tokens += entry.tokens;
-                        times.push(entry.created_at);
-                    }
-                    rest = page.next;
+                let entries = read_entries(store, conversation, *range).await;
+                for entry in entries.expect("the sources are read") {
+                    hasher.message(entry.hash);
+                    source_tokens += entry.tokens;
+                    times.push(entry.created_at);
                 }
                 children.push(Child::Messages { range: *range });
             }

@@ -17,7 +17,7 @@ const NOTICE: Duration = Duration::from_secs(1);
 /// The write-ahead log is cut back to this many bytes when it begins anew.
 const WAL_LIMIT: &str = "16777216";
 /// How many rows are read ahead of the reader: a whole page, for a reader that is asked for room after each row costs
-/// two changes of threads a row. Rows of a log that are large come by themselves; see `read.rs`.
+/// two changes of threads a row. Large rows of a log come by themselves.
 const ROWS_AHEAD: usize = 1024;
 
 /// What a write that has returned survives.

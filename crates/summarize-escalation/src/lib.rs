@@ -1,9 +1,9 @@
 #![doc = include_str!("../README.md")]
 
-mod chain;
 mod error;
 mod escalate;
 mod extractive;
+mod fallback;
 mod gate;
 mod guarded;
 mod ladder;
@@ -20,9 +20,9 @@ mod target;
 pub mod testing;
 mod tier;
 
-pub use chain::FallbackSummarizer;
 pub use error::{Error, ErrorKind};
 pub use escalate::{escalate, escalate_with};
+pub use fallback::FallbackSummarizer;
 pub use gate::{Gate, GateFailure, Scores, Share, Term, TermCounts, measure};
 pub use guarded::GuardedSummarizer;
 pub use ladder::{CutRule, Ladder};

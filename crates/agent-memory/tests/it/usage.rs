@@ -121,8 +121,8 @@ async fn the_size_of_a_view_begins_with_the_last_real_figure() {
         // What says nothing changes nothing.
         for said_nothing in [
             ObservedUsage::new("m", usage(0, 0)),
-            ObservedUsage::new("m", usage(9, 9)).with_outcome(ResponseStatus::Aborted),
-            ObservedUsage::new("m", usage(9, 9)).with_outcome(ResponseStatus::Failed),
+            ObservedUsage::new("m", usage(9, 9)).with_status(ResponseStatus::Aborted),
+            ObservedUsage::new("m", usage(9, 9)).with_status(ResponseStatus::Failed),
             ObservedUsage::new("m", usage(9, 9)).with_position(Seq(7)),
         ] {
             assert!(!session.observe_usage(&said_nothing).await.unwrap());

@@ -1,11 +1,12 @@
 //! Logs as far as operations need to know them: what is remembered needs no statement.
 
-use std::sync::PoisonError;
+use std::sync::{MutexGuard, PoisonError};
 
-use memory_model::{ConversationId, Seq, ViewName, ViewVersion};
-use memory_store::{Conversation, Result, Segment, Snapshot};
+use memory_model::{ConversationId, Seq};
+use memory_store::{Conversation, Result, Segment};
 
 use super::SqlStore;
+use super::reached::Reached;
 use crate::executor::{Database, Executor};
 
 /// A log, at least as far as it is asked for.
@@ -29,21 +30,9 @@ impl From<&Conversation> for Log {
 }
 
 impl<D: Database> SqlStore<D> {
-    /// Remembers how far a committed snapshot reaches.
-    pub(super) fn remember_reached(&self, snapshot: &Snapshot) {
-        let mut reached = self.reached.lock().unwrap_or_else(PoisonError::into_inner);
-        reached.remember(snapshot);
-    }
-
-    /// Whether a view is known to have a version.
-    pub(super) fn has_version(
-        &self,
-        id: ConversationId,
-        view: &ViewName,
-        version: ViewVersion,
-    ) -> bool {
-        let reached = self.reached.lock().unwrap_or_else(PoisonError::into_inner);
-        reached.has_version(id, view, version)
+    /// What is known of how far logs and views reach.
+    pub(super) fn reached(&self) -> MutexGuard<'_, Reached> {
+        self.reached.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// The log, as far as it is known where `is_enough` holds for what is known of it, else looked up.
@@ -53,10 +42,7 @@ impl<D: Database> SqlStore<D> {
         id: ConversationId,
         is_enough: impl Fn(Seq, u64) -> bool,
     ) -> Result<Log> {
-        let known = {
-            let reached = self.reached.lock().unwrap_or_else(PoisonError::into_inner);
-            reached.log(id)
-        };
+        let known = self.reached().log(id);
         if let Some((head, tokens)) = known
             && is_enough(head, tokens)
             && let Some(lineage) = self.known_lineage(id)

@@ -43,7 +43,7 @@ impl<D: Database> SqlStore<D> {
     pub(super) async fn look_at(&self, id: ConversationId, view: &ViewName) -> Result<Snapshot> {
         let mut reader = self.database.read().await?;
         let snapshot = snapshot(&mut reader, id, view).await?;
-        self.remember_reached(&snapshot);
+        self.reached().remember(&snapshot);
         Ok(snapshot)
     }
 
@@ -76,7 +76,8 @@ impl<D: Database> SqlStore<D> {
         let (id, view, version) = (shot.conversation, &shot.view, shot.version);
         let mut reader = self.database.read().await?;
         let on = &mut reader;
-        if version == ViewVersion(0) || !self.has_version(id, view, version) {
+        let is_known = self.reached().has_version(id, view, version);
+        if version == ViewVersion(0) || !is_known {
             let now = snapshot(on, id, view).await?;
             if now.version == ViewVersion(0) && version == now.version {
                 return Ok(Page::complete(spans_of(&[first_row()], None)));

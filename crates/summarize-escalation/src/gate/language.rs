@@ -142,7 +142,7 @@ pub(super) fn differs(said: &[&str], summary: &[&str]) -> bool {
     };
     let whole = all.language();
     let is_written = |found: Option<(Lang, Script)>| found.is_some_and(|(lang, _)| lang == written);
-    if is_written(whole) || (script == Script::Latin && told.repeats(&all)) {
+    if is_written(whole) {
         return false;
     }
     let mut other_script = whole.is_some_and(|(_, script)| script != Script::Latin);

@@ -12,10 +12,10 @@ use crate::summarizer::{Summarizer, SummarizerResponse};
 /// model when that fails.
 ///
 /// An answer of nothing but white space counts as a failure, and so does one that its provider
-/// stopped; when no link does better, the last stopped answer is the chain's. A summary names the
-/// model that wrote it; the id, and so the recipe, is that of the whole chain.
+/// stopped; when none does better, the last stopped answer is returned. A summary names the model
+/// that wrote it; the id, and so the recipe, names all summarizers.
 ///
-/// A chain skips summarizers that need no model: the ladder has a tier for them and marks their
+/// Summarizers that need no model are skipped: the ladder has a tier for them and marks their
 /// summaries as provisional.
 #[derive(Debug)]
 #[must_use]
@@ -25,7 +25,7 @@ pub struct FallbackSummarizer {
 }
 
 impl FallbackSummarizer {
-    /// Returns a chain of one summarizer.
+    /// Returns one that asks a single summarizer: add others by [`or`](Self::or).
     pub fn new(first: impl Summarizer + 'static) -> Self {
         Self {
             id: first.id().to_owned(),
