@@ -330,6 +330,9 @@ impl Session {
         let saved = i128::from(view.snapshot.log_tokens) - i128::from(cost);
         let mut snapshot = view.snapshot;
         snapshot.saved = i64::try_from(saved).unwrap_or_default();
+        // The open span is not read where all messages are compacted.
+        let open = spans.last().is_none_or(|last| last.body != SpanBody::Raw);
+        snapshot.spans = spans.len() as u64 + u64::from(open);
         Ok(ViewAtVersion::new(self.clone(), snapshot))
     }
 

@@ -6,12 +6,14 @@
 
 use compaction_runner::{CancellationToken, ModelReport, Outcome, PrefetchReport, WindowUse};
 use context_assembler::{Budget, Context};
+use memory_model::Accounting as _;
 use memory_store::Snapshot;
 
 use crate::error::Result;
 use crate::session::Session;
 use crate::spawner::PrefetchResult;
 use crate::turn_policy::{Action, TurnPolicy, Window};
+use crate::usage::StoredUsage;
 
 /// Maximum number of iterations of one step's compaction while its trigger still fires.
 const MAX_ROUNDS: u32 = 4;
@@ -96,6 +98,7 @@ struct Load {
     /// Cost of the context by a provider's last figure, in tokens; 0 without one.
     reported: u64,
     usage: WindowUse,
+    stored: StoredUsage,
 }
 
 impl Load {
@@ -230,7 +233,15 @@ impl Session {
     /// Measures the view in relation to the window.
     async fn measure(&self, window: &Window) -> Result<Load> {
         let snapshot = self.snapshot().await?;
-        let (size, factor) = self.size_and_factor(&snapshot).await?;
+        let stored = self.stored_usage().await?.0;
+        Ok(self.load_at(window, snapshot, stored))
+    }
+
+    /// Returns the load of a state of the view.
+    fn load_at(&self, window: &Window, snapshot: Snapshot, stored: StoredUsage) -> Load {
+        let documented = self.accounting().estimator().safety_factor();
+        let factor = stored.safety_factor.unwrap_or(documented);
+        let size = stored.clone().tokens(&snapshot);
         let budget = window.budget().with_safety_factor(factor);
         let fixed = self.fixed_tokens();
         let reported = match size.reported_at {
@@ -252,20 +263,22 @@ impl Session {
             },
             budget,
             snapshot,
+            stored,
         };
         load.usage = load.usage_at(load.snapshot.tokens());
-        Ok(load)
+        load
     }
 
-    /// Measures the view after a compaction that saved `saved` tokens. A provider's figure ends
-    /// with the view that it was about: less what was saved, it is still the best estimate.
-    async fn measure_after(&self, window: &Window, before: &Load, saved: u64) -> Result<Load> {
-        let mut load = self.measure(window).await?;
+    /// Returns the load after a compaction. A provider's figure ends with the view that it was
+    /// about: less what was saved, it is still the best estimate.
+    fn load_after(&self, window: &Window, before: &Load, outcome: &Outcome) -> Load {
+        let snapshot = outcome.snapshot.clone();
+        let mut load = self.load_at(window, snapshot, before.stored.clone());
         if load.reported == 0 {
-            load.reported = before.reported.saturating_sub(saved);
+            load.reported = before.reported.saturating_sub(saved(outcome));
             load.usage = load.usage_at(load.snapshot.tokens());
         }
-        Ok(load)
+        load
     }
 
     /// Carries an action out, and returns the load after it; `None` for `Nothing`. `caller_fits`
@@ -287,7 +300,9 @@ impl Session {
         report.usage = load.usage;
         let policy = &self.memory().inner.turns;
         if load.excess() > 0 || policy.hard.fires(&load.usage) {
-            let compaction = self.compaction_within(CancellationToken::new(), load.room);
+            let compaction = self
+                .compaction_within(CancellationToken::new(), load.room)
+                .with_snapshot(load.snapshot.clone());
             let is_enough = |tokens| {
                 let usage = load.usage_at(tokens);
                 match usage.tokens > load.budget.get() {
@@ -303,13 +318,12 @@ impl Session {
             let Some(outcome) = report.outcome_of(self, result) else {
                 return Ok((report, Some(load)));
             };
-            let (published, saved) = (outcome.published.total(), saved(&outcome));
+            if outcome.published.total() > 0 {
+                load = self.load_after(window, &load, &outcome);
+            }
             report.failure = outcome.failure.clone().or(report.failure.take());
             report.model.merge(&outcome.model);
             report.compactions.push(outcome);
-            if published > 0 {
-                load = self.measure_after(window, &load, saved).await?;
-            }
         }
         if action == Action::Prefetch && load.crosses_soft(policy) {
             self.start_prefetch(load.room, &mut report).await;
@@ -327,6 +341,7 @@ impl Session {
         window: &Window,
     ) -> Result<bool> {
         let compaction = self.compaction(CancellationToken::new());
+        let compaction = compaction.with_snapshot(load.snapshot.clone());
         let result = compaction.extract_to_fit(self.room(target)).await;
         let Some(outcome) = report.outcome_of(self, result) else {
             return Ok(false);
@@ -334,7 +349,7 @@ impl Session {
         let published = outcome.published.total();
         if published > 0 {
             tracing::info!(session = %self.key(), published, "extracts stand in for summaries");
-            *load = self.measure_after(window, load, saved(&outcome)).await?;
+            *load = self.load_after(window, load, &outcome);
             report.extracted += published;
             report.compactions.push(outcome);
         }

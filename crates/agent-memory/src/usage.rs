@@ -80,11 +80,11 @@ impl ObservedUsage {
 /// The session's usage as it is stored.
 #[derive(Debug, Clone, Default, Serialize, Deserialize)]
 #[serde(default)]
-struct StoredUsage {
+pub(crate) struct StoredUsage {
     /// Model of the newest accepted report.
     model: Option<String>,
     /// Safety factor of that model's budgets.
-    safety_factor: Option<SafetyFactor>,
+    pub(crate) safety_factor: Option<SafetyFactor>,
     calibration: Calibration,
     tracker: UsageTracker,
     /// View that the newest report was about, with its version.
@@ -108,7 +108,7 @@ impl StoredUsage {
         self.version = now.version.0;
     }
 
-    fn tokens(mut self, now: &Snapshot) -> ContextTokens {
+    pub(crate) fn tokens(mut self, now: &Snapshot) -> ContextTokens {
         self.drop_outdated(now);
         let after = now.log_tokens.saturating_sub(self.covered);
         self.tracker
@@ -219,18 +219,6 @@ impl Session {
             .unwrap_or(documented))
     }
 
-    /// Returns the cost of the view as [`Session::context_tokens`], and the safety factor, from one
-    /// look-up.
-    pub(crate) async fn size_and_factor(
-        &self,
-        now: &Snapshot,
-    ) -> Result<(ContextTokens, SafetyFactor)> {
-        let documented = self.accounting().estimator().safety_factor();
-        let usage = self.stored_usage().await?.0;
-        let factor = usage.safety_factor.unwrap_or(documented);
-        Ok((usage.tokens(now), factor))
-    }
-
     /// Returns the budget with the session's safety factor, unless it has a factor.
     pub(crate) async fn scaled(&self, budget: Budget) -> Result<Budget> {
         match budget.safety_factor() {
@@ -263,7 +251,7 @@ impl Session {
 
     /// Reads the stored usage and its revision. Usage that cannot be parsed was written by a newer
     /// version, and is started anew.
-    async fn stored_usage(&self) -> Result<(StoredUsage, u64)> {
+    pub(crate) async fn stored_usage(&self) -> Result<(StoredUsage, u64)> {
         let store = &self.memory().inner.store;
         let Some(state) = store.state(self.id(), KEY).await? else {
             return Ok((StoredUsage::default(), 0));

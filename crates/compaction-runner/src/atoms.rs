@@ -1,5 +1,7 @@
 //! Reads parts of a log that begin at an atom.
 
+use std::collections::VecDeque;
+
 use compaction_plan::Tail;
 use memory_model::{ConversationId, EntryKind, LogEntry, Part, Role, Seq, SeqRange};
 use memory_store::{LogRead, Result, Store};
@@ -11,7 +13,7 @@ const FIRST_PAGE: usize = 8;
 const PAGE: usize = 64;
 const LARGEST: usize = 1_024;
 /// How far back an open call is looked for when nothing since then names it, in entries. Its
-/// result, should it ever come, is then a late one. The first five pages.
+/// result, should it ever come, is then a late one. The page that reaches it is looked at whole.
 const FURTHEST: usize = 968;
 
 /// How many entries the step after one of `rows` reads.
@@ -39,28 +41,23 @@ pub async fn newest_entries<S: Store + ?Sized>(
     }
     let mut newest_first: Vec<LogEntry> = Vec::new();
     let (mut found, mut tokens) = (0, 0_u64);
-    let mut rest = SeqRange::new(Seq::FIRST, head);
-    // One page, unless there are notes among the newest entries or their tokens decide.
-    let mut rows = tail.messages.max(8);
     let enough = |found, tokens| found >= tail.messages.max(1) && tokens >= tail.tokens;
-    while let Some(range) = rest.filter(|_| !enough(found, tokens)) {
-        let read = LogRead::new(range).newest_first().with_max_rows(rows);
-        rows = rows.max((rows.saturating_mul(2)).min(LARGEST));
-        let page = store.read(conversation, &read).await?;
-        for entry in page.items {
-            if enough(found, tokens) {
-                break;
-            }
+    // One page mostly holds the tail and what is before it of its oldest atom.
+    let rows = tail.messages.saturating_add(FIRST_PAGE).min(LARGEST);
+    let mut pages = NewestFirst::new(SeqRange::new(Seq::FIRST, head), rows);
+    while !enough(found, tokens) && pages.fill(store, conversation).await? {
+        while !enough(found, tokens)
+            && let Some(entry) = pages.buffer.pop_front()
+        {
             found += usize::from(entry.kind == EntryKind::Message);
             tokens = tokens.saturating_add(entry.tokens);
             newest_first.push(entry);
         }
-        rest = page.next;
     }
     if let Some(oldest) = newest_first.last().map(|entry| entry.seq)
-        && let Some(range) = SeqRange::new(Seq::FIRST, oldest.prev())
+        && oldest > Seq::FIRST
     {
-        let mut back = Back::new(range);
+        let mut back = Back::new(pages);
         let mut first = true;
         let reach = newest_first
             .iter()
@@ -108,7 +105,7 @@ pub async fn atom_start<S: Store + ?Sized>(
     let Some(range) = SeqRange::new(floor, seq.prev()) else {
         return Ok(seq.max(floor));
     };
-    let mut back = Back::new(range);
+    let mut back = Back::new(NewestFirst::new(Some(range), FIRST_PAGE));
     // Mostly the response is near. If not, what comes after may tell that there is none to find.
     if back.step(store, conversation).await? {
         let begins = match reach_from(store, conversation, seq).await? {
@@ -210,28 +207,65 @@ fn has_calls(entry: &LogEntry) -> bool {
     entry.parts.iter().any(is_call)
 }
 
+/// Reads a log page by page, newest entries first.
+#[derive(Debug)]
+struct NewestFirst {
+    /// What is not read yet.
+    rest: Option<SeqRange>,
+    /// How many entries the next page has.
+    rows: usize,
+    /// What was read and not looked at yet, newest first.
+    buffer: VecDeque<LogEntry>,
+}
+
+impl NewestFirst {
+    fn new(rest: Option<SeqRange>, rows: usize) -> Self {
+        Self {
+            rest,
+            rows,
+            buffer: VecDeque::new(),
+        }
+    }
+
+    /// Reads a page unless there are entries left of the last one. Returns whether there are any.
+    async fn fill<S: Store + ?Sized>(
+        &mut self,
+        store: &S,
+        conversation: ConversationId,
+    ) -> Result<bool> {
+        if self.buffer.is_empty()
+            && let Some(range) = self.rest.take()
+        {
+            let read = LogRead::new(range).newest_first().with_max_rows(self.rows);
+            let page = store.read(conversation, &read).await?;
+            self.rows = next_page(self.rows);
+            self.rest = page.next;
+            self.buffer.extend(page.items);
+        }
+        Ok(!self.buffer.is_empty())
+    }
+}
+
 /// A walk back to the first line of the newest response, or of the newest neighbouring lines that
 /// call without a response id. It always begins an atom.
 #[derive(Debug)]
 struct Back {
-    rest: Option<SeqRange>,
-    rows: usize,
-    /// What was read, newest first.
+    pages: NewestFirst,
+    /// What was looked at, newest first.
     entries: Vec<LogEntry>,
     /// How many of `entries` there are up to the oldest known line of the response.
     keep: usize,
     /// The response's id, once a line of it was found.
     response: Option<String>,
-    /// Whether the oldest message that was read calls without a response id, so that the one
+    /// Whether the oldest message that was looked at calls without a response id, so that the one
     /// before it may be its neighbour.
     neighbours: bool,
 }
 
 impl Back {
-    fn new(range: SeqRange) -> Self {
+    fn new(pages: NewestFirst) -> Self {
         Self {
-            rest: Some(range),
-            rows: FIRST_PAGE,
+            pages,
             entries: Vec::new(),
             keep: 0,
             response: None,
@@ -239,25 +273,20 @@ impl Back {
         }
     }
 
-    /// The newest message that was read.
+    /// The newest message that was looked at.
     fn newest(&self) -> Option<&LogEntry> {
         let message = |entry: &&LogEntry| entry.kind == EntryKind::Message;
         self.entries.iter().find(message)
     }
 
-    /// Reads one page; whether there is more to look at.
+    /// Looks at one page; whether there is more to look at.
     async fn step<S: Store + ?Sized>(
         &mut self,
         store: &S,
         conversation: ConversationId,
     ) -> Result<bool> {
-        let Some(range) = self.rest.take() else {
-            return Ok(false);
-        };
-        let read = LogRead::new(range).newest_first().with_max_rows(self.rows);
-        let page = store.read(conversation, &read).await?;
-        self.rows = next_page(self.rows);
-        for entry in page.items {
+        self.pages.fill(store, conversation).await?;
+        while let Some(entry) = self.pages.buffer.pop_front() {
             let line = responds(&entry);
             let neighbour = is_line(&entry);
             if self.neighbours {
@@ -282,8 +311,7 @@ impl Back {
                 return Ok(false);
             }
         }
-        self.rest = page.next;
-        Ok(self.rest.is_some())
+        Ok(self.pages.rest.is_some())
     }
 
     /// Where the response begins; `None` when there is none.

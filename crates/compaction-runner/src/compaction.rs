@@ -2,7 +2,7 @@
 
 use compaction_plan::{Mode, Plan, Planner, Room};
 use memory_model::{Accounting, Clock, ConversationId};
-use memory_store::{Owner, Store};
+use memory_store::{Owner, Snapshot, Store};
 use summarize_escalation::{ExtractiveSummarizer, Ladder, Summarizer};
 
 use crate::cancel::CancellationToken;
@@ -61,6 +61,7 @@ impl<'a> Compaction<'a> {
             instructions: None,
             room: None,
             stage: Stage::Whole,
+            start: None,
         };
         Self { env }
     }
@@ -119,6 +120,15 @@ impl<'a> Compaction<'a> {
     /// more of the view as it is than fits.
     pub fn with_room(mut self, room: Option<Room>) -> Self {
         self.env.room = room;
+        self
+    }
+
+    /// Sets the state of the view that a run, [`Compaction::publish_ready`] and
+    /// [`Compaction::extract_to_fit`] begin with, for a caller that has just read it. By default they
+    /// read it. A state of another conversation or view is ignored, and an outdated one costs a lost
+    /// race.
+    pub fn with_snapshot(mut self, snapshot: Snapshot) -> Self {
+        self.env.start = Some(snapshot);
         self
     }
 

@@ -10,7 +10,6 @@ use crate::cancel::CancellationToken;
 use crate::error::Result;
 use crate::events::{Event, Hooks};
 use crate::in_flight::InFlight;
-use crate::outcome::Measure;
 use crate::owners::Liveness;
 use crate::policy::RunnerPolicy;
 
@@ -37,6 +36,8 @@ pub(crate) struct Environment<'a> {
     pub(crate) instructions: Option<String>,
     pub(crate) room: Option<Room>,
     pub(crate) stage: Stage,
+    /// The state that runs begin with; `None` to read it.
+    pub(crate) start: Option<Snapshot>,
 }
 
 /// How far a run goes with its jobs.
@@ -92,17 +93,14 @@ impl Environment<'_> {
         Ok(self.store.snapshot(self.conversation, &self.view()).await?)
     }
 
-    /// Returns the size of the view in a snapshot.
-    pub(crate) async fn measure(&self, snapshot: &Snapshot) -> Result<Measure> {
-        let views = self.store.views(self.conversation).await?;
-        let spans = views
-            .iter()
-            .find(|view| view.name == snapshot.view)
-            .map_or(1, |view| view.spans);
-        Ok(Measure {
-            messages: u64::from(snapshot.head.0),
-            spans,
-            tokens: snapshot.tokens(),
-        })
+    /// Returns the state of the view that a run begins with.
+    pub(crate) async fn start(&self) -> Result<Snapshot> {
+        let view = self.view();
+        let given = self.start.as_ref();
+        let given = given.filter(|s| s.conversation == self.conversation && s.view == view);
+        match given {
+            Some(given) => Ok(given.clone()),
+            None => self.snapshot().await,
+        }
     }
 }

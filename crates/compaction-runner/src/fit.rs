@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 
 use compaction_plan::{Label, Room, StopReason};
+use memory_store::Snapshot;
 use summarize_escalation::Tier;
 
 use crate::conclude::publish_put_off;
@@ -27,20 +28,20 @@ pub(crate) async fn extract_to_fit(env: &Environment<'_>, room: Room) -> Result<
         ..env.clone()
     };
     let tokens = room.tokens;
-    let (start, before) = lifecycle::start(env).await?;
+    let start = lifecycle::start(env).await?;
     let mut tally = Tally::default();
     let stop = match () {
         () if start.tokens() <= tokens => StopReason::Fits,
         () if !env.ladder.tiers.contains(&Tier::Extractive) => StopReason::NothingEligible,
         () if is_exhausted(env, &start).await? => StopReason::Exhausted,
-        () => shrink(env, tokens, &mut tally).await?,
+        () => shrink(env, tokens, &start, &mut tally).await?,
     };
     if matches!(stop, StopReason::Exhausted | StopReason::NothingEligible)
         && let Some(tried) = &tally.seen
     {
         remember_exhausted(env, tried).await?;
     }
-    let mut outcome = lifecycle::end(env, before, tally, stop).await?;
+    let mut outcome = lifecycle::end(env, &start, tally, stop).await?;
     // The extracts are the ladder's own: the memory's summarizer was not called.
     outcome.calls = 0;
     Ok(outcome)
@@ -48,11 +49,16 @@ pub(crate) async fn extract_to_fit(env: &Environment<'_>, room: Room) -> Result<
 
 /// Plans passes over the view as it will be until it fits, and publishes their extracts together.
 /// Begins anew, a few times, when somebody else was first.
-async fn shrink(env: &Environment<'_>, tokens: u64, tally: &mut Tally) -> Result<StopReason> {
+async fn shrink(
+    env: &Environment<'_>,
+    tokens: u64,
+    start: &Snapshot,
+    tally: &mut Tally,
+) -> Result<StopReason> {
     let mut lost = 0;
+    let mut reader = ViewReader::new(env, start.clone());
     loop {
         tally.begin_iteration();
-        let mut reader = ViewReader::new(env, env.snapshot().await?);
         shrink_once(env, tokens, &mut reader, tally).await?;
         publish_put_off(env, tally).await?;
         if let Some(stop) = tally.must_stop() {
@@ -60,6 +66,7 @@ async fn shrink(env: &Environment<'_>, tokens: u64, tally: &mut Tally) -> Result
         }
         if tally.lost && lost < LOST_RACES {
             lost += 1;
+            reader.refresh().await?;
             continue;
         }
         if reader.tokens <= tokens && !tally.lost {

@@ -27,19 +27,19 @@ pub(crate) async fn run_iterations(
     env: &Environment<'_>,
     iterations: &Iterations<'_>,
 ) -> Result<Outcome> {
-    let (start, before) = lifecycle::start(env).await?;
+    let start = lifecycle::start(env).await?;
     let mut tally = Tally::default();
     let stop = if is_exhausted(env, &start).await? {
         StopReason::Exhausted
     } else {
-        iterate(env, iterations, start, &mut tally).await?
+        iterate(env, iterations, start.clone(), &mut tally).await?
     };
     if stop == StopReason::Exhausted
         && let Some(tried) = &tally.seen
     {
         remember_exhausted(env, tried).await?;
     }
-    lifecycle::end(env, before, tally, stop).await
+    lifecycle::end(env, &start, tally, stop).await
 }
 
 async fn iterate(
@@ -72,6 +72,7 @@ async fn iterate(
             return Ok(StopReason::IterationCap);
         }
         reader.refresh().await?;
+        tally.now = Some(reader.snapshot.clone());
         if (iterations.is_enough)(reader.tokens) {
             return Ok(StopReason::PassesDone);
         }

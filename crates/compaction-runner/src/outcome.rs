@@ -2,6 +2,7 @@
 
 use compaction_plan::{LabelCounts, StopReason};
 use memory_model::SummaryId;
+use memory_store::Snapshot;
 use serde::Serialize;
 
 use crate::owners::LeaseHolder;
@@ -34,6 +35,9 @@ pub struct Outcome {
     pub held: Option<LeaseHolder>,
     /// Why it stopped.
     pub stop_reason: StopReason,
+    /// State of the view that `after` is the size of.
+    #[serde(skip)]
+    pub snapshot: Snapshot,
 }
 
 /// The size of a view.
@@ -45,4 +49,14 @@ pub struct Measure {
     pub spans: u64,
     /// What the view costs, in tokens.
     pub tokens: u64,
+}
+
+impl From<&Snapshot> for Measure {
+    fn from(snapshot: &Snapshot) -> Self {
+        Self {
+            messages: u64::from(snapshot.head.0),
+            spans: snapshot.spans,
+            tokens: snapshot.tokens(),
+        }
+    }
 }

@@ -46,6 +46,8 @@ pub(crate) struct Tally {
     pub(crate) cancelled: bool,
     /// The state that this iteration began with.
     pub(crate) seen: Option<Snapshot>,
+    /// The state of the view, where it was read since the last publish.
+    pub(crate) now: Option<Snapshot>,
     pub(crate) watch: Arc<Watch>,
 }
 
@@ -64,6 +66,7 @@ impl Tally {
         let messages = raw.filter_map(|span| span.closed_range());
         self.messages += messages.map(|range| range.len()).sum::<u64>();
         self.published += 1;
+        self.now = None;
         self.counts.add(&job.kind, 1);
     }
 
@@ -91,16 +94,18 @@ impl Tally {
             () => None,
         }
     }
-    /// Returns what the run did, from the view's size before and after it.
+
+    /// Returns what the run did, from the view's state before and after it.
     pub(crate) fn into_outcome(
         self,
-        before: Measure,
-        after: Measure,
+        start: &Snapshot,
+        end: Snapshot,
         stop_reason: StopReason,
     ) -> Outcome {
         Outcome {
-            before,
-            after,
+            before: Measure::from(start),
+            after: Measure::from(&end),
+            snapshot: end,
             published: self.counts,
             messages_compacted: self.messages,
             calls: self.watch.calls.load(Ordering::Relaxed),

@@ -367,6 +367,8 @@ pub struct Snapshot {
     /// How much less the view's spans cost than the messages they stand for, in tokens. Negative
     /// if they cost more.
     pub saved: i64,
+    /// Number of the view's spans.
+    pub spans: u64,
 }
 
 impl Snapshot {

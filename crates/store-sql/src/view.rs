@@ -14,13 +14,21 @@ use crate::error::{Result, add_row, corrupt};
 use crate::row::Columns;
 use crate::tables::{Conversation as C, Publication as P, Span as S, SpanHistory as H, View as V};
 
-/// Head, tokens and, null for a view that was never published, version and saved tokens.
+/// Head, tokens, version and saved tokens, and the number of spans. Version and saved tokens are
+/// null, and the number is 0, for a view that was never published.
 pub fn snapshot(no: u32, view: &ViewName) -> SelectStatement {
+    let spans = Query::select()
+        .expr(Func::count(Expr::col(S::First)))
+        .from(S::Table)
+        .and_where(Expr::col((S::Table, S::Conversation)).eq(i64::from(no)))
+        .and_where(Expr::col((S::Table, S::View)).eq(view.as_str()))
+        .take();
     Query::select()
         .column((C::Table, C::Head))
         .column((C::Table, C::Tokens))
         .column((V::Table, V::Version))
         .column((V::Table, V::Saved))
+        .expr(Expr::from(spans))
         .from(C::Table)
         .left_join(
             V::Table,

@@ -139,12 +139,12 @@ async fn the_numbers_are_constant() {
             batch_of_64: 5,
             assemble: 7,
             plan: 7,
-            compact: 30,
+            compact: 28,
             context_of_summaries: 8,
             expand: 3,
             describe: 3,
             grep: 2,
-            nothing_to_compact: 8,
+            nothing_to_compact: 7,
         }
     );
     assert_eq!(counts(5_000).await, short);

@@ -142,6 +142,7 @@ pub(crate) async fn dump(memory: &Memory) -> String {
                 view: view.name.clone(),
                 version: view.version,
                 saved: view.saved,
+                spans: view.spans,
             };
             let all = SeqRange::new(Seq::FIRST, head).unwrap();
             let spans = store.spans(&snapshot, all, Order::OldestFirst, 10_000);

@@ -15,6 +15,7 @@ use memory_store::{Snapshot, read_spans};
 
 use crate::environment::Environment;
 use crate::error::Result;
+use crate::outcome::Measure;
 use plan::{Nodes, trees};
 use progress::Progress;
 use refused::read_refused;
@@ -63,7 +64,7 @@ pub(crate) async fn plan_redo(env: &Environment<'_>) -> Result<RedoPlan> {
 /// were made from them.
 pub(crate) async fn redo(env: &Environment<'_>, policy: &RedoPolicy) -> Result<RedoReport> {
     let start = reach(env).await?;
-    let before = env.measure(&start.snapshot).await?;
+    let before = Measure::from(&start.snapshot);
     let provisional = count_provisional(&start.nodes);
     let mut progress = Progress::default();
     progress.watch.max_calls = policy.max_calls;
@@ -74,7 +75,7 @@ pub(crate) async fn redo(env: &Environment<'_>, policy: &RedoPolicy) -> Result<R
     let end = reach(env).await?;
     let mut redone = RedoReport {
         before,
-        after: env.measure(&end.snapshot).await?,
+        after: Measure::from(&end.snapshot),
         provisional,
         left: count_provisional(&end.nodes),
         replaced: progress.replaced,

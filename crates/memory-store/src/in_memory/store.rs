@@ -277,6 +277,7 @@ impl Store for InMemoryStore {
             view: view.clone(),
             version: found.map_or(ViewVersion(0), ViewRecord::version),
             saved: found.map_or(0, |view| view.saved),
+            spans: found.map_or(1, |view| view.rows.len() as u64),
         })
     }
 

@@ -26,6 +26,7 @@ pub(super) async fn verify<S: Store + ?Sized>(
         view: view.name.clone(),
         version: view.version,
         saved: view.saved,
+        spans: view.spans,
     };
     let live = live_spans(store, &snapshot, &name, report).await?;
     let starts: Vec<SpanStart> = live

@@ -396,6 +396,7 @@ pub async fn missing_conversations_are_not_found<F: Fixture>(fixture: &F) {
         view: view.clone(),
         version: ViewVersion(0),
         saved: 0,
+        spans: 1,
     };
     let empty = Append {
         at: AppendAt::Any,

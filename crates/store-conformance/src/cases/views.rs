@@ -52,7 +52,7 @@ pub async fn a_view_starts_as_one_raw_span<F: Fixture>(fixture: &F) {
             (Seq(head), ViewVersion(0), 0)
         );
         assert_eq!(found.log_tokens, info(&store, chat.id).await.tokens);
-        assert_eq!(found.tokens(), found.log_tokens);
+        assert_eq!((found.tokens(), found.spans), (found.log_tokens, 1));
         let spans = spans_of_view(&store, chat.id, "dag").await;
         assert_eq!(spans.len(), 1);
         assert_eq!((spans[0].range.first, spans[0].range.last), (Seq(1), None));
@@ -230,6 +230,8 @@ pub async fn views_are_independent<F: Fixture>(fixture: &F) {
         .map(|view| (view.name.as_str(), view.version.0, view.spans))
         .collect();
     assert_eq!(listed, [("blocks", 1, 2), ("dag", 5, 6)]);
+    assert_eq!(snapshot(&store, chat, "blocks").await.spans, 2);
+    assert_eq!(snapshot(&store, chat, "dag").await.spans, 6);
     sound(&store).await;
 }
 

@@ -215,5 +215,7 @@ pub(super) async fn snapshot(
         view: view.clone(),
         version: ViewVersion(to_count("version", row.opt_int(2)?.unwrap_or(0))?),
         saved: row.opt_int(3)?.unwrap_or(0),
+        // A view that was never published is one raw span.
+        spans: to_count("spans", row.int(4)?)?.max(1),
     })
 }
