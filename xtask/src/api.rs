@@ -9,8 +9,13 @@ use serde_json::Value;
 
 use crate::mode::{Mode, root};
 
+/// Libraries whose items may change: the stores of this workspace share them.
+const NOT_FROZEN: [&str; 2] = ["store-conformance", "store-sql"];
 const FOLDER: &str = "docs/api";
 const COMMAND: &str = "cargo xtask api";
+
+/// Set where cargo calls this program in place of rustdoc; see [`document`].
+const AS_RUSTDOC: &str = "AGENT_MEMORY_XTASK_AS_RUSTDOC";
 
 /// Writes or checks the lists. `flags` may hold `--allow-removal`, which a new major version needs.
 pub(crate) fn run(flags: &[String]) -> anyhow::Result<()> {
@@ -18,14 +23,16 @@ pub(crate) fn run(flags: &[String]) -> anyhow::Result<()> {
     let allow_removal = flags.iter().any(is_removal);
     let rest: Vec<String> = flags.iter().filter(|f| !is_removal(f)).cloned().collect();
     let mode = Mode::from_flags(&rest)?;
+    let names = library_crates()?;
+    document(&names)?;
     let mut removed = Vec::new();
-    let mut counts = Vec::new();
-    for name in library_crates()? {
+    let mut lists = Vec::new();
+    for name in names {
         let listed = public_items(&name)?;
         let path = format!("{FOLDER}/{name}.txt");
         let recorded = std::fs::read_to_string(root().join(&path)).unwrap_or_default();
         removed.extend(gone(&recorded, &listed).map(|item| format!("{name}: {item}")));
-        counts.push((listed.lines().count(), name, path, listed));
+        lists.push((path, listed));
     }
     ensure!(
         allow_removal || removed.is_empty(),
@@ -33,10 +40,58 @@ pub(crate) fn run(flags: &[String]) -> anyhow::Result<()> {
          major version, run `{COMMAND} --allow-removal`",
         removed.join("\n")
     );
-    for (count, name, path, listed) in counts {
-        println!("{name}: {count} public items");
+    let items: usize = lists.iter().map(|(_, listed)| listed.lines().count()).sum();
+    println!("{items} public items of {} crates", lists.len());
+    for (path, listed) in lists {
         mode.apply(&path, &listed, COMMAND)?;
     }
+    Ok(())
+}
+
+/// Whether cargo has called this program in place of rustdoc.
+pub(crate) fn is_called_as_rustdoc() -> bool {
+    std::env::var_os(AS_RUSTDOC).is_some()
+}
+
+/// Runs rustdoc with unstable options allowed, as its description of a crate as data is one.
+pub(crate) fn call_rustdoc() -> anyhow::Result<()> {
+    let status = Command::new("rustdoc")
+        .args(std::env::args_os().skip(1))
+        .env("RUSTC_BOOTSTRAP", "1")
+        .env_remove(AS_RUSTDOC)
+        .status()
+        .context("run rustdoc")?;
+    std::process::exit(status.code().unwrap_or(1))
+}
+
+/// Describes crates as data, with all their features. Unstable options are allowed to rustdoc alone:
+/// a variable that all of cargo sees would have every build script run again.
+fn document(crates: &[String]) -> anyhow::Result<()> {
+    let packages = crates.iter().flat_map(|name| ["--package", name]);
+    let output = Command::new(cargo())
+        .current_dir(root())
+        .args([
+            "doc",
+            "--locked",
+            "--quiet",
+            "--lib",
+            "--no-deps",
+            "--all-features",
+        ])
+        .args(packages)
+        .env("RUSTDOC", std::env::current_exe()?)
+        .env(AS_RUSTDOC, "1")
+        .env(
+            "RUSTDOCFLAGS",
+            "-Z unstable-options --output-format json --cap-lints allow",
+        )
+        .output()
+        .context("run cargo doc")?;
+    ensure!(
+        output.status.success(),
+        "cargo doc failed: {}",
+        String::from_utf8_lossy(&output.stderr)
+    );
     Ok(())
 }
 
@@ -46,7 +101,7 @@ fn gone<'t>(recorded: &'t str, listed: &str) -> impl Iterator<Item = &'t str> {
     recorded.lines().filter(move |item| !listed.contains(*item))
 }
 
-/// Names of the workspace's packages that are libraries, in order.
+/// Names of the workspace's libraries whose items are only added to, in order.
 fn library_crates() -> anyhow::Result<Vec<String>> {
     let output = Command::new(cargo())
         .current_dir(root())
@@ -68,56 +123,34 @@ fn library_crates() -> anyhow::Result<Vec<String>> {
         .iter()
         .filter(is_library)
         .filter_map(|package| package["name"].as_str().map(str::to_owned))
+        .filter(|name| !NOT_FROZEN.contains(&name.as_str()))
         .collect();
     names.sort();
     Ok(names)
 }
 
-/// Lists the public items of a crate with all its features, one a line.
+/// Lists the public items of a documented crate, one a line; those for tests may change.
 fn public_items(name: &str) -> anyhow::Result<String> {
-    // The compiler describes a crate as data only where unstable options are allowed.
-    let documented = Command::new(cargo())
-        .current_dir(root())
-        .env("RUSTC_BOOTSTRAP", "1")
-        .args(["rustdoc", "--locked", "--quiet", "--lib", "--all-features"])
-        .args(["--package", name, "--", "-Z", "unstable-options"])
-        .args(["--output-format", "json", "--cap-lints", "allow"])
-        .output()
-        .context("run cargo rustdoc")?;
-    ensure!(
-        documented.status.success(),
-        "cargo rustdoc of {name} failed: {}",
-        String::from_utf8_lossy(&documented.stderr)
-    );
     let json = target_folder()
         .join("doc")
         .join(format!("{}.json", name.replace('-', "_")));
-    let listed = Command::new(public_api())
-        .arg("public-api")
-        .args([
-            "--omit",
-            "blanket-impls,auto-trait-impls,auto-derived-impls",
-        ])
-        .arg("--rustdoc-json")
-        .arg(&json)
-        .output()
-        .context("run cargo-public-api: install it with `cargo install cargo-public-api`")?;
-    ensure!(
-        listed.status.success(),
-        "cargo-public-api of {} failed: {}",
-        json.display(),
-        String::from_utf8_lossy(&listed.stderr)
-    );
-    Ok(String::from_utf8(listed.stdout)?)
+    let api = public_api::Builder::from_rustdoc_json(&json)
+        .omit_blanket_impls(true)
+        .omit_auto_trait_impls(true)
+        .omit_auto_derived_impls(true)
+        .build()
+        .with_context(|| {
+            format!(
+                "read {}: the lists are made with the compiler that public-api in Cargo.toml is for",
+                json.display()
+            )
+        })?;
+    let items = api.items().map(|item| format!("{item}\n"));
+    Ok(items.filter(|item| !item.contains("::testing")).collect())
 }
 
 fn cargo() -> std::ffi::OsString {
     std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into())
-}
-
-/// `CARGO_PUBLIC_API` names the program where it is not on the path.
-fn public_api() -> std::ffi::OsString {
-    std::env::var_os("CARGO_PUBLIC_API").unwrap_or_else(|| "cargo-public-api".into())
 }
 
 fn target_folder() -> PathBuf {

@@ -41,7 +41,7 @@ usage: cargo xtask <task> [--check | --dry-run]
   abuse --minutes N      kills, failing system calls, full disks, bad endpoints and more against the program, with new
                          seeds each round (--seed N begins there); a word behind it names a scenario, such as kill
   api                    the public items of each library in docs/api; fails when one is gone or changed, unless
-                         --allow-removal is given. Needs cargo-public-api
+                         --allow-removal is given
   circles                modules of a crate that lead back to themselves
   layering               which crate may use what, held against `cargo tree`
   licences               the licences of all dependencies, held against deny.toml
@@ -49,6 +49,9 @@ usage: cargo xtask <task> [--check | --dry-run]
                          INSTA_SNAPSHOT_REFERENCES_FILE=FILE";
 
 fn main() -> anyhow::Result<()> {
+    if api::is_called_as_rustdoc() {
+        return api::call_rustdoc();
+    }
     let (flags, words): (Vec<String>, Vec<String>) =
         std::env::args().skip(1).partition(|a| a.starts_with("--"));
     let words: Vec<&str> = words.iter().map(String::as_str).collect();

@@ -10,7 +10,7 @@ use message_formats::Transcript;
 use crate::corpus::{corpus, parse, transcripts};
 
 /// The most statements that a step may take, publishing included.
-const MOST_STATEMENTS: u64 = 200;
+const MOST_STATEMENTS: u64 = 120;
 
 /// Replays all sessions of a transcript, branches after what they branch off.
 async fn replay(transcript: &Transcript, window: u64) -> Vec<ReplayReport> {
