@@ -407,7 +407,7 @@ pub(crate) struct Expand {
 /// Arguments of `fork`.
 #[derive(Debug, Args)]
 pub(crate) struct Fork {
-    /// The session to fork: its name or how it begins
+    /// The session to fork: its name or the beginning of it
     pub(crate) session: String,
     /// Position of the last shared message
     #[arg(long, value_name = "SEQ")]

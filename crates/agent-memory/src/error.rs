@@ -137,6 +137,31 @@ impl From<retrieval_tools::Error> for Error {
     }
 }
 
+impl From<memory_search::Error> for Error {
+    fn from(error: memory_search::Error) -> Self {
+        let kind = match error.kind() {
+            memory_search::ErrorKind::NotFound => ErrorKind::NotFound,
+            memory_search::ErrorKind::Invalid => ErrorKind::Invalid,
+            memory_search::ErrorKind::Corrupt => ErrorKind::Store(memory_store::ErrorKind::Corrupt),
+            _ => ErrorKind::Search,
+        };
+        convert(kind, &error)
+    }
+}
+
+impl From<summarize_escalation::Error> for Error {
+    fn from(error: summarize_escalation::Error) -> Self {
+        let failure = error.failure().map(model_client::Failure::kind);
+        convert(failure.map_or(ErrorKind::Invalid, ErrorKind::Model), &error)
+    }
+}
+
+impl From<memory_model::SpliceError> for Error {
+    fn from(error: memory_model::SpliceError) -> Self {
+        convert(ErrorKind::Invalid, &error)
+    }
+}
+
 #[cfg(feature = "import")]
 impl From<message_formats::Error> for Error {
     fn from(error: message_formats::Error) -> Self {

@@ -74,8 +74,10 @@ pub enum Action {
 /// By default summaries are prefetched after the turn, from half of the window on; they are
 /// published before a turn or a call, from three quarters on.
 ///
-/// Thresholds and the budget are compared with one figure,
-/// [`WindowUse::tokens`](crate::WindowUse::tokens): the larger of the estimate of the view and the
+/// The budget and absolute thresholds are compared with
+/// [`WindowUse::tokens`](crate::WindowUse::tokens), thresholds that are shares of the window with
+/// [`WindowUse::request_tokens`](crate::WindowUse::request_tokens), which adds the system prompt.
+/// The tokens are the larger of the estimate of the view and the
 /// identity times [`Session::safety_factor`](crate::Session::safety_factor), and of the provider's
 /// last figure. The system prompt is counted once: a provider's figure includes it, and `tokens`
 /// does not. A soft threshold above the budget counts as crossed at two thirds of the budget.

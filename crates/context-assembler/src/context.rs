@@ -37,6 +37,7 @@ pub struct ContextMessage {
 /// Origin of a message of a context. Positions are inclusive.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 #[serde(tag = "kind", rename_all = "snake_case")]
+#[non_exhaustive]
 pub enum MessageOrigin {
     /// The agent's identity.
     Identity,
@@ -169,6 +170,7 @@ pub struct Degradation {
 /// Ways of shortening a group; each drops more than the one before.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 #[serde(rename_all = "snake_case")]
+#[non_exhaustive]
 pub enum Step {
     /// Tool results were replaced by stubs that point to them, oldest first; the newest stays.
     StubbedResults,

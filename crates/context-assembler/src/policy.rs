@@ -16,7 +16,7 @@ pub struct Budget {
 }
 
 impl Budget {
-    /// Creates a hard budget in tokens: tail, identity and notes count too. Its factor is the
+    /// Creates a hard budget in tokens: tail, identity and placeholders count too. Its factor is the
     /// estimator's, unless one is set.
     pub fn tokens(tokens: u64) -> Self {
         Self {

@@ -38,6 +38,7 @@ impl SearchMode {
 /// Scope of a search.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
+#[non_exhaustive]
 pub enum SearchScope {
     /// Messages only.
     Messages,

@@ -12,6 +12,7 @@ use serde::Serialize;
 
 /// What a row holds.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+#[non_exhaustive]
 pub enum RowKind {
     /// The text parts of a message, joined by newlines.
     Text,

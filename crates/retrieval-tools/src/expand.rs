@@ -71,6 +71,7 @@ impl From<&SummaryId> for ExpandArgs {
 /// Treatment of an answer's first item when it alone costs more than the cap.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
+#[non_exhaustive]
 pub enum OversizedPolicy {
     /// Returns as much as fits; the cursor continues inside the item.
     #[default]
@@ -100,6 +101,7 @@ impl ExpandPolicy {
 
 /// Target of a call of `expand`.
 #[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
 pub enum Target {
     /// A summary.
     Summary(SummaryId),

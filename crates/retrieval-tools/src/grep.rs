@@ -89,6 +89,7 @@ pub struct GrepAnswer {
 /// Kind of a hit.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
+#[non_exhaustive]
 pub enum HitKind {
     /// A message.
     Message,

@@ -71,6 +71,7 @@ pub(crate) fn receipt(context: &Context) -> String {
             agent_memory::context::Step::StubbedResults => "tool results replaced by stubs",
             agent_memory::context::Step::Clipped => "largest texts clipped",
             agent_memory::context::Step::Text => "made one text",
+            _ => "shortened",
         };
         lines.push(format!(
             "  shortened: messages {}-{} from {} to {} tokens, {how}",
