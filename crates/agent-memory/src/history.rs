@@ -340,14 +340,14 @@ impl Session {
     ///
     /// # Errors
     /// When the store fails.
-    pub async fn versions(
+    pub async fn publications(
         &self,
         after: ViewVersion,
         limit: usize,
     ) -> Result<Page<Publication, ViewVersion>> {
         let store = &self.memory().inner.store;
         Ok(store
-            .publications(self.id(), &self.view(), after, limit)
+            .publications(self.id(), &self.view_name(), after, limit)
             .await?)
     }
 
@@ -371,7 +371,7 @@ impl Session {
             return Ok(Published::Already(current.version()));
         };
         let publish = Publish {
-            view: self.view(),
+            view: self.view_name(),
             at,
             expect: old.clip(at),
             spans: new.clip(at),

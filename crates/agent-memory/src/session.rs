@@ -188,7 +188,7 @@ impl Session {
     ///
     /// # Errors
     /// When the store fails.
-    pub async fn log(&self, range: SeqRange) -> Result<memory_store::Page<LogEntry>> {
+    pub async fn entries_in(&self, range: SeqRange) -> Result<memory_store::Page<LogEntry>> {
         Ok(self
             .memory
             .inner
@@ -197,11 +197,11 @@ impl Session {
             .await?)
     }
 
-    /// Reads the whole log. Read long logs page by page with [`Session::log`].
+    /// Reads the whole log. Read long logs page by page with [`Session::entries_in`].
     ///
     /// # Errors
     /// When the store fails.
-    pub async fn load(&self) -> Result<Vec<LogEntry>> {
+    pub async fn entries(&self) -> Result<Vec<LogEntry>> {
         let range = self.info().await?.conversation.range();
         Ok(read_entries(&*self.memory.inner.store, self.id, range).await?)
     }
@@ -215,7 +215,7 @@ impl Session {
     }
 
     /// Returns the name of the session's view.
-    pub fn view(&self) -> ViewName {
+    pub fn view_name(&self) -> ViewName {
         self.planner.view()
     }
 
@@ -228,7 +228,7 @@ impl Session {
             .memory
             .inner
             .store
-            .snapshot(self.id, &self.view())
+            .snapshot(self.id, &self.view_name())
             .await?)
     }
 

@@ -43,7 +43,7 @@
 
 pub use model_client::{ChatModel, ChatPrompt, Completion};
 pub use summarize_escalation::prompt::{
-    Answer, Clip, InvalidTemplate, PromptSet, Shown, Slot, Template,
+    AnswerFormat, Clip, InvalidTemplate, PromptSet, Shown, Slot, Template,
 };
 pub use summarize_escalation::{
     CallGuard, CutRule, Error, ErrorKind, ExtractiveSummarizer, Failure, FailureKind,

@@ -77,7 +77,7 @@ impl Memory {
                 page => page?,
             };
             for conversation in page.items {
-                let family = families.entry(conversation.tree).or_default();
+                let family = families.entry(conversation.family).or_default();
                 family.push((conversation.id, conversation.key));
             }
             after = page.next;

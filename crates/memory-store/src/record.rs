@@ -22,7 +22,7 @@ pub fn conversation_hash(conversation: &Conversation) -> Hash {
     hasher.number(parent.map_or(-1, |parent| i64::from(parent.0)));
     hasher.number(at.map_or(-1, |at| i64::from(at.0)));
     hasher.optional(call);
-    hasher.number(i64::from(conversation.tree.0));
+    hasher.number(i64::from(conversation.family.0));
     hasher.number(i64::from(conversation.head.0));
     hasher.number(i64::try_from(conversation.tokens).unwrap_or(i64::MAX));
     hasher.hash(conversation.chain);

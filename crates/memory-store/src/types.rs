@@ -78,7 +78,7 @@ impl NewConversation {
     pub fn created(
         &self,
         id: ConversationId,
-        tree: ConversationId,
+        family: ConversationId,
         segments: Vec<Segment>,
         head: Seq,
         tokens: u64,
@@ -87,7 +87,7 @@ impl NewConversation {
             id,
             key: self.key.clone(),
             origin: self.origin.clone(),
-            tree,
+            family,
             segments,
             head,
             tokens,
@@ -122,8 +122,8 @@ pub struct Conversation {
     pub key: SessionKey,
     /// Origin.
     pub origin: Origin,
-    /// Root of its family of forks.
-    pub tree: ConversationId,
+    /// Root of its family: the conversation itself, or the one that it was forked or spawned from in the end.
+    pub family: ConversationId,
     /// Visible ranges of its ancestors' logs, then its own log, in order.
     pub segments: Vec<Segment>,
     /// Last position of its log; `Seq(0)` when the log is empty.
@@ -195,7 +195,7 @@ pub struct ConversationFilter {
     /// Whether archived conversations are listed too.
     pub archived: bool,
     /// Lists only the family with this root.
-    pub tree: Option<ConversationId>,
+    pub family: Option<ConversationId>,
 }
 
 /// Changes to a conversation's title, archive flag and metadata. `None` keeps a field.

@@ -182,7 +182,7 @@ pub fn list(
         .and_where(Expr::col(C::No).gt(after.map_or(0, |id| i64::from(id.0))))
         .order_by(C::No, Order::Asc)
         .limit(limit);
-    if let Some(tree) = filter.tree {
+    if let Some(tree) = filter.family {
         statement.and_where(Expr::col(C::Tree).eq(i64::from(tree.0)));
     }
     if !filter.archived {
@@ -222,7 +222,7 @@ pub fn conversation(row: &impl Columns) -> Result<Conversation> {
         .map_err(|e| wrong("meta is not JSON").with_source(e))?;
     Ok(Conversation {
         id,
-        tree: ConversationId(to_u32("tree", row.int(1)?)?),
+        family: ConversationId(to_u32("tree", row.int(1)?)?),
         key: SessionKey::new(row.text(2)?),
         origin,
         segments: Vec::new(),

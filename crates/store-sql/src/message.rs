@@ -6,7 +6,9 @@ use memory_model::{
     EntryKind, Hash, LogEntry, Message, Part, RawJson, Role, Seq, SeqRange, Timestamp, TurnId,
     parts_from_json,
 };
-use memory_store::{Error, KnownEntry};
+use memory_store::Error;
+
+use memory_store::implementors::KnownEntry;
 use sea_query::{
     Alias, CaseStatement, CommonTableExpression, Expr, ExprTrait as _, Func, Iden, InsertStatement,
     Order, Query, SelectStatement, UnionType, Value, WithClause, WithQuery,

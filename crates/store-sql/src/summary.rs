@@ -3,7 +3,7 @@
 use memory_model::{
     Child, Hash, RawJson, Recipe, RenderingId, SeqRange, Summary, SummaryBody, SummaryId, Timestamp,
 };
-use memory_store::{SummaryScope, summary_record_hash};
+use memory_store::implementors::{SummaryScope, summary_record_hash};
 use sea_query::{
     Alias, Expr, ExprTrait as _, Func, InsertStatement, JoinType, Order, Query, SelectStatement,
     SimpleExpr, WithClause, WithQuery,

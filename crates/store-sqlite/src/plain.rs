@@ -147,7 +147,7 @@ struct Plain<'a, S: ?Sized> {
 impl<S: Store + ?Sized> Plain<'_, S> {
     async fn look_up(&self, id: ConversationId) -> Result<Conversation> {
         let found = self.store.conversation(&ConversationRef::Id(id)).await?;
-        found.ok_or_else(|| memory_store::no_conversation(id))
+        found.ok_or_else(|| memory_store::implementors::no_conversation(id))
     }
 
     async fn conversation(&mut self, found: &Conversation) -> Result<()> {

@@ -291,7 +291,7 @@ async fn messages(session: &Session) -> anyhow::Result<u64> {
     let mut messages = 0;
     let mut rest = session.info().await?.conversation.range();
     while let Some(range) = rest {
-        let page = session.log(range).await?;
+        let page = session.entries_in(range).await?;
         messages += page
             .items
             .iter()

@@ -26,7 +26,7 @@ pub(crate) async fn run(app: &mut App, args: &Export) -> anyhow::Result<()> {
     let session = app.session(&memory, session).await?;
     let mut rest = session.info().await?.conversation.range();
     while let Some(range) = rest {
-        let page = session.log(range).await?;
+        let page = session.entries_in(range).await?;
         for entry in &page.items {
             app.out.json_line(&entry.to_export())?;
         }

@@ -169,7 +169,7 @@ async fn search_word(session: &Session) -> anyhow::Result<Option<String>> {
     let Some(range) = SeqRange::new(Seq::FIRST, Seq(50)) else {
         return Ok(None);
     };
-    let page = session.log(range).await?;
+    let page = session.entries_in(range).await?;
     let mut user_messages = page.items.iter().filter(|entry| {
         entry.kind == EntryKind::Message && entry.role == Role::User && !entry.text().is_empty()
     });

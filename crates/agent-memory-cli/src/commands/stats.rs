@@ -75,7 +75,7 @@ pub(crate) async fn run(app: &mut App) -> anyhow::Result<()> {
             let page = page.await?;
             // A fork sees summaries of what it shares.
             let ids = page.items.into_iter().map(|summary| summary.id);
-            summaries.extend(ids.map(|id| (conversation.tree, id)));
+            summaries.extend(ids.map(|id| (conversation.family, id)));
             after = page.next;
             if after.is_none() {
                 break;

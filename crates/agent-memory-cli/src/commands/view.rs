@@ -153,7 +153,7 @@ async fn history(session: &Session) -> anyhow::Result<Vec<Version>> {
     let mut out = Vec::new();
     let mut after = ViewVersion(0);
     loop {
-        let page = session.versions(after, PAGE).await?;
+        let page = session.publications(after, PAGE).await?;
         out.extend(page.items.iter().map(|publication: &Publication| Version {
             version: publication.version.0,
             first: publication.at.first.0,

@@ -81,7 +81,7 @@ pub(super) struct Laws {
 impl Laws {
     /// Reads what the session has already.
     pub(super) async fn open(session: &Session) -> Result<Self> {
-        let log = session.load().await?;
+        let log = session.entries().await?;
         Ok(Self {
             step: 0,
             head: log.last().map_or(Seq::NONE, |entry| entry.seq),
@@ -150,7 +150,7 @@ impl Laws {
                     self.note(Law::Kept, Err(found));
                 }
                 self.head = seq;
-                let page = session.log(SeqRange::single(seq)).await?;
+                let page = session.entries_in(SeqRange::single(seq)).await?;
                 let Some(entry) = page.items.first() else {
                     let found = format!("message {seq} cannot be read back");
                     self.note(Law::Kept, Err(found));

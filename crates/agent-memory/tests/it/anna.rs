@@ -418,7 +418,7 @@ async fn the_newest_six_turns_stay() {
         assert_eq!(outcome.published.get("leaf"), 1, "{}", place.name);
         let spans = session.spans().await.unwrap();
         let tail = spans.last().unwrap().range.first;
-        let log = session.load().await.unwrap();
+        let log = session.entries().await.unwrap();
         let (old, kept) = log.split_at(tail.0 as usize - 1);
         let turns = |entries: &[memory_model::LogEntry]| -> Vec<String> {
             let users = entries.iter().filter(|entry| entry.role == Role::User);

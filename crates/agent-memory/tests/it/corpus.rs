@@ -102,7 +102,7 @@ async fn one(path: &Path, name: &str) -> Result<(), String> {
 
     for key in &keys {
         let session = memory.get_session(key.clone()).await.unwrap();
-        let log = session.load().await.unwrap();
+        let log = session.entries().await.unwrap();
         contexts(&session, &log)
             .await
             .map_err(|error| format!("{key}, as it is: {error}"))?;

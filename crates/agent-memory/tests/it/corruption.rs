@@ -702,7 +702,7 @@ async fn recounting_a_part_is_noticed() {
     let memory = open_again(&path).await;
     let session = memory.get_session(original.main.as_str()).await.unwrap();
     let koda = ContextAccounting::new(estimator("koda").unwrap());
-    let recounted: Vec<(memory_model::Seq, u64)> = session.load().await.unwrap()[59..70]
+    let recounted: Vec<(memory_model::Seq, u64)> = session.entries().await.unwrap()[59..70]
         .iter()
         .map(|entry| {
             let tokens = memory_model::Accounting::message(&koda, &entry.message);

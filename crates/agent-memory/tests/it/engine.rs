@@ -26,7 +26,7 @@ fn messages(entries: Vec<LogEntry>) -> Vec<Message> {
 
 /// Every part of every message, in order.
 async fn parts(session: &Session) -> Vec<Part> {
-    let entries = session.load().await.unwrap();
+    let entries = session.entries().await.unwrap();
     entries.into_iter().flat_map(|e| e.message.parts).collect()
 }
 
@@ -41,12 +41,12 @@ async fn opening_a_session_again_gives_the_same_one() {
         assert_eq!(dump(&place.memory).await, before, "{}", place.name);
         let other = place.memory.session("telegram:43").await.unwrap();
         assert_ne!(other.id(), first.id());
-        assert!(other.load().await.unwrap().is_empty());
+        assert!(other.entries().await.unwrap().is_empty());
 
         let place = place.reopen(memory()).await;
         let later = place.memory.session("telegram:42").await.unwrap();
         assert_eq!(later.id(), first.id());
-        assert_eq!(later.load().await.unwrap().len(), 3);
+        assert_eq!(later.entries().await.unwrap().len(), 3);
     }
 }
 
@@ -65,7 +65,7 @@ async fn what_was_said_comes_back() {
             EntryOutcome::Inserted(Seq(1))
         );
         session.ingest(meta.clone()).await.unwrap();
-        let found = messages(session.load().await.unwrap());
+        let found = messages(session.entries().await.unwrap());
         assert_eq!(found[0], asked, "{}", place.name);
         // The clock gave the time that the second had not.
         assert_ne!(found[1].created_at, Timestamp::default());
@@ -157,7 +157,7 @@ async fn messages_without_content_are_kept() {
         session.ingest(Message::user("")).await.unwrap();
         let nothing = Message::new(Role::Assistant, Vec::new());
         session.ingest(nothing).await.unwrap();
-        let log = session.load().await.unwrap();
+        let log = session.entries().await.unwrap();
         let kept: Vec<(Role, Vec<Part>)> = log
             .iter()
             .map(|entry| (entry.role, entry.parts.clone()))
@@ -193,7 +193,7 @@ async fn a_batch_is_stored_in_order() {
         let ingested = session.ingest_batch((1..=3).map(said).collect()).await;
         let ingested = ingested.unwrap();
         assert_eq!((ingested.inserted(), ingested.head), (3, Seq(3)));
-        let texts: Vec<String> = messages(session.load().await.unwrap())
+        let texts: Vec<String> = messages(session.entries().await.unwrap())
             .iter()
             .map(Message::text)
             .collect();
@@ -213,7 +213,7 @@ async fn a_batch_is_stored_in_order() {
         assert_eq!((again.inserted(), again.duplicates()), (0, 3));
         let other = session.ingest(named("b", "three")).await.unwrap_err();
         assert_eq!(other.kind(), agent_memory::ErrorKind::Conflict);
-        assert_eq!(session.load().await.unwrap().len(), 5);
+        assert_eq!(session.entries().await.unwrap().len(), 5);
     }
 }
 
@@ -298,7 +298,7 @@ async fn fifteen_messages_give_a_leaf() {
         );
         assert_eq!(context.messages.len(), 3);
         // Nothing was lost.
-        assert_eq!(session.load().await.unwrap().len(), 15);
+        assert_eq!(session.entries().await.unwrap().len(), 15);
         let expanded = session
             .retrieval()
             .expand(&*outcome.summaries[0].to_string())
@@ -454,7 +454,7 @@ async fn a_log_that_is_not_there_is_told_from_an_empty_one() {
         assert_eq!(error.kind(), ErrorKind::NotFound);
         assert!(error.to_string().contains("nobody"), "{error}");
         let session = place.memory.session("empty").await.unwrap();
-        assert!(session.load().await.unwrap().is_empty());
+        assert!(session.entries().await.unwrap().is_empty());
         assert!(session.spans().await.unwrap().is_empty());
         let again = place.memory.get_session("empty").await.unwrap();
         assert_eq!(again.id(), session.id());
@@ -466,7 +466,7 @@ async fn a_long_log_is_loaded_whole() {
     for place in plain().await {
         let session = place.memory.session("s").await.unwrap();
         talk(&session, 3_000).await;
-        let log = session.load().await.unwrap();
+        let log = session.entries().await.unwrap();
         let seqs: Vec<u32> = log.iter().map(|entry| entry.seq.0).collect();
         assert_eq!(seqs, (1..=3_000).collect::<Vec<_>>(), "{}", place.name);
         assert_eq!(log[2_999].text(), said(3_000).text());
@@ -489,7 +489,10 @@ async fn a_fork_shares_and_then_goes_its_own_way() {
             .await
             .unwrap();
 
-        let (main, forked) = (parent.load().await.unwrap(), child.load().await.unwrap());
+        let (main, forked) = (
+            parent.entries().await.unwrap(),
+            child.entries().await.unwrap(),
+        );
         assert_eq!((main.len(), forked.len()), (21, 16), "{}", place.name);
         assert_eq!(main[..15], forked[..15]);
         assert_eq!(forked[15].seq, Seq(16));
@@ -503,10 +506,10 @@ async fn a_fork_shares_and_then_goes_its_own_way() {
         assert_eq!(finds(&child, "Step 3:").await, 1);
 
         // Compacting one leaves the other as it was.
-        let before = parent.load().await.unwrap();
+        let before = parent.entries().await.unwrap();
         let done = child.compact(Mode::Full).await.unwrap();
         assert!(done.published.get("leaf") > 0);
-        assert_eq!(parent.load().await.unwrap(), before);
+        assert_eq!(parent.entries().await.unwrap(), before);
         assert_eq!(parent.spans().await.unwrap().len(), 1);
         let foreign = parent
             .retrieval()
@@ -521,7 +524,7 @@ async fn a_fork_shares_and_then_goes_its_own_way() {
         // A fork of the fork sees through both.
         let grandchild = child.fork(Seq(16), "again").await.unwrap();
         grandchild.ingest(Message::user("deeper")).await.unwrap();
-        assert_eq!(grandchild.load().await.unwrap()[..16], forked[..]);
+        assert_eq!(grandchild.entries().await.unwrap()[..16], forked[..]);
         let beyond = parent.fork(Seq(99), "no").await.unwrap_err();
         assert_eq!(beyond.kind(), ErrorKind::Invalid);
         assert!(place.memory.verify().await.unwrap().is_ok());
@@ -554,7 +557,7 @@ async fn the_identity_comes_first_and_is_counted() {
             assert!(context.messages.len() > 1);
         }
         // It is no part of the log.
-        assert_eq!(session.load().await.unwrap().len(), 50);
+        assert_eq!(session.entries().await.unwrap().len(), 50);
         let error = session.assemble(Budget::tokens(5)).await.unwrap_err();
         let ErrorKind::BudgetTooSmall { needed } = error.kind() else {
             panic!("{error}");
@@ -576,7 +579,7 @@ async fn a_session_counted_by_annas_rule_stays_so_and_new_ones_are_calibrated() 
         talk(&old, 3).await;
         old.compact(Mode::Full).await.unwrap();
         assert_eq!(old.accounting().estimator_id(), anna.id(), "{}", place.name);
-        for entry in old.load().await.unwrap() {
+        for entry in old.entries().await.unwrap() {
             assert_eq!(entry.tokens, (entry.text().len() as u64).div_ceil(4));
         }
         let new = place.memory.session("new").await.unwrap();
@@ -592,7 +595,7 @@ async fn a_session_stays_with_its_estimator() {
     for place in plain().await {
         let session = place.memory.session("old").await.unwrap();
         talk(&session, 30).await;
-        let before = session.load().await.unwrap();
+        let before = session.entries().await.unwrap();
         let name = session.accounting().estimator_id();
         let koda = estimator("koda").unwrap();
         assert_ne!(koda.id(), name);
@@ -603,9 +606,9 @@ async fn a_session_stays_with_its_estimator() {
         assert_eq!(old.accounting().estimator_id(), name, "{}", place.name);
         assert_eq!(new.accounting().estimator_id(), koda.id());
         talk(&new, 30).await;
-        assert_ne!(new.load().await.unwrap()[0].tokens, before[0].tokens);
+        assert_ne!(new.entries().await.unwrap()[0].tokens, before[0].tokens);
         old.ingest(said(1)).await.unwrap();
-        assert_eq!(old.load().await.unwrap()[30].tokens, before[0].tokens);
+        assert_eq!(old.entries().await.unwrap()[30].tokens, before[0].tokens);
         old.compact(Mode::Full).await.unwrap();
         new.compact(Mode::Full).await.unwrap();
         for session in [&old, &new] {
@@ -650,7 +653,7 @@ async fn many_tasks_lose_nothing() {
             task.await.unwrap();
         }
         let session = place.memory.get_session("shared").await.unwrap();
-        let log = session.load().await.unwrap();
+        let log = session.entries().await.unwrap();
         assert_eq!(log.len(), 500, "{}", place.name);
         assert!((1..).zip(&log).all(|(seq, entry)| entry.seq == Seq(seq)));
         for task in 0..20 {

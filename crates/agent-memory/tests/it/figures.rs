@@ -100,7 +100,7 @@ async fn figures_count_messages_and_rows_and_never_notes() {
         let session = place.memory.session("s").await.unwrap();
         mixed(&session).await;
         session.compact(Mode::Full).await.unwrap();
-        let (nodes, log) = (reached(&session).await, session.load().await.unwrap());
+        let (nodes, log) = (reached(&session).await, session.entries().await.unwrap());
         let mut names = memory_store::plain::ToolNames::new();
         for entry in &log {
             let plain = memory_store::plain::plain_rows(entry, &mut names).unwrap();

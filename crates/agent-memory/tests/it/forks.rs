@@ -27,10 +27,10 @@ async fn shown(session: &Session) -> String {
 
 /// Everything that a session shows and keeps, but the list of summaries that it sees.
 async fn state(session: &Session) -> String {
-    let log = session.load().await.unwrap();
+    let log = session.entries().await.unwrap();
     let spans = session.spans().await.unwrap();
     let versions = session
-        .versions(agent_memory::ViewVersion(0), 999)
+        .publications(agent_memory::ViewVersion(0), 999)
         .await
         .unwrap();
     format!("{log:?}\n{spans:?}\n{versions:?}\n{}", shown(session).await)

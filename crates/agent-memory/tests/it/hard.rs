@@ -55,7 +55,7 @@ async fn round_trip(bytes: &[u8], folder: &Path) -> (Transcript, Session) {
     let mut exports = Vec::new();
     for done in &imported.sessions {
         let session = first.get_session(done.session.clone()).await.unwrap();
-        let log = session.load().await.unwrap();
+        let log = session.entries().await.unwrap();
         for compacted in [false, true] {
             if compacted {
                 session.compact(Mode::Full).await.unwrap();
@@ -80,8 +80,20 @@ async fn round_trip(bytes: &[u8], folder: &Path) -> (Transcript, Session) {
         let copy = parse(export.as_bytes(), key);
         assert!(copy.report.skipped.is_empty(), "{:?}", copy.report.skipped);
         second.import(&copy).await.unwrap();
-        let original = first.get_session(key).await.unwrap().load().await.unwrap();
-        let copied = second.get_session(key).await.unwrap().load().await.unwrap();
+        let original = first
+            .get_session(key)
+            .await
+            .unwrap()
+            .entries()
+            .await
+            .unwrap();
+        let copied = second
+            .get_session(key)
+            .await
+            .unwrap()
+            .entries()
+            .await
+            .unwrap();
         assert!(said(&original) == said(&copied), "{key} differs");
     }
     assert!(second.verify().await.unwrap().is_ok());
@@ -144,7 +156,7 @@ async fn odd_text_comes_through() {
     assert_eq!(transcript.report.skipped.len(), 1);
     let found = session.retrieval().grep("NUL \u{0} and").await.unwrap();
     assert_eq!(found.hits.len(), 1);
-    assert_eq!(session.load().await.unwrap().len(), 17);
+    assert_eq!(session.entries().await.unwrap().len(), 17);
 }
 
 /// A response that came as use, result, use, result is one message when it is shown.
@@ -264,7 +276,7 @@ async fn deep_nesting_comes_through() {
         let whole = format!(":{}}}", nested(depth));
         assert_eq!(export.matches(&whole).count(), 2, "{depth}");
     }
-    assert_eq!(session.load().await.unwrap().len(), 11);
+    assert_eq!(session.entries().await.unwrap().len(), 11);
 }
 
 #[tokio::test]
@@ -302,7 +314,7 @@ async fn parts_that_a_host_nests_too_deeply_are_refused() {
     let error = session.ingest_batch(batch).await.unwrap_err();
     assert_eq!(error.kind(), ErrorKind::Invalid);
     assert!(error.to_string().starts_with("message 2 of 2"), "{error}");
-    assert!(session.load().await.unwrap().is_empty());
+    assert!(session.entries().await.unwrap().is_empty());
 }
 
 #[tokio::test]
@@ -321,7 +333,7 @@ async fn a_file_that_grows_between_imports_keeps_its_order() {
                 key = Some(imported.sessions[0].session.clone());
             }
             let session = memory.get_session(key.unwrap()).await.unwrap();
-            said(&session.load().await.unwrap())
+            said(&session.entries().await.unwrap())
         };
         let finished = order(&[bytes.len()]).await;
         // In the middle of a line, before its newline, and behind it.

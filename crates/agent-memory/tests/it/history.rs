@@ -70,7 +70,7 @@ async fn versions_are_compared_and_returned_to() {
         assert_eq!(session.spans().await.unwrap(), now.spans().await.unwrap());
         session.revert_to(ViewVersion(0)).await.unwrap();
         assert_eq!(session.spans().await.unwrap().len(), 1);
-        let made = session.versions(newest, 99).await.unwrap().items;
+        let made = session.publications(newest, 99).await.unwrap().items;
         assert_eq!(made.len(), 3);
         assert!(session.verify().await.unwrap().is_ok());
         // Going on from there compacts again, without paying again.

@@ -111,7 +111,7 @@ async fn assert_sound(session: &Session) {
 
 pub(crate) async fn assert_sound_by(session: &Session, model: &dyn Summarizer, ladder: &Ladder) {
     let nodes = reached(session).await;
-    let log = session.load().await.unwrap();
+    let log = session.entries().await.unwrap();
     let accounting = session.accounting();
     for summary in nodes.values() {
         assert!(!summary.provisional, "{summary:?}");
@@ -561,7 +561,7 @@ proptest! {
             }
             // Whatever is left was refused: all others have been written.
             for summary in reached(&session).await.values().filter(|s| s.provisional) {
-                let log = session.load().await.unwrap();
+                let log = session.entries().await.unwrap();
                 let mut texts = log.iter().filter(|e| summary.range.contains(e.seq));
                 let named = texts.any(|entry| {
                     let names = |step: &usize| entry.text().contains(&format!("Step {step}:"));
@@ -588,7 +588,7 @@ proptest! {
                 let outcome = session.compact(Mode::Full).await.unwrap();
                 assert!(outcome.after.tokens <= outcome.before.tokens);
             }
-            let log = session.load().await.unwrap();
+            let log = session.entries().await.unwrap();
             let healthy = with(Flaky::new(0)).store(memory.store().clone());
             let healthy = healthy.open().await.unwrap();
             let session = healthy.session("s").await.unwrap();
@@ -602,7 +602,7 @@ proptest! {
                 assert!(summary.tokens < summary.source_tokens);
             }
             assert!(session.verify().await.unwrap().is_ok());
-            assert_eq!(session.load().await.unwrap(), log);
+            assert_eq!(session.entries().await.unwrap(), log);
         });
     }
 }

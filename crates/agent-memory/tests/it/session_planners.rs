@@ -66,7 +66,10 @@ async fn each_session_follows_the_view_of_its_planner() {
     let planner = Arc::new(Short(DagPlanner::new(policy(10))));
     let short = memory.session("chat").await.unwrap();
     let short = short.with_planner(planner);
-    assert_eq!((long.view(), short.view()).1, ViewName::new("short"));
+    assert_eq!(
+        (long.view_name(), short.view_name()).1,
+        ViewName::new("short")
+    );
 
     let published = short.compact(Mode::Full).await.unwrap().published.total();
     assert!(published > 0);
@@ -77,10 +80,10 @@ async fn each_session_follows_the_view_of_its_planner() {
     assert_eq!(compacted.last(), whole.last());
 
     let fork = short.fork(Seq(100), "fork").await.unwrap();
-    assert_eq!(fork.view(), ViewName::new("short"));
+    assert_eq!(fork.view_name(), ViewName::new("short"));
     // The choice is the handle's: who opens the session anew has the memory's planner.
     let again = memory.session("chat").await.unwrap();
-    assert_eq!(again.view(), long.view());
+    assert_eq!(again.view_name(), long.view_name());
     let report = memory.verify().await.unwrap();
     assert!(report.is_ok(), "{:?}", report.violations);
 }

@@ -93,7 +93,7 @@ pub(crate) fn json(text: &str) -> RawJson {
 /// A session as the export format writes it.
 pub(crate) async fn export(session: &Session) -> String {
     let mut out = String::new();
-    for entry in session.load().await.unwrap() {
+    for entry in session.entries().await.unwrap() {
         out.push_str(&serde_json::to_string(&entry.to_export()).unwrap());
         out.push('\n');
     }
@@ -119,7 +119,7 @@ pub(crate) async fn dump(memory: &Memory) -> String {
         let store = memory.store();
         let id = info.conversation.id;
         let session = memory.get_session(info.conversation.key.clone()).await;
-        for entry in session.unwrap().load().await.unwrap() {
+        for entry in session.unwrap().entries().await.unwrap() {
             writeln!(out, "{entry:?}").unwrap();
         }
         let head = info.conversation.head;

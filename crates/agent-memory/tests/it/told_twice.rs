@@ -39,7 +39,7 @@ async fn a_missing_time_is_not_compared_with_a_given_one() {
         let again = session.ingest(at(7, said("Hello."))).await.unwrap();
         assert_eq!(again, EntryOutcome::Duplicate(Seq(1)), "{}", place.name);
         // What was stored stays as it is.
-        let stored = &session.load().await.unwrap()[0].message;
+        let stored = &session.entries().await.unwrap()[0].message;
         assert_ne!(stored.created_at, Timestamp(7));
 
         // Within one batch, and in a fork of the session.
@@ -65,7 +65,7 @@ async fn another_message_under_the_same_id_is_an_error() {
         let timed = place.memory.session("timed").await.unwrap();
         timed.ingest(at(7, said("Hello."))).await.unwrap();
         timed.ingest(at(8, said("Hello."))).await.unwrap_err();
-        assert_eq!(session.load().await.unwrap().len(), 1);
+        assert_eq!(session.entries().await.unwrap().len(), 1);
         // A batch goes on and tells which were refused.
         let batch = vec![said("Good bye."), Message::user("And more.")];
         let ingested = session.ingest_batch(batch).await.unwrap();
@@ -81,6 +81,6 @@ async fn the_clock_goes_on_between_the_two() {
     for text in ["One.", "Two."] {
         session.ingest(Message::user(text)).await.unwrap();
     }
-    let log = session.load().await.unwrap();
+    let log = session.entries().await.unwrap();
     assert_ne!(log[0].message.created_at, log[1].message.created_at);
 }

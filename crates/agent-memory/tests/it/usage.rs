@@ -88,7 +88,7 @@ async fn budgets_follow_the_model_and_counts_stay() {
         assert_eq!((context.receipt.limit, context.budget), (2_000, 2_000));
         assert!(context.tokens <= 2_000);
 
-        let log = session.load().await.unwrap();
+        let log = session.entries().await.unwrap();
         let then = usize::try_from(before.head.0).unwrap();
         assert_eq!(log[then - 1].running, before.tokens);
         assert!(place.memory.verify().await.unwrap().is_ok());
@@ -131,7 +131,7 @@ async fn the_size_of_a_view_begins_with_the_last_real_figure() {
         // A response that is not the newest message.
         let older = ObservedUsage::new("m", usage(6_000, 0)).with_position(Seq(22));
         assert!(session.observe_usage(&older).await.unwrap());
-        let log = session.load().await.unwrap();
+        let log = session.entries().await.unwrap();
         let size = session.context_tokens().await.unwrap();
         assert_eq!(size.estimated, log[22].tokens + log[23].tokens);
         let error = session

@@ -149,7 +149,7 @@ fn summarisable(context: &Context, spans: &[Span], newest_group: Seq, newest_tok
 
 /// The newest call and its results: where it begins, and what it costs.
 async fn newest_group(session: &Session) -> (Seq, u64) {
-    let log = session.load().await.unwrap();
+    let log = session.entries().await.unwrap();
     let start = log
         .iter()
         .rposition(|entry| entry.role == Role::Assistant)

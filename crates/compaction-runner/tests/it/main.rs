@@ -11,6 +11,7 @@ mod planners;
 mod prefetch;
 mod race;
 mod snapshots;
+mod start;
 mod statements;
 mod window;
 mod world;

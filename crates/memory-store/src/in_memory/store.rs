@@ -42,14 +42,14 @@ impl Store for InMemoryStore {
         let mut views = BTreeMap::new();
         let (tree, segments, head, tokens) = match &new.origin {
             Origin::Root => (id, own, Seq::NONE, 0),
-            Origin::Spawn { parent, .. } => (inner.get(*parent)?.info.tree, own, Seq::NONE, 0),
+            Origin::Spawn { parent, .. } => (inner.get(*parent)?.info.family, own, Seq::NONE, 0),
             Origin::Fork { parent, at } => {
                 let parent = inner.get(*parent)?;
                 check_fork(&parent.info, *at, &new.estimator)?;
                 let segments = fork_segments(&parent.info.segments, *at, id);
                 views = inner.inherited(parent, *at, new.now)?;
                 (
-                    parent.info.tree,
+                    parent.info.family,
                     segments,
                     *at,
                     inner.running_at(parent, *at),
@@ -95,7 +95,7 @@ impl Store for InMemoryStore {
             .map(|record| &record.info)
             .filter(|info| after.is_none_or(|after| info.id > after))
             .filter(|info| filter.archived || !info.archived)
-            .filter(|info| filter.tree.is_none_or(|tree| info.tree == tree));
+            .filter(|info| filter.family.is_none_or(|family| info.family == family));
         Ok(page(left, limit, |info| info.id))
     }
 

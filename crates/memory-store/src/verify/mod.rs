@@ -225,7 +225,7 @@ async fn family<S: Store + ?Sized>(
         let message = format!("{key}: its segments are not what its origin gives");
         report.add(ViolationKind::FamilyWrong, message);
     }
-    if conversation.tree != parent.map_or(*id, |parent| parent.tree) {
+    if conversation.family != parent.map_or(*id, |parent| parent.family) {
         let message = format!("{key}: it is not of its parent's family");
         report.add(ViolationKind::FamilyWrong, message);
     }

@@ -47,7 +47,7 @@ pub async fn open_gets_or_creates<F: Fixture>(fixture: &F) {
     assert!(made.id.0 > 0, "numbers are positive");
     assert_eq!(made.key, SessionKey::new("chat"));
     assert_eq!(made.origin, Origin::Root);
-    assert_eq!(made.tree, made.id);
+    assert_eq!(made.family, made.id);
     let own = Segment {
         first: Seq(1),
         last: None,
@@ -124,7 +124,7 @@ pub async fn conversations_are_listed_in_order<F: Fixture>(fixture: &F) {
     assert_eq!((page.items.len(), page.next), (6, None));
     let page = store.list(&filter, None, 0).await.unwrap();
     assert_eq!(page.items.len(), 1, "at least one");
-    filter.tree = Some(ids[1]);
+    filter.family = Some(ids[1]);
     let page = store.list(&filter, None, 10).await.unwrap();
     let family: Vec<_> = page.items.iter().map(|c| c.id).collect();
     assert_eq!(family, [ids[1], child.id]);
@@ -180,7 +180,7 @@ pub async fn forks_share_the_log_up_to_their_point<F: Fixture>(fixture: &F) {
     let parent = root(&store, "parent").await;
     fill(&store, parent.id, 5).await;
     let child = fork(&store, "child", parent.id, 3).await.unwrap();
-    assert_eq!(child.tree, parent.id);
+    assert_eq!(child.family, parent.id);
     assert_eq!(child.head, Seq(3));
     let shared = Segment {
         first: Seq(1),
@@ -255,7 +255,7 @@ pub async fn forks_of_forks_see_through<F: Fixture>(fixture: &F) {
     assert_eq!(sources(&d), [(1, a.id), (4, d.id)]);
     assert_eq!(sources(&e), [(1, a.id), (3, e.id)]);
     for child in [&c, &d, &e] {
-        assert_eq!(child.tree, a.id);
+        assert_eq!(child.family, a.id);
         fill(&store, child.id, 2).await;
     }
     let bs = texts(&store, b.id).await;
@@ -350,7 +350,7 @@ pub async fn spawned_conversations_share_nothing<F: Fixture>(fixture: &F) {
     };
     let agent = store.open(&new).await.unwrap();
     assert_eq!(
-        (agent.head, agent.tokens, agent.tree),
+        (agent.head, agent.tokens, agent.family),
         (Seq(0), 0, parent.id)
     );
     assert_eq!(agent.origin, origin);
@@ -372,7 +372,7 @@ pub async fn spawned_conversations_share_nothing<F: Fixture>(fixture: &F) {
     );
     // A fork of a spawned conversation is of the same family.
     let forked = fork(&store, "forked", agent.id, 1).await.unwrap();
-    assert_eq!(forked.tree, parent.id);
+    assert_eq!(forked.family, parent.id);
     sound(&store).await;
 }
 

@@ -4,7 +4,9 @@ use memory_model::{
     Hash, Seq, SeqRange, Span, SpanBody, SpanRange, SpanStart, Summary, Timestamp, TrimPolicyId,
     ViewName, ViewVersion,
 };
-use memory_store::{ErrorKind, Published, Store, publication_hash};
+use memory_store::{ErrorKind, Published, Store};
+
+use memory_store::implementors::publication_hash;
 
 use super::unchanged::{refused, state};
 use super::views::snapshot;

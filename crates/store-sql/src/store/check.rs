@@ -3,10 +3,9 @@
 use std::collections::BTreeMap;
 
 use memory_model::{ConversationId, Hash, ViewName};
-use memory_store::{
-    ErrorKind, Result, Violation, ViolationKind, conversation_hash, family_hash,
-    summary_record_hash, views_hash,
-};
+use memory_store::{ErrorKind, Result, Violation, ViolationKind};
+
+use memory_store::implementors::{conversation_hash, family_hash, summary_record_hash, views_hash};
 
 use super::SqlStore;
 use crate::convert::{to_count, to_hash, to_seq, to_u32};
@@ -114,7 +113,7 @@ async fn conversations(on: &mut impl Executor, found: &mut Vec<Violation>) -> Re
                     format!("{key}: its views are not those that were published: one was removed, added or renamed"),
                 ));
             }
-            let family = families.entry(info.tree).or_insert((0, Hash::ZERO));
+            let family = families.entry(info.family).or_insert((0, Hash::ZERO));
             *family = (family.0 + 1, family_hash(family.1, info.id, key));
         }
     }

@@ -3,8 +3,11 @@
 use memory_model::{ConversationId, Hash, Seq, Timestamp};
 use memory_store::{
     Conversation, ConversationFilter, ConversationPatch, ConversationRef, Error, ErrorKind,
-    NewConversation, Origin, Page, Result, Segment, check_fork, conversation_hash, family_hash,
-    fork_segments, no_conversation,
+    NewConversation, Origin, Page, Result, Segment,
+};
+
+use memory_store::implementors::{
+    check_fork, conversation_hash, family_hash, fork_segments, no_conversation,
 };
 
 use super::SqlStore;
@@ -84,14 +87,14 @@ impl<D: Database> SqlStore<D> {
         let (tree, segments, head, tokens) = match &new.origin {
             Origin::Root => (id, vec![own], Seq::NONE, 0),
             Origin::Spawn { parent, .. } => {
-                (self.get(on, *parent).await?.tree, vec![own], Seq::NONE, 0)
+                (self.get(on, *parent).await?.family, vec![own], Seq::NONE, 0)
             }
             Origin::Fork { parent, at } => {
                 let parent = self.get(on, *parent).await?;
                 check_fork(&parent, *at, &new.estimator)?;
                 let tokens = running_at(on, &Log::from(&parent), &[*at]).await?;
                 let segments = fork_segments(&parent.segments, *at, id);
-                let tree = parent.tree;
+                let tree = parent.family;
                 inherits = Some((parent, *at));
                 (tree, segments, *at, tokens.first().copied().unwrap_or(0))
             }
@@ -145,20 +148,20 @@ impl<D: Database> SqlStore<D> {
 
 /// Adds a new conversation to its family's record.
 async fn join_family(on: &mut impl Executor, new: &Conversation) -> Result<()> {
-    if new.tree == new.id {
+    if new.family == new.id {
         let hash = family_hash(Hash::ZERO, new.id, &new.key);
-        on.run(&sql::insert_family(new.tree.0, hash)?).await?;
+        on.run(&sql::insert_family(new.family.0, hash)?).await?;
         return Ok(());
     }
-    let row = on.first(&sql::family(new.tree.0)).await?.ok_or_else(|| {
+    let row = on.first(&sql::family(new.family.0)).await?.ok_or_else(|| {
         let message = format!(
             "the family of conversation {} has no record: restore a backup",
-            new.tree
+            new.family
         );
         Error::new(ErrorKind::Corrupt, message)
     })?;
     let before = crate::to_hash("family", &row.bytes(1)?)?;
     let hash = family_hash(before, new.id, &new.key);
-    on.run(&sql::extend_family(new.tree.0, hash)).await?;
+    on.run(&sql::extend_family(new.family.0, hash)).await?;
     Ok(())
 }

@@ -3,7 +3,9 @@
 use std::collections::BTreeMap;
 
 use memory_model::{ConversationId, SummaryId};
-use memory_store::{KnownSummary, Result};
+use memory_store::Result;
+
+use memory_store::implementors::KnownSummary;
 
 use super::pages::batched;
 use crate::batch::Batch;

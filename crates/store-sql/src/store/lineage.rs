@@ -4,7 +4,9 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use memory_model::{ConversationId, Seq, SeqRange};
-use memory_store::{Segment, SummaryScope};
+use memory_store::Segment;
+
+use memory_store::implementors::SummaryScope;
 
 /// How many ancestors are remembered, of all conversations together: about 16 MiB.
 const REMEMBERED: usize = 1 << 20;

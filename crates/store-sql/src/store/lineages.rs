@@ -3,7 +3,9 @@
 use std::sync::PoisonError;
 
 use memory_model::ConversationId;
-use memory_store::{Conversation, Error, ErrorKind, Origin, Result, no_conversation};
+use memory_store::{Conversation, Error, ErrorKind, Origin, Result};
+
+use memory_store::implementors::no_conversation;
 
 use super::SqlStore;
 use super::lineage::{Ancestor, Lineage};

@@ -3,7 +3,9 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use memory_model::{Child, ConversationId, Summary, SummaryId};
-use memory_store::{KnownSummary, Result};
+use memory_store::Result;
+
+use memory_store::implementors::KnownSummary;
 
 use super::ROWS;
 use super::known_summaries::known_summary;

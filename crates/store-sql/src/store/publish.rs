@@ -5,6 +5,9 @@ use std::collections::{BTreeMap, BTreeSet};
 use memory_model::{ConversationId, Hash, Seq, SeqRange, SpliceError, SummaryId, ViewName};
 use memory_store::{
     Conversation, ConversationRef, Error, ErrorKind, Fence, Publish, Published, Result,
+};
+
+use memory_store::implementors::{
     check_one_view, check_references, check_shape, conversation_hash, no_conversation, views_hash,
 };
 

@@ -3,9 +3,9 @@
 use memory_model::{
     ConversationId, Seq, SeqRange, Span, SpanBody, SpanStart, ViewName, ViewVersion, spans_of,
 };
-use memory_store::{
-    Error, ErrorKind, Order, Page, Publication, Result, Snapshot, ViewInfo, no_conversation,
-};
+use memory_store::{Error, ErrorKind, Order, Page, Publication, Result, Snapshot, ViewInfo};
+
+use memory_store::implementors::no_conversation;
 
 use super::SqlStore;
 use super::pages::{one_more, page};

@@ -3,7 +3,9 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use memory_model::{ConversationId, Hash, Recipe, Summary, SummaryId};
-use memory_store::{Error, ErrorKind, Page, Result, SummaryScope};
+use memory_store::{Error, ErrorKind, Page, Result};
+
+use memory_store::implementors::SummaryScope;
 
 use super::SqlStore;
 use super::known_summaries::known_summaries;

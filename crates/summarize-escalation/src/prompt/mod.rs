@@ -16,7 +16,7 @@ mod strip;
 
 pub use clip::{CLIP_CHARS, Clip, Shown};
 pub use render::render;
-pub use set::{Answer, InvalidTemplate, PromptSet, Slot, Template};
+pub use set::{AnswerFormat, InvalidTemplate, PromptSet, Slot, Template};
 pub use sets::PROMPT_VERSION;
 pub use strip::strip_analysis_block;
 

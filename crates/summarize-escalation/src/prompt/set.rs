@@ -161,7 +161,7 @@ fn invalid(what: impl fmt::Display) -> InvalidTemplate {
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 #[non_exhaustive]
-pub enum Answer {
+pub enum AnswerFormat {
     /// The whole answer is the summary.
     #[default]
     Plain,
@@ -208,7 +208,7 @@ pub struct PromptSet {
     pub brevity: String,
     /// Form of the answer.
     #[serde(default)]
-    pub answer: Answer,
+    pub answer: AnswerFormat,
     /// Maximum lengths of the texts that the prompt shows.
     #[serde(default)]
     pub clip: Clip,
@@ -235,7 +235,7 @@ impl PromptSet {
             turn_prefix: None,
             user: Template::parse(user)?,
             brevity: String::new(),
-            answer: Answer::default(),
+            answer: AnswerFormat::default(),
             clip: Clip::default(),
         })
     }
@@ -263,8 +263,8 @@ impl PromptSet {
     /// Returns the summary in a model's answer.
     pub fn read(&self, answer: &str) -> String {
         match self.answer {
-            Answer::Plain => answer.to_owned(),
-            Answer::Tagged => strip_analysis_block(answer),
+            AnswerFormat::Plain => answer.to_owned(),
+            AnswerFormat::Tagged => strip_analysis_block(answer),
         }
     }
 }

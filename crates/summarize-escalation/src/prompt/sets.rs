@@ -1,7 +1,7 @@
 //! The texts of the prompts. A set's id is raised whenever a word of it changes.
 
 use super::clip::Clip;
-use super::set::{Answer, PromptSet, Template};
+use super::set::{AnswerFormat, PromptSet, Template};
 
 /// Names the standard prompts in recipes; raised whenever a word of them changes.
 pub const PROMPT_VERSION: &str = "prompt@1";
@@ -67,7 +67,7 @@ impl PromptSet {
             turn_prefix: None,
             user: Template::known(USER),
             brevity: "An earlier attempt was too long. Halve it: keep requests, decisions and the present state, and give up the timeline and all explanation.\n\n".to_owned(),
-            answer: Answer::Plain,
+            answer: AnswerFormat::Plain,
             clip: Clip::default(),
         }
     }
@@ -166,7 +166,7 @@ impl PromptSet {
             brevity: HALVE.to_owned(),
             leaf_aggressive: None,
             trajectory: None,
-            answer: Answer::Tagged,
+            answer: AnswerFormat::Tagged,
             clip: Clip::KODA,
             ..Self::standard()
         }

@@ -64,7 +64,7 @@ async fn within(chat: &Chat, before: &Before, tail: usize, tally: &mut Tally) ->
     let free = head.0.saturating_sub(tail);
     let made = chat
         .session
-        .versions(before.version, 9_999)
+        .publications(before.version, 9_999)
         .await
         .unwrap()
         .items;

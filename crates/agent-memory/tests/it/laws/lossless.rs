@@ -7,7 +7,7 @@ use super::{Checked, Law, Tally};
 
 /// The messages of a session.
 pub(crate) async fn log(session: &Session) -> Vec<Message> {
-    let entries = session.load().await.unwrap();
+    let entries = session.entries().await.unwrap();
     entries.into_iter().map(|entry| entry.message).collect()
 }
 
@@ -15,7 +15,7 @@ pub(crate) async fn log(session: &Session) -> Vec<Message> {
 pub(crate) async fn check_log(chat: &Chat, tally: &mut Tally) -> Checked<()> {
     let Chat { session, said, .. } = chat;
     tally.checked(Law::Order, said.len());
-    let entries = session.load().await.unwrap();
+    let entries = session.entries().await.unwrap();
     Law::Order.holds(entries.len() == said.len(), || {
         format!(
             "{}: {} messages were said, {} are there",

@@ -1,0 +1,97 @@
+//! The state that a run begins with, and the state that it ends with.
+
+use compaction_plan::{Mode, StopReason};
+use compaction_runner::Outcome;
+use memory_model::{ConversationId, ViewName};
+use memory_store::{FullStore, InMemoryStore, Store};
+use store_sqlite::SqliteStore;
+use summarize_escalation::testing::Scripted;
+
+use crate::world::{Lab, append, chat, dump, lease_clock, on_sqlite, open, small, sound, view};
+
+async fn filled(store: &dyn Store) -> ConversationId {
+    let id = open(store, "chat").await;
+    append(store, id, chat(1, 120)).await;
+    id
+}
+
+/// Asserts that an outcome tells what the store tells.
+async fn agrees(store: &dyn Store, id: ConversationId, outcome: &Outcome) {
+    let now = store.snapshot(id, &view()).await.unwrap();
+    assert_eq!(outcome.snapshot, now);
+    let views = store.views(id).await.unwrap();
+    let listed = views.iter().find(|listed| listed.name == view()).unwrap();
+    assert_eq!(outcome.after.spans, listed.spans);
+    assert_eq!(outcome.after.tokens, now.tokens());
+}
+
+#[tokio::test]
+async fn a_given_state_takes_the_place_of_a_look_up() {
+    let lab = Lab::new(small());
+    let (with, without) = (
+        on_sqlite(&lease_clock()).await,
+        on_sqlite(&lease_clock()).await,
+    );
+    let run = async |store: &SqliteStore, is_given: bool| {
+        let (model, id) = (Scripted::head_cut(), filled(store).await);
+        let mut compaction = lab.compaction(store, id, &model);
+        let start = store.snapshot(id, &view()).await.unwrap();
+        if is_given {
+            compaction = compaction.with_snapshot(start);
+        }
+        let before = store.statements();
+        let outcome = compaction.run_until(2, &|_| false).await.unwrap();
+        let statements = store.statements() - before;
+        assert_eq!(outcome.before.spans, 1);
+        agrees(store, id, &outcome).await;
+        sound(store, id).await;
+        (statements, outcome.published, dump(store, id).await)
+    };
+    let (given, looked_up) = (run(&with, true).await, run(&without, false).await);
+    assert_eq!(given.0 + 1, looked_up.0);
+    assert_eq!((given.1, given.2), (looked_up.1, looked_up.2));
+}
+
+#[tokio::test]
+async fn an_outdated_state_loses_the_race_and_changes_nothing() {
+    let (lab, model, store) = (
+        Lab::new(small()),
+        Scripted::head_cut(),
+        InMemoryStore::new(),
+    );
+    let id = filled(&store).await;
+    let outdated = store.snapshot(id, &view()).await.unwrap();
+    let first = lab.full(&store, id, &model).await;
+    agrees(&store, id, &first).await;
+    let before = dump(&store, id).await;
+    let compaction = lab.compaction(&store, id, &model).with_snapshot(outdated);
+    let outcome = compaction.run(Mode::Incremental).await.unwrap();
+    assert_eq!(outcome.stop_reason, StopReason::LostRace);
+    assert_eq!(outcome.published.total(), 0);
+    agrees(&store, id, &outcome).await;
+    assert_eq!(dump(&store, id).await, before);
+    sound(&store as &dyn FullStore, id).await;
+}
+
+#[tokio::test]
+async fn a_state_of_another_conversation_or_view_is_ignored() {
+    let (lab, model, store) = (
+        Lab::new(small()),
+        Scripted::head_cut(),
+        InMemoryStore::new(),
+    );
+    let id = filled(&store).await;
+    let other = open(&store, "other").await;
+    append(&store, other, chat(1, 8)).await;
+    let foreign = [
+        store.snapshot(other, &view()).await.unwrap(),
+        store.snapshot(id, &ViewName::new("other")).await.unwrap(),
+    ];
+    for state in foreign {
+        let compaction = lab.compaction(&store, id, &model).with_snapshot(state);
+        let outcome = compaction.run(Mode::Incremental).await.unwrap();
+        assert_eq!(outcome.before.messages, 120);
+        agrees(&store, id, &outcome).await;
+    }
+    assert_eq!(store.views(other).await.unwrap(), []);
+}

@@ -1,0 +1,10 @@
+//! What implementations of [`Store`](crate::Store) share: the checks that each call makes, the hashes over
+//! records, and the views and logs that forks inherit. Callers of a store need none of it.
+
+pub use crate::checks::{check_append, check_fork, no_conversation};
+pub use crate::inherit::{Inherited, SummaryScope, ViewCut};
+pub use crate::publish::{KnownSummary, check_one_view, check_references, check_shape, spans_cost};
+pub use crate::record::{
+    KnownEntry, conversation_hash, family_hash, summary_record_hash, views_hash,
+};
+pub use crate::types::{fork_segments, publication_hash, rest_of};
