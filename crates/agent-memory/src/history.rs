@@ -41,6 +41,7 @@ pub struct ViewAtVersion {
 
 /// A range that two versions of a view show differently.
 #[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct Change {
     /// Range of messages.
     pub range: SeqRange,

@@ -14,6 +14,7 @@ use crate::session::Session;
 
 /// Report of importing one transcript.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
+#[non_exhaustive]
 pub struct ImportReport {
     /// Imported sessions, in the order of the file.
     pub sessions: Vec<SessionImport>,
@@ -23,6 +24,7 @@ pub struct ImportReport {
 
 /// Report of importing one session.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[non_exhaustive]
 pub struct SessionImport {
     /// Key of the session.
     pub session: SessionKey,

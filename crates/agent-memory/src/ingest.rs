@@ -13,6 +13,7 @@ const BATCH: usize = 256;
 /// Report of ingesting messages.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 #[must_use = "messages whose external id belongs to another message were not stored: see `conflicts`"]
+#[non_exhaustive]
 pub struct IngestReport {
     /// Outcome of each message, in order.
     pub outcomes: Vec<EntryOutcome>,

@@ -34,6 +34,7 @@ pub struct Session {
 
 /// Metadata of a session.
 #[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct SessionInfo {
     /// The conversation.
     pub conversation: Conversation,

@@ -82,7 +82,7 @@ pub fn render_context(context: &Context) -> String {
         );
     }
     for moved in &receipt.moved_results {
-        let (from, behind, id) = (moved.from, moved.behind, moved.call_id.escape_debug());
+        let (from, behind, id) = (moved.from, moved.after, moved.call_id.escape_debug());
         let _ = writeln!(out, "moved: the result of {id} from {from} behind {behind}");
     }
     for call in &receipt.renamed_calls {

@@ -16,6 +16,7 @@ const PAGE: usize = 256;
 /// The summary tree of a view, or a page of it. Printed as text it has one line for each node.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
 #[must_use]
+#[non_exhaustive]
 pub struct Tree {
     /// Nodes of the spans, in the order asked for.
     pub nodes: Vec<TreeNode>,
@@ -26,6 +27,7 @@ pub struct Tree {
 
 /// A span of a view, or a child of a summary.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[non_exhaustive]
 pub struct TreeNode {
     /// Positions of the log that the node covers.
     pub range: SeqRange,

@@ -17,6 +17,7 @@ const PAGE: usize = 256;
 
 /// Report of a verification: what was checked, and what is wrong.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct VerifyReport {
     /// Conversations checked.
     pub conversations: u64,

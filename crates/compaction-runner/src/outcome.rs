@@ -42,6 +42,7 @@ pub struct Outcome {
 
 /// The size of a view.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize)]
+#[non_exhaustive]
 pub struct Measure {
     /// Log entries.
     pub messages: u64,

@@ -26,6 +26,7 @@ pub struct ModelReport {
 
 /// A cause, and the number of summaries that it concerns.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[non_exhaustive]
 pub struct CauseCount {
     /// Number of summaries.
     pub summaries: u64,

@@ -7,6 +7,7 @@ use serde::Serialize;
 
 /// Messages to send to a model, with a receipt.
 #[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct Context {
     /// The messages, in order.
     pub messages: Vec<ContextMessage>,
@@ -20,6 +21,7 @@ pub struct Context {
 
 /// One message of a context.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[non_exhaustive]
 pub struct ContextMessage {
     /// Author of the message.
     pub role: Role,
@@ -32,6 +34,19 @@ pub struct ContextMessage {
     pub source: MessageOrigin,
     /// Content of the message.
     pub parts: Vec<Part>,
+}
+
+impl ContextMessage {
+    /// Creates a message without a name, whose cost is not counted yet: 0.
+    pub fn new(role: Role, source: MessageOrigin, parts: Vec<Part>) -> Self {
+        Self {
+            role,
+            name: None,
+            tokens: 0,
+            source,
+            parts,
+        }
+    }
 }
 
 /// Origin of a message of a context. Positions are inclusive.
@@ -88,6 +103,7 @@ impl MessageOrigin {
 
 /// Record of an assembly.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
+#[non_exhaustive]
 pub struct Receipt {
     /// Cost of the whole view, in tokens.
     pub view_tokens: u64,
@@ -110,7 +126,7 @@ pub struct Receipt {
     pub degraded: Vec<Degradation>,
     /// Ids of the interrupted and open calls that got a stub as their result.
     pub stubbed_calls: Vec<String>,
-    /// Results that were moved behind their calls, the only place where providers accept them.
+    /// Results that were moved after their calls, the only place where providers accept them.
     pub moved_results: Vec<MovedResult>,
     /// Calls that got another id, with their results, because theirs was empty or used by an earlier
     /// call.
@@ -119,19 +135,21 @@ pub struct Receipt {
     pub unknown_trims: Vec<TrimPolicyId>,
 }
 
-/// A result that was moved behind its call.
+/// A result that was moved after its call.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[non_exhaustive]
 pub struct MovedResult {
     /// Position of the message that holds the result in the log.
     pub from: Seq,
     /// Position of the message with the call.
-    pub behind: Seq,
+    pub after: Seq,
     /// Id of the call in the log.
     pub call_id: String,
 }
 
 /// A call that got another id.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[non_exhaustive]
 pub struct RenamedCall {
     /// Position of the message with the call; of joined lines, the first.
     pub message: Seq,
@@ -143,6 +161,7 @@ pub struct RenamedCall {
 
 /// A range that was left out for the budget.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[non_exhaustive]
 pub struct Dropped {
     /// First position.
     pub first: Seq,
@@ -154,13 +173,14 @@ pub struct Dropped {
 
 /// A range that was shortened for the budget.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[non_exhaustive]
 pub struct Degradation {
     /// First position.
     pub first: Seq,
     /// Last position.
     pub last: Seq,
     /// Step that shortened it.
-    pub step: Step,
+    pub step: DegradationStep,
     /// Cost before, in tokens.
     pub from_tokens: u64,
     /// Cost after, in tokens.
@@ -171,7 +191,7 @@ pub struct Degradation {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 #[serde(rename_all = "snake_case")]
 #[non_exhaustive]
-pub enum Step {
+pub enum DegradationStep {
     /// Tool results were replaced by stubs that point to them, oldest first; the newest stays.
     StubbedResults,
     /// The largest texts were clipped in the middle, with a pointer.

@@ -6,7 +6,7 @@ use memory_model::{Accounting, Part, ResultContent, Role, SeqRange};
 use turn_map::{clip_counted, left_out};
 
 use crate::accounting::cost;
-use crate::context::{ContextMessage, Degradation, MessageOrigin, Step};
+use crate::context::{ContextMessage, Degradation, DegradationStep, MessageOrigin};
 use crate::marks::{escape_marks, remark};
 use crate::render::{message_pointer, render_text};
 
@@ -47,11 +47,14 @@ pub(crate) fn degrade(
     let mut messages = whole.to_vec();
     stub_old_results(&mut messages, limit, accounting);
     if total(&messages) <= limit {
-        return Ok(done(marked(messages, whole), Step::StubbedResults));
+        return Ok(done(
+            marked(messages, whole),
+            DegradationStep::StubbedResults,
+        ));
     }
     let blocks = clippable(&messages, accounting);
     if let Some(clipped) = clip_largest(&messages, &blocks, limit, accounting) {
-        return Ok(done(marked(clipped, whole), Step::Clipped));
+        return Ok(done(marked(clipped, whole), DegradationStep::Clipped));
     }
     let smallest = at_level(&messages, &blocks, 0, accounting);
     let text = GroupText::new(whole, range, accounting);
@@ -61,10 +64,10 @@ pub(crate) fn degrade(
         return Err(floor);
     }
     if total(&smallest) <= pointer.tokens {
-        return Ok(done(marked(smallest, whole), Step::Clipped));
+        return Ok(done(marked(smallest, whole), DegradationStep::Clipped));
     }
     let message = text.within(limit, accounting).unwrap_or(pointer);
-    Ok(done(vec![message], Step::Text))
+    Ok(done(vec![message], DegradationStep::Text))
 }
 
 pub(crate) fn total(messages: &[ContextMessage]) -> u64 {
@@ -562,7 +565,7 @@ mod tests {
         let budget = Budget::tokens(8_000);
         let policy = AssemblyPolicy::default();
         let context = assemble(&input, None, budget, &policy, &accounting).unwrap();
-        assert_eq!(context.receipt.degraded[0].step, Step::Clipped);
+        assert_eq!(context.receipt.degraded[0].step, DegradationStep::Clipped);
         assert!(context.tokens > 6_000, "{} tokens", context.tokens);
         // The whole once, and what is left of it a few times.
         let counted = counting.1.load(Ordering::Relaxed);

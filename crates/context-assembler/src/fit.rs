@@ -1,9 +1,9 @@
-//! Makes messages valid for providers, with [`turn_map::sanitise`].
+//! Makes messages valid for providers, with [`turn_map::sanitize`].
 
 use memory_model::{Message, Part, ResultContent, Role, Seq};
 use turn_map::{
-    Edit, EditableMessage, InsertedResult, MessageView, PartView, Remedy, SanitisePolicy, apply,
-    sanitise,
+    Edit, EditableMessage, InsertedResult, MessageView, PartView, Remedy, SanitizePolicy, apply,
+    sanitize,
 };
 
 use crate::context::{ContextMessage, MessageOrigin, MovedResult, RenamedCall};
@@ -45,8 +45,8 @@ pub(crate) struct Fitted {
 pub(crate) fn fit(mut lines: Vec<Line>) -> Fitted {
     let mut fitted = Fitted::default();
     if !in_place(&lines) {
-        let policy = SanitisePolicy::default().with_stub(remark("no result"));
-        let plan = sanitise(&lines, &policy);
+        let policy = SanitizePolicy::default().with_stub(remark("no result"));
+        let plan = sanitize(&lines, &policy);
         for finding in &plan.findings {
             match finding.remedy {
                 Remedy::Stubbed => fitted.stubbed.push(finding.id.clone()),
@@ -121,10 +121,10 @@ fn moved(lines: &[Line], edits: &[Edit]) -> Vec<MovedResult> {
                 Part::ToolCall { id, .. } => id == call_id,
                 _ => false,
             });
-            if let (Some(from), Some(behind)) = (result.seq, call.and_then(|call| call.seq)) {
+            if let (Some(from), Some(after)) = (result.seq, call.and_then(|call| call.seq)) {
                 moved.push(MovedResult {
                     from,
-                    behind,
+                    after,
                     call_id: call_id.clone(),
                 });
             }

@@ -17,8 +17,8 @@ mod render;
 pub use accounting::ContextAccounting;
 pub use assemble::assemble;
 pub use context::{
-    Context, ContextMessage, Degradation, Dropped, Error, ErrorKind, MessageOrigin, MovedResult,
-    Receipt, RenamedCall, Step,
+    Context, ContextMessage, Degradation, DegradationStep, Dropped, Error, ErrorKind,
+    MessageOrigin, MovedResult, Receipt, RenamedCall,
 };
 pub use input::{AssemblyInput, Item};
 pub use marks::render_identity;

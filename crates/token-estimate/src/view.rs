@@ -141,7 +141,7 @@ impl<'a> PartView<'a> {
 
 /// A borrowed view of a message. Implement it once for your own message type; nothing is copied.
 ///
-/// `token-estimate` counts any such message, and `turn-map` groups, cuts, trims and sanitises lists of
+/// `token-estimate` counts any such message, and `turn-map` groups, cuts, trims and sanitizes lists of
 /// them. A message may also be one line of a model's response, where a format writes a response over
 /// several lines: give those lines the same [`response`](Self::response).
 pub trait MessageView {

@@ -1,4 +1,4 @@
-//! Trimming, clearing and sanitising. `cargo bench -p turn-map --bench trim`.
+//! Trimming, clearing and sanitizing. `cargo bench -p turn-map --bench trim`.
 #![allow(missing_docs)]
 
 use std::hint::black_box;
@@ -6,8 +6,8 @@ use std::hint::black_box;
 use criterion::{Criterion, Throughput, criterion_group, criterion_main};
 use token_estimate::HeuristicEstimator;
 use turn_map::{
-    ClearPolicy, MessageView, PartView, Role, SanitisePolicy, check_anthropic, clip_lines,
-    clip_tokens, sanitise,
+    ClearPolicy, MessageView, PartView, Role, SanitizePolicy, check_anthropic, clip_lines,
+    clip_tokens, sanitize,
 };
 
 struct Line {
@@ -63,10 +63,10 @@ fn benches(criterion: &mut Criterion) {
     let mut group = criterion.benchmark_group("turn-map/lists of 100k");
     group.throughput(Throughput::Elements(100_000));
     group.sample_size(20);
-    group.bench_function("sanitise", |bench| {
-        let policy = SanitisePolicy::default();
+    group.bench_function("sanitize", |bench| {
+        let policy = SanitizePolicy::default();
         bench.iter(|| {
-            let plan = sanitise(black_box(&messages), &policy);
+            let plan = sanitize(black_box(&messages), &policy);
             assert_eq!(plan.findings.len(), 1_000);
         });
     });

@@ -35,7 +35,7 @@ pub enum Rule {
     /// An assistant's message contains a result.
     ResultByAssistant,
     /// A result stands behind other content of its message.
-    ResultBehindContent,
+    ResultAfterContent,
 }
 
 /// Returns the violations of the OpenAI chat format's rules: a message with calls is followed by
@@ -132,7 +132,7 @@ pub fn check_anthropic<M: MessageView>(messages: &[M]) -> Vec<Violation> {
                     match item.kind {
                         Kind::Call => violations.push(item.breaks(Rule::CallByAnother)),
                         Kind::Result if !first => {
-                            violations.push(item.breaks(Rule::ResultBehindContent));
+                            violations.push(item.breaks(Rule::ResultAfterContent));
                         }
                         Kind::Result if waiting.remove(&item.id).is_none() => {
                             violations.push(item.breaks(Rule::AnswersNothing));

@@ -12,7 +12,7 @@ mod id;
 mod message;
 #[cfg(feature = "memory-model")]
 mod model;
-mod sanitise;
+mod sanitize;
 #[cfg(test)]
 mod script;
 mod trim;
@@ -30,9 +30,9 @@ pub use clip::{
 pub use cuts::{CutPolicy, Cuts};
 pub use edit::{Edit, EditableMessage, InsertedResult, apply};
 pub use error::{Error, ErrorKind};
-pub use sanitise::{
+pub use sanitize::{
     CallIdPolicy, Finding, LateResultPolicy, MisplacedResultPolicy, OrphanPolicy, Problem, Remedy,
-    SanitisePolicy, Sanitised, UnansweredCallPolicy, sanitise,
+    SanitizePolicy, Sanitized, UnansweredCallPolicy, sanitize,
 };
 pub use token_estimate::{MessageView, PartView, Role};
 pub use trim::TrimPolicy;

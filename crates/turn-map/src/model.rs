@@ -116,8 +116,8 @@ mod tests {
     use super::*;
     use crate::script::shown;
     use crate::{
-        ClearPolicy, GroupingPolicy, SanitisePolicy, TurnMap, atoms, check_anthropic, check_openai,
-        sanitise,
+        ClearPolicy, GroupingPolicy, SanitizePolicy, TurnMap, atoms, check_anthropic, check_openai,
+        sanitize,
     };
 
     #[test]
@@ -171,7 +171,7 @@ mod tests {
     }
 
     #[test]
-    fn a_sanitised_list_of_the_models_messages_is_one_that_providers_take() {
+    fn a_sanitized_list_of_the_models_messages_is_one_that_providers_take() {
         let call = |id: &str| Message::tool_call(id, "read", RawJson::parse("{}").unwrap());
         let pictured = ResultContent::Parts(vec![Part::text("seen"), picture()]);
         let list = vec![
@@ -183,11 +183,11 @@ mod tests {
             Message::tool_result("y", "found"),
             call("y"),
         ];
-        let plan = sanitise(&list, &SanitisePolicy::default());
+        let plan = sanitize(&list, &SanitizePolicy::default());
         assert_eq!(plan.findings.len(), 5);
         let mended = apply(list, &plan.edits);
         assert!(check_openai(&mended).is_empty() && check_anthropic(&mended).is_empty());
-        assert!(sanitise(&mended, &SanitisePolicy::default()).is_clean());
+        assert!(sanitize(&mended, &SanitizePolicy::default()).is_clean());
         let late = &mended[3];
         assert_eq!(late.role, Role::User);
         let text = |text: &str| Part::text(text);

@@ -68,9 +68,11 @@ pub(crate) fn receipt(context: &Context) -> String {
     }
     for degraded in &receipt.degraded {
         let how = match degraded.step {
-            agent_memory::context::Step::StubbedResults => "tool results replaced by stubs",
-            agent_memory::context::Step::Clipped => "largest texts clipped",
-            agent_memory::context::Step::Text => "made one text",
+            agent_memory::context::DegradationStep::StubbedResults => {
+                "tool results replaced by stubs"
+            }
+            agent_memory::context::DegradationStep::Clipped => "largest texts clipped",
+            agent_memory::context::DegradationStep::Text => "made one text",
             _ => "shortened",
         };
         lines.push(format!(
@@ -92,7 +94,7 @@ pub(crate) fn receipt(context: &Context) -> String {
             "  moved: the result of the call {} from message {} behind its call in message {}",
             moved.call_id.escape_debug(),
             moved.from,
-            moved.behind
+            moved.after
         ));
     }
     for call in &receipt.renamed_calls {

@@ -111,7 +111,7 @@ impl Laws {
         let accounting = session.accounting();
         for (law, held) in [
             (Law::Budget, within(&step.context, budget, accounting)),
-            (Law::Order, in_order(&step.context)),
+            (Law::Order, in_order(&step.context.messages)),
             (Law::Pairs, paired(&step.context)),
             (Law::Accounted, self.accounted(&step.context)),
             (Law::Newest, self.newest(&step.context)),
@@ -275,14 +275,14 @@ fn within(
 /// Checks that messages stand in the log's order and that nothing stands inside the range of a summary, an omission or a
 /// group that was made one text. Two things may begin before the end of what stands before them: results, which stand
 /// behind their calls, and messages between the lines of one response, which are shown joined.
-fn in_order(context: &Context) -> std::result::Result<(), String> {
+fn in_order(messages: &[ContextMessage]) -> std::result::Result<(), String> {
     // Position through which the messages reach that are no results, and the one through which nothing may follow.
     let (mut last, mut closed) = (Seq::NONE, Seq::NONE);
     // The newest message with calls, and the newest response whose lines are joined, with what was shown between them.
     let (mut calls, mut joined): (Option<SeqRange>, Option<SeqRange>) = (None, None);
     let mut between: Vec<SeqRange> = Vec::new();
     let mut before: Option<&ContextMessage> = None;
-    for message in &context.messages {
+    for message in messages {
         let Some(range) = message.source.range() else {
             continue;
         };
@@ -389,7 +389,6 @@ fn few_statements(step: &Step) -> std::result::Result<(), String> {
 
 #[cfg(test)]
 mod tests {
-    use context_assembler::Receipt;
     use memory_model::{RawJson, ResultContent, SummaryId};
 
     use super::*;
@@ -457,23 +456,12 @@ mod tests {
                 )
             }
         };
-        ContextMessage {
-            role,
-            name: None,
-            tokens: 0,
-            source,
-            parts: vec![part],
-        }
+        ContextMessage::new(role, source, vec![part])
     }
 
     fn holds(messages: &[At]) -> bool {
-        let context = Context {
-            messages: messages.iter().copied().map(message).collect(),
-            tokens: 0,
-            budget: 0,
-            receipt: Receipt::default(),
-        };
-        in_order(&context).is_ok()
+        let messages: Vec<ContextMessage> = messages.iter().copied().map(message).collect();
+        in_order(&messages).is_ok()
     }
 
     #[test]

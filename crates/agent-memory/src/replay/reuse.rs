@@ -6,6 +6,7 @@ use serde::Serialize;
 
 /// How much of each context was, unchanged, the beginning of the next.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize)]
+#[non_exhaustive]
 pub struct Reuse {
     /// Tokens that stayed.
     pub kept: u64,

@@ -83,6 +83,7 @@ impl RedoReport {
 
 /// A summary that took the place of another.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[non_exhaustive]
 pub struct ReplacedSummary {
     /// The one before; it stays in the history.
     pub old: SummaryId,
@@ -92,6 +93,7 @@ pub struct ReplacedSummary {
 
 /// A summary that could not be made anew.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[non_exhaustive]
 pub struct RedoFailure {
     /// The summary, which stays.
     pub id: SummaryId,

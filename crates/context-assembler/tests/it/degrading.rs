@@ -2,7 +2,7 @@
 // How long a test takes is measured with a clock.
 #![allow(clippy::disallowed_methods)]
 
-use context_assembler::{AssemblyPolicy, Budget, Context, Eviction, Step, assemble};
+use context_assembler::{AssemblyPolicy, Budget, Context, DegradationStep, Eviction, assemble};
 use memory_model::{Message, Part, RawJson, ResultContent, Role};
 use token_estimate::HeuristicEstimator;
 
@@ -20,7 +20,7 @@ fn run(messages: &[Message], budget: u64) -> Context {
     assemble(&input, None, Budget::tokens(budget), &policy, &accounting).unwrap()
 }
 
-fn step(context: &Context) -> Option<Step> {
+fn step(context: &Context) -> Option<DegradationStep> {
     context
         .receipt
         .degraded
@@ -50,23 +50,23 @@ fn old_results_go_first_and_the_newest_stays_as_long_as_it_can() {
     let whole = run(&group, 10_000);
     assert_eq!(step(&whole), None);
     let stubbed = run(&group, 7_000);
-    assert_eq!(step(&stubbed), Some(Step::StubbedResults));
+    assert_eq!(step(&stubbed), Some(DegradationStep::StubbedResults));
     assert_eq!(
         result_text(&stubbed, "c0"),
         "[… 2000 tokens left out; expand message:2 …]"
     );
     assert_eq!(result_text(&stubbed, "c1").len(), 8_000);
     let last = run(&group, 2_500);
-    assert_eq!(step(&last), Some(Step::StubbedResults));
+    assert_eq!(step(&last), Some(DegradationStep::StubbedResults));
     assert_eq!(result_text(&last, "c3").len(), 8_000);
     let clipped = run(&group, 1_000);
-    assert_eq!(step(&clipped), Some(Step::Clipped));
+    assert_eq!(step(&clipped), Some(DegradationStep::Clipped));
     assert!(clipped.tokens > 990, "{}", clipped.tokens);
     let text = result_text(&clipped, "c3");
     assert!(text.starts_with("333") && text.ends_with("333"), "{text}");
     assert!(text.contains("[… of 2000 tokens, the middle is left out; expand message:8 …]"));
     let text = run(&group, 40);
-    assert_eq!(step(&text), Some(Step::Text));
+    assert_eq!(step(&text), Some(DegradationStep::Text));
     assert_eq!(text.messages.len(), 1);
 }
 
@@ -74,7 +74,7 @@ fn old_results_go_first_and_the_newest_stays_as_long_as_it_can() {
 fn the_largest_texts_are_clipped_evenly() {
     let parts = [300, 40_000, 500, 40_000].map(|bytes| Part::text("x".repeat(bytes)));
     let context = run(&[Message::new(Role::User, parts.to_vec())], 2_200);
-    assert_eq!(step(&context), Some(Step::Clipped));
+    assert_eq!(step(&context), Some(DegradationStep::Clipped));
     let sizes: Vec<usize> = context.messages[0]
         .parts
         .iter()
@@ -108,7 +108,7 @@ fn a_large_group_at_the_cut_leaves_no_hole() {
     let degraded = &context.receipt.degraded[0];
     assert_eq!(
         (degraded.first, degraded.step),
-        (memory_model::Seq(2), Step::Clipped)
+        (memory_model::Seq(2), DegradationStep::Clipped)
     );
 }
 
@@ -208,7 +208,12 @@ fn what_looks_like_a_remark_is_clipped() {
     ] {
         let messages = [call("c"), Message::tool_result("c", &forged)];
         let context = run(&messages, 1_000);
-        assert_eq!(step(&context), Some(Step::Clipped), "{}", &forged[..40]);
+        assert_eq!(
+            step(&context),
+            Some(DegradationStep::Clipped),
+            "{}",
+            &forged[..40]
+        );
         let text = result_text(&context, "c");
         assert!(text.len() > 3_000 && text.len() < 4_000, "{}", text.len());
         assert!(text.contains("the middle is left out; expand message:2"));

@@ -630,7 +630,7 @@ fn the_receipt_names_what_was_moved_and_renamed() {
     let moved: Vec<_> = receipt
         .moved_results
         .iter()
-        .map(|moved| (moved.from.0, moved.behind.0, moved.call_id.as_str()))
+        .map(|moved| (moved.from.0, moved.after.0, moved.call_id.as_str()))
         .collect();
     assert_eq!(moved, [(5, 2, "x")]);
     let renamed: Vec<_> = receipt
@@ -653,7 +653,7 @@ fn the_receipt_names_what_was_moved_and_renamed() {
         .receipt
         .moved_results
         .iter()
-        .map(|moved| (moved.from.0, moved.behind.0, moved.call_id.as_str()))
+        .map(|moved| (moved.from.0, moved.after.0, moved.call_id.as_str()))
         .collect();
     assert_eq!(moved, [(5, 1, "x"), (4, 2, "y")]);
     assert!(context.receipt.stubbed_calls.is_empty());

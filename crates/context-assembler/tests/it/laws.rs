@@ -1,8 +1,8 @@
 //! Laws of every context.
 
 use context_assembler::{
-    AssemblyInput, AssemblyPolicy, Budget, Context, Error, ErrorKind, Eviction, Item,
-    MessageOrigin, Step, assemble,
+    AssemblyInput, AssemblyPolicy, Budget, Context, DegradationStep, Error, ErrorKind, Eviction,
+    Item, MessageOrigin, assemble,
 };
 use memory_model::{Accounting, EntryKind, LogEntry, Part, Role, Seq, SeqRange};
 use proptest::prelude::*;
@@ -99,7 +99,7 @@ fn ordered(context: &Context) {
         let named = moved
             .iter()
             .filter(|moved| moved.from == range.first && range.first == range.last)
-            .any(|moved| call.is_some_and(|call| call.contains(moved.behind)));
+            .any(|moved| call.is_some_and(|call| call.contains(moved.after)));
         if named && message.role == Role::Tool {
             moved.retain(|moved| moved.from != range.first);
             continue;
@@ -209,7 +209,7 @@ fn law(input: &AssemblyInput, accounting: &dyn Accounting, any: u64) {
     let identity = any.is_multiple_of(3).then_some("You are a careful agent.");
     for eviction in EVICTIONS {
         let policy = AssemblyPolicy::default().with_eviction(eviction);
-        let mut steps: Vec<(u64, Option<Step>)> = Vec::new();
+        let mut steps: Vec<(u64, Option<DegradationStep>)> = Vec::new();
         for budget in budgets(input.view_tokens, any) {
             let run =
                 |budget| assemble(input, identity, Budget::tokens(budget), &policy, accounting);

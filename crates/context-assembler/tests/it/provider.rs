@@ -116,16 +116,11 @@ mod tests {
             }
             end(kind, &mut id);
             let seq = Seq(at as u32 + 1);
-            ContextMessage {
-                role,
-                name: None,
-                tokens: 0,
-                source: MessageOrigin::Message {
-                    first: seq,
-                    last: seq,
-                },
-                parts: out,
-            }
+            let source = MessageOrigin::Message {
+                first: seq,
+                last: seq,
+            };
+            ContextMessage::new(role, source, out)
         };
         script.split_whitespace().enumerate().map(word).collect()
     }

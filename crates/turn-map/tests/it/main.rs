@@ -1,8 +1,8 @@
-//! Laws of atoms, turns and cuts, of trimming and of sanitising, over any list of messages.
+//! Laws of atoms, turns and cuts, of trimming and of sanitizing, over any list of messages.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, missing_docs)]
 
 mod laws;
 mod parts;
 mod reference;
-mod sanitise;
+mod sanitize;
 mod trim;

@@ -406,7 +406,7 @@ proptest! {
 #[cfg(feature = "serde")]
 #[test]
 fn policies_read_with_their_defaults() {
-    use turn_map::SanitisePolicy;
+    use turn_map::SanitizePolicy;
 
     let trim = |json| serde_json::from_str::<TrimPolicy>(json).unwrap();
     assert_eq!(
@@ -429,10 +429,10 @@ fn policies_read_with_their_defaults() {
         clear(r#"{"kind":"unprotected"}"#),
         ClearPolicy::operator_use()
     );
-    let sanitise = |json: &str| serde_json::from_str::<SanitisePolicy>(json).unwrap();
-    assert_eq!(sanitise("{}"), SanitisePolicy::default());
-    for policy in [SanitisePolicy::anna(), SanitisePolicy::koda()] {
-        assert_eq!(sanitise(&serde_json::to_string(&policy).unwrap()), policy);
+    let sanitize = |json: &str| serde_json::from_str::<SanitizePolicy>(json).unwrap();
+    assert_eq!(sanitize("{}"), SanitizePolicy::default());
+    for policy in [SanitizePolicy::anna(), SanitizePolicy::koda()] {
+        assert_eq!(sanitize(&serde_json::to_string(&policy).unwrap()), policy);
     }
 }
 

@@ -8,7 +8,7 @@ mod policy;
 
 pub use policy::{
     CallIdPolicy, Finding, LateResultPolicy, MisplacedResultPolicy, OrphanPolicy, Problem, Remedy,
-    SanitisePolicy, Sanitised, UnansweredCallPolicy,
+    SanitizePolicy, Sanitized, UnansweredCallPolicy,
 };
 
 /// Returns the edits that repair a list so that [`check_openai`](crate::check_openai) and
@@ -19,7 +19,7 @@ pub use policy::{
 /// first result. Notes stay where they are. Unless late results move, appended messages change nothing
 /// before the list's [`settled_end`](crate::Atoms::settled_end), so an unchanged beginning stays
 /// the same bytes. O(messages + parts), unless the policy drops messages.
-pub fn sanitise<M: MessageView>(messages: &[M], policy: &SanitisePolicy) -> Sanitised {
+pub fn sanitize<M: MessageView>(messages: &[M], policy: &SanitizePolicy) -> Sanitized {
     let mut work = Work::read(messages, policy);
     loop {
         work.judge_calls();
@@ -29,7 +29,7 @@ pub fn sanitise<M: MessageView>(messages: &[M], policy: &SanitisePolicy) -> Sani
         }
     }
     work.rename();
-    Sanitised {
+    Sanitized {
         edits: work.edits(),
         findings: work.findings(),
     }
@@ -79,14 +79,14 @@ struct Answer {
 }
 
 struct Work<'a> {
-    policy: &'a SanitisePolicy,
+    policy: &'a SanitizePolicy,
     lines: Vec<Line>,
     calls: Vec<Call>,
     answers: Vec<Answer>,
 }
 
 impl<'a> Work<'a> {
-    fn read<M: MessageView>(messages: &[M], policy: &'a SanitisePolicy) -> Self {
+    fn read<M: MessageView>(messages: &[M], policy: &'a SanitizePolicy) -> Self {
         let mut work = Self {
             policy,
             lines: Vec::with_capacity(messages.len()),
@@ -548,7 +548,7 @@ fn bad_id(id: &str, used: &HashSet<String>) -> Option<Problem> {
     }
 }
 
-fn orphan(answer: &mut Answer, policy: &SanitisePolicy) {
+fn orphan(answer: &mut Answer, policy: &SanitizePolicy) {
     answer.call = None;
     answer.problem = Some(Problem::Orphan);
     answer.fate = match policy.orphans {

@@ -1,17 +1,17 @@
-//! Sanitising: what becomes of what, and that providers take the outcome.
+//! Sanitizing: what becomes of what, and that providers take the outcome.
 
 use proptest::prelude::*;
 use turn_map::{
     CallIdPolicy, Edit, Finding, GroupingPolicy, LateResultPolicy, MisplacedResultPolicy,
-    OrphanPolicy, Problem, Remedy, Rule, SanitisePolicy, UnansweredCallPolicy, apply, atoms,
-    check_anthropic, check_openai, sanitise,
+    OrphanPolicy, Problem, Remedy, Rule, SanitizePolicy, UnansweredCallPolicy, apply, atoms,
+    check_anthropic, check_openai, sanitize,
 };
 
 use crate::parts::{Msg, Part, messages, script, shown};
 
-fn mended(policy: &SanitisePolicy, words: &str) -> String {
+fn mended(policy: &SanitizePolicy, words: &str) -> String {
     let list = script(words);
-    let plan = sanitise(&list, policy);
+    let plan = sanitize(&list, policy);
     assert_eq!(plan.is_clean(), plan.findings.is_empty());
     let list = apply(list, &plan.edits);
     assert_eq!(check_openai(&list), []);
@@ -20,15 +20,15 @@ fn mended(policy: &SanitisePolicy, words: &str) -> String {
 }
 
 fn by_default(words: &str) -> String {
-    mended(&SanitisePolicy::default(), words)
+    mended(&SanitizePolicy::default(), words)
 }
 
 fn anna(words: &str) -> String {
-    mended(&SanitisePolicy::anna(), words)
+    mended(&SanitizePolicy::anna(), words)
 }
 
 fn koda(words: &str) -> String {
-    mended(&SanitisePolicy::koda(), words)
+    mended(&SanitizePolicy::koda(), words)
 }
 
 #[test]
@@ -43,11 +43,11 @@ fn a_clean_list_stays() {
         "u:hi n a:+x n t:-x",
     ] {
         for policy in [
-            SanitisePolicy::default(),
-            SanitisePolicy::anna(),
-            SanitisePolicy::koda(),
+            SanitizePolicy::default(),
+            SanitizePolicy::anna(),
+            SanitizePolicy::koda(),
         ] {
-            assert!(sanitise(&script(clean), &policy).is_clean(), "{clean}");
+            assert!(sanitize(&script(clean), &policy).is_clean(), "{clean}");
         }
     }
 }
@@ -70,7 +70,7 @@ fn or_it_is_stripped_and_leaves_a_placeholder_if_nothing_else() {
     assert_eq!(anna("u:hi a:+x:+y"), "u:hi a:[tool_calls_compacted]");
     assert_eq!(anna("u:hi a:text:+x a:ok"), "u:hi a:text a:ok");
     assert_eq!(anna("a:+x:+y t:-y"), "a:+y t:-y");
-    let silent = SanitisePolicy::anna().with_placeholder("");
+    let silent = SanitizePolicy::anna().with_placeholder("");
     assert_eq!(mended(&silent, "u:hi a:+x u:more"), "u:hi u:more");
 }
 
@@ -79,7 +79,7 @@ fn or_its_message_goes_and_so_do_the_results_of_the_others() {
     assert_eq!(koda("u:hi a:text:+x:+y t:-y u:more"), "u:hi u:more");
     // A complete pair stays.
     assert_eq!(koda("a:+x t:-x a:+y u:more"), "a:+x t:-x u:more");
-    let told = SanitisePolicy::koda().with_orphans(OrphanPolicy::Text);
+    let told = SanitizePolicy::koda().with_orphans(OrphanPolicy::Text);
     assert_eq!(
         mended(&told, "a:+x:+y t:-y u:more"),
         "u:[Result_without_a_call:_y]_r u:more"
@@ -118,7 +118,7 @@ fn a_late_result_becomes_text_or_moves_or_goes() {
     );
     assert_eq!(koda(late), "a:+x t:-x a:busy");
     assert_eq!(anna(late), "a:[tool_calls_compacted] a:busy");
-    let moves = SanitisePolicy::anna().with_late(LateResultPolicy::Move);
+    let moves = SanitizePolicy::anna().with_late(LateResultPolicy::Move);
     assert_eq!(mended(&moves, late), "a:+x t:-x a:busy");
 }
 
@@ -136,7 +136,7 @@ fn a_result_that_is_not_right_behind_its_call_moves_or_goes() {
         by_default("a/r:+x a/r:+y t:-x t:-y"),
         "a/r:+x t:-x a/r:+y t:-y"
     );
-    let stub = SanitisePolicy::default().with_misplaced(MisplacedResultPolicy::Drop);
+    let stub = SanitizePolicy::default().with_misplaced(MisplacedResultPolicy::Drop);
     assert_eq!(
         mended(&stub, "a:+x u:wait t:-x"),
         "a:+x t:-x=[no_result] u:wait"
@@ -153,7 +153,7 @@ fn ids_that_are_empty_or_used_twice_are_renamed_or_go() {
     // Parallel calls without ids get their results in order.
     let mut list = script("a:+:+ t:- t:-");
     list[2].parts = vec![Part::Result(String::new(), "second".into(), false)];
-    let plan = sanitise(&list, &SanitisePolicy::default());
+    let plan = sanitize(&list, &SanitizePolicy::default());
     assert_eq!(
         shown(&apply(list, &plan.edits)),
         "a:+call_2:+call_3 t:-call_2 t:-call_3=second"
@@ -163,7 +163,7 @@ fn ids_that_are_empty_or_used_twice_are_renamed_or_go() {
         by_default("a:+x t:-x a:+x_2:+x t:-x_2 t:-x"),
         "a:+x t:-x a:+x_2:+x_3 t:-x_2 t:-x_3"
     );
-    let strip = SanitisePolicy::default().with_ids(CallIdPolicy::Strip);
+    let strip = SanitizePolicy::default().with_ids(CallIdPolicy::Strip);
     assert_eq!(
         mended(&strip, "a:+x:+x t:-x t:-x"),
         "a:+x t:-x u:[Result_without_a_call:_x]_r"
@@ -182,7 +182,7 @@ fn only_assistants_call() {
 #[test]
 fn the_report_says_what_was_found_and_done() {
     let found = |words: &str| -> Vec<(usize, Problem, Remedy)> {
-        let plan = sanitise(&script(words), &SanitisePolicy::default());
+        let plan = sanitize(&script(words), &SanitizePolicy::default());
         let tell = |f: &Finding| (f.message, f.problem, f.remedy);
         plan.findings.iter().map(tell).collect()
     };
@@ -241,11 +241,11 @@ fn the_checkers_know_what_providers_refuse() {
     assert_eq!(anthropic("a:+x a:+y t:-x t:-y"), []);
     assert_eq!(
         anthropic("a:+x u:hm:-x"),
-        [(0, Rule::Unanswered), (1, Rule::ResultBehindContent)]
+        [(0, Rule::Unanswered), (1, Rule::ResultAfterContent)]
     );
 }
 
-fn policy() -> impl Strategy<Value = SanitisePolicy> {
+fn policy() -> impl Strategy<Value = SanitizePolicy> {
     let unanswered = [
         UnansweredCallPolicy::Stub,
         UnansweredCallPolicy::Strip,
@@ -267,7 +267,7 @@ fn policy() -> impl Strategy<Value = SanitisePolicy> {
         prop::sample::select(vec!["", "[gone]"]),
     )
         .prop_map(|(unanswered, late, orphans, misplaced, ids, placeholder)| {
-            SanitisePolicy::default()
+            SanitizePolicy::default()
                 .with_unanswered(unanswered)
                 .with_late(late)
                 .with_orphans(orphans)
@@ -298,12 +298,12 @@ proptest! {
         list in messages(),
         policy in policy(),
     ) {
-        let plan = sanitise(&list, &policy);
+        let plan = sanitize(&list, &policy);
         prop_assert_eq!(plan.is_clean(), plan.findings.is_empty());
         let mended = apply(list.clone(), &plan.edits);
         prop_assert_eq!(check_openai(&mended), vec![], "{}", shown(&mended));
         prop_assert_eq!(check_anthropic(&mended), vec![], "{}", shown(&mended));
-        let again = sanitise(&mended, &policy);
+        let again = sanitize(&mended, &policy);
         prop_assert_eq!(again.edits, vec![], "{}", shown(&mended));
         if check_openai(&list).is_empty() && check_anthropic(&list).is_empty() {
             prop_assert!(plan.is_clean());
@@ -312,7 +312,7 @@ proptest! {
 
     #[test]
     fn the_default_keeps_every_text_and_every_result(list in messages()) {
-        let plan = sanitise(&list, &SanitisePolicy::default());
+        let plan = sanitize(&list, &SanitizePolicy::default());
         let mended = apply(list.clone(), &plan.edits);
         let count = |list: &[Msg], which: &dyn Fn(&Part) -> bool| {
             list.iter().filter(|m| !m.note).flat_map(|m| &m.parts).filter(|p| which(p)).count()
@@ -330,9 +330,9 @@ proptest! {
 
     #[test]
     fn what_was_mended_by_one_policy_is_clean_for_all(list in messages(), policy in policy()) {
-        let plan = sanitise(&list, &SanitisePolicy::default());
+        let plan = sanitize(&list, &SanitizePolicy::default());
         let mended = apply(list, &plan.edits);
-        prop_assert!(sanitise(&mended, &policy).is_clean());
+        prop_assert!(sanitize(&mended, &policy).is_clean());
     }
 
     #[test]
@@ -341,14 +341,14 @@ proptest! {
             LateResultPolicy::Move => policy.with_late(LateResultPolicy::Text),
             _ => policy,
         };
-        let whole = sanitise(&list, &policy).edits;
+        let whole = sanitize(&list, &policy).edits;
         for length in 0..list.len() {
             let list = &list[..length];
             let end = atoms(list, GroupingPolicy::default()).settled_end().position();
             let before = |edits: Vec<Edit>| -> Vec<Edit> {
                 edits.into_iter().filter(|edit| position(edit) < end).collect()
             };
-            prop_assert_eq!(before(sanitise(list, &policy).edits), before(whole.clone()));
+            prop_assert_eq!(before(sanitize(list, &policy).edits), before(whole.clone()));
         }
     }
 }

@@ -2,13 +2,13 @@
 
 use crate::Edit;
 
-/// Action of [`sanitise`](crate::sanitise) for a call without a result.
+/// Action of [`sanitize`](crate::sanitize) for a call without a result.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 #[cfg_attr(feature = "serde", serde(rename_all = "snake_case"))]
 #[non_exhaustive]
 pub enum UnansweredCallPolicy {
-    /// Inserts a result with the text of [`SanitisePolicy::stub`].
+    /// Inserts a result with the text of [`SanitizePolicy::stub`].
     Stub,
     /// Drops the call. A message that is empty afterwards gets the placeholder.
     Strip,
@@ -16,7 +16,7 @@ pub enum UnansweredCallPolicy {
     DropMessage,
 }
 
-/// Action of [`sanitise`](crate::sanitise) for a result that came after its call's group had closed.
+/// Action of [`sanitize`](crate::sanitize) for a result that came after its call's group had closed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 #[cfg_attr(feature = "serde", serde(rename_all = "snake_case"))]
@@ -30,7 +30,7 @@ pub enum LateResultPolicy {
     Drop,
 }
 
-/// Action of [`sanitise`](crate::sanitise) for a result that answers no call.
+/// Action of [`sanitize`](crate::sanitize) for a result that answers no call.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 #[cfg_attr(feature = "serde", serde(rename_all = "snake_case"))]
@@ -42,7 +42,7 @@ pub enum OrphanPolicy {
     Drop,
 }
 
-/// Action of [`sanitise`](crate::sanitise) for a result that is not late but does not directly follow its call's
+/// Action of [`sanitize`](crate::sanitize) for a result that is not late but does not directly follow its call's
 /// message.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
@@ -55,7 +55,7 @@ pub enum MisplacedResultPolicy {
     Drop,
 }
 
-/// Action of [`sanitise`](crate::sanitise) for a call whose id is empty or was used by an earlier call.
+/// Action of [`sanitize`](crate::sanitize) for a call whose id is empty or was used by an earlier call.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 #[cfg_attr(feature = "serde", serde(rename_all = "snake_case"))]
@@ -67,12 +67,12 @@ pub enum CallIdPolicy {
     Strip,
 }
 
-/// How [`sanitise`](crate::sanitise) repairs a list of messages.
+/// How [`sanitize`](crate::sanitize) repairs a list of messages.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 #[cfg_attr(feature = "serde", serde(default, deny_unknown_fields))]
 #[non_exhaustive]
-pub struct SanitisePolicy {
+pub struct SanitizePolicy {
     /// Action for calls without a result.
     pub unanswered: UnansweredCallPolicy,
     /// Action for results that came after their call's group had closed.
@@ -89,7 +89,7 @@ pub struct SanitisePolicy {
     pub placeholder: String,
 }
 
-impl Default for SanitisePolicy {
+impl Default for SanitizePolicy {
     /// Loses nothing: calls without a result get a stub, late results and orphans become text,
     /// results move to their calls, and bad ids are renamed.
     fn default() -> Self {
@@ -105,7 +105,7 @@ impl Default for SanitisePolicy {
     }
 }
 
-impl SanitisePolicy {
+impl SanitizePolicy {
     /// Returns the preset anna: drops calls and results that do not pair in their place. A message that
     /// is empty afterwards says `[tool calls compacted]`.
     pub fn anna() -> Self {
@@ -238,14 +238,14 @@ pub enum Remedy {
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 #[non_exhaustive]
 #[must_use]
-pub struct Sanitised {
+pub struct Sanitized {
     /// Edits to apply; empty when the list is valid.
     pub edits: Vec<Edit>,
     /// Problems found, in order.
     pub findings: Vec<Finding>,
 }
 
-impl Sanitised {
+impl Sanitized {
     /// Whether the list needs no edits.
     pub fn is_clean(&self) -> bool {
         self.edits.is_empty()
