@@ -7,6 +7,7 @@ use serde::{Deserialize, Serialize};
 /// A model's context window, and how it is divided.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
+#[non_exhaustive]
 pub struct Window {
     /// Size of the window, in tokens.
     pub tokens: u64,

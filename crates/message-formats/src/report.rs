@@ -63,6 +63,7 @@ impl Report {
 
 /// A record that did not become a message.
 #[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct Warning {
     /// Its line in the source, counted from 1.
     pub line: u64,

@@ -19,6 +19,7 @@ const SCHEMA: &str = include_str!("plain.sql");
 
 /// What was written.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct PlainExport {
     /// Conversations.
     pub conversations: u64,

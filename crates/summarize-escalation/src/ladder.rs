@@ -42,6 +42,7 @@ pub enum CutRule {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 #[must_use]
+#[non_exhaustive]
 pub struct Ladder {
     /// Tiers in order; none occurs twice.
     pub tiers: Vec<Tier>,

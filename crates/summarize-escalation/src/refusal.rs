@@ -10,6 +10,7 @@ use crate::tier::Tier;
 
 /// A tier whose result was refused, with the reason.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[non_exhaustive]
 pub struct Refusal {
     /// Tier that was tried.
     pub tier: Tier,

@@ -147,6 +147,7 @@ pub struct SummarizerResponse {
 
 /// Pieces of a source that a summary leaves out.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[non_exhaustive]
 pub struct OmittedSource {
     /// Range from the first message to the last.
     pub range: SeqRange,

@@ -81,20 +81,16 @@ async fn what_a_provider_says_reaches_the_rules_of_the_ladder() {
         }
     }
     // A rule may take what was cut off, or stop at a refusal, or not ask again.
-    let lenient = Ladder {
-        on_cut_off: OnCutOff::Accept,
-        ..Ladder::default()
-    };
+    let mut lenient = Ladder::default();
+    lenient.on_cut_off = OnCutOff::Accept;
     let outcome = climbed(&cut, &lenient).await.unwrap();
     assert_eq!(
         (outcome.tier, &*outcome.text),
         (Tier::Normal, "Deploy when green, and")
     );
     for answer in [&filtered, &refusal] {
-        let mut strict = Ladder {
-            on_refusal: OnRefusal::Fail,
-            ..Ladder::default()
-        };
+        let mut strict = Ladder::default();
+        strict.on_refusal = OnRefusal::Fail;
         let error = climbed(answer, &strict).await.unwrap_err();
         assert_eq!(error.kind(), ErrorKind::Refused);
         strict.on_refusal = OnRefusal::Offline;
