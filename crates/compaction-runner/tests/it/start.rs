@@ -1,13 +1,14 @@
 //! The state that a run begins with, and the state that it ends with.
 
 use compaction_plan::{Mode, StopReason};
-use compaction_runner::Outcome;
+use compaction_runner::{Compaction, Outcome};
 use memory_model::{ConversationId, ViewName};
 use memory_store::{FullStore, InMemoryStore, Store};
-use store_sqlite::SqliteStore;
 use summarize_escalation::testing::Scripted;
 
-use crate::world::{Lab, append, chat, dump, lease_clock, on_sqlite, open, small, sound, view};
+use crate::world::{
+    Lab, append, chat, dump, lease_clock, on_sqlite, open, small, sound, spans, view,
+};
 
 async fn filled(store: &dyn Store) -> ConversationId {
     let id = open(store, "chat").await;
@@ -27,29 +28,39 @@ async fn agrees(store: &dyn Store, id: ConversationId, outcome: &Outcome) {
 
 #[tokio::test]
 async fn a_given_state_takes_the_place_of_a_look_up() {
-    let lab = Lab::new(small());
-    let (with, without) = (
+    let (lab, model) = (Lab::new(small()), Scripted::head_cut());
+    let (store, twin) = (
         on_sqlite(&lease_clock()).await,
         on_sqlite(&lease_clock()).await,
     );
-    let run = async |store: &SqliteStore, is_given: bool| {
-        let (model, id) = (Scripted::head_cut(), filled(store).await);
-        let mut compaction = lab.compaction(store, id, &model);
-        let start = store.snapshot(id, &view()).await.unwrap();
-        if is_given {
-            compaction = compaction.with_snapshot(start);
-        }
+    let (id, other) = (filled(&store).await, filled(&twin).await);
+    let start = store.snapshot(id, &view()).await.unwrap();
+    let given = lab.compaction(&store, id, &model).with_snapshot(start);
+    let given = given.run_until(2, &|_| false).await.unwrap();
+    let looked_up = lab.compaction(&twin, other, &model);
+    let looked_up = looked_up.run_until(2, &|_| false).await.unwrap();
+    assert_eq!((given.before.spans, given.before), (1, looked_up.before));
+    assert_eq!(given.published, looked_up.published);
+    assert!(given.published.total() > 0);
+    agrees(&store, id, &given).await;
+    assert_eq!(spans(&store, id).await, spans(&twin, other).await);
+    sound(&store, id).await;
+
+    // Where nothing is left to do, the look-up is all the difference.
+    lab.full(&store, id, &model).await;
+    let statements = async |compaction: Compaction<'_>| {
         let before = store.statements();
-        let outcome = compaction.run_until(2, &|_| false).await.unwrap();
-        let statements = store.statements() - before;
-        assert_eq!(outcome.before.spans, 1);
-        agrees(store, id, &outcome).await;
-        sound(store, id).await;
-        (statements, outcome.published, dump(store, id).await)
+        let outcome = compaction.run(Mode::Incremental).await.unwrap();
+        assert_eq!(outcome.published.total(), 0);
+        store.statements() - before
     };
-    let (given, looked_up) = (run(&with, true).await, run(&without, false).await);
-    assert_eq!(given.0 + 1, looked_up.0);
-    assert_eq!((given.1, given.2), (looked_up.1, looked_up.2));
+    let now = store.snapshot(id, &view()).await.unwrap();
+    let compaction = lab.compaction(&store, id, &model);
+    let looked_up = statements(compaction.clone()).await;
+    assert_eq!(
+        statements(compaction.with_snapshot(now)).await,
+        looked_up - 1
+    );
 }
 
 #[tokio::test]
