@@ -55,7 +55,7 @@ impl SummaryScope {
 ///
 /// ```
 /// use memory_model::{SpanBody, Seq, SpanStart};
-/// use memory_store::ViewCut;
+/// use memory_store::implementors::ViewCut;
 ///
 /// let raw = |first| SpanStart { first: Seq(first), body: SpanBody::Raw, tokens: 0 };
 /// let omitted = SpanStart { body: SpanBody::Omitted, ..raw(1) };
