@@ -7,7 +7,6 @@ use memory_model::{
     parts_from_json,
 };
 use memory_store::Error;
-
 use memory_store::implementors::KnownEntry;
 use sea_query::{
     Alias, CaseStatement, CommonTableExpression, Expr, ExprTrait as _, Func, Iden, InsertStatement,

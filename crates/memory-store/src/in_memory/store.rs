@@ -40,7 +40,7 @@ impl Store for InMemoryStore {
             source: id,
         }];
         let mut views = BTreeMap::new();
-        let (tree, segments, head, tokens) = match &new.origin {
+        let (family, segments, head, tokens) = match &new.origin {
             Origin::Root => (id, own, Seq::NONE, 0),
             Origin::Spawn { parent, .. } => (inner.get(*parent)?.info.family, own, Seq::NONE, 0),
             Origin::Fork { parent, at } => {
@@ -56,7 +56,7 @@ impl Store for InMemoryStore {
                 )
             }
         };
-        let info = new.created(id, tree, segments, head, tokens);
+        let info = new.created(id, family, segments, head, tokens);
         inner.keys.insert(new.key.clone(), id);
         inner.conversations.push(Record {
             info: info.clone(),

@@ -4,9 +4,8 @@ use memory_model::{
     Hash, Seq, SeqRange, Span, SpanBody, SpanRange, SpanStart, Summary, Timestamp, TrimPolicyId,
     ViewName, ViewVersion,
 };
-use memory_store::{ErrorKind, Published, Store};
-
 use memory_store::implementors::publication_hash;
+use memory_store::{ErrorKind, Published, Store};
 
 use super::unchanged::{refused, state};
 use super::views::snapshot;

@@ -3,11 +3,10 @@
 use std::collections::BTreeMap;
 
 use memory_model::{ConversationId, EntryKind, Hash, Seq, SessionKey};
+use memory_store::implementors::{KnownEntry, check_append, conversation_hash};
 use memory_store::{
     Append, Appended, Conversation, EntryOutcome, Error, ErrorKind, NewEntry, Origin, Result,
 };
-
-use memory_store::implementors::{KnownEntry, check_append, conversation_hash};
 
 use super::SqlStore;
 use super::packing::{Ready, Waiting, stored};

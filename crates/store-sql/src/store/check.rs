@@ -3,9 +3,8 @@
 use std::collections::BTreeMap;
 
 use memory_model::{ConversationId, Hash, ViewName};
-use memory_store::{ErrorKind, Result, Violation, ViolationKind};
-
 use memory_store::implementors::{conversation_hash, family_hash, summary_record_hash, views_hash};
+use memory_store::{ErrorKind, Result, Violation, ViolationKind};
 
 use super::SqlStore;
 use crate::convert::{to_count, to_hash, to_seq, to_u32};

@@ -1,13 +1,12 @@
 //! Opening, looking up and changing conversations.
 
 use memory_model::{ConversationId, Hash, Seq, Timestamp};
+use memory_store::implementors::{
+    check_fork, conversation_hash, family_hash, fork_segments, no_conversation,
+};
 use memory_store::{
     Conversation, ConversationFilter, ConversationPatch, ConversationRef, Error, ErrorKind,
     NewConversation, Origin, Page, Result, Segment,
-};
-
-use memory_store::implementors::{
-    check_fork, conversation_hash, family_hash, fork_segments, no_conversation,
 };
 
 use super::SqlStore;
@@ -84,7 +83,7 @@ impl<D: Database> SqlStore<D> {
             source: id,
         };
         let mut inherits = None;
-        let (tree, segments, head, tokens) = match &new.origin {
+        let (family, segments, head, tokens) = match &new.origin {
             Origin::Root => (id, vec![own], Seq::NONE, 0),
             Origin::Spawn { parent, .. } => {
                 (self.get(on, *parent).await?.family, vec![own], Seq::NONE, 0)
@@ -94,14 +93,14 @@ impl<D: Database> SqlStore<D> {
                 check_fork(&parent, *at, &new.estimator)?;
                 let tokens = running_at(on, &Log::from(&parent), &[*at]).await?;
                 let segments = fork_segments(&parent.segments, *at, id);
-                let tree = parent.family;
+                let family = parent.family;
                 inherits = Some((parent, *at));
-                (tree, segments, *at, tokens.first().copied().unwrap_or(0))
+                (family, segments, *at, tokens.first().copied().unwrap_or(0))
             }
         };
-        let conversation = new.created(id, tree, segments, head, tokens);
+        let conversation = new.created(id, family, segments, head, tokens);
         let record = conversation_hash(&conversation);
-        on.run(&sql::insert(id.0, tree.0, new, head, tokens, record)?)
+        on.run(&sql::insert(id.0, family.0, new, head, tokens, record)?)
             .await?;
         join_family(on, &conversation).await?;
         if let Some((parent, at)) = inherits {

@@ -1,9 +1,8 @@
 //! The views that a fork begins with.
 
 use memory_model::{Seq, Span, SpanBody, SummaryId, Timestamp, ViewName};
-use memory_store::{Conversation, Error, ErrorKind, Result};
-
 use memory_store::implementors::{Inherited, ViewCut, views_hash};
+use memory_store::{Conversation, Error, ErrorKind, Result};
 
 use super::SqlStore;
 use super::known_summaries::{known_summaries, known_summary};

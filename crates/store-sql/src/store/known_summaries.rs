@@ -4,7 +4,6 @@ use std::collections::BTreeMap;
 
 use memory_model::{ConversationId, SummaryId};
 use memory_store::Result;
-
 use memory_store::implementors::KnownSummary;
 
 use super::pages::batched;

@@ -4,9 +4,8 @@ use std::collections::BTreeMap;
 use std::time::Duration;
 
 use memory_model::ConversationId;
-use memory_store::{Claim, Error, ErrorKind, Fence, JobKey, Owner, Result};
-
 use memory_store::implementors::no_conversation;
+use memory_store::{Claim, Error, ErrorKind, Fence, JobKey, Owner, Result};
 
 use super::pages::batched;
 use super::{ROWS, SqlStore};

@@ -5,7 +5,6 @@ use std::sync::Arc;
 
 use memory_model::{ConversationId, Seq, SeqRange};
 use memory_store::Segment;
-
 use memory_store::implementors::SummaryScope;
 
 /// How many ancestors are remembered, of all conversations together: about 16 MiB.

@@ -3,9 +3,8 @@
 use std::sync::PoisonError;
 
 use memory_model::ConversationId;
-use memory_store::{Conversation, Error, ErrorKind, Origin, Result};
-
 use memory_store::implementors::no_conversation;
+use memory_store::{Conversation, Error, ErrorKind, Origin, Result};
 
 use super::SqlStore;
 use super::lineage::{Ancestor, Lineage};

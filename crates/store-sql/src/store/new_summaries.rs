@@ -4,7 +4,6 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use memory_model::{Child, ConversationId, Summary, SummaryId};
 use memory_store::Result;
-
 use memory_store::implementors::KnownSummary;
 
 use super::ROWS;

@@ -3,12 +3,11 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use memory_model::{ConversationId, Hash, Seq, SeqRange, SpliceError, SummaryId, ViewName};
-use memory_store::{
-    Conversation, ConversationRef, Error, ErrorKind, Fence, Publish, Published, Result,
-};
-
 use memory_store::implementors::{
     check_one_view, check_references, check_shape, conversation_hash, no_conversation, views_hash,
+};
+use memory_store::{
+    Conversation, ConversationRef, Error, ErrorKind, Fence, Publish, Published, Result,
 };
 
 use super::SqlStore;

@@ -3,9 +3,8 @@
 use std::ops::ControlFlow;
 
 use memory_model::{ConversationId, LogEntry, SeqRange};
-use memory_store::{LogRead, Order, Page, Result};
-
 use memory_store::implementors::rest_of;
+use memory_store::{LogRead, Order, Page, Result};
 use sea_query::SelectStatement;
 
 use super::SqlStore;

@@ -3,9 +3,8 @@
 use memory_model::{
     ConversationId, Seq, SeqRange, Span, SpanBody, SpanStart, ViewName, ViewVersion, spans_of,
 };
-use memory_store::{Error, ErrorKind, Order, Page, Publication, Result, Snapshot, ViewInfo};
-
 use memory_store::implementors::no_conversation;
+use memory_store::{Error, ErrorKind, Order, Page, Publication, Result, Snapshot, ViewInfo};
 
 use super::SqlStore;
 use super::pages::{one_more, page};

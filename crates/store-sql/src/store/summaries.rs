@@ -3,9 +3,8 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use memory_model::{ConversationId, Hash, Recipe, Summary, SummaryId};
-use memory_store::{Error, ErrorKind, Page, Result};
-
 use memory_store::implementors::SummaryScope;
+use memory_store::{Error, ErrorKind, Page, Result};
 
 use super::SqlStore;
 use super::known_summaries::known_summaries;

@@ -6,9 +6,8 @@ use memory_model::{
     ConversationId, Hash, Seq, SeqRange, Span, SpanBody, SpanStart, SpliceError, SpliceRows,
     Timestamp, ViewName, ViewVersion, clip_starts, splice_starts,
 };
-use memory_store::{Conversation, Publish, Result};
-
 use memory_store::implementors::{publication_hash, spans_cost};
+use memory_store::{Conversation, Publish, Result};
 
 use super::ROWS;
 use super::log::Log;

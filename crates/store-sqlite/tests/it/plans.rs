@@ -1,9 +1,8 @@
 //! The statements use the indices that they were made for.
 
 use memory_model::{ConversationId, Hash, Seq, SummaryId, ViewVersion};
-use memory_store::{ConversationFilter, ConversationRef};
-
 use memory_store::implementors::SummaryScope;
+use memory_store::{ConversationFilter, ConversationRef};
 use sea_query::{Order, SqliteQueryBuilder};
 use sqlx::sqlite::SqliteConnectOptions;
 use sqlx::{AssertSqlSafe, ConnectOptions as _, Row as _};
