@@ -11,6 +11,7 @@ mod part;
 mod summary;
 mod summary_body;
 mod time;
+mod tool;
 mod transcode;
 mod view;
 
@@ -30,6 +31,7 @@ pub use summary::{Child, Purpose, Recipe, SourceHasher, Summary, SummaryFigures,
 pub use summary_body::{RankCountError, RankedLine, SummaryBody};
 pub use time::{Clock, StepClock, SystemClock, Timestamp};
 pub use token_estimate::{MessageView, PartView, Role};
+pub use tool::ToolDefinition;
 pub use view::{
     Span, SpanBody, SpanRange, SpanStart, SpliceError, SpliceRows, View, clip_starts, spans_of,
     splice_starts,

@@ -1,0 +1,35 @@
+//! Definitions of the tools that a model may call.
+
+use serde::{Deserialize, Serialize};
+
+use crate::json::RawJson;
+
+/// A tool that a model may call, in no provider's shape.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[non_exhaustive]
+pub struct ToolDefinition {
+    /// The name that a call names.
+    pub name: String,
+    /// What the tool does, for the model.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub description: Option<String>,
+    /// The JSON Schema of the arguments, an object schema.
+    pub parameters: RawJson,
+}
+
+impl ToolDefinition {
+    /// Creates a definition without a description.
+    pub fn new(name: impl Into<String>, parameters: RawJson) -> Self {
+        Self {
+            name: name.into(),
+            description: None,
+            parameters,
+        }
+    }
+
+    /// Sets the description.
+    pub fn with_description(mut self, description: impl Into<String>) -> Self {
+        self.description = Some(description.into());
+        self
+    }
+}
