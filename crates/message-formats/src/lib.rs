@@ -11,6 +11,8 @@ mod lines;
 mod options;
 mod pi;
 mod plain;
+#[cfg(feature = "providers")]
+pub mod providers;
 mod raw;
 mod registry;
 mod report;

@@ -17,4 +17,5 @@ mod hard;
 mod jsonl;
 mod laws;
 mod pi;
+mod providers;
 mod support;

@@ -1,0 +1,194 @@
+//! Messages in the shapes of model providers, both ways.
+//!
+//! | Module | Request | Messages | System prompt |
+//! |---|---|---|---|
+//! | [`openai`] | OpenAI chat completions | `messages` | messages of the role `system` |
+//! | [`responses`] | OpenAI responses | `input` | `instructions` |
+//! | [`anthropic`] | Anthropic messages | `messages` | `system` |
+//! | [`gemini`] | Gemini `generateContent` | `contents` | `systemInstruction` |
+//!
+//! Each module writes messages (`write`), reads messages and model responses (`read`), reads the usage of
+//! a response (`usage`), and writes tool definitions (`tools`). [`Provider`] does the same for a
+//! provider that is chosen at run time.
+//!
+//! ```
+//! use memory_model::{Message, RawJson};
+//! use message_formats::providers::{anthropic, openai};
+//!
+//! let messages = [
+//!     Message::user("What is in the folder?"),
+//!     Message::tool_call("call 1", "ls", RawJson::parse(r#"{"path":"."}"#)?),
+//!     Message::tool_result("call 1", "Cargo.toml"),
+//! ];
+//! let sent = openai::write(&messages);
+//! assert_eq!(sent[1]["tool_calls"][0]["function"]["arguments"], r#"{"path":"."}"#);
+//! assert_eq!(openai::read(&sent)?, messages);
+//!
+//! let (system, sent) = anthropic::write(&messages);
+//! assert!(system.is_none());
+//! assert_eq!(sent[2]["content"][0]["type"], "tool_result");
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
+//!
+//! # What is written
+//!
+//! A list that is written is one that the provider accepts, whatever list it is written from:
+//!
+//! - Notes are left out. Calls and results are paired by [`turn_map::sanitize`] where they are not
+//!   already: calls without a result get a stub, results move behind their calls, and what answers
+//!   nothing becomes text.
+//! - Call ids match `^[a-zA-Z0-9_-]{1,64}$`: see [`wire_call_id`]. Reading undoes it. In tool names other
+//!   characters become `_`; that is not undone.
+//! - Empty texts and messages without content are left out. Anthropic and Gemini get neighbouring messages
+//!   of one role as one, results first, and [`CONTINUED`] before a list that does not start with a user's
+//!   message.
+//! - Reasoning is sent verbatim with its signature to the provider that signed it, and otherwise left
+//!   out. See each module.
+//! - Arguments that are no JSON object are sent to Anthropic and Gemini as `{"_arguments": "the text"}`,
+//!   and read back as the text.
+//! - Content that a provider has no place for, such as an image in an assistant's message, becomes a short
+//!   text that names it. Unknown parts are sent as their JSON text.
+//!
+//! Reading what was written gives the same messages, as far as the provider can express them: facts beside
+//! the content (`external_id`, `created_at`, `turn`, `meta`) are not sent, and messages that were joined
+//! stay joined.
+
+use memory_model::{Message, ToolDefinition};
+use serde_json::{Map, Value};
+use token_estimate::Usage;
+
+mod arguments;
+mod call_ids;
+mod fields;
+mod media;
+mod prepare;
+mod turns;
+
+pub mod anthropic;
+pub mod gemini;
+pub mod openai;
+pub mod responses;
+
+pub use call_ids::{CallIds, original_call_id, wire_call_id};
+pub use turns::CONTINUED;
+
+use crate::error::Error;
+
+/// The shape of a provider's request.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+#[non_exhaustive]
+pub enum Provider {
+    /// OpenAI chat completions: [`openai`].
+    OpenAi,
+    /// OpenAI responses: [`responses`].
+    Responses,
+    /// Anthropic messages: [`anthropic`].
+    Anthropic,
+    /// Gemini `generateContent`: [`gemini`].
+    Gemini,
+}
+
+impl Provider {
+    /// All shapes.
+    pub const ALL: [Self; 4] = [Self::OpenAi, Self::Responses, Self::Anthropic, Self::Gemini];
+
+    /// Returns the name: `openai`, `responses`, `anthropic` or `gemini`.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::OpenAi => "openai",
+            Self::Responses => "responses",
+            Self::Anthropic => "anthropic",
+            Self::Gemini => "gemini",
+        }
+    }
+
+    /// Parses a [`name`](Self::name); `None` for any other text.
+    pub fn parse(name: &str) -> Option<Self> {
+        Self::ALL
+            .into_iter()
+            .find(|provider| provider.name() == name)
+    }
+
+    /// Returns the fields of a request that hold the messages: `{messages}`, `{instructions?, input}`,
+    /// `{system?, messages}` or `{systemInstruction?, contents}`.
+    pub fn request(self, messages: &[Message]) -> Map<String, Value> {
+        let mut fields = Map::new();
+        match self {
+            Self::OpenAi => {
+                fields.insert("messages".to_owned(), openai::write(messages).into());
+            }
+            Self::Responses => {
+                let (instructions, input) = responses::write(messages);
+                if let Some(instructions) = instructions {
+                    fields.insert("instructions".to_owned(), instructions.into());
+                }
+                fields.insert("input".to_owned(), input.into());
+            }
+            Self::Anthropic => {
+                let (system, messages) = anthropic::write(messages);
+                if let Some(system) = system {
+                    fields.insert("system".to_owned(), system);
+                }
+                fields.insert("messages".to_owned(), messages.into());
+            }
+            Self::Gemini => {
+                let (system, contents) = gemini::write(messages);
+                if let Some(system) = system {
+                    fields.insert("systemInstruction".to_owned(), system);
+                }
+                fields.insert("contents".to_owned(), contents.into());
+            }
+        }
+        fields
+    }
+
+    /// Reads the messages of a request's fields: see [`Self::request`].
+    ///
+    /// # Errors
+    /// When the field of the messages is missing, or a message cannot be read.
+    pub fn read_request(self, request: &Value) -> Result<Vec<Message>, Error> {
+        let list = |field: &str| {
+            let list = request.get(field).and_then(Value::as_array);
+            list.map(Vec::as_slice).ok_or_else(|| {
+                let name = self.name();
+                fields::invalid(field, format!("a request of `{name}` has a list there"))
+            })
+        };
+        match self {
+            Self::OpenAi => openai::read(list("messages")?),
+            Self::Responses => {
+                let instructions = request.get("instructions").and_then(Value::as_str);
+                responses::read(instructions, list("input")?)
+            }
+            Self::Anthropic => anthropic::read(request.get("system"), list("messages")?),
+            Self::Gemini => gemini::read(request.get("systemInstruction"), list("contents")?),
+        }
+    }
+
+    /// Returns the value of the request's field `tools`.
+    pub fn tools(self, tools: &[ToolDefinition]) -> Vec<Value> {
+        match self {
+            Self::OpenAi => openai::tools(tools),
+            Self::Responses => responses::tools(tools),
+            Self::Anthropic => anthropic::tools(tools),
+            Self::Gemini => gemini::tools(tools),
+        }
+    }
+
+    /// Returns the usage of a response, or of its usage object alone; `None` without token counts.
+    pub fn usage(self, response: &Value) -> Option<Usage> {
+        match self {
+            Self::OpenAi => openai::usage(response),
+            Self::Responses => responses::usage(response),
+            Self::Anthropic => anthropic::usage(response),
+            Self::Gemini => gemini::usage(response),
+        }
+    }
+}
+
+/// Returns the schema of a tool's arguments as a value.
+fn schema(tool: &ToolDefinition) -> Value {
+    let schema = serde_json::from_str(tool.parameters.as_str());
+    // JSON that nests too deeply for a value describes no arguments that a provider accepts.
+    schema.unwrap_or_else(|_| serde_json::json!({"type": "object"}))
+}

@@ -1,0 +1,373 @@
+//! Anthropic messages.
+//!
+//! - System messages before the first other message are `system`. A later one is a user's text between
+//!   `<system>` tags.
+//! - Neighbours of one role are one message. In a user's message the results come first.
+//! - Reasoning is sent as `thinking` with its signature if Anthropic signed it, and otherwise left out; so is
+//!   reasoning at the end of a message, where the API does not accept it. `redacted_thinking` is sent as
+//!   it came.
+//! - Blank texts are left out, and white space at the end of a last message that is the assistant's.
+//! - Images are sent as JPEG, PNG, GIF or WebP or by URL, and files as PDF. The name of a participant stands before the
+//!   first text of a user's message.
+
+use memory_model::{
+    Media, MediaSource, Message, Part, RawJson, ResultContent, Role, ToolDefinition,
+};
+use serde_json::{Value, json};
+use token_estimate::Usage;
+
+use super::fields::{Facts, Object, invalid, native, object, string, text, tokens, unknown};
+use super::prepare::{Prepared, wire_name};
+use super::turns::{CONTINUED, Speaker, Turns, said_by, split_results, system_text};
+use super::{arguments, media, original_call_id, wire_call_id};
+use crate::error::Error;
+
+/// Minimum length of a signature of Anthropic's, in bytes. Other providers' marks in its place are shorter.
+const MIN_SIGNATURE: usize = 64;
+const IMAGE_TYPES: &[&str] = &["image/jpeg", "image/png", "image/gif", "image/webp"];
+const PDF: &str = "application/pdf";
+/// Content of a result that is an error and says nothing.
+const NO_OUTPUT: &str = "(no output)";
+
+/// Returns the values of the request's fields `system` and `messages`.
+pub fn write(messages: &[Message]) -> (Option<Value>, Vec<Value>) {
+    let prepared = Prepared::new(messages);
+    let mut system = Vec::new();
+    let mut turns = Turns::default();
+    let mut begun = false;
+    for message in prepared.iter() {
+        match message.role {
+            Role::System => {
+                let texts = message.parts.iter().filter_map(media::as_text);
+                let texts = texts.filter(|text| !text.trim().is_empty());
+                match begun {
+                    false => system.extend(texts.filter_map(|text| text_block(&text))),
+                    true => {
+                        let texts = texts.map(|text| system_text(&text));
+                        let blocks = texts.filter_map(|text| text_block(&text)).collect();
+                        turns.content(Speaker::User, blocks);
+                    }
+                }
+                continue;
+            }
+            Role::Assistant => turns.content(Speaker::Model, assistant(&message.parts)),
+            Role::User | Role::Tool => {
+                let (results, others) = user(message.name.as_deref(), &message.parts);
+                turns.results(results);
+                turns.content(Speaker::User, others);
+            }
+        }
+        begun = true;
+    }
+    let mut turns = turns.finish(json!({"type": "text", "text": CONTINUED}));
+    if let Some((Speaker::Model, blocks)) = turns.last_mut() {
+        trim_end(blocks);
+    }
+    let messages = turns.into_iter().map(|(speaker, content)| {
+        let role = match speaker {
+            Speaker::User => "user",
+            Speaker::Model => "assistant",
+        };
+        json!({"role": role, "content": content})
+    });
+    let system = match system.as_mut_slice() {
+        [] => None,
+        [one] => one.get_mut("text").map(Value::take),
+        _ => Some(Value::Array(system)),
+    };
+    (system, messages.collect())
+}
+
+fn text_block(text: &str) -> Option<Value> {
+    (!text.trim().is_empty()).then(|| json!({"type": "text", "text": text}))
+}
+
+/// Removes white space from the end of the last text, if that is the last block.
+fn trim_end(blocks: &mut [Value]) {
+    let last = blocks.last_mut().and_then(|block| block.get_mut("text"));
+    if let Some(Value::String(text)) = last {
+        text.truncate(text.trim_end().len());
+    }
+}
+
+fn assistant(parts: &[Part]) -> Vec<Value> {
+    let mut blocks = Vec::new();
+    // Reasoning must not be the last block.
+    let mut reasoning = Vec::new();
+    for part in parts {
+        let block = match part {
+            Part::Reasoning { text, signature } => {
+                let signature = signature.as_deref().filter(|text| is_signature(text));
+                reasoning.extend(signature.map(|signature| {
+                    json!({"type": "thinking", "thinking": text, "signature": signature})
+                }));
+                continue;
+            }
+            Part::ToolCall {
+                id,
+                name,
+                arguments,
+            } => Some(json!({
+                "type": "tool_use",
+                "id": wire_call_id(id),
+                "name": wire_name(name),
+                "input": arguments::to_object(arguments),
+            })),
+            Part::Unknown { raw } => {
+                if let Some(block) = native(raw, &["redacted_thinking"]) {
+                    reasoning.push(block);
+                    continue;
+                }
+                text_block(raw.as_str())
+            }
+            part => media::as_text(part).and_then(|text| text_block(&text)),
+        };
+        if let Some(block) = block {
+            blocks.append(&mut reasoning);
+            blocks.push(block);
+        }
+    }
+    blocks
+}
+
+/// Whether a signature can be Anthropic's: Base64 that is long enough.
+fn is_signature(text: &str) -> bool {
+    let base64 = |byte: u8| byte.is_ascii_alphanumeric() || matches!(byte, b'+' | b'/' | b'=');
+    text.len() >= MIN_SIGNATURE && text.bytes().all(base64)
+}
+
+/// Returns the results and the other content of a user's message.
+fn user(name: Option<&str>, parts: &[Part]) -> (Vec<Value>, Vec<Value>) {
+    let mut results = Vec::new();
+    let mut others = Vec::new();
+    let mut name = name;
+    for part in parts {
+        match part {
+            Part::ToolResult {
+                call_id,
+                content,
+                is_error,
+            } => results.push(tool_result(call_id, content, *is_error)),
+            Part::Text { text } if !text.trim().is_empty() => {
+                others.extend(text_block(&said_by(name.take(), text)));
+            }
+            part => others.extend(user_block(part)),
+        }
+    }
+    (results, others)
+}
+
+fn user_block(part: &Part) -> Option<Value> {
+    let block = match part {
+        Part::Image(image) => source(image, |media_type| IMAGE_TYPES.contains(&media_type))
+            .map(|source| json!({"type": "image", "source": source})),
+        Part::File(file) => source(file, |media_type| media_type == PDF)
+            .map(|source| json!({"type": "document", "source": source})),
+        _ => None,
+    };
+    block.or_else(|| text_block(&media::as_text(part)?))
+}
+
+fn source(media: &Media, accepts: impl Fn(&str) -> bool) -> Option<Value> {
+    match &media.source {
+        MediaSource::Data(data) => accepts(&media.media_type)
+            .then(|| json!({"type": "base64", "media_type": media.media_type, "data": data})),
+        MediaSource::Url(_) => media::web_url(media).map(|url| json!({"type": "url", "url": url})),
+    }
+}
+
+fn tool_result(call_id: &str, content: &ResultContent, is_error: Option<bool>) -> Value {
+    let content: Option<Value> = match content {
+        ResultContent::Text(text) => (!text.trim().is_empty()).then(|| text.as_str().into()),
+        ResultContent::Parts(parts) => {
+            let blocks: Vec<Value> = parts.iter().filter_map(user_block).collect();
+            (!blocks.is_empty()).then(|| blocks.into())
+        }
+    };
+    let content = content.or_else(|| (is_error == Some(true)).then(|| NO_OUTPUT.into()));
+    let mut result = Object::new();
+    result.insert("type".to_owned(), "tool_result".into());
+    result.insert("tool_use_id".to_owned(), wire_call_id(call_id).into());
+    result.extend(content.map(|content| ("content".to_owned(), content)));
+    result.extend(is_error.map(|is_error| ("is_error".to_owned(), is_error.into())));
+    result.into()
+}
+
+/// Reads the fields `system` and `messages` of a request; a response is a message too. Results in a user's
+/// message become a message of the role tool before it.
+///
+/// Fields that are not content go to the messages' `meta`; the `id` of a response is kept as
+/// [`Message::response`].
+///
+/// # Errors
+/// `Invalid` when a message is no object, or its role or content is not the format's. The text names the message.
+pub fn read(system: Option<&Value>, messages: &[Value]) -> Result<Vec<Message>, Error> {
+    let mut out = Vec::new();
+    if let Some(system) = system.filter(|system| !system.is_null()) {
+        let (parts, facts) = content(system, "system")?;
+        let mut message = Message::new(Role::System, parts);
+        message.meta = facts.finish();
+        out.push(message);
+    }
+    for (at, message) in messages.iter().enumerate() {
+        let place = format!("messages[{at}]");
+        let fields = object(message, &place)?;
+        let role = string(fields, "role", &place)?;
+        let (parts, mut facts) = match fields.get("content") {
+            Some(value) => content(value, &format!("{place}.content"))?,
+            None => return Err(invalid(&place, "it has no `content`")),
+        };
+        match role {
+            "user" => {
+                if at == 0 && matches!(parts.as_slice(), [Part::Text { text }] if text == CONTINUED)
+                {
+                    continue;
+                }
+                facts.message(fields, &["role", "content"]);
+                out.extend(split_results(parts, facts));
+            }
+            "assistant" => {
+                facts.message(fields, &["role", "content", "type", "id"]);
+                let mut message = Message::new(Role::Assistant, parts);
+                message.response = text(fields, "id").map(str::to_owned);
+                message.meta = facts.finish();
+                out.push(message);
+            }
+            role => {
+                let text = format!("the role {role:?} is unknown: use user or assistant");
+                return Err(invalid(&place, text));
+            }
+        }
+    }
+    Ok(out)
+}
+
+fn content(content: &Value, place: &str) -> Result<(Vec<Part>, Facts), Error> {
+    let mut facts = Facts::default();
+    let parts = match content {
+        Value::String(text) => vec![Part::text(text)],
+        Value::Array(blocks) => {
+            let blocks = blocks.iter().enumerate();
+            let read = blocks.map(|(at, block)| block_part(block, at, &mut facts));
+            read.collect()
+        }
+        _ => {
+            let problem = "it is neither a text nor a list of blocks";
+            return Err(invalid(place, problem));
+        }
+    };
+    Ok((parts, facts))
+}
+
+fn block_part(block: &Value, index: usize, facts: &mut Facts) -> Part {
+    let known = block
+        .as_object()
+        .and_then(|fields| Some((fields, known_block(fields)?)));
+    match known {
+        Some((fields, (part, known))) => {
+            facts.part(index, fields, known);
+            part
+        }
+        None => unknown(block),
+    }
+}
+
+/// Reads a block, and names the fields that the part holds.
+fn known_block(fields: &Object) -> Option<(Part, &'static [&'static str])> {
+    let known: (Part, &[&str]) = match text(fields, "type")? {
+        "text" => (Part::text(text(fields, "text")?), &["type", "text"]),
+        "thinking" => {
+            let part = Part::Reasoning {
+                text: text(fields, "thinking")?.to_owned(),
+                signature: text(fields, "signature").map(str::to_owned),
+            };
+            (part, &["type", "thinking", "signature"])
+        }
+        "tool_use" => {
+            let part = Part::ToolCall {
+                id: original_call_id(text(fields, "id")?).into_owned(),
+                name: text(fields, "name")?.to_owned(),
+                arguments: fields
+                    .get("input")
+                    .map_or_else(empty, arguments::from_value),
+            };
+            (part, &["type", "id", "name", "input"])
+        }
+        "tool_result" => {
+            let part = Part::ToolResult {
+                call_id: original_call_id(text(fields, "tool_use_id")?).into_owned(),
+                content: result_content(fields.get("content")),
+                is_error: fields.get("is_error").and_then(Value::as_bool),
+            };
+            (part, &["type", "tool_use_id", "content", "is_error"])
+        }
+        "image" => (
+            Part::Image(read_source(fields, media::ANY_IMAGE)?),
+            &["type", "source"],
+        ),
+        "document" => (Part::File(read_source(fields, PDF)?), &["type", "source"]),
+        _ => return None,
+    };
+    Some(known)
+}
+
+fn empty() -> RawJson {
+    arguments::from_text("{}")
+}
+
+fn result_content(content: Option<&Value>) -> ResultContent {
+    match content {
+        None | Some(Value::Null) => ResultContent::Text(String::new()),
+        Some(Value::String(text)) => ResultContent::Text(text.clone()),
+        Some(Value::Array(blocks)) => {
+            let mut facts = Facts::default();
+            let parts = blocks.iter().map(|block| match block.get("type") {
+                // A result in a result is kept as it came.
+                Some(kind) if kind == "tool_result" => unknown(block),
+                _ => block_part(block, 0, &mut facts),
+            });
+            ResultContent::Parts(parts.collect())
+        }
+        Some(value) => ResultContent::Parts(vec![unknown(value)]),
+    }
+}
+
+/// Reads the source of an image or a document; `media_type` is that of a URL.
+fn read_source(block: &Object, media_type: &str) -> Option<Media> {
+    let source = block.get("source")?.as_object()?;
+    match text(source, "type")? {
+        "base64" => Some(Media {
+            media_type: text(source, "media_type")?.to_owned(),
+            source: MediaSource::Data(text(source, "data")?.to_owned()),
+        }),
+        "url" => Some(Media {
+            media_type: media_type.to_owned(),
+            source: MediaSource::Url(text(source, "url")?.to_owned()),
+        }),
+        _ => None,
+    }
+}
+
+/// Returns the usage of a response, or of its field `usage` alone; `None` without token counts.
+pub fn usage(response: &Value) -> Option<Usage> {
+    let usage = response.get("usage").unwrap_or(response);
+    Some(Usage {
+        input: tokens(usage, &["input_tokens"])?,
+        output: tokens(usage, &["output_tokens"]).unwrap_or(0),
+        cache_read: tokens(usage, &["cache_read_input_tokens"]).unwrap_or(0),
+        cache_write: tokens(usage, &["cache_creation_input_tokens"]).unwrap_or(0),
+        total: None,
+    })
+}
+
+/// Returns the value of the request's field `tools`.
+pub fn tools(tools: &[ToolDefinition]) -> Vec<Value> {
+    let definition = |tool: &ToolDefinition| {
+        let mut definition = json!({"name": tool.name, "input_schema": super::schema(tool)});
+        if let (Some(description), Some(fields)) = (&tool.description, definition.as_object_mut()) {
+            fields.insert("description".to_owned(), description.as_str().into());
+        }
+        definition
+    };
+    tools.iter().map(definition).collect()
+}

@@ -1,0 +1,160 @@
+//! Arguments of calls, which are text with some providers and objects with others.
+
+use memory_model::RawJson;
+use serde_json::{Map, Value};
+
+/// Key of an object that holds arguments which are no object themselves.
+const TEXT_KEY: &str = "_arguments";
+
+/// Returns arguments as text: the JSON as it came, or the text inside where it is a JSON string.
+pub(super) fn to_text(arguments: &RawJson) -> String {
+    let text = arguments.as_str();
+    let inner = match text.starts_with('"') {
+        true => serde_json::from_str::<String>(text).ok(),
+        false => None,
+    };
+    inner.unwrap_or_else(|| text.to_owned())
+}
+
+/// Reads arguments that came as text: JSON as it is, and anything else as a JSON string of the text. So a
+/// call that a model wrote wrongly is kept and sent back word for word.
+pub(super) fn from_text(text: &str) -> RawJson {
+    let json = RawJson::parse(text).ok();
+    // A JSON string stands for text that is not JSON.
+    json.filter(|json| json.as_str() == text && !text.starts_with('"'))
+        .unwrap_or_else(|| string(text))
+}
+
+/// Returns arguments as a JSON object. What is no object, or has a number that would lose digits, is the
+/// text under one key.
+pub(super) fn to_object(arguments: &RawJson) -> Value {
+    let text = to_text(arguments);
+    let object = match serde_json::from_str::<Value>(&text) {
+        Ok(Value::Object(object)) if !is_wrapped(&object) && numbers_are_exact(&text) => object,
+        _ => Map::from_iter([(TEXT_KEY.to_owned(), Value::String(text))]),
+    };
+    Value::Object(object)
+}
+
+/// Reads arguments that came as a JSON value: undoes [`to_object`].
+pub(super) fn from_value(value: &Value) -> RawJson {
+    match value {
+        Value::Object(object) if is_wrapped(object) => {
+            let text = object.get(TEXT_KEY).and_then(Value::as_str);
+            from_text(text.unwrap_or_default())
+        }
+        value => from_text(&value.to_string()),
+    }
+}
+
+fn is_wrapped(object: &Map<String, Value>) -> bool {
+    object.len() == 1 && object.get(TEXT_KEY).is_some_and(Value::is_string)
+}
+
+fn string(text: &str) -> RawJson {
+    let quoted = Value::from(text).to_string();
+    // The text of a `Value` is JSON. An empty string stands in if it were not.
+    RawJson::parse(quoted)
+        .or_else(|_| RawJson::parse("\"\""))
+        .unwrap_or_else(|_| RawJson::from_raw(serde_json::value::RawValue::NULL))
+}
+
+/// Whether a [`Value`] holds every number of a JSON text to the last digit, as far as 17 significant
+/// digits go: those of an integer of 64 bits or of a double.
+fn numbers_are_exact(json: &str) -> bool {
+    let mut rest = json;
+    while let Some(at) = rest.find(|c: char| c == '"' || c == '-' || c.is_ascii_digit()) {
+        let found = rest.get(at..).unwrap_or_default();
+        if found.starts_with('"') {
+            rest = after_string(found);
+            continue;
+        }
+        let is_part = |c: char| c.is_ascii_digit() || matches!(c, '-' | '+' | '.' | 'e' | 'E');
+        let end = found.find(|c| !is_part(c)).unwrap_or(found.len());
+        let (number, after) = found.split_at(end);
+        if !is_exact(number) {
+            return false;
+        }
+        rest = after;
+    }
+    true
+}
+
+fn is_exact(number: &str) -> bool {
+    if number.parse::<i64>().is_ok() || number.parse::<u64>().is_ok() {
+        return true;
+    }
+    let mantissa = number.split(['e', 'E']).next().unwrap_or_default();
+    let digits = mantissa.trim_start_matches(['-', '0', '.']);
+    let digits = digits.bytes().filter(u8::is_ascii_digit).count();
+    digits <= 17 && number.parse::<f64>().is_ok_and(f64::is_finite)
+}
+
+/// The text behind the JSON string that a text starts with.
+fn after_string(json: &str) -> &str {
+    let mut escaped = false;
+    for (at, byte) in json.bytes().enumerate().skip(1) {
+        match byte {
+            _ if escaped => escaped = false,
+            b'\\' => escaped = true,
+            b'"' => return json.get(at + 1..).unwrap_or_default(),
+            _ => {}
+        }
+    }
+    ""
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn raw(text: &str) -> RawJson {
+        RawJson::parse(text).unwrap()
+    }
+
+    #[test]
+    fn text_comes_back_byte_for_byte() {
+        for text in [
+            r#"{"a": 1.00,"a":2}"#,
+            r#"{"path": "src"#,
+            "",
+            " {}",
+            "\"quoted\"",
+            "[1]",
+            "null",
+            "\u{0}",
+        ] {
+            assert_eq!(to_text(&from_text(text)), text, "{text}");
+        }
+    }
+
+    #[test]
+    fn objects_come_back_and_everything_else_is_wrapped() {
+        for json in [
+            r#"{"a":[1,-2.5,"x"]}"#,
+            "{}",
+            "[1]",
+            "7",
+            r#""{\"path\": \"src""#,
+            r#"{"_arguments":"x"}"#,
+            r#"{"n":123456789012345678901234567890}"#,
+            r#"{"n":0.12345678901234567890}"#,
+        ] {
+            let object = to_object(&raw(json));
+            assert!(object.is_object());
+            assert_eq!(from_value(&object), raw(json), "{json}");
+        }
+        assert_eq!(
+            to_object(&raw("[1]")),
+            serde_json::json!({"_arguments": "[1]"})
+        );
+    }
+
+    #[test]
+    fn numbers_inside_of_strings_do_not_count() {
+        assert!(numbers_are_exact(
+            r#"{"12345678901234567890123":"\"123456789012345678901"}"#
+        ));
+        assert!(!numbers_are_exact(r#"{"a":"x","b":[1e999]}"#));
+    }
+}

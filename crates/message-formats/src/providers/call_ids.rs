@@ -1,0 +1,123 @@
+//! Call ids that every provider accepts.
+
+use std::borrow::Cow;
+use std::collections::BTreeMap;
+
+use base64::Engine as _;
+use base64::engine::general_purpose::URL_SAFE_NO_PAD;
+use memory_model::{Message, Part};
+use sha2::{Digest as _, Sha256};
+
+/// Maximum length of an id that is sent, in bytes: OpenAI's limit.
+const MAX_LEN: usize = 64;
+/// Start of an id that encodes another.
+const ENCODED: &str = "am64_";
+/// Start of an id that is the hash of one that is too long to encode.
+const HASHED: &str = "am64h_";
+
+/// Returns the id under which a call is sent, which matches `^[a-zA-Z0-9_-]{1,64}$`.
+///
+/// An id that matches already stays as it is. Another becomes `am64_` and its bytes in URL-safe Base64; if
+/// that is longer than 64 bytes, `am64h_` and its SHA-256. The same id always gives the same result.
+pub fn wire_call_id(id: &str) -> Cow<'_, str> {
+    let fits = (1..=MAX_LEN).contains(&id.len())
+        && !id.starts_with(ENCODED)
+        && id
+            .bytes()
+            .all(|byte| byte.is_ascii_alphanumeric() || byte == b'_' || byte == b'-');
+    if fits {
+        return Cow::Borrowed(id);
+    }
+    let encoded = format!("{ENCODED}{}", URL_SAFE_NO_PAD.encode(id));
+    if encoded.len() <= MAX_LEN {
+        return Cow::Owned(encoded);
+    }
+    let hash = Sha256::digest(id.as_bytes());
+    Cow::Owned(format!("{HASHED}{}", URL_SAFE_NO_PAD.encode(hash)))
+}
+
+/// Returns the id that [`wire_call_id`] encoded. Hashes and all other ids are returned as they are; a hash is
+/// undone by [`CallIds`].
+pub fn original_call_id(wire: &str) -> Cow<'_, str> {
+    let decoded = wire
+        .strip_prefix(ENCODED)
+        .and_then(|code| URL_SAFE_NO_PAD.decode(code).ok())
+        .and_then(|bytes| String::from_utf8(bytes).ok())
+        .filter(|id| wire_call_id(id) == wire);
+    decoded.map_or(Cow::Borrowed(wire), Cow::Owned)
+}
+
+/// The ids of calls that are too long to be sent, by the hash that is sent instead.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct CallIds {
+    by_wire: BTreeMap<String, String>,
+}
+
+impl CallIds {
+    /// Collects the ids of the calls and results of messages.
+    pub fn of<'a>(messages: impl IntoIterator<Item = &'a Message>) -> Self {
+        let mut by_wire = BTreeMap::new();
+        for part in messages.into_iter().flat_map(|message| &message.parts) {
+            if let Part::ToolCall { id, .. } | Part::ToolResult { call_id: id, .. } = part {
+                let wire = wire_call_id(id);
+                if wire.starts_with(HASHED) && wire != id.as_str() {
+                    by_wire.insert(wire.into_owned(), id.clone());
+                }
+            }
+        }
+        Self { by_wire }
+    }
+
+    /// Puts the collected ids back into messages that were read from a provider's shape.
+    pub fn restore(&self, messages: &mut [Message]) {
+        for part in messages.iter_mut().flat_map(|message| &mut message.parts) {
+            if let Part::ToolCall { id, .. } | Part::ToolResult { call_id: id, .. } = part
+                && let Some(original) = self.by_wire.get(id.as_str())
+            {
+                id.clone_from(original);
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn ids_that_providers_accept_stay_as_they_are() {
+        for id in ["toolu_01A", "call-1", &"x".repeat(64), "am64h_x"] {
+            assert_eq!(wire_call_id(id), id);
+            assert_eq!(original_call_id(id), id);
+        }
+    }
+
+    #[test]
+    fn other_ids_are_encoded_and_decoded() {
+        for id in [
+            "",
+            "a b",
+            "call_1|fc_2",
+            "é",
+            "am64_",
+            "am64_YQ",
+            &"?".repeat(44),
+        ] {
+            let wire = wire_call_id(id);
+            assert!(wire.starts_with("am64_") && wire.len() <= 64, "{wire}");
+            assert_eq!(original_call_id(&wire), id);
+        }
+    }
+
+    #[test]
+    fn long_ids_are_hashed_and_restored_from_the_messages() {
+        let id = "call_1|".repeat(20);
+        let wire = wire_call_id(&id).into_owned();
+        assert_eq!(wire.len(), 49);
+        assert_eq!(wire_call_id(&wire), wire);
+        let mut messages = [Message::tool_result(wire, "done")];
+        let original = [Message::tool_result(id, "done")];
+        CallIds::of(&original).restore(&mut messages);
+        assert_eq!(messages, original);
+    }
+}

@@ -1,0 +1,100 @@
+//! Reading and checking fields of JSON objects.
+
+use memory_model::{Part, RawJson};
+use serde_json::{Map, Value};
+
+use crate::error::Error;
+
+pub(super) type Object = Map<String, Value>;
+
+/// Returns the error for a value at a place of a list, such as `messages[3].role`.
+pub(super) fn invalid(place: &str, problem: impl Into<String>) -> Error {
+    Error::invalid(&format!("`{place}`"), problem)
+}
+
+/// Returns an object, or the error that it is none.
+pub(super) fn object<'a>(value: &'a Value, place: &str) -> Result<&'a Object, Error> {
+    value.as_object().ok_or_else(|| {
+        invalid(
+            place,
+            "it is not a JSON object: pass the list as the provider has it",
+        )
+    })
+}
+
+/// Returns a string field, or the error that it is missing.
+pub(super) fn string<'a>(object: &'a Object, key: &str, place: &str) -> Result<&'a str, Error> {
+    object
+        .get(key)
+        .and_then(Value::as_str)
+        .ok_or_else(|| invalid(place, format!("it has no string `{key}`")))
+}
+
+/// Returns a string field if it is there.
+pub(super) fn text<'a>(object: &'a Object, key: &str) -> Option<&'a str> {
+    object.get(key).and_then(Value::as_str)
+}
+
+/// Returns the part that keeps a value as it came.
+pub(super) fn unknown(value: &Value) -> Part {
+    match RawJson::from_value(value) {
+        Ok(raw) => Part::Unknown { raw },
+        Err(_) => Part::text(value.to_string()),
+    }
+}
+
+/// Reads the JSON of an unknown part whose `type` is one of these.
+pub(super) fn native(raw: &RawJson, types: &[&str]) -> Option<Value> {
+    let value: Value = serde_json::from_str(raw.as_str()).ok()?;
+    let kind = value.get("type").and_then(Value::as_str)?;
+    types.contains(&kind).then_some(value)
+}
+
+/// Facts of a message that are not its content, to be kept as its `meta`.
+#[derive(Debug, Default)]
+pub(super) struct Facts {
+    message: Object,
+    blocks: Object,
+}
+
+impl Facts {
+    /// Keeps the fields of a message that are not in `known`.
+    pub(super) fn message(&mut self, object: &Object, known: &[&str]) {
+        self.message.extend(others(object, known));
+    }
+
+    /// Keeps the fields of the part at `index` that are not in `known`.
+    pub(super) fn part(&mut self, index: usize, object: &Object, known: &[&str]) {
+        let others: Object = others(object, known).collect();
+        if !others.is_empty() {
+            self.blocks.insert(index.to_string(), others.into());
+        }
+    }
+
+    /// Returns the facts as one JSON object; those of parts are under `blocks`, by their index.
+    pub(super) fn finish(mut self) -> Option<RawJson> {
+        if !self.blocks.is_empty() {
+            self.message.insert("blocks".to_owned(), self.blocks.into());
+        }
+        match self.message.is_empty() {
+            true => None,
+            false => RawJson::from_value(&self.message).ok(),
+        }
+    }
+}
+
+fn others<'a>(
+    object: &'a Object,
+    known: &'a [&str],
+) -> impl Iterator<Item = (String, Value)> + use<'a> {
+    object
+        .iter()
+        .filter(|(key, value)| !known.contains(&key.as_str()) && !value.is_null())
+        .map(|(key, value)| (key.clone(), value.clone()))
+}
+
+/// Returns a count of tokens, at any depth of an object.
+pub(super) fn tokens(value: &Value, path: &[&str]) -> Option<u64> {
+    let at = path.iter().try_fold(value, |value, key| value.get(key));
+    at.and_then(Value::as_u64)
+}

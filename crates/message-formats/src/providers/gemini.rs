@@ -1,0 +1,429 @@
+//! Gemini `generateContent`.
+//!
+//! - System messages before the first other message are `systemInstruction`. A later one is a user's text
+//!   between `<system>` tags.
+//! - Neighbours of one role are one content. In a user's content the results come first.
+//! - A result names its tool and holds `{"output": …}`, or `{"error": …}` where the tool failed. Images and files in a
+//!   result follow it.
+//! - Thoughts are sent as such. A thought signature is sent with the part that it came with, if Gemini gave it;
+//!   signed reasoning of other providers is left out.
+//! - Ids of calls are sent. Calls that came without one are called after the tool: `ls_1`.
+//! - Empty texts are left out. The name of a participant stands before the first text of a user's content.
+
+use std::collections::HashMap;
+
+use memory_model::{Media, MediaSource, Message, Part, ResultContent, Role, ToolDefinition};
+use serde_json::{Value, json};
+use token_estimate::Usage;
+
+use super::fields::{Facts, Object, invalid, object, string, text, tokens, unknown};
+use super::prepare::{Prepared, wire_name};
+use super::turns::{CONTINUED, Speaker, Turns, said_by, split_results, system_text};
+use super::{arguments, media, original_call_id, wire_call_id};
+use crate::error::Error;
+
+/// Start of a signature that Gemini gave, as it is kept in [`Part::Reasoning`].
+const SIGNED: &str = "gemini:";
+
+/// Returns the values of the request's fields `systemInstruction` and `contents`.
+pub fn write(messages: &[Message]) -> (Option<Value>, Vec<Value>) {
+    let prepared = Prepared::new(messages);
+    let mut system = Vec::new();
+    let mut turns = Turns::default();
+    let mut names: HashMap<&str, &str> = HashMap::new();
+    let mut begun = false;
+    for message in prepared.iter() {
+        match message.role {
+            Role::System => {
+                let texts = message.parts.iter().filter_map(media::as_text);
+                let texts = texts.filter(|text| !text.is_empty());
+                match begun {
+                    false => system.extend(texts.filter_map(|text| text_part(&text))),
+                    true => {
+                        let texts = texts.map(|text| system_text(&text));
+                        let parts = texts.filter_map(|text| text_part(&text)).collect();
+                        turns.content(Speaker::User, parts);
+                    }
+                }
+                continue;
+            }
+            Role::Assistant => {
+                let calls = message.parts.iter().filter_map(|part| match part {
+                    Part::ToolCall { id, name, .. } => Some((id.as_str(), name.as_str())),
+                    _ => None,
+                });
+                names.extend(calls);
+                turns.content(Speaker::Model, model(&message.parts));
+            }
+            Role::User | Role::Tool => {
+                let (results, others) = user(message.name.as_deref(), &message.parts, &names);
+                turns.results(results);
+                turns.content(Speaker::User, others);
+            }
+        }
+        begun = true;
+    }
+    let contents = turns.finish(json!({"text": CONTINUED})).into_iter();
+    let contents = contents.map(|(speaker, parts)| {
+        let role = match speaker {
+            Speaker::User => "user",
+            Speaker::Model => "model",
+        };
+        json!({"role": role, "parts": parts})
+    });
+    let system = (!system.is_empty()).then(|| json!({"parts": system}));
+    (system, contents.collect())
+}
+
+fn text_part(text: &str) -> Option<Value> {
+    (!text.is_empty()).then(|| json!({"text": text}))
+}
+
+fn tool_name(name: &str) -> String {
+    let name = wire_name(name);
+    match name.starts_with(|c: char| c.is_ascii_alphabetic() || c == '_') {
+        true => name,
+        // A name starts with a letter or an underscore.
+        false => format!("_{name}").chars().take(64).collect(),
+    }
+}
+
+fn model(parts: &[Part]) -> Vec<Value> {
+    let mut out = Vec::new();
+    // The signature of the part that comes next.
+    let mut signature: Option<&str> = None;
+    for part in parts {
+        let written = match part {
+            Part::Reasoning {
+                text,
+                signature: signed,
+            } => match (text.is_empty(), signed.as_deref()) {
+                (true, signed) => {
+                    let next = signed.and_then(|signed| signed.strip_prefix(SIGNED));
+                    if let (Some(before), Some(_)) = (signature, next) {
+                        out.push(signed_nothing(before));
+                    }
+                    signature = next.or(signature);
+                    continue;
+                }
+                (false, None) => Some(json!({"text": text, "thought": true})),
+                (false, Some(signed)) => signed.strip_prefix(SIGNED).map(
+                    |signature| json!({"text": text, "thought": true, "thoughtSignature": signature}),
+                ),
+            },
+            Part::ToolCall {
+                id,
+                name,
+                arguments,
+            } => Some(json!({"functionCall": {
+                "id": wire_call_id(id),
+                "name": tool_name(name),
+                "args": arguments::to_object(arguments),
+            }})),
+            Part::Image(image) => data_part(image),
+            Part::Text { text } if text.is_empty() => signature.take().map(signed_nothing),
+            part => media::as_text(part).and_then(|text| text_part(&text)),
+        };
+        let Some(mut written) = written else { continue };
+        let is_thought = matches!(part, Part::Reasoning { .. });
+        if let (false, Some(fields)) = (is_thought, written.as_object_mut()) {
+            let signature = signature.take();
+            fields.extend(signature.map(|text| ("thoughtSignature".to_owned(), text.into())));
+        }
+        out.push(written);
+    }
+    out.extend(signature.map(signed_nothing));
+    out
+}
+
+/// Returns the part that Gemini ends a streamed answer with: a signature that belongs to no other part.
+fn signed_nothing(signature: &str) -> Value {
+    json!({"text": "", "thoughtSignature": signature})
+}
+
+/// Returns the results and the other parts of a user's content.
+fn user(
+    name: Option<&str>,
+    parts: &[Part],
+    names: &HashMap<&str, &str>,
+) -> (Vec<Value>, Vec<Value>) {
+    let mut results = Vec::new();
+    let mut others = Vec::new();
+    let mut name = name;
+    for part in parts {
+        match part {
+            Part::ToolResult {
+                call_id,
+                content,
+                is_error,
+            } => {
+                let key = match is_error {
+                    Some(true) => "error",
+                    _ => "output",
+                };
+                let tool = names.get(call_id.as_str()).copied().unwrap_or_default();
+                results.push(json!({"functionResponse": {
+                    "id": wire_call_id(call_id),
+                    "name": tool_name(tool),
+                    "response": {key: output(call_id, content, &mut others)},
+                }}));
+            }
+            Part::Text { text } if !text.is_empty() => {
+                others.extend(text_part(&said_by(name.take(), text)));
+            }
+            part => others.extend(user_part(part)),
+        }
+    }
+    (results, others)
+}
+
+fn user_part(part: &Part) -> Option<Value> {
+    let written = match part {
+        Part::Image(media) | Part::File(media) => data_part(media),
+        _ => None,
+    };
+    written.or_else(|| text_part(&media::as_text(part)?))
+}
+
+fn data_part(media: &Media) -> Option<Value> {
+    match &media.source {
+        MediaSource::Data(data) => {
+            Some(json!({"inlineData": {"mimeType": media.media_type, "data": data}}))
+        }
+        MediaSource::Url(url) => {
+            Some(json!({"fileData": {"mimeType": media.media_type, "fileUri": url}}))
+        }
+    }
+}
+
+/// Returns what a tool returned: a text, or a list of texts. Media go to `others`.
+fn output(call_id: &str, content: &ResultContent, others: &mut Vec<Value>) -> Value {
+    let parts = match content {
+        ResultContent::Text(text) => return text.as_str().into(),
+        ResultContent::Parts(parts) => parts,
+    };
+    let mut texts = Vec::new();
+    for part in parts {
+        match part {
+            Part::Image(media) | Part::File(media) => {
+                let label = format!("Part of the result of {}:", wire_call_id(call_id));
+                others.extend(text_part(&label));
+                others.extend(data_part(media));
+            }
+            part => texts.extend(media::as_text(part).map(Value::from)),
+        }
+    }
+    texts.into()
+}
+
+/// Reads the fields `systemInstruction` and `contents` of a request; `candidates[].content` of a response is a
+/// content too. Results in a user's content become a message of the role tool before it.
+///
+/// A thought signature is kept as reasoning before the part that it came with.
+///
+/// # Errors
+/// `Invalid` when a content is no object, or its role or parts are not the format's. The text names the content.
+pub fn read(system: Option<&Value>, contents: &[Value]) -> Result<Vec<Message>, Error> {
+    let mut out = Vec::new();
+    if let Some(system) = system.filter(|system| !system.is_null()) {
+        let fields = object(system, "systemInstruction")?;
+        let (parts, facts) = read_parts(fields, "systemInstruction")?;
+        let mut message = Message::new(Role::System, parts);
+        message.meta = facts.finish();
+        out.push(message);
+    }
+    for (at, content) in contents.iter().enumerate() {
+        let place = format!("contents[{at}]");
+        let fields = object(content, &place)?;
+        let (parts, mut facts) = read_parts(fields, &place)?;
+        facts.message(fields, &["role", "parts"]);
+        match text(fields, "role").unwrap_or("user") {
+            "model" => {
+                let mut message = Message::new(Role::Assistant, parts);
+                message.meta = facts.finish();
+                out.push(message);
+            }
+            "user" | "function" => {
+                if at == 0 && matches!(parts.as_slice(), [Part::Text { text }] if text == CONTINUED)
+                {
+                    continue;
+                }
+                out.extend(split_results(parts, facts));
+            }
+            role => {
+                let text = format!("the role {role:?} is unknown: use user or model");
+                return Err(invalid(&place, text));
+            }
+        }
+    }
+    Ok(out)
+}
+
+fn read_parts(content: &Object, place: &str) -> Result<(Vec<Part>, Facts), Error> {
+    let mut facts = Facts::default();
+    let mut out = Vec::new();
+    let Some(parts) = content.get("parts").and_then(Value::as_array) else {
+        return Err(invalid(place, "it has no list `parts`"));
+    };
+    // How many calls or results of a tool came before, for ids of those without.
+    let mut unnamed: HashMap<String, usize> = HashMap::new();
+    for (at, part) in parts.iter().enumerate() {
+        let place = format!("{place}.parts[{at}]");
+        let fields = object(part, &place)?;
+        let signature = text(fields, "thoughtSignature").map(|text| format!("{SIGNED}{text}"));
+        let thought = fields.get("thought").and_then(Value::as_bool) == Some(true);
+        match (thought, text(fields, "text")) {
+            (true, Some(text)) => {
+                out.push(Part::Reasoning {
+                    text: text.to_owned(),
+                    signature,
+                });
+                continue;
+            }
+            _ => {
+                out.extend(signature.map(|signature| Part::Reasoning {
+                    text: String::new(),
+                    signature: Some(signature),
+                }));
+            }
+        }
+        let (part, known) = match known_part(fields, &place, &mut unnamed)? {
+            Some(known) => known,
+            None => (unknown(part), [].as_slice()),
+        };
+        if !known.is_empty() {
+            facts.part(out.len(), fields, known);
+        }
+        out.push(part);
+    }
+    Ok((out, facts))
+}
+
+/// Reads a part, and names the fields that it holds.
+fn known_part(
+    fields: &Object,
+    place: &str,
+    unnamed: &mut HashMap<String, usize>,
+) -> Result<Option<(Part, &'static [&'static str])>, Error> {
+    let inner = |key: &str| fields.get(key).and_then(Value::as_object);
+    if let Some(text) = text(fields, "text") {
+        return Ok(Some((
+            Part::text(text),
+            &["text", "thought", "thoughtSignature"],
+        )));
+    }
+    if let Some(call) = inner("functionCall") {
+        let name = string(call, "name", &format!("{place}.functionCall"))?;
+        let part = Part::ToolCall {
+            id: id(call, name, unnamed),
+            name: name.to_owned(),
+            arguments: match call.get("args") {
+                Some(args) if !args.is_null() => arguments::from_value(args),
+                _ => arguments::from_text("{}"),
+            },
+        };
+        return Ok(Some((part, &["functionCall", "thoughtSignature"])));
+    }
+    if let Some(result) = inner("functionResponse") {
+        let name = string(result, "name", &format!("{place}.functionResponse"))?;
+        let (content, is_error) = response(result.get("response"));
+        let part = Part::ToolResult {
+            call_id: id(result, name, unnamed),
+            content,
+            is_error,
+        };
+        return Ok(Some((part, &["functionResponse"])));
+    }
+    let media = |media_type: Option<&str>, source: MediaSource| {
+        let media_type = media_type.unwrap_or(media::ANY_FILE).to_owned();
+        let media = Media { media_type, source };
+        match media.media_type.starts_with("image/") {
+            true => Part::Image(media),
+            false => Part::File(media),
+        }
+    };
+    if let Some(data) = inner("inlineData")
+        && let Some(bytes) = text(data, "data")
+    {
+        let source = MediaSource::Data(bytes.to_owned());
+        let part = media(text(data, "mimeType"), source);
+        return Ok(Some((part, &["inlineData", "thoughtSignature"])));
+    }
+    if let Some(data) = inner("fileData")
+        && let Some(uri) = text(data, "fileUri")
+    {
+        let source = MediaSource::Url(uri.to_owned());
+        let part = media(text(data, "mimeType"), source);
+        return Ok(Some((part, &["fileData", "thoughtSignature"])));
+    }
+    Ok(None)
+}
+
+fn id(call: &Object, name: &str, unnamed: &mut HashMap<String, usize>) -> String {
+    let count = unnamed.entry(name.to_owned()).or_default();
+    *count += 1;
+    match text(call, "id").filter(|id| !id.is_empty()) {
+        Some(id) => original_call_id(id).into_owned(),
+        None => format!("{name}_{count}"),
+    }
+}
+
+/// Reads what a tool returned, and whether it failed.
+fn response(response: Option<&Value>) -> (ResultContent, Option<bool>) {
+    let Some(response) = response else {
+        return (ResultContent::Text(String::new()), None);
+    };
+    let only = |key: &str| {
+        let fields = response.as_object().filter(|fields| fields.len() == 1)?;
+        match fields.get(key)? {
+            Value::String(text) => Some(ResultContent::Text(text.clone())),
+            Value::Array(texts) => {
+                let texts = texts.iter().map(|text| text.as_str().map(Part::text));
+                texts.collect::<Option<_>>().map(ResultContent::Parts)
+            }
+            _ => None,
+        }
+    };
+    if let Some(content) = only("output") {
+        return (content, None);
+    }
+    match only("error") {
+        Some(content) => (content, Some(true)),
+        None => (ResultContent::Text(response.to_string()), None),
+    }
+}
+
+/// Returns the usage of a response, or of its field `usageMetadata` alone; `None` without token counts.
+///
+/// Gemini counts cached tokens among `promptTokenCount`; in [`Usage`] they are beside `input`. Thoughts are
+/// output.
+pub fn usage(response: &Value) -> Option<Usage> {
+    let usage = response.get("usageMetadata").unwrap_or(response);
+    let count = |key: &str| tokens(usage, &[key]).unwrap_or(0);
+    let prompt = tokens(usage, &["promptTokenCount"])?;
+    let prompt = prompt.saturating_add(count("toolUsePromptTokenCount"));
+    let cached = count("cachedContentTokenCount");
+    Some(Usage {
+        input: prompt.saturating_sub(cached),
+        output: count("candidatesTokenCount").saturating_add(count("thoughtsTokenCount")),
+        cache_read: cached,
+        cache_write: 0,
+        total: tokens(usage, &["totalTokenCount"]),
+    })
+}
+
+/// Returns the value of the request's field `tools`: one tool with all declarations, or none.
+pub fn tools(tools: &[ToolDefinition]) -> Vec<Value> {
+    if tools.is_empty() {
+        return Vec::new();
+    }
+    let declaration = |tool: &ToolDefinition| {
+        json!({
+            "name": tool.name,
+            "description": tool.description.as_deref().unwrap_or_default(),
+            "parametersJsonSchema": super::schema(tool),
+        })
+    };
+    let declarations: Vec<Value> = tools.iter().map(declaration).collect();
+    vec![json!({"functionDeclarations": declarations})]
+}

@@ -1,0 +1,422 @@
+//! OpenAI chat completions, and the many servers that speak the same.
+//!
+//! - One message for each result. Images and files in a result follow in a user's message behind the
+//!   results, because the format takes text alone there.
+//! - Reasoning is not sent: the format has no field for it. Reading keeps `reasoning_content` and `reasoning`,
+//!   which some servers add.
+//! - Arguments are sent word for word, broken JSON included.
+//! - Whether a result is an error is not sent.
+//! - Names of participants are sent as `name`, with `_` for what the format does not accept there.
+
+use memory_model::{Media, MediaSource, Message, Part, ResultContent, Role, ToolDefinition};
+use serde_json::{Value, json};
+use token_estimate::Usage;
+
+use super::fields::{Facts, Object, invalid, native, object, string, text, tokens, unknown};
+use super::prepare::{Prepared, wire_name};
+use super::{arguments, media, original_call_id, wire_call_id};
+use crate::error::Error;
+
+/// Content of a user's message that is sent as it came.
+const USER_TYPES: &[&str] = &["file", "image_url", "input_audio"];
+
+/// Returns the value of the request's field `messages`.
+pub fn write(messages: &[Message]) -> Vec<Value> {
+    let prepared = Prepared::new(messages);
+    let mut out = Vec::new();
+    // What the results before hold beside text.
+    let mut attached: Vec<Value> = Vec::new();
+    for message in prepared.iter() {
+        let (results, others): (Vec<&Part>, Vec<&Part>) = message
+            .parts
+            .iter()
+            .partition(|part| matches!(part, Part::ToolResult { .. }));
+        if results.is_empty() {
+            flush(&mut attached, &mut out);
+        }
+        for part in results {
+            if let Part::ToolResult {
+                call_id, content, ..
+            } = part
+            {
+                out.push(json!({
+                    "role": "tool",
+                    "tool_call_id": wire_call_id(call_id),
+                    "content": result_content(call_id, content, &mut attached),
+                }));
+            }
+        }
+        let written = match message.role {
+            Role::System => {
+                texts(&others).map(|content| json!({"role": "system", "content": content}))
+            }
+            Role::User | Role::Tool => {
+                let content = user_content(&others);
+                if content.is_some() {
+                    flush(&mut attached, &mut out);
+                }
+                content.map(|content| json!({"role": "user", "content": content}))
+            }
+            Role::Assistant => assistant(&others),
+        };
+        if let Some(mut written) = written {
+            if let (Some(name), Some(fields)) = (&message.name, written.as_object_mut()) {
+                fields.insert("name".to_owned(), wire_name(name).into());
+            }
+            out.push(written);
+        }
+    }
+    flush(&mut attached, &mut out);
+    out
+}
+
+/// Writes what results hold beside text as a user's message.
+fn flush(attached: &mut Vec<Value>, out: &mut Vec<Value>) {
+    if !attached.is_empty() {
+        out.push(json!({"role": "user", "content": std::mem::take(attached)}));
+    }
+}
+
+/// Joins content: one text is a string, anything else a list.
+fn content(mut blocks: Vec<Value>) -> Option<Value> {
+    match blocks.as_slice() {
+        [] => None,
+        [one] if one.get("type").is_some_and(|kind| kind == "text") => {
+            blocks.swap_remove(0).get_mut("text").map(Value::take)
+        }
+        _ => Some(blocks.into()),
+    }
+}
+
+fn text_block(text: &str) -> Option<Value> {
+    (!text.is_empty()).then(|| json!({"type": "text", "text": text}))
+}
+
+fn texts(parts: &[&Part]) -> Option<Value> {
+    let texts = parts.iter().filter_map(|part| media::as_text(part));
+    content(texts.filter_map(|text| text_block(&text)).collect())
+}
+
+fn user_content(parts: &[&Part]) -> Option<Value> {
+    content(parts.iter().filter_map(|part| user_block(part)).collect())
+}
+
+fn user_block(part: &Part) -> Option<Value> {
+    let block = match part {
+        Part::Image(image) => {
+            media::url(image).map(|url| json!({"type": "image_url", "image_url": {"url": url}}))
+        }
+        Part::File(file) => file_block(file),
+        Part::Unknown { raw } => native(raw, USER_TYPES),
+        _ => None,
+    };
+    block.or_else(|| text_block(&media::as_text(part)?))
+}
+
+fn file_block(file: &Media) -> Option<Value> {
+    let format = match file.media_type.as_str() {
+        "audio/wav" => Some("wav"),
+        "audio/mpeg" => Some("mp3"),
+        _ => None,
+    };
+    if let (Some(format), MediaSource::Data(data)) = (format, &file.source) {
+        let audio = json!({"data": data, "format": format});
+        return Some(json!({"type": "input_audio", "input_audio": audio}));
+    }
+    let data = media::data_url(file).filter(|_| file.media_type == "application/pdf")?;
+    let file = json!({"filename": "file.pdf", "file_data": data});
+    Some(json!({"type": "file", "file": file}))
+}
+
+fn assistant(parts: &[&Part]) -> Option<Value> {
+    let mut blocks = Vec::new();
+    let mut calls = Vec::new();
+    for part in parts {
+        match part {
+            Part::ToolCall {
+                id,
+                name,
+                arguments,
+            } => calls.push(json!({
+                "id": wire_call_id(id),
+                "type": "function",
+                "function": {"name": wire_name(name), "arguments": arguments::to_text(arguments)},
+            })),
+            Part::Unknown { raw } => {
+                let refusal = native(raw, &["refusal"]);
+                blocks.extend(refusal.or_else(|| text_block(raw.as_str())));
+            }
+            part => blocks.extend(media::as_text(part).and_then(|text| text_block(&text))),
+        }
+    }
+    let content = content(blocks);
+    match (content, calls.is_empty()) {
+        (None, true) => None,
+        (content, true) => Some(json!({"role": "assistant", "content": content})),
+        (content, false) => {
+            Some(json!({"role": "assistant", "content": content, "tool_calls": calls}))
+        }
+    }
+}
+
+/// Returns the text of a result; what else it holds goes to `attached`.
+fn result_content(call_id: &str, result: &ResultContent, attached: &mut Vec<Value>) -> Value {
+    let parts = match result {
+        ResultContent::Text(text) => return text.as_str().into(),
+        ResultContent::Parts(parts) => parts,
+    };
+    let mut blocks = Vec::new();
+    for part in parts {
+        match user_block(part) {
+            Some(block) if block.get("type").is_some_and(|kind| kind == "text") => {
+                blocks.push(block);
+            }
+            Some(block) => {
+                let label = format!("Part of the result of {}:", wire_call_id(call_id));
+                attached.extend(text_block(&label));
+                attached.push(block);
+            }
+            None => {}
+        }
+    }
+    match blocks.is_empty() {
+        true => "".into(),
+        false => blocks.into(),
+    }
+}
+
+/// Reads messages: those of a request, or `choices[].message` of a response.
+///
+/// Fields that are not content go to the messages' `meta`.
+///
+/// # Errors
+/// `Invalid` when a message is no object, or has an unknown role or no content where it needs some. The text
+/// names the message.
+pub fn read(messages: &[Value]) -> Result<Vec<Message>, Error> {
+    messages
+        .iter()
+        .enumerate()
+        .map(|(at, message)| read_one(message, &format!("messages[{at}]")))
+        .collect()
+}
+
+fn read_one(message: &Value, place: &str) -> Result<Message, Error> {
+    let fields = object(message, place)?;
+    let mut facts = Facts::default();
+    let mut parts = Vec::new();
+    let known: &[&str];
+    let role = match string(fields, "role", place)? {
+        "tool" => {
+            known = &["role", "content", "tool_call_id"];
+            parts.push(Part::ToolResult {
+                call_id: original_call_id(string(fields, "tool_call_id", place)?).into_owned(),
+                content: read_result(fields.get("content"), place)?,
+                is_error: None,
+            });
+            Role::Tool
+        }
+        "assistant" => {
+            known = &[
+                "role",
+                "content",
+                "name",
+                "tool_calls",
+                "refusal",
+                "reasoning_content",
+                "reasoning",
+            ];
+            let reasoning = text(fields, "reasoning_content").or_else(|| text(fields, "reasoning"));
+            if let Some(reasoning) = reasoning.filter(|text| !text.is_empty()) {
+                parts.push(Part::Reasoning {
+                    text: reasoning.to_owned(),
+                    signature: None,
+                });
+            }
+            read_content(fields.get("content"), place, &mut parts, &mut facts)?;
+            if let Some(refusal) = text(fields, "refusal") {
+                parts.push(unknown(&json!({"type": "refusal", "refusal": refusal})));
+            }
+            read_calls(fields, place, &mut parts, &mut facts)?;
+            Role::Assistant
+        }
+        role @ ("user" | "system" | "developer") => {
+            known = match role {
+                // The role is kept as a fact: both are system messages here.
+                "developer" => &["content", "name"],
+                _ => &["role", "content", "name"],
+            };
+            read_content(fields.get("content"), place, &mut parts, &mut facts)?;
+            match role {
+                "user" => Role::User,
+                _ => Role::System,
+            }
+        }
+        "function" => {
+            return Err(invalid(
+                place,
+                "the role `function` names no call: send the result as `tool` with its `tool_call_id`",
+            ));
+        }
+        role => {
+            let text = format!(
+                "the role {role:?} is unknown: use system, developer, user, assistant or tool"
+            );
+            return Err(invalid(place, text));
+        }
+    };
+    facts.message(fields, known);
+    let mut read = Message::new(role, parts);
+    if role != Role::Tool {
+        read.name = text(fields, "name").map(str::to_owned);
+    }
+    read.meta = facts.finish();
+    Ok(read)
+}
+
+fn read_content(
+    content: Option<&Value>,
+    place: &str,
+    parts: &mut Vec<Part>,
+    facts: &mut Facts,
+) -> Result<(), Error> {
+    match content {
+        None | Some(Value::Null) => {}
+        Some(Value::String(text)) => parts.push(Part::text(text)),
+        Some(Value::Array(blocks)) => {
+            for block in blocks {
+                let part = read_block(block, parts.len(), facts);
+                parts.push(part);
+            }
+        }
+        Some(_) => {
+            let problem = "it is neither a text nor a list of parts";
+            return Err(invalid(&format!("{place}.content"), problem));
+        }
+    }
+    Ok(())
+}
+
+fn read_block(block: &Value, index: usize, facts: &mut Facts) -> Part {
+    known_block(block, index, facts).unwrap_or_else(|| unknown(block))
+}
+
+fn known_block(block: &Value, index: usize, facts: &mut Facts) -> Option<Part> {
+    let fields = block.as_object()?;
+    let inner = |key: &str| fields.get(key).and_then(Value::as_object);
+    let kind = text(fields, "type")?;
+    let part = match kind {
+        "text" => {
+            facts.part(index, fields, &["type", "text"]);
+            Part::text(text(fields, "text")?)
+        }
+        "image_url" => {
+            let image = inner("image_url")?;
+            facts.part(index, image, &["url"]);
+            Part::Image(media::from_url(text(image, "url")?, media::ANY_IMAGE))
+        }
+        "file" => {
+            let file = inner("file")?;
+            let data = media::from_url(text(file, "file_data")?, media::ANY_FILE);
+            facts.part(index, file, &["file_data"]);
+            Part::File(data)
+        }
+        "input_audio" => {
+            let audio = inner("input_audio")?;
+            let media_type = match text(audio, "format")? {
+                "mp3" => "audio/mpeg".to_owned(),
+                format => format!("audio/{format}"),
+            };
+            Part::File(Media {
+                media_type,
+                source: MediaSource::Data(text(audio, "data")?.to_owned()),
+            })
+        }
+        _ => return None,
+    };
+    Some(part)
+}
+
+fn read_result(content: Option<&Value>, place: &str) -> Result<ResultContent, Error> {
+    match content {
+        None | Some(Value::Null) => Ok(ResultContent::Text(String::new())),
+        Some(Value::String(text)) => Ok(ResultContent::Text(text.clone())),
+        content => {
+            let mut parts = Vec::new();
+            read_content(content, place, &mut parts, &mut Facts::default())?;
+            Ok(ResultContent::Parts(parts))
+        }
+    }
+}
+
+fn read_calls(
+    message: &Object,
+    place: &str,
+    parts: &mut Vec<Part>,
+    facts: &mut Facts,
+) -> Result<(), Error> {
+    if let Some(call @ Value::Object(_)) = message.get("function_call") {
+        // A call of the older format, which has no id.
+        parts.push(unknown(
+            &json!({"type": "function_call", "function_call": call}),
+        ));
+    }
+    let calls = message.get("tool_calls").and_then(Value::as_array);
+    for (at, call) in calls.into_iter().flatten().enumerate() {
+        let place = format!("{place}.tool_calls[{at}]");
+        let fields = object(call, &place)?;
+        let id = original_call_id(string(fields, "id", &place)?).into_owned();
+        let custom = fields.get("custom").and_then(Value::as_object);
+        let (called, arguments) = match custom {
+            Some(custom) => (custom, "input"),
+            None => {
+                let function = fields.get("function").unwrap_or(&Value::Null);
+                (object(function, &format!("{place}.function"))?, "arguments")
+            }
+        };
+        facts.part(
+            parts.len(),
+            fields,
+            &["id", "type", "function", "custom", "index"],
+        );
+        let arguments = match called.get(arguments) {
+            Some(Value::String(text)) => arguments::from_text(text),
+            // Some servers send the object itself.
+            Some(value) if !value.is_null() => arguments::from_value(value),
+            _ => arguments::from_text(""),
+        };
+        parts.push(Part::ToolCall {
+            id,
+            name: string(called, "name", &place)?.to_owned(),
+            arguments,
+        });
+    }
+    Ok(())
+}
+
+/// Returns the usage of a response, or of its field `usage` alone; `None` without token counts.
+///
+/// OpenAI counts cached tokens among `prompt_tokens`; in [`Usage`] they are beside `input`.
+pub fn usage(response: &Value) -> Option<Usage> {
+    let usage = response.get("usage").unwrap_or(response);
+    let prompt = tokens(usage, &["prompt_tokens"])?;
+    let cached = tokens(usage, &["prompt_tokens_details", "cached_tokens"]).unwrap_or(0);
+    Some(Usage {
+        input: prompt.saturating_sub(cached),
+        output: tokens(usage, &["completion_tokens"]).unwrap_or(0),
+        cache_read: cached,
+        cache_write: 0,
+        total: tokens(usage, &["total_tokens"]),
+    })
+}
+
+/// Returns the value of the request's field `tools`.
+pub fn tools(tools: &[ToolDefinition]) -> Vec<Value> {
+    let function = |tool: &ToolDefinition| {
+        let mut function = json!({"name": tool.name, "parameters": super::schema(tool)});
+        if let (Some(description), Some(fields)) = (&tool.description, function.as_object_mut()) {
+            fields.insert("description".to_owned(), description.as_str().into());
+        }
+        json!({"type": "function", "function": function})
+    };
+    tools.iter().map(function).collect()
+}

@@ -1,0 +1,380 @@
+//! OpenAI responses.
+//!
+//! - A first system message of one text is `instructions`; other system messages are items of the input.
+//! - Calls and results are items of their own; results may hold images and files.
+//! - Reasoning is sent if it came from this API: [`read`] keeps the whole item, with its id and encrypted
+//!   content, as the signature. It is left out where nothing follows it in its message.
+//! - Arguments are sent word for word, broken JSON included.
+//! - Whether a result is an error is not sent. The name of a participant stands before the first text.
+
+use memory_model::{Media, Message, Part, ResultContent, Role, ToolDefinition};
+use serde_json::{Value, json};
+use token_estimate::Usage;
+
+use super::fields::{Facts, Object, invalid, native, object, string, text, tokens, unknown};
+use super::prepare::{Prepared, wire_name};
+use super::turns::said_by;
+use super::{arguments, media, original_call_id, wire_call_id};
+use crate::error::Error;
+
+/// Items of the model that stand alone and are sent as they came.
+const MODEL_ITEMS: &[&str] = &[
+    "web_search_call",
+    "file_search_call",
+    "code_interpreter_call",
+    "image_generation_call",
+];
+
+/// Returns the values of the request's fields `instructions` and `input`.
+pub fn write(messages: &[Message]) -> (Option<String>, Vec<Value>) {
+    let prepared = Prepared::new(messages);
+    let mut instructions = None;
+    let mut input = Vec::new();
+    for message in prepared.iter() {
+        let parts = message.parts.as_slice();
+        match message.role {
+            Role::System => {
+                let texts = parts.iter().filter_map(media::as_text);
+                let mut texts: Vec<String> = texts.filter(|text| !text.is_empty()).collect();
+                if input.is_empty() && instructions.is_none() && texts.len() == 1 {
+                    instructions = texts.pop();
+                }
+                let texts = texts.iter().filter_map(|text| input_text(text)).collect();
+                input.extend(input_message("system", texts));
+            }
+            Role::Assistant => write_assistant(parts, &mut input),
+            Role::User | Role::Tool => write_user(message.name.as_deref(), parts, &mut input),
+        }
+    }
+    (instructions, input)
+}
+
+fn input_text(text: &str) -> Option<Value> {
+    (!text.is_empty()).then(|| json!({"type": "input_text", "text": text}))
+}
+
+fn input_message(role: &str, content: Vec<Value>) -> Option<Value> {
+    let message = json!({"type": "message", "role": role, "content": content});
+    (!content.is_empty()).then_some(message)
+}
+
+fn input_block(part: &Part) -> Option<Value> {
+    let block = match part {
+        Part::Image(image) => media::url(image)
+            .map(|url| json!({"type": "input_image", "detail": "auto", "image_url": url})),
+        Part::File(file) => file_block(file),
+        _ => None,
+    };
+    block.or_else(|| input_text(&media::as_text(part)?))
+}
+
+fn file_block(file: &Media) -> Option<Value> {
+    if let Some(url) = media::web_url(file) {
+        return Some(json!({"type": "input_file", "file_url": url}));
+    }
+    let data = media::data_url(file).filter(|_| file.media_type == "application/pdf")?;
+    Some(json!({"type": "input_file", "filename": "file.pdf", "file_data": data}))
+}
+
+fn write_user(name: Option<&str>, parts: &[Part], input: &mut Vec<Value>) {
+    let mut content = Vec::new();
+    let mut name = name;
+    for part in parts {
+        match part {
+            Part::ToolResult {
+                call_id, content, ..
+            } => input.push(json!({
+                "type": "function_call_output",
+                "call_id": wire_call_id(call_id),
+                "output": output(content),
+            })),
+            Part::Text { text } if !text.is_empty() => {
+                content.extend(input_text(&said_by(name.take(), text)));
+            }
+            part => content.extend(input_block(part)),
+        }
+    }
+    input.extend(input_message("user", content));
+}
+
+fn output(result: &ResultContent) -> Value {
+    match result {
+        ResultContent::Text(text) => text.as_str().into(),
+        ResultContent::Parts(parts) => {
+            let blocks: Vec<Value> = parts.iter().filter_map(input_block).collect();
+            match blocks.is_empty() {
+                true => "".into(),
+                false => blocks.into(),
+            }
+        }
+    }
+}
+
+fn write_assistant(parts: &[Part], input: &mut Vec<Value>) {
+    // Reasoning must be followed by what came of it.
+    let mut waiting = Vec::new();
+    for part in parts {
+        let item = match part {
+            Part::Reasoning { signature, .. } => {
+                waiting.extend(signature.as_deref().and_then(reasoning_item));
+                continue;
+            }
+            Part::ToolCall {
+                id,
+                name,
+                arguments,
+            } => Some(json!({
+                "type": "function_call",
+                "call_id": wire_call_id(id),
+                "name": wire_name(name),
+                "arguments": arguments::to_text(arguments),
+            })),
+            Part::Unknown { raw } => native(raw, MODEL_ITEMS).or_else(|| said(raw.as_str())),
+            part => media::as_text(part).and_then(|text| said(&text)),
+        };
+        if let Some(item) = item {
+            input.append(&mut waiting);
+            input.push(item);
+        }
+    }
+}
+
+fn said(text: &str) -> Option<Value> {
+    let message = json!({"type": "message", "role": "assistant", "content": text});
+    (!text.is_empty()).then_some(message)
+}
+
+/// Returns the reasoning item that a signature is, if it is one.
+fn reasoning_item(signature: &str) -> Option<Value> {
+    let item: Value = serde_json::from_str(signature).ok()?;
+    let fields = item.as_object()?;
+    let complete = text(fields, "type") == Some("reasoning")
+        && text(fields, "id").is_some()
+        && fields.get("summary").is_some_and(Value::is_array);
+    complete.then_some(item)
+}
+
+/// Reads items: those of a request's input, or the `output` of a response. Items of the model between two
+/// messages of others become one message.
+///
+/// Fields that are not content go to the messages' `meta`.
+///
+/// # Errors
+/// `Invalid` when an item is no object, or lacks what its type needs. The text names the item.
+pub fn read(instructions: Option<&str>, input: &[Value]) -> Result<Vec<Message>, Error> {
+    let mut messages: Vec<Message> = instructions.map(Message::system).into_iter().collect();
+    let mut model = Model::default();
+    for (at, item) in input.iter().enumerate() {
+        let place = format!("input[{at}]");
+        let fields = object(item, &place)?;
+        let kind = text(fields, "type").unwrap_or("message");
+        let role = text(fields, "role");
+        match (kind, role) {
+            ("message", Some("assistant"))
+            | ("reasoning" | "function_call" | "custom_tool_call", _) => {
+                model.item(kind, item, fields, &place)?;
+            }
+            ("message", Some(role @ ("user" | "system" | "developer"))) => {
+                messages.extend(model.finish());
+                messages.push(read_message(role, fields, &place)?);
+            }
+            ("message", role) => {
+                let text = format!(
+                    "the role {role:?} is unknown: use system, developer, user or assistant"
+                );
+                return Err(invalid(&place, text));
+            }
+            ("function_call_output" | "custom_tool_call_output", _) => {
+                messages.extend(model.finish());
+                let call_id = original_call_id(string(fields, "call_id", &place)?).into_owned();
+                let content = match fields.get("output") {
+                    None | Some(Value::Null) => ResultContent::Text(String::new()),
+                    Some(Value::String(text)) => ResultContent::Text(text.clone()),
+                    Some(list) => ResultContent::Parts(read_content(
+                        Some(list),
+                        &place,
+                        0,
+                        &mut Facts::default(),
+                    )?),
+                };
+                let mut facts = Facts::default();
+                facts.message(fields, &["type", "call_id", "output"]);
+                let result = Part::ToolResult {
+                    call_id,
+                    content,
+                    is_error: None,
+                };
+                let mut message = Message::new(Role::Tool, vec![result]);
+                message.meta = facts.finish();
+                messages.push(message);
+            }
+            _ => model.parts.push(unknown(item)),
+        }
+    }
+    messages.extend(model.finish());
+    Ok(messages)
+}
+
+/// Items of the model that become one message.
+#[derive(Debug, Default)]
+struct Model {
+    parts: Vec<Part>,
+    facts: Facts,
+}
+
+impl Model {
+    fn item(
+        &mut self,
+        kind: &str,
+        item: &Value,
+        fields: &Object,
+        place: &str,
+    ) -> Result<(), Error> {
+        let index = self.parts.len();
+        match kind {
+            "reasoning" => {
+                let summary = fields.get("summary").and_then(Value::as_array);
+                let texts = summary.into_iter().flatten();
+                let texts: Vec<&str> = texts
+                    .filter_map(|part| part.get("text")?.as_str())
+                    .collect();
+                self.parts.push(Part::Reasoning {
+                    text: texts.join("\n\n"),
+                    signature: Some(item.to_string()),
+                });
+            }
+            "message" => {
+                self.facts.part(index, fields, &["type", "role", "content"]);
+                let parts = read_content(fields.get("content"), place, index, &mut self.facts)?;
+                self.parts.extend(parts);
+            }
+            _ => {
+                let arguments = match kind {
+                    "custom_tool_call" => "input",
+                    _ => "arguments",
+                };
+                self.facts
+                    .part(index, fields, &["type", "call_id", "name", arguments]);
+                self.parts.push(Part::ToolCall {
+                    id: original_call_id(string(fields, "call_id", place)?).into_owned(),
+                    name: string(fields, "name", place)?.to_owned(),
+                    arguments: arguments::from_text(string(fields, arguments, place)?),
+                });
+            }
+        }
+        Ok(())
+    }
+
+    fn finish(&mut self) -> Option<Message> {
+        let model = std::mem::take(self);
+        let mut message = Message::new(Role::Assistant, model.parts);
+        message.meta = model.facts.finish();
+        (!message.parts.is_empty()).then_some(message)
+    }
+}
+
+fn read_message(role: &str, fields: &Object, place: &str) -> Result<Message, Error> {
+    let mut facts = Facts::default();
+    let known: &[&str] = match role {
+        // The role is kept as a fact: both are system messages here.
+        "developer" => &["type", "content"],
+        _ => &["type", "role", "content"],
+    };
+    facts.message(fields, known);
+    let parts = read_content(fields.get("content"), place, 0, &mut facts)?;
+    let role = match role {
+        "user" => Role::User,
+        _ => Role::System,
+    };
+    let mut message = Message::new(role, parts);
+    message.meta = facts.finish();
+    Ok(message)
+}
+
+/// Reads content; `first` is the index of its first part in the message.
+fn read_content(
+    content: Option<&Value>,
+    place: &str,
+    first: usize,
+    facts: &mut Facts,
+) -> Result<Vec<Part>, Error> {
+    match content {
+        None | Some(Value::Null) => Ok(Vec::new()),
+        Some(Value::String(text)) => Ok(vec![Part::text(text)]),
+        Some(Value::Array(blocks)) => Ok(blocks
+            .iter()
+            .enumerate()
+            .map(|(at, block)| {
+                known_block(block, first + at, facts).unwrap_or_else(|| unknown(block))
+            })
+            .collect()),
+        Some(_) => {
+            let problem = "it is neither a text nor a list of parts";
+            Err(invalid(&format!("{place}.content"), problem))
+        }
+    }
+}
+
+fn known_block(block: &Value, index: usize, facts: &mut Facts) -> Option<Part> {
+    let fields = block.as_object()?;
+    let (part, known): (Part, &[&str]) = match text(fields, "type")? {
+        "input_text" | "output_text" => {
+            let empty = |key: &str| {
+                let list = fields.get(key).and_then(Value::as_array);
+                list.is_some_and(Vec::is_empty)
+            };
+            let known: &[&str] = match (empty("annotations"), empty("logprobs")) {
+                (true, true) => &["type", "text", "annotations", "logprobs"],
+                (true, false) => &["type", "text", "annotations"],
+                _ => &["type", "text"],
+            };
+            (Part::text(text(fields, "text")?), known)
+        }
+        "input_image" => {
+            let image = media::from_url(text(fields, "image_url")?, media::ANY_IMAGE);
+            let known: &[&str] = match text(fields, "detail") {
+                Some("auto") => &["type", "image_url", "detail"],
+                _ => &["type", "image_url"],
+            };
+            (Part::Image(image), known)
+        }
+        "input_file" => {
+            let url = text(fields, "file_data").or_else(|| text(fields, "file_url"))?;
+            let file = media::from_url(url, media::ANY_FILE);
+            (Part::File(file), &["type", "file_data", "file_url"])
+        }
+        _ => return None,
+    };
+    facts.part(index, fields, known);
+    Some(part)
+}
+
+/// Returns the usage of a response, or of its field `usage` alone; `None` without token counts.
+///
+/// OpenAI counts cached tokens among `input_tokens`; in [`Usage`] they are beside `input`.
+pub fn usage(response: &Value) -> Option<Usage> {
+    let usage = response.get("usage").unwrap_or(response);
+    let input = tokens(usage, &["input_tokens"])?;
+    let cached = tokens(usage, &["input_tokens_details", "cached_tokens"]).unwrap_or(0);
+    Some(Usage {
+        input: input.saturating_sub(cached),
+        output: tokens(usage, &["output_tokens"]).unwrap_or(0),
+        cache_read: cached,
+        cache_write: 0,
+        total: tokens(usage, &["total_tokens"]),
+    })
+}
+
+/// Returns the value of the request's field `tools`, without strict checks of arguments.
+pub fn tools(tools: &[ToolDefinition]) -> Vec<Value> {
+    let function = |tool: &ToolDefinition| {
+        json!({
+            "type": "function",
+            "name": tool.name,
+            "description": tool.description,
+            "parameters": super::schema(tool),
+            "strict": false,
+        })
+    };
+    tools.iter().map(function).collect()
+}
