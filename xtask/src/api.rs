@@ -1,13 +1,12 @@
 //! The public items of each library crate, in `docs/api`: items may be added, and none may go.
 
 use std::collections::BTreeSet;
-use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use anyhow::{Context as _, ensure};
 use serde_json::Value;
 
-use crate::mode::{Mode, root};
+use crate::mode::{Mode, root, target_folder};
 
 /// Libraries whose items may change: the stores of this workspace share them.
 const NOT_FROZEN: [&str; 2] = ["store-conformance", "store-sql"];
@@ -151,11 +150,6 @@ fn public_items(name: &str) -> anyhow::Result<String> {
 
 fn cargo() -> std::ffi::OsString {
     std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into())
-}
-
-fn target_folder() -> PathBuf {
-    let folder = std::env::var_os("CARGO_TARGET_DIR").map(PathBuf::from);
-    folder.unwrap_or_else(|| Path::new(&root()).join("target"))
 }
 
 #[cfg(test)]

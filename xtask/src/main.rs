@@ -16,6 +16,7 @@ mod licences;
 mod migration;
 mod migrations;
 mod mode;
+mod provider_types;
 mod retention;
 mod schema;
 mod snapshots;
@@ -45,6 +46,9 @@ usage: cargo xtask <task> [--check | --dry-run]
   circles                modules of a crate that lead back to themselves
   layering               which crate may use what, held against `cargo tree`
   licences               the licences of all dependencies, held against deny.toml
+  provider-types [DIR]   requests in DIR, held against the types of the providers' own Python libraries, which pip fetches:
+                         files NAME.SHAPE.json or .jsonl, with a SHAPE of openai, responses, anthropic, gemini; without
+                         DIR, only the self-test
   snapshots FILE         snapshots that no test reads; FILE is what a test run wrote with
                          INSTA_SNAPSHOT_REFERENCES_FILE=FILE";
 
@@ -73,6 +77,7 @@ fn main() -> anyhow::Result<()> {
         ["circles"] => circles::run(),
         ["layering"] => layering::run(),
         ["licences"] => licences::run(),
+        ["provider-types", folder @ ..] => provider_types::run(folder),
         ["snapshots", references] => snapshots::run(references),
         _ => anyhow::bail!("{USAGE}"),
     }

@@ -77,3 +77,9 @@ pub(crate) fn root() -> PathBuf {
         .find(|folder| folder.join("crates").is_dir());
     root.unwrap_or(&here).to_path_buf()
 }
+
+/// The folder of what cargo builds.
+pub(crate) fn target_folder() -> PathBuf {
+    let folder = std::env::var_os("CARGO_TARGET_DIR").map(PathBuf::from);
+    folder.unwrap_or_else(|| root().join("target"))
+}

@@ -1,12 +1,12 @@
 use std::fmt;
 
-/// Error returned when an estimator cannot be found or an id is malformed.
+/// Error returned when an estimator or a model cannot be found, or what was given is malformed.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Error {
     kind: ErrorKind,
     given: String,
-    /// Names of this build's estimators; empty for a malformed id.
-    known_names: Vec<&'static str>,
+    /// Names to choose from, and for what is malformed the reason.
+    rest: Vec<String>,
 }
 
 /// Kind of an [`Error`], for matching.
@@ -17,24 +17,42 @@ pub enum ErrorKind {
     MalformedId,
     /// No estimator in this build has that name or id.
     UnknownEstimator,
+    /// No row of the table of models has that name.
+    UnknownModel,
+    /// A row of a table of models contradicts itself, or the table cannot be read.
+    InvalidModel,
 }
 
 impl Error {
     /// The error for a text that is no `name@version`.
     pub(crate) fn malformed_id(given: &str) -> Self {
-        Self {
-            kind: ErrorKind::MalformedId,
-            given: given.to_owned(),
-            known_names: Vec::new(),
-        }
+        Self::new(ErrorKind::MalformedId, given, Vec::new())
     }
 
     /// The error for a name or id that none of the known estimators has.
-    pub(crate) fn unknown_estimator(given: &str, known_names: Vec<&'static str>) -> Self {
+    pub(crate) fn unknown_estimator<'a>(
+        given: &str,
+        known_names: impl Iterator<Item = &'a str>,
+    ) -> Self {
+        let names = known_names.map(str::to_owned).collect();
+        Self::new(ErrorKind::UnknownEstimator, given, names)
+    }
+
+    /// The error for a name that no model of a table has.
+    pub(crate) fn unknown_model(given: &str, nearest_names: Vec<String>) -> Self {
+        Self::new(ErrorKind::UnknownModel, given, nearest_names)
+    }
+
+    /// The error for a row, or a text of rows, that cannot be right.
+    pub(crate) fn invalid_model(given: &str, reason: String) -> Self {
+        Self::new(ErrorKind::InvalidModel, given, vec![reason])
+    }
+
+    fn new(kind: ErrorKind, given: &str, rest: Vec<String>) -> Self {
         Self {
-            kind: ErrorKind::UnknownEstimator,
+            kind,
             given: given.to_owned(),
-            known_names,
+            rest,
         }
     }
 
@@ -46,6 +64,7 @@ impl Error {
 
 impl fmt::Display for Error {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let rest = self.rest.join(", ");
         match self.kind {
             ErrorKind::MalformedId => write!(
                 f,
@@ -54,11 +73,28 @@ impl fmt::Display for Error {
                 self.given
             ),
             ErrorKind::UnknownEstimator => {
-                write!(f, "there is no estimator {:?}: choose one of", self.given)?;
-                for (n, name) in self.known_names.iter().enumerate() {
-                    write!(f, "{} {name}", if n == 0 { "" } else { "," })?;
+                write!(
+                    f,
+                    "there is no estimator {:?}: choose one of {rest}",
+                    self.given
+                )
+            }
+            ErrorKind::UnknownModel => {
+                write!(f, "the table of models has no {:?}: ", self.given)?;
+                if !rest.is_empty() {
+                    write!(f, "the nearest names are {rest}; ")?;
                 }
-                Ok(())
+                f.write_str(
+                    "add another model with ModelTable::with, or with a TOML file and \
+                     ModelTable::extended_by_toml",
+                )
+            }
+            ErrorKind::InvalidModel => {
+                write!(
+                    f,
+                    "the model {:?} cannot be added to the table: {rest}",
+                    self.given
+                )
             }
         }
     }

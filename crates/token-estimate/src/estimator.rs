@@ -1,110 +1,33 @@
-use std::fmt::Debug;
+//! The estimator of a model.
+//!
+//! The function [`estimator`](fn@crate::estimator) finds an estimator by its own name.
+
 use std::sync::Arc;
 
-use crate::{EstimatorId, MessageView, SafetyFactor};
+use crate::{Error, TokenEstimator, models};
 
-/// Estimates or counts the tokens of texts and messages.
+/// Returns the estimator for a model of the built-in table, such as `claude-sonnet-4-5`.
 ///
-/// Implementations are pure: the same input gives the same figure under the same [`id`].
-/// Arithmetic saturates; nothing panics.
+/// A model whose tokenizer this crate has gets exact counts with the feature `exact`, and otherwise the calibrated
+/// estimator of that tokenizer. Any other model gets [`Calibrated::Unknown`](crate::Calibrated::Unknown), which is a
+/// guess on the safe side. In all cases [`safety_factor`](TokenEstimator::safety_factor) is the estimator's own times
+/// that of the model's row, and [`tools_overhead`](TokenEstimator::tools_overhead) is that of the row where it has one.
+/// The [`id`](TokenEstimator::id) is the estimator's own, since the counts of texts and messages are: an estimator
+/// that is found by this id again has not the model's factor and overhead.
 ///
-/// [`id`]: TokenEstimator::id
-pub trait TokenEstimator: Send + Sync + Debug {
-    /// Name and version of the formula. Store it beside every figure.
-    fn id(&self) -> EstimatorId;
-
-    /// Cost of a text by itself, in tokens. Does not allocate.
-    fn text(&self, text: &str) -> u64;
-
-    /// Cost of a text in tokens if it is at most `limit`, else `None`. Estimators that can stop early do.
-    fn fits(&self, text: &str, limit: u64) -> Option<u64> {
-        let tokens = self.text(text);
-        (tokens <= limit).then_some(tokens)
-    }
-
-    /// Cost of one message in tokens, its fixed costs included; 0 for a note.
-    fn message(&self, message: &dyn MessageView) -> u64;
-
-    /// Tokens that a request costs besides its messages. Not part of any message's cost: subtract it
-    /// from the budget.
-    fn request_overhead(&self) -> u64 {
-        0
-    }
-
-    /// Factor that a budget is divided by before it is compared with estimates: an upper quantile of
-    /// real / estimated tokens of whole contexts. Used until [`Calibration`](crate::Calibration) has
-    /// learnt a better one. 1 for exact counts and heuristics.
-    fn safety_factor(&self) -> SafetyFactor {
-        SafetyFactor::ONE
-    }
-}
-
-/// Extension methods for every [`TokenEstimator`].
-pub trait TokenEstimatorExt: TokenEstimator {
-    /// Cost of a list of messages in tokens: the sum over its messages.
-    fn messages<M: MessageView>(&self, messages: impl IntoIterator<Item = M>) -> u64 {
-        messages
-            .into_iter()
-            .fold(0, |sum: u64, m| sum.saturating_add(self.message(&m)))
-    }
-}
-
-impl<E: TokenEstimator + ?Sized> TokenEstimatorExt for E {}
-
-macro_rules! forward {
-    ($($pointer:ty),*) => {$(
-        impl<E: TokenEstimator + ?Sized> TokenEstimator for $pointer {
-            fn id(&self) -> EstimatorId {
-                (**self).id()
-            }
-
-            fn text(&self, text: &str) -> u64 {
-                (**self).text(text)
-            }
-
-            fn fits(&self, text: &str, limit: u64) -> Option<u64> {
-                (**self).fits(text, limit)
-            }
-
-            fn message(&self, message: &dyn MessageView) -> u64 {
-                (**self).message(message)
-            }
-
-            fn request_overhead(&self) -> u64 {
-                (**self).request_overhead()
-            }
-
-            fn safety_factor(&self) -> SafetyFactor {
-                (**self).safety_factor()
-            }
-        }
-    )*};
-}
-
-forward!(&E, Box<E>, Arc<E>);
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::{HeuristicEstimator, MessageParts, PartView, Role};
-
-    #[test]
-    fn pointers_forward_to_the_estimator() {
-        let parts = [PartView::Text("four letters")];
-        let message = MessageParts::new(Role::User, &parts);
-        let plain = HeuristicEstimator::Bytes3_5;
-        let shared: Arc<dyn TokenEstimator> = Arc::new(plain);
-        let boxed: Box<dyn TokenEstimator> = Box::new(&plain);
-        for any in [&shared as &dyn TokenEstimator, &boxed, &&plain] {
-            assert_eq!(any.id(), plain.id());
-            assert_eq!(any.text("four letters"), 3);
-            assert_eq!(
-                (any.fits("four letters", 3), any.fits("four letters", 2)),
-                (Some(3), None)
-            );
-            assert_eq!(any.request_overhead(), 100);
-            assert_eq!(any.messages([&message, &message]), 26);
-            assert_eq!(any.messages::<MessageParts<'_>>([]), 0);
-        }
-    }
+/// [`models::get`] says how names are matched; [`ModelInfo::estimator`](models::ModelInfo::estimator) serves the models
+/// of your own table.
+///
+/// ```
+/// let estimator = token_estimate::estimator::for_model("anthropic/claude-sonnet-4-5-20250929")?;
+/// assert_eq!(estimator.id().as_str(), "calibrated-unknown@3");
+/// assert_eq!(estimator.tools_overhead(), 588);
+/// # Ok::<(), token_estimate::Error>(())
+/// ```
+///
+/// # Errors
+///
+/// [`UnknownModel`](crate::ErrorKind::UnknownModel) for a name that the table has not; the message names the nearest.
+pub fn for_model(name: &str) -> Result<Arc<dyn TokenEstimator>, Error> {
+    Ok(models::get(name)?.estimator())
 }

@@ -3,7 +3,7 @@
 mod calibrated;
 mod calibration;
 mod error;
-mod estimator;
+pub mod estimator;
 #[cfg(feature = "exact")]
 mod exact;
 #[cfg(feature = "fit")]
@@ -11,21 +11,25 @@ mod exact;
 pub mod fit;
 mod heuristic;
 mod id;
+pub mod models;
 mod overhead;
 mod registry;
 mod safety_factor;
+mod token_estimator;
+mod tool;
 mod usage;
 mod view;
 
 pub use calibrated::Calibrated;
 pub use calibration::Calibration;
 pub use error::{Error, ErrorKind};
-pub use estimator::{TokenEstimator, TokenEstimatorExt};
 #[cfg(feature = "exact")]
 pub use exact::Exact;
 pub use heuristic::HeuristicEstimator;
 pub use id::EstimatorId;
 pub use registry::{default_estimator, estimator, estimator_names};
 pub use safety_factor::SafetyFactor;
+pub use token_estimator::{TokenEstimator, TokenEstimatorExt};
+pub use tool::ToolView;
 pub use usage::{ContextTokens, ResponseStatus, Usage, UsageTracker};
 pub use view::{MessageParts, MessageView, PartView, Role};

@@ -35,7 +35,7 @@ pub fn estimator(name_or_id: &str) -> Result<Arc<dyn TokenEstimator>, Error> {
             let id = estimator.id();
             id.name() == name_or_id || id.as_str() == name_or_id
         })
-        .ok_or_else(|| Error::unknown_estimator(name_or_id, estimator_names().collect()))
+        .ok_or_else(|| Error::unknown_estimator(name_or_id, estimator_names()))
 }
 
 /// Names that [`estimator`] accepts: calibrated, exact (feature `exact`), heuristic.

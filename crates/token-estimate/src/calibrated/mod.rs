@@ -8,7 +8,7 @@ mod tests;
 
 use std::fmt;
 
-use crate::{EstimatorId, MessageView, SafetyFactor, TokenEstimator, overhead};
+use crate::{EstimatorId, MessageView, SafetyFactor, TokenEstimator, overhead, tool};
 use model::{Model, ONE};
 
 static O200K: Model = Model::new(include_bytes!("coefficients/o200k.bin"));
@@ -107,6 +107,14 @@ impl TokenEstimator for Calibrated {
 
     fn request_overhead(&self) -> u64 {
         overhead::REQUEST
+    }
+
+    /// For a tokenizer that is not public, the most that Anthropic states for any model.
+    fn tools_overhead(&self) -> u64 {
+        match self {
+            Self::O200k | Self::Cl100k => tool::REQUEST,
+            Self::Unknown => tool::ANTHROPIC_REQUEST,
+        }
     }
 
     /// Covers 95 % of the texts that the fit has not seen (`docs/tokens.md`). 1 for a tokenizer that is not public,

@@ -1,0 +1,183 @@
+//! What is known of a model.
+
+use std::borrow::Cow;
+use std::sync::Arc;
+
+use super::model_estimator::ModelEstimator;
+use super::names::is_date;
+use crate::{Calibrated, Error, SafetyFactor, TokenEstimator};
+
+/// Tokenizer of a model, as far as this crate has it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default)]
+#[non_exhaustive]
+pub enum ModelTokenizer {
+    /// OpenAI's `o200k_base`: GPT-4o to GPT-5, the o series, and the texts of gpt-oss.
+    O200k,
+    /// OpenAI's `cl100k_base`: GPT-3.5, GPT-4.
+    Cl100k,
+    /// A tokenizer that is not public or that this crate does not have.
+    #[default]
+    Other,
+}
+
+impl ModelTokenizer {
+    /// Every tokenizer.
+    pub const ALL: [Self; 3] = [Self::O200k, Self::Cl100k, Self::Other];
+
+    /// The name in a TOML file: `o200k`, `cl100k`, `other`.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::O200k => "o200k",
+            Self::Cl100k => "cl100k",
+            Self::Other => "other",
+        }
+    }
+
+    /// The exact counter of the feature `exact`, or the calibrated estimator.
+    fn estimator(self) -> Arc<dyn TokenEstimator> {
+        match self {
+            #[cfg(feature = "exact")]
+            Self::O200k => Arc::new(crate::Exact::O200k),
+            #[cfg(feature = "exact")]
+            Self::Cl100k => Arc::new(crate::Exact::Cl100k),
+            #[cfg(not(feature = "exact"))]
+            Self::O200k => Arc::new(Calibrated::O200k),
+            #[cfg(not(feature = "exact"))]
+            Self::Cl100k => Arc::new(Calibrated::Cl100k),
+            Self::Other => Arc::new(Calibrated::Unknown),
+        }
+    }
+}
+
+/// Limits of a model and how its tokens are counted: a row of a [`ModelTable`](super::ModelTable).
+///
+/// The limits are those of the provider's own service with its default settings; another host of an open model may
+/// serve less.
+#[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct ModelInfo {
+    /// Name in requests to the provider, without a provider's prefix.
+    pub name: Cow<'static, str>,
+    /// Context window, in tokens.
+    pub context_window: u64,
+    /// Whether the output of a request counts within [`context_window`](Self::context_window). Otherwise the window
+    /// limits the input alone, as with Gemini.
+    pub output_in_window: bool,
+    /// Largest input of a request, in tokens, where the provider limits it besides the window.
+    pub max_input: Option<u64>,
+    /// Largest output of a request, in tokens, reasoning included.
+    pub max_output: u64,
+    /// Tokenizer.
+    pub tokenizer: ModelTokenizer,
+    /// Factor by which real counts may exceed those of the tokenizer's estimator, besides the estimator's own
+    /// [`safety_factor`](TokenEstimator::safety_factor).
+    pub safety_factor: SafetyFactor,
+    /// Tokens that the provider adds to a request with tools, besides the tools. `None` is the estimator's own
+    /// [`tools_overhead`](TokenEstimator::tools_overhead).
+    pub tools_overhead: Option<u64>,
+    /// Day on which the row was last compared with its source, as in `2026-11-23`.
+    pub as_of: Cow<'static, str>,
+}
+
+impl ModelInfo {
+    /// Creates a row for a model whose output counts within its window, of `context_window` tokens, and is limited to
+    /// `max_output` tokens. `as_of` is the day of these facts, as in `2026-11-23`. The tokenizer is
+    /// [`Other`](ModelTokenizer::Other) and the safety factor 1.
+    pub fn new(
+        name: impl Into<Cow<'static, str>>,
+        context_window: u64,
+        max_output: u64,
+        as_of: impl Into<Cow<'static, str>>,
+    ) -> Self {
+        Self {
+            name: name.into(),
+            context_window,
+            output_in_window: true,
+            max_input: None,
+            max_output,
+            tokenizer: ModelTokenizer::Other,
+            safety_factor: SafetyFactor::ONE,
+            tools_overhead: None,
+            as_of: as_of.into(),
+        }
+    }
+
+    /// Sets the largest input of a request, in tokens.
+    pub fn with_max_input(mut self, tokens: u64) -> Self {
+        self.max_input = Some(tokens);
+        self
+    }
+
+    /// Makes the context window a limit of the input alone.
+    pub fn with_output_outside_window(mut self) -> Self {
+        self.output_in_window = false;
+        self
+    }
+
+    /// Sets the tokenizer.
+    pub fn with_tokenizer(mut self, tokenizer: ModelTokenizer) -> Self {
+        self.tokenizer = tokenizer;
+        self
+    }
+
+    /// Sets the factor by which real counts may exceed those of the tokenizer's estimator.
+    pub fn with_safety_factor(mut self, factor: SafetyFactor) -> Self {
+        self.safety_factor = factor;
+        self
+    }
+
+    /// Sets the tokens that the provider adds to a request with tools, besides the tools.
+    pub fn with_tools_overhead(mut self, tokens: u64) -> Self {
+        self.tools_overhead = Some(tokens);
+        self
+    }
+
+    /// Returns the largest input, in tokens, that the provider accepts in a request for at most `output` tokens.
+    pub fn largest_input(&self, output: u64) -> u64 {
+        let beside_output = match self.output_in_window {
+            true => self.context_window.saturating_sub(output),
+            false => self.context_window,
+        };
+        beside_output.min(self.max_input.unwrap_or(u64::MAX))
+    }
+
+    /// Returns the estimator for the model: exact where the tokenizer is known and the feature `exact` is on, otherwise
+    /// calibrated. [`estimator::for_model`](crate::estimator::for_model) describes it.
+    pub fn estimator(&self) -> Arc<dyn TokenEstimator> {
+        Arc::new(ModelEstimator {
+            estimator: self.tokenizer.estimator(),
+            safety_factor: self.safety_factor,
+            tools_overhead: self.tools_overhead,
+        })
+    }
+
+    /// Fails for a row that contradicts itself.
+    pub(super) fn check(&self) -> Result<(), Error> {
+        let wrong = if self.name.is_empty() || self.name.contains(char::is_whitespace) {
+            "give it a name without white space".to_owned()
+        } else if self.context_window == 0 || self.max_output == 0 || self.max_input == Some(0) {
+            "give its context window, its largest output and its largest input, if any, at least 1 token"
+                .to_owned()
+        } else if self.max_output > self.context_window {
+            format!(
+                "its largest output of {} tokens is more than its context window of {}",
+                self.max_output, self.context_window
+            )
+        } else if self
+            .max_input
+            .is_some_and(|input| input > self.context_window)
+        {
+            format!(
+                "its largest input is more than its context window of {} tokens",
+                self.context_window
+            )
+        } else if self.safety_factor < SafetyFactor::ONE {
+            "give it a safety factor of at least 1".to_owned()
+        } else if !is_date(&self.as_of) {
+            format!("{:?} is no day: write `as_of` as in 2026-11-23", self.as_of)
+        } else {
+            return Ok(());
+        };
+        Err(Error::invalid_model(&self.name, wrong))
+    }
+}

@@ -1,0 +1,187 @@
+use std::fmt::Debug;
+use std::sync::Arc;
+
+use crate::tool::{self, ToolView};
+use crate::{EstimatorId, MessageView, SafetyFactor};
+
+/// Estimates or counts the tokens of texts and messages.
+///
+/// Implementations are pure: the same input gives the same figure under the same [`id`].
+/// Arithmetic saturates; nothing panics.
+///
+/// [`id`]: TokenEstimator::id
+pub trait TokenEstimator: Send + Sync + Debug {
+    /// Name and version of the formula. Store it beside every figure.
+    fn id(&self) -> EstimatorId;
+
+    /// Cost of a text by itself, in tokens. Does not allocate.
+    fn text(&self, text: &str) -> u64;
+
+    /// Cost of a text in tokens if it is at most `limit`, else `None`. Estimators that can stop early do.
+    fn fits(&self, text: &str, limit: u64) -> Option<u64> {
+        let tokens = self.text(text);
+        (tokens <= limit).then_some(tokens)
+    }
+
+    /// Cost of one message in tokens, its fixed costs included; 0 for a note.
+    fn message(&self, message: &dyn MessageView) -> u64;
+
+    /// Tokens that a request costs besides its messages. Not part of any message's cost: subtract it
+    /// from the budget.
+    fn request_overhead(&self) -> u64 {
+        0
+    }
+
+    /// Cost of a tool's definition in a request, in tokens: its name, description and JSON Schema as texts, 16 for what
+    /// providers write around it, and 2 for each element of an array.
+    ///
+    /// Providers render tools in their own ways: OpenAI as declarations in TypeScript, which are shorter than the JSON
+    /// of the same schema except for the items of an `enum`, Anthropic as JSON. The figure is an upper bound of both
+    /// where the texts are counted exactly; `docs/tokens.md` in the repository says how far above it is.
+    fn tool(&self, tool: &ToolView<'_>) -> u64 {
+        tool.cost(&|text| self.text(text))
+    }
+
+    /// Tokens that a request with at least one tool costs besides its messages, its tools and
+    /// [`request_overhead`](Self::request_overhead), such as the system prompt that Anthropic adds. 12 unless an
+    /// implementation knows better: OpenAI's figure.
+    fn tools_overhead(&self) -> u64 {
+        tool::REQUEST
+    }
+
+    /// Factor that a budget is divided by before it is compared with estimates: an upper quantile of
+    /// real / estimated tokens of whole contexts. Used until [`Calibration`](crate::Calibration) has
+    /// learnt a better one. 1 for exact counts and heuristics.
+    fn safety_factor(&self) -> SafetyFactor {
+        SafetyFactor::ONE
+    }
+}
+
+/// Extension methods for every [`TokenEstimator`].
+pub trait TokenEstimatorExt: TokenEstimator {
+    /// Cost of a list of messages in tokens: the sum over its messages.
+    fn messages<M: MessageView>(&self, messages: impl IntoIterator<Item = M>) -> u64 {
+        messages
+            .into_iter()
+            .fold(0, |sum: u64, m| sum.saturating_add(self.message(&m)))
+    }
+
+    /// Cost of a request's tools in tokens: the sum over the tools and
+    /// [`tools_overhead`](TokenEstimator::tools_overhead), or 0 without any tool.
+    fn tools<'a>(&self, tools: impl IntoIterator<Item = ToolView<'a>>) -> u64 {
+        tools
+            .into_iter()
+            .map(|tool| self.tool(&tool))
+            .reduce(u64::saturating_add)
+            .map_or(0, |sum| sum.saturating_add(self.tools_overhead()))
+    }
+}
+
+impl<E: TokenEstimator + ?Sized> TokenEstimatorExt for E {}
+
+macro_rules! forward {
+    ($($pointer:ty),*) => {$(
+        impl<E: TokenEstimator + ?Sized> TokenEstimator for $pointer {
+            fn id(&self) -> EstimatorId {
+                (**self).id()
+            }
+
+            fn text(&self, text: &str) -> u64 {
+                (**self).text(text)
+            }
+
+            fn fits(&self, text: &str, limit: u64) -> Option<u64> {
+                (**self).fits(text, limit)
+            }
+
+            fn message(&self, message: &dyn MessageView) -> u64 {
+                (**self).message(message)
+            }
+
+            fn request_overhead(&self) -> u64 {
+                (**self).request_overhead()
+            }
+
+            fn tool(&self, tool: &ToolView<'_>) -> u64 {
+                (**self).tool(tool)
+            }
+
+            fn tools_overhead(&self) -> u64 {
+                (**self).tools_overhead()
+            }
+
+            fn safety_factor(&self) -> SafetyFactor {
+                (**self).safety_factor()
+            }
+        }
+    )*};
+}
+
+forward!(&E, Box<E>, Arc<E>);
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{HeuristicEstimator, MessageParts, PartView, Role};
+
+    #[test]
+    fn pointers_forward_to_the_estimator() {
+        let parts = [PartView::Text("four letters")];
+        let message = MessageParts::new(Role::User, &parts);
+        let plain = HeuristicEstimator::Bytes3_5;
+        let shared: Arc<dyn TokenEstimator> = Arc::new(plain);
+        let boxed: Box<dyn TokenEstimator> = Box::new(&plain);
+        for any in [&shared as &dyn TokenEstimator, &boxed, &&plain] {
+            assert_eq!(any.id(), plain.id());
+            assert_eq!(any.text("four letters"), 3);
+            assert_eq!(
+                (any.fits("four letters", 3), any.fits("four letters", 2)),
+                (Some(3), None)
+            );
+            assert_eq!(any.request_overhead(), 100);
+            assert_eq!(any.messages([&message, &message]), 26);
+            assert_eq!(any.messages::<MessageParts<'_>>([]), 0);
+        }
+    }
+
+    #[test]
+    fn tools_cost_nothing_where_there_are_none_and_the_overhead_once() {
+        let plain = HeuristicEstimator::Bytes4;
+        let tool = ToolView::new("read", "Reads a file.", "{}");
+        assert_eq!(plain.tools([]), 0);
+        assert_eq!(plain.tools([tool]), plain.tool(&tool) + 12);
+        assert_eq!(plain.tools([tool, tool]), 2 * plain.tool(&tool) + 12);
+    }
+
+    #[test]
+    fn pointers_forward_what_an_estimator_says_of_tools() {
+        /// Has figures of its own for tools.
+        #[derive(Debug)]
+        struct OwnTools;
+
+        impl TokenEstimator for OwnTools {
+            fn id(&self) -> EstimatorId {
+                HeuristicEstimator::Bytes4.id()
+            }
+            fn text(&self, _: &str) -> u64 {
+                0
+            }
+            fn message(&self, _: &dyn MessageView) -> u64 {
+                0
+            }
+            fn tool(&self, _: &ToolView<'_>) -> u64 {
+                7
+            }
+            fn tools_overhead(&self) -> u64 {
+                100
+            }
+        }
+
+        let shared: Arc<dyn TokenEstimator> = Arc::new(OwnTools);
+        let boxed: Box<dyn TokenEstimator> = Box::new(&OwnTools);
+        let tool = ToolView::new("", "", "");
+        for any in [&shared as &dyn TokenEstimator, &boxed, &&OwnTools] {
+            assert_eq!(any.tools([tool, tool]), 114);
+        }
+    }
+}
