@@ -5,6 +5,7 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use agent_memory::models::ApiKey;
+use agent_memory::providers::Provider;
 use clap::{Args, Parser, Subcommand, ValueEnum};
 
 /// The exit codes, as `--help` lists them. `error.rs` gives them.
@@ -333,9 +334,12 @@ pub(crate) struct Context {
     /// Version of the view to assemble from; `view --history` lists them [default: the newest]
     #[arg(long, value_name = "VERSION")]
     pub(crate) at: Option<u64>,
-    /// Output format; --json is the same as json
+    /// Output format; --json alone is the same as json
     #[arg(long = "as", value_enum, value_name = "FORM", default_value_t = Form::Text)]
     pub(crate) form: Form,
+    /// File with the system prompt: it begins the context, and is counted in the budget
+    #[arg(long, value_name = "FILE")]
+    pub(crate) system: Option<PathBuf>,
     /// Also print the receipt: what was left out, shortened and moved (JSON always has it)
     #[arg(long)]
     pub(crate) receipt: bool,
@@ -348,6 +352,27 @@ pub(crate) enum Form {
     Text,
     /// JSON
     Json,
+    /// Fields of an OpenAI chat completion: {messages}
+    Openai,
+    /// Fields of an OpenAI response: {instructions?, input}
+    Responses,
+    /// Fields of an Anthropic request: {system?, messages}
+    Anthropic,
+    /// Fields of a Gemini request: {systemInstruction?, contents}
+    Gemini,
+}
+
+impl Form {
+    /// The provider whose request the format is, if it is one.
+    pub(crate) fn provider(self) -> Option<Provider> {
+        match self {
+            Form::Text | Form::Json => None,
+            Form::Openai => Some(Provider::OpenAi),
+            Form::Responses => Some(Provider::Responses),
+            Form::Anthropic => Some(Provider::Anthropic),
+            Form::Gemini => Some(Provider::Gemini),
+        }
+    }
 }
 
 /// Arguments of `grep`.

@@ -1,7 +1,6 @@
 //! Assembling a session's contexts.
 
-use context_assembler::{AssemblyPolicy, Budget, Context, assemble};
-use memory_model::{Accounting as _, Part, Role};
+use context_assembler::{AssemblyPolicy, Budget, Context, assemble_with_preamble};
 use memory_store::Snapshot;
 
 use crate::assembly_input::read_input;
@@ -37,27 +36,21 @@ impl Session {
     ) -> Result<Context> {
         let budget = self.scaled(budget).await?;
         let store = &*self.memory().inner.store;
-        let identity = self.memory().inner.identity.as_deref();
         let tokens_before =
             policy.first_needed_token(snapshot.tokens(), self.fixed_tokens(), budget);
         let input = read_input(store, snapshot, tokens_before, policy.whole_tail).await?;
-        Ok(assemble(
+        Ok(assemble_with_preamble(
             &input,
-            identity,
+            &self.preamble(),
             budget,
             policy,
             self.accounting(),
         )?)
     }
 
-    /// Cost of every request besides the view, in tokens: the identity and the request's overhead.
+    /// Cost of every request besides the view, in tokens: the system prompt, the tools, the identity and the
+    /// request's overhead.
     pub(crate) fn fixed_tokens(&self) -> u64 {
-        let identity = self.memory().inner.identity.as_deref();
-        let identity = identity.map_or(0, |text| {
-            let part = Part::text(text);
-            self.accounting()
-                .parts(Role::System, std::slice::from_ref(&part))
-        });
-        identity.saturating_add(self.accounting().estimator().request_overhead())
+        self.preamble().tokens(self.accounting())
     }
 }

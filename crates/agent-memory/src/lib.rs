@@ -17,6 +17,7 @@ mod session;
 mod sessions;
 mod spawner;
 pub mod summaries;
+mod system_prompt;
 #[cfg(feature = "testing")]
 pub mod testing;
 mod tree;
@@ -91,6 +92,12 @@ pub mod transcripts {
     pub use message_formats::*;
 }
 
+/// Messages, usage and tools in the shapes of OpenAI, Anthropic and Gemini, both ways.
+#[cfg(feature = "providers")]
+pub mod providers {
+    pub use message_formats::providers::*;
+}
+
 /// Clients of chat models, and guards around their calls.
 pub mod models {
     pub use model_client::*;
@@ -124,7 +131,7 @@ pub use dag_compactor::{DagPlanner, DagPolicy, FreshTail};
 pub use memory_model::{
     Child, Clock, ConversationId, EntryKind, LogEntry, MAX_PART_DEPTH, Media, MediaSource, Message,
     Part, RawJson, ResultContent, Role, Seq, SeqRange, SessionKey, Span, SpanBody, StepClock,
-    Summary, SummaryId, SystemClock, Timestamp, TurnId, ViewName, ViewVersion,
+    Summary, SummaryId, SystemClock, Timestamp, ToolDefinition, TurnId, ViewName, ViewVersion,
 };
 pub use memory_search::{
     Cursor, Hit, HitOrder, HitTarget, Hits, IndexedHits, Query, Search, SearchIndex, SearchMode,

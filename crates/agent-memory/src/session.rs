@@ -3,9 +3,10 @@
 use std::sync::Arc;
 
 use compaction_plan::Planner;
-use context_assembler::ContextAccounting;
+use context_assembler::{ContextAccounting, Preamble};
 use memory_model::{
-    Accounting, ConversationId, LogEntry, Seq, SeqRange, SessionKey, Summary, SummaryId, ViewName,
+    Accounting, ConversationId, LogEntry, Seq, SeqRange, SessionKey, Summary, SummaryId,
+    ToolDefinition, ViewName,
 };
 use memory_store::{
     Conversation, ConversationPatch, ConversationRef, LogRead, Origin, Snapshot, Store, ViewInfo,
@@ -15,6 +16,7 @@ use retrieval_tools::Retrieval;
 
 use crate::error::{Error, ErrorKind, Result};
 use crate::memory::Memory;
+use crate::system_prompt::SystemPrompt;
 use crate::verify::VerifyReport;
 use crate::writers::Writer;
 
@@ -30,6 +32,7 @@ pub struct Session {
     accounting: Arc<ContextAccounting>,
     writer: Writer,
     planner: Arc<dyn Planner>,
+    system: Option<Arc<SystemPrompt>>,
 }
 
 /// Metadata of a session.
@@ -65,6 +68,7 @@ impl Session {
             id: conversation.id,
             key: conversation.key,
             accounting: Arc::new(accounting),
+            system: None,
         })
     }
 
@@ -77,6 +81,39 @@ impl Session {
     pub fn with_planner(mut self, planner: Arc<dyn Planner>) -> Self {
         self.planner = planner;
         self
+    }
+
+    /// Returns this handle with a system prompt and tools, which every request of it begins with.
+    ///
+    /// The prompt is the first message of each context, as it is: it is never shortened, left out or
+    /// summarized. Prompt and definitions of tools are counted in every budget and threshold, so
+    /// [`Window::system_tokens`](crate::Window::system_tokens) should stay 0. An empty text is no prompt.
+    ///
+    /// Neither is stored: pass them again when the session is opened again. Forks that are made from this
+    /// handle have them too.
+    pub fn with_system(mut self, text: impl Into<String>, tools: &[ToolDefinition]) -> Self {
+        let system = SystemPrompt::new(text.into(), tools, &self.accounting);
+        self.system = Some(Arc::new(system));
+        self
+    }
+
+    /// Returns the text of the system prompt; `None` without one.
+    pub fn system(&self) -> Option<&str> {
+        self.system.as_deref().and_then(SystemPrompt::text)
+    }
+
+    /// Returns the tools that the requests of this handle define.
+    pub fn tools(&self) -> &[ToolDefinition] {
+        self.system.as_deref().map_or(&[], SystemPrompt::tools)
+    }
+
+    /// Returns what every request of this handle begins with.
+    pub(crate) fn preamble(&self) -> Preamble<'_> {
+        let tools_tokens = self.system.as_deref().map_or(0, SystemPrompt::tools_tokens);
+        Preamble::default()
+            .with_system(self.system())
+            .with_identity(self.memory.inner.identity.as_deref())
+            .with_tools_tokens(tools_tokens)
     }
 
     /// Returns the planner that decides what is compacted.
@@ -149,7 +186,11 @@ impl Session {
             ));
         }
         let fork = Self::bind(&self.memory, conversation)?;
-        Ok(fork.with_planner(self.planner.clone()))
+        Ok(Self {
+            planner: self.planner.clone(),
+            system: self.system.clone(),
+            ..fork
+        })
     }
 
     /// Returns the session's metadata.

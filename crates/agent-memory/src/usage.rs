@@ -53,12 +53,13 @@ impl ObservedUsage {
     pub fn with_context(mut self, context: &Context) -> Self {
         let dropped = context.receipt.dropped.iter().map(|dropped| dropped.tokens);
         self.left_out = dropped.fold(0, u64::saturating_add);
-        self.estimated = Some(context.tokens.saturating_add(self.estimated.unwrap_or(0)));
+        let sent = context.tokens.saturating_add(context.receipt.tools_tokens);
+        self.estimated = Some(sent.saturating_add(self.estimated.unwrap_or(0)));
         self
     }
 
-    /// Adds the estimated tokens that were sent besides the context, such as instructions and tools.
-    /// Otherwise they raise the model's safety factor, and budgets leave room for them.
+    /// Adds the estimated tokens that were sent besides the context, such as instructions and tools that
+    /// the session does not know of: see [`Session::with_system`]. Otherwise they raise the model's safety factor, and budgets leave room for them.
     pub fn with_other_tokens(mut self, tokens: u64) -> Self {
         self.estimated = Some(tokens.saturating_add(self.estimated.unwrap_or(0)));
         self

@@ -1,15 +1,15 @@
 //! Assembling a context.
 
-use memory_model::{Accounting, Part, Role, Seq, SeqRange};
+use memory_model::{Accounting, Seq, SeqRange};
 
-use crate::accounting::cost;
 use crate::blocks::{Block, blocks};
 use crate::choose::{fill, newest, step};
-use crate::context::{Context, ContextMessage, Dropped, Error, ErrorKind, MessageOrigin, Receipt};
+use crate::context::{Context, Dropped, Error, ErrorKind, MessageOrigin, Receipt};
 use crate::degrade::{degrade, total};
 use crate::ids::CallIds;
 use crate::input::AssemblyInput;
 use crate::policy::{AssemblyPolicy, Budget, Eviction};
+use crate::preamble::Preamble;
 
 /// Assembles a context within `budget`: its cost by `accounting` and a request's cost beside its
 /// messages are within the budget's [`limit`](Budget::limit), by the estimator's own factor unless the
@@ -34,8 +34,28 @@ pub fn assemble(
     policy: &AssemblyPolicy,
     accounting: &dyn Accounting,
 ) -> Result<Context, Error> {
+    let preamble = Preamble {
+        identity,
+        ..Preamble::default()
+    };
+    assemble_with_preamble(input, &preamble, budget, policy, accounting)
+}
+
+/// Assembles a context as [`assemble`], which begins with a preamble. It is always whole: what it costs is
+/// taken from the budget first.
+///
+/// # Errors
+/// `BudgetTooSmall` when preamble and newest group do not fit: see [`assemble`].
+pub fn assemble_with_preamble(
+    input: &AssemblyInput,
+    preamble: &Preamble<'_>,
+    budget: Budget,
+    policy: &AssemblyPolicy,
+    accounting: &dyn Accounting,
+) -> Result<Context, Error> {
     let budget = budget.or_safety_factor(accounting.estimator().safety_factor());
-    let request = accounting.estimator().request_overhead();
+    let overhead = accounting.estimator().request_overhead();
+    let request = overhead.saturating_add(preamble.tools_tokens);
     let limit = budget.limit();
     let mut receipt = Receipt {
         view_tokens: input.view_tokens,
@@ -44,20 +64,25 @@ pub fn assemble(
         ..Receipt::default()
     };
     let blocks = blocks(input, accounting, &mut receipt);
-    let identity = identity.map(|text| identity_message(text, accounting));
-    receipt.identity_tokens = identity.as_ref().map_or(0, |message| message.tokens);
-    let too_small = |newest: u64, identity: u64| Error {
+    receipt.tools_tokens = preamble.tools_tokens;
+    let pinned = preamble.messages(accounting);
+    for message in &pinned {
+        match message.source {
+            MessageOrigin::System => receipt.system_tokens = message.tokens,
+            _ => receipt.identity_tokens = message.tokens,
+        }
+    }
+    let fixed = total(&pinned).saturating_add(request);
+    let too_small = |newest: u64| Error {
         kind: ErrorKind::BudgetTooSmall {
-            needed: budget
-                .tokens_needed_for(newest.saturating_add(identity).saturating_add(request)),
+            needed: budget.tokens_needed_for(newest.saturating_add(fixed)),
         },
         budget: budget.get(),
     };
-    let fixed = receipt.identity_tokens.saturating_add(request);
-    if identity.is_some() && fixed > limit && policy.whole_tail.is_none() {
+    if fixed > overhead && fixed > limit && policy.whole_tail.is_none() {
         let floor = newest(&blocks).and_then(|index| blocks.get(index));
         let floor = floor.map_or(0, |block| floor_of(block, accounting));
-        return Err(too_small(floor, receipt.identity_tokens));
+        return Err(too_small(floor));
     }
     let room = limit.saturating_sub(fixed);
 
@@ -67,7 +92,7 @@ pub fn assemble(
         }
         eviction => fill(&blocks, room, policy.whole_tail, eviction, &mut receipt),
     };
-    let mut messages: Vec<ContextMessage> = identity.into_iter().collect();
+    let mut messages = pinned;
     let mut shown = vec![false; blocks.len()];
     let mut ids = CallIds::default();
     for choice in chosen {
@@ -87,7 +112,7 @@ pub fn assemble(
                     messages.extend(degraded.messages);
                 }
                 Err(needed) if choice.required => {
-                    return Err(too_small(needed, receipt.identity_tokens));
+                    return Err(too_small(needed));
                 }
                 Err(_) => continue,
             },
@@ -104,18 +129,6 @@ pub fn assemble(
         budget: budget.get(),
         receipt,
     })
-}
-
-fn identity_message(text: &str, accounting: &dyn Accounting) -> ContextMessage {
-    let mut message = ContextMessage {
-        role: Role::System,
-        name: None,
-        tokens: 0,
-        source: MessageOrigin::Identity,
-        parts: vec![Part::text(text)],
-    };
-    message.tokens = cost(accounting, &message);
-    message
 }
 
 /// The minimum cost of a block, in tokens.

@@ -2,7 +2,9 @@
 
 use std::fmt;
 
-use memory_model::{Part, Role, Seq, SeqRange, SummaryId, TrimPolicyId};
+use memory_model::{Message, Part, Role, Seq, SeqRange, SummaryId, TrimPolicyId};
+#[cfg(feature = "providers")]
+use message_formats::providers::{self, Provider};
 use serde::Serialize;
 
 /// Messages to send to a model, with a receipt.
@@ -17,6 +19,46 @@ pub struct Context {
     pub budget: u64,
     /// Receipt of the assembly.
     pub receipt: Receipt,
+}
+
+impl Context {
+    /// Returns the messages without their costs and origins, to be converted into a provider's shape.
+    pub fn to_messages(&self) -> Vec<Message> {
+        let message = |message: &ContextMessage| Message {
+            name: message.name.clone(),
+            ..Message::new(message.role, message.parts.clone())
+        };
+        self.messages.iter().map(message).collect()
+    }
+}
+
+/// Requests in the shapes of providers: see [`message_formats::providers`].
+#[cfg(feature = "providers")]
+impl Context {
+    /// Returns the `messages` of an OpenAI chat completion.
+    pub fn to_openai(&self) -> Vec<serde_json::Value> {
+        providers::openai::write(&self.to_messages())
+    }
+
+    /// Returns the `instructions` and the `input` of an OpenAI response.
+    pub fn to_responses(&self) -> (Option<String>, Vec<serde_json::Value>) {
+        providers::responses::write(&self.to_messages())
+    }
+
+    /// Returns the `system` and the `messages` of an Anthropic request.
+    pub fn to_anthropic(&self) -> (Option<serde_json::Value>, Vec<serde_json::Value>) {
+        providers::anthropic::write(&self.to_messages())
+    }
+
+    /// Returns the `systemInstruction` and the `contents` of a Gemini request.
+    pub fn to_gemini(&self) -> (Option<serde_json::Value>, Vec<serde_json::Value>) {
+        providers::gemini::write(&self.to_messages())
+    }
+
+    /// Returns the request's fields that hold the messages, in a provider's shape.
+    pub fn to_request(&self, provider: Provider) -> serde_json::Map<String, serde_json::Value> {
+        provider.request(&self.to_messages())
+    }
 }
 
 /// One message of a context.
@@ -56,6 +98,8 @@ impl ContextMessage {
 pub enum MessageOrigin {
     /// The agent's identity.
     Identity,
+    /// The application's system prompt.
+    System,
     /// Messages of the log, verbatim. More than one where lines of one model response were joined.
     Message {
         /// First position.
@@ -89,10 +133,11 @@ pub enum MessageOrigin {
 }
 
 impl MessageOrigin {
-    /// Returns the positions of the messages that the message stands for; `None` for the identity.
+    /// Returns the positions of the messages that the message stands for; `None` for the identity and the
+    /// system prompt.
     pub fn range(&self) -> Option<SeqRange> {
         match self {
-            MessageOrigin::Identity => None,
+            MessageOrigin::Identity | MessageOrigin::System => None,
             MessageOrigin::Message { first, last }
             | MessageOrigin::Trimmed { first, last }
             | MessageOrigin::Summary { first, last, .. }
@@ -110,10 +155,16 @@ pub struct Receipt {
     /// Maximum estimated cost of the messages and the request together, in tokens: the budget divided
     /// by the safety factor.
     pub limit: u64,
+    /// Cost of the application's system prompt, in tokens.
+    #[serde(skip_serializing_if = "is_zero")]
+    pub system_tokens: u64,
     /// Cost of the identity, in tokens.
     pub identity_tokens: u64,
-    /// Cost of a request beside its messages, in tokens; not part of the context's tokens.
+    /// Cost of a request beside its messages, in tokens, tools included; not part of the context's tokens.
     pub request_tokens: u64,
+    /// Cost of the definitions of tools, in tokens.
+    #[serde(skip_serializing_if = "is_zero")]
+    pub tools_tokens: u64,
     /// Tokens of the oldest part that the policy dropped in steps; 0 when the whole view fits.
     pub stepped_tokens: u64,
     /// Ranges that were left out for the budget, in order; neighbours are one entry.
@@ -133,6 +184,10 @@ pub struct Receipt {
     pub renamed_calls: Vec<RenamedCall>,
     /// Trim policies of the view that this build does not know; their messages are shown whole.
     pub unknown_trims: Vec<TrimPolicyId>,
+}
+
+fn is_zero(tokens: &u64) -> bool {
+    *tokens == 0
 }
 
 /// A result that was moved after its call.

@@ -94,7 +94,7 @@ fn pointer(message: &ContextMessage) -> String {
     match (&message.source, message.source.range()) {
         (MessageOrigin::Summary { summary_id, .. }, _) => summary_id.to_string(),
         (_, Some(range)) => range_pointer(range),
-        (_, None) => "the identity".to_owned(),
+        (_, None) => "what begins the context".to_owned(),
     }
 }
 

@@ -12,10 +12,11 @@ mod ids;
 mod input;
 mod marks;
 mod policy;
+mod preamble;
 mod render;
 
 pub use accounting::ContextAccounting;
-pub use assemble::assemble;
+pub use assemble::{assemble, assemble_with_preamble};
 pub use context::{
     Context, ContextMessage, Degradation, DegradationStep, Dropped, Error, ErrorKind,
     MessageOrigin, MovedResult, Receipt, RenamedCall,
@@ -23,4 +24,5 @@ pub use context::{
 pub use input::{AssemblyInput, Item};
 pub use marks::render_identity;
 pub use policy::{AssemblyPolicy, Budget, Eviction};
+pub use preamble::Preamble;
 pub use render::{SUMMARY_RENDERING, message_pointer, render_summary, render_text};

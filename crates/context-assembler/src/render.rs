@@ -156,6 +156,7 @@ pub fn render_text(messages: &[ContextMessage]) -> String {
     for message in messages {
         let place = match &message.source {
             MessageOrigin::Identity => "identity".to_owned(),
+            MessageOrigin::System => "system prompt".to_owned(),
             MessageOrigin::Summary {
                 summary_id,
                 first,

@@ -1,6 +1,7 @@
 //! Definitions of the tools that a model may call.
 
 use serde::{Deserialize, Serialize};
+use token_estimate::ToolView;
 
 use crate::json::RawJson;
 
@@ -31,5 +32,11 @@ impl ToolDefinition {
     pub fn with_description(mut self, description: impl Into<String>) -> Self {
         self.description = Some(description.into());
         self
+    }
+
+    /// Returns the definition as the borrowed view that estimators count.
+    pub fn view(&self) -> ToolView<'_> {
+        let description = self.description.as_deref().unwrap_or_default();
+        ToolView::new(&self.name, description, self.parameters.as_str())
     }
 }

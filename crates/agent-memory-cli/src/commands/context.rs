@@ -1,11 +1,14 @@
 //! `context`: assembles the context for a model.
 
+use std::path::Path;
+
 use agent_memory::context::render_text;
 use agent_memory::{Budget, Context, ContextMessage, Receipt, Session, ViewVersion};
 use serde::Serialize;
 
 use crate::app::App;
 use crate::args;
+use crate::error::{Failure, Kind};
 use crate::output::{count, number, one_line};
 
 #[derive(Debug, Serialize)]
@@ -19,12 +22,18 @@ struct Answer<'a> {
 
 pub(crate) async fn run(app: &mut App, args: &args::Context) -> anyhow::Result<()> {
     let memory = app.open().await?;
-    let session = app.session(&memory, &args.session).await?;
+    let mut session = app.session(&memory, &args.session).await?;
+    if let Some(file) = &args.system {
+        session = session.with_system(read_system(file)?, &[]);
+    }
     let view = match args.at {
         None => session.current_view().await?,
         Some(version) => session.view_at(ViewVersion(version)).await?,
     };
     let context = view.assemble(Budget::tokens(args.budget)).await?;
+    if let Some(provider) = args.form.provider() {
+        return Ok(app.out.json(&context.to_request(provider))?);
+    }
     if app.json || args.form == args::Form::Json {
         return Ok(app.out.json(&answer(&session, &context))?);
     }
@@ -33,6 +42,18 @@ pub(crate) async fn run(app: &mut App, args: &args::Context) -> anyhow::Result<(
         app.out.text(&receipt(&context))?;
     }
     Ok(())
+}
+
+fn read_system(path: &Path) -> anyhow::Result<String> {
+    std::fs::read_to_string(path).map_err(|error| {
+        let file = path.display();
+        Failure::new(
+            Kind::Unreadable,
+            format!("cannot read the system prompt {file}: {error}"),
+        )
+        .hint("give a text file that you may read")
+        .into()
+    })
 }
 
 fn answer<'a>(session: &'a Session, context: &'a Context) -> Answer<'a> {

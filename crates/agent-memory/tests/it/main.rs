@@ -27,6 +27,7 @@ mod model_windows;
 mod plain_export;
 #[path = "../../../context-assembler/tests/it/provider.rs"]
 mod provider;
+mod provider_shapes;
 mod redo;
 mod replay;
 mod search_index;

@@ -2,7 +2,8 @@
 //!
 //! - System messages before the first other message are `systemInstruction`. A later one is a user's text
 //!   between `<system>` tags.
-//! - Neighbours of one role are one content. In a user's content the results come first.
+//! - Neighbours of one role are one content. In a user's content the results come first, in the order of their
+//!   calls.
 //! - A result names its tool and holds `{"output": …}`, or `{"error": …}` where the tool failed. Images and files in a
 //!   result follow it.
 //! - Thoughts are sent as such. A thought signature is sent with the part that it came with, if Gemini gave it;
@@ -63,8 +64,13 @@ pub fn write(messages: &[Message]) -> (Option<Value>, Vec<Value>) {
         }
         begun = true;
     }
-    let contents = turns.finish(json!({"text": CONTINUED})).into_iter();
-    let contents = contents.map(|(speaker, parts)| {
+    let mut contents = turns.finish(json!({"text": CONTINUED}));
+    let mut before: &[Value] = &[];
+    for (_, parts) in &mut contents {
+        order_results(before, parts);
+        before = parts;
+    }
+    let contents = contents.into_iter().map(|(speaker, parts)| {
         let role = match speaker {
             Speaker::User => "user",
             Speaker::Model => "model",
@@ -73,6 +79,22 @@ pub fn write(messages: &[Message]) -> (Option<Value>, Vec<Value>) {
     });
     let system = (!system.is_empty()).then(|| json!({"parts": system}));
     (system, contents.collect())
+}
+
+/// Puts the results in the order of their calls, in the content before.
+fn order_results(calls: &[Value], parts: &mut [Value]) {
+    let calls: HashMap<&Value, usize> = calls
+        .iter()
+        .filter_map(|part| part.get("functionCall")?.get("id"))
+        .zip(0..)
+        .collect();
+    parts.sort_by_key(|part| {
+        let id = part
+            .get("functionResponse")
+            .and_then(|result| result.get("id"));
+        id.and_then(|id| calls.get(id).copied())
+            .unwrap_or(usize::MAX)
+    });
 }
 
 fn text_part(text: &str) -> Option<Value> {

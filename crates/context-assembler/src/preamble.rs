@@ -1,0 +1,63 @@
+//! What begins every request of a conversation.
+
+use memory_model::{Accounting, Part, Role};
+
+use crate::accounting::cost;
+use crate::context::{ContextMessage, MessageOrigin};
+
+/// What begins every request of a conversation, before the messages of its view.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Preamble<'a> {
+    /// The application's system prompt, the first message.
+    pub system: Option<&'a str>,
+    /// The agent's identity, a system message after it: see [`render_identity`](crate::render_identity).
+    pub identity: Option<&'a str>,
+    /// Cost of the definitions of tools that are sent with the request, in tokens.
+    pub tools_tokens: u64,
+}
+
+impl<'a> Preamble<'a> {
+    /// Sets the application's system prompt.
+    pub fn with_system(mut self, text: Option<&'a str>) -> Self {
+        self.system = text;
+        self
+    }
+
+    /// Sets the agent's identity.
+    pub fn with_identity(mut self, text: Option<&'a str>) -> Self {
+        self.identity = text;
+        self
+    }
+
+    /// Sets the cost of the definitions of tools, in tokens.
+    pub fn with_tools_tokens(mut self, tokens: u64) -> Self {
+        self.tools_tokens = tokens;
+        self
+    }
+
+    /// Returns the messages, with their costs.
+    pub(crate) fn messages(&self, accounting: &dyn Accounting) -> Vec<ContextMessage> {
+        let texts = [
+            (self.system, MessageOrigin::System),
+            (self.identity, MessageOrigin::Identity),
+        ];
+        let messages = texts.into_iter().filter_map(|(text, source)| {
+            let parts = vec![Part::text(text?)];
+            let mut message = ContextMessage::new(Role::System, source, parts);
+            message.tokens = cost(accounting, &message);
+            Some(message)
+        });
+        messages.collect()
+    }
+
+    /// Returns the cost of a request before the first message of the view, in tokens: the preamble and the
+    /// request's own overhead.
+    pub fn tokens(&self, accounting: &dyn Accounting) -> u64 {
+        let messages = self.messages(accounting).into_iter();
+        messages
+            .map(|message| message.tokens)
+            .chain([self.tools_tokens, accounting.estimator().request_overhead()])
+            .fold(0, u64::saturating_add)
+    }
+}
