@@ -1,6 +1,7 @@
 //! Definitions of the tools that a model may call.
 
 use serde::{Deserialize, Serialize};
+use token_estimate::ToolView;
 
 use crate::json::RawJson;
 
@@ -31,5 +32,21 @@ impl ToolDefinition {
     pub fn with_description(mut self, description: impl Into<String>) -> Self {
         self.description = Some(description.into());
         self
+    }
+
+    /// Returns a borrowed view, which estimators count.
+    ///
+    /// ```
+    /// use memory_model::{RawJson, ToolDefinition};
+    /// use token_estimate::{Calibrated, TokenEstimatorExt};
+    ///
+    /// let schema = RawJson::parse(r#"{"type":"object","properties":{"path":{"type":"string"}}}"#)?;
+    /// let read = ToolDefinition::new("read", schema).with_description("Reads a file.");
+    /// assert_eq!(Calibrated::O200k.tools([read.view()]), 47);
+    /// # Ok::<(), serde_json::Error>(())
+    /// ```
+    pub fn view(&self) -> ToolView<'_> {
+        let description = self.description.as_deref().unwrap_or_default();
+        ToolView::new(&self.name, description, self.parameters.as_str())
     }
 }
