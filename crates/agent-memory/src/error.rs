@@ -21,6 +21,8 @@ pub enum ErrorKind {
     },
     /// This build does not have the estimator, such as the one that counted a session.
     UnknownEstimator,
+    /// The table of models does not have the model.
+    UnknownModel,
     /// The store failed.
     Store(memory_store::ErrorKind),
     /// A search that is not over the store failed.
@@ -177,7 +179,12 @@ impl From<model_client::Failure> for Error {
 
 impl From<token_estimate::Error> for Error {
     fn from(error: token_estimate::Error) -> Self {
-        convert(ErrorKind::UnknownEstimator, &error)
+        let kind = match error.kind() {
+            token_estimate::ErrorKind::UnknownModel => ErrorKind::UnknownModel,
+            token_estimate::ErrorKind::InvalidModel => ErrorKind::Invalid,
+            _ => ErrorKind::UnknownEstimator,
+        };
+        convert(kind, &error)
     }
 }
 

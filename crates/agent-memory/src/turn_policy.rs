@@ -3,6 +3,9 @@
 use compaction_runner::Trigger;
 use context_assembler::Budget;
 use serde::{Deserialize, Serialize};
+use token_estimate::models::{self, ModelInfo};
+
+use crate::Result;
 
 /// A model's context window, and how it is divided.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
@@ -28,6 +31,37 @@ impl Window {
         }
     }
 
+    /// Returns the window of a model of the built-in table, such as `gpt-5` or `anthropic/claude-sonnet-4-5`, with no
+    /// system prompt. [`tokens::models::get`](crate::tokens::models::get) says how names are matched; for a model of
+    /// your own table, use `Window::from(&model)`.
+    ///
+    /// The window is the most input that the provider accepts, and the reserve leaves an input that it also accepts
+    /// together with the output:
+    ///
+    /// - Where the output counts within the model's context window, the reserve is the model's largest output, but at
+    ///   most a quarter of that window and at most 128,000 tokens. Ask for no more output than this.
+    /// - Where the provider limits the input separately, the reserve is what that leaves to be taken off, at least
+    ///   8,192 tokens or 1/32 of the window, whichever is less, for what providers add to a request.
+    ///
+    /// ```
+    /// use agent_memory::Window;
+    ///
+    /// // 200,000 tokens with the output, which is at most 64,000.
+    /// let window = Window::for_model("claude-sonnet-4-5-20250929")?;
+    /// assert_eq!((window.tokens, window.reserve), (200_000, 50_000));
+    /// // 400,000 tokens with the output, and an input of at most 272,000.
+    /// let window = Window::for_model("openai/gpt-5")?;
+    /// assert_eq!((window.tokens, window.reserve), (272_000, 8_192));
+    /// # Ok::<(), agent_memory::Error>(())
+    /// ```
+    ///
+    /// # Errors
+    ///
+    /// `UnknownModel` for a name that the table has not; the message names the nearest.
+    pub fn for_model(name: &str) -> Result<Self> {
+        Ok(Self::from(models::get(name)?))
+    }
+
     /// Sets the tokens reserved for the answer.
     pub fn with_reserve(mut self, tokens: u64) -> Self {
         self.reserve = tokens;
@@ -44,6 +78,23 @@ impl Window {
     pub fn budget(&self) -> Budget {
         let taken = self.reserve.saturating_add(self.system_tokens);
         Budget::tokens(self.tokens.saturating_sub(taken))
+    }
+}
+
+/// Most tokens of output that the window of a model leaves room for.
+const MOST_OUTPUT: u64 = 128_000;
+
+/// See [`Window::for_model`].
+impl From<&ModelInfo> for Window {
+    fn from(model: &ModelInfo) -> Self {
+        let tokens = model.largest_input(0);
+        let output = model
+            .max_output
+            .min(model.context_window / 4)
+            .min(MOST_OUTPUT);
+        let least = (tokens / 32).min(8_192);
+        let reserve = tokens.saturating_sub(model.largest_input(output));
+        Self::new(tokens).with_reserve(reserve.max(least))
     }
 }
 
@@ -144,5 +195,58 @@ impl TurnPolicy {
     pub fn with_actions(mut self, actions: [Action; 3]) -> Self {
         [self.before_turn, self.before_call, self.after_turn] = actions;
         self
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use token_estimate::models::ModelTable;
+
+    use super::*;
+    use crate::ErrorKind;
+
+    #[test]
+    fn the_budget_of_every_model_is_an_input_that_its_provider_accepts() {
+        for model in ModelTable::builtin().models() {
+            let window = Window::from(model);
+            let input = window.budget().get();
+            let name = &model.name;
+            assert_eq!(Window::for_model(name).unwrap(), window, "{name}");
+            assert!(model.max_input.is_none_or(|most| input < most), "{name}");
+            assert!(input < model.context_window, "{name}");
+            // A request for the reserved output, or for the largest that is not beyond a quarter.
+            let output = model.max_output.min(model.context_window / 4).min(128_000);
+            let both = if model.output_in_window {
+                input + output
+            } else {
+                input
+            };
+            assert!(both <= model.context_window, "{name}: {both}");
+            assert!(input >= window.tokens * 3 / 4, "{name}: {window:?}");
+            assert!(window.tokens <= model.context_window, "{name}: {window:?}");
+        }
+    }
+
+    #[test]
+    fn windows_of_models_are_their_inputs_limits() {
+        for (name, tokens, reserve) in [
+            ("gpt-4o-2024-08-06", 128_000, 16_384),
+            ("o3", 200_000, 50_000),
+            ("claude-opus-4-8", 1_000_000, 128_000),
+            ("models/gemini-2.5-pro", 1_048_576, 8_192),
+            ("qwen3-max", 258_048, 61_440),
+            ("kimi-k3", 1_048_576, 128_000),
+        ] {
+            let window = Window::for_model(name).unwrap();
+            assert_eq!((window.tokens, window.reserve), (tokens, reserve), "{name}");
+            assert_eq!(window.system_tokens, 0);
+        }
+    }
+
+    #[test]
+    fn an_unknown_model_is_named_with_the_nearest() {
+        let error = Window::for_model("gpt-55").unwrap_err();
+        assert_eq!(error.kind(), ErrorKind::UnknownModel);
+        assert!(error.to_string().contains("gpt-5.5"), "{error}");
     }
 }

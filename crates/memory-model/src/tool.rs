@@ -34,7 +34,17 @@ impl ToolDefinition {
         self
     }
 
-    /// Returns the definition as the borrowed view that estimators count.
+    /// Returns a borrowed view, which estimators count.
+    ///
+    /// ```
+    /// use memory_model::{RawJson, ToolDefinition};
+    /// use token_estimate::{Calibrated, TokenEstimatorExt};
+    ///
+    /// let schema = RawJson::parse(r#"{"type":"object","properties":{"path":{"type":"string"}}}"#)?;
+    /// let read = ToolDefinition::new("read", schema).with_description("Reads a file.");
+    /// assert_eq!(Calibrated::O200k.tools([read.view()]), 47);
+    /// # Ok::<(), serde_json::Error>(())
+    /// ```
     pub fn view(&self) -> ToolView<'_> {
         let description = self.description.as_deref().unwrap_or_default();
         ToolView::new(&self.name, description, self.parameters.as_str())

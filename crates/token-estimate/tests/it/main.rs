@@ -8,3 +8,4 @@
 )]
 
 mod corpus;
+mod tools;
