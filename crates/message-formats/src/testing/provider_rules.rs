@@ -11,7 +11,7 @@
 //! | Provider | Function | Documents |
 //! |---|---|---|
 //! | OpenAI, Chat Completions | [`openai_chat`] | <https://platform.openai.com/docs/api-reference/chat/create>, <https://developers.openai.com/api/docs/guides/function-calling>, `openai.types.chat` of the Python library |
-//! | OpenAI, Responses | [`openai_responses`] | <https://platform.openai.com/docs/api-reference/responses/create>, <https://developers.openai.com/api/docs/guides/conversation-state>, `openai.types.responses` of the Python library |
+//! | OpenAI, Responses | [`openai_responses`] | <https://platform.openai.com/docs/api-reference/responses/create>, <https://developers.openai.com/api/docs/guides/conversation-state>, the specification of Open Responses (<https://www.openresponses.org>), `openai.types.responses` of the Python library |
 //! | Anthropic, Messages | [`anthropic`] | <https://platform.claude.com/docs/en/api/messages>, <https://platform.claude.com/docs/en/agents-and-tools/tool-use/handle-tool-calls>, <https://platform.claude.com/docs/en/build-with-claude/extended-thinking>, `anthropic.types` of the Python library |
 //! | Google, `generateContent` | [`gemini`] | <https://ai.google.dev/api/caching#Content>, <https://ai.google.dev/gemini-api/docs/function-calling>, <https://ai.google.dev/gemini-api/docs/thought-signatures>, `google.genai.types` of the Python library |
 //!

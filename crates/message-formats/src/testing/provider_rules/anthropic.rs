@@ -75,7 +75,7 @@ pub const RULES: &[Rule] = &[
     ),
     rule(
         "thinking-first",
-        "thinking comes before the other blocks of its message (page on extended thinking)",
+        "thinking comes before the other blocks of its message: the writers' promise; a reply with interleaved thinking may have it elsewhere",
     ),
     rule(
         "thinking-last",
@@ -91,7 +91,7 @@ pub const RULES: &[Rule] = &[
     ),
     rule(
         "tool-name",
-        "a tool's name is `^[a-zA-Z0-9_-]{1,128}$` (page on defining tools)",
+        "a tool's name is `^[a-zA-Z0-9_-]{1,128}$` (page on defining tools; the server takes 200 characters in a call)",
     ),
     rule(
         "duplicate-tool",
