@@ -54,7 +54,7 @@ pub use shape::RULES as SHAPE_RULES;
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Finding {
-    /// JSON pointer to the value, from the object that was checked.
+    /// JSON pointer to the value, from the object that was checked; `/` and `~` are not escaped.
     pub path: String,
     /// Name of the rule, as the provider's list of rules has it.
     pub rule: &'static str,

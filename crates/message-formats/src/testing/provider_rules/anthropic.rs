@@ -762,6 +762,6 @@ mod tests {
             let block = r["system"][0].clone();
             list(r, "/system").extend(std::iter::repeat_n(block, 4));
         });
-        cases.finish(RULES);
+        cases.finish(RULES, &["/input/", "/input_schema/"]);
     }
 }

@@ -665,6 +665,14 @@ mod tests {
                 },
             );
         }
-        cases.finish(RULES);
+        cases.finish(
+            RULES,
+            &[
+                "/args/",
+                "/response/",
+                "/parametersJsonSchema/",
+                "/parameters/",
+            ],
+        );
     }
 }

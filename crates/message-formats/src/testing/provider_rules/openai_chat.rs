@@ -553,6 +553,6 @@ mod tests {
         cases.bad("parameters", "/tools/0/function/parameters", |r| {
             r["tools"][0]["function"]["parameters"] = json!({})
         });
-        cases.finish(RULES);
+        cases.finish(RULES, &["/parameters/"]);
     }
 }

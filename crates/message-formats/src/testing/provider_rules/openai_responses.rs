@@ -592,6 +592,6 @@ mod tests {
         cases.bad("parameters", "/tools/0/parameters", |r| {
             r["tools"][0]["parameters"] = json!({})
         });
-        cases.finish(RULES);
+        cases.finish(RULES, &["/parameters/"]);
     }
 }
