@@ -35,52 +35,20 @@
 mod anthropic;
 #[cfg(test)]
 mod cases;
+mod finding;
 mod gemini;
 mod openai_chat;
 mod openai_responses;
 mod shape;
 
-use std::fmt;
-
 use serde_json::Value;
 
 pub use anthropic::RULES as ANTHROPIC_RULES;
+pub use finding::{Finding, Rule};
 pub use gemini::RULES as GEMINI_RULES;
 pub use openai_chat::RULES as OPENAI_CHAT_RULES;
 pub use openai_responses::RULES as OPENAI_RESPONSES_RULES;
 pub use shape::RULES as SHAPE_RULES;
-
-/// A place of a request that breaks a rule of the provider.
-#[derive(Debug, Clone, PartialEq, Eq)]
-#[non_exhaustive]
-pub struct Finding {
-    /// JSON pointer to the value, from the object that was checked; `/` and `~` are not escaped.
-    pub path: String,
-    /// Name of the rule, as the provider's list of rules has it.
-    pub rule: &'static str,
-    /// What is wrong with the value.
-    pub detail: String,
-}
-
-impl fmt::Display for Finding {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{} [{}]: {}", self.path, self.rule, self.detail)
-    }
-}
-
-/// A rule that a request may break.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-#[non_exhaustive]
-pub struct Rule {
-    /// Name of the rule.
-    pub name: &'static str,
-    /// What the rule demands, and what says so.
-    pub meaning: &'static str,
-}
-
-const fn rule(name: &'static str, meaning: &'static str) -> Rule {
-    Rule { name, meaning }
-}
 
 /// Checks `{"messages": [...], "tools"?: [...]}` of OpenAI's Chat Completions.
 pub fn openai_chat(request: &Value) -> Vec<Finding> {

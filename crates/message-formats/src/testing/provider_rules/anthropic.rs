@@ -4,10 +4,10 @@ use std::collections::BTreeSet;
 
 use serde_json::Value;
 
+use super::finding::{Rule, rule};
 use super::shape::{
     Field, Judge, Kind, has, is_base64, is_name, is_web_url, items, optional, required, text,
 };
-use super::{Rule, rule};
 
 /// The rules of [`anthropic`](super::anthropic), beside those of every provider.
 ///

@@ -4,7 +4,8 @@ use std::collections::BTreeSet;
 
 use serde_json::{Value, json};
 
-use super::{Finding, Rule, SHAPE_RULES};
+use super::finding::{Finding, Rule};
+use super::shape::RULES as SHAPE_RULES;
 
 pub(super) struct Cases {
     judge: fn(&Value) -> Vec<Finding>,

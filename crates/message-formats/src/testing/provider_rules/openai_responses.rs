@@ -4,11 +4,11 @@ use std::collections::BTreeMap;
 
 use serde_json::Value;
 
+use super::finding::{Rule, rule};
 use super::shape::{
     Field, Judge, Kind, has, is_base64, is_data_url, is_name, is_web_url, items, optional,
     required, text,
 };
-use super::{Rule, rule};
 
 /// The rules of [`openai_responses`](super::openai_responses), beside those of every provider.
 ///
