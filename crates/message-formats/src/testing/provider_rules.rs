@@ -11,7 +11,7 @@
 //! | Provider | Function | Documents |
 //! |---|---|---|
 //! | OpenAI, Chat Completions | [`openai_chat`] | <https://platform.openai.com/docs/api-reference/chat/create>, <https://developers.openai.com/api/docs/guides/function-calling>, `openai.types.chat` of the Python library |
-//! | OpenAI, Responses | [`openai_responses`] | <https://platform.openai.com/docs/api-reference/responses/create>, <https://developers.openai.com/api/docs/guides/conversation-state>, `openai.types.responses` of the Python library |
+//! | OpenAI, Responses | [`openai_responses`] | <https://platform.openai.com/docs/api-reference/responses/create>, <https://developers.openai.com/api/docs/guides/conversation-state>, the specification of Open Responses (<https://www.openresponses.org>), `openai.types.responses` of the Python library |
 //! | Anthropic, Messages | [`anthropic`] | <https://platform.claude.com/docs/en/api/messages>, <https://platform.claude.com/docs/en/agents-and-tools/tool-use/handle-tool-calls>, <https://platform.claude.com/docs/en/build-with-claude/extended-thinking>, `anthropic.types` of the Python library |
 //! | Google, `generateContent` | [`gemini`] | <https://ai.google.dev/api/caching#Content>, <https://ai.google.dev/gemini-api/docs/function-calling>, <https://ai.google.dev/gemini-api/docs/thought-signatures>, `google.genai.types` of the Python library |
 //!
@@ -35,52 +35,20 @@
 mod anthropic;
 #[cfg(test)]
 mod cases;
+mod finding;
 mod gemini;
 mod openai_chat;
 mod openai_responses;
 mod shape;
 
-use std::fmt;
-
 use serde_json::Value;
 
 pub use anthropic::RULES as ANTHROPIC_RULES;
+pub use finding::{Finding, Rule};
 pub use gemini::RULES as GEMINI_RULES;
 pub use openai_chat::RULES as OPENAI_CHAT_RULES;
 pub use openai_responses::RULES as OPENAI_RESPONSES_RULES;
 pub use shape::RULES as SHAPE_RULES;
-
-/// A place of a request that breaks a rule of the provider.
-#[derive(Debug, Clone, PartialEq, Eq)]
-#[non_exhaustive]
-pub struct Finding {
-    /// JSON pointer to the value, from the object that was checked.
-    pub path: String,
-    /// Name of the rule, as the provider's list of rules has it.
-    pub rule: &'static str,
-    /// What is wrong with the value.
-    pub detail: String,
-}
-
-impl fmt::Display for Finding {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{} [{}]: {}", self.path, self.rule, self.detail)
-    }
-}
-
-/// A rule that a request may break.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-#[non_exhaustive]
-pub struct Rule {
-    /// Name of the rule.
-    pub name: &'static str,
-    /// What the rule demands, and what says so.
-    pub meaning: &'static str,
-}
-
-const fn rule(name: &'static str, meaning: &'static str) -> Rule {
-    Rule { name, meaning }
-}
 
 /// Checks `{"messages": [...], "tools"?: [...]}` of OpenAI's Chat Completions.
 pub fn openai_chat(request: &Value) -> Vec<Finding> {

@@ -2,9 +2,10 @@
 
 use std::collections::BTreeSet;
 
-use serde_json::Value;
+use serde_json::{Value, json};
 
-use super::{Finding, Rule, SHAPE_RULES};
+use super::finding::{Finding, Rule};
+use super::shape::RULES as SHAPE_RULES;
 
 pub(super) struct Cases {
     judge: fn(&Value) -> Vec<Finding>,
@@ -39,10 +40,43 @@ impl Cases {
         self.fired.extend(findings.iter().map(|f| f.rule));
     }
 
-    /// Every rule of the lists fired, and no other.
-    pub(super) fn finish(self, rules: &[Rule]) {
+    /// Every rule of the lists fired, and no other; and no value of the good request can become a number, which no field
+    /// is, unless its pointer holds one of `data`.
+    pub(super) fn finish(self, rules: &[Rule], data: &[&str]) {
         let listed = rules.iter().chain(SHAPE_RULES).map(|rule| rule.name);
         assert_eq!(self.fired, listed.collect());
+        let mut pointers = Vec::new();
+        pointers_of("", &self.good, &mut pointers);
+        for pointer in pointers {
+            for value in [json!(null), json!([]), json!({}), json!(""), json!(1)] {
+                let mut request = self.good.clone();
+                if let Some(place) = request.pointer_mut(&pointer) {
+                    *place = value.clone();
+                }
+                // Whatever it holds, it can be judged.
+                let findings = (self.judge)(&request);
+                let free = data.iter().any(|data| pointer.contains(data));
+                let holds = !findings.is_empty() || free || value != json!(1);
+                assert!(holds, "a number at {pointer} is accepted");
+            }
+        }
+    }
+}
+
+fn pointers_of(pointer: &str, value: &Value, pointers: &mut Vec<String>) {
+    pointers.push(pointer.to_owned());
+    match value {
+        Value::Array(list) => {
+            for (at, item) in list.iter().enumerate() {
+                pointers_of(&format!("{pointer}/{at}"), item, pointers);
+            }
+        }
+        Value::Object(object) => {
+            for (name, item) in object {
+                pointers_of(&format!("{pointer}/{name}"), item, pointers);
+            }
+        }
+        _ => {}
     }
 }
 

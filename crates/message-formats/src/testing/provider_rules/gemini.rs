@@ -4,8 +4,8 @@ use std::collections::BTreeSet;
 
 use serde_json::Value;
 
+use super::finding::{Rule, rule};
 use super::shape::{Judge, Kind, has, is_base64, is_mime_type, items, optional, required, text};
-use super::{Rule, rule};
 
 /// The rules of [`gemini`](super::gemini), beside those of every provider.
 ///
@@ -665,6 +665,14 @@ mod tests {
                 },
             );
         }
-        cases.finish(RULES);
+        cases.finish(
+            RULES,
+            &[
+                "/args/",
+                "/response/",
+                "/parametersJsonSchema/",
+                "/parameters/",
+            ],
+        );
     }
 }

@@ -4,15 +4,16 @@ use std::collections::BTreeMap;
 
 use serde_json::Value;
 
+use super::finding::{Rule, rule};
 use super::shape::{
     Field, Judge, Kind, has, is_base64, is_data_url, is_name, is_web_url, items, optional,
     required, text,
 };
-use super::{Rule, rule};
 
 /// The rules of [`openai_responses`](super::openai_responses), beside those of every provider.
 ///
-/// «Type» is the type of that name in `openai.types.responses`; «error» is an answer of the server.
+/// «Type» is the type of that name in `openai.types.responses`; «error» is an answer of the server; «specification» is that
+/// of Open Responses, version 2026-04-24, which OpenAI wrote.
 pub const RULES: &[Rule] = &[
     rule("empty-input", "there is an item"),
     rule(
@@ -25,7 +26,7 @@ pub const RULES: &[Rule] = &[
     ),
     rule(
         "input-content",
-        "content of user, system and developer is input_text, input_image and input_file (type ResponseInputContent)",
+        "content of a user is input_text, input_image and input_file (type ResponseInputContent), of system and developer input_text (specification)",
     ),
     rule(
         "output-content",
@@ -62,7 +63,19 @@ pub const RULES: &[Rule] = &[
     rule("answered-twice", "each function_call has one output"),
     rule(
         "function-name",
-        "a function's name is `^[a-zA-Z0-9_-]{1,128}$` (API reference, and error)",
+        "a function's name is `^[a-zA-Z0-9_-]{1,64}$` (specification)",
+    ),
+    rule(
+        "library-field",
+        "the fields are there that only the types require, and the specification does not: `id`, `status` and `annotations` of what the model wrote, `detail` of an image, `parameters` and `strict` of a tool",
+    ),
+    rule(
+        "too-long",
+        "a text has at most 10,485,760 characters, the URL of an image 20,971,520 (specification, and error)",
+    ),
+    rule(
+        "reasoning-content",
+        "a reasoning item brings no text of its own but the summary: `content` is empty (specification)",
     ),
     rule(
         "reasoning-encrypted-content",
@@ -82,6 +95,11 @@ const STATUS: Kind = Kind::OneOf(&["in_progress", "completed", "incomplete"]);
 const TYPE: Field = required("type", Kind::Text);
 const CALL_ID: Field = required("call_id", Kind::Text);
 const BREAKPOINT: Field = optional("prompt_cache_breakpoint", Kind::Object);
+
+/// The most characters of a text.
+const MAX_TEXT: usize = 10_485_760;
+/// The most characters of an image's URL.
+const MAX_IMAGE: usize = 20_971_520;
 
 pub(super) fn check(request: &Value, judge: &mut Judge) {
     let instructions = optional("instructions", Kind::Text).or_null();
@@ -142,6 +160,29 @@ fn check_item(path: &str, item: &Value, judge: &mut Judge) {
     }
 }
 
+/// Reports fields that only the types of the library require.
+fn check_library(path: &str, value: &Value, fields: &[&str], judge: &mut Judge) {
+    for field in fields.iter().filter(|field| value.get(field).is_none()) {
+        let path = format!("{path}/{field}");
+        judge.report(
+            &path,
+            "library-field",
+            "the library's type requires this field",
+        );
+    }
+}
+
+fn check_length(path: &str, value: &Value, field: &str, most: usize, judge: &mut Judge) {
+    let length = text(value, field).map_or(0, |text| text.chars().count());
+    let detail = format!("{length} characters");
+    judge.demand(
+        length <= most,
+        &format!("{path}/{field}"),
+        "too-long",
+        &detail,
+    );
+}
+
 fn check_id(path: &str, item: &Value, prefix: &str, judge: &mut Judge) {
     if let Some(id) = text(item, "id") {
         let path = format!("{path}/id");
@@ -154,7 +195,7 @@ fn check_name(path: &str, function: &Value, judge: &mut Judge) {
     if let Some(name) = text(function, "name") {
         let path = format!("{path}/name");
         let detail = format!("`{name}` breaks the pattern");
-        judge.demand(is_name(name, 128), &path, "function-name", &detail);
+        judge.demand(is_name(name, 64), &path, "function-name", &detail);
     }
 }
 
@@ -173,8 +214,9 @@ fn check_message(path: &str, message: &Value, judge: &mut Judge) {
     }
     // A list of an assistant's content is an item that the model wrote, with its id.
     if written {
-        fields.extend([TYPE, required("id", Kind::Text), required("status", STATUS)]);
+        fields.extend([optional("id", Kind::Text), optional("status", STATUS)]);
         check_id(path, message, "msg", judge);
+        check_library(path, message, &["type", "id", "status"], judge);
     } else if !assistant {
         fields.push(optional("status", STATUS));
     }
@@ -188,16 +230,13 @@ fn check_message(path: &str, message: &Value, judge: &mut Judge) {
     for (path, part) in parts {
         let kind = text(part, "type").unwrap_or_default();
         match kind {
-            "output_text" => judge.fields(
-                &path,
-                part,
-                &[
-                    TYPE,
-                    required("text", Kind::Text),
-                    required("annotations", Kind::List),
-                    optional("logprobs", Kind::List),
-                ],
-            ),
+            "output_text" => {
+                let lists = ["annotations", "logprobs"].map(|name| optional(name, Kind::List));
+                let mut fields = lists.to_vec();
+                fields.extend([TYPE, required("text", Kind::Text)]);
+                judge.fields(&path, part, &fields);
+                check_library(&path, part, &["annotations"], judge);
+            }
             "refusal" => judge.fields(&path, part, &[TYPE, required("refusal", Kind::Text)]),
             _ => judge.report(&path, "output-content", format!("the type is `{kind}`")),
         }
@@ -205,6 +244,7 @@ fn check_message(path: &str, message: &Value, judge: &mut Judge) {
         let at = format!("{path}/{field}");
         let holds = text(part, field) != Some("");
         judge.demand(holds, &at, "empty-content", "the text is empty");
+        check_length(&path, part, field, MAX_TEXT, judge);
     }
 }
 
@@ -221,10 +261,15 @@ fn check_parts(path: &str, item: &Value, field: &str, judge: &mut Judge) {
         }
         _ => {}
     }
+    check_length(path, item, field, MAX_TEXT, judge);
+    let instructs = ["system", "developer"].contains(&text(item, "role").unwrap_or_default());
     for (path, part) in items(path, item, field) {
         let kind = text(part, "type").unwrap_or_default();
+        let holds = !instructs || kind == "input_text";
+        judge.demand(holds, &path, "input-content", "instructions are text");
         match kind {
             "input_text" => {
+                check_length(&path, part, "text", MAX_TEXT, judge);
                 judge.fields(
                     &path,
                     part,
@@ -236,10 +281,11 @@ fn check_parts(path: &str, item: &Value, field: &str, judge: &mut Judge) {
             }
             "input_image" => {
                 let values = Kind::OneOf(&["low", "high", "auto", "original"]);
-                let detail = match field {
-                    "output" => optional("detail", values).or_null(),
-                    _ => required("detail", values),
-                };
+                let detail = optional("detail", values).or_null();
+                if field == "content" {
+                    check_library(&path, part, &["detail"], judge);
+                }
+                check_length(&path, part, "image_url", MAX_IMAGE, judge);
                 let url = optional("image_url", Kind::Text).or_null();
                 let id = optional("file_id", Kind::Text).or_null();
                 judge.fields(&path, part, &[TYPE, detail, url, id, BREAKPOINT]);
@@ -269,38 +315,37 @@ fn check_parts(path: &str, item: &Value, field: &str, judge: &mut Judge) {
 fn check_reasoning(path: &str, item: &Value, judge: &mut Judge) {
     let fields = [
         TYPE,
-        required("id", Kind::Text),
+        optional("id", Kind::Text),
         required("summary", Kind::List),
-        optional("content", Kind::List),
+        optional("content", Kind::List).or_null(),
         optional("encrypted_content", Kind::Text).or_null(),
         optional("status", STATUS),
     ];
     judge.fields(path, item, &fields);
     check_id(path, item, "rs", judge);
+    check_library(path, item, &["id"], judge);
     let holds = text(item, "encrypted_content").is_some_and(|content| !content.is_empty());
     let detail = "there is no encrypted_content";
     judge.demand(holds, path, "reasoning-encrypted-content", detail);
-    for (field, kind) in [("summary", "summary_text"), ("content", "reasoning_text")] {
-        for (path, part) in items(path, item, field) {
-            let kinds: &'static [&'static str] = match kind {
-                "summary_text" => &["summary_text"],
-                _ => &["reasoning_text"],
-            };
-            let kind = required("type", Kind::OneOf(kinds));
-            judge.fields(&path, part, &[kind, required("text", Kind::Text)]);
-        }
+    for (path, part) in items(path, item, "summary") {
+        let kind = required("type", Kind::OneOf(&["summary_text"]));
+        judge.fields(&path, part, &[kind, required("text", Kind::Text)]);
     }
+    let holds = items(path, item, "content").is_empty();
+    let at = format!("{path}/content");
+    judge.demand(holds, &at, "reasoning-content", "there is content");
 }
 
 fn check_tool(path: &str, tool: &Value, judge: &mut Judge) {
     let fields = [
         required("type", Kind::OneOf(&["function"])),
         required("name", Kind::Text),
-        required("parameters", Kind::Object).or_null(),
-        required("strict", Kind::Flag).or_null(),
+        optional("parameters", Kind::Object).or_null(),
+        optional("strict", Kind::Flag).or_null(),
         optional("description", Kind::Text).or_null(),
     ];
     judge.fields(path, tool, &fields);
+    check_library(path, tool, &["parameters", "strict"], judge);
     check_name(path, tool, judge);
     if has(tool, "parameters") {
         let holds = tool.pointer("/parameters/type").and_then(Value::as_str) == Some("object");
@@ -362,7 +407,7 @@ mod tests {
 
     use super::super::cases::{Cases, list, remove};
     use super::super::openai_responses;
-    use super::RULES;
+    use super::{MAX_IMAGE, MAX_TEXT, RULES};
 
     #[test]
     fn each_rule_fires() {
@@ -403,19 +448,19 @@ mod tests {
         cases.bad("missing-field", "/input/2/summary", |r| {
             remove(&mut r["input"][2], "summary")
         });
-        cases.bad("missing-field", "/input/8/id", |r| {
+        cases.bad("library-field", "/input/8/id", |r| {
             remove(&mut r["input"][8], "id")
         });
-        cases.bad("missing-field", "/input/8/status", |r| {
+        cases.bad("library-field", "/input/8/status", |r| {
             remove(&mut r["input"][8], "status")
         });
-        cases.bad("missing-field", "/input/8/content/0/annotations", |r| {
+        cases.bad("library-field", "/input/8/content/0/annotations", |r| {
             remove(&mut r["input"][8]["content"][0], "annotations");
         });
-        cases.bad("missing-field", "/input/1/content/1/detail", |r| {
+        cases.bad("library-field", "/input/1/content/1/detail", |r| {
             remove(&mut r["input"][1]["content"][1], "detail");
         });
-        cases.bad("missing-field", "/tools/0/strict", |r| {
+        cases.bad("library-field", "/tools/0/strict", |r| {
             remove(&mut r["tools"][0], "strict")
         });
         cases.bad("unknown-field", "/input/0/tool_calls", |r| {
@@ -437,6 +482,33 @@ mod tests {
             r["input"][2]["summary"][0]["type"] = json!("text");
         });
 
+        cases.bad("library-field", "/input/2/id", |r| {
+            remove(&mut r["input"][2], "id")
+        });
+        cases.bad("missing-field", "/input/8/content/0/text", |r| {
+            remove(&mut r["input"][8]["content"][0], "text")
+        });
+        for pointer in [
+            "/input/0/content",
+            "/input/1/content/0/text",
+            "/input/5/output",
+            "/input/8/content/0/text",
+        ] {
+            cases.bad("too-long", pointer, |r| {
+                *r.pointer_mut(pointer).unwrap() = json!("x".repeat(MAX_TEXT + 1))
+            });
+            cases.good(|r| *r.pointer_mut(pointer).unwrap() = json!("é".repeat(MAX_TEXT)));
+        }
+        cases.bad("too-long", "/input/1/content/1/image_url", |r| {
+            let url = format!("https://a.b/{}", "x".repeat(MAX_IMAGE));
+            r["input"][1]["content"][1]["image_url"] = json!(url);
+        });
+        cases.bad("input-content", "/input/1/content/1", |r| {
+            r["input"][1]["role"] = json!("developer")
+        });
+        cases.bad("reasoning-content", "/input/2/content", |r| {
+            r["input"][2]["content"] = json!([{"type": "reasoning_text", "text": "Hm."}]);
+        });
         cases.bad("empty-input", "/input", |r| r["input"] = json!([]));
         cases.bad("unknown-item", "/input/0", |r| {
             r["input"][0] = json!({"type": "item_reference", "id": "msg_1"})
@@ -500,7 +572,7 @@ mod tests {
         cases.bad("answered-twice", "/input/6/call_id", |r| {
             r["input"][6] = r["input"][5].clone()
         });
-        for name in ["", "a.b", &"x".repeat(129)] {
+        for name in ["", "a.b", &"x".repeat(65)] {
             cases.bad("function-name", "/input/3/name", |r| {
                 r["input"][3]["name"] = json!(name)
             });
@@ -520,6 +592,6 @@ mod tests {
         cases.bad("parameters", "/tools/0/parameters", |r| {
             r["tools"][0]["parameters"] = json!({})
         });
-        cases.finish(RULES);
+        cases.finish(RULES, &["/parameters/"]);
     }
 }

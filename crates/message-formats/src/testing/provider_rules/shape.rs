@@ -2,7 +2,7 @@
 
 use serde_json::Value;
 
-use super::{Finding, Rule, rule};
+use super::finding::{Finding, Rule, rule};
 
 /// The rules that hold for every provider: each object has the fields of the provider's own types.
 pub const RULES: &[Rule] = &[
