@@ -13,7 +13,7 @@ use bpe_openai::{Tokenizer, cl100k_base, o200k_base};
 use serde_json::Value;
 use token_estimate::{Calibrated, TokenEstimator};
 
-fn corpus() -> Option<PathBuf> {
+pub(crate) fn corpus() -> Option<PathBuf> {
     let found = std::env::var_os("AGENT_MEMORY_CORPUS").map(PathBuf::from);
     if found.is_none() {
         assert!(

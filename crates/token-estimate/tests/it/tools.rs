@@ -103,6 +103,57 @@ fn functions_that_openai_counted_cost_no_less_and_at_most_40_tokens_and_three_qu
     }
 }
 
+/// The four tools of an agent in use, and what the package openai-chat-tokens 0.2.8 counts for each of them alone and
+/// for all together, with `cl100k_base`.
+#[test]
+fn the_tools_of_a_transcript_cost_at_most_a_quarter_more_than_a_peer_counts() {
+    let Some(corpus) = crate::corpus::corpus() else {
+        return;
+    };
+    let file = corpus.join("openhands/multi-swe-bench-output.jsonl");
+    let text = std::fs::read_to_string(file).unwrap();
+    let lines = text
+        .lines()
+        .map(|line| serde_json::from_str::<Value>(line).unwrap());
+    let defined = lines
+        .flat_map(|line| line["history"].as_array().cloned().unwrap_or_default())
+        .find_map(|event| event["args"]["tools"].as_array().cloned())
+        .unwrap();
+    let functions: Vec<_> = defined
+        .iter()
+        .map(|tool| {
+            let tool = &tool["function"];
+            let text = |field: &str| tool[field].as_str().unwrap().to_owned();
+            function(&text("name"), &text("description"), &tool["parameters"])
+        })
+        .collect();
+    for (name, counted) in [
+        ("execute_bash", 503),
+        ("think", 219),
+        ("finish", 169),
+        ("str_replace_editor", 747),
+        ("", 1_590),
+    ] {
+        let given: Vec<_> = functions
+            .iter()
+            .filter(|function| name.is_empty() || function.0 == name)
+            .cloned()
+            .collect();
+        for estimator in [
+            &Counted("cl100k") as &dyn TokenEstimator,
+            &Calibrated::Cl100k,
+        ] {
+            let estimate = tools(estimator, &given);
+            println!("{}: {name} {estimate}, counted {counted}", estimator.id());
+            assert!(estimate >= counted, "{name}: {estimate}, counted {counted}");
+            assert!(
+                estimate <= counted * 5 / 4,
+                "{name}: {estimate}, counted {counted}"
+            );
+        }
+    }
+}
+
 /// Anthropic's page on counting tokens has an example of 403 tokens for Claude Opus 4.1: a question of at least ten
 /// tokens, this tool, and 346 of the prompt for tools.
 #[test]
