@@ -52,7 +52,8 @@ pub fn memory() -> Builder {
         .without_background()
 }
 
-/// Renders a context as stable text: budget, receipt, messages.
+/// Renders a context as stable text: budget, receipt, messages. Token figures stand in the first line and in the
+/// receipt, and not beside each message.
 pub fn render_context(context: &Context) -> String {
     let receipt = &context.receipt;
     let mut out = format!(
@@ -94,18 +95,21 @@ pub fn render_context(context: &Context) -> String {
         );
     }
     out.push('\n');
-    out.push_str(&context_assembler::render_text(&context.messages));
+    out.push_str(&context_assembler::render_text_without_tokens(
+        &context.messages,
+    ));
     out
 }
 
-/// Renders the outcome of a compaction as stable text, with its published summaries by label.
+/// Renders the outcome of a compaction as stable text: sizes, published summaries by label, the stop reason, and what
+/// failed with the reasons.
 pub fn render_outcome(outcome: &Outcome) -> String {
     let published: String = outcome
         .published
         .iter()
         .map(|(label, count)| format!("{count} {label}, "))
         .collect();
-    format!(
+    let mut out = format!(
         "{} messages, {} tokens in {} spans → {} tokens in {} spans\n{published}{} calls, {:?}\n",
         outcome.before.messages,
         outcome.before.tokens,
@@ -114,5 +118,24 @@ pub fn render_outcome(outcome: &Outcome) -> String {
         outcome.after.spans,
         outcome.calls,
         outcome.stop_reason,
-    )
+    );
+    // Writing to a string cannot fail.
+    if let Some(failure) = &outcome.failure {
+        let _ = writeln!(out, "failed: {failure}");
+    }
+    let model = &outcome.model;
+    if model.without_model + model.not_made > 0 {
+        let (asked, without, not_made) = (model.asked, model.without_model, model.not_made);
+        let _ = writeln!(
+            out,
+            "of {asked} summaries asked for, {without} without the model, {not_made} not made"
+        );
+    }
+    for count in &model.causes {
+        let _ = writeln!(out, "  {} × {}", count.summaries, count.cause);
+    }
+    if let Some(holder) = &outcome.held {
+        let _ = writeln!(out, "passed over, because {} was at work", holder.owner);
+    }
+    out
 }

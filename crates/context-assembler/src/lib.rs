@@ -11,6 +11,7 @@ mod group;
 mod ids;
 mod input;
 mod marks;
+mod messages;
 mod policy;
 mod preamble;
 mod render;
@@ -23,6 +24,9 @@ pub use context::{
 };
 pub use input::{AssemblyInput, Item};
 pub use marks::render_identity;
+pub use messages::{assemble_messages, assemble_messages_with};
 pub use policy::{AssemblyPolicy, Budget, Eviction};
 pub use preamble::Preamble;
-pub use render::{SUMMARY_RENDERING, message_pointer, render_summary, render_text};
+pub use render::{
+    SUMMARY_RENDERING, message_pointer, render_summary, render_text, render_text_without_tokens,
+};

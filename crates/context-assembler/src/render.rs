@@ -150,8 +150,18 @@ pub(crate) fn render_omitted(range: SeqRange) -> ContextMessage {
 }
 
 /// Renders messages as plain text: one block a message, with each line of content indented, so that
-/// content never looks like a heading.
+/// content never looks like a heading. Headings have the messages' costs.
 pub fn render_text(messages: &[ContextMessage]) -> String {
+    render(messages, true)
+}
+
+/// Renders messages as [`render_text`] does, without their costs: for snapshots, in which another estimator then
+/// changes no line of a message.
+pub fn render_text_without_tokens(messages: &[ContextMessage]) -> String {
+    render(messages, false)
+}
+
+fn render(messages: &[ContextMessage], with_tokens: bool) -> String {
     let mut out = String::new();
     for message in messages {
         let place = match &message.source {
@@ -171,7 +181,10 @@ pub fn render_text(messages: &[ContextMessage]) -> String {
         if let Some(name) = &message.name {
             let _ = write!(out, " ({})", quoted(name));
         }
-        let _ = writeln!(out, ", {} tokens", message.tokens);
+        if with_tokens {
+            let _ = write!(out, ", {} tokens", message.tokens);
+        }
+        out.push('\n');
         for part in &message.parts {
             part_text(part, &mut out);
         }

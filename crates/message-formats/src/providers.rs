@@ -37,7 +37,7 @@
 //! - Notes are left out. Calls and results are paired by [`turn_map::sanitize`] where they are not
 //!   already: calls without a result get a stub, results move behind their calls, and what answers
 //!   nothing becomes text.
-//! - Call ids match `^[a-zA-Z0-9_-]{1,64}$`: see [`wire_call_id`]. Reading undoes it. In tool names other
+//! - Call ids match `^[a-zA-Z0-9_-]{1,40}$`: see [`wire_call_id`]. Reading undoes it. In tool names other
 //!   characters become `_`; that is not undone.
 //! - Empty texts and messages without content are left out. Anthropic and Gemini get neighbouring messages
 //!   of one role as one, results first, and [`CONTINUED`] before a list that does not start with a user's

@@ -129,6 +129,12 @@ impl Ladder {
         self
     }
 
+    /// Sets how far a summary may exceed its target; [`Tolerance::NONE`] makes the target a budget.
+    pub fn with_accept(mut self, accept: Tolerance) -> Self {
+        self.accept = accept;
+        self
+    }
+
     /// Sets the acceptance gate.
     pub fn with_gate(mut self, gate: Option<Gate>) -> Self {
         self.gate = gate;

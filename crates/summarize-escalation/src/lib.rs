@@ -18,6 +18,7 @@ mod summarizer;
 mod target;
 #[cfg(any(test, feature = "testing"))]
 pub mod testing;
+mod text;
 mod tier;
 
 pub use error::{Error, ErrorKind};
@@ -35,6 +36,7 @@ pub use request::{Style, SummaryKind, SummaryRequest};
 pub use rules::{OnCutOff, OnEmpty, OnError, OnGate, OnGrowth, OnRefusal, Rules};
 pub use summarizer::{OmittedSource, Summarizer, SummarizerResponse};
 pub use target::{TargetRule, Tolerance};
+pub use text::summarize_text;
 pub use tier::Tier;
 
 pub use extractive_summarizer::{

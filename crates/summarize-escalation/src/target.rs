@@ -56,6 +56,12 @@ impl Tolerance {
         denominator: 2,
     };
 
+    /// None: the target is a budget, which no summary exceeds.
+    pub const NONE: Self = Self {
+        numerator: 1,
+        denominator: 1,
+    };
+
     /// Returns the largest accepted cost for a target, in tokens, inclusive.
     pub fn limit(&self, target: u64) -> u64 {
         let wide = u128::from(target) * u128::from(self.numerator);

@@ -8,17 +8,21 @@ use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 use memory_model::{Message, Part};
 use sha2::{Digest as _, Sha256};
 
-/// Maximum length of an id that is sent, in bytes: OpenAI's limit.
-const MAX_LEN: usize = 64;
+/// Maximum length of an id that is sent, in bytes: OpenAI's chat completions have refused longer ones, other APIs
+/// take 64.
+const MAX_LEN: usize = 40;
+/// Length of a hash that is sent, in characters of Base64: 192 bits.
+const HASH_LEN: usize = 32;
 /// Start of an id that encodes another.
 const ENCODED: &str = "am64_";
 /// Start of an id that is the hash of one that is too long to encode.
 const HASHED: &str = "am64h_";
 
-/// Returns the id under which a call is sent, which matches `^[a-zA-Z0-9_-]{1,64}$`.
+/// Returns the id under which a call is sent, which matches `^[a-zA-Z0-9_-]{1,40}$`.
 ///
 /// An id that matches already stays as it is. Another becomes `am64_` and its bytes in URL-safe Base64; if
-/// that is longer than 64 bytes, `am64h_` and its SHA-256. The same id always gives the same result.
+/// that is longer than 40 bytes, `am64h_` and the beginning of its SHA-256. The same id always gives the same
+/// result.
 pub fn wire_call_id(id: &str) -> Cow<'_, str> {
     let fits = (1..=MAX_LEN).contains(&id.len())
         && !id.starts_with(ENCODED)
@@ -33,7 +37,12 @@ pub fn wire_call_id(id: &str) -> Cow<'_, str> {
         return Cow::Owned(encoded);
     }
     let hash = Sha256::digest(id.as_bytes());
-    Cow::Owned(format!("{HASHED}{}", URL_SAFE_NO_PAD.encode(hash)))
+    let code: String = URL_SAFE_NO_PAD
+        .encode(hash)
+        .chars()
+        .take(HASH_LEN)
+        .collect();
+    Cow::Owned(format!("{HASHED}{code}"))
 }
 
 /// Returns the id that [`wire_call_id`] encoded. Hashes and all other ids are returned as they are; a hash is
@@ -86,7 +95,7 @@ mod tests {
 
     #[test]
     fn ids_that_providers_accept_stay_as_they_are() {
-        for id in ["toolu_01A", "call-1", &"x".repeat(64), "am64h_x"] {
+        for id in ["toolu_01A", "call-1", &"x".repeat(40), "am64h_x"] {
             assert_eq!(wire_call_id(id), id);
             assert_eq!(original_call_id(id), id);
         }
@@ -101,10 +110,10 @@ mod tests {
             "é",
             "am64_",
             "am64_YQ",
-            &"?".repeat(44),
+            &"?".repeat(26),
         ] {
             let wire = wire_call_id(id);
-            assert!(wire.starts_with("am64_") && wire.len() <= 64, "{wire}");
+            assert!(wire.starts_with("am64_") && wire.len() <= 40, "{wire}");
             assert_eq!(original_call_id(&wire), id);
         }
     }
@@ -113,7 +122,7 @@ mod tests {
     fn long_ids_are_hashed_and_restored_from_the_messages() {
         let id = "call_1|".repeat(20);
         let wire = wire_call_id(&id).into_owned();
-        assert_eq!(wire.len(), 49);
+        assert_eq!(wire.len(), 38);
         assert_eq!(wire_call_id(&wire), wire);
         let mut messages = [Message::tool_result(wire, "done")];
         let original = [Message::tool_result(id, "done")];

@@ -15,6 +15,7 @@ mod prompts;
 mod providers;
 #[path = "../../../extractive-summarizer/tests/it/strategies.rs"]
 mod strategies;
+mod text;
 mod windows;
 
 use summarize_escalation::testing::log;

@@ -1,0 +1,84 @@
+//! Assembling a list of messages that nobody stores.
+
+use std::sync::Arc;
+
+use memory_model::{Accounting as _, Hash, LogEntry, Message, Part, Role, Seq};
+use token_estimate::TokenEstimator;
+
+use crate::accounting::ContextAccounting;
+use crate::assemble::assemble_with_preamble;
+use crate::context::{Context, Error};
+use crate::input::{AssemblyInput, Item};
+use crate::policy::{AssemblyPolicy, Budget};
+use crate::preamble::Preamble;
+
+/// Assembles a context from a list of messages, with the default policy and the default estimator. A first message
+/// that is a system message of one text is pinned: it is never left out.
+///
+/// Positions in the receipt count the other messages from 1.
+///
+/// ```
+/// use context_assembler::{Budget, assemble_messages};
+/// use memory_model::Message;
+///
+/// let mut messages = vec![Message::system("You are a careful engineer.")];
+/// messages.extend((1..=100).map(|n| Message::user(format!("Message number {n} of many."))));
+/// let context = assemble_messages(&messages, Budget::tokens(400))?;
+/// assert!(context.tokens <= 400);
+/// assert_eq!(context.to_messages()[0], messages[0]);
+/// assert_eq!(context.to_messages().last(), messages.last());
+/// # Ok::<(), context_assembler::Error>(())
+/// ```
+///
+/// # Errors
+/// `BudgetTooSmall` when the system message and the newest group do not fit: see
+/// [`assemble`](fn@crate::assemble).
+pub fn assemble_messages(messages: &[Message], budget: Budget) -> Result<Context, Error> {
+    assemble_messages_with(
+        messages,
+        budget,
+        &AssemblyPolicy::default(),
+        token_estimate::default_estimator(),
+    )
+}
+
+/// Assembles a context as [`assemble_messages`], with this policy and estimator.
+///
+/// # Errors
+/// As [`assemble_messages`].
+pub fn assemble_messages_with(
+    messages: &[Message],
+    budget: Budget,
+    policy: &AssemblyPolicy,
+    estimator: Arc<dyn TokenEstimator>,
+) -> Result<Context, Error> {
+    let accounting = ContextAccounting::new(estimator);
+    let (system, messages) = match messages.split_first() {
+        Some((first, rest)) => match (first.role, first.parts.as_slice()) {
+            (Role::System, [Part::Text { text }]) => (Some(text.as_str()), rest),
+            _ => (None, messages),
+        },
+        None => (None, messages),
+    };
+    let mut running: u64 = 0;
+    let mut entries = Vec::with_capacity(messages.len());
+    for (message, seq) in messages.iter().zip(1..) {
+        let tokens = accounting.message(message);
+        running = running.saturating_add(tokens);
+        entries.push(LogEntry {
+            seq: Seq(seq),
+            message: message.clone(),
+            tokens,
+            running,
+            // Nothing that is assembled looks at it.
+            hash: Hash::ZERO,
+        });
+    }
+    let input = AssemblyInput {
+        view_tokens: running,
+        tokens_before: 0,
+        items: vec![Item::Raw(entries)],
+    };
+    let preamble = Preamble::default().with_system(system);
+    assemble_with_preamble(&input, &preamble, budget, policy, &accounting)
+}

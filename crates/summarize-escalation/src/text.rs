@@ -1,0 +1,59 @@
+//! Summarizing a text that is no conversation.
+
+use memory_model::{Hash, LogEntry, Message, Seq};
+use token_estimate::TokenEstimator;
+
+use crate::error::Error;
+use crate::escalate::escalate;
+use crate::ladder::Ladder;
+use crate::request::SummaryRequest;
+use crate::summarizer::Summarizer;
+use crate::target::Tolerance;
+use crate::{Source, cut_to_tokens};
+
+/// Summarizes a text to at most `max_tokens` tokens, by the default ladder and the default estimator. A text that costs
+/// no more is returned as it is.
+///
+/// ```
+/// use summarize_escalation::{ExtractiveSummarizer, summarize_text};
+/// use token_estimate::default_estimator;
+///
+/// # tokio::runtime::Builder::new_current_thread().build()?.block_on(async {
+/// let report = "All 212 tests passed on the staging host, so we deployed to it. ".repeat(40);
+/// let summary = summarize_text(&ExtractiveSummarizer::new(), &report, 80).await?;
+/// assert!(default_estimator().text(&summary) <= 80);
+/// # Ok::<(), summarize_escalation::Error>(())
+/// # })?;
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+///
+/// # Errors
+/// Those of [`escalate`], but for a text that is too short for a summary: it is cut.
+pub async fn summarize_text(
+    summarizer: &dyn Summarizer,
+    text: &str,
+    max_tokens: u64,
+) -> Result<String, Error> {
+    let estimator = token_estimate::default_estimator();
+    let tokens = estimator.text(text);
+    if tokens <= max_tokens {
+        return Ok(text.to_owned());
+    }
+    let log = [LogEntry {
+        seq: Seq::FIRST,
+        message: Message::user(text),
+        tokens,
+        running: tokens,
+        // No summarizer looks at it.
+        hash: Hash::ZERO,
+    }];
+    let source = log.each_ref().map(Source::from);
+    let request = SummaryRequest::new(&source, &estimator).with_target_tokens(max_tokens);
+    let ladder = Ladder::default().with_accept(Tolerance::NONE);
+    match escalate(summarizer, &ladder, &request).await {
+        Err(error) if error.kind() == crate::ErrorKind::CannotShrink => {
+            Ok(cut_to_tokens(text, max_tokens, &estimator).unwrap_or_default())
+        }
+        outcome => Ok(outcome?.text),
+    }
+}
