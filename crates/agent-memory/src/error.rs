@@ -28,7 +28,7 @@ pub enum ErrorKind {
     /// A search that is not over the store failed.
     Search,
     /// A transcript cannot be read.
-    #[cfg(feature = "import")]
+    #[cfg(any(feature = "import", feature = "providers"))]
     Transcript(message_formats::ErrorKind),
     /// A client of a model failed, or its settings are invalid.
     Model(model_client::FailureKind),
@@ -164,7 +164,7 @@ impl From<memory_model::SpliceError> for Error {
     }
 }
 
-#[cfg(feature = "import")]
+#[cfg(any(feature = "import", feature = "providers"))]
 impl From<message_formats::Error> for Error {
     fn from(error: message_formats::Error) -> Self {
         convert(ErrorKind::Transcript(error.kind()), &error)

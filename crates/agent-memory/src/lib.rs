@@ -87,7 +87,7 @@ pub mod sqlite {
 }
 
 /// Transcripts of other agents: their formats, and how to read them.
-#[cfg(feature = "import")]
+#[cfg(any(feature = "import", feature = "providers"))]
 pub mod transcripts {
     pub use message_formats::*;
 }
@@ -131,7 +131,8 @@ pub use dag_compactor::{DagPlanner, DagPolicy, FreshTail};
 pub use memory_model::{
     Child, Clock, ConversationId, EntryKind, LogEntry, MAX_PART_DEPTH, Media, MediaSource, Message,
     Part, RawJson, ResultContent, Role, Seq, SeqRange, SessionKey, Span, SpanBody, StepClock,
-    Summary, SummaryId, SystemClock, Timestamp, ToolDefinition, TurnId, ViewName, ViewVersion,
+    Summary, SummaryId, SystemClock, Timestamp, ToolCall, ToolDefinition, TurnId, ViewName,
+    ViewVersion,
 };
 pub use memory_search::{
     Cursor, Hit, HitOrder, HitTarget, Hits, IndexedHits, Query, Search, SearchIndex, SearchMode,

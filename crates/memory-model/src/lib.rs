@@ -31,7 +31,7 @@ pub use summary::{Child, Purpose, Recipe, SourceHasher, Summary, SummaryFigures,
 pub use summary_body::{RankCountError, RankedLine, SummaryBody};
 pub use time::{Clock, StepClock, SystemClock, Timestamp};
 pub use token_estimate::{MessageView, PartView, Role};
-pub use tool::ToolDefinition;
+pub use tool::{ToolCall, ToolDefinition};
 pub use view::{
     Span, SpanBody, SpanRange, SpanStart, SpliceError, SpliceRows, View, clip_starts, spans_of,
     splice_starts,

@@ -1,9 +1,11 @@
-//! Definitions of the tools that a model may call.
+//! Tools that a model may call, and its calls.
 
 use serde::{Deserialize, Serialize};
 use token_estimate::ToolView;
 
 use crate::json::RawJson;
+use crate::message::Message;
+use crate::part::Part;
 
 /// A tool that a model may call, in no provider's shape.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -48,5 +50,62 @@ impl ToolDefinition {
     pub fn view(&self) -> ToolView<'_> {
         let description = self.description.as_deref().unwrap_or_default();
         ToolView::new(&self.name, description, self.parameters.as_str())
+    }
+}
+
+/// A call of a tool, borrowed from the message that makes it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct ToolCall<'a> {
+    /// The id that the result names.
+    pub id: &'a str,
+    /// The tool.
+    pub name: &'a str,
+    /// The arguments as they came: JSON, or a JSON string of text that is not JSON.
+    pub arguments: &'a RawJson,
+}
+
+impl<'a> ToolCall<'a> {
+    /// Parses the arguments.
+    ///
+    /// # Errors
+    /// When they are not JSON, or not of that type. A model can read the error's text.
+    pub fn parse<T: Deserialize<'a>>(&self) -> Result<T, serde_json::Error> {
+        serde_json::from_str(self.arguments.as_str())
+    }
+
+    /// Returns the message that answers the call with a text.
+    pub fn result(&self, text: impl Into<String>) -> Message {
+        Message::tool_result(self.id, text)
+    }
+}
+
+impl Message {
+    /// Returns the calls of tools in the message, in order.
+    ///
+    /// ```
+    /// use memory_model::{Message, RawJson};
+    ///
+    /// let message = Message::tool_call("call_1", "ls", RawJson::parse(r#"{"path":"src"}"#)?);
+    /// for call in message.tool_calls() {
+    ///     let arguments: std::collections::HashMap<&str, &str> = call.parse()?;
+    ///     assert_eq!((call.name, arguments["path"]), ("ls", "src"));
+    ///     assert_eq!(call.result("lib.rs"), Message::tool_result("call_1", "lib.rs"));
+    /// }
+    /// # Ok::<(), serde_json::Error>(())
+    /// ```
+    pub fn tool_calls(&self) -> impl Iterator<Item = ToolCall<'_>> {
+        self.parts.iter().filter_map(|part| match part {
+            Part::ToolCall {
+                id,
+                name,
+                arguments,
+            } => Some(ToolCall {
+                id,
+                name,
+                arguments,
+            }),
+            _ => None,
+        })
     }
 }

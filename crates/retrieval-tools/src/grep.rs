@@ -68,6 +68,12 @@ impl From<&str> for GrepArgs {
     }
 }
 
+impl From<&String> for GrepArgs {
+    fn from(pattern: &String) -> Self {
+        Self::new(pattern)
+    }
+}
+
 /// Answer of `grep`. It serializes to the JSON that scripts rely on.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 #[non_exhaustive]

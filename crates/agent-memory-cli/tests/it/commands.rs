@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use serde_json::{Value, json};
 
-use crate::support::{Home, fixture, has};
+use crate::support::{Home, fields, fixture, has};
 
 const TEAM: &str = "claude-code/parallel-and-sidechain";
 
@@ -159,6 +159,57 @@ fn a_context_is_within_its_budget() {
     let text = home.ok(&["context", &key, "--budget", "4000", "--receipt"]);
     assert!(text.out.contains("of a budget of 4,000"), "{}", text.out);
     assert!(text.out.contains("left out: messages 1-"), "{}", text.out);
+}
+
+#[test]
+fn a_context_is_printed_as_the_fields_of_each_providers_request() {
+    let home = Home::new();
+    home.ok(&["compact", &fixture("claude-code/release-week")]);
+    let key = only_session(&home);
+    let system = home.file("system.txt", "You are a careful engineer.");
+    let system = system.to_str().unwrap();
+    let context = |form: &str, system: &[&str]| {
+        let args = ["context", &key, "--budget", "4000", "--as", form];
+        let printed = home.ok(&[&args, system].concat());
+        serde_json::from_str::<Value>(&printed.out).unwrap()
+    };
+    for (form, prompt, messages) in [
+        ("openai", None, "messages"),
+        ("responses", Some("instructions"), "input"),
+        ("anthropic", Some("system"), "messages"),
+        ("gemini", Some("systemInstruction"), "contents"),
+    ] {
+        let plain = context(form, &[]);
+        assert_eq!(fields(&plain), [messages]);
+        let with_system = context(form, &["--system", system]);
+        let mut expected: Vec<&str> = prompt.into_iter().chain([messages]).collect();
+        expected.sort_unstable();
+        assert_eq!(fields(&with_system), expected);
+        assert!(
+            with_system
+                .to_string()
+                .contains("You are a careful engineer.")
+        );
+        assert!(
+            with_system[messages].as_array().unwrap().len() > 4,
+            "{form}"
+        );
+    }
+    // The prompt is first, and counts.
+    let context = home.json(&["context", &key, "--budget", "4000", "--system", system]);
+    assert_eq!(context["messages"][0]["source"]["kind"], "system");
+    assert!(context["receipt"]["system_tokens"].as_u64().unwrap() > 4);
+    assert!(context["tokens"].as_u64().unwrap() <= 4000);
+
+    let failed = home.run(&["context", &key, "--system", "nowhere.txt"]);
+    assert_eq!(failed.code, 4);
+    assert!(
+        failed
+            .err
+            .contains("cannot read the system prompt nowhere.txt"),
+        "{}",
+        failed.err
+    );
 }
 
 #[test]

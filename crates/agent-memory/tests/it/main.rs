@@ -28,6 +28,7 @@ mod plain_export;
 #[path = "../../../context-assembler/tests/it/provider.rs"]
 mod provider;
 mod provider_shapes;
+mod readme;
 mod redo;
 mod replay;
 mod search_index;

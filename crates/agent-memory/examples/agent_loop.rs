@@ -1,0 +1,204 @@
+//! An agent's loop in OpenAI's JSON: 300 turns with tools over a window of 16,000 tokens, a restart, a fork, and the
+//! first words found again by a tool call of the model.
+//!
+//! The model is a script, so that the example needs no key and no network. Put a request to a server in its place.
+
+#![allow(clippy::print_stdout, clippy::expect_used)]
+
+use agent_memory::providers::openai;
+use agent_memory::{
+    DagPolicy, Memory, Message, ObservedUsage, RawJson, Session, ToolCall, ToolDefinition, Window,
+};
+use serde::Deserialize;
+use serde_json::{Value, json};
+
+type Result<T> = std::result::Result<T, Box<dyn std::error::Error>>;
+
+const MODEL: &str = "gpt-5-mini";
+const SYSTEM: &str = "You look after the servers of a small harbour.";
+const TURNS: usize = 300;
+
+/// A model that calls a tool in each turn, and looks the past up when it is asked about it.
+struct ScriptedModel {
+    calls: usize,
+}
+
+impl ScriptedModel {
+    /// Answers a request, as a server answers it.
+    fn complete(&mut self, request: &Value) -> Value {
+        self.calls += 1;
+        let messages = request["messages"].as_array().expect("a list of messages");
+        let last = messages.last().expect("at least one message");
+        let message = match (last["role"].as_str(), last["content"].as_str()) {
+            (Some("tool"), text) => json!({
+                "role": "assistant",
+                "content": format!("Done: {}", text.unwrap_or_default()),
+            }),
+            (_, Some(text)) if text.contains("very first") => self.call("search_history", "green"),
+            _ => self.call("check_server", &format!("quay-{}", self.calls % 7)),
+        };
+        let sent = request.to_string().len() / 4;
+        json!({
+            "choices": [{"message": message}],
+            "usage": {"prompt_tokens": sent, "completion_tokens": 40, "total_tokens": sent + 40},
+        })
+    }
+
+    fn call(&self, tool: &str, argument: &str) -> Value {
+        let function = json!({"name": tool, "arguments": json!({"of": argument}).to_string()});
+        let call =
+            json!({"id": format!("call_{}", self.calls), "type": "function", "function": function});
+        json!({"role": "assistant", "content": null, "tool_calls": [call]})
+    }
+}
+
+fn tools() -> Result<Vec<ToolDefinition>> {
+    let schema = r#"{"type":"object","properties":{"of":{"type":"string"}},"required":["of"]}"#;
+    Ok(vec![
+        ToolDefinition::new("check_server", RawJson::parse(schema)?)
+            .with_description("Returns the state of a server."),
+        ToolDefinition::new("search_history", RawJson::parse(schema)?)
+            .with_description("Searches everything that was ever said in this conversation."),
+    ])
+}
+
+#[derive(Deserialize)]
+struct Arguments {
+    of: String,
+}
+
+/// Runs a tool. What goes wrong is told to the model.
+async fn run(session: &Session, call: ToolCall<'_>) -> Result<String> {
+    let arguments: Arguments = match call.parse() {
+        Ok(arguments) => arguments,
+        Err(error) => return Ok(format!("the arguments cannot be read: {error}")),
+    };
+    match call.name {
+        "check_server" => {
+            let lines = (1..=12).map(|n| format!("{}: disk {n} is at {} %", arguments.of, n * 7));
+            Ok(lines.collect::<Vec<_>>().join("\n"))
+        }
+        "search_history" => {
+            let found = session.retrieval().grep(&arguments.of).await?;
+            let hits = found.hits.iter().map(|hit| hit.snippet.clone());
+            Ok(hits.collect::<Vec<_>>().join("\n"))
+        }
+        name => Ok(format!("there is no tool {name}")),
+    }
+}
+
+/// One turn: the user's words, calls of the model and of its tools, until the model has nothing more to do.
+async fn turn(
+    session: &Session,
+    window: &Window,
+    model: &mut ScriptedModel,
+    words: String,
+) -> Result<String> {
+    session.before_turn(window).await?;
+    session.ingest(Message::user(words)).await?;
+    loop {
+        let context = session.before_call(window).await?.context;
+        assert!(context.tokens <= window.budget().get());
+        let reply = model.complete(&json!({
+            "model": MODEL,
+            "messages": context.to_openai(),
+            "tools": openai::tools(session.tools()),
+        }));
+        let message = openai::read(&[reply["choices"][0]["message"].clone()])?.remove(0);
+        session.ingest(message.clone()).await?;
+        if let Some(usage) = openai::usage(&reply) {
+            let observed = ObservedUsage::new(MODEL, usage).with_context(&context);
+            session.observe_usage(&observed).await?;
+        }
+        for call in message.tool_calls() {
+            let result = run(session, call).await?;
+            session.ingest(call.result(result)).await?;
+        }
+        if message.tool_calls().next().is_none() {
+            session.after_turn(window).await?;
+            return Ok(message.text());
+        }
+    }
+}
+
+#[tokio::main(flavor = "current_thread")]
+async fn main() -> Result<()> {
+    let folder = tempfile::tempdir()?;
+    let path = folder.path().join("memory.db");
+    let window = Window::new(16_000);
+    let mut model = ScriptedModel { calls: 0 };
+
+    let memory = Memory::builder()
+        .sqlite(&path)
+        .dag(DagPolicy::for_window(window.tokens))
+        .open()
+        .await?;
+    let session = memory
+        .session("harbour")
+        .await?
+        .with_system(SYSTEM, &tools()?);
+    let first = "Deploy only after the tests are green.".to_owned();
+    turn(&session, &window, &mut model, first).await?;
+    for n in 1..TURNS {
+        let words = format!("Look at the server on quay {n}, please, and tell me how full it is.");
+        turn(&session, &window, &mut model, words).await?;
+        if n == TURNS / 2 {
+            // A program may end at any time: what was ingested is stored.
+            memory.close().await?;
+            return finish(&path, &window, &mut model, n + 1).await;
+        }
+    }
+    Ok(())
+}
+
+/// The second half, by a process that knows nothing but the file.
+async fn finish(
+    path: &std::path::Path,
+    window: &Window,
+    model: &mut ScriptedModel,
+    from: usize,
+) -> Result<()> {
+    let memory = Memory::builder()
+        .sqlite(path)
+        .dag(DagPolicy::for_window(window.tokens))
+        .open()
+        .await?;
+    let session = memory
+        .get_session("harbour")
+        .await?
+        .with_system(SYSTEM, &tools()?);
+    for n in from..TURNS {
+        let words = format!("Look at the server on quay {n}, please, and tell me how full it is.");
+        turn(&session, window, model, words).await?;
+    }
+
+    // A fork goes its own way and shares what was before.
+    let head = session.snapshot().await?.head;
+    let fork = session.fork(head, "harbour, another try").await?;
+    let answer = turn(
+        &fork,
+        window,
+        model,
+        "What did I say at the very first?".into(),
+    )
+    .await?;
+    assert!(answer.contains("tests are green"), "{answer}");
+
+    let context = session.assemble(window.budget()).await?;
+    assert_eq!(
+        context.messages[0].parts[0],
+        agent_memory::Part::text(SYSTEM)
+    );
+    let log = session.entries().await?;
+    let told: u64 = log.iter().map(|entry| entry.tokens).sum();
+    assert!(memory.verify().await?.is_ok());
+    println!(
+        "{TURNS} turns, {} messages of {told} tokens; a context of {} tokens in {} messages",
+        log.len(),
+        context.tokens,
+        context.messages.len()
+    );
+    println!("the fork answered: {answer}");
+    memory.close().await?;
+    Ok(())
+}
