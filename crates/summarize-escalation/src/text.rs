@@ -50,10 +50,11 @@ pub async fn summarize_text(
     let source = log.each_ref().map(Source::from);
     let request = SummaryRequest::new(&source, &estimator).with_target_tokens(max_tokens);
     let ladder = Ladder::default().with_accept(Tolerance::NONE);
+    let cut = |text: &str| cut_to_tokens(text, max_tokens, &estimator).unwrap_or_default();
     match escalate(summarizer, &ladder, &request).await {
-        Err(error) if error.kind() == crate::ErrorKind::CannotShrink => {
-            Ok(cut_to_tokens(text, max_tokens, &estimator).unwrap_or_default())
-        }
+        Err(error) if error.kind() == crate::ErrorKind::CannotShrink => Ok(cut(text)),
+        // What every step of the ladder may cost at least is more than a target of no tokens.
+        Ok(outcome) if estimator.text(&outcome.text) > max_tokens => Ok(cut(&outcome.text)),
         outcome => Ok(outcome?.text),
     }
 }
