@@ -5,4 +5,5 @@ mod laws;
 mod parts;
 mod reference;
 mod sanitize;
+mod single;
 mod trim;
