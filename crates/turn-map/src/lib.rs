@@ -1,5 +1,7 @@
 #![doc = include_str!("../README.md")]
 
+#[cfg(feature = "json")]
+pub mod anthropic;
 mod atoms;
 mod builder;
 mod check;
@@ -9,9 +11,13 @@ mod cuts;
 mod edit;
 mod error;
 mod id;
+#[cfg(feature = "json")]
+mod json;
 mod message;
 #[cfg(feature = "memory-model")]
 mod model;
+#[cfg(feature = "json")]
+pub mod openai;
 mod sanitize;
 #[cfg(test)]
 mod script;
