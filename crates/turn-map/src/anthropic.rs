@@ -202,7 +202,9 @@ impl EditableMessage for Message {
     }
 
     fn set_content(part: &mut Part, new: String) {
-        if let Inner::Block(block) = &mut part.0 {
+        if let Inner::Block(block) = &mut part.0
+            && text(block, "type") == "tool_result"
+        {
             set(block, "content", new);
         }
     }

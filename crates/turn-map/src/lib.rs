@@ -3,6 +3,7 @@
 #[cfg(feature = "json")]
 pub mod anthropic;
 mod atoms;
+mod budget;
 mod builder;
 mod check;
 mod clear;
@@ -27,6 +28,7 @@ mod turns;
 pub use atoms::{
     Atom, AtomKind, Atoms, Cut, GroupState, GroupingPolicy, LateResult, UnansweredCall,
 };
+pub use budget::{Shortfall, SplitFn, TextSplitter, Trim, TrimStrategy, Trimmed, trim_to_budget};
 pub use builder::{AtomBuilder, atoms};
 pub use check::{Rule, Violation, check_anthropic, check_openai};
 pub use clear::ClearPolicy;

@@ -1,6 +1,9 @@
 //! Laws of atoms, turns and cuts, of trimming and of sanitizing, over any list of messages.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, missing_docs)]
 
+mod budget;
+#[cfg(feature = "json")]
+mod json;
 mod laws;
 mod parts;
 mod reference;
