@@ -74,10 +74,19 @@ struct Work<'m, M, C> {
     units: Vec<Range<usize>>,
 }
 
-/// What is kept of the units: a run of them, and a message kept in part before or behind it.
+/// What is kept of the units: a run of them, and a unit with a shortened message before or behind it.
 struct Kept<M> {
     units: Range<usize>,
-    partial: Option<(usize, M)>,
+    partial: Option<Partial<M>>,
+}
+
+/// A unit whose message farthest from the other units is shortened.
+struct Partial<M> {
+    /// Position of the shortened message.
+    at: usize,
+    message: M,
+    /// Positions of the other messages.
+    rest: Range<usize>,
 }
 
 impl<M> Kept<M> {
@@ -194,16 +203,24 @@ impl<'m, M: EditableMessage + Clone, C: Fn(&[&M]) -> u64> Work<'m, M, C> {
         };
         let partial = next
             .and_then(|next| self.units.get(next))
-            .filter(|unit| self.trim.allow_partial && unit.len() == 1)
+            .filter(|_| self.trim.allow_partial)
             .and_then(|unit| {
-                let message = self.messages.get(unit.start)?;
-                partial::shorten(message, self.trim, |part| {
+                let (at, rest) = match self.trim.strategy {
+                    TrimStrategy::Last => (unit.start, unit.start + 1..unit.end),
+                    TrimStrategy::First => (unit.end - 1, unit.start..unit.end - 1),
+                };
+                let partial = |message: M| Partial {
+                    at,
+                    message,
+                    rest: rest.clone(),
+                };
+                let part = partial::shorten(self.messages.get(at)?, self.trim, |part| {
                     fits(&Kept {
                         units: units.clone(),
-                        partial: Some((unit.start, part.clone())),
+                        partial: Some(partial(part.clone())),
                     })
-                })
-                .map(|part| (unit.start, part))
+                });
+                part.map(partial)
             });
         Kept { units, partial }
     }
@@ -214,8 +231,8 @@ impl<'m, M: EditableMessage + Clone, C: Fn(&[&M]) -> u64> Work<'m, M, C> {
             TrimStrategy::Last => &self.trim.start_on,
             TrimStrategy::First => &self.trim.end_on,
         };
-        if let Some((_, part)) = &kept.partial
-            && is_of(part, roles)
+        if let Some(partial) = &kept.partial
+            && is_of(&partial.message, roles)
         {
             return;
         }
@@ -279,10 +296,18 @@ impl<'m, M: EditableMessage + Clone, C: Fn(&[&M]) -> u64> Work<'m, M, C> {
             positions.filter_map(|at| self.messages.get(at).map(|message| (at, message)))
         };
         let run = self.run(&kept.units);
-        let partial = kept.partial.iter().map(|(at, message)| (*at, message));
+        let rest = kept.partial.as_ref().map_or(0..0, |part| part.rest.clone());
+        let partial = kept.partial.iter().map(|part| (part.at, &part.message));
+        let system = whole(system);
         match self.trim.strategy {
-            TrimStrategy::Last => whole(system).chain(partial).chain(whole(run)).unzip(),
-            TrimStrategy::First => whole(system).chain(whole(run)).chain(partial).unzip(),
+            TrimStrategy::Last => {
+                let unit = partial.chain(whole(rest));
+                system.chain(unit).chain(whole(run)).unzip()
+            }
+            TrimStrategy::First => {
+                let unit = whole(rest).chain(partial);
+                system.chain(whole(run)).chain(unit).unzip()
+            }
         }
     }
 
@@ -301,7 +326,7 @@ impl<'m, M: EditableMessage + Clone, C: Fn(&[&M]) -> u64> Work<'m, M, C> {
             positions,
             messages: messages.into_iter().cloned().collect(),
             tokens: self.cost(&kept),
-            partial: kept.partial.as_ref().map(|(at, _)| *at),
+            partial: kept.partial.as_ref().map(|part| part.at),
             shortfall,
         }
     }

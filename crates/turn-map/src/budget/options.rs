@@ -16,9 +16,10 @@ pub struct Trim {
     /// Side of the list that is kept. Default [`TrimStrategy::Last`].
     #[cfg_attr(feature = "serde", serde(default))]
     pub strategy: TrimStrategy,
-    /// Whether the first message that does not fit is kept in part: without its parts farthest from what is kept, or,
-    /// where not even one part fits, with pieces of its text. Calls stay, and a group is never kept in
-    /// part. Default `false`.
+    /// Whether the first message that does not fit is kept in part: without its parts farthest from what is
+    /// kept, or, where not even one part fits, with pieces of its text. Calls stay. Of a group that does
+    /// not fit all messages stay if it is enough to shorten the last one, or the first one under
+    /// [`TrimStrategy::Last`]. Default `false`.
     #[cfg_attr(feature = "serde", serde(default))]
     pub allow_partial: bool,
     /// Roles of the message that the result starts with, behind an included system message; messages

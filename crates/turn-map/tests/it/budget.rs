@@ -114,9 +114,16 @@ fn a_message_may_be_kept_in_part() {
     assert_eq!(kept("u:ab:cd:ef a:g", &part(6, letters())), "u:cd:ef a:g");
     assert_eq!(kept("u:ab:cd:ef a:g", &part(2, letters())), "u:f a:g");
     assert_eq!(kept("u:ab:cd:# a:g", &part(1, letters())), "a:g");
-    // Calls stay; what is in a group does not count as one message.
+    // Calls stay, and groups are whole but for the text at their end.
     assert_eq!(kept("a:abc:+x a:d", &part(3, letters())), "a:c:+x a:d");
-    assert_eq!(kept("a:abc:+x t:-x a:d", &part(4, letters())), "a:d");
+    assert_eq!(
+        kept("a:abc:+x t:-x a:d", &part(4, letters())),
+        "a:c:+x t:-x a:d"
+    );
+    assert_eq!(kept("a:abc:+x t:-x a:d", &part(3, letters())), "a:d");
+    let first = |tokens| part(tokens, letters()).with_strategy(FIRST);
+    assert_eq!(kept("u:d a:+x t:-x:abc", &first(4)), "u:d a:+x t:-x:a");
+    assert_eq!(kept("u:d a:+x t:-x:abc", &first(3)), "u:d");
     assert_eq!(kept("t:-x a:d", &part(1, letters())), "a:d");
     let list = [
         Msg {
@@ -249,7 +256,6 @@ proptest! {
             for atom in &atoms(&list, policy) {
                 let count = atom.range().filter(|at| done.positions.contains(at)).count();
                 prop_assert!(count == 0 || count == atom.range().len(), "{:?}", atom);
-                prop_assert!(atom.range().len() == 1 || done.partial.is_none_or(|at| !atom.range().contains(&at)));
             }
         }
         if let Some(shortfall) = &done.shortfall {
@@ -270,11 +276,16 @@ proptest! {
         if done.shortfall.as_ref().is_some_and(|s| matches!(s, Shortfall::SystemTooLarge { .. })) {
             return Ok(());
         }
-        let whole: Vec<usize> = done.positions.iter().copied().filter(|at| done.partial != Some(*at)).collect();
         let units: Vec<std::ops::Range<usize>> = match trim.grouping {
             Some(policy) => atoms(&list, policy).iter().map(|atom| atom.range()).collect(),
             None => (0..list.len()).map(|at| at..at + 1).collect(),
         };
+        let whole: Vec<usize> = units
+            .iter()
+            .filter(|unit| done.positions.contains(&unit.start))
+            .filter(|unit| done.partial.is_none_or(|at| !unit.contains(&at)))
+            .flat_map(Clone::clone)
+            .collect();
         let mut left = units.iter().filter(|unit| !whole.contains(&unit.start));
         let next = match trim.strategy {
             TrimStrategy::First => left.next(),

@@ -4,6 +4,8 @@
 mod budget;
 #[cfg(feature = "json")]
 mod json;
+#[cfg(all(feature = "json", feature = "serde"))]
+mod langchain;
 mod laws;
 mod parts;
 mod reference;
