@@ -3,7 +3,7 @@ use std::ops::Range;
 use token_estimate::{MessageView, Role};
 
 use crate::message::results;
-use crate::{Edit, EditableMessage, GroupingPolicy, apply, atoms};
+use crate::{EditableMessage, GroupingPolicy, atoms};
 
 mod options;
 mod partial;
@@ -352,9 +352,4 @@ fn is_of(message: &impl MessageView, roles: &[Role]) -> bool {
         role => role,
     };
     !message.is_note() && roles.contains(&role)
-}
-
-/// Returns the message with these edits of its parts.
-fn edited<M: EditableMessage + Clone>(message: &M, edits: &[Edit]) -> Option<M> {
-    apply(vec![message.clone()], edits).pop()
 }

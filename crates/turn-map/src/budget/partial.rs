@@ -2,8 +2,8 @@
 
 use token_estimate::{MessageView, PartView};
 
-use super::{Trim, TrimStrategy, edited};
-use crate::{Edit, EditableMessage};
+use super::options::{Trim, TrimStrategy};
+use crate::{Edit, EditableMessage, apply};
 
 /// What may become of a part.
 enum Slot {
@@ -100,4 +100,9 @@ fn dropped(content: &[usize], kept: usize) -> Vec<Edit> {
             part: *part,
         })
         .collect()
+}
+
+/// Returns the message with these edits of its parts.
+fn edited<M: EditableMessage + Clone>(message: &M, edits: &[Edit]) -> Option<M> {
+    apply(vec![message.clone()], edits).pop()
 }
