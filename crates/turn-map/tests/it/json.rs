@@ -507,6 +507,7 @@ proptest! {
     fn a_sanitized_chat_keeps_the_rules_and_everything_said(list in chat::list()) {
         let before = all_marks(&list);
         let list = openai::from_values(list);
+        let again = list.clone();
         let plan = sanitize(&list, &SanitizePolicy::default());
         let mended = apply(list, &plan.edits);
         prop_assert_eq!(check_openai(&mended), vec![]);
@@ -514,6 +515,11 @@ proptest! {
         let mended = openai::into_values(mended);
         prop_assert_eq!(chat::broken(&mended), None, "{:#?}", mended);
         prop_assert_eq!(all_marks(&mended), before);
+        for policy in [SanitizePolicy::anna(), SanitizePolicy::koda()] {
+            let plan = sanitize(&again, &policy);
+            let mended = openai::into_values(apply(again.clone(), &plan.edits));
+            prop_assert_eq!(chat::broken(&mended), None, "{:#?}", mended);
+        }
     }
 
     #[test]
@@ -525,6 +531,11 @@ proptest! {
         prop_assert!(sanitize(&mended, &SanitizePolicy::default()).is_clean());
         let mended = anthropic::into_values(mended);
         prop_assert_eq!(turns::broken(&mended), None, "{:#?}", mended);
+        for policy in [SanitizePolicy::anna(), SanitizePolicy::koda()] {
+            let plan = sanitize(&list, &policy);
+            let mended = anthropic::into_values(apply(list.clone(), &plan.edits));
+            prop_assert_eq!(turns::broken(&mended), None, "{:#?}", mended);
+        }
         // A message whose results all moved goes, with its own fields; a call by another goes.
         let mut kept = BTreeSet::new();
         for message in list {

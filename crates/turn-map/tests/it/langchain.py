@@ -157,7 +157,7 @@ def judged(messages, given):
 
 
 def main():
-    rng = random.Random(20260801)
+    rng = random.Random(20260802)
     write = lambda value: print(json.dumps(value, ensure_ascii=False, separators=(",", ":"), sort_keys=True))
     write({"langchain-core": version("langchain-core")})
     for _ in range(CASES):
