@@ -1,7 +1,7 @@
 """Records what LangChain's trim_messages makes of random lists, for langchain.rs.
 
-    python -m venv /tmp/judge && /tmp/judge/bin/pip install langchain-core==1.7.2
-    /tmp/judge/bin/python crates/turn-map/tests/it/langchain.py > crates/turn-map/tests/it/langchain.jsonl
+    python -m venv judge && judge/bin/pip install langchain-core==1.7.2
+    judge/bin/python crates/turn-map/tests/it/langchain.py > crates/turn-map/tests/it/langchain.jsonl
 
 The first line is the version. Every other line is a case: the messages, the arguments, and the positions
 of the result's messages, with the texts of those that were changed, or what was raised. A message is its
