@@ -237,14 +237,14 @@ impl EditableMessage for Line {
         self.role = role;
     }
 
-    fn results_behind(&self, parts: Vec<Placed>) -> Self {
-        Self {
+    fn results_behind(&self, parts: Vec<Placed>) -> Vec<Self> {
+        vec![Self {
             role: Role::Tool,
             name: None,
             source: self.source.clone(),
             parts,
             inserted: true,
-        }
+        }]
     }
 
     fn text_part(text: String) -> Placed {

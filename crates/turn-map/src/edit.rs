@@ -77,11 +77,12 @@ pub enum Edit {
         /// The new role.
         role: Role,
     },
-    /// Inserts a message of results directly behind a message.
+    /// Inserts results directly behind a message, as [`EditableMessage::results_behind`] makes messages
+    /// of them.
     InsertResults {
-        /// Position of the message that precedes the inserted one.
+        /// Position of the message that precedes the inserted ones.
         after: usize,
-        /// Results of the inserted message; not empty.
+        /// Results in the inserted messages; not empty.
         results: Vec<InsertedResult>,
     },
 }
@@ -121,8 +122,9 @@ pub trait EditableMessage: MessageView + Sized {
     /// Sets the role.
     fn set_role(&mut self, role: Role);
 
-    /// Returns a new message of results, to be inserted behind this one.
-    fn results_behind(&self, parts: Vec<Self::Part>) -> Self;
+    /// Returns new messages of these results, to be inserted behind this one in order: one message, or
+    /// one for each result where a message holds only one.
+    fn results_behind(&self, parts: Vec<Self::Part>) -> Vec<Self>;
 
     /// Returns a text part.
     fn text_part(text: String) -> Self::Part;
@@ -197,7 +199,7 @@ pub fn apply<M: EditableMessage>(messages: Vec<M>, edits: &[Edit]) -> Vec<M> {
         let behind: Vec<M> = plan
             .behind
             .iter()
-            .filter_map(|results| {
+            .flat_map(|results| {
                 let results = results.iter().filter_map(|result| match result {
                     InsertedResult::Stub { call_id, text } => {
                         Some(M::result_part(call_id.clone(), text.clone()))
@@ -205,7 +207,11 @@ pub fn apply<M: EditableMessage>(messages: Vec<M>, edits: &[Edit]) -> Vec<M> {
                     InsertedResult::Moved { message, part } => parts.remove(&(*message, *part)),
                 });
                 let results: Vec<_> = results.collect();
-                (!results.is_empty()).then(|| message.results_behind(results))
+                if results.is_empty() {
+                    Vec::new()
+                } else {
+                    message.results_behind(results)
+                }
             })
             .collect();
         if !plan.dropped {

@@ -1,6 +1,9 @@
 #![doc = include_str!("../README.md")]
 
+#[cfg(feature = "json")]
+pub mod anthropic;
 mod atoms;
+mod budget;
 mod builder;
 mod check;
 mod clear;
@@ -9,9 +12,13 @@ mod cuts;
 mod edit;
 mod error;
 mod id;
+#[cfg(feature = "json")]
+mod json;
 mod message;
 #[cfg(feature = "memory-model")]
 mod model;
+#[cfg(feature = "json")]
+pub mod openai;
 mod sanitize;
 #[cfg(test)]
 mod script;
@@ -21,6 +28,7 @@ mod turns;
 pub use atoms::{
     Atom, AtomKind, Atoms, Cut, GroupState, GroupingPolicy, LateResult, UnansweredCall,
 };
+pub use budget::{Shortfall, SplitFn, TextSplitter, Trim, TrimStrategy, Trimmed, trim_to_budget};
 pub use builder::{AtomBuilder, atoms};
 pub use check::{Rule, Violation, check_anthropic, check_openai};
 pub use clear::ClearPolicy;

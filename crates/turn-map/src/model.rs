@@ -20,8 +20,8 @@ impl EditableMessage for Message {
         self.role = role;
     }
 
-    fn results_behind(&self, parts: Vec<Part>) -> Self {
-        Message::new(Role::Tool, parts).with_created_at(self.created_at)
+    fn results_behind(&self, parts: Vec<Part>) -> Vec<Self> {
+        vec![Message::new(Role::Tool, parts).with_created_at(self.created_at)]
     }
 
     fn text_part(text: String) -> Part {

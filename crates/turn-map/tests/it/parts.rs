@@ -68,13 +68,13 @@ impl EditableMessage for Msg {
         self.role = role;
     }
 
-    fn results_behind(&self, parts: Vec<Part>) -> Self {
-        Self {
+    fn results_behind(&self, parts: Vec<Part>) -> Vec<Self> {
+        vec![Self {
             role: Role::Tool,
             note: false,
             response: None,
             parts,
-        }
+        }]
     }
 
     fn text_part(text: String) -> Part {
