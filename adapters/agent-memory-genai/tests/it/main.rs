@@ -1,3 +1,5 @@
 //! Integration tests, in one binary.
 
+#![allow(clippy::unwrap_used, clippy::panic)]
+
 mod messages;
