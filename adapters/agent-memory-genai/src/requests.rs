@@ -22,19 +22,14 @@ use crate::usage::from_genai_usage;
 /// When the store fails.
 pub async fn chat_request(session: &Session, context: &Context) -> Result<ChatRequest> {
     let mut kept = HashMap::new();
-    for (first, last) in verbatim_ranges(&context.messages) {
-        let Some(mut range) = SeqRange::new(first, last) else {
-            continue;
-        };
-        loop {
+    for range in verbatim_ranges(&context.messages) {
+        let mut next = Some(range);
+        while let Some(range) = next {
             let page = session.entries_in(range).await?;
             for entry in page.items {
                 kept.insert(entry.seq, Kept::read(entry.message.meta.as_ref()));
             }
-            match page.next {
-                Some(next) => range = next,
-                None => break,
-            }
+            next = page.next;
         }
     }
     let nothing = Kept::default();
@@ -81,20 +76,21 @@ fn position(source: &MessageOrigin) -> Option<Seq> {
 }
 
 /// Returns the ranges of neighbouring log entries that a context shows.
-fn verbatim_ranges(messages: &[ContextMessage]) -> Vec<(Seq, Seq)> {
-    let mut ranges: Vec<(Seq, Seq)> = Vec::new();
-    let mut positions: Vec<Seq> = messages
-        .iter()
-        .filter_map(|message| position(&message.source))
-        .collect();
+fn verbatim_ranges(messages: &[ContextMessage]) -> Vec<SeqRange> {
+    let positions = messages.iter().map(|message| position(&message.source));
+    let mut positions: Vec<Seq> = positions.flatten().collect();
     positions.sort_unstable();
+    let mut ranges: Vec<(Seq, Seq)> = Vec::new();
     for seq in positions {
         match ranges.last_mut() {
             Some((_, last)) if seq <= last.next() => *last = seq,
             _ => ranges.push((seq, seq)),
         }
     }
+    let ranges = ranges.into_iter();
     ranges
+        .filter_map(|(first, last)| SeqRange::new(first, last))
+        .collect()
 }
 
 /// Returns the message of a response, to be ingested: with its tool calls, its reasoning and, in

@@ -3,3 +3,8 @@
 #![allow(clippy::unwrap_used, clippy::panic)]
 
 mod messages;
+mod model;
+mod requests;
+#[path = "../../examples/agent/server.rs"]
+mod server;
+mod tools;
