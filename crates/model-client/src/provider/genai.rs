@@ -92,6 +92,15 @@ impl GenAi {
         self.changed()
     }
 
+    /// Sets a client of your own, with its own keys, addresses and time-outs. The key, address and time-out
+    /// that were set before no longer count; one that is set afterwards takes the place of this client.
+    ///
+    /// Keys of your own client are not known here, so an answer that repeats one is not redacted.
+    pub fn with_client(mut self, client: Client) -> Self {
+        self.client = OnceLock::from(client);
+        self
+    }
+
     /// Sets the smallest output limit that is named to the server, in tokens. Default
     /// [`MIN_OUTPUT_TOKENS`].
     pub fn with_min_output_tokens(mut self, tokens: u64) -> Self {

@@ -1,0 +1,10 @@
+//! Integration tests, in one binary.
+
+#![allow(clippy::unwrap_used, clippy::panic)]
+
+mod messages;
+mod model;
+mod requests;
+#[path = "../../examples/agent/server.rs"]
+mod server;
+mod tools;

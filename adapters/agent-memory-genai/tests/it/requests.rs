@@ -1,0 +1,104 @@
+//! Requests and responses of a loop.
+
+use agent_memory_genai::agent_memory::{
+    Budget, Memory, Message, Part, RawJson, ToolDefinition, testing,
+};
+use agent_memory_genai::genai::ModelIden;
+use agent_memory_genai::genai::adapter::AdapterKind;
+use agent_memory_genai::genai::chat::{
+    ChatMessage, ChatResponse, ContentPart, MessageContent, StopReason, ToolCall, ToolResponse,
+    Usage,
+};
+use agent_memory_genai::{chat_request, from_genai, observed_usage, response_message};
+use serde_json::json;
+
+fn call(id: &str) -> ToolCall {
+    ToolCall {
+        call_id: id.to_owned(),
+        fn_name: "look".to_owned(),
+        fn_arguments: json!({"at": 7}),
+        thought_signatures: Some(vec!["signed".to_owned()]),
+    }
+}
+
+fn response(content: Vec<ContentPart>) -> ChatResponse {
+    let model = ModelIden::new(AdapterKind::OpenAI, "small");
+    ChatResponse {
+        content: MessageContent::from_parts(content),
+        reasoning_content: Some("Look.".to_owned()),
+        model_iden: model.clone(),
+        provider_model_iden: model,
+        stop_reason: Some(StopReason::from("tool_calls".to_owned())),
+        usage: Usage {
+            prompt_tokens: Some(90),
+            completion_tokens: Some(9),
+            total_tokens: Some(99),
+            ..Usage::default()
+        },
+        captured_raw_body: None,
+        response_id: Some("resp_1".to_owned()),
+    }
+}
+
+#[tokio::test]
+async fn a_request_has_the_context_as_it_was_said_and_the_tools() {
+    let memory: Memory = testing::memory().open().await.unwrap();
+    let schema = RawJson::parse(r#"{"type":"object"}"#).unwrap();
+    let look = ToolDefinition::new("look", schema);
+    let session = memory.session("chat").await.unwrap();
+    let session = session.with_system("Be brief.", &[look]);
+    let calls = [call("a"), call("b")];
+    let said = [
+        ChatMessage::user("Look."),
+        ChatMessage::from(calls.to_vec()),
+        ChatMessage::from(vec![
+            ToolResponse::from_tool_call(&calls[0], "full"),
+            ToolResponse::from_tool_call(&calls[1], "empty"),
+        ]),
+    ];
+    for message in &said {
+        session.ingest(from_genai(message)).await.unwrap();
+    }
+    let context = session.assemble(Budget::tokens(8_000)).await.unwrap();
+    let request = chat_request(&session, &context).await.unwrap();
+    let sent = json!(request.messages);
+    assert_eq!(sent[0], json!(ChatMessage::system("Be brief.")));
+    assert_eq!(
+        sent.as_array().unwrap()[1..],
+        json!(said).as_array().unwrap()[..]
+    );
+    assert_eq!(request.tools.unwrap()[0].name.as_str(), "look");
+}
+
+#[tokio::test]
+async fn a_response_is_ingested_and_its_usage_is_learnt_from() {
+    let memory: Memory = testing::memory().open().await.unwrap();
+    let session = memory.session("chat").await.unwrap();
+    session.ingest(Message::user("Look.")).await.unwrap();
+    let context = session.assemble(Budget::tokens(8_000)).await.unwrap();
+    let response = response(vec![ContentPart::ToolCall(call("a"))]);
+    let message = response_message(&response);
+    let kinds: Vec<&str> = message.parts.iter().map(kind).collect();
+    assert_eq!(kinds, ["reasoning", "call"]);
+    assert_eq!(message.response.as_deref(), Some("resp_1"));
+    let meta: serde_json::Value =
+        serde_json::from_str(message.meta.as_ref().unwrap().as_str()).unwrap();
+    assert_eq!(
+        (&meta["model"], &meta["stop_reason"]),
+        (&json!("small"), &json!("tool_calls"))
+    );
+    let signatures = &meta["genai"]["blocks"]["1"]["thought_signatures"];
+    assert_eq!(*signatures, json!(["signed"]));
+    session.ingest(message).await.unwrap();
+    let usage = observed_usage(&response, &context).unwrap();
+    assert!(session.observe_usage(&usage).await.unwrap());
+    assert_eq!(session.context_tokens().await.unwrap().reported, 99);
+}
+
+fn kind(part: &Part) -> &'static str {
+    match part {
+        Part::Reasoning { .. } => "reasoning",
+        Part::ToolCall { .. } => "call",
+        _ => "other",
+    }
+}

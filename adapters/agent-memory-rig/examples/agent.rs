@@ -1,0 +1,210 @@
+//! A rig agent that remembers: 120 runs with a tool over a window of 8,000 tokens, and the first words found again by a
+//! tool call of the model.
+//!
+//! The model is a script, so that the example needs no key and no network. Put a model of a provider in its place.
+
+#![allow(clippy::print_stdout)]
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use agent_memory::tokens::{TokenEstimatorExt, default_estimator};
+use agent_memory::{DagPolicy, Memory, Window};
+use agent_memory_rig::{RigMemory, from_rig};
+use rig_agent::AgentBuilder;
+use rig_agent::tool::{Tool, ToolContext, ToolExecutionError};
+use rig_core::completion::{CompletionRequest, CompletionResponse, Message, Usage};
+use rig_core::driver::{Exchange, Model, Opened, Opening, Transport};
+use rig_core::error::ProviderError;
+use rig_core::id::ConversationId;
+use rig_core::message::{
+    AssistantContent, Origin, ToolCall, ToolFunction, ToolName, ToolResultContent, UserContent,
+};
+use rig_core::test_utils::{MockFrame, MockScript};
+use serde::Deserialize;
+use serde_json::{Value, json};
+
+type Result<T> = std::result::Result<T, Box<dyn std::error::Error>>;
+
+const RUNS: u64 = 120;
+const CONVERSATION: &str = "harbour";
+const WINDOW: u64 = 8_000;
+
+/// A model that looks at a server in each run, and looks the past up when it is asked about it.
+#[derive(Clone, Default)]
+struct ScriptedModel {
+    calls: Arc<AtomicU64>,
+    /// Estimated tokens of the longest history that it was sent.
+    longest: Arc<AtomicU64>,
+}
+
+impl ScriptedModel {
+    fn answer(&self, request: &CompletionRequest) -> Option<AssistantContent> {
+        let history: Vec<_> = request.chat_history.iter().map(from_rig).collect();
+        let tokens = default_estimator().messages(&history);
+        self.longest.fetch_max(tokens, Ordering::Relaxed);
+        let number = self.calls.fetch_add(1, Ordering::Relaxed);
+        let Some(Message::User { content }) = request.chat_history.last() else {
+            return None;
+        };
+        let (tool, argument) = match content.first()? {
+            UserContent::ToolResult(result) => {
+                let text = result.content.iter().find_map(ToolResultContent::as_text)?;
+                return Some(AssistantContent::text(format!("Done: {text}")));
+            }
+            UserContent::Text(text) if text.text.contains("very first") => {
+                ("search_history", "tests are green".to_owned())
+            }
+            _ => ("check_server", format!("quay-{}", number % 7)),
+        };
+        let function = ToolFunction::new(ToolName::new(tool).ok()?, json!({"of": argument}));
+        let call = ToolCall::from_wire(format!("call_{number}"), function);
+        Some(AssistantContent::ToolCall(call))
+    }
+}
+
+impl Transport<MockScript> for ScriptedModel {
+    fn send(&self, request: CompletionRequest, _exchange: Exchange) -> Opening<MockFrame> {
+        let Some(answer) = self.answer(&request) else {
+            let text = "the request does not end with a user's message";
+            return Opening::failed(ProviderError::Provider(text.to_owned()));
+        };
+        let origin = Origin::new("example.api", "scripted", "scripted-1");
+        let response = CompletionResponse::new(vec![answer], Usage::new(), origin, Value::Null);
+        let frame = MockFrame::Response(Box::new(response));
+        Opening::ready(Opened::new(futures::stream::iter([Ok(frame)])))
+    }
+}
+
+#[derive(Deserialize)]
+struct Arguments {
+    of: String,
+}
+
+fn parameters() -> Value {
+    json!({"type": "object", "properties": {"of": {"type": "string"}}, "required": ["of"]})
+}
+
+/// Returns the state of a server.
+struct CheckServer;
+
+impl Tool for CheckServer {
+    const NAME: &'static str = "check_server";
+    type Args = Arguments;
+    type Output = String;
+    type Error = ToolExecutionError;
+
+    fn description(&self) -> String {
+        "Returns the state of a server.".to_owned()
+    }
+
+    fn parameters(&self) -> Value {
+        parameters()
+    }
+
+    async fn call(
+        &self,
+        _context: &mut ToolContext,
+        arguments: Arguments,
+    ) -> std::result::Result<String, ToolExecutionError> {
+        let lines = (1..=12).map(|n| format!("{}: disk {n} is at {} %", arguments.of, n * 7));
+        Ok(lines.collect::<Vec<_>>().join("\n"))
+    }
+}
+
+/// Searches the whole log of the conversation, whatever was summarized.
+struct SearchHistory(RigMemory);
+
+impl Tool for SearchHistory {
+    const NAME: &'static str = "search_history";
+    type Args = Arguments;
+    type Output = String;
+    type Error = ToolExecutionError;
+
+    fn description(&self) -> String {
+        "Searches everything that was ever said in this conversation.".to_owned()
+    }
+
+    fn parameters(&self) -> Value {
+        parameters()
+    }
+
+    async fn call(
+        &self,
+        _context: &mut ToolContext,
+        arguments: Arguments,
+    ) -> std::result::Result<String, ToolExecutionError> {
+        let session = self.0.session(&ConversationId::new(CONVERSATION)).await;
+        let Some(session) = session.map_err(ToolExecutionError::from_error)? else {
+            return Ok("nothing was said yet".to_owned());
+        };
+        let found = session.retrieval().grep(&arguments.of).await;
+        let hits = found.map_err(ToolExecutionError::from_error)?.hits;
+        let first = hits.into_iter().next().map(|hit| hit.snippet);
+        Ok(first.unwrap_or_else(|| "nothing was found".to_owned()))
+    }
+}
+
+fn check(holds: bool, what: impl Into<String>) -> Result<()> {
+    if holds {
+        return Ok(());
+    }
+    Err(what.into().into())
+}
+
+#[tokio::main(flavor = "current_thread")]
+async fn main() -> Result<()> {
+    let window = Window::new(WINDOW).with_system_tokens(300); // for rig's preamble and tools
+    let memory = Memory::builder() // `.sqlite(path)` with the feature `sqlite`
+        .dag(DagPolicy::for_window(window.tokens))
+        .open()
+        .await?;
+    let memory = RigMemory::new(memory, window);
+    let model = ScriptedModel::default();
+    let agent = AgentBuilder::new(Model::new(MockScript::default(), model.clone()))
+        .preamble("You look after the servers of a small harbour.")
+        .tool(CheckServer)
+        .tool(SearchHistory(memory.clone()))
+        .memory(memory.clone())
+        .conversation(CONVERSATION)
+        .default_max_turns(3)
+        .build();
+
+    agent
+        .prompt("Deploy only after the tests are green.")
+        .await?;
+    for n in 1..RUNS {
+        agent
+            .prompt(format!("Look at the server on quay {n}, please."))
+            .await?;
+    }
+    let answer = agent.prompt("What did I say at the very first?").await?;
+    let answer = answer.output();
+    check(
+        answer.contains("Deploy only after the tests are green."),
+        format!("the first words were not found again: {answer}"),
+    )?;
+
+    let id = ConversationId::new(CONVERSATION);
+    let session = memory.session(&id).await?.ok_or("nothing was stored")?;
+    let log = session.entries().await?;
+    let told: u64 = log.iter().map(|entry| entry.tokens).sum();
+    let runs = usize::try_from(RUNS)? + 1;
+    check(log.len() == runs * 4, format!("{} messages", log.len()))?;
+    // A run adds the prompt, a call and a result to what was loaded.
+    let longest = model.longest.load(Ordering::Relaxed);
+    check(
+        longest <= WINDOW && told > 3 * WINDOW,
+        format!("{longest} of {told} tokens"),
+    )?;
+    check(
+        memory.memory().verify().await?.is_ok(),
+        "the store does not verify",
+    )?;
+    println!(
+        "{runs} runs, {} messages of {told} tokens; at most {longest} tokens sent",
+        log.len()
+    );
+    println!("the agent answered: {answer}");
+    Ok(())
+}
