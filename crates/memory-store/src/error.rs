@@ -34,12 +34,14 @@ pub enum ErrorKind {
     Busy,
     /// The disk, file or connection failed.
     Io,
+    /// Words were erased, but their bytes are still in a file, because another reader holds it.
+    NotGone,
 }
 
 impl ErrorKind {
     /// Whether the same call may succeed later without a change by the caller.
     pub fn is_retryable(self) -> bool {
-        matches!(self, ErrorKind::Busy | ErrorKind::Io)
+        matches!(self, ErrorKind::Busy | ErrorKind::Io | ErrorKind::NotGone)
     }
 }
 

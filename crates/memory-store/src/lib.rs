@@ -1,6 +1,7 @@
 #![doc = include_str!("../README.md")]
 
 mod checks;
+mod erase;
 mod error;
 pub mod implementors;
 mod in_memory;
@@ -16,6 +17,7 @@ mod types;
 mod verify;
 mod violation;
 
+pub use erase::{ERASED, Erase, Erased, ErasedRange, Erasure, Erasures, erase, open_erased_spans};
 pub use error::{Error, ErrorKind, Result};
 pub use in_memory::InMemoryStore;
 pub use indexed::IndexedSearch;

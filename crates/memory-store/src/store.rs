@@ -9,6 +9,7 @@ use memory_model::{
     ViewName, ViewVersion,
 };
 
+use crate::erase::{Erase, Erased, Erasures};
 use crate::error::{Error, ErrorKind, Result};
 #[cfg(doc)]
 use crate::inherit::{SummaryScope, ViewCut};
@@ -269,6 +270,35 @@ pub trait Store: Send + Sync + fmt::Debug {
         revision: u64,
         value: Option<&memory_model::RawJson>,
     ) -> Result<u64>;
+
+    /// Erases words for ever, and records that and why. Bodies, names and metadata of the entries
+    /// are gone, with the words of every summary that was made from them and all prepared work of
+    /// the conversations that show them. Positions, roles, times, external ids, token figures and
+    /// hashes stay, so that everything else still verifies. Entries that forks share are gone in all
+    /// of them. Erasing again what is erased finishes what was left.
+    ///
+    /// Views are not changed: [`crate::erase`] calls this and then opens the spans that show an erased
+    /// summary. A store that keeps words in files returns only when no byte of them is left there.
+    ///
+    /// # Errors
+    /// `NotFound`; `Invalid` when the range ends beyond the head, when no reason is given, or when the
+    /// store cannot erase, which is what a store does that does not implement this call. `NotGone` when
+    /// a reader keeps old bytes in a file: the words are erased and recorded, and the same call
+    /// finishes the work once the reader has ended.
+    async fn erase(&self, conversation: ConversationId, erase: &Erase) -> Result<Erased> {
+        let _ = erase;
+        let message = format!("conversation {conversation}: this store cannot erase: use another");
+        Err(Error::new(ErrorKind::Invalid, message))
+    }
+
+    /// What was erased of all that a conversation sees. Nothing in a store that cannot erase.
+    ///
+    /// # Errors
+    /// `NotFound`.
+    async fn erasures(&self, conversation: ConversationId) -> Result<Erasures> {
+        let _ = conversation;
+        Ok(Erasures::default())
+    }
 }
 
 /// The answer for the one thing that was asked for.

@@ -11,9 +11,9 @@ use memory_model::{
 
 use memory_store::{
     Append, Appended, Claim, Conversation, ConversationFilter, ConversationPatch, ConversationRef,
-    Error, ErrorKind, Fence, FullStore, JobKey, LeaseUpdate, LogRead, Maintain, NewConversation,
-    Order, Owner, Page, Publication, Publish, Published, Result, Snapshot, State, Store, ViewInfo,
-    Violation,
+    Erase, Erased, Erasures, Error, ErrorKind, Fence, FullStore, JobKey, LeaseUpdate, LogRead,
+    Maintain, NewConversation, Order, Owner, Page, Publication, Publish, Published, Result,
+    Snapshot, State, Store, ViewInfo, Violation,
 };
 
 /// How a write fails.
@@ -157,6 +157,14 @@ impl<S: FullStore> Store for FaultyStore<S> {
 
     async fn conversation(&self, which: &ConversationRef) -> Result<Option<Conversation>> {
         self.inner.conversation(which).await
+    }
+
+    async fn erase(&self, conversation: ConversationId, erase: &Erase) -> Result<Erased> {
+        self.write(self.inner.erase(conversation, erase)).await
+    }
+
+    async fn erasures(&self, conversation: ConversationId) -> Result<Erasures> {
+        self.inner.erasures(conversation).await
     }
 
     async fn list(

@@ -114,6 +114,10 @@ macro_rules! conformance_tests {
             several_publishes_are_told_apart
             publishes_to_several_views_are_refused
             state_is_changed_by_revision
+            an_erasure_takes_words_and_what_was_made_from_them
+            an_erasure_reaches_every_fork_that_shows_it
+            a_deleted_conversation_keeps_its_place
+            bad_erasures_are_refused
         }
     };
 }

@@ -118,6 +118,12 @@ pub trait Database: fmt::Debug + Send + Sync + 'static {
     /// When the database cannot be asked. Damage is no error: it is returned.
     fn check(&self) -> impl Future<Output = Result<Vec<Violation>>> + Send;
 
+    /// Leaves no byte of what was erased in any file of the database.
+    ///
+    /// # Errors
+    /// `NotGone` when a reader keeps old bytes in a file.
+    fn wipe(&self) -> impl Future<Output = Result<()>> + Send;
+
     /// Human-readable location of the data: a path, a URL without secrets.
     fn location(&self) -> String;
 

@@ -3,6 +3,7 @@
 mod batch;
 pub mod conversation;
 mod convert;
+pub mod erasure;
 mod error;
 mod executor;
 pub mod message;

@@ -7,7 +7,7 @@ use memory_model::{
     parts_from_json,
 };
 use memory_store::Error;
-use memory_store::implementors::KnownEntry;
+use memory_store::implementors::{KnownEntry, erased_parts};
 use sea_query::{
     Alias, CaseStatement, CommonTableExpression, Expr, ExprTrait as _, Func, Iden, InsertStatement,
     Order, Query, SelectStatement, UnionType, Value, WithClause, WithQuery,
@@ -250,7 +250,39 @@ pub fn needs_facts(row: &impl Columns) -> Result<bool> {
     Ok(row.int(12)? == pack::PACKED_WITH_FACTS)
 }
 
-/// A row of [`range`], and how many bytes its body has. When the body was erased, `parts` is empty. `facts` are those
+/// The body and the meta of a row of [`range`]; `None` when they were erased.
+///
+/// # Errors
+/// When the bytes are not what was packed.
+pub fn unpacked(
+    row: &impl Columns,
+    facts: Option<&Facts>,
+) -> Result<Option<(Vec<u8>, Option<String>)>> {
+    let seq = row.int(0)?;
+    let wrong = |problem: &str| corrupt(format!("message {seq}"), problem);
+    let Some(body) = row.opt_bytes(14)? else {
+        return Ok(None);
+    };
+    let facts = match row.int(12)? {
+        pack::PLAIN => return Ok(Some((body, row.opt_text(13)?))),
+        pack::PACKED => None,
+        pack::PACKED_WITH_FACTS => {
+            Some(facts.ok_or_else(|| wrong("the facts of its conversation are gone"))?)
+        }
+        _ => return Err(pack::unknown_codec()),
+    };
+    let unpack = || {
+        let cut = match row.opt_int(15)? {
+            Some(codec) => Some(pack::unpack_payload(codec, row.bytes(16)?)?),
+            None => None,
+        };
+        pack::unpack(&body, cut.as_deref(), facts)
+    };
+    let whole = unpack().map_err(|e: Error| wrong("its bytes are damaged").with_source(e))?;
+    Ok(Some(whole))
+}
+
+/// A row of [`range`], and how many bytes its body has. When the body was erased, the parts say so. `facts` are those
 /// of the conversation whose own log it is in.
 ///
 /// # Errors
@@ -267,37 +299,19 @@ pub fn entry(row: &impl Columns, facts: Option<&Facts>) -> Result<(LogEntry, u64
         }),
         _ => None,
     };
-    let (body, meta) = match (row.opt_bytes(14)?, row.int(12)?) {
-        (None, _) => (None, row.opt_text(13)?),
-        (Some(body), pack::PLAIN) => (Some(body), row.opt_text(13)?),
-        (Some(body), codec) => {
-            let facts = match codec {
-                pack::PACKED => None,
-                pack::PACKED_WITH_FACTS => {
-                    Some(facts.ok_or_else(|| wrong("the facts of its conversation are gone"))?)
-                }
-                _ => return Err(pack::unknown_codec()),
-            };
-            let unpacked = || {
-                let cut = match row.opt_int(15)? {
-                    Some(codec) => Some(pack::unpack_payload(codec, row.bytes(16)?)?),
-                    None => None,
-                };
-                pack::unpack(&body, cut.as_deref(), facts)
-            };
-            let (body, meta) =
-                unpacked().map_err(|e: Error| wrong("its bytes are damaged").with_source(e))?;
-            (Some(body), meta)
-        }
+    let (body, meta) = match unpacked(row, facts)? {
+        Some((body, meta)) => (Some(body), meta),
+        None => (None, row.opt_text(13)?),
     };
     let meta = meta
         .map(RawJson::parse)
         .transpose()
         .map_err(|e| wrong("meta is not JSON").with_source(e))?;
+    let tokens = to_count("tokens of a message", row.int(9)?)?;
     let parts: Vec<Part> = match &body {
         Some(body) => parts_from_json(body)
             .map_err(|e| wrong("the body is not a list of parts").with_source(e))?,
-        None => Vec::new(),
+        None => erased_parts(tokens),
     };
     let entry = LogEntry {
         seq,
@@ -312,7 +326,7 @@ pub fn entry(row: &impl Columns, facts: Option<&Facts>) -> Result<(LogEntry, u64
             parts,
             meta,
         },
-        tokens: to_count("tokens of a message", row.int(9)?)?,
+        tokens,
         running: to_count("running tokens of a message", row.int(10)?)?,
         hash: to_hash("message", &row.bytes(11)?)?,
     };

@@ -97,6 +97,11 @@ impl Facts {
         &self.0.0
     }
 
+    /// The pieces of the text, each of which stood in at least two entries.
+    pub fn pieces(&self) -> impl Iterator<Item = &str> {
+        self.text().split(",\"").filter(|piece| !piece.is_empty())
+    }
+
     /// What some meta have in common: pieces that stand in at least two of them, such as the folder, the version
     /// and the session. What was said in one entry alone is never in it, so that erasing the entry erases it.
     /// `None` when that is nothing.

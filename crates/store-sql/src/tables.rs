@@ -643,6 +643,37 @@ impl Iden for SummaryLink {
     }
 }
 
+/// Summaries whose words were erased, because they were made from erased ones.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum ErasedSummary {
+    /// The table itself.
+    Table,
+    /// Column `summary`.
+    Summary,
+    /// Column `at`: microseconds.
+    At,
+}
+
+impl ErasedSummary {
+    const fn as_str(self) -> &'static str {
+        match self {
+            Self::Table => "erased_summary",
+            Self::Summary => "summary",
+            Self::At => "at",
+        }
+    }
+}
+
+impl Iden for ErasedSummary {
+    fn quoted(&self) -> Cow<'static, str> {
+        Cow::Borrowed(self.as_str())
+    }
+
+    fn unquoted(&self) -> &str {
+        self.as_str()
+    }
+}
+
 /// Work on a conversation that must not be done twice: an advisory lease, and what was prepared under it. The row goes when the work is done.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Job {

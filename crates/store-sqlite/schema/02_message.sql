@@ -36,7 +36,10 @@ begin
   select raise(abort, 'facts: append-only, they can not be replaced');
 end;
 
+-- The one change allowed: an erasure takes out what only erased entries said.
 create trigger facts_update before update on facts
+when new.conversation <> old.conversation
+  or not exists (select 1 from erasure where conversation = old.conversation)
 begin
   select raise(abort, 'facts: append-only, they can not be updated');
 end;
@@ -102,18 +105,24 @@ begin
   select raise(abort, 'message: append-only, it can not be deleted');
 end;
 
--- The one change allowed: a recorded erasure blanks what was said. Place, size and hash stay.
+-- The changes allowed: a recorded erasure blanks what was said, and where it takes something out of the facts, what was
+-- compressed against them is packed anew. Place, size and hash stay.
 create trigger message_update before update on message
 when not (
-  new.body is null and new.payload is null
-  and (new.meta is null or new.meta is old.meta)
-  and (new.name is null or new.name is old.name)
-  and new.id = old.id and new.conversation = old.conversation and new.seq = old.seq
+  new.id = old.id and new.conversation = old.conversation and new.seq = old.seq
   and new.kind = old.kind and new.role = old.role and new.external_id is old.external_id
   and new.response is old.response and new.turn is old.turn and new.loop is old.loop
   and new.at = old.at and new.clocked = old.clocked and new.tokens = old.tokens and new.running = old.running
-  and new.hash = old.hash and new.codec = old.codec
-  and exists (select 1 from erasure where conversation = old.conversation and old.seq between first and last)
+  and new.hash = old.hash
+  and (
+    new.body is null and new.payload is null and new.codec = old.codec
+    and (new.meta is null or new.meta is old.meta)
+    and (new.name is null or new.name is old.name)
+    and exists (select 1 from erasure where conversation = old.conversation and old.seq between first and last)
+    or old.codec = 2 and old.body is not null and new.body is not null
+    and new.payload is old.payload and new.name is old.name
+    and exists (select 1 from erasure where conversation = old.conversation)
+  )
 )
 begin
   select raise(abort, 'message: append-only, it can not be updated');

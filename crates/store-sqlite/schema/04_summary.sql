@@ -37,7 +37,18 @@ begin
   select raise(abort, 'summary: append-only, it can not be replaced');
 end;
 
+-- The one change allowed: a recorded erasure blanks the words. What it covers, what it cost and its hashes stay.
 create trigger summary_update before update on summary
+when not (
+  new.text = '[erased]' and new.ranks is null and new.messages is null and new.meta is null
+  and new.id = old.id and new.conversation = old.conversation and new.public_id = old.public_id
+  and new.first = old.first and new.last = old.last and new.depth = old.depth and new.tokens = old.tokens
+  and new.rendering = old.rendering and new.source_tokens = old.source_tokens and new.provisional = old.provisional
+  and new.recipe = old.recipe and new.tier = old.tier and new.model is old.model
+  and new.created_at = old.created_at and new.earliest_at = old.earliest_at and new.latest_at = old.latest_at
+  and new.source_hash = old.source_hash and new.hash = old.hash and new.record = old.record
+  and exists (select 1 from erased_summary where summary = old.id)
+)
 begin
   select raise(abort, 'summary: append-only, it can not be updated');
 end;
@@ -77,4 +88,20 @@ end;
 create trigger summary_link_delete before delete on summary_link
 begin
   select raise(abort, 'summary_link: append-only, it can not be deleted');
+end;
+
+-- Summaries whose words were erased, because they were made from erased ones.
+create table erased_summary (
+  summary integer primary key references summary (id),
+  at      integer not null -- microseconds
+) strict;
+
+create trigger erased_summary_update before update on erased_summary
+begin
+  select raise(abort, 'erased_summary: append-only, it can not be updated');
+end;
+
+create trigger erased_summary_delete before delete on erased_summary
+begin
+  select raise(abort, 'erased_summary: append-only, it can not be deleted');
 end;

@@ -8,12 +8,12 @@ use std::time::Duration;
 use memory_store::{ErrorKind, Violation};
 use sqlx::sqlite::{SqliteConnectOptions, SqliteConnection, SqlitePool, SqlitePoolOptions};
 use sqlx::{ConnectOptions as _, Connection as _, Sqlite, Transaction};
-use store_sql::Database;
+use store_sql::{Columns as _, Database};
 use tokio::sync::{MappedMutexGuard, Mutex, MutexGuard};
 
 use crate::check;
 use crate::connection::{Connection, Source};
-use crate::error::{Result, closed, failed, is_busy, is_full, locked, read_only};
+use crate::error::{Result, closed, failed, is_busy, is_full, locked, not_gone, read_only};
 use crate::files::{Reading, Still, beside};
 use crate::options::SqliteOptions;
 
@@ -199,6 +199,26 @@ impl Database for Db {
     async fn check(&self) -> Result<Vec<Violation>> {
         let mut reader = self.read().await?;
         check::check(&mut reader, &self.place).await
+    }
+
+    /// Writes the database anew, so that no free page is left, and empties the write-ahead log.
+    async fn wipe(&self) -> Result<()> {
+        let mut writer = self.write().await?;
+        let gone = |error: memory_store::Error| match error.kind() {
+            ErrorKind::Busy => not_gone(&self.place).with_source(error),
+            _ => error,
+        };
+        writer.fixed("vacuum").await.map_err(gone)?;
+        if self.log.is_none() {
+            return Ok(());
+        }
+        let answer = writer.fixed("pragma wal_checkpoint(truncate)").await;
+        let answer = answer.map_err(gone)?;
+        let busy = answer.first().map_or(Ok(0), |row| row.int(0))?;
+        match busy {
+            0 => Ok(()),
+            _ => Err(not_gone(&self.place)),
+        }
     }
 
     fn location(&self) -> String {

@@ -120,6 +120,16 @@ pub(crate) fn read_only(place: &str) -> Error {
     )
 }
 
+pub(crate) fn not_gone(place: &str) -> Error {
+    Error::new(
+        ErrorKind::NotGone,
+        format!(
+            "{place}: the words are erased but not gone yet, since another program reads the database: end it and erase \
+             once more"
+        ),
+    )
+}
+
 pub(crate) fn not_begun(place: &str) -> Error {
     Error::new(
         ErrorKind::ForeignDatabase,

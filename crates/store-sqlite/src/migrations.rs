@@ -11,4 +11,11 @@ pub(crate) const MIGRATIONS: &[Migration] = &[
         sql: include_str!("../migrations/0001_initial.sql"),
         mark: "pragma application_id = 1634559341; pragma user_version = 1",
     },
+    Migration {
+        version: 2,
+        name: "erasure",
+        checksum: "cd7fc8d51f1c6900a3def6844285bc3c18a2c576a4a8004747a316a52ee432e2",
+        sql: include_str!("../migrations/0002_erasure.sql"),
+        mark: "pragma application_id = 1634559341; pragma user_version = 2",
+    },
 ];

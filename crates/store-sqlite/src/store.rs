@@ -9,8 +9,9 @@ use memory_model::{
 };
 use memory_store::{
     Append, Appended, Claim, Conversation, ConversationFilter, ConversationPatch, ConversationRef,
-    Fence, JobKey, LeaseUpdate, LogRead, Maintain, NewConversation, Order, Owner, Page,
-    Publication, Publish, Published, Result, Snapshot, State, Store, ViewInfo, Violation,
+    Erase, Erased, Erasures, Fence, JobKey, LeaseUpdate, LogRead, Maintain, NewConversation, Order,
+    Owner, Page, Publication, Publish, Published, Result, Snapshot, State, Store, ViewInfo,
+    Violation,
 };
 
 use crate::open::SqliteStore;
@@ -169,6 +170,14 @@ impl Store for SqliteStore {
         value: Option<&RawJson>,
     ) -> Result<u64> {
         self.sql.put_state(conversation, key, revision, value).await
+    }
+
+    async fn erase(&self, conversation: ConversationId, erase: &Erase) -> Result<Erased> {
+        self.sql.erase(conversation, erase).await
+    }
+
+    async fn erasures(&self, conversation: ConversationId) -> Result<Erasures> {
+        self.sql.erasures(conversation).await
     }
 }
 

@@ -2,6 +2,7 @@
 //!
 //! It is written to be read. Databases are tested against it.
 
+mod erase;
 mod jobs;
 mod publish;
 mod store;
@@ -17,6 +18,7 @@ use memory_model::{
 };
 
 use crate::checks::no_conversation;
+use crate::erase::Erasure;
 use crate::error::{Error, ErrorKind, Result};
 use crate::inherit::{Inherited, SummaryScope, ViewCut};
 use crate::publish::spans_cost;
@@ -73,6 +75,10 @@ struct Record {
     /// The number of the newest fence.
     fences: u64,
     states: BTreeMap<String, State>,
+    /// Of the own log.
+    erasures: Vec<Erasure>,
+    /// Own summaries whose words are gone.
+    erased_summaries: BTreeSet<SummaryId>,
 }
 
 #[derive(Debug, Clone)]

@@ -12,6 +12,7 @@ use memory_model::{
 
 use super::{InMemoryStore, MAX_CONVERSATIONS, MAX_SEQ, Record, ViewRecord, first_row};
 use crate::checks::{check_append, check_fork};
+use crate::erase::{Erase, Erased, Erasures};
 use crate::error::{Error, ErrorKind, Result};
 use crate::publish::check_one_view;
 use crate::record::KnownEntry;
@@ -69,6 +70,8 @@ impl Store for InMemoryStore {
             jobs: BTreeMap::new(),
             fences: 0,
             states: BTreeMap::new(),
+            erasures: Vec::new(),
+            erased_summaries: BTreeSet::new(),
         });
         Ok(info)
     }
@@ -461,8 +464,11 @@ impl Store for InMemoryStore {
         let lineage = inner.lineage(inner.get(conversation)?);
         let newest = |(source, recipe): &(Hash, Recipe)| {
             lineage.iter().find_map(|scope| {
-                let own = &inner.get(scope.conversation).ok()?.summaries;
-                let made = |s: &&Summary| s.source_hash == *source && s.recipe == *recipe;
+                let record = inner.get(scope.conversation).ok()?;
+                let own = &record.summaries;
+                let gone = |s: &Summary| record.erased_summaries.contains(&s.id);
+                let made =
+                    |s: &&Summary| s.source_hash == *source && s.recipe == *recipe && !gone(s);
                 let seen = |s: &&Summary| made(s) && scope.sees(s.range);
                 own.iter().rev().find(seen).cloned()
             })
@@ -531,6 +537,14 @@ impl Store for InMemoryStore {
                 Ok(0)
             }
         }
+    }
+
+    async fn erase(&self, conversation: ConversationId, erase: &Erase) -> Result<Erased> {
+        self.lock().erase(conversation, erase)
+    }
+
+    async fn erasures(&self, conversation: ConversationId) -> Result<Erasures> {
+        self.lock().erasures(conversation)
     }
 }
 

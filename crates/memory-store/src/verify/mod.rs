@@ -14,6 +14,7 @@ use token_estimate::EstimatorId;
 
 use self::scope::Family;
 use crate::checks::no_conversation;
+use crate::erase::Erasures;
 use crate::error::Result;
 use crate::inherit::SummaryScope;
 use crate::store::Store;
@@ -75,20 +76,22 @@ impl<'a, S: Store + ?Sized> Verifier<'a, S> {
             report.add(ViolationKind::EstimatorMixed, message);
         }
         let rules = rules.as_deref();
+        let erasures = store.erasures(conversation).await?;
         family(store, &found, &mut report).await?;
-        self.ancestors(&found, rules, &mut report).await?;
+        self.ancestors(&found, rules, &erasures, &mut report)
+            .await?;
 
         self.family.put(conversation, fork_point(&found));
         let before = self.family.scope(conversation, found.head);
         let start = before.running(found.own_first().prev());
         let part = log::Part::own(&found, start);
-        let known = log::verify(store, &found, part, rules, &mut report).await?;
+        let known = log::verify(store, &found, part, rules, &erasures, &mut report).await?;
         self.family.put_log(conversation, known);
         for summary in summaries.values() {
             self.family.put_summary(conversation, summary);
         }
         let scope = self.family.scope(conversation, found.head);
-        summaries::verify(&found, &summaries, &scope, rules, &mut report);
+        summaries::verify(&found, &summaries, &scope, rules, &erasures, &mut report);
         drop(summaries);
         for view in views {
             report.views += 1;
@@ -102,6 +105,7 @@ impl<'a, S: Store + ?Sized> Verifier<'a, S> {
         &mut self,
         found: &Conversation,
         rules: Option<&dyn Accounting>,
+        erasures: &Erasures,
         report: &mut Report,
     ) -> Result<()> {
         let mut missing = Vec::new();
@@ -127,7 +131,7 @@ impl<'a, S: Store + ?Sized> Verifier<'a, S> {
                 let before = self.family.scope(ancestor.id, last);
                 let start = before.running(ancestor.own_first().prev());
                 let part = log::Part::shared(shared, start);
-                let known = log::verify(self.store, found, part, rules, report).await?;
+                let known = log::verify(self.store, found, part, rules, erasures, report).await?;
                 self.family.put_log(ancestor.id, known);
             }
             let seen: BTreeMap<SummaryId, Summary> = summaries
@@ -138,7 +142,7 @@ impl<'a, S: Store + ?Sized> Verifier<'a, S> {
                 self.family.put_summary(ancestor.id, summary);
             }
             let scope = self.family.scope(ancestor.id, last);
-            summaries::verify(&ancestor, &seen, &scope, rules, report);
+            summaries::verify(&ancestor, &seen, &scope, rules, erasures, report);
         }
         Ok(())
     }

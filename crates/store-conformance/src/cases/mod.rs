@@ -1,6 +1,7 @@
 //! The cases of the suite as functions.
 
 mod batch;
+mod erase;
 mod family;
 mod inherit;
 mod jobs;
@@ -13,6 +14,7 @@ mod unchanged;
 mod views;
 
 pub use batch::*;
+pub use erase::*;
 pub use family::*;
 pub use inherit::*;
 pub use jobs::*;

@@ -3,6 +3,7 @@
 mod append;
 mod check;
 mod conversations;
+mod erase;
 mod facts;
 mod fork;
 mod known_facts;
@@ -36,8 +37,9 @@ use memory_model::{
 };
 use memory_store::{
     Append, Appended, Claim, Conversation, ConversationFilter, ConversationPatch, ConversationRef,
-    Fence, JobKey, LeaseUpdate, LogRead, Maintain, NewConversation, Order, Owner, Page,
-    Publication, Publish, Published, Result, Snapshot, State, Store, ViewInfo, Violation,
+    Erase, Erased, Erasures, Fence, JobKey, LeaseUpdate, LogRead, Maintain, NewConversation, Order,
+    Owner, Page, Publication, Publish, Published, Result, Snapshot, State, Store, ViewInfo,
+    Violation,
 };
 
 use self::known_facts::KnownFacts;
@@ -231,6 +233,14 @@ impl<D: Database> Store for SqlStore<D> {
         value: Option<&RawJson>,
     ) -> Result<u64> {
         self.set_state(conversation, key, revision, value).await
+    }
+
+    async fn erase(&self, conversation: ConversationId, erase: &Erase) -> Result<Erased> {
+        self.erase_words(conversation, erase).await
+    }
+
+    async fn erasures(&self, conversation: ConversationId) -> Result<Erasures> {
+        self.erased_of(conversation).await
     }
 }
 

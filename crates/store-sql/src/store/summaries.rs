@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use memory_model::{ConversationId, Hash, Recipe, Summary, SummaryId};
 use memory_store::implementors::SummaryScope;
-use memory_store::{Error, ErrorKind, Page, Result};
+use memory_store::{ERASED, Error, ErrorKind, Page, Result};
 
 use super::SqlStore;
 use super::known_summaries::known_summaries;
@@ -15,7 +15,7 @@ use crate::summary::{self as sql, LinkRole, SummaryRow};
 
 impl<D: Database> SqlStore<D> {
     /// Summaries from their rows, with their children and sources.
-    async fn with_links(
+    pub(super) async fn with_links(
         &self,
         on: &mut impl Executor,
         rows: &[impl Columns],
@@ -187,6 +187,10 @@ impl<D: Database> SqlStore<D> {
             for hashes in batched(&hashes) {
                 let rows = on.all(&sql::by_sources(id.0, &hashes, &recipes)).await?;
                 for summary in self.with_links(on, &rows).await? {
+                    // Whose words are gone is made again, from what is left.
+                    if summary.text() == ERASED {
+                        continue;
+                    }
                     let key = (summary.source_hash, summary.recipe.clone());
                     found.entry(key).or_insert(summary);
                 }

@@ -127,6 +127,10 @@ impl<D: Dialect> Database for Recorded<D> {
         Ok(Vec::new())
     }
 
+    async fn wipe(&self) -> Result<()> {
+        Ok(())
+    }
+
     fn location(&self) -> String {
         self.path.display().to_string()
     }

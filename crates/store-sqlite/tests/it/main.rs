@@ -14,6 +14,7 @@ mod common;
 mod conformance;
 mod damage;
 mod dialect;
+mod erase;
 mod files;
 mod opening;
 mod plans;

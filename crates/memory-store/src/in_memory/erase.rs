@@ -1,0 +1,121 @@
+//! Erasing words.
+
+use std::collections::BTreeMap;
+
+use memory_model::{ConversationId, Message, SeqRange, SummaryBody};
+
+use super::Inner;
+use crate::erase::{
+    ERASED, Erase, Erased, Erasure, Erasures, erased_parts, plan_erasure, summaries_to_erase,
+};
+use crate::error::Result;
+use crate::types::Conversation;
+
+impl Inner {
+    pub(super) fn erase(&mut self, id: ConversationId, erase: &Erase) -> Result<Erased> {
+        let info = self.get(id)?.info.clone();
+        let family: Vec<Conversation> = self
+            .conversations
+            .iter()
+            .map(|record| &record.info)
+            .filter(|other| other.family == info.family)
+            .cloned()
+            .collect();
+        let mut erased = plan_erasure(&info, &family, erase)?;
+        let mut made = BTreeMap::new();
+        for seen in &erased.seen_by {
+            let record = self.get(seen.conversation)?;
+            made.insert(seen.conversation, record.summaries.clone());
+            erased.drafts += record.jobs.len() as u64;
+        }
+        for log in &erased.logs {
+            erased.entries += self.with_words(log.conversation, log.range)?;
+        }
+        let mut summaries = summaries_to_erase(&erased.seen_by, &made);
+        summaries.retain(|(owner, id)| {
+            let record = self.get(*owner);
+            record.is_ok_and(|record| !record.erased_summaries.contains(id))
+        });
+        erased.summaries = summaries.len() as u64;
+        if erase.dry_run {
+            return Ok(erased);
+        }
+        for log in &erased.logs {
+            let record = self.get_mut(log.conversation)?;
+            let erasure = Erasure::new(log.range, erase.now, erase.reason.clone());
+            record.erasures.push(erasure);
+            let own = record.log.iter_mut();
+            for entry in own.filter(|entry| log.range.contains(entry.seq)) {
+                entry.message = Message {
+                    name: None,
+                    meta: None,
+                    parts: erased_parts(entry.tokens),
+                    ..entry.message.clone()
+                };
+            }
+        }
+        for (owner, id) in summaries {
+            let record = self.get_mut(owner)?;
+            if let Some(index) = record.summary_index.get(&id)
+                && let Some(summary) = record.summaries.get_mut(*index)
+            {
+                summary.body = SummaryBody::new(ERASED);
+                summary.messages = None;
+                summary.meta = None;
+            }
+            record.erased_summaries.insert(id);
+        }
+        for seen in &erased.seen_by {
+            self.get_mut(seen.conversation)?.jobs.clear();
+        }
+        if erase.range.is_none() {
+            let record = self.get_mut(id)?;
+            record.states.clear();
+            record.info.title = None;
+            record.info.meta = None;
+            record.info.archived = true;
+            record.info.updated_at = erase.now;
+        }
+        Ok(erased)
+    }
+
+    /// Number of entries of a range of an own log that were not erased yet.
+    fn with_words(&self, id: ConversationId, range: SeqRange) -> Result<u64> {
+        let record = self.get(id)?;
+        let gone = Erasures::new(record.erasures.clone(), Default::default());
+        let own = record.log.iter();
+        let left = own.filter(|entry| range.contains(entry.seq) && !gone.covers(entry.seq));
+        Ok(left.count() as u64)
+    }
+
+    pub(super) fn erasures(&self, id: ConversationId) -> Result<Erasures> {
+        let record = self.get(id)?;
+        let mut entries = Vec::new();
+        for segment in &record.info.segments {
+            let last = segment.last.unwrap_or(record.info.head);
+            let Some(seen) = SeqRange::new(segment.first, last) else {
+                continue;
+            };
+            for erasure in &self.get(segment.source)?.erasures {
+                if let Some(range) = erasure.range.intersect(&seen) {
+                    entries.push(Erasure {
+                        range,
+                        ..erasure.clone()
+                    });
+                }
+            }
+        }
+        let lineage = self.lineage(record);
+        let mut summaries = std::collections::BTreeSet::new();
+        for scope in &lineage {
+            let owner = self.get(scope.conversation)?;
+            let gone = owner.erased_summaries.iter();
+            let seen = gone.filter(|id| {
+                let summary = owner.summary(id);
+                summary.is_some_and(|summary| scope.sees(summary.range))
+            });
+            summaries.extend(seen.cloned());
+        }
+        Ok(Erasures::new(entries, summaries))
+    }
+}

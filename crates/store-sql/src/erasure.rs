@@ -1,0 +1,243 @@
+//! Erasures: statements.
+
+use memory_model::{ConversationId, SeqRange, SummaryId, Timestamp};
+use memory_store::{ERASED, Erase, Erasure};
+use sea_query::{
+    DeleteStatement, Expr, ExprTrait as _, Func, InsertStatement, OnConflict, Order, Query,
+    SelectStatement, UpdateStatement, Value,
+};
+
+use crate::convert::{packed, to_seq};
+use crate::error::{Result, add_row, corrupt};
+use crate::pack::{Facts, Packed};
+use crate::row::Columns;
+use crate::tables::{
+    Conversation as C, ErasedSummary as G, Erasure as E, Facts as F, Job as J, Message as M,
+    Payload as P, State as V, Summary as S,
+};
+
+/// The rows of a range of an own log.
+fn of_log(source: ConversationId, range: SeqRange) -> Expr {
+    Expr::col(M::Id).between(
+        packed(source.0, range.first.0),
+        packed(source.0, range.last.0),
+    )
+}
+
+/// Number of entries of a range of an own log that have words: one number.
+pub fn with_words(source: ConversationId, range: SeqRange) -> SelectStatement {
+    Query::select()
+        .expr(Func::count(Expr::col(M::Id)))
+        .from(M::Table)
+        .and_where(of_log(source, range))
+        .and_where(Expr::col(M::Body).is_not_null())
+        .take()
+}
+
+/// The payloads that entries of a range refer to: their ids.
+pub fn payloads_of(source: ConversationId, range: SeqRange) -> SelectStatement {
+    Query::select()
+        .distinct()
+        .column(M::Payload)
+        .from(M::Table)
+        .and_where(of_log(source, range))
+        .and_where(Expr::col(M::Payload).is_not_null())
+        .take()
+}
+
+/// Deletes those of some payloads to which no entry refers any more.
+pub fn delete_payloads(ids: &[i64]) -> DeleteStatement {
+    let used = Query::select()
+        .column(M::Payload)
+        .from(M::Table)
+        .and_where(Expr::col(M::Payload).is_in(ids.iter().copied()))
+        .take();
+    Query::delete()
+        .from_table(P::Table)
+        .and_where(Expr::col(P::Id).is_in(ids.iter().copied()))
+        .and_where(Expr::col(P::Id).not_in_subquery(used))
+        .take()
+}
+
+/// Records an erasure of entries; one that is recorded already is left as it is.
+///
+/// # Errors
+/// When the statement can not be built.
+pub fn record(source: ConversationId, range: SeqRange, erase: &Erase) -> Result<InsertStatement> {
+    let mut statement = Query::insert();
+    statement
+        .into_table(E::Table)
+        .columns([E::Conversation, E::First, E::Last, E::At, E::Reason]);
+    let values = [
+        i64::from(source.0).into(),
+        i64::from(range.first.0).into(),
+        i64::from(range.last.0).into(),
+        erase.now.0.into(),
+        erase.reason.as_str().into(),
+    ];
+    add_row(&mut statement, values)?;
+    let key = [E::Conversation, E::First, E::Last, E::At];
+    statement.on_conflict(OnConflict::columns(key).do_nothing().to_owned());
+    Ok(statement)
+}
+
+/// Blanks the words of the entries of a range.
+pub fn blank_entries(source: ConversationId, range: SeqRange) -> UpdateStatement {
+    Query::update()
+        .table(M::Table)
+        .value(M::Body, Value::Bytes(None))
+        .value(M::Payload, Value::BigInt(None))
+        .value(M::Meta, Value::String(None))
+        .value(M::Name, Value::String(None))
+        .and_where(of_log(source, range))
+        .and_where(Expr::col(M::Body).is_not_null())
+        .take()
+}
+
+/// The keys of a conversation's own summaries by public id whose words were not erased yet.
+pub fn summaries_with_words(owner: ConversationId, ids: &[&str]) -> SelectStatement {
+    let gone = Query::select().column(G::Summary).from(G::Table).take();
+    Query::select()
+        .column(S::Id)
+        .from(S::Table)
+        .and_where(Expr::col(S::Conversation).eq(i64::from(owner.0)))
+        .and_where(Expr::col(S::PublicId).is_in(ids.iter().copied()))
+        .and_where(Expr::col(S::Id).not_in_subquery(gone))
+        .take()
+}
+
+/// Records that the words of summaries are erased.
+///
+/// # Errors
+/// When the statement can not be built.
+pub fn record_summaries(keys: &[i64], at: Timestamp) -> Result<InsertStatement> {
+    let mut statement = Query::insert();
+    statement.into_table(G::Table).columns([G::Summary, G::At]);
+    for key in keys {
+        add_row(&mut statement, [(*key).into(), at.0.into()])?;
+    }
+    Ok(statement)
+}
+
+/// Blanks the words of summaries.
+pub fn blank_summaries(keys: &[i64]) -> UpdateStatement {
+    Query::update()
+        .table(S::Table)
+        .value(S::Text, ERASED)
+        .value(S::Ranks, Value::Bytes(None))
+        .value(S::Messages, Value::String(None))
+        .value(S::Meta, Value::String(None))
+        .and_where(Expr::col(S::Id).is_in(keys.iter().copied()))
+        .take()
+}
+
+/// Keys of all summaries whose words were erased.
+pub fn erased_keys() -> SelectStatement {
+    Query::select().column(G::Summary).from(G::Table).take()
+}
+
+/// Number of a conversation's jobs: one number.
+pub fn count_jobs(conversation: ConversationId) -> SelectStatement {
+    Query::select()
+        .expr(Func::count(Expr::col(J::Key)))
+        .from(J::Table)
+        .and_where(Expr::col(J::Conversation).eq(i64::from(conversation.0)))
+        .take()
+}
+
+/// Deletes all jobs of a conversation, so that nobody who holds one can publish what he has read.
+pub fn delete_jobs(conversation: ConversationId) -> DeleteStatement {
+    Query::delete()
+        .from_table(J::Table)
+        .and_where(Expr::col(J::Conversation).eq(i64::from(conversation.0)))
+        .take()
+}
+
+/// Deletes all small values of a conversation.
+pub fn delete_states(conversation: ConversationId) -> DeleteStatement {
+    Query::delete()
+        .from_table(V::Table)
+        .and_where(Expr::col(V::Conversation).eq(i64::from(conversation.0)))
+        .take()
+}
+
+/// Blanks a conversation's title and metadata, and archives it.
+pub fn blank_conversation(conversation: ConversationId) -> UpdateStatement {
+    Query::update()
+        .table(C::Table)
+        .value(C::Title, Value::String(None))
+        .value(C::Meta, Value::String(None))
+        .value(C::Archived, 1_i64)
+        .and_where(Expr::col(C::No).eq(i64::from(conversation.0)))
+        .take()
+}
+
+/// The recorded erasures of an own log: rows for [`erasure`].
+pub fn of_own_log(source: ConversationId) -> SelectStatement {
+    Query::select()
+        .columns([E::First, E::Last, E::At, E::Reason])
+        .from(E::Table)
+        .and_where(Expr::col(E::Conversation).eq(i64::from(source.0)))
+        .order_by(E::First, Order::Asc)
+        .take()
+}
+
+/// A row of [`of_own_log`].
+///
+/// # Errors
+/// When the row does not mean an erasure.
+pub fn erasure(row: &impl Columns) -> Result<Erasure> {
+    let (first, last) = (row.int(0)?, row.int(1)?);
+    let range = SeqRange::new(to_seq(first)?, to_seq(last)?)
+        .ok_or_else(|| corrupt("erasure", format!("{first}-{last} is no range")))?;
+    Ok(Erasure::new(range, Timestamp(row.int(2)?), row.text(3)?))
+}
+
+/// The erased summaries that a conversation itself made: rows of (public id, last position).
+pub fn own_summaries(owner: ConversationId) -> SelectStatement {
+    Query::select()
+        .column((S::Table, S::PublicId))
+        .column((S::Table, S::First))
+        .column((S::Table, S::Last))
+        .from(G::Table)
+        .inner_join(
+            S::Table,
+            Expr::col((S::Table, S::Id)).equals((G::Table, G::Summary)),
+        )
+        .and_where(
+            Expr::col((G::Table, G::Summary))
+                .between(packed(owner.0, 0), packed(owner.0, u32::MAX)),
+        )
+        .take()
+}
+
+/// A row of [`own_summaries`].
+///
+/// # Errors
+/// When the row does not mean a summary.
+pub fn erased_summary(row: &impl Columns) -> Result<(SummaryId, SeqRange)> {
+    let id = SummaryId::new(row.text(0)?);
+    let range = SeqRange::new(to_seq(row.int(1)?)?, to_seq(row.int(2)?)?)
+        .ok_or_else(|| corrupt(id.as_str(), "its range is empty"))?;
+    Ok((id, range))
+}
+
+/// Puts other facts in the place of a conversation's.
+pub fn set_facts(conversation: ConversationId, facts: &Facts) -> UpdateStatement {
+    Query::update()
+        .table(F::Table)
+        .value(F::Text, facts.text())
+        .and_where(Expr::col(F::Conversation).eq(i64::from(conversation.0)))
+        .take()
+}
+
+/// Puts an entry's bytes, packed anew, in the place of the old ones.
+pub fn repack(key: i64, packed: Packed) -> UpdateStatement {
+    Query::update()
+        .table(M::Table)
+        .value(M::Codec, packed.codec)
+        .value(M::Meta, packed.meta)
+        .value(M::Body, packed.body)
+        .and_where(Expr::col(M::Id).eq(key))
+        .take()
+}

@@ -1,0 +1,241 @@
+//! Erasing words.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::PoisonError;
+
+use memory_model::{ConversationId, Seq, SeqRange, Summary, SummaryId};
+use memory_store::implementors::{
+    SummaryScope, conversation_hash, plan_erasure, summaries_to_erase,
+};
+use memory_store::{
+    Conversation, ConversationFilter, Erase, Erased, ErasedRange, Erasure, Erasures, Result,
+};
+
+use super::pages::batched;
+use super::{ROWS, SqlStore};
+use crate::convert::{packed, to_count};
+use crate::executor::{Database, Executor};
+use crate::pack::Facts;
+use crate::row::Columns as _;
+use crate::{conversation, erasure as sql, message, summary};
+
+/// Number of rows that are read at a time.
+const PAGE: u64 = 64;
+
+impl<D: Database> SqlStore<D> {
+    pub(super) async fn erase_words(&self, id: ConversationId, erase: &Erase) -> Result<Erased> {
+        let mut writer = self.database.write().await?;
+        let mut tx = self.database.begin(&mut writer).await?;
+        let on = &mut tx;
+        let info = self.get(on, id).await?;
+        let family = self.family_of(on, &info).await?;
+        let mut erased = plan_erasure(&info, &family, erase)?;
+        for log in &erased.logs {
+            let count = sql::with_words(log.conversation, log.range);
+            let row = on.first(&count).await?;
+            let count = row.map_or(Ok(0), |row| row.int(0))?;
+            erased.entries += to_count("erased entries", count)?;
+        }
+        for seen in &erased.seen_by {
+            let row = on.first(&sql::count_jobs(seen.conversation)).await?;
+            let count = row.map_or(Ok(0), |row| row.int(0))?;
+            erased.drafts += to_count("jobs", count)?;
+        }
+        let summaries = self.with_words(on, &erased.seen_by).await?;
+        erased.summaries = summaries.len() as u64;
+        if erase.dry_run {
+            return Ok(erased);
+        }
+        for log in &erased.logs {
+            let found = sql::payloads_of(log.conversation, log.range);
+            let found = on.all(&found).await?;
+            let payloads: Vec<i64> = found.iter().map(|row| row.int(0)).collect::<Result<_>>()?;
+            on.run(&sql::record(log.conversation, log.range, erase)?)
+                .await?;
+            on.run(&sql::blank_entries(log.conversation, log.range))
+                .await?;
+            for ids in batched(&payloads) {
+                on.run(&sql::delete_payloads(&ids)).await?;
+            }
+            self.forget_facts(on, log.conversation).await?;
+        }
+        for keys in summaries.chunks(ROWS) {
+            on.run(&sql::record_summaries(keys, erase.now)?).await?;
+            on.run(&sql::blank_summaries(keys)).await?;
+        }
+        for seen in &erased.seen_by {
+            on.run(&sql::delete_jobs(seen.conversation)).await?;
+        }
+        if erase.range.is_none() {
+            let after = Conversation {
+                title: None,
+                meta: None,
+                archived: true,
+                updated_at: erase.now,
+                ..info
+            };
+            on.run(&sql::delete_states(id)).await?;
+            on.run(&sql::blank_conversation(id)).await?;
+            let record = conversation_hash(&after);
+            on.run(&conversation::touch(id.0, erase.now, record))
+                .await?;
+        }
+        self.database.commit(tx).await?;
+        drop(writer);
+        {
+            let mut cache = self.facts.lock().unwrap_or_else(PoisonError::into_inner);
+            for log in &erased.logs {
+                cache.remove(&log.conversation);
+            }
+        }
+        self.database.wipe().await?;
+        Ok(erased)
+    }
+
+    pub(super) async fn erased_of(&self, id: ConversationId) -> Result<Erasures> {
+        let mut reader = self.database.read().await?;
+        let on = &mut reader;
+        let info = self.get(on, id).await?;
+        let mut entries = Vec::new();
+        for segment in &info.segments {
+            let last = segment.last.unwrap_or(info.head);
+            let Some(seen) = SeqRange::new(segment.first, last) else {
+                continue;
+            };
+            for row in on.all(&sql::of_own_log(segment.source)).await? {
+                let erasure = sql::erasure(&row)?;
+                if let Some(range) = erasure.range.intersect(&seen) {
+                    entries.push(Erasure::new(range, erasure.at, erasure.reason));
+                }
+            }
+        }
+        let mut summaries = BTreeSet::new();
+        for scope in self.lineage(on, id).await?.scope() {
+            for row in on.all(&sql::own_summaries(scope.conversation)).await? {
+                let (id, range) = sql::erased_summary(&row)?;
+                if scope.sees(range) {
+                    summaries.insert(id);
+                }
+            }
+        }
+        Ok(Erasures::new(entries, summaries))
+    }
+
+    async fn family_of(
+        &self,
+        on: &mut impl Executor,
+        info: &Conversation,
+    ) -> Result<Vec<Conversation>> {
+        let mut filter = ConversationFilter::default();
+        filter.family = Some(info.family);
+        filter.archived = true;
+        let mut family: Vec<Conversation> = Vec::new();
+        loop {
+            let after = family.last().map(|last| last.id);
+            let rows = on.all(&conversation::list(&filter, after, PAGE)).await?;
+            if rows.is_empty() {
+                return Ok(family);
+            }
+            for row in rows {
+                family.push(self.found(on, &row).await?);
+            }
+        }
+    }
+
+    /// The keys of the summaries that were made from what is erased and still have words.
+    async fn with_words(
+        &self,
+        on: &mut impl Executor,
+        seen_by: &[ErasedRange],
+    ) -> Result<Vec<i64>> {
+        let mut made: BTreeMap<ConversationId, Vec<Summary>> = BTreeMap::new();
+        for seen in seen_by {
+            let own = made.entry(seen.conversation).or_default();
+            let scope = SummaryScope::own(seen.conversation);
+            let mut after = None;
+            loop {
+                let rows = on.all(&summary::log(scope, &[], after, PAGE)).await?;
+                let Some(last) = rows.last() else {
+                    break;
+                };
+                after = Some(last.int(0)?);
+                own.extend(self.with_links(on, &rows).await?);
+            }
+        }
+        let mut by_owner: BTreeMap<ConversationId, Vec<SummaryId>> = BTreeMap::new();
+        for (owner, id) in summaries_to_erase(seen_by, &made) {
+            by_owner.entry(owner).or_default().push(id);
+        }
+        let mut keys = Vec::new();
+        for (owner, ids) in by_owner {
+            let ids: Vec<&str> = ids.iter().map(SummaryId::as_str).collect();
+            for ids in batched(&ids) {
+                let rows = on.all(&sql::summaries_with_words(owner, &ids)).await?;
+                for row in rows {
+                    keys.push(row.int(0)?);
+                }
+            }
+        }
+        Ok(keys)
+    }
+
+    /// Takes out of a conversation's facts what none of its entries says any more. What was compressed against them is
+    /// packed anew.
+    async fn forget_facts(&self, on: &mut impl Executor, id: ConversationId) -> Result<()> {
+        let Some(old) = self.facts_of(on, id).await? else {
+            return Ok(());
+        };
+        let mut missing: BTreeSet<&str> = old.pieces().collect();
+        let mut after = Seq::NONE;
+        while let Some((last, rows)) = packed_rows(on, id, after).await? {
+            after = last;
+            for row in rows {
+                if let Some((_, Some(meta))) = message::unpacked(&row, Some(&old))? {
+                    missing.retain(|piece| !meta.contains(piece));
+                }
+            }
+        }
+        if missing.is_empty() {
+            return Ok(());
+        }
+        let left = old.pieces().filter(|piece| !missing.contains(piece));
+        let new = Facts::new(left.flat_map(|piece| [",\"", piece]).collect())?;
+        let mut after = Seq::NONE;
+        while let Some((last, rows)) = packed_rows(on, id, after).await? {
+            after = last;
+            for row in rows {
+                if message::needs_facts(&row)?
+                    && let Some((body, meta)) = message::unpacked(&row, Some(&old))?
+                {
+                    let packed_anew = crate::pack::pack(body, meta.as_deref(), Some(&new));
+                    let seq = u32::try_from(row.int(0)?).unwrap_or_default();
+                    on.run(&sql::repack(packed(id.0, seq), packed_anew)).await?;
+                }
+            }
+        }
+        on.run(&sql::set_facts(id, &new)).await?;
+        Ok(())
+    }
+}
+
+/// The next rows of an own log, and the position of the last.
+async fn packed_rows<E: Executor>(
+    on: &mut E,
+    id: ConversationId,
+    after: Seq,
+) -> Result<Option<(Seq, Vec<E::Row>)>> {
+    let Some(range) = SeqRange::new(after.next(), Seq(u32::MAX)) else {
+        return Ok(None);
+    };
+    let order = sea_query::Order::Asc;
+    let rows = on
+        .all(&message::range(id.0, range, order, PAGE, i64::MAX))
+        .await?;
+    match rows.last() {
+        Some(last) => {
+            let seq = crate::convert::to_seq(last.int(0)?)?;
+            Ok(Some((seq, rows)))
+        }
+        None => Ok(None),
+    }
+}

@@ -1,0 +1,174 @@
+//! No byte of what was erased is left in the files.
+
+use memory_model::{Message, Part, RawJson, ResultContent, Seq, Timestamp};
+use memory_store::{ConversationRef, Erase, ErrorKind, LogRead, Maintain as _, Store as _, erase};
+use sqlx::sqlite::{SqliteConnectOptions, SqliteConnection};
+use sqlx::{ConnectOptions as _, Connection as _, Row as _};
+use store_sql::pack;
+
+use crate::common::{append, range, root, store};
+
+/// What is looked for: a word that stands nowhere else.
+fn secret(n: u32) -> String {
+    format!("Bucephalus{n}x")
+}
+
+/// An entry with a secret in its text, in a string long enough to be stored by itself, and in its meta.
+fn said(n: u32) -> Message {
+    let secret = secret(n);
+    let lines = format!("line of {secret}\n").repeat(400);
+    let mut message = match n % 3 {
+        0 => Message::user(format!("the horse is {secret}. ").repeat(60)),
+        1 => Message::assistant(format!("short {secret}")),
+        _ => {
+            let mut result = Message::user("");
+            result.parts = vec![Part::ToolResult {
+                call_id: format!("c{n}"),
+                content: ResultContent::Text(lines),
+                is_error: None,
+            }];
+            result
+        }
+    };
+    // Two entries have each piece of meta, so it becomes one of the conversation's facts.
+    let pair = self::secret(1_000 + n / 2);
+    let meta = format!(r#"{{"id":{n},"pair":"{pair}","folder":"/home/somebody/project"}}"#);
+    message.meta = Some(RawJson::parse(meta).unwrap());
+    message.name = Some(format!("name-{secret}"));
+    message
+}
+
+async fn connect(folder: &tempfile::TempDir) -> SqliteConnection {
+    SqliteConnectOptions::new()
+        .filename(folder.path().join("memory.db"))
+        .connect()
+        .await
+        .unwrap()
+}
+
+/// Everything that the files say: raw bytes, and every packed column unpacked.
+async fn everything(folder: &tempfile::TempDir) -> String {
+    let mut all = Vec::new();
+    for file in std::fs::read_dir(folder.path()).unwrap() {
+        all.extend(std::fs::read(file.unwrap().path()).unwrap());
+        all.push(b'\n');
+    }
+    let mut db = connect(folder).await;
+    let facts = sqlx::query("select text from facts")
+        .fetch_all(&mut db)
+        .await
+        .unwrap();
+    let facts = facts
+        .first()
+        .map(|row| pack::Facts::new(row.get(0)).unwrap());
+    all.extend(facts.iter().flat_map(|facts| facts.text().bytes()));
+    let payloads = "select codec, data from payload";
+    for row in sqlx::query(payloads).fetch_all(&mut db).await.unwrap() {
+        all.extend(pack::unpack_payload(row.get(0), row.get(1)).unwrap());
+    }
+    let bodies = "select m.codec, m.body, p.codec, p.data from message m left join payload p on p.id = m.payload
+                   where m.body is not null and m.codec <> 0";
+    for row in sqlx::query(bodies).fetch_all(&mut db).await.unwrap() {
+        let cut: Option<i64> = row.get(2);
+        let cut = cut.map(|codec| pack::unpack_payload(codec, row.get(3)).unwrap());
+        let facts = facts.as_ref().filter(|_| row.get::<i64, _>(0) == 2);
+        let body: Vec<u8> = row.get(1);
+        let (body, meta) = pack::unpack(&body, cut.as_deref(), facts).unwrap();
+        all.extend(body);
+        all.extend(meta.unwrap_or_default().into_bytes());
+    }
+    let free = sqlx::query("pragma freelist_count")
+        .fetch_one(&mut db)
+        .await
+        .unwrap();
+    all.extend(format!("free pages {}.", free.get::<i64, _>(0)).into_bytes());
+    db.close().await.unwrap();
+    String::from_utf8_lossy(&all).into_owned()
+}
+
+#[tokio::test]
+async fn no_byte_is_left() {
+    let (folder, store) = store().await;
+    let id = root(&store, "a").await;
+    append(&store, id, (0..60).map(said).collect()).await;
+    let before = everything(&folder).await;
+    for n in 0..60 {
+        assert!(before.contains(&secret(n)), "{n}");
+    }
+    assert!(
+        before.contains(",\"pair\":"),
+        "the facts hold pieces of meta"
+    );
+
+    let which = ConversationRef::Id(id);
+    let request = Erase::range(range(11, 40), "asked for", Timestamp(1));
+    let erased = erase(&store, &which, &request).await.unwrap();
+    assert_eq!(erased.entries, 30);
+    let after = everything(&folder).await;
+    for n in 0..60 {
+        let is_erased = (10..40).contains(&n);
+        assert_eq!(after.contains(&secret(n)), !is_erased, "entry {}", n + 1);
+        assert_eq!(
+            after.contains(&secret(1_000 + n / 2)),
+            !is_erased,
+            "meta of {}",
+            n + 1
+        );
+    }
+    assert!(after.contains("free pages 0."));
+    let wal = folder.path().join("memory.db-wal");
+    assert_eq!(std::fs::metadata(wal).map_or(0, |wal| wal.len()), 0);
+
+    // What stays is what it was.
+    let page = store.read(id, &LogRead::new(range(1, 60))).await.unwrap();
+    for entry in page
+        .items
+        .iter()
+        .filter(|entry| !(11..=40).contains(&entry.seq.0))
+    {
+        assert_eq!(
+            entry.message.body().unwrap(),
+            said(entry.seq.0 - 1).body().unwrap()
+        );
+        assert_eq!(entry.message.meta, said(entry.seq.0 - 1).meta);
+    }
+    assert_eq!(store.check().await.unwrap(), []);
+    append(&store, id, (60..64).map(said).collect()).await;
+    let last = store.read(id, &LogRead::new(range(64, 64))).await.unwrap();
+    assert_eq!(last.items[0].seq, Seq(64));
+    assert_eq!(last.items[0].message.meta, said(63).meta);
+}
+
+#[tokio::test]
+async fn a_reader_that_holds_the_log_keeps_bytes_and_is_named() {
+    let (folder, store) = store().await;
+    let id = root(&store, "a").await;
+    append(&store, id, (0..12).map(said).collect()).await;
+    let mut reader = connect(&folder).await;
+    let mut held = reader.begin().await.unwrap();
+    sqlx::query("select count(*) from message")
+        .fetch_one(&mut *held)
+        .await
+        .unwrap();
+
+    let which = ConversationRef::Id(id);
+    let request = Erase::range(range(1, 12), "asked for", Timestamp(1));
+    let refused = erase(&store, &which, &request).await.unwrap_err();
+    assert_eq!(refused.kind(), ErrorKind::NotGone);
+    assert!(refused.to_string().contains("not gone yet"), "{refused}");
+    // Who reads anew finds nothing.
+    let page = store.read(id, &LogRead::new(range(1, 12))).await.unwrap();
+    assert!(
+        page.items
+            .iter()
+            .all(|entry| !entry.text().contains("Bucephalus"))
+    );
+
+    held.rollback().await.unwrap();
+    reader.close().await.unwrap();
+    erase(&store, &which, &request).await.unwrap();
+    let after = everything(&folder).await;
+    for n in 0..12 {
+        assert!(!after.contains(&secret(n)), "entry {}", n + 1);
+    }
+}
