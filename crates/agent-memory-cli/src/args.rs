@@ -106,6 +106,10 @@ pub(crate) enum Command {
     Verify(Verify),
     /// Rewrite the summaries that no model wrote, with a model
     Redo(Redo),
+    /// Erase the words of a range for ever, also in the forks and summaries that show them
+    Erase(Erase),
+    /// Erase all that a session itself said, and archive it
+    Delete(Delete),
     /// Set a session's title and channel, archive or unarchive it
     Set(Set),
     /// Print a session's log as JSON lines, which `import` reads; or export sessions as a plain database
@@ -440,6 +444,38 @@ pub(crate) struct Fork {
     /// Name of the new session [default: SESSION@SEQ]
     #[arg(long, value_name = "KEY")]
     pub(crate) name: Option<String>,
+}
+
+/// Arguments of `erase`.
+#[derive(Debug, Args)]
+pub(crate) struct Erase {
+    /// The session: its name or the beginning of it
+    pub(crate) session: String,
+    /// Position of the first entry
+    #[arg(long, value_name = "SEQ")]
+    pub(crate) from: u32,
+    /// Position of the last entry [default: the first]
+    #[arg(long, value_name = "SEQ")]
+    pub(crate) to: Option<u32>,
+    /// Why; kept for ever, so do not repeat what is erased
+    #[arg(long, value_name = "TEXT", required_unless_present = "dry_run")]
+    pub(crate) reason: Option<String>,
+    /// Tell what would be erased, and in which sessions; change nothing
+    #[arg(long)]
+    pub(crate) dry_run: bool,
+}
+
+/// Arguments of `delete`.
+#[derive(Debug, Args)]
+pub(crate) struct Delete {
+    /// The session: its name or the beginning of it
+    pub(crate) session: String,
+    /// Why; kept for ever, so do not repeat what is erased
+    #[arg(long, value_name = "TEXT", required_unless_present = "dry_run")]
+    pub(crate) reason: Option<String>,
+    /// Tell what would be erased, and in which sessions; change nothing
+    #[arg(long)]
+    pub(crate) dry_run: bool,
 }
 
 /// Arguments of `set`.

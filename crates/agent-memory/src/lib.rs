@@ -139,9 +139,9 @@ pub use memory_search::{
     SearchScope, Watermark,
 };
 pub use memory_store::{
-    Conversation, ConversationFilter, ConversationPatch, EntryOutcome, FullStore, InMemoryStore,
-    Order, Origin, Owner, Page, Publication, Published, Snapshot, ViewInfo, Violation,
-    ViolationKind,
+    Conversation, ConversationFilter, ConversationPatch, EntryOutcome, Erased, ErasedRange,
+    Erasure, Erasures, FullStore, InMemoryStore, Order, Origin, Owner, Page, Publication,
+    Published, Snapshot, ViewInfo, Violation, ViolationKind,
 };
 #[cfg(feature = "tokio")]
 pub use model_client::TokioTimer;

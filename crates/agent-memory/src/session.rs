@@ -9,8 +9,8 @@ use memory_model::{
     ToolDefinition, ViewName,
 };
 use memory_store::{
-    Conversation, ConversationPatch, ConversationRef, LogRead, Origin, Snapshot, Store, ViewInfo,
-    read_entries,
+    Conversation, ConversationPatch, ConversationRef, Erase, Erased, Erasures, LogRead, Origin,
+    Snapshot, Store, ViewInfo, read_entries,
 };
 use retrieval_tools::Retrieval;
 
@@ -272,6 +272,67 @@ impl Session {
             .store
             .snapshot(self.id, &self.view_name())
             .await?)
+    }
+
+    /// Erases the words of a range for ever, records that and why, and returns what was erased.
+    ///
+    /// Gone are the texts, calls, results, names and metadata of the entries, every summary that was made
+    /// from them, and work in preparation; positions, times, token figures and hashes stay, so that
+    /// [`Session::verify`] still holds. What forks share is gone in all of them: [`Session::erase_dry_run`]
+    /// names them. Views show the messages again where a summary is gone, and the next compaction
+    /// summarizes what is left. `reason` is kept for ever: it should not repeat what is erased.
+    ///
+    /// # Errors
+    /// When the range ends beyond the head or the reason is empty. A store error of the kind `NotGone`
+    /// when another program reads the database: the words are erased, and the same call wipes their bytes
+    /// once that program has ended.
+    pub async fn erase(&self, range: SeqRange, reason: &str) -> Result<Erased> {
+        self.erase_words(Erase::range(range, reason, self.now()))
+            .await
+    }
+
+    /// Returns what [`Session::erase`] would erase, and changes nothing.
+    ///
+    /// # Errors
+    /// As [`Session::erase`].
+    pub async fn erase_dry_run(&self, range: SeqRange) -> Result<Erased> {
+        let erase = Erase::range(range, "dry run", self.now());
+        self.erase_words(erase.with_dry_run(true)).await
+    }
+
+    /// Erases all that this session itself said, its title, metadata and small values, and archives it. What
+    /// a fork shares with its parent stays; what its own forks share is gone in them too.
+    ///
+    /// # Errors
+    /// As [`Session::erase`].
+    pub async fn delete(&self, reason: &str) -> Result<Erased> {
+        self.erase_words(Erase::all(reason, self.now())).await
+    }
+
+    /// Returns what [`Session::delete`] would erase, and changes nothing.
+    ///
+    /// # Errors
+    /// As [`Session::erase`].
+    pub async fn delete_dry_run(&self) -> Result<Erased> {
+        let erase = Erase::all("dry run", self.now());
+        self.erase_words(erase.with_dry_run(true)).await
+    }
+
+    /// Returns what was erased of all that this session sees.
+    ///
+    /// # Errors
+    /// When the store fails.
+    pub async fn erasures(&self) -> Result<Erasures> {
+        Ok(self.memory.inner.store.erasures(self.id).await?)
+    }
+
+    async fn erase_words(&self, erase: Erase) -> Result<Erased> {
+        let which = ConversationRef::Id(self.id);
+        Ok(memory_store::erase(&*self.memory.inner.store, &which, &erase).await?)
+    }
+
+    fn now(&self) -> memory_model::Timestamp {
+        self.memory.inner.clock.now()
     }
 
     /// Verifies this session. [`Memory::verify`] also checks the database itself.

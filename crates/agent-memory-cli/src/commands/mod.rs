@@ -2,6 +2,7 @@
 
 mod compact;
 mod context;
+mod erase;
 mod export;
 mod fork;
 mod import;
@@ -31,6 +32,8 @@ pub(crate) async fn run(app: &mut App, command: Command) -> anyhow::Result<()> {
         Command::Grep(args) => retrieval::grep(app, &args).await,
         Command::Describe(args) => retrieval::describe(app, &args).await,
         Command::Expand(args) => retrieval::expand(app, &args).await,
+        Command::Erase(args) => erase::erase(app, &args).await,
+        Command::Delete(args) => erase::delete(app, &args).await,
         Command::Fork(args) => fork::run(app, &args).await,
         Command::View(args) => view::run(app, &args).await,
         Command::Sessions(args) => sessions::run(app, &args).await,

@@ -18,6 +18,7 @@ mod corpus;
 mod corruption;
 mod demonstration;
 mod engine;
+mod erasure;
 mod figures;
 mod forks;
 mod hard;

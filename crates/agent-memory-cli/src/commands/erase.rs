@@ -1,0 +1,105 @@
+//! `erase` and `delete`: take words out of a session for ever, and record that and why.
+
+use agent_memory::{Erased, ErasedRange, Seq, SeqRange, Session};
+use anyhow::bail;
+use serde::Serialize;
+
+use crate::app::App;
+use crate::args::{Delete, Erase};
+use crate::output::count;
+
+#[derive(Debug, Serialize)]
+struct Answer {
+    session: String,
+    erased: bool,
+    entries: u64,
+    summaries: u64,
+    drafts: u64,
+    logs: Vec<Stretch>,
+    seen_by: Vec<Stretch>,
+}
+
+/// A range of a session.
+#[derive(Debug, Serialize)]
+struct Stretch {
+    session: String,
+    first: u32,
+    last: u32,
+}
+
+impl From<&ErasedRange> for Stretch {
+    fn from(range: &ErasedRange) -> Self {
+        Self {
+            session: range.key.to_string(),
+            first: range.range.first.0,
+            last: range.range.last.0,
+        }
+    }
+}
+
+pub(crate) async fn erase(app: &mut App, args: &Erase) -> anyhow::Result<()> {
+    let memory = app.open_to_change().await?;
+    let session = app.session(&memory, &args.session).await?;
+    let Some(range) = SeqRange::new(Seq(args.from), Seq(args.to.unwrap_or(args.from))) else {
+        bail!(
+            "entries {}-{} are no range: --from is at least 1 and --to is not before it",
+            args.from,
+            args.to.unwrap_or(args.from)
+        );
+    };
+    let erased = match (args.dry_run, &args.reason) {
+        (true, _) => session.erase_dry_run(range).await?,
+        (false, reason) => {
+            session
+                .erase(range, reason.as_deref().unwrap_or(""))
+                .await?
+        }
+    };
+    print(app, &session, &erased, args.dry_run)
+}
+
+pub(crate) async fn delete(app: &mut App, args: &Delete) -> anyhow::Result<()> {
+    let memory = app.open_to_change().await?;
+    let session = app.session(&memory, &args.session).await?;
+    let erased = match (args.dry_run, &args.reason) {
+        (true, _) => session.delete_dry_run().await?,
+        (false, reason) => session.delete(reason.as_deref().unwrap_or("")).await?,
+    };
+    print(app, &session, &erased, args.dry_run)
+}
+
+fn print(app: &mut App, session: &Session, erased: &Erased, dry_run: bool) -> anyhow::Result<()> {
+    let answer = Answer {
+        session: session.key().to_string(),
+        erased: !dry_run,
+        entries: erased.entries,
+        summaries: erased.summaries,
+        drafts: erased.drafts,
+        logs: erased.logs.iter().map(Stretch::from).collect(),
+        seen_by: erased.seen_by.iter().map(Stretch::from).collect(),
+    };
+    if app.json {
+        return Ok(app.out.json(&answer)?);
+    }
+    let done = if dry_run { "would erase" } else { "erased" };
+    app.out.line(&format!(
+        "{done} {}, {} and {} of prepared work",
+        count(answer.entries, "entry", "entries"),
+        count(answer.summaries, "summary", "summaries"),
+        count(answer.drafts, "piece", "pieces"),
+    ))?;
+    for Stretch {
+        session,
+        first,
+        last,
+    } in &answer.seen_by
+    {
+        app.out
+            .line(&format!("{session} shows them: entries {first}-{last}"))?;
+    }
+    if dry_run {
+        app.out
+            .line("nothing was changed: give --reason instead of --dry-run to erase for ever")?;
+    }
+    Ok(())
+}
