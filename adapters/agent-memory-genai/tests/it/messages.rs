@@ -154,6 +154,9 @@ fn log_message() -> impl Strategy<Value = Message> {
 }
 
 proptest! {
+    // A failing case is shown whole: it needs no file.
+    #![proptest_config(ProptestConfig { failure_persistence: None, ..ProptestConfig::default() })]
+
     #[test]
     fn genais_messages_come_back_from_a_log(messages in prop::collection::vec(message(), 0..5)) {
         let log: Vec<Message> = messages.iter().map(|one| stored(&from_genai(one))).collect();

@@ -1,7 +1,7 @@
 //! Requests and responses of a loop.
 
 use agent_memory_genai::agent_memory::{
-    Budget, Memory, Message, Part, RawJson, ToolDefinition, testing,
+    Budget, Memory, Message, Part, RawJson, Role, ToolDefinition, testing,
 };
 use agent_memory_genai::genai::ModelIden;
 use agent_memory_genai::genai::adapter::AdapterKind;
@@ -56,9 +56,12 @@ async fn a_request_has_the_context_as_it_was_said_and_the_tools() {
             ToolResponse::from_tool_call(&calls[1], "empty"),
         ]),
     ];
-    for message in &said {
-        session.ingest(from_genai(message)).await.unwrap();
-    }
+    let mut log: Vec<Message> = said.iter().map(from_genai).collect();
+    // Results that were ingested one by one are sent as one message.
+    let results = log.pop().unwrap();
+    let single = |part: Part| Message::new(Role::Tool, vec![part]);
+    log.extend(results.parts.into_iter().map(single));
+    session.ingest_batch(log).await.unwrap();
     let context = session.assemble(Budget::tokens(8_000)).await.unwrap();
     let request = chat_request(&session, &context).await.unwrap();
     let sent = json!(request.messages);

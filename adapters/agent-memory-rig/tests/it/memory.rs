@@ -93,6 +93,21 @@ async fn a_conversation_that_fits_is_loaded_as_it_was() {
 }
 
 #[tokio::test]
+async fn results_of_one_turn_are_loaded_as_one_message() {
+    let memory = memory(Window::new(64_000)).await;
+    let id = ConversationId::new("harbour");
+    let mut told = turn(0);
+    let RigMessage::User { content } = told[2].clone() else {
+        panic!("{told:?}")
+    };
+    let single = content.into_iter().map(RigMessage::from);
+    told.splice(2..3, single);
+    assert_eq!(told.len(), 5);
+    memory.append(&id, told).await.unwrap();
+    assert_eq!(memory.load(&id).await.unwrap(), turn(0));
+}
+
+#[tokio::test]
 async fn a_cleared_conversation_begins_anew_and_its_log_stays() {
     let memory = memory(Window::new(64_000)).await;
     let id = ConversationId::new("harbour");

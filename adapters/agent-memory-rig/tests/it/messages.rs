@@ -192,6 +192,9 @@ fn stored(message: &Message) -> Message {
 }
 
 proptest! {
+    // A failing case is shown whole: it needs no file.
+    #![proptest_config(ProptestConfig { failure_persistence: None, ..ProptestConfig::default() })]
+
     #[test]
     fn rigs_messages_come_back_from_a_log(messages in prop::collection::vec(message(), 0..5)) {
         let log: Vec<Message> = messages.iter().map(|one| stored(&from_rig(one))).collect();
