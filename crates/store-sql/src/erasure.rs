@@ -1,13 +1,14 @@
 //! Erasures: statements.
 
-use memory_model::{ConversationId, SeqRange, SummaryId, Timestamp};
+use memory_model::{ConversationId, SeqRange, Timestamp};
 use memory_store::{ERASED, Erase, Erasure};
 use sea_query::{
-    DeleteStatement, Expr, ExprTrait as _, Func, InsertStatement, OnConflict, Order, Query,
-    SelectStatement, UpdateStatement, Value,
+    DeleteStatement, Expr, ExprTrait as _, Func, InsertStatement, OnConflict, Query,
+    SelectStatement, UpdateStatement, Value, WithClause, WithQuery,
 };
 
-use crate::convert::{packed, to_seq};
+use crate::conversation::{Seen, seen_from};
+use crate::convert::{packed, to_seq, to_u32};
 use crate::error::{Result, add_row, corrupt};
 use crate::pack::{Facts, Packed};
 use crate::row::Columns;
@@ -172,54 +173,56 @@ pub fn blank_conversation(conversation: ConversationId) -> UpdateStatement {
         .take()
 }
 
-/// The recorded erasures of an own log: rows for [`erasure`].
-pub fn of_own_log(source: ConversationId) -> SelectStatement {
+/// The recorded erasures of all logs that a conversation sees: rows for [`erasure`].
+pub fn seen_by(conversation: ConversationId) -> WithQuery {
+    let seen = WithClause::new()
+        .recursive(true)
+        .cte(seen_from(conversation.0))
+        .to_owned();
     Query::select()
-        .columns([E::First, E::Last, E::At, E::Reason])
-        .from(E::Table)
-        .and_where(Expr::col(E::Conversation).eq(i64::from(source.0)))
-        .order_by(E::First, Order::Asc)
+        .columns(
+            [E::Conversation, E::First, E::Last, E::At, E::Reason].map(|column| (E::Table, column)),
+        )
+        .from(Seen::Table)
+        .cross_join(E::Table)
+        .and_where(Expr::col((E::Table, E::Conversation)).equals((Seen::Table, Seen::No)))
         .take()
+        .with(seen)
 }
 
-/// A row of [`of_own_log`].
+/// A row of [`seen_by`]: whose log it is in, and the erasure.
 ///
 /// # Errors
 /// When the row does not mean an erasure.
-pub fn erasure(row: &impl Columns) -> Result<Erasure> {
-    let (first, last) = (row.int(0)?, row.int(1)?);
+pub fn erasure(row: &impl Columns) -> Result<(ConversationId, Erasure)> {
+    let source = ConversationId(to_u32("conversation", row.int(0)?)?);
+    let (first, last) = (row.int(1)?, row.int(2)?);
     let range = SeqRange::new(to_seq(first)?, to_seq(last)?)
         .ok_or_else(|| corrupt("erasure", format!("{first}-{last} is no range")))?;
-    Ok(Erasure::new(range, Timestamp(row.int(2)?), row.text(3)?))
+    let erasure = Erasure::new(range, Timestamp(row.int(3)?), row.text(4)?);
+    Ok((source, erasure))
 }
 
-/// The erased summaries that a conversation itself made: rows of (public id, last position).
-pub fn own_summaries(owner: ConversationId) -> SelectStatement {
+/// The erased summaries that a conversation sees: their public ids.
+pub fn summaries_seen_by(conversation: ConversationId) -> WithQuery {
+    let seen = WithClause::new()
+        .recursive(true)
+        .cte(seen_from(conversation.0))
+        .to_owned();
+    let key = || Expr::col((G::Table, G::Summary));
+    let no = || Expr::col((Seen::Table, Seen::No));
     Query::select()
         .column((S::Table, S::PublicId))
-        .column((S::Table, S::First))
-        .column((S::Table, S::Last))
-        .from(G::Table)
-        .inner_join(
-            S::Table,
-            Expr::col((S::Table, S::Id)).equals((G::Table, G::Summary)),
-        )
-        .and_where(
-            Expr::col((G::Table, G::Summary))
-                .between(packed(owner.0, 0), packed(owner.0, u32::MAX)),
-        )
+        .from(Seen::Table)
+        // Crossed, so that SQLite looks at each conversation's own stretch of keys.
+        .cross_join(G::Table)
+        .cross_join(S::Table)
+        .and_where(key().gte(no().left_shift(32_i64)))
+        .and_where(key().lt(no().add(1_i64).left_shift(32_i64)))
+        .and_where(Expr::col((S::Table, S::Id)).equals((G::Table, G::Summary)))
+        .and_where(Expr::col((S::Table, S::Last)).lte(Expr::col((Seen::Table, Seen::Last))))
         .take()
-}
-
-/// A row of [`own_summaries`].
-///
-/// # Errors
-/// When the row does not mean a summary.
-pub fn erased_summary(row: &impl Columns) -> Result<(SummaryId, SeqRange)> {
-    let id = SummaryId::new(row.text(0)?);
-    let range = SeqRange::new(to_seq(row.int(1)?)?, to_seq(row.int(2)?)?)
-        .ok_or_else(|| corrupt(id.as_str(), "its range is empty"))?;
-    Ok((id, range))
+        .with(seen)
 }
 
 /// Puts other facts in the place of a conversation's.

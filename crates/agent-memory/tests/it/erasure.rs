@@ -81,7 +81,8 @@ async fn erase_and_look(session: &Session, random: &mut Random, counts: &mut Cou
             false => json(&entry.message),
         })
         .collect();
-    let known: BTreeSet<&str> = words(&left).collect();
+    // A search ignores case.
+    let left = left.to_lowercase();
     let mut looked_for: BTreeSet<&str> = BTreeSet::new();
     let texts: Vec<String> = before
         .iter()
@@ -89,7 +90,7 @@ async fn erase_and_look(session: &Session, random: &mut Random, counts: &mut Cou
         .map(|entry| json(&entry.message))
         .collect();
     for text in &texts {
-        let unknown = words(text).filter(|word| !known.contains(word) && !left.contains(word));
+        let unknown = words(text).filter(|word| !left.contains(&word.to_lowercase()));
         looked_for.extend(unknown.take(WORDS));
     }
     counts.words += looked_for.len();

@@ -97,26 +97,20 @@ impl<D: Database> SqlStore<D> {
         let on = &mut reader;
         let info = self.get(on, id).await?;
         let mut entries = Vec::new();
-        for segment in &info.segments {
-            let last = segment.last.unwrap_or(info.head);
-            let Some(seen) = SeqRange::new(segment.first, last) else {
-                continue;
-            };
-            for row in on.all(&sql::of_own_log(segment.source)).await? {
-                let erasure = sql::erasure(&row)?;
-                if let Some(range) = erasure.range.intersect(&seen) {
-                    entries.push(Erasure::new(range, erasure.at, erasure.reason));
-                }
+        for row in on.all(&sql::seen_by(id)).await? {
+            let (source, erasure) = sql::erasure(&row)?;
+            let mut segments = info.segments.iter();
+            let shown = segments
+                .find(|segment| segment.source == source)
+                .and_then(|own| SeqRange::new(own.first, own.last.unwrap_or(info.head)))
+                .and_then(|shown| shown.intersect(&erasure.range));
+            if let Some(range) = shown {
+                entries.push(Erasure::new(range, erasure.at, erasure.reason));
             }
         }
         let mut summaries = BTreeSet::new();
-        for scope in self.lineage(on, id).await?.scope() {
-            for row in on.all(&sql::own_summaries(scope.conversation)).await? {
-                let (id, range) = sql::erased_summary(&row)?;
-                if scope.sees(range) {
-                    summaries.insert(id);
-                }
-            }
+        for row in on.all(&sql::summaries_seen_by(id)).await? {
+            summaries.insert(SummaryId::new(row.text(0)?));
         }
         Ok(Erasures::new(entries, summaries))
     }
