@@ -2,7 +2,7 @@
 //! records, and the views and logs that forks inherit. Callers of a store need none of it.
 
 pub use crate::checks::{check_append, check_fork, no_conversation};
-pub use crate::erase::{erased_parts, plan_erasure, summaries_to_erase};
+pub use crate::erasure::{erased_parts, plan_erasure, summaries_to_erase};
 pub use crate::inherit::{Inherited, SummaryScope, ViewCut};
 pub use crate::publish::{KnownSummary, check_one_view, check_references, check_shape, spans_cost};
 pub use crate::record::{

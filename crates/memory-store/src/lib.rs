@@ -2,6 +2,7 @@
 
 mod checks;
 mod erase;
+mod erasure;
 mod error;
 pub mod implementors;
 mod in_memory;
@@ -17,7 +18,8 @@ mod types;
 mod verify;
 mod violation;
 
-pub use erase::{ERASED, Erase, Erased, ErasedRange, Erasure, Erasures, erase, open_erased_spans};
+pub use erase::{erase, open_erased_spans};
+pub use erasure::{ERASED, Erase, Erased, ErasedRange, Erasure, Erasures};
 pub use error::{Error, ErrorKind, Result};
 pub use in_memory::InMemoryStore;
 pub use indexed::IndexedSearch;

@@ -9,7 +9,7 @@ use memory_model::{
     ViewName, ViewVersion,
 };
 
-use crate::erase::{Erase, Erased, Erasures};
+use crate::erasure::{Erase, Erased, Erasures};
 use crate::error::{Error, ErrorKind, Result};
 #[cfg(doc)]
 use crate::inherit::{SummaryScope, ViewCut};

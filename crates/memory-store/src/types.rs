@@ -113,6 +113,13 @@ pub struct Segment {
     pub source: ConversationId,
 }
 
+impl Segment {
+    /// Returns the positions of a log that ends at `head`; `None` when there are none.
+    pub fn up_to(&self, head: Seq) -> Option<SeqRange> {
+        SeqRange::new(self.first, self.last.unwrap_or(head))
+    }
+}
+
 /// A stored conversation.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Conversation {

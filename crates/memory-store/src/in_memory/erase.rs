@@ -1,11 +1,11 @@
 //! Erasing words.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use memory_model::{ConversationId, Message, SeqRange, SummaryBody};
 
 use super::Inner;
-use crate::erase::{
+use crate::erasure::{
     ERASED, Erase, Erased, Erasure, Erasures, erased_parts, plan_erasure, summaries_to_erase,
 };
 use crate::error::Result;
@@ -82,7 +82,7 @@ impl Inner {
     /// Number of entries of a range of an own log that were not erased yet.
     fn with_words(&self, id: ConversationId, range: SeqRange) -> Result<u64> {
         let record = self.get(id)?;
-        let gone = Erasures::new(record.erasures.clone(), Default::default());
+        let gone = Erasures::new(record.erasures.clone(), BTreeSet::new());
         let own = record.log.iter();
         let left = own.filter(|entry| range.contains(entry.seq) && !gone.covers(entry.seq));
         Ok(left.count() as u64)
@@ -92,8 +92,7 @@ impl Inner {
         let record = self.get(id)?;
         let mut entries = Vec::new();
         for segment in &record.info.segments {
-            let last = segment.last.unwrap_or(record.info.head);
-            let Some(seen) = SeqRange::new(segment.first, last) else {
+            let Some(seen) = segment.up_to(record.info.head) else {
                 continue;
             };
             for erasure in &self.get(segment.source)?.erasures {
@@ -106,7 +105,7 @@ impl Inner {
             }
         }
         let lineage = self.lineage(record);
-        let mut summaries = std::collections::BTreeSet::new();
+        let mut summaries = BTreeSet::new();
         for scope in &lineage {
             let owner = self.get(scope.conversation)?;
             let gone = owner.erased_summaries.iter();

@@ -18,7 +18,7 @@ use memory_model::{
 };
 
 use crate::checks::no_conversation;
-use crate::erase::Erasure;
+use crate::erasure::Erasure;
 use crate::error::{Error, ErrorKind, Result};
 use crate::inherit::{Inherited, SummaryScope, ViewCut};
 use crate::publish::spans_cost;

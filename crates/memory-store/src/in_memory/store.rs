@@ -12,7 +12,7 @@ use memory_model::{
 
 use super::{InMemoryStore, MAX_CONVERSATIONS, MAX_SEQ, Record, ViewRecord, first_row};
 use crate::checks::{check_append, check_fork};
-use crate::erase::{Erase, Erased, Erasures};
+use crate::erasure::{Erase, Erased, Erasures};
 use crate::error::{Error, ErrorKind, Result};
 use crate::publish::check_one_view;
 use crate::record::KnownEntry;

@@ -3,7 +3,7 @@
 use memory_model::{Accounting, Hash, LogEntry, Seq, SeqRange};
 
 use super::scope::Known;
-use crate::erase::Erasures;
+use crate::erasure::Erasures;
 use crate::error::{ErrorKind, Result};
 use crate::store::Store;
 use crate::types::{Conversation, LogRead};

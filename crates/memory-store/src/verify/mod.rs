@@ -14,7 +14,7 @@ use token_estimate::EstimatorId;
 
 use self::scope::Family;
 use crate::checks::no_conversation;
-use crate::erase::Erasures;
+use crate::erasure::Erasures;
 use crate::error::Result;
 use crate::inherit::SummaryScope;
 use crate::store::Store;

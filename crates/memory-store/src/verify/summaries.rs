@@ -7,7 +7,7 @@ use memory_model::{
 };
 
 use super::scope::{Facts, Scope};
-use crate::erase::{ERASED, Erasures};
+use crate::erasure::{ERASED, Erasures};
 use crate::error::{ErrorKind, Result};
 use crate::store::Store;
 use crate::types::Conversation;

@@ -102,7 +102,7 @@ impl<D: Database> SqlStore<D> {
             let mut segments = info.segments.iter();
             let shown = segments
                 .find(|segment| segment.source == source)
-                .and_then(|own| SeqRange::new(own.first, own.last.unwrap_or(info.head)))
+                .and_then(|own| own.up_to(info.head))
                 .and_then(|shown| shown.intersect(&erasure.range));
             if let Some(range) = shown {
                 entries.push(Erasure::new(range, erasure.at, erasure.reason));

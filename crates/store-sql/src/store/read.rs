@@ -37,7 +37,7 @@ impl<D: Database> SqlStore<D> {
         }
         let mut rows = Rows::new(read);
         for segment in segments {
-            let own = SeqRange::new(segment.first, segment.last.unwrap_or(head));
+            let own = segment.up_to(head);
             let Some(part) = own.and_then(|own| range.intersect(&own)) else {
                 continue;
             };

@@ -1,0 +1,240 @@
+//! Erasure as data: what is asked for, what it concerns, and what stays recorded.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use memory_model::{
+    ConversationId, Part, Seq, SeqRange, SessionKey, Summary, SummaryId, Timestamp,
+};
+
+use crate::error::{Error, ErrorKind, Result};
+use crate::types::Conversation;
+
+/// What stands where words were erased: the text of an erased summary, and of an erased message
+/// that cost at least 8 tokens. In place of a shorter message stands nothing, which costs no more
+/// than the message did.
+pub const ERASED: &str = "[erased]";
+
+/// Cost from which [`ERASED`] costs no more than the message that it replaces, in tokens.
+const ERASED_FROM: u64 = 8;
+
+/// A request to erase words for ever.
+#[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Erase {
+    /// Positions of the entries, inclusive, as the conversation sees them; `None` for a conversation's
+    /// own log with its title, metadata and small values.
+    pub range: Option<SeqRange>,
+    /// Why. It is kept for ever, so it should not repeat what is erased.
+    pub reason: String,
+    /// Whether to tell only what would be erased.
+    pub dry_run: bool,
+    /// Time of the call.
+    pub now: Timestamp,
+}
+
+impl Erase {
+    /// Asks to erase the entries of a range, also where forks share them.
+    pub fn range(range: SeqRange, reason: impl Into<String>, now: Timestamp) -> Self {
+        Self {
+            range: Some(range),
+            reason: reason.into(),
+            dry_run: false,
+            now,
+        }
+    }
+
+    /// Asks to erase all that a conversation itself said, and to archive it. What it shares with the
+    /// conversation that it was forked from stays.
+    pub fn all(reason: impl Into<String>, now: Timestamp) -> Self {
+        Self {
+            range: None,
+            reason: reason.into(),
+            dry_run: false,
+            now,
+        }
+    }
+
+    /// Sets whether to tell only what would be erased.
+    pub fn with_dry_run(mut self, dry_run: bool) -> Self {
+        self.dry_run = dry_run;
+        self
+    }
+}
+
+/// A range of a conversation.
+#[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct ErasedRange {
+    /// The conversation.
+    pub conversation: ConversationId,
+    /// Its key.
+    pub key: SessionKey,
+    /// The positions, inclusive.
+    pub range: SeqRange,
+}
+
+/// What was erased, or would be.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Erased {
+    /// Whose own logs the entries are in.
+    pub logs: Vec<ErasedRange>,
+    /// Every conversation that shows some of them: these logs', and their forks.
+    pub seen_by: Vec<ErasedRange>,
+    /// Number of entries that still had words.
+    pub entries: u64,
+    /// Number of summaries that were made from them, in all these conversations, and still had words.
+    pub summaries: u64,
+    /// Number of jobs of these conversations whose prepared work is dropped.
+    pub drafts: u64,
+}
+
+/// A recorded erasure of entries.
+#[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Erasure {
+    /// Positions, inclusive, as the conversation sees them.
+    pub range: SeqRange,
+    /// When.
+    pub at: Timestamp,
+    /// Why.
+    pub reason: String,
+}
+
+impl Erasure {
+    /// Creates a record of an erasure.
+    pub fn new(range: SeqRange, at: Timestamp, reason: impl Into<String>) -> Self {
+        Self {
+            range,
+            at,
+            reason: reason.into(),
+        }
+    }
+}
+
+/// What was erased of all that a conversation sees.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Erasures {
+    /// Entries, by position and then time. Ranges may overlap.
+    pub entries: Vec<Erasure>,
+    /// Summaries.
+    pub summaries: BTreeSet<SummaryId>,
+}
+
+impl Erasures {
+    /// Creates a list.
+    pub fn new(mut entries: Vec<Erasure>, summaries: BTreeSet<SummaryId>) -> Self {
+        entries.sort_by_key(|erasure| (erasure.range.first, erasure.range.last, erasure.at));
+        Self { entries, summaries }
+    }
+
+    /// Whether the words of the entry at a position were erased.
+    pub fn covers(&self, seq: Seq) -> bool {
+        self.entries
+            .iter()
+            .any(|erasure| erasure.range.contains(seq))
+    }
+}
+
+/// What an entry of this cost says once it is erased.
+pub fn erased_parts(tokens: u64) -> Vec<Part> {
+    match tokens >= ERASED_FROM {
+        true => vec![Part::text(ERASED)],
+        false => Vec::new(),
+    }
+}
+
+/// Finds the logs and the conversations that an erasure concerns; `family` is all of the
+/// conversation's family. The counts are still 0.
+///
+/// # Errors
+/// `Invalid` when the range ends beyond the head, or the reason is empty.
+pub fn plan_erasure(
+    conversation: &Conversation,
+    family: &[Conversation],
+    erase: &Erase,
+) -> Result<Erased> {
+    let Conversation { key, head, .. } = conversation;
+    let invalid = |message: String| Err(Error::new(ErrorKind::Invalid, message));
+    if erase.reason.trim().is_empty() {
+        return invalid(format!(
+            "{key}: an erasure is recorded with a reason: give one"
+        ));
+    }
+    let range = match erase.range {
+        Some(range) if range.last > *head => {
+            return invalid(format!(
+                "{key} ends at {head}: entries {range} cannot be erased, name a range within 1-{head}"
+            ));
+        }
+        Some(range) => Some(range),
+        None => SeqRange::new(conversation.own_first(), *head),
+    };
+    let mut erased = Erased::default();
+    let Some(range) = range else {
+        return Ok(erased);
+    };
+    for segment in &conversation.segments {
+        let shown = segment.up_to(*head);
+        let part = shown.and_then(|shown| shown.intersect(&range));
+        let source = family.iter().find(|member| member.id == segment.source);
+        if let (Some(range), Some(source)) = (part, source) {
+            erased.logs.push(ErasedRange {
+                conversation: source.id,
+                key: source.key.clone(),
+                range,
+            });
+        }
+    }
+    for member in family {
+        let shown = |log: &ErasedRange| {
+            let mut segments = member.segments.iter();
+            let own = segments.find(|segment| segment.source == log.conversation)?;
+            own.up_to(member.head)?.intersect(&log.range)
+        };
+        // What a fork shares is the beginning of a log, so what it shows of a range is one stretch.
+        let parts: Vec<SeqRange> = erased.logs.iter().filter_map(shown).collect();
+        if let (Some(first), Some(last)) = (parts.first(), parts.last())
+            && let Some(range) = SeqRange::new(first.first, last.last)
+        {
+            erased.seen_by.push(ErasedRange {
+                conversation: member.id,
+                key: member.key.clone(),
+                range,
+            });
+        }
+    }
+    Ok(erased)
+}
+
+/// Names the summaries, of those that the conversations themselves made, whose words go with the
+/// erased entries: all that cover some of them, were made from some, or from such a summary.
+pub fn summaries_to_erase(
+    seen_by: &[ErasedRange],
+    made: &BTreeMap<ConversationId, Vec<Summary>>,
+) -> Vec<(ConversationId, SummaryId)> {
+    let mut named: BTreeSet<&SummaryId> = BTreeSet::new();
+    let mut found = BTreeSet::new();
+    loop {
+        let before = found.len();
+        for seen in seen_by {
+            for summary in made.get(&seen.conversation).into_iter().flatten() {
+                let mut below = summary.sources.iter().chain(&summary.children);
+                let touched = summary.range.intersect(&seen.range).is_some()
+                    || below.any(|one| {
+                        one.range().intersect(&seen.range).is_some()
+                            || one.summary().is_some_and(|id| named.contains(id))
+                    });
+                if touched {
+                    named.insert(&summary.id);
+                    found.insert((seen.conversation, summary.id.clone()));
+                }
+            }
+        }
+        // A summary may be made from one that another conversation has.
+        if found.len() == before {
+            return found.into_iter().collect();
+        }
+    }
+}
