@@ -11,6 +11,7 @@
 mod abuse;
 mod commands;
 mod compact;
+mod erase;
 mod errors;
 mod failing_models;
 mod forks;

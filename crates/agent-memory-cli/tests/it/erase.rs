@@ -1,0 +1,173 @@
+//! `erase` and `delete`.
+
+use serde_json::{Value, json};
+
+use crate::support::{Home, has};
+
+/// A word that stands in one message alone.
+fn secret(n: u32) -> String {
+    format!("passphrase-{}", n * 7919)
+}
+
+/// A session of 120 messages, compacted, and a fork of it at 70.
+fn home() -> Home {
+    let home = Home::new();
+    let line = |n: u32| {
+        let text = format!("Step {n} used {} and renamed a module. ", secret(n));
+        json!({"role": "user", "content": text.repeat(40)}).to_string() + "\n"
+    };
+    home.file("chat.jsonl", (1..=120).map(line).collect::<String>());
+    home.ok(&["import", "chat.jsonl", "--session", "chat"]);
+    home.ok(&["compact", "chat"]);
+    home.ok(&["fork", "chat", "--at", "70", "--name", "twin"]);
+    home
+}
+
+/// Everything that the program shows of a session.
+fn shown(home: &Home, session: &str) -> String {
+    let mut all = String::new();
+    for arguments in [
+        &["export", session][..],
+        &["context", session, "--budget", "200000"],
+        &["context", session, "--budget", "2000", "--as", "openai"],
+        &["view", session],
+        &["log", session],
+    ] {
+        all.push_str(&home.ok(arguments).out);
+    }
+    all
+}
+
+/// The sessions and ranges of a list in an answer.
+fn ranges(list: &Value) -> Vec<(String, u64, u64)> {
+    let range = |range: &Value| {
+        let session = range["session"].as_str().unwrap().to_owned();
+        let end = |name: &str| range[name].as_u64().unwrap();
+        (session, end("first"), end("last"))
+    };
+    list.as_array().unwrap().iter().map(range).collect()
+}
+
+#[test]
+fn erased_words_are_gone_from_every_session_that_shows_them() {
+    let home = home();
+    let (gone, stays) = (secret(4), secret(5));
+    let before = home.ok(&["export", "chat"]).out;
+    assert!(before.contains(&gone) && shown(&home, "twin").contains(&gone));
+
+    let asked = ["erase", "chat", "--from", "3", "--to", "4"];
+    let planned = home.json(&[&asked[..], &["--dry-run"]].concat());
+    has(
+        &planned,
+        &[
+            "session",
+            "erased",
+            "entries",
+            "summaries",
+            "drafts",
+            "logs",
+            "seen_by",
+        ],
+    );
+    assert_eq!(
+        (&planned["erased"], &planned["entries"]),
+        (&json!(false), &json!(2))
+    );
+    assert!(planned["summaries"].as_u64().unwrap() >= 1, "{planned}");
+    assert_eq!(ranges(&planned["logs"]), [("chat".to_owned(), 3, 4)]);
+    assert_eq!(
+        ranges(&planned["seen_by"]),
+        [("chat".to_owned(), 3, 4), ("twin".to_owned(), 3, 4)]
+    );
+    assert_eq!(home.ok(&["export", "chat"]).out, before);
+    let text = home.ok(&[&asked[..], &["--dry-run"]].concat());
+    assert!(text.out.contains("nothing was changed"), "{}", text.out);
+    assert!(
+        text.out.contains("twin shows them: entries 3-4"),
+        "{}",
+        text.out
+    );
+
+    let erased = home.json(&[&asked[..], &["--reason", "a password was pasted"]].concat());
+    assert_eq!(erased["erased"], true);
+    for figure in ["entries", "summaries", "seen_by"] {
+        assert_eq!(erased[figure], planned[figure], "{figure}");
+    }
+    for session in ["chat", "twin"] {
+        let shown = shown(&home, session);
+        assert!(
+            !shown.contains(&gone) && !shown.contains(&secret(3)),
+            "{session}"
+        );
+        assert!(shown.contains(&stays), "{session}");
+        let hits = home.json(&["grep", session, &gone]);
+        assert_eq!(hits["hits"], json!([]), "{session}");
+        assert_eq!(home.json(&["grep", session, &stays])["complete"], true);
+        // What is left is summarized anew.
+        home.ok(&["compact", session]);
+    }
+    assert!(!shown(&home, "chat").contains(&gone));
+    assert_eq!(home.json(&["verify"])["ok"], true);
+    let again = home.json(&[&asked[..], &["--reason", "to be sure"]].concat());
+    assert_eq!(again["entries"], 0);
+}
+
+#[test]
+fn a_deleted_session_says_nothing_and_its_parent_still_does() {
+    let home = home();
+    home.file(
+        "more.jsonl",
+        json!({"role": "user", "content": "The fork's own word: zanzibar."}).to_string() + "\n",
+    );
+    home.ok(&["import", "more.jsonl", "--session", "twin"]);
+    assert!(shown(&home, "twin").contains("zanzibar"));
+
+    let planned = home.json(&["delete", "twin", "--dry-run"]);
+    assert_eq!(ranges(&planned["logs"]), [("twin".to_owned(), 71, 71)]);
+    assert!(shown(&home, "twin").contains("zanzibar"));
+    let erased = home.json(&["delete", "twin", "--reason", "the user asked for it"]);
+    assert_eq!(
+        (&erased["erased"], &erased["entries"]),
+        (&json!(true), &json!(1))
+    );
+    // What it shares with its parent is the parent's.
+    let left = shown(&home, "twin");
+    assert!(!left.contains("zanzibar") && left.contains(&secret(70)));
+    assert!(shown(&home, "chat").contains(&secret(4)));
+
+    home.ok(&["delete", "chat", "--reason", "the user asked for it"]);
+    for session in ["chat", "twin"] {
+        let shown = shown(&home, session);
+        let word = (1..=120).find(|n| shown.contains(&secret(*n)));
+        assert_eq!(word, None, "{session}");
+    }
+    assert_eq!(home.json(&["verify"])["ok"], true);
+}
+
+#[test]
+fn an_erasure_needs_a_reason_and_a_range_that_there_is() {
+    let home = home();
+    let before = home.ok(&["export", "chat"]).out;
+    for (arguments, code) in [
+        (&["erase", "chat", "--from", "3"][..], 2),
+        (&["delete", "chat"], 2),
+        (&["erase", "chat", "--from", "3", "--reason", "  "], 4),
+        (
+            &[
+                "erase", "chat", "--from", "100", "--to", "121", "--reason", "x",
+            ],
+            4,
+        ),
+        (
+            &["erase", "chat", "--from", "9", "--to", "8", "--reason", "x"],
+            1,
+        ),
+        (&["erase", "chat", "--from", "0", "--reason", "x"], 1),
+        (&["erase", "nobody", "--from", "1", "--reason", "x"], 3),
+    ] {
+        let ran = home.run(arguments);
+        assert_eq!(ran.code, code, "{arguments:?}: {}", ran.err);
+        assert!(ran.err.starts_with("error: "), "{}", ran.err);
+    }
+    assert_eq!(home.ok(&["export", "chat"]).out, before);
+}
