@@ -9,6 +9,7 @@ mod gather;
 mod item;
 mod parse;
 mod print;
+mod rank;
 mod results;
 pub mod source;
 mod status;
@@ -18,5 +19,6 @@ mod tool_call;
 mod users;
 
 pub use cut::{CHAR_CUT_NOTE, CUT_NOTE, cut_to_chars, cut_to_tokens};
+pub use rank::{HEADLINE_TOKENS, rank_lines, rank_of};
 pub use source::{Source, SummarySource};
 pub use summarizer::ExtractiveSummarizer;

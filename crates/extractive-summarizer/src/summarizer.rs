@@ -3,9 +3,11 @@
 use std::borrow::Cow;
 use std::sync::Arc;
 
+use memory_model::SummaryBody;
 use memory_model::conventions::{AgentConventions, GenericConventions};
 use token_estimate::TokenEstimator;
 
+use crate::rank::rank_lines;
 use crate::source::Source;
 use crate::{compose, gather};
 
@@ -68,11 +70,24 @@ impl ExtractiveSummarizer {
         max_tokens: u64,
         estimator: &dyn TokenEstimator,
     ) -> String {
+        let body = self.extract_ranked(source, max_tokens, estimator);
+        body.text().to_owned()
+    }
+
+    /// Returns an extract as [`extract`](Self::extract) does, with the rank of each line. The lines of the
+    /// highest rank are its headline: see [`rank_of`](crate::rank_of).
+    pub fn extract_ranked(
+        &self,
+        source: &[Source<'_>],
+        max_tokens: u64,
+        estimator: &dyn TokenEstimator,
+    ) -> SummaryBody {
         let conventions: &dyn AgentConventions = match &self.conventions {
             Some(conventions) => &**conventions,
             None => &GenericConventions,
         };
         let mut gathered = gather::gather(source, conventions);
-        compose::compose(&mut gathered, source, max_tokens, estimator)
+        let text = compose::compose(&mut gathered, source, max_tokens, estimator);
+        rank_lines(&text, estimator)
     }
 }
