@@ -5,6 +5,7 @@
 mod before;
 mod cases;
 mod gold;
+mod measured;
 mod naive;
 mod ours;
 mod page;
@@ -16,19 +17,16 @@ use std::path::PathBuf;
 use token_estimate::TokenEstimator as _;
 
 use crate::mode::Mode;
-use crate::retention::{cuts, transcripts};
+use crate::retention::transcripts;
 use cases::Case;
 use gold::{COLUMNS, Gold};
+use measured::Measured;
 use ours::{Ours, TOKENS};
-use table::{Pool, Row, table};
+use table::table;
 
 const PAGE: &str = "docs/density.md";
 const BEFORE: &str = "xtask/src/density/before.tsv";
 const COMMAND: &str = "cargo xtask bench-density";
-/// The sizes of the curve, in tokens.
-const SIZES: [u64; 6] = [1_000, 2_000, 4_000, 8_000, 16_000, 32_000];
-/// How recorded rows name the agents' own size, and six tenths of it.
-const OWN: [&str; 2] = ["theirs", "0.6"];
 
 pub(crate) fn run(flags: &[String], words: &[&str]) -> anyhow::Result<()> {
     let (mut words, mut mode_flags) = (words.iter(), Vec::new());
@@ -84,80 +82,4 @@ fn print_case(case: &Case) -> anyhow::Result<()> {
         missing.iter().for_each(|item| println!("   {item}"));
     }
     Ok(())
-}
-
-/// What the texts of one case keep, or of all.
-#[derive(Default)]
-struct Measured {
-    theirs: Pool,
-    naive: Pool,
-    /// At the agent's own size, and at six tenths of it.
-    ours: [Pool; OWN.len()],
-    /// By size.
-    curve: [Point; SIZES.len()],
-}
-
-/// What texts of one size keep.
-#[derive(Default)]
-struct Point {
-    ours: Pool,
-    head: Pool,
-    tail: Pool,
-}
-
-impl Measured {
-    fn of(case: &Case) -> anyhow::Result<Self> {
-        let gold = Gold::of(&case.lines);
-        let ours = Ours::of(case)?;
-        let add = |pool: &mut Pool, text: &str| pool.add(text, gold.kept(text));
-        let mut out = Self::default();
-        add(&mut out.theirs, &case.theirs);
-        add(&mut out.naive, &naive::naive(&gold));
-        let own = TOKENS.text(&case.theirs);
-        for (pool, budget) in out.ours.iter_mut().zip([own, own * 6 / 10]) {
-            add(pool, &ours.text(budget)?);
-        }
-        for (point, size) in out.curve.iter_mut().zip(SIZES) {
-            add(&mut point.ours, &ours.text(size)?);
-            add(&mut point.head, &cuts::head(&ours.plain, size, &TOKENS));
-            add(&mut point.tail, &cuts::tail(&ours.plain, size, &TOKENS));
-        }
-        Ok(out)
-    }
-
-    fn merge(&mut self, other: &Self) {
-        self.theirs.merge(&other.theirs);
-        self.naive.merge(&other.naive);
-        for (sum, pool) in self.ours.iter_mut().zip(&other.ours) {
-            sum.merge(pool);
-        }
-        for (sum, point) in self.curve.iter_mut().zip(&other.curve) {
-            sum.ours.merge(&point.ours);
-            sum.head.merge(&point.head);
-            sum.tail.merge(&point.tail);
-        }
-    }
-
-    /// All figures, one row a text.
-    fn rows(&self) -> Vec<Row> {
-        let mut rows = vec![self.theirs.row("theirs"), self.naive.row("naive")];
-        for (pool, size) in self.ours.iter().zip(OWN) {
-            rows.push(pool.row(&format!("ours, {size}")));
-        }
-        for (point, size) in self.curve.iter().zip(SIZES) {
-            rows.push(point.ours.row(&format!("ours, {size}")));
-            rows.push(point.head.row(&format!("head, {size}")));
-            rows.push(point.tail.row(&format!("tail, {size}")));
-        }
-        rows
-    }
-
-    /// The figures of the library, to be recorded.
-    fn recorded(&self) -> String {
-        let sizes = SIZES.map(|size| size.to_string());
-        let curve = self.curve.iter().map(|point| &point.ours).zip(&sizes);
-        let own = self.ours.iter().zip(OWN);
-        let rows = own.chain(curve.map(|(pool, size)| (pool, size.as_str())));
-        before::recorded(rows.map(|(pool, size)| (size, pool.row(size))))
-    }
 }

@@ -6,7 +6,7 @@ use super::gold::{COMMANDS, DIRECTIVES, ERRORS, Gold, IDENTIFIERS, PATHS};
 /// Longer sentences of the user are left out, in characters.
 const LONGEST: usize = 80;
 /// How many commands are listed.
-pub(super) const LAST_COMMANDS: usize = 40;
+const LAST_COMMANDS: usize = 40;
 
 /// Returns the list.
 pub(super) fn naive(gold: &Gold) -> String {

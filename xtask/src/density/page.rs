@@ -2,9 +2,10 @@
 
 use std::fmt::Write as _;
 
+use super::before;
 use super::gold::COLUMNS;
+use super::measured::{Measured, OWN, SIZES};
 use super::table::table;
-use super::{Measured, OWN, SIZES, before};
 
 /// Returns the page.
 ///
