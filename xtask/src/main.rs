@@ -8,6 +8,7 @@ mod abuse;
 mod api;
 mod circles;
 mod codegen;
+mod density;
 mod diff;
 mod features;
 mod fixtures;
@@ -38,6 +39,10 @@ usage: cargo xtask <task> [--check | --dry-run]
                          what the extractive summarizer keeps of real transcripts, beside cuts (docs/retention.md);
                          --check also fails when a target is missed, --each prints all figures; --print NAME --data DIR prints
                          the extracts of a transcript, --missed NAME --data DIR what they miss
+  bench-density --data DIR
+                         what contexts of a few thousand tokens carry of real transcripts, beside the summaries that agents
+                         wrote themselves (docs/density.md); --each prints all figures, --print NAME --data DIR both texts of a
+                         case, --record writes the figures that later ones are compared with
   features CRATE         the features of a crate, one a line
   abuse --minutes N      kills, failing system calls, full disks, bad endpoints and more against the program, with new
                          seeds each round (--seed N begins there); a word behind it names a scenario, such as kill
@@ -61,6 +66,9 @@ fn main() -> anyhow::Result<()> {
     let words: Vec<&str> = words.iter().map(String::as_str).collect();
     if let ["bench-retention", rest @ ..] = words.as_slice() {
         return retention::run(&flags, rest);
+    }
+    if let ["bench-density", rest @ ..] = words.as_slice() {
+        return density::run(&flags, rest);
     }
     if let ["abuse", rest @ ..] = words.as_slice() {
         return abuse::run(&flags, rest);

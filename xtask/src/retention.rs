@@ -3,10 +3,10 @@
 //! docs/retention.md. The rows of ranked lines are recorded figures: `cargo research retention`
 //! measures them with a ranking library and writes them to `retention/ranked.tsv`.
 
-mod cuts;
+pub(crate) mod cuts;
 mod gold;
 mod ranked;
-mod transcripts;
+pub(crate) mod transcripts;
 
 use std::fmt::Write as _;
 use std::path::PathBuf;

@@ -375,6 +375,13 @@ impl Builder {
             PlannerConfig::Dag(policy) => Arc::new(DagPlanner::new(policy)) as Arc<dyn Planner>,
             PlannerConfig::Custom(planner) => planner,
         };
+        #[cfg_attr(
+            not(feature = "sqlite"),
+            expect(
+                clippy::infallible_destructuring_match,
+                reason = "one variant is left without the feature"
+            )
+        )]
         let store = match self.store {
             #[cfg(feature = "sqlite")]
             StoreConfig::Sqlite(path, options) => {

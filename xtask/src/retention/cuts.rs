@@ -3,13 +3,13 @@
 use token_estimate::TokenEstimator;
 
 /// The longest beginning of at most `budget` tokens.
-pub(super) fn head(text: &str, budget: u64, estimator: &dyn TokenEstimator) -> String {
+pub(crate) fn head(text: &str, budget: u64, estimator: &dyn TokenEstimator) -> String {
     let cut = |bytes: usize| &text[..text.floor_char_boundary(bytes)];
     cut(longest(text.len(), |n| estimator.text(cut(n)) <= budget)).to_owned()
 }
 
 /// The longest end of at most `budget` tokens.
-pub(super) fn tail(text: &str, budget: u64, estimator: &dyn TokenEstimator) -> String {
+pub(crate) fn tail(text: &str, budget: u64, estimator: &dyn TokenEstimator) -> String {
     let cut = |bytes: usize| &text[text.ceil_char_boundary(text.len() - bytes)..];
     cut(longest(text.len(), |n| estimator.text(cut(n)) <= budget)).to_owned()
 }

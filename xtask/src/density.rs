@@ -1,0 +1,85 @@
+//! `cargo xtask bench-density --data DIR [--each] [--print NAME] [--record] [--check | --dry-run]`: what
+//! a context of a few thousand tokens carries, beside the compaction summaries that agents wrote
+//! themselves; writes docs/density.md, or with `--record` the figures that later ones are compared with.
+
+mod before;
+mod cases;
+mod gold;
+mod measured;
+mod naive;
+mod ours;
+mod page;
+mod table;
+mod words;
+
+use std::path::PathBuf;
+
+use token_estimate::TokenEstimator as _;
+
+use crate::mode::Mode;
+use crate::retention::transcripts;
+use cases::Case;
+use gold::{COLUMNS, Gold};
+use measured::Measured;
+use ours::{Ours, TOKENS};
+use table::table;
+
+const PAGE: &str = "docs/density.md";
+const BEFORE: &str = "xtask/src/density/before.tsv";
+const COMMAND: &str = "cargo xtask bench-density";
+
+pub(crate) fn run(flags: &[String], words: &[&str]) -> anyhow::Result<()> {
+    let (mut words, mut mode_flags) = (words.iter(), Vec::new());
+    let (mut data, mut each, mut print, mut record) = (None, false, None, false);
+    for flag in flags {
+        match flag.as_str() {
+            "--data" => data = words.next().map(PathBuf::from),
+            "--print" => print = words.next().copied(),
+            "--each" => each = true,
+            "--record" => record = true,
+            _ => mode_flags.push(flag.clone()),
+        }
+    }
+    let mode = Mode::from_flags(&mode_flags)?;
+    let data = transcripts::corpus(data, COMMAND)?;
+    let cases = cases::cases(&data)?;
+    if let Some(wanted) = print {
+        let wanted = cases.iter().filter(|case| case.name.contains(wanted));
+        return wanted.into_iter().try_for_each(print_case);
+    }
+    let mut sum = Measured::default();
+    for case in &cases {
+        let measured = Measured::of(case)?;
+        if each {
+            println!("{}\n{}", case.name, table(&measured.rows()));
+        }
+        sum.merge(&measured);
+    }
+    if record {
+        return mode.apply(BEFORE, &sum.recorded(), COMMAND);
+    }
+    mode.apply(PAGE, &page::page(&sum, cases.len())?, COMMAND)
+}
+
+/// Prints what the agent and the library make of a case, and what the latter misses.
+fn print_case(case: &Case) -> anyhow::Result<()> {
+    let gold = Gold::of(&case.lines);
+    let budget = TOKENS.text(&case.theirs);
+    let ours = Ours::of(case)?.text(budget)?;
+    println!(
+        "==== {}, theirs: {budget} tokens\n{}",
+        case.name, case.theirs
+    );
+    println!(
+        "==== {}, ours: {} tokens\n{ours}",
+        case.name,
+        TOKENS.text(&ours)
+    );
+    for (column, name) in COLUMNS.iter().enumerate() {
+        let missing = gold.missing(column, &ours);
+        let all = gold.items(column).len();
+        println!("-- {name} that ours misses: {} of {all}", missing.len());
+        missing.iter().for_each(|item| println!("   {item}"));
+    }
+    Ok(())
+}
