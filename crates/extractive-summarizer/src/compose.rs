@@ -1,16 +1,21 @@
-//! Chooses the items of an extract and their lengths.
+//! Chooses the items of an extract, their lengths, and the value of their lines.
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use memory_model::SummaryBody;
 use token_estimate::TokenEstimator;
 
 use crate::cut::cut_to_tokens;
+use crate::folders;
 use crate::frame;
 use crate::item::{FileStat, Gathered, Item, Kind, LAST_WORD, TYPED};
 use crate::print::{self, Length};
+use crate::rank::{self, Topic};
 use crate::source::Source;
 use crate::status;
 use crate::users;
+use crate::value;
+use crate::wrap::wrapped;
 
 /// Minimum weight of an item that tells something; lighter ones fill the rest of the budget.
 const TELLING: u32 = 24;
@@ -25,8 +30,18 @@ const STEPS: [(usize, usize); 5] = [
     (1_500, 8_000),
     (usize::MAX, usize::MAX),
 ];
+/// The lengths at which what failed and what ran is printed before anything else.
+const CORE_RUN: usize = 96;
+const CORE_ERROR: usize = 128;
 /// Maximum number of lines of detail, step by step.
 const DETAILS: [usize; 5] = [3, 8, 24, 80, usize::MAX];
+
+/// Length from which an extract has lines for its shorter forms, in tokens.
+const DENSE: u64 = 1_000;
+/// Maximum cost of the lines of files by folder, in tokens.
+const FOLDED: u64 = 1_000;
+/// Maximum cost of the lines of the names that are used most, in tokens.
+const CORE_NAMES: u64 = 600;
 
 /// Maximum cost of the lines about the state of the work, in tokens.
 const STAND: u64 = 240;
@@ -55,7 +70,7 @@ pub(crate) fn compose(
     source: &[Source<'_>],
     target: u64,
     estimator: &dyn TokenEstimator,
-) -> String {
+) -> SummaryBody {
     let cost = |line: &Option<String>| line.as_deref().map_or(0, |line| estimator.text(line) + 1);
     let share = |percent: u64| target.saturating_mul(percent) / 100;
 
@@ -65,6 +80,13 @@ pub(crate) fn compose(
     let (files, listed) = files.map_or_else(Default::default, |(line, named)| (Some(line), named));
     short_names(&mut gathered.items, &gathered.files, &listed);
     let gathered = &*gathered;
+    // A text that is short in any case needs no lines for shorter forms.
+    let dense = |percent: u64, most: u64| match target < DENSE {
+        true => 0,
+        false => share(percent).min(most),
+    };
+    let folded = folders::lines(&gathered.files, dense(10, FOLDED), estimator);
+    let core_names = frame::core_names(gathered, dense(6, CORE_NAMES), estimator);
     let items = without_repeats(&gathered.items);
     let stand = status::stand(&items, share(8).min(STAND), estimator);
     let last_reply = items
@@ -78,19 +100,24 @@ pub(crate) fn compose(
         last_reply,
         lines: BTreeMap::new(),
     };
-    let room = target.saturating_sub(cost(&header) + cost(&stand) + cost(&files));
+    let listed = folded.iter().chain(&core_names);
+    let listed: u64 = listed.map(|line| estimator.text(line) + 1).sum();
+    let room = target.saturating_sub(cost(&header) + cost(&stand) + cost(&files) + listed);
 
     // For the last two lines.
     let names_share = share(12);
     let expand_share = share(10).min(120);
     let mut left = room.saturating_sub(names_share + expand_share);
+    composer.core((share(6), share(16)), &mut left);
     composer.users(share(50).min(left), share(66).min(left), &mut left);
     composer.others(&mut left);
 
     let mut parts = Parts {
         header,
         stand,
+        folded,
         files,
+        core_names,
         names: None,
         expand: None,
     };
@@ -126,19 +153,63 @@ pub(crate) fn compose(
     };
     let text = composer.body(&parts);
     if composer.lines.keys().any(told) || (composer.items.is_empty() && !text.is_empty()) {
-        return text;
+        return rank::ranked(&composer.ranked_lines(&parts));
     }
     // Not one whole line that tells something fits.
-    cut_to_tokens(&composer.best(), target, estimator).unwrap_or_default()
+    let text = cut_to_tokens(&composer.best(), target, estimator).unwrap_or_default();
+    rank::rank_lines(&text, estimator)
 }
 
 /// The lines around the items.
 struct Parts {
     header: Option<String>,
     stand: Option<String>,
+    folded: Vec<String>,
     files: Option<String>,
+    core_names: Vec<String>,
     names: Option<String>,
     expand: Option<String>,
+}
+
+/// The lines of a text, one after the other.
+struct Lines<'a> {
+    lines: Vec<rank::Line>,
+    estimator: &'a dyn TokenEstimator,
+}
+
+impl Lines<'_> {
+    fn push(&mut self, text: &str, topic: Topic, worth: u64, head: Option<usize>) {
+        self.lines.push(rank::Line {
+            text: text.to_owned(),
+            cost: self.estimator.text(text) + 1,
+            topic,
+            worth,
+            head,
+        });
+    }
+
+    /// Adds lines that are worth the less the later they come.
+    fn all<'a>(&mut self, texts: impl Iterator<Item = &'a String>, topic: Topic) {
+        for text in texts.flat_map(|text| text.split('\n')) {
+            let worth = u64::MAX - self.lines.len() as u64;
+            self.push(text, topic, worth, None);
+        }
+    }
+
+    /// Adds the printed lines of an item.
+    fn item(&mut self, item: &Item, text: &str, place: value::Place) {
+        let head = self.lines.len();
+        for (n, line) in text.split('\n').enumerate() {
+            let cost = self.estimator.text(line) + 1;
+            let worth = value::of_line(item, line, n, cost, place);
+            self.push(
+                line,
+                value::topic(item.kind),
+                worth,
+                (n > 0).then_some(head),
+            );
+        }
+    }
 }
 
 /// Shortens the names of files that are named in full elsewhere, and demotes items that only look at
@@ -182,13 +253,17 @@ impl Composer<'_> {
         all.extend(parts.header.as_deref());
         all.extend(parts.stand.as_deref());
         all.extend(self.lines.values().map(|line| line.text.as_str()));
+        all.extend(parts.folded.iter().map(String::as_str));
         all.extend(parts.files.as_deref());
+        all.extend(parts.core_names.iter().map(String::as_str));
         all.extend(parts.names.as_deref());
         all.extend(parts.expand.as_deref());
         all.join("\n")
     }
 
-    fn line(&self, text: String) -> Line {
+    fn line(&self, text: &str, kind: Kind) -> Line {
+        let call = matches!(kind, Kind::Act | Kind::Error);
+        let text = wrapped(text, call).join("\n");
         let cost = self.estimator.text(&text).saturating_add(1);
         Line { text, cost }
     }
@@ -224,7 +299,7 @@ impl Composer<'_> {
                 .iter()
                 .filter_map(|at| {
                     let item = self.items.get(*at)?;
-                    Some((*at, self.line(print::item(item, Length::FULL))))
+                    Some((*at, self.line(&print::item(item, Length::FULL), item.kind)))
                 })
                 .collect();
             spent = lines.iter().map(|(_, line)| line.cost).sum();
@@ -241,13 +316,21 @@ impl Composer<'_> {
             .collect();
         let room = hard.saturating_sub(spent);
         for (at, text) in users::shortened(&self.items, &rest, room, self.estimator) {
-            let line = self.line(text);
+            let line = self.line(&text, Kind::User);
             if spent + line.cost <= *left {
                 spent += line.cost;
                 self.lines.insert(at, line);
             }
         }
         *left = left.saturating_sub(spent);
+    }
+
+    /// Prints shortly what failed and what ran, within these costs in tokens: shorter forms need it.
+    fn core(&mut self, (failed, ran): (u64, u64), left: &mut u64) {
+        let errors = self.by_score(self.places(|item| item.kind == Kind::Error));
+        self.print_at(&errors, (CORE_ERROR, CORE_ERROR), left, &|_| failed);
+        let runs = self.by_score(self.places(Item::runs));
+        self.print_at(&runs, (CORE_RUN, CORE_RUN), left, &|_| ran);
     }
 
     /// Prints all other items, the most valuable first, with a limit for each kind.
@@ -261,6 +344,7 @@ impl Composer<'_> {
                     .get(*at)
                     .is_some_and(|item| item.weight >= TELLING)
             });
+        let errors = self.by_score(self.places(|item| item.kind == Kind::Error));
         let mut first = telling.clone();
         if let Some(last) = self.last_reply {
             first.retain(|at| *at != last);
@@ -272,7 +356,6 @@ impl Composer<'_> {
             Kind::Reply => all / 2,
             _ => all,
         });
-        let errors = self.by_score(self.places(|item| item.kind == Kind::Error));
         for step in 1..4 {
             self.fill(&errors, step, left, &|_| all / 4);
         }
@@ -323,9 +406,19 @@ impl Composer<'_> {
 
     /// Prints items at the length of a step, within the remaining tokens and the limit of their kind.
     fn fill(&mut self, order: &[usize], step: usize, left: &mut u64, most: &dyn Fn(Kind) -> u64) {
-        let Some((chars, last_word)) = STEPS.get(step).copied() else {
-            return;
-        };
+        if let Some(lengths) = STEPS.get(step) {
+            self.print_at(order, *lengths, left, most);
+        }
+    }
+
+    /// Prints items at a length, and the assistant's last word at another.
+    fn print_at(
+        &mut self,
+        order: &[usize],
+        (chars, last_word): (usize, usize),
+        left: &mut u64,
+        most: &dyn Fn(Kind) -> u64,
+    ) {
         let mut spent: BTreeMap<Kind, u64> = BTreeMap::new();
         for (at, line) in &self.lines {
             if let Some(item) = self.items.get(*at) {
@@ -370,7 +463,7 @@ impl Composer<'_> {
         if known.is_some_and(|cost| !fits(cost)) {
             return before > 0 && known <= Some(before);
         }
-        let line = self.line(print::item(item, length));
+        let line = self.line(&print::item(item, length), item.kind);
         self.costs.insert(key, line.cost);
         if !fits(line.cost) {
             return before > 0 && line.cost <= before;
@@ -389,12 +482,45 @@ impl Composer<'_> {
         )
     }
 
+    /// The lines of the text with their topics and values.
+    fn ranked_lines(&self, parts: &Parts) -> Vec<rank::Line> {
+        let mut lines = Lines {
+            lines: Vec::new(),
+            estimator: self.estimator,
+        };
+        lines.all(parts.header.iter(), Topic::Frame);
+        lines.all(parts.stand.iter(), Topic::State);
+        let users = self.items.iter().filter(|item| item.kind.users()).count();
+        let mut user = 0;
+        for (at, item) in self.items.iter().enumerate() {
+            user += usize::from(item.kind.users());
+            let Some(line) = self.lines.get(&at) else {
+                continue;
+            };
+            let place = value::Place {
+                score: self.score(at),
+                end: item.kind.users() && (user == 1 || user == users),
+                newness: (at + 1) as u64 * 100 / self.items.len() as u64,
+            };
+            lines.item(item, &line.text, place);
+        }
+        lines.all(parts.folded.iter(), Topic::Files);
+        lines.all(parts.files.iter(), Topic::Frame);
+        lines.all(parts.core_names.iter(), Topic::Names);
+        lines.all(parts.names.iter(), Topic::Frame);
+        lines.all(parts.expand.iter(), Topic::Frame);
+        lines.lines
+    }
+
     /// Drops the least valuable lines until the text fits.
     fn trim(&mut self, parts: &mut Parts, target: u64) {
         let mut many = 1;
         while self.estimator.text(&self.body(parts)) > target {
             let mut least = [&mut parts.names, &mut parts.expand, &mut parts.stand].into_iter();
             if least.any(|part| part.take().is_some()) {
+                continue;
+            }
+            if parts.core_names.pop().is_some() || parts.folded.pop().is_some() {
                 continue;
             }
             if self.lines.len() > 1 || (parts.files.is_none() && !self.lines.is_empty()) {

@@ -14,6 +14,8 @@ pub(crate) const HEADER: &str = "Extract of messages ";
 pub(crate) const FILES: &str = "Files: ";
 /// Beginning of the line of names.
 pub(crate) const NAMES: &str = "Also named: ";
+/// Maximum length of a name that is listed among those used most, in bytes.
+const CORE_NAME_BYTES: usize = 60;
 /// Beginning of the last line.
 pub(crate) const EXPAND: &str = "Expand for details about: ";
 
@@ -177,6 +179,43 @@ fn common_folder<'a>(paths: impl Iterator<Item = &'a str>) -> &'a str {
         .unwrap_or("")
 }
 
+/// Maximum number of names of a line.
+const NAMES_A_LINE: usize = 9;
+
+/// Returns lines of the names that are used most, whether the printed text shows them or not: a short form of a
+/// summary shows little else.
+pub(crate) fn core_names(
+    gathered: &Gathered,
+    room: u64,
+    estimator: &dyn TokenEstimator,
+) -> Vec<String> {
+    // A function is one name, with or without its brackets.
+    let mut counts: BTreeMap<&str, (u32, usize)> = BTreeMap::new();
+    for (name, stat) in &gathered.names {
+        let name = name.strip_suffix("()").unwrap_or(name);
+        if !name.contains(", ") && name.len() <= CORE_NAME_BYTES {
+            let (count, last) = counts.entry(name).or_default();
+            *count += stat.count;
+            *last = (*last).max(stat.last);
+        }
+    }
+    let mut names: Vec<(&str, (u32, usize))> = counts.into_iter().collect();
+    names.retain(|(_, (count, _))| *count > 1);
+    names.sort_by_key(|(name, (count, last))| (std::cmp::Reverse((*count, *last)), *name));
+    let mut lines: Vec<String> = Vec::new();
+    let mut spent = 0;
+    for names in names.chunks(NAMES_A_LINE) {
+        let list: Vec<&str> = names.iter().map(|(name, _)| *name).collect();
+        let line = format!("{NAMES}{}", list.join(", "));
+        spent += estimator.text(&line) + 1;
+        if spent > room {
+            break;
+        }
+        lines.push(line);
+    }
+    lines
+}
+
 /// Returns the line of names that the printed text does not show, most used first.
 pub(crate) fn names(
     gathered: &Gathered,
@@ -233,6 +272,7 @@ pub(crate) fn expand(
             continue;
         }
         match item.kind {
+            Kind::Act if item.runs() => *kinds.entry("command").or_default() += 1,
             Kind::Act => *acts.entry(&item.label).or_default() += 1,
             Kind::User => *kinds.entry("user message").or_default() += 1,
             Kind::Injected => *kinds.entry("injected text").or_default() += 1,

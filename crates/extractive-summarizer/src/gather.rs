@@ -276,7 +276,7 @@ fn call<'a>(
         true => vec![call.about.clone()],
         false => std::mem::take(&mut call.text),
     };
-    let mut item = Item::new(range, Kind::Act, &call.name, weight).with_lines(lines);
+    let mut item = Item::new(range, Kind::Act, call.label(), weight).with_lines(lines);
     item.file = call.path().map(str::to_owned);
     item.outcome.clone_from(&call.changed);
     if !call.tells_all() {

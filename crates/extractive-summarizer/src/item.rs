@@ -18,6 +18,12 @@ pub(crate) const PASTED: u32 = 50;
 /// Weight of what a program put into a user's message.
 pub(crate) const INJECTED: u32 = 20;
 
+/// Number of mentions that a name counts for that an earlier summary lists.
+const LISTED_NAME: u32 = 3;
+
+/// Label of a call that runs a command, in the place of its tool's name.
+pub(crate) const COMMAND: &str = "$";
+
 /// Kind of an item.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum Kind {
@@ -79,6 +85,11 @@ impl Item {
         self
     }
 
+    /// Whether it is a call that ran a command.
+    pub(crate) fn runs(&self) -> bool {
+        self.kind == Kind::Act && self.label == COMMAND
+    }
+
     pub(crate) fn bytes(&self) -> usize {
         self.lines.iter().map(String::len).sum()
     }
@@ -130,6 +141,15 @@ impl Gathered {
                 stat.count += 1;
                 stat.last = now;
             });
+        }
+    }
+
+    /// Adds a name of a summary's list: it was used often enough to be listed.
+    pub(crate) fn told_name(&mut self, name: &str) {
+        if !name.is_empty() {
+            let stat = self.names.entry(name.to_owned()).or_default();
+            stat.count += LISTED_NAME;
+            stat.last = self.now;
         }
     }
 

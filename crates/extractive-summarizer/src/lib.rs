@@ -4,6 +4,7 @@ mod compose;
 mod cues;
 mod cut;
 mod edits;
+mod folders;
 mod frame;
 mod gather;
 mod item;
@@ -17,6 +18,8 @@ mod summarizer;
 pub mod text;
 mod tool_call;
 mod users;
+mod value;
+mod wrap;
 
 pub use cut::{CHAR_CUT_NOTE, CUT_NOTE, cut_to_chars, cut_to_tokens};
 pub use rank::{HEADLINE_TOKENS, rank_lines, rank_of};

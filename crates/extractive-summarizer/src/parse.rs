@@ -1,15 +1,20 @@
 //! Reads summaries as sources: the lines of an extract, or the prose of a model.
 
+use std::borrow::Cow;
+use std::collections::BTreeMap;
+
 use memory_model::conventions::{AgentConventions, ToolAction};
 use memory_model::{Seq, SeqRange};
 
 use crate::cut::{CHAR_CUT_NOTE, CUT_NOTE};
+use crate::folders::{BELOW, IN_FOLDER};
 use crate::frame::{EXPAND, FILES, HEADER, NAMES};
 use crate::item::{Gathered, INJECTED, Item, Kind, TYPED};
 use crate::print::{ARROW, DETAIL, MORE};
 use crate::source::SummarySource;
 use crate::status::{ASKED, STAND};
 use crate::text::{is_decision, is_directive};
+use crate::wrap::joined;
 
 /// Adds the lines of a summary.
 pub(crate) fn summary(
@@ -18,10 +23,17 @@ pub(crate) fn summary(
     conventions: &dyn AgentConventions,
 ) {
     gathered.messages += summary.range.len();
-    let extract = summary.text.starts_with(HEADER);
+    let extract = is_extract(summary.text);
     let mut first = true;
     let mut open: Option<Item> = None;
-    for full in summary.text.lines() {
+    let mut told = BTreeMap::new();
+    let mut root = String::new();
+    let lines: Vec<Cow<'_, str>> = match extract {
+        true => joined(summary.text).into_iter().map(Cow::Owned).collect(),
+        false => summary.text.lines().map(Cow::Borrowed).collect(),
+    };
+    for full in &lines {
+        let full: &str = full;
         let line = full.trim();
         if let Some(item) = &mut open
             && full.starts_with(MORE)
@@ -37,10 +49,18 @@ pub(crate) fn summary(
             continue;
         }
         if let Some(rest) = line.strip_prefix(FILES) {
-            files(gathered, rest);
+            files(&mut told, &root, rest);
+        } else if let Some(folder) = line.strip_prefix(BELOW) {
+            root = folder.trim_end_matches(':').to_owned();
+        } else if let Some((folder, rest)) = in_folder(line) {
+            let folder = match folder.starts_with('/') {
+                true => folder.to_owned(),
+                false => format!("{root}{folder}"),
+            };
+            files(&mut told, &folder, rest);
         } else if let Some(rest) = line.strip_prefix(NAMES) {
             for name in rest.split(", ") {
-                gathered.name(&format!("`{}`", name.trim()));
+                gathered.told_name(name.trim());
             }
         } else if let Some(rest) = line.strip_prefix(EXPAND) {
             if !extract {
@@ -65,6 +85,20 @@ pub(crate) fn summary(
         first = false;
     }
     gathered.items.extend(open);
+    for (path, (changed, read)) in told {
+        gathered.file(&path, changed, read);
+    }
+}
+
+/// Whether a text is an extract, rather than the prose of a model.
+fn is_extract(text: &str) -> bool {
+    let first = text.trim_start_matches("- ");
+    [HEADER, ASKED, STAND]
+        .iter()
+        .any(|start| first.starts_with(start))
+        || first
+            .strip_prefix('[')
+            .is_some_and(|rest| rest.starts_with(|c: char| c.is_ascii_digit()))
 }
 
 /// Adds a further line to an item.
@@ -82,9 +116,10 @@ fn more(item: &mut Item, line: &str) {
     }
 }
 
-/// Parses a line of an extract: `- [12] User: text`.
+/// Parses a line of an extract: `[12] User: text`, or with `- ` before it as older extracts have it.
 fn extract_line(line: &str, within: SeqRange, conventions: &dyn AgentConventions) -> Option<Item> {
-    let rest = line.strip_prefix("- [")?;
+    let rest = line.strip_prefix("- ").unwrap_or(line);
+    let rest = rest.strip_prefix('[')?;
     let (range, rest) = rest.split_once("] ")?;
     let (first, last) = range.split_once('-').unwrap_or((range, range));
     let range = SeqRange::new(Seq(first.parse().ok()?), Seq(last.parse().ok()?))?;
@@ -92,6 +127,7 @@ fn extract_line(line: &str, within: SeqRange, conventions: &dyn AgentConventions
         return None;
     }
     let (label, text) = match rest.split_once(": ") {
+        _ if rest.starts_with("$ ") => rest.split_once(' ')?,
         Some((label, text)) if !label.contains(' ') || label.starts_with("User ") => (label, text),
         _ => ("", rest),
     };
@@ -119,10 +155,16 @@ fn extract_line(line: &str, within: SeqRange, conventions: &dyn AgentConventions
     Some(item)
 }
 
-/// Adds the files of a `Files` line: of any writer's line, what looks like a path.
-fn files(gathered: &mut Gathered, rest: &str) {
+/// The folder of a line of files in a folder, and its list.
+fn in_folder(line: &str) -> Option<(&str, &str)> {
+    let (base, list) = line.strip_prefix(IN_FOLDER)?.split_once(": ")?;
+    base.ends_with('/').then_some((base, list))
+}
+
+/// Adds the files of a `Files` line: of any writer's line, what looks like a path. A file that two lines name counts by the
+/// larger figures.
+fn files<'a>(told: &mut BTreeMap<String, (u32, u32)>, mut base: &'a str, rest: &'a str) {
     let mut rest = rest.trim();
-    let mut base = "";
     if let Some(under) = rest.strip_prefix("(under ")
         && let Some((path, after)) = under.split_once(") ")
     {
@@ -146,7 +188,8 @@ fn files(gathered: &mut Gathered, rest: &str) {
                 false => format!("{base}{path}"),
             };
             let (changes, reads) = if changed { (times, 0) } else { (0, times) };
-            gathered.file(&path, changes, reads);
+            let figures = told.entry(path).or_insert((0, 0));
+            *figures = (figures.0.max(changes), figures.1.max(reads));
         }
     }
 }

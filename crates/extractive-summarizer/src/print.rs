@@ -1,6 +1,6 @@
 //! Prints an item at a length.
 
-use crate::item::{Item, Kind, LAST_WORD};
+use crate::item::{COMMAND, Item, Kind, LAST_WORD};
 use crate::text::{clip, digest, sentences, squeeze};
 use crate::tool_call::{anywhere, is_error_line, is_exit_code, lasting};
 
@@ -39,7 +39,7 @@ pub(crate) fn size(item: &Item) -> usize {
     count(&item.lines).saturating_add(count(&item.outcome))
 }
 
-/// Prints an item: `- [12] User: ` and its lines.
+/// Prints an item: `[12] User: ` and its lines.
 pub(crate) fn item(item: &Item, length: Length) -> String {
     let mut out = beginning(item);
     let chars = length.chars;
@@ -57,6 +57,10 @@ pub(crate) fn item(item: &Item, length: Length) -> String {
         let half = chars / 2;
         let about = match item.outcome.is_empty() {
             true => chars,
+            // Of a command most is what ran.
+            false if item.runs() => (chars * 3 / 4).max(chars.saturating_sub(ended)),
+            // And of an error what it says.
+            false if item.kind == Kind::Error => (chars / 3).max(chars.saturating_sub(ended)),
             false => half.max(chars.saturating_sub(ended)),
         };
         let about = match item.kind {
@@ -100,14 +104,16 @@ fn short_about(item: &Item, chars: usize) -> String {
         return format!("…{}", line.chars().skip(skip).collect::<String>());
     }
     let (name, about) = match item.kind {
-        Kind::Error => line.split_once(": ").unwrap_or(("", &line)),
+        Kind::Error => match line.strip_prefix("$ ") {
+            Some(about) => ("$ ", about),
+            None => line.split_at(line.find(": ").map_or(0, |at| at + 2)),
+        },
         _ => ("", line.as_str()),
     };
     let bare = anywhere(lasting(about));
     if bare.len() < about.len() {
-        let colon = if name.is_empty() { "" } else { ": " };
         let bare = bare.replacen(HEREDOC, "\"…", 1);
-        return clip(&format!("{name}{colon}… {bare}"), chars);
+        return clip(&format!("{name}… {bare}"), chars);
     }
     clip(&line, chars)
 }
@@ -135,12 +141,13 @@ pub(crate) fn beginning(item: &Item) -> String {
         item.range.to_string()
     };
     let silent = item.lines.iter().all(String::is_empty) && item.outcome.is_empty();
-    let colon = if item.label.is_empty() || silent {
-        ""
-    } else {
-        ": "
+    let colon = match item.label.as_str() {
+        "" => "",
+        _ if silent => "",
+        COMMAND => " ",
+        _ => ": ",
     };
-    format!("- [{range}] {}{colon}", item.label)
+    format!("[{range}] {}{colon}", item.label)
 }
 
 /// Length of lines with their separators, in characters.
@@ -148,11 +155,14 @@ fn count(lines: &[String]) -> usize {
     lines.iter().map(|line| line.chars().count() + 2).sum()
 }
 
-/// The outcome of an item, shortened: the lines of an error that report it and the last one, then the
-/// others from the first one on.
+/// The outcome of an item, shortened: the first line of an error that tells something, the lines that report it and the
+/// last one, then the others from the first one on.
 pub(crate) fn ending(item: &Item, chars: usize) -> String {
     let mut order: Vec<usize> = Vec::new();
     if item.kind == Kind::Error {
+        // How it begins, and what reports it.
+        let telling = |n: &usize| item.outcome.get(*n).is_some_and(|line| !is_exit_code(line));
+        order.extend((0..item.outcome.len()).find(telling));
         let reports = |line: &str| is_error_line(line) && !is_exit_code(line);
         let errors = |n: &usize| item.outcome.get(*n).is_some_and(|line| reports(line));
         order.extend((0..item.outcome.len()).filter(errors));
@@ -240,7 +250,7 @@ mod tests {
     }
 
     #[test]
-    fn of_an_error_the_lines_that_report_it_come_first() {
+    fn of_an_error_its_beginning_and_the_lines_that_report_it_come_first() {
         let lines = [
             "Exit code 1",
             "> build",
@@ -249,7 +259,7 @@ mod tests {
             "the end",
         ];
         let item = ended(Kind::Error, &lines);
-        assert_eq!(ending(&item, 52), "a.ts(1,2): error TS2305: none | the end");
+        assert_eq!(ending(&item, 52), "> build | a.ts(1,2): error TS2305: none");
         assert_eq!(ending(&item, 200), lines.join(" | "));
     }
 
@@ -275,8 +285,8 @@ mod tests {
         let mut item = told(Kind::Act, &["/very/long/way/to/the/file.rs"]);
         item.file = Some("/very/long/way/to/the/file.rs".to_owned());
         assert_eq!(short_about(&item, 12), "…the/file.rs");
-        let item = told(Kind::Error, &["Bash: cd /very/long/way && npm test"]);
-        assert_eq!(short_about(&item, 20), "Bash: … npm test");
+        let item = told(Kind::Error, &["$ cd /very/long/way && npm test"]);
+        assert_eq!(short_about(&item, 20), "$ … npm test");
         let item = told(Kind::Act, &["git -C /very/long/way push origin main"]);
         assert_eq!(short_about(&item, 24), "… git push origin main");
     }

@@ -1,5 +1,7 @@
 //! Ranks of lines: which of them a shorter form of a summary keeps.
 
+use std::collections::VecDeque;
+
 use memory_model::{RankedLine, SummaryBody};
 use token_estimate::TokenEstimator;
 
@@ -34,6 +36,111 @@ pub fn rank_lines(text: &str, estimator: &dyn TokenEstimator) -> SummaryBody {
     SummaryBody::ranked(lines.collect::<Vec<_>>())
 }
 
+/// What a line tells. Each has a share of every form.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Topic {
+    /// The state of the work.
+    State,
+    /// What users said.
+    Users,
+    /// What tools did.
+    Acts,
+    /// What failed.
+    Errors,
+    /// What the assistant or another writer said.
+    Replies,
+    Files,
+    Names,
+    /// What the extract is of, and what it leaves out.
+    Frame,
+}
+
+impl Topic {
+    const ALL: [Self; 8] = [
+        Self::State,
+        Self::Users,
+        Self::Acts,
+        Self::Errors,
+        Self::Replies,
+        Self::Files,
+        Self::Names,
+        Self::Frame,
+    ];
+
+    /// The share of a form, in relation to the others'. The state of the work comes before all.
+    const fn share(self) -> u64 {
+        match self {
+            Self::State => 1_000,
+            Self::Users => 26,
+            Self::Acts => 30,
+            Self::Errors => 14,
+            Self::Replies => 12,
+            Self::Files => 16,
+            Self::Names => 14,
+            Self::Frame => 2,
+        }
+    }
+}
+
+/// A line that is not ranked yet.
+#[derive(Debug)]
+pub(crate) struct Line {
+    pub(crate) text: String,
+    /// Cost with its line feed, in tokens.
+    pub(crate) cost: u64,
+    pub(crate) topic: Topic,
+    /// Value among the lines of its topic.
+    pub(crate) worth: u64,
+    /// The line that begins the item that it continues.
+    pub(crate) head: Option<usize>,
+}
+
+/// Ranks lines, so that each form has all topics in their shares, and of each the most valuable lines. A line comes
+/// after the one that it continues.
+pub(crate) fn ranked(lines: &[Line]) -> SummaryBody {
+    let mut queues: Vec<(u64, u64, VecDeque<usize>)> = Vec::new();
+    for topic in Topic::ALL {
+        let mut queue: Vec<usize> = (0..lines.len())
+            .filter(|at| lines.get(*at).is_some_and(|line| line.topic == topic))
+            .collect();
+        queue.sort_by_key(|at| {
+            (
+                std::cmp::Reverse(lines.get(*at).map_or(0, |l| l.worth)),
+                *at,
+            )
+        });
+        queues.push((0, topic.share(), queue.into()));
+    }
+    let mut ranks: Vec<Option<u8>> = vec![None; lines.len()];
+    let mut cost = 0_u64;
+    while let Some((spent, _, queue)) = queues
+        .iter_mut()
+        .filter(|(_, _, queue)| !queue.is_empty())
+        .min_by_key(|(spent, share, queue)| {
+            let next = queue.front().and_then(|at| lines.get(*at));
+            (*spent + next.map_or(0, |line| line.cost)) * 10_000 / *share
+        })
+    {
+        let Some(at) = queue.pop_front() else { break };
+        let head = lines.get(at).and_then(|line| line.head);
+        for at in head.into_iter().chain([at]) {
+            let (Some(line), Some(rank)) = (lines.get(at), ranks.get_mut(at)) else {
+                continue;
+            };
+            if rank.is_none() {
+                cost = cost.saturating_add(line.cost);
+                *spent = spent.saturating_add(line.cost);
+                *rank = Some(rank_of(cost));
+            }
+        }
+    }
+    let all = lines.iter().zip(&ranks).map(|(line, rank)| RankedLine {
+        text: &line.text,
+        rank: rank.unwrap_or(0),
+    });
+    SummaryBody::ranked(all)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -43,5 +150,26 @@ mod tests {
         assert_eq!((rank_of(0), rank_of(60), rank_of(61)), (255, 255, 254));
         assert!(rank_of(500) < rank_of(480));
         assert!(rank_of(100_000) > 0 && rank_of(u64::MAX) == 0);
+    }
+
+    #[test]
+    fn topics_take_turns_and_a_line_comes_after_the_one_that_it_continues() {
+        let line = |text: &str, topic, worth, head| Line {
+            text: text.to_owned(),
+            cost: 50,
+            topic,
+            worth,
+            head,
+        };
+        let lines = [
+            line("user", Topic::Users, 5, None),
+            line("  more", Topic::Users, 9, Some(0)),
+            line("other user", Topic::Users, 7, None),
+            line("act", Topic::Acts, 1, None),
+        ];
+        let body = ranked(&lines);
+        let ranks = body.ranks().unwrap();
+        assert!(ranks[0] > ranks[1], "the head first");
+        assert!(ranks[3] > ranks[2], "acts have their turn: {ranks:?}");
     }
 }

@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use memory_model::SeqRange;
 use memory_model::conventions::{AgentConventions, Rejection, ToolAction};
 
-use crate::item::{Gathered, Item, Kind, PASTED, TYPED, TYPED_BYTES};
+use crate::item::{COMMAND, Gathered, Item, Kind, PASTED, TYPED, TYPED_BYTES};
 use crate::text::{clip, squeeze, verbatim};
 use crate::tool_call::{Call, RESULT_BYTES, command, errors, is_exit_code, last_lines};
 
@@ -179,10 +179,11 @@ fn succeeded(gathered: &mut Gathered, at: usize, call: &Call, text: &str) -> Opt
     last
 }
 
-/// A call, named as in `Bash: ls`.
+/// A call, named as in `Read: a.rs` or `$ ls`.
 fn about(call: Option<&(usize, Call)>) -> String {
     match call {
         Some((_, call)) if call.about.is_empty() => call.name.clone(),
+        Some((_, call)) if call.label() == COMMAND => format!("{COMMAND} {}", call.about),
         Some((_, call)) => format!("{}: {}", call.name, call.about),
         None => "a tool".to_owned(),
     }

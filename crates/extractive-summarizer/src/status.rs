@@ -120,7 +120,8 @@ fn act(item: &Item, chars: usize) -> String {
         Kind::Error => (String::new(), ending(item, chars / 2)),
         _ => {
             let ended = clip(&item.outcome.join(" | "), chars / 2);
-            (format!("{}: ", item.label), ended)
+            let colon = if item.runs() { " " } else { ": " };
+            (format!("{}{colon}", item.label), ended)
         }
     };
     let arrow = if ended.is_empty() { "" } else { ARROW };

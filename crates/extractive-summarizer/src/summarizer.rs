@@ -7,12 +7,11 @@ use memory_model::SummaryBody;
 use memory_model::conventions::{AgentConventions, GenericConventions};
 use token_estimate::TokenEstimator;
 
-use crate::rank::rank_lines;
 use crate::source::Source;
 use crate::{compose, gather};
 
 /// Name and version of the extracts.
-const ID: &str = "extractive@4";
+const ID: &str = "extractive@5";
 
 /// Makes extracts of conversations: deterministic, without a model.
 ///
@@ -55,7 +54,7 @@ impl ExtractiveSummarizer {
         self
     }
 
-    /// Returns the name and version, such as `extractive@4`. Summarizers that may write different texts
+    /// Returns the name and version, such as `extractive@5`. Summarizers that may write different texts
     /// have different ids.
     pub fn id(&self) -> &str {
         &self.id
@@ -87,7 +86,6 @@ impl ExtractiveSummarizer {
             None => &GenericConventions,
         };
         let mut gathered = gather::gather(source, conventions);
-        let text = compose::compose(&mut gathered, source, max_tokens, estimator);
-        rank_lines(&text, estimator)
+        compose::compose(&mut gathered, source, max_tokens, estimator)
     }
 }

@@ -5,6 +5,7 @@ use std::borrow::Cow;
 use memory_model::conventions::{ToolAction, ToolUse};
 
 use crate::edits::changes;
+use crate::item::COMMAND;
 use crate::text::{clip, squeeze, verbatim, window};
 
 /// Maximum length that is read of a result's start and of its end, in bytes each.
@@ -134,6 +135,14 @@ impl Call {
 
     pub(crate) fn is(&self, action: ToolAction) -> bool {
         self.told.action == action
+    }
+
+    /// How a line names it: the tool, or the mark of a command.
+    pub(crate) fn label(&self) -> &str {
+        match self.is(ToolAction::RunCommand) {
+            true => COMMAND,
+            false => &self.name,
+        }
     }
 
     pub(crate) fn path(&self) -> Option<&str> {

@@ -171,8 +171,8 @@ mod tests {
         let text: Vec<&str> = told.iter().map(|(_, text)| text.as_str()).collect();
         assert_eq!(
             text.join("\n"),
-            "- [2] User: Run the template.\n  Keep the order.\n  Never skip a step.\n  \
-             End with zebras.\n- [1] User: … Begin with ants."
+            "[2] User: Run the template.\n  Keep the order.\n  Never skip a step.\n  \
+             End with zebras.\n[1] User: … Begin with ants."
         );
     }
 }

@@ -128,7 +128,7 @@ fn a_summary_of_prose_is_quoted_by_its_range() {
     let source = [summary(range, "We decided to use tea.\n\n- It is cheaper.")];
     let text = summarizer().extract(&source, 90, &HeuristicEstimator::Bytes4);
     assert!(
-        text.contains("- [5-9] We decided to use tea.\n- [5-9] It is cheaper."),
+        text.contains("[5-9] We decided to use tea.\n[5-9] It is cheaper."),
         "{text}"
     );
 }
@@ -242,7 +242,7 @@ fn where_things_stand_is_told_first() {
     let wishes = "Asked last: [9] (refused edit: timer.ts) no new exports please; then [15] push";
     assert_eq!(asked, wishes, "{text}");
     assert!(
-        stand.contains("failed since [17] bash: cd /app && git push → Exit code 1 | error: failed"),
+        stand.contains("failed since [17] $ cd /app && git push → Exit code 1 | error: failed"),
         "{text}"
     );
     assert!(
@@ -294,7 +294,7 @@ fn an_edit_says_what_it_changed_and_a_refusal_what_it_refused() {
     );
     assert!(text.contains("\n  no new exports please\n"), "{text}");
     // The refusal names the call; the file is named in full once.
-    assert!(!text.contains("- [8] edit"), "{text}");
+    assert!(!text.contains("[8] edit"), "{text}");
     assert!(
         text.contains("Files: changed /app/src/timer.ts ×3"),
         "{text}"
@@ -328,7 +328,7 @@ fn a_search_without_a_hit_is_no_trouble() {
     let text = extract(&fixtures::entries(messages), 1_200);
     assert!(!text.contains("failed since"), "{text}");
     assert!(
-        text.contains("last done [13] bash: cd /app && npm test → 12 passed"),
+        text.contains("last done [13] $ cd /app && npm test → 12 passed"),
         "{text}"
     );
 }
@@ -381,7 +381,7 @@ fn a_commit_is_told_by_its_subject() {
     ];
     let text = extract(&fixtures::entries(messages), 110);
     assert!(
-        text.contains("bash: … git commit -m \"…Pause the timer"),
+        text.contains("$ … git commit -m \"…Pause the timer"),
         "{text}"
     );
     assert!(
@@ -412,7 +412,7 @@ fn answers_are_told_without_what_a_program_says_around_them() {
     let refused = "[5] User: (refused AskUserQuestion: Which store is best? How many?)";
     assert!(text.contains(refused), "{text}");
     assert!(
-        !text.contains("- [2]") && !text.contains("more AskUser"),
+        !text.contains("[2]") && !text.contains("more AskUser"),
         "{text}"
     );
 }
@@ -475,14 +475,14 @@ fn without_conventions_no_agents_wording_is_known() {
     assert!(text.contains(&format!("[1] User: {said}")), "{text}");
     assert!(text.contains("duration_ms: 7"), "{text}");
     assert!(
-        text.contains("Error: bash: make") && !text.contains("(refused"),
+        text.contains("Error: $ make") && !text.contains("(refused"),
         "{text}"
     );
     // The agents' own conventions are told apart in recipes.
     let known = extract(&log, 400);
-    assert!(known.contains("- [1] Injected: "), "{known}");
+    assert!(known.contains("[1] Injected: "), "{known}");
     assert!(
-        !known.contains("duration_ms") && known.contains("(refused bash: make)"),
+        !known.contains("duration_ms") && known.contains("(refused $ make)"),
         "{known}"
     );
     assert_eq!(

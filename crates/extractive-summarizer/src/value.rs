@@ -1,0 +1,85 @@
+//! Values of the lines of an item, among the lines of the same topic.
+
+use crate::item::{Item, Kind, PASTED, TYPED};
+use crate::rank::Topic;
+use crate::text::{is_directive, visit_names};
+
+/// Number of letters and digits below which a user's message says little: a thanks, a "go on".
+const SAYS_LITTLE: usize = 12;
+
+/// What an item's place says of its value.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Place {
+    /// Value of the item as a whole.
+    pub(crate) score: u64,
+    /// Whether it is a user's first or last.
+    pub(crate) end: bool,
+    /// Position among the items, in per cent.
+    pub(crate) newness: u64,
+}
+
+/// The topic of an item's lines.
+pub(crate) fn topic(kind: Kind) -> Topic {
+    match kind {
+        Kind::User | Kind::Injected => Topic::Users,
+        Kind::Reply | Kind::Note => Topic::Replies,
+        Kind::Error => Topic::Errors,
+        Kind::Act => Topic::Acts,
+    }
+}
+
+/// The value of the `n`th line of an item that costs `cost` tokens.
+pub(crate) fn of_line(item: &Item, line: &str, n: usize, cost: u64, place: Place) -> u64 {
+    let depth = n as u64;
+    match item.kind {
+        Kind::User | Kind::Injected => {
+            let mut value = 1_000 * base(item);
+            if n == 0 {
+                value *= if place.end { 4 } else { 2 };
+            }
+            if is_directive(line) {
+                value = value * 3 / 2;
+            }
+            if names(line) {
+                value = value * 5 / 4;
+            }
+            value += value * place.newness / 300;
+            value / (cost + 10) / (1 + depth / 8)
+        }
+        _ => {
+            let mut value = match n {
+                0 => 1_000 * place.score,
+                _ => 400 * place.score / depth,
+            };
+            // Files are listed, and what else tools did is rarely what matters.
+            if item.kind == Kind::Act && !item.runs() {
+                value = value * 2 / 5;
+            }
+            value / (cost + 12)
+        }
+    }
+}
+
+/// Value of what a user said.
+fn base(item: &Item) -> u64 {
+    let letters = item.lines.iter().flat_map(|line| line.chars());
+    let little = letters
+        .filter(|c| c.is_alphanumeric())
+        .take(SAYS_LITTLE)
+        .count()
+        < SAYS_LITTLE;
+    match item.kind {
+        Kind::User if little => 60,
+        Kind::User if item.weight >= TYPED => 600,
+        Kind::User if item.weight > PASTED => 400,
+        Kind::User => 100,
+        _ => 70,
+    }
+}
+
+/// Whether a line has a name or a number.
+fn names(line: &str) -> bool {
+    let mut found = line.bytes().skip(6).any(|b| b.is_ascii_digit());
+    visit_names(line, &mut |_| found = true);
+    found
+}

@@ -1,0 +1,144 @@
+//! Long lines as several short ones, so that a shorter form of a summary can keep the beginning of one.
+
+use crate::print::{ARROW, DETAIL, MORE};
+
+/// Beginning of a line that continues the line before it in the middle of a sentence.
+pub(crate) const REST: &str = "   ";
+
+/// Width from which a line is broken, in fourths of a token: some 45 tokens.
+const WIDTH: usize = 180;
+/// The same for the line of a call: what is before its outcome takes some 20 tokens at the most.
+const CALL_WIDTH: usize = 84;
+/// Minimum length of a call, and of its outcome, that stand on lines of their own, in bytes.
+const OUTCOME: usize = 30;
+
+/// Breaks the lines of an item's printed text. A line is broken after a sentence or before a space, and that of a
+/// call also before its outcome; [`joined`] makes it whole again.
+pub(crate) fn wrapped(text: &str, call: bool) -> Vec<String> {
+    let mut out = Vec::new();
+    for line in text.split('\n') {
+        let mut rest = line;
+        let mut first = true;
+        if call
+            && let Some(at) = line
+                .find(ARROW)
+                .filter(|at| *at > OUTCOME && line.len() > 2 * OUTCOME)
+        {
+            let (begin, after) = rest.split_at(at);
+            first = parts(begin, CALL_WIDTH, first, &mut out);
+            rest = after.trim_start();
+        }
+        parts(rest, if call { CALL_WIDTH } else { WIDTH }, first, &mut out);
+    }
+    out
+}
+
+/// Adds the parts of a line, of at most a width. Returns false: what comes next is not the first part.
+fn parts(line: &str, width: usize, mut first: bool, out: &mut Vec<String>) -> bool {
+    let mut rest = line;
+    while let Some(at) = place(rest, width) {
+        let (begin, after) = rest.split_at(at);
+        push(out, begin, first);
+        (rest, first) = (after.trim_start(), false);
+    }
+    push(out, rest, first);
+    false
+}
+
+fn push(out: &mut Vec<String>, text: &str, first: bool) {
+    let text = text.trim_end();
+    match first {
+        true => out.push(text.to_owned()),
+        false => out.push(format!("{REST}{text}")),
+    }
+}
+
+/// Where a line is broken: after the last sentence that ends in the second half of the width, else before the last
+/// space; `None` for a line that is short or has no such place.
+fn place(line: &str, most: usize) -> Option<usize> {
+    if line.starts_with(DETAIL) || line.len() <= most / 2 {
+        return None;
+    }
+    let (mut width, mut space, mut sentence) = (0, None, None);
+    let indent = line.len() - line.trim_start().len();
+    let mut chars = line.char_indices().peekable();
+    while let Some((at, c)) = chars.next() {
+        width += if c.is_ascii() { 1 } else { 3 };
+        if width > most {
+            // What is left must be worth a line.
+            let rest = line.get(at..)?;
+            let long = rest.len() > most / 6;
+            return sentence.or(space).filter(|_| long);
+        }
+        let next = chars.peek().map(|(_, next)| *next);
+        if c == ' ' && at >= indent && next != Some(' ') {
+            space = Some(at);
+        }
+        let ends = match c {
+            '.' | '!' | '?' | ';' | '|' => next == Some(' '),
+            '。' | '！' | '？' => next.is_some(),
+            _ => false,
+        };
+        if ends && width > most / 3 {
+            sentence = Some(at + c.len_utf8());
+        }
+    }
+    None
+}
+
+/// The lines of a text, with what [`wrapped`] broke made whole.
+pub(crate) fn joined(text: &str) -> Vec<String> {
+    let mut out: Vec<String> = Vec::new();
+    for line in text.lines() {
+        let rest = line
+            .strip_prefix(REST)
+            .filter(|rest| !rest.starts_with(' '));
+        match (rest, out.last_mut()) {
+            (Some(rest), Some(last)) => {
+                let wide = last.ends_with(['。', '！', '？']);
+                last.push_str(if wide { "" } else { " " });
+                last.push_str(rest);
+            }
+            _ => out.push(line.to_owned()),
+        }
+    }
+    out
+}
+
+/// Whether a line continues the item that begins above it.
+pub(crate) fn continues(line: &str) -> bool {
+    line.starts_with(MORE)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn broken_lines_are_short_and_made_whole_again() {
+        let long =
+            "[3] User: ".to_owned() + &"Keep the old name of the module, please. ".repeat(12);
+        let wide = "[4] User: ".to_owned() + &"設定ファイルを必ず残してください。".repeat(9);
+        let text = format!(
+            "{}\n  second line\n    detail of code\n{wide}",
+            long.trim_end()
+        );
+        let lines = wrapped(&text, false);
+        assert!(lines.len() > 6);
+        assert!(lines.iter().all(|line| line.chars().count() <= WIDTH + 1));
+        assert!(
+            lines
+                .get(1)
+                .is_some_and(|line| line.starts_with("   Keep the old"))
+        );
+        assert_eq!(joined(&lines.join("\n")).join("\n"), text);
+    }
+
+    #[test]
+    fn what_cannot_be_broken_stays() {
+        let line = "x".repeat(1_000);
+        assert_eq!(wrapped(&line, true), [line.as_str()]);
+        let detail = format!("    {}", "a b ".repeat(100));
+        assert_eq!(wrapped(&detail, true), [detail.trim_end()]);
+    }
+}
