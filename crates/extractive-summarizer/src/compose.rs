@@ -37,7 +37,9 @@ const CORE_ERROR: usize = 128;
 const DETAILS: [usize; 5] = [3, 8, 24, 80, usize::MAX];
 
 /// Length from which an extract has lines for its shorter forms, in tokens.
-const DENSE: u64 = 1_000;
+const DENSE: u64 = 2_500;
+/// The same for an extract of summaries.
+const DENSE_CONDENSED: u64 = 500;
 /// Maximum cost of the lines of files by folder, in tokens.
 const FOLDED: u64 = 1_000;
 /// Maximum cost of the lines of the names that are used most, in tokens.
@@ -80,10 +82,15 @@ pub(crate) fn compose(
     let (files, listed) = files.map_or_else(Default::default, |(line, named)| (Some(line), named));
     short_names(&mut gathered.items, &gathered.files, &listed);
     let gathered = &*gathered;
-    // A text that is short in any case needs no lines for shorter forms.
-    let dense = |percent: u64, most: u64| match target < DENSE {
-        true => 0,
-        false => share(percent).min(most),
+    // A text that is short in any case needs no lines for shorter forms, and one of messages fewer than one of
+    // summaries, which is what shorter forms are mostly taken from.
+    let condensed = source
+        .iter()
+        .any(|piece| matches!(piece, Source::Summary(_)));
+    let dense = |part: u64, most: u64| match condensed {
+        true if target >= DENSE_CONDENSED => share(part).min(most),
+        false if target >= DENSE => share(part / 2).min(most),
+        _ => 0,
     };
     let folded = folders::lines(&gathered.files, dense(10, FOLDED), estimator);
     let core_names = frame::core_names(gathered, dense(6, CORE_NAMES), estimator);
@@ -105,10 +112,16 @@ pub(crate) fn compose(
     let room = target.saturating_sub(cost(&header) + cost(&stand) + cost(&files) + listed);
 
     // For the last two lines.
-    let names_share = share(12);
+    let core: u64 = core_names.iter().map(|line| estimator.text(line) + 1).sum();
+    let names_share = share(12).saturating_sub(core);
     let expand_share = share(10).min(120);
     let mut left = room.saturating_sub(names_share + expand_share);
-    composer.core((share(6), share(16)), &mut left);
+    let condensed = source
+        .iter()
+        .any(|piece| matches!(piece, Source::Summary(_)));
+    if condensed {
+        composer.core((share(6), share(16)), &mut left);
+    }
     composer.users(share(50).min(left), share(66).min(left), &mut left);
     composer.others(&mut left);
 
@@ -351,17 +364,17 @@ impl Composer<'_> {
             first.insert(0, last);
         }
         self.fill(&first, 0, left, &|kind| match kind {
-            Kind::Error => all / 4,
+            Kind::Error => all / 3,
             Kind::Act => all * 2 / 5,
             Kind::Reply => all / 2,
             _ => all,
         });
         for step in 1..4 {
-            self.fill(&errors, step, left, &|_| all / 4);
+            self.fill(&errors, step, left, &|_| all / 3);
         }
         self.fill(&first, 0, left, &|_| all);
         self.fill(&first, 1, left, &|kind| match kind {
-            Kind::Error => all * 3 / 10,
+            Kind::Error => all * 2 / 5,
             Kind::Act => all * 2 / 5,
             Kind::Reply => all / 2,
             _ => all,
@@ -489,7 +502,12 @@ impl Composer<'_> {
             estimator: self.estimator,
         };
         lines.all(parts.header.iter(), Topic::Frame);
-        lines.all(parts.stand.iter(), Topic::State);
+        if let Some(stand) = &parts.stand {
+            let (asked, stands) = stand.split_once('\n').unwrap_or((stand, ""));
+            lines.all([asked.to_owned()].iter(), Topic::State);
+            let stands = Some(stands.to_owned()).filter(|line| !line.is_empty());
+            lines.all(stands.iter(), Topic::Replies);
+        }
         let users = self.items.iter().filter(|item| item.kind.users()).count();
         let mut user = 0;
         for (at, item) in self.items.iter().enumerate() {

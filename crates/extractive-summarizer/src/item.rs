@@ -18,9 +18,6 @@ pub(crate) const PASTED: u32 = 50;
 /// Weight of what a program put into a user's message.
 pub(crate) const INJECTED: u32 = 20;
 
-/// Number of mentions that a name counts for that an earlier summary lists.
-const LISTED_NAME: u32 = 3;
-
 /// Label of a call that runs a command, in the place of its tool's name.
 pub(crate) const COMMAND: &str = "$";
 
@@ -144,11 +141,11 @@ impl Gathered {
         }
     }
 
-    /// Adds a name of a summary's list: it was used often enough to be listed.
-    pub(crate) fn told_name(&mut self, name: &str) {
+    /// Adds a name of a summary's list, with the number of mentions that it counts for.
+    pub(crate) fn told_name(&mut self, name: &str, mentions: u32) {
         if !name.is_empty() {
             let stat = self.names.entry(name.to_owned()).or_default();
-            stat.count += LISTED_NAME;
+            stat.count += mentions;
             stat.last = self.now;
         }
     }

@@ -71,12 +71,12 @@ impl Topic {
     const fn share(self) -> u64 {
         match self {
             Self::State => 1_000,
-            Self::Users => 26,
-            Self::Acts => 30,
-            Self::Errors => 14,
-            Self::Replies => 12,
-            Self::Files => 16,
-            Self::Names => 14,
+            Self::Users => 27,
+            Self::Acts => 28,
+            Self::Errors => 20,
+            Self::Replies => 6,
+            Self::Files => 22,
+            Self::Names => 22,
             Self::Frame => 2,
         }
     }

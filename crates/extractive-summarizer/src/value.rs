@@ -1,8 +1,9 @@
 //! Values of the lines of an item, among the lines of the same topic.
 
 use crate::item::{Item, Kind, PASTED, TYPED};
+use crate::print::DETAIL;
 use crate::rank::Topic;
-use crate::text::{is_directive, visit_names};
+use crate::text::{is_decision, is_directive, visit_names};
 
 /// Number of letters and digits below which a user's message says little: a thanks, a "go on".
 const SAYS_LITTLE: usize = 12;
@@ -46,13 +47,34 @@ pub(crate) fn of_line(item: &Item, line: &str, n: usize, cost: u64, place: Place
             value += value * place.newness / 300;
             value / (cost + 10) / (1 + depth / 8)
         }
-        _ => {
+        Kind::Reply | Kind::Note => {
+            let mut value = 1_000 * place.score / (1 + depth);
+            if is_decision(line) {
+                value *= 2;
+            }
+            if names(line) {
+                value = value * 3 / 2;
+            }
+            // What is short says little.
+            value / (cost + 40)
+        }
+        Kind::Error => {
+            let value = match n {
+                0 => 1_000 * place.score,
+                // What it says.
+                1 => 900 * place.score,
+                _ => 300 * place.score / depth,
+            };
+            value / (cost + 12)
+        }
+        Kind::Act => {
             let mut value = match n {
                 0 => 1_000 * place.score,
-                _ => 400 * place.score / depth,
+                _ if line.starts_with(DETAIL) => 60 * place.score / depth,
+                _ => 300 * place.score / depth,
             };
             // Files are listed, and what else tools did is rarely what matters.
-            if item.kind == Kind::Act && !item.runs() {
+            if !item.runs() {
                 value = value * 2 / 5;
             }
             value / (cost + 12)
