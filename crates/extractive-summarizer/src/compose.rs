@@ -40,6 +40,10 @@ const DETAILS: [usize; 5] = [3, 8, 24, 80, usize::MAX];
 const DENSE: u64 = 2_500;
 /// The same for an extract of summaries.
 const DENSE_CONDENSED: u64 = 500;
+/// Length from which room is kept for the lines of names and of what to expand, in tokens.
+const LAST_LINES: u64 = 150;
+/// Length from which the long lines of an extract are broken, in tokens.
+const WRAPS: u64 = 500;
 /// Maximum cost of the lines of files by folder, in tokens.
 const FOLDED: u64 = 1_000;
 /// Maximum cost of the lines of the names that are used most, in tokens.
@@ -55,6 +59,8 @@ struct Line {
 }
 
 struct Composer<'a> {
+    /// Whether long lines are broken.
+    wraps: bool,
     items: Vec<&'a Item>,
     estimator: &'a dyn TokenEstimator,
     last_reply: Option<usize>,
@@ -100,6 +106,7 @@ pub(crate) fn compose(
         .iter()
         .rposition(|item| item.kind == Kind::Reply && item.weight >= LAST_WORD);
     let mut composer = Composer {
+        wraps: target >= WRAPS,
         sizes: items.iter().map(|item| print::size(item)).collect(),
         costs: BTreeMap::new(),
         items,
@@ -111,18 +118,25 @@ pub(crate) fn compose(
     let listed: u64 = listed.map(|line| estimator.text(line) + 1).sum();
     let room = target.saturating_sub(cost(&header) + cost(&stand) + cost(&files) + listed);
 
+    // Where only users speak, all is theirs, and there may be hardly room for what they said.
+    let prose = composer.items.iter().all(|item| item.kind.users());
     // For the last two lines.
+    let last_lines = |tokens: u64| match prose && target < LAST_LINES {
+        true => 0,
+        false => tokens,
+    };
     let core: u64 = core_names.iter().map(|line| estimator.text(line) + 1).sum();
-    let names_share = share(12).saturating_sub(core);
-    let expand_share = share(10).min(120);
+    let names_share = last_lines(share(12).saturating_sub(core));
+    let expand_share = last_lines(share(10).min(120));
     let mut left = room.saturating_sub(names_share + expand_share);
-    let condensed = source
-        .iter()
-        .any(|piece| matches!(piece, Source::Summary(_)));
     if condensed {
         composer.core((share(6), share(16)), &mut left);
     }
-    composer.users(share(50).min(left), share(66).min(left), &mut left);
+    let (soft, hard) = match prose {
+        true => (left, left),
+        false => (share(50).min(left), share(66).min(left)),
+    };
+    composer.users(soft, hard, &mut left);
     composer.others(&mut left);
 
     let mut parts = Parts {
@@ -276,7 +290,10 @@ impl Composer<'_> {
 
     fn line(&self, text: &str, kind: Kind) -> Line {
         let call = matches!(kind, Kind::Act | Kind::Error);
-        let text = wrapped(text, call).join("\n");
+        let text = match self.wraps {
+            true => wrapped(text, call).join("\n"),
+            false => text.to_owned(),
+        };
         let cost = self.estimator.text(&text).saturating_add(1);
         Line { text, cost }
     }
@@ -489,10 +506,14 @@ impl Composer<'_> {
     /// The most important line, for a target into which no whole line fits.
     fn best(&self) -> String {
         let best = (0..self.items.len()).max_by_key(|at| self.score(*at));
-        best.and_then(|at| self.items.get(at)).map_or_else(
-            || "No text.".to_owned(),
-            |item| print::item(item, Length::chars(300)),
-        )
+        let Some(item) = best.and_then(|at| self.items.get(at)) else {
+            return "No text.".to_owned();
+        };
+        let told = users::telling_sentence(&item.lines.join("\n"));
+        match told.filter(|_| item.kind.users()) {
+            Some(sentence) => format!("{}{sentence}", print::beginning(item)),
+            None => print::item(item, Length::chars(300)),
+        }
     }
 
     /// The lines of the text with their topics and values.

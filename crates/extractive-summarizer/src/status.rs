@@ -52,6 +52,8 @@ fn lines(items: &[&Item], chars: usize) -> Option<String> {
     let reply = news.iter().rposition(|item| item.kind == Kind::Reply);
     if let Some(item) = reply.and_then(|at| news.get(at)) {
         parts.push(format!("last said {}", word(item, chars)));
+    } else if news.is_empty() {
+        parts.push("no answer yet".to_owned());
     }
     // The user's mark at the very end, such as an interruption.
     if let Some(item) = news.last()

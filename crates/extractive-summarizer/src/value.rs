@@ -3,7 +3,7 @@
 use crate::item::{Item, Kind, PASTED, TYPED};
 use crate::print::DETAIL;
 use crate::rank::Topic;
-use crate::text::{is_decision, is_directive, visit_names};
+use crate::text::{has_name, is_decision, is_directive};
 
 /// Number of letters and digits below which a user's message says little: a thanks, a "go on".
 const SAYS_LITTLE: usize = 12;
@@ -41,7 +41,7 @@ pub(crate) fn of_line(item: &Item, line: &str, n: usize, cost: u64, place: Place
             if is_directive(line) {
                 value = value * 3 / 2;
             }
-            if names(line) {
+            if has_name(said(line)) {
                 value = value * 5 / 4;
             }
             value += value * place.newness / 300;
@@ -52,7 +52,7 @@ pub(crate) fn of_line(item: &Item, line: &str, n: usize, cost: u64, place: Place
             if is_decision(line) {
                 value *= 2;
             }
-            if names(line) {
+            if has_name(said(line)) {
                 value = value * 3 / 2;
             }
             // What is short says little.
@@ -99,9 +99,10 @@ fn base(item: &Item) -> u64 {
     }
 }
 
-/// Whether a line has a name or a number.
-fn names(line: &str) -> bool {
-    let mut found = line.bytes().skip(6).any(|b| b.is_ascii_digit());
-    visit_names(line, &mut |_| found = true);
-    found
+/// A line without the position of its message.
+fn said(line: &str) -> &str {
+    let rest = line
+        .strip_prefix('[')
+        .and_then(|rest| rest.split_once("] "));
+    rest.map_or(line, |(_, said)| said)
 }

@@ -67,7 +67,7 @@ fn place(line: &str, most: usize) -> Option<usize> {
         if width > most {
             // What is left must be worth a line.
             let rest = line.get(at..)?;
-            let long = rest.len() > most / 6;
+            let long = rest.len() > most / 3;
             return sentence.or(space).filter(|_| long);
         }
         let next = chars.peek().map(|(_, next)| *next);
