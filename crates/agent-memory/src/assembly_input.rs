@@ -180,10 +180,10 @@ impl ViewReader<'_> {
             return Ok(());
         }
         let skip = span.tokens.saturating_sub(self.tokens_left);
-        let (mut from, mut cost) =
-            raw_from(store, self.snapshot, span, range, skip, None).await?;
+        let (mut from, mut cost) = raw_from(store, self.snapshot, span, range, skip, None).await?;
         let mut newer = read_entries(store, conversation, SeqRange::new(from, range.last)).await?;
-        let notes = |entries: &[LogEntry]| entries.iter().all(|entry| entry.kind == EntryKind::Note);
+        let notes =
+            |entries: &[LogEntry]| entries.iter().all(|entry| entry.kind == EntryKind::Note);
         if first && from > range.first && notes(&newer) {
             (from, cost) = (range.first, span.tokens);
             newer = read_entries(store, conversation, range).await?;

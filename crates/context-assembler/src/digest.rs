@@ -15,6 +15,9 @@ use crate::render::range_pointer;
 /// Least length of a message's beginning, in characters.
 const SHORTEST_HEAD: usize = 24;
 
+/// Longest end of a message that is never left out, in characters: what stands for it is as long.
+const SHORTEST_END: usize = 4;
+
 /// Bytes of a text that cost at least a token, by any estimator.
 const BYTES_PER_TOKEN: u64 = 16;
 
@@ -56,7 +59,7 @@ pub(crate) fn digests(
         .unwrap_or(0);
     let all = writer.heads.len();
     let fits = |heads: usize, chars: usize| writer.fits(heads, chars, limit);
-    if all < writer.messages || !fits(all, SHORTEST_HEAD.min(longest)) {
+    if !writer.all_heads || !fits(all, SHORTEST_HEAD.min(longest)) {
         let heads = last_that(all, |heads| fits(heads, SHORTEST_HEAD));
         return writer.digests(heads, SHORTEST_HEAD, false);
     }
@@ -105,11 +108,11 @@ struct Head {
 impl Head {
     fn line(&self, chars: usize) -> String {
         match self.text.char_indices().nth(chars) {
-            None => format!("{}: {}", self.author, self.text),
-            Some((end, _)) => {
+            Some((end, _)) if self.chars > chars.saturating_add(SHORTEST_END) => {
                 let text = self.text.get(..end).unwrap_or_default();
                 format!("{}: {}…", self.author, text.trim_end())
             }
+            _ => format!("{}: {}", self.author, self.text),
         }
     }
 }
@@ -119,8 +122,8 @@ struct Writer<'b> {
     stretches: Vec<(SeqRange, u64)>,
     /// Heads of the messages, newest first; no more than could be shown.
     heads: Vec<Head>,
-    /// Number of messages of all stretches that a head could be shown of.
-    messages: usize,
+    /// Whether these are the heads of all messages.
+    all_heads: bool,
     accounting: &'b dyn Accounting,
 }
 
@@ -132,7 +135,7 @@ impl<'b> Writer<'b> {
         let mut writer = Self {
             stretches: Vec::with_capacity(stretches.len()),
             heads: Vec::new(),
-            messages: 0,
+            all_heads: true,
             accounting,
         };
         for (stretch, blocks) in stretches.iter().enumerate().rev() {
@@ -148,10 +151,11 @@ impl<'b> Writer<'b> {
                         continue;
                     }
                 }
-                writer.messages += block.rendered.len();
                 if writer.heads.len() < most {
                     let heads = heads(stretch, block, most_chars);
                     writer.heads.extend(heads.into_iter().rev());
+                } else {
+                    writer.all_heads = false;
                 }
             }
             writer.stretches.push((range, messages));
@@ -240,7 +244,14 @@ fn heads(stretch: usize, block: &Block<'_>, most: usize) -> Vec<Head> {
             chars: line.chars,
         }
     };
-    block.rendered.iter().map(head).collect()
+    // A stub stands in place of its call, and says nothing.
+    let before = std::iter::once(None).chain(block.rendered.iter().map(Some));
+    let messages = block.rendered.iter().zip(before);
+    let is_stub = |message: &ContextMessage, before: Option<&ContextMessage>| {
+        message.role == Role::Tool && before.is_some_and(|call| call.source == message.source)
+    };
+    let messages = messages.filter(|(message, before)| !is_stub(message, *before));
+    messages.map(|(message, _)| head(message)).collect()
 }
 
 /// Texts on one line, with single spaces and without control characters.

@@ -194,9 +194,17 @@ impl AssemblyPolicy {
     /// summaries: then the view is needed from [`first_needed_token`](Self::first_needed_token) on.
     ///
     /// `view_tokens` is the cost of the view and `fixed` the cost before it (an identity), in tokens.
-    pub fn input_limits(&self, view_tokens: u64, fixed: u64, budget: Budget) -> Option<InputLimits> {
+    pub fn input_limits(
+        &self,
+        view_tokens: u64,
+        fixed: u64,
+        budget: Budget,
+    ) -> Option<InputLimits> {
         self.shortening_steps()?;
-        let needed = view_tokens - self.first_needed_token(view_tokens, fixed, budget).min(view_tokens);
+        let needed = view_tokens
+            - self
+                .first_needed_token(view_tokens, fixed, budget)
+                .min(view_tokens);
         let room = budget.limit().saturating_sub(fixed);
         Some(InputLimits {
             summaries: room / LEAST_HEADLINE + 1,

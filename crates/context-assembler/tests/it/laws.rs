@@ -199,7 +199,7 @@ fn newest_is_there(context: &Context, input: &AssemblyInput) {
 
 /// A context that shortens or leaves out anything uses its room up to a step, less the block that the cut
 /// falls in, and less the next line of a summary.
-fn used_well(context: &Context, input: &AssemblyInput, eviction: Eviction) {
+fn used_well(context: &Context, input: &AssemblyInput, eviction: Eviction, shorten: bool) {
     let receipt = &context.receipt;
     if receipt.dropped.is_empty() && receipt.degraded.is_empty() && receipt.shortened.is_empty() {
         return;
@@ -215,8 +215,13 @@ fn used_well(context: &Context, input: &AssemblyInput, eviction: Eviction) {
         false => forms::longest_line(input),
     };
     match eviction {
+        // Amounts beside which the newest group is whole are a quarter of the room apart.
+        Eviction::Stepped { steps } if shorten => assert!(
+            used + boundary + line >= room - (room / steps).max(room / 4),
+            "{used}, the boundary's {boundary} and a line of {line} of {room}: {receipt:?}"
+        ),
         Eviction::Stepped { steps } => assert!(
-            used + boundary + line >= room - room / steps,
+            used + boundary >= room - room / steps,
             "{used}, the boundary's {boundary} and a line of {line} of {room}: {receipt:?}"
         ),
         _ => assert!(used + boundary > room),
@@ -250,7 +255,7 @@ fn law(input: &AssemblyInput, accounting: &dyn Accounting, any: u64) {
             ordered(&context);
             tiled(&context, input);
             newest_is_there(&context, input);
-            used_well(&context, input, eviction);
+            used_well(&context, input, eviction, shorten);
             assert_eq!(run(budget).unwrap(), context);
             let newest = newest(input);
             let step = context.receipt.degraded.iter().rev();
