@@ -258,8 +258,8 @@ async fn an_extract_keeps_its_ranks_and_other_texts_have_none() {
     let (log, estimator) = (log(), HeuristicEstimator::Bytes4);
     let source: Vec<Source<'_>> = log.iter().map(Source::from).collect();
     let extract = ExtractiveSummarizer::new();
-    let outcome = climb(&extract, &Ladder::default(), 100).await.unwrap();
-    let body = extract.extract_ranked(&source, 100, &estimator);
+    let outcome = climb(&extract, &Ladder::default(), 300).await.unwrap();
+    let body = extract.extract_ranked(&source, 300, &estimator);
     assert!(body.ranks().is_some());
     assert_eq!(outcome.ranks.as_deref(), body.ranks());
     assert_eq!(outcome.body(), body);
