@@ -19,6 +19,15 @@ pub fn message_pointer(seq: Seq) -> String {
     format!("message:{seq}")
 }
 
+/// Returns the argument of the expand tool that shows the messages of a range.
+pub(crate) fn range_pointer(range: SeqRange) -> String {
+    if range.first == range.last {
+        message_pointer(range.first)
+    } else {
+        format!("messages:{range}")
+    }
+}
+
 /// Renders a summary: as XML in a user's message, or as the messages that the summary holds.
 ///
 /// `<parents>` names the summaries among its sources. `descendant_count` is there where the summary's
@@ -46,6 +55,32 @@ pub(crate) fn render_summary_text(summary: &Summary, text: &str) -> Vec<ContextM
         source,
         parts: vec![Part::text(summary_xml(summary, text))],
     }]
+}
+
+/// Renders a form of a summary: `lines` of its lines, whose text is `text`.
+pub(crate) fn render_summary_form(
+    summary: &Summary,
+    text: &str,
+    lines: (usize, usize),
+) -> ContextMessage {
+    let (lines, of_lines) = lines;
+    let xml = format!(
+        "<summary id=\"{}\" messages=\"{}\" lines=\"{lines} of {of_lines}\">\n{}\n</summary>",
+        escape(summary.id.as_str()),
+        summary.range,
+        escape_summary_text(text),
+    );
+    let source = MessageOrigin::Summary {
+        first: summary.range.first,
+        last: summary.range.last,
+        summary_id: summary.id.clone(),
+    };
+    ContextMessage::new(Role::User, source, vec![Part::text(xml)])
+}
+
+/// Escapes the text of a summary.
+pub(crate) fn escape_summary_text(text: &str) -> String {
+    escape_marks(&escape(text)).into_owned()
 }
 
 /// The messages of a summary that holds its own: `[{"role": …, "parts": […]}, …]`.
@@ -103,7 +138,7 @@ fn summary_xml(summary: &Summary, text: &str) -> String {
         xml.push_str("</parents>\n");
     }
     xml.push_str("<content>\n");
-    xml.push_str(&escape_marks(&escape(text)));
+    xml.push_str(&escape_summary_text(text));
     if !text.ends_with('\n') {
         xml.push('\n');
     }

@@ -68,7 +68,8 @@ fn what_does_not_fit_is_left_out() {
         (Seq(1), Seq(5), 50)
     );
     // Steps of 62 tokens: one is dropped, at the next message.
-    let context = run(users(30), &[], 250, &AssemblyPolicy::default());
+    let policy = AssemblyPolicy::default().with_shorten_summaries(false);
+    let context = run(users(30), &[], 250, &policy);
     assert_eq!(context.receipt.stepped_tokens, 62);
     assert_eq!(context.messages.len(), 23);
 }
@@ -134,7 +135,7 @@ fn an_identity_counts_and_is_named_in_what_is_needed() {
     let accounting = accounting(HeuristicEstimator::Bytes4);
     let entries = log(users(3), &accounting);
     let input = input(&entries, &[], &accounting);
-    let policy = AssemblyPolicy::default();
+    let policy = AssemblyPolicy::default().with_shorten_summaries(false);
     let identity = "I".repeat(400);
     let run = |budget| {
         assemble(
