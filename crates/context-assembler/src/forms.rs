@@ -4,8 +4,8 @@ use memory_model::{Accounting, Summary};
 
 use crate::accounting::cost;
 use crate::context::ContextMessage;
-use crate::degrade::total;
-use crate::render::{escape_summary_text, render_summary_form, render_summary_text};
+use crate::marks::escape_summary;
+use crate::render::render_summary_form;
 
 /// Cost of the first lines that are the headline of a summary without ranks, in tokens.
 const HEADLINE_TOKENS: u64 = 60;
@@ -80,12 +80,9 @@ impl<'a> Forms<'a> {
         }
         let headline = self.short_form(0, accounting).message.tokens;
         // Costs of lines do not add up to the cost of their text.
-        let mut empty = render_summary_text(self.summary, "");
-        empty
-            .iter_mut()
-            .for_each(|message| message.tokens = cost(accounting, message));
-        let text = self.whole.saturating_sub(total(&empty));
-        let lines = added.iter().copied().fold(0, u64::saturating_add);
+        let all = self.short_form(last, accounting).message.tokens;
+        let text = all.saturating_sub(headline);
+        let lines = added.iter().skip(1).copied().fold(0, u64::saturating_add);
         let mut sum = 0_u64;
         let costs = added.iter().skip(1).map(|tokens| {
             sum = sum.saturating_add(*tokens);
@@ -115,9 +112,7 @@ impl<'a> Forms<'a> {
 fn lines<'a>(summary: &'a Summary, accounting: &dyn Accounting) -> Vec<Line<'a>> {
     let line = |text| Line {
         text,
-        tokens: accounting
-            .text(&escape_summary_text(text))
-            .saturating_add(1),
+        tokens: accounting.text(&escape_summary(text)).saturating_add(1),
         form: 0,
     };
     let mut lines: Vec<Line<'a>> = summary.text().split('\n').map(line).collect();

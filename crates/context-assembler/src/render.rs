@@ -8,11 +8,11 @@ use memory_model::{Part, ResultContent, Role, Seq, SeqRange, Summary, Timestamp}
 
 use crate::context::{ContextMessage, MessageOrigin};
 use crate::fit::{Line, Placed, fit};
-use crate::marks::{escape_marks, escape_part, quoted, remark};
+use crate::marks::{escape_marks, escape_part, escape_summary, quoted, remark};
 
 /// Id of the rendering of summaries by [`render_summary`]. Its version changes with every change of
 /// the rendered text; figures that were counted under another version are then not compared.
-pub const SUMMARY_RENDERING: &str = "summary-xml@1";
+pub const SUMMARY_RENDERING: &str = "summary-xml@2";
 
 /// Returns the argument of the expand tool that shows the message at `seq` whole.
 pub fn message_pointer(seq: Seq) -> String {
@@ -68,7 +68,7 @@ pub(crate) fn render_summary_form(
         "<summary id=\"{}\" messages=\"{}\" lines=\"{lines} of {of_lines}\">\n{}\n</summary>",
         escape(summary.id.as_str()),
         summary.range,
-        escape_summary_text(text),
+        escape_summary(text),
     );
     let source = MessageOrigin::Summary {
         first: summary.range.first,
@@ -76,11 +76,6 @@ pub(crate) fn render_summary_form(
         summary_id: summary.id.clone(),
     };
     ContextMessage::new(Role::User, source, vec![Part::text(xml)])
-}
-
-/// Escapes the text of a summary.
-pub(crate) fn escape_summary_text(text: &str) -> String {
-    escape_marks(&escape(text)).into_owned()
 }
 
 /// The messages of a summary that holds its own: `[{"role": …, "parts": […]}, …]`.
@@ -138,7 +133,7 @@ fn summary_xml(summary: &Summary, text: &str) -> String {
         xml.push_str("</parents>\n");
     }
     xml.push_str("<content>\n");
-    xml.push_str(&escape_summary_text(text));
+    xml.push_str(&escape_summary(text));
     if !text.ends_with('\n') {
         xml.push('\n');
     }

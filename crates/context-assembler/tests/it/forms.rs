@@ -37,9 +37,7 @@ fn lines(summary: &Summary, accounting: &dyn Accounting) -> Vec<(String, usize)>
 }
 
 fn xml(text: &str) -> String {
-    let text = text.replace('&', "&amp;").replace('<', "&lt;");
-    let text = text.replace('>', "&gt;").replace('"', "&quot;");
-    text.replace("[… ", "[... ")
+    text.replace("<b>", "&lt;b>").replace("[… ", "[... ")
 }
 
 /// Tokens of the most expensive step from one form of a summary to the next, among all summaries, and of the most
