@@ -229,12 +229,7 @@ impl Lines<'_> {
         for (n, line) in text.split('\n').enumerate() {
             let cost = self.estimator.text(line) + 1;
             let worth = value::of_line(item, line, n, cost, place);
-            self.push(
-                line,
-                value::topic(item.kind),
-                worth,
-                (n > 0).then_some(head),
-            );
+            self.push(line, value::topic(item, n), worth, (n > 0).then_some(head));
         }
     }
 }

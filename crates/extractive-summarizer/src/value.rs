@@ -19,10 +19,15 @@ pub(crate) struct Place {
     pub(crate) newness: u64,
 }
 
-/// The topic of an item's lines.
-pub(crate) fn topic(kind: Kind) -> Topic {
-    match kind {
-        Kind::User | Kind::Injected => Topic::Users,
+/// Number of lines of a pasted document that count as what its user said.
+const SAID_LINES: usize = 4;
+
+/// The topic of an item's `n`th line.
+pub(crate) fn topic(item: &Item, n: usize) -> Topic {
+    match item.kind {
+        Kind::Injected => Topic::Documents,
+        Kind::User if item.weight <= PASTED && n >= SAID_LINES => Topic::Documents,
+        Kind::User => Topic::Users,
         Kind::Reply | Kind::Note => Topic::Replies,
         Kind::Error => Topic::Errors,
         Kind::Act => Topic::Acts,
