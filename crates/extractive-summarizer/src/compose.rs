@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use memory_model::SummaryBody;
+use memory_model::{Seq, SummaryBody};
 use token_estimate::TokenEstimator;
 
 use crate::cut::cut_to_tokens;
@@ -32,7 +32,7 @@ const STEPS: [(usize, usize); 5] = [
 ];
 /// The lengths at which what failed and what ran is printed before anything else.
 const CORE_RUN: usize = 96;
-const CORE_ERROR: usize = 128;
+const CORE_ERROR: usize = 150;
 /// Maximum number of lines of detail, step by step.
 const DETAILS: [usize; 5] = [3, 8, 24, 80, usize::MAX];
 
@@ -524,6 +524,7 @@ impl Composer<'_> {
             let stands = Some(stands.to_owned()).filter(|line| !line.is_empty());
             lines.all(stands.iter(), Topic::Replies);
         }
+        let told = self.told_elsewhere();
         let users = self.items.iter().filter(|item| item.kind.users()).count();
         let mut user = 0;
         for (at, item) in self.items.iter().enumerate() {
@@ -535,6 +536,7 @@ impl Composer<'_> {
                 score: self.score(at),
                 end: item.kind.users() && (user == 1 || user == users),
                 newness: (at + 1) as u64 * 100 / self.items.len() as u64,
+                told: told.contains(&at),
             };
             lines.item(item, &line.text, place);
         }
@@ -544,6 +546,24 @@ impl Composer<'_> {
         lines.all(parts.names.iter(), Topic::Frame);
         lines.all(parts.expand.iter(), Topic::Frame);
         lines.lines
+    }
+
+    /// Indices of the items that tell what another one tells: a user's words that come again, and a command whose
+    /// earlier failure names it as what made it good.
+    fn told_elsewhere(&self) -> BTreeSet<usize> {
+        let mut told = BTreeSet::new();
+        let mut later: BTreeSet<&[String]> = BTreeSet::new();
+        for (at, item) in self.items.iter().enumerate().rev() {
+            if item.kind == Kind::User && !later.insert(&item.lines) {
+                told.insert(at);
+            }
+        }
+        let resolved = self.items.iter().filter_map(|item| item.resolved);
+        let resolved: BTreeSet<Seq> = resolved.collect();
+        let runs = self.items.iter().enumerate();
+        let runs = runs.filter(|(_, item)| item.runs() && resolved.contains(&item.range.first));
+        told.extend(runs.map(|(at, _)| at));
+        told
     }
 
     /// Drops the least valuable lines until the text fits.

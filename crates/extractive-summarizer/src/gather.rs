@@ -42,6 +42,7 @@ pub(crate) fn gather(source: &[Source<'_>], conventions: &dyn AgentConventions) 
     end_group(&mut gathered, &mut calls.group);
     demote_templates(&mut gathered);
     results::telling_ends(&mut gathered, &calls.outputs);
+    results::resolve(&mut gathered.items);
     gathered
 }
 

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use memory_model::SeqRange;
+use memory_model::{Seq, SeqRange};
 
 use crate::text::{visit_names, window};
 
@@ -59,6 +59,8 @@ pub(crate) struct Item {
     pub(crate) outcome: Vec<String>,
     /// Bodies and output, printed when there is room.
     pub(crate) detail: Vec<String>,
+    /// Position of the later call that ran the same command without an error.
+    pub(crate) resolved: Option<Seq>,
     /// Importance, from 0 to about 100; 0 is not printed.
     pub(crate) weight: u32,
 }
@@ -73,6 +75,7 @@ impl Item {
             lines: Vec::new(),
             outcome: Vec::new(),
             detail: Vec::new(),
+            resolved: None,
             weight,
         }
     }

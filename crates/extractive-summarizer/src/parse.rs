@@ -10,7 +10,7 @@ use crate::cut::{CHAR_CUT_NOTE, CUT_NOTE};
 use crate::folders::{BELOW, IN_FOLDER};
 use crate::frame::{EXPAND, FILES, HEADER, NAMES};
 use crate::item::{Gathered, INJECTED, Item, Kind, TYPED};
-use crate::print::{ARROW, DETAIL, MORE};
+use crate::print::{ARROW, DETAIL, MORE, RESOLVED};
 use crate::source::SummarySource;
 use crate::status::{ASKED, STAND};
 use crate::text::{is_decision, is_directive};
@@ -160,11 +160,28 @@ fn extract_line(line: &str, within: SeqRange, conventions: &dyn AgentConventions
             .rejection
             .is_some();
     let weight = if refused { 5 } else { weight };
+    let (text, resolved) = match kind {
+        Kind::Error => without_note(text),
+        _ => (text, None),
+    };
     let mut item = Item::new(range, kind, label, weight).with_lines(vec![text.to_owned()]);
+    item.resolved = resolved;
     if !outcome.is_empty() {
         item.outcome = outcome.split(" | ").map(str::to_owned).collect();
     }
     Some(item)
+}
+
+/// The subject of an error without the note of what became of it, and that call's position.
+fn without_note(text: &str) -> (&str, Option<Seq>) {
+    let (begins, ends) = RESOLVED;
+    let note = text
+        .strip_suffix(ends)
+        .and_then(|text| text.rsplit_once(begins));
+    match note.map(|(about, seq)| (about, seq.parse().ok())) {
+        Some((about, Some(seq))) => (about, Some(Seq(seq))),
+        _ => (text, None),
+    }
 }
 
 /// The folder of a line of files in a folder, and its list.

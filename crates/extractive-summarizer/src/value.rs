@@ -5,8 +5,9 @@ use crate::print::DETAIL;
 use crate::rank::Topic;
 use crate::text::{has_name, is_decision, is_directive};
 
-/// Number of letters and digits below which a user's message says little: a thanks, a "go on".
-const SAYS_LITTLE: usize = 12;
+/// Number of letters and digits from which a user's message counts in full. A shorter one says less: a thanks, a
+/// "go on".
+const SAYS_MUCH: usize = 32;
 
 /// What an item's place says of its value.
 #[derive(Debug, Clone, Copy)]
@@ -17,6 +18,8 @@ pub(crate) struct Place {
     pub(crate) end: bool,
     /// Position among the items, in per cent.
     pub(crate) newness: u64,
+    /// Whether a later item says the same, or an earlier error tells of it.
+    pub(crate) told: bool,
 }
 
 /// Number of lines of a pasted document that count as what its user said.
@@ -36,6 +39,11 @@ pub(crate) fn topic(item: &Item, n: usize) -> Topic {
 
 /// The value of the `n`th line of an item that costs `cost` tokens.
 pub(crate) fn of_line(item: &Item, line: &str, n: usize, cost: u64, place: Place) -> u64 {
+    let value = of_new_line(item, line, n, cost, place);
+    if place.told { value / 6 } else { value }
+}
+
+fn of_new_line(item: &Item, line: &str, n: usize, cost: u64, place: Place) -> u64 {
     let depth = n as u64;
     match item.kind {
         Kind::User | Kind::Injected => {
@@ -90,14 +98,10 @@ pub(crate) fn of_line(item: &Item, line: &str, n: usize, cost: u64, place: Place
 /// Value of what a user said.
 fn base(item: &Item) -> u64 {
     let letters = item.lines.iter().flat_map(|line| line.chars());
-    let little = letters
-        .filter(|c| c.is_alphanumeric())
-        .take(SAYS_LITTLE)
-        .count()
-        < SAYS_LITTLE;
+    let letters = letters.filter(|c| c.is_alphanumeric()).take(SAYS_MUCH);
+    let letters = letters.count() as u64;
     match item.kind {
-        Kind::User if little => 60,
-        Kind::User if item.weight >= TYPED => 600,
+        Kind::User if item.weight >= TYPED => 60 + 540 * letters / SAYS_MUCH as u64,
         Kind::User if item.weight > PASTED => 400,
         Kind::User => 100,
         _ => 70,
