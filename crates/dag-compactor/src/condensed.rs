@@ -22,10 +22,10 @@ pub(crate) struct CondensedPass {
     fed: VecDeque<Span>,
     /// Whether the span that was looked at last is a summary that may be condensed.
     after_summary: bool,
-    /// Short messages, whose entries are read before anything behind them is looked at.
+    /// Short messages behind others, whose entries are read before anything behind them is looked at.
     reading: Option<Reading>,
-    /// The newest short messages that hold a request, and everything behind them: whether it is the
-    /// running one is known only when a newer one comes, or nothing more.
+    /// Short messages that may hold the user's running request, and everything behind them: it is an
+    /// earlier request where a newer one is behind it, which is known only at the end.
     held: Vec<Piece>,
     /// Neighbouring summaries of equal depth.
     group: Group,
@@ -90,8 +90,8 @@ struct Shrink {
     /// Neighbouring summaries of any depths, up to the span that was fed last, and short messages
     /// behind them.
     run: Vec<Span>,
-    /// The newest finished run of two or more summaries, or the newest single summary.
-    newest: Vec<Span>,
+    /// The finished runs, oldest first. The user's request may stand between two of them.
+    runs: Vec<Vec<Span>>,
     /// Cost of the messages behind the last summary, in tokens.
     tail: u64,
 }
@@ -103,7 +103,7 @@ impl CondensedPass {
             room,
             goal: input.goal,
             run: Vec::new(),
-            newest: Vec::new(),
+            runs: Vec::new(),
             tail: 0,
         };
         Self {
@@ -144,14 +144,15 @@ impl CondensedPass {
         {
             let is_short = self.is_short(&span, accounting);
             self.after_summary = self.depth(&span).is_some();
-            if is_short && self.policy.keep_request {
+            let may_be_request = is_short && self.policy.keep_request;
+            if may_be_request && !self.held.is_empty() {
                 self.reading = Some(Reading {
                     rest: span.closed_range(),
                     span,
                     may_be_request: false,
                 });
             } else {
-                self.step(Piece { span, is_short }, false, accounting);
+                self.step(Piece { span, is_short }, may_be_request, accounting);
             }
         }
     }
@@ -235,14 +236,14 @@ impl Shrink {
         while run.last().is_some_and(|span| span.body == SpanBody::Raw) {
             run.pop();
         }
-        if run.len() >= 2 || (run.len() == 1 && self.newest.len() < 2) {
-            self.newest = run;
+        if !run.is_empty() {
+            self.runs.push(run);
         }
     }
 
-    /// The jobs of a view that costs too much: `jobs` where they save enough, or else one condensed
-    /// summary of the newest neighbours. Where the messages behind the summaries do not fit by
-    /// themselves, shorter summaries do not help.
+    /// The jobs of a view that costs too much: `jobs` where they save enough, or else a condensed
+    /// summary of the newest neighbours, and of earlier ones as far as that does not save enough. Where
+    /// the messages behind the summaries do not fit by themselves, shorter summaries do not help.
     fn jobs(mut self, jobs: Vec<Job>, policy: &DagPolicy, accounting: &dyn Accounting) -> Vec<Job> {
         self.end_run();
         let saved: u64 = jobs.iter().map(|job| job.source_tokens / 2).sum();
@@ -251,9 +252,28 @@ impl Shrink {
             return Vec::new();
         }
         if helps && saved < self.excess {
-            let squeezed = squeeze(&self.newest, self.excess, policy, accounting);
-            return squeezed.map_or(jobs, |job| vec![job]);
+            let squeezed = self.squeeze(policy, accounting);
+            return if squeezed.is_empty() { jobs } else { squeezed };
         }
+        jobs
+    }
+
+    /// One condensed summary for each run, the newest first, until they save enough; of summaries
+    /// without neighbours only where the others do not.
+    fn squeeze(&self, policy: &DagPolicy, accounting: &dyn Accounting) -> Vec<Job> {
+        let (neighbours, single): (Vec<_>, Vec<_>) =
+            self.runs.iter().rev().partition(|run| run.len() >= 2);
+        let (mut jobs, mut left) = (Vec::new(), self.excess);
+        for run in neighbours.into_iter().chain(single) {
+            if left == 0 {
+                break;
+            }
+            if let Some(job) = squeeze(run, left, policy, accounting) {
+                left = left.saturating_sub(job.source_tokens / 2);
+                jobs.push(job);
+            }
+        }
+        jobs.sort_by_key(|job| job.range);
         jobs
     }
 }
