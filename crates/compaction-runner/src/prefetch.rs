@@ -111,9 +111,10 @@ async fn jobs_to_prefetch(env: &Environment<'_>, reader: &mut ViewReader<'_>) ->
     // Where there is little room, a source is never much longer than a quarter of it.
     let quarter = env.room.map_or(u64::MAX, |room| room.tokens / 4);
     let least = env.policy.prefetch_min_tokens.min(quarter);
+    // A job that ends with messages takes those that follow, later.
     let grows = |job: &Job| {
-        let mut sources = job.sources().iter();
-        sources.any(|source| source.summary().is_none()) && job.source_tokens < least
+        let last = job.sources().last();
+        last.is_some_and(|source| source.summary().is_none()) && job.source_tokens < least
     };
     let mut jobs = reader.all_jobs().await?;
     jobs.retain(|job: &Job| !grows(job));

@@ -1,8 +1,10 @@
 //! Feeds a planner: pages of a view as it is, or as it will be, and of the log.
 
-use compaction_plan::{Job, Label, Overlay, Pass, PassInput, ReadRequest};
-use memory_model::{LogEntry, Seq, SeqRange, Span};
-use memory_store::{LogRead, Order, Page, Snapshot, fill_raw_tokens};
+use std::collections::{BTreeMap, BTreeSet};
+
+use compaction_plan::{Job, Label, Overlay, Pass, PassInput, ReadRequest, Tail};
+use memory_model::{LogEntry, Seq, SeqRange, Span, SpanBody};
+use memory_store::{LogRead, Order, Page, Snapshot, message_costs};
 
 use crate::atoms::newest_entries;
 use crate::environment::Environment;
@@ -12,6 +14,12 @@ use crate::error::Result;
 const SPANS: usize = 256;
 /// Maximum number of entries that are kept for jobs to come. A longer job is read again.
 const KEPT_ENTRIES: usize = 8_192;
+
+/// Length of a range whose entries are kept for the passes to come, and how many of them there are.
+const SHORT: u64 = 8;
+const SHORT_RANGES: usize = 16;
+/// Number of costs of raw spans from which on those of earlier pages are forgotten.
+const KEPT_COSTS: usize = 1_024;
 
 /// Reads a snapshot of a view for planners, with replacements that are not published yet.
 #[derive(Debug)]
@@ -26,6 +34,13 @@ pub(crate) struct ViewReader<'a> {
     pub(crate) is_outdated: bool,
     /// The first page of spans, as stored.
     first: Option<Page<Span>>,
+    /// The newest entries up to the snapshot's head, for the tail that was asked for last.
+    newest: Option<(Tail, Vec<LogEntry>)>,
+    /// Short ranges of entries that were read, such as the user's request before which and behind
+    /// which a pass makes leaves: the passes of a run ask for them again and again.
+    short: BTreeMap<SeqRange, Vec<LogEntry>>,
+    /// Costs of raw spans that were read, in tokens: those of a log's ranges never change.
+    costs: BTreeMap<SeqRange, u64>,
 }
 
 /// What a pass asked for.
@@ -44,6 +59,9 @@ impl<'a> ViewReader<'a> {
             overlay: Overlay::default(),
             is_outdated: false,
             first: None,
+            newest: None,
+            short: BTreeMap::new(),
+            costs: BTreeMap::new(),
         }
     }
 
@@ -66,15 +84,19 @@ impl<'a> ViewReader<'a> {
     }
 
     /// Begins a pass of the planner.
-    pub(crate) async fn begin(&self, pass: &Label) -> Result<Box<dyn Pass>> {
+    pub(crate) async fn begin(&mut self, pass: &Label) -> Result<Box<dyn Pass>> {
         let env = self.env;
         let (head, tail) = (self.snapshot.head, env.planner.tail(pass));
-        let newest = newest_entries(env.store, env.conversation, head, tail).await?;
+        if tail != Tail::NONE && !matches!(&self.newest, Some((read, _)) if *read == tail) {
+            let newest = newest_entries(env.store, env.conversation, head, tail).await?;
+            self.newest = Some((tail, newest));
+        }
+        let newest = self.newest.as_ref().filter(|(read, _)| *read == tail);
         Ok(env.planner.begin(PassInput {
             pass,
             head,
             tokens: self.tokens,
-            newest: &newest,
+            newest: newest.map_or(&[], |(_, entries)| entries),
             room: env.room,
             goal: env.goal(),
             accounting: env.accounting,
@@ -89,9 +111,7 @@ impl<'a> ViewReader<'a> {
                 (!spans.is_empty()).then_some(Fed::Spans(spans))
             }
             Some(ReadRequest::Entries(range)) => {
-                let read = LogRead::new(range);
-                let page = self.env.store.read(self.env.conversation, &read).await?;
-                let entries = page.items;
+                let entries = self.entries(range).await?;
                 (!entries.is_empty()).then_some(Fed::Entries(entries))
             }
             _ => None,
@@ -125,6 +145,44 @@ impl<'a> ViewReader<'a> {
         Ok(jobs)
     }
 
+    /// A page of entries from the beginning of a range on.
+    async fn entries(&mut self, range: SeqRange) -> Result<Vec<LogEntry>> {
+        if let Some(entries) = self.short.get(&range) {
+            return Ok(entries.clone());
+        }
+        let read = LogRead::new(range);
+        let page = self.env.store.read(self.env.conversation, &read).await?;
+        if range.len() <= SHORT && self.short.len() < SHORT_RANGES {
+            self.short.insert(range, page.items.clone());
+        }
+        Ok(page.items)
+    }
+
+    /// Sets the cost of raw spans, and asks the store for those that were not read before.
+    async fn fill_costs(&mut self, spans: &mut [Span]) -> Result<()> {
+        let head = self.snapshot.head;
+        let is_raw = |span: &Span| span.body == SpanBody::Raw;
+        let range = |span: &Span| span.range.up_to(head).filter(|_| is_raw(span));
+        let missing: Vec<SeqRange> = spans
+            .iter()
+            .filter_map(range)
+            .filter(|range| !self.costs.contains_key(range))
+            .collect();
+        let (store, conversation) = (self.env.store, self.env.conversation);
+        let read = message_costs(store, conversation, &missing).await?;
+        if self.costs.len() > KEPT_COSTS {
+            let shown: BTreeSet<SeqRange> = spans.iter().filter_map(range).collect();
+            self.costs.retain(|range, _| shown.contains(range));
+        }
+        self.costs.extend(missing.into_iter().zip(read));
+        for span in spans {
+            if let Some(cost) = range(span).and_then(|range| self.costs.get(&range)) {
+                span.tokens = *cost;
+            }
+        }
+        Ok(())
+    }
+
     /// A page of spans from the beginning of a range on, with the overlay, raw ones with their cost.
     async fn spans(&mut self, range: SeqRange) -> Result<Vec<Span>> {
         let first = range.first == Seq::FIRST;
@@ -138,7 +196,7 @@ impl<'a> ViewReader<'a> {
             }
         };
         let mut spans = self.overlay.apply(&page.items);
-        fill_raw_tokens(self.env.store, &self.snapshot, &mut spans).await?;
+        self.fill_costs(&mut spans).await?;
         if first {
             self.first = Some(page);
         }

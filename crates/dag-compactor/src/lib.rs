@@ -5,6 +5,7 @@ mod labels;
 mod leaf;
 mod planner;
 mod policy;
+mod request;
 
 pub use labels::{CONDENSED, LEAF};
 pub use planner::DagPlanner;

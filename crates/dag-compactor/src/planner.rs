@@ -8,6 +8,7 @@ use crate::condensed::CondensedPass;
 use crate::labels::{CONDENSED, LEAF};
 use crate::leaf::LeafPass;
 use crate::policy::DagPolicy;
+use crate::request::RequestRule;
 
 static PASSES: [Label; 2] = [LEAF, CONDENSED];
 
@@ -17,7 +18,8 @@ const MOST_TURN_MESSAGES: usize = 120;
 /// Plans a DAG of summaries in the view `dag`.
 ///
 /// Messages outside the fresh tail become leaves, chunk by chunk; neighbouring summaries of equal
-/// depth become condensed summaries. No chunk splits a tool call from its result.
+/// depth become condensed summaries. No chunk splits a tool call from its result, and none holds the
+/// user's running request.
 #[derive(Debug, Clone, Default)]
 pub struct DagPlanner {
     policy: DagPolicy,
@@ -74,7 +76,8 @@ impl Planner for DagPlanner {
             policy.leaf_min_messages = 1;
         }
         let tail = tail_start(&input, &policy);
-        Box::new(LeafPass::new(policy, input.head, tail))
+        let rule = RequestRule::new(&self.policy, &input, tail);
+        Box::new(LeafPass::new(policy, rule, input.head, tail))
     }
 }
 

@@ -47,7 +47,21 @@ pub struct DagPolicy {
     pub fresh_tail: FreshTail,
     /// Number of the newest user turns that are not compacted, at most 120 messages of them.
     /// Replaces `fresh_tail.messages`; the limits in tokens stay. Default `None`.
+    ///
+    /// The limits win: of a turn that costs more than `fresh_tail` allows or than the window has room
+    /// for, only the newest messages stay, and the earlier ones are compacted while the turn runs.
+    /// The request that opened it stays all the same where `keep_request` is set.
     pub fresh_turns: Option<usize>,
+    /// Whether the user's running request stays as it is until the next one comes, wherever the fresh
+    /// tail begins. Default true.
+    ///
+    /// The request is the newest message of the user that has text and no tool result. Leaves form
+    /// before and behind it. When the next one comes it is an ordinary message: it becomes a leaf
+    /// however few messages there are (`bridge`), or a part of a condensed summary where it is too
+    /// short for that. A request that costs more than a quarter of the room, or of
+    /// `max_source_tokens` where no room is known, is compacted like any message. Where the
+    /// request stands between a tool call and its result, the whole group stays or goes.
+    pub keep_request: bool,
     /// Minimum number of messages of a leaf. Default 10. A leaf has fewer when more would cost too
     /// much for one call, or when they cost a quarter of `max_source_tokens`.
     pub leaf_min_messages: usize,
@@ -62,7 +76,9 @@ pub struct DagPolicy {
     pub condensed_max: Option<usize>,
     /// Maximum depth of a summary; `None` sets no limit.
     pub max_depth: Option<u32>,
-    /// Whether messages between two summaries are compacted however few they are. Default true.
+    /// Whether messages between two summaries, or before the first, are compacted however few they
+    /// are. Default true.
+    /// Those that are too short for a leaf go into the condensed summary of what is around them.
     pub bridge: bool,
     /// Whether a run must be large enough that a summary of it can be half as long, rendering
     /// included. Default true.
@@ -76,6 +92,7 @@ impl Default for DagPolicy {
         Self {
             fresh_tail: FreshTail::default(),
             fresh_turns: None,
+            keep_request: true,
             leaf_min_messages: 10,
             max_source_tokens: Some(20_000),
             condensed_min: 2,
@@ -99,6 +116,7 @@ impl DagPolicy {
                 max_part: None,
             },
             fresh_turns: None,
+            keep_request: false,
             leaf_min_messages: 10,
             max_source_tokens: None,
             condensed_min: 2,
@@ -161,6 +179,12 @@ impl DagPolicy {
     /// Sets how many of the newest user turns stay as they are, instead of a number of messages.
     pub fn with_fresh_turns(mut self, turns: Option<usize>) -> Self {
         self.fresh_turns = turns;
+        self
+    }
+
+    /// Sets whether the user's running request stays as it is until the next one comes.
+    pub fn with_keep_request(mut self, keep: bool) -> Self {
+        self.keep_request = keep;
         self
     }
 

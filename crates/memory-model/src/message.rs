@@ -111,6 +111,10 @@ impl Message {
     }
 
     /// Creates a system message of one text.
+    ///
+    /// In a log it is a message like any other: a compaction summarizes it once it is old. Instructions that
+    /// every request must begin with do not belong into a log: pass them to the session instead
+    /// (`Session::with_system` of `agent-memory`), which never shortens or summarizes them.
     pub fn system(text: impl Into<String>) -> Message {
         Message::new(Role::System, vec![Part::text(text)])
     }
@@ -131,12 +135,12 @@ impl Message {
 
     /// Creates a tool message of one result.
     pub fn tool_result(call_id: impl Into<String>, text: impl Into<String>) -> Message {
-        let part = Part::ToolResult {
-            call_id: call_id.into(),
-            content: crate::part::ResultContent::Text(text.into()),
-            is_error: None,
-        };
-        Message::new(Role::Tool, vec![part])
+        result(call_id.into(), text.into(), None)
+    }
+
+    /// Creates a tool message of one result that is an error.
+    pub fn failed_result(call_id: impl Into<String>, text: impl Into<String>) -> Message {
+        result(call_id.into(), text.into(), Some(true))
     }
 }
 
@@ -317,6 +321,16 @@ pub struct ExportEntry<'a> {
     tokens: u64,
     #[serde(skip_serializing_if = "Option::is_none")]
     meta: Option<&'a RawJson>,
+}
+
+fn result(call_id: String, text: String, is_error: Option<bool>) -> Message {
+    let content = crate::part::ResultContent::Text(text);
+    let part = Part::ToolResult {
+        call_id,
+        content,
+        is_error,
+    };
+    Message::new(Role::Tool, vec![part])
 }
 
 fn join_texts(parts: &[Part]) -> String {

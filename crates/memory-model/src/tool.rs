@@ -1,5 +1,8 @@
 //! Tools that a model may call, and its calls.
 
+use std::borrow::Cow;
+
+use serde::de::{Error as _, IgnoredAny};
 use serde::{Deserialize, Serialize};
 use token_estimate::ToolView;
 
@@ -66,17 +69,58 @@ pub struct ToolCall<'a> {
 }
 
 impl<'a> ToolCall<'a> {
-    /// Parses the arguments.
+    /// Parses the arguments. Blank arguments count as `{}`.
+    ///
+    /// Arguments that are not JSON, which a log keeps as a JSON string of their text, are an error for
+    /// every type, so that a call that was cut off in its middle is never taken for a text. A tool that
+    /// takes free text reads [`text`](Self::text) instead.
     ///
     /// # Errors
-    /// When they are not JSON, or not of that type. A model can read the error's text.
+    /// When they are not JSON, or not of that type. The text of the error says so in words that a model can
+    /// act on: pass it back with [`failed`](Self::failed).
+    ///
+    /// ```
+    /// use memory_model::{Message, RawJson};
+    ///
+    /// let cut = RawJson::from_value(&r#"{"path": "sr"#)?;
+    /// let message = Message::tool_call("call_1", "ls", cut);
+    /// let call = message.tool_calls().next().unwrap();
+    /// let error = call.parse::<serde_json::Value>().unwrap_err().to_string();
+    /// assert!(error.starts_with("the arguments are not JSON (EOF while parsing"));
+    /// assert_eq!(call.text(), r#"{"path": "sr"#);
+    /// # Ok::<(), serde_json::Error>(())
+    /// ```
     pub fn parse<T: Deserialize<'a>>(&self) -> Result<T, serde_json::Error> {
-        serde_json::from_str(self.arguments.as_str())
+        let arguments = self.arguments.as_str();
+        if let Ok(text) = serde_json::from_str::<String>(arguments) {
+            if text.trim().is_empty() {
+                return serde_json::from_str("{}");
+            }
+            if let Err(error) = serde_json::from_str::<IgnoredAny>(&text) {
+                return Err(serde_json::Error::custom(format!(
+                    "the arguments are not JSON ({error}): give a JSON object"
+                )));
+            }
+        }
+        serde_json::from_str(arguments)
+    }
+
+    /// Returns the arguments as the model wrote them: the JSON, or the text that is not JSON.
+    pub fn text(&self) -> Cow<'a, str> {
+        let arguments = self.arguments.as_str();
+        let text = serde_json::from_str::<String>(arguments);
+        text.map_or(Cow::Borrowed(arguments), Cow::Owned)
     }
 
     /// Returns the message that answers the call with a text.
     pub fn result(&self, text: impl Into<String>) -> Message {
         Message::tool_result(self.id, text)
+    }
+
+    /// Returns the message that answers the call with the text of what went wrong, marked as an error.
+    /// Shapes that have a place for the mark send it; the others send the text alone.
+    pub fn failed(&self, text: impl Into<String>) -> Message {
+        Message::failed_result(self.id, text)
     }
 }
 
@@ -91,6 +135,7 @@ impl Message {
     ///     let arguments: std::collections::HashMap<&str, &str> = call.parse()?;
     ///     assert_eq!((call.name, arguments["path"]), ("ls", "src"));
     ///     assert_eq!(call.result("lib.rs"), Message::tool_result("call_1", "lib.rs"));
+    ///     assert_eq!(call.failed("no such folder"), Message::failed_result("call_1", "no such folder"));
     /// }
     /// # Ok::<(), serde_json::Error>(())
     /// ```

@@ -37,8 +37,9 @@
 //! - Notes are left out. Calls and results are paired by [`turn_map::sanitize`] where they are not
 //!   already: calls without a result get a stub, results move behind their calls, and what answers
 //!   nothing becomes text.
-//! - Call ids match `^[a-zA-Z0-9_-]{1,40}$`: see [`wire_call_id`]. Reading undoes it. In tool names other
-//!   characters become `_`; that is not undone.
+//! - Call ids match `^[a-zA-Z0-9_-]{1,40}$`: see [`wire_call_id`]. OpenAI's chat completions get any id that is
+//!   short enough as it came: see [`chat_call_id`]. Reading undoes it. In tool names other characters
+//!   become `_`; that is not undone.
 //! - Empty texts and messages without content are left out. Anthropic and Gemini get neighbouring messages
 //!   of one role as one, results first, and [`CONTINUED`] before a list that does not start with a user's
 //!   message.
@@ -52,6 +53,12 @@
 //! Reading what was written gives the same messages, as far as the provider can express them: facts beside
 //! the content (`external_id`, `created_at`, `turn`, `meta`) are not sent, and messages that were joined
 //! stay joined.
+//!
+//! # System prompts
+//!
+//! Reading makes a system prompt a message of the role `system`. In a log it is compacted like any message.
+//! Instructions that must begin every request are passed to a session apart from its log:
+//! `Session::with_system` of `agent-memory`.
 
 use memory_model::{Message, ToolDefinition};
 use serde_json::{Map, Value};
@@ -69,7 +76,7 @@ pub mod gemini;
 pub mod openai;
 pub mod responses;
 
-pub use call_ids::{CallIds, original_call_id, wire_call_id};
+pub use call_ids::{CallIds, chat_call_id, original_call_id, wire_call_id};
 pub use turns::CONTINUED;
 
 use crate::error::Error;

@@ -138,13 +138,13 @@ async fn the_numbers_are_constant() {
             append: 5,
             batch_of_64: 5,
             assemble: 7,
-            plan: 7,
+            plan: 6,
             compact: 28,
             context_of_summaries: 8,
             expand: 3,
             describe: 3,
             grep: 2,
-            nothing_to_compact: 7,
+            nothing_to_compact: 6,
         }
     );
     assert_eq!(counts(5_000).await, short);

@@ -5,8 +5,9 @@ use std::sync::{Arc, Mutex};
 
 use agent_memory::testing::{Answer, Scripted, memory};
 use agent_memory::{
-    Action, Builder, DagPolicy, Event, MessageOrigin, Mode, ObservedUsage, Recorder, ResponseUsage,
-    Session, Spawner, StopReason, Task, Trigger, TurnPolicy, Window,
+    Action, Builder, ContextMessage, DagPolicy, Event, Message, MessageOrigin, Mode, ObservedUsage,
+    Part, RawJson, Recorder, ResponseUsage, Role, Session, Spawner, StopReason, Task, Trigger,
+    TurnPolicy, Window,
 };
 use sqlx::sqlite::SqliteConnectOptions;
 use sqlx::{ConnectOptions as _, Connection as _, Row as _};
@@ -635,4 +636,48 @@ fn a_window_leaves_room_for_the_answer() {
     assert_eq!(budget(Window::new(8_000)), 6_000);
     assert_eq!(budget(Window::new(8_000).with_system_tokens(1_000)), 5_000);
     assert_eq!(budget(Window::new(8_000).with_reserve(9_000)), 0);
+}
+
+/// One request and then nothing but calls: what the turn is about stays in each of its contexts.
+#[tokio::test]
+async fn a_turn_of_many_calls_keeps_its_request_word_for_word() {
+    let window = Window::new(8_000);
+    let rule = |n: usize| {
+        let (value, table) = (n * 37, n * 3);
+        format!(
+            "{n}. Rename column c{n} to d{n}, keep the default {value}, leave table t{table}.\n"
+        )
+    };
+    let request: String = (1..=25).map(rule).collect();
+    let result = |call: usize| -> String {
+        let word = |n: usize| format!("w{} ", (n * 7_919 + call) % 9_973);
+        (0..600).map(word).collect()
+    };
+    for earlier in [0, 10] {
+        let memory = memory().dag(DagPolicy::for_window(8_000));
+        let session = memory.open().await.unwrap().session("s").await.unwrap();
+        talk(&session, earlier).await;
+        session.before_turn(&window).await.unwrap();
+        session.ingest(Message::user(&request)).await.unwrap();
+        for call in 0..30 {
+            let context = session.before_call(&window).await.unwrap().context;
+            let is_request = |message: &ContextMessage| {
+                message.role == Role::User && message.parts == [Part::text(&request)]
+            };
+            assert!(
+                context.messages.iter().any(is_request),
+                "before call {call}"
+            );
+            assert!(context.tokens <= window.budget().get());
+            let id = format!("call_{call}");
+            let asked = Message::tool_call(&id, "read", RawJson::parse("{}").unwrap());
+            session.ingest(asked).await.unwrap();
+            let answer = Message::tool_result(&id, result(call));
+            session.ingest(answer).await.unwrap();
+        }
+        assert!(
+            session.snapshot().await.unwrap().version.0 > 0,
+            "nothing was compacted"
+        );
+    }
 }

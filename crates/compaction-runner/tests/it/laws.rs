@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use compaction_plan::{Mode, StopReason};
 use dag_compactor::{DagPolicy, FreshTail};
-use memory_model::{Message, SpanBody};
+use memory_model::{LogEntry, Message, Part, Role, Span, SpanBody};
 use memory_store::InMemoryStore;
 use proptest::prelude::*;
 use summarize_escalation::testing::{Answer, Scripted};
@@ -23,10 +23,15 @@ fn any_policy() -> impl Strategy<Value = DagPolicy> {
         maybe(1..400),
         (0_usize..4, prop::option::of(0_usize..5)),
         prop::option::of(0_u32..3),
-        (any::<bool>(), any::<bool>(), prop::option::of(1_u32..4)),
+        (
+            any::<bool>(),
+            any::<bool>(),
+            any::<bool>(),
+            prop::option::of(1_u32..4),
+        ),
     )
         .prop_map(
-            |(tail, least, source, condensed, depth, (bridge, gain, cap))| {
+            |(tail, least, source, condensed, depth, (bridge, gain, keep, cap))| {
                 let (messages, max_tokens, max_part) = tail;
                 let mut policy = DagPolicy::default()
                     .with_fresh_tail(FreshTail {
@@ -37,7 +42,8 @@ fn any_policy() -> impl Strategy<Value = DagPolicy> {
                     .with_leaf_min_messages(least)
                     .with_max_source_tokens(source)
                     .with_condensed(condensed.0, condensed.1)
-                    .with_max_depth(depth);
+                    .with_max_depth(depth)
+                    .with_keep_request(keep);
                 policy.bridge = bridge;
                 policy.require_gain = gain;
                 policy.max_iterations = cap;
@@ -141,7 +147,7 @@ async fn lives(policy: DagPolicy, ladder: Ladder, steps: Vec<Step>) -> Result<()
         let mut builder = AtomBuilder::starting_at(1, GroupingPolicy::default());
         log.iter().for_each(|entry| builder.push(entry));
         let atoms = builder.finish();
-        let covered = |span: &memory_model::Span| matches!(span.body, SpanBody::Summary { .. });
+        let covered = |span: &Span| matches!(span.body, SpanBody::Summary { .. });
         let new: BTreeSet<u32> = after
             .iter()
             .filter(|span| {
@@ -149,6 +155,33 @@ async fn lives(policy: DagPolicy, ladder: Ladder, steps: Vec<Step>) -> Result<()
             })
             .map(|span| span.range.last.unwrap().0)
             .collect();
+        // Nor is the user's running request, unless it costs too much.
+        let speaks = |entry: &&LogEntry| {
+            let text = |part: &Part| matches!(part, Part::Text { text } if !text.is_empty());
+            let result = |part: &Part| matches!(part, Part::ToolResult { .. });
+            let (said, results) = (entry.parts.iter().any(text), entry.parts.iter().any(result));
+            entry.role == Role::User && !entry.is_note() && said && !results
+        };
+        let request = log.iter().rev().find(speaks).filter(|request| {
+            let range = atoms.atom_of(request.seq.0 as usize).unwrap().range();
+            let cost: u64 = log[range.start - 1..range.end - 1]
+                .iter()
+                .map(|e| e.tokens)
+                .sum();
+            let most = policy.max_source_tokens.map_or(u64::MAX, |most| most / 4);
+            policy.keep_request && cost <= most
+        });
+        if let Some(request) = request {
+            let covers = |spans: &[Span]| {
+                let mut spans = spans.iter().filter(|span| covered(span));
+                spans.any(|span| span.closed_range().unwrap().contains(request.seq))
+            };
+            prop_assert!(
+                !covers(&after) || covers(&before),
+                "the request {} is compacted",
+                request.seq
+            );
+        }
         let open = atoms
             .iter()
             .find(|a| a.kind() == AtomKind::Group(GroupState::Open));

@@ -180,6 +180,80 @@ fn a_run_between_summaries_is_bridged_if_it_gains() {
     assert_eq!(ranges(&world.plan(&any, &LEAF, 9)), [(11, 14)]);
 }
 
+/// A turn of `calls` calls after a request of `tokens` tokens, as `log` reads it.
+fn turn(n: usize, tokens: usize, calls: usize) -> String {
+    let call = |c: usize| format!("a+c{n}x{c} t-c{n}x{c}*100 ");
+    format!("u*{tokens} {}", (0..calls).map(call).collect::<String>())
+}
+
+#[test]
+fn the_running_request_stays_however_long_its_turn_is() {
+    let policy = DagPolicy::default().with_max_source_tokens(Some(4_000));
+    for calls in [20, 200, 2_000] {
+        let script = format!("{}{}", turn(1, 40, 20), turn(2, 900, calls));
+        let world = World::new(log(&script));
+        let jobs = world.plan(&policy, &LEAF, 64);
+        assert_eq!(ranges(&jobs)[0], (1, 41), "{calls} calls");
+        assert!(calls == 20 || ranges(&jobs)[1].0 == 43, "{calls} calls");
+        // Without the rule it goes with the messages before it.
+        let without = world.plan(&policy.clone().with_keep_request(false), &LEAF, 64);
+        assert!(calls == 20 || without.iter().any(|job| job.range.contains(Seq(42))));
+    }
+}
+
+#[test]
+fn a_request_of_more_than_a_quarter_is_compacted() {
+    let policy = DagPolicy::default().with_max_source_tokens(Some(4_000));
+    let world = World::new(log(&turn(1, 1_001, 200)));
+    assert_eq!(ranges(&world.plan(&policy, &LEAF, 64))[0].0, 1);
+    let world = World::new(log(&turn(1, 990, 200)));
+    assert_eq!(ranges(&world.plan(&policy, &LEAF, 64))[0].0, 2);
+}
+
+#[test]
+fn an_earlier_request_is_an_ordinary_message() {
+    let policy = DagPolicy::default().with_max_source_tokens(Some(1_000));
+    let mut world = World::new(log(&turn(1, 200, 100)));
+    for job in world.plan(&policy, &LEAF, 64) {
+        world.publish(&job, 100);
+    }
+    assert!(
+        world.shown().starts_with("R:1-1 S0:2-"),
+        "{}",
+        world.shown()
+    );
+    world.entries = log(&format!("{}{}", turn(1, 200, 100), turn(2, 200, 100)));
+    let jobs = world.plan(&policy, &LEAF, 64);
+    assert_eq!(ranges(&jobs)[0], (1, 1));
+    // What follows the first turn's summaries ends where the new request begins.
+    let second = Seq(202);
+    assert!(jobs.iter().any(|job| job.range.last == second.prev()));
+    assert!(jobs.iter().all(|job| !job.range.contains(second)));
+    let mut off = policy;
+    off.bridge = false;
+    assert_ne!(ranges(&world.plan(&off, &LEAF, 64))[0], (1, 1));
+}
+
+/// Otherwise each long turn would leave a message behind that keeps summaries apart.
+#[test]
+fn short_earlier_requests_go_into_the_condensed_summary() {
+    let policy = DagPolicy::default().with_max_source_tokens(Some(1_000));
+    let mut script = String::new();
+    let mut world = World::new(Vec::new());
+    for n in 0..40 {
+        script += &turn(n, 5, 30);
+        world.entries = log(&script);
+        for kind in [LEAF, CONDENSED, CONDENSED] {
+            for job in world.plan(&policy, &kind, 7) {
+                world.publish(&job, 60);
+            }
+        }
+    }
+    assert!(world.view.spans().len() < 20, "{}", world.shown());
+    let mixed = |kind| world.plan(&policy, kind, 7);
+    assert!(mixed(&LEAF).is_empty(), "{}", world.shown());
+}
+
 #[test]
 fn the_tail_does_not_shrink_with_the_view() {
     let policy = DagPolicy::default();

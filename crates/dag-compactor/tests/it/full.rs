@@ -2,7 +2,7 @@
 
 use compaction_plan::Job;
 use dag_compactor::{CONDENSED, DagPolicy, FreshTail, LEAF};
-use memory_model::SpanBody;
+use memory_model::{EntryKind, LogEntry, Part, Role, Seq, Span, SpanBody};
 use proptest::prelude::*;
 use turn_map::{AtomKind, GroupState, GroupingPolicy, atoms};
 
@@ -44,9 +44,10 @@ fn policy() -> impl Strategy<Value = DagPolicy> {
         prop::option::of(0_u32..4),
         any::<bool>(),
         any::<bool>(),
+        any::<bool>(),
     );
     (tail, rest).prop_map(|((messages, max_tokens, max_part), rest)| {
-        let (least, source, fewest, most, depth, bridge, gain) = rest;
+        let (least, source, fewest, most, depth, bridge, gain, keep) = rest;
         let mut policy = DagPolicy::default()
             .with_fresh_tail(FreshTail {
                 messages,
@@ -56,7 +57,8 @@ fn policy() -> impl Strategy<Value = DagPolicy> {
             .with_leaf_min_messages(least)
             .with_max_source_tokens(source)
             .with_condensed(fewest, most)
-            .with_max_depth(depth);
+            .with_max_depth(depth)
+            .with_keep_request(keep);
         policy.bridge = bridge;
         policy.require_gain = gain;
         policy
@@ -69,7 +71,13 @@ fn check(world: &World, policy: &DagPolicy, jobs: &[Job]) {
     for pair in jobs.windows(2) {
         assert!(pair[0].range.last < pair[1].range.first);
     }
+    let request = protected_request(world, policy);
     for job in jobs {
+        assert!(
+            request.is_none_or(|seq| !job.range.contains(seq)),
+            "{} covers the running request {request:?}",
+            job.range
+        );
         assert_eq!(job.expect, clip(world, job));
         let tokens: u64 = job.expect.iter().map(|span| span.tokens).sum();
         assert_eq!(job.source_tokens, tokens);
@@ -101,7 +109,16 @@ fn check(world: &World, policy: &DagPolicy, jobs: &[Job]) {
                 }
             }
             _ => {
-                let count = job.expect.len();
+                let is_summary = |span: &&Span| span.body.summary().is_some();
+                let count = job.expect.iter().filter(is_summary).count();
+                for around in job.expect.windows(2) {
+                    // Messages only between summaries, and only where a leaf gains nothing.
+                    assert!(around.iter().any(|span| is_summary(&span)));
+                }
+                for end in [job.expect.first(), job.expect.last()] {
+                    assert!(is_summary(&end.unwrap()));
+                }
+                assert!(count == job.expect.len() || (policy.bridge && policy.require_gain));
                 let fewest = policy.condensed_min.max(2);
                 assert!(count >= fewest);
                 assert!(
@@ -116,19 +133,39 @@ fn check(world: &World, policy: &DagPolicy, jobs: &[Job]) {
                         .is_none_or(|most| job.depth().unwrap() <= most)
                 );
                 for span in &job.expect {
-                    let depth = match span.body {
-                        SpanBody::Summary { depth, .. } => depth,
+                    match span.body {
+                        SpanBody::Summary { depth, .. } => {
+                            assert_eq!(Some(depth + 1), job.depth());
+                        }
+                        SpanBody::Raw => assert!(span.tokens < 300, "{span:?}"),
                         _ => panic!("{span:?}"),
-                    };
-                    assert_eq!(Some(depth + 1), job.depth());
+                    }
                 }
             }
         }
     }
 }
 
+/// The newest message of the user with text and no result, if its atom is one that stays.
+fn protected_request(world: &World, policy: &DagPolicy) -> Option<Seq> {
+    let opens = |entry: &&LogEntry| {
+        let text = |part: &Part| matches!(part, Part::Text { text } if !text.is_empty());
+        let result = |part: &Part| matches!(part, Part::ToolResult { .. });
+        let (texts, results) = (entry.parts.iter().any(text), entry.parts.iter().any(result));
+        entry.kind == EntryKind::Message && entry.role == Role::User && texts && !results
+    };
+    let request = world.entries.iter().rev().find(opens)?;
+    let atoms = atoms(&world.entries, GroupingPolicy::default());
+    let atom = atoms.atom_of(request.seq.0 as usize - 1).unwrap().range();
+    let tokens: u64 = world.entries[atom].iter().map(|entry| entry.tokens).sum();
+    let fits = policy
+        .max_source_tokens
+        .is_none_or(|most| tokens <= most / 4);
+    (policy.keep_request && fits).then_some(request.seq)
+}
+
 /// What the view holds over a job's range, with costs.
-fn clip(world: &World, job: &Job) -> Vec<memory_model::Span> {
+fn clip(world: &World, job: &Job) -> Vec<Span> {
     let mut spans = world.view.clip(job.range);
     for span in spans.iter_mut().filter(|span| span.body == SpanBody::Raw) {
         span.tokens = world.tokens(span.closed_range().unwrap());
@@ -174,6 +211,44 @@ proptest! {
         }
         // What is over stays over, and nothing but the log's growth changes that.
         prop_assert!(world.plan(&policy, &LEAF, page).is_empty());
+    }
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig {
+        failure_persistence: None,
+        ..ProptestConfig::with_cases(64)
+    })]
+
+    /// A log that grows and is compacted after every few messages: the running request stays, and
+    /// an earlier one is compacted like any message.
+    #[test]
+    fn the_running_request_stays_while_the_log_grows(
+        script in words(),
+        policy in policy(),
+        page in 1_usize..40,
+        every in 1_usize..12,
+        cost in 1_u64..60,
+    ) {
+        let policy = policy.with_keep_request(true);
+        let all = log(&script);
+        let mut world = World::new(Vec::new());
+        for entries in all.chunks(every) {
+            world.entries.extend_from_slice(entries);
+            for kind in [LEAF, CONDENSED] {
+                let jobs = world.plan(&policy, &kind, page);
+                prop_assert_eq!(&jobs, &world.plan(&policy, &kind, 1_000));
+                let request = protected_request(&world, &policy);
+                for pair in jobs.windows(2) {
+                    prop_assert!(pair[0].range.last < pair[1].range.first);
+                }
+                for job in &jobs {
+                    prop_assert!(request.is_none_or(|seq| !job.range.contains(seq)));
+                    let tokens = job.source_tokens * cost / 100;
+                    world.publish(job, tokens.min(job.source_tokens.saturating_sub(1)));
+                }
+            }
+        }
     }
 }
 

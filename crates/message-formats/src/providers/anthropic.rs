@@ -196,8 +196,12 @@ fn tool_result(call_id: &str, content: &ResultContent, is_error: Option<bool>) -
 /// Reads the fields `system` and `messages` of a request; a response is a message too. Results in a user's
 /// message become a message of the role tool before it.
 ///
-/// Fields that are not content go to the messages' `meta`; the `id` of a response is kept as
-/// [`Message::response`].
+/// Fields that are not content go to the messages' `meta`, unless they are null, where they are kept and not sent
+/// again; the `id` of a response is kept as [`Message::response`].
+///
+/// A system prompt becomes a message of the log like any other, which a compaction summarizes once it is old. To keep
+/// instructions at the beginning of every request, do not pass them here but to the session
+/// (`Session::with_system` of `agent-memory`).
 ///
 /// # Errors
 /// `Invalid` when a message is no object, or its role or content is not the format's. The text names the message.

@@ -45,6 +45,30 @@ pub fn wire_call_id(id: &str) -> Cow<'_, str> {
     Cow::Owned(format!("{HASHED}{code}"))
 }
 
+/// Returns the id under which a call is sent in OpenAI's chat completions, which accept any characters.
+///
+/// An id of at most 40 characters stays as it is, because servers that speak this format may want their own
+/// ids back: Kimi's, such as `functions.search:3`, name the tool and are counted. Ids of that form stay up to
+/// 64 characters. Others become what [`wire_call_id`] returns.
+pub fn chat_call_id(id: &str) -> Cow<'_, str> {
+    let length = id.chars().count();
+    let fits = (1..=MAX_LEN).contains(&length) || (length <= 64 && is_counted(id));
+    match fits && !id.starts_with(ENCODED) {
+        true => Cow::Borrowed(id),
+        false => wire_call_id(id),
+    }
+}
+
+/// Whether an id has the form `functions.NAME:NUMBER`.
+fn is_counted(id: &str) -> bool {
+    let named = id.strip_prefix("functions.");
+    named
+        .and_then(|rest| rest.rsplit_once(':'))
+        .is_some_and(|(name, number)| {
+            !name.is_empty() && !number.is_empty() && number.bytes().all(|b| b.is_ascii_digit())
+        })
+}
+
 /// Returns the id that [`wire_call_id`] encoded. Hashes and all other ids are returned as they are; a hash is
 /// undone by [`CallIds`].
 pub fn original_call_id(wire: &str) -> Cow<'_, str> {
@@ -115,6 +139,31 @@ mod tests {
             let wire = wire_call_id(id);
             assert!(wire.starts_with("am64_") && wire.len() <= 40, "{wire}");
             assert_eq!(original_call_id(&wire), id);
+        }
+    }
+
+    #[test]
+    fn chat_completions_get_ids_as_they_came() {
+        let named = format!("functions.{}:12", "x".repeat(50));
+        for id in [
+            "functions.lookup:1",
+            "call_1|fc_2",
+            "a b",
+            "é",
+            &"é".repeat(40),
+            &named,
+        ] {
+            assert_eq!(chat_call_id(id), id);
+            assert_eq!(original_call_id(id), id);
+        }
+        for id in [
+            "",
+            "am64_YQ",
+            &"x".repeat(41),
+            &"x:1".repeat(20),
+            &format!("{named}345678"),
+        ] {
+            assert_eq!(chat_call_id(id), wire_call_id(id));
         }
     }
 

@@ -243,6 +243,10 @@ fn output(call_id: &str, content: &ResultContent, others: &mut Vec<Value>) -> Va
 ///
 /// A thought signature is kept as reasoning before the part that it came with.
 ///
+/// A system prompt becomes a message of the log like any other, which a compaction summarizes once it is old. To keep
+/// instructions at the beginning of every request, do not pass them here but to the session
+/// (`Session::with_system` of `agent-memory`).
+///
 /// # Errors
 /// `Invalid` when a content is no object, or its role or parts are not the format's. The text names the content.
 pub fn read(system: Option<&Value>, contents: &[Value]) -> Result<Vec<Message>, Error> {

@@ -5,6 +5,7 @@
 //! - Reasoning is not sent: the format has no field for it. Reading keeps `reasoning_content` and `reasoning`,
 //!   which some servers add.
 //! - Arguments are sent word for word, broken JSON included.
+//! - Ids of calls are sent as they came, as long as they are short enough: see [`chat_call_id`](super::chat_call_id).
 //! - Whether a result is an error is not sent.
 //! - Names of participants are sent as `name`, with `_` for what the format does not accept there.
 
@@ -14,7 +15,7 @@ use token_estimate::Usage;
 
 use super::fields::{Facts, Object, invalid, native, object, string, text, tokens, unknown};
 use super::prepare::{Prepared, wire_name};
-use super::{arguments, media, original_call_id, wire_call_id};
+use super::{arguments, chat_call_id, media, original_call_id};
 use crate::error::Error;
 
 /// Content of a user's message that is sent as it came.
@@ -41,7 +42,7 @@ pub fn write(messages: &[Message]) -> Vec<Value> {
             {
                 out.push(json!({
                     "role": "tool",
-                    "tool_call_id": wire_call_id(call_id),
+                    "tool_call_id": chat_call_id(call_id),
                     "content": result_content(call_id, content, &mut attached),
                 }));
             }
@@ -138,7 +139,7 @@ fn assistant(parts: &[&Part]) -> Option<Value> {
                 name,
                 arguments,
             } => calls.push(json!({
-                "id": wire_call_id(id),
+                "id": chat_call_id(id),
                 "type": "function",
                 "function": {"name": wire_name(name), "arguments": arguments::to_text(arguments)},
             })),
@@ -172,7 +173,7 @@ fn result_content(call_id: &str, result: &ResultContent, attached: &mut Vec<Valu
                 blocks.push(block);
             }
             Some(block) => {
-                let label = format!("Part of the result of {}:", wire_call_id(call_id));
+                let label = format!("Part of the result of {}:", chat_call_id(call_id));
                 attached.extend(text_block(&label));
                 attached.push(block);
             }
@@ -187,7 +188,12 @@ fn result_content(call_id: &str, result: &ResultContent, attached: &mut Vec<Valu
 
 /// Reads messages: those of a request, or `choices[].message` of a response.
 ///
-/// Fields that are not content go to the messages' `meta`.
+/// Fields that are not content go to the messages' `meta`, unless they are null; those of a part go there
+/// under `blocks`. What is in `meta` is kept and not sent again, such as the `detail` of an image.
+///
+/// A system message becomes a message of the log like any other, which a compaction summarizes once it is
+/// old. To keep instructions at the beginning of every request, leave it out of the list and pass its text to
+/// the session (`Session::with_system` of `agent-memory`).
 ///
 /// # Errors
 /// `Invalid` when a message is no object, or has an unknown role or no content where it needs some. The text

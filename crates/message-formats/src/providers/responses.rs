@@ -157,7 +157,12 @@ fn reasoning_item(signature: &str) -> Option<Value> {
 /// Reads items: those of a request's input, or the `output` of a response. Items of the model between two
 /// messages of others become one message.
 ///
-/// Fields that are not content go to the messages' `meta`.
+/// Fields that are not content go to the messages' `meta`, unless they are null. They are kept there and not sent
+/// again.
+///
+/// A system prompt becomes a message of the log like any other, which a compaction summarizes once it is old. To keep
+/// instructions at the beginning of every request, do not pass them here but to the session
+/// (`Session::with_system` of `agent-memory`).
 ///
 /// # Errors
 /// `Invalid` when an item is no object, or lacks what its type needs. The text names the item.

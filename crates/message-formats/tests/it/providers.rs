@@ -6,6 +6,7 @@ use memory_model::{
 use message_formats::providers::{
     CONTINUED, CallIds, Provider, anthropic, gemini, openai, responses,
 };
+use message_formats::testing::provider_rules;
 use proptest::collection::vec;
 use proptest::prelude::*;
 use serde_json::{Value, json};
@@ -476,4 +477,42 @@ fn tools_are_written_in_each_shape() {
     let declaration = "/0/functionDeclarations/0/parametersJsonSchema";
     assert_eq!(at(Provider::Gemini, declaration), schema);
     assert!(Provider::Gemini.tools(&[]).is_empty());
+}
+
+/// Servers that speak the format of chat completions want their own ids back.
+#[test]
+fn chat_completions_get_ids_of_calls_as_they_came() {
+    let call = |id: &str| {
+        let function = json!({"name": "lookup", "arguments": "{}"});
+        json!([
+            {"role": "user", "content": "Look."},
+            {"role": "assistant", "content": null,
+             "tool_calls": [{"id": id, "type": "function", "function": function}]},
+            {"role": "tool", "tool_call_id": id, "content": "Found."},
+        ])
+    };
+    for id in ["functions.lookup:1", "call_1|fc_2", "am64h_x"] {
+        let sent = call(id);
+        let read = openai::read(sent.as_array().unwrap()).unwrap();
+        assert_eq!(Value::from(openai::write(&read)), sent);
+        let request = Value::Object(Provider::OpenAi.request(&read));
+        assert_eq!(provider_rules::openai_chat(&request), []);
+        // Other shapes accept fewer characters.
+        let (_, blocks) = anthropic::write(&read);
+        let id = blocks[1]["content"][0]["id"].as_str().unwrap().to_owned();
+        assert!(
+            id.bytes()
+                .all(|b| b.is_ascii_alphanumeric() || b == b'_' || b == b'-')
+        );
+    }
+}
+
+#[test]
+fn a_failed_result_is_marked_where_a_shape_has_a_place_for_it() {
+    let asked = Message::tool_call("call_1", "ls", RawJson::parse("{}").unwrap());
+    let failed = asked.tool_calls().next().unwrap().failed("no such folder");
+    let messages = [Message::user("List."), asked, failed];
+    let (_, sent) = anthropic::write(&messages);
+    assert_eq!(sent[2]["content"][0]["is_error"], true);
+    assert_eq!(openai::write(&messages)[2]["content"], "no such folder");
 }

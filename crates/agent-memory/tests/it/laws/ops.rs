@@ -175,6 +175,7 @@ fn policy(r: &mut Random) -> DagPolicy {
         .with_max_source_tokens(r.pick(&[None, Some(80), Some(150), Some(400)]))
         .with_condensed(r.pick(&[2, 2, 3]), most)
         .with_max_depth(r.pick(&[None, None, Some(0), Some(1), Some(2)]));
+    policy.keep_request = !r.one_in(4);
     policy.bridge = !r.one_in(4);
     policy.require_gain = !r.one_in(4);
     policy
