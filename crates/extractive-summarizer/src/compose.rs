@@ -548,17 +548,19 @@ impl Composer<'_> {
         lines.lines
     }
 
-    /// Indices of the items that tell what another one tells: a user's words that come again, and a command whose
+    /// Indices of the items that tell what another one tells: a user's words that come again or are corrected, and a command whose
     /// earlier failure names it as what made it good.
     fn told_elsewhere(&self) -> BTreeSet<usize> {
         let mut told = BTreeSet::new();
         let mut later: BTreeSet<&[String]> = BTreeSet::new();
         for (at, item) in self.items.iter().enumerate().rev() {
-            if item.kind == Kind::User && !later.insert(&item.lines) {
+            let corrected = item.kind == Kind::User && item.resolved.is_some();
+            if corrected || (item.kind == Kind::User && !later.insert(&item.lines)) {
                 told.insert(at);
             }
         }
-        let resolved = self.items.iter().filter_map(|item| item.resolved);
+        let errors = self.items.iter().filter(|item| item.kind == Kind::Error);
+        let resolved = errors.filter_map(|item| item.resolved);
         let resolved: BTreeSet<Seq> = resolved.collect();
         let runs = self.items.iter().enumerate();
         let runs = runs.filter(|(_, item)| item.runs() && resolved.contains(&item.range.first));

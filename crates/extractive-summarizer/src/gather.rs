@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use memory_model::conventions::{AgentConventions, ToolAction};
 use memory_model::{EntryKind, LogEntry, Part, ResultContent, Role, SeqRange};
 
+use crate::corrections;
 use crate::item::{Gathered, INJECTED, Item, Kind, PASTED, TYPED, TYPED_BYTES};
 use crate::parse;
 use crate::results::{self, Calls};
@@ -43,6 +44,7 @@ pub(crate) fn gather(source: &[Source<'_>], conventions: &dyn AgentConventions) 
     demote_templates(&mut gathered);
     results::telling_ends(&mut gathered, &calls.outputs);
     results::resolve(&mut gathered.items);
+    corrections::mark(&mut gathered.items);
     gathered
 }
 

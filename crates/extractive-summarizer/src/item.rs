@@ -59,7 +59,8 @@ pub(crate) struct Item {
     pub(crate) outcome: Vec<String>,
     /// Bodies and output, printed when there is room.
     pub(crate) detail: Vec<String>,
-    /// Position of the later call that ran the same command without an error.
+    /// Position of the later call that ran an error's command without one, or of the later message of a user that says
+    /// something else about the same thing.
     pub(crate) resolved: Option<Seq>,
     /// Importance, from 0 to about 100; 0 is not printed.
     pub(crate) weight: u32,

@@ -1,6 +1,7 @@
 #![doc = include_str!("../README.md")]
 
 mod compose;
+mod corrections;
 mod cues;
 mod cut;
 mod edits;

@@ -10,7 +10,7 @@ use crate::cut::{CHAR_CUT_NOTE, CUT_NOTE};
 use crate::folders::{BELOW, IN_FOLDER};
 use crate::frame::{EXPAND, FILES, HEADER, NAMES};
 use crate::item::{Gathered, INJECTED, Item, Kind, TYPED};
-use crate::print::{ARROW, DETAIL, MORE, RESOLVED};
+use crate::print::{ARROW, CORRECTED, DETAIL, MORE, RESOLVED};
 use crate::source::SummarySource;
 use crate::status::{ASKED, STAND};
 use crate::text::{is_decision, is_directive};
@@ -161,7 +161,8 @@ fn extract_line(line: &str, within: SeqRange, conventions: &dyn AgentConventions
             .is_some();
     let weight = if refused { 5 } else { weight };
     let (text, resolved) = match kind {
-        Kind::Error => without_note(text),
+        Kind::Error => without_note(text, RESOLVED),
+        Kind::User => without_note(text, CORRECTED),
         _ => (text, None),
     };
     let mut item = Item::new(range, kind, label, weight).with_lines(vec![text.to_owned()]);
@@ -172,9 +173,8 @@ fn extract_line(line: &str, within: SeqRange, conventions: &dyn AgentConventions
     Some(item)
 }
 
-/// The subject of an error without the note of what became of it, and that call's position.
-fn without_note(text: &str) -> (&str, Option<Seq>) {
-    let (begins, ends) = RESOLVED;
+/// A text without the note of what came later, and the position that the note names.
+fn without_note<'a>(text: &'a str, (begins, ends): (&str, &str)) -> (&'a str, Option<Seq>) {
     let note = text
         .strip_suffix(ends)
         .and_then(|text| text.rsplit_once(begins));

@@ -14,6 +14,8 @@ pub(crate) const DETAIL: &str = "    ";
 const DETAIL_CHARS: usize = 240;
 /// Beginning and end of the note in an error's line that the same command ran later without an error.
 pub(crate) const RESOLVED: (&str, &str) = (" (ok at [", "])");
+/// The same in a user's line whose words a later message corrects.
+pub(crate) const CORRECTED: (&str, &str) = (" (later: [", "])");
 /// Shell syntax that hands a message of several lines to a command.
 const HEREDOC: &str = "\"$(cat <<'EOF' ";
 /// Maximum length of an exclamation that says nothing, in characters.
@@ -93,12 +95,14 @@ pub(crate) fn item(item: &Item, length: Length) -> String {
     out
 }
 
-/// Adds what became of an error.
-fn resolved(item: &Item, out: &mut String) {
-    if let Some(seq) = item.resolved {
-        let (begins, ends) = RESOLVED;
-        out.push_str(&format!("{begins}{seq}{ends}"));
-    }
+/// Adds what became of an error, or of a user's words.
+pub(crate) fn resolved(item: &Item, out: &mut String) {
+    let Some(seq) = item.resolved else { return };
+    let (begins, ends) = match item.kind {
+        Kind::Error => RESOLVED,
+        _ => CORRECTED,
+    };
+    out.push_str(&format!("{begins}{seq}{ends}"));
 }
 
 /// The subject of a call, shortened: the end of a path, a command without its folder, or the digest of a

@@ -78,9 +78,9 @@ impl Topic {
             Self::Documents => 3,
             Self::Acts => 28,
             Self::Errors => 20,
-            Self::Replies => 6,
+            Self::Replies => 10,
             Self::Files => 22,
-            Self::Names => 22,
+            Self::Names => 20,
             Self::Frame => 2,
         }
     }

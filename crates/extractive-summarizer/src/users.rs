@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use token_estimate::TokenEstimator;
 
 use crate::item::{Item, Kind, PASTED, TYPED};
-use crate::print::{MORE, beginning};
+use crate::print::{MORE, beginning, resolved};
 use crate::text::{has_name, is_directive, line_sentences};
 
 /// Number of letters below which a first sentence may be a greeting.
@@ -166,6 +166,11 @@ pub(crate) fn shortened(
     }
     if gap && let Some((_, text)) = out.last_mut() {
         text.push_str(" …");
+    }
+    for (at, text) in &mut out {
+        if let Some(item) = items.get(*at) {
+            resolved(item, text);
+        }
     }
     out
 }

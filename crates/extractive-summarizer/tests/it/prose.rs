@@ -82,3 +82,36 @@ fn the_same_holds_in_other_languages() {
         }
     }
 }
+
+/// A correction stands beside what it corrects, also in an extract of extracts.
+#[test]
+fn what_was_corrected_names_the_correction() {
+    let mut messages = vec![Message::user("The staging server listens on port 8080.")];
+    for n in 0..12 {
+        messages.push(Message::assistant(format!(
+            "Step {n} is done, and nothing else came up in it."
+        )));
+    }
+    messages.push(Message::user(
+        "Correction: the staging server listens on port 9090.",
+    ));
+    let text = extract(messages, 160);
+    let note = "[1] User: The staging server listens on port 8080. (later: [14])";
+    assert!(text.contains(note), "{text}");
+    assert!(text.contains("port 9090"), "{text}");
+    let range = memory_model::SeqRange::new(memory_model::Seq(1), memory_model::Seq(14)).unwrap();
+    let source = [Source::Summary(extractive_summarizer::SummarySource {
+        id: "sum_1",
+        range,
+        depth: 0,
+        text: &text,
+        tokens: Calibrated::O200k.text(&text),
+        earliest_at: memory_model::Timestamp::default(),
+        latest_at: memory_model::Timestamp::default(),
+    })];
+    let again = ExtractiveSummarizer::new().extract(&source, 120, &Calibrated::O200k);
+    assert!(
+        again.contains(note) && again.contains("port 9090"),
+        "{again}"
+    );
+}
