@@ -7,7 +7,8 @@
 
 use agent_memory::providers::openai;
 use agent_memory::{
-    DagPolicy, Memory, Message, ObservedUsage, RawJson, Session, ToolCall, ToolDefinition, Window,
+    DagPolicy, Memory, Message, ObservedUsage, RawJson, Retrieval, RetrievalLimits, Session,
+    ToolCall, ToolDefinition, Window,
 };
 use serde::Deserialize;
 use serde_json::{Value, json};
@@ -34,8 +35,14 @@ impl ScriptedModel {
                 "role": "assistant",
                 "content": format!("Done: {}", text.unwrap_or_default()),
             }),
-            (_, Some(text)) if text.contains("very first") => self.call("search_history", "green"),
-            _ => self.call("check_server", &format!("quay-{}", self.calls % 7)),
+            (_, Some(text)) if text.contains("very first") => self.call(
+                "memory_grep",
+                json!({"pattern": "green", "scope": "messages"}),
+            ),
+            _ => {
+                let server = format!("quay-{}", self.calls % 7);
+                self.call("check_server", json!({"of": server}))
+            }
         };
         let sent = request.to_string().len() / 4;
         json!({
@@ -44,8 +51,8 @@ impl ScriptedModel {
         })
     }
 
-    fn call(&self, tool: &str, argument: &str) -> Value {
-        let function = json!({"name": tool, "arguments": json!({"of": argument}).to_string()});
+    fn call(&self, tool: &str, arguments: Value) -> Value {
+        let function = json!({"name": tool, "arguments": arguments.to_string()});
         let call =
             json!({"id": format!("call_{}", self.calls), "type": "function", "function": function});
         json!({"role": "assistant", "content": null, "tool_calls": [call]})
@@ -54,12 +61,12 @@ impl ScriptedModel {
 
 fn tools() -> Result<Vec<ToolDefinition>> {
     let schema = r#"{"type":"object","properties":{"of":{"type":"string"}},"required":["of"]}"#;
-    Ok(vec![
-        ToolDefinition::new("check_server", RawJson::parse(schema)?)
-            .with_description("Returns the state of a server."),
-        ToolDefinition::new("search_history", RawJson::parse(schema)?)
-            .with_description("Searches everything that was ever said in this conversation."),
-    ])
+    let check = ToolDefinition::new("check_server", RawJson::parse(schema)?)
+        .with_description("Returns the state of a server.");
+    // The library's own tools find and read everything that was ever said in the conversation.
+    let mut tools = vec![check];
+    tools.extend(Retrieval::definitions());
+    Ok(tools)
 }
 
 #[derive(Deserialize)]
@@ -67,24 +74,26 @@ struct Arguments {
     of: String,
 }
 
-/// Runs a tool. What goes wrong is told to the model.
-async fn run(session: &Session, call: ToolCall<'_>) -> Result<String> {
+/// Runs a tool, and returns the message with its result. What goes wrong is told to the model.
+async fn run(session: &Session, window: &Window, call: ToolCall<'_>) -> Message {
+    if Retrieval::has_tool(call.name) {
+        let limits = RetrievalLimits::for_window(window.tokens);
+        let retrieval = session.retrieval().with_limits(limits);
+        let answer = retrieval.call(call.name, call.arguments.as_str()).await;
+        return match answer.is_error {
+            true => call.failed(answer.text),
+            false => call.result(answer.text),
+        };
+    }
+    if call.name != "check_server" {
+        return call.failed(format!("there is no tool {}", call.name));
+    }
     let arguments: Arguments = match call.parse() {
         Ok(arguments) => arguments,
-        Err(error) => return Ok(format!("the arguments cannot be read: {error}")),
+        Err(error) => return call.failed(error.to_string()),
     };
-    match call.name {
-        "check_server" => {
-            let lines = (1..=12).map(|n| format!("{}: disk {n} is at {} %", arguments.of, n * 7));
-            Ok(lines.collect::<Vec<_>>().join("\n"))
-        }
-        "search_history" => {
-            let found = session.retrieval().grep(&arguments.of).await?;
-            let hits = found.hits.iter().map(|hit| hit.snippet.clone());
-            Ok(hits.collect::<Vec<_>>().join("\n"))
-        }
-        name => Ok(format!("there is no tool {name}")),
-    }
+    let lines = (1..=12).map(|n| format!("{}: disk {n} is at {} %", arguments.of, n * 7));
+    call.result(lines.collect::<Vec<_>>().join("\n"))
 }
 
 /// One turn: the user's words, calls of the model and of its tools, until the model has nothing more to do.
@@ -111,8 +120,7 @@ async fn turn(
             session.observe_usage(&observed).await?;
         }
         for call in message.tool_calls() {
-            let result = run(session, call).await?;
-            session.ingest(call.result(result)).await?;
+            session.ingest(run(session, window, call).await).await?;
         }
         if message.tool_calls().next().is_none() {
             session.after_turn(window).await?;

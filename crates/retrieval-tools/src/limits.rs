@@ -4,6 +4,9 @@ use serde::{Deserialize, Serialize};
 
 /// Limits set by the host. No argument of a call exceeds them. An answer that a limit cut short is
 /// incomplete and has a cursor.
+///
+/// An answer goes into the context of the next call and stays there for a while. The default suits
+/// windows of 128,000 tokens and more; for a smaller one take [`for_window`](Self::for_window).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 #[non_exhaustive]
@@ -35,6 +38,20 @@ impl RetrievalLimits {
             hits: usize::MAX,
             expand_tokens: u64::MAX,
             describe_tokens: u64::MAX,
+        }
+    }
+
+    /// Returns the default limits for a model whose window has `tokens` tokens: the content of an answer takes
+    /// at most about an eighth of it. A hit of `grep` has up to 500 characters
+    /// and counts as 150 tokens.
+    pub fn for_window(tokens: u64) -> Self {
+        let default = Self::default();
+        let part = (tokens / 8).max(1);
+        let hits = usize::try_from(part / 150).unwrap_or(usize::MAX);
+        Self {
+            hits: default.hits.min(hits.max(1)),
+            expand_tokens: default.expand_tokens.min(part),
+            describe_tokens: default.describe_tokens.min(part),
         }
     }
 

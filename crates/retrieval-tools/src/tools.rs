@@ -18,7 +18,8 @@ pub const DESCRIBE: &str = "memory_describe";
 /// Name of the tool that expands a summary.
 pub const EXPAND: &str = "memory_expand";
 
-/// Declaration of a tool for a model provider.
+/// Declaration of a tool for a model provider, as serde writes it. Converts into
+/// [`memory_model::ToolDefinition`], which sessions and the shapes of providers take.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 #[non_exhaustive]
 pub struct ToolDefinition {
@@ -28,6 +29,13 @@ pub struct ToolDefinition {
     pub description: &'static str,
     /// JSON Schema of the arguments; plain types only.
     pub parameters: Value,
+}
+
+impl From<ToolDefinition> for memory_model::ToolDefinition {
+    fn from(tool: ToolDefinition) -> Self {
+        let parameters = RawJson::from_value(&tool.parameters).unwrap_or_else(|_| null());
+        Self::new(tool.name, parameters).with_description(tool.description)
+    }
 }
 
 /// Answer of a tool call.
@@ -71,6 +79,17 @@ fn null() -> RawJson {
 }
 
 impl Retrieval {
+    /// Returns the definitions of the three tools, to be sent to a model beside the tools of the
+    /// application.
+    pub fn definitions() -> [memory_model::ToolDefinition; 3] {
+        Self::tools().map(Into::into)
+    }
+
+    /// Whether a tool of this name is one of the three, which [`call`](Self::call) answers.
+    pub fn has_tool(name: &str) -> bool {
+        matches!(name, GREP | DESCRIBE | EXPAND)
+    }
+
     /// Returns the declarations of the three tools.
     pub fn tools() -> [ToolDefinition; 3] {
         // Keys stand in alphabetical order: whether serde_json sorts them or keeps this order

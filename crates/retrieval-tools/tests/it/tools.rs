@@ -144,3 +144,18 @@ async fn no_argument_reaches_another_conversation() {
     let args = format!(r#"{{"pattern":"green","cursor":"s{}"}}"#, a.id);
     assert!(tools.call(GREP, &args).await.is_error);
 }
+
+#[test]
+fn the_tools_are_offered_in_the_shape_that_sessions_take() {
+    let declared = Retrieval::tools();
+    let defined = Retrieval::definitions();
+    for (declared, defined) in declared.into_iter().zip(&defined) {
+        assert!(Retrieval::has_tool(&defined.name));
+        assert_eq!(defined.name, declared.name);
+        assert_eq!(defined.description.as_deref(), Some(declared.description));
+        let schema: serde_json::Value = serde_json::from_str(defined.parameters.as_str()).unwrap();
+        assert_eq!(schema, declared.parameters);
+        assert_eq!(memory_model::ToolDefinition::from(declared), *defined);
+    }
+    assert!(!Retrieval::has_tool("read_file"));
+}
