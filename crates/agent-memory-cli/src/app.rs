@@ -12,7 +12,7 @@ use agent_memory::{
     Session, SqliteOptions,
 };
 
-use crate::error::{Failure, Kind};
+use crate::error::{Failure, Kind, is_older};
 use crate::output::{Output, note, quoted};
 use crate::place::Place;
 use crate::progress::Progress;
@@ -140,7 +140,31 @@ impl App {
         }
         self.warn(&place);
         let options = self.options(None).read_only();
-        self.opened(&place, Memory::builder(), options).await
+        let opened = self
+            .opened(&place, Memory::builder(), options.clone())
+            .await;
+        match opened {
+            Err(error) if is_older(&error) && self.update(&place).await.is_ok() => {
+                self.opened(&place, Memory::builder(), options).await
+            }
+            opened => opened,
+        }
+    }
+
+    /// Brings an older database up to the schema that this program reads, and says so on stderr. What is in it stays as
+    /// it is.
+    async fn update(&self, place: &Place) -> anyhow::Result<()> {
+        let options = self.options(None);
+        let memory = Memory::builder()
+            .sqlite_with(&place.path, options)
+            .open()
+            .await?;
+        memory.close().await?;
+        let path = place.path.display();
+        note(&format!(
+            "database: {path}, updated for this version of the program"
+        ));
+        Ok(())
     }
 
     /// Opens the existing database to write, and prints its path on stderr.

@@ -3,7 +3,7 @@
 use context_assembler::{AssemblyPolicy, Budget, Context, assemble_with_preamble};
 use memory_store::Snapshot;
 
-use crate::assembly_input::read_input;
+use crate::assembly_input::{read_input, read_whole_view};
 use crate::error::Result;
 use crate::session::Session;
 
@@ -36,9 +36,14 @@ impl Session {
     ) -> Result<Context> {
         let budget = self.scaled(budget).await?;
         let store = &*self.memory().inner.store;
-        let tokens_before =
-            policy.first_needed_token(snapshot.tokens(), self.fixed_tokens(), budget);
-        let input = read_input(store, snapshot, tokens_before, policy.whole_tail).await?;
+        let (view_tokens, fixed) = (snapshot.tokens(), self.fixed_tokens());
+        let input = match policy.input_limits(view_tokens, fixed, budget) {
+            Some(limits) => read_whole_view(store, snapshot, limits).await?,
+            None => {
+                let tokens_before = policy.first_needed_token(view_tokens, fixed, budget);
+                read_input(store, snapshot, tokens_before, policy.whole_tail).await?
+            }
+        };
         Ok(assemble_with_preamble(
             &input,
             &self.preamble(),

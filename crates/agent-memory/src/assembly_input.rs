@@ -2,8 +2,8 @@
 
 use compaction_plan::Tail;
 use compaction_runner::{atom_start, newest_entries};
-use context_assembler::{AssemblyInput, Item};
-use memory_model::{EntryKind, Seq, SeqRange, Span, SpanBody, SummaryId};
+use context_assembler::{AssemblyInput, InputLimits, Item};
+use memory_model::{EntryKind, LogEntry, Seq, SeqRange, Span, SpanBody, SummaryId};
 use memory_store::{
     Error, ErrorKind, FullStore, Order, Result, Snapshot, fill_raw_tokens, read_entries,
 };
@@ -85,6 +85,118 @@ pub(crate) async fn read_input(
     newest_first.reverse();
     input.items = newest_first;
     Ok(input)
+}
+
+/// Reads a view as far as an assembly needs it that covers the whole view: all its summaries, newest first, up to a
+/// limit, and the newest of the messages between them. The others are [`Item::Unread`].
+pub(crate) async fn read_whole_view(
+    store: &dyn FullStore,
+    snapshot: &Snapshot,
+    limits: InputLimits,
+) -> Result<AssemblyInput> {
+    let mut reader = ViewReader {
+        store,
+        snapshot,
+        summaries_left: limits.summaries,
+        tokens_left: limits.message_tokens,
+        tokens_before: snapshot.tokens(),
+        newest_first: Vec::new(),
+    };
+    let mut rest = SeqRange::new(Seq::FIRST, snapshot.head);
+    while let Some(range) = rest {
+        let page = store
+            .spans(snapshot, range, Order::NewestFirst, PAGE)
+            .await?;
+        let mut spans = page.items;
+        fill_raw_tokens(store, snapshot, &mut spans).await?;
+        rest = page.next;
+        if !reader.page(spans).await? {
+            break;
+        }
+        if rest.is_none() {
+            reader.tokens_before = 0;
+        }
+    }
+    let mut items = reader.newest_first;
+    items.reverse();
+    Ok(AssemblyInput {
+        view_tokens: snapshot.tokens(),
+        tokens_before: reader.tokens_before,
+        items,
+    })
+}
+
+/// Reads the spans of a view, newest first.
+struct ViewReader<'a> {
+    store: &'a dyn FullStore,
+    snapshot: &'a Snapshot,
+    /// Number of summaries that are still to be read.
+    summaries_left: u64,
+    /// Cost of the messages that are still to be read, in tokens.
+    tokens_left: u64,
+    /// Cost of the view before what was read, in tokens.
+    tokens_before: u64,
+    newest_first: Vec<Item>,
+}
+
+impl ViewReader<'_> {
+    /// Reads a page of spans, newest first. Returns false where a summary is beyond the limit.
+    async fn page(&mut self, spans: Vec<Span>) -> Result<bool> {
+        let summaries = summaries(self.store, self.snapshot, &spans).await?;
+        let mut summaries = summaries.into_iter();
+        for span in spans {
+            let Some(range) = span.range.up_to(self.snapshot.head) else {
+                continue;
+            };
+            match &span.body {
+                SpanBody::Summary { .. } => {
+                    let Some(summary) = summaries.next().filter(|_| self.summaries_left > 0) else {
+                        return Ok(false);
+                    };
+                    self.summaries_left -= 1;
+                    self.newest_first.push(Item::Summary(Box::new(summary)));
+                }
+                SpanBody::Omitted => self.newest_first.push(Item::Omitted(range)),
+                SpanBody::Trimmed(_) | SpanBody::Raw => self.messages(&span, range).await?,
+            }
+            self.tokens_before = self.tokens_before.saturating_sub(span.tokens);
+        }
+        Ok(true)
+    }
+
+    /// Reads the messages of a span, the newer part of it, or nothing. The newest message is always read.
+    async fn messages(&mut self, span: &Span, range: SeqRange) -> Result<()> {
+        let (store, conversation) = (self.store, self.snapshot.conversation);
+        let first = !self.newest_first.iter().any(shows);
+        if self.tokens_left == 0 && !first {
+            self.newest_first.push(Item::Unread(range, span.tokens));
+            return Ok(());
+        }
+        if let SpanBody::Trimmed(policy) = &span.body {
+            let entries = read_entries(store, conversation, range).await?;
+            self.tokens_left = self.tokens_left.saturating_sub(span.tokens);
+            let item = Item::Trimmed(policy.clone(), entries, span.tokens);
+            self.newest_first.push(item);
+            return Ok(());
+        }
+        let skip = span.tokens.saturating_sub(self.tokens_left);
+        let (mut from, mut cost) = raw_from(store, self.snapshot, span, range, skip, None).await?;
+        let mut newer = read_entries(store, conversation, SeqRange::new(from, range.last)).await?;
+        let notes =
+            |entries: &[LogEntry]| entries.iter().all(|entry| entry.kind == EntryKind::Note);
+        if first && from > range.first && notes(&newer) {
+            (from, cost) = (range.first, span.tokens);
+            newer = read_entries(store, conversation, range).await?;
+        }
+        self.tokens_left = self.tokens_left.saturating_sub(cost);
+        self.newest_first.push(Item::Raw(newer));
+        if let Some(older) = SeqRange::new(range.first, from.prev()) {
+            self.tokens_left = 0;
+            let item = Item::Unread(older, span.tokens.saturating_sub(cost));
+            self.newest_first.push(item);
+        }
+        Ok(())
+    }
 }
 
 /// Returns the position at which the newest `messages` messages begin, with the tool group that the

@@ -68,6 +68,13 @@ pub fn render_context(context: &Context) -> String {
             dropped.first, dropped.last, dropped.tokens
         );
     }
+    for form in &receipt.shortened {
+        let _ = writeln!(
+            out,
+            "summary of {}-{}: {} of {} lines, {} of {} tokens",
+            form.first, form.last, form.lines, form.of_lines, form.to_tokens, form.from_tokens
+        );
+    }
     for degraded in &receipt.degraded {
         let _ = writeln!(
             out,

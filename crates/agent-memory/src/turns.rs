@@ -387,5 +387,6 @@ fn saved(outcome: &Outcome) -> u64 {
 
 /// Whether a context leaves out or shortens anything for its budget.
 fn leaves_out(context: &Context) -> bool {
-    !context.receipt.dropped.is_empty() || !context.receipt.degraded.is_empty()
+    let receipt = &context.receipt;
+    !receipt.dropped.is_empty() || !receipt.degraded.is_empty() || !receipt.shortened.is_empty()
 }

@@ -1,7 +1,7 @@
 //! Usage that providers report, and the safety factor that is learnt from it. Stored token counts
 //! never change; budgets are scaled.
 
-use context_assembler::{Budget, Context};
+use context_assembler::{Budget, Context, DegradationStep};
 use memory_model::{Accounting as _, RawJson, Seq, SeqRange, ViewName};
 use memory_store::{LogRead, Snapshot};
 use serde::{Deserialize, Serialize};
@@ -51,8 +51,15 @@ impl ObservedUsage {
     /// Sets the context that was sent. Without it the model's safety factor is not learnt, and
     /// [`Session::context_tokens`] does not count what the context left out for its budget.
     pub fn with_context(mut self, context: &Context) -> Self {
-        let dropped = context.receipt.dropped.iter().map(|dropped| dropped.tokens);
-        self.left_out = dropped.fold(0, u64::saturating_add);
+        let receipt = &context.receipt;
+        let dropped = receipt.dropped.iter().map(|dropped| dropped.tokens);
+        let shortened = receipt.shortened.iter();
+        let shortened = shortened.map(|form| form.from_tokens.saturating_sub(form.to_tokens));
+        let digests = receipt.degraded.iter();
+        let digests = digests.filter(|degraded| degraded.step == DegradationStep::Digest);
+        let digests = digests.map(|digest| digest.from_tokens.saturating_sub(digest.to_tokens));
+        let left_out = dropped.chain(shortened).chain(digests);
+        self.left_out = left_out.fold(0, u64::saturating_add);
         let sent = context.tokens.saturating_add(context.receipt.tools_tokens);
         self.estimated = Some(sent.saturating_add(self.estimated.unwrap_or(0)));
         self

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use compaction_plan::Job;
 use memory_model::{Hash, RawJson, Recipe, Summary, SummaryBody, SummaryFigures};
 use serde::{Deserialize, Serialize};
-use summarize_escalation::{OnGrowth, cut_to_tokens};
+use summarize_escalation::{OnGrowth, cut_to_tokens, rank_lines};
 
 use crate::environment::Environment;
 use crate::report::Cause;
@@ -56,16 +56,24 @@ pub(crate) fn summary_of(
             made_from,
             source_hash,
             recipe,
-            written.body,
+            ranked(env, written.body),
         )
     };
     sign(env, &mut summary);
     // The ladder counted the text; escaping may have made it longer.
     while env.ladder.on_growth == OnGrowth::NextTier && summary.tokens >= summary.source_tokens {
-        summary.body = shorter(env, &summary)?.into();
+        summary.body = ranked(env, shorter(env, &summary)?.into());
         sign(env, &mut summary);
     }
     Some(summary)
+}
+
+/// The body with ranks: where it has none, its earlier lines rank higher.
+fn ranked(env: &Environment<'_>, body: SummaryBody) -> SummaryBody {
+    match body.ranks() {
+        Some(_) => body,
+        None => rank_lines(body.text(), env.accounting.estimator()),
+    }
 }
 
 /// As much of a summary's text as would fit if all of it rendered alike, and at least an eighth

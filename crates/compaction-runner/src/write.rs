@@ -71,7 +71,7 @@ async fn ask<'j>(env: &Environment<'_>, open: OpenJob<'j, '_>, watch: &Watch) ->
     let written = Written {
         cause,
         meta: outcome.meta(),
-        body: outcome.text.into(),
+        body: outcome.body(),
         tier: outcome.tier.as_str().to_owned(),
         model: outcome.model,
         provisional: outcome.provisional,

@@ -2,14 +2,16 @@
 
 use memory_model::{Accounting, Seq, SeqRange};
 
-use crate::blocks::{Block, blocks};
-use crate::choose::{fill, newest, step};
+use crate::blocks::{Block, Content, blocks};
+use crate::choose::{Choice, fill, newest, step};
+use crate::compose::{ShownAs, compose};
 use crate::context::{Context, Dropped, Error, ErrorKind, MessageOrigin, Receipt};
 use crate::degrade::{degrade, total};
-use crate::ids::CallIds;
+use crate::forms::Forms;
 use crate::input::AssemblyInput;
 use crate::policy::{AssemblyPolicy, Budget, Eviction};
 use crate::preamble::Preamble;
+use crate::shorten::shorten;
 
 /// Assembles a context within `budget`: its cost by `accounting` and a request's cost beside its
 /// messages are within the budget's [`limit`](Budget::limit), by the estimator's own factor unless the
@@ -56,15 +58,14 @@ pub fn assemble_with_preamble(
     let budget = budget.or_safety_factor(accounting.estimator().safety_factor());
     let overhead = accounting.estimator().request_overhead();
     let request = overhead.saturating_add(preamble.tools_tokens);
-    let limit = budget.limit();
     let mut receipt = Receipt {
         view_tokens: input.view_tokens,
-        limit,
+        limit: budget.limit(),
         request_tokens: request,
+        tools_tokens: preamble.tools_tokens,
         ..Receipt::default()
     };
     let blocks = blocks(input, accounting, &mut receipt);
-    receipt.tools_tokens = preamble.tools_tokens;
     let pinned = preamble.messages(accounting);
     for message in &pinned {
         match message.source {
@@ -79,50 +80,27 @@ pub fn assemble_with_preamble(
         },
         budget: budget.get(),
     };
-    if fixed > overhead && fixed > limit && policy.whole_tail.is_none() {
-        let floor = newest(&blocks).and_then(|index| blocks.get(index));
-        let floor = floor.map_or(0, |block| floor_of(block, accounting));
-        return Err(too_small(floor));
+    if fixed > overhead && fixed > receipt.limit && policy.whole_tail.is_none() {
+        return Err(too_small(floor_of_newest(&blocks, policy, accounting)));
     }
-    let room = limit.saturating_sub(fixed);
-
-    let chosen = match policy.eviction {
-        Eviction::Stepped { steps } if policy.whole_tail.is_none() => {
-            step(&blocks, room, steps, &mut receipt)
-        }
-        eviction => fill(&blocks, room, policy.whole_tail, eviction, &mut receipt),
-    };
+    let room = receipt.limit.saturating_sub(fixed);
+    let chosen = choose(
+        &blocks,
+        input.tokens_before,
+        room,
+        policy,
+        accounting,
+        &mut receipt,
+    );
     let mut messages = pinned;
-    let mut shown = vec![false; blocks.len()];
-    let mut ids = CallIds::default();
-    for choice in chosen {
-        let (Some(block), Some(shown)) = (blocks.get(choice.block), shown.get_mut(choice.block))
-        else {
-            continue;
-        };
-        let mut renamed = block.renamed.clone();
-        // No estimator counts ids: what a block costs stays the same.
-        let rewritten = ids.take(&block.rendered, &mut renamed);
-        let rendered = rewritten.as_deref().unwrap_or(&block.rendered);
-        match choice.limit.filter(|limit| block.tokens > *limit) {
-            None => messages.extend(rendered.iter().cloned()),
-            Some(limit) => match degrade(rendered, block.range, limit, accounting) {
-                Ok(degraded) => {
-                    receipt.degraded.push(degraded.degradation);
-                    messages.extend(degraded.messages);
-                }
-                Err(needed) if choice.required => {
-                    return Err(too_small(needed));
-                }
-                Err(_) => continue,
-            },
-        }
-        *shown = true;
-        receipt.stubbed_calls.extend(block.stubbed.iter().cloned());
-        receipt.moved_results.extend(block.moved.iter().cloned());
-        receipt.renamed_calls.append(&mut renamed);
-    }
+    let shown = compose(&blocks, chosen, accounting, &mut messages, &mut receipt)
+        .ok_or_else(|| too_small(floor_of_newest(&blocks, policy, accounting)))?;
     receipt.dropped = dropped(input, &blocks, &shown);
+    if policy.shortening_steps().is_some() {
+        let mut newest_first = blocks.iter().zip(&shown).rev();
+        let boundary = newest_first.find(|(block, shown)| block.shows() && **shown < ShownAs::Form);
+        receipt.boundary = boundary.map(|(block, _)| block.boundary());
+    }
     Ok(Context {
         tokens: total(&messages),
         messages,
@@ -131,17 +109,50 @@ pub fn assemble_with_preamble(
     })
 }
 
-/// The minimum cost of a block, in tokens.
-fn floor_of(block: &Block, accounting: &dyn Accounting) -> u64 {
-    match degrade(&block.rendered, block.range, 0, accounting) {
+/// Chooses the blocks by the policy.
+fn choose(
+    blocks: &[Block<'_>],
+    tokens_before: u64,
+    room: u64,
+    policy: &AssemblyPolicy,
+    accounting: &dyn Accounting,
+    receipt: &mut Receipt,
+) -> Vec<Choice> {
+    if let Some(steps) = policy.shortening_steps() {
+        return shorten(blocks, tokens_before, room, steps, accounting, receipt);
+    }
+    match policy.eviction {
+        Eviction::Stepped { steps } if policy.whole_tail.is_none() => {
+            step(blocks, room, steps, receipt)
+        }
+        eviction => fill(blocks, room, policy.whole_tail, eviction, receipt),
+    }
+}
+
+/// The minimum cost of the newest block that shows something, in tokens.
+fn floor_of_newest(
+    blocks: &[Block<'_>],
+    policy: &AssemblyPolicy,
+    accounting: &dyn Accounting,
+) -> u64 {
+    let Some(block) = newest(blocks).and_then(|index| blocks.get(index)) else {
+        return 0;
+    };
+    let floor = match degrade(&block.rendered, block.range, 0, accounting) {
         Ok(_) => 0,
         Err(needed) => needed.min(block.tokens),
+    };
+    match block.content {
+        Content::Summary(summary) if policy.shortening_steps().is_some() => {
+            floor.min(Forms::new(summary, block.tokens, accounting).tokens(0))
+        }
+        _ => floor,
     }
 }
 
 /// Returns what the view shows and the context does not. Neighbours are one entry, even with notes
 /// between them.
-fn dropped(input: &AssemblyInput, blocks: &[Block], shown: &[bool]) -> Vec<Dropped> {
+fn dropped(input: &AssemblyInput, blocks: &[Block<'_>], shown: &[ShownAs]) -> Vec<Dropped> {
     let mut out: Vec<Dropped> = Vec::new();
     let before = blocks
         .first()
@@ -155,10 +166,10 @@ fn dropped(input: &AssemblyInput, blocks: &[Block], shown: &[bool]) -> Vec<Dropp
     }
     let mut neighbour = !out.is_empty();
     for (block, shown) in blocks.iter().zip(shown) {
-        if !block.shows() {
+        if !block.shows() && !block.is_unread() {
             continue;
         }
-        if *shown {
+        if *shown > ShownAs::Nothing {
             neighbour = false;
             continue;
         }

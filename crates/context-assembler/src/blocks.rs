@@ -1,6 +1,6 @@
 //! Divides the input of an assembly into indivisible blocks.
 
-use memory_model::{Accounting, EntryKind, LogEntry, Seq, SeqRange};
+use memory_model::{Accounting, EntryKind, LogEntry, Seq, SeqRange, Summary};
 use turn_map::{Atom, AtomBuilder, GroupingPolicy, TrimPolicy};
 
 use crate::accounting::cost;
@@ -12,8 +12,21 @@ use crate::input::{AssemblyInput, Item};
 use crate::marks::escape_part;
 use crate::render::{message_pointer, render_omitted, render_summary};
 
+/// Content of a block.
+#[derive(Debug, Clone, Copy)]
+pub(crate) enum Content<'a> {
+    Summary(&'a Summary),
+    /// A group of messages, raw or trimmed.
+    Group,
+    /// A remark that the view leaves messages out.
+    Omission,
+    /// Messages that were not read.
+    Unread,
+}
+
 /// An indivisible piece of a context.
-pub(crate) struct Block {
+pub(crate) struct Block<'a> {
+    pub(crate) content: Content<'a>,
     pub(crate) range: SeqRange,
     /// Cost of the view before the block, in tokens.
     pub(crate) start: u64,
@@ -21,7 +34,6 @@ pub(crate) struct Block {
     pub(crate) cost: u64,
     /// Number of messages of a group; 0 for summaries and omissions.
     pub(crate) messages: usize,
-    pub(crate) raw: bool,
     pub(crate) rendered: Vec<ContextMessage>,
     /// Cost when rendered, in tokens: more than `cost` where stubs or headings were added, less where
     /// the lines of a response were joined.
@@ -31,15 +43,15 @@ pub(crate) struct Block {
     pub(crate) renamed: Vec<RenamedCall>,
 }
 
-impl Block {
+impl<'a> Block<'a> {
     /// A block of these messages, whose rendered cost is counted later.
-    fn new(range: SeqRange, cost: u64, fitted: Fitted) -> Self {
+    fn new(content: Content<'a>, range: SeqRange, cost: u64, fitted: Fitted) -> Self {
         Self {
+            content,
             range,
             start: 0,
             cost,
             messages: 0,
-            raw: false,
             rendered: fitted.messages,
             tokens: 0,
             stubbed: fitted.stubbed,
@@ -58,6 +70,18 @@ impl Block {
         !self.rendered.is_empty()
     }
 
+    pub(crate) fn is_summary(&self) -> bool {
+        matches!(self.content, Content::Summary(_))
+    }
+
+    pub(crate) fn is_group(&self) -> bool {
+        matches!(self.content, Content::Group)
+    }
+
+    pub(crate) fn is_unread(&self) -> bool {
+        matches!(self.content, Content::Unread)
+    }
+
     /// The block as a boundary, with its rendered cost.
     pub(crate) fn boundary(&self) -> Dropped {
         Dropped {
@@ -69,14 +93,14 @@ impl Block {
 }
 
 /// The blocks of the input, oldest first.
-pub(crate) fn blocks(
-    input: &AssemblyInput,
+pub(crate) fn blocks<'a>(
+    input: &'a AssemblyInput,
     accounting: &dyn Accounting,
     receipt: &mut Receipt,
-) -> Vec<Block> {
-    let mut blocks: Vec<Block> = Vec::new();
+) -> Vec<Block<'a>> {
+    let mut blocks: Vec<Block<'a>> = Vec::new();
     let mut start = input.tokens_before;
-    let mut push = |mut block: Block| {
+    let mut push = |mut block: Block<'a>| {
         for message in &mut block.rendered {
             message.tokens = cost(accounting, message);
         }
@@ -88,11 +112,16 @@ pub(crate) fn blocks(
     for item in &input.items {
         match item {
             Item::Summary(summary) => {
-                let messages = render_summary(summary);
-                push(Block::new(summary.range, summary.tokens, of(messages)));
+                let content = Content::Summary(summary);
+                let messages = of(render_summary(summary));
+                push(Block::new(content, summary.range, summary.tokens, messages));
             }
             Item::Omitted(range) => {
-                push(Block::new(*range, 0, of(vec![render_omitted(*range)])));
+                let messages = of(vec![render_omitted(*range)]);
+                push(Block::new(Content::Omission, *range, 0, messages));
+            }
+            Item::Unread(range, cost) => {
+                push(Block::new(Content::Unread, *range, *cost, of(Vec::new())));
             }
             Item::Raw(entries) => groups(entries, Texts::Stored, None, &mut push),
             Item::Trimmed(policy, entries, cost) => match policy.as_str().parse() {
@@ -102,7 +131,7 @@ pub(crate) fn blocks(
                         &entries,
                         Texts::Shown,
                         Some(*cost),
-                        &mut |mut block: Block| {
+                        &mut |mut block: Block<'a>| {
                             mark(&mut block.rendered, &shortened);
                             push(block);
                         },
@@ -165,7 +194,12 @@ fn mark(rendered: &mut [ContextMessage], shortened: &[Seq]) {
 
 /// The groups of neighbouring entries. `cost` is the cost that the view records for all of them, where
 /// it is not the sum of their costs.
-fn groups(entries: &[LogEntry], texts: Texts, cost: Option<u64>, push: &mut impl FnMut(Block)) {
+fn groups<'a>(
+    entries: &[LogEntry],
+    texts: Texts,
+    cost: Option<u64>,
+    push: &mut impl FnMut(Block<'a>),
+) {
     let whole = sum(entries);
     let mut before = 0_u64;
     for (atom, entries) in atoms(entries) {
@@ -180,8 +214,12 @@ fn groups(entries: &[LogEntry], texts: Texts, cost: Option<u64>, push: &mut impl
         let message = |entry: &&LogEntry| entry.kind == EntryKind::Message;
         push(Block {
             messages: entries.iter().filter(message).count(),
-            raw: true,
-            ..Block::new(range, cost, render_atom(&atom, entries, texts))
+            ..Block::new(
+                Content::Group,
+                range,
+                cost,
+                render_atom(&atom, entries, texts),
+            )
         });
         before = after;
     }

@@ -1,81 +1,179 @@
 //! Chooses the blocks of a context.
 
+use std::ops::Range;
+
 use crate::blocks::Block;
-use crate::context::Receipt;
+use crate::context::{ContextMessage, Degradation, Receipt};
+use crate::forms::ShortForm;
 use crate::policy::{Eviction, step_size};
 
 /// Minimum tokens that remain of a boundary group that is shown in part.
 const SMALLEST_BOUNDARY: u64 = 128;
 
-/// A block that goes into the context: whole, or shortened to a limit in tokens.
+/// Blocks that go into the context together, and the form in which they are shown.
 pub(crate) struct Choice {
-    pub(crate) block: usize,
-    pub(crate) limit: Option<u64>,
-    /// Whether the context must include it.
-    pub(crate) required: bool,
+    /// Indices of the blocks.
+    pub(crate) blocks: Range<usize>,
+    pub(crate) shown: Shown,
+}
+
+/// The form in which blocks are shown.
+pub(crate) enum Shown {
+    /// One block whole.
+    Whole,
+    /// One block, shortened to at most `limit` tokens where it costs more.
+    Within {
+        limit: u64,
+        /// Whether the context must include it.
+        required: bool,
+    },
+    /// A summary in a short form.
+    Form(ShortForm),
+    /// Neighbouring blocks as one text.
+    Digest(ContextMessage, Degradation),
 }
 
 impl Choice {
-    fn whole(block: usize) -> Self {
+    fn one(block: usize, shown: Shown) -> Self {
         Self {
-            block,
-            limit: None,
-            required: false,
+            blocks: block..block + 1,
+            shown,
         }
+    }
+
+    pub(crate) fn whole(block: usize) -> Self {
+        Self::one(block, Shown::Whole)
+    }
+
+    /// A block that is left out where it cannot be shortened to `limit` tokens.
+    pub(crate) fn within(block: usize, limit: u64) -> Self {
+        let required = false;
+        Self::one(block, Shown::Within { limit, required })
+    }
+
+    /// The newest block, which the context must include.
+    pub(crate) fn newest_within(block: usize, limit: u64) -> Self {
+        let required = true;
+        Self::one(block, Shown::Within { limit, required })
+    }
+
+    pub(crate) fn form(block: usize, form: ShortForm) -> Self {
+        Self::one(block, Shown::Form(form))
+    }
+
+    pub(crate) fn digest(
+        blocks: Range<usize>,
+        message: ContextMessage,
+        degradation: Degradation,
+    ) -> Self {
+        let shown = Shown::Digest(message, degradation);
+        Self { blocks, shown }
     }
 }
 
 /// The index of the newest block that shows something.
-pub(crate) fn newest(blocks: &[Block]) -> Option<usize> {
+pub(crate) fn newest(blocks: &[Block<'_>]) -> Option<usize> {
     blocks.iter().rposition(Block::shows)
 }
 
 /// The newest block alone, shortened, because it does not fit.
-fn newest_alone(newest: usize, blocks: &[Block], room: u64, receipt: &mut Receipt) -> Vec<Choice> {
+fn newest_alone(
+    newest: usize,
+    blocks: &[Block<'_>],
+    room: u64,
+    receipt: &mut Receipt,
+) -> Vec<Choice> {
     receipt.boundary = blocks.get(newest).map(Block::boundary);
-    vec![Choice {
-        block: newest,
-        limit: Some(room),
-        required: true,
-    }]
+    vec![Choice::newest_within(newest, room)]
 }
 
 /// Drops the oldest part in whole steps.
-///
-/// Steps are counted in the costs that the view records, so that they are the same at every assembly,
-/// wherever the input begins. Rendered costs decide what fits. Where rendering adds so much that a
-/// step would drop more than its size of the context, the step is halved until it does not: a step of
-/// one token drops only what does not fit.
-pub(crate) fn step(blocks: &[Block], room: u64, steps: u64, receipt: &mut Receipt) -> Vec<Choice> {
+pub(crate) fn step(
+    blocks: &[Block<'_>],
+    room: u64,
+    steps: u64,
+    receipt: &mut Receipt,
+) -> Vec<Choice> {
     let Some(newest) = newest(blocks) else {
         return Vec::new();
     };
-    let after = tokens_from(blocks);
-    let from = |index: usize| after.get(index).copied().unwrap_or(0);
-    let start = |index: usize| blocks.get(index).map_or(0, |block| block.start);
-    if from(newest) > room {
-        receipt.stepped_tokens = start(newest);
+    let (all, starts): (Vec<&Block<'_>>, Vec<u64>) =
+        blocks.iter().map(|block| (block, block.start)).unzip();
+    if tokens_from(&all).get(newest).copied().unwrap_or(0) > room {
+        receipt.stepped_tokens = starts.get(newest).copied().unwrap_or(0);
         return newest_alone(newest, blocks, room, receipt);
     }
-    // The longest end of the input that fits.
-    let longest = after.partition_point(|tokens| *tokens > room);
-    let Some(over) = longest.checked_sub(1).and_then(|index| blocks.get(index)) else {
-        receipt.stepped_tokens = start(0);
-        return (0..blocks.len()).map(Choice::whole).collect();
+    let cut = cut(&all, &starts, newest, room, steps);
+    receipt.stepped_tokens = cut.drop;
+    receipt.boundary = cut
+        .boundary
+        .and_then(|index| Some(blocks.get(index)?.boundary()));
+    let mut chosen = Vec::new();
+    if let (Some(boundary), Some(limit)) = (cut.boundary, cut.remains) {
+        chosen.push(Choice::within(boundary, limit));
+    }
+    chosen.extend((cut.first..blocks.len()).map(Choice::whole));
+    chosen
+}
+
+/// Where the oldest blocks of a list are dropped.
+pub(crate) struct Cut {
+    /// Tokens that are dropped, from the beginning of the view on.
+    pub(crate) drop: u64,
+    /// Index of the first block that stays whole.
+    pub(crate) first: usize,
+    /// Index of the newest block that does not stay whole and shows something.
+    pub(crate) boundary: Option<usize>,
+    /// Tokens that remain of the boundary, where it is so large that dropping it would leave a hole.
+    pub(crate) remains: Option<u64>,
+}
+
+/// Drops the oldest blocks in whole steps. Keeps the block `newest`, which must fit, and those after it.
+///
+/// Steps are counted in the costs that the view records, so that they are the same at every assembly,
+/// wherever the input begins: `starts` are the costs before each block. Rendered costs decide what fits. Where
+/// rendering adds so much that a step would drop more than its size of the context, the step is halved until
+/// it does not: a step of one token drops only what does not fit.
+pub(crate) fn cut(
+    blocks: &[&Block<'_>],
+    starts: &[u64],
+    newest: usize,
+    room: u64,
+    steps: u64,
+) -> Cut {
+    let after = tokens_from(blocks);
+    let from = |index: usize| after.get(index).copied().unwrap_or(0);
+    let start = |index: usize| starts.get(index).copied().unwrap_or(0);
+    let end =
+        |index: usize| start(index).saturating_add(blocks.get(index).map_or(0, |block| block.cost));
+    // The longest end of the input that fits. What was not read does not.
+    let read = blocks
+        .iter()
+        .rposition(|block| block.is_unread())
+        .map_or(0, |unread| unread + 1);
+    let longest = after.partition_point(|tokens| *tokens > room).max(read);
+    let over = longest
+        .checked_sub(1)
+        .and_then(|index| Some((index, blocks.get(index)?)));
+    let Some((over, block)) = over else {
+        return Cut {
+            drop: start(0),
+            first: 0,
+            boundary: None,
+            remains: None,
+        };
     };
     // Where in the view the room begins: inside the first block that does not fit.
-    let unused = room - from(longest);
-    let least = over
-        .end()
-        .saturating_sub(unused.min(over.cost.saturating_sub(1)));
+    let unused = room.saturating_sub(from(longest));
+    let least = end(over).saturating_sub(unused.min(block.cost.saturating_sub(1)));
     let whole_step = step_size(room, steps);
     let mut size = whole_step;
     let (drop, first, boundary) = loop {
         let drop = least.div_ceil(size).saturating_mul(size);
-        let first = blocks
-            .partition_point(|block| block.start < drop)
-            .clamp(longest, newest);
-        let boundary = blocks.iter().take(first).rposition(Block::shows);
+        let first = starts
+            .partition_point(|start| *start < drop)
+            .clamp(longest, newest.max(longest));
+        let boundary = blocks.iter().take(first).rposition(|block| block.shows());
         let lost = boundary
             .and_then(|index| blocks.get(index))
             .map_or(0, |block| block.tokens);
@@ -85,30 +183,24 @@ pub(crate) fn step(blocks: &[Block], room: u64, steps: u64, receipt: &mut Receip
         }
         size /= 2;
     };
-    receipt.stepped_tokens = drop;
-    let mut chosen = Vec::new();
-    if let Some((index, block)) = boundary.and_then(|index| Some((index, blocks.get(index)?))) {
-        receipt.boundary = Some(block.boundary());
-        // A group larger than a step would leave a hole: show as much of it as the step leaves.
-        let remains = block.end().saturating_sub(drop);
-        if block.raw
-            && block.start < drop
-            && block.cost >= whole_step
-            && (SMALLEST_BOUNDARY..=room - from(first)).contains(&remains)
-        {
-            chosen.push(Choice {
-                block: index,
-                limit: Some(remains),
-                required: false,
-            });
-        }
+    // A group larger than a step would leave a hole: show as much of it as the step leaves.
+    let remains = boundary.and_then(|index| {
+        let remains = end(index).saturating_sub(drop);
+        let block = blocks.get(index)?;
+        let large = block.is_group() && start(index) < drop && block.cost >= whole_step;
+        let fits = SMALLEST_BOUNDARY..=room.saturating_sub(from(first));
+        (large && fits.contains(&remains)).then_some(remains)
+    });
+    Cut {
+        drop,
+        first,
+        boundary,
+        remains,
     }
-    chosen.extend((first..blocks.len()).map(Choice::whole));
-    chosen
 }
 
 /// The rendered cost of the blocks from each index on, in tokens; one entry more than blocks.
-fn tokens_from(blocks: &[Block]) -> Vec<u64> {
+fn tokens_from(blocks: &[&Block<'_>]) -> Vec<u64> {
     let mut sums = Vec::with_capacity(blocks.len() + 1);
     let mut sum = 0_u64;
     sums.push(sum);
@@ -122,7 +214,7 @@ fn tokens_from(blocks: &[Block]) -> Vec<u64> {
 
 /// Takes blocks newest first.
 pub(crate) fn fill(
-    blocks: &[Block],
+    blocks: &[Block<'_>],
     room: u64,
     whole_tail: Option<usize>,
     eviction: Eviction,
@@ -139,6 +231,12 @@ pub(crate) fn fill(
     let mut used = newest_tokens;
     let mut tail: usize = blocks.iter().skip(newest).map(|block| block.messages).sum();
     for (index, block) in blocks.iter().enumerate().take(newest).rev() {
+        if block.is_unread() {
+            match eviction {
+                Eviction::NewestThatFit => continue,
+                _ => break,
+            }
+        }
         let in_tail = whole_tail.is_some_and(|whole| tail < whole);
         let with = used.saturating_add(block.tokens);
         if in_tail || with <= room || !block.shows() {

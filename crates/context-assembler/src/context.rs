@@ -165,8 +165,12 @@ pub struct Receipt {
     /// Cost of the definitions of tools, in tokens.
     #[serde(skip_serializing_if = "is_zero")]
     pub tools_tokens: u64,
-    /// Tokens of the oldest part that the policy dropped in steps; 0 when the whole view fits.
+    /// Tokens by which the policy shortened summaries and dropped the oldest messages in steps; 0 when the
+    /// whole view fits. The beginning of a context changes only when this figure does.
     pub stepped_tokens: u64,
+    /// Summaries that were shortened for the budget, in order.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub shortened: Vec<ShortenedSummary>,
     /// Ranges that were left out for the budget, in order; neighbours are one entry.
     pub dropped: Vec<Dropped>,
     /// The newest span or group that the budget does not take whole: the one that a step cuts, the first
@@ -226,6 +230,26 @@ pub struct Dropped {
     pub tokens: u64,
 }
 
+/// A summary that was shortened for the budget: a form of its most important lines.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[non_exhaustive]
+pub struct ShortenedSummary {
+    /// Id of the summary.
+    pub summary_id: SummaryId,
+    /// First position that the summary covers.
+    pub first: Seq,
+    /// Last position that the summary covers.
+    pub last: Seq,
+    /// Number of lines that are shown.
+    pub lines: usize,
+    /// Number of lines of the summary.
+    pub of_lines: usize,
+    /// Cost of the whole summary, in tokens.
+    pub from_tokens: u64,
+    /// Cost of what is shown, in tokens.
+    pub to_tokens: u64,
+}
+
 /// A range that was shortened for the budget.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 #[non_exhaustive]
@@ -253,6 +277,9 @@ pub enum DegradationStep {
     Clipped,
     /// The whole group became one text.
     Text,
+    /// Neighbouring groups became one text: a pointer to them, and the beginnings of their messages as far
+    /// as the budget allows.
+    Digest,
 }
 
 /// Kind of an [`Error`].

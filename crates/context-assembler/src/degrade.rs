@@ -8,7 +8,7 @@ use turn_map::{clip_counted, left_out};
 use crate::accounting::cost;
 use crate::context::{ContextMessage, Degradation, DegradationStep, MessageOrigin};
 use crate::marks::{escape_marks, remark};
-use crate::render::{message_pointer, render_text};
+use crate::render::{range_pointer, render_text};
 
 /// Minimum length of a clipped text, in tokens.
 const SMALLEST_CLIP: u64 = 16;
@@ -95,14 +95,6 @@ fn pointer(message: &ContextMessage) -> String {
         (MessageOrigin::Summary { summary_id, .. }, _) => summary_id.to_string(),
         (_, Some(range)) => range_pointer(range),
         (_, None) => "what begins the context".to_owned(),
-    }
-}
-
-fn range_pointer(range: SeqRange) -> String {
-    if range.first == range.last {
-        message_pointer(range.first)
-    } else {
-        format!("messages:{}-{}", range.first, range.last)
     }
 }
 
@@ -565,7 +557,8 @@ mod tests {
         let budget = Budget::tokens(8_000);
         let policy = AssemblyPolicy::default();
         let context = assemble(&input, None, budget, &policy, &accounting).unwrap();
-        assert_eq!(context.receipt.degraded[0].step, DegradationStep::Clipped);
+        let newest = context.receipt.degraded.last().unwrap();
+        assert_eq!(newest.step, DegradationStep::Clipped);
         assert!(context.tokens > 6_000, "{} tokens", context.tokens);
         // The whole once, and what is left of it a few times.
         let counted = counting.1.load(Ordering::Relaxed);

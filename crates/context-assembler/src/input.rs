@@ -15,6 +15,9 @@ pub enum Item {
     Summary(Box<Summary>),
     /// Messages that the view leaves out.
     Omitted(SeqRange),
+    /// Messages of the view that were not read, because they cannot fit, and the cost that the view records
+    /// for them, in tokens. They are left out of the context.
+    Unread(SeqRange, u64),
 }
 
 /// Input of [`assemble`](fn@crate::assemble): the newer part of a view, oldest first, through its end.

@@ -1,12 +1,16 @@
 #![doc = include_str!("../README.md")]
 
 mod accounting;
+mod allotment;
 mod assemble;
 mod blocks;
 mod choose;
+mod compose;
 mod context;
 mod degrade;
+mod digest;
 mod fit;
+mod forms;
 mod group;
 mod ids;
 mod input;
@@ -15,17 +19,19 @@ mod messages;
 mod policy;
 mod preamble;
 mod render;
+mod shorten;
+mod skeleton;
 
 pub use accounting::ContextAccounting;
 pub use assemble::{assemble, assemble_with_preamble};
 pub use context::{
     Context, ContextMessage, Degradation, DegradationStep, Dropped, Error, ErrorKind,
-    MessageOrigin, MovedResult, Receipt, RenamedCall,
+    MessageOrigin, MovedResult, Receipt, RenamedCall, ShortenedSummary,
 };
 pub use input::{AssemblyInput, Item};
 pub use marks::render_identity;
 pub use messages::{assemble_messages, assemble_messages_with};
-pub use policy::{AssemblyPolicy, Budget, Eviction};
+pub use policy::{AssemblyPolicy, Budget, Eviction, InputLimits};
 pub use preamble::Preamble;
 pub use render::{
     SUMMARY_RENDERING, message_pointer, render_summary, render_text, render_text_without_tokens,

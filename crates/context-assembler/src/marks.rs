@@ -27,6 +27,17 @@ pub(crate) fn quoted(id: &str) -> String {
 /// Escapes look-alikes of marks in a text from a message. O(bytes), without an allocation where there
 /// are none.
 pub(crate) fn escape_marks(text: &str) -> Cow<'_, str> {
+    escape_tags(text, opens_tag)
+}
+
+/// Escapes every tag in the text of a summary, and look-alikes of remarks: nothing in it ends the summary or speaks as
+/// somebody else. All other characters stay: a command with `&&` and quotes can be copied.
+pub(crate) fn escape_summary(text: &str) -> Cow<'_, str> {
+    escape_tags(text, begins_tag)
+}
+
+/// Escapes look-alikes of remarks, and the tags that `is_mark` names by the text from their `<` on.
+fn escape_tags(text: &str, is_mark: impl Fn(&str) -> bool) -> Cow<'_, str> {
     let mut out = String::new();
     let mut copied = 0;
     for at in memchr::memchr2_iter(b'<', b'[', text.as_bytes()) {
@@ -35,7 +46,7 @@ pub(crate) fn escape_marks(text: &str) -> Cow<'_, str> {
         };
         let (escaped, length) = match rest.strip_prefix("[…") {
             Some(inside) if inside.starts_with(char::is_whitespace) => ("[...", "[…".len()),
-            None if opens_tag(rest) => ("&lt;", "<".len()),
+            None if is_mark(rest) => ("&lt;", "<".len()),
             _ => continue,
         };
         out.push_str(text.get(copied..at).unwrap_or_default());
@@ -69,6 +80,16 @@ fn opens_tag(text: &str) -> bool {
         || (!closes && is("summary") && rest.starts_with(char::is_whitespace))
 }
 
+/// Whether a text begins with a tag of any name.
+fn begins_tag(text: &str) -> bool {
+    let inside = text.strip_prefix('<').map(str::trim_start);
+    let inside = inside.map(|inside| inside.strip_prefix('/').unwrap_or(inside).trim_start());
+    inside
+        .is_some_and(|name| name.starts_with(|c: char| c.is_alphabetic() || matches!(c, '!' | '?')))
+        && !text.starts_with("< ")
+        || opens_tag(text)
+}
+
 /// Escapes look-alikes of marks in a part's text. Calls, signed reasoning and unknown parts
 /// stay as they are.
 pub(crate) fn escape_part(part: &mut Part) {
@@ -98,6 +119,15 @@ pub fn render_identity(text: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_summary_ends_only_where_it_ends() {
+        let text = "a && \"b\" < c <<'EOF' </Summary> </content > <summary id=x> < summary y> <system> [… 3 …]";
+        assert_eq!(
+            escape_summary(text),
+            "a && \"b\" < c <<'EOF' &lt;/Summary> &lt;/content > &lt;summary id=x> &lt; summary y> &lt;system> [... 3 …]"
+        );
+    }
 
     #[test]
     fn look_alikes_are_escaped_and_nothing_else_is() {

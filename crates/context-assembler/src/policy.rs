@@ -106,7 +106,7 @@ impl Default for Eviction {
 }
 
 /// Rule for what a context takes from a view.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 #[non_exhaustive]
 #[must_use]
@@ -116,7 +116,38 @@ pub struct AssemblyPolicy {
     /// Number of the newest messages that are always included whole, even over the budget. Default
     /// `None`: the budget is hard, and a group that is too large for it is shortened.
     pub whole_tail: Option<usize>,
+    /// Whether summaries are shortened before any is left out, and dropped messages are shown as digests.
+    /// Applies to [`Eviction::Stepped`] without a `whole_tail`. Default `true`.
+    pub shorten_summaries: bool,
 }
+
+impl Default for AssemblyPolicy {
+    fn default() -> Self {
+        Self {
+            eviction: Eviction::default(),
+            whole_tail: None,
+            shorten_summaries: true,
+        }
+    }
+}
+
+/// Limits on the part of a view that an assembly needs. See [`AssemblyPolicy::input_limits`].
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct InputLimits {
+    /// Number of summaries, newest first.
+    pub summaries: u64,
+    /// Cost of messages that no summary stands for, newest first, in tokens. The group that holds the
+    /// last of these tokens is needed whole.
+    pub message_tokens: u64,
+}
+
+/// Least cost of a summary's headline, in tokens, by which the number of summaries is limited.
+const LEAST_HEADLINE: u64 = 40;
+
+/// Cost of the newest messages that are needed whatever the budget, in tokens: those that are left out are
+/// shown as digests.
+const MESSAGES_FOR_DIGESTS: u64 = 20_000;
 
 impl AssemblyPolicy {
     /// Returns the preset anna: the last 20 messages whole, then newest first up to the first span or
@@ -125,6 +156,7 @@ impl AssemblyPolicy {
         Self {
             eviction: Eviction::NewestUntilFull,
             whole_tail: Some(20),
+            shorten_summaries: false,
         }
     }
 
@@ -138,6 +170,46 @@ impl AssemblyPolicy {
     pub fn with_whole_tail(mut self, messages: Option<usize>) -> Self {
         self.whole_tail = messages;
         self
+    }
+
+    /// Sets whether summaries are shortened before any is left out.
+    pub fn with_shorten_summaries(mut self, on: bool) -> Self {
+        self.shorten_summaries = on;
+        self
+    }
+
+    /// The number of steps in a budget, where summaries are shortened.
+    pub(crate) fn shortening_steps(&self) -> Option<u64> {
+        match self.eviction {
+            Eviction::Stepped { steps } if self.shorten_summaries && self.whole_tail.is_none() => {
+                Some(steps)
+            }
+            _ => None,
+        }
+    }
+
+    /// Returns the limits on what [`assemble`](crate::assemble()) needs of a view where summaries are
+    /// shortened: older summaries than `summaries` cannot be shown, and older messages than
+    /// `message_tokens` are [`Item::Unread`](crate::Item). `None` where the policy does not shorten
+    /// summaries: then the view is needed from [`first_needed_token`](Self::first_needed_token) on.
+    ///
+    /// `view_tokens` is the cost of the view and `fixed` the cost before it (an identity), in tokens.
+    pub fn input_limits(
+        &self,
+        view_tokens: u64,
+        fixed: u64,
+        budget: Budget,
+    ) -> Option<InputLimits> {
+        self.shortening_steps()?;
+        let needed = view_tokens
+            - self
+                .first_needed_token(view_tokens, fixed, budget)
+                .min(view_tokens);
+        let room = budget.limit().saturating_sub(fixed);
+        Some(InputLimits {
+            summaries: room / LEAST_HEADLINE + 1,
+            message_tokens: needed.max(MESSAGES_FOR_DIGESTS),
+        })
     }
 
     /// Returns the token, counted from the view's start, from which on [`assemble`](crate::assemble())

@@ -8,15 +8,24 @@ use memory_model::{Part, ResultContent, Role, Seq, SeqRange, Summary, Timestamp}
 
 use crate::context::{ContextMessage, MessageOrigin};
 use crate::fit::{Line, Placed, fit};
-use crate::marks::{escape_marks, escape_part, quoted, remark};
+use crate::marks::{escape_marks, escape_part, escape_summary, quoted, remark};
 
 /// Id of the rendering of summaries by [`render_summary`]. Its version changes with every change of
 /// the rendered text; figures that were counted under another version are then not compared.
-pub const SUMMARY_RENDERING: &str = "summary-xml@1";
+pub const SUMMARY_RENDERING: &str = "summary-xml@2";
 
 /// Returns the argument of the expand tool that shows the message at `seq` whole.
 pub fn message_pointer(seq: Seq) -> String {
     format!("message:{seq}")
+}
+
+/// Returns the argument of the expand tool that shows the messages of a range.
+pub(crate) fn range_pointer(range: SeqRange) -> String {
+    if range.first == range.last {
+        message_pointer(range.first)
+    } else {
+        format!("messages:{range}")
+    }
 }
 
 /// Renders a summary: as XML in a user's message, or as the messages that the summary holds.
@@ -46,6 +55,27 @@ pub(crate) fn render_summary_text(summary: &Summary, text: &str) -> Vec<ContextM
         source,
         parts: vec![Part::text(summary_xml(summary, text))],
     }]
+}
+
+/// Renders a form of a summary: `lines` of its lines, whose text is `text`.
+pub(crate) fn render_summary_form(
+    summary: &Summary,
+    text: &str,
+    lines: (usize, usize),
+) -> ContextMessage {
+    let (lines, of_lines) = lines;
+    let xml = format!(
+        "<summary id=\"{}\" messages=\"{}\" lines=\"{lines} of {of_lines}\">\n{}\n</summary>",
+        escape(summary.id.as_str()),
+        summary.range,
+        escape_summary(text),
+    );
+    let source = MessageOrigin::Summary {
+        first: summary.range.first,
+        last: summary.range.last,
+        summary_id: summary.id.clone(),
+    };
+    ContextMessage::new(Role::User, source, vec![Part::text(xml)])
 }
 
 /// The messages of a summary that holds its own: `[{"role": …, "parts": […]}, …]`.
@@ -103,7 +133,7 @@ fn summary_xml(summary: &Summary, text: &str) -> String {
         xml.push_str("</parents>\n");
     }
     xml.push_str("<content>\n");
-    xml.push_str(&escape_marks(&escape(text)));
+    xml.push_str(&escape_summary(text));
     if !text.ends_with('\n') {
         xml.push('\n');
     }

@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use memory_model::SummaryBody;
+use memory_model::{Seq, SummaryBody};
 use token_estimate::TokenEstimator;
 
 use crate::cut::cut_to_tokens;
@@ -32,12 +32,18 @@ const STEPS: [(usize, usize); 5] = [
 ];
 /// The lengths at which what failed and what ran is printed before anything else.
 const CORE_RUN: usize = 96;
-const CORE_ERROR: usize = 128;
+const CORE_ERROR: usize = 150;
 /// Maximum number of lines of detail, step by step.
 const DETAILS: [usize; 5] = [3, 8, 24, 80, usize::MAX];
 
 /// Length from which an extract has lines for its shorter forms, in tokens.
-const DENSE: u64 = 1_000;
+const DENSE: u64 = 2_500;
+/// The same for an extract of summaries.
+const DENSE_CONDENSED: u64 = 500;
+/// Length from which room is kept for the lines of names and of what to expand, in tokens.
+const LAST_LINES: u64 = 150;
+/// Length from which the long lines of an extract are broken, in tokens.
+const WRAPS: u64 = 500;
 /// Maximum cost of the lines of files by folder, in tokens.
 const FOLDED: u64 = 1_000;
 /// Maximum cost of the lines of the names that are used most, in tokens.
@@ -53,6 +59,8 @@ struct Line {
 }
 
 struct Composer<'a> {
+    /// Whether long lines are broken.
+    wraps: bool,
     items: Vec<&'a Item>,
     estimator: &'a dyn TokenEstimator,
     last_reply: Option<usize>,
@@ -80,10 +88,15 @@ pub(crate) fn compose(
     let (files, listed) = files.map_or_else(Default::default, |(line, named)| (Some(line), named));
     short_names(&mut gathered.items, &gathered.files, &listed);
     let gathered = &*gathered;
-    // A text that is short in any case needs no lines for shorter forms.
-    let dense = |percent: u64, most: u64| match target < DENSE {
-        true => 0,
-        false => share(percent).min(most),
+    // A text that is short in any case needs no lines for shorter forms, and one of messages fewer than one of
+    // summaries, which is what shorter forms are mostly taken from.
+    let condensed = source
+        .iter()
+        .any(|piece| matches!(piece, Source::Summary(_)));
+    let dense = |part: u64, most: u64| match condensed {
+        true if target >= DENSE_CONDENSED => share(part).min(most),
+        false if target >= DENSE => share(part / 2).min(most),
+        _ => 0,
     };
     let folded = folders::lines(&gathered.files, dense(10, FOLDED), estimator);
     let core_names = frame::core_names(gathered, dense(6, CORE_NAMES), estimator);
@@ -93,6 +106,7 @@ pub(crate) fn compose(
         .iter()
         .rposition(|item| item.kind == Kind::Reply && item.weight >= LAST_WORD);
     let mut composer = Composer {
+        wraps: target >= WRAPS,
         sizes: items.iter().map(|item| print::size(item)).collect(),
         costs: BTreeMap::new(),
         items,
@@ -104,12 +118,25 @@ pub(crate) fn compose(
     let listed: u64 = listed.map(|line| estimator.text(line) + 1).sum();
     let room = target.saturating_sub(cost(&header) + cost(&stand) + cost(&files) + listed);
 
+    // Where only users speak, all is theirs, and there may be hardly room for what they said.
+    let prose = composer.items.iter().all(|item| item.kind.users());
     // For the last two lines.
-    let names_share = share(12);
-    let expand_share = share(10).min(120);
+    let last_lines = |tokens: u64| match prose && target < LAST_LINES {
+        true => 0,
+        false => tokens,
+    };
+    let core: u64 = core_names.iter().map(|line| estimator.text(line) + 1).sum();
+    let names_share = last_lines(share(12).saturating_sub(core));
+    let expand_share = last_lines(share(10).min(120));
     let mut left = room.saturating_sub(names_share + expand_share);
-    composer.core((share(6), share(16)), &mut left);
-    composer.users(share(50).min(left), share(66).min(left), &mut left);
+    if condensed {
+        composer.core((share(6), share(16)), &mut left);
+    }
+    let (soft, hard) = match prose {
+        true => (left, left),
+        false => (share(50).min(left), share(66).min(left)),
+    };
+    composer.users(soft, hard, &mut left);
     composer.others(&mut left);
 
     let mut parts = Parts {
@@ -202,12 +229,7 @@ impl Lines<'_> {
         for (n, line) in text.split('\n').enumerate() {
             let cost = self.estimator.text(line) + 1;
             let worth = value::of_line(item, line, n, cost, place);
-            self.push(
-                line,
-                value::topic(item.kind),
-                worth,
-                (n > 0).then_some(head),
-            );
+            self.push(line, value::topic(item, n), worth, (n > 0).then_some(head));
         }
     }
 }
@@ -263,7 +285,10 @@ impl Composer<'_> {
 
     fn line(&self, text: &str, kind: Kind) -> Line {
         let call = matches!(kind, Kind::Act | Kind::Error);
-        let text = wrapped(text, call).join("\n");
+        let text = match self.wraps {
+            true => wrapped(text, call).join("\n"),
+            false => text.to_owned(),
+        };
         let cost = self.estimator.text(&text).saturating_add(1);
         Line { text, cost }
     }
@@ -351,17 +376,17 @@ impl Composer<'_> {
             first.insert(0, last);
         }
         self.fill(&first, 0, left, &|kind| match kind {
-            Kind::Error => all / 4,
+            Kind::Error => all / 3,
             Kind::Act => all * 2 / 5,
             Kind::Reply => all / 2,
             _ => all,
         });
         for step in 1..4 {
-            self.fill(&errors, step, left, &|_| all / 4);
+            self.fill(&errors, step, left, &|_| all / 3);
         }
         self.fill(&first, 0, left, &|_| all);
         self.fill(&first, 1, left, &|kind| match kind {
-            Kind::Error => all * 3 / 10,
+            Kind::Error => all * 2 / 5,
             Kind::Act => all * 2 / 5,
             Kind::Reply => all / 2,
             _ => all,
@@ -476,10 +501,14 @@ impl Composer<'_> {
     /// The most important line, for a target into which no whole line fits.
     fn best(&self) -> String {
         let best = (0..self.items.len()).max_by_key(|at| self.score(*at));
-        best.and_then(|at| self.items.get(at)).map_or_else(
-            || "No text.".to_owned(),
-            |item| print::item(item, Length::chars(300)),
-        )
+        let Some(item) = best.and_then(|at| self.items.get(at)) else {
+            return "No text.".to_owned();
+        };
+        let told = users::telling_sentence(&item.lines.join("\n"));
+        match told.filter(|_| item.kind.users()) {
+            Some(sentence) => format!("{}{sentence}", print::beginning(item)),
+            None => print::item(item, Length::chars(300)),
+        }
     }
 
     /// The lines of the text with their topics and values.
@@ -489,7 +518,13 @@ impl Composer<'_> {
             estimator: self.estimator,
         };
         lines.all(parts.header.iter(), Topic::Frame);
-        lines.all(parts.stand.iter(), Topic::State);
+        if let Some(stand) = &parts.stand {
+            let (asked, stands) = stand.split_once('\n').unwrap_or((stand, ""));
+            lines.all([asked.to_owned()].iter(), Topic::State);
+            let stands = Some(stands.to_owned()).filter(|line| !line.is_empty());
+            lines.all(stands.iter(), Topic::Replies);
+        }
+        let told = self.told_elsewhere();
         let users = self.items.iter().filter(|item| item.kind.users()).count();
         let mut user = 0;
         for (at, item) in self.items.iter().enumerate() {
@@ -501,6 +536,7 @@ impl Composer<'_> {
                 score: self.score(at),
                 end: item.kind.users() && (user == 1 || user == users),
                 newness: (at + 1) as u64 * 100 / self.items.len() as u64,
+                told: told.contains(&at),
             };
             lines.item(item, &line.text, place);
         }
@@ -510,6 +546,24 @@ impl Composer<'_> {
         lines.all(parts.names.iter(), Topic::Frame);
         lines.all(parts.expand.iter(), Topic::Frame);
         lines.lines
+    }
+
+    /// Indices of the items that tell what another one tells: a user's words that come again, and a command whose
+    /// earlier failure names it as what made it good.
+    fn told_elsewhere(&self) -> BTreeSet<usize> {
+        let mut told = BTreeSet::new();
+        let mut later: BTreeSet<&[String]> = BTreeSet::new();
+        for (at, item) in self.items.iter().enumerate().rev() {
+            if item.kind == Kind::User && !later.insert(&item.lines) {
+                told.insert(at);
+            }
+        }
+        let resolved = self.items.iter().filter_map(|item| item.resolved);
+        let resolved: BTreeSet<Seq> = resolved.collect();
+        let runs = self.items.iter().enumerate();
+        let runs = runs.filter(|(_, item)| item.runs() && resolved.contains(&item.range.first));
+        told.extend(runs.map(|(at, _)| at));
+        told
     }
 
     /// Drops the least valuable lines until the text fits.

@@ -9,7 +9,7 @@ use crate::item::{Gathered, INJECTED, Item, Kind, PASTED, TYPED, TYPED_BYTES};
 use crate::parse;
 use crate::results::{self, Calls};
 use crate::source::Source;
-use crate::text::{clip, is_decision, sentences, squeeze, verbatim};
+use crate::text::{clip, is_decision, sentences, squeeze, unwrapped, verbatim};
 use crate::tool_call::Call;
 
 /// Length from which messages that begin alike count as a program's, in bytes.
@@ -42,6 +42,7 @@ pub(crate) fn gather(source: &[Source<'_>], conventions: &dyn AgentConventions) 
     end_group(&mut gathered, &mut calls.group);
     demote_templates(&mut gathered);
     results::telling_ends(&mut gathered, &calls.outputs);
+    results::resolve(&mut gathered.items);
     gathered
 }
 
@@ -209,7 +210,7 @@ fn speech(
 
 fn user(gathered: &mut Gathered, conventions: &dyn AgentConventions, entry: &LogEntry, said: &str) {
     let range = SeqRange::single(entry.seq);
-    let all = |text: &str| verbatim(text, 2 * HEAD_BYTES, 2 * TAIL_BYTES);
+    let all = |text: &str| verbatim(&unwrapped(text), 2 * HEAD_BYTES, 2 * TAIL_BYTES);
     let text = conventions.user_text(said, entry.meta.as_ref());
     for block in &text.injected {
         let item = Item::new(range, Kind::Injected, "Injected", INJECTED);
@@ -227,6 +228,7 @@ fn user(gathered: &mut Gathered, conventions: &dyn AgentConventions, entry: &Log
 }
 
 fn reply(gathered: &mut Gathered, range: SeqRange, said: &str, last_word: bool, trouble: bool) {
+    let said = &*unwrapped(said);
     let all = sentences(said);
     let weight = if last_word {
         75

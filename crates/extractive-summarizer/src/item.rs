@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use memory_model::SeqRange;
+use memory_model::{Seq, SeqRange};
 
 use crate::text::{visit_names, window};
 
@@ -17,9 +17,6 @@ pub(crate) const LAST_WORD: u32 = 60;
 pub(crate) const PASTED: u32 = 50;
 /// Weight of what a program put into a user's message.
 pub(crate) const INJECTED: u32 = 20;
-
-/// Number of mentions that a name counts for that an earlier summary lists.
-const LISTED_NAME: u32 = 3;
 
 /// Label of a call that runs a command, in the place of its tool's name.
 pub(crate) const COMMAND: &str = "$";
@@ -62,6 +59,8 @@ pub(crate) struct Item {
     pub(crate) outcome: Vec<String>,
     /// Bodies and output, printed when there is room.
     pub(crate) detail: Vec<String>,
+    /// Position of the later call that ran the same command without an error.
+    pub(crate) resolved: Option<Seq>,
     /// Importance, from 0 to about 100; 0 is not printed.
     pub(crate) weight: u32,
 }
@@ -76,6 +75,7 @@ impl Item {
             lines: Vec::new(),
             outcome: Vec::new(),
             detail: Vec::new(),
+            resolved: None,
             weight,
         }
     }
@@ -144,11 +144,11 @@ impl Gathered {
         }
     }
 
-    /// Adds a name of a summary's list: it was used often enough to be listed.
-    pub(crate) fn told_name(&mut self, name: &str) {
+    /// Adds a name of a summary's list, with the number of mentions that it counts for.
+    pub(crate) fn told_name(&mut self, name: &str, mentions: u32) {
         if !name.is_empty() {
             let stat = self.names.entry(name.to_owned()).or_default();
-            stat.count += LISTED_NAME;
+            stat.count += mentions;
             stat.last = self.now;
         }
     }

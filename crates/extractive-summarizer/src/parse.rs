@@ -10,11 +10,14 @@ use crate::cut::{CHAR_CUT_NOTE, CUT_NOTE};
 use crate::folders::{BELOW, IN_FOLDER};
 use crate::frame::{EXPAND, FILES, HEADER, NAMES};
 use crate::item::{Gathered, INJECTED, Item, Kind, TYPED};
-use crate::print::{ARROW, DETAIL, MORE};
+use crate::print::{ARROW, DETAIL, MORE, RESOLVED};
 use crate::source::SummarySource;
 use crate::status::{ASKED, STAND};
 use crate::text::{is_decision, is_directive};
 use crate::wrap::joined;
+
+/// Numbers of mentions that the names of a summary's first lists count for: those that were used most come first.
+const LISTED_NAMES: [u32; 8] = [9, 8, 7, 6, 5, 4, 3, 2];
 
 /// Adds the lines of a summary.
 pub(crate) fn summary(
@@ -28,6 +31,7 @@ pub(crate) fn summary(
     let mut open: Option<Item> = None;
     let mut told = BTreeMap::new();
     let mut root = String::new();
+    let mut lists = 0;
     let lines: Vec<Cow<'_, str>> = match extract {
         true => joined(summary.text).into_iter().map(Cow::Owned).collect(),
         false => summary.text.lines().map(Cow::Borrowed).collect(),
@@ -59,8 +63,10 @@ pub(crate) fn summary(
             };
             files(&mut told, &folder, rest);
         } else if let Some(rest) = line.strip_prefix(NAMES) {
+            let mentions = LISTED_NAMES.get(lists).copied().unwrap_or(1);
+            lists += 1;
             for name in rest.split(", ") {
-                gathered.told_name(name.trim());
+                gathered.told_name(name.trim(), mentions);
             }
         } else if let Some(rest) = line.strip_prefix(EXPAND) {
             if !extract {
@@ -148,11 +154,34 @@ fn extract_line(line: &str, within: SeqRange, conventions: &dyn AgentConventions
         Kind::Act | Kind::Error => text.split_once(ARROW).unwrap_or((text, "")),
         _ => (text, ""),
     };
+    let refused = kind == Kind::Error
+        && conventions
+            .tool_result(None, outcome, true)
+            .rejection
+            .is_some();
+    let weight = if refused { 5 } else { weight };
+    let (text, resolved) = match kind {
+        Kind::Error => without_note(text),
+        _ => (text, None),
+    };
     let mut item = Item::new(range, kind, label, weight).with_lines(vec![text.to_owned()]);
+    item.resolved = resolved;
     if !outcome.is_empty() {
         item.outcome = outcome.split(" | ").map(str::to_owned).collect();
     }
     Some(item)
+}
+
+/// The subject of an error without the note of what became of it, and that call's position.
+fn without_note(text: &str) -> (&str, Option<Seq>) {
+    let (begins, ends) = RESOLVED;
+    let note = text
+        .strip_suffix(ends)
+        .and_then(|text| text.rsplit_once(begins));
+    match note.map(|(about, seq)| (about, seq.parse().ok())) {
+        Some((about, Some(seq))) => (about, Some(Seq(seq))),
+        _ => (text, None),
+    }
 }
 
 /// The folder of a line of files in a folder, and its list.

@@ -12,6 +12,8 @@ pub(crate) const MORE: &str = "  ";
 pub(crate) const DETAIL: &str = "    ";
 /// Maximum length of a line of detail, in characters.
 const DETAIL_CHARS: usize = 240;
+/// Beginning and end of the note in an error's line that the same command ran later without an error.
+pub(crate) const RESOLVED: (&str, &str) = (" (ok at [", "])");
 /// Shell syntax that hands a message of several lines to a command.
 const HEREDOC: &str = "\"$(cat <<'EOF' ";
 /// Maximum length of an exclamation that says nothing, in characters.
@@ -47,6 +49,7 @@ pub(crate) fn item(item: &Item, length: Length) -> String {
     let ended = count(&item.outcome);
     if said.saturating_add(ended) <= chars {
         out.push_str(&item.lines.join(&format!("\n{MORE}")));
+        resolved(item, &mut out);
         if !item.outcome.is_empty() {
             out.push_str(ARROW);
             let short = item.outcome.len() <= 3 && ended <= 200;
@@ -60,7 +63,7 @@ pub(crate) fn item(item: &Item, length: Length) -> String {
             // Of a command most is what ran.
             false if item.runs() => (chars * 3 / 4).max(chars.saturating_sub(ended)),
             // And of an error what it says.
-            false if item.kind == Kind::Error => (chars / 3).max(chars.saturating_sub(ended)),
+            false if item.kind == Kind::Error => (chars / 2).max(chars.saturating_sub(ended)),
             false => half.max(chars.saturating_sub(ended)),
         };
         let about = match item.kind {
@@ -75,6 +78,7 @@ pub(crate) fn item(item: &Item, length: Length) -> String {
         };
         let room = chars.saturating_sub(about.chars().count()).max(half);
         out.push_str(&about);
+        resolved(item, &mut out);
         if !item.outcome.is_empty() {
             out.push_str(ARROW);
             out.push_str(&ending(item, room));
@@ -87,6 +91,14 @@ pub(crate) fn item(item: &Item, length: Length) -> String {
     }
     out.truncate(out.trim_end().len());
     out
+}
+
+/// Adds what became of an error.
+fn resolved(item: &Item, out: &mut String) {
+    if let Some(seq) = item.resolved {
+        let (begins, ends) = RESOLVED;
+        out.push_str(&format!("{begins}{seq}{ends}"));
+    }
 }
 
 /// The subject of a call, shortened: the end of a path, a command without its folder, or the digest of a

@@ -43,6 +43,8 @@ pub(crate) enum Topic {
     State,
     /// What users said.
     Users,
+    /// Documents and programs' texts in users' messages.
+    Documents,
     /// What tools did.
     Acts,
     /// What failed.
@@ -56,9 +58,10 @@ pub(crate) enum Topic {
 }
 
 impl Topic {
-    const ALL: [Self; 8] = [
+    const ALL: [Self; 9] = [
         Self::State,
         Self::Users,
+        Self::Documents,
         Self::Acts,
         Self::Errors,
         Self::Replies,
@@ -71,12 +74,13 @@ impl Topic {
     const fn share(self) -> u64 {
         match self {
             Self::State => 1_000,
-            Self::Users => 26,
-            Self::Acts => 30,
-            Self::Errors => 14,
-            Self::Replies => 12,
-            Self::Files => 16,
-            Self::Names => 14,
+            Self::Users => 27,
+            Self::Documents => 3,
+            Self::Acts => 28,
+            Self::Errors => 20,
+            Self::Replies => 6,
+            Self::Files => 22,
+            Self::Names => 22,
             Self::Frame => 2,
         }
     }

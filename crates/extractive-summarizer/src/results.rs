@@ -2,8 +2,8 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use memory_model::SeqRange;
 use memory_model::conventions::{AgentConventions, Rejection, ToolAction};
+use memory_model::{Seq, SeqRange};
 
 use crate::item::{COMMAND, Gathered, Item, Kind, PASTED, TYPED, TYPED_BYTES};
 use crate::text::{clip, squeeze, verbatim};
@@ -77,6 +77,23 @@ pub(crate) fn telling_ends(gathered: &mut Gathered, outputs: &[(usize, Vec<Strin
                 .cloned()
                 .into_iter()
                 .collect();
+        }
+    }
+}
+
+/// Notes at each failed command which later call ran the same command without an error.
+pub(crate) fn resolve(items: &mut [Item]) {
+    let mut later: BTreeMap<String, Seq> = BTreeMap::new();
+    for item in items.iter_mut().rev() {
+        let [line] = item.lines.as_slice() else {
+            continue;
+        };
+        match item.kind {
+            Kind::Act if item.runs() && item.weight > 0 => {
+                later.insert(format!("{COMMAND} {line}"), item.range.first);
+            }
+            Kind::Error => item.resolved = item.resolved.or(later.get(line).copied()),
+            _ => {}
         }
     }
 }

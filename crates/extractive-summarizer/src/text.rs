@@ -138,6 +138,66 @@ pub(crate) fn verbatim(text: &str, start: usize, end: usize) -> Vec<String> {
     all
 }
 
+/// Minimum and maximum length of the lines of a paragraph that was wrapped by hand or by a mail program, in characters.
+const WRAPPED: std::ops::RangeInclusive<usize> = 40..=100;
+
+/// A text whose hard-wrapped paragraphs are one line each. Lines are taken as wrapped where each is as full as it can
+/// be: the first word of the next one would not have fitted.
+pub(crate) fn unwrapped(text: &str) -> Cow<'_, str> {
+    let lines: Vec<&str> = text.lines().collect();
+    let mut out: Vec<Cow<'_, str>> = Vec::with_capacity(lines.len());
+    let (mut at, mut code, mut changed) = (0, false, false);
+    while let Some(line) = lines.get(at) {
+        code ^= line.trim_start().starts_with("```");
+        let rest = lines.get(at..).unwrap_or_default();
+        let end = if code { 1 } else { paragraph(rest) };
+        if end > 1 {
+            changed = true;
+            let words = rest.iter().take(end).map(|line| line.trim());
+            out.push(Cow::Owned(words.collect::<Vec<_>>().join(" ")));
+        } else {
+            out.push(Cow::Borrowed(line));
+        }
+        at += end;
+    }
+    match changed {
+        true => Cow::Owned(out.join("\n")),
+        false => Cow::Borrowed(text),
+    }
+}
+
+/// Number of lines of the wrapped paragraph that begins here; 1 if there is none.
+fn paragraph(lines: &[&str]) -> usize {
+    let length = |line: &str| line.trim_end().chars().count();
+    let plain = |line: &&&str| {
+        let begins = line.trim_start().chars().next();
+        begins.is_some_and(|c| {
+            c.is_alphanumeric() || matches!(c, '"' | '\'' | '(' | '“' | '«' | '¿' | '¡')
+        }) && !line.starts_with(['\t', ' '])
+    };
+    let most = lines
+        .iter()
+        .take_while(plain)
+        .map(|line| length(line))
+        .max();
+    let most = most.unwrap_or(0);
+    if !WRAPPED.contains(&most) {
+        return 1;
+    }
+    let full = |pair: &[&str]| match pair {
+        [line, next] => {
+            let word = next.split_whitespace().next().unwrap_or("");
+            let numbered =
+                word.ends_with(['.', ')', ':']) && word.starts_with(|c: char| c.is_ascii_digit());
+            !numbered && length(line) >= *WRAPPED.start() && length(line) + 1 + length(word) > most
+        }
+        _ => false,
+    };
+    let plain_lines = lines.iter().take_while(plain).count();
+    let wrapped = lines.get(..plain_lines).unwrap_or_default();
+    1 + wrapped.windows(2).take_while(|pair| full(pair)).count()
+}
+
 fn plain_char(c: char) -> char {
     if c.is_control() { ' ' } else { c }
 }
@@ -154,6 +214,8 @@ fn split_sentences(line: &str, out: &mut Vec<String>) {
     let mut chars = line.char_indices().peekable();
     while let Some((at, c)) = chars.next() {
         let ends = match c {
+            // Devanagari's and Urdu's full stops, and the Arabic question mark.
+            '।' | '۔' | '؟' => true,
             '。' | '！' | '？' | '．' => {
                 !matches!(chars.peek(), Some((_, '」' | '』' | '）' | '。')))
             }
@@ -292,6 +354,15 @@ pub(crate) fn clip(line: &str, max: usize) -> String {
     format!("{}…", kept.trim_end())
 }
 
+/// Whether a text has a name or a number, in any script.
+pub(crate) fn has_name(text: &str) -> bool {
+    let mut found = text.chars().any(char::is_numeric);
+    if !found {
+        visit_names(text, &mut |_| found = true);
+    }
+    found
+}
+
 /// Calls `f` with the names in a text: addresses, `code`, issue numbers, commit ids, versions, constants,
 /// codes.
 pub(crate) fn visit_names(text: &str, f: &mut dyn FnMut(&str)) {
@@ -390,6 +461,23 @@ mod tests {
             all("See:\n```rust\nfn a() {\n  b\n}\n```\nend"),
             ["See:", "fn a() {", "b", "…", "end"]
         );
+    }
+
+    #[test]
+    fn wrapped_paragraphs_are_one_line_and_lists_stay() {
+        let mail = "Hello all,\n\nthe machine db-7 was rebooted at night because the kernel had been\n\
+                    updated, and two of the jobs did not come back up. Please look at\nthem today.\n\n\
+                    - restart the importer\n- check the queue\nThanks\nAda";
+        assert_eq!(
+            unwrapped(mail),
+            "Hello all,\n\nthe machine db-7 was rebooted at night because the kernel had been updated, and \
+             two of the jobs did not come back up. Please look at them today.\n\n- restart the importer\n\
+             - check the queue\nThanks\nAda"
+        );
+        let short = "Keep the name.\nKeep the order.\nNever skip a step of the procedure that is written down.";
+        assert_eq!(unwrapped(short), short);
+        let code = "```\nlet a_name_of_some_length = other_name_of_some_length;\nlet b_name_of_some_length = other;\n```";
+        assert_eq!(unwrapped(code), code);
     }
 
     #[test]

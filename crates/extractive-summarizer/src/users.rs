@@ -6,7 +6,23 @@ use token_estimate::TokenEstimator;
 
 use crate::item::{Item, Kind, PASTED, TYPED};
 use crate::print::{MORE, beginning};
-use crate::text::{is_directive, line_sentences};
+use crate::text::{has_name, is_directive, line_sentences};
+
+/// Number of letters below which a first sentence may be a greeting.
+const GREETING: usize = 16;
+
+fn letters(text: &str) -> usize {
+    text.chars().filter(|c| c.is_alphanumeric()).count()
+}
+
+/// The sentence of a text that tells most: one with a name or a number, else one that asks for something, else the
+/// first.
+pub(crate) fn telling_sentence(text: &str) -> Option<String> {
+    let sentences: Vec<String> = text.lines().flat_map(line_sentences).collect();
+    let named = sentences.iter().find(|sentence| has_name(sentence));
+    let asks = || sentences.iter().find(|sentence| is_directive(sentence));
+    named.or_else(asks).or(sentences.first()).cloned()
+}
 
 /// A sentence of an item.
 struct Sentence {
@@ -27,6 +43,9 @@ pub(crate) fn shortened(
     estimator: &dyn TokenEstimator,
 ) -> Vec<(usize, String)> {
     let mut sentences: Vec<Sentence> = Vec::new();
+    // Where nobody but users speaks, as in a mail or a note, short sentences are not the ones that tell most.
+    let prose = items.iter().all(|item| item.kind.users());
+    let beside = if prose { 16 } else { 4 };
     for (age, at) in users.iter().rev().enumerate() {
         let Some(item) = items.get(*at) else { continue };
         let ends = age == 0 || age + 1 == users.len();
@@ -41,8 +60,13 @@ pub(crate) fn shortened(
                     Kind::User => 100,
                     _ => 70,
                 };
-                if line == 0 && n == 0 {
-                    value *= if ends { 4 } else { 2 };
+                let named = has_name(&text);
+                // A greeting begins a message and says nothing.
+                if line == 0 && n == 0 && (named || letters(&text) >= GREETING) {
+                    value *= if ends && !prose { 4 } else { 2 };
+                }
+                if named && prose {
+                    value *= 4;
                 }
                 if is_directive(&text) {
                     value = value * 3 / 2;
@@ -63,7 +87,7 @@ pub(crate) fn shortened(
     order.sort_by_key(|n| {
         let worth = sentences
             .get(*n)
-            .map_or(0, |s| s.value * 1000 / (s.cost + 4));
+            .map_or(0, |s| s.value * 1000 / (s.cost + beside));
         (std::cmp::Reverse(worth), *n)
     });
     let mut left = room;
@@ -84,8 +108,8 @@ pub(crate) fn shortened(
                 .map_or(0, |item| estimator.text(&beginning(item)) + 2),
         };
         // A gap may have to be marked, unless the sentence stands beside a printed one.
-        let beside = |n: Option<usize>| n.is_some_and(|n| chosen.contains(&n));
-        let gap = !beside(n.checked_sub(1)) && !beside(n.checked_add(1));
+        let printed = |n: Option<usize>| n.is_some_and(|n| chosen.contains(&n));
+        let gap = !printed(n.checked_sub(1)) && !printed(n.checked_add(1));
         let cost = head + sentence.cost + u64::from(gap);
         if cost <= left {
             left -= cost;

@@ -1,11 +1,13 @@
 //! Values of the lines of an item, among the lines of the same topic.
 
 use crate::item::{Item, Kind, PASTED, TYPED};
+use crate::print::DETAIL;
 use crate::rank::Topic;
-use crate::text::{is_directive, visit_names};
+use crate::text::{has_name, is_decision, is_directive};
 
-/// Number of letters and digits below which a user's message says little: a thanks, a "go on".
-const SAYS_LITTLE: usize = 12;
+/// Number of letters and digits from which a user's message counts in full. A shorter one says less: a thanks, a
+/// "go on".
+const SAYS_MUCH: usize = 32;
 
 /// What an item's place says of its value.
 #[derive(Debug, Clone, Copy)]
@@ -16,12 +18,19 @@ pub(crate) struct Place {
     pub(crate) end: bool,
     /// Position among the items, in per cent.
     pub(crate) newness: u64,
+    /// Whether a later item says the same, or an earlier error tells of it.
+    pub(crate) told: bool,
 }
 
-/// The topic of an item's lines.
-pub(crate) fn topic(kind: Kind) -> Topic {
-    match kind {
-        Kind::User | Kind::Injected => Topic::Users,
+/// Number of lines of a pasted document that count as what its user said.
+const SAID_LINES: usize = 4;
+
+/// The topic of an item's `n`th line.
+pub(crate) fn topic(item: &Item, n: usize) -> Topic {
+    match item.kind {
+        Kind::Injected => Topic::Documents,
+        Kind::User if item.weight <= PASTED && n >= SAID_LINES => Topic::Documents,
+        Kind::User => Topic::Users,
         Kind::Reply | Kind::Note => Topic::Replies,
         Kind::Error => Topic::Errors,
         Kind::Act => Topic::Acts,
@@ -30,6 +39,11 @@ pub(crate) fn topic(kind: Kind) -> Topic {
 
 /// The value of the `n`th line of an item that costs `cost` tokens.
 pub(crate) fn of_line(item: &Item, line: &str, n: usize, cost: u64, place: Place) -> u64 {
+    let value = of_new_line(item, line, n, cost, place);
+    if place.told { value / 6 } else { value }
+}
+
+fn of_new_line(item: &Item, line: &str, n: usize, cost: u64, place: Place) -> u64 {
     let depth = n as u64;
     match item.kind {
         Kind::User | Kind::Injected => {
@@ -40,19 +54,40 @@ pub(crate) fn of_line(item: &Item, line: &str, n: usize, cost: u64, place: Place
             if is_directive(line) {
                 value = value * 3 / 2;
             }
-            if names(line) {
+            if has_name(said(line)) {
                 value = value * 5 / 4;
             }
             value += value * place.newness / 300;
             value / (cost + 10) / (1 + depth / 8)
         }
-        _ => {
+        Kind::Reply | Kind::Note => {
+            let mut value = 1_000 * place.score / (1 + depth);
+            if is_decision(line) {
+                value *= 2;
+            }
+            if has_name(said(line)) {
+                value = value * 3 / 2;
+            }
+            // What is short says little.
+            value / (cost + 40)
+        }
+        Kind::Error => {
+            let value = match n {
+                0 => 1_000 * place.score,
+                // What it says.
+                1 => 900 * place.score,
+                _ => 300 * place.score / depth,
+            };
+            value / (cost + 12)
+        }
+        Kind::Act => {
             let mut value = match n {
                 0 => 1_000 * place.score,
-                _ => 400 * place.score / depth,
+                _ if line.starts_with(DETAIL) => 60 * place.score / depth,
+                _ => 300 * place.score / depth,
             };
             // Files are listed, and what else tools did is rarely what matters.
-            if item.kind == Kind::Act && !item.runs() {
+            if !item.runs() {
                 value = value * 2 / 5;
             }
             value / (cost + 12)
@@ -63,23 +98,20 @@ pub(crate) fn of_line(item: &Item, line: &str, n: usize, cost: u64, place: Place
 /// Value of what a user said.
 fn base(item: &Item) -> u64 {
     let letters = item.lines.iter().flat_map(|line| line.chars());
-    let little = letters
-        .filter(|c| c.is_alphanumeric())
-        .take(SAYS_LITTLE)
-        .count()
-        < SAYS_LITTLE;
+    let letters = letters.filter(|c| c.is_alphanumeric()).take(SAYS_MUCH);
+    let letters = letters.count() as u64;
     match item.kind {
-        Kind::User if little => 60,
-        Kind::User if item.weight >= TYPED => 600,
+        Kind::User if item.weight >= TYPED => 60 + 540 * letters / SAYS_MUCH as u64,
         Kind::User if item.weight > PASTED => 400,
         Kind::User => 100,
         _ => 70,
     }
 }
 
-/// Whether a line has a name or a number.
-fn names(line: &str) -> bool {
-    let mut found = line.bytes().skip(6).any(|b| b.is_ascii_digit());
-    visit_names(line, &mut |_| found = true);
-    found
+/// A line without the position of its message.
+fn said(line: &str) -> &str {
+    let rest = line
+        .strip_prefix('[')
+        .and_then(|rest| rest.split_once("] "));
+    rest.map_or(line, |(_, said)| said)
 }

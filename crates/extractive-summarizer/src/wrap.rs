@@ -1,6 +1,6 @@
 //! Long lines as several short ones, so that a shorter form of a summary can keep the beginning of one.
 
-use crate::print::{ARROW, DETAIL, MORE};
+use crate::print::{ARROW, DETAIL};
 
 /// Beginning of a line that continues the line before it in the middle of a sentence.
 pub(crate) const REST: &str = "   ";
@@ -8,7 +8,7 @@ pub(crate) const REST: &str = "   ";
 /// Width from which a line is broken, in fourths of a token: some 45 tokens.
 const WIDTH: usize = 180;
 /// The same for the line of a call: what is before its outcome takes some 20 tokens at the most.
-const CALL_WIDTH: usize = 84;
+const CALL_WIDTH: usize = 76;
 /// Minimum length of a call, and of its outcome, that stand on lines of their own, in bytes.
 const OUTCOME: usize = 30;
 
@@ -67,7 +67,7 @@ fn place(line: &str, most: usize) -> Option<usize> {
         if width > most {
             // What is left must be worth a line.
             let rest = line.get(at..)?;
-            let long = rest.len() > most / 6;
+            let long = rest.len() > most / 3;
             return sentence.or(space).filter(|_| long);
         }
         let next = chars.peek().map(|(_, next)| *next);
@@ -103,11 +103,6 @@ pub(crate) fn joined(text: &str) -> Vec<String> {
         }
     }
     out
-}
-
-/// Whether a line continues the item that begins above it.
-pub(crate) fn continues(line: &str) -> bool {
-    line.starts_with(MORE)
 }
 
 #[cfg(test)]

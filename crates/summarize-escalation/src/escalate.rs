@@ -124,6 +124,7 @@ struct Climb<'a> {
 /// A text and its writer.
 struct Written {
     text: String,
+    ranks: Option<Vec<u8>>,
     stop: Stop,
     summarizer: String,
     model: Option<String>,
@@ -136,6 +137,7 @@ impl Written {
         Self {
             model: answer.model.or_else(|| writer.model().map(str::to_owned)),
             text: answer.text,
+            ranks: answer.ranks,
             stop: answer.stop,
             summarizer: writer.id().to_owned(),
             provisional: writer.provisional(),
@@ -147,6 +149,7 @@ impl Written {
     fn source(source: &[Source<'_>]) -> Self {
         Self {
             text: prompt::plain(source),
+            ranks: None,
             stop: Stop::Complete,
             summarizer: SOURCE_CUT.to_owned(),
             model: None,
@@ -347,6 +350,8 @@ impl<'a> Climb<'a> {
             Ok(text) => text,
             Err(reason) => return self.refuse(Tier::Cut, reason),
         };
+        // The ranks were those of the whole text.
+        written.ranks = None;
         // A cut in tokens is no summary: it should be rewritten.
         written.provisional |= self.ladder.cut == CutRule::Tokens;
         let tokens = self.request.estimator.text(&written.text);
@@ -404,6 +409,7 @@ impl<'a> Climb<'a> {
         LadderOutcome {
             recipe: recipe(&writer, self.ladder, &self.request),
             text: written.text,
+            ranks: written.ranks,
             tier,
             summarizer: written.summarizer,
             model: written.model,

@@ -26,7 +26,7 @@ impl Summarizer for ExtractiveSummarizer {
                 .target(request.source_tokens()),
             tokens => tokens,
         };
-        let text = self.extract(request.source, target, request.estimator);
-        Ok(SummarizerResponse::new(text))
+        let body = self.extract_ranked(request.source, target, request.estimator);
+        Ok(SummarizerResponse::ranked(&body))
     }
 }

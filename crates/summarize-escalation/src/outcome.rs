@@ -1,6 +1,6 @@
 //! An accepted summary.
 
-use memory_model::{RawJson, Recipe};
+use memory_model::{RawJson, Recipe, SummaryBody};
 use serde::Serialize;
 
 use crate::gate::Scores;
@@ -15,6 +15,9 @@ use crate::tier::Tier;
 pub struct LadderOutcome {
     /// Text of the summary.
     pub text: String,
+    /// Rank of each line of the text; `None` where its writer ranked no lines, or the text was cut.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub ranks: Option<Vec<u8>>,
     /// Tier that wrote the summary.
     pub tier: Tier,
     /// Id of the summarizer that wrote it.
@@ -62,6 +65,12 @@ struct Meta<'a> {
 }
 
 impl LadderOutcome {
+    /// Returns the text with the ranks of its lines. Ranks of another number of lines are ignored.
+    pub fn body(&self) -> SummaryBody {
+        SummaryBody::from_parts(self.text.clone(), self.ranks.clone())
+            .unwrap_or_else(|_| SummaryBody::new(self.text.as_str()))
+    }
+
     /// Returns how the summary was made, as a JSON object to keep with it: `target_tokens`, `tokens_in`,
     /// `tokens_out`, `model_calls`, and where there are any `scores`, `refused` and `left_out`.
     pub fn meta(&self) -> Option<RawJson> {

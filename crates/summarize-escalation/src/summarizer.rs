@@ -4,7 +4,7 @@ use std::fmt::Debug;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use async_trait::async_trait;
-use memory_model::SeqRange;
+use memory_model::{SeqRange, SummaryBody};
 use model_client::{CallGuard, Completion, ModelCall, ModelUsage, Stop};
 use serde::{Deserialize, Serialize};
 
@@ -133,6 +133,9 @@ forward!(&S, Box<S>, Arc<S>);
 pub struct SummarizerResponse {
     /// Text of the summary.
     pub text: String,
+    /// Rank of each line of the text; `None` where the summarizer ranks no lines. See
+    /// [`SummaryBody`].
+    pub ranks: Option<Vec<u8>>,
     /// Reason for which the text ends.
     pub stop: Stop,
     /// Number of calls that the summary took; each retry counts.
@@ -167,6 +170,7 @@ impl From<Completion> for SummarizerResponse {
     fn from(answer: Completion) -> Self {
         Self {
             text: answer.text,
+            ranks: None,
             stop: answer.stop,
             calls: answer.calls,
             left_out: None,
@@ -184,18 +188,27 @@ impl SummarizerResponse {
             .with_stop(self.stop)
             .with_usage(self.usage)
             .with_calls(self.calls)
-            .with_no_store(self.left_out.is_some() || self.model.is_some())
+            .with_no_store(self.left_out.is_some() || self.model.is_some() || self.ranks.is_some())
     }
 
     /// Returns a complete text that took one call.
     pub fn new(text: impl Into<String>) -> Self {
         Self {
             text: text.into(),
+            ranks: None,
             stop: Stop::Complete,
             calls: 1,
             left_out: None,
             model: None,
             usage: None,
+        }
+    }
+
+    /// Returns a complete text with the ranks of its lines, which took one call.
+    pub fn ranked(body: &SummaryBody) -> Self {
+        Self {
+            ranks: body.ranks().map(<[u8]>::to_vec),
+            ..Self::new(body.text())
         }
     }
 

@@ -61,7 +61,7 @@ async fn a_request_has_the_context_as_it_was_said_and_the_tools() {
     let results = log.pop().unwrap();
     let single = |part: Part| Message::new(Role::Tool, vec![part]);
     log.extend(results.parts.into_iter().map(single));
-    session.ingest_batch(log).await.unwrap();
+    let _report = session.ingest_batch(log).await.unwrap();
     let context = session.assemble(Budget::tokens(8_000)).await.unwrap();
     let request = chat_request(&session, &context).await.unwrap();
     let sent = json!(request.messages);

@@ -87,6 +87,18 @@ pub(crate) fn receipt(context: &Context) -> String {
             number(dropped.tokens)
         ));
     }
+    if !receipt.shortened.is_empty() {
+        let shortened = receipt.shortened.iter();
+        let (from, to) = shortened.fold((0, 0), |(from, to), form| {
+            (from + form.from_tokens, to + form.to_tokens)
+        });
+        lines.push(format!(
+            "  {} shortened from {} to {} tokens",
+            count(receipt.shortened.len() as u64, "summary", "summaries"),
+            number(from),
+            number(to)
+        ));
+    }
     for degraded in &receipt.degraded {
         let how = match degraded.step {
             agent_memory::context::DegradationStep::StubbedResults => {
@@ -94,6 +106,7 @@ pub(crate) fn receipt(context: &Context) -> String {
             }
             agent_memory::context::DegradationStep::Clipped => "largest texts clipped",
             agent_memory::context::DegradationStep::Text => "made one text",
+            agent_memory::context::DegradationStep::Digest => "a digest",
             _ => "shortened",
         };
         lines.push(format!(

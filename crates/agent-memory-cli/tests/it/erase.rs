@@ -6,7 +6,7 @@ use crate::support::{Home, has};
 
 /// A word that stands in one message alone.
 fn secret(n: u32) -> String {
-    format!("passphrase-{}", n * 7919)
+    format!("passphrase-{}z", n * 7919)
 }
 
 /// A session of 120 messages, compacted, and a fork of it at 70.
@@ -31,7 +31,6 @@ fn shown(home: &Home, session: &str) -> String {
         &["context", session, "--budget", "200000"],
         &["context", session, "--budget", "2000", "--as", "openai"],
         &["view", session],
-        &["log", session],
     ] {
         all.push_str(&home.ok(arguments).out);
     }
@@ -180,7 +179,7 @@ fn an_erasure_needs_a_reason_and_a_range_that_there_is() {
     ] {
         let ran = home.run(arguments);
         assert_eq!(ran.code, code, "{arguments:?}: {}", ran.err);
-        assert!(ran.err.starts_with("error: "), "{}", ran.err);
+        assert!(ran.err.contains("error: "), "{}", ran.err);
     }
     assert_eq!(home.ok(&["export", "chat"]).out, before);
 }

@@ -10,6 +10,7 @@ mod laws;
 mod planners;
 mod prefetch;
 mod race;
+mod ranks;
 mod snapshots;
 mod start;
 mod statements;

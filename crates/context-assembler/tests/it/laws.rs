@@ -8,6 +8,7 @@ use memory_model::{Accounting, EntryKind, LogEntry, Part, Role, Seq, SeqRange};
 use proptest::prelude::*;
 use turn_map::{GroupingPolicy, atoms};
 
+use crate::forms;
 use crate::script::{self, PRESETS, accounting, event, input, log, messages, shown};
 
 const EVICTIONS: [Eviction; 5] = [
@@ -17,6 +18,14 @@ const EVICTIONS: [Eviction; 5] = [
     Eviction::NewestUntilFull,
     Eviction::NewestThatFit,
 ];
+
+/// The evictions that are tried, and whether summaries are shortened, where that makes a difference.
+fn policies() -> impl Iterator<Item = (Eviction, bool)> {
+    EVICTIONS.into_iter().flat_map(|eviction| match eviction {
+        Eviction::Stepped { .. } => vec![(eviction, true), (eviction, false)],
+        _ => vec![(eviction, true)],
+    })
+}
 
 pub(crate) fn needed(error: &Error) -> u64 {
     match error.kind() {
@@ -42,7 +51,7 @@ fn budgets(view_tokens: u64, any: u64) -> [u64; 8] {
 fn entries(item: &Item) -> &[LogEntry] {
     match item {
         Item::Raw(entries) | Item::Trimmed(_, entries, _) => entries,
-        Item::Summary(_) | Item::Omitted(_) => &[],
+        Item::Summary(_) | Item::Omitted(_) | Item::Unread(..) => &[],
     }
 }
 
@@ -52,6 +61,7 @@ fn newest(input: &AssemblyInput) -> Option<(Seq, Seq)> {
         match item {
             Item::Summary(summary) => return Some((summary.range.first, summary.range.last)),
             Item::Omitted(range) => return Some((range.first, range.last)),
+            Item::Unread(..) => {}
             Item::Raw(entries) | Item::Trimmed(_, entries, _) => {
                 let atoms = atoms(entries, GroupingPolicy::default());
                 let shows = |at: usize| entries[at].kind == EntryKind::Message;
@@ -139,7 +149,7 @@ fn tiled(context: &Context, input: &AssemblyInput) {
     for item in &input.items {
         let seqs: Vec<Seq> = match item {
             Item::Summary(summary) => vec![summary.range.first, summary.range.last],
-            Item::Omitted(range) => vec![range.first, range.last],
+            Item::Omitted(range) | Item::Unread(range, _) => vec![range.first, range.last],
             _ => entries(item)
                 .iter()
                 .filter(|entry| entry.kind == EntryKind::Message)
@@ -187,28 +197,43 @@ fn newest_is_there(context: &Context, input: &AssemblyInput) {
     }
 }
 
-fn used_well(context: &Context, eviction: Eviction) {
-    if context.receipt.dropped.is_empty() && context.receipt.degraded.is_empty() {
+/// A context that shortens or leaves out anything uses its room up to a step, less the block that the cut
+/// falls in, and less the next line of a summary.
+fn used_well(context: &Context, input: &AssemblyInput, eviction: Eviction, shorten: bool) {
+    let receipt = &context.receipt;
+    if receipt.dropped.is_empty() && receipt.degraded.is_empty() && receipt.shortened.is_empty() {
         return;
     }
     let fixed = context.receipt.identity_tokens + context.receipt.request_tokens;
     let room = context.receipt.limit - fixed;
     let used = context.tokens - context.receipt.identity_tokens;
-    let boundary = context.receipt.boundary.as_ref().expect("a boundary");
+    let boundary = receipt.boundary.as_ref().map(|boundary| boundary.tokens);
+    assert!(boundary.is_some() || receipt.dropped.is_empty() && receipt.degraded.is_empty());
+    let boundary = boundary.unwrap_or(0);
+    let line = match receipt.shortened.is_empty() && receipt.dropped.is_empty() {
+        true => 0,
+        false => forms::longest_line(input),
+    };
     match eviction {
-        Eviction::Stepped { steps } => assert!(
-            used + boundary.tokens >= room - room / steps,
-            "{used} and the boundary's {} of {room}",
-            boundary.tokens
+        // Amounts beside which the newest group is whole are a quarter of the room apart.
+        Eviction::Stepped { steps } if shorten => assert!(
+            used + boundary + line >= room - (room / steps).max(room / 4),
+            "{used}, the boundary's {boundary} and a line of {line} of {room}: {receipt:?}"
         ),
-        _ => assert!(used + boundary.tokens > room),
+        Eviction::Stepped { steps } => assert!(
+            used + boundary >= room - room / steps,
+            "{used}, the boundary's {boundary} and a line of {line} of {room}: {receipt:?}"
+        ),
+        _ => assert!(used + boundary > room),
     }
 }
 
 fn law(input: &AssemblyInput, accounting: &dyn Accounting, any: u64) {
     let identity = any.is_multiple_of(3).then_some("You are a careful agent.");
-    for eviction in EVICTIONS {
-        let policy = AssemblyPolicy::default().with_eviction(eviction);
+    for (eviction, shorten) in policies() {
+        let policy = AssemblyPolicy::default()
+            .with_eviction(eviction)
+            .with_shorten_summaries(shorten);
         let mut steps: Vec<(u64, Option<DegradationStep>)> = Vec::new();
         for budget in budgets(input.view_tokens, any) {
             let run =
@@ -230,7 +255,7 @@ fn law(input: &AssemblyInput, accounting: &dyn Accounting, any: u64) {
             ordered(&context);
             tiled(&context, input);
             newest_is_there(&context, input);
-            used_well(&context, eviction);
+            used_well(&context, input, eviction, shorten);
             assert_eq!(run(budget).unwrap(), context);
             let newest = newest(input);
             let step = context.receipt.degraded.iter().rev();
@@ -303,7 +328,9 @@ proptest! {
         let entries = log(messages(&users), &accounting);
         let whole = input(&entries, &[], &accounting);
         for eviction in EVICTIONS {
-            let policy = AssemblyPolicy::default().with_eviction(eviction);
+            let policy = AssemblyPolicy::default()
+                .with_eviction(eviction)
+                .with_shorten_summaries(false);
             let budget = Budget::tokens(budget);
             let from = policy.first_needed_token(whole.view_tokens, 0, budget);
             let skipped = entries.iter().take_while(|entry| from > 0 && entry.running <= from).count();

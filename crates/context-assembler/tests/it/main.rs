@@ -9,6 +9,7 @@
 
 mod degrading;
 mod examples;
+mod forms;
 mod laws;
 mod prefix;
 mod provider;

@@ -4,8 +4,9 @@ use std::sync::Arc;
 
 use context_assembler::{AssemblyInput, ContextAccounting, Item};
 use memory_model::{
-    Accounting, Child, Hash, LogEntry, Media, MediaSource, Message, Part, RawJson, Recipe,
-    ResultContent, Role, Seq, SeqRange, Summary, SummaryId, Timestamp, TrimPolicyId,
+    Accounting, Child, Hash, LogEntry, Media, MediaSource, Message, Part, RankedLine, RawJson,
+    Recipe, ResultContent, Role, Seq, SeqRange, Summary, SummaryBody, SummaryId, Timestamp,
+    TrimPolicyId,
 };
 use proptest::prelude::*;
 use token_estimate::HeuristicEstimator;
@@ -310,7 +311,15 @@ pub(crate) fn log(messages: Vec<Message>, accounting: &dyn Accounting) -> Vec<Lo
 #[derive(Debug, Clone, Copy)]
 pub(crate) enum Shown {
     Raw,
-    Summary { bytes: usize, depth: u32 },
+    Summary {
+        bytes: usize,
+        depth: u32,
+    },
+    /// A summary of `lines` lines, ranked or not.
+    Lines {
+        lines: usize,
+        ranked: bool,
+    },
     Omitted,
     Trimmed,
 }
@@ -318,7 +327,8 @@ pub(crate) enum Shown {
 pub(crate) fn shown() -> impl Strategy<Value = Shown> {
     prop_oneof![
         4 => Just(Shown::Raw),
-        3 => (0_usize..4_000, 0_u32..3).prop_map(|(bytes, depth)| Shown::Summary { bytes, depth }),
+        2 => (0_usize..4_000, 0_u32..3).prop_map(|(bytes, depth)| Shown::Summary { bytes, depth }),
+        3 => (1_usize..120, any::<bool>()).prop_map(|(lines, ranked)| Shown::Lines { lines, ranked }),
         1 => Just(Shown::Omitted),
         1 => Just(Shown::Trimmed),
     ]
@@ -352,6 +362,39 @@ pub(crate) fn summary(
     summary
 }
 
+/// A body of lines that are found nowhere else. Every tenth line is in the headline.
+pub(crate) fn lines_of(range: SeqRange, lines: usize, ranked: bool) -> SummaryBody {
+    let words = [
+        "port",
+        "<b>",
+        "deploy & test",
+        "日本語",
+        "src/main.rs:42",
+        "[… 3 …]",
+    ];
+    let text = |line: usize| {
+        let words = (0..(line * 7) % 23).map(|n| words[(line + n) % words.len()]);
+        format!(
+            "S{}L{line}: {}",
+            range.first,
+            words.collect::<Vec<_>>().join(" ")
+        )
+    };
+    let texts: Vec<String> = (0..lines).map(text).collect();
+    if !ranked {
+        return SummaryBody::new(texts.join("\n"));
+    }
+    let rank = |line: usize| match line % 10 {
+        3 if line < 20 => 255,
+        _ => 254 - (line * 37 % 100) as u8,
+    };
+    let line = |(line, text)| RankedLine {
+        text,
+        rank: rank(line),
+    };
+    SummaryBody::ranked(texts.iter().map(String::as_str).enumerate().map(line))
+}
+
 /// A view of the log: stretches of `(atoms, shown)` from its beginning; the rest is raw.
 pub(crate) fn input(
     entries: &[LogEntry],
@@ -380,6 +423,14 @@ pub(crate) fn input(
             Shown::Raw => (Item::Raw(slice.to_vec()), tokens),
             Shown::Summary { bytes, depth } => {
                 let summary = summary(range, depth, "S".repeat(bytes), accounting);
+                let tokens = summary.tokens;
+                (Item::Summary(Box::new(summary)), tokens)
+            }
+            Shown::Lines { lines, ranked } => {
+                let body = lines_of(range, lines, ranked);
+                let mut summary = summary(range, 0, String::new(), accounting);
+                summary.body = body;
+                summary.tokens = accounting.summary(&summary);
                 let tokens = summary.tokens;
                 (Item::Summary(Box::new(summary)), tokens)
             }

@@ -3,6 +3,7 @@
 mod extract;
 mod fixtures;
 mod laws;
+mod prose;
 mod strategies;
 
 use memory_model::{Hash, LogEntry, Message, Seq};

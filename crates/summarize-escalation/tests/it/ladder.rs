@@ -2,13 +2,13 @@ use std::future::Future;
 use std::pin::pin;
 use std::task::{Context, Poll, Waker};
 
-use memory_model::{LogEntry, Message, Seq, SeqRange};
+use memory_model::{LogEntry, Message, RankedLine, Seq, SeqRange, SummaryBody};
 use model_client::{ChatModel, ChatPrompt, Completion, Failure};
 use summarize_escalation::testing::{self, Answer, Scripted};
 use summarize_escalation::{
     CHAR_CUT_NOTE, Error, ErrorKind, ExtractiveSummarizer, Ladder, LadderOutcome, LlmSummarizer,
-    OnEmpty, OnError, Reason, Source, Style, Summarizer, SummaryKind, SummaryRequest, Tier,
-    escalate, prompt, recipe,
+    OnEmpty, OnError, Reason, Source, Style, Summarizer, SummarizerResponse, SummaryKind,
+    SummaryRequest, Tier, escalate, prompt, recipe,
 };
 use token_estimate::{HeuristicEstimator, TokenEstimator};
 
@@ -250,6 +250,49 @@ async fn an_offline_summarizer_is_the_extractive_tier() {
         .unwrap();
     assert_eq!(outcome.tier, Tier::Normal);
     assert!(outcome.provisional);
+}
+
+/// The ranks are those of the summarizer, and there are none where nobody ranked the text or it was cut.
+#[tokio::test]
+async fn an_extract_keeps_its_ranks_and_other_texts_have_none() {
+    let (log, estimator) = (log(), HeuristicEstimator::Bytes4);
+    let source: Vec<Source<'_>> = log.iter().map(Source::from).collect();
+    let extract = ExtractiveSummarizer::new();
+    let outcome = climb(&extract, &Ladder::default(), 300).await.unwrap();
+    let body = extract.extract_ranked(&source, 300, &estimator);
+    assert!(body.ranks().is_some());
+    assert_eq!(outcome.ranks.as_deref(), body.ranks());
+    assert_eq!(outcome.body(), body);
+    let ok = Scripted::new([Answer::text(text_of(100))]);
+    let outcome = climb(&ok, &Ladder::default(), 100).await.unwrap();
+    assert_eq!((outcome.tier, outcome.ranks), (Tier::Normal, None));
+    let too_long = Ladder::default().with_tiers([Tier::Extractive, Tier::Cut]);
+    let cut = climb(&LongExtract, &too_long, 100).await.unwrap();
+    assert_eq!((cut.tier, cut.ranks), (Tier::Cut, None));
+}
+
+/// Writes ranked lines that are always too long.
+#[derive(Debug)]
+struct LongExtract;
+
+#[async_trait::async_trait]
+impl Summarizer for LongExtract {
+    fn id(&self) -> &str {
+        "long-extract@1"
+    }
+
+    fn provisional(&self) -> bool {
+        true
+    }
+
+    async fn summarize(&self, _: &SummaryRequest<'_>) -> Result<SummarizerResponse, Error> {
+        let line = "word ".repeat(200);
+        let line = |rank| RankedLine { text: &line, rank };
+        Ok(SummarizerResponse::ranked(&SummaryBody::ranked([
+            line(1),
+            line(2),
+        ])))
+    }
 }
 
 #[tokio::test]

@@ -1,0 +1,172 @@
+//! Shares tokens among summaries: how much the summaries of a view may cost together, and which form of
+//! each they are shown in.
+
+use memory_model::Accounting;
+
+use crate::forms::{Forms, ShortForm};
+
+/// Factor by which a summary's share of the tokens falls with each summary after it.
+const SHARE_OF_OLDER: f64 = 0.7;
+
+/// Tokens that are enough for the summaries of a view, where they are at most three quarters of the room.
+const ENOUGH: u64 = 6_000;
+
+/// What the summaries of a view cost, in tokens.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct SummaryCosts {
+    /// Whole.
+    pub(crate) whole: u64,
+    /// As headlines.
+    pub(crate) headlines: u64,
+}
+
+impl SummaryCosts {
+    /// Least tokens that the summaries get where the headlines fit.
+    fn least(self, room: u64) -> u64 {
+        let share = (room / 2).max(ENOUGH.min(room - room / 4));
+        self.whole.min(share.max(self.headlines))
+    }
+
+    /// Tokens that the summaries get together, beside other blocks of the view that cost `others`: all but
+    /// the whole steps of `step` tokens by which the view is over the room.
+    pub(crate) fn share(self, others: u64, room: u64, step: u64) -> u64 {
+        let over = self.whole.saturating_add(others).saturating_sub(room);
+        let steps = over.div_ceil(step).max(1);
+        let rest = self.whole.saturating_sub(steps.saturating_mul(step));
+        rest.max(self.least(room))
+    }
+
+    /// Smaller shares, for a newest group that does not fit beside [`share`](Self::share).
+    pub(crate) fn smaller_shares(self, room: u64) -> [u64; 3] {
+        [room / 2, room / 4, 0].map(|share| self.whole.min(share.max(self.headlines)))
+    }
+}
+
+/// A summary in the form in which it is shown.
+pub(crate) struct Allotted {
+    /// Index of the form.
+    form: usize,
+    /// The short form; `None` for the whole summary.
+    pub(crate) short: Option<ShortForm>,
+    tokens: u64,
+}
+
+impl Allotted {
+    pub(crate) fn new(forms: &Forms<'_>, form: usize, accounting: &dyn Accounting) -> Self {
+        let short = forms.render(form, accounting);
+        let tokens = short
+            .as_ref()
+            .map_or(forms.tokens(form), |short| short.message.tokens);
+        Self {
+            form,
+            short,
+            tokens,
+        }
+    }
+}
+
+/// The growth of a summary by one form.
+struct Growth {
+    /// Share of the summary's weight that the longer form takes: smaller ones come first.
+    share: f64,
+    summary: usize,
+    /// Index of the longer form.
+    form: usize,
+    tokens: u64,
+}
+
+/// Chooses the forms of summaries, oldest first, that cost at most `tokens` together.
+///
+/// All grow from their headlines at once, each in proportion to its size, and newer ones faster. Their forms
+/// grow in an order that does not depend on `tokens`, so with more of them no summary gets a shorter form.
+pub(crate) fn allot(
+    summaries: &[&Forms<'_>],
+    tokens: u64,
+    accounting: &dyn Accounting,
+) -> Vec<Allotted> {
+    let order = growths(summaries);
+    let mut sum: u64 = summaries.iter().map(|forms| forms.tokens(0)).sum();
+    let mut count = 0;
+    let mut chosen = vec![0_usize; summaries.len()];
+    for growth in &order {
+        sum = sum.saturating_add(growth.tokens);
+        if sum > tokens {
+            break;
+        }
+        if let Some(form) = chosen.get_mut(growth.summary) {
+            *form = growth.form;
+        }
+        count += 1;
+    }
+    let render = |(forms, form): (&&Forms<'_>, usize)| Allotted::new(forms, form, accounting);
+    let allotted: Vec<Allotted> = summaries.iter().zip(chosen).map(render).collect();
+    fit(summaries, allotted, &order, count, tokens, accounting)
+}
+
+/// Corrects forms that were chosen by the sums of their lines: takes the last growths back until the forms
+/// fit as they are rendered, or adds further ones as long as they fit.
+fn fit(
+    summaries: &[&Forms<'_>],
+    mut allotted: Vec<Allotted>,
+    order: &[Growth],
+    mut count: usize,
+    tokens: u64,
+    accounting: &dyn Accounting,
+) -> Vec<Allotted> {
+    let mut sum: u64 = allotted.iter().map(|one| one.tokens).sum();
+    let grows = sum <= tokens;
+    loop {
+        let at = if grows {
+            Some(count)
+        } else {
+            count.checked_sub(1)
+        };
+        let Some(growth) = at.and_then(|at| order.get(at)) else {
+            return allotted;
+        };
+        let (Some(forms), Some(current)) = (
+            summaries.get(growth.summary),
+            allotted.get_mut(growth.summary),
+        ) else {
+            return allotted;
+        };
+        let form = if grows { growth.form } else { growth.form - 1 };
+        let next = Allotted::new(forms, form, accounting);
+        let next_sum = (sum - current.tokens).saturating_add(next.tokens);
+        if grows && next_sum > tokens {
+            return allotted;
+        }
+        debug_assert_ne!(current.form, form);
+        (sum, *current) = (next_sum, next);
+        if grows {
+            count += 1;
+        } else {
+            count -= 1;
+            if sum <= tokens {
+                return allotted;
+            }
+        }
+    }
+}
+
+/// The growths of all summaries, in the order in which they happen.
+fn growths(summaries: &[&Forms<'_>]) -> Vec<Growth> {
+    let mut growths = Vec::new();
+    let mut factor = 1.0_f64;
+    for (summary, forms) in summaries.iter().enumerate().rev() {
+        let size = forms.tokens(forms.count() - 1).max(1) as f64;
+        for form in 1..forms.count() {
+            let (before, tokens) = (forms.tokens(form - 1), forms.tokens(form));
+            growths.push(Growth {
+                share: tokens as f64 / size / factor,
+                summary,
+                form,
+                tokens: tokens.saturating_sub(before),
+            });
+        }
+        factor *= SHARE_OF_OLDER;
+    }
+    // A stable sort: of equals the newer summary, and of one summary the shorter form, comes first.
+    growths.sort_by(|a, b| a.share.total_cmp(&b.share));
+    growths
+}

@@ -1,0 +1,159 @@
+//! What a context shows of a view at least: a headline of each summary, and a pointer to each run of other
+//! blocks between them.
+
+use std::ops::Range;
+
+use memory_model::{Accounting, Seq};
+
+use crate::allotment::SummaryCosts;
+use crate::blocks::{Block, Content};
+use crate::digest::digests;
+use crate::forms::Forms;
+
+/// A piece of a view: a summary, or the blocks between two of them.
+pub(crate) enum Piece<'a> {
+    Summary(usize, Forms<'a>),
+    /// A run that costs no more than a pointer to it: it is always whole.
+    Small(Range<usize>, u64),
+    Run(Run),
+}
+
+/// Neighbouring blocks that are no summaries.
+pub(crate) struct Run {
+    pub(crate) blocks: Range<usize>,
+    /// Cost of a pointer to the blocks that may be dropped, in tokens. `None` where no digest may stand for
+    /// them, because they were not all read or show nothing.
+    pub(crate) pointer: Option<u64>,
+}
+
+impl Piece<'_> {
+    /// Cost of the shortest form, in tokens.
+    pub(crate) fn least(&self) -> u64 {
+        match self {
+            Piece::Summary(_, forms) => forms.tokens(0),
+            Piece::Small(_, tokens) => *tokens,
+            Piece::Run(run) => run.pointer.unwrap_or(0),
+        }
+    }
+}
+
+/// The pieces of a view, oldest first.
+pub(crate) struct Skeleton<'a> {
+    pub(crate) pieces: Vec<Piece<'a>>,
+}
+
+impl<'a> Skeleton<'a> {
+    /// The pieces of a view whose cost before the blocks is `tokens_before` tokens. `kept` is the index of a
+    /// group that is never dropped.
+    pub(crate) fn new(
+        blocks: &[Block<'a>],
+        tokens_before: u64,
+        kept: Option<usize>,
+        accounting: &dyn Accounting,
+    ) -> Self {
+        let mut pieces = Vec::new();
+        let mut start = 0;
+        for (index, block) in blocks.iter().enumerate() {
+            let Content::Summary(summary) = block.content else {
+                continue;
+            };
+            if start < index {
+                pieces.push(run(blocks, start..index, tokens_before, kept, accounting));
+            }
+            let forms = Forms::new(summary, block.tokens, accounting);
+            pieces.push(Piece::Summary(index, forms));
+            start = index + 1;
+        }
+        if start < blocks.len() {
+            let rest = start..blocks.len();
+            pieces.push(run(blocks, rest, tokens_before, kept, accounting));
+        }
+        Self { pieces }
+    }
+
+    /// What the summaries cost, with what is always whole.
+    pub(crate) fn costs(&self) -> SummaryCosts {
+        let mut costs = SummaryCosts {
+            whole: 0,
+            headlines: 0,
+        };
+        for piece in &self.pieces {
+            let (whole, least) = match piece {
+                Piece::Summary(_, forms) => (forms.tokens(forms.count() - 1), forms.tokens(0)),
+                Piece::Small(_, tokens) => (*tokens, *tokens),
+                Piece::Run(_) => continue,
+            };
+            costs.whole = costs.whole.saturating_add(whole);
+            costs.headlines = costs.headlines.saturating_add(least);
+        }
+        costs
+    }
+
+    /// Cost of the runs that are always whole, in tokens.
+    pub(crate) fn small_tokens(&self) -> u64 {
+        let small = self.pieces.iter().map(|piece| match piece {
+            Piece::Small(_, tokens) => *tokens,
+            _ => 0,
+        });
+        small.sum()
+    }
+
+    /// Cost of the pointers to all runs, in tokens.
+    pub(crate) fn pointers(&self) -> u64 {
+        self.runs().filter_map(|run| run.pointer).sum()
+    }
+
+    /// The runs that are not always whole, oldest first.
+    pub(crate) fn runs(&self) -> impl Iterator<Item = &Run> {
+        self.pieces.iter().filter_map(|piece| match piece {
+            Piece::Run(run) => Some(run),
+            _ => None,
+        })
+    }
+
+    /// Index of the first of the newest pieces whose shortest forms cost at most `tokens` together.
+    pub(crate) fn newest_within(&self, tokens: u64) -> usize {
+        let mut sum = 0_u64;
+        let newest_first = self.pieces.iter().enumerate().rev();
+        let mut within = newest_first.take_while(|(_, piece)| {
+            sum = sum.saturating_add(piece.least());
+            sum <= tokens
+        });
+        within
+            .by_ref()
+            .last()
+            .map_or(self.pieces.len(), |(first, _)| first)
+    }
+}
+
+/// A run of blocks, with the cost of a pointer to it.
+fn run<'a>(
+    blocks: &[Block<'a>],
+    range: Range<usize>,
+    tokens_before: u64,
+    kept: Option<usize>,
+    accounting: &dyn Accounting,
+) -> Piece<'a> {
+    let run = blocks.get(range.clone()).unwrap_or_default();
+    let at_beginning = run
+        .first()
+        .is_some_and(|block| block.range.first == Seq::FIRST);
+    let read_whole = !run.iter().any(Block::is_unread)
+        && (range.start > 0 || (tokens_before == 0 && at_beginning));
+    let end = kept.map_or(range.end, |kept| range.end.min(kept));
+    let droppable = blocks.get(range.start..end).unwrap_or_default();
+    let pointer = (read_whole && droppable.iter().any(Block::shows))
+        .then(|| digests(&[droppable], 0, accounting).tokens());
+    let tokens = run
+        .iter()
+        .map(|block| block.tokens)
+        .fold(0, u64::saturating_add);
+    let before_summary = range.end < blocks.len();
+    match pointer {
+        Some(pointer) if before_summary && tokens <= pointer => Piece::Small(range, tokens),
+        _ => Piece::Run(Run {
+            blocks: range,
+            pointer,
+        }),
+    }
+}

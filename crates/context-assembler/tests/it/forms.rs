@@ -1,0 +1,340 @@
+//! Short forms of summaries and digests: a context covers the whole view at every budget.
+
+use std::collections::BTreeMap;
+
+use context_assembler::{
+    AssemblyInput, AssemblyPolicy, Budget, Context, DegradationStep, Eviction, Item, MessageOrigin,
+    assemble,
+};
+use memory_model::{Accounting, EntryKind, LogEntry, Part, Role, Seq, SeqRange, Summary};
+use proptest::prelude::*;
+use turn_map::{GroupingPolicy, atoms};
+
+use crate::laws::{counted, paired};
+use crate::script::{Event, PRESETS, Shown, accounting, event, input, log, messages};
+
+/// The lines of a summary, each with the number of the shortest form that has it.
+fn lines(summary: &Summary, accounting: &dyn Accounting) -> Vec<(String, usize)> {
+    let lines: Vec<&str> = summary.text().split('\n').collect();
+    let mut ranks: Vec<u8> = summary.body.ranks().unwrap_or_default().to_vec();
+    let of_lines = ranks.clone();
+    ranks.sort_unstable();
+    ranks.dedup();
+    let mut cost = 0;
+    let mut form = 0;
+    let numbered = lines.into_iter().enumerate().map(|(at, line)| {
+        let number = match of_lines.get(at) {
+            Some(rank) => ranks.iter().filter(|higher| *higher > rank).count(),
+            None => {
+                cost += accounting.text(&xml(line)) + 1;
+                form += usize::from(at > 0 && cost > 60);
+                form
+            }
+        };
+        (line.to_owned(), number)
+    });
+    numbered.collect()
+}
+
+fn xml(text: &str) -> String {
+    text.replace("<b>", "&lt;b>").replace("[… ", "[... ")
+}
+
+/// Tokens of the most expensive step from one form of a summary to the next, among all summaries, and of the most
+/// expensive headline.
+pub(crate) fn longest_line(input: &AssemblyInput) -> u64 {
+    let bytes = input.items.iter().map(|item| match item {
+        Item::Summary(summary) => {
+            // The largest line, and what the whole form adds to a short one.
+            let accounting = accounting(PRESETS[0]);
+            let mut forms: BTreeMap<usize, usize> = BTreeMap::new();
+            for (line, form) in lines(summary, &accounting) {
+                *forms.entry(form).or_default() += xml(&line).len() + 1;
+            }
+            forms.values().copied().max().unwrap_or(0) + 300
+        }
+        _ => 0,
+    });
+    // No estimator of the tests counts more than a token for three bytes.
+    bytes.max().unwrap_or(0) as u64 / 3
+}
+
+/// Cost of a text in a user's message.
+fn message_cost(text: String, accounting: &dyn Accounting) -> u64 {
+    accounting.parts(Role::User, &[Part::text(text)])
+}
+
+fn headline_cost(summary: &Summary, accounting: &dyn Accounting) -> u64 {
+    let all = lines(summary, accounting);
+    let headline: Vec<String> = all
+        .iter()
+        .filter(|(_, form)| *form == 0)
+        .map(|(line, _)| xml(line))
+        .collect();
+    let text = format!(
+        "<summary id=\"{}\" messages=\"{}\" lines=\"{} of {}\">\n{}\n</summary>",
+        summary.id,
+        summary.range,
+        headline.len(),
+        all.len(),
+        headline.join("\n"),
+    );
+    message_cost(text, accounting).min(summary.tokens)
+}
+
+/// A run of messages between summaries: its entries, and whether a summary follows.
+type Run = (Vec<LogEntry>, u64, bool);
+
+/// The runs of a view. Omissions are runs without messages here, of which a pointer costs less than this.
+fn runs(input: &AssemblyInput) -> Vec<Run> {
+    let mut runs: Vec<Run> = Vec::new();
+    let mut open = false;
+    for item in &input.items {
+        match item {
+            Item::Summary(_) => {
+                if let Some(run) = runs.last_mut().filter(|_| open) {
+                    run.2 = true;
+                }
+                open = false;
+            }
+            Item::Raw(entries) | Item::Trimmed(_, entries, _) => {
+                if !open {
+                    runs.push((Vec::new(), 0, false));
+                }
+                open = true;
+                runs.last_mut().unwrap().0.extend(entries.iter().cloned());
+            }
+            Item::Omitted(range) | Item::Unread(range, _) => {
+                if !open {
+                    runs.push((Vec::new(), 0, false));
+                }
+                open = true;
+                runs.last_mut().unwrap().1 += range.len() as u64;
+            }
+        }
+    }
+    runs
+}
+
+/// What headlines and pointers cost at most, in tokens.
+fn least(input: &AssemblyInput, accounting: &dyn Accounting) -> u64 {
+    let headlines = input.items.iter().map(|item| match item {
+        Item::Summary(summary) => headline_cost(summary, accounting),
+        _ => 0,
+    });
+    let pointer = message_cost(
+        "[… 1000 messages left out; expand messages:1000-1000 …]".into(),
+        accounting,
+    );
+    headlines.sum::<u64>() + pointer * runs(input).len() as u64
+}
+
+/// Cost of the newest group as it is rendered whole, in tokens; 0 where the view ends with a summary.
+fn newest_group(input: &AssemblyInput, accounting: &dyn Accounting) -> u64 {
+    if !matches!(input.items.last(), Some(Item::Raw(_) | Item::Trimmed(..))) {
+        return 0;
+    }
+    let policy = AssemblyPolicy::default();
+    let whole = assemble(input, None, Budget::tokens(10_000_000), &policy, accounting).unwrap();
+    let Some(Item::Raw(entries) | Item::Trimmed(_, entries, _)) = input.items.last() else {
+        return 0;
+    };
+    let all = atoms(entries, GroupingPolicy::default());
+    let shows = |at: usize| entries[at].kind == EntryKind::Message;
+    let Some(atom) = all.iter().rev().find(|atom| atom.range().any(shows)) else {
+        return u64::MAX;
+    };
+    let first = entries[atom.range().start].seq;
+    let of_group = whole.messages.iter().filter(|message| {
+        message
+            .source
+            .range()
+            .is_some_and(|range| range.first >= first)
+    });
+    of_group.map(|message| message.tokens).sum()
+}
+
+/// The positions that no message of a context covers and that are messages of the view.
+fn uncovered(context: &Context, input: &AssemblyInput) -> Vec<Seq> {
+    let covered = |seq: Seq| {
+        let ranges = context
+            .messages
+            .iter()
+            .filter_map(|message| message.source.range());
+        ranges.into_iter().any(|range| range.contains(seq))
+    };
+    let mut missing = Vec::new();
+    for item in &input.items {
+        let seqs: Vec<Seq> = match item {
+            Item::Raw(entries) | Item::Trimmed(_, entries, _) => {
+                let messages = entries
+                    .iter()
+                    .filter(|entry| entry.kind == EntryKind::Message);
+                messages.map(|entry| entry.seq).collect()
+            }
+            Item::Summary(summary) => vec![summary.range.first, summary.range.last],
+            Item::Omitted(range) | Item::Unread(range, _) => vec![range.first, range.last],
+        };
+        missing.extend(seqs.into_iter().filter(|seq| !covered(*seq)));
+    }
+    missing
+}
+
+/// What a context says: lines of summaries, whole messages, and beginnings of messages in digests.
+struct Said {
+    lines: Vec<String>,
+    whole: Vec<SeqRange>,
+    /// By the position and the author.
+    beginnings: BTreeMap<String, String>,
+}
+
+fn said(context: &Context) -> Said {
+    let mut said = Said {
+        lines: Vec::new(),
+        whole: Vec::new(),
+        beginnings: BTreeMap::new(),
+    };
+    for message in &context.messages {
+        let [Part::Text { text }] = message.parts.as_slice() else {
+            if let MessageOrigin::Message { first, last } = message.source {
+                said.whole.extend(SeqRange::new(first, last));
+            }
+            continue;
+        };
+        match message.source {
+            MessageOrigin::Summary { .. } => {
+                let line = |line: &&str| line.starts_with('S');
+                said.lines
+                    .extend(text.lines().filter(line).map(str::to_owned));
+            }
+            MessageOrigin::Message { first, last } => said.whole.extend(SeqRange::new(first, last)),
+            MessageOrigin::Trimmed { first, .. } => {
+                let digest = |d: &&context_assembler::Degradation| {
+                    d.first == first && d.step == DegradationStep::Digest
+                };
+                if context.receipt.degraded.iter().any(|d| digest(&d)) {
+                    for line in text.lines().skip(1) {
+                        let (author, rest) = line.split_once(": ").unwrap_or((line, ""));
+                        let rest = rest.trim_end_matches('…').to_owned();
+                        said.beginnings.insert(author.to_owned(), rest);
+                    }
+                }
+            }
+            _ => {}
+        }
+    }
+    said
+}
+
+/// With a larger budget a context says no less.
+fn says_no_less(small: &Context, large: &Context) {
+    let (before, after) = (said(small), said(large));
+    for line in &before.lines {
+        assert!(
+            after.lines.contains(line),
+            "{line:?} is missing at {}",
+            large.budget
+        );
+    }
+    for range in &before.whole {
+        assert!(
+            after.whole.contains(range),
+            "{range} is whole at {} and not at {}: {:#?} {:#?}",
+            small.budget,
+            large.budget,
+            small.receipt,
+            large.receipt
+        );
+    }
+    for (author, beginning) in &before.beginnings {
+        if let Some(longer) = after.beginnings.get(author) {
+            assert!(
+                longer.starts_with(beginning.as_str()),
+                "{author}: {} of {} bytes: {:?} {:?}",
+                longer.len(),
+                beginning.len(),
+                small.receipt,
+                large.receipt
+            );
+        }
+    }
+}
+
+fn view() -> impl Strategy<Value = (Vec<Event>, Vec<(usize, Shown)>)> {
+    let summary = (1_usize..120, any::<bool>());
+    let stretch = (0_usize..3, 1_usize..6, summary);
+    let stretches = prop::collection::vec(stretch, 0..6).prop_map(|stretches| {
+        let stretches = stretches
+            .into_iter()
+            .flat_map(|(gap, length, (lines, ranked))| {
+                [(gap, Shown::Raw), (length, Shown::Lines { lines, ranked })]
+            });
+        stretches.filter(|(length, _)| *length > 0).collect()
+    });
+    (prop::collection::vec(event(), 0..60), stretches)
+}
+
+/// Budgets from nearly nothing to more than the view.
+fn budgets(view_tokens: u64) -> Vec<u64> {
+    let mut budgets = Vec::new();
+    let mut budget = 60;
+    while budget < view_tokens * 5 / 4 + 100 {
+        budgets.push(budget);
+        budget += budget / 4 + 7;
+    }
+    budgets
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { failure_persistence: None, ..ProptestConfig::with_cases(32) })]
+
+    /// Where headlines and pointers fit beside the newest group, every message is covered.
+    #[test]
+    fn every_message_is_covered((events, stretches) in view()) {
+        for preset in PRESETS {
+            let accounting = accounting(preset);
+            let entries = log(messages(&events), &accounting);
+            let input = input(&entries, &stretches, &accounting);
+            let (least, newest) = (least(&input, &accounting), newest_group(&input, &accounting));
+            for budget in budgets(input.view_tokens) {
+                let policy = AssemblyPolicy::default();
+                let Ok(context) = assemble(&input, None, Budget::tokens(budget), &policy, &accounting) else {
+                    continue;
+                };
+                counted(&context, &accounting);
+                paired(&context);
+                let room = context.receipt.limit.saturating_sub(context.receipt.request_tokens);
+                prop_assert!(context.tokens <= room || context.messages.is_empty());
+                // The group's least cost is below 60 tokens.
+                let fits = newest.saturating_add(least) <= room || (least <= room / 2 && least + 60 <= room);
+                if fits {
+                    let missing = uncovered(&context, &input);
+                    prop_assert!(missing.is_empty(), "{missing:?} at {budget}: {:#?}", context.receipt);
+                    prop_assert!(context.receipt.dropped.is_empty());
+                }
+            }
+        }
+    }
+
+    /// Without steps, a larger budget takes nothing away.
+    #[test]
+    fn a_larger_budget_says_no_less((events, stretches) in view()) {
+        for preset in PRESETS {
+            let accounting = accounting(preset);
+            let entries = log(messages(&events), &accounting);
+            let input = input(&entries, &stretches, &accounting);
+            let eviction = Eviction::Stepped { steps: u64::MAX };
+            let policy = AssemblyPolicy::default().with_eviction(eviction);
+            let mut before: Option<Context> = None;
+            for budget in budgets(input.view_tokens) {
+                let Ok(context) = assemble(&input, None, Budget::tokens(budget), &policy, &accounting) else {
+                    continue;
+                };
+                if let Some(before) = &before {
+                    says_no_less(before, &context);
+                }
+                before = Some(context);
+            }
+        }
+    }
+}

@@ -1,0 +1,84 @@
+//! Mails, notes and chats, in several languages.
+
+use extractive_summarizer::{ExtractiveSummarizer, Source};
+use memory_model::Message;
+use token_estimate::{Calibrated, TokenEstimator};
+
+use crate::log;
+
+fn extract(messages: Vec<Message>, target: u64) -> String {
+    let log = log(messages, &Calibrated::O200k);
+    let source: Vec<Source<'_>> = log.iter().map(Source::from).collect();
+    let text = ExtractiveSummarizer::new().extract(&source, target, &Calibrated::O200k);
+    assert!(Calibrated::O200k.text(&text) <= target, "{text}");
+    text
+}
+
+/// A mail as programs wrap it, of about 140 tokens.
+const MAIL: &str = "Hi everybody,
+
+I hope that you all had a nice weekend and that the weather was as good
+where you are as it was here. As some of you may have noticed, the nightly
+import was slow again, and I had a look at it with Jana yesterday evening
+after the others had left. It turned out that the disk of db-prod-03 was
+almost full. The ticket is OPS-4417. Please do not restart the importer
+before the old partitions have been dropped, or we lose the queue. I will
+write again when I know more about it.
+
+Many thanks and best wishes to all of you,
+Marta";
+
+#[test]
+fn of_a_mail_the_number_the_host_and_the_instruction_stay() {
+    let tokens = Calibrated::O200k.text(MAIL);
+    let text = extract(vec![Message::user(MAIL)], tokens / 2);
+    for word in [
+        "OPS-4417",
+        "db-prod-03",
+        "do not restart the importer before the old partitions have been dropped",
+    ] {
+        assert!(text.contains(word), "{word}: {text}");
+    }
+    assert!(!text.contains("nice weekend"), "{text}");
+}
+
+/// One instruction with a name in it, between sentences that say little, in several scripts.
+#[test]
+fn the_same_holds_in_other_languages() {
+    let mails = [
+        (
+            "Guten Morgen zusammen, ich hoffe, ihr hattet ein schönes Wochenende. Gestern war das Wetter bei uns sehr gut, und wir waren lange draußen. Bitte startet srv-web-12 erst neu, wenn das Ticket NET-881 geschlossen ist. Ich melde mich wieder, sobald es etwas Neues gibt. Viele Grüße an alle und bis bald.",
+            ["srv-web-12", "NET-881"],
+        ),
+        (
+            "皆さん、おはようございます。週末はいかがでしたか。昨日はとても良い天気で、長い間外にいました。チケット NET-881 が閉じられるまで srv-web-12 を再起動しないでください。新しいことがわかったらまた連絡します。よろしくお願いします。",
+            ["srv-web-12", "NET-881"],
+        ),
+        (
+            "여러분 안녕하세요, 주말 잘 보내셨나요. 어제는 날씨가 아주 좋아서 오랫동안 밖에 있었습니다. 티켓 NET-881 이 닫히기 전에는 srv-web-12 를 다시 시작하지 마세요. 새로운 소식이 있으면 다시 연락드리겠습니다. 감사합니다.",
+            ["srv-web-12", "NET-881"],
+        ),
+        (
+            "Всем доброе утро, надеюсь, вы хорошо провели выходные. Вчера у нас была очень хорошая погода, и мы долго гуляли. Не перезапускайте srv-web-12, пока заявка NET-881 не закрыта. Я напишу, когда будет что-то новое. Всем привет и до скорого.",
+            ["srv-web-12", "NET-881"],
+        ),
+        (
+            "صباح الخير للجميع، أتمنى أنكم قضيتم عطلة سعيدة. كان الطقس جميلا جدا أمس وبقينا في الخارج طويلا. لا تعيدوا تشغيل srv-web-12 قبل إغلاق التذكرة NET-881. سأكتب لكم عندما أعرف المزيد. مع أطيب التحيات.",
+            ["srv-web-12", "NET-881"],
+        ),
+        (
+            "सभी को सुप्रभात, आशा है आपका सप्ताहांत अच्छा रहा। कल मौसम बहुत अच्छा था और हम देर तक बाहर रहे। टिकट NET-881 बंद होने तक srv-web-12 को फिर से चालू न करें। जब कुछ नया होगा तो मैं फिर लिखूँगा। सभी को शुभकामनाएँ।",
+            ["srv-web-12", "NET-881"],
+        ),
+        (
+            "大家早上好，希望你们周末过得愉快。昨天天气很好，我们在外面待了很久。在工单 NET-881 关闭之前，不要重启 srv-web-12。有新消息我会再写信。祝大家一切顺利。",
+            ["srv-web-12", "NET-881"],
+        ),
+    ];
+    for (mail, words) in mails {
+        let text = extract(vec![Message::user(mail)], Calibrated::O200k.text(mail) / 2);
+        for word in words {
+            assert!(text.contains(word), "{word}: {text}");
+        }
+    }
+}
