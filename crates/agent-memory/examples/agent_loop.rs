@@ -35,9 +35,10 @@ impl ScriptedModel {
                 "role": "assistant",
                 "content": format!("Done: {}", text.unwrap_or_default()),
             }),
-            (_, Some(text)) if text.contains("very first") => {
-                self.call("memory_grep", json!({"pattern": "green"}))
-            }
+            (_, Some(text)) if text.contains("very first") => self.call(
+                "memory_grep",
+                json!({"pattern": "green", "scope": "messages"}),
+            ),
             _ => {
                 let server = format!("quay-{}", self.calls % 7);
                 self.call("check_server", json!({"of": server}))

@@ -10,6 +10,7 @@ mod history;
 mod import;
 mod ingest;
 mod memory;
+mod open_calls;
 mod process_owner;
 #[cfg(feature = "replay")]
 pub mod replay;
@@ -150,7 +151,7 @@ pub use model_client::guard::{
     Spent,
 };
 pub use model_client::{ChatModel, Timer};
-pub use retrieval_tools::{ExpandArgs, GrepArgs, Retrieval, RetrievalLimits};
+pub use retrieval_tools::{ExpandArgs, GrepArgs, Retrieval, RetrievalLimits, ToolAnswer};
 #[cfg(feature = "sqlite")]
 pub use store_sqlite::{
     Durability, LockObserver, LockWait, PlainExport, SqliteOptions, SqliteStore,

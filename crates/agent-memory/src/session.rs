@@ -89,6 +89,9 @@ impl Session {
     /// summarized. Prompt and definitions of tools are counted in every budget and threshold, so
     /// [`Window::system_tokens`](crate::Window::system_tokens) should stay 0. An empty text is no prompt.
     ///
+    /// Instructions belong here and not into the log: a message of the role `system` that is ingested is
+    /// compacted like any other.
+    ///
     /// Neither is stored: pass them again when the session is opened again. Forks that are made from this
     /// handle have them too.
     pub fn with_system(mut self, text: impl Into<String>, tools: &[ToolDefinition]) -> Self {
@@ -280,7 +283,8 @@ impl Session {
     /// from them, and work in preparation; positions, times, token figures and hashes stay, so that
     /// [`Session::verify`] still holds. What forks share is gone in all of them: [`Session::erase_dry_run`]
     /// names them. Views show the messages again where a summary is gone, and the next compaction
-    /// summarizes what is left. `reason` is kept for ever: it should not repeat what is erased.
+    /// summarizes what is left. An erased message shows `[erased]`; one that cost less than 8 tokens shows nothing,
+    /// because no message may cost more than it did. `reason` is kept for ever: it should not repeat what is erased.
     ///
     /// # Errors
     /// When the range ends beyond the head or the reason is empty. A store error of the kind `NotGone`
@@ -302,6 +306,10 @@ impl Session {
 
     /// Erases all that this session itself said, its title, metadata and small values, and archives it. What
     /// a fork shares with its parent stays; what its own forks share is gone in them too.
+    ///
+    /// The key stays taken: [`Memory::session`](crate::Memory::session) opens the archived session, with all of its
+    /// erased messages. For a user who returns, open a session with another key, such as `telegram:42#2`; whether a
+    /// session is archived is in [`Session::info`].
     ///
     /// # Errors
     /// As [`Session::erase`].

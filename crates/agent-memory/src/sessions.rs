@@ -9,7 +9,8 @@ use crate::memory::Memory;
 use crate::session::{Session, SessionInfo};
 
 impl Memory {
-    /// Opens the session with this key, and creates it if it does not exist.
+    /// Opens the session with this key, and creates it if it does not exist. Opens an archived or
+    /// [deleted](Session::delete) session too: [`Session::info`] says that it is archived.
     ///
     /// # Errors
     /// `UnknownEstimator` when the session was counted by an estimator that this build does not have;

@@ -42,11 +42,12 @@ impl RetrievalLimits {
     }
 
     /// Returns the default limits for a model whose window has `tokens` tokens: the content of an answer takes
-    /// at most about an eighth of it. A hit of `grep` counts as 100 tokens, which few exceed.
+    /// at most about an eighth of it. A hit of `grep` has up to 500 characters
+    /// and counts as 150 tokens.
     pub fn for_window(tokens: u64) -> Self {
         let default = Self::default();
         let part = (tokens / 8).max(1);
-        let hits = usize::try_from(part / 100).unwrap_or(usize::MAX);
+        let hits = usize::try_from(part / 150).unwrap_or(usize::MAX);
         Self {
             hits: default.hits.min(hits.max(1)),
             expand_tokens: default.expand_tokens.min(part),

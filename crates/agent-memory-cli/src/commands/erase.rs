@@ -88,14 +88,20 @@ fn print(app: &mut App, session: &Session, erased: &Erased, dry_run: bool) -> an
         count(answer.summaries, "summary", "summaries"),
         count(answer.drafts, "piece", "pieces"),
     ))?;
+    // Sessions that showed nothing but erased words are not concerned.
+    let any = answer.entries > 0 || answer.summaries > 0;
     for Stretch {
         session,
         first,
         last,
-    } in &answer.seen_by
+    } in answer.seen_by.iter().filter(|_| any)
     {
         app.out
             .line(&format!("{session} shows them: entries {first}-{last}"))?;
+    }
+    if !dry_run && answer.summaries > 0 {
+        app.out
+            .line("run `compact` again: spans of erased summaries show their messages")?;
     }
     if dry_run {
         app.out

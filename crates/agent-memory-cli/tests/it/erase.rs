@@ -87,6 +87,19 @@ fn erased_words_are_gone_from_every_session_that_shows_them() {
         text.out
     );
 
+    // With --json the same figures; the text says what to do next.
+    let other = ["erase", "chat", "--from", "8", "--reason", "another one"];
+    let text = home.ok(&other).out;
+    assert!(text.contains("run `compact` again"), "{text}");
+    assert!(text.contains("twin shows them: entries 8-8"), "{text}");
+    let text = home.ok(&other).out;
+    assert!(text.starts_with("erased 0 entries"), "{text}");
+    assert!(
+        !text.contains("shows them") && !text.contains("compact"),
+        "{text}"
+    );
+
+    let planned = home.json(&[&asked[..], &["--dry-run"]].concat());
     let erased = home.json(&[&asked[..], &["--reason", "a password was pasted"]].concat());
     assert_eq!(erased["erased"], true);
     for figure in ["entries", "summaries", "seen_by"] {

@@ -681,3 +681,52 @@ async fn a_turn_of_many_calls_keeps_its_request_word_for_word() {
         );
     }
 }
+
+/// What a program that died in the middle of a turn has to run again.
+#[tokio::test]
+async fn open_calls_are_those_of_the_newest_response_without_a_result() {
+    let parts = |ids: &[&str]| -> Vec<Part> {
+        let arguments = || RawJson::parse("{}").unwrap();
+        let call = |id: &&str| Part::ToolCall {
+            id: (*id).to_owned(),
+            name: "run".to_owned(),
+            arguments: arguments(),
+        };
+        ids.iter().map(call).collect()
+    };
+    for place in both(memory).await {
+        let session = place.memory.session("s").await.unwrap();
+        let open = async || -> Vec<String> {
+            let open = session.open_calls().await.unwrap();
+            open.tool_calls().map(|call| call.id.to_owned()).collect()
+        };
+        assert_eq!(open().await, [""; 0]);
+        talk(&session, 30).await;
+        assert_eq!(open().await, [""; 0]);
+        // The calls of an interrupted response are over.
+        let interrupted = Message::new(Role::Assistant, parts(&["old"]));
+        session.ingest(interrupted).await.unwrap();
+        session.ingest(Message::user("Never mind.")).await.unwrap();
+        assert_eq!(open().await, ["old"]);
+        // One response may have several lines.
+        for ids in [&["a", "b"][..], &["c"]] {
+            let line = Message::new(Role::Assistant, parts(ids)).with_response("r");
+            session.ingest(line).await.unwrap();
+        }
+        assert_eq!(open().await, ["a", "b", "c"]);
+        session
+            .ingest(Message::tool_result("b", "done"))
+            .await
+            .unwrap();
+        assert_eq!(open().await, ["a", "c"]);
+        for call in session.open_calls().await.unwrap().tool_calls() {
+            session
+                .ingest(call.failed("the program ended"))
+                .await
+                .unwrap();
+        }
+        assert_eq!(open().await, [""; 0]);
+        session.ingest(Message::assistant("Done.")).await.unwrap();
+        assert_eq!(open().await, [""; 0]);
+    }
+}

@@ -163,17 +163,17 @@ async fn page_by_page_a_message_is_not_counted_anew_each_time() {
 #[tokio::test]
 async fn limits_for_a_window_leave_most_of_it() {
     let world = World::new().await;
-    world.chatter(1, 150).await;
+    world.chatter(1, 600).await;
     let window = 8_000;
     let limits = RetrievalLimits::for_window(window);
     assert_eq!(
         (limits.hits, limits.expand_tokens, limits.describe_tokens),
-        (10, 1_000, 1_000)
+        (6, 1_000, 1_000)
     );
     let tools = world.tools().with_limits(limits);
     let found = tools.grep(&GrepArgs::new("number").with_limit(1_000)).await;
-    assert_eq!(found.unwrap().hits.len(), 10);
-    let asked = ExpandArgs::new("messages:1-150").with_token_cap(100_000);
+    assert_eq!(found.unwrap().hits.len(), 6);
+    let asked = ExpandArgs::new("messages:1-600").with_token_cap(100_000);
     let answer = tools.expand(asked).await.unwrap();
     assert!(
         answer.tokens <= window / 8 && !answer.complete,
