@@ -1,12 +1,13 @@
 //! The start of a context stays as it is.
 
 use context_assembler::{
-    AssemblyInput, AssemblyPolicy, Budget, ContextMessage, Eviction, Item, assemble,
+    AssemblyInput, AssemblyPolicy, Budget, Context, ContextAccounting, ContextMessage, Eviction,
+    Item, assemble,
 };
-use memory_model::{LogEntry, Role};
+use memory_model::{LogEntry, Message, Role};
 use token_estimate::HeuristicEstimator;
 
-use crate::script::{Event, accounting, log, messages};
+use crate::script::{Event, Shown, accounting, input, log, messages};
 
 /// A conversation of realistic sizes: questions, tool calls with results of a few hundred tokens,
 /// now and then a large one, answers.
@@ -110,4 +111,127 @@ fn the_start_changes_only_with_the_step() {
         last = Some((dropped, first));
     }
     assert!(steps > 5 && changes <= steps, "{changes} {steps}");
+}
+
+/// A view that begins with summaries, and grows by a message at a time.
+struct Growing {
+    entries: Vec<LogEntry>,
+    /// The summaries, with the number of raw messages before each.
+    summaries: Vec<Item>,
+    /// Number of messages that the summaries cover.
+    covered: usize,
+    accounting: ContextAccounting,
+}
+
+impl Growing {
+    /// Summaries of `lines` lines over ten messages each, with some raw messages between the first two.
+    fn new(lines: &[usize]) -> Self {
+        let accounting = accounting(HeuristicEstimator::Bytes4);
+        let users = (0..3_000).map(|n| {
+            let words = "word ".repeat(10 + n * 7 % 40);
+            match n % 2 {
+                0 => Message::user(format!("{n} {words}")),
+                _ => Message::assistant(format!("{n} {words}")),
+            }
+        });
+        let entries = log(users.collect(), &accounting);
+        let mut stretches = Vec::new();
+        for (at, lines) in lines.iter().enumerate() {
+            if at == 1 {
+                stretches.push((5, Shown::Raw));
+            }
+            let ranked = at % 3 != 2;
+            stretches.push((
+                10,
+                Shown::Lines {
+                    lines: *lines,
+                    ranked,
+                },
+            ));
+        }
+        let covered = stretches.iter().map(|(length, _)| length).sum();
+        let mut summaries = input(&entries[..covered + 1], &stretches, &accounting).items;
+        summaries.pop();
+        Self {
+            entries,
+            summaries,
+            covered,
+            accounting,
+        }
+    }
+
+    /// The view when the log has `head` messages.
+    fn view(&self, head: usize) -> AssemblyInput {
+        let mut items = self.summaries.clone();
+        items.push(Item::Raw(self.entries[self.covered..head].to_vec()));
+        let cost = |item: &Item| match item {
+            Item::Summary(summary) => summary.tokens,
+            Item::Raw(entries) => entries.iter().map(|entry| entry.tokens).sum(),
+            item => panic!("{item:?}"),
+        };
+        AssemblyInput {
+            view_tokens: items.iter().map(cost).sum(),
+            tokens_before: 0,
+            items,
+        }
+    }
+}
+
+/// Between steps nothing before the newest group changes, with summaries too. A context uses three quarters of its room
+/// after a step, and nine tenths before one, less the group that the cut falls in and a line of a summary.
+#[test]
+fn between_steps_nothing_before_the_newest_group_changes() {
+    for (lines, budget) in [
+        (&[120, 90, 60, 100, 80, 120][..], 4_000),
+        (&[120, 90, 60, 100, 80, 120], 8_000),
+        (&[120, 90, 60, 100, 80, 120], 12_000),
+        (&[30, 20, 10], 6_000),
+        (&[100, 100, 100, 100], 1_500),
+    ] {
+        let growing = Growing::new(lines);
+        let policy = AssemblyPolicy::default();
+        let mut before: Option<Context> = None;
+        let mut steps = 0;
+        for head in growing.covered + 1..growing.entries.len().min(growing.covered + 900) {
+            let (view, budget) = (growing.view(head), Budget::tokens(budget));
+            let context = assemble(&view, None, budget, &policy, &growing.accounting).unwrap();
+            assert_eq!(context.receipt.dropped, []);
+            let Some(last) = before.replace(context.clone()) else {
+                continue;
+            };
+            let line = crate::forms::longest_line(&view);
+            let boundary = |context: &Context| {
+                context
+                    .receipt
+                    .boundary
+                    .as_ref()
+                    .map_or(0, |boundary| boundary.tokens)
+            };
+            let room = budget.get();
+            if context.receipt.stepped_tokens == last.receipt.stepped_tokens {
+                let stays = last.messages.len() - 1;
+                assert_eq!(
+                    context.messages[..stays],
+                    last.messages[..stays],
+                    "at {head}"
+                );
+            } else {
+                steps += 1;
+                let used = last.tokens + line + boundary(&last);
+                assert!(
+                    used >= room * 9 / 10,
+                    "{used} of {room} before a step at {head}"
+                );
+            }
+            if context.receipt.stepped_tokens > 0 {
+                let used = context.tokens + line + boundary(&context);
+                assert!(
+                    used >= room * 3 / 4,
+                    "{used} of {room} at {head}: {:?}",
+                    context.receipt
+                );
+            }
+        }
+        assert!(steps > 3, "{steps} steps at {budget}");
+    }
 }
