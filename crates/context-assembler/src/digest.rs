@@ -110,7 +110,9 @@ impl Head {
         match self.text.char_indices().nth(chars) {
             Some((end, _)) if self.chars > chars.saturating_add(SHORTEST_END) => {
                 let text = self.text.get(..end).unwrap_or_default();
-                format!("{}: {}…", self.author, text.trim_end())
+                // A bracket before the ellipsis would look like a remark.
+                let text = text.trim_end_matches(|c: char| c.is_whitespace() || c == '[');
+                format!("{}: {text}…", self.author)
             }
             _ => format!("{}: {}", self.author, self.text),
         }

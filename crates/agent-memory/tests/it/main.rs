@@ -44,4 +44,5 @@ mod trigram_index;
 mod turns;
 mod usage;
 mod waiting;
+mod whole_view;
 mod windows;
