@@ -137,7 +137,7 @@ async fn the_numbers_are_constant() {
         Counts {
             append: 5,
             batch_of_64: 5,
-            assemble: 7,
+            assemble: 4,
             plan: 6,
             compact: 28,
             context_of_summaries: 8,
