@@ -249,7 +249,11 @@ fn after_redo_the_tree_is_that_of_a_model_that_never_failed() {
                 by_raw_tokens(&a, &log.messages, 8_000).await;
                 model.healthy.store(true, Ordering::SeqCst);
                 let many = RedoPolicy::default().with_max_failures(100);
-                left += a.redo(&many).await.unwrap().left as usize;
+                let redone = a.redo(&many).await.unwrap();
+                if redone.left > 0 {
+                    println!("{name}: {redone:?}");
+                }
+                left += redone.left as usize;
                 by_raw_tokens(&b, &log.messages, 8_000).await;
                 let (a, b) = (reached(&a).await, reached(&b).await);
                 let (a, expected) = (shape(&a), shape(&b));
