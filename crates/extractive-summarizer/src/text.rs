@@ -354,9 +354,14 @@ pub(crate) fn clip(line: &str, max: usize) -> String {
     format!("{}…", kept.trim_end())
 }
 
-/// Whether a text has a name or a number, in any script.
+/// Whether a text has a name, a path or a number, in any script.
 pub(crate) fn has_name(text: &str) -> bool {
-    let mut found = text.chars().any(char::is_numeric);
+    // A path: letters on both sides of a slash.
+    let path = |word: &str| {
+        let inside = word.trim_matches(|c: char| !c.is_alphanumeric());
+        inside.len() > 4 && inside.contains(['/', '\\'])
+    };
+    let mut found = text.chars().any(char::is_numeric) || text.split_whitespace().any(path);
     if !found {
         visit_names(text, &mut |_| found = true);
     }
