@@ -13,6 +13,7 @@ use crate::print::{self, Length};
 use crate::rank::{self, Topic};
 use crate::source::Source;
 use crate::status;
+use crate::text::has_name;
 use crate::users;
 use crate::value;
 use crate::wrap::wrapped;
@@ -44,6 +45,8 @@ const DENSE_CONDENSED: u64 = 500;
 const LAST_LINES: u64 = 150;
 /// Length from which the long lines of an extract are broken, in tokens.
 const WRAPS: u64 = 500;
+/// Number of times that users' words get less room.
+const USER_ROUNDS: usize = 12;
 /// Maximum cost of the lines of files by folder, in tokens.
 const FOLDED: u64 = 1_000;
 /// Maximum cost of the lines of the names that are used most, in tokens.
@@ -176,15 +179,28 @@ pub(crate) fn compose(
     composer.trim(&mut parts, target);
     let told = |at: &usize| {
         let item = composer.items.get(*at);
-        item.is_some_and(|item| item.weight >= TELLING)
+        item.is_some_and(|item| item.weight >= TELLING || item.kind.users())
     };
     let text = composer.body(&parts);
-    if composer.lines.keys().any(told) || (composer.items.is_empty() && !text.is_empty()) {
+    // Of a short note the sentence that tells most is worth more than others whole.
+    let best = composer.best();
+    let (_, sentence) = best.split_once(": ").unwrap_or_default();
+    let lost = prose && target < LAST_LINES && has_name(sentence) && !has_name(&said(&text));
+    if !lost && composer.lines.keys().any(told) || (composer.items.is_empty() && !text.is_empty()) {
         return rank::ranked(&composer.ranked_lines(&parts));
     }
     // Not one whole line that tells something fits.
-    let text = cut_to_tokens(&composer.best(), target, estimator).unwrap_or_default();
+    let text = cut_to_tokens(&best, target, estimator).unwrap_or_default();
     rank::rank_lines(&text, estimator)
+}
+
+/// What a text says, without the positions of the messages.
+fn said(text: &str) -> String {
+    let lines = text.lines().map(|line| match line.split_once("] ") {
+        Some((start, said)) if start.starts_with('[') => said,
+        _ => line,
+    });
+    lines.collect::<Vec<_>>().join("\n")
 }
 
 /// The lines around the items.
@@ -339,13 +355,21 @@ impl Composer<'_> {
             .into_iter()
             .filter(|at| !self.lines.contains_key(at))
             .collect();
-        let room = hard.saturating_sub(spent);
-        for (at, text) in users::shortened(&self.items, &rest, room, self.estimator) {
-            let line = self.line(&text, Kind::User);
-            if spent + line.cost <= *left {
-                spent += line.cost;
-                self.lines.insert(at, line);
+        // Costs of sentences do not add up to those of lines: less room is given until they fit.
+        let mut room = hard.saturating_sub(spent);
+        for _ in 0..USER_ROUNDS {
+            let texts = users::shortened(&self.items, &rest, room, self.estimator);
+            let lines = texts
+                .into_iter()
+                .map(|(at, text)| (at, self.line(&text, Kind::User)));
+            let lines: Vec<(usize, Line)> = lines.collect();
+            let cost: u64 = lines.iter().map(|(_, line)| line.cost).sum();
+            if spent + cost <= *left {
+                spent += cost;
+                self.lines.extend(lines);
+                break;
             }
+            room = room.saturating_sub((room / 25).max(1));
         }
         *left = left.saturating_sub(spent);
     }
