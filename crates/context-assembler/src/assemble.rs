@@ -79,6 +79,7 @@ pub fn assemble_with_preamble(
             needed: budget.tokens_needed_for(newest.saturating_add(fixed)),
         },
         budget: budget.get(),
+        fixed,
     };
     if fixed > overhead && fixed > receipt.limit && policy.whole_tail.is_none() {
         return Err(too_small(floor_of_newest(&blocks, policy, accounting)));

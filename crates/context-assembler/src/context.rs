@@ -298,6 +298,8 @@ pub enum ErrorKind {
 pub struct Error {
     pub(crate) kind: ErrorKind,
     pub(crate) budget: u64,
+    /// Cost of a request beside the view, in tokens.
+    pub(crate) fixed: u64,
 }
 
 impl Error {
@@ -312,9 +314,9 @@ impl fmt::Display for Error {
         let ErrorKind::BudgetTooSmall { needed } = self.kind;
         write!(
             f,
-            "a budget of {} tokens is too small: the newest messages need {needed} even when \
-             shortened as far as possible",
-            self.budget
+            "a budget of {} tokens is too small: {needed} are needed, {} of them for the request, the system \
+             prompt, the identity and the tools, and the rest for the newest messages, shortened as far as possible",
+            self.budget, self.fixed
         )
     }
 }
