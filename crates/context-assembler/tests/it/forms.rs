@@ -109,7 +109,7 @@ fn runs(input: &AssemblyInput) -> Vec<Run> {
                     runs.push((Vec::new(), 0, false));
                 }
                 open = true;
-                runs.last_mut().unwrap().1 += range.len() as u64;
+                runs.last_mut().unwrap().1 += range.len();
             }
         }
     }
