@@ -149,7 +149,7 @@ fn an_identity_counts_and_is_named_in_what_is_needed() {
     for budget in [0, 99, 100, 105] {
         let error = run(budget).unwrap_err();
         assert_eq!(needed(&error), 110);
-        assert!(error.to_string().contains("need 110"), "{error}");
+        assert!(error.to_string().contains("110 are needed"), "{error}");
     }
     let context = run(125).unwrap();
     assert_eq!(

@@ -5,7 +5,7 @@
 //! - Reasoning is not sent: the format has no field for it. Reading keeps `reasoning_content` and `reasoning`,
 //!   which some servers add.
 //! - Arguments are sent word for word, broken JSON included.
-//! - Ids of calls are sent as they came, as long as they are short enough: see [`chat_call_id`](super::chat_call_id).
+//! - Ids of calls are sent as they came, as long as they are short enough: see [`chat_call_id`].
 //! - Whether a result is an error is not sent.
 //! - Names of participants are sent as `name`, with `_` for what the format does not accept there.
 
