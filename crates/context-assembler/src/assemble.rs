@@ -98,9 +98,7 @@ pub fn assemble_with_preamble(
         .ok_or_else(|| too_small(floor_of_newest(&blocks, policy, accounting)))?;
     receipt.dropped = dropped(input, &blocks, &shown);
     if policy.shortening_steps().is_some() {
-        let mut newest_first = blocks.iter().zip(&shown).rev();
-        let boundary = newest_first.find(|(block, shown)| block.shows() && **shown < ShownAs::Form);
-        receipt.boundary = boundary.map(|(block, _)| block.boundary());
+        receipt.boundary = boundary(&blocks, &shown);
     }
     Ok(Context {
         tokens: total(&messages),
@@ -108,6 +106,13 @@ pub fn assemble_with_preamble(
         budget: budget.get(),
         receipt,
     })
+}
+
+/// The newest block that is neither whole nor a form of a summary.
+fn boundary(blocks: &[Block<'_>], shown: &[ShownAs]) -> Option<Dropped> {
+    let mut newest_first = blocks.iter().zip(shown).rev();
+    let boundary = newest_first.find(|(block, shown)| block.shows() && **shown < ShownAs::Form);
+    boundary.map(|(block, _)| block.boundary())
 }
 
 /// Chooses the blocks by the policy.

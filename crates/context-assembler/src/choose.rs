@@ -183,13 +183,9 @@ pub(crate) fn cut(
         }
         size /= 2;
     };
-    // A group larger than a step would leave a hole: show as much of it as the step leaves.
     let remains = boundary.and_then(|index| {
-        let remains = end(index).saturating_sub(drop);
-        let block = blocks.get(index)?;
-        let large = block.is_group() && start(index) < drop && block.cost >= whole_step;
-        let fits = SMALLEST_BOUNDARY..=room.saturating_sub(from(first));
-        (large && fits.contains(&remains)).then_some(remains)
+        let left = room.saturating_sub(from(first));
+        remains(blocks.get(index)?, start(index), drop, whole_step, left)
     });
     Cut {
         drop,
@@ -197,6 +193,14 @@ pub(crate) fn cut(
         boundary,
         remains,
     }
+}
+
+/// The tokens that a step leaves of the block at the cut, if they fit into `left` tokens. Only of a group larger than a
+/// step: dropping it would leave a hole.
+fn remains(block: &Block<'_>, start: u64, drop: u64, step: u64, left: u64) -> Option<u64> {
+    let remains = start.saturating_add(block.cost).saturating_sub(drop);
+    let large = block.is_group() && start < drop && block.cost >= step;
+    (large && (SMALLEST_BOUNDARY..=left).contains(&remains)).then_some(remains)
 }
 
 /// The rendered cost of the blocks from each index on, in tokens; one entry more than blocks.

@@ -34,7 +34,7 @@ impl Reuse {
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize)]
 #[non_exhaustive]
 pub struct Breaks {
-    /// The oldest part was left out for the budget.
+    /// The oldest part was left out or shortened for the budget, in a step.
     pub stepped: u64,
     /// A group was shortened for the budget, or shortened differently.
     pub shortened: u64,
@@ -44,7 +44,10 @@ pub struct Breaks {
 
 /// The context of the step before.
 #[derive(Debug, Default)]
-pub(super) struct Previous(Vec<ContextMessage>);
+pub(super) struct Previous {
+    messages: Vec<ContextMessage>,
+    stepped_tokens: u64,
+}
 
 /// What stayed of a context in the next, and how the next went on instead.
 #[derive(Debug)]
@@ -64,34 +67,31 @@ impl Previous {
     /// Compares with the step before, and remembers.
     pub(super) fn next(&mut self, context: &Context) -> Reused {
         let same = self
-            .0
+            .messages
             .iter()
             .zip(&context.messages)
             .take_while(|(a, b)| a.role == b.role && a.name == b.name && a.parts == b.parts)
             .count();
         let tokens = |messages: &[ContextMessage]| messages.iter().map(|m| m.tokens).sum();
         let reuse = Reuse {
-            kept: tokens(self.0.get(..same).unwrap_or_default()),
-            of: tokens(&self.0),
+            kept: tokens(self.messages.get(..same).unwrap_or_default()),
+            of: tokens(&self.messages),
         };
-        let cause = self.0.get(same).map(|was| {
-            let is = context.messages.get(same);
-            let newest = self.0.last().and_then(|m| m.source.range());
+        let stepped = self.stepped_tokens != context.receipt.stepped_tokens;
+        let newest = self.messages.last().and_then(|m| m.source.range());
+        let cause = self.messages.get(same).map(|was| {
             let first = |m: &ContextMessage| m.source.range().map_or(Seq::NONE, |r| r.first);
             let trimmed = |m: &ContextMessage| matches!(m.source, MessageOrigin::Trimmed { .. });
-            match is {
+            // The group that the last context ended with goes on.
+            let grows = newest.is_some_and(|newest| first(was) >= newest.first);
+            match context.messages.get(same) {
+                Some(_) if stepped && !grows => Cause::Stepped,
                 Some(is) if trimmed(is) || trimmed(was) => Cause::Shortened,
-                Some(is) if first(is) > first(was) && context.receipt.stepped_tokens > 0 => {
-                    match newest {
-                        // The group that the last context ended with goes on.
-                        Some(newest) if first(was) >= newest.first => Cause::Growing,
-                        _ => Cause::Stepped,
-                    }
-                }
                 _ => Cause::Growing,
             }
         });
-        self.0.clone_from(&context.messages);
+        self.messages.clone_from(&context.messages);
+        self.stepped_tokens = context.receipt.stepped_tokens;
         Reused { reuse, cause }
     }
 }

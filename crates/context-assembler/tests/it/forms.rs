@@ -186,6 +186,8 @@ struct Said {
     whole: Vec<SeqRange>,
     /// By the position and the author.
     beginnings: BTreeMap<String, String>,
+    /// Ranges of digests.
+    digests: Vec<SeqRange>,
 }
 
 fn said(context: &Context) -> Said {
@@ -193,6 +195,7 @@ fn said(context: &Context) -> Said {
         lines: Vec::new(),
         whole: Vec::new(),
         beginnings: BTreeMap::new(),
+        digests: Vec::new(),
     };
     for message in &context.messages {
         let [Part::Text { text }] = message.parts.as_slice() else {
@@ -216,9 +219,10 @@ fn said(context: &Context) -> Said {
                     d.first == first && d.step == DegradationStep::Digest
                 };
                 if context.receipt.degraded.iter().any(|d| digest(&d)) {
+                    said.digests.extend(message.source.range());
                     for line in text.lines().skip(1) {
-                        let (author, rest) = line.split_once(": ").unwrap_or((line, ""));
-                        let rest = rest.trim_end_matches('…').to_owned();
+                        let (author, rest) = line.split_once(':').unwrap_or((line, ""));
+                        let rest = rest.trim().trim_end_matches('…').to_owned();
                         said.beginnings.insert(author.to_owned(), rest);
                     }
                 }
@@ -250,6 +254,16 @@ fn says_no_less(small: &Context, large: &Context) {
         );
     }
     for (author, beginning) in &before.beginnings {
+        let seq = Seq(author.split(' ').next().unwrap().parse().unwrap());
+        let in_digest = after.digests.iter().any(|range| range.contains(seq));
+        assert_eq!(
+            in_digest,
+            after.beginnings.contains_key(author),
+            "{author}: {:?} {:?} {:?}",
+            before.beginnings.keys(),
+            after.beginnings.keys(),
+            after.digests
+        );
         if let Some(longer) = after.beginnings.get(author) {
             let clipped = |text: &str| text.chars().take(150).collect::<String>();
             assert!(
@@ -338,5 +352,139 @@ proptest! {
                 before = Some(context);
             }
         }
+    }
+}
+
+/// A view of the log: summaries of ranked lines over ten messages each, and the rest raw.
+fn summarized(lines: &[usize], messages: usize, accounting: &dyn Accounting) -> AssemblyInput {
+    let users =
+        (0..messages).map(|n| memory_model::Message::user(format!("message {n} ").repeat(20)));
+    let entries = log(users.collect(), accounting);
+    let lines = lines.iter().map(|lines| {
+        let (lines, ranked) = (*lines, true);
+        (10, Shown::Lines { lines, ranked })
+    });
+    input(&entries, &lines.collect::<Vec<_>>(), accounting)
+}
+
+fn at(input: &AssemblyInput, budget: u64, accounting: &dyn Accounting) -> Context {
+    let policy = AssemblyPolicy::default();
+    assemble(input, None, Budget::tokens(budget), &policy, accounting).unwrap()
+}
+
+/// A large view in a small context: newer summaries keep more of their lines.
+#[test]
+fn a_large_compacted_view_is_covered_in_a_small_context() {
+    let accounting = accounting(PRESETS[0]);
+    let input = summarized(&[600; 6], 80, &accounting);
+    assert!(input.view_tokens > 40_000, "{}", input.view_tokens);
+    for budget in [1_500, 2_000, 4_000, 8_000, 16_000, 32_000] {
+        let context = at(&input, budget, &accounting);
+        assert_eq!(uncovered(&context, &input), [], "at {budget}");
+        assert_eq!(context.receipt.dropped, []);
+        let shown: Vec<usize> = context
+            .receipt
+            .shortened
+            .iter()
+            .map(|form| form.lines)
+            .collect();
+        assert!(
+            shown.is_sorted() && shown.first() < shown.last(),
+            "{shown:?} at {budget}"
+        );
+        assert!(
+            context.tokens >= budget * 3 / 4,
+            "{} at {budget}",
+            context.tokens
+        );
+    }
+    let receipt = at(&input, 8_000, &accounting).receipt;
+    let summaries: u64 = receipt.shortened.iter().map(|form| form.to_tokens).sum();
+    // The share of the summaries is 6,000 tokens, less the lines of a rank.
+    assert!((5_800..=6_000).contains(&summaries), "{summaries}");
+}
+
+#[test]
+fn a_short_form_names_its_range_and_its_lines() {
+    let accounting = accounting(PRESETS[0]);
+    let input = summarized(&[40, 40], 30, &accounting);
+    let context = at(&input, 1_000, &accounting);
+    let form = &context.receipt.shortened[0];
+    let [Part::Text { text }] = context.messages[0].parts.as_slice() else {
+        panic!("{:?}", context.messages[0]);
+    };
+    let (id, lines) = (&form.summary_id, form.lines);
+    let begins = format!("<summary id=\"{id}\" messages=\"1-10\" lines=\"{lines} of 40\">\n");
+    assert!(
+        text.starts_with(&begins) && text.ends_with("\n</summary>"),
+        "{text}"
+    );
+    assert_eq!(text.lines().count(), lines + 2);
+    assert!(text.contains("\nS1L3: "), "{text}");
+    let source = &context.messages[0].source;
+    assert!(matches!(
+        source,
+        MessageOrigin::Summary { last: Seq(10), .. }
+    ));
+    assert_eq!(context.messages[0].tokens, form.to_tokens);
+}
+
+/// What was not read is left out, whatever the policy, and no digest stands for a run that was not read whole.
+#[test]
+fn what_was_not_read_is_left_out() {
+    let accounting = accounting(PRESETS[0]);
+    let mut input = summarized(&[20], 60, &accounting);
+    let Some(Item::Raw(entries)) = input.items.pop() else {
+        panic!("{input:?}");
+    };
+    let (unread, read) = entries.split_at(20);
+    let range = SeqRange::new(unread[0].seq, unread[19].seq).unwrap();
+    let tokens = unread.iter().map(|entry| entry.tokens).sum();
+    input
+        .items
+        .extend([Item::Unread(range, tokens), Item::Raw(read.to_vec())]);
+    for eviction in [
+        Eviction::default(),
+        Eviction::NewestUntilFull,
+        Eviction::NewestThatFit,
+    ] {
+        for shorten in [true, false] {
+            let policy = AssemblyPolicy::default()
+                .with_eviction(eviction)
+                .with_shorten_summaries(shorten);
+            for budget in [600, 1_500, 100_000] {
+                let budget = Budget::tokens(budget);
+                let context = assemble(&input, None, budget, &policy, &accounting).unwrap();
+                let dropped = &context.receipt.dropped;
+                let is_dropped =
+                    |d: &context_assembler::Dropped| d.first <= range.first && range.last <= d.last;
+                assert!(
+                    dropped.iter().any(is_dropped),
+                    "{eviction:?} {:?}",
+                    context.receipt
+                );
+                assert_eq!(context.receipt.degraded, []);
+            }
+        }
+    }
+}
+
+/// A summary that holds messages of its own is whole or not there.
+#[test]
+fn a_summary_with_messages_has_one_form() {
+    let accounting = accounting(PRESETS[0]);
+    let mut input = summarized(&[100, 100], 30, &accounting);
+    let Some(Item::Summary(first)) = input.items.first_mut() else {
+        panic!("{input:?}");
+    };
+    let own = r#"[{"role":"assistant","parts":[{"type":"text","text":"TEXT"}]}]"#;
+    let own = own.replace("TEXT", &"a thought ".repeat(60));
+    first.messages = Some(memory_model::RawJson::parse(own).unwrap());
+    first.tokens = accounting.summary(first);
+    for budget in [700, 1_000, 3_000] {
+        let context = at(&input, budget, &accounting);
+        assert_eq!(context.messages[0].role, Role::Assistant, "at {budget}");
+        let of_first = |form: &context_assembler::ShortenedSummary| form.first == Seq(1);
+        assert!(!context.receipt.shortened.iter().any(of_first));
     }
 }

@@ -1,8 +1,8 @@
 //! Laws of every context.
 
 use context_assembler::{
-    AssemblyInput, AssemblyPolicy, Budget, Context, DegradationStep, Error, ErrorKind, Eviction,
-    Item, MessageOrigin, assemble,
+    AssemblyInput, AssemblyPolicy, Budget, Context, Degradation, DegradationStep, Error, ErrorKind,
+    Eviction, Item, MessageOrigin, assemble,
 };
 use memory_model::{Accounting, EntryKind, LogEntry, Part, Role, Seq, SeqRange};
 use proptest::prelude::*;
@@ -201,8 +201,11 @@ fn newest_is_there(context: &Context, input: &AssemblyInput) {
 /// 25 tokens, which a few tokens of room do not have.
 const ROOM_FOR_POINTERS: u64 = 64;
 
+/// The most that a line of a digest with the shortest beginning of a message costs, in tokens.
+const LINE_OF_A_DIGEST: u64 = 16;
+
 /// A context that shortens or leaves out anything uses its room up to a step, less the block that the cut
-/// falls in, and less the next line of a summary.
+/// falls in, less the next line of a summary, and less the next line of a digest.
 fn used_well(context: &Context, input: &AssemblyInput, eviction: Eviction, shorten: bool) {
     let receipt = &context.receipt;
     if receipt.dropped.is_empty() && receipt.degraded.is_empty() && receipt.shortened.is_empty() {
@@ -218,6 +221,12 @@ fn used_well(context: &Context, input: &AssemblyInput, eviction: Eviction, short
         true => 0,
         false => forms::longest_line(input),
     };
+    let is_digest = |d: &Degradation| d.step == DegradationStep::Digest;
+    let line = line
+        + match receipt.degraded.iter().any(is_digest) {
+            true => LINE_OF_A_DIGEST,
+            false => 0,
+        };
     match eviction {
         // Amounts beside which the newest group is whole are a quarter of the room apart.
         Eviction::Stepped { steps } if shorten => assert!(
