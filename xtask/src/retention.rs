@@ -4,7 +4,7 @@
 //! measures them with a ranking library and writes them to `retention/ranked.tsv`.
 
 pub(crate) mod cuts;
-mod gold;
+pub(crate) mod gold;
 mod ranked;
 pub(crate) mod transcripts;
 

@@ -20,13 +20,13 @@ const ABOVE_EVERY_FLOOR: u64 = 1_000;
 /// Number of times that the room for digests is made smaller because their messages have less text.
 const DIGEST_ROUNDS: usize = 4;
 
-/// What stands beside the newest group.
+/// What stands beside the newest group, with the maximum cost of the part that is shortened, in tokens.
 enum Beside {
-    /// Summaries of so many tokens, and the other blocks that fit.
+    /// Summaries within this cost, and the other blocks that fit.
     All(u64),
-    /// Summaries of so many tokens, and pointers to the other blocks.
+    /// Summaries within this cost, and pointers to the other blocks.
     Summaries(u64),
-    /// The newest headlines and pointers of so many tokens together.
+    /// The newest headlines and pointers, within this cost together.
     Newest(u64),
 }
 

@@ -2,26 +2,24 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use memory_model::{Seq, SummaryBody};
+use memory_model::SummaryBody;
 use token_estimate::TokenEstimator;
 
 use crate::cut::cut_to_tokens;
-use crate::folders;
 use crate::frame;
-use crate::item::{FileStat, Gathered, Item, Kind, LAST_WORD, TYPED};
+use crate::item::{Gathered, Item, Kind, LAST_WORD, TYPED};
+use crate::lines::{Printed, lines};
+use crate::parts::{LISTED, Parts, is_condensed};
 use crate::print::{self, Length};
-use crate::rank::{self, Topic};
+use crate::rank;
 use crate::source::Source;
 use crate::status;
 use crate::text::has_name;
 use crate::users;
-use crate::value;
 use crate::wrap::wrapped;
 
 /// Minimum weight of an item that tells something; lighter ones fill the rest of the budget.
 const TELLING: u32 = 24;
-/// Maximum weight of an item that is printed only after all heavier ones.
-const LISTED: u32 = 3;
 
 /// Maximum length of an item and of the assistant's last word, in characters, step by step.
 const STEPS: [(usize, usize); 5] = [
@@ -37,20 +35,12 @@ const CORE_ERROR: usize = 150;
 /// Maximum number of lines of detail, step by step.
 const DETAILS: [usize; 5] = [3, 8, 24, 80, usize::MAX];
 
-/// Length from which an extract has lines for its shorter forms, in tokens.
-const DENSE: u64 = 2_500;
-/// The same for an extract of summaries.
-const DENSE_CONDENSED: u64 = 500;
 /// Length from which room is kept for the lines of names and of what to expand, in tokens.
 const LAST_LINES: u64 = 150;
 /// Length from which the long lines of an extract are broken, in tokens.
 const WRAPS: u64 = 500;
 /// Number of times that users' words get less room.
 const USER_ROUNDS: usize = 12;
-/// Maximum cost of the lines of files by folder, in tokens.
-const FOLDED: u64 = 1_000;
-/// Maximum cost of the lines of the names that are used most, in tokens.
-const CORE_NAMES: u64 = 600;
 
 /// Maximum cost of the lines about the state of the work, in tokens.
 const STAND: u64 = 240;
@@ -83,28 +73,13 @@ pub(crate) fn compose(
     estimator: &dyn TokenEstimator,
 ) -> SummaryBody {
     let cost = |line: &Option<String>| line.as_deref().map_or(0, |line| estimator.text(line) + 1);
+    let costs = |lines: &[String]| lines.iter().map(|line| estimator.text(line) + 1).sum();
     let share = |percent: u64| target.saturating_mul(percent) / 100;
 
-    let header = frame::header(gathered, source);
-    let header = (estimator.text(&header) < share(20)).then_some(header);
-    let files = frame::files(&gathered.files, share(16), estimator);
-    let (files, listed) = files.map_or_else(Default::default, |(line, named)| (Some(line), named));
-    short_names(&mut gathered.items, &gathered.files, &listed);
+    let mut parts = Parts::around(gathered, source, target, estimator);
     let gathered = &*gathered;
-    // A text that is short in any case needs no lines for shorter forms, and one of messages fewer than one of
-    // summaries, which is what shorter forms are mostly taken from.
-    let condensed = source
-        .iter()
-        .any(|piece| matches!(piece, Source::Summary(_)));
-    let dense = |part: u64, most: u64| match condensed {
-        true if target >= DENSE_CONDENSED => share(part).min(most),
-        false if target >= DENSE => share(part / 2).min(most),
-        _ => 0,
-    };
-    let folded = folders::lines(&gathered.files, dense(10, FOLDED), estimator);
-    let core_names = frame::core_names(gathered, dense(6, CORE_NAMES), estimator);
     let items = without_repeats(&gathered.items);
-    let stand = status::stand(&items, share(8).min(STAND), estimator);
+    parts.stand = status::stand(&items, share(8).min(STAND), estimator);
     let last_reply = items
         .iter()
         .rposition(|item| item.kind == Kind::Reply && item.weight >= LAST_WORD);
@@ -117,9 +92,10 @@ pub(crate) fn compose(
         last_reply,
         lines: BTreeMap::new(),
     };
-    let listed = folded.iter().chain(&core_names);
-    let listed: u64 = listed.map(|line| estimator.text(line) + 1).sum();
-    let room = target.saturating_sub(cost(&header) + cost(&stand) + cost(&files) + listed);
+    let core: u64 = costs(&parts.core_names);
+    let listed = core + costs(&parts.folded);
+    let around = cost(&parts.header) + cost(&parts.stand) + cost(&parts.files);
+    let room = target.saturating_sub(around + listed);
 
     // Where only users speak, all is theirs, and there may be hardly room for what they said.
     let prose = composer.items.iter().all(|item| item.kind.users());
@@ -128,11 +104,10 @@ pub(crate) fn compose(
         true => 0,
         false => tokens,
     };
-    let core: u64 = core_names.iter().map(|line| estimator.text(line) + 1).sum();
     let names_share = last_lines(share(12).saturating_sub(core));
     let expand_share = last_lines(share(10).min(120));
     let mut left = room.saturating_sub(names_share + expand_share);
-    if condensed {
+    if is_condensed(source) {
         composer.core((share(6), share(16)), &mut left);
     }
     let (soft, hard) = match prose {
@@ -142,131 +117,22 @@ pub(crate) fn compose(
     composer.users(soft, hard, &mut left);
     composer.others(&mut left);
 
-    let mut parts = Parts {
-        header,
-        stand,
-        folded,
-        files,
-        core_names,
-        names: None,
-        expand: None,
-    };
-    parts.names = frame::names(gathered, &composer.body(&parts), names_share, estimator);
-    left = left
-        .saturating_add(names_share)
-        .saturating_sub(cost(&parts.names));
-    composer.grow(&mut left);
-    // Costs of lines need not add up to the cost of the text: what they left is used, too.
-    for _ in 0..3 {
-        let spent = estimator.text(&composer.body(&parts)) + expand_share;
-        let mut slack = target.saturating_sub(spent);
-        if slack * 50 < target {
-            break;
-        }
-        composer.grow(&mut slack);
-    }
-    if let Some(names) = parts.names.take() {
-        let again = frame::names(
-            gathered,
-            &composer.body(&parts),
-            estimator.text(&names) + 1,
-            estimator,
-        );
-        parts.names = again;
-    }
+    composer.use_up(
+        gathered,
+        &mut parts,
+        (names_share, expand_share),
+        left,
+        target,
+    );
     let shown: BTreeSet<usize> = composer.lines.keys().copied().collect();
     parts.expand = frame::expand(gathered, &composer.items, &shown, expand_share, estimator);
     composer.trim(&mut parts, target);
-    let told = |at: &usize| {
-        let item = composer.items.get(*at);
-        item.is_some_and(|item| item.weight >= TELLING || item.kind.users())
-    };
-    let text = composer.body(&parts);
-    // Of a short note the sentence that tells most is worth more than others whole.
-    let best = composer.best();
-    let (_, sentence) = best.split_once(": ").unwrap_or_default();
-    let lost = prose && target < LAST_LINES && has_name(sentence) && !has_name(&said(&text));
-    if !lost && composer.lines.keys().any(told) || (composer.items.is_empty() && !text.is_empty()) {
-        return rank::ranked(&composer.ranked_lines(&parts));
-    }
-    // Not one whole line that tells something fits.
-    let text = cut_to_tokens(&best, target, estimator).unwrap_or_default();
-    rank::rank_lines(&text, estimator)
+    composer.body_within(&parts, target)
 }
 
-/// What a text says, without the positions of the messages.
-fn said(text: &str) -> String {
-    let lines = text.lines().map(|line| match line.split_once("] ") {
-        Some((start, said)) if start.starts_with('[') => said,
-        _ => line,
-    });
-    lines.collect::<Vec<_>>().join("\n")
-}
-
-/// The lines around the items.
-struct Parts {
-    header: Option<String>,
-    stand: Option<String>,
-    folded: Vec<String>,
-    files: Option<String>,
-    core_names: Vec<String>,
-    names: Option<String>,
-    expand: Option<String>,
-}
-
-/// The lines of a text, one after the other.
-struct Lines<'a> {
-    lines: Vec<rank::Line>,
-    estimator: &'a dyn TokenEstimator,
-}
-
-impl Lines<'_> {
-    fn push(&mut self, text: &str, topic: Topic, worth: u64, head: Option<usize>) {
-        self.lines.push(rank::Line {
-            text: text.to_owned(),
-            cost: self.estimator.text(text) + 1,
-            topic,
-            worth,
-            head,
-        });
-    }
-
-    /// Adds lines that are worth the less the later they come.
-    fn all<'a>(&mut self, texts: impl Iterator<Item = &'a String>, topic: Topic) {
-        for text in texts.flat_map(|text| text.split('\n')) {
-            let worth = u64::MAX - self.lines.len() as u64;
-            self.push(text, topic, worth, None);
-        }
-    }
-
-    /// Adds the printed lines of an item.
-    fn item(&mut self, item: &Item, text: &str, place: value::Place) {
-        let head = self.lines.len();
-        for (n, line) in text.split('\n').enumerate() {
-            let cost = self.estimator.text(line) + 1;
-            let worth = value::of_line(item, line, n, cost, place);
-            self.push(line, value::topic(item, n), worth, (n > 0).then_some(head));
-        }
-    }
-}
-
-/// Shortens the names of files that are named in full elsewhere, and demotes items that only look at
-/// such a file.
-fn short_names(items: &mut [Item], files: &BTreeMap<String, FileStat>, listed: &BTreeSet<&str>) {
-    for item in items {
-        let Some(path) = item.file.as_deref().filter(|path| listed.contains(path)) else {
-            continue;
-        };
-        if item.kind == Kind::Act && item.weight > 0 && item.outcome.is_empty() {
-            item.weight = LISTED;
-            continue;
-        }
-        let short = frame::short_name(path, files);
-        if let Some(line) = item.lines.first_mut() {
-            *line = line.replacen(path, short, 1);
-        }
-        item.file = Some(short.to_owned());
-    }
+/// Whether a text names something beside the positions of the messages.
+fn names_something(text: &str) -> bool {
+    text.lines().any(|line| has_name(print::said(line)))
 }
 
 /// The items without those that a later one repeats.
@@ -287,16 +153,9 @@ fn without_repeats(items: &[Item]) -> Vec<&Item> {
 impl Composer<'_> {
     /// The whole text.
     fn body(&self, parts: &Parts) -> String {
-        let mut all: Vec<&str> = Vec::new();
-        all.extend(parts.header.as_deref());
-        all.extend(parts.stand.as_deref());
-        all.extend(self.lines.values().map(|line| line.text.as_str()));
-        all.extend(parts.folded.iter().map(String::as_str));
-        all.extend(parts.files.as_deref());
-        all.extend(parts.core_names.iter().map(String::as_str));
-        all.extend(parts.names.as_deref());
-        all.extend(parts.expand.as_deref());
-        all.join("\n")
+        let items = self.lines.values().map(|line| line.text.as_str());
+        let all = parts.above().chain(items).chain(parts.below());
+        all.collect::<Vec<_>>().join("\n")
     }
 
     fn line(&self, text: &str, kind: Kind) -> Line {
@@ -535,72 +394,78 @@ impl Composer<'_> {
         }
     }
 
-    /// The lines of the text with their topics and values.
-    fn ranked_lines(&self, parts: &Parts) -> Vec<rank::Line> {
-        let mut lines = Lines {
-            lines: Vec::new(),
-            estimator: self.estimator,
-        };
-        lines.all(parts.header.iter(), Topic::Frame);
-        if let Some(stand) = &parts.stand {
-            let (asked, stands) = stand.split_once('\n').unwrap_or((stand, ""));
-            lines.all([asked.to_owned()].iter(), Topic::State);
-            let stands = Some(stands.to_owned()).filter(|line| !line.is_empty());
-            lines.all(stands.iter(), Topic::Replies);
+    /// Spends what is left of `target` tokens on the names that no line has and on longer lines,
+    /// without the shares of the names and of what to expand.
+    fn use_up(
+        &mut self,
+        gathered: &Gathered,
+        parts: &mut Parts,
+        (names, expand): (u64, u64),
+        mut left: u64,
+        target: u64,
+    ) {
+        let estimator = self.estimator;
+        let cost =
+            |line: &Option<String>| line.as_deref().map_or(0, |line| estimator.text(line) + 1);
+        parts.names = frame::names(gathered, &self.body(parts), names, estimator);
+        left = left
+            .saturating_add(names)
+            .saturating_sub(cost(&parts.names));
+        self.grow(&mut left);
+        // Costs of lines need not add up to the cost of the text: what they left is used, too.
+        for _ in 0..3 {
+            let spent = estimator.text(&self.body(parts)) + expand;
+            let mut slack = target.saturating_sub(spent);
+            if slack * 50 < target {
+                break;
+            }
+            self.grow(&mut slack);
         }
-        let told = self.told_elsewhere();
-        let users = self.items.iter().filter(|item| item.kind.users()).count();
-        let mut user = 0;
-        for (at, item) in self.items.iter().enumerate() {
-            user += usize::from(item.kind.users());
-            let Some(line) = self.lines.get(&at) else {
-                continue;
-            };
-            let place = value::Place {
-                score: self.score(at),
-                end: item.kind.users() && (user == 1 || user == users),
-                newness: (at + 1) as u64 * 100 / self.items.len() as u64,
-                told: told.contains(&at),
-            };
-            lines.item(item, &line.text, place);
+        if let Some(line) = parts.names.take() {
+            let room = cost(&Some(line));
+            parts.names = frame::names(gathered, &self.body(parts), room, estimator);
         }
-        lines.all(parts.folded.iter(), Topic::Files);
-        lines.all(parts.files.iter(), Topic::Frame);
-        lines.all(parts.core_names.iter(), Topic::Names);
-        lines.all(parts.names.iter(), Topic::Frame);
-        lines.all(parts.expand.iter(), Topic::Frame);
-        lines.lines
     }
 
-    /// Indices of the items that tell what another one tells: a user's words that come again or are corrected, and a command whose
-    /// earlier failure names it as what made it good.
-    fn told_elsewhere(&self) -> BTreeSet<usize> {
-        let mut told = BTreeSet::new();
-        let mut later: BTreeSet<&[String]> = BTreeSet::new();
-        for (at, item) in self.items.iter().enumerate().rev() {
-            let corrected = item.kind == Kind::User && item.resolved.is_some();
-            if corrected || (item.kind == Kind::User && !later.insert(&item.lines)) {
-                told.insert(at);
-            }
+    /// The extract, or, where not one whole line that tells something fits, the beginning of the most important one.
+    fn body_within(&self, parts: &Parts, target: u64) -> SummaryBody {
+        let tells = |at: &usize| {
+            let item = self.items.get(*at);
+            item.is_some_and(|item| item.weight >= TELLING || item.kind.users())
+        };
+        let text = self.body(parts);
+        let tells = match self.items.is_empty() {
+            true => !text.is_empty(),
+            false => self.lines.keys().any(tells),
+        };
+        // Of a short note the sentence that tells most is worth more than others whole.
+        let best = self.best();
+        let (_, sentence) = best.split_once(": ").unwrap_or_default();
+        let short = target < LAST_LINES && self.items.iter().all(|item| item.kind.users());
+        let lost = short && has_name(sentence) && !names_something(&text);
+        if tells && !lost {
+            return rank::ranked(&lines(parts, &self.printed(), self.estimator));
         }
-        let errors = self.items.iter().filter(|item| item.kind == Kind::Error);
-        let resolved = errors.filter_map(|item| item.resolved);
-        let resolved: BTreeSet<Seq> = resolved.collect();
-        let runs = self.items.iter().enumerate();
-        let runs = runs.filter(|(_, item)| item.runs() && resolved.contains(&item.range.first));
-        told.extend(runs.map(|(at, _)| at));
-        told
+        let text = cut_to_tokens(&best, target, self.estimator).unwrap_or_default();
+        rank::rank_lines(&text, self.estimator)
+    }
+
+    /// All items, with their lines if they are printed.
+    fn printed(&self) -> Vec<Printed<'_>> {
+        let items = self.items.iter().enumerate();
+        let printed = items.map(|(at, item)| Printed {
+            item,
+            score: self.score(at),
+            text: self.lines.get(&at).map(|line| line.text.as_str()),
+        });
+        printed.collect()
     }
 
     /// Drops the least valuable lines until the text fits.
     fn trim(&mut self, parts: &mut Parts, target: u64) {
         let mut many = 1;
         while self.estimator.text(&self.body(parts)) > target {
-            let mut least = [&mut parts.names, &mut parts.expand, &mut parts.stand].into_iter();
-            if least.any(|part| part.take().is_some()) {
-                continue;
-            }
-            if parts.core_names.pop().is_some() || parts.folded.pop().is_some() {
+            if parts.drop_one() {
                 continue;
             }
             if self.lines.len() > 1 || (parts.files.is_none() && !self.lines.is_empty()) {

@@ -33,7 +33,7 @@ pub(crate) fn mark(items: &mut [Item]) {
         if let (Some((_, seq, _)), Some(item)) = (newest, items.get_mut(*at))
             && alike.nth(1).is_none()
         {
-            item.resolved = Some(*seq);
+            item.later = Some(*seq);
         }
     }
 }
@@ -69,7 +69,7 @@ mod tests {
         mark(&mut items);
         items
             .iter()
-            .map(|item| item.resolved.map(|seq| seq.0))
+            .map(|item| item.later.map(|seq| seq.0))
             .collect()
     }
 

@@ -128,11 +128,11 @@ mod tests {
     #[test]
     fn files_are_named_by_two_components_below_a_common_folder() {
         let paths = [
-            ("/home/me/work/crumb/src/lexer/mod.rs", 3, 1),
-            ("/home/me/work/crumb/src/lexer/cursor.rs", 0, 2),
-            ("/home/me/work/crumb/src/lexer/tokens.rs", 0, 1),
-            ("/home/me/work/crumb/docs/guide/intro.md", 0, 1),
-            ("/home/me/work/crumb/docs/guide/names.md", 0, 1),
+            ("/srv/projects/crumb/src/lexer/mod.rs", 3, 1),
+            ("/srv/projects/crumb/src/lexer/cursor.rs", 0, 2),
+            ("/srv/projects/crumb/src/lexer/tokens.rs", 0, 1),
+            ("/srv/projects/crumb/docs/guide/intro.md", 0, 1),
+            ("/srv/projects/crumb/docs/guide/names.md", 0, 1),
             ("/etc/hosts", 1, 0),
         ];
         let files: BTreeMap<String, FileStat> = paths
@@ -150,7 +150,7 @@ mod tests {
         assert_eq!(
             lines(&files, 1_000, &HeuristicEstimator::Bytes4),
             [
-                "Files below /home/me/work/crumb/:",
+                "Files below /srv/projects/crumb/:",
                 "Files: changed /etc/hosts",
                 "Files in src/: changed lexer/mod.rs ×3; read lexer/tokens.rs, lexer/cursor.rs ×2",
                 "Files in docs/: read guide/names.md, guide/intro.md",

@@ -59,9 +59,9 @@ pub(crate) struct Item {
     pub(crate) outcome: Vec<String>,
     /// Bodies and output, printed when there is room.
     pub(crate) detail: Vec<String>,
-    /// Position of the later call that ran an error's command without one, or of the later message of a user that says
-    /// something else about the same thing.
-    pub(crate) resolved: Option<Seq>,
+    /// Position that the printed item names: of the later call that ran an error's command without one, or of the later
+    /// message in which a user says something else about the same thing.
+    pub(crate) later: Option<Seq>,
     /// Importance, from 0 to about 100; 0 is not printed.
     pub(crate) weight: u32,
 }
@@ -76,7 +76,7 @@ impl Item {
             lines: Vec::new(),
             outcome: Vec::new(),
             detail: Vec::new(),
-            resolved: None,
+            later: None,
             weight,
         }
     }

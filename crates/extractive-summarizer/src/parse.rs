@@ -10,7 +10,7 @@ use crate::cut::{CHAR_CUT_NOTE, CUT_NOTE};
 use crate::folders::{BELOW, IN_FOLDER};
 use crate::frame::{EXPAND, FILES, HEADER, NAMES};
 use crate::item::{Gathered, INJECTED, Item, Kind, TYPED};
-use crate::print::{ARROW, CORRECTED, DETAIL, MORE, RESOLVED};
+use crate::print::{ARROW, DETAIL, MORE, note_of};
 use crate::source::SummarySource;
 use crate::status::{ASKED, STAND};
 use crate::text::{is_decision, is_directive};
@@ -160,28 +160,22 @@ fn extract_line(line: &str, within: SeqRange, conventions: &dyn AgentConventions
             .rejection
             .is_some();
     let weight = if refused { 5 } else { weight };
-    let (text, resolved) = match kind {
-        Kind::Error => without_note(text, RESOLVED),
-        Kind::User => without_note(text, CORRECTED),
-        _ => (text, None),
-    };
+    let (text, later) = without_note(text, kind);
     let mut item = Item::new(range, kind, label, weight).with_lines(vec![text.to_owned()]);
-    item.resolved = resolved;
+    item.later = later;
     if !outcome.is_empty() {
         item.outcome = outcome.split(" | ").map(str::to_owned).collect();
     }
     Some(item)
 }
 
-/// A text without the note of what came later, and the position that the note names.
-fn without_note<'a>(text: &'a str, (begins, ends): (&str, &str)) -> (&'a str, Option<Seq>) {
-    let note = text
-        .strip_suffix(ends)
-        .and_then(|text| text.rsplit_once(begins));
-    match note.map(|(about, seq)| (about, seq.parse().ok())) {
-        Some((about, Some(seq))) => (about, Some(Seq(seq))),
-        _ => (text, None),
-    }
+/// A text without the note that names a later item, and the position in the note.
+fn without_note(text: &str, kind: Kind) -> (&str, Option<Seq>) {
+    let note = note_of(kind).and_then(|(begins, ends)| {
+        let (about, seq) = text.strip_suffix(ends)?.rsplit_once(begins)?;
+        Some((about, Seq(seq.parse().ok()?)))
+    });
+    note.map_or((text, None), |(about, seq)| (about, Some(seq)))
 }
 
 /// The folder of a line of files in a folder, and its list.

@@ -12,10 +12,17 @@ pub(crate) const MORE: &str = "  ";
 pub(crate) const DETAIL: &str = "    ";
 /// Maximum length of a line of detail, in characters.
 const DETAIL_CHARS: usize = 240;
-/// Beginning and end of the note in an error's line that the same command ran later without an error.
-pub(crate) const RESOLVED: (&str, &str) = (" (ok at [", "])");
-/// The same in a user's line whose words a later message corrects.
-pub(crate) const CORRECTED: (&str, &str) = (" (later: [", "])");
+/// Beginning and end of the note in an item's line that names a later one; `None` for kinds that name none.
+pub(crate) const fn note_of(kind: Kind) -> Option<(&'static str, &'static str)> {
+    match kind {
+        // The same command ran later without an error.
+        Kind::Error => Some((" (ok at [", "])")),
+        // A later message says something else about the same thing.
+        Kind::User => Some((" (later: [", "])")),
+        _ => None,
+    }
+}
+
 /// Shell syntax that hands a message of several lines to a command.
 const HEREDOC: &str = "\"$(cat <<'EOF' ";
 /// Maximum length of an exclamation that says nothing, in characters.
@@ -51,7 +58,7 @@ pub(crate) fn item(item: &Item, length: Length) -> String {
     let ended = count(&item.outcome);
     if said.saturating_add(ended) <= chars {
         out.push_str(&item.lines.join(&format!("\n{MORE}")));
-        resolved(item, &mut out);
+        add_note(item, &mut out);
         if !item.outcome.is_empty() {
             out.push_str(ARROW);
             let short = item.outcome.len() <= 3 && ended <= 200;
@@ -80,7 +87,7 @@ pub(crate) fn item(item: &Item, length: Length) -> String {
         };
         let room = chars.saturating_sub(about.chars().count()).max(half);
         out.push_str(&about);
-        resolved(item, &mut out);
+        add_note(item, &mut out);
         if !item.outcome.is_empty() {
             out.push_str(ARROW);
             out.push_str(&ending(item, room));
@@ -95,14 +102,11 @@ pub(crate) fn item(item: &Item, length: Length) -> String {
     out
 }
 
-/// Adds what became of an error, or of a user's words.
-pub(crate) fn resolved(item: &Item, out: &mut String) {
-    let Some(seq) = item.resolved else { return };
-    let (begins, ends) = match item.kind {
-        Kind::Error => RESOLVED,
-        _ => CORRECTED,
-    };
-    out.push_str(&format!("{begins}{seq}{ends}"));
+/// Adds the note that names a later item, if there is one.
+pub(crate) fn add_note(item: &Item, out: &mut String) {
+    if let (Some(seq), Some((begins, ends))) = (item.later, note_of(item.kind)) {
+        out.push_str(&format!("{begins}{seq}{ends}"));
+    }
 }
 
 /// The subject of a call, shortened: the end of a path, a command without its folder, or the digest of a
@@ -164,6 +168,14 @@ pub(crate) fn beginning(item: &Item) -> String {
         _ => ": ",
     };
     format!("[{range}] {}{colon}", item.label)
+}
+
+/// A line without the position that [`beginning`] begins it with.
+pub(crate) fn said(line: &str) -> &str {
+    let rest = line
+        .strip_prefix('[')
+        .and_then(|rest| rest.split_once("] "));
+    rest.map_or(line, |(_, said)| said)
 }
 
 /// Length of lines with their separators, in characters.

@@ -92,7 +92,7 @@ pub(crate) fn resolve(items: &mut [Item]) {
             Kind::Act if item.runs() && item.weight > 0 => {
                 later.insert(format!("{COMMAND} {line}"), item.range.first);
             }
-            Kind::Error => item.resolved = item.resolved.or(later.get(line).copied()),
+            Kind::Error => item.later = item.later.or(later.get(line).copied()),
             _ => {}
         }
     }

@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use token_estimate::TokenEstimator;
 
 use crate::item::{Item, Kind, PASTED, TYPED};
-use crate::print::{MORE, beginning, resolved};
+use crate::print::{MORE, add_note, beginning};
 use crate::text::{has_name, is_directive, line_sentences};
 
 /// Number of letters below which a first sentence may be a greeting.
@@ -169,7 +169,7 @@ pub(crate) fn shortened(
     }
     for (at, text) in &mut out {
         if let Some(item) = items.get(*at) {
-            resolved(item, text);
+            add_note(item, text);
         }
     }
     out

@@ -1,7 +1,7 @@
 //! Values of the lines of an item, among the lines of the same topic.
 
 use crate::item::{Item, Kind, PASTED, TYPED};
-use crate::print::DETAIL;
+use crate::print::{DETAIL, said};
 use crate::rank::Topic;
 use crate::text::{has_name, is_decision, is_directive};
 
@@ -106,12 +106,4 @@ fn base(item: &Item) -> u64 {
         Kind::User => 100,
         _ => 70,
     }
-}
-
-/// A line without the position of its message.
-fn said(line: &str) -> &str {
-    let rest = line
-        .strip_prefix('[')
-        .and_then(|rest| rest.split_once("] "));
-    rest.map_or(line, |(_, said)| said)
 }

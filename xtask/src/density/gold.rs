@@ -6,7 +6,8 @@ use std::collections::{BTreeMap, BTreeSet, HashSet};
 use serde_json::Value;
 
 use super::cases::{blocks, is, kind, texts};
-use super::words::{folded, head, is_identifier, is_number, names, sentences, telling_words};
+use super::words::{folded, head, is_number, names, sentences, telling_words};
+use crate::retention::gold::is_identifier;
 
 /// The columns, in the order of the tables.
 pub(super) const COLUMNS: [&str; 7] = [

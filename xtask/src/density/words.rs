@@ -34,19 +34,6 @@ pub(super) fn names(text: &str) -> impl Iterator<Item = &str> {
         .filter(|word| !word.is_empty())
 }
 
-/// Whether a word has an underscore, a hump, or letters and digits mixed.
-pub(super) fn is_identifier(word: &str) -> bool {
-    let hump = word
-        .as_bytes()
-        .windows(2)
-        .any(|pair| pair[0].is_ascii_lowercase() && pair[1].is_ascii_uppercase());
-    let digit = word.bytes().any(|b| b.is_ascii_digit());
-    let letter = word.bytes().any(|b| b.is_ascii_alphabetic());
-    (4..=60).contains(&word.len())
-        && letter
-        && (hump || digit || word.trim_matches('_').contains('_'))
-}
-
 /// Whether a word is a number of at least two digits.
 pub(super) fn is_number(word: &str) -> bool {
     word.len() >= 2 && word.bytes().all(|b| b.is_ascii_digit())
@@ -102,6 +89,7 @@ fn is_unspaced(c: char) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::retention::gold::is_identifier;
 
     #[test]
     fn colours_and_spaces_are_folded() {

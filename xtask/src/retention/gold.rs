@@ -219,7 +219,7 @@ fn words(text: &str) -> impl Iterator<Item = &str> {
 }
 
 /// A name with an underscore, a hump, or letters and digits mixed.
-fn is_identifier(word: &str) -> bool {
+pub(crate) fn is_identifier(word: &str) -> bool {
     let hump = word
         .as_bytes()
         .windows(2)

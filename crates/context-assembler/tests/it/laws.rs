@@ -197,15 +197,15 @@ fn newest_is_there(context: &Context, input: &AssemblyInput) {
     }
 }
 
-/// Rooms that are smaller are not held to the law of use where dropped messages are pointed to: a pointer takes some
-/// 25 tokens, which a few tokens of room do not have.
-const ROOM_FOR_POINTERS: u64 = 64;
+/// The most that a pointer to dropped messages costs, in tokens.
+const POINTER: u64 = 32;
 
 /// The most that a line of a digest with the shortest beginning of a message costs, in tokens.
 const LINE_OF_A_DIGEST: u64 = 16;
 
 /// A context that shortens or leaves out anything uses its room up to a step, less the block that the cut
-/// falls in, less the next line of a summary, and less the next line of a digest.
+/// falls in, less the next line of a summary, less the next line of a digest, and less the pointer to what is left out
+/// because not even that fits.
 fn used_well(context: &Context, input: &AssemblyInput, eviction: Eviction, shorten: bool) {
     let receipt = &context.receipt;
     if receipt.dropped.is_empty() && receipt.degraded.is_empty() && receipt.shortened.is_empty() {
@@ -227,11 +227,14 @@ fn used_well(context: &Context, input: &AssemblyInput, eviction: Eviction, short
             true => LINE_OF_A_DIGEST,
             false => 0,
         };
+    let pointer = match receipt.dropped.is_empty() {
+        true => 0,
+        false => POINTER,
+    };
     match eviction {
         // Amounts beside which the newest group is whole are a quarter of the room apart.
         Eviction::Stepped { steps } if shorten => assert!(
-            room < ROOM_FOR_POINTERS
-                || used + boundary + line >= room - (room / steps).max(room / 4),
+            used + boundary + line + pointer >= room - (room / steps).max(room / 4),
             "{used}, the boundary's {boundary} and a line of {line} of {room}: {receipt:?}"
         ),
         Eviction::Stepped { steps } => assert!(

@@ -1,0 +1,125 @@
+//! The lines of an extract, one after the other, with their topics and values.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use memory_model::Seq;
+use token_estimate::TokenEstimator;
+
+use crate::item::{Item, Kind};
+use crate::parts::Parts;
+use crate::rank::{Line, Topic};
+use crate::value;
+
+/// An item whose lines are printed.
+pub(crate) struct Printed<'a> {
+    pub(crate) item: &'a Item,
+    /// Value among all items.
+    pub(crate) score: u64,
+    /// Its lines, unless they are left out.
+    pub(crate) text: Option<&'a str>,
+}
+
+/// The lines of an extract.
+pub(crate) fn lines(
+    parts: &Parts,
+    printed: &[Printed<'_>],
+    estimator: &dyn TokenEstimator,
+) -> Vec<Line> {
+    let mut lines = Lines {
+        lines: Vec::new(),
+        estimator,
+    };
+    lines.all(parts.header.as_deref(), Topic::Frame);
+    if let Some(stand) = &parts.stand {
+        let (asked, stands) = stand.split_once('\n').unwrap_or((stand, ""));
+        lines.all([asked], Topic::State);
+        lines.all((!stands.is_empty()).then_some(stands), Topic::Replies);
+    }
+    let told = told_elsewhere(printed);
+    let users = printed
+        .iter()
+        .filter(|printed| printed.item.kind.users())
+        .count();
+    let mut user = 0;
+    for (at, Printed { item, score, text }) in printed.iter().enumerate() {
+        user += usize::from(item.kind.users());
+        let Some(text) = text else {
+            continue;
+        };
+        let place = value::Place {
+            score: *score,
+            end: item.kind.users() && (user == 1 || user == users),
+            newness: (at + 1) as u64 * 100 / printed.len() as u64,
+            told: told.contains(&at),
+        };
+        lines.item(item, text, place);
+    }
+    lines.all(parts.folded.iter().map(String::as_str), Topic::Files);
+    lines.all(parts.files.as_deref(), Topic::Frame);
+    lines.all(parts.core_names.iter().map(String::as_str), Topic::Names);
+    lines.all(parts.names.as_deref(), Topic::Frame);
+    lines.all(parts.expand.as_deref(), Topic::Frame);
+    lines.lines
+}
+
+struct Lines<'a> {
+    lines: Vec<Line>,
+    estimator: &'a dyn TokenEstimator,
+}
+
+impl Lines<'_> {
+    /// Adds lines that are worth the less the later they come.
+    fn all<'a>(&mut self, texts: impl IntoIterator<Item = &'a str>, topic: Topic) {
+        for text in texts.into_iter().flat_map(|text| text.split('\n')) {
+            let worth = u64::MAX - self.lines.len() as u64;
+            let cost = self.cost(text);
+            self.push(text, cost, topic, worth, None);
+        }
+    }
+
+    /// Adds the printed lines of an item.
+    fn item(&mut self, item: &Item, text: &str, place: value::Place) {
+        let head = self.lines.len();
+        for (n, line) in text.split('\n').enumerate() {
+            let cost = self.cost(line);
+            let worth = value::of_line(item, line, n, cost, place);
+            let topic = value::topic(item, n);
+            self.push(line, cost, topic, worth, (n > 0).then_some(head));
+        }
+    }
+
+    fn cost(&self, line: &str) -> u64 {
+        self.estimator.text(line) + 1
+    }
+
+    fn push(&mut self, text: &str, cost: u64, topic: Topic, worth: u64, head: Option<usize>) {
+        self.lines.push(Line {
+            text: text.to_owned(),
+            cost,
+            topic,
+            worth,
+            head,
+        });
+    }
+}
+
+/// Indices of the items that tell what another one tells: a user's words that come again or are corrected, and a
+/// command whose earlier failure names it as what made it good.
+fn told_elsewhere(printed: &[Printed<'_>]) -> BTreeSet<usize> {
+    let mut told = BTreeSet::new();
+    let mut later: BTreeSet<&[String]> = BTreeSet::new();
+    let mut runs: BTreeMap<Seq, Vec<usize>> = BTreeMap::new();
+    for (at, Printed { item, .. }) in printed.iter().enumerate().rev() {
+        if item.kind == Kind::User && (item.later.is_some() || !later.insert(&item.lines)) {
+            told.insert(at);
+        }
+        if item.runs() {
+            runs.entry(item.range.first).or_default().push(at);
+        }
+    }
+    let errors = printed.iter().map(|printed| printed.item);
+    let errors = errors.filter(|item| item.kind == Kind::Error);
+    let made_good = errors.filter_map(|item| runs.get(&item.later?));
+    told.extend(made_good.flatten());
+    told
+}

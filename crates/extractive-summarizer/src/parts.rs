@@ -1,0 +1,121 @@
+//! The lines of an extract around those of its items: what it is of, the files and the names.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use token_estimate::TokenEstimator;
+
+use crate::folders;
+use crate::frame;
+use crate::item::{FileStat, Gathered, Item, Kind};
+use crate::source::Source;
+
+/// Maximum weight of an item that is printed only after all heavier ones.
+pub(crate) const LISTED: u32 = 3;
+
+/// Length from which an extract has lines for its shorter forms, in tokens.
+const DENSE: u64 = 2_500;
+/// The same for an extract of summaries.
+const DENSE_CONDENSED: u64 = 500;
+/// Maximum cost of the lines of files by folder, in tokens.
+const FOLDED: u64 = 1_000;
+/// Maximum cost of the lines of the names that are used most, in tokens.
+const CORE_NAMES: u64 = 600;
+
+/// The lines around the items.
+pub(crate) struct Parts {
+    pub(crate) header: Option<String>,
+    pub(crate) stand: Option<String>,
+    pub(crate) folded: Vec<String>,
+    pub(crate) files: Option<String>,
+    pub(crate) core_names: Vec<String>,
+    pub(crate) names: Option<String>,
+    pub(crate) expand: Option<String>,
+}
+
+impl Parts {
+    /// The header, and the lines of files and of the names that are used most. Items name these files
+    /// shortly afterwards.
+    pub(crate) fn around(
+        gathered: &mut Gathered,
+        source: &[Source<'_>],
+        target: u64,
+        estimator: &dyn TokenEstimator,
+    ) -> Self {
+        let share = |percent: u64| target.saturating_mul(percent) / 100;
+        let header = frame::header(gathered, source);
+        let header = (estimator.text(&header) < share(20)).then_some(header);
+        let files = frame::files(&gathered.files, share(16), estimator);
+        let (files, listed) =
+            files.map_or_else(Default::default, |(line, named)| (Some(line), named));
+        short_names(&mut gathered.items, &gathered.files, &listed);
+        // A text that is short in any case needs no lines for shorter forms, and one of messages fewer than one
+        // of summaries, which is what shorter forms are mostly taken from.
+        let dense = |part: u64, most: u64| match is_condensed(source) {
+            true if target >= DENSE_CONDENSED => share(part).min(most),
+            false if target >= DENSE => share(part / 2).min(most),
+            _ => 0,
+        };
+        Self {
+            header,
+            stand: None,
+            folded: folders::lines(&gathered.files, dense(10, FOLDED), estimator),
+            files,
+            core_names: frame::core_names(gathered, dense(6, CORE_NAMES), estimator),
+            names: None,
+            expand: None,
+        }
+    }
+
+    /// Texts before those of the items.
+    pub(crate) fn above(&self) -> impl Iterator<Item = &str> {
+        self.header
+            .as_deref()
+            .into_iter()
+            .chain(self.stand.as_deref())
+    }
+
+    /// Texts after those of the items.
+    pub(crate) fn below(&self) -> impl Iterator<Item = &str> {
+        let folded = self.folded.iter().map(String::as_str);
+        let core_names = self.core_names.iter().map(String::as_str);
+        folded
+            .chain(self.files.as_deref())
+            .chain(core_names)
+            .chain(self.names.as_deref())
+            .chain(self.expand.as_deref())
+    }
+
+    /// Drops a line, the least valuable first. Returns whether there was one beside the header and the
+    /// files in full.
+    pub(crate) fn drop_one(&mut self) -> bool {
+        let mut least = [&mut self.names, &mut self.expand, &mut self.stand].into_iter();
+        least.any(|part| part.take().is_some())
+            || self.core_names.pop().is_some()
+            || self.folded.pop().is_some()
+    }
+}
+
+/// Whether an extract is of summaries.
+pub(crate) fn is_condensed(source: &[Source<'_>]) -> bool {
+    let summary = |piece: &Source<'_>| matches!(piece, Source::Summary(_));
+    source.iter().any(summary)
+}
+
+/// Shortens the names of files that are named in full elsewhere, and demotes items that only look at
+/// such a file.
+fn short_names(items: &mut [Item], files: &BTreeMap<String, FileStat>, listed: &BTreeSet<&str>) {
+    for item in items {
+        let Some(path) = item.file.as_deref().filter(|path| listed.contains(path)) else {
+            continue;
+        };
+        if item.kind == Kind::Act && item.weight > 0 && item.outcome.is_empty() {
+            item.weight = LISTED;
+            continue;
+        }
+        let short = frame::short_name(path, files);
+        if let Some(line) = item.lines.first_mut() {
+            *line = line.replacen(path, short, 1);
+        }
+        item.file = Some(short.to_owned());
+    }
+}
