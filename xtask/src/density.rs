@@ -1,4 +1,5 @@
-//! `cargo xtask bench-density --data DIR [--each] [--print NAME] [--record] [--check | --dry-run]`: what
+//! `cargo xtask bench-density --data DIR [--each] [--print NAME]
+//! [--strategy handoff] [--record] [--check | --dry-run]`: what
 //! a context of a few thousand tokens carries, beside the compaction summaries that agents wrote
 //! themselves; writes docs/density.md, or with `--record` the figures that later ones are compared with.
 
@@ -14,6 +15,7 @@ mod words;
 
 use std::path::PathBuf;
 
+use anyhow::ensure;
 use token_estimate::TokenEstimator as _;
 
 use crate::mode::Mode;
@@ -31,12 +33,21 @@ const COMMAND: &str = "cargo xtask bench-density";
 pub(crate) fn run(flags: &[String], words: &[&str]) -> anyhow::Result<()> {
     let (mut words, mut mode_flags) = (words.iter(), Vec::new());
     let (mut data, mut each, mut print, mut record) = (None, false, None, false);
+    let mut handoffs_only = false;
     for flag in flags {
         match flag.as_str() {
             "--data" => data = words.next().map(PathBuf::from),
             "--print" => print = words.next().copied(),
             "--each" => each = true,
             "--record" => record = true,
+            "--strategy" => {
+                let strategy = words.next().copied();
+                ensure!(
+                    strategy == Some("handoff"),
+                    "give --strategy handoff, which prints the figures of handoffs and writes nothing"
+                );
+                handoffs_only = true;
+            }
             _ => mode_flags.push(flag.clone()),
         }
     }
@@ -54,6 +65,12 @@ pub(crate) fn run(flags: &[String], words: &[&str]) -> anyhow::Result<()> {
             println!("{}\n{}", case.name, table(&measured.rows()));
         }
         sum.merge(&measured);
+    }
+    if handoffs_only {
+        let mut rows = vec![sum.theirs.row("theirs")];
+        rows.extend(sum.handoff_rows());
+        println!("{}", table(&rows));
+        return Ok(());
     }
     if record {
         return mode.apply(BEFORE, &sum.recorded(), COMMAND);

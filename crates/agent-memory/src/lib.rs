@@ -17,6 +17,7 @@ pub mod replay;
 mod session;
 mod sessions;
 mod spawner;
+mod strategy;
 pub mod summaries;
 mod system_prompt;
 #[cfg(feature = "testing")]
@@ -40,6 +41,7 @@ pub use session::{Session, SessionInfo};
 #[cfg(feature = "tokio")]
 pub use spawner::TokioSpawner;
 pub use spawner::{Spawner, Task};
+pub use strategy::Strategy;
 pub use tree::{NodeKind, Tree, TreeNode, TreeRequest};
 pub use turn_policy::{Action, TurnPolicy, Window};
 pub use turns::{PreparedContext, TurnReport};
@@ -64,6 +66,11 @@ pub mod context {
 /// The planner of summary DAGs.
 pub mod dag {
     pub use dag_compactor::*;
+}
+
+/// The planner of handoffs, and the files that a conversation used.
+pub mod handoff {
+    pub use handoff_compactor::*;
 }
 
 /// Messages, views, summaries, ids and hashes.
@@ -129,6 +136,7 @@ pub use context_assembler::{
     RenamedCall,
 };
 pub use dag_compactor::{DagPlanner, DagPolicy, FreshTail};
+pub use handoff_compactor::{FileLedger, HandoffPlanner, HandoffPolicy};
 pub use memory_model::{
     Child, Clock, ConversationId, EntryKind, LogEntry, MAX_PART_DEPTH, Media, MediaSource, Message,
     Part, RawJson, ResultContent, Role, Seq, SeqRange, SessionKey, Span, SpanBody, StepClock,

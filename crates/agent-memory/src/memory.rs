@@ -2,7 +2,6 @@
 
 use std::sync::Arc;
 
-use compaction_plan::Planner;
 use compaction_runner::{CancellationToken, Hooks, InFlight, Liveness, RunnerPolicy};
 use context_assembler::{AssemblyPolicy, ContextAccounting};
 use memory_model::{Clock, SessionKey};
@@ -14,6 +13,7 @@ use token_estimate::{EstimatorId, TokenEstimator, estimator};
 
 use crate::error::Result;
 use crate::spawner::{Prefetches, Spawner};
+use crate::strategy::Planners;
 use crate::turn_policy::TurnPolicy;
 use crate::writers::Writers;
 
@@ -27,7 +27,7 @@ pub(crate) struct Inner {
     /// Writes the summaries of the ladder's extractive tier.
     pub(crate) extractive: ExtractiveSummarizer,
     pub(crate) ladder: Ladder,
-    pub(crate) planner: Arc<dyn Planner>,
+    pub(crate) planners: Planners,
     pub(crate) assembly: AssemblyPolicy,
     pub(crate) runner: RunnerPolicy,
     pub(crate) identity: Option<String>,

@@ -21,6 +21,7 @@ mod engine;
 mod erasure;
 mod figures;
 mod forks;
+mod handoff;
 mod hard;
 mod history;
 mod laws;
