@@ -18,6 +18,7 @@ use summarize_escalation::{ExtractiveSummarizer, Ladder, Summarizer};
 use token_estimate::{HeuristicEstimator, TokenEstimator, default_estimator};
 use turn_map::CutPolicy;
 
+use crate::activity::Activities;
 use crate::error::{Error, ErrorKind, Result};
 use crate::memory::{Inner, Memory};
 use crate::process_owner::{ProcessOwner, SystemProcesses};
@@ -431,6 +432,7 @@ impl Builder {
             turns: self.turns,
             spawner: self.spawner.build(),
             prefetches: Prefetches::default(),
+            activities: Activities::default(),
             closing: CancellationToken::new(),
         }))
     }

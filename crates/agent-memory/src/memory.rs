@@ -11,6 +11,7 @@ use model_client::guard::Spent;
 use summarize_escalation::{ExtractiveSummarizer, Ladder};
 use token_estimate::{EstimatorId, TokenEstimator, estimator};
 
+use crate::activity::Activities;
 use crate::error::Result;
 use crate::spawner::{Prefetches, Spawner};
 use crate::strategy::Planners;
@@ -39,6 +40,7 @@ pub(crate) struct Inner {
     pub(crate) turns: TurnPolicy,
     pub(crate) spawner: Option<Arc<dyn Spawner>>,
     pub(crate) prefetches: Prefetches,
+    pub(crate) activities: Activities,
     /// Cancels background summarization.
     pub(crate) closing: CancellationToken,
 }

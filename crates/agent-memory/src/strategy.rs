@@ -74,6 +74,7 @@ pub(crate) struct Planners {
     pub(crate) default: Arc<dyn Planner>,
     dag: Arc<dyn Planner>,
     handoff: Arc<dyn Planner>,
+    handoff_planner: HandoffPlanner,
 }
 
 impl Planners {
@@ -87,6 +88,7 @@ impl Planners {
         let handoff = HandoffPlanner::new(handoff);
         #[cfg(feature = "import")]
         let handoff = handoff.with_conventions(Arc::new(message_formats::KnownAgents));
+        let handoff_planner = handoff.clone();
         let handoff: Arc<dyn Planner> = Arc::new(handoff);
         let default = custom.unwrap_or_else(|| match strategy {
             Strategy::Dag => Arc::clone(&dag),
@@ -96,7 +98,13 @@ impl Planners {
             default,
             dag,
             handoff,
+            handoff_planner,
         }
+    }
+
+    /// The planner of handoffs.
+    pub(crate) fn handoff(&self) -> HandoffPlanner {
+        self.handoff_planner.clone()
     }
 
     pub(crate) fn planner(&self, strategy: Strategy) -> Arc<dyn Planner> {

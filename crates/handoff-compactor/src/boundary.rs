@@ -76,6 +76,24 @@ impl Recent {
         Seq(self.costs.origin.0.saturating_add(entries))
     }
 
+    /// A cut before this message, or before the group that it is in the middle of; `None` where nothing stands before
+    /// it.
+    pub(crate) fn cut_at(self, first: Seq, solid: &[SeqRange]) -> Option<(Boundary, Costs)> {
+        let Self { atoms, costs, .. } = self;
+        let cut = atoms.finish().cut_before(first.0 as usize);
+        let kept = Seq(u32::try_from(cut.position()).unwrap_or(u32::MAX));
+        let kept = before_solid(kept, solid);
+        let history = Some(SeqRange::new(costs.origin, kept.prev())?);
+        Some((
+            Boundary {
+                history,
+                prefix: None,
+                kept,
+            },
+            costs,
+        ))
+    }
+
     /// Where the policy cuts, given that nothing is cut between the messages `solid`; `None` where nothing is to
     /// be folded. `most` limits the cost of what stays.
     pub(crate) fn cut(

@@ -47,3 +47,8 @@ impl HandoffFacts {
         }
     }
 }
+
+/// What a handoff's summary stands for; `None` for a summary that no handoff made.
+pub fn purpose(summary: &Summary) -> Option<Purpose> {
+    HandoffFacts::read(summary).map(|facts| facts.purpose)
+}

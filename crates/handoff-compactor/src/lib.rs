@@ -11,10 +11,11 @@ mod policy;
 mod preparation;
 mod removals;
 
+pub use facts::purpose;
 pub use files::FileLedger;
 pub use labels::{HANDOFF, TURN_PREFIX};
 pub use left_out::{LeftOut, left_out};
 pub use planner::HandoffPlanner;
 pub use policy::HandoffPolicy;
-pub use turn_map::CutPolicy;
 pub use preparation::{Preparation, prepare};
+pub use turn_map::CutPolicy;

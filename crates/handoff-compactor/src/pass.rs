@@ -18,6 +18,8 @@ pub(crate) struct HandoffPass {
     /// The rule of what is added to summaries.
     rule: String,
     head: Seq,
+    /// The first message that is kept, whatever the policy keeps.
+    kept_from: Option<Seq>,
     /// The part of the view that was not fed yet.
     rest: Option<SeqRange>,
     /// The view's spans up to the head.
@@ -33,10 +35,16 @@ impl HandoffPass {
             most,
             rule,
             head,
+            kept_from: None,
             rest: SeqRange::new(Seq::FIRST, head),
             spans: Vec::new(),
             recent: None,
         }
+    }
+
+    pub(crate) fn with_kept_from(mut self, first: Option<Seq>) -> Self {
+        self.kept_from = first;
+        self
     }
 
     /// The first message behind the last summary.
@@ -93,7 +101,8 @@ impl HandoffPass {
         let source_tokens = before.saturating_add(new);
         let overhead = summary_overhead(accounting, range, 0, &children);
         // Ten tokens are the least that a summary aims at (anna's minimum target).
-        if source_tokens < overhead.saturating_add(10).saturating_mul(2) {
+        let worth = source_tokens >= overhead.saturating_add(10).saturating_mul(2);
+        if !worth && self.kept_from.is_none() {
             return None;
         }
         let (kind, most) = match purpose {
@@ -163,7 +172,11 @@ impl Pass for HandoffPass {
             .filter(|span| matches!(span.body, SpanBody::Trimmed(_)))
             .filter_map(Span::closed_range)
             .collect();
-        let Some((cut, costs)) = recent.cut(&self.policy, self.most, &solid) else {
+        let cut = match self.kept_from {
+            Some(first) => recent.cut_at(first, &solid),
+            None => recent.cut(&self.policy, self.most, &solid),
+        };
+        let Some((cut, costs)) = cut else {
             return Vec::new();
         };
         let covered = [cut.history, cut.prefix];
@@ -172,7 +185,7 @@ impl Pass for HandoffPass {
             .flatten()
             .map(|range| costs.of(range))
             .sum();
-        match new >= self.policy.min_tokens {
+        match new >= self.policy.min_tokens || self.kept_from.is_some() {
             true => self.jobs(cut, &costs, accounting),
             false => Vec::new(),
         }

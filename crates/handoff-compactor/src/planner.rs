@@ -1,10 +1,11 @@
 //! The planner.
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use compaction_plan::{Details, Label, Pass, PassInput, Planner, Request, WrittenText};
 use memory_model::conventions::{AgentConventions, GenericConventions};
-use memory_model::{RawJson, Summary, ViewName};
+use memory_model::{RawJson, Seq, Summary, ViewName};
 
 use crate::facts::HandoffFacts;
 use crate::files::FileLedger;
@@ -23,6 +24,10 @@ static PASSES: [Label; 1] = [HANDOFF];
 pub struct HandoffPlanner {
     policy: HandoffPolicy,
     conventions: Arc<dyn AgentConventions>,
+    /// The first message that is kept, whatever the policy keeps.
+    kept_from: Option<Seq>,
+    /// Facts that its summaries keep beside their own.
+    facts: BTreeMap<String, RawJson>,
 }
 
 impl Default for HandoffPlanner {
@@ -37,7 +42,22 @@ impl HandoffPlanner {
         Self {
             policy,
             conventions: Arc::new(GenericConventions),
+            kept_from: None,
+            facts: BTreeMap::new(),
         }
+    }
+
+    /// Keeps the messages from this one on, whatever the policy keeps: one handoff of everything before it. The cut moves to
+    /// the beginning of a group of calls and results that it would split.
+    pub fn with_kept_from(mut self, first: Seq) -> Self {
+        self.kept_from = Some(first);
+        self
+    }
+
+    /// Adds a fact that its summaries keep in [`Summary::meta`].
+    pub fn with_fact(mut self, name: impl Into<String>, value: RawJson) -> Self {
+        self.facts.insert(name.into(), value);
+        self
     }
 
     /// Sets what tells which tool does what to which files.
@@ -59,11 +79,10 @@ impl Planner for HandoffPlanner {
 
     fn fingerprint(&self) -> String {
         // A policy of plain values always has a JSON form.
-        format!(
-            "handoff@1 {} {}",
-            self.conventions.id(),
-            serde_json::to_string(&self.policy).unwrap_or_default()
-        )
+        let policy = serde_json::to_string(&self.policy).unwrap_or_default();
+        let at = self.kept_from.map(|seq| format!(" kept-from={seq}"));
+        let (id, at) = (self.conventions.id(), at.unwrap_or_default());
+        format!("handoff@1 {id} {policy}{at}")
     }
 
     fn passes(&self) -> &[Label] {
@@ -79,7 +98,8 @@ impl Planner for HandoffPlanner {
         let most = input.room.filter(|room| !room.whole_tail);
         let most = most.map(|room| (room.tokens / 4).max(1));
         let rule = self.details_rule();
-        Box::new(HandoffPass::new(policy, most, rule, input.head))
+        let pass = HandoffPass::new(policy, most, rule, input.head);
+        Box::new(pass.with_kept_from(self.kept_from))
     }
 
     fn details(&self, written: &WrittenText<'_>) -> Details {
@@ -104,6 +124,9 @@ impl Planner for HandoffPlanner {
             if let Ok(value) = value {
                 details = details.with_fact(name, value);
             }
+        }
+        for (name, value) in &self.facts {
+            details = details.with_fact(name, value.clone());
         }
         details
     }

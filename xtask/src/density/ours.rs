@@ -2,9 +2,10 @@
 
 use std::sync::Arc;
 
+use agent_memory::handoff::CutPolicy;
 use agent_memory::model::StepClock;
 use agent_memory::store::InMemoryStore;
-use agent_memory::transcripts::{ReadOptions, read};
+use agent_memory::transcripts::{Origin, ReadOptions, read};
 use agent_memory::{Budget, Builder, ErrorKind, HandoffPolicy, Memory, Mode, Session, Timestamp};
 use anyhow::{Context as _, ensure};
 use token_estimate::{Exact, TokenEstimator};
@@ -62,12 +63,15 @@ impl Ours {
         let transcript = read(case.before.as_slice(), &ReadOptions::default())?;
         let (session, plain) = runtime.block_on(async {
             let memory = builder.estimator(Arc::new(TOKENS)).open().await?;
-            let main = transcript.main().context("no conversation")?;
+            let mut sessions = transcript.sessions.iter();
+            let main = sessions.find(|session| session.origin == Origin::Root);
+            let main = main.or(transcript.sessions.first());
+            let main = main.context("no conversation")?;
             let session = memory.open_log(main).await?;
             let part = main.messages.len().div_ceil(parts).max(1);
             for messages in main.messages.chunks(part) {
                 let stored = session.ingest_batch(messages.to_vec()).await?;
-                ensure!(stored.inserted() == messages.len(), "a message was not stored");
+                ensure!(stored.conflicts() == 0, "a message was refused");
                 session.compact(Mode::Full).await?;
             }
             anyhow::Ok((session, plain(&main.messages)))
