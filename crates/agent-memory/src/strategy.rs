@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use compaction_plan::Planner;
 use dag_compactor::{DagPlanner, DagPolicy};
-use handoff_compactor::{HandoffPlanner, HandoffPolicy};
+use handoff_compactor::{HandoffPlanner, LiveHandoffPolicy};
 use memory_model::RawJson;
 use memory_store::FullStore;
 use serde::{Deserialize, Serialize};
@@ -80,12 +80,12 @@ pub(crate) struct Planners {
 impl Planners {
     pub(crate) fn new(
         dag: DagPolicy,
-        handoff: HandoffPolicy,
+        handoff: LiveHandoffPolicy,
         strategy: Strategy,
         custom: Option<Arc<dyn Planner>>,
     ) -> Self {
         let dag: Arc<dyn Planner> = Arc::new(DagPlanner::new(dag));
-        let handoff = HandoffPlanner::new(handoff);
+        let handoff = HandoffPlanner::live(handoff);
         #[cfg(feature = "import")]
         let handoff = handoff.with_conventions(Arc::new(message_formats::KnownAgents));
         let handoff_planner = handoff.clone();
