@@ -5,7 +5,7 @@ use block_overlay::{
     BlockSettings, CompactionConfig, DefaultBlockCompaction, LoopRecord, LoopSession, TurnRule,
     build_context_from_session, compact_session_loops,
 };
-use criterion::{BatchSize, BenchmarkId, Criterion, criterion_group, criterion_main};
+use criterion::{BatchSize, Criterion, criterion_group, criterion_main};
 use memory_model::{Message, RawJson, Timestamp};
 use token_estimate::HeuristicEstimator;
 
@@ -51,32 +51,25 @@ fn benches(c: &mut Criterion) {
         // Cloning the whole session would be measured too: only what is in scope is copied.
         let chain: Vec<LoopRecord<Message>> = session.ancestors(&newest).take(4).cloned().collect();
         let mut working = session.clone();
-        c.bench_function(
-            &BenchmarkId::new("block-overlay/blocks", loops).to_string(),
-            |b| {
-                b.iter_batched(
-                    || chain.clone(),
-                    |chain| {
-                        chain.into_iter().for_each(|record| working.push(record));
-                        let strategy = &DefaultBlockCompaction;
-                        let made =
-                            compact_session_loops(&mut working, &newest, strategy, &settings);
-                        assert_eq!(runtime.block_on(made).unwrap().len(), 4);
-                    },
-                    BatchSize::SmallInput,
-                );
-            },
-        );
-        c.bench_function(
-            &BenchmarkId::new("block-overlay/context", loops).to_string(),
-            |b| {
-                b.iter(|| {
-                    let context = build_context_from_session(&working, &newest, &settings).unwrap();
-                    assert_eq!(context.omissions.len(), loops - 4);
-                    context
-                });
-            },
-        );
+        c.bench_function(&format!("block-overlay/blocks/{loops}"), |b| {
+            b.iter_batched(
+                || chain.clone(),
+                |chain| {
+                    chain.into_iter().for_each(|record| working.push(record));
+                    let strategy = &DefaultBlockCompaction;
+                    let made = compact_session_loops(&mut working, &newest, strategy, &settings);
+                    assert_eq!(runtime.block_on(made).unwrap().len(), 4);
+                },
+                BatchSize::SmallInput,
+            );
+        });
+        c.bench_function(&format!("block-overlay/context/{loops}"), |b| {
+            b.iter(|| {
+                let context = build_context_from_session(&working, &newest, &settings).unwrap();
+                assert_eq!(context.omissions.len(), loops - 4);
+                context
+            });
+        });
     }
 }
 

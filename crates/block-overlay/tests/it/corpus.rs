@@ -5,8 +5,8 @@ use std::path::PathBuf;
 
 use block_overlay::planner::BlockPolicy;
 use block_overlay::{
-    BlockSettings, CompactionConfig, DefaultBlockCompaction, LoopLayout, LoopRecord, LoopSession,
-    Shown, TurnRule, build_context_from_session, compact_session_loops,
+    BlockSettings, CompactionConfig, DefaultBlockCompaction, ErrorKind, LoopLayout, LoopRecord,
+    LoopSession, Shown, TurnRule, build_context_from_session, compact_session_loops,
 };
 use memory_model::{Message, SpanBody};
 use message_formats::{ReadOptions, read_file};
@@ -15,10 +15,6 @@ use turn_map::{MessageView as _, TurnMap};
 
 use crate::planner::Lab;
 use crate::world::NOW;
-
-/// Largest number of messages of a transcript that blocks are made of again and again.
-const MOST: usize = 2_000;
-const STEPS: usize = 50;
 
 fn transcripts() -> Vec<(String, Vec<Message>)> {
     let Some(root) = std::env::var_os("AGENT_MEMORY_CORPUS") else {
@@ -39,9 +35,10 @@ fn transcripts() -> Vec<(String, Vec<Message>)> {
     let messages = |path: PathBuf| {
         let name = path.file_stem().unwrap().to_string_lossy().into_owned();
         let transcript = read_file(&path, &ReadOptions::default()).unwrap();
-        let mut messages = transcript.sessions.into_iter().next().unwrap().messages;
-        messages.truncate(MOST);
-        (name, messages)
+        (
+            name,
+            transcript.sessions.into_iter().next().unwrap().messages,
+        )
     };
     paths.into_iter().map(messages).collect()
 }
@@ -78,9 +75,18 @@ fn speaks(message: &Message) -> bool {
     !message.is_note() && TurnMap::by_role([message]).start_of(0).is_some()
 }
 
-fn check(session: &LoopSession<Message>, newest: &str, settings: &BlockSettings<'_, Message>) {
-    let Ok(shown) = build_context_from_session(session, newest, settings) else {
-        return;
+/// Whether the newest turn fits; every turn of a context is shown once or counted once.
+fn check(
+    session: &LoopSession<Message>,
+    newest: &str,
+    settings: &BlockSettings<'_, Message>,
+) -> bool {
+    let shown = match build_context_from_session(session, newest, settings) {
+        Ok(shown) => shown,
+        Err(error) => {
+            assert_eq!(error.kind(), ErrorKind::BudgetTooSmall);
+            return false;
+        }
     };
     assert!(shown.tokens <= settings.max_context_tokens);
     let chain = session.chain(newest);
@@ -105,6 +111,7 @@ fn check(session: &LoopSession<Message>, newest: &str, settings: &BlockSettings<
         .iter()
         .filter(|omission| omission.turns.is_none());
     assert_eq!(whole.count(), chain.len() - shown.loops);
+    true
 }
 
 #[tokio::test]
@@ -114,32 +121,29 @@ async fn sessions_keep_every_turn_as_transcripts_grow() {
     for (name, messages) in transcripts() {
         let settings = BlockSettings::new(&config, 40_000, &counter, NOW);
         let (mut session, mut newest) = (LoopSession::new("s"), String::new());
-        for (step, some) in messages.chunks(10).enumerate() {
+        let mut too_large = 0;
+        for some in messages.chunks(10) {
             grow(&mut session, &mut newest, some);
-            if step < STEPS {
-                let strategy = &DefaultBlockCompaction;
-                let made = compact_session_loops(&mut session, &newest, strategy, &settings);
-                made.await.unwrap();
-                check(&session, &newest, &settings);
-            }
+            let strategy = &DefaultBlockCompaction;
+            let made = compact_session_loops(&mut session, &newest, strategy, &settings);
+            made.await.unwrap();
+            too_large += usize::from(!check(&session, &newest, &settings));
         }
         let kept = session.loops().iter().flat_map(|record| &record.messages);
         assert!(
             kept.eq(messages.iter()),
             "{name}: originals are as they were"
         );
+        let (count, loops) = (messages.len(), session.loops().len());
         println!(
-            "{name}: {} messages, {} loops",
-            messages.len(),
-            session.loops().len()
+            "{name}: {count} messages, {loops} loops, newest turn too large {too_large} times"
         );
     }
 }
 
 #[tokio::test]
 async fn the_view_is_sound_as_transcripts_grow() {
-    for (name, mut messages) in transcripts() {
-        messages.truncate(10 * STEPS);
+    for (name, messages) in transcripts() {
         let lab = Lab::new(BlockPolicy::default()).await;
         for some in messages.chunks(10) {
             lab.append(some.to_vec()).await;

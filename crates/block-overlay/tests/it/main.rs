@@ -1,4 +1,10 @@
 //! Integration tests, in one binary.
+#![allow(
+    clippy::unwrap_used,
+    clippy::expect_used,
+    clippy::panic,
+    clippy::print_stdout
+)]
 
 mod blocks;
 mod bugs;

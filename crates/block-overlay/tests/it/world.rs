@@ -188,7 +188,10 @@ pub(crate) fn turns(id: &str, count: u32, lines: usize) -> LoopRecord<Msg> {
         let mut of_turn = vec![asks];
         if turn % 3 == 2 {
             let tool = format!("{id}-{turn}");
-            of_turn.extend([call(&tool), result(&tool, &format!("{tool}\n{}", output(lines)))]);
+            of_turn.extend([
+                call(&tool),
+                result(&tool, &format!("{tool}\n{}", output(lines))),
+            ]);
         } else {
             of_turn.push(assistant(&format!(
                 "{id}: answer {turn}, which is quite a bit longer than the question was. {}",
