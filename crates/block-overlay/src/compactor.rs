@@ -7,8 +7,9 @@ use futures::future::join_all;
 use memory_model::{Clock, SystemClock};
 use token_estimate::{TokenEstimator, TokenEstimatorExt as _};
 
-use crate::config::ContextConfig;
+use crate::config::BlockCompactionStrategy;
 use crate::context::build_context_from_session;
+use crate::context_config::ContextConfig;
 use crate::error::Result;
 use crate::events::{
     BeforeCompaction, CompactionDecision, CompactionEvent, CompactionHooks, CompactionOutcome,
@@ -17,7 +18,7 @@ use crate::loops::LoopSession;
 use crate::message::LoopMessage;
 use crate::orchestrate::{BlockSettings, compact_session_loops};
 use crate::reduce::{CompactionStrategy, DefaultCompaction, ReductionPolicy};
-use crate::strategy::{BlockCompactionStrategy, DefaultBlockCompaction};
+use crate::strategy::DefaultBlockCompaction;
 
 /// The working state of an agent: what its next request shows and, where it keeps one, the session.
 ///

@@ -1,17 +1,22 @@
-//! When and how to compact, as values.
+//! How to compact, and what makes blocks: the configuration and the trait that it holds.
 
-use std::collections::BTreeMap;
-use std::fmt;
+use std::fmt::{self, Debug};
 use std::sync::Arc;
 
+use async_trait::async_trait;
+use memory_model::Timestamp;
 use serde::{Deserialize, Serialize};
-use token_estimate::{HeuristicEstimator, TokenEstimator, default_estimator};
+use token_estimate::{TokenEstimator, TokenEstimatorExt as _};
 
-use crate::error::{Error, ErrorKind, Result};
-use crate::layout::TurnRule;
+use crate::block::{CompactedSection, CompactionBlock};
+use crate::error::Result;
+use crate::layout::{LoopLayout, Sections, TurnRule};
+use crate::loops::LoopRecord;
+use crate::message::LoopMessage;
+use crate::omission::{Omission, OmissionReason};
 use crate::one_liner::OneLiners;
 use crate::reduce::CompactionStrategy;
-use crate::strategy::BlockCompactionStrategy;
+use crate::turn_range::TurnRange;
 
 /// Rule that decides how many loops before the newest one are compacted and shown.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
@@ -214,169 +219,134 @@ impl<M> CompactionConfig<M> {
     }
 }
 
-/// A model's window and what to do when it fills up. A host without one has compaction turned off.
-#[derive(Serialize, Deserialize)]
-#[serde(default, bound = "")]
+/// Beginning of the message that says what summaries should pay attention to.
+pub const FOCUS_PREFIX: &str = "[Focus] ";
+
+/// A loop that is to get a block.
+#[derive(Debug)]
 #[non_exhaustive]
-pub struct ContextConfig<M> {
-    /// Window of the model, in tokens. Default 100,000.
-    pub max_context_tokens: u64,
-    /// Cost of the system prompt, in tokens. Default 4,000.
-    pub system_prompt_tokens: u64,
-    /// When and how to compact.
-    pub compaction: CompactionConfig<M>,
-    /// Messages at the end that the reduction of a list keeps; `None` for
-    /// [`CompactionConfig::keep_recent_turns`].
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub keep_recent: Option<usize>,
-    /// Messages at the beginning that the reduction of a list keeps; `None` for
-    /// [`CompactionConfig::keep_first_turns`].
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub keep_first: Option<usize>,
-    /// Lines of a tool's output that the reduction of a list keeps; `None` for
-    /// [`CompactionConfig::tool_output_max_lines`].
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub tool_output_max_lines: Option<usize>,
-    /// Counts tokens; `None` for [`default_estimator`].
-    #[serde(skip)]
-    pub token_counter: Option<Arc<dyn TokenEstimator>>,
+pub struct BlockInput<'a, M> {
+    /// The loop.
+    pub record: &'a LoopRecord<M>,
+    /// Its turns and tool groups.
+    pub layout: &'a LoopLayout,
+    /// How to compact.
+    pub config: &'a CompactionConfig<M>,
+    /// Whether it is the newest loop of its chain.
+    pub is_most_recent: bool,
+    /// Counts tokens.
+    pub estimator: &'a dyn TokenEstimator,
+    /// The time that the block gets.
+    pub now: Timestamp,
 }
 
-impl<M> Default for ContextConfig<M> {
-    fn default() -> Self {
+impl<'a, M: LoopMessage> BlockInput<'a, M> {
+    /// Creates the input for one loop.
+    pub fn new(
+        record: &'a LoopRecord<M>,
+        layout: &'a LoopLayout,
+        config: &'a CompactionConfig<M>,
+        is_most_recent: bool,
+        estimator: &'a dyn TokenEstimator,
+        now: Timestamp,
+    ) -> Self {
         Self {
-            max_context_tokens: 100_000,
-            system_prompt_tokens: 4_000,
-            compaction: CompactionConfig::default(),
-            keep_recent: None,
-            keep_first: None,
-            tool_output_max_lines: None,
-            token_counter: None,
+            record,
+            layout,
+            config,
+            is_most_recent,
+            estimator,
+            now,
+        }
+    }
+
+    /// The sections that the configuration asks for: of the newest loop up to three, of an older one a
+    /// middle over all turns.
+    pub fn sections(&self) -> Sections {
+        if self.is_most_recent {
+            let config = self.config;
+            return self
+                .layout
+                .sections(config.keep_first_turns, config.keep_recent_turns);
+        }
+        Sections {
+            middle: TurnRange::from_indices(0..self.layout.turns().count()),
+            ..Sections::default()
+        }
+    }
+
+    /// The messages of a range of turns.
+    pub fn messages(&self, range: TurnRange) -> &'a [M] {
+        self.layout.slice(&self.record.messages, range)
+    }
+
+    /// Cost of a user's message of this text, in tokens.
+    pub fn cost(&self, text: &str) -> u64 {
+        self.estimator.message(&M::user(text.to_owned()))
+    }
+
+    /// The message that says what to pay attention to, where the configuration has one.
+    pub fn focus(&self) -> Option<String> {
+        let focus = self.config.focus_message.as_deref().map(str::trim);
+        let focus = focus.filter(|text| !text.is_empty());
+        focus.map(|text| format!("{FOCUS_PREFIX}{text}"))
+    }
+
+    /// Counts turns as left out.
+    pub fn omission(&self, turns: TurnRange, reason: OmissionReason) -> Omission {
+        let messages = self.messages(turns);
+        Omission {
+            loop_id: self.record.loop_id.clone(),
+            turns: Some(turns),
+            messages: messages.len(),
+            tokens: Some(self.estimator.messages(messages)),
+            reason,
         }
     }
 }
 
-impl<M> Clone for ContextConfig<M> {
-    fn clone(&self) -> Self {
-        Self {
-            compaction: self.compaction.clone(),
-            token_counter: self.token_counter.clone(),
-            ..*self
-        }
-    }
-}
-
-impl<M> fmt::Debug for ContextConfig<M> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("ContextConfig")
-            .field("max_context_tokens", &self.max_context_tokens)
-            .field("system_prompt_tokens", &self.system_prompt_tokens)
-            .field("compaction", &self.compaction)
-            .field("keep_recent", &self.keep_recent)
-            .field("keep_first", &self.keep_first)
-            .field("tool_output_max_lines", &self.tool_output_max_lines)
-            .field("token_counter", &self.token_counter)
-            .finish()
-    }
-}
-
-impl<M> ContextConfig<M> {
-    /// Creates the configuration for a window, the rest by default.
-    pub fn new(max_context_tokens: u64) -> Self {
-        Self {
-            max_context_tokens,
-            ..Self::default()
-        }
-    }
-
-    /// Returns the preset phi-core: its window, system prompt, token counter and
-    /// [compaction](CompactionConfig::phi_core).
-    pub fn phi_core() -> Self {
-        Self {
-            compaction: CompactionConfig::phi_core(),
-            token_counter: Some(Arc::new(HeuristicEstimator::Bytes4PerPart)),
-            ..Self::default()
-        }
-    }
-
-    /// Sets the cost of the system prompt, in tokens.
-    #[must_use]
-    pub fn with_system_prompt_tokens(mut self, tokens: u64) -> Self {
-        self.system_prompt_tokens = tokens;
-        self
-    }
-
-    /// Sets when and how to compact.
-    #[must_use]
-    pub fn with_compaction(mut self, compaction: CompactionConfig<M>) -> Self {
-        self.compaction = compaction;
-        self
-    }
-
-    /// Sets what counts tokens.
-    #[must_use]
-    pub fn with_token_counter(mut self, counter: Arc<dyn TokenEstimator>) -> Self {
-        self.token_counter = Some(counter);
-        self
-    }
-
-    /// Returns what counts tokens.
-    pub fn counter(&self) -> Arc<dyn TokenEstimator> {
-        self.token_counter.clone().unwrap_or_else(default_estimator)
-    }
-
-    /// Tokens that messages may cost: the window without the system prompt.
-    pub fn message_budget(&self) -> u64 {
-        self.max_context_tokens
-            .saturating_sub(self.system_prompt_tokens)
-    }
-}
-
-/// Configurations by name, so that hosts and files can refer to them.
-#[derive(Debug, Clone, Serialize, Deserialize)]
-#[serde(transparent, bound = "")]
-pub struct NamedConfigs<M>(BTreeMap<String, CompactionConfig<M>>);
-
-impl<M> Default for NamedConfigs<M> {
-    /// Those of this crate: `default` and `phi-core`.
-    fn default() -> Self {
-        let presets = [
-            ("default", CompactionConfig::default()),
-            ("phi-core", CompactionConfig::phi_core()),
-        ];
-        Self(
-            presets
-                .map(|(name, config)| (name.to_owned(), config))
-                .into(),
-        )
-    }
-}
-
-impl<M> NamedConfigs<M> {
-    /// Adds a configuration, or replaces the one of that name.
-    #[must_use]
-    pub fn with(mut self, name: impl Into<String>, config: CompactionConfig<M>) -> Self {
-        self.0.insert(name.into(), config);
-        self
-    }
-
-    /// The configuration of that name.
+/// Makes blocks. Three methods make one section each; [`compact`](Self::compact) puts them together.
+///
+/// The trait is object-safe, and its methods may ask a model. They never change the loop.
+#[async_trait]
+pub trait BlockCompactionStrategy<M: LoopMessage>: Send + Sync + Debug {
+    /// Returns the turns at the beginning that are shown as they are; newest loop only.
     ///
     /// # Errors
-    /// [`ErrorKind::UnknownConfig`], whose text lists the names.
-    pub fn get(&self, name: &str) -> Result<&CompactionConfig<M>> {
-        self.0.get(name).ok_or_else(|| {
-            let known: Vec<&str> = self.names().collect();
-            let message = format!(
-                "no configuration is named `{name}`: use {}",
-                known.join(" or ")
-            );
-            Error::new(ErrorKind::UnknownConfig, message)
-        })
-    }
+    /// Those of the strategy.
+    async fn keep_first(&self, input: &BlockInput<'_, M>) -> Result<Option<TurnRange>>;
 
-    /// All names, in alphabetical order.
-    pub fn names(&self) -> impl Iterator<Item = &str> {
-        self.0.keys().map(String::as_str)
+    /// Returns the turns at the end with shortened tool output; newest loop only.
+    ///
+    /// # Errors
+    /// Those of the strategy.
+    async fn keep_recent(&self, input: &BlockInput<'_, M>) -> Result<Option<CompactedSection<M>>>;
+
+    /// Returns the summary of the middle of the newest loop, or of an older loop as a whole.
+    ///
+    /// # Errors
+    /// Those of the strategy.
+    async fn keep_compacted(
+        &self,
+        input: &BlockInput<'_, M>,
+    ) -> Result<Option<CompactedSection<M>>>;
+
+    /// Makes the block of the three sections.
+    ///
+    /// # Errors
+    /// Those of the three methods.
+    async fn compact(&self, input: &BlockInput<'_, M>) -> Result<CompactionBlock<M>> {
+        let (mut keep_first, mut keep_recent) = (None, None);
+        if input.is_most_recent {
+            keep_first = self.keep_first(input).await?;
+            keep_recent = self.keep_recent(input).await?;
+        }
+        Ok(CompactionBlock {
+            keep_first,
+            keep_recent,
+            keep_compacted: self.keep_compacted(input).await?,
+            covered_messages: Some(input.record.messages.len()),
+            ..CompactionBlock::new(input.now)
+        })
     }
 }

@@ -5,13 +5,14 @@ use std::rc::Rc;
 
 use token_estimate::{TokenEstimator, TokenEstimatorExt as _};
 
-use crate::block::{CompactedSection, CompactionBlock, TurnRange};
+use crate::block::{CompactedSection, CompactionBlock};
 use crate::error::{Error, Result};
 use crate::layout::LoopLayout;
 use crate::loops::{LoopRecord, LoopSession};
 use crate::message::LoopMessage;
 use crate::omission::{Omission, OmissionReason, Tally};
 use crate::orchestrate::{BlockSettings, resolve_scope};
+use crate::turn_range::TurnRange;
 
 /// What a context shows of a turn.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]

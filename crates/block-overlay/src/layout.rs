@@ -6,7 +6,7 @@ use turn_map::{
     TurnMap, atoms,
 };
 
-use crate::block::TurnRange;
+use crate::turn_range::TurnRange;
 
 /// Rule that decides where the turns of a loop begin.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]

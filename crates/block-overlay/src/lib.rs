@@ -4,6 +4,7 @@ mod block;
 mod compactor;
 mod config;
 mod context;
+mod context_config;
 mod error;
 mod events;
 mod layout;
@@ -20,11 +21,16 @@ mod strategy;
 #[cfg(feature = "summarize")]
 mod summarize;
 mod time;
+mod trim;
+mod turn_range;
 
-pub use block::{CompactedSection, CompactionBlock, TurnRange};
+pub use block::{CompactedSection, CompactionBlock};
 pub use compactor::{AgentContext, Compactor, EventSender};
-pub use config::{CompactionConfig, CompactionScope, ContextConfig, NamedConfigs};
+pub use config::{
+    BlockCompactionStrategy, BlockInput, CompactionConfig, CompactionScope, FOCUS_PREFIX,
+};
 pub use context::{LoopContext, Shown, TurnShown, build_context_from_session};
+pub use context_config::{ContextConfig, NamedConfigs};
 pub use error::{Error, ErrorKind, Result};
 pub use events::{
     BeforeCompaction, CompactionDecision, CompactionEvent, CompactionHooks, CompactionOutcome,
@@ -44,7 +50,8 @@ pub use reduce::{
     CompactionStrategy, DefaultCompaction, Reduced, ReductionLevel, ReductionPolicy,
     compact_messages,
 };
-pub use strategy::{BlockCompactionStrategy, BlockInput, DefaultBlockCompaction, FOCUS_PREFIX};
+pub use strategy::DefaultBlockCompaction;
 #[cfg(feature = "summarize")]
 pub use summarize::{OneLineSummarizer, SummarizingBlockCompaction};
 pub use token_estimate::TokenEstimator as TokenCounter;
+pub use turn_range::TurnRange;

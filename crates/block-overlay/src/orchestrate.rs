@@ -4,12 +4,12 @@ use memory_model::Timestamp;
 use token_estimate::{TokenEstimator, TokenEstimatorExt as _};
 
 use crate::block::CompactionBlock;
+use crate::config::{BlockCompactionStrategy, BlockInput};
 use crate::config::{CompactionConfig, CompactionScope};
 use crate::error::Result;
 use crate::layout::LoopLayout;
 use crate::loops::{LoopRecord, LoopSession};
 use crate::message::LoopMessage;
-use crate::strategy::{BlockCompactionStrategy, BlockInput};
 
 /// What compacting a session and building a context of it depend on, besides the session.
 #[derive(Debug)]

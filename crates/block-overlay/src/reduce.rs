@@ -7,11 +7,10 @@ use async_trait::async_trait;
 use token_estimate::{TokenEstimator, TokenEstimatorExt as _};
 use turn_map::{AtomKind, Atoms, GroupingPolicy, MessageView, PartView, Role, atoms};
 
-use crate::config::ContextConfig;
 use crate::error::{Error, Result};
 use crate::message::LoopMessage;
 use crate::one_liner::{SUMMARY_PREFIX, one_liner};
-use crate::strategy::trim_outputs;
+use crate::trim::trim_outputs;
 
 /// How far a list of messages is reduced, and what is kept of it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -51,21 +50,6 @@ impl ReductionPolicy {
     pub fn with_tool_output_max_lines(mut self, lines: usize) -> Self {
         self.tool_output_max_lines = lines;
         self
-    }
-}
-
-impl<M> From<&ContextConfig<M>> for ReductionPolicy {
-    /// The numbers of the configuration: its own fields for lists, and where they are absent those of
-    /// its compaction, which count messages here.
-    fn from(config: &ContextConfig<M>) -> Self {
-        let compaction = &config.compaction;
-        let lines = config.tool_output_max_lines;
-        Self {
-            budget: config.message_budget(),
-            keep_first: config.keep_first.unwrap_or(compaction.keep_first_turns),
-            keep_recent: config.keep_recent.unwrap_or(compaction.keep_recent_turns),
-            tool_output_max_lines: lines.unwrap_or(compaction.tool_output_max_lines),
-        }
     }
 }
 

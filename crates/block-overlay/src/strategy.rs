@@ -1,152 +1,15 @@
-//! What makes blocks: the trait and the strategy that needs no model.
-
-use std::fmt::Debug;
+//! The strategy that makes blocks without a model.
 
 use async_trait::async_trait;
-use memory_model::Timestamp;
-use token_estimate::{TokenEstimator, TokenEstimatorExt as _};
-use turn_map::{TrimPolicy, apply};
 
-use crate::block::{CompactedSection, CompactionBlock, TurnRange};
-use crate::config::CompactionConfig;
+use crate::block::CompactedSection;
+use crate::config::{BlockCompactionStrategy, BlockInput};
 use crate::error::Result;
-use crate::layout::{LoopLayout, Sections};
-use crate::loops::LoopRecord;
 use crate::message::LoopMessage;
 use crate::omission::{Omission, OmissionReason, marker};
 use crate::one_liner::{TurnLines, turns_that_fit};
-
-/// Beginning of the message that says what summaries should pay attention to.
-pub const FOCUS_PREFIX: &str = "[Focus] ";
-
-/// A loop that is to get a block.
-#[derive(Debug)]
-#[non_exhaustive]
-pub struct BlockInput<'a, M> {
-    /// The loop.
-    pub record: &'a LoopRecord<M>,
-    /// Its turns and tool groups.
-    pub layout: &'a LoopLayout,
-    /// How to compact.
-    pub config: &'a CompactionConfig<M>,
-    /// Whether it is the newest loop of its chain.
-    pub is_most_recent: bool,
-    /// Counts tokens.
-    pub estimator: &'a dyn TokenEstimator,
-    /// The time that the block gets.
-    pub now: Timestamp,
-}
-
-impl<'a, M: LoopMessage> BlockInput<'a, M> {
-    /// Creates the input for one loop.
-    pub fn new(
-        record: &'a LoopRecord<M>,
-        layout: &'a LoopLayout,
-        config: &'a CompactionConfig<M>,
-        is_most_recent: bool,
-        estimator: &'a dyn TokenEstimator,
-        now: Timestamp,
-    ) -> Self {
-        Self {
-            record,
-            layout,
-            config,
-            is_most_recent,
-            estimator,
-            now,
-        }
-    }
-
-    /// The sections that the configuration asks for: of the newest loop up to three, of an older one a
-    /// middle over all turns.
-    pub fn sections(&self) -> Sections {
-        if self.is_most_recent {
-            let config = self.config;
-            return self
-                .layout
-                .sections(config.keep_first_turns, config.keep_recent_turns);
-        }
-        Sections {
-            middle: TurnRange::from_indices(0..self.layout.turns().count()),
-            ..Sections::default()
-        }
-    }
-
-    /// The messages of a range of turns.
-    pub fn messages(&self, range: TurnRange) -> &'a [M] {
-        self.layout.slice(&self.record.messages, range)
-    }
-
-    /// Cost of a user's message of this text, in tokens.
-    pub fn cost(&self, text: &str) -> u64 {
-        self.estimator.message(&M::user(text.to_owned()))
-    }
-
-    /// The message that says what to pay attention to, where the configuration has one.
-    pub fn focus(&self) -> Option<String> {
-        let focus = self.config.focus_message.as_deref().map(str::trim);
-        let focus = focus.filter(|text| !text.is_empty());
-        focus.map(|text| format!("{FOCUS_PREFIX}{text}"))
-    }
-
-    /// Counts turns as left out.
-    pub fn omission(&self, turns: TurnRange, reason: OmissionReason) -> Omission {
-        let messages = self.messages(turns);
-        Omission {
-            loop_id: self.record.loop_id.clone(),
-            turns: Some(turns),
-            messages: messages.len(),
-            tokens: Some(self.estimator.messages(messages)),
-            reason,
-        }
-    }
-}
-
-/// Makes blocks. Three methods make one section each; [`compact`](Self::compact) puts them together.
-///
-/// The trait is object-safe, and its methods may ask a model. They never change the loop.
-#[async_trait]
-pub trait BlockCompactionStrategy<M: LoopMessage>: Send + Sync + Debug {
-    /// Returns the turns at the beginning that are shown as they are; newest loop only.
-    ///
-    /// # Errors
-    /// Those of the strategy.
-    async fn keep_first(&self, input: &BlockInput<'_, M>) -> Result<Option<TurnRange>>;
-
-    /// Returns the turns at the end with shortened tool output; newest loop only.
-    ///
-    /// # Errors
-    /// Those of the strategy.
-    async fn keep_recent(&self, input: &BlockInput<'_, M>) -> Result<Option<CompactedSection<M>>>;
-
-    /// Returns the summary of the middle of the newest loop, or of an older loop as a whole.
-    ///
-    /// # Errors
-    /// Those of the strategy.
-    async fn keep_compacted(
-        &self,
-        input: &BlockInput<'_, M>,
-    ) -> Result<Option<CompactedSection<M>>>;
-
-    /// Makes the block of the three sections.
-    ///
-    /// # Errors
-    /// Those of the three methods.
-    async fn compact(&self, input: &BlockInput<'_, M>) -> Result<CompactionBlock<M>> {
-        let (mut keep_first, mut keep_recent) = (None, None);
-        if input.is_most_recent {
-            keep_first = self.keep_first(input).await?;
-            keep_recent = self.keep_recent(input).await?;
-        }
-        Ok(CompactionBlock {
-            keep_first,
-            keep_recent,
-            keep_compacted: self.keep_compacted(input).await?,
-            covered_messages: Some(input.record.messages.len()),
-            ..CompactionBlock::new(input.now)
-        })
-    }
-}
+use crate::trim::trim_outputs;
+use crate::turn_range::TurnRange;
 
 /// Makes blocks without a model: tool output is cut to its first and last lines, and each turn between
 /// becomes one line. Turns whose lines do not fit into
@@ -189,21 +52,6 @@ pub(crate) fn trimmed_section<M: LoopMessage>(
         messages: trim_outputs(input.messages(range), lines, input.estimator),
         omitted: None,
     }
-}
-
-/// The messages with each tool output cut to its first and last lines.
-pub(crate) fn trim_outputs<M: LoopMessage>(
-    messages: &[M],
-    lines: usize,
-    estimator: &dyn TokenEstimator,
-) -> Vec<M> {
-    let policy = TrimPolicy::ToolOutputLines { lines };
-    let edits = messages
-        .iter()
-        .enumerate()
-        .flat_map(|(position, message)| policy.edits(position, message, "", estimator));
-    let edits: Vec<_> = edits.collect();
-    apply(messages.to_vec(), &edits)
 }
 
 /// The turns as one-liners within the tokens for a summary.

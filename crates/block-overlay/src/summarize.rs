@@ -11,16 +11,16 @@ use summarize_escalation::{
 };
 use turn_map::{MessageView, PartView};
 
-use crate::block::{CompactedSection, TurnRange};
+use crate::block::CompactedSection;
+use crate::config::{BlockCompactionStrategy, BlockInput};
 use crate::error::{Error, Result};
 use crate::layout::LoopLayout;
 use crate::message::LoopMessage;
 use crate::omission::{Omission, OmissionReason};
 use crate::one_liner::{OneLiners, SUMMARY_PREFIX, turns_that_fit};
 use crate::planner::{line_cost, turn_text};
-use crate::strategy::{
-    BlockCompactionStrategy, BlockInput, DefaultBlockCompaction, one_liner_section,
-};
+use crate::strategy::{DefaultBlockCompaction, one_liner_section};
+use crate::turn_range::TurnRange;
 
 /// Makes blocks whose summaries digest **all** turns within
 /// [`max_summary_tokens`](crate::CompactionConfig::max_summary_tokens), by a summarizer and a ladder. The
