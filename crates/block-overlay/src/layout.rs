@@ -1,10 +1,7 @@
 //! Where a loop's turns begin, and which of them are kept.
 
 use serde::{Deserialize, Serialize};
-use turn_map::{
-    AtomKind, Atoms, GroupState, GroupingPolicy, MessageView, PartView, Role, TurnBoundary,
-    TurnMap, atoms,
-};
+use turn_map::{Atoms, GroupingPolicy, MessageView, PartView, Role, TurnBoundary, TurnMap, atoms};
 
 use crate::turn_range::TurnRange;
 
@@ -90,15 +87,15 @@ impl LoopLayout {
 
     /// Divides the turns: at least `first` at the beginning and `recent` at the end are kept, and more
     /// where a tool call and its results would be divided otherwise. No turn is in two sections: where
-    /// a loop has fewer turns than both together, those at the beginning are kept as they are. A tool call
-    /// whose results are still to come is always in the last section.
+    /// a loop has fewer turns than both together, those at the beginning are kept as they are. What
+    /// further messages may still join, as a tool call whose results are to come, is in the last section.
     pub fn sections(&self, first: usize, recent: usize) -> Sections {
         let count = self.turns.count();
         let mut head = first.min(count);
         while head > 0 && !self.is_cut(head) {
             head += 1;
         }
-        let mut tail = count.saturating_sub(recent).min(self.open_turn());
+        let mut tail = count.saturating_sub(recent).min(self.unsettled_turn());
         while !self.is_cut(tail) {
             tail -= 1;
         }
@@ -116,13 +113,11 @@ impl LoopLayout {
         turn == 0 || self.atoms.cut_before(position).position() == position
     }
 
-    /// First turn that must stay as it is: that of the newest tool group if it is open, else the number
-    /// of turns.
-    fn open_turn(&self) -> usize {
-        let open = |kind| kind == AtomKind::Group(GroupState::Open);
-        let atom = self.atoms.iter().find(|atom| open(atom.kind()));
-        let turn = atom.and_then(|atom| self.turns.turn_of(atom.range().start));
-        turn.unwrap_or(self.turns.count())
+    /// First turn that further messages may still join to others, as results of an open tool group do;
+    /// the number of turns where there is none.
+    fn unsettled_turn(&self) -> usize {
+        let settled = self.atoms.settled_end().position();
+        self.turns.turn_of(settled).unwrap_or(self.turns.count())
     }
 }
 

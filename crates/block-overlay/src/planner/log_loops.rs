@@ -15,6 +15,7 @@ pub(crate) fn log_loops(
     atoms: &Atoms,
     rule: LoopRule,
 ) -> Vec<Range<usize>> {
+    let settled = atoms.settled_end().position();
     let mut starts = vec![0];
     let mut named: Option<&str> = None;
     let mut after_prompt = false;
@@ -30,7 +31,9 @@ pub(crate) fn log_loops(
             (LoopRule::Prompts, _) => prompts,
         };
         after_prompt = speaks;
-        if begins && position > 0 && atoms.cut_before(position).position() == position {
+        // Behind the settled atoms a result may still come that joins what is before with what follows.
+        let is_cut = position <= settled && atoms.cut_before(position).position() == position;
+        if begins && position > 0 && is_cut {
             starts.push(position);
         }
     }

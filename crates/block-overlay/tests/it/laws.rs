@@ -6,9 +6,10 @@ use block_overlay::{
 };
 use proptest::prelude::*;
 use token_estimate::TokenEstimatorExt as _;
+use turn_map::Role;
 
 use crate::world::{
-    COUNTER, Msg, assistant, call, chain, compact, config, output, result, settings, user,
+    COUNTER, Msg, assistant, call, chain, compact, config, output, result, settings, texts, user,
 };
 
 /// A turn: what the user says, whether a tool is called, whether messages carry their turn.
@@ -26,7 +27,10 @@ fn messages(id: &str, turns: &[Turn]) -> Vec<Msg> {
             of_turn.push(call(&call_id));
             of_turn.push(result(&call_id, &output(usize::from(*size) * 5)));
         }
-        of_turn.push(assistant(&"tell ".repeat(usize::from(*size) * 3)));
+        of_turn.push(assistant(&format!(
+            "answer {id} {index} {}",
+            "tell ".repeat(usize::from(*size) * 3)
+        )));
         messages.extend(of_turn.into_iter().map(|message| match indexed {
             true => message.in_turn(id, index as u32),
             false => message,
@@ -115,6 +119,7 @@ fn check_context(
     };
     prop_assert!(shown.tokens <= budget);
     prop_assert_eq!(shown.tokens, COUNTER.messages(&shown.messages));
+    let texts = texts(&shown.messages);
     let chain = session.chain(current);
     let (out, inside) = chain.split_at(chain.len() - shown.loops);
     let mut turns = shown.turns.iter();
@@ -134,6 +139,15 @@ fn check_context(
             });
             prop_assert_eq!(counted.count(), usize::from(one.shown == Shown::Omitted));
             hidden += usize::from(one.shown == Shown::Omitted);
+            // What was said in a turn that is shown is there once, whenever it was said.
+            let said = layout.turns().slice(&record.messages, turn..turn + 1);
+            let said = said.iter().filter(|message| message.role != Role::Tool);
+            for text in said.map(Msg::text).filter(|text| !text.starts_with('<')) {
+                let times = texts.iter().filter(|other| **other == text).count();
+                // What came after a summary of its turn is shown beside it.
+                let least = usize::from(matches!(one.shown, Shown::Raw | Shown::Trimmed));
+                prop_assert!((least..=1).contains(&times), "{}: {}", text, times);
+            }
         }
     }
     prop_assert!(turns.next().is_none());

@@ -12,11 +12,13 @@ use memory_model::{
     Timestamp,
 };
 use memory_store::{
-    Append, AppendAt, InMemoryStore, NewConversation, NewEntry, Order, Store, verify,
+    Append, AppendAt, InMemoryStore, NewConversation, NewEntry, Order, Store, read_entries, verify,
 };
+use proptest::prelude::{ProptestConfig, Strategy, prop, proptest};
 use summarize_escalation::testing::Scripted;
 use summarize_escalation::{Ladder, Summarizer};
 use token_estimate::default_estimator;
+use turn_map::{GroupingPolicy, atoms};
 
 use crate::world::output;
 
@@ -90,7 +92,34 @@ impl Lab {
         outcome
     }
 
+    /// Asserts that the store finds nothing wrong, and that no span divides a tool call from its results.
     pub(crate) async fn sound(&self) {
+        self.verified().await;
+        let log = read_entries(&self.store, self.id, self.all().await)
+            .await
+            .unwrap();
+        let atoms = atoms(&log, GroupingPolicy::default());
+        for span in self.spans().await {
+            let position = span.range.first.0 as usize - 1;
+            assert_eq!(
+                atoms.cut_before(position).position(),
+                position,
+                "{}",
+                span.range
+            );
+        }
+    }
+
+    async fn all(&self) -> SeqRange {
+        let snapshot = self
+            .store
+            .snapshot(self.id, &self.planner.view())
+            .await
+            .unwrap();
+        SeqRange::new(Seq::FIRST, snapshot.head).unwrap()
+    }
+
+    async fn verified(&self) {
         let accounting: Arc<dyn Accounting> = Arc::new(self.accounting.clone());
         let rules = |id: &token_estimate::EstimatorId| {
             (*id == accounting.estimator_id()).then(|| Arc::clone(&accounting))
@@ -233,6 +262,10 @@ async fn blocks_are_made_again_as_a_loop_grows() {
     let summaries = spans.iter().filter(|span| span.body.summary().is_some());
     assert_eq!(summaries.count(), 1);
     assert!(spans[1].body.summary().is_some());
+    let trimmed = spans
+        .iter()
+        .filter(|span| matches!(span.body, SpanBody::Trimmed(_)));
+    assert_eq!(trimmed.count(), 2);
 }
 
 #[tokio::test]
@@ -372,4 +405,62 @@ fn a_planner_says_what_it_is() {
     let read: BlockPolicy = serde_json::from_str("{}").unwrap();
     assert_eq!(&read, planner.policy());
     assert!(serde_json::from_str::<BlockPolicy>(r#"{"keep_last": 3}"#).is_err());
+}
+
+/// A log in which tools, steering, open calls, names of loops and prompts are everywhere.
+fn logs() -> impl Strategy<Value = Vec<Message>> {
+    let piece = (0..7_usize, 0..40_usize, prop::bool::weighted(0.3));
+    prop::collection::vec(piece, 1..80).prop_map(|pieces| {
+        let mut log = Vec::new();
+        let mut loop_number = 0;
+        for (index, (kind, size, named)) in pieces.into_iter().enumerate() {
+            let id = format!("c{index}");
+            let call = || Message::tool_call(&id, "read", RawJson::parse("{}").unwrap());
+            let result = Message::tool_result(&id, output(size * 4));
+            let asks = Message::user(format!("{index} {}", "ask ".repeat(size)));
+            let tells = Message::assistant(format!("{index} {}", "tell ".repeat(size * 9)));
+            loop_number += usize::from(kind == 0);
+            let some = match kind {
+                0 => vec![asks],
+                1 | 2 => vec![call(), result],
+                3 => vec![call(), asks, result],
+                4 => vec![call()],
+                _ => vec![tells],
+            };
+            log.extend(some.into_iter().map(|message| match named {
+                true => message.with_turn(format!("l{loop_number}"), index as u32),
+                false => message,
+            }));
+        }
+        log
+    })
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(48))]
+
+    #[test]
+    fn any_log_is_sound_as_it_grows(
+        log in logs(), first in 0..4_usize, recent in 0..6_usize, scope in 0..4_usize,
+        tokens in 0..400_u64, step in 1..12_usize, model: bool, rolling: bool,
+    ) {
+        let digest = if model { Digest::Summarizer } else { Digest::OneLiners };
+        let policy = BlockPolicy::default()
+            .with_kept_turns(first, recent)
+            .with_scope(CompactionScope::FixedCount(scope))
+            .with_max_summary_tokens(tokens)
+            .with_digest(digest)
+            .with_rolling(rolling);
+        crate::world::block_on(async {
+            let lab = Lab::new(policy).await;
+            for some in log.chunks(step) {
+                lab.append(some.to_vec()).await;
+                match model {
+                    true => lab.run(&Scripted::head_cut(), None).await,
+                    false => lab.run(&OneLineSummarizer::default(), None).await,
+                };
+                lab.sound().await;
+            }
+        });
+    }
 }
