@@ -1,6 +1,6 @@
 //! Agent loops and the session that holds them.
 
-use std::collections::{BTreeMap, HashMap, HashSet};
+use std::collections::{BTreeMap, HashMap};
 
 use memory_model::Timestamp;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
@@ -337,14 +337,15 @@ impl<M> LoopSession<M> {
     /// The loops from the given one back to the first, newest first, by their parents. A parent that the
     /// session does not have ends the chain, and so does a loop that was there before.
     pub fn ancestors<'s>(&'s self, loop_id: &str) -> impl Iterator<Item = &'s LoopRecord<M>> + 's {
-        let mut next = self.get(loop_id);
-        let mut seen = HashSet::new();
+        let place = |id: &str| self.places.get(id).copied();
+        let mut next = place(loop_id);
+        let mut seen = vec![false; self.loops.len()];
         std::iter::from_fn(move || {
-            let record = next?;
-            if !seen.insert(record.loop_id.as_str()) {
-                return None;
-            }
-            next = record.parent_loop_id.as_deref().and_then(|id| self.get(id));
+            let current = next?;
+            let seen = seen.get_mut(current).filter(|seen| !**seen)?;
+            *seen = true;
+            let record = self.loops.get(current)?;
+            next = record.parent_loop_id.as_deref().and_then(place);
             Some(record)
         })
     }

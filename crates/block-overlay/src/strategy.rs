@@ -13,9 +13,9 @@ use crate::turn_range::TurnRange;
 
 /// Makes blocks without a model: tool output is cut to its first and last lines, and each turn between
 /// becomes one line. Turns whose lines do not fit into
-/// [`max_summary_tokens`](CompactionConfig::max_summary_tokens) are counted as left out.
+/// [`max_summary_tokens`](crate::CompactionConfig::max_summary_tokens) are counted as left out.
 ///
-/// It has no settings: everything comes from the [`CompactionConfig`].
+/// It has no settings: everything comes from the [`CompactionConfig`](crate::CompactionConfig).
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct DefaultBlockCompaction;
 
