@@ -28,8 +28,7 @@ pub enum CompactionScope {
     /// block costs, and one without a block its messages, but at most `max_summary_tokens`. A loop whose
     /// messages alone exceed a context can be in scope.
     TokenBudget,
-    /// As many as fit with all their messages; the first that does not fit ends the scope, as in
-    /// phi-core's code.
+    /// As many as fit with all their messages; the first that does not fit ends the scope.
     TokenBudgetRaw,
 }
 
@@ -41,8 +40,7 @@ impl Default for CompactionScope {
 
 /// When to compact, how to compact, and with which strategies.
 ///
-/// Serializes to the fields of phi-core's type of that name; the strategies are left out, and fields that
-/// are absent have their defaults.
+/// Serializes without the strategies. Fields that are absent have their defaults.
 #[derive(Serialize, Deserialize)]
 #[serde(default, bound = "")]
 #[non_exhaustive]

@@ -19,8 +19,8 @@ pub enum OneLiners {
     /// One line a turn, the user's words included. The default.
     #[default]
     Turn,
-    /// One line a message of the assistant, as phi-core's code has it: what the user said in these
-    /// turns is not shown.
+    /// One line a message of the assistant: what the user said in these turns is not shown. The preset
+    /// phi-core.
     AssistantMessages,
 }
 

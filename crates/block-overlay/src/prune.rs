@@ -16,7 +16,7 @@ pub enum PruneOrder {
     /// The oldest. The default.
     #[default]
     OldestFirst,
-    /// The newest, as phi-core's tools describe themselves.
+    /// The newest.
     NewestFirst,
 }
 
