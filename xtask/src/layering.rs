@@ -121,12 +121,21 @@ const LAYERS: &[(&str, &[&[&str]])] = &[
         ],
     ),
     (
+        "block-overlay",
+        &[
+            ASYNC_RUNTIME,
+            DATABASES,
+            PROVIDERS,
+            &["memory-store", "context-assembler", "dag-compactor"],
+        ],
+    ),
+    (
         "compaction-runner",
         &[
             ASYNC_RUNTIME,
             DATABASES,
             PROVIDERS,
-            &["dag-compactor", "store-sqlite"],
+            &["dag-compactor", "block-overlay", "store-sqlite"],
         ],
     ),
     (
