@@ -121,6 +121,21 @@ const LAYERS: &[(&str, &[&[&str]])] = &[
         ],
     ),
     (
+        "handoff-compactor",
+        &[
+            ASYNC_RUNTIME,
+            DATABASES,
+            PROVIDERS,
+            &[
+                "async-trait",
+                "futures",
+                "memory-store",
+                "summarize-escalation",
+                "dag-compactor",
+            ],
+        ],
+    ),
+    (
         "block-overlay",
         &[
             ASYNC_RUNTIME,
@@ -135,7 +150,12 @@ const LAYERS: &[(&str, &[&[&str]])] = &[
             ASYNC_RUNTIME,
             DATABASES,
             PROVIDERS,
-            &["dag-compactor", "block-overlay", "store-sqlite"],
+            &[
+                "dag-compactor",
+                "handoff-compactor",
+                "block-overlay",
+                "store-sqlite",
+            ],
         ],
     ),
     (

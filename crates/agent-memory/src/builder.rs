@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use block_overlay::planner::{BlockPolicy, Digest};
 use compaction_plan::Planner;
 use compaction_runner::{CancellationToken, Hooks, InFlight, Liveness, NoHooks, RunnerPolicy};
 use context_assembler::AssemblyPolicy;
@@ -85,6 +86,7 @@ pub struct Builder {
     dag: DagPolicy,
     handoff: HandoffPolicy,
     live_handoff: Option<LiveHandoffPolicy>,
+    blocks: Option<BlockPolicy>,
     strategy: Strategy,
     /// A planner of the application, in place of the strategy's.
     planner: Option<Arc<dyn Planner>>,
@@ -144,6 +146,7 @@ impl Default for Builder {
             dag: DagPolicy::default(),
             handoff: HandoffPolicy::default(),
             live_handoff: None,
+            blocks: None,
             strategy: Strategy::default(),
             planner: None,
             assembly: AssemblyPolicy::default(),
@@ -270,6 +273,13 @@ impl Builder {
         self.handoff = policy;
         self.live_handoff = None;
         self.strategy(Strategy::Handoff)
+    }
+
+    /// Compacts by blocks, by this policy, unless a session chose another strategy. By default the memory's summarizer
+    /// writes what stands for the turns of a block; a model reads every message once.
+    pub fn blocks(mut self, policy: BlockPolicy) -> Self {
+        self.blocks = Some(policy);
+        self.strategy(Strategy::Blocks)
     }
 
     /// Sets the strategy of sessions that chose none. By default the DAG.
@@ -415,7 +425,6 @@ impl Builder {
             assembly.whole_tail = assembly.whole_tail.map(|_| messages);
         }
         let handoff = self.live_handoff.unwrap_or_else(|| handoff.into());
-        let planners = Planners::new(dag, handoff, self.strategy, self.planner);
         #[cfg_attr(
             not(feature = "sqlite"),
             expect(
@@ -437,6 +446,11 @@ impl Builder {
         let summarizer = self
             .summarizer
             .unwrap_or_else(|| Arc::new(self.extractive.clone()));
+        let blocks = self.blocks.unwrap_or_else(|| {
+            let policy = BlockPolicy::default().with_digest(Digest::Summarizer);
+            policy.with_rolling(!summarizer.provisional())
+        });
+        let planners = Planners::new(dag, handoff, blocks, self.strategy, self.planner);
         Ok(Memory::new(Inner {
             search: self.search.build(&store),
             store,

@@ -78,6 +78,11 @@ pub mod dag {
     pub use dag_compactor::*;
 }
 
+/// Compaction by blocks: the planner, and the blocks of agent loops without a store.
+pub mod blocks {
+    pub use block_overlay::*;
+}
+
 /// The planner of handoffs, and the files that a conversation used.
 pub mod handoff {
     pub use handoff_compactor::*;
@@ -131,6 +136,7 @@ pub mod tokens {
     pub use token_estimate::*;
 }
 
+pub use block_overlay::planner::{BlockPlanner, BlockPolicy};
 pub use compaction_plan::{
     Job, Label, LabelCounts, Mode, Plan, Planner, Prompts, Request as JobRequest, StopReason, Tail,
     Work as JobWork,
