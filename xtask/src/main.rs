@@ -17,6 +17,7 @@ mod licences;
 mod migration;
 mod migrations;
 mod mode;
+mod parity;
 mod provider_types;
 mod retention;
 mod schema;
@@ -51,6 +52,7 @@ usage: cargo xtask <task> [--check | --dry-run]
   circles                modules of a crate that lead back to themselves
   layering               which crate may use what, held against `cargo tree`
   licences               the licences of all dependencies, held against deny.toml
+  parity                 the tests that docs/parity.md names; fails when one does not exist
   provider-types [DIR]   requests in DIR, held against the types of the providers' own Python libraries, which pip fetches:
                          files NAME.SHAPE.json or .jsonl, with a SHAPE of openai, responses, anthropic, gemini; without
                          DIR, only the self-test
@@ -85,6 +87,7 @@ fn main() -> anyhow::Result<()> {
         ["circles"] => circles::run(),
         ["layering"] => layering::run(),
         ["licences"] => licences::run(),
+        ["parity"] => parity::run(),
         ["provider-types", folder @ ..] => provider_types::run(folder),
         ["snapshots", references] => snapshots::run(references),
         _ => anyhow::bail!("{USAGE}"),
