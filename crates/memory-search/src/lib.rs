@@ -2,11 +2,14 @@
 
 mod cursor;
 mod error;
+mod fold;
 mod hits;
 pub mod implementors;
 mod index;
 mod query;
+pub mod ranking;
 mod search;
+mod words;
 
 pub use cursor::Cursor;
 pub use error::{Error, ErrorKind, Result};

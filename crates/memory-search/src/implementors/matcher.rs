@@ -2,8 +2,9 @@
 
 use memory_model::{EntryKind, LogEntry, Role, SeqRange, Summary, Timestamp};
 
-use super::snippet::{Snippet, fold_case};
+use super::snippet::Snippet;
 use crate::error::{Error, ErrorKind, Result};
+use crate::fold::fold_case;
 use crate::hits::{Hit, HitTarget};
 use crate::query::{Query, SearchMode, SearchScope};
 

@@ -12,4 +12,5 @@ mod snippet;
 pub use collector::HitCollector;
 pub use matcher::Matcher;
 pub use position::Position;
-pub use snippet::fold_case;
+
+pub use crate::fold::fold_case;

@@ -1,20 +1,8 @@
-//! Case folding, and the text around a match.
+//! The text around a match.
 
 use std::ops::Range;
 
-/// Removes differences of case, so that texts that differ in case alone become equal. It works
-/// character by character; a final sigma becomes a sigma.
-pub fn fold_case(text: &str) -> String {
-    if text.is_ascii() {
-        text.to_ascii_lowercase()
-    } else {
-        text.chars().flat_map(fold_char).collect()
-    }
-}
-
-fn fold_char(c: char) -> impl Iterator<Item = char> {
-    c.to_lowercase().map(|c| if c == 'ς' { 'σ' } else { c })
-}
+use crate::fold::{fold_case, fold_char};
 
 fn folded_len(c: char) -> usize {
     fold_char(c).map(char::len_utf8).sum()
