@@ -6,6 +6,7 @@ use std::ops::Range;
 use memory_model::{Role, Seq, SeqRange, SummaryId, Timestamp};
 
 use crate::cursor::Cursor;
+use crate::fallback::Fallback;
 use crate::query::SearchScope;
 
 /// The object that a hit points to.
@@ -73,6 +74,8 @@ pub struct Hits {
     pub complete: bool,
     /// Cursor of the next answer; `None` exactly when the answer is complete.
     pub cursor: Option<Cursor>,
+    /// What was done instead, when the query could not be answered as it was.
+    pub fallback: Option<Fallback>,
 }
 
 impl Hits {
@@ -88,6 +91,7 @@ impl Hits {
             scope,
             complete: true,
             cursor: None,
+            fallback: None,
         }
     }
 
@@ -104,6 +108,14 @@ impl Hits {
             scope,
             complete: false,
             cursor: Some(cursor),
+            fallback: None,
         }
+    }
+
+    /// Sets what was done instead of what was asked.
+    #[must_use]
+    pub fn with_fallback(mut self, fallback: Option<Fallback>) -> Self {
+        self.fallback = fallback;
+        self
     }
 }

@@ -2,6 +2,7 @@
 
 mod cursor;
 mod error;
+mod fallback;
 mod fold;
 mod hits;
 pub mod implementors;
@@ -13,6 +14,7 @@ mod words;
 
 pub use cursor::Cursor;
 pub use error::{Error, ErrorKind, Result};
+pub use fallback::Fallback;
 pub use hits::{Hit, HitTarget, Hits};
 pub use index::{IndexedHits, SearchIndex, Watermark};
 pub use query::{HitOrder, Query, SearchMode, SearchScope};

@@ -21,6 +21,9 @@ pub enum SearchMode {
     Words,
     /// The pattern is a question or a description; hits are ranked by how well they answer it.
     Prose,
+    /// The pattern is read as `Literal`; when that finds nothing, as `Words`; when that finds nothing,
+    /// as `Prose`. The answer says which it was.
+    Auto,
 }
 
 impl SearchMode {
@@ -31,6 +34,7 @@ impl SearchMode {
             SearchMode::Regex => "regex",
             SearchMode::Words => "words",
             SearchMode::Prose => "prose",
+            SearchMode::Auto => "auto",
         }
     }
 }
@@ -95,6 +99,9 @@ pub struct Query {
     pub pattern: String,
     /// Interpretation of the pattern.
     pub mode: SearchMode,
+    /// Whether a pattern with an upper-case letter is found in that case alone. Of the modes `Literal`
+    /// and `Regex`; words are found whatever their case.
+    pub smart_case: bool,
     /// Scope of the search.
     pub scope: SearchScope,
     /// Finds only messages of these roles; empty for all. Summaries have no role and are found
@@ -122,6 +129,7 @@ impl Query {
         Self {
             pattern: pattern.into(),
             mode: SearchMode::default(),
+            smart_case: false,
             scope: SearchScope::default(),
             roles: Vec::new(),
             range: None,
@@ -152,6 +160,13 @@ impl Query {
     #[must_use]
     pub fn with_mode(mut self, mode: SearchMode) -> Self {
         self.mode = mode;
+        self
+    }
+
+    /// Makes case count where the pattern has an upper-case letter.
+    #[must_use]
+    pub fn with_smart_case(mut self) -> Self {
+        self.smart_case = true;
         self
     }
 
