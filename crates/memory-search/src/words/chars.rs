@@ -54,7 +54,7 @@ fn is_unspaced(c: char) -> bool {
 
 /// Whether a character that is no letter marks one: accents, vowel signs, tone marks. In the blocks
 /// of Indic scripts, which are 128 characters each and laid out alike, marks have the same places.
-fn is_mark(c: char) -> bool {
+pub(super) fn is_mark(c: char) -> bool {
     let indic = |c: char| {
         matches!(u32::from(c) % 0x80,
             0x00..=0x03 | 0x3c | 0x3e..=0x4d | 0x51..=0x57 | 0x62 | 0x63)

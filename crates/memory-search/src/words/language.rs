@@ -1,5 +1,6 @@
 //! Languages that words are stemmed by.
 
+use super::chars::is_mark;
 use rust_stemmers::{Algorithm, Stemmer};
 use serde::{Deserialize, Serialize};
 
@@ -35,7 +36,7 @@ impl Language {
     /// Returns the language of a word by its script: `latin` for Latin letters; `None` for a script
     /// whose words are not stemmed.
     pub(crate) fn of_word(word: &str, latin: Option<Language>) -> Option<Language> {
-        match word.chars().find(|c| c.is_alphabetic())? {
+        match word.chars().find(|c| c.is_alphabetic() && !is_mark(*c))? {
             'a'..='z' | '\u{c0}'..='\u{24f}' | '\u{1e00}'..='\u{1eff}' => latin,
             '\u{370}'..='\u{3ff}' | '\u{1f00}'..='\u{1fff}' => Some(Language::Greek),
             '\u{400}'..='\u{4ff}' => Some(Language::Russian),
@@ -50,7 +51,11 @@ impl Language {
         if word.len() > MAX_STEMMED_BYTES || word.chars().any(char::is_numeric) {
             return word.to_owned();
         }
-        Stemmer::create(self.algorithm()).stem(word).into_owned()
+        let stem = Stemmer::create(self.algorithm()).stem(word);
+        match stem.is_empty() {
+            true => word.to_owned(),
+            false => stem.into_owned(),
+        }
     }
 
     fn algorithm(self) -> Algorithm {
