@@ -113,7 +113,6 @@ impl Hits {
     }
 
     /// Sets what was done instead of what was asked.
-    #[must_use]
     pub fn with_fallback(mut self, fallback: Option<Fallback>) -> Self {
         self.fallback = fallback;
         self

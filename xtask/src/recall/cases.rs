@@ -125,7 +125,9 @@ fn turn_ids(evidence: &str) -> Vec<String> {
 pub(crate) fn beam(folder: &Path) -> anyhow::Result<Vec<Case>> {
     let mut cases = Vec::new();
     for path in files(folder, "-chat.json")? {
-        let name = path.to_string_lossy().replace("-chat.json", "-questions.json");
+        let name = path
+            .to_string_lossy()
+            .replace("-chat.json", "-questions.json");
         let case = beam_case(&read(&path)?, &read(Path::new(&name))?);
         cases.push(case.with_context(|| path.display().to_string())?);
     }
@@ -201,7 +203,9 @@ fn integers(value: &Value, f: &mut impl FnMut(u64)) {
 }
 
 fn utc(time: DateTime) -> anyhow::Result<Timestamp> {
-    let time = time.in_tz("UTC").or_else(|_| time.to_zoned(jiff::tz::TimeZone::UTC));
+    let time = time
+        .in_tz("UTC")
+        .or_else(|_| time.to_zoned(jiff::tz::TimeZone::UTC));
     Ok(Timestamp(time?.timestamp().as_microsecond()))
 }
 
@@ -221,7 +225,9 @@ fn read(path: &Path) -> anyhow::Result<Value> {
 /// The files of a folder whose names end so, sorted.
 fn files(folder: &Path, ending: &str) -> anyhow::Result<Vec<PathBuf>> {
     let entries = std::fs::read_dir(folder).with_context(|| folder.display().to_string())?;
-    let paths: Result<Vec<PathBuf>, _> = entries.map(|entry| Ok::<_, std::io::Error>(entry?.path())).collect();
+    let paths: Result<Vec<PathBuf>, _> = entries
+        .map(|entry| Ok::<_, std::io::Error>(entry?.path()))
+        .collect();
     let mut paths = paths?;
     paths.retain(|path| path.to_string_lossy().ends_with(ending));
     paths.sort();

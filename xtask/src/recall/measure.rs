@@ -151,6 +151,9 @@ mod tests {
         figures.add(&case, &question(&[2]), &[0, 2]);
         assert_eq!((figures.recall(0), figures.recall(1)), (0.25, 1.0));
         assert_eq!(figures.mrr(), 0.75);
-        assert_eq!((figures.session_hits(0), figures.session_hits(1)), (0.5, 1.0));
+        assert_eq!(
+            (figures.session_hits(0), figures.session_hits(1)),
+            (0.5, 1.0)
+        );
     }
 }

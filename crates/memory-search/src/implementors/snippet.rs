@@ -31,7 +31,8 @@ impl Snippet {
             .count();
         let shown = window(text, first, pattern.chars().count(), chars.max(1));
         let body = text.get(shown.clone()).unwrap_or_default();
-        Some(Self::new(text, shown, occurrences(body, pattern)))
+        let matches = or_all(occurrences(body, pattern), body);
+        Some(Self::new(text, shown, matches))
     }
 
     /// Cuts `chars` characters around the match number `focus` of `spans`, which are in order;
@@ -55,10 +56,8 @@ impl Snippet {
                 matches.push(span.start - shown.start..span.end - shown.start);
             }
         }
-        if matches.is_empty() && focus.is_empty() {
-            let mut snippet = Self::new(text, shown, vec![0..0]);
-            snippet.matches.clear();
-            return Some(snippet);
+        if !focus.is_empty() {
+            matches = or_all(matches, text.get(shown.clone())?);
         }
         Some(Self::new(text, shown, matches))
     }
@@ -66,13 +65,11 @@ impl Snippet {
     /// The first `chars` characters of a text, without a match.
     pub(super) fn head(text: &str, chars: usize) -> Self {
         let shown = window(text, 0, 0, chars.max(1));
-        let mut snippet = Self::new(text, shown, vec![0..0]);
-        snippet.matches.clear();
-        snippet
+        Self::new(text, shown, Vec::new())
     }
 
     /// The bytes `shown` of a text, with ellipses where it is cut. `matches` are ranges of what is
-    /// shown; none says that the match is longer than that.
+    /// shown.
     fn new(text: &str, shown: Range<usize>, mut matches: Vec<Range<usize>>) -> Self {
         let body = text.get(shown.clone()).unwrap_or_default();
         let mut out = String::with_capacity(body.len() + 6);
@@ -84,14 +81,19 @@ impl Snippet {
         if shown.end < text.len() {
             out.push('…');
         }
-        if matches.is_empty() {
-            matches.push(0..body.len());
-        }
         for found in &mut matches {
             *found = found.start + prefix..found.end + prefix;
         }
         Self { text: out, matches }
     }
+}
+
+/// The matches in what is shown; all of it where the match is longer than that.
+fn or_all(mut matches: Vec<Range<usize>>, body: &str) -> Vec<Range<usize>> {
+    if matches.is_empty() {
+        matches.push(0..body.len());
+    }
+    matches
 }
 
 /// The bytes of `text` to show: `width` characters with the match in their middle, which begins at

@@ -40,7 +40,7 @@ pub(crate) fn texts(rng: &mut Rng, letters: &str, count: usize) -> Vec<String> {
             text.push_str(&changed_case(rng, word));
             match rng.u8(0..4) {
                 0 => text.push(mark(rng)),
-                1 => text.push_str("\n"),
+                1 => text.push('\n'),
                 _ => text.push(' '),
             }
         }
