@@ -26,6 +26,7 @@ mod document;
 mod policy;
 mod question;
 mod score;
+mod top;
 
 pub use corpus::Corpus;
 pub use document::Document;

@@ -6,7 +6,8 @@ use super::corpus::{Corpus, Entry, Posting, TermId};
 use super::dates::Nearness;
 use super::question::Question;
 
-/// Documents of about this length are the ones whose words are taken for expansion without discount.
+/// Terms that are added to a document's length when words are taken from it for expansion, so that a
+/// very short one does not count for more than others.
 const EXPANSION_LENGTH: f64 = 5.0;
 
 /// A document and how well it answers a question.
@@ -90,7 +91,7 @@ impl Corpus {
             && dates.any(|date| date.nearness(entry.created_at) == Some(Nearness::Day))
     }
 
-    fn documents(&self, id: TermId) -> &[Posting] {
+    pub(super) fn documents(&self, id: TermId) -> &[Posting] {
         let postings = self.postings.get(id as usize);
         postings.map_or(&[], |postings| &postings.documents)
     }
@@ -111,8 +112,8 @@ impl Corpus {
         same.then_some(neighbour)
     }
 
-    /// BM25 of one occurrence list: `count` in a text of `length` where `mean` is usual.
-    fn saturation(&self, count: u32, length: f64, mean: f64) -> f64 {
+    /// BM25's saturation of `count` occurrences in a text of `length` terms, where `mean` is usual.
+    pub(super) fn saturation(&self, count: u32, length: f64, mean: f64) -> f64 {
         let (k1, b, count) = (self.policy.k1, self.policy.b, f64::from(count));
         count * (k1 + 1.0) / (count + k1 * (1.0 - b + b * length / mean))
     }
