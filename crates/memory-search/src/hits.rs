@@ -38,7 +38,8 @@ pub struct Hit {
     pub target: HitTarget,
     /// How well the text matches; higher is better. 0 from a search that does not rank.
     pub score: f64,
-    /// The text around the first match, with `…` where it was cut.
+    /// The text around the first match, with `…` where it was cut. The beginning of the text where a
+    /// ranking found it by what stands beside it.
     pub snippet: String,
     /// Byte ranges of the matches in the snippet, in order, without overlaps.
     pub matches: Vec<Range<usize>>,

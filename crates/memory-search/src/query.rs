@@ -15,11 +15,15 @@ pub enum SearchMode {
     /// Every search supports this mode.
     #[default]
     Literal,
-    /// The pattern is a regular expression that matches somewhere in the text.
+    /// The pattern is a regular expression, in the syntax of the crate `regex`, that matches somewhere
+    /// in the text. Case is ignored, and `^` and `$` match at line breaks. What is no regular
+    /// expression is searched for literally, and the answer says so.
     Regex,
-    /// Every word of the pattern occurs in the text as a whole word.
+    /// Every word of the pattern occurs in one of the texts as a whole word, in any form and order. A
+    /// pattern without words is searched for literally, and the answer says so.
     Words,
-    /// The pattern is a question or a description; hits are ranked by how well they answer it.
+    /// The pattern is a question or a description; hits are ranked by how well they answer it. Hits
+    /// have a word of it, or stand close to a message that has one.
     Prose,
     /// The pattern is read as `Literal`; when that finds nothing, as `Words`; when that finds nothing,
     /// as `Prose`. The answer says which it was.
