@@ -17,16 +17,11 @@ use memory_search::ranking::RankingPolicy;
 
 use crate::mode::Mode;
 use crate::retention::transcripts;
-use cases::Case;
-use measure::{ByCategory, merged, pooled, ranked};
+use measure::GOALS;
 use tune::Corpora;
 
 const PAGE: &str = "docs/recall.md";
-const HELD_OUT: &str = "xtask/src/recall/held_out.tsv";
 const COMMAND: &str = "cargo xtask bench-recall";
-
-/// What the figures of LoCoMo are to reach: recall at 1 and 10, MRR, sessions at 1 and 5.
-const GOALS: [f64; 5] = [0.43, 0.78, 0.61, 0.76, 0.90];
 
 pub(crate) fn run(flags: &[String], words: &[&str]) -> anyhow::Result<()> {
     let (mut words, mut mode_flags) = (words.iter(), Vec::new());
@@ -48,7 +43,7 @@ pub(crate) fn run(flags: &[String], words: &[&str]) -> anyhow::Result<()> {
             beam: &beam,
         };
         let (locomo, beam) = corpora.cross_validated(&RankingPolicy::default())?;
-        return mode.apply(HELD_OUT, &held_out::written(&locomo, &beam), COMMAND);
+        return mode.apply(held_out::PATH, &held_out::written(&locomo, &beam), COMMAND);
     }
     let (page, reached) = page::page(&locomo, &beam)?;
     mode.apply(PAGE, &page, COMMAND)?;
@@ -63,21 +58,4 @@ pub(crate) fn run(flags: &[String], words: &[&str]) -> anyhow::Result<()> {
         missed.join(", ")
     );
     Ok(())
-}
-
-/// The figures of all conversations by a policy.
-fn by_policy(cases: &[Case], policy: &RankingPolicy) -> ByCategory {
-    merged(cases.iter().map(|case| ranked(case, policy)))
-}
-
-/// The figures of one row that goals are set for.
-fn with_goals(figures: &ByCategory) -> [f64; 5] {
-    let sum = pooled(figures);
-    [
-        sum.recall(0),
-        sum.recall(1),
-        sum.mrr(),
-        sum.session_hits(0),
-        sum.session_hits(1),
-    ]
 }

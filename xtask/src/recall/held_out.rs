@@ -4,9 +4,11 @@ use std::fmt::Write as _;
 
 use anyhow::Context as _;
 
-use super::measure::{ByCategory, pooled};
-use super::{HELD_OUT, with_goals};
+use super::measure::{ByCategory, pooled, with_goals};
 use crate::mode::root;
+
+/// The file that holds them.
+pub(super) const PATH: &str = "xtask/src/recall/held_out.tsv";
 
 /// Writes the figures: a line for each corpus, columns as in `GOALS` and recall at 20.
 pub(super) fn written(locomo: &ByCategory, beam: &ByCategory) -> String {
@@ -26,10 +28,10 @@ pub(super) fn written(locomo: &ByCategory, beam: &ByCategory) -> String {
 /// # Errors
 /// When the file is missing or broken.
 pub(super) fn read(corpus: &str) -> anyhow::Result<[f64; 6]> {
-    let text = std::fs::read_to_string(root().join(HELD_OUT)).context(HELD_OUT)?;
+    let text = std::fs::read_to_string(root().join(PATH)).context(PATH)?;
     let line = text.lines().find_map(|line| line.strip_prefix(corpus));
     let columns = line.unwrap_or_default().split_whitespace();
     let figures: Result<Vec<f64>, _> = columns.map(str::parse).collect();
     let figures = figures?.try_into().ok();
-    figures.with_context(|| format!("{HELD_OUT} has no six figures of {corpus}: run with --record"))
+    figures.with_context(|| format!("{PATH} has no six figures of {corpus}: run with --record"))
 }

@@ -75,6 +75,9 @@ impl Figures {
     }
 }
 
+/// What the figures of LoCoMo are to reach: recall at 1 and 10, MRR, sessions at 1 and 5.
+pub(crate) const GOALS: [f64; 5] = [0.43, 0.78, 0.61, 0.76, 0.90];
+
 /// Figures by category.
 pub(crate) type ByCategory = BTreeMap<String, Figures>;
 
@@ -104,6 +107,23 @@ pub(crate) fn ranked(case: &Case, policy: &RankingPolicy) -> ByCategory {
     })
 }
 
+/// The figures of all conversations by a policy.
+pub(crate) fn by_policy(cases: &[Case], policy: &RankingPolicy) -> ByCategory {
+    merged(cases.iter().map(|case| ranked(case, policy)))
+}
+
+/// The figures that goals are set for.
+pub(crate) fn with_goals(figures: &ByCategory) -> [f64; 5] {
+    let sum = pooled(figures);
+    [
+        sum.recall(0),
+        sum.recall(1),
+        sum.mrr(),
+        sum.session_hits(0),
+        sum.session_hits(1),
+    ]
+}
+
 /// The sum over all categories.
 pub(crate) fn pooled(figures: &ByCategory) -> Figures {
     let mut sum = Figures::default();
@@ -124,8 +144,8 @@ pub(crate) fn merged(all: impl IntoIterator<Item = ByCategory>) -> ByCategory {
 
 #[cfg(test)]
 mod tests {
+    use super::super::cases::Turn;
     use super::*;
-    use crate::recall::cases::Turn;
     use memory_model::{Role, Timestamp};
 
     #[test]

@@ -6,9 +6,9 @@ use memory_search::ranking::RankingPolicy;
 
 use super::cases::Case;
 use super::floor::floor;
-use super::measure::{ByCategory, Figures, pooled};
+use super::held_out;
+use super::measure::{ByCategory, Figures, GOALS, by_policy, pooled, with_goals};
 use super::parts::{PARTS, without};
-use super::{GOALS, by_policy, held_out, with_goals};
 
 /// The figures of both corpora without one part.
 struct Without {
