@@ -19,6 +19,7 @@ mod migrations;
 mod mode;
 mod parity;
 mod provider_types;
+mod recall;
 mod retention;
 mod schema;
 mod snapshots;
@@ -44,6 +45,9 @@ usage: cargo xtask <task> [--check | --dry-run]
                          what contexts of a few thousand tokens carry of real transcripts, beside the summaries that agents
                          wrote themselves (docs/density.md); --each prints all figures, --print NAME --data DIR both texts of a
                          case, --record writes the figures that later ones are compared with
+  bench-recall --data DIR
+                         how well questions find the messages that answer them (docs/recall.md); --check also fails when a
+                         goal is missed, --record measures policies that were tuned on other conversations
   features CRATE         the features of a crate, one a line
   abuse --minutes N      kills, failing system calls, full disks, bad endpoints and more against the program, with new
                          seeds each round (--seed N begins there); a word behind it names a scenario, such as kill
@@ -71,6 +75,9 @@ fn main() -> anyhow::Result<()> {
     }
     if let ["bench-density", rest @ ..] = words.as_slice() {
         return density::run(&flags, rest);
+    }
+    if let ["bench-recall", rest @ ..] = words.as_slice() {
+        return recall::run(&flags, rest);
     }
     if let ["abuse", rest @ ..] = words.as_slice() {
         return abuse::run(&flags, rest);
