@@ -7,6 +7,7 @@ use token_estimate::TokenEstimator;
 use crate::folders;
 use crate::frame;
 use crate::item::{FileStat, Gathered, Item, Kind};
+use crate::ledger::{self, Entry};
 use crate::source::Source;
 
 /// Maximum weight of an item that is printed only after all heavier ones.
@@ -21,10 +22,17 @@ const FOLDED: u64 = 1_000;
 /// Maximum cost of the lines of the names that are used most, in tokens.
 const CORE_NAMES: u64 = 600;
 
+/// Maximum cost of the lines of failed calls, in per cent of a text and in tokens.
+const LISTED_FAILED: (u64, u64) = (8, 700);
+/// The same for commands.
+const LISTED_RAN: (u64, u64) = (10, 900);
+
 /// The lines around the items.
 pub(crate) struct Parts {
     pub(crate) header: Option<String>,
     pub(crate) stand: Option<String>,
+    pub(crate) failed: Vec<Entry>,
+    pub(crate) ran: Vec<Entry>,
     pub(crate) folded: Vec<String>,
     pub(crate) files: Option<String>,
     pub(crate) core_names: Vec<String>,
@@ -58,6 +66,8 @@ impl Parts {
         Self {
             header,
             stand: None,
+            failed: ledger::failed(&gathered.items, dense(LISTED_FAILED.0, LISTED_FAILED.1), estimator),
+            ran: ledger::ran(&gathered.ran, dense(LISTED_RAN.0, LISTED_RAN.1), estimator),
             folded: folders::lines(&gathered.files, dense(10, FOLDED), estimator),
             files,
             core_names: frame::core_names(gathered, dense(6, CORE_NAMES), estimator),
@@ -76,9 +86,12 @@ impl Parts {
 
     /// Texts after those of the items.
     pub(crate) fn below(&self) -> impl Iterator<Item = &str> {
+        let entries = self.failed.iter().chain(&self.ran);
+        let entries = entries.map(|entry| entry.text.as_str());
         let folded = self.folded.iter().map(String::as_str);
         let core_names = self.core_names.iter().map(String::as_str);
-        folded
+        entries
+            .chain(folded)
             .chain(self.files.as_deref())
             .chain(core_names)
             .chain(self.names.as_deref())
@@ -92,6 +105,8 @@ impl Parts {
         least.any(|part| part.take().is_some())
             || self.core_names.pop().is_some()
             || self.folded.pop().is_some()
+            || self.ran.pop().is_some()
+            || self.failed.pop().is_some()
     }
 }
 

@@ -51,22 +51,31 @@ pub(crate) enum Topic {
     Errors,
     /// What the assistant or another writer said.
     Replies,
+    /// A list of what failed.
+    Failures,
+    /// A list of what ran.
+    Commands,
     Files,
     Names,
+    /// What tools did, printed and returned, in full.
+    Details,
     /// What the extract is of, and what it leaves out.
     Frame,
 }
 
 impl Topic {
-    const ALL: [Self; 9] = [
+    const ALL: [Self; 12] = [
         Self::State,
         Self::Users,
         Self::Documents,
         Self::Acts,
         Self::Errors,
         Self::Replies,
+        Self::Failures,
+        Self::Commands,
         Self::Files,
         Self::Names,
+        Self::Details,
         Self::Frame,
     ];
 
@@ -74,13 +83,16 @@ impl Topic {
     const fn share(self) -> u64 {
         match self {
             Self::State => 1_000,
-            Self::Users => 27,
+            Self::Users => 30,
             Self::Documents => 3,
-            Self::Acts => 28,
-            Self::Errors => 20,
-            Self::Replies => 10,
-            Self::Files => 22,
-            Self::Names => 20,
+            Self::Acts => 12,
+            Self::Errors => 8,
+            Self::Replies => 14,
+            Self::Failures => 14,
+            Self::Commands => 22,
+            Self::Files => 18,
+            Self::Names => 16,
+            Self::Details => 3,
             Self::Frame => 2,
         }
     }

@@ -429,6 +429,21 @@ fn is_name(word: &str) -> bool {
             && bytes.iter().skip(1).all(|b| b.is_ascii_digit() || *b == b'.'))
 }
 
+/// Calls `f` with the identifiers in a text, the parts of a longer name one by one, and with numbers of issues.
+pub(crate) fn visit_identifiers(text: &str, f: &mut dyn FnMut(&str)) {
+    let inside = |c: char| c.is_ascii_alphanumeric() || c == '_';
+    let mut issue = false;
+    for word in text.split_inclusive(|c: char| !inside(c)) {
+        let name = word.trim_end_matches(|c: char| !inside(c));
+        if is_code_name(name.as_bytes()) {
+            f(name);
+        } else if issue && !name.is_empty() && name.bytes().all(|b| b.is_ascii_digit()) {
+            f(&format!("#{name}"));
+        }
+        issue = word.ends_with('#');
+    }
+}
+
 /// A word with an underscore or a hump, or of letters and digits.
 fn is_code_name(bytes: &[u8]) -> bool {
     let word = |b: &u8| b.is_ascii_alphanumeric() || *b == b'_';

@@ -26,8 +26,11 @@ pub(crate) struct Place {
 const SAID_LINES: usize = 4;
 
 /// The topic of an item's `n`th line.
-pub(crate) fn topic(item: &Item, n: usize) -> Topic {
+pub(crate) fn topic(item: &Item, line: &str, n: usize, place: Place) -> Topic {
     match item.kind {
+        _ if line.starts_with(DETAIL) && !item.kind.users() => Topic::Details,
+        Kind::Error | Kind::Act if place.told => Topic::Details,
+        Kind::Act if !item.runs() && item.outcome.is_empty() => Topic::Details,
         Kind::Injected => Topic::Documents,
         Kind::User if item.weight <= PASTED && n >= SAID_LINES => Topic::Documents,
         Kind::User => Topic::Users,
