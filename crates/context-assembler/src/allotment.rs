@@ -37,8 +37,10 @@ impl SummaryCosts {
     }
 
     /// Smaller shares, for a newest group that does not fit beside [`share`](Self::share).
-    pub(crate) fn smaller_shares(self, room: u64) -> [u64; 3] {
-        [room / 2, room / 4, 0].map(|share| self.whole.min(share.max(self.headlines)))
+    pub(crate) fn smaller_shares(self, room: u64) -> [u64; 8] {
+        let eighth = room / 8;
+        let shares = [7, 6, 5, 4, 3, 2, 1, 0].map(|eighths| eighths * eighth);
+        shares.map(|share| self.whole.min(share.max(self.headlines)))
     }
 }
 
@@ -154,7 +156,7 @@ fn growths(summaries: &[&Forms<'_>]) -> Vec<Growth> {
     let mut growths = Vec::new();
     let mut factor = 1.0_f64;
     for (summary, forms) in summaries.iter().enumerate().rev() {
-        let size = forms.tokens(forms.count() - 1).max(1) as f64;
+        let size = forms.tokens(forms.count() - 1).max(1) as f64 * (forms.messages() as f64).sqrt();
         for form in 1..forms.count() {
             let (before, tokens) = (forms.tokens(form - 1), forms.tokens(form));
             growths.push(Growth {

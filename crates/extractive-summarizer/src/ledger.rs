@@ -171,7 +171,11 @@ fn chosen(mut groups: Vec<Group<'_>>, room: u64, estimator: &dyn TokenEstimator)
         }
         let head = entries.len();
         folder = Some((group.cd, head));
-        entries.push(entry(format!("{RAN_AFTER}{}:", group.cd), None));
+        entries.push(Entry {
+            text: format!("{RAN_AFTER}{}:", group.cd),
+            worth: 0,
+            head: None,
+        });
         entries.push(entry(format!("{RAN_THERE}{}", group.list), Some(head)));
     }
     entries

@@ -5,6 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use memory_model::Seq;
 use token_estimate::TokenEstimator;
 
+use crate::folders;
 use crate::item::{Item, Kind};
 use crate::ledger::{self, Entry};
 use crate::parts::Parts;
@@ -58,7 +59,7 @@ pub(crate) fn lines(
     }
     lines.entries(&parts.failed, Topic::Failures);
     lines.entries(&parts.ran, Topic::Commands);
-    lines.all(parts.folded.iter().map(String::as_str), Topic::Files);
+    lines.files(&parts.folded);
     lines.all(parts.files.as_deref(), Topic::Frame);
     lines.all(parts.core_names.iter().map(String::as_str), Topic::Names);
     lines.all(parts.names.as_deref(), Topic::Frame);
@@ -88,6 +89,19 @@ impl Lines<'_> {
             let cost = self.cost(&entry.text);
             let head = entry.head.map(|head| first + head);
             self.push(&entry.text, cost, topic, entry.worth, head);
+        }
+    }
+
+    /// Adds the lines of files by folder. The one that names the folder of the others comes with the first of them.
+    fn files(&mut self, texts: &[String]) {
+        let first = self.lines.len();
+        for (n, text) in texts.iter().enumerate() {
+            let cost = self.cost(text);
+            let below = text.starts_with(folders::BELOW);
+            let head = texts.first().filter(|text| text.starts_with(folders::BELOW));
+            let head = head.filter(|_| n > 0).map(|_| first);
+            let worth = if below { 0 } else { u64::MAX - n as u64 };
+            self.push(text, cost, Topic::Files, worth, head);
         }
     }
 

@@ -83,17 +83,17 @@ impl Topic {
     const fn share(self) -> u64 {
         match self {
             Self::State => 1_000,
-            Self::Users => 30,
-            Self::Documents => 3,
-            Self::Acts => 12,
-            Self::Errors => 8,
-            Self::Replies => 14,
-            Self::Failures => 14,
-            Self::Commands => 22,
-            Self::Files => 18,
-            Self::Names => 16,
-            Self::Details => 3,
-            Self::Frame => 2,
+            Self::Users => 36,
+            Self::Documents => 1,
+            Self::Acts => 8,
+            Self::Errors => 4,
+            Self::Replies => 10,
+            Self::Failures => 18,
+            Self::Commands => 24,
+            Self::Files => 20,
+            Self::Names => 18,
+            Self::Details => 1,
+            Self::Frame => 1,
         }
     }
 }

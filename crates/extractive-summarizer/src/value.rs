@@ -22,6 +22,9 @@ pub(crate) struct Place {
     pub(crate) told: bool,
 }
 
+/// Minimum weight of a call that changed something that lasts, or that holds a text.
+const LASTING: u32 = 40;
+
 /// Number of lines of a pasted document that count as what its user said.
 const SAID_LINES: usize = 4;
 
@@ -30,7 +33,7 @@ pub(crate) fn topic(item: &Item, line: &str, n: usize, place: Place) -> Topic {
     match item.kind {
         _ if line.starts_with(DETAIL) && !item.kind.users() => Topic::Details,
         Kind::Error | Kind::Act if place.told => Topic::Details,
-        Kind::Act if !item.runs() && item.outcome.is_empty() => Topic::Details,
+        Kind::Act if item.weight < LASTING && n == 0 => Topic::Details,
         Kind::Injected => Topic::Documents,
         Kind::User if item.weight <= PASTED && n >= SAID_LINES => Topic::Documents,
         Kind::User => Topic::Users,
