@@ -23,7 +23,7 @@ pub(crate) struct SummaryCosts {
 impl SummaryCosts {
     /// Least tokens that the summaries get where the headlines fit.
     fn least(self, room: u64) -> u64 {
-        let share = (room / 2).max(ENOUGH.min(room - room / 4));
+        let share = (room / 2).max(ENOUGH.min(room - room / 16 * 3));
         self.whole.min(share.max(self.headlines))
     }
 
@@ -37,10 +37,9 @@ impl SummaryCosts {
     }
 
     /// Smaller shares, for a newest group that does not fit beside [`share`](Self::share).
-    pub(crate) fn smaller_shares(self, room: u64) -> [u64; 8] {
-        let eighth = room / 8;
-        let shares = [7, 6, 5, 4, 3, 2, 1, 0].map(|eighths| eighths * eighth);
-        shares.map(|share| self.whole.min(share.max(self.headlines)))
+    pub(crate) fn smaller_shares(self, room: u64) -> impl Iterator<Item = u64> {
+        let shares = (0..16).rev().map(move |parts| parts * (room / 16));
+        shares.map(move |share| self.whole.min(share.max(self.headlines)))
     }
 }
 

@@ -33,9 +33,9 @@ const COMMANDS_A_LINE: usize = 4;
 const ERROR_CHARS: usize = 84;
 const REPORT_CHARS: usize = 64;
 /// Maximum length of the call that failed, in characters.
-const CALL_CHARS: usize = 28;
+const CALL_CHARS: usize = 24;
 /// Minimum weight of an error that is listed: more than a search without hits.
-const LISTED_ERROR: u32 = 13;
+pub(crate) const LISTED_ERROR: u32 = 13;
 
 /// A line of a ledger.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -288,7 +288,10 @@ impl Failure {
 fn call(item: &Item) -> String {
     let line = item.lines.first().map_or("", String::as_str);
     match line.strip_prefix(COMMAND).and_then(|line| line.strip_prefix(' ')) {
-        Some(line) => clip(&anywhere(command(line)), CALL_CHARS),
+        Some(line) => {
+            let line = line.strip_prefix("… ").unwrap_or(line);
+            clip(&anywhere(command(line)), CALL_CHARS)
+        }
         None => clip(line, CALL_CHARS),
     }
 }

@@ -140,9 +140,18 @@ fn told_elsewhere(parts: &Parts, printed: &[Printed<'_>]) -> BTreeSet<usize> {
         .iter()
         .filter_map(|entry| Some(ledger::read_failed(&entry.text)?.0))
         .collect();
+    let asked = parts.stand.as_deref().unwrap_or("");
     let mut later: BTreeSet<&[String]> = BTreeSet::new();
     let mut runs: BTreeMap<Seq, Vec<usize>> = BTreeMap::new();
     for (at, Printed { item, .. }) in printed.iter().enumerate().rev() {
+        let asked = || {
+            let line = item.lines.first();
+            let place = format!("[{}] ", item.range.last);
+            line.is_some_and(|line| asked.contains(&format!("{place}{line}")))
+        };
+        if item.kind == Kind::User && item.lines.len() == 1 && asked() {
+            told.insert(at);
+        }
         if item.kind == Kind::User && (item.later.is_some() || !later.insert(&item.lines)) {
             told.insert(at);
         }

@@ -83,15 +83,15 @@ impl Topic {
     const fn share(self) -> u64 {
         match self {
             Self::State => 1_000,
-            Self::Users => 36,
+            Self::Users => 38,
             Self::Documents => 1,
-            Self::Acts => 8,
-            Self::Errors => 4,
-            Self::Replies => 10,
-            Self::Failures => 18,
-            Self::Commands => 24,
-            Self::Files => 20,
-            Self::Names => 18,
+            Self::Acts => 7,
+            Self::Errors => 3,
+            Self::Replies => 8,
+            Self::Failures => 24,
+            Self::Commands => 32,
+            Self::Files => 25,
+            Self::Names => 22,
             Self::Details => 1,
             Self::Frame => 1,
         }

@@ -93,7 +93,7 @@ fn length(item: &Item) -> usize {
 
 /// Whether a user's line asks nothing of the assistant: an interruption, a refusal without a
 /// reason, a command to the program.
-fn is_mark(item: &Item) -> bool {
+pub(crate) fn is_mark(item: &Item) -> bool {
     let [line] = item.lines.as_slice() else {
         return false;
     };

@@ -1,8 +1,10 @@
 //! Values of the lines of an item, among the lines of the same topic.
 
 use crate::item::{Item, Kind, PASTED, TYPED};
+use crate::ledger::LISTED_ERROR;
 use crate::print::{DETAIL, said};
 use crate::rank::Topic;
+use crate::status::is_mark;
 use crate::text::{has_name, is_decision, is_directive};
 
 /// Number of letters and digits from which a user's message counts in full. A shorter one says less: a thanks, a
@@ -33,6 +35,8 @@ pub(crate) fn topic(item: &Item, line: &str, n: usize, place: Place) -> Topic {
     match item.kind {
         _ if line.starts_with(DETAIL) && !item.kind.users() => Topic::Details,
         Kind::Error | Kind::Act if place.told => Topic::Details,
+        Kind::Error if item.weight < LISTED_ERROR => Topic::Details,
+        Kind::User if is_mark(item) => Topic::Details,
         Kind::Act if item.weight < LASTING && n == 0 => Topic::Details,
         Kind::Injected => Topic::Documents,
         Kind::User if item.weight <= PASTED && n >= SAID_LINES => Topic::Documents,
