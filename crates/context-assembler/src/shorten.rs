@@ -163,7 +163,7 @@ impl<'v, 'a> Shortening<'v, 'a> {
             false => 0,
         };
         if room.saturating_sub(reserve) < self.newest_tokens() {
-            choices.extend(self.only_newest(room, receipt));
+            choices.extend(self.only_newest(receipt));
             return choices;
         }
         let (cut, digests) = self.cut_and_digest(&others, room, reserve);
@@ -202,7 +202,6 @@ impl<'v, 'a> Shortening<'v, 'a> {
                 (Some(_), Some(boundary)) => boundary,
                 _ => cut.first,
             };
-            let kept_index = cut.first;
             let kept = others
                 .indices
                 .get(kept)
@@ -214,15 +213,6 @@ impl<'v, 'a> Shortening<'v, 'a> {
             if rounds > 0 && digests.complete && tokens < reserve - reserve / 4 {
                 reserve = tokens;
                 continue;
-            }
-            if !digests.complete {
-                // What the whole groups left over.
-                let used = others.rendered_from(kept_index);
-                let left = (room + reserve).saturating_sub(used + cut.remains.unwrap_or(0));
-                if left > tokens {
-                    let (stretches, digests) = self.digests(kept, left);
-                    return (cut, self.digest_choices(stretches, digests));
-                }
             }
             return (cut, self.digest_choices(stretches, digests));
         }
@@ -263,15 +253,15 @@ impl<'v, 'a> Shortening<'v, 'a> {
         choices.collect()
     }
 
-    /// The newest group whole, and digests of all other blocks of runs, of `room` tokens together.
-    fn only_newest(&self, room: u64, receipt: &mut Receipt) -> Vec<Choice> {
+    /// The newest group whole, and pointers to all other blocks of runs.
+    fn only_newest(&self, receipt: &mut Receipt) -> Vec<Choice> {
         let newest = self.newest.unwrap_or(self.blocks.len());
         let others = self.others();
         let at = others.indices.partition_point(|index| *index < newest);
         let dropped = others.starts.get(at).copied();
         let dropped = dropped.unwrap_or_else(|| others.costs(self.tokens_before).0);
         receipt.stepped_tokens = receipt.stepped_tokens.saturating_add(dropped);
-        let (stretches, digests) = self.digests(newest, room.saturating_sub(self.newest_tokens()));
+        let (stretches, digests) = self.digests(newest, 0);
         let mut choices = self.digest_choices(stretches, digests);
         choices.extend(self.newest.map(Choice::whole));
         choices
@@ -281,7 +271,7 @@ impl<'v, 'a> Shortening<'v, 'a> {
     fn with_summaries(&self, share: u64, receipt: &mut Receipt) -> Vec<Choice> {
         receipt.stepped_tokens = self.skeleton.costs().whole.saturating_sub(share);
         let mut choices = self.summaries(share);
-        choices.extend(self.only_newest(self.room.saturating_sub(share), receipt));
+        choices.extend(self.only_newest(receipt));
         choices
     }
 
@@ -400,12 +390,6 @@ impl Others<'_, '_> {
     /// them.
     fn complete(&self, before: u64) -> bool {
         before == 0 && !self.blocks.iter().any(|block| block.is_unread())
-    }
-
-    /// Cost of the blocks from an index on, rendered, in tokens.
-    fn rendered_from(&self, index: usize) -> u64 {
-        let blocks = self.blocks.iter().skip(index);
-        blocks.map(|block| block.tokens).fold(0, u64::saturating_add)
     }
 
     /// Cost of the blocks and of `before` tokens before them: as the view records it, and rendered.

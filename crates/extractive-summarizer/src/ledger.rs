@@ -34,6 +34,8 @@ const ERROR_CHARS: usize = 84;
 const REPORT_CHARS: usize = 64;
 /// Maximum length of the call that failed, in characters.
 const CALL_CHARS: usize = 24;
+/// What the lines of a ledger are worth more than the lines of items.
+const LISTS: u64 = 1 << 60;
 /// Minimum weight of an error that is listed: more than a search without hits.
 pub(crate) const LISTED_ERROR: u32 = 13;
 
@@ -110,7 +112,7 @@ pub(crate) fn ran(ran: &[Ran], room: u64, estimator: &dyn TokenEstimator) -> Vec
                 groups.push(Group {
                     cd,
                     newest,
-                    worth: worth * (newest as u64 + 1),
+                    worth: LISTS + worth * (newest as u64 + 1),
                     list: texts.join(BETWEEN),
                 });
             }
@@ -206,6 +208,15 @@ pub(crate) fn read_ran(line: &str, cd: &mut String) -> Option<Vec<Ran>> {
         }
     });
     Some(commands.collect())
+}
+
+/// The commands that the lines of a ledger have whole.
+pub(crate) fn whole_commands(entries: &[Entry]) -> impl Iterator<Item = String> {
+    let mut cd = String::new();
+    let ran = entries.iter();
+    let ran = ran.filter_map(move |entry| read_ran(&entry.text, &mut cd));
+    let whole = |ran: &Ran| ran.cd.is_empty() && !ran.head.ends_with('…');
+    ran.flatten().filter(whole).map(|ran| ran.head)
 }
 
 /// Whether a ledger tells of a command.

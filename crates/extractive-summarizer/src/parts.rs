@@ -13,19 +13,59 @@ use crate::source::Source;
 /// Maximum weight of an item that is printed only after all heavier ones.
 pub(crate) const LISTED: u32 = 3;
 
-/// Length from which an extract has lines for its shorter forms, in tokens.
+/// Length from which an extract has lists for its shorter forms, in tokens.
 const DENSE: u64 = 2_500;
 /// The same for an extract of summaries.
 const DENSE_CONDENSED: u64 = 500;
-/// Maximum cost of the lines of files by folder, in tokens.
-const FOLDED: u64 = 1_000;
-/// Maximum cost of the lines of the names that are used most, in tokens.
-const CORE_NAMES: u64 = 600;
 
-/// Maximum cost of the lines of failed calls, in per cent of a text and in tokens.
-const LISTED_FAILED: (u64, u64) = (8, 700);
-/// The same for commands.
-const LISTED_RAN: (u64, u64) = (10, 900);
+/// Shares of lists in a text, in per cent.
+struct Shares {
+    failed: u64,
+    ran: u64,
+    files: u64,
+    names: u64,
+}
+
+/// The lists of an extract of messages. It has few: shorter forms are mostly taken from summaries of summaries. What
+/// it does not name is lost to those.
+const SHARES: Shares = Shares {
+    failed: 3,
+    ran: 0,
+    files: 2,
+    names: 3,
+};
+/// The lists of an extract of summaries.
+const SHARES_CONDENSED: Shares = Shares {
+    failed: 8,
+    ran: 10,
+    files: 10,
+    names: 6,
+};
+/// Maximum cost of a list, in tokens.
+const LIST: u64 = 1_000;
+
+/// The room for lists.
+struct Lists {
+    target: u64,
+    shares: Option<Shares>,
+}
+
+impl Lists {
+    /// A text that is short in any case has none.
+    fn of(source: &[Source<'_>], target: u64) -> Self {
+        let shares = match is_condensed(source) {
+            true => (target >= DENSE_CONDENSED).then_some(SHARES_CONDENSED),
+            false => (target >= DENSE).then_some(SHARES),
+        };
+        Self { target, shares }
+    }
+
+    /// Maximum cost of a list, in tokens.
+    fn room(&self, list: impl Fn(&Shares) -> u64) -> u64 {
+        let percent = self.shares.as_ref().map_or(0, list);
+        (self.target.saturating_mul(percent) / 100).min(LIST)
+    }
+}
 
 /// The lines around the items.
 pub(crate) struct Parts {
@@ -56,21 +96,19 @@ impl Parts {
         let (files, listed) =
             files.map_or_else(Default::default, |(line, named)| (Some(line), named));
         short_names(&mut gathered.items, &gathered.files, &listed);
-        // A text that is short in any case needs no lines for shorter forms, and one of messages fewer than one
-        // of summaries, which is what shorter forms are mostly taken from.
-        let dense = |part: u64, most: u64| match is_condensed(source) {
-            true if target >= DENSE_CONDENSED => share(part).min(most),
-            false if target >= DENSE => share(part / 2).min(most),
-            _ => 0,
-        };
+        let lists = Lists::of(source, target);
+        let ran = lists.room(|shares| shares.ran);
+        let ran = ledger::ran(&gathered.ran, ran, estimator);
+        listed_commands(&mut gathered.items, &ran);
+        let failed = lists.room(|shares| shares.failed);
         Self {
             header,
             stand: None,
-            failed: ledger::failed(&gathered.items, dense(LISTED_FAILED.0, LISTED_FAILED.1), estimator),
-            ran: ledger::ran(&gathered.ran, dense(LISTED_RAN.0, LISTED_RAN.1), estimator),
-            folded: folders::lines(&gathered.files, dense(10, FOLDED), estimator),
+            failed: ledger::failed(&gathered.items, failed, estimator),
+            ran,
+            folded: folders::lines(&gathered.files, lists.room(|shares| shares.files), estimator),
             files,
-            core_names: frame::core_names(gathered, dense(6, CORE_NAMES), estimator),
+            core_names: frame::core_names(gathered, lists.room(|shares| shares.names), estimator),
             names: None,
             expand: None,
         }
@@ -114,6 +152,17 @@ impl Parts {
 pub(crate) fn is_condensed(source: &[Source<'_>]) -> bool {
     let summary = |piece: &Source<'_>| matches!(piece, Source::Summary(_));
     source.iter().any(summary)
+}
+
+/// Demotes commands without an outcome of which a ledger has every word.
+fn listed_commands(items: &mut [Item], ran: &[Entry]) {
+    let whole: BTreeSet<String> = ledger::whole_commands(ran).collect();
+    for item in items {
+        let silent = item.runs() && item.weight > LISTED && item.outcome.is_empty();
+        if silent && item.lines.first().is_some_and(|line| whole.contains(line)) {
+            item.weight = LISTED;
+        }
+    }
 }
 
 /// Shortens the names of files that are named in full elsewhere, and demotes items that only look at

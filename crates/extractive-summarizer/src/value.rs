@@ -37,7 +37,10 @@ pub(crate) fn topic(item: &Item, line: &str, n: usize, place: Place) -> Topic {
         Kind::Error | Kind::Act if place.told => Topic::Details,
         Kind::Error if item.weight < LISTED_ERROR => Topic::Details,
         Kind::User if is_mark(item) => Topic::Details,
-        Kind::Act if item.weight < LASTING && n == 0 => Topic::Details,
+        Kind::Act if item.weight < LASTING && n == 0 => match item.runs() {
+            true => Topic::Commands,
+            false => Topic::Details,
+        },
         Kind::Injected => Topic::Documents,
         Kind::User if item.weight <= PASTED && n >= SAID_LINES => Topic::Documents,
         Kind::User => Topic::Users,
