@@ -186,15 +186,18 @@ const NAMES_A_LINE: usize = 10;
 
 /// Returns lines of the identifiers that most messages hold, whether the printed text shows them or not: a short form
 /// of a summary shows little else.
+///
+/// Names that `shown` holds are left out.
 pub(crate) fn core_names(
     gathered: &Gathered,
+    shown: &str,
     room: u64,
     estimator: &dyn TokenEstimator,
 ) -> Vec<String> {
     let mut names: Vec<(&str, NameStat)> = gathered
         .identifiers
         .iter()
-        .filter(|(_, stat)| stat.count > 1)
+        .filter(|(name, stat)| stat.count > 1 && !shown.contains(name.as_str()))
         .map(|(name, stat)| (name.as_str(), *stat))
         .collect();
     names.sort_by_key(|(name, stat)| (std::cmp::Reverse((stat.count, stat.last)), *name));

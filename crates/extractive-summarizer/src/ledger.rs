@@ -31,7 +31,7 @@ const COMMAND_CHARS: usize = 64;
 const COMMANDS_A_LINE: usize = 4;
 /// Maximum length of what an error says, and of a second line of it that reports it, in characters.
 const ERROR_CHARS: usize = 84;
-const REPORT_CHARS: usize = 64;
+const REPORT_CHARS: usize = 48;
 /// Maximum length of the call that failed, in characters.
 const CALL_CHARS: usize = 24;
 /// What the lines of a ledger are worth more than the lines of items.

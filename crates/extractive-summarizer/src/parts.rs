@@ -101,14 +101,18 @@ impl Parts {
         let ran = ledger::ran(&gathered.ran, ran, estimator);
         listed_commands(&mut gathered.items, &ran);
         let failed = lists.room(|shares| shares.failed);
+        let files_room = lists.room(|shares| shares.files);
+        let folded = folders::lines(&gathered.files, files_room, estimator);
+        let names_room = lists.room(|shares| shares.names);
+        let core_names = frame::core_names(gathered, &folded.join("\n"), names_room, estimator);
         Self {
             header,
             stand: None,
             failed: ledger::failed(&gathered.items, failed, estimator),
             ran,
-            folded: folders::lines(&gathered.files, lists.room(|shares| shares.files), estimator),
+            folded,
             files,
-            core_names: frame::core_names(gathered, lists.room(|shares| shares.names), estimator),
+            core_names,
             names: None,
             expand: None,
         }

@@ -105,7 +105,7 @@ pub(crate) struct Line {
     /// Cost with its line feed, in tokens.
     pub(crate) cost: u64,
     pub(crate) topic: Topic,
-    /// Value among the lines of its topic.
+    /// Value among the lines of its topic; 0 for the title of other lines.
     pub(crate) worth: u64,
     /// The line that begins the item that it continues.
     pub(crate) head: Option<usize>,
@@ -139,6 +139,7 @@ pub(crate) fn ranked(lines: &[Line]) -> SummaryBody {
     {
         let Some(at) = queue.pop_front() else { break };
         let head = lines.get(at).and_then(|line| line.head);
+        let mut title = None;
         for at in head.into_iter().chain([at]) {
             let (Some(line), Some(rank)) = (lines.get(at), ranks.get_mut(at)) else {
                 continue;
@@ -147,7 +148,14 @@ pub(crate) fn ranked(lines: &[Line]) -> SummaryBody {
                 cost = cost.saturating_add(line.cost);
                 *spent = spent.saturating_add(line.cost);
                 *rank = Some(rank_of(cost));
+                if line.worth == 0 {
+                    title = Some(at);
+                }
             }
+        }
+        // A title says nothing without the line below it.
+        if let Some(rank) = title.and_then(|title| ranks.get_mut(title)) {
+            *rank = Some(rank_of(cost));
         }
     }
     let all = lines.iter().zip(&ranks).map(|(line, rank)| RankedLine {

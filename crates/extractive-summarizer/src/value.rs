@@ -5,7 +5,7 @@ use crate::ledger::LISTED_ERROR;
 use crate::print::{DETAIL, said};
 use crate::rank::Topic;
 use crate::status::is_mark;
-use crate::text::{has_name, is_decision, is_directive};
+use crate::text::{has_name, is_decision, is_directive, is_wide};
 
 /// Number of letters and digits from which a user's message counts in full. A shorter one says less: a thanks, a
 /// "go on".
@@ -34,7 +34,7 @@ const SAID_LINES: usize = 4;
 pub(crate) fn topic(item: &Item, line: &str, n: usize, place: Place) -> Topic {
     match item.kind {
         _ if line.starts_with(DETAIL) && !item.kind.users() => Topic::Details,
-        Kind::Error | Kind::Act if place.told => Topic::Details,
+        Kind::User | Kind::Error | Kind::Act if place.told => Topic::Details,
         Kind::Error if item.weight < LISTED_ERROR => Topic::Details,
         Kind::User if is_mark(item) => Topic::Details,
         Kind::Act if item.weight < LASTING && n == 0 => match item.runs() {
@@ -112,7 +112,9 @@ fn of_new_line(item: &Item, line: &str, n: usize, cost: u64, place: Place) -> u6
 fn base(item: &Item) -> u64 {
     let letters = item.lines.iter().flat_map(|line| line.chars());
     let letters = letters.filter(|c| c.is_alphanumeric()).take(SAYS_MUCH);
-    let letters = letters.count() as u64;
+    // A character of a script whose words have few of them says more.
+    let letters: usize = letters.map(|c| if is_wide(c) { 4 } else { 1 }).sum();
+    let letters = letters.min(SAYS_MUCH) as u64;
     match item.kind {
         Kind::User if item.weight >= TYPED => 60 + 540 * letters / SAYS_MUCH as u64,
         Kind::User if item.weight > PASTED => 400,
