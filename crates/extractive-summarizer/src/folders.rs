@@ -92,7 +92,7 @@ fn line(start: &str, files: &[Entry<'_>]) -> String {
             before = word;
         }
         line.push_str(name);
-        if times > 1 {
+        if times > 1 && stat.changed > 0 {
             line.push_str(&format!(" ×{times}"));
         }
     }

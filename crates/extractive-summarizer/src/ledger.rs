@@ -26,11 +26,11 @@ const BETWEEN: &str = " · ";
 const TIMES: &str = " ×";
 
 /// Maximum length of a command, in characters.
-const COMMAND_CHARS: usize = 64;
+const COMMAND_CHARS: usize = 60;
 /// Maximum number of commands of a line.
 const COMMANDS_A_LINE: usize = 4;
 /// Maximum length of what an error says, and of a second line of it that reports it, in characters.
-const ERROR_CHARS: usize = 84;
+const ERROR_CHARS: usize = 80;
 const REPORT_CHARS: usize = 48;
 /// Maximum length of the call that failed, in characters.
 const CALL_CHARS: usize = 24;

@@ -14,7 +14,7 @@ use crate::ledger::{self, Ran};
 use crate::print::{ARROW, DETAIL, MORE, note_of};
 use crate::source::SummarySource;
 use crate::status::{ASKED, STAND};
-use crate::text::{is_decision, is_directive};
+use crate::text::{is_decision, is_directive, visit_identifiers};
 use crate::tool_call::is_lasting;
 use crate::wrap::joined;
 
@@ -107,6 +107,7 @@ pub(crate) fn summary(
     commands(gathered, begin, listed);
     failures(gathered, begin, summary.range, failed);
     for (path, (changed, read)) in told {
+        visit_identifiers(&path, &mut |name| gathered.identifier(name, changed + read));
         gathered.file(&path, changed, read);
     }
 }

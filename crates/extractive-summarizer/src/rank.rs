@@ -83,15 +83,15 @@ impl Topic {
     const fn share(self) -> u64 {
         match self {
             Self::State => 1_000,
-            Self::Users => 38,
+            Self::Users => 48,
             Self::Documents => 1,
-            Self::Acts => 7,
-            Self::Errors => 3,
+            Self::Acts => 5,
+            Self::Errors => 2,
             Self::Replies => 8,
-            Self::Failures => 24,
-            Self::Commands => 32,
-            Self::Files => 25,
-            Self::Names => 22,
+            Self::Failures => 32,
+            Self::Commands => 42,
+            Self::Files => 30,
+            Self::Names => 28,
             Self::Details => 1,
             Self::Frame => 1,
         }

@@ -34,6 +34,7 @@ const SAID_LINES: usize = 4;
 pub(crate) fn topic(item: &Item, line: &str, n: usize, place: Place) -> Topic {
     match item.kind {
         _ if line.starts_with(DETAIL) && !item.kind.users() => Topic::Details,
+        _ if !line.chars().any(char::is_alphanumeric) => Topic::Details,
         Kind::User | Kind::Error | Kind::Act if place.told => Topic::Details,
         Kind::Error if item.weight < LISTED_ERROR => Topic::Details,
         Kind::User if is_mark(item) => Topic::Details,
@@ -71,7 +72,7 @@ fn of_new_line(item: &Item, line: &str, n: usize, cost: u64, place: Place) -> u6
                 value = value * 5 / 4;
             }
             value += value * place.newness / 300;
-            value / (cost + 10) / (1 + depth / 8)
+            value / (cost + 4) / (1 + depth / 8)
         }
         Kind::Reply | Kind::Note => {
             let mut value = 1_000 * place.score / (1 + depth);
