@@ -73,7 +73,8 @@ pub(crate) fn compose(
     estimator: &dyn TokenEstimator,
 ) -> SummaryBody {
     let cost = |line: &Option<String>| line.as_deref().map_or(0, |line| estimator.text(line) + 1);
-    let costs = |lines: &[String]| -> u64 { lines.iter().map(|line| estimator.text(line) + 1).sum() };
+    let costs =
+        |lines: &[String]| -> u64 { lines.iter().map(|line| estimator.text(line) + 1).sum() };
     let share = |percent: u64| target.saturating_mul(percent) / 100;
 
     let mut parts = Parts::around(gathered, source, target, estimator);

@@ -6,8 +6,8 @@ use memory_model::conventions::{AgentConventions, ToolAction};
 use memory_model::{EntryKind, LogEntry, Part, ResultContent, Role, SeqRange};
 
 use crate::corrections;
-use crate::ledger::Ran;
 use crate::item::{Gathered, INJECTED, Item, Kind, PASTED, TYPED, TYPED_BYTES};
+use crate::ledger::Ran;
 use crate::parse;
 use crate::results::{self, Calls};
 use crate::source::Source;

@@ -102,9 +102,7 @@ pub(crate) fn ran(ran: &[Ran], room: u64, estimator: &dyn TokenEstimator) -> Vec
     let mut groups: Vec<Group<'_>> = Vec::new();
     for (cd, mut list) in folders {
         list.sort_unstable();
-        let (looks, runs): (Vec<_>, Vec<_>) = list
-            .into_iter()
-            .partition(|(_, text)| is_look(text));
+        let (looks, runs): (Vec<_>, Vec<_>) = list.into_iter().partition(|(_, text)| is_look(text));
         for (worth, list) in [(2, runs), (1, looks)] {
             for part in list.chunks(COMMANDS_A_LINE) {
                 let newest = part.last().map_or(0, |(at, _)| *at);
@@ -161,14 +159,19 @@ fn chosen(mut groups: Vec<Group<'_>>, room: u64, estimator: &dyn TokenEstimator)
             entries.push(entry(format!("{RAN}{}", group.list), None));
             continue;
         }
-        let head = folder.filter(|(cd, _)| *cd == group.cd).map(|(_, head)| head);
+        let head = folder
+            .filter(|(cd, _)| *cd == group.cd)
+            .map(|(_, head)| head);
         if let Some(head) = head {
             entries.push(entry(format!("{RAN_THERE}{}", group.list), Some(head)));
             continue;
         }
         let alone = groups.get(at + 1).is_none_or(|next| next.cd != group.cd);
         if alone {
-            entries.push(entry(format!("{RAN_AFTER}{}: {}", group.cd, group.list), None));
+            entries.push(entry(
+                format!("{RAN_AFTER}{}: {}", group.cd, group.list),
+                None,
+            ));
             continue;
         }
         let head = entries.len();
@@ -192,7 +195,9 @@ pub(crate) fn read_ran(line: &str, cd: &mut String) -> Option<Vec<Ran>> {
         list
     } else {
         let rest = line.strip_prefix(RAN_AFTER)?;
-        let (folder, list) = rest.split_once(": ").or(rest.strip_suffix(':').map(|f| (f, "")))?;
+        let (folder, list) = rest
+            .split_once(": ")
+            .or(rest.strip_suffix(':').map(|f| (f, "")))?;
         folder.clone_into(cd);
         list
     };
@@ -298,7 +303,10 @@ impl Failure {
 /// The call of an error, in a few words.
 fn call(item: &Item) -> String {
     let line = item.lines.first().map_or("", String::as_str);
-    match line.strip_prefix(COMMAND).and_then(|line| line.strip_prefix(' ')) {
+    match line
+        .strip_prefix(COMMAND)
+        .and_then(|line| line.strip_prefix(' '))
+    {
         Some(line) => {
             let line = line.strip_prefix("… ").unwrap_or(line);
             clip(&anywhere(command(line)), CALL_CHARS)
@@ -330,7 +338,9 @@ fn telling(line: &str) -> bool {
 fn untagged(line: &str) -> &str {
     let mut line = line.trim();
     for open in ["<", "&lt;"] {
-        let name = line.strip_prefix(open).and_then(|rest| rest.split_once('>'));
+        let name = line
+            .strip_prefix(open)
+            .and_then(|rest| rest.split_once('>'));
         if let Some((_, rest)) = name.filter(|(name, _)| is_tag(name)) {
             let end = rest.rfind(&format!("{open}/")).unwrap_or(rest.len());
             line = rest.get(..end).unwrap_or(rest);

@@ -98,7 +98,9 @@ impl Lines<'_> {
         for (n, text) in texts.iter().enumerate() {
             let cost = self.cost(text);
             let below = text.starts_with(folders::BELOW);
-            let head = texts.first().filter(|text| text.starts_with(folders::BELOW));
+            let head = texts
+                .first()
+                .filter(|text| text.starts_with(folders::BELOW));
             let head = head.filter(|_| n > 0).map(|_| first);
             let worth = if below { 0 } else { u64::MAX - n as u64 };
             self.push(text, cost, Topic::Files, worth, head);

@@ -87,7 +87,7 @@ impl Topic {
             Self::Documents => 1,
             Self::Acts => 5,
             Self::Errors => 2,
-            Self::Replies => 8,
+            Self::Replies => 11,
             Self::Failures => 32,
             Self::Commands => 42,
             Self::Files => 30,

@@ -9,7 +9,9 @@ use crate::text::{has_name, is_decision, is_directive, is_wide};
 
 /// Number of letters and digits from which a user's message counts in full. A shorter one says less: a thanks, a
 /// "go on".
-const SAYS_MUCH: usize = 32;
+const SAYS_MUCH: u64 = 32;
+/// The same for a line of an assistant's.
+const TELLS: u64 = 80;
 
 /// What an item's place says of its value.
 #[derive(Debug, Clone, Copy)]
@@ -75,7 +77,11 @@ fn of_new_line(item: &Item, line: &str, n: usize, cost: u64, place: Place) -> u6
             value / (cost + 4) / (1 + depth / 8)
         }
         Kind::Reply | Kind::Note => {
-            let mut value = 1_000 * place.score / (1 + depth);
+            // Causes and decisions stand below the first line.
+            let mut value = 4_000 * place.score / (4 + depth);
+            if line.ends_with([':', '：']) {
+                value /= 4;
+            }
             if is_decision(line) {
                 value *= 2;
             }
@@ -83,7 +89,7 @@ fn of_new_line(item: &Item, line: &str, n: usize, cost: u64, place: Place) -> u6
                 value = value * 3 / 2;
             }
             // What is short says little.
-            value / (cost + 40)
+            value * letters(said(line), TELLS) / TELLS / (cost + 20)
         }
         Kind::Error => {
             let value = match n {
@@ -109,15 +115,26 @@ fn of_new_line(item: &Item, line: &str, n: usize, cost: u64, place: Place) -> u6
     }
 }
 
+/// Number of letters and digits of a text, at most `most`. A character of a script whose words have few of them counts
+/// as four.
+fn letters(text: &str, most: u64) -> u64 {
+    let letters = text.chars().filter(|c| c.is_alphanumeric());
+    let letters = letters.map(|c| if is_wide(c) { 4 } else { 1 });
+    let mut sum = 0;
+    for count in letters {
+        sum += count;
+        if sum >= most {
+            return most;
+        }
+    }
+    sum
+}
+
 /// Value of what a user said.
 fn base(item: &Item) -> u64 {
-    let letters = item.lines.iter().flat_map(|line| line.chars());
-    let letters = letters.filter(|c| c.is_alphanumeric()).take(SAYS_MUCH);
-    // A character of a script whose words have few of them says more.
-    let letters: usize = letters.map(|c| if is_wide(c) { 4 } else { 1 }).sum();
-    let letters = letters.min(SAYS_MUCH) as u64;
+    let letters = letters(&item.lines.join(" "), SAYS_MUCH);
     match item.kind {
-        Kind::User if item.weight >= TYPED => 60 + 540 * letters / SAYS_MUCH as u64,
+        Kind::User if item.weight >= TYPED => 60 + 540 * letters / SAYS_MUCH,
         Kind::User if item.weight > PASTED => 400,
         Kind::User => 100,
         _ => 70,
