@@ -8,7 +8,7 @@ use crate::forms::{Forms, ShortForm};
 /// Factor by which a summary's share of the tokens falls with each summary after it.
 const SHARE_OF_OLDER: f64 = 0.7;
 
-/// Tokens that are enough for the summaries of a view, where they are at most three quarters of the room.
+/// Tokens that are enough for the summaries of a view, where they are at most thirteen sixteenths of the room.
 const ENOUGH: u64 = 6_000;
 
 /// What the summaries of a view cost, in tokens.
@@ -36,7 +36,8 @@ impl SummaryCosts {
         rest.max(self.least(room))
     }
 
-    /// Smaller shares, for a newest group that does not fit beside [`share`](Self::share).
+    /// Smaller shares, for a newest group that does not fit beside [`share`](Self::share): sixteenths of the room, the
+    /// largest first.
     pub(crate) fn smaller_shares(self, room: u64) -> impl Iterator<Item = u64> {
         let shares = (0..16).rev().map(move |parts| parts * (room / 16));
         shares.map(move |share| self.whole.min(share.max(self.headlines)))
@@ -78,7 +79,8 @@ struct Growth {
 
 /// Chooses the forms of summaries, oldest first, that cost at most `tokens` together.
 ///
-/// All grow from their headlines at once, each in proportion to its size, and newer ones faster. Their forms
+/// All grow from their headlines at once, each in proportion to its size and to the root of the number of its messages,
+/// and newer ones faster. Their forms
 /// grow in an order that does not depend on `tokens`, so with more of them no summary gets a shorter form.
 pub(crate) fn allot(
     summaries: &[&Forms<'_>],
@@ -155,7 +157,8 @@ fn growths(summaries: &[&Forms<'_>]) -> Vec<Growth> {
     let mut growths = Vec::new();
     let mut factor = 1.0_f64;
     for (summary, forms) in summaries.iter().enumerate().rev() {
-        let size = forms.tokens(forms.count() - 1).max(1) as f64 * (forms.messages() as f64).sqrt();
+        let whole = forms.tokens(forms.count() - 1).max(1) as f64;
+        let size = whole * (forms.messages() as f64).sqrt();
         for form in 1..forms.count() {
             let (before, tokens) = (forms.tokens(form - 1), forms.tokens(form));
             growths.push(Growth {

@@ -15,8 +15,8 @@ pub(crate) const IN_FOLDER: &str = "Files in ";
 /// Maximum number of files of a line.
 const FILES_A_LINE: usize = 8;
 
-/// Returns lines of files, each named by its last two components at least: changed files first, newest first. Folders
-/// are relative to that of the first line. Empty where that is not shorter than the whole paths.
+/// Returns lines of files, each named by its last two components at least: changed files first, newest first, with the
+/// number of changes. Folders are relative to that of the first line. Empty where that is not shorter than the whole paths.
 pub(crate) fn lines(
     files: &BTreeMap<String, FileStat>,
     room: u64,
@@ -152,7 +152,7 @@ mod tests {
             [
                 "Files below /srv/projects/crumb/:",
                 "Files: changed /etc/hosts",
-                "Files in src/: changed lexer/mod.rs ×3; read lexer/tokens.rs, lexer/cursor.rs ×2",
+                "Files in src/: changed lexer/mod.rs ×3; read lexer/tokens.rs, lexer/cursor.rs",
                 "Files in docs/: read guide/names.md, guide/intro.md",
             ]
         );

@@ -320,7 +320,38 @@ fn plural_more(count: u64, what: &str) -> String {
 
 #[cfg(test)]
 mod tests {
+    use token_estimate::HeuristicEstimator;
+
     use super::*;
+
+    #[test]
+    fn identifiers_are_listed_by_the_number_of_messages_that_hold_them() {
+        let mut gathered = Gathered::default();
+        for text in [
+            "readAll readAll readAll once_only write_all",
+            "readAll and write_all",
+            "readAll in lexer_core",
+            "lexer_core",
+        ] {
+            gathered.now += 1;
+            gathered.identify(text);
+        }
+        let lines = core_names(&gathered, "", 1_000, &HeuristicEstimator::Bytes4);
+        assert_eq!(
+            lines,
+            ["Names in 2+ messages: readAll lexer_core write_all"]
+        );
+        let shown = "Files: read src/lexer_core.rs";
+        let lines = core_names(&gathered, shown, 1_000, &HeuristicEstimator::Bytes4);
+        assert_eq!(lines, ["Names in 2+ messages: readAll write_all"]);
+        // As many messages as the line says, however often the summary names them elsewhere.
+        gathered.now += 1;
+        gathered.identify("[3] $ grep readAll");
+        let (messages, names) = read_identifiers(&lines[0]).unwrap();
+        names.for_each(|name| gathered.identifier(name, messages));
+        let counts = ["readAll", "write_all"].map(|name| gathered.identifiers[name].count);
+        assert_eq!(counts, [5, 4]);
+    }
 
     #[test]
     fn a_short_name_names_one_file() {

@@ -2,13 +2,13 @@
 //! tells anything at length.
 
 use std::cmp::Reverse;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use memory_model::Seq;
 use token_estimate::TokenEstimator;
 
 use crate::item::{COMMAND, Item, Kind};
-use crate::print::{MORE, note_of};
+use crate::print::note_of;
 use crate::text::{clip, squeeze};
 use crate::tool_call::{anywhere, command, is_error_line, is_exit_code, is_look};
 
@@ -224,12 +224,12 @@ pub(crate) fn whole_commands(entries: &[Entry]) -> impl Iterator<Item = String> 
     ran.flatten().filter(whole).map(|ran| ran.head)
 }
 
-/// Whether a ledger tells of a command.
-pub(crate) fn tells(entries: &[Entry], command: &str) -> bool {
-    let Some(ran) = Ran::of(command) else {
-        return false;
-    };
-    entries.iter().any(|entry| entry.text.contains(&ran.head))
+/// The beginnings of the commands that the lines of a ledger have.
+pub(crate) fn commands(entries: &[Entry]) -> BTreeSet<String> {
+    let mut cd = String::new();
+    let ran = entries.iter();
+    let ran = ran.filter_map(|entry| read_ran(&entry.text, &mut cd));
+    ran.flatten().map(|ran| ran.head).collect()
 }
 
 /// A failed call in a ledger.
@@ -354,10 +354,131 @@ fn is_tag(name: &str) -> bool {
     !name.is_empty() && name.chars().all(word)
 }
 
-/// The position, the call and the words of a line of a ledger; `None` for another line.
+/// The position, the call and the words of the line of a failed call; `None` for another line.
 pub(crate) fn read_failed(line: &str) -> Option<(Seq, &str, &str)> {
     let rest = line.strip_prefix(FAILED)?.strip_prefix('[')?;
     let (seq, rest) = rest.split_once("] ")?;
     let (call, says) = rest.split_once(": ")?;
-    Some((Seq(seq.parse().ok()?), call, says.trim_start_matches(MORE)))
+    Some((Seq(seq.parse().ok()?), call, says))
+}
+
+#[cfg(test)]
+mod tests {
+    use memory_model::SeqRange;
+    use token_estimate::HeuristicEstimator;
+
+    use super::*;
+
+    fn all(lines: &[&str]) -> Vec<Ran> {
+        lines.iter().copied().filter_map(Ran::of).collect()
+    }
+
+    fn texts(entries: &[Entry]) -> Vec<&str> {
+        entries.iter().map(|entry| entry.text.as_str()).collect()
+    }
+
+    const BYTES: &HeuristicEstimator = &HeuristicEstimator::Bytes4;
+
+    #[test]
+    fn commands_are_listed_once_below_the_folder_in_which_they_ran() {
+        let commands = [
+            "make lint",
+            "cd /srv/crumb && cargo test",
+            "cd /srv/crumb && cargo fmt",
+            "git status",
+            "cd /srv/crumb && cargo test",
+            "cd /srv/crumb && cargo build",
+            "cd /srv/crumb && cargo doc",
+            "cd /srv/crumb && cargo run --example a_long_name_of_an_example -- --all --verbose",
+            "make lint",
+            "cd /tmp && tar xf crumb.tar",
+        ];
+        let entries = ran(&all(&commands), 1_000, BYTES);
+        assert_eq!(
+            texts(&entries),
+            [
+                "Ran after cd /srv/crumb:",
+                "Ran there: cargo fmt · cargo test ×2 · cargo build · cargo doc",
+                "Ran there: cargo run --example a_long_name_of_an_example -- --all --ver…",
+                "Ran: git status",
+                "Ran: make lint ×2",
+                "Ran after cd /tmp: tar xf crumb.tar",
+            ]
+        );
+        assert_eq!(entries[2].head, Some(0));
+        // A line is read as it was written.
+        let mut cd = String::new();
+        let read = texts(&entries);
+        let read = read.iter().filter_map(|line| read_ran(line, &mut cd));
+        let read: Vec<Ran> = read.flatten().collect();
+        assert_eq!(texts(&ran(&read, 1_000, BYTES)), texts(&entries));
+    }
+
+    #[test]
+    fn where_not_all_commands_fit_the_newest_are_listed_and_looks_come_last() {
+        let commands: Vec<String> = (0..40).map(|n| format!("make part-{n}")).collect();
+        let mut commands: Vec<&str> = commands.iter().map(String::as_str).collect();
+        commands.push("ls -l");
+        let entries = ran(&all(&commands), 48, BYTES);
+        assert_eq!(
+            texts(&entries),
+            [
+                "Ran: make part-32 · make part-33 · make part-34 · make part-35",
+                "Ran: make part-36 · make part-37 · make part-38 · make part-39",
+            ]
+        );
+    }
+
+    fn error(seq: u32, call: &str, outcome: &[&str]) -> Item {
+        let range = SeqRange::single(Seq(seq));
+        let mut item = Item::new(range, Kind::Error, "Error", 40).with_lines(vec![call.to_owned()]);
+        item.outcome = outcome.iter().map(|&line| line.to_owned()).collect();
+        item
+    }
+
+    #[test]
+    fn an_error_is_listed_once_with_its_call_and_what_it_says_first() {
+        let missing = ["<tool_error>File does not exist.</tool_error>"];
+        let mut mended = error(
+            7,
+            "$ cd /srv && make lint",
+            &["Exit code 2", "lint: 3 errors"],
+        );
+        mended.later = Some(Seq(9));
+        let items = [
+            error(3, "Read: a.rs", &missing),
+            error(5, "Read: b.rs", &missing),
+            mended,
+            error(
+                8,
+                "$ git merge topic",
+                &["Merging a.rs", "error: conflict in a.rs"],
+            ),
+        ];
+        let entries = failed(&items, 1_000, BYTES);
+        assert_eq!(
+            texts(&entries),
+            [
+                "Failed: [5] Read: a.rs: File does not exist. ×2",
+                "Failed: [7] make lint: lint: 3 errors (ok at [9])",
+                "Failed: [8] git merge topic: Merging a.rs | error: conflict in a.rs",
+            ]
+        );
+        // What was mended comes last.
+        let worth: Vec<u64> = entries.iter().map(|entry| entry.worth).collect();
+        assert!(worth[2] > worth[0] && worth[0] > worth[1]);
+        let (seq, call, says) = read_failed(&entries[1].text).unwrap();
+        assert_eq!(
+            (seq, call, says),
+            (Seq(7), "make lint", "lint: 3 errors (ok at [9])")
+        );
+    }
+
+    #[test]
+    fn a_call_that_tells_nothing_is_not_listed() {
+        let mut miss = error(3, "$ grep x", &["Exit code 1"]);
+        assert_eq!(failed(&[miss.clone()], 1_000, BYTES), []);
+        (miss.outcome, miss.weight) = (vec!["refused".to_owned()], 5);
+        assert_eq!(failed(&[miss], 1_000, BYTES), []);
+    }
 }

@@ -7,7 +7,7 @@ use token_estimate::TokenEstimator;
 
 use crate::folders;
 use crate::item::{Item, Kind};
-use crate::ledger::{self, Entry};
+use crate::ledger::{self, Entry, Ran};
 use crate::parts::Parts;
 use crate::rank::{Line, Topic};
 use crate::tool_call::is_lasting;
@@ -142,6 +142,7 @@ fn told_elsewhere(parts: &Parts, printed: &[Printed<'_>]) -> BTreeSet<usize> {
         .iter()
         .filter_map(|entry| Some(ledger::read_failed(&entry.text)?.0))
         .collect();
+    let commands = ledger::commands(&parts.ran);
     let asked = parts.stand.as_deref().unwrap_or("");
     let mut later: BTreeSet<&[String]> = BTreeSet::new();
     let mut runs: BTreeMap<Seq, Vec<usize>> = BTreeMap::new();
@@ -161,7 +162,10 @@ fn told_elsewhere(parts: &Parts, printed: &[Printed<'_>]) -> BTreeSet<usize> {
             Kind::Error => listed.contains(&item.range.first),
             Kind::Act if item.runs() => {
                 let line = item.lines.first();
-                line.is_some_and(|line| !is_lasting(line) && ledger::tells(&parts.ran, line))
+                let ran = line
+                    .filter(|line| !is_lasting(line))
+                    .and_then(|line| Ran::of(line));
+                ran.is_some_and(|ran| commands.contains(&ran.head))
             }
             _ => false,
         };

@@ -189,11 +189,26 @@ mod tests {
             line("user", Topic::Users, 5, None),
             line("  more", Topic::Users, 9, Some(0)),
             line("other user", Topic::Users, 7, None),
-            line("act", Topic::Acts, 1, None),
+            line("command", Topic::Commands, 1, None),
         ];
         let body = ranked(&lines);
         let ranks = body.ranks().unwrap();
         assert!(ranks[0] > ranks[1], "the head first");
-        assert!(ranks[3] > ranks[2], "acts have their turn: {ranks:?}");
+        assert!(ranks[3] > ranks[2], "commands have their turn: {ranks:?}");
+    }
+
+    #[test]
+    fn a_title_comes_with_the_first_line_below_it() {
+        let line = |worth, head| Line {
+            text: "text".to_owned(),
+            cost: 40,
+            topic: Topic::Files,
+            worth,
+            head,
+        };
+        let body = ranked(&[line(0, None), line(7, Some(0)), line(9, Some(0))]);
+        let ranks = body.ranks().unwrap();
+        assert_eq!(ranks[0], ranks[2]);
+        assert!(ranks[1] < ranks[2]);
     }
 }

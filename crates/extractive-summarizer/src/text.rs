@@ -539,6 +539,19 @@ mod tests {
     }
 
     #[test]
+    fn identifiers_are_found_inside_of_paths_and_code() {
+        let mut names = Vec::new();
+        visit_identifiers(
+            "src/read_all.rs: self.readAll(MAX_SIZE)?; #172, task #3, 12ms, 28c304f6, plain Word",
+            &mut |name| names.push(name.to_owned()),
+        );
+        assert_eq!(
+            names,
+            ["read_all", "readAll", "MAX_SIZE", "#172", "28c304f6"]
+        );
+    }
+
+    #[test]
     fn names_are_found() {
         let mut names = Vec::new();
         visit_names(

@@ -140,3 +140,62 @@ fn base(item: &Item) -> u64 {
         _ => 70,
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use memory_model::{Seq, SeqRange};
+
+    use super::*;
+
+    const PLACE: Place = Place {
+        score: 60,
+        end: false,
+        newness: 50,
+        told: false,
+    };
+
+    fn item(kind: Kind, label: &str, weight: u32, line: &str) -> Item {
+        let range = SeqRange::single(Seq(1));
+        Item::new(range, kind, label, weight).with_lines(vec![line.to_owned()])
+    }
+
+    #[test]
+    fn of_a_reply_the_cause_is_worth_more_than_the_announcement_above_it() {
+        let cause = "  The cache is stale because the key leaves out the region.";
+        let item = item(Kind::Reply, "Assistant", 75, "Here is what I found:");
+        let worth = |line: &str, n| of_line(&item, line, n, 14, PLACE);
+        assert!(
+            worth(cause, 3)
+                > worth(
+                    "[1] Assistant: Here is what I found in all of the files:",
+                    0
+                )
+        );
+        assert!(worth(cause, 3) > worth("[1] Assistant: Done.", 0));
+    }
+
+    #[test]
+    fn short_words_of_a_script_with_few_characters_a_word_count() {
+        let worth = |text: &str| {
+            let line = format!("[1] User: {text}");
+            of_line(&item(Kind::User, "User", TYPED, text), &line, 0, 10, PLACE)
+        };
+        assert!(worth("英語にしてください") > 2 * worth("go on then"));
+    }
+
+    #[test]
+    fn what_is_told_elsewhere_and_marks_are_details() {
+        let topic = |item: &Item, told| topic(item, "[1] x", 0, Place { told, ..PLACE });
+        let run = item(Kind::Act, "$", 24, "make");
+        assert_eq!(topic(&run, false), Topic::Commands);
+        assert_eq!(topic(&run, true), Topic::Details);
+        assert_eq!(
+            topic(&item(Kind::Act, "$", 42, "git push"), false),
+            Topic::Acts
+        );
+        let said = item(Kind::User, "User", TYPED, "Keep the order.");
+        assert_eq!(topic(&said, false), Topic::Users);
+        let mark = item(Kind::User, "User", TYPED, "[Request interrupted by user]");
+        assert_eq!(topic(&mark, false), Topic::Details);
+    }
+}
