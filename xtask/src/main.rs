@@ -42,7 +42,7 @@ usage: cargo xtask <task> [--check | --dry-run]
   bench-density --data DIR
                          what contexts of a few thousand tokens carry of real transcripts, beside the summaries that agents
                          wrote themselves (docs/density.md); --each prints all figures, --print NAME --data DIR both texts of a
-                         case, --record writes the figures that later ones are compared with
+                         case, ours at --percent N of the tokens, --record writes the figures that later ones are compared with
   features CRATE         the features of a crate, one a line
   abuse --minutes N      kills, failing system calls, full disks, bad endpoints and more against the program, with new
                          seeds each round (--seed N begins there); a word behind it names a scenario, such as kill

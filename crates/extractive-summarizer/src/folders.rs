@@ -56,7 +56,12 @@ pub(crate) fn lines(
         spent += cost(line);
         spent <= room
     };
-    lines.into_iter().take_while(fits).collect()
+    let mut lines: Vec<String> = lines.into_iter().take_while(fits).collect();
+    if lines.len() == 1 && !root.is_empty() {
+        // The folder alone says nothing.
+        lines.clear();
+    }
+    lines
 }
 
 /// A file's name in its line, its path, and what was done to it.
@@ -124,6 +129,18 @@ mod tests {
     use token_estimate::HeuristicEstimator;
 
     use super::*;
+
+    #[test]
+    fn a_folder_is_not_named_alone() {
+        let names = ["mod", "cursor", "tokens", "words"];
+        let paths = names.map(|name| format!("/srv/projects/crumb/src/lexer/{name}.rs"));
+        let files = paths.map(|path| (path, FileStat::default()));
+        let files = BTreeMap::from(files);
+        let all = lines(&files, 1_000, &HeuristicEstimator::Bytes4);
+        assert_eq!(all.len(), 2);
+        let room = HeuristicEstimator::Bytes4.text(&all[0]) + 1;
+        assert_eq!(lines(&files, room, &HeuristicEstimator::Bytes4), [""; 0]);
+    }
 
     #[test]
     fn files_are_named_by_two_components_below_a_common_folder() {

@@ -83,13 +83,13 @@ impl Topic {
     const fn share(self) -> u64 {
         match self {
             Self::State => 1_000,
-            Self::Users => 48,
+            Self::Users => 50,
             Self::Documents => 1,
             Self::Acts => 5,
             Self::Errors => 2,
-            Self::Replies => 11,
+            Self::Replies => 9,
             Self::Failures => 32,
-            Self::Commands => 42,
+            Self::Commands => 46,
             Self::Files => 30,
             Self::Names => 28,
             Self::Details => 1,

@@ -64,7 +64,9 @@ fn of_new_line(item: &Item, line: &str, n: usize, cost: u64, place: Place) -> u6
     match item.kind {
         Kind::User | Kind::Injected => {
             let mut value = 1_000 * base(item);
-            if n == 0 {
+            if n > 0 {
+                value = value * (8 + letters(line, SAYS_MUCH)) / (8 + SAYS_MUCH);
+            } else {
                 value *= if place.end { 4 } else { 2 };
             }
             if is_directive(line) {
@@ -181,6 +183,20 @@ mod tests {
             of_line(&item(Kind::User, "User", TYPED, text), &line, 0, 10, PLACE)
         };
         assert!(worth("英語にしてください") > 2 * worth("go on then"));
+    }
+
+    #[test]
+    fn a_bracket_below_what_a_user_said_is_worth_less_than_a_sentence() {
+        let item = item(
+            Kind::User,
+            "User",
+            TYPED,
+            "Here is what I want of the importer:",
+        );
+        let worth = |line: &str, cost| of_line(&item, line, 2, cost, PLACE);
+        assert!(
+            worth("  Write the tests first, and only then the code.", 12) > worth("  x = {", 4)
+        );
     }
 
     #[test]
