@@ -1,5 +1,6 @@
-//! `cargo xtask bench-density --data DIR [--each] [--print NAME [--percent N]] [--record] [--check |
-//! --dry-run]`: what a context of a few thousand tokens carries, beside the compaction summaries that agents wrote
+//! `cargo xtask bench-density --data DIR [--each] [--print NAME [--percent N]]
+//! [--strategy handoff] [--record] [--check | --dry-run]`: what
+//! a context of a few thousand tokens carries, beside the compaction summaries that agents wrote
 //! themselves; writes docs/density.md, or with `--record` the figures that later ones are compared with.
 
 mod before;
@@ -14,6 +15,7 @@ mod words;
 
 use std::path::PathBuf;
 
+use anyhow::ensure;
 use token_estimate::TokenEstimator as _;
 
 use crate::mode::Mode;
@@ -32,6 +34,7 @@ pub(crate) fn run(flags: &[String], words: &[&str]) -> anyhow::Result<()> {
     let (mut words, mut mode_flags) = (words.iter(), Vec::new());
     let (mut data, mut each, mut print, mut record) = (None, false, None, false);
     let mut percent = 100;
+    let mut handoffs_only = false;
     for flag in flags {
         match flag.as_str() {
             "--data" => data = words.next().map(PathBuf::from),
@@ -39,6 +42,14 @@ pub(crate) fn run(flags: &[String], words: &[&str]) -> anyhow::Result<()> {
             "--percent" => percent = words.next().map_or(Ok(percent), |word| word.parse())?,
             "--each" => each = true,
             "--record" => record = true,
+            "--strategy" => {
+                let strategy = words.next().copied();
+                ensure!(
+                    strategy == Some("handoff"),
+                    "give --strategy handoff, which prints the figures of handoffs and writes nothing"
+                );
+                handoffs_only = true;
+            }
             _ => mode_flags.push(flag.clone()),
         }
     }
@@ -58,6 +69,12 @@ pub(crate) fn run(flags: &[String], words: &[&str]) -> anyhow::Result<()> {
             println!("{}\n{}", case.name, table(&measured.rows()));
         }
         sum.merge(&measured);
+    }
+    if handoffs_only {
+        let mut rows = vec![sum.theirs.row("theirs")];
+        rows.extend(sum.handoff_rows());
+        println!("{}", table(&rows));
+        return Ok(());
     }
     if record {
         return mode.apply(BEFORE, &sum.recorded(), COMMAND);

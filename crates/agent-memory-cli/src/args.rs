@@ -126,9 +126,9 @@ pub(crate) struct Compact {
     /// A transcript's file, or a session: its name or the beginning of it
     #[arg(value_name = "FILE or SESSION")]
     pub(crate) target: String,
-    /// Compaction strategy
-    #[arg(long, value_enum, default_value_t = Strategy::Dag)]
-    pub(crate) strategy: Strategy,
+    /// Compaction strategy, which becomes the session's [default: the session's own, at first dag]
+    #[arg(long, value_enum)]
+    pub(crate) strategy: Option<StrategyArg>,
     /// When to stop: after one pass over messages and one over summaries, or when nothing is left
     #[arg(long, value_enum, default_value_t = ModeArg::Full)]
     pub(crate) mode: ModeArg,
@@ -147,13 +147,27 @@ pub(crate) struct Compact {
     /// Budget of the context that is shown afterwards, in tokens
     #[arg(long, value_name = "TOKENS", default_value_t = 32_000)]
     pub(crate) budget: u64,
+    /// Also print of which messages the new summaries tell nothing, and how to get them back
+    #[arg(long)]
+    pub(crate) report_dropped: bool,
 }
 
 /// Compaction strategies.
 #[derive(Debug, Clone, Copy, ValueEnum)]
-pub(crate) enum Strategy {
+pub(crate) enum StrategyArg {
     /// A graph of summaries: leaves over messages, condensed ones over summaries
     Dag,
+    /// One summary that each handoff updates, then the newest messages
+    Handoff,
+}
+
+impl From<StrategyArg> for agent_memory::Strategy {
+    fn from(strategy: StrategyArg) -> Self {
+        match strategy {
+            StrategyArg::Dag => Self::Dag,
+            StrategyArg::Handoff => Self::Handoff,
+        }
+    }
 }
 
 /// The compaction policy.
@@ -302,6 +316,9 @@ pub(crate) struct Replay {
     /// Size of the model's window, in tokens
     #[arg(long, value_name = "TOKENS", default_value_t = 32_000)]
     pub(crate) window: u64,
+    /// Compaction strategy
+    #[arg(long, value_enum, default_value_t = StrategyArg::Dag)]
+    pub(crate) strategy: StrategyArg,
     /// Compaction policy
     #[command(flatten)]
     pub(crate) policy: Policy,
@@ -335,6 +352,9 @@ pub(crate) struct Context {
     /// Budget of the context, in tokens
     #[arg(long, value_name = "TOKENS", default_value_t = 32_000)]
     pub(crate) budget: u64,
+    /// Strategy whose view is assembled [default: the session's own]
+    #[arg(long, value_enum)]
+    pub(crate) strategy: Option<StrategyArg>,
     /// Version of the view to assemble from; `view --history` lists them [default: the newest]
     #[arg(long, value_name = "VERSION")]
     pub(crate) at: Option<u64>,

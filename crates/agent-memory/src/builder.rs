@@ -5,7 +5,8 @@ use std::sync::Arc;
 use compaction_plan::Planner;
 use compaction_runner::{CancellationToken, Hooks, InFlight, Liveness, NoHooks, RunnerPolicy};
 use context_assembler::{AssemblyPolicy, render_identity};
-use dag_compactor::{DagPlanner, DagPolicy};
+use dag_compactor::DagPolicy;
+use handoff_compactor::HandoffPolicy;
 use memory_model::{Clock, SystemClock};
 use memory_search::{Search, SearchIndex};
 use memory_store::{FullStore, InMemoryStore, IndexedSearch, ScanSearch};
@@ -15,11 +16,14 @@ use model_client::TokioTimer;
 use model_client::guard::{CallObserver, GuardPolicy, Guards};
 use summarize_escalation::{ExtractiveSummarizer, Ladder, Summarizer};
 use token_estimate::{HeuristicEstimator, TokenEstimator, default_estimator};
+use turn_map::CutPolicy;
 
+use crate::activity::Activities;
 use crate::error::{Error, ErrorKind, Result};
 use crate::memory::{Inner, Memory};
 use crate::process_owner::{ProcessOwner, SystemProcesses};
 use crate::spawner::{Prefetches, Spawner};
+use crate::strategy::{Planners, Strategy};
 use crate::turn_policy::TurnPolicy;
 use crate::writers::Writers;
 
@@ -77,7 +81,11 @@ pub struct Builder {
     guards: Option<Guards>,
     observer: Option<Arc<dyn CallObserver>>,
     ladder: Ladder,
-    planner: PlannerConfig,
+    dag: DagPolicy,
+    handoff: HandoffPolicy,
+    strategy: Strategy,
+    /// A planner of the application, in place of the strategy's.
+    planner: Option<Arc<dyn Planner>>,
     assembly: AssemblyPolicy,
     fresh_tail: Option<usize>,
     runner: RunnerPolicy,
@@ -88,15 +96,6 @@ pub struct Builder {
     liveness: Arc<dyn Liveness>,
     turns: TurnPolicy,
     spawner: SpawnerConfig,
-}
-
-/// Which planner decides what is compacted.
-#[derive(Debug)]
-enum PlannerConfig {
-    /// The DAG planner with this policy.
-    Dag(DagPolicy),
-    /// A planner of the application.
-    Custom(Arc<dyn Planner>),
 }
 
 /// Where background tasks run.
@@ -139,7 +138,10 @@ impl Default for Builder {
             guards: None,
             observer: None,
             ladder: Ladder::default(),
-            planner: PlannerConfig::Dag(DagPolicy::default()),
+            dag: DagPolicy::default(),
+            handoff: HandoffPolicy::default(),
+            strategy: Strategy::default(),
+            planner: None,
             assembly: AssemblyPolicy::default(),
             fresh_tail: None,
             runner: RunnerPolicy::default(),
@@ -252,22 +254,35 @@ impl Builder {
         self
     }
 
-    /// Compacts into a DAG of summaries, by this policy.
+    /// Compacts into a DAG of summaries, by this policy, unless a session chose another strategy.
     pub fn dag(mut self, policy: DagPolicy) -> Self {
-        self.planner = PlannerConfig::Dag(policy);
+        self.dag = policy;
+        self.strategy(Strategy::Dag)
+    }
+
+    /// Compacts by handoff, by this policy, unless a session chose another strategy.
+    pub fn handoff(mut self, policy: HandoffPolicy) -> Self {
+        self.handoff = policy;
+        self.strategy(Strategy::Handoff)
+    }
+
+    /// Sets the strategy of sessions that chose none. By default the DAG.
+    pub fn strategy(mut self, strategy: Strategy) -> Self {
+        self.strategy = strategy;
+        self.planner = None;
         self
     }
 
-    /// Sets the planner of compactions, in place of the DAG planner.
+    /// Sets the planner of compactions, in place of a strategy. Sessions that chose a strategy have its planner.
     pub fn planner(mut self, planner: Arc<dyn Planner>) -> Self {
-        self.planner = PlannerConfig::Custom(planner);
+        self.planner = Some(planner);
         self
     }
 
     /// Sets the number of newest messages that are not compacted. If the assembly policy keeps a
     /// tail whole, as [`AssemblyPolicy::anna`] does, that tail has the same number. It replaces the
     /// number in the DAG policy and in the assembly policy, whichever is set first; their limits in
-    /// tokens stay.
+    /// tokens stay. With the strategy handoff it replaces what the policy keeps.
     pub fn fresh_tail(mut self, messages: usize) -> Self {
         self.fresh_tail = Some(messages);
         self
@@ -359,22 +374,22 @@ impl Builder {
         if let Err(error) = self.ladder.validate() {
             return Err(Error::new(ErrorKind::Invalid, error.to_string()));
         }
-        let (mut planner, mut assembly) = (self.planner, self.assembly);
+        let (mut dag, mut handoff, mut assembly) = (self.dag, self.handoff, self.assembly);
         if let Some(messages) = self.fresh_tail {
-            let PlannerConfig::Dag(policy) = &mut planner else {
+            if self.planner.is_some() {
                 return Err(Error::new(
                     ErrorKind::Invalid,
-                    "`fresh_tail` sets the tail of the DAG planner, and the memory has another \
+                    "`fresh_tail` sets the tail of the strategies' planners, and the memory has another \
                      planner: set the tail in that planner's policy",
                 ));
-            };
-            policy.fresh_tail.messages = messages;
+            }
+            dag.fresh_tail.messages = messages;
+            if self.strategy == Strategy::Handoff {
+                handoff.keep = CutPolicy::LastMessages { messages };
+            }
             assembly.whole_tail = assembly.whole_tail.map(|_| messages);
         }
-        let planner = match planner {
-            PlannerConfig::Dag(policy) => Arc::new(DagPlanner::new(policy)) as Arc<dyn Planner>,
-            PlannerConfig::Custom(planner) => planner,
-        };
+        let planners = Planners::new(dag, handoff, self.strategy, self.planner);
         #[cfg_attr(
             not(feature = "sqlite"),
             expect(
@@ -403,7 +418,7 @@ impl Builder {
             writers: Writers::new(summarizer, self.fallbacks, guards),
             extractive: self.extractive,
             ladder: self.ladder,
-            planner,
+            planners,
             assembly,
             runner: self.runner,
             identity: self.identity.map(|text| render_identity(&text)),
@@ -417,6 +432,7 @@ impl Builder {
             turns: self.turns,
             spawner: self.spawner.build(),
             prefetches: Prefetches::default(),
+            activities: Activities::default(),
             closing: CancellationToken::new(),
         }))
     }

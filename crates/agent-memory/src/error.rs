@@ -12,6 +12,8 @@ pub enum ErrorKind {
     NotFound,
     /// The request is invalid.
     Invalid,
+    /// A turn of the session is under way.
+    InTurn,
     /// Another message is stored under the ingested message's external id.
     Conflict,
     /// The budget is too small for the newest messages, even shortened as far as possible.

@@ -1,10 +1,13 @@
 #![doc = include_str!("../README.md")]
 
+mod activity;
 mod assembly;
 mod assembly_input;
 mod builder;
 mod compact;
+mod deferred;
 mod error;
+mod handing_over;
 mod history;
 #[cfg(feature = "import")]
 mod import;
@@ -14,10 +17,13 @@ mod open_calls;
 mod process_owner;
 #[cfg(feature = "replay")]
 pub mod replay;
+mod runner;
 mod session;
 mod sessions;
 mod spawner;
+mod strategy;
 pub mod summaries;
+mod supplied;
 mod system_prompt;
 #[cfg(feature = "testing")]
 pub mod testing;
@@ -29,17 +35,21 @@ mod verify;
 mod writers;
 
 pub use builder::Builder;
+pub use deferred::Recovery;
 pub use error::{Error, ErrorKind, Result};
+pub use handing_over::{HandOver, HandOverOutcome, HandOverSkip, Handoff};
 pub use history::{Change, ViewAtVersion};
 #[cfg(feature = "import")]
 pub use import::{ImportReport, SessionImport};
 pub use ingest::IngestReport;
 pub use memory::Memory;
 pub use process_owner::{ParseProcessOwnerError, ProcessOwner, SystemProcesses};
+pub use runner::Runner;
 pub use session::{Session, SessionInfo};
 #[cfg(feature = "tokio")]
 pub use spawner::TokioSpawner;
 pub use spawner::{Spawner, Task};
+pub use strategy::Strategy;
 pub use tree::{NodeKind, Tree, TreeNode, TreeRequest};
 pub use turn_policy::{Action, TurnPolicy, Window};
 pub use turns::{PreparedContext, TurnReport};
@@ -64,6 +74,11 @@ pub mod context {
 /// The planner of summary DAGs.
 pub mod dag {
     pub use dag_compactor::*;
+}
+
+/// The planner of handoffs, and the files that a conversation used.
+pub mod handoff {
+    pub use handoff_compactor::*;
 }
 
 /// Messages, views, summaries, ids and hashes.
@@ -119,16 +134,17 @@ pub use compaction_plan::{
     Work as JobWork,
 };
 pub use compaction_runner::{
-    CancellationToken, Cause, CauseCount, Event, Hooks, JobDecision, LeaseHolder, Liveness,
-    Measure, ModelReport, NeverGone, NoHooks, Outcome, PrefetchReport, Recorder, RedoCandidate,
-    RedoFailure, RedoPlan, RedoPolicy, RedoReport, RedoStop, ReplacedSummary, RunnerPolicy,
-    SkipReason, Trigger, WindowUse,
+    CancellationToken, Cause, CauseCount, CompactionReason, Event, Hooks, JobDecision, LeaseHolder,
+    Liveness, Measure, ModelReport, NeverGone, NoHooks, Outcome, PrefetchReport, Recorder,
+    RedoCandidate, RedoFailure, RedoPlan, RedoPolicy, RedoReport, RedoStop, ReplacedSummary,
+    RunnerPolicy, SkipReason, Trigger, WindowUse,
 };
 pub use context_assembler::{
     AssemblyPolicy, Budget, Context, ContextMessage, Eviction, MessageOrigin, MovedResult, Receipt,
     RenamedCall,
 };
 pub use dag_compactor::{DagPlanner, DagPolicy, FreshTail};
+pub use handoff_compactor::{FileLedger, HandoffPlanner, HandoffPolicy};
 pub use memory_model::{
     Child, Clock, ConversationId, EntryKind, LogEntry, MAX_PART_DEPTH, Media, MediaSource, Message,
     Part, RawJson, ResultContent, Role, Seq, SeqRange, SessionKey, Span, SpanBody, StepClock,

@@ -2,7 +2,6 @@
 
 use std::sync::Arc;
 
-use compaction_plan::Planner;
 use compaction_runner::{CancellationToken, Hooks, InFlight, Liveness, RunnerPolicy};
 use context_assembler::{AssemblyPolicy, ContextAccounting};
 use memory_model::{Clock, SessionKey};
@@ -12,8 +11,10 @@ use model_client::guard::Spent;
 use summarize_escalation::{ExtractiveSummarizer, Ladder};
 use token_estimate::{EstimatorId, TokenEstimator, estimator};
 
+use crate::activity::Activities;
 use crate::error::Result;
 use crate::spawner::{Prefetches, Spawner};
+use crate::strategy::Planners;
 use crate::turn_policy::TurnPolicy;
 use crate::writers::Writers;
 
@@ -27,7 +28,7 @@ pub(crate) struct Inner {
     /// Writes the summaries of the ladder's extractive tier.
     pub(crate) extractive: ExtractiveSummarizer,
     pub(crate) ladder: Ladder,
-    pub(crate) planner: Arc<dyn Planner>,
+    pub(crate) planners: Planners,
     pub(crate) assembly: AssemblyPolicy,
     pub(crate) runner: RunnerPolicy,
     pub(crate) identity: Option<String>,
@@ -39,6 +40,7 @@ pub(crate) struct Inner {
     pub(crate) turns: TurnPolicy,
     pub(crate) spawner: Option<Arc<dyn Spawner>>,
     pub(crate) prefetches: Prefetches,
+    pub(crate) activities: Activities,
     /// Cancels background summarization.
     pub(crate) closing: CancellationToken,
 }

@@ -16,6 +16,7 @@ use retrieval_tools::Retrieval;
 
 use crate::error::{Error, ErrorKind, Result};
 use crate::memory::Memory;
+use crate::strategy::Strategy;
 use crate::system_prompt::SystemPrompt;
 use crate::verify::VerifyReport;
 use crate::writers::Writer;
@@ -32,6 +33,8 @@ pub struct Session {
     accounting: Arc<ContextAccounting>,
     writer: Writer,
     planner: Arc<dyn Planner>,
+    /// The strategy that the session chose for good.
+    chosen: Option<Strategy>,
     system: Option<Arc<SystemPrompt>>,
 }
 
@@ -63,11 +66,12 @@ impl Session {
         };
         Ok(Self {
             writer: memory.inner.writers.writer(conversation.id),
-            planner: memory.inner.planner.clone(),
+            planner: Arc::clone(&memory.inner.planners.default),
             memory: memory.clone(),
             id: conversation.id,
             key: conversation.key,
             accounting: Arc::new(accounting),
+            chosen: None,
             system: None,
         })
     }
@@ -81,6 +85,12 @@ impl Session {
     pub fn with_planner(mut self, planner: Arc<dyn Planner>) -> Self {
         self.planner = planner;
         self
+    }
+
+    /// Returns this handle with the strategy that the session chose for good.
+    pub(crate) fn with_chosen(mut self, strategy: Strategy) -> Self {
+        self.chosen = Some(strategy);
+        self.with_strategy(strategy)
     }
 
     /// Returns this handle with a system prompt and tools, which every request of it begins with.
@@ -188,7 +198,10 @@ impl Session {
                 ),
             ));
         }
-        let fork = Self::bind(&self.memory, conversation)?;
+        let mut fork = Self::bind(&self.memory, conversation)?;
+        if let Some(strategy) = self.chosen {
+            fork = fork.use_strategy(strategy).await?;
+        }
         Ok(Self {
             planner: self.planner.clone(),
             system: self.system.clone(),

@@ -1,12 +1,13 @@
 //! The sessions of a memory: opening, finding, listing and exporting them.
 
 use memory_model::SessionKey;
-use memory_store::{ConversationFilter, ConversationRef, Origin, read_conversations};
+use memory_store::{Conversation, ConversationFilter, ConversationRef, Origin, read_conversations};
 use token_estimate::EstimatorId;
 
 use crate::error::{Error, ErrorKind, Result};
 use crate::memory::Memory;
 use crate::session::{Session, SessionInfo};
+use crate::strategy;
 
 impl Memory {
     /// Opens the session with this key, and creates it if it does not exist. Opens an archived or
@@ -27,7 +28,17 @@ impl Memory {
         origin: Origin,
         estimator: EstimatorId,
     ) -> Result<Session> {
-        Session::bind(self, self.create(key, origin, estimator).await?)
+        self.bound(self.create(key, origin, estimator).await?).await
+    }
+
+    /// Returns the session of a conversation, with the strategy that it chose.
+    async fn bound(&self, conversation: Conversation) -> Result<Session> {
+        let chosen = strategy::chosen(&*self.inner.store, conversation.id).await?;
+        let session = Session::bind(self, conversation)?;
+        Ok(match chosen {
+            Some(strategy) => session.with_chosen(strategy),
+            None => session,
+        })
     }
 
     /// Looks up the session with this key; `None` if it does not exist.
@@ -37,9 +48,10 @@ impl Memory {
     pub async fn find_session(&self, key: impl Into<SessionKey>) -> Result<Option<Session>> {
         let key = ConversationRef::Key(key.into());
         let conversation = self.inner.store.conversation(&key).await?;
-        conversation
-            .map(|conversation| Session::bind(self, conversation))
-            .transpose()
+        match conversation {
+            Some(conversation) => self.bound(conversation).await.map(Some),
+            None => Ok(None),
+        }
     }
 
     /// Opens the session with this key, which must exist.
@@ -106,7 +118,7 @@ impl Memory {
             let all = read_conversations(&*self.inner.store, &filter).await?;
             ids.extend(all.iter().map(|conversation| conversation.id));
         }
-        let (view, now) = (self.inner.planner.view(), self.inner.clock.now());
+        let (view, now) = (self.inner.planners.default.view(), self.inner.clock.now());
         Ok(store_sqlite::write_plain(&*self.inner.store, &ids, &view, path, now).await?)
     }
 }

@@ -4,7 +4,10 @@
 //! each context that it sends to a model, and [`Session::after_turn`] when the model has answered.
 //! The [`TurnPolicy`] says what each step does about compaction.
 
-use compaction_runner::{CancellationToken, ModelReport, Outcome, PrefetchReport, WindowUse};
+use compaction_plan::Mode;
+use compaction_runner::{
+    CancellationToken, CompactionReason, ModelReport, Outcome, PrefetchReport, WindowUse,
+};
 use context_assembler::{Budget, Context};
 use memory_model::Accounting as _;
 use memory_store::Snapshot;
@@ -147,6 +150,7 @@ impl Session {
     /// # Errors
     /// When the store cannot be read. A failed compaction is in [`TurnReport::failure`].
     pub async fn before_turn(&self, window: &Window) -> Result<TurnReport> {
+        self.memory().inner.activities.begin_turn(self.id());
         let action = self.memory().inner.turns.before_turn;
         Ok(self.take_action(action, window, false).await?.0)
     }
@@ -191,13 +195,31 @@ impl Session {
     }
 
     /// Call at the end of a turn, after ingesting the answer. Does what the policy's `after_turn`
-    /// says: by default, publishes ready summaries and prefetches others.
+    /// says: by default, publishes ready summaries and prefetches others. A compaction that was asked for during the turn
+    /// ([`Session::request_compaction`]) takes its place, and is waited for.
     ///
     /// # Errors
     /// As [`Session::before_turn`].
     pub async fn after_turn(&self, window: &Window) -> Result<TurnReport> {
+        let requested = self.memory().inner.activities.end_turn(self.id());
         let action = self.memory().inner.turns.after_turn;
-        Ok(self.take_action(action, window, false).await?.0)
+        let Some(instructions) = requested else {
+            return Ok(self.take_action(action, window, false).await?.0);
+        };
+        let mut report = TurnReport::default();
+        let load = self.measure(window).await?;
+        report.usage = load.usage;
+        let mut compaction = self.compaction_within(CancellationToken::new(), load.room);
+        if let Some(instructions) = instructions {
+            compaction = compaction.with_instructions(instructions);
+        }
+        let result = compaction.run(Mode::Full).await;
+        if let Some(outcome) = report.outcome_of(self, result) {
+            report.failure = outcome.failure.clone();
+            report.model.merge(&outcome.model);
+            report.compactions.push(outcome);
+        }
+        Ok(report)
     }
 
     /// Writes the summaries that a compaction would publish next, as drafts, and publishes none.
@@ -302,6 +324,7 @@ impl Session {
         if load.excess() > 0 || policy.hard.fires(&load.usage) {
             let compaction = self
                 .compaction_within(CancellationToken::new(), load.room)
+                .with_reason(CompactionReason::Threshold)
                 .with_snapshot(load.snapshot.clone());
             let is_enough = |tokens| {
                 let usage = load.usage_at(tokens);
@@ -341,7 +364,9 @@ impl Session {
         window: &Window,
     ) -> Result<bool> {
         let compaction = self.compaction(CancellationToken::new());
-        let compaction = compaction.with_snapshot(load.snapshot.clone());
+        let compaction = compaction
+            .with_reason(CompactionReason::Threshold)
+            .with_snapshot(load.snapshot.clone());
         let result = compaction.extract_to_fit(self.room(target)).await;
         let Some(outcome) = report.outcome_of(self, result) else {
             return Ok(false);

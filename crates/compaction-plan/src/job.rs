@@ -98,6 +98,12 @@ pub struct Request {
     pub previous: Option<String>,
     /// Length that the summary should have, in tokens; 0 leaves it to the ladder.
     pub target_tokens: u64,
+    /// Largest cost of the summary's text, in tokens, whatever the ladder tolerates, lines of
+    /// [`Details`](crate::Details) included; 0 leaves it to the ladder.
+    pub max_tokens: u64,
+    /// Name and version of the rule by which [`Planner::details`](crate::Planner::details) adds to the summary;
+    /// part of its recipe. `None` adds nothing.
+    pub details: Option<String>,
     /// Prompts that take the place of the summarizer's own.
     pub prompts: Option<Prompts>,
 }
@@ -118,6 +124,18 @@ impl Request {
     /// Sets the length that the summary should have, in tokens.
     pub fn with_target_tokens(mut self, tokens: u64) -> Self {
         self.target_tokens = tokens;
+        self
+    }
+
+    /// Sets the largest cost of the summary's text, in tokens.
+    pub fn with_max_tokens(mut self, tokens: u64) -> Self {
+        self.max_tokens = tokens;
+        self
+    }
+
+    /// Sets the rule by which the planner adds to the summary.
+    pub fn with_details(mut self, rule: impl Into<String>) -> Self {
+        self.details = Some(rule.into());
         self
     }
 

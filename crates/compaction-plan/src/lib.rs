@@ -1,10 +1,12 @@
 #![doc = include_str!("../README.md")]
 
+mod details;
 mod job;
 mod label;
 mod overlay;
 mod planner;
 
+pub use details::{Details, JobSource, WrittenText};
 pub use job::{Job, Plan, Prompts, Request, StopReason, Work};
 pub use label::{Label, LabelCounts};
 pub use overlay::Overlay;

@@ -2,10 +2,11 @@
 
 use std::fmt;
 
-use memory_model::{Accounting, LogEntry, Seq, SeqRange, Span, ViewName};
+use memory_model::{Accounting, LogEntry, Seq, SeqRange, Span, Summary, ViewName};
 use serde::{Deserialize, Serialize};
 
-use crate::job::Job;
+use crate::details::{Details, WrittenText};
+use crate::job::{Job, Request};
 use crate::label::Label;
 
 /// How far a compaction goes.
@@ -131,6 +132,18 @@ pub trait Planner: Send + Sync + fmt::Debug {
 
     /// Begins a pass over a view.
     fn begin(&self, input: PassInput<'_>) -> Box<dyn Pass>;
+
+    /// Returns what the summary of a job keeps beside its text. Asked where [`Request::details`] names a rule;
+    /// the same arguments must give the same answer.
+    fn details(&self, _written: &WrittenText<'_>) -> Details {
+        Details::default()
+    }
+
+    /// Returns what a summarizer is asked for when a summary of this planner's is made anew from its
+    /// sources. `None` asks for a summary that replaces them, of the length that the ladder chooses.
+    fn request_again(&self, _summary: &Summary) -> Option<Request> {
+        None
+    }
 }
 
 /// What a [`Pass`] reads next.

@@ -12,7 +12,7 @@ use crate::environment::{Environment, Stage};
 use crate::error::Result;
 use crate::events::{JobDecision, SkipReason};
 use crate::leases::claim_all;
-use crate::open_job::OpenJob;
+use crate::open_job::{OpenJob, with_details};
 use crate::prepared::{Done, Prepared, Ready};
 use crate::sources::read_sources;
 use crate::summary::Written;
@@ -116,7 +116,7 @@ fn supply<'j>(env: &Environment<'_>, open: OpenJob<'j, '_>, text: String) -> Don
         meta: None,
         cause: None,
         provisional: false,
-        recipe: Recipe::new("supplied@1"),
+        recipe: with_details(open.job, Recipe::new("supplied@1")),
     };
     open.finish(env, written, false)
 }

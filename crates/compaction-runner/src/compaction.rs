@@ -8,7 +8,7 @@ use summarize_escalation::{ExtractiveSummarizer, Ladder, Summarizer};
 use crate::cancel::CancellationToken;
 use crate::environment::{Environment, Stage};
 use crate::error::Result;
-use crate::events::{Hooks, NoHooks};
+use crate::events::{CompactionReason, Hooks, NoHooks};
 use crate::fit;
 use crate::in_flight::InFlight;
 use crate::iterate::{Iterations, run_iterations};
@@ -61,6 +61,7 @@ impl<'a> Compaction<'a> {
             instructions: None,
             room: None,
             stage: Stage::Whole,
+            reason: CompactionReason::Manual,
             start: None,
         };
         Self { env }
@@ -70,6 +71,24 @@ impl<'a> Compaction<'a> {
     /// default it knows no agent's conventions.
     pub fn with_extractive(mut self, extractive: &'a dyn Summarizer) -> Self {
         self.env.extractive = extractive;
+        self
+    }
+
+    /// Sets why it is run. By default because somebody asked for it.
+    pub fn with_reason(mut self, reason: CompactionReason) -> Self {
+        self.env.reason = reason;
+        self
+    }
+
+    /// Sets another summarizer.
+    pub fn with_summarizer(mut self, summarizer: &'a dyn Summarizer) -> Self {
+        self.env.summarizer = summarizer;
+        self
+    }
+
+    /// Sets another ladder.
+    pub fn with_ladder(mut self, ladder: &'a Ladder) -> Self {
+        self.env.ladder = ladder;
         self
     }
 

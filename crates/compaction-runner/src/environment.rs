@@ -8,7 +8,7 @@ use summarize_escalation::{Ladder, Summarizer};
 
 use crate::cancel::CancellationToken;
 use crate::error::Result;
-use crate::events::{Event, Hooks};
+use crate::events::{CompactionReason, Event, Hooks};
 use crate::in_flight::InFlight;
 use crate::owners::Liveness;
 use crate::policy::RunnerPolicy;
@@ -36,6 +36,8 @@ pub(crate) struct Environment<'a> {
     pub(crate) instructions: Option<String>,
     pub(crate) room: Option<Room>,
     pub(crate) stage: Stage,
+    /// Why it is run.
+    pub(crate) reason: CompactionReason,
     /// The state that runs begin with; `None` to read it.
     pub(crate) start: Option<Snapshot>,
 }

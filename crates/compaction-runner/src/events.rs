@@ -8,10 +8,31 @@ use memory_model::{ConversationId, SeqRange, Summary, SummaryId, ViewName};
 
 use crate::report::Cause;
 
+/// Why a compaction is run.
+#[derive(
+    Debug, Clone, Copy, Default, PartialEq, Eq, Hash, serde::Serialize, serde::Deserialize,
+)]
+#[serde(rename_all = "snake_case")]
+#[non_exhaustive]
+pub enum CompactionReason {
+    /// Somebody asked for it.
+    #[default]
+    Manual,
+    /// A threshold was crossed.
+    Threshold,
+    /// A provider refused a context as too long. The call is tried again afterwards.
+    Overflow,
+}
+
 /// Something that happened in a compaction.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Event {
+    /// A compaction is about to begin; [`Event::Started`] follows.
+    Triggered {
+        /// Why.
+        reason: CompactionReason,
+    },
     /// A compaction began.
     Started {
         /// The conversation.

@@ -39,7 +39,7 @@ pub use atoms::{atom_start, newest_entries};
 pub use cancel::CancellationToken;
 pub use compaction::Compaction;
 pub use error::{Error, ErrorKind, Result};
-pub use events::{Event, Hooks, JobDecision, NoHooks, Recorder, SkipReason};
+pub use events::{CompactionReason, Event, Hooks, JobDecision, NoHooks, Recorder, SkipReason};
 pub use in_flight::InFlight;
 pub use outcome::{Measure, Outcome};
 pub use owners::{LeaseHolder, Liveness, NeverGone};

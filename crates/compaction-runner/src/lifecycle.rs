@@ -12,6 +12,7 @@ use crate::tally::Tally;
 /// Starts a run: returns the state of the view.
 pub(crate) async fn start(env: &Environment<'_>) -> Result<Snapshot> {
     let start = env.start().await?;
+    env.emit(Event::Triggered { reason: env.reason }).await;
     env.emit(Event::Started {
         conversation: env.conversation,
         view: start.view.clone(),

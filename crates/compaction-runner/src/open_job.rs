@@ -47,7 +47,7 @@ impl<'j, 'e> OpenJob<'j, 'e> {
         let source_hash = sources.hash(job);
         let pieces = sources.pieces(job);
         let request = summary_request(env, job, &pieces, prompts.as_ref());
-        let recipe = recipe(env.summarizer.id(), env.ladder, &request);
+        let recipe = with_details(job, recipe(env.summarizer.id(), env.ladder, &request));
         drop(pieces);
         Ok(Self {
             job,
@@ -97,6 +97,15 @@ impl<'j, 'e> OpenJob<'j, 'e> {
     }
 }
 
+/// The recipe of a summary to which the planner adds.
+pub(crate) fn with_details(job: &Job, recipe: Recipe) -> Recipe {
+    let rule = job.request.as_ref().and_then(|r| r.details.as_deref());
+    match rule {
+        Some(rule) => Recipe::new(format!("{recipe} details={rule}")),
+        None => recipe,
+    }
+}
+
 /// What the summarizer is asked for.
 pub(crate) fn summary_request<'r>(
     env: &'r Environment<'_>,
@@ -111,7 +120,8 @@ pub(crate) fn summary_request<'r>(
     if let Some(asked) = &job.request {
         request = request
             .with_purpose(asked.purpose)
-            .with_target_tokens(asked.target_tokens);
+            .with_target_tokens(asked.target_tokens)
+            .with_max_tokens(asked.max_tokens);
         request.previous = asked.previous.as_deref();
     }
     request.instructions = env.instructions.as_deref();

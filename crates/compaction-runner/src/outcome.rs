@@ -40,6 +40,31 @@ pub struct Outcome {
     pub snapshot: Snapshot,
 }
 
+impl Outcome {
+    /// The outcome of two runs, one directly after the other: what both published, and why the later one stopped.
+    #[must_use]
+    pub fn followed_by(mut self, later: Self) -> Self {
+        self.published.merge(&later.published);
+        self.model.merge(&later.model);
+        let mut summaries = self.summaries;
+        summaries.extend(later.summaries);
+        Self {
+            before: self.before,
+            published: self.published,
+            messages_compacted: self.messages_compacted + later.messages_compacted,
+            calls: self.calls + later.calls,
+            summaries,
+            failure: later.failure.or(self.failure),
+            summarizer_error: later.summarizer_error.or(self.summarizer_error),
+            model: self.model,
+            held: later.held.or(self.held),
+            after: later.after,
+            stop_reason: later.stop_reason,
+            snapshot: later.snapshot,
+        }
+    }
+}
+
 /// The size of a view.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize)]
 #[non_exhaustive]

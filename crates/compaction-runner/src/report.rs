@@ -53,6 +53,11 @@ pub struct Cause {
 }
 
 impl Cause {
+    /// Whether the source was longer than the model can read.
+    pub fn is_too_long(&self) -> bool {
+        self.kind == FailureKind::TooLong.as_str()
+    }
+
     /// The reason for which the last model tier was refused; `None` when the ladder has none. What
     /// the model said or did counts before a guard's refusal to ask it again.
     pub(crate) fn of(refused: &[Refusal]) -> Option<Self> {

@@ -3,7 +3,7 @@
 use std::borrow::Cow;
 use std::collections::{BTreeMap, BTreeSet};
 
-use compaction_plan::Job;
+use compaction_plan::{Job, JobSource};
 use memory_model::{
     Child, EntryKind, Hash, LogEntry, Part, SeqRange, SourceHasher, Summary, SummaryFigures,
     SummaryId, Timestamp,
@@ -24,18 +24,28 @@ pub(crate) struct Sources<'a> {
 impl Sources<'_> {
     /// The pieces in the order of the job's sources.
     pub(crate) fn pieces(&self, job: &Job) -> Vec<Source<'_>> {
-        let mut pieces = Vec::with_capacity(self.entries.len() + self.summaries.len());
+        let stored = self.stored(job).into_iter();
+        let piece = |source| match source {
+            JobSource::Entry(entry) => Source::from(entry),
+            JobSource::Summary(summary) => Source::from(summary),
+        };
+        stored.map(piece).collect()
+    }
+
+    /// The pieces as they are stored, in the order of the job's sources.
+    pub(crate) fn stored(&self, job: &Job) -> Vec<JobSource<'_>> {
+        let mut stored = Vec::with_capacity(self.entries.len() + self.summaries.len());
         let (mut entries, mut summaries) = (self.entries.iter(), self.summaries.iter());
         for source in job.sources() {
             match source {
                 Child::Messages { range } => {
                     let some = entries.by_ref().take(range.len() as usize);
-                    pieces.extend(some.map(|entry| Source::from(entry.as_ref())));
+                    stored.extend(some.map(|entry| JobSource::Entry(entry.as_ref())));
                 }
-                Child::Summary { .. } => pieces.extend(summaries.next().map(Source::from)),
+                Child::Summary { .. } => stored.extend(summaries.next().map(JobSource::Summary)),
             }
         }
-        pieces
+        stored
     }
 
     /// Cost of all pieces, in tokens.

@@ -2,10 +2,10 @@
 
 use std::collections::BTreeMap;
 
-use compaction_plan::Job;
-use memory_model::{Hash, RawJson, Recipe, Summary, SummaryBody, SummaryFigures};
+use compaction_plan::{Details, Job, WrittenText};
+use memory_model::{Hash, RankedLine, RawJson, Recipe, Summary, SummaryBody, SummaryFigures};
 use serde::{Deserialize, Serialize};
-use summarize_escalation::{OnGrowth, cut_to_tokens, rank_lines};
+use summarize_escalation::{OnGrowth, cut_to_tokens, rank_lines, rank_of};
 
 use crate::environment::Environment;
 use crate::report::Cause;
@@ -38,6 +38,8 @@ pub(crate) fn summary_of(
 ) -> Option<Summary> {
     let (earliest_at, latest_at) = sources.times();
     let depth = job.depth()?;
+    let body = ranked(env, written.body);
+    let (body, facts) = with_details(env, job, sources, body);
     let (made_from, recipe) = (job.sources().to_vec(), written.recipe);
     let mut summary = Summary {
         children: job.children().to_vec(),
@@ -46,18 +48,11 @@ pub(crate) fn summary_of(
         provisional: written.provisional,
         tier: written.tier,
         model: written.model,
-        meta: with_figures(written.meta, sources.figures(job)),
+        meta: with_facts(with_figures(written.meta, sources.figures(job)), facts),
         earliest_at,
         latest_at,
         created_at: env.clock.now(),
-        ..Summary::new(
-            job.range,
-            depth,
-            made_from,
-            source_hash,
-            recipe,
-            ranked(env, written.body),
-        )
+        ..Summary::new(job.range, depth, made_from, source_hash, recipe, body)
     };
     sign(env, &mut summary);
     // The ladder counted the text; escaping may have made it longer.
@@ -66,6 +61,48 @@ pub(crate) fn summary_of(
         sign(env, &mut summary);
     }
     Some(summary)
+}
+
+/// A summary's body with the lines that the planner adds, and the planner's facts about it.
+fn with_details(
+    env: &Environment<'_>,
+    job: &Job,
+    sources: &Sources<'_>,
+    body: SummaryBody,
+) -> (SummaryBody, BTreeMap<String, RawJson>) {
+    let asked = job.request.as_ref().and_then(|r| r.details.as_ref());
+    if asked.is_none() {
+        return (body, BTreeMap::new());
+    }
+    let stored = sources.stored(job);
+    let written = WrittenText::new(job, &stored, body.text(), env.accounting);
+    let room = written.room();
+    let Details { facts, lines, .. } = env.planner.details(&written);
+    (with_lines(env, body, &lines, room), facts)
+}
+
+/// A body with further lines at its end, as many as fit: they rank lower than all before them.
+fn with_lines(
+    env: &Environment<'_>,
+    body: SummaryBody,
+    lines: &[String],
+    room: Option<u64>,
+) -> SummaryBody {
+    let mut all: Vec<RankedLine<'_>> = body.lines().collect();
+    let before = env.accounting.text(body.text());
+    let mut cost = before;
+    for text in lines.iter().flat_map(|line| line.split('\n')) {
+        cost = cost.saturating_add(env.accounting.text(text) + 1);
+        if room.is_some_and(|room| cost - before > room) {
+            break;
+        }
+        let rank = rank_of(cost);
+        all.push(RankedLine { text, rank });
+    }
+    match all.len() > body.lines().count() {
+        true => SummaryBody::ranked(all),
+        false => body,
+    }
 }
 
 /// The body with ranks: where it has none, its earlier lines rank higher.
@@ -92,6 +129,17 @@ fn shorter(env: &Environment<'_>, summary: &Summary) -> Option<String> {
 fn sign(env: &Environment<'_>, summary: &mut Summary) {
     summary.set_hash_and_id();
     summary.tokens = env.accounting.summary(summary);
+}
+
+/// How a summary came about, with the planner's facts.
+fn with_facts(meta: Option<RawJson>, facts: BTreeMap<String, RawJson>) -> Option<RawJson> {
+    if facts.is_empty() {
+        return meta;
+    }
+    let fields = meta.as_ref().map(RawJson::as_str).unwrap_or("{}");
+    let mut fields: BTreeMap<String, RawJson> = serde_json::from_str(fields).ok()?;
+    fields.extend(facts);
+    RawJson::from_value(&fields).ok().or(meta)
 }
 
 /// How a summary came about, with its figures.

@@ -9,7 +9,7 @@ use summarize_escalation::{ErrorKind, escalate_with};
 use crate::begin::Begun;
 use crate::environment::Environment;
 use crate::events::{Event, SkipReason};
-use crate::open_job::{OpenJob, summary_request};
+use crate::open_job::{OpenJob, summary_request, with_details};
 use crate::prepared::{Done, Prepared, keep_drafts};
 use crate::report::Cause;
 use crate::summary::Written;
@@ -75,7 +75,7 @@ async fn ask<'j>(env: &Environment<'_>, open: OpenJob<'j, '_>, watch: &Watch) ->
         tier: outcome.tier.as_str().to_owned(),
         model: outcome.model,
         provisional: outcome.provisional,
-        recipe: outcome.recipe,
+        recipe: with_details(open.job, outcome.recipe),
     };
     open.finish(env, written, true)
 }

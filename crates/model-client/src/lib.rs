@@ -4,6 +4,7 @@ mod call;
 mod chat;
 mod failure;
 pub mod guard;
+mod overflow;
 #[cfg(any(feature = "openai-compatible", feature = "genai"))]
 mod provider;
 #[cfg(any(test, feature = "testing"))]
@@ -13,6 +14,7 @@ mod timer;
 pub use call::{CacheKey, CallGuard, ModelCall, Unguarded};
 pub use chat::{ChatModel, ChatPrompt, Completion, ModelUsage, Stop};
 pub use failure::{Failure, FailureKind};
+pub use overflow::is_context_overflow;
 #[cfg(feature = "genai")]
 pub use provider::GenAi;
 #[cfg(any(feature = "openai-compatible", feature = "genai"))]

@@ -170,9 +170,16 @@ impl<'a> Climb<'a> {
             let rule = ladder.target_rule(request.kind());
             request.target_tokens = rule.target(request.source_tokens());
         }
+        if request.max_tokens > 0 {
+            request.target_tokens = request.target_tokens.min(request.max_tokens);
+        }
+        let limit = ladder.accept.limit(request.target_tokens);
         Self {
             ladder,
-            limit: ladder.accept.limit(request.target_tokens),
+            limit: match request.max_tokens {
+                0 => limit,
+                most => limit.min(most),
+            },
             most: request
                 .source_tokens()
                 .saturating_sub(request.overhead_tokens)

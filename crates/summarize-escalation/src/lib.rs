@@ -41,6 +41,6 @@ pub use tier::Tier;
 
 pub use extractive_summarizer::{
     CHAR_CUT_NOTE, CUT_NOTE, ExtractiveSummarizer, Source, SummarySource, cut_to_chars,
-    cut_to_tokens, rank_lines,
+    cut_to_tokens, rank_lines, rank_of,
 };
 pub use model_client::{CallGuard, Failure, FailureKind, ModelCall, ModelUsage, Stop};

@@ -31,6 +31,9 @@ pub fn recipe(summarizer: &str, ladder: &Ladder, request: &SummaryRequest<'_>) -
     if request.purpose == Purpose::TurnPrefix {
         line.push_str(" purpose=turn-prefix");
     }
+    if request.max_tokens > 0 {
+        line.push_str(&format!(" max={}", request.max_tokens));
+    }
     if request.overhead_tokens > 0 {
         line.push_str(&format!(" overhead={}", request.overhead_tokens));
     }

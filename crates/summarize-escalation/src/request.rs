@@ -41,6 +41,8 @@ pub struct SummaryRequest<'a> {
     pub source: &'a [Source<'a>],
     /// Target length, in tokens of `estimator`. 0 leaves it to the ladder.
     pub target_tokens: u64,
+    /// Largest accepted cost, in tokens, where it is below the ladder's own limit. 0 sets none.
+    pub max_tokens: u64,
     /// Counts the tokens of the request and of its result.
     pub estimator: &'a dyn TokenEstimator,
     /// Tokens that rendering adds to the summary's text in a context; a summary must be shorter
@@ -77,6 +79,7 @@ impl<'a> SummaryRequest<'a> {
         Self {
             source,
             target_tokens: 0,
+            max_tokens: 0,
             estimator,
             overhead_tokens: 0,
             style: Style::Normal,
@@ -90,6 +93,12 @@ impl<'a> SummaryRequest<'a> {
     /// Sets the target length, in tokens.
     pub fn with_target_tokens(mut self, tokens: u64) -> Self {
         self.target_tokens = tokens;
+        self
+    }
+
+    /// Sets the largest accepted cost, in tokens.
+    pub fn with_max_tokens(mut self, tokens: u64) -> Self {
+        self.max_tokens = tokens;
         self
     }
 

@@ -15,6 +15,9 @@ pub(super) const SIZES: [u64; 6] = [1_000, 2_000, 4_000, 8_000, 16_000, 32_000];
 /// How recorded rows name the agents' own size, and six tenths of it.
 pub(super) const OWN: [&str; 2] = ["theirs", "0.6"];
 
+/// Number of handoffs of the last row.
+pub(super) const HANDOFFS: usize = 3;
+
 /// What the texts of one case keep, or of all.
 #[derive(Default)]
 pub(super) struct Measured {
@@ -24,6 +27,8 @@ pub(super) struct Measured {
     pub(super) ours: [Pool; OWN.len()],
     /// By size.
     pub(super) curve: [Point; SIZES.len()],
+    /// By handoff at the agent's own size: after one handoff, and after the last of [`HANDOFFS`].
+    pub(super) handoffs: [Pool; 2],
 }
 
 /// What texts of one size keep.
@@ -46,6 +51,10 @@ impl Measured {
         for (pool, budget) in out.ours.iter_mut().zip([own, own * 6 / 10]) {
             add(pool, &ours.text(budget)?);
         }
+        for (pool, handoffs) in out.handoffs.iter_mut().zip([1, HANDOFFS]) {
+            let handed_over = Ours::handed_over(case, own, handoffs)?;
+            add(pool, &handed_over.text(own)?);
+        }
         for (point, size) in out.curve.iter_mut().zip(SIZES) {
             add(&mut point.ours, &ours.text(size)?);
             add(&mut point.head, &cuts::head(&ours.plain, size, &TOKENS));
@@ -58,6 +67,9 @@ impl Measured {
         self.theirs.merge(&other.theirs);
         self.naive.merge(&other.naive);
         for (sum, pool) in self.ours.iter_mut().zip(&other.ours) {
+            sum.merge(pool);
+        }
+        for (sum, pool) in self.handoffs.iter_mut().zip(&other.handoffs) {
             sum.merge(pool);
         }
         for (sum, point) in self.curve.iter_mut().zip(&other.curve) {
@@ -73,12 +85,22 @@ impl Measured {
         for (pool, size) in self.ours.iter().zip(OWN) {
             rows.push(pool.row(&format!("ours, {size}")));
         }
+        rows.extend(self.handoff_rows());
         for (point, size) in self.curve.iter().zip(SIZES) {
             rows.push(point.ours.row(&format!("ours, {size}")));
             rows.push(point.head.row(&format!("head, {size}")));
             rows.push(point.tail.row(&format!("tail, {size}")));
         }
         rows
+    }
+
+    /// The figures of the strategy handoff, at the agents' own size.
+    pub(super) fn handoff_rows(&self) -> [Row; 2] {
+        let [first, last] = &self.handoffs;
+        [
+            first.row("handoff"),
+            last.row(&format!("handoff, number {HANDOFFS}")),
+        ]
     }
 
     /// The figures of the library, to be recorded.

@@ -2,10 +2,11 @@
 
 use std::sync::Arc;
 
+use agent_memory::handoff::CutPolicy;
 use agent_memory::model::StepClock;
 use agent_memory::store::InMemoryStore;
-use agent_memory::transcripts::{ReadOptions, read};
-use agent_memory::{Budget, ErrorKind, Memory, Mode, Session, Timestamp};
+use agent_memory::transcripts::{Origin, ReadOptions, read};
+use agent_memory::{Budget, Builder, ErrorKind, HandoffPolicy, Memory, Mode, Session, Timestamp};
 use anyhow::{Context as _, ensure};
 use token_estimate::{Exact, TokenEstimator};
 use tokio::runtime::Runtime;
@@ -16,6 +17,16 @@ use crate::retention::transcripts::plain;
 /// The tokenizer of all figures.
 pub(super) const TOKENS: Exact = Exact::O200k;
 
+/// A memory that reads no clock of the system.
+fn memory() -> Builder {
+    let clock = || Arc::new(StepClock::new(Timestamp(0), 0));
+    Memory::builder()
+        .store(Arc::new(InMemoryStore::new().with_clock(clock())))
+        .clock(clock())
+        .owner("bench")
+        .without_background()
+}
+
 /// A conversation that the library holds, compacted as far as its defaults go.
 pub(super) struct Ours {
     runtime: Runtime,
@@ -25,32 +36,48 @@ pub(super) struct Ours {
 }
 
 impl Ours {
-    /// Imports and compacts the conversation of a case. Nothing is read from the system's clock, so
-    /// that every run has the same ids and figures.
+    /// Imports and compacts the conversation of a case with the library's defaults.
     pub(super) fn of(case: &Case) -> anyhow::Result<Self> {
+        Self::compacted(case, memory(), 1)
+    }
+
+    /// Imports the conversation of a case in `handoffs` parts of equal length, and hands over after each: everything but the
+    /// newest group, or what an eighth of the budget holds, goes into one summary of at most the budget.
+    pub(super) fn handed_over(case: &Case, budget: u64, handoffs: usize) -> anyhow::Result<Self> {
+        let keep = CutPolicy::RecentTokens { tokens: budget / 8 };
+        let policy = HandoffPolicy::default()
+            .with_keep(keep)
+            .with_summary_tokens(budget, budget / 2)
+            .with_split_turns(false)
+            .with_min_tokens(0)
+            .with_max_source_tokens(None);
+        Self::compacted(case, memory().handoff(policy), handoffs)
+    }
+
+    /// Imports the conversation of a case in parts, and compacts after each. Nothing is read from the system's clock, so
+    /// that every run has the same ids and figures.
+    fn compacted(case: &Case, builder: Builder, parts: usize) -> anyhow::Result<Self> {
         let runtime = tokio::runtime::Builder::new_current_thread()
             .build()
             .context("start a runtime")?;
         let transcript = read(case.before.as_slice(), &ReadOptions::default())?;
-        let clock = || Arc::new(StepClock::new(Timestamp(0), 0));
-        let session = runtime.block_on(async {
-            let memory = Memory::builder()
-                .store(Arc::new(InMemoryStore::new().with_clock(clock())))
-                .clock(clock())
-                .owner("bench")
-                .without_background()
-                .estimator(Arc::new(TOKENS))
-                .open()
-                .await?;
-            let imported = memory.import(&transcript).await?;
-            let main = imported.main(&transcript).context("no conversation")?;
-            let session = memory.get_session(main.clone()).await?;
-            session.compact(Mode::Full).await?;
-            anyhow::Ok(session)
+        let (session, plain) = runtime.block_on(async {
+            let memory = builder.estimator(Arc::new(TOKENS)).open().await?;
+            let mut sessions = transcript.sessions.iter();
+            let main = sessions.find(|session| session.origin == Origin::Root);
+            let main = main.or(transcript.sessions.first());
+            let main = main.context("no conversation")?;
+            let session = memory.open_log(main).await?;
+            let part = main.messages.len().div_ceil(parts).max(1);
+            for messages in main.messages.chunks(part) {
+                let stored = session.ingest_batch(messages.to_vec()).await?;
+                ensure!(stored.conflicts() == 0, "a message was refused");
+                session.compact(Mode::Full).await?;
+            }
+            anyhow::Ok((session, plain(&main.messages)))
         })?;
-        let main = transcript.sessions.iter().find(|s| s.key == *session.key());
         Ok(Self {
-            plain: main.map_or_else(String::new, |log| plain(&log.messages)),
+            plain,
             runtime,
             session,
         })

@@ -4,7 +4,7 @@ use std::fmt::Write as _;
 
 use super::before;
 use super::gold::COLUMNS;
-use super::measured::{Measured, OWN, SIZES};
+use super::measured::{HANDOFFS, Measured, OWN, SIZES};
 use super::table::table;
 
 /// Returns the page.
@@ -34,6 +34,12 @@ pub(super) fn page(sum: &Measured, cases: usize) -> anyhow::Result<String> {
     out.push_str(&table(&rows));
     out.push_str(NAIVE);
 
+    out.push_str("\n## By handoff\n\n");
+    let mut rows = vec![sum.theirs.row("theirs")];
+    rows.extend(sum.handoff_rows());
+    out.push_str(&table(&rows));
+    let _ = write!(out, "{}", handoff_note());
+
     out.push_str("\n## By size\n");
     for (point, size) in sum.curve.iter().zip(SIZES) {
         let _ = writeln!(out, "\n### {size} tokens\n");
@@ -43,6 +49,15 @@ pub(super) fn page(sum: &Measured, cases: usize) -> anyhow::Result<String> {
         out.push_str(&table(&rows));
     }
     Ok(out)
+}
+
+fn handoff_note() -> String {
+    format!(
+        "\n\
+The strategy handoff with everything but the newest group, or what an eighth of the size holds, in one summary of at most the\n\
+agent's size: after one handoff of the whole conversation, and after the last of {HANDOFFS}, each of which folded the summary\n\
+before it and an equal part of the conversation.\n"
+    )
 }
 
 const PREFACE: &str = "\

@@ -4,19 +4,20 @@ use std::collections::BTreeMap;
 use std::path::Path;
 use std::sync::Arc;
 
+use agent_memory::handoff::left_out;
 use agent_memory::transcripts::Transcript;
 use agent_memory::{
-    Budget, Clock as _, EntryKind, ErrorKind, LabelCounts, Memory, Mode, ModelReport, Plan,
-    Session, StopReason, SummaryId, SystemClock, Violation,
+    Budget, Clock as _, EntryKind, ErrorKind, LabelCounts, Memory, Mode, ModelReport, Plan, Role,
+    Seq, Session, StopReason, SummaryId, SystemClock, Violation,
 };
 use serde::Serialize;
 
 use super::import::{self, main_session};
 use super::{show, verify};
 use crate::app::App;
-use crate::args::{Compact, ModeArg, Strategy};
+use crate::args::{Compact, ModeArg};
 use crate::error::{self, Failure, Kind};
-use crate::output::{count, note, number, percent, table};
+use crate::output::{count, note, number, one_line, percent, table};
 use crate::progress::Progress;
 use crate::writer::{Writers, model_failures, redo_command};
 
@@ -40,6 +41,9 @@ struct Answer {
     /// Why the summarizer failed, if it did.
     failure: Option<String>,
     verify: Verified,
+    /// Messages of which the published summaries tell nothing; only where they were asked for.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    dropped: Option<Vec<Dropped>>,
     /// The next step; only for a dry run.
     #[serde(skip_serializing_if = "Option::is_none")]
     plan: Option<Plan>,
@@ -55,6 +59,17 @@ struct Before {
 struct After {
     spans: u64,
     tokens: u64,
+}
+
+/// A message of which the summary that covers it tells nothing.
+#[derive(Debug, Serialize)]
+struct Dropped {
+    seq: Seq,
+    role: Role,
+    tokens: u64,
+    start: String,
+    /// What to expand to read it.
+    expand: String,
 }
 
 /// Number of published summaries by label.
@@ -85,15 +100,14 @@ impl Summaries {
 
     /// Formats the counts: `3 leaf and 1 condensed`.
     fn text(&self) -> String {
-        let mut text = format!(
-            "{} leaf and {} condensed",
-            number(self.leaf),
-            number(self.condensed)
-        );
-        for (label, n) in &self.others {
-            text.push_str(&format!(" and {} {label}", number(*n)));
-        }
-        text
+        let own = [("leaf", self.leaf), ("condensed", self.condensed)];
+        // Of another strategy only its own labels are told.
+        let own = own.into_iter().filter(|_| self.others.is_empty());
+        let others = self.others.iter().map(|(label, n)| (label.as_str(), *n));
+        let counts = own
+            .chain(others)
+            .map(|(label, n)| format!("{} {}", number(n), label.replace('_', " ")));
+        counts.collect::<Vec<_>>().join(" and ")
     }
 }
 
@@ -109,7 +123,6 @@ pub(crate) async fn run(app: &mut App, args: &Compact) -> anyhow::Result<()> {
         let hint = "give --budget 1000 or more, or leave it out";
         return Err(Failure::new(Kind::BudgetTooSmall, text).hint(hint).into());
     }
-    let Strategy::Dag = args.strategy;
     let writers = Writers::find(&args.writing)?.with_policy(&args.policy);
     let progress = Arc::new(Progress::new(app.json));
     let path = Path::new(&args.target);
@@ -120,7 +133,7 @@ pub(crate) async fn run(app: &mut App, args: &Compact) -> anyhow::Result<()> {
         let session = app.session(&memory, &args.target).await;
         let session = session.map_err(|error| neither(app, error, &args.target))?;
         if args.dry_run {
-            return dry_run(app, &session).await;
+            return dry_run(app, &planned(session, args)).await;
         }
         return compact(app, args, &session, None, &progress).await;
     }
@@ -131,7 +144,7 @@ pub(crate) async fn run(app: &mut App, args: &Compact) -> anyhow::Result<()> {
     };
     if args.dry_run {
         let session = open_for_dry_run(app, &transcript, main.as_str()).await?;
-        return dry_run(app, &session).await;
+        return dry_run(app, &planned(session, args)).await;
     }
     let memory = app
         .open_for_writing(&progress, |builder| writers.apply(builder, &progress))
@@ -178,6 +191,14 @@ fn neither(app: &App, error: anyhow::Error, target: &str) -> anyhow::Error {
     failure.into()
 }
 
+/// The session with the strategy that is asked for, which is not stored.
+fn planned(session: Session, args: &Compact) -> Session {
+    match args.strategy {
+        Some(strategy) => session.with_strategy(strategy.into()),
+        None => session,
+    }
+}
+
 async fn compact(
     app: &mut App,
     args: &Compact,
@@ -185,6 +206,10 @@ async fn compact(
     imported: Option<import::Answer>,
     progress: &Progress,
 ) -> anyhow::Result<()> {
+    let session = &match args.strategy {
+        Some(strategy) => session.use_strategy(strategy.into()).await?,
+        None => session.clone(),
+    };
     let mode = match args.mode {
         ModeArg::Incremental => Mode::Incremental,
         ModeArg::Full => Mode::Full,
@@ -220,6 +245,10 @@ async fn compact(
         note(&line);
     }
     let held = outcome.held.clone();
+    let dropped = match args.report_dropped {
+        true => Some(dropped(session, &outcome.summaries).await?),
+        false => None,
+    };
     let answer = Answer {
         session: session.key().to_string(),
         imported,
@@ -243,6 +272,7 @@ async fn compact(
             ok: report.is_ok(),
             violations: report.violations,
         },
+        dropped,
         plan: None,
     };
     if app.json {
@@ -284,6 +314,69 @@ async fn provisional(session: &Session, ids: &[SummaryId]) -> anyhow::Result<u64
         provisional += summaries.filter(|summary| summary.provisional).count() as u64;
     }
     Ok(provisional)
+}
+
+/// Returns the messages of which summaries tell nothing, oldest first.
+async fn dropped(session: &Session, ids: &[SummaryId]) -> anyhow::Result<Vec<Dropped>> {
+    let shown = session.spans().await?;
+    let shown: Vec<&SummaryId> = shown
+        .iter()
+        .filter_map(|span| span.body.summary())
+        .collect();
+    let mut dropped = Vec::new();
+    for summary in session.summaries(ids).await?.into_iter().flatten() {
+        // Of summaries that a later one of the same run has folded, that one tells.
+        if !shown.contains(&&summary.id) {
+            continue;
+        }
+        let mut rest = Some(summary.range);
+        while let Some(range) = rest {
+            let page = session.entries_in(range).await?;
+            let left_out = left_out(summary.text(), &page.items);
+            dropped.extend(left_out.into_iter().map(|message| Dropped {
+                seq: message.seq,
+                role: message.role,
+                tokens: message.tokens,
+                start: message.start,
+                expand: format!("message:{}", message.seq),
+            }));
+            rest = page.next;
+        }
+    }
+    Ok(dropped)
+}
+
+/// Prints the messages of which summaries tell nothing, and how to get them back.
+fn print_dropped(app: &mut App, key: &str, dropped: &[Dropped]) -> anyhow::Result<()> {
+    const LISTED: usize = 20;
+    let tokens = dropped.iter().map(|message| message.tokens).sum();
+    app.out.line(&format!(
+        "The new summaries tell nothing of {}, {}:",
+        count(dropped.len() as u64, "message", "messages"),
+        count(tokens, "token", "tokens"),
+    ))?;
+    let rows: Vec<Vec<String>> = dropped
+        .iter()
+        .take(LISTED)
+        .map(|message| {
+            vec![
+                message.expand.clone(),
+                message.role.to_string(),
+                number(message.tokens),
+                one_line(&message.start).into_owned(),
+            ]
+        })
+        .collect();
+    app.out.text(&table(&rows))?;
+    if dropped.len() > LISTED {
+        let more = count((dropped.len() - LISTED) as u64, "more", "more");
+        app.out.line(&format!("  and {more}; --json lists all"))?;
+    }
+    if let Some(first) = dropped.first() {
+        let command = app.command(&["expand"], &[key, &first.expand]);
+        app.out.line(&format!("To read one: {command}"))?;
+    }
+    Ok(())
 }
 
 /// Counts the messages of a session, without notes.
@@ -349,6 +442,10 @@ async fn print(
     }
     for violation in &answer.verify.violations {
         app.out.line(&format!("wrong: {violation}"))?;
+    }
+    if let Some(dropped) = &answer.dropped {
+        app.out.line("")?;
+        print_dropped(app, key, dropped)?;
     }
     app.out.line("")?;
     let tree = show::tree(session).await?;
@@ -447,6 +544,7 @@ async fn dry_run(app: &mut App, session: &Session) -> anyhow::Result<()> {
             stop_reason: StopReason::DryRun,
             provisional: 0,
             model: ModelReport::default(),
+            dropped: None,
             failure: None,
             verify: Verified {
                 ok: report.is_ok(),

@@ -4,7 +4,7 @@ use std::path::Path;
 use std::sync::Arc;
 
 use agent_memory::replay::{Broken, Replay, ReplayReport, Reuse};
-use agent_memory::{DagPolicy, Memory, SqliteStore, Window};
+use agent_memory::{DagPolicy, HandoffPolicy, Memory, SqliteStore, Window};
 use serde::Serialize;
 
 use super::import;
@@ -33,6 +33,8 @@ struct Answer {
 struct SessionAnswer {
     leaf: u64,
     condensed: u64,
+    /// Published summaries of the strategy handoff, those of turns' beginnings included.
+    handoff: u64,
     #[serde(flatten)]
     replayed: ReplayReport,
 }
@@ -42,6 +44,7 @@ impl From<ReplayReport> for SessionAnswer {
         Self {
             leaf: replayed.published.get("leaf"),
             condensed: replayed.published.get("condensed"),
+            handoff: replayed.published.get("handoff") + replayed.published.get("turn_prefix"),
             replayed,
         }
     }
@@ -70,6 +73,8 @@ pub(crate) async fn run(app: &mut App, args: &args::Replay) -> anyhow::Result<()
     let memory = args
         .policy
         .apply(builder, usual)
+        .handoff(HandoffPolicy::for_window(window.budget().get()))
+        .strategy(args.strategy.into())
         .without_background()
         .open()
         .await?;

@@ -21,6 +21,8 @@ mod engine;
 mod erasure;
 mod figures;
 mod forks;
+mod handing_over;
+mod handoff;
 mod hard;
 mod history;
 mod laws;

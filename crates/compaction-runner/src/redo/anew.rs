@@ -45,7 +45,7 @@ pub(super) async fn job_anew(
             children,
             depth: old.depth,
         },
-        request: None,
+        request: env.planner.request_again(old),
         source_tokens,
         why: match old.provisional {
             true => "it was written without a model".to_owned(),

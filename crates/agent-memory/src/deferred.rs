@@ -1,0 +1,91 @@
+//! Compactions around turns: at once only between turns, at the end of one, and after a provider refused a context.
+
+use compaction_plan::Mode;
+use compaction_runner::{CancellationToken, CompactionReason, Outcome};
+
+use crate::error::{Error, ErrorKind, Result};
+use crate::session::Session;
+use crate::turn_policy::Window;
+
+/// What came of a recovery from a context that was too long.
+#[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum Recovery {
+    /// The view is smaller now: assemble the context again, and call the model once more.
+    Compacted(Box<Outcome>),
+    /// Nothing could be made smaller: the provider's error stands.
+    NothingToDo,
+    /// This turn has recovered before: the provider's error stands.
+    AlreadyTried,
+}
+
+impl Session {
+    /// Whether a turn is under way in this process: between [`Session::before_turn`] and [`Session::after_turn`].
+    pub fn in_turn(&self) -> bool {
+        self.memory().inner.activities.in_turn(self.id())
+    }
+
+    /// Compacts now, unless a turn is under way. For a user's command, which Operator-Use refuses in the middle of a turn.
+    ///
+    /// # Errors
+    /// `InTurn` while a turn is under way: ask with [`Session::request_compaction`]; else as [`Session::compact`].
+    pub async fn compact_between_turns(
+        &self,
+        mode: Mode,
+        instructions: Option<&str>,
+    ) -> Result<Outcome> {
+        if self.in_turn() {
+            return Err(Error::new(
+                ErrorKind::InTurn,
+                format!(
+                    "a turn of the session {} is under way: compact after it, or ask for it with \
+                     `request_compaction`",
+                    self.key()
+                ),
+            ));
+        }
+        self.compact_with(mode, instructions, CancellationToken::new())
+            .await
+    }
+
+    /// Asks for a compaction at the end of the turn, whatever the turn policy says: [`Session::after_turn`] runs it, and
+    /// waits for the model. The request is kept in this process only; a later one takes its place.
+    pub fn request_compaction(&self, instructions: Option<&str>) {
+        let instructions = instructions.map(str::to_owned);
+        self.memory()
+            .inner
+            .activities
+            .request(self.id(), instructions);
+    }
+
+    /// Call when a provider refused a context as too long: compacts to three quarters of the window's budget, at most once a
+    /// turn. A failing model is no obstacle: extracts take the place of its summaries.
+    ///
+    /// [`models::is_context_overflow`](crate::models::is_context_overflow) tells such an error from others.
+    ///
+    /// # Errors
+    /// When the store fails.
+    pub async fn recover_from_overflow(&self, window: &Window) -> Result<Recovery> {
+        if !self.memory().inner.activities.may_recover(self.id()) {
+            return Ok(Recovery::AlreadyTried);
+        }
+        let budget = window.budget().get().saturating_sub(self.fixed_tokens());
+        let before = self.snapshot().await?.tokens();
+        let room = (budget / 4 * 3).min(before.saturating_sub(before / 4));
+        let compaction = self
+            .compaction_within(CancellationToken::new(), room)
+            .with_reason(CompactionReason::Overflow);
+        let mut outcome = compaction.run(Mode::Full).await?;
+        if outcome.after.tokens > room {
+            let more = compaction.extract_to_fit(self.room(room)).await?;
+            outcome = match outcome.published.total() {
+                0 => more,
+                _ => outcome.followed_by(more),
+            };
+        }
+        Ok(match outcome.published.total() {
+            0 => Recovery::NothingToDo,
+            _ => Recovery::Compacted(Box::new(outcome)),
+        })
+    }
+}

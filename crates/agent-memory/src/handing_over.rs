@@ -1,0 +1,322 @@
+//! Handing a session over: what was done, or why nothing was, in the words of the engines that do it so.
+
+use compaction_plan::{Mode, StopReason};
+use compaction_runner::{CancellationToken, Compaction, CompactionReason, Outcome};
+use handoff_compactor::FileLedger;
+use memory_model::{EntryKind, Purpose, RawJson, Seq, SeqRange, SpanBody, Summary, SummaryId};
+use summarize_escalation::{Ladder, OnError, Summarizer, Tier};
+
+use crate::error::{Error, ErrorKind, Result};
+use crate::session::Session;
+use crate::strategy::Strategy;
+use crate::supplied;
+
+/// What stands between the summary and that of a turn's beginning where both are one text: pi's words.
+const TURN_CONTEXT: &str = "\n\n---\n\n**Turn Context (split turn):**\n\n";
+
+/// What a handoff is asked for.
+#[derive(Debug, Clone, Default)]
+#[non_exhaustive]
+pub struct HandOver {
+    /// The user's instructions for the summary.
+    pub instructions: Option<String>,
+    /// Why it is done: see [`CompactionReason`].
+    pub reason: CompactionReason,
+    /// Cancels it.
+    pub cancel: CancellationToken,
+    /// Fewest messages of a session that is handed over; with fewer it is passed over. By default 0; koda
+    /// has 4.
+    pub min_messages: u64,
+}
+
+impl HandOver {
+    /// Sets the user's instructions.
+    pub fn with_instructions(mut self, instructions: impl Into<String>) -> Self {
+        self.instructions = Some(instructions.into());
+        self
+    }
+
+    /// Sets why it is done.
+    pub fn with_reason(mut self, reason: CompactionReason) -> Self {
+        self.reason = reason;
+        self
+    }
+
+    /// Sets the token that cancels it.
+    pub fn with_cancel(mut self, cancel: CancellationToken) -> Self {
+        self.cancel = cancel;
+        self
+    }
+
+    /// Sets the fewest messages of a session that is handed over.
+    pub fn with_min_messages(mut self, messages: u64) -> Self {
+        self.min_messages = messages;
+        self
+    }
+}
+
+/// What came of a handoff.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum HandOverOutcome {
+    /// The session was handed over.
+    Done(Box<Handoff>),
+    /// Nothing was done, and nothing changed.
+    Skipped(HandOverSkip),
+}
+
+/// Why a session was not handed over. None of these is an error.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum HandOverSkip {
+    /// The newest response waits for the results of its tools: hand over once they are there.
+    PendingToolCalls,
+    /// The session has too few messages.
+    TooShort {
+        /// Number of messages that contexts show, summaries not counted.
+        messages: u64,
+    },
+    /// The messages are too many for the summarizer's model.
+    HistoryTooLarge,
+    /// Everything is handed over already but what is kept.
+    NothingToDo,
+    /// Nothing shorter than the messages could be made of them.
+    CannotShrink,
+    /// A hook refused it, or it was cancelled.
+    Cancelled,
+    /// Another process is at work on it, or was first.
+    Busy,
+}
+
+/// A session that was handed over.
+#[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Handoff {
+    /// The summary's text. Where the cut is inside a turn, the summary of the turn's beginning follows it.
+    pub summary: String,
+    /// The published summaries that contexts show now: one, or two where the cut is inside a turn.
+    pub summaries: Vec<SummaryId>,
+    /// The first message that is kept as it is.
+    pub kept_from: Seq,
+    /// The id that this message has in its source; `None` without one.
+    pub kept_from_id: Option<String>,
+    /// Whether the cut is inside a turn.
+    pub is_split_turn: bool,
+    /// Cost of the view before and after, in tokens.
+    pub tokens_before: u64,
+    /// See `tokens_before`.
+    pub tokens_after: u64,
+    /// Number of messages that contexts showed and do not show any more. Each is in the log: koda says deleted, and means
+    /// archived.
+    pub archived: u64,
+    /// Cost of the summaries as contexts show them, in tokens.
+    pub summary_tokens: u64,
+    /// What was done to which files, over all handoffs.
+    pub files: FileLedger,
+}
+
+impl Handoff {
+    /// Returns the summary with the lists of files that pi and Operator-Use put below it.
+    pub fn summary_with_files(&self) -> String {
+        format!("{}{}", self.summary, self.files.footer())
+    }
+}
+
+impl Session {
+    /// Hands the session over: everything before the messages that are kept becomes one summary, together with the
+    /// summary before. Not a message is lost: [`Session::retrieval`] expands the summary to all of them.
+    ///
+    /// # Errors
+    /// `Invalid` for a session of another strategy: see [`Session::use_strategy`]. `Model` when the summary could not be
+    /// written; the text says why, and nothing changed. Or when the store fails.
+    pub async fn hand_over(&self, request: &HandOver) -> Result<HandOverOutcome> {
+        self.must_hand_over()?;
+        if let Some(skip) = self.skip(request).await? {
+            return Ok(HandOverOutcome::Skipped(skip));
+        }
+        self.run_handoff(self.compaction(request.cancel.clone()), request)
+            .await
+    }
+
+    /// As [`Session::hand_over`], with a summary by this summarizer, or none.
+    pub(crate) async fn hand_over_with(
+        &self,
+        request: &HandOver,
+        summarizer: &dyn Summarizer,
+    ) -> Result<HandOverOutcome> {
+        self.must_hand_over()?;
+        if let Some(skip) = self.skip(request).await? {
+            return Ok(HandOverOutcome::Skipped(skip));
+        }
+        let ladder = Ladder::default()
+            .with_tiers([Tier::Normal])
+            .with_on_error(OnError::Fail)
+            .with_gate(None);
+        let compaction = self
+            .compaction(request.cancel.clone())
+            .with_summarizer(summarizer)
+            .with_ladder(&ladder);
+        self.run_handoff(compaction, request).await
+    }
+
+    async fn run_handoff(
+        &self,
+        compaction: Compaction<'_>,
+        request: &HandOver,
+    ) -> Result<HandOverOutcome> {
+        let mut compaction = compaction.with_reason(request.reason);
+        if let Some(instructions) = &request.instructions {
+            compaction = compaction.with_instructions(instructions);
+        }
+        let outcome = compaction.run(Mode::Incremental).await?;
+        self.handed_over(outcome).await
+    }
+
+    /// Hands the session over with a text that somebody else wrote: everything before `kept_from` becomes this summary.
+    /// `append_compaction` in Operator-Use and pi. `details` are kept beside the text.
+    ///
+    /// # Errors
+    /// `Invalid` for a session of another strategy, a text that is blank or costs as much as what it replaces, and a
+    /// position that would part a call from its result; or when the store fails.
+    pub async fn append_compaction(
+        &self,
+        summary: &str,
+        kept_from: Seq,
+        details: Option<RawJson>,
+    ) -> Result<Handoff> {
+        self.must_hand_over()?;
+        let invalid = |what: String| Error::new(ErrorKind::Invalid, what);
+        if summary.trim().is_empty() {
+            return Err(invalid(format!(
+                "the summary of the session {} is empty: give a text",
+                self.key()
+            )));
+        }
+        if kept_from <= Seq::FIRST {
+            return Err(invalid(format!(
+                "nothing stands before message {kept_from} of the session {}: give the first message \
+                 that is kept",
+                self.key()
+            )));
+        }
+        let planner = self.memory().inner.planners.handoff();
+        let outcome = supplied::publish(self, planner, kept_from, summary, details).await?;
+        match self.handed_over(outcome).await? {
+            HandOverOutcome::Done(handoff) => Ok(*handoff),
+            HandOverOutcome::Skipped(skip) => Err(invalid(format!(
+                "the summary of the session {} was not published ({skip:?}): it must cost less than what it \
+                 replaces",
+                self.key()
+            ))),
+        }
+    }
+
+    fn must_hand_over(&self) -> Result<()> {
+        if self.strategy() == Some(Strategy::Handoff) {
+            return Ok(());
+        }
+        Err(Error::new(
+            ErrorKind::Invalid,
+            format!(
+                "the session {} is not compacted by handoff: choose the strategy first, by `use_strategy`",
+                self.key()
+            ),
+        ))
+    }
+
+    /// Why nothing is to be done; `None` where something may be.
+    async fn skip(&self, request: &HandOver) -> Result<Option<HandOverSkip>> {
+        if !self.open_calls().await?.parts.is_empty() {
+            return Ok(Some(HandOverSkip::PendingToolCalls));
+        }
+        if request.min_messages == 0 {
+            return Ok(None);
+        }
+        let messages = self.shown_messages().await?;
+        let short = messages < request.min_messages;
+        Ok(short.then_some(HandOverSkip::TooShort { messages }))
+    }
+
+    /// Number of messages that the view shows as they are.
+    async fn shown_messages(&self) -> Result<u64> {
+        let head = self.snapshot().await?.head;
+        let mut messages = 0;
+        for span in self.spans().await? {
+            let mut rest = match span.body {
+                SpanBody::Raw | SpanBody::Trimmed(_) => span.range.up_to(head),
+                _ => None,
+            };
+            while let Some(range) = rest {
+                let page = self.entries_in(range).await?;
+                let shown = page.items.iter().filter(|e| e.kind == EntryKind::Message);
+                messages += shown.count() as u64;
+                rest = page.next;
+            }
+        }
+        Ok(messages)
+    }
+
+    /// What came of a run.
+    async fn handed_over(&self, outcome: Outcome) -> Result<HandOverOutcome> {
+        if outcome.published.total() == 0 {
+            return self.not_handed_over(&outcome).map(HandOverOutcome::Skipped);
+        }
+        let spans = self.spans().await?;
+        let ids: Vec<SummaryId> = spans
+            .iter()
+            .filter_map(|span| span.body.summary().cloned())
+            .collect();
+        let summaries = self.summaries(&ids).await?;
+        let summaries: Vec<Summary> = summaries.into_iter().flatten().collect();
+        let last = summaries.last().map_or(Seq::NONE, |s| s.range.last);
+        let kept_from = last.next();
+        let kept = self.entries_in(SeqRange::single(kept_from)).await?;
+        let kept = kept.items.into_iter().next();
+        let mut files = FileLedger::default();
+        for ledger in summaries.iter().filter_map(FileLedger::of) {
+            files.add_ledger(&ledger);
+        }
+        let texts: Vec<&str> = summaries.iter().map(Summary::text).collect();
+        Ok(HandOverOutcome::Done(Box::new(Handoff {
+            summary: texts.join(TURN_CONTEXT),
+            kept_from,
+            kept_from_id: kept.and_then(|entry| entry.message.external_id),
+            is_split_turn: summaries.iter().any(is_turn_prefix),
+            tokens_before: outcome.before.tokens,
+            tokens_after: outcome.after.tokens,
+            archived: outcome.messages_compacted,
+            summary_tokens: summaries.iter().map(|summary| summary.tokens).sum(),
+            summaries: ids,
+            files,
+        })))
+    }
+
+    /// Why a run published nothing.
+    fn not_handed_over(&self, outcome: &Outcome) -> Result<HandOverSkip> {
+        let too_long = outcome
+            .model
+            .causes
+            .iter()
+            .any(|cause| cause.cause.is_too_long());
+        Ok(match outcome.stop_reason {
+            StopReason::SummarizerFailed if too_long => HandOverSkip::HistoryTooLarge,
+            StopReason::SummarizerFailed => {
+                let why = outcome.failure.as_deref().unwrap_or("Unknown error");
+                return Err(Error::new(
+                    ErrorKind::Model(model_client::FailureKind::Other),
+                    format!(
+                        "Summarization failed: {why}; nothing changed, so it can be tried again"
+                    ),
+                ));
+            }
+            StopReason::Exhausted | StopReason::NoProgress => HandOverSkip::CannotShrink,
+            StopReason::Cancelled => HandOverSkip::Cancelled,
+            StopReason::Held | StopReason::LostRace => HandOverSkip::Busy,
+            _ => HandOverSkip::NothingToDo,
+        })
+    }
+}
+
+/// Whether a summary is of a turn's beginning.
+fn is_turn_prefix(summary: &Summary) -> bool {
+    handoff_compactor::purpose(summary) == Some(Purpose::TurnPrefix)
+}

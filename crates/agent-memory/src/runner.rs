@@ -1,0 +1,126 @@
+//! Handing over by the agent's own runner: the model that holds the conversation summarizes it.
+
+use std::fmt::Debug;
+use std::sync::Arc;
+
+use async_trait::async_trait;
+use model_client::{Failure, FailureKind};
+use summarize_escalation::prompt::PromptSet;
+use summarize_escalation::{
+    Error as SummarizerError, Summarizer, SummarizerResponse, SummaryRequest,
+};
+
+use crate::error::Result;
+use crate::handing_over::{HandOver, HandOverOutcome};
+use crate::session::Session;
+
+/// What runs an agent's turns: a client with a conversation of its own, or a process such as an agent's command line.
+#[async_trait]
+pub trait Runner: Send + Sync + Debug {
+    /// Answers a prompt. A system prompt that it has of its own may stay.
+    ///
+    /// # Errors
+    /// When no answer came, or only a part of one.
+    async fn generate(&self, system: &str, user: &str) -> std::result::Result<String, Failure>;
+
+    /// Whether it keeps the conversation itself. Such a runner is left as it is after a handoff; another one is reset,
+    /// so that it begins with the summary.
+    fn stateful(&self) -> bool {
+        false
+    }
+
+    /// Ends the conversation that it holds: the next turn gives it the new context.
+    ///
+    /// # Errors
+    /// When the runner cannot be started again. The handoff is published then.
+    async fn reset(&self) -> std::result::Result<(), Failure>;
+
+    /// The model that it asks; `None` where it has no choice.
+    fn model(&self) -> Option<String> {
+        None
+    }
+
+    /// Changes the model that it asks.
+    ///
+    /// # Errors
+    /// When it does not have the model.
+    async fn set_model(&self, _model: &str) -> std::result::Result<(), Failure> {
+        Ok(())
+    }
+}
+
+/// A summarizer that asks a runner.
+#[derive(Debug)]
+struct AskRunner {
+    id: String,
+    runner: Arc<dyn Runner>,
+    model: Option<String>,
+    prompts: PromptSet,
+}
+
+#[async_trait]
+impl Summarizer for AskRunner {
+    fn id(&self) -> &str {
+        &self.id
+    }
+
+    fn model(&self) -> Option<&str> {
+        self.model.as_deref()
+    }
+
+    async fn summarize(
+        &self,
+        request: &SummaryRequest<'_>,
+    ) -> std::result::Result<SummarizerResponse, SummarizerError> {
+        let prompt = self.prompts.render(request);
+        let answer = self.runner.generate(&prompt.system, &prompt.user).await;
+        let text = answer.map_err(|failure| SummarizerError::provider(&self.id, failure))?;
+        if text.trim().is_empty() {
+            let failure = Failure::new(FailureKind::Empty, "empty summary response");
+            return Err(SummarizerError::provider(&self.id, failure));
+        }
+        Ok(SummarizerResponse::new(self.prompts.read(&text)))
+    }
+}
+
+impl Session {
+    /// Hands the session over with a summary that the agent's own runner writes, by anna's rules: the runner is asked with
+    /// `fast_model` where one is given, and has its own model again afterwards, whatever came of it; a runner that is not
+    /// stateful is reset once, if the session was handed over, and never otherwise. No other model and no extract takes the
+    /// runner's place: if it fails, nothing changes.
+    ///
+    /// # Errors
+    /// As [`Session::hand_over`]; `Model` when the runner cannot be reset or given its model back.
+    pub async fn hand_over_by(
+        &self,
+        runner: &Arc<dyn Runner>,
+        fast_model: Option<&str>,
+        request: &HandOver,
+    ) -> Result<HandOverOutcome> {
+        let usual = runner.model();
+        if let Some(model) = fast_model {
+            runner.set_model(model).await?;
+        }
+        let model = fast_model.map(str::to_owned).or(usual.clone());
+        let prompts = PromptSet::anna();
+        let writer = AskRunner {
+            id: format!(
+                "runner:{}/{}",
+                model.as_deref().unwrap_or("own"),
+                prompts.id
+            ),
+            runner: Arc::clone(runner),
+            model,
+            prompts,
+        };
+        let outcome = self.hand_over_with(request, &writer).await;
+        if let (Some(usual), Some(_)) = (usual, fast_model) {
+            runner.set_model(&usual).await?;
+        }
+        let outcome = outcome?;
+        if matches!(outcome, HandOverOutcome::Done(_)) && !runner.stateful() {
+            runner.reset().await?;
+        }
+        Ok(outcome)
+    }
+}

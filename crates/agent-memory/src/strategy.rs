@@ -1,0 +1,170 @@
+//! Strategies of compaction, and the planners behind them.
+
+use std::fmt;
+use std::str::FromStr;
+use std::sync::Arc;
+
+use compaction_plan::Planner;
+use dag_compactor::{DagPlanner, DagPolicy};
+use handoff_compactor::{HandoffPlanner, HandoffPolicy};
+use memory_model::RawJson;
+use memory_store::FullStore;
+use serde::{Deserialize, Serialize};
+
+use crate::error::{Error, ErrorKind, Result};
+use crate::session::Session;
+
+/// Key of the small value that names a session's strategy.
+const KEY: &str = "strategy";
+
+/// How a session is compacted. Each strategy has a view of its own over the same log, so a session can change its
+/// strategy at any time and loses nothing.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+#[non_exhaustive]
+pub enum Strategy {
+    /// A DAG of summaries: leaves over messages, condensed summaries over summaries. View `dag`.
+    #[default]
+    Dag,
+    /// One rolling summary, then the newest messages. View `handoff`.
+    Handoff,
+}
+
+impl Strategy {
+    /// All strategies.
+    pub const ALL: [Self; 2] = [Self::Dag, Self::Handoff];
+
+    /// Returns the name, which is also the name of its view.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Dag => "dag",
+            Self::Handoff => "handoff",
+        }
+    }
+}
+
+impl fmt::Display for Strategy {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.pad(self.as_str())
+    }
+}
+
+impl FromStr for Strategy {
+    type Err = Error;
+
+    /// Reads a strategy's name.
+    ///
+    /// # Errors
+    /// `Invalid` for a name that is not one of [`Strategy::ALL`]'s.
+    fn from_str(name: &str) -> Result<Self> {
+        let found = Self::ALL.into_iter().find(|one| one.as_str() == name);
+        found.ok_or_else(|| {
+            Error::new(
+                ErrorKind::Invalid,
+                format!("there is no strategy {name}: the strategies are dag and handoff"),
+            )
+        })
+    }
+}
+
+/// The planners of a memory.
+#[derive(Debug)]
+pub(crate) struct Planners {
+    /// The planner of sessions that chose no strategy.
+    pub(crate) default: Arc<dyn Planner>,
+    dag: Arc<dyn Planner>,
+    handoff: Arc<dyn Planner>,
+    handoff_planner: HandoffPlanner,
+}
+
+impl Planners {
+    pub(crate) fn new(
+        dag: DagPolicy,
+        handoff: HandoffPolicy,
+        strategy: Strategy,
+        custom: Option<Arc<dyn Planner>>,
+    ) -> Self {
+        let dag: Arc<dyn Planner> = Arc::new(DagPlanner::new(dag));
+        let handoff = HandoffPlanner::new(handoff);
+        #[cfg(feature = "import")]
+        let handoff = handoff.with_conventions(Arc::new(message_formats::KnownAgents));
+        let handoff_planner = handoff.clone();
+        let handoff: Arc<dyn Planner> = Arc::new(handoff);
+        let default = custom.unwrap_or_else(|| match strategy {
+            Strategy::Dag => Arc::clone(&dag),
+            Strategy::Handoff => Arc::clone(&handoff),
+        });
+        Self {
+            default,
+            dag,
+            handoff,
+            handoff_planner,
+        }
+    }
+
+    /// The planner of handoffs.
+    pub(crate) fn handoff(&self) -> HandoffPlanner {
+        self.handoff_planner.clone()
+    }
+
+    pub(crate) fn planner(&self, strategy: Strategy) -> Arc<dyn Planner> {
+        Arc::clone(match strategy {
+            Strategy::Dag => &self.dag,
+            Strategy::Handoff => &self.handoff,
+        })
+    }
+}
+
+/// Reads the strategy that a session chose; `None` where it chose none.
+pub(crate) async fn chosen(
+    store: &dyn FullStore,
+    id: memory_model::ConversationId,
+) -> Result<Option<Strategy>> {
+    let Some(state) = store.state(id, KEY).await? else {
+        return Ok(None);
+    };
+    let name: String = serde_json::from_str(state.value.as_str()).map_err(|error| {
+        Error::new(
+            ErrorKind::Store(memory_store::ErrorKind::Corrupt),
+            format!("the stored strategy cannot be read: {error}; choose one again"),
+        )
+    })?;
+    name.parse().map(Some)
+}
+
+impl Session {
+    /// Returns this handle with another strategy. Contexts, plans and turns of the handle follow it; the views
+    /// of other strategies stay as they are. The choice is not stored: see [`Session::use_strategy`].
+    pub fn with_strategy(self, strategy: Strategy) -> Self {
+        let planner = self.memory().inner.planners.planner(strategy);
+        self.with_planner(planner)
+    }
+
+    /// Chooses the session's strategy for good, and returns a handle that has it. Opening the session again gives
+    /// the same strategy, whatever the memory's default is. Not a byte of the log and of any view changes.
+    ///
+    /// # Errors
+    /// `Store` when the store fails, or when somebody else changes the strategy at the same time.
+    pub async fn use_strategy(&self, strategy: Strategy) -> Result<Self> {
+        let store = &self.memory().inner.store;
+        let stored = store.state(self.id(), KEY).await?;
+        let value = RawJson::from_value(&strategy).map_err(|error| {
+            Error::new(
+                ErrorKind::Invalid,
+                format!("the strategy {strategy} cannot be stored: {error}"),
+            )
+        })?;
+        let revision = stored.map_or(0, |state| state.revision);
+        store
+            .put_state(self.id(), KEY, revision, Some(&value))
+            .await?;
+        Ok(self.clone().with_chosen(strategy))
+    }
+
+    /// Returns the strategy of this handle; `None` with a planner of the application's own.
+    pub fn strategy(&self) -> Option<Strategy> {
+        let planners = &self.memory().inner.planners;
+        let has = |strategy: &Strategy| Arc::ptr_eq(self.planner(), &planners.planner(*strategy));
+        Strategy::ALL.into_iter().find(has)
+    }
+}

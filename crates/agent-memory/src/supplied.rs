@@ -1,0 +1,58 @@
+//! A handoff whose summary somebody else wrote, published like any other.
+
+use std::sync::Arc;
+
+use async_trait::async_trait;
+use compaction_plan::{Job, Mode};
+use compaction_runner::{CancellationToken, Event, Hooks, JobDecision, Outcome};
+use handoff_compactor::HandoffPlanner;
+use memory_model::{RawJson, Seq, Summary};
+
+use crate::error::Result;
+use crate::session::Session;
+
+/// Publishes one handoff that keeps the messages from `kept_from` on, with this text.
+pub(crate) async fn publish(
+    session: &Session,
+    planner: HandoffPlanner,
+    kept_from: Seq,
+    text: &str,
+    details: Option<RawJson>,
+) -> Result<Outcome> {
+    let mut planner = planner.with_kept_from(kept_from);
+    if let Some(details) = details {
+        planner = planner.with_fact("supplied", details);
+    }
+    let session = session.clone().with_planner(Arc::new(planner));
+    let hooks = SuppliedText {
+        text,
+        hooks: &*session.memory().inner.hooks,
+    };
+    let compaction = session.compaction(CancellationToken::new());
+    Ok(compaction.with_hooks(&hooks).run(Mode::Incremental).await?)
+}
+
+/// Hooks that supply the text of every summary, and tell others what happens.
+#[derive(Debug)]
+struct SuppliedText<'a> {
+    text: &'a str,
+    hooks: &'a dyn Hooks,
+}
+
+#[async_trait]
+impl Hooks for SuppliedText<'_> {
+    async fn before(&self, job: &Job) -> JobDecision {
+        match self.hooks.before(job).await {
+            JobDecision::Cancel => JobDecision::Cancel,
+            _ => JobDecision::Supply(self.text.to_owned()),
+        }
+    }
+
+    async fn after(&self, summary: &Summary) {
+        self.hooks.after(summary).await;
+    }
+
+    async fn event(&self, event: &Event) {
+        self.hooks.event(event).await;
+    }
+}

@@ -1,0 +1,54 @@
+//! What a handoff's summary remembers of its making.
+
+use compaction_plan::Request;
+use memory_model::{Purpose, RawJson, Summary};
+use serde::{Deserialize, Serialize};
+
+use crate::policy::HandoffPolicy;
+
+/// What was asked for, so that it can be asked for again.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct HandoffFacts {
+    purpose: Purpose,
+    target_tokens: u64,
+    max_tokens: u64,
+}
+
+impl HandoffFacts {
+    pub(crate) const FACT: &'static str = "handoff";
+
+    pub(crate) fn of(request: &Request) -> Self {
+        Self {
+            purpose: request.purpose,
+            target_tokens: request.target_tokens,
+            max_tokens: request.max_tokens,
+        }
+    }
+
+    /// The facts in a summary; `None` for one that no handoff made.
+    pub(crate) fn read(summary: &Summary) -> Option<Self> {
+        #[derive(Deserialize)]
+        struct Meta {
+            handoff: Option<HandoffFacts>,
+        }
+        let meta = summary.meta.as_ref().map(RawJson::as_str)?;
+        serde_json::from_str::<Meta>(meta).ok()?.handoff
+    }
+
+    pub(crate) fn request(&self, policy: &HandoffPolicy, rule: String) -> Request {
+        let request = Request::default()
+            .with_purpose(self.purpose)
+            .with_target_tokens(self.target_tokens)
+            .with_max_tokens(self.max_tokens)
+            .with_details(rule);
+        match &policy.prompts {
+            Some(prompts) => request.with_prompts(prompts.clone()),
+            None => request,
+        }
+    }
+}
+
+/// What a handoff's summary stands for; `None` for a summary that no handoff made.
+pub fn purpose(summary: &Summary) -> Option<Purpose> {
+    HandoffFacts::read(summary).map(|facts| facts.purpose)
+}

@@ -1,0 +1,284 @@
+//! The files that a conversation read, created, changed and deleted.
+
+use std::collections::BTreeMap;
+
+use compaction_plan::JobSource;
+use memory_model::conventions::{AgentConventions, ToolAction, ToolUse};
+use memory_model::{Accounting, LogEntry, Part, RawJson, Summary};
+use serde::{Deserialize, Serialize};
+
+use crate::removals::removed;
+
+/// What was done to the files of a conversation, over all of its handoffs.
+///
+/// Conventions tell which tool does what; a call counts once its result says that it did not fail. A file that is written
+/// as a whole and was not seen before is created. Deleted are the operands of `rm` and `git rm` in shell commands.
+///
+/// In [`Summary::meta`] it is the field [`FileLedger::FACT`].
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(from = "Lists", into = "Lists")]
+pub struct FileLedger {
+    files: BTreeMap<String, FileRecord>,
+    unknown_tools: BTreeMap<String, u64>,
+    /// Calls without a result so far: by id, what they do.
+    open: BTreeMap<String, (String, ToolUse)>,
+}
+
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+struct FileRecord {
+    created: bool,
+    updated: bool,
+    deleted: bool,
+}
+
+/// A ledger as it is stored.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
+struct Lists {
+    read: Vec<String>,
+    created: Vec<String>,
+    updated: Vec<String>,
+    deleted: Vec<String>,
+    unknown_tools: BTreeMap<String, u64>,
+}
+
+impl From<FileLedger> for Lists {
+    fn from(ledger: FileLedger) -> Self {
+        let owned = |paths: Vec<&str>| paths.into_iter().map(str::to_owned).collect();
+        Self {
+            read: owned(ledger.read()),
+            created: owned(ledger.created()),
+            updated: owned(ledger.updated()),
+            deleted: owned(ledger.deleted()),
+            unknown_tools: ledger.unknown_tools,
+        }
+    }
+}
+
+impl From<Lists> for FileLedger {
+    fn from(lists: Lists) -> Self {
+        let mut files: BTreeMap<String, FileRecord> = BTreeMap::new();
+        for path in lists.read {
+            files.entry(path).or_default();
+        }
+        for path in lists.created {
+            files.entry(path).or_default().created = true;
+        }
+        for path in lists.updated {
+            files.entry(path).or_default().updated = true;
+        }
+        for path in lists.deleted {
+            files.entry(path).or_default().deleted = true;
+        }
+        Self {
+            files,
+            unknown_tools: lists.unknown_tools,
+            open: BTreeMap::new(),
+        }
+    }
+}
+
+impl FileLedger {
+    /// The field of [`Summary::meta`] that holds the ledger.
+    pub const FACT: &'static str = "files";
+
+    /// Returns the ledger in a summary; `None` for one that has none.
+    pub fn of(summary: &Summary) -> Option<Self> {
+        #[derive(Deserialize)]
+        struct Meta {
+            files: Option<FileLedger>,
+        }
+        let meta = summary.meta.as_ref().map(RawJson::as_str)?;
+        serde_json::from_str::<Meta>(meta).ok()?.files
+    }
+
+    /// Adds a message's calls and results, or what an earlier summary knows.
+    pub fn add(&mut self, source: &JobSource<'_>, conventions: &dyn AgentConventions) {
+        match source {
+            JobSource::Entry(entry) => self.add_entry(entry, conventions),
+            JobSource::Summary(summary) => {
+                if let Some(earlier) = Self::of(summary) {
+                    self.add_ledger(&earlier);
+                }
+            }
+        }
+    }
+
+    /// Adds a message's calls and results.
+    pub fn add_entry(&mut self, entry: &LogEntry, conventions: &dyn AgentConventions) {
+        for part in &entry.parts {
+            match part {
+                Part::ToolCall {
+                    id,
+                    name,
+                    arguments,
+                } => {
+                    let used = conventions.tool_use(name, arguments.as_str());
+                    self.open.insert(id.clone(), (name.clone(), used));
+                }
+                Part::ToolResult {
+                    call_id,
+                    content,
+                    is_error,
+                } => {
+                    let Some((name, used)) = self.open.remove(call_id) else {
+                        continue;
+                    };
+                    let text = content.text();
+                    let outcome =
+                        conventions.tool_result(Some(&used), &text, is_error == &Some(true));
+                    if !outcome.is_error && outcome.rejection.is_none() {
+                        self.add_use(&name, &used);
+                    }
+                }
+                _ => {}
+            }
+        }
+    }
+
+    /// Adds all of a later ledger.
+    pub fn add_ledger(&mut self, later: &Self) {
+        for (path, after) in &later.files {
+            let before = self.files.entry(path.clone()).or_default();
+            before.created |= after.created;
+            before.updated |= after.updated;
+            let written = after.created || after.updated;
+            before.deleted = after.deleted || (before.deleted && !written);
+        }
+        for (tool, calls) in &later.unknown_tools {
+            *self.unknown_tools.entry(tool.clone()).or_default() += calls;
+        }
+    }
+
+    /// Forgets the calls that have no result yet.
+    pub(crate) fn end(&mut self) {
+        self.open.clear();
+    }
+
+    fn add_use(&mut self, name: &str, used: &ToolUse) {
+        let whole = !used.edits.is_empty() && used.edits.iter().all(|edit| edit.old.is_empty());
+        for file in &used.files {
+            let is_new = !self.files.contains_key(&file.path);
+            let record = self.files.entry(file.path.clone()).or_default();
+            if file.changed {
+                match whole && (is_new || record.deleted) {
+                    true => record.created = true,
+                    false => record.updated = true,
+                }
+                record.deleted = false;
+            }
+        }
+        match used.action {
+            ToolAction::RunCommand => {
+                for path in removed(&used.subject) {
+                    self.files.entry(path).or_default().deleted = true;
+                }
+            }
+            ToolAction::Other if used.files.is_empty() => {
+                *self.unknown_tools.entry(name.to_owned()).or_default() += 1;
+            }
+            _ => {}
+        }
+    }
+
+    fn paths(&self, wanted: impl Fn(&FileRecord) -> bool) -> Vec<&str> {
+        let files = self.files.iter().filter(|(_, record)| wanted(record));
+        files.map(|(path, _)| path.as_str()).collect()
+    }
+
+    /// Paths of files that were read and never changed, in alphabetical order.
+    pub fn read(&self) -> Vec<&str> {
+        self.paths(|file| *file == FileRecord::default())
+    }
+
+    /// Paths of files that were created and not deleted since, in alphabetical order.
+    pub fn created(&self) -> Vec<&str> {
+        self.paths(|file| file.created && !file.deleted)
+    }
+
+    /// Paths of files that were changed in part, or written anew, and not deleted since, in alphabetical
+    /// order. A created file that was changed later is in both lists.
+    pub fn updated(&self) -> Vec<&str> {
+        self.paths(|file| file.updated && !file.deleted)
+    }
+
+    /// Paths of deleted files, in alphabetical order.
+    pub fn deleted(&self) -> Vec<&str> {
+        self.paths(|file| file.deleted)
+    }
+
+    /// Paths of all files that were created, changed or deleted, in alphabetical order.
+    pub fn modified(&self) -> Vec<&str> {
+        self.paths(|file| *file != FileRecord::default())
+    }
+
+    /// Tools of which the conventions do not know what they do, with the number of their calls.
+    pub fn unknown_tools(&self) -> &BTreeMap<String, u64> {
+        &self.unknown_tools
+    }
+
+    /// Whether it names no file.
+    pub fn is_empty(&self) -> bool {
+        self.files.is_empty()
+    }
+
+    /// Returns the ledger as pi and Operator-Use print it below a summary: files that were only read, and files that
+    /// were modified, each list between tags and sorted; an empty text without files.
+    pub fn footer(&self) -> String {
+        let mut out = String::new();
+        for (tag, paths) in [
+            ("read-files", self.read()),
+            ("modified-files", self.modified()),
+        ] {
+            if !paths.is_empty() {
+                out.push_str(&format!("\n\n<{tag}>\n{}\n</{tag}>", paths.join("\n")));
+            }
+        }
+        out
+    }
+
+    /// A line that lists the files that a text does not name, as many as fit into `room` tokens, the modified ones first, and
+    /// counts the others.
+    pub(crate) fn unnamed(
+        &self,
+        text: &str,
+        room: Option<u64>,
+        accounting: &dyn Accounting,
+    ) -> Option<String> {
+        let name = |path: &str| path.rsplit(['/', '\\']).next().map_or(path.len(), str::len);
+        let is_named = |path: &&str| {
+            let name = path.get(path.len() - name(path)..).unwrap_or(path);
+            text.contains(name)
+        };
+        let lists = [
+            ("created", self.created()),
+            ("changed", self.updated()),
+            ("deleted", self.deleted()),
+            ("read", self.read()),
+        ];
+        let room = room.unwrap_or(u64::MAX);
+        let (mut sections, mut left) = (Vec::new(), 0_usize);
+        let count = |left: usize| format!("Files: ; and {left} more");
+        let mut spent = accounting.text(&count(self.files.len()));
+        for (what, paths) in lists {
+            let mut listed: Vec<&str> = Vec::new();
+            for path in paths.into_iter().filter(|path| !is_named(path)) {
+                let cost = accounting.text(path) + 2;
+                match left == 0 && spent.saturating_add(cost) <= room {
+                    true => {
+                        spent += cost;
+                        listed.push(path);
+                    }
+                    false => left += 1,
+                }
+            }
+            if !listed.is_empty() {
+                sections.push(format!("{what} {}", listed.join(", ")));
+            }
+        }
+        if left > 0 {
+            sections.push(format!("and {left} more"));
+        }
+        (!sections.is_empty()).then(|| format!("Files: {}", sections.join("; ")))
+    }
+}

@@ -1,0 +1,112 @@
+//! Messages of which a summary tells nothing.
+
+use std::collections::BTreeSet;
+
+use memory_model::{EntryKind, LogEntry, Part, Role, Seq};
+
+/// Share of a message's telling words from which a text tells it, in per cent.
+const TOLD: usize = 70;
+/// Fewest letters of a telling word.
+const LETTERS: usize = 4;
+/// Length of a message's beginning, in characters.
+const START: usize = 80;
+
+/// A message of which a summary tells nothing: neither its position nor most of its words are in the text.
+#[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct LeftOut {
+    /// Position of the message.
+    pub seq: Seq,
+    /// Who said it.
+    pub role: Role,
+    /// Cost of the message, in tokens.
+    pub tokens: u64,
+    /// Beginning of its text, or the names of its tools; at most 80 characters, on one line.
+    pub start: String,
+}
+
+/// Returns the messages of which a text tells nothing, oldest first. Messages without a word are told by any text; a result
+/// is told where its call is.
+///
+/// Positions are read as the extractive summarizer and the retrieval tools write them: `[12]`, `[12-15]`.
+pub fn left_out(text: &str, entries: &[LogEntry]) -> Vec<LeftOut> {
+    let named = positions(text);
+    let words: BTreeSet<String> = telling(text).collect();
+    let mut calls: BTreeSet<&str> = BTreeSet::new();
+    let mut out = Vec::new();
+    for entry in entries
+        .iter()
+        .filter(|entry| entry.kind == EntryKind::Message)
+    {
+        let mut answers = entry.parts.iter().filter_map(|part| match part {
+            Part::ToolResult { call_id, .. } => Some(call_id.as_str()),
+            _ => None,
+        });
+        let told = named
+            .iter()
+            .any(|(first, last)| (*first..=*last).contains(&entry.seq.0))
+            || answers.any(|id| calls.contains(id))
+            || is_told(entry, &words);
+        if told {
+            calls.extend(entry.parts.iter().filter_map(|part| match part {
+                Part::ToolCall { id, .. } => Some(id.as_str()),
+                _ => None,
+            }));
+            continue;
+        }
+        out.push(LeftOut {
+            seq: entry.seq,
+            role: entry.role,
+            tokens: entry.tokens,
+            start: start(entry),
+        });
+    }
+    out
+}
+
+/// The positions between brackets: first and last.
+fn positions(text: &str) -> Vec<(u32, u32)> {
+    let brackets = text.split('[').skip(1);
+    let inside = brackets.filter_map(|rest| rest.split_once(']'));
+    let range = |(inside, _): (&str, &str)| {
+        let (first, last) = inside.split_once('-').unwrap_or((inside, inside));
+        Some((first.parse().ok()?, last.parse().ok()?))
+    };
+    inside.filter_map(range).collect()
+}
+
+fn telling(text: &str) -> impl Iterator<Item = String> + '_ {
+    let words = text.split(|c: char| !c.is_alphanumeric());
+    let long = words.filter(|word| word.chars().filter(|c| c.is_alphabetic()).count() >= LETTERS);
+    long.map(str::to_lowercase)
+}
+
+fn is_told(entry: &LogEntry, words: &BTreeSet<String>) -> bool {
+    let said: BTreeSet<String> = entry.parts.iter().flat_map(said).collect();
+    let kept = said.iter().filter(|word| words.contains(*word)).count();
+    kept * 100 >= said.len() * TOLD
+}
+
+fn said(part: &Part) -> Vec<String> {
+    match part {
+        Part::Text { text } => telling(text).collect(),
+        Part::ToolCall { arguments, .. } => telling(arguments.as_str()).collect(),
+        Part::ToolResult { content, .. } => telling(&content.text()).collect(),
+        _ => Vec::new(),
+    }
+}
+
+fn start(entry: &LogEntry) -> String {
+    let texts = entry.parts.iter().map(|part| match part {
+        Part::Text { text } => text.clone(),
+        Part::ToolCall { name, .. } => format!("{name}(…)"),
+        Part::ToolResult { content, .. } => content.text().into_owned(),
+        _ => String::new(),
+    });
+    let all = texts.collect::<Vec<_>>().join(" ");
+    let line = all.split_whitespace().collect::<Vec<_>>().join(" ");
+    match line.char_indices().nth(START) {
+        Some((at, _)) => format!("{}…", line.get(..at).unwrap_or(&line)),
+        None => line,
+    }
+}

@@ -1,0 +1,21 @@
+#![doc = include_str!("../README.md")]
+
+mod boundary;
+mod facts;
+mod files;
+mod labels;
+mod left_out;
+mod pass;
+mod planner;
+mod policy;
+mod preparation;
+mod removals;
+
+pub use facts::purpose;
+pub use files::FileLedger;
+pub use labels::{HANDOFF, TURN_PREFIX};
+pub use left_out::{LeftOut, left_out};
+pub use planner::HandoffPlanner;
+pub use policy::HandoffPolicy;
+pub use preparation::{Preparation, prepare};
+pub use turn_map::CutPolicy;

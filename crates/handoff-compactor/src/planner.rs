@@ -1,0 +1,146 @@
+//! The planner.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use compaction_plan::{Details, Label, Pass, PassInput, Planner, Request, WrittenText};
+use memory_model::conventions::{AgentConventions, GenericConventions};
+use memory_model::{RawJson, Seq, Summary, ViewName};
+
+use crate::facts::HandoffFacts;
+use crate::files::FileLedger;
+use crate::labels::HANDOFF;
+use crate::pass::HandoffPass;
+use crate::policy::HandoffPolicy;
+
+static PASSES: [Label; 1] = [HANDOFF];
+
+/// Plans handoffs in the view `handoff`: one rolling summary, then the newest messages as they are.
+///
+/// Each handoff folds the summary before and the messages since then into a new summary, which unfolds to all
+/// messages that it covers. Where the cut is inside a turn, the beginning of that turn becomes a summary of its own,
+/// until the next handoff folds it too. No cut splits a tool call from its result.
+#[derive(Debug, Clone)]
+pub struct HandoffPlanner {
+    policy: HandoffPolicy,
+    conventions: Arc<dyn AgentConventions>,
+    /// The first message that is kept, whatever the policy keeps.
+    kept_from: Option<Seq>,
+    /// Facts that its summaries keep beside their own.
+    facts: BTreeMap<String, RawJson>,
+}
+
+impl Default for HandoffPlanner {
+    fn default() -> Self {
+        Self::new(HandoffPolicy::default())
+    }
+}
+
+impl HandoffPlanner {
+    /// A planner with this policy. It knows no agent's tools: see [`HandoffPlanner::with_conventions`].
+    pub fn new(policy: HandoffPolicy) -> Self {
+        Self {
+            policy,
+            conventions: Arc::new(GenericConventions),
+            kept_from: None,
+            facts: BTreeMap::new(),
+        }
+    }
+
+    /// Keeps the messages from this one on, whatever the policy keeps: one handoff of everything before it. The cut moves to
+    /// the beginning of a group of calls and results that it would split.
+    pub fn with_kept_from(mut self, first: Seq) -> Self {
+        self.kept_from = Some(first);
+        self
+    }
+
+    /// Adds a fact that its summaries keep in [`Summary::meta`].
+    pub fn with_fact(mut self, name: impl Into<String>, value: RawJson) -> Self {
+        self.facts.insert(name.into(), value);
+        self
+    }
+
+    /// Sets what tells which tool does what to which files.
+    pub fn with_conventions(mut self, conventions: Arc<dyn AgentConventions>) -> Self {
+        self.conventions = conventions;
+        self
+    }
+
+    /// The policy.
+    pub fn policy(&self) -> &HandoffPolicy {
+        &self.policy
+    }
+}
+
+impl Planner for HandoffPlanner {
+    fn view(&self) -> ViewName {
+        ViewName::new("handoff")
+    }
+
+    fn fingerprint(&self) -> String {
+        // A policy of plain values always has a JSON form.
+        let policy = serde_json::to_string(&self.policy).unwrap_or_default();
+        let at = self.kept_from.map(|seq| format!(" kept-from={seq}"));
+        let (id, at) = (self.conventions.id(), at.unwrap_or_default());
+        format!("handoff@1 {id} {policy}{at}")
+    }
+
+    fn passes(&self) -> &[Label] {
+        &PASSES
+    }
+
+    fn begin(&self, input: PassInput<'_>) -> Box<dyn Pass> {
+        let mut policy = self.policy.within(input.room);
+        if input.excess() > 0 {
+            // However few messages there are, a handoff of them is better than none.
+            policy.min_tokens = 1;
+        }
+        let most = input.room.filter(|room| !room.whole_tail);
+        let most = most.map(|room| (room.tokens / 4).max(1));
+        let rule = self.details_rule();
+        let pass = HandoffPass::new(policy, most, rule, input.head);
+        Box::new(pass.with_kept_from(self.kept_from))
+    }
+
+    fn details(&self, written: &WrittenText<'_>) -> Details {
+        let mut ledger = FileLedger::default();
+        for source in written.sources {
+            ledger.add(source, &*self.conventions);
+        }
+        ledger.end();
+        let mut details = Details::default();
+        if self.policy.list_files {
+            details = details.with_lines(ledger.unnamed(
+                written.text,
+                written.room(),
+                written.accounting,
+            ));
+        }
+        let facts = written.job.request.as_ref().map(HandoffFacts::of);
+        for (name, value) in [
+            (FileLedger::FACT, RawJson::from_value(&ledger)),
+            (HandoffFacts::FACT, RawJson::from_value(&facts)),
+        ] {
+            if let Ok(value) = value {
+                details = details.with_fact(name, value);
+            }
+        }
+        for (name, value) in &self.facts {
+            details = details.with_fact(name, value.clone());
+        }
+        details
+    }
+
+    fn request_again(&self, summary: &Summary) -> Option<Request> {
+        let facts = HandoffFacts::read(summary)?;
+        Some(facts.request(&self.policy, self.details_rule()))
+    }
+}
+
+impl HandoffPlanner {
+    /// Name and version of the rule by which files are listed.
+    fn details_rule(&self) -> String {
+        let lists = if self.policy.list_files { "+list" } else { "" };
+        format!("files@1{lists}/{}", self.conventions.id())
+    }
+}

@@ -1,0 +1,79 @@
+//! A handoff of a list of entries, without a view: what a host needs that keeps its own log.
+
+use memory_model::conventions::AgentConventions;
+use memory_model::{EntryKind, LogEntry, Seq, SeqRange, Summary, SummaryId};
+
+use crate::boundary::Recent;
+use crate::files::FileLedger;
+use crate::policy::HandoffPolicy;
+
+/// What a handoff summarizes and what it keeps: `CompactionPreparation` in Operator-Use and pi.
+#[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Preparation {
+    /// The messages that become the summary, together with the previous one. `None` where only the beginning of a
+    /// turn is summarized; the previous summary then stays.
+    pub history: Option<SeqRange>,
+    /// The beginning of a turn whose end is kept: it gets a summary of its own.
+    pub turn_prefix: Option<SeqRange>,
+    /// The first entry that is kept as it is.
+    pub kept_from: Seq,
+    /// The id that this entry has in its source; `None` without one.
+    pub kept_from_id: Option<String>,
+    /// Cost of the previous summary and of all entries since, in tokens.
+    pub tokens_before: u64,
+    /// The summary of the handoff before.
+    pub previous: Option<SummaryId>,
+    /// The files of the previous summary and of everything that is summarized now.
+    pub files: FileLedger,
+}
+
+impl Preparation {
+    /// Whether the cut is inside a turn.
+    pub fn is_split_turn(&self) -> bool {
+        self.turn_prefix.is_some()
+    }
+}
+
+/// Prepares a handoff of the entries since the previous one, oldest first. Pure: nothing is summarized.
+///
+/// `entries` may begin before the end of the previous summary: what it covers is passed over. Returns `None` where the
+/// policy has nothing to hand over.
+pub fn prepare(
+    entries: &[LogEntry],
+    previous: Option<&Summary>,
+    policy: &HandoffPolicy,
+    conventions: &dyn AgentConventions,
+) -> Option<Preparation> {
+    let covered = previous.map(|summary| summary.range.last);
+    let is_new = |entry: &&LogEntry| covered.is_none_or(|last| entry.seq > last);
+    let entries: Vec<&LogEntry> = entries.iter().filter(is_new).collect();
+    let mut recent = Recent::new(entries.first()?.seq);
+    entries.iter().for_each(|entry| recent.push(entry));
+    let (cut, costs) = recent.cut(policy, None, &[])?;
+    let ranges = [cut.history, cut.prefix];
+    let new: u64 = ranges
+        .into_iter()
+        .flatten()
+        .map(|range| costs.of(range))
+        .sum();
+    if new < policy.min_tokens {
+        return None;
+    }
+    let mut files = previous.and_then(FileLedger::of).unwrap_or_default();
+    let folded = entries.iter().filter(|entry| entry.seq < cut.kept);
+    folded.for_each(|entry| files.add_entry(entry, conventions));
+    files.end();
+    let kept = entries.iter().filter(|entry| entry.seq >= cut.kept);
+    let mut kept = kept.filter(|entry| entry.kind == EntryKind::Message);
+    let since = entries.iter().map(|entry| entry.tokens);
+    Some(Preparation {
+        history: cut.history,
+        turn_prefix: cut.prefix,
+        kept_from: cut.kept,
+        kept_from_id: kept.next().and_then(|entry| entry.external_id.clone()),
+        tokens_before: since.fold(previous.map_or(0, |s| s.tokens), u64::saturating_add),
+        previous: previous.map(|summary| summary.id.clone()),
+        files,
+    })
+}

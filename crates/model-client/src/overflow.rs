@@ -1,0 +1,33 @@
+//! Errors that say that a context is too long.
+
+/// What providers and gateways say of a context that is too long; koda's patterns among them.
+const PATTERNS: [&str; 11] = [
+    "too long",
+    "context_length_exceeded",
+    "maximum context length",
+    "token limit",
+    "exceeds the model",
+    "request too large",
+    "exceeds the maximum number of tokens",
+    "exceed context limit",
+    "context window",
+    "input length and `max_tokens` exceed",
+    "request_too_large",
+];
+
+/// Whether a provider's error says that the context is too long: by its text, or by the status 413 with a text that says
+/// "too large". The status is 0 where it is not known.
+///
+/// ```
+/// use model_client::is_context_overflow;
+///
+/// assert!(is_context_overflow(400, "prompt is too long: 213000 tokens > 200000 maximum"));
+/// assert!(is_context_overflow(413, "Payload Too Large"));
+/// assert!(!is_context_overflow(413, "slow down"));
+/// assert!(!is_context_overflow(429, "rate limit reached"));
+/// ```
+pub fn is_context_overflow(status: u16, text: &str) -> bool {
+    let text = text.to_lowercase();
+    PATTERNS.iter().any(|pattern| text.contains(pattern))
+        || (status == 413 && text.contains("too large"))
+}
