@@ -1,4 +1,4 @@
-//! `cargo xtask bench-density --data DIR [--each] [--print NAME]
+//! `cargo xtask bench-density --data DIR [--each] [--print NAME [--percent N]]
 //! [--strategy handoff] [--record] [--check | --dry-run]`: what
 //! a context of a few thousand tokens carries, beside the compaction summaries that agents wrote
 //! themselves; writes docs/density.md, or with `--record` the figures that later ones are compared with.
@@ -33,11 +33,13 @@ const COMMAND: &str = "cargo xtask bench-density";
 pub(crate) fn run(flags: &[String], words: &[&str]) -> anyhow::Result<()> {
     let (mut words, mut mode_flags) = (words.iter(), Vec::new());
     let (mut data, mut each, mut print, mut record) = (None, false, None, false);
+    let mut percent = 100;
     let mut handoffs_only = false;
     for flag in flags {
         match flag.as_str() {
             "--data" => data = words.next().map(PathBuf::from),
             "--print" => print = words.next().copied(),
+            "--percent" => percent = words.next().map_or(Ok(percent), |word| word.parse())?,
             "--each" => each = true,
             "--record" => record = true,
             "--strategy" => {
@@ -56,7 +58,9 @@ pub(crate) fn run(flags: &[String], words: &[&str]) -> anyhow::Result<()> {
     let cases = cases::cases(&data)?;
     if let Some(wanted) = print {
         let wanted = cases.iter().filter(|case| case.name.contains(wanted));
-        return wanted.into_iter().try_for_each(print_case);
+        return wanted
+            .into_iter()
+            .try_for_each(|case| print_case(case, percent));
     }
     let mut sum = Measured::default();
     for case in &cases {
@@ -78,13 +82,14 @@ pub(crate) fn run(flags: &[String], words: &[&str]) -> anyhow::Result<()> {
     mode.apply(PAGE, &page::page(&sum, cases.len())?, COMMAND)
 }
 
-/// Prints what the agent and the library make of a case, and what the latter misses.
-fn print_case(case: &Case) -> anyhow::Result<()> {
+/// Prints what the agent and the library make of a case, the latter within `percent` per cent of the agent's
+/// tokens, and what it misses.
+fn print_case(case: &Case, percent: u64) -> anyhow::Result<()> {
     let gold = Gold::of(&case.lines);
-    let budget = TOKENS.text(&case.theirs);
-    let ours = Ours::of(case)?.text(budget)?;
+    let tokens = TOKENS.text(&case.theirs);
+    let ours = Ours::of(case)?.text(tokens * percent / 100)?;
     println!(
-        "==== {}, theirs: {budget} tokens\n{}",
+        "==== {}, theirs: {tokens} tokens\n{}",
         case.name, case.theirs
     );
     println!(

@@ -44,7 +44,8 @@ usage: cargo xtask <task> [--check | --dry-run]
   bench-density --data DIR
                          what contexts of a few thousand tokens carry of real transcripts, beside the summaries that agents
                          wrote themselves (docs/density.md); --each prints all figures, --print NAME --data DIR both texts of a
-                         case, --record writes the figures that later ones are compared with
+                         case, ours at --percent N of the tokens; --strategy handoff prints the figures of handoffs alone,
+                         --record writes the figures that later ones are compared with
   bench-recall --data DIR
                          how well questions find the messages that answer them (docs/recall.md); --check also fails when a
                          goal is missed, --record measures policies that were tuned on other conversations

@@ -8,7 +8,7 @@ use crate::forms::{Forms, ShortForm};
 /// Factor by which a summary's share of the tokens falls with each summary after it.
 const SHARE_OF_OLDER: f64 = 0.7;
 
-/// Tokens that are enough for the summaries of a view, where they are at most three quarters of the room.
+/// Tokens that are enough for the summaries of a view, where they are at most thirteen sixteenths of the room.
 const ENOUGH: u64 = 6_000;
 
 /// What the summaries of a view cost, in tokens.
@@ -23,7 +23,7 @@ pub(crate) struct SummaryCosts {
 impl SummaryCosts {
     /// Least tokens that the summaries get where the headlines fit.
     fn least(self, room: u64) -> u64 {
-        let share = (room / 2).max(ENOUGH.min(room - room / 4));
+        let share = (room / 2).max(ENOUGH.min(room - room / 16 * 3));
         self.whole.min(share.max(self.headlines))
     }
 
@@ -36,9 +36,11 @@ impl SummaryCosts {
         rest.max(self.least(room))
     }
 
-    /// Smaller shares, for a newest group that does not fit beside [`share`](Self::share).
-    pub(crate) fn smaller_shares(self, room: u64) -> [u64; 3] {
-        [room / 2, room / 4, 0].map(|share| self.whole.min(share.max(self.headlines)))
+    /// Smaller shares, for a newest group that does not fit beside [`share`](Self::share): sixteenths of the room, the
+    /// largest first.
+    pub(crate) fn smaller_shares(self, room: u64) -> impl Iterator<Item = u64> {
+        let shares = (0..16).rev().map(move |parts| parts * (room / 16));
+        shares.map(move |share| self.whole.min(share.max(self.headlines)))
     }
 }
 
@@ -77,7 +79,8 @@ struct Growth {
 
 /// Chooses the forms of summaries, oldest first, that cost at most `tokens` together.
 ///
-/// All grow from their headlines at once, each in proportion to its size, and newer ones faster. Their forms
+/// All grow from their headlines at once, each in proportion to its size and to the root of the number of its messages,
+/// and newer ones faster. Their forms
 /// grow in an order that does not depend on `tokens`, so with more of them no summary gets a shorter form.
 pub(crate) fn allot(
     summaries: &[&Forms<'_>],
@@ -154,7 +157,8 @@ fn growths(summaries: &[&Forms<'_>]) -> Vec<Growth> {
     let mut growths = Vec::new();
     let mut factor = 1.0_f64;
     for (summary, forms) in summaries.iter().enumerate().rev() {
-        let size = forms.tokens(forms.count() - 1).max(1) as f64;
+        let whole = forms.tokens(forms.count() - 1).max(1) as f64;
+        let size = whole * (forms.messages() as f64).sqrt();
         for form in 1..forms.count() {
             let (before, tokens) = (forms.tokens(form - 1), forms.tokens(form));
             growths.push(Growth {

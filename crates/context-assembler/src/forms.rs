@@ -54,6 +54,11 @@ impl<'a> Forms<'a> {
         forms
     }
 
+    /// Number of messages that the summary covers; at least one.
+    pub(crate) fn messages(&self) -> u64 {
+        self.summary.range.len().max(1)
+    }
+
     /// Number of forms.
     pub(crate) fn count(&self) -> usize {
         self.short.len() + 1

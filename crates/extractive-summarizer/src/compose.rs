@@ -73,7 +73,8 @@ pub(crate) fn compose(
     estimator: &dyn TokenEstimator,
 ) -> SummaryBody {
     let cost = |line: &Option<String>| line.as_deref().map_or(0, |line| estimator.text(line) + 1);
-    let costs = |lines: &[String]| lines.iter().map(|line| estimator.text(line) + 1).sum();
+    let costs =
+        |lines: &[String]| -> u64 { lines.iter().map(|line| estimator.text(line) + 1).sum() };
     let share = |percent: u64| target.saturating_mul(percent) / 100;
 
     let mut parts = Parts::around(gathered, source, target, estimator);
@@ -93,7 +94,9 @@ pub(crate) fn compose(
         lines: BTreeMap::new(),
     };
     let core: u64 = costs(&parts.core_names);
-    let listed = core + costs(&parts.folded);
+    let entries = parts.failed.iter().chain(&parts.ran);
+    let entries: u64 = entries.map(|entry| estimator.text(&entry.text) + 1).sum();
+    let listed = core + costs(&parts.folded) + entries;
     let around = cost(&parts.header) + cost(&parts.stand) + cost(&parts.files);
     let room = target.saturating_sub(around + listed);
 

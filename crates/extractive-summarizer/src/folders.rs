@@ -15,8 +15,8 @@ pub(crate) const IN_FOLDER: &str = "Files in ";
 /// Maximum number of files of a line.
 const FILES_A_LINE: usize = 8;
 
-/// Returns lines of files, each named by its last two components at least: changed files first, newest first. Folders
-/// are relative to that of the first line. Empty where that is not shorter than the whole paths.
+/// Returns lines of files, each named by its last two components at least: changed files first, newest first, with the
+/// number of changes. Folders are relative to that of the first line. Empty where that is not shorter than the whole paths.
 pub(crate) fn lines(
     files: &BTreeMap<String, FileStat>,
     room: u64,
@@ -56,7 +56,12 @@ pub(crate) fn lines(
         spent += cost(line);
         spent <= room
     };
-    lines.into_iter().take_while(fits).collect()
+    let mut lines: Vec<String> = lines.into_iter().take_while(fits).collect();
+    if lines.len() == 1 && !root.is_empty() {
+        // The folder alone says nothing.
+        lines.clear();
+    }
+    lines
 }
 
 /// A file's name in its line, its path, and what was done to it.
@@ -92,7 +97,7 @@ fn line(start: &str, files: &[Entry<'_>]) -> String {
             before = word;
         }
         line.push_str(name);
-        if times > 1 {
+        if times > 1 && stat.changed > 0 {
             line.push_str(&format!(" ×{times}"));
         }
     }
@@ -126,6 +131,18 @@ mod tests {
     use super::*;
 
     #[test]
+    fn a_folder_is_not_named_alone() {
+        let names = ["mod", "cursor", "tokens", "words"];
+        let paths = names.map(|name| format!("/srv/projects/crumb/src/lexer/{name}.rs"));
+        let files = paths.map(|path| (path, FileStat::default()));
+        let files = BTreeMap::from(files);
+        let all = lines(&files, 1_000, &HeuristicEstimator::Bytes4);
+        assert_eq!(all.len(), 2);
+        let room = HeuristicEstimator::Bytes4.text(&all[0]) + 1;
+        assert_eq!(lines(&files, room, &HeuristicEstimator::Bytes4), [""; 0]);
+    }
+
+    #[test]
     fn files_are_named_by_two_components_below_a_common_folder() {
         let paths = [
             ("/srv/projects/crumb/src/lexer/mod.rs", 3, 1),
@@ -152,7 +169,7 @@ mod tests {
             [
                 "Files below /srv/projects/crumb/:",
                 "Files: changed /etc/hosts",
-                "Files in src/: changed lexer/mod.rs ×3; read lexer/tokens.rs, lexer/cursor.rs ×2",
+                "Files in src/: changed lexer/mod.rs ×3; read lexer/tokens.rs, lexer/cursor.rs",
                 "Files in docs/: read guide/names.md, guide/intro.md",
             ]
         );

@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use token_estimate::TokenEstimator;
 
-use crate::item::{FileStat, Gathered, Item, Kind};
+use crate::item::{FileStat, Gathered, Item, Kind, NameStat};
 use crate::source::{self, Source, minute};
 use crate::text::clip;
 
@@ -14,8 +14,10 @@ pub(crate) const HEADER: &str = "Extract of messages ";
 pub(crate) const FILES: &str = "Files: ";
 /// Beginning of the line of names.
 pub(crate) const NAMES: &str = "Also named: ";
-/// Maximum length of a name that is listed among those used most, in bytes.
-const CORE_NAME_BYTES: usize = 60;
+/// Beginning of a line of identifiers, before the number of messages that hold each of them at least.
+const IDENTIFIERS: &str = "Names in ";
+/// What follows the number.
+const MESSAGES: &str = "+ messages: ";
 /// Beginning of the last line.
 pub(crate) const EXPAND: &str = "Expand for details about: ";
 
@@ -180,33 +182,31 @@ fn common_folder<'a>(paths: impl Iterator<Item = &'a str>) -> &'a str {
 }
 
 /// Maximum number of names of a line.
-const NAMES_A_LINE: usize = 9;
+const NAMES_A_LINE: usize = 10;
 
-/// Returns lines of the names that are used most, whether the printed text shows them or not: a short form of a
-/// summary shows little else.
+/// Returns lines of the identifiers that most messages hold, whether the printed text shows them or not: a short form
+/// of a summary shows little else.
+///
+/// Names that `shown` holds are left out.
 pub(crate) fn core_names(
     gathered: &Gathered,
+    shown: &str,
     room: u64,
     estimator: &dyn TokenEstimator,
 ) -> Vec<String> {
-    // A function is one name, with or without its brackets.
-    let mut counts: BTreeMap<&str, (u32, usize)> = BTreeMap::new();
-    for (name, stat) in &gathered.names {
-        let name = name.strip_suffix("()").unwrap_or(name);
-        if !name.contains(", ") && name.len() <= CORE_NAME_BYTES {
-            let (count, last) = counts.entry(name).or_default();
-            *count += stat.count;
-            *last = (*last).max(stat.last);
-        }
-    }
-    let mut names: Vec<(&str, (u32, usize))> = counts.into_iter().collect();
-    names.retain(|(_, (count, _))| *count > 1);
-    names.sort_by_key(|(name, (count, last))| (std::cmp::Reverse((*count, *last)), *name));
+    let mut names: Vec<(&str, NameStat)> = gathered
+        .identifiers
+        .iter()
+        .filter(|(name, stat)| stat.count > 1 && !shown.contains(name.as_str()))
+        .map(|(name, stat)| (name.as_str(), *stat))
+        .collect();
+    names.sort_by_key(|(name, stat)| (std::cmp::Reverse((stat.count, stat.last)), *name));
     let mut lines: Vec<String> = Vec::new();
     let mut spent = 0;
     for names in names.chunks(NAMES_A_LINE) {
+        let least = names.last().map_or(0, |(_, stat)| stat.count);
         let list: Vec<&str> = names.iter().map(|(name, _)| *name).collect();
-        let line = format!("{NAMES}{}", list.join(", "));
+        let line = format!("{IDENTIFIERS}{least}{MESSAGES}{}", list.join(" "));
         spent += estimator.text(&line) + 1;
         if spent > room {
             break;
@@ -214,6 +214,12 @@ pub(crate) fn core_names(
         lines.push(line);
     }
     lines
+}
+
+/// The identifiers of a line of [`core_names`], with the number of messages that hold each; `None` for another line.
+pub(crate) fn read_identifiers(line: &str) -> Option<(u32, impl Iterator<Item = &str>)> {
+    let (messages, list) = line.strip_prefix(IDENTIFIERS)?.split_once(MESSAGES)?;
+    Some((messages.parse().ok()?, list.split(' ')))
 }
 
 /// Returns the line of names that the printed text does not show, most used first.
@@ -314,7 +320,38 @@ fn plural_more(count: u64, what: &str) -> String {
 
 #[cfg(test)]
 mod tests {
+    use token_estimate::HeuristicEstimator;
+
     use super::*;
+
+    #[test]
+    fn identifiers_are_listed_by_the_number_of_messages_that_hold_them() {
+        let mut gathered = Gathered::default();
+        for text in [
+            "readAll readAll readAll once_only write_all",
+            "readAll and write_all",
+            "readAll in lexer_core",
+            "lexer_core",
+        ] {
+            gathered.now += 1;
+            gathered.identify(text);
+        }
+        let lines = core_names(&gathered, "", 1_000, &HeuristicEstimator::Bytes4);
+        assert_eq!(
+            lines,
+            ["Names in 2+ messages: readAll lexer_core write_all"]
+        );
+        let shown = "Files: read src/lexer_core.rs";
+        let lines = core_names(&gathered, shown, 1_000, &HeuristicEstimator::Bytes4);
+        assert_eq!(lines, ["Names in 2+ messages: readAll write_all"]);
+        // As many messages as the line says, however often the summary names them elsewhere.
+        gathered.now += 1;
+        gathered.identify("[3] $ grep readAll");
+        let (messages, names) = read_identifiers(&lines[0]).unwrap();
+        names.for_each(|name| gathered.identifier(name, messages));
+        let counts = ["readAll", "write_all"].map(|name| gathered.identifiers[name].count);
+        assert_eq!(counts, [5, 4]);
+    }
 
     #[test]
     fn a_short_name_names_one_file() {

@@ -7,6 +7,7 @@ use memory_model::{EntryKind, LogEntry, Part, ResultContent, Role, SeqRange};
 
 use crate::corrections;
 use crate::item::{Gathered, INJECTED, Item, Kind, PASTED, TYPED, TYPED_BYTES};
+use crate::ledger::Ran;
 use crate::parse;
 use crate::results::{self, Calls};
 use crate::source::Source;
@@ -193,6 +194,7 @@ fn speech(
     end_group(gathered, &mut calls.group);
     if entry.role != Role::User || said.len() <= TYPED_BYTES {
         gathered.name(said);
+        gathered.identify(said);
     }
     let range = SeqRange::single(entry.seq);
     let trouble = std::mem::take(&mut calls.trouble);
@@ -276,6 +278,20 @@ fn call<'a>(
         () => 28,
     };
     gathered.name(&call.about);
+    gathered.identify(&call.told.subject);
+    let files = call.told.files.iter().map(|file| &file.path);
+    let edits = call
+        .told
+        .edits
+        .iter()
+        .flat_map(|edit| [&edit.old, &edit.new]);
+    let arguments = call.told.arguments.iter().map(|(_, text)| text);
+    for text in files.chain(edits).chain(arguments) {
+        gathered.identify(text);
+    }
+    if call.is(ToolAction::RunCommand) && !call.lasting {
+        gathered.ran.extend(Ran::of(&call.about));
+    }
     let lines = match call.text.is_empty() {
         true => vec![call.about.clone()],
         false => std::mem::take(&mut call.text),

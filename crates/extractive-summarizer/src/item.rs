@@ -4,7 +4,8 @@ use std::collections::BTreeMap;
 
 use memory_model::{Seq, SeqRange};
 
-use crate::text::{visit_names, window};
+use crate::ledger::Ran;
+use crate::text::{visit_identifiers, visit_names, window};
 
 /// Maximum length of a user's message that counts as typed, in bytes; a longer one is a document.
 pub(crate) const TYPED_BYTES: usize = 3_000;
@@ -17,6 +18,10 @@ pub(crate) const LAST_WORD: u32 = 60;
 pub(crate) const PASTED: u32 = 50;
 /// Weight of what a program put into a user's message.
 pub(crate) const INJECTED: u32 = 20;
+
+/// Maximum length that is searched for identifiers of the start of a text and of its end, in bytes each.
+const IDENTIFIED_HEAD: usize = 16 * 1024;
+const IDENTIFIED_TAIL: usize = 4 * 1024;
 
 /// Label of a call that runs a command, in the place of its tool's name.
 pub(crate) const COMMAND: &str = "$";
@@ -117,6 +122,10 @@ pub(crate) struct Gathered {
     pub(crate) items: Vec<Item>,
     pub(crate) files: BTreeMap<String, FileStat>,
     pub(crate) names: BTreeMap<String, NameStat>,
+    /// Identifiers, with the number of messages that hold them.
+    pub(crate) identifiers: BTreeMap<String, NameStat>,
+    /// Commands in the order in which they ran; those that changed something that lasts are items.
+    pub(crate) ran: Vec<Ran>,
     /// Subjects that summaries offer for expansion.
     pub(crate) topics: Vec<String>,
     pub(crate) messages: u64,
@@ -152,6 +161,31 @@ impl Gathered {
             stat.count += mentions;
             stat.last = self.now;
         }
+    }
+
+    /// Counts the identifiers of a message's text; each counts once a message.
+    pub(crate) fn identify(&mut self, text: &str) {
+        let (head, tail) = window(text, IDENTIFIED_HEAD, IDENTIFIED_TAIL);
+        for part in [head, tail] {
+            visit_identifiers(part, &mut |name| self.identifier(name, 1));
+        }
+    }
+
+    /// Adds an identifier of the current piece, which holds it in so many messages.
+    pub(crate) fn identifier(&mut self, name: &str, messages: u32) {
+        let now = self.now;
+        let Some(stat) = self.identifiers.get_mut(name) else {
+            let stat = NameStat {
+                count: messages,
+                last: now,
+            };
+            self.identifiers.insert(name.to_owned(), stat);
+            return;
+        };
+        // What the piece has of it already.
+        let before = u32::from(stat.last == now);
+        stat.count += messages.saturating_sub(before);
+        stat.last = now;
     }
 
     pub(crate) fn file(&mut self, path: &str, changed: u32, read: u32) {

@@ -9,6 +9,7 @@ mod folders;
 mod frame;
 mod gather;
 mod item;
+mod ledger;
 mod lines;
 mod parse;
 mod parts;

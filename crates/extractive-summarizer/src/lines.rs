@@ -5,9 +5,12 @@ use std::collections::{BTreeMap, BTreeSet};
 use memory_model::Seq;
 use token_estimate::TokenEstimator;
 
+use crate::folders;
 use crate::item::{Item, Kind};
+use crate::ledger::{self, Entry, Ran};
 use crate::parts::Parts;
 use crate::rank::{Line, Topic};
+use crate::tool_call::is_lasting;
 use crate::value;
 
 /// An item whose lines are printed.
@@ -35,7 +38,7 @@ pub(crate) fn lines(
         lines.all([asked], Topic::State);
         lines.all((!stands.is_empty()).then_some(stands), Topic::Replies);
     }
-    let told = told_elsewhere(printed);
+    let told = told_elsewhere(parts, printed);
     let users = printed
         .iter()
         .filter(|printed| printed.item.kind.users())
@@ -54,7 +57,9 @@ pub(crate) fn lines(
         };
         lines.item(item, text, place);
     }
-    lines.all(parts.folded.iter().map(String::as_str), Topic::Files);
+    lines.entries(&parts.failed, Topic::Failures);
+    lines.entries(&parts.ran, Topic::Commands);
+    lines.files(&parts.folded);
     lines.all(parts.files.as_deref(), Topic::Frame);
     lines.all(parts.core_names.iter().map(String::as_str), Topic::Names);
     lines.all(parts.names.as_deref(), Topic::Frame);
@@ -77,13 +82,38 @@ impl Lines<'_> {
         }
     }
 
+    /// Adds the lines of a ledger.
+    fn entries(&mut self, entries: &[Entry], topic: Topic) {
+        let first = self.lines.len();
+        for entry in entries {
+            let cost = self.cost(&entry.text);
+            let head = entry.head.map(|head| first + head);
+            self.push(&entry.text, cost, topic, entry.worth, head);
+        }
+    }
+
+    /// Adds the lines of files by folder. The one that names the folder of the others comes with the first of them.
+    fn files(&mut self, texts: &[String]) {
+        let first = self.lines.len();
+        for (n, text) in texts.iter().enumerate() {
+            let cost = self.cost(text);
+            let below = text.starts_with(folders::BELOW);
+            let head = texts
+                .first()
+                .filter(|text| text.starts_with(folders::BELOW));
+            let head = head.filter(|_| n > 0).map(|_| first);
+            let worth = if below { 0 } else { u64::MAX - n as u64 };
+            self.push(text, cost, Topic::Files, worth, head);
+        }
+    }
+
     /// Adds the printed lines of an item.
     fn item(&mut self, item: &Item, text: &str, place: value::Place) {
         let head = self.lines.len();
         for (n, line) in text.split('\n').enumerate() {
             let cost = self.cost(line);
             let worth = value::of_line(item, line, n, cost, place);
-            let topic = value::topic(item, n);
+            let topic = value::topic(item, line, n, place);
             self.push(line, cost, topic, worth, (n > 0).then_some(head));
         }
     }
@@ -103,14 +133,43 @@ impl Lines<'_> {
     }
 }
 
-/// Indices of the items that tell what another one tells: a user's words that come again or are corrected, and a
-/// command whose earlier failure names it as what made it good.
-fn told_elsewhere(printed: &[Printed<'_>]) -> BTreeSet<usize> {
+/// Indices of the items that tell what another line tells: what a ledger lists, a user's words that come again or are
+/// corrected, and a command whose earlier failure names it as what made it good.
+fn told_elsewhere(parts: &Parts, printed: &[Printed<'_>]) -> BTreeSet<usize> {
     let mut told = BTreeSet::new();
+    let listed: BTreeSet<Seq> = parts
+        .failed
+        .iter()
+        .filter_map(|entry| Some(ledger::read_failed(&entry.text)?.0))
+        .collect();
+    let commands = ledger::commands(&parts.ran);
+    let asked = parts.stand.as_deref().unwrap_or("");
     let mut later: BTreeSet<&[String]> = BTreeSet::new();
     let mut runs: BTreeMap<Seq, Vec<usize>> = BTreeMap::new();
     for (at, Printed { item, .. }) in printed.iter().enumerate().rev() {
+        let asked = || {
+            let line = item.lines.first();
+            let place = format!("[{}] ", item.range.last);
+            line.is_some_and(|line| asked.contains(&format!("{place}{line}")))
+        };
+        if item.kind == Kind::User && item.lines.len() == 1 && asked() {
+            told.insert(at);
+        }
         if item.kind == Kind::User && (item.later.is_some() || !later.insert(&item.lines)) {
+            told.insert(at);
+        }
+        let in_ledger = match item.kind {
+            Kind::Error => listed.contains(&item.range.first),
+            Kind::Act if item.runs() => {
+                let line = item.lines.first();
+                let ran = line
+                    .filter(|line| !is_lasting(line))
+                    .and_then(|line| Ran::of(line));
+                ran.is_some_and(|ran| commands.contains(&ran.head))
+            }
+            _ => false,
+        };
+        if in_ledger {
             told.insert(at);
         }
         if item.runs() {

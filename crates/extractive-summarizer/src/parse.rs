@@ -1,19 +1,21 @@
 //! Reads summaries as sources: the lines of an extract, or the prose of a model.
 
 use std::borrow::Cow;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use memory_model::conventions::{AgentConventions, ToolAction};
 use memory_model::{Seq, SeqRange};
 
 use crate::cut::{CHAR_CUT_NOTE, CUT_NOTE};
 use crate::folders::{BELOW, IN_FOLDER};
-use crate::frame::{EXPAND, FILES, HEADER, NAMES};
-use crate::item::{Gathered, INJECTED, Item, Kind, TYPED};
+use crate::frame::{EXPAND, FILES, HEADER, NAMES, read_identifiers};
+use crate::item::{COMMAND, Gathered, INJECTED, Item, Kind, TYPED};
+use crate::ledger::{self, Ran};
 use crate::print::{ARROW, DETAIL, MORE, note_of};
 use crate::source::SummarySource;
 use crate::status::{ASKED, STAND};
-use crate::text::{is_decision, is_directive};
+use crate::text::{is_decision, is_directive, visit_identifiers};
+use crate::tool_call::is_lasting;
 use crate::wrap::joined;
 
 /// Numbers of mentions that the names of a summary's first lists count for: those that were used most come first.
@@ -27,6 +29,8 @@ pub(crate) fn summary(
 ) {
     gathered.messages += summary.range.len();
     let extract = is_extract(summary.text);
+    let begin = gathered.items.len();
+    let (mut listed, mut failed, mut cd) = (Vec::new(), Vec::new(), String::new());
     let mut first = true;
     let mut open: Option<Item> = None;
     let mut told = BTreeMap::new();
@@ -43,6 +47,7 @@ pub(crate) fn summary(
             && full.starts_with(MORE)
         {
             gathered.name(line);
+            gathered.identify(line);
             more(item, full);
             continue;
         }
@@ -62,6 +67,12 @@ pub(crate) fn summary(
                 false => format!("{root}{folder}"),
             };
             files(&mut told, &folder, rest);
+        } else if let Some((messages, names)) = read_identifiers(line).filter(|_| extract) {
+            names.for_each(|name| gathered.identifier(name, messages));
+        } else if let Some(ran) = ledger::read_ran(line, &mut cd).filter(|_| extract) {
+            listed.extend(ran);
+        } else if let Some((seq, call, says)) = ledger::read_failed(line).filter(|_| extract) {
+            failed.push((seq, call.to_owned(), says.to_owned()));
         } else if let Some(rest) = line.strip_prefix(NAMES) {
             let mentions = LISTED_NAMES.get(lists).copied().unwrap_or(1);
             lists += 1;
@@ -75,12 +86,14 @@ pub(crate) fn summary(
             }
         } else if let Some(item) = extract_line(line, summary.range, conventions) {
             gathered.name(line);
+            gathered.identify(line);
             if item.kind == Kind::Act {
                 gathered.calls += 1;
             }
             open = Some(item);
         } else if line.chars().any(char::is_alphanumeric) {
             gathered.name(line);
+            gathered.identify(line);
             let telling = is_decision(line) || is_directive(line);
             let weight = 40 + if telling { 15 } else { 0 } + if first { 10 } else { 0 };
             let said = line.trim_start_matches(['-', '*', '•', ' ']);
@@ -91,8 +104,56 @@ pub(crate) fn summary(
         first = false;
     }
     gathered.items.extend(open);
+    commands(gathered, begin, listed);
+    failures(gathered, begin, summary.range, failed);
     for (path, (changed, read)) in told {
+        visit_identifiers(&path, &mut |name| gathered.identifier(name, changed + read));
         gathered.file(&path, changed, read);
+    }
+}
+
+/// Adds the commands that a ledger lists, and those of the items from `begin` on that it does not.
+fn commands(gathered: &mut Gathered, begin: usize, listed: Vec<Ran>) {
+    let heads: BTreeSet<&str> = listed.iter().map(|ran| ran.head.as_str()).collect();
+    let items = gathered.items.iter().skip(begin);
+    let lines = items.filter_map(|item| {
+        let line = item.lines.first()?;
+        match item.kind {
+            Kind::Act if item.runs() && !is_lasting(line) => Some(line.as_str()),
+            Kind::Error => line.strip_prefix(COMMAND)?.strip_prefix(' '),
+            _ => None,
+        }
+    });
+    // What an item shortened is no command.
+    let whole = lines.filter(|line| !line.starts_with('…'));
+    let others: Vec<Ran> = whole
+        .filter_map(Ran::of)
+        .filter(|ran| !heads.contains(ran.head.as_str()))
+        .collect();
+    gathered.ran.extend(listed);
+    gathered.ran.extend(others);
+}
+
+/// Adds the failures that a ledger lists and no item from `begin` on tells.
+fn failures(
+    gathered: &mut Gathered,
+    begin: usize,
+    within: SeqRange,
+    listed: Vec<(Seq, String, String)>,
+) {
+    let errors = gathered.items.iter().skip(begin);
+    let errors = errors.filter(|item| item.kind == Kind::Error);
+    let told: BTreeSet<Seq> = errors.map(|item| item.range.first).collect();
+    for (seq, call, says) in listed {
+        let range = SeqRange::single(seq);
+        if told.contains(&seq) || !within.covers(&range) {
+            continue;
+        }
+        let (says, later) = without_note(&says, Kind::Error);
+        let mut item = Item::new(range, Kind::Error, "Error", 36).with_lines(vec![call]);
+        item.outcome = says.split(" | ").map(str::to_owned).collect();
+        item.later = later;
+        gathered.items.push(item);
     }
 }
 

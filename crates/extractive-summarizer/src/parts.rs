@@ -7,24 +7,72 @@ use token_estimate::TokenEstimator;
 use crate::folders;
 use crate::frame;
 use crate::item::{FileStat, Gathered, Item, Kind};
+use crate::ledger::{self, Entry};
 use crate::source::Source;
 
 /// Maximum weight of an item that is printed only after all heavier ones.
 pub(crate) const LISTED: u32 = 3;
 
-/// Length from which an extract has lines for its shorter forms, in tokens.
+/// Length from which an extract has lists for its shorter forms, in tokens.
 const DENSE: u64 = 2_500;
 /// The same for an extract of summaries.
 const DENSE_CONDENSED: u64 = 500;
-/// Maximum cost of the lines of files by folder, in tokens.
-const FOLDED: u64 = 1_000;
-/// Maximum cost of the lines of the names that are used most, in tokens.
-const CORE_NAMES: u64 = 600;
+
+/// Shares of lists in a text, in per cent.
+struct Shares {
+    failed: u64,
+    ran: u64,
+    files: u64,
+    names: u64,
+}
+
+/// The lists of an extract of messages. It has few: shorter forms are mostly taken from summaries of summaries. What
+/// it does not name is lost to those.
+const SHARES: Shares = Shares {
+    failed: 3,
+    ran: 0,
+    files: 2,
+    names: 3,
+};
+/// The lists of an extract of summaries.
+const SHARES_CONDENSED: Shares = Shares {
+    failed: 8,
+    ran: 10,
+    files: 10,
+    names: 6,
+};
+/// Maximum cost of a list, in tokens.
+const LIST: u64 = 1_000;
+
+/// The room for lists.
+struct Lists {
+    target: u64,
+    shares: Option<Shares>,
+}
+
+impl Lists {
+    /// A text that is short in any case has none.
+    fn of(source: &[Source<'_>], target: u64) -> Self {
+        let shares = match is_condensed(source) {
+            true => (target >= DENSE_CONDENSED).then_some(SHARES_CONDENSED),
+            false => (target >= DENSE).then_some(SHARES),
+        };
+        Self { target, shares }
+    }
+
+    /// Maximum cost of a list, in tokens.
+    fn room(&self, list: impl Fn(&Shares) -> u64) -> u64 {
+        let percent = self.shares.as_ref().map_or(0, list);
+        (self.target.saturating_mul(percent) / 100).min(LIST)
+    }
+}
 
 /// The lines around the items.
 pub(crate) struct Parts {
     pub(crate) header: Option<String>,
     pub(crate) stand: Option<String>,
+    pub(crate) failed: Vec<Entry>,
+    pub(crate) ran: Vec<Entry>,
     pub(crate) folded: Vec<String>,
     pub(crate) files: Option<String>,
     pub(crate) core_names: Vec<String>,
@@ -48,19 +96,23 @@ impl Parts {
         let (files, listed) =
             files.map_or_else(Default::default, |(line, named)| (Some(line), named));
         short_names(&mut gathered.items, &gathered.files, &listed);
-        // A text that is short in any case needs no lines for shorter forms, and one of messages fewer than one
-        // of summaries, which is what shorter forms are mostly taken from.
-        let dense = |part: u64, most: u64| match is_condensed(source) {
-            true if target >= DENSE_CONDENSED => share(part).min(most),
-            false if target >= DENSE => share(part / 2).min(most),
-            _ => 0,
-        };
+        let lists = Lists::of(source, target);
+        let ran = lists.room(|shares| shares.ran);
+        let ran = ledger::ran(&gathered.ran, ran, estimator);
+        listed_commands(&mut gathered.items, &ran);
+        let failed = lists.room(|shares| shares.failed);
+        let files_room = lists.room(|shares| shares.files);
+        let folded = folders::lines(&gathered.files, files_room, estimator);
+        let names_room = lists.room(|shares| shares.names);
+        let core_names = frame::core_names(gathered, &folded.join("\n"), names_room, estimator);
         Self {
             header,
             stand: None,
-            folded: folders::lines(&gathered.files, dense(10, FOLDED), estimator),
+            failed: ledger::failed(&gathered.items, failed, estimator),
+            ran,
+            folded,
             files,
-            core_names: frame::core_names(gathered, dense(6, CORE_NAMES), estimator),
+            core_names,
             names: None,
             expand: None,
         }
@@ -76,9 +128,12 @@ impl Parts {
 
     /// Texts after those of the items.
     pub(crate) fn below(&self) -> impl Iterator<Item = &str> {
+        let entries = self.failed.iter().chain(&self.ran);
+        let entries = entries.map(|entry| entry.text.as_str());
         let folded = self.folded.iter().map(String::as_str);
         let core_names = self.core_names.iter().map(String::as_str);
-        folded
+        entries
+            .chain(folded)
             .chain(self.files.as_deref())
             .chain(core_names)
             .chain(self.names.as_deref())
@@ -92,6 +147,8 @@ impl Parts {
         least.any(|part| part.take().is_some())
             || self.core_names.pop().is_some()
             || self.folded.pop().is_some()
+            || self.ran.pop().is_some()
+            || self.failed.pop().is_some()
     }
 }
 
@@ -99,6 +156,17 @@ impl Parts {
 pub(crate) fn is_condensed(source: &[Source<'_>]) -> bool {
     let summary = |piece: &Source<'_>| matches!(piece, Source::Summary(_));
     source.iter().any(summary)
+}
+
+/// Demotes commands without an outcome of which a ledger has every word.
+fn listed_commands(items: &mut [Item], ran: &[Entry]) {
+    let whole: BTreeSet<String> = ledger::whole_commands(ran).collect();
+    for item in items {
+        let silent = item.runs() && item.weight > LISTED && item.outcome.is_empty();
+        if silent && item.lines.first().is_some_and(|line| whole.contains(line)) {
+            item.weight = LISTED;
+        }
+    }
 }
 
 /// Shortens the names of files that are named in full elsewhere, and demotes items that only look at

@@ -51,22 +51,31 @@ pub(crate) enum Topic {
     Errors,
     /// What the assistant or another writer said.
     Replies,
+    /// A list of what failed.
+    Failures,
+    /// A list of what ran.
+    Commands,
     Files,
     Names,
+    /// What tools did, printed and returned, in full.
+    Details,
     /// What the extract is of, and what it leaves out.
     Frame,
 }
 
 impl Topic {
-    const ALL: [Self; 9] = [
+    const ALL: [Self; 12] = [
         Self::State,
         Self::Users,
         Self::Documents,
         Self::Acts,
         Self::Errors,
         Self::Replies,
+        Self::Failures,
+        Self::Commands,
         Self::Files,
         Self::Names,
+        Self::Details,
         Self::Frame,
     ];
 
@@ -74,14 +83,17 @@ impl Topic {
     const fn share(self) -> u64 {
         match self {
             Self::State => 1_000,
-            Self::Users => 27,
-            Self::Documents => 3,
-            Self::Acts => 28,
-            Self::Errors => 20,
-            Self::Replies => 10,
-            Self::Files => 22,
-            Self::Names => 20,
-            Self::Frame => 2,
+            Self::Users => 50,
+            Self::Documents => 1,
+            Self::Acts => 5,
+            Self::Errors => 2,
+            Self::Replies => 9,
+            Self::Failures => 32,
+            Self::Commands => 46,
+            Self::Files => 30,
+            Self::Names => 28,
+            Self::Details => 1,
+            Self::Frame => 1,
         }
     }
 }
@@ -93,7 +105,7 @@ pub(crate) struct Line {
     /// Cost with its line feed, in tokens.
     pub(crate) cost: u64,
     pub(crate) topic: Topic,
-    /// Value among the lines of its topic.
+    /// Value among the lines of its topic; 0 for the title of other lines.
     pub(crate) worth: u64,
     /// The line that begins the item that it continues.
     pub(crate) head: Option<usize>,
@@ -127,6 +139,7 @@ pub(crate) fn ranked(lines: &[Line]) -> SummaryBody {
     {
         let Some(at) = queue.pop_front() else { break };
         let head = lines.get(at).and_then(|line| line.head);
+        let mut title = None;
         for at in head.into_iter().chain([at]) {
             let (Some(line), Some(rank)) = (lines.get(at), ranks.get_mut(at)) else {
                 continue;
@@ -135,7 +148,14 @@ pub(crate) fn ranked(lines: &[Line]) -> SummaryBody {
                 cost = cost.saturating_add(line.cost);
                 *spent = spent.saturating_add(line.cost);
                 *rank = Some(rank_of(cost));
+                if line.worth == 0 {
+                    title = Some(at);
+                }
             }
+        }
+        // A title says nothing without the line below it.
+        if let Some(rank) = title.and_then(|title| ranks.get_mut(title)) {
+            *rank = Some(rank_of(cost));
         }
     }
     let all = lines.iter().zip(&ranks).map(|(line, rank)| RankedLine {
@@ -169,11 +189,26 @@ mod tests {
             line("user", Topic::Users, 5, None),
             line("  more", Topic::Users, 9, Some(0)),
             line("other user", Topic::Users, 7, None),
-            line("act", Topic::Acts, 1, None),
+            line("command", Topic::Commands, 1, None),
         ];
         let body = ranked(&lines);
         let ranks = body.ranks().unwrap();
         assert!(ranks[0] > ranks[1], "the head first");
-        assert!(ranks[3] > ranks[2], "acts have their turn: {ranks:?}");
+        assert!(ranks[3] > ranks[2], "commands have their turn: {ranks:?}");
+    }
+
+    #[test]
+    fn a_title_comes_with_the_first_line_below_it() {
+        let line = |worth, head| Line {
+            text: "text".to_owned(),
+            cost: 40,
+            topic: Topic::Files,
+            worth,
+            head,
+        };
+        let body = ranked(&[line(0, None), line(7, Some(0)), line(9, Some(0))]);
+        let ranks = body.ranks().unwrap();
+        assert_eq!(ranks[0], ranks[2]);
+        assert!(ranks[1] < ranks[2]);
     }
 }

@@ -17,7 +17,7 @@ const ITEMS: usize = 8;
 /// Length below which a request is printed with the one before it, in characters.
 const SHORT: usize = 24;
 /// Maximum lengths of each part, in characters; the longest that fits is used.
-const LENGTHS: [usize; 3] = [200, 120, 60];
+const LENGTHS: [usize; 2] = [120, 60];
 /// Minimum weight of a call that changed something or had an outcome.
 const DONE: u32 = 24;
 /// Minimum weight of an error.
@@ -93,7 +93,7 @@ fn length(item: &Item) -> usize {
 
 /// Whether a user's line asks nothing of the assistant: an interruption, a refusal without a
 /// reason, a command to the program.
-fn is_mark(item: &Item) -> bool {
+pub(crate) fn is_mark(item: &Item) -> bool {
     let [line] = item.lines.as_slice() else {
         return false;
     };

@@ -118,12 +118,11 @@ impl Call {
             ToolAction::Read | ToolAction::Search => true,
             _ => false,
         };
-        let about_lower = about.to_lowercase();
         let prose = told.files.iter().any(|file| is_prose(&file.path));
         let changed = changes(&told.edits, prose);
         Self {
             name: squeeze(name),
-            lasting: command && !looks && LASTING.iter().any(|word| about_lower.contains(word)),
+            lasting: command && is_lasting(&about),
             looks,
             text,
             changed,
@@ -212,8 +211,14 @@ pub(crate) fn lasting(line: &str) -> &str {
     }
 }
 
+/// Whether a command changes something that lasts.
+pub(crate) fn is_lasting(line: &str) -> bool {
+    let lower = line.to_lowercase();
+    !is_look(line) && LASTING.iter().any(|word| lower.contains(word))
+}
+
 /// Whether a command only looks at something; a `cd` before it does not count.
-fn is_look(line: &str) -> bool {
+pub(crate) fn is_look(line: &str) -> bool {
     let command = anywhere(command(line));
     LOOKING.iter().any(|start| command.starts_with(start))
 }

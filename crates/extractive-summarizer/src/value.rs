@@ -1,13 +1,17 @@
 //! Values of the lines of an item, among the lines of the same topic.
 
 use crate::item::{Item, Kind, PASTED, TYPED};
+use crate::ledger::LISTED_ERROR;
 use crate::print::{DETAIL, said};
 use crate::rank::Topic;
-use crate::text::{has_name, is_decision, is_directive};
+use crate::status::is_mark;
+use crate::text::{has_name, is_decision, is_directive, is_wide};
 
 /// Number of letters and digits from which a user's message counts in full. A shorter one says less: a thanks, a
 /// "go on".
-const SAYS_MUCH: usize = 32;
+const SAYS_MUCH: u64 = 32;
+/// The same for a line of an assistant's.
+const TELLS: u64 = 80;
 
 /// What an item's place says of its value.
 #[derive(Debug, Clone, Copy)]
@@ -22,12 +26,24 @@ pub(crate) struct Place {
     pub(crate) told: bool,
 }
 
+/// Minimum weight of a call that changed something that lasts, or that holds a text.
+const LASTING: u32 = 40;
+
 /// Number of lines of a pasted document that count as what its user said.
 const SAID_LINES: usize = 4;
 
 /// The topic of an item's `n`th line.
-pub(crate) fn topic(item: &Item, n: usize) -> Topic {
+pub(crate) fn topic(item: &Item, line: &str, n: usize, place: Place) -> Topic {
     match item.kind {
+        _ if line.starts_with(DETAIL) && !item.kind.users() => Topic::Details,
+        _ if !line.chars().any(char::is_alphanumeric) => Topic::Details,
+        Kind::User | Kind::Error | Kind::Act if place.told => Topic::Details,
+        Kind::Error if item.weight < LISTED_ERROR => Topic::Details,
+        Kind::User if is_mark(item) => Topic::Details,
+        Kind::Act if item.weight < LASTING && n == 0 => match item.runs() {
+            true => Topic::Commands,
+            false => Topic::Details,
+        },
         Kind::Injected => Topic::Documents,
         Kind::User if item.weight <= PASTED && n >= SAID_LINES => Topic::Documents,
         Kind::User => Topic::Users,
@@ -48,7 +64,9 @@ fn of_new_line(item: &Item, line: &str, n: usize, cost: u64, place: Place) -> u6
     match item.kind {
         Kind::User | Kind::Injected => {
             let mut value = 1_000 * base(item);
-            if n == 0 {
+            if n > 0 {
+                value = value * (8 + letters(line, SAYS_MUCH)) / (8 + SAYS_MUCH);
+            } else {
                 value *= if place.end { 4 } else { 2 };
             }
             if is_directive(line) {
@@ -58,10 +76,14 @@ fn of_new_line(item: &Item, line: &str, n: usize, cost: u64, place: Place) -> u6
                 value = value * 5 / 4;
             }
             value += value * place.newness / 300;
-            value / (cost + 10) / (1 + depth / 8)
+            value / (cost + 4) / (1 + depth / 8)
         }
         Kind::Reply | Kind::Note => {
-            let mut value = 1_000 * place.score / (1 + depth);
+            // Causes and decisions stand below the first line.
+            let mut value = 4_000 * place.score / (4 + depth);
+            if line.ends_with([':', '：']) {
+                value /= 4;
+            }
             if is_decision(line) {
                 value *= 2;
             }
@@ -69,7 +91,7 @@ fn of_new_line(item: &Item, line: &str, n: usize, cost: u64, place: Place) -> u6
                 value = value * 3 / 2;
             }
             // What is short says little.
-            value / (cost + 40)
+            value * letters(said(line), TELLS) / TELLS / (cost + 20)
         }
         Kind::Error => {
             let value = match n {
@@ -95,15 +117,101 @@ fn of_new_line(item: &Item, line: &str, n: usize, cost: u64, place: Place) -> u6
     }
 }
 
+/// Number of letters and digits of a text, at most `most`. A character of a script whose words have few of them counts
+/// as four.
+fn letters(text: &str, most: u64) -> u64 {
+    let letters = text.chars().filter(|c| c.is_alphanumeric());
+    let letters = letters.map(|c| if is_wide(c) { 4 } else { 1 });
+    let mut sum = 0;
+    for count in letters {
+        sum += count;
+        if sum >= most {
+            return most;
+        }
+    }
+    sum
+}
+
 /// Value of what a user said.
 fn base(item: &Item) -> u64 {
-    let letters = item.lines.iter().flat_map(|line| line.chars());
-    let letters = letters.filter(|c| c.is_alphanumeric()).take(SAYS_MUCH);
-    let letters = letters.count() as u64;
+    let letters = letters(&item.lines.join(" "), SAYS_MUCH);
     match item.kind {
-        Kind::User if item.weight >= TYPED => 60 + 540 * letters / SAYS_MUCH as u64,
+        Kind::User if item.weight >= TYPED => 60 + 540 * letters / SAYS_MUCH,
         Kind::User if item.weight > PASTED => 400,
         Kind::User => 100,
         _ => 70,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use memory_model::{Seq, SeqRange};
+
+    use super::*;
+
+    const PLACE: Place = Place {
+        score: 60,
+        end: false,
+        newness: 50,
+        told: false,
+    };
+
+    fn item(kind: Kind, label: &str, weight: u32, line: &str) -> Item {
+        let range = SeqRange::single(Seq(1));
+        Item::new(range, kind, label, weight).with_lines(vec![line.to_owned()])
+    }
+
+    #[test]
+    fn of_a_reply_the_cause_is_worth_more_than_the_announcement_above_it() {
+        let cause = "  The cache is stale because the key leaves out the region.";
+        let item = item(Kind::Reply, "Assistant", 75, "Here is what I found:");
+        let worth = |line: &str, n| of_line(&item, line, n, 14, PLACE);
+        assert!(
+            worth(cause, 3)
+                > worth(
+                    "[1] Assistant: Here is what I found in all of the files:",
+                    0
+                )
+        );
+        assert!(worth(cause, 3) > worth("[1] Assistant: Done.", 0));
+    }
+
+    #[test]
+    fn short_words_of_a_script_with_few_characters_a_word_count() {
+        let worth = |text: &str| {
+            let line = format!("[1] User: {text}");
+            of_line(&item(Kind::User, "User", TYPED, text), &line, 0, 10, PLACE)
+        };
+        assert!(worth("英語にしてください") > 2 * worth("go on then"));
+    }
+
+    #[test]
+    fn a_bracket_below_what_a_user_said_is_worth_less_than_a_sentence() {
+        let item = item(
+            Kind::User,
+            "User",
+            TYPED,
+            "Here is what I want of the importer:",
+        );
+        let worth = |line: &str, cost| of_line(&item, line, 2, cost, PLACE);
+        assert!(
+            worth("  Write the tests first, and only then the code.", 12) > worth("  x = {", 4)
+        );
+    }
+
+    #[test]
+    fn what_is_told_elsewhere_and_marks_are_details() {
+        let topic = |item: &Item, told| topic(item, "[1] x", 0, Place { told, ..PLACE });
+        let run = item(Kind::Act, "$", 24, "make");
+        assert_eq!(topic(&run, false), Topic::Commands);
+        assert_eq!(topic(&run, true), Topic::Details);
+        assert_eq!(
+            topic(&item(Kind::Act, "$", 42, "git push"), false),
+            Topic::Acts
+        );
+        let said = item(Kind::User, "User", TYPED, "Keep the order.");
+        assert_eq!(topic(&said, false), Topic::Users);
+        let mark = item(Kind::User, "User", TYPED, "[Request interrupted by user]");
+        assert_eq!(topic(&mark, false), Topic::Details);
     }
 }

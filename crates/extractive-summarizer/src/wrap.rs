@@ -8,7 +8,7 @@ pub(crate) const REST: &str = "   ";
 /// Width from which a line is broken, in fourths of a token: some 45 tokens.
 const WIDTH: usize = 180;
 /// The same for the line of a call: what is before its outcome takes some 20 tokens at the most.
-const CALL_WIDTH: usize = 76;
+const CALL_WIDTH: usize = 120;
 /// Minimum length of a call, and of its outcome, that stand on lines of their own, in bytes.
 const OUTCOME: usize = 30;
 

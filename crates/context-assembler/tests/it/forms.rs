@@ -404,6 +404,41 @@ fn a_large_compacted_view_is_covered_in_a_small_context() {
     assert!((5_800..=6_000).contains(&summaries), "{summaries}");
 }
 
+/// A summary of many messages keeps more of its lines than one of few that is as long.
+#[test]
+fn the_summary_of_many_messages_gets_more_room() {
+    let accounting = accounting(PRESETS[0]);
+    let users = (0..420).map(|n| memory_model::Message::user(format!("message {n} ").repeat(20)));
+    let entries = log(users.collect(), &accounting);
+    let lines = || Shown::Lines {
+        lines: 200,
+        ranked: true,
+    };
+    let input = input(&entries, &[(400, lines()), (10, lines())], &accounting);
+    let shown = at(&input, 2_000, &accounting).receipt.shortened;
+    assert!(shown[0].lines > 2 * shown[1].lines, "{shown:?}");
+}
+
+/// Beside a large newest group summaries get all but a sixteenth of what it leaves.
+#[test]
+fn beside_a_large_newest_group_little_is_unused() {
+    let accounting = accounting(PRESETS[0]);
+    for words in [400, 700, 1_000] {
+        let mut messages: Vec<memory_model::Message> = (0..20)
+            .map(|n| memory_model::Message::user(format!("message {n} ").repeat(20)))
+            .collect();
+        messages.push(memory_model::Message::user("word ".repeat(words)));
+        let entries = log(messages, &accounting);
+        let lines = Shown::Lines {
+            lines: 400,
+            ranked: true,
+        };
+        let input = input(&entries, &[(15, lines)], &accounting);
+        let context = at(&input, 2_000, &accounting);
+        assert!(context.tokens >= 2_000 * 7 / 8, "{}", context.tokens);
+    }
+}
+
 #[test]
 fn a_short_form_names_its_range_and_its_lines() {
     let accounting = accounting(PRESETS[0]);

@@ -69,6 +69,65 @@ fn extracts_of_extracts() {
     insta::assert_snapshot!("condensed_320", text);
 }
 
+/// A short form of a summary of summaries lists what ran, what failed, the files and the names of all of them.
+#[test]
+fn a_short_form_lists_what_all_summaries_below_list() {
+    let part = |first: u32| -> Vec<Message> {
+        let call = |n: u32| {
+            let id = n.to_string();
+            let command = match n % 6 {
+                0 => format!("cargo test -p crumb-lexer --test case_{n}"),
+                _ => format!("cargo check -p crumb-part-{n}"),
+            };
+            let result = match n % 6 {
+                0 => failed(
+                    &id,
+                    &format!("assertion of case {n} failed\nleft: 1\nright: 2"),
+                ),
+                _ => Message::tool_result(&id, "ok ".repeat(200)),
+            };
+            let about = format!("I look at parse_block and LexerState in step {n} of the work.");
+            [Message::assistant(about), bash(&id, &command), result]
+        };
+        (first..first + 24).flat_map(call).collect()
+    };
+    let source = [part(0), part(24), part(48)];
+    let logs: Vec<_> = source.into_iter().map(fixtures::entries).collect();
+    let texts: Vec<String> = logs.iter().map(|log| extract(log, 3_000)).collect();
+    let mut first = 1;
+    let sources: Vec<Source<'_>> = texts
+        .iter()
+        .zip(&logs)
+        .map(|(text, log)| {
+            let last = first + log.len() as u32 - 1;
+            let range = SeqRange::new(Seq(first), Seq(last)).unwrap();
+            first = last + 1;
+            summary(range, text)
+        })
+        .collect();
+    let body = summarizer().extract_ranked(&sources[..1], 2_400, &HeuristicEstimator::Bytes4);
+    let ranks = body.lines().filter(|line| line.rank >= 180);
+    let form: Vec<&str> = ranks.map(|line| line.text).collect();
+    let form = form.join("\n");
+    let cost = HeuristicEstimator::Bytes4.text(&form);
+    assert!(cost < 600, "{cost}: {form}");
+    for kept in [
+        "Failed: [3] cargo test -p…: assertion of case 0 failed",
+        "assertion of case 18 failed",
+        "Ran: ",
+        "cargo check -p crumb-part-23",
+        "Names in 24+ messages: LexerState parse_block",
+    ] {
+        assert!(form.contains(kept), "{kept}: {form}");
+    }
+    // Merged, a name is counted in all of them.
+    let text = summarizer().extract(&sources, 4_000, &HeuristicEstimator::Bytes4);
+    assert!(
+        text.contains("Names in 72+ messages: LexerState parse_block"),
+        "{text}"
+    );
+}
+
 #[test]
 fn a_huge_result_takes_milliseconds_and_shows_its_ends() {
     let noise = "some line of output that says nothing in particular\n".repeat(9_600);
@@ -242,7 +301,7 @@ fn where_things_stand_is_told_first() {
     let wishes = "Asked last: [9] (refused edit: timer.ts) no new exports please; then [15] push";
     assert_eq!(asked, wishes, "{text}");
     assert!(
-        stand.contains("failed since [17] $ cd /app && git push → Exit code 1 | error: failed"),
+        stand.contains("failed since [17] $ cd /app && git push → error: failed"),
         "{text}"
     );
     assert!(

@@ -1,0 +1,484 @@
+//! Ledgers: commands that ran and calls that failed, many in few tokens. A short form of a summary has them before it
+//! tells anything at length.
+
+use std::cmp::Reverse;
+use std::collections::{BTreeMap, BTreeSet};
+
+use memory_model::Seq;
+use token_estimate::TokenEstimator;
+
+use crate::item::{COMMAND, Item, Kind};
+use crate::print::note_of;
+use crate::text::{clip, squeeze};
+use crate::tool_call::{anywhere, command, is_error_line, is_exit_code, is_look};
+
+/// Beginning of a line of commands.
+pub(crate) const RAN: &str = "Ran: ";
+/// Beginning of the line of commands that follow a `cd`, or of the line that names it for those below.
+pub(crate) const RAN_AFTER: &str = "Ran after ";
+/// Beginning of a line of commands that follow the `cd` of a line above.
+pub(crate) const RAN_THERE: &str = "Ran there: ";
+/// Beginning of the line of a failed call.
+pub(crate) const FAILED: &str = "Failed: ";
+/// Separator of commands.
+const BETWEEN: &str = " · ";
+/// Separator of a command and the number of times that it ran.
+const TIMES: &str = " ×";
+
+/// Maximum length of a command, in characters.
+const COMMAND_CHARS: usize = 60;
+/// Maximum number of commands of a line.
+const COMMANDS_A_LINE: usize = 4;
+/// Maximum length of what an error says, and of a second line of it that reports it, in characters.
+const ERROR_CHARS: usize = 80;
+const REPORT_CHARS: usize = 48;
+/// Maximum length of the call that failed, in characters.
+const CALL_CHARS: usize = 24;
+/// What the lines of a ledger are worth more than the lines of items.
+const LISTS: u64 = 1 << 60;
+/// Minimum weight of an error that is listed: more than a search without hits.
+pub(crate) const LISTED_ERROR: u32 = 13;
+
+/// A line of a ledger.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Entry {
+    pub(crate) text: String,
+    /// Order among the lines of the ledger: larger ones come first in short forms.
+    pub(crate) worth: u64,
+    /// Index of the line that it continues.
+    pub(crate) head: Option<usize>,
+}
+
+/// A command that ran.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Ran {
+    /// The `cd` before it; empty where there is none.
+    pub(crate) cd: String,
+    /// Its beginning.
+    pub(crate) head: String,
+    pub(crate) times: u32,
+}
+
+impl Ran {
+    /// A command line; `None` for an empty one.
+    pub(crate) fn of(line: &str) -> Option<Self> {
+        let after = command(line);
+        let before = line.strip_suffix(after).unwrap_or("").trim_end();
+        let cd = before.strip_suffix("&&").unwrap_or("").trim_end();
+        let head = beginning(after, COMMAND_CHARS);
+        (!head.is_empty()).then(|| Self {
+            cd: cd.to_owned(),
+            head,
+            times: 1,
+        })
+    }
+}
+
+/// The first characters of a line; `…` marks the cut, which may be in the middle of a word.
+fn beginning(line: &str, chars: usize) -> String {
+    match line.char_indices().nth(chars) {
+        Some((end, _)) => format!("{}…", line.get(..end).unwrap_or(line).trim_end()),
+        None => line.trim_end().to_owned(),
+    }
+}
+
+/// Returns the lines of commands, of at most `room` tokens: different ones, newer ones first where not all fit, those
+/// that only look at something last.
+pub(crate) fn ran(ran: &[Ran], room: u64, estimator: &dyn TokenEstimator) -> Vec<Entry> {
+    let mut last: BTreeMap<(&str, &str), (usize, u32)> = BTreeMap::new();
+    for (at, one) in ran.iter().enumerate() {
+        let (newest, times) = last.entry((&one.cd, &one.head)).or_default();
+        *newest = at;
+        *times += one.times;
+    }
+    let mut folders: BTreeMap<&str, Vec<(usize, String)>> = BTreeMap::new();
+    for ((cd, head), (at, times)) in last {
+        let text = match times {
+            1 => head.to_owned(),
+            _ => format!("{head}{TIMES}{times}"),
+        };
+        folders.entry(cd).or_default().push((at, text));
+    }
+    let mut groups: Vec<Group<'_>> = Vec::new();
+    for (cd, mut list) in folders {
+        list.sort_unstable();
+        let (looks, runs): (Vec<_>, Vec<_>) = list.into_iter().partition(|(_, text)| is_look(text));
+        for (worth, list) in [(2, runs), (1, looks)] {
+            for part in list.chunks(COMMANDS_A_LINE) {
+                let newest = part.last().map_or(0, |(at, _)| *at);
+                let texts: Vec<&str> = part.iter().map(|(_, text)| text.as_str()).collect();
+                groups.push(Group {
+                    cd,
+                    newest,
+                    worth: LISTS + worth * (newest as u64 + 1),
+                    list: texts.join(BETWEEN),
+                });
+            }
+        }
+    }
+    chosen(groups, room, estimator)
+}
+
+/// Commands of a line.
+struct Group<'a> {
+    cd: &'a str,
+    newest: usize,
+    worth: u64,
+    list: String,
+}
+
+/// The lines of the groups that are worth most, in the order of the conversation.
+fn chosen(mut groups: Vec<Group<'_>>, room: u64, estimator: &dyn TokenEstimator) -> Vec<Entry> {
+    groups.sort_by_key(|group| Reverse(group.worth));
+    let mut folders: BTreeMap<&str, usize> = BTreeMap::new();
+    let (mut spent, mut fitting) = (0, 0);
+    for group in &groups {
+        let folder = match folders.contains_key(group.cd) {
+            true => 0,
+            false => estimator.text(group.cd) + 5,
+        };
+        spent += folder + estimator.text(&group.list) + 4;
+        if spent > room {
+            break;
+        }
+        fitting += 1;
+        let newest = folders.entry(group.cd).or_default();
+        *newest = group.newest.max(*newest);
+    }
+    groups.truncate(fitting);
+    groups.sort_by_key(|group| (folders.get(group.cd).copied(), group.cd, group.newest));
+    let mut entries: Vec<Entry> = Vec::new();
+    let mut folder: Option<(&str, usize)> = None;
+    for (at, group) in groups.iter().enumerate() {
+        let entry = |text, head| Entry {
+            text,
+            worth: group.worth,
+            head,
+        };
+        if group.cd.is_empty() {
+            entries.push(entry(format!("{RAN}{}", group.list), None));
+            continue;
+        }
+        let head = folder
+            .filter(|(cd, _)| *cd == group.cd)
+            .map(|(_, head)| head);
+        if let Some(head) = head {
+            entries.push(entry(format!("{RAN_THERE}{}", group.list), Some(head)));
+            continue;
+        }
+        let alone = groups.get(at + 1).is_none_or(|next| next.cd != group.cd);
+        if alone {
+            entries.push(entry(
+                format!("{RAN_AFTER}{}: {}", group.cd, group.list),
+                None,
+            ));
+            continue;
+        }
+        let head = entries.len();
+        folder = Some((group.cd, head));
+        entries.push(Entry {
+            text: format!("{RAN_AFTER}{}:", group.cd),
+            worth: 0,
+            head: None,
+        });
+        entries.push(entry(format!("{RAN_THERE}{}", group.list), Some(head)));
+    }
+    entries
+}
+
+/// The commands of a line of a ledger; `cd` is that of the line above. `None` for another line.
+pub(crate) fn read_ran(line: &str, cd: &mut String) -> Option<Vec<Ran>> {
+    let list = if let Some(list) = line.strip_prefix(RAN) {
+        cd.clear();
+        list
+    } else if let Some(list) = line.strip_prefix(RAN_THERE) {
+        list
+    } else {
+        let rest = line.strip_prefix(RAN_AFTER)?;
+        let (folder, list) = rest
+            .split_once(": ")
+            .or(rest.strip_suffix(':').map(|f| (f, "")))?;
+        folder.clone_into(cd);
+        list
+    };
+    let commands = list.split(BETWEEN).filter(|text| !text.is_empty());
+    let commands = commands.map(|text| {
+        let counted = text.rsplit_once(TIMES);
+        let counted = counted.and_then(|(head, times)| Some((head, times.parse().ok()?)));
+        let (head, times) = counted.unwrap_or((text, 1));
+        Ran {
+            cd: cd.clone(),
+            head: head.to_owned(),
+            times,
+        }
+    });
+    Some(commands.collect())
+}
+
+/// The commands that the lines of a ledger have whole.
+pub(crate) fn whole_commands(entries: &[Entry]) -> impl Iterator<Item = String> {
+    let mut cd = String::new();
+    let ran = entries.iter();
+    let ran = ran.filter_map(move |entry| read_ran(&entry.text, &mut cd));
+    let whole = |ran: &Ran| ran.cd.is_empty() && !ran.head.ends_with('…');
+    ran.flatten().filter(whole).map(|ran| ran.head)
+}
+
+/// The beginnings of the commands that the lines of a ledger have.
+pub(crate) fn commands(entries: &[Entry]) -> BTreeSet<String> {
+    let mut cd = String::new();
+    let ran = entries.iter();
+    let ran = ran.filter_map(|entry| read_ran(&entry.text, &mut cd));
+    ran.flatten().map(|ran| ran.head).collect()
+}
+
+/// A failed call in a ledger.
+struct Failure {
+    seq: Seq,
+    call: String,
+    says: String,
+    later: Option<Seq>,
+    times: u32,
+}
+
+/// Returns the lines of failed calls, of at most `room` tokens: what each was and says first. Errors that say the same
+/// are one line, newer ones come first, and those that were mended last.
+pub(crate) fn failed(items: &[Item], room: u64, estimator: &dyn TokenEstimator) -> Vec<Entry> {
+    let mut failures: Vec<Failure> = Vec::new();
+    let mut places: BTreeMap<String, usize> = BTreeMap::new();
+    for item in items {
+        let listed = item.kind == Kind::Error && item.weight >= LISTED_ERROR;
+        let Some(says) = says(item).filter(|_| listed) else {
+            continue;
+        };
+        let seq = item.range.first;
+        let place = *places.entry(says.clone()).or_insert(failures.len());
+        match failures.get_mut(place) {
+            Some(failure) => {
+                failure.times += 1;
+                (failure.seq, failure.later) = (seq, item.later);
+            }
+            None => failures.push(Failure {
+                seq,
+                call: call(item),
+                says,
+                later: item.later,
+                times: 1,
+            }),
+        }
+    }
+    failures.sort_by_key(|failure| (failure.later.is_some(), Reverse(failure.seq)));
+    let mut spent = 0;
+    let mut entries: Vec<(Seq, Entry)> = Vec::new();
+    for failure in failures {
+        let text = failure.line();
+        spent += estimator.text(&text) + 1;
+        if spent > room {
+            break;
+        }
+        let entry = Entry {
+            text,
+            worth: u64::MAX - entries.len() as u64,
+            head: None,
+        };
+        entries.push((failure.seq, entry));
+    }
+    entries.sort_by_key(|(seq, _)| *seq);
+    entries.into_iter().map(|(_, entry)| entry).collect()
+}
+
+impl Failure {
+    fn line(&self) -> String {
+        let mut line = format!("{FAILED}[{}] {}: {}", self.seq, self.call, self.says);
+        if self.times > 1 {
+            line.push_str(&format!("{TIMES}{}", self.times));
+        }
+        if let (Some(seq), Some((begins, ends))) = (self.later, note_of(Kind::Error)) {
+            line.push_str(&format!("{begins}{seq}{ends}"));
+        }
+        line
+    }
+}
+
+/// The call of an error, in a few words.
+fn call(item: &Item) -> String {
+    let line = item.lines.first().map_or("", String::as_str);
+    match line
+        .strip_prefix(COMMAND)
+        .and_then(|line| line.strip_prefix(' '))
+    {
+        Some(line) => {
+            let line = line.strip_prefix("… ").unwrap_or(line);
+            clip(&anywhere(command(line)), CALL_CHARS)
+        }
+        None => clip(line, CALL_CHARS),
+    }
+}
+
+/// The first line of an error that tells something, with the line that reports it.
+fn says(item: &Item) -> Option<String> {
+    let plain = item.outcome.iter().map(|line| squeeze(untagged(line)));
+    let lines: Vec<String> = plain.filter(|line| telling(line)).collect();
+    let first = lines.first()?;
+    let mut says = beginning(first, ERROR_CHARS);
+    let report = lines.iter().skip(1).find(|line| is_error_line(line));
+    if let Some(report) = report.filter(|_| !is_error_line(first)) {
+        says.push_str(" | ");
+        says.push_str(&beginning(report, REPORT_CHARS));
+    }
+    Some(says)
+}
+
+/// Whether a line says more than that a program ended.
+fn telling(line: &str) -> bool {
+    line.chars().filter(|c| c.is_alphabetic()).count() > 3 && !is_exit_code(line)
+}
+
+/// A line without the tags that a program puts around its messages.
+fn untagged(line: &str) -> &str {
+    let mut line = line.trim();
+    for open in ["<", "&lt;"] {
+        let name = line
+            .strip_prefix(open)
+            .and_then(|rest| rest.split_once('>'));
+        if let Some((_, rest)) = name.filter(|(name, _)| is_tag(name)) {
+            let end = rest.rfind(&format!("{open}/")).unwrap_or(rest.len());
+            line = rest.get(..end).unwrap_or(rest);
+        }
+    }
+    line
+}
+
+fn is_tag(name: &str) -> bool {
+    let word = |c: char| c.is_ascii_alphanumeric() || matches!(c, '_' | '-' | '/');
+    !name.is_empty() && name.chars().all(word)
+}
+
+/// The position, the call and the words of the line of a failed call; `None` for another line.
+pub(crate) fn read_failed(line: &str) -> Option<(Seq, &str, &str)> {
+    let rest = line.strip_prefix(FAILED)?.strip_prefix('[')?;
+    let (seq, rest) = rest.split_once("] ")?;
+    let (call, says) = rest.split_once(": ")?;
+    Some((Seq(seq.parse().ok()?), call, says))
+}
+
+#[cfg(test)]
+mod tests {
+    use memory_model::SeqRange;
+    use token_estimate::HeuristicEstimator;
+
+    use super::*;
+
+    fn all(lines: &[&str]) -> Vec<Ran> {
+        lines.iter().copied().filter_map(Ran::of).collect()
+    }
+
+    fn texts(entries: &[Entry]) -> Vec<&str> {
+        entries.iter().map(|entry| entry.text.as_str()).collect()
+    }
+
+    const BYTES: &HeuristicEstimator = &HeuristicEstimator::Bytes4;
+
+    #[test]
+    fn commands_are_listed_once_below_the_folder_in_which_they_ran() {
+        let commands = [
+            "make lint",
+            "cd /srv/crumb && cargo test",
+            "cd /srv/crumb && cargo fmt",
+            "git status",
+            "cd /srv/crumb && cargo test",
+            "cd /srv/crumb && cargo build",
+            "cd /srv/crumb && cargo doc",
+            "cd /srv/crumb && cargo run --example a_long_name_of_an_example -- --all --verbose",
+            "make lint",
+            "cd /tmp && tar xf crumb.tar",
+        ];
+        let entries = ran(&all(&commands), 1_000, BYTES);
+        assert_eq!(
+            texts(&entries),
+            [
+                "Ran after cd /srv/crumb:",
+                "Ran there: cargo fmt · cargo test ×2 · cargo build · cargo doc",
+                "Ran there: cargo run --example a_long_name_of_an_example -- --all --ver…",
+                "Ran: git status",
+                "Ran: make lint ×2",
+                "Ran after cd /tmp: tar xf crumb.tar",
+            ]
+        );
+        assert_eq!(entries[2].head, Some(0));
+        // A line is read as it was written.
+        let mut cd = String::new();
+        let read = texts(&entries);
+        let read = read.iter().filter_map(|line| read_ran(line, &mut cd));
+        let read: Vec<Ran> = read.flatten().collect();
+        assert_eq!(texts(&ran(&read, 1_000, BYTES)), texts(&entries));
+    }
+
+    #[test]
+    fn where_not_all_commands_fit_the_newest_are_listed_and_looks_come_last() {
+        let commands: Vec<String> = (0..40).map(|n| format!("make part-{n}")).collect();
+        let mut commands: Vec<&str> = commands.iter().map(String::as_str).collect();
+        commands.push("ls -l");
+        let entries = ran(&all(&commands), 48, BYTES);
+        assert_eq!(
+            texts(&entries),
+            [
+                "Ran: make part-32 · make part-33 · make part-34 · make part-35",
+                "Ran: make part-36 · make part-37 · make part-38 · make part-39",
+            ]
+        );
+    }
+
+    fn error(seq: u32, call: &str, outcome: &[&str]) -> Item {
+        let range = SeqRange::single(Seq(seq));
+        let mut item = Item::new(range, Kind::Error, "Error", 40).with_lines(vec![call.to_owned()]);
+        item.outcome = outcome.iter().map(|&line| line.to_owned()).collect();
+        item
+    }
+
+    #[test]
+    fn an_error_is_listed_once_with_its_call_and_what_it_says_first() {
+        let missing = ["<tool_error>File does not exist.</tool_error>"];
+        let mut mended = error(
+            7,
+            "$ cd /srv && make lint",
+            &["Exit code 2", "lint: 3 errors"],
+        );
+        mended.later = Some(Seq(9));
+        let items = [
+            error(3, "Read: a.rs", &missing),
+            error(5, "Read: b.rs", &missing),
+            mended,
+            error(
+                8,
+                "$ git merge topic",
+                &["Merging a.rs", "error: conflict in a.rs"],
+            ),
+        ];
+        let entries = failed(&items, 1_000, BYTES);
+        assert_eq!(
+            texts(&entries),
+            [
+                "Failed: [5] Read: a.rs: File does not exist. ×2",
+                "Failed: [7] make lint: lint: 3 errors (ok at [9])",
+                "Failed: [8] git merge topic: Merging a.rs | error: conflict in a.rs",
+            ]
+        );
+        // What was mended comes last.
+        let worth: Vec<u64> = entries.iter().map(|entry| entry.worth).collect();
+        assert!(worth[2] > worth[0] && worth[0] > worth[1]);
+        let (seq, call, says) = read_failed(&entries[1].text).unwrap();
+        assert_eq!(
+            (seq, call, says),
+            (Seq(7), "make lint", "lint: 3 errors (ok at [9])")
+        );
+    }
+
+    #[test]
+    fn a_call_that_tells_nothing_is_not_listed() {
+        let mut miss = error(3, "$ grep x", &["Exit code 1"]);
+        assert_eq!(failed(&[miss.clone()], 1_000, BYTES), []);
+        (miss.outcome, miss.weight) = (vec!["refused".to_owned()], 5);
+        assert_eq!(failed(&[miss], 1_000, BYTES), []);
+    }
+}
