@@ -308,8 +308,9 @@ impl Session {
                     ),
                 ));
             }
-            StopReason::Exhausted | StopReason::NoProgress => HandOverSkip::CannotShrink,
-            StopReason::Cancelled => HandOverSkip::Cancelled,
+            StopReason::Exhausted => HandOverSkip::CannotShrink,
+            // Jobs were planned, and hooks refused them all.
+            StopReason::Cancelled | StopReason::NoProgress => HandOverSkip::Cancelled,
             StopReason::Held | StopReason::LostRace => HandOverSkip::Busy,
             _ => HandOverSkip::NothingToDo,
         })

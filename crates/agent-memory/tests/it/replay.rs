@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use agent_memory::replay::{Replay, ReplayReport, Reuse};
 use agent_memory::testing::memory;
-use agent_memory::{DagPolicy, Memory, SqliteStore, Window};
+use agent_memory::{DagPolicy, HandoffPolicy, Memory, SqliteStore, Strategy, Window};
 use message_formats::Transcript;
 
 use crate::corpus::{corpus, parse, transcripts};
@@ -14,11 +14,20 @@ const MOST_STATEMENTS: u64 = 120;
 
 /// Replays all sessions of a transcript, branches after what they branch off.
 async fn replay(transcript: &Transcript, window: u64) -> Vec<ReplayReport> {
+    replay_by(Strategy::Dag, transcript, window).await
+}
+
+/// Does [`replay`] by another strategy.
+async fn replay_by(strategy: Strategy, transcript: &Transcript, window: u64) -> Vec<ReplayReport> {
     let folder = tempfile::tempdir().unwrap();
     let store = SqliteStore::open(folder.path().join("memory.db")).await;
     let store = Arc::new(store.unwrap());
     let memory: Memory = memory()
         .dag(DagPolicy::for_window(window))
+        .handoff(HandoffPolicy::for_window(
+            Window::new(window).budget().get(),
+        ))
+        .strategy(strategy)
         .store(store.clone())
         .open()
         .await
@@ -53,6 +62,38 @@ async fn every_transcript_at_a_window_of_32k() {
 #[tokio::test]
 async fn every_transcript_at_a_window_of_128k() {
     every_transcript(128_000).await;
+}
+
+#[tokio::test]
+async fn every_transcript_by_handoff() {
+    every_transcript_by(Strategy::Handoff).await;
+}
+
+#[tokio::test]
+async fn every_transcript_by_blocks() {
+    every_transcript_by(Strategy::Blocks).await;
+}
+
+/// The laws hold by another strategy too, in a window that asks for many compactions.
+async fn every_transcript_by(strategy: Strategy) {
+    let Some(corpus) = corpus() else { return };
+    let (mut reuse, mut published, mut broken) = (Reuse::default(), 0, Vec::new());
+    for path in transcripts(&corpus) {
+        let name = path.file_name().unwrap().to_string_lossy().into_owned();
+        let transcript = parse(&std::fs::read(&path).unwrap());
+        for report in replay_by(strategy, &transcript, 16_000).await {
+            reuse.add(report.reuse);
+            published += report.published.total();
+            let laws = report.broken.iter();
+            broken.extend(laws.map(|law| format!("{name}: {law:?}")));
+        }
+    }
+    println!(
+        "{strategy}: {published} published, reuse {} %",
+        percent(reuse)
+    );
+    assert!(published > 100, "{published}");
+    assert!(broken.is_empty(), "{}", broken.join("\n"));
 }
 
 async fn every_transcript(window: u64) {

@@ -24,6 +24,7 @@ impl Planned<'_> {
     /// The jobs of all segments, in order.
     pub(crate) fn jobs(&self, segments: &[Segment]) -> Vec<Job> {
         let mut jobs: Vec<Job> = Vec::new();
+        let mut divided = false;
         for segment in segments {
             let Some(range) = self.range(segment) else {
                 continue;
@@ -37,12 +38,33 @@ impl Planned<'_> {
                 Some((span, whole)) => {
                     if jobs.last().is_none_or(|job| job.range != whole) {
                         jobs.push(self.unfold(span, whole));
+                        divided = true;
                     }
                 }
                 None => jobs.extend(self.job(segment, range, &spans)),
             }
         }
-        jobs
+        // What another policy divides anew is shown first, and shrinks in the pass after.
+        match divided || self.shrinks(&jobs) {
+            true => jobs,
+            false => Vec::new(),
+        }
+    }
+
+    /// Whether the jobs together make the view cheaper. Turns that are kept as they are may cost more than what was shown of
+    /// them; then others must save more than that.
+    fn shrinks(&self, jobs: &[Job]) -> bool {
+        let before = jobs.iter().map(|job| job.source_tokens);
+        let after = jobs.iter().map(|job| match &job.work {
+            Work::Replace(spans) => spans.iter().map(|span| span.tokens).sum(),
+            _ => {
+                let asked = job.request.as_ref().map_or(0, |r| r.target_tokens);
+                let most = asked.min(job.source_tokens / 2);
+                most + summary_overhead(self.accounting, job.range, 0, job.sources())
+            }
+        });
+        let sum = |costs: &mut dyn Iterator<Item = u64>| costs.fold(0, u64::saturating_add);
+        sum(&mut { after }) < sum(&mut { before })
     }
 
     fn range(&self, segment: &Segment) -> Option<SeqRange> {
