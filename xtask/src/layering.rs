@@ -121,12 +121,41 @@ const LAYERS: &[(&str, &[&[&str]])] = &[
         ],
     ),
     (
+        "handoff-compactor",
+        &[
+            ASYNC_RUNTIME,
+            DATABASES,
+            PROVIDERS,
+            &[
+                "async-trait",
+                "futures",
+                "memory-store",
+                "summarize-escalation",
+                "dag-compactor",
+            ],
+        ],
+    ),
+    (
+        "block-overlay",
+        &[
+            ASYNC_RUNTIME,
+            DATABASES,
+            PROVIDERS,
+            &["memory-store", "context-assembler", "dag-compactor"],
+        ],
+    ),
+    (
         "compaction-runner",
         &[
             ASYNC_RUNTIME,
             DATABASES,
             PROVIDERS,
-            &["dag-compactor", "store-sqlite"],
+            &[
+                "dag-compactor",
+                "handoff-compactor",
+                "block-overlay",
+                "store-sqlite",
+            ],
         ],
     ),
     (

@@ -17,7 +17,9 @@ mod licences;
 mod migration;
 mod migrations;
 mod mode;
+mod parity;
 mod provider_types;
+mod recall;
 mod retention;
 mod schema;
 mod snapshots;
@@ -42,7 +44,11 @@ usage: cargo xtask <task> [--check | --dry-run]
   bench-density --data DIR
                          what contexts of a few thousand tokens carry of real transcripts, beside the summaries that agents
                          wrote themselves (docs/density.md); --each prints all figures, --print NAME --data DIR both texts of a
-                         case, ours at --percent N of the tokens, --record writes the figures that later ones are compared with
+                         case, ours at --percent N of the tokens; --strategy handoff prints the figures of handoffs alone,
+                         --record writes the figures that later ones are compared with
+  bench-recall --data DIR
+                         how well questions find the messages that answer them (docs/recall.md); --check also fails when a
+                         goal is missed, --record measures policies that were tuned on other conversations
   features CRATE         the features of a crate, one a line
   abuse --minutes N      kills, failing system calls, full disks, bad endpoints and more against the program, with new
                          seeds each round (--seed N begins there); a word behind it names a scenario, such as kill
@@ -51,6 +57,7 @@ usage: cargo xtask <task> [--check | --dry-run]
   circles                modules of a crate that lead back to themselves
   layering               which crate may use what, held against `cargo tree`
   licences               the licences of all dependencies, held against deny.toml
+  parity                 the tests that docs/parity.md names; fails when one does not exist
   provider-types [DIR]   requests in DIR, held against the types of the providers' own Python libraries, which pip fetches:
                          files NAME.SHAPE.json or .jsonl, with a SHAPE of openai, responses, anthropic, gemini; without
                          DIR, only the self-test
@@ -70,6 +77,9 @@ fn main() -> anyhow::Result<()> {
     if let ["bench-density", rest @ ..] = words.as_slice() {
         return density::run(&flags, rest);
     }
+    if let ["bench-recall", rest @ ..] = words.as_slice() {
+        return recall::run(&flags, rest);
+    }
     if let ["abuse", rest @ ..] = words.as_slice() {
         return abuse::run(&flags, rest);
     }
@@ -85,6 +95,7 @@ fn main() -> anyhow::Result<()> {
         ["circles"] => circles::run(),
         ["layering"] => layering::run(),
         ["licences"] => licences::run(),
+        ["parity"] => parity::run(),
         ["provider-types", folder @ ..] => provider_types::run(folder),
         ["snapshots", references] => snapshots::run(references),
         _ => anyhow::bail!("{USAGE}"),

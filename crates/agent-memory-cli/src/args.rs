@@ -159,6 +159,8 @@ pub(crate) enum StrategyArg {
     Dag,
     /// One summary that each handoff updates, then the newest messages
     Handoff,
+    /// The newest loops of an agent: first turns, a summary, recent turns; older loops are left out
+    Blocks,
 }
 
 impl From<StrategyArg> for agent_memory::Strategy {
@@ -166,6 +168,7 @@ impl From<StrategyArg> for agent_memory::Strategy {
         match strategy {
             StrategyArg::Dag => Self::Dag,
             StrategyArg::Handoff => Self::Handoff,
+            StrategyArg::Blocks => Self::Blocks,
         }
     }
 }

@@ -2,13 +2,17 @@
 //! first words found again by a tool call of the model.
 //!
 //! The model is a script, so that the example needs no key and no network. Put a request to a server in its place.
+//!
+//! `--strategy handoff` compacts by handoff: `/compact` with instructions in the middle of the talk, and a program that dies
+//! while a model writes the summary.
 
 #![allow(clippy::print_stdout, clippy::expect_used)]
 
 use agent_memory::providers::openai;
 use agent_memory::{
-    DagPolicy, Memory, Message, ObservedUsage, RawJson, Retrieval, RetrievalLimits, Session,
-    ToolCall, ToolDefinition, Window,
+    Builder, DagPolicy, HandOver, HandOverOutcome, HandoffPolicy, Memory, Message, ObservedUsage,
+    RawJson, Retrieval, RetrievalLimits, Session, Strategy, Summarizer, SummarizerResponse,
+    SummaryRequest, ToolCall, ToolDefinition, Window,
 };
 use serde::Deserialize;
 use serde_json::{Value, json};
@@ -96,6 +100,69 @@ async fn run(session: &Session, window: &Window, call: ToolCall<'_>) -> Message 
     call.result(lines.collect::<Vec<_>>().join("\n"))
 }
 
+/// A model that has not answered yet when its program dies.
+#[derive(Debug)]
+struct Silent;
+
+#[async_trait::async_trait]
+impl Summarizer for Silent {
+    fn id(&self) -> &str {
+        "silent@1"
+    }
+
+    async fn summarize(
+        &self,
+        _: &SummaryRequest<'_>,
+    ) -> std::result::Result<SummarizerResponse, agent_memory::summaries::Error> {
+        std::future::pending().await
+    }
+}
+
+/// A memory in a file. Both strategies have their policy; `strategy` is that of sessions that chose none.
+fn builder(path: &std::path::Path, window: &Window, strategy: Strategy) -> Builder {
+    Memory::builder()
+        .sqlite(path)
+        .dag(DagPolicy::for_window(window.tokens))
+        .handoff(HandoffPolicy::for_window(window.budget().get()))
+        .strategy(strategy)
+}
+
+/// Does what a user's line that begins with a slash asks for.
+async fn command(session: &Session, line: &str) -> Result<String> {
+    let Some(instructions) = line.strip_prefix("/compact") else {
+        return Ok(format!("there is no command {line}: /compact is one"));
+    };
+    let mut request = HandOver::default();
+    if !instructions.trim().is_empty() {
+        request = request.with_instructions(instructions.trim());
+    }
+    Ok(match session.hand_over(&request).await? {
+        HandOverOutcome::Done(handoff) => format!(
+            "handed over: {} messages in {} tokens, from message {} on as they are",
+            handoff.archived, handoff.summary_tokens, handoff.kept_from
+        ),
+        HandOverOutcome::Skipped(reason) => format!("nothing was done: {reason:?}"),
+    })
+}
+
+/// Hands over with a model that never answers, and dies meanwhile: the next process finds the session as it was.
+async fn die_in_a_handoff(path: &std::path::Path, window: &Window) -> Result<()> {
+    let builder = builder(path, window, Strategy::Handoff);
+    let memory = builder
+        .summarizer(std::sync::Arc::new(Silent))
+        .open()
+        .await?;
+    let session = memory.get_session("harbour").await?;
+    let before = session.spans().await?;
+    let request = HandOver::default();
+    let killed = std::time::Duration::from_millis(50);
+    let handoff = tokio::time::timeout(killed, session.hand_over(&request)).await;
+    assert!(handoff.is_err(), "the model did not answer");
+    assert_eq!(session.spans().await?, before);
+    // No farewell: the memory is dropped as a killed process drops it.
+    Ok(())
+}
+
 /// One turn: the user's words, calls of the model and of its tools, until the model has nothing more to do.
 async fn turn(
     session: &Session,
@@ -129,6 +196,16 @@ async fn turn(
     }
 }
 
+/// The strategy that the command line asks for.
+fn strategy() -> Result<Strategy> {
+    let mut words = std::env::args().skip(1);
+    match (words.next().as_deref(), words.next()) {
+        (None, _) => Ok(Strategy::Dag),
+        (Some("--strategy"), Some(name)) => Ok(name.parse()?),
+        _ => Err("give --strategy dag, handoff or blocks, or nothing".into()),
+    }
+}
+
 #[tokio::main(flavor = "current_thread")]
 async fn main() -> Result<()> {
     let folder = tempfile::tempdir()?;
@@ -136,11 +213,8 @@ async fn main() -> Result<()> {
     let window = Window::new(16_000);
     let mut model = ScriptedModel { calls: 0 };
 
-    let memory = Memory::builder()
-        .sqlite(&path)
-        .dag(DagPolicy::for_window(window.tokens))
-        .open()
-        .await?;
+    let strategy = strategy()?;
+    let memory = builder(&path, &window, strategy).open().await?;
     let session = memory
         .session("harbour")
         .await?
@@ -152,8 +226,15 @@ async fn main() -> Result<()> {
         turn(&session, &window, &mut model, words).await?;
         if n == TURNS / 2 {
             // A program may end at any time: what was ingested is stored.
+            if strategy == Strategy::Handoff {
+                let told = command(&session, "/compact Keep what the quays are called.").await?;
+                println!("/compact: {told}");
+            }
             memory.close().await?;
-            return finish(&path, &window, &mut model, n + 1).await;
+            if strategy == Strategy::Handoff {
+                die_in_a_handoff(&path, &window).await?;
+            }
+            return finish(&path, &window, &mut model, (n + 1, strategy)).await;
         }
     }
     Ok(())
@@ -164,13 +245,9 @@ async fn finish(
     path: &std::path::Path,
     window: &Window,
     model: &mut ScriptedModel,
-    from: usize,
+    (from, strategy): (usize, Strategy),
 ) -> Result<()> {
-    let memory = Memory::builder()
-        .sqlite(path)
-        .dag(DagPolicy::for_window(window.tokens))
-        .open()
-        .await?;
+    let memory = builder(path, window, strategy).open().await?;
     let session = memory
         .get_session("harbour")
         .await?

@@ -46,7 +46,7 @@ impl Session {
         };
         Ok(assemble_with_preamble(
             &input,
-            &self.preamble(),
+            &self.beginning().preamble(),
             budget,
             policy,
             self.accounting(),
@@ -56,6 +56,6 @@ impl Session {
     /// Cost of every request besides the view, in tokens: the system prompt, the tools, the identity and the
     /// request's overhead.
     pub(crate) fn fixed_tokens(&self) -> u64 {
-        self.preamble().tokens(self.accounting())
+        self.beginning().preamble().tokens(self.accounting())
     }
 }

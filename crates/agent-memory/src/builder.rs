@@ -2,11 +2,12 @@
 
 use std::sync::Arc;
 
+use block_overlay::planner::{BlockPolicy, Digest};
 use compaction_plan::Planner;
 use compaction_runner::{CancellationToken, Hooks, InFlight, Liveness, NoHooks, RunnerPolicy};
-use context_assembler::{AssemblyPolicy, render_identity};
+use context_assembler::AssemblyPolicy;
 use dag_compactor::DagPolicy;
-use handoff_compactor::HandoffPolicy;
+use handoff_compactor::{HandoffPolicy, LiveHandoffPolicy};
 use memory_model::{Clock, SystemClock};
 use memory_search::{Search, SearchIndex};
 use memory_store::{FullStore, InMemoryStore, IndexedSearch, ScanSearch};
@@ -20,11 +21,12 @@ use turn_map::CutPolicy;
 
 use crate::activity::Activities;
 use crate::error::{Error, ErrorKind, Result};
+use crate::identity::{Identity, IdentityFiles};
 use crate::memory::{Inner, Memory};
 use crate::process_owner::{ProcessOwner, SystemProcesses};
 use crate::spawner::{Prefetches, Spawner};
 use crate::strategy::{Planners, Strategy};
-use crate::turn_policy::TurnPolicy;
+use crate::turn_policy::{LiveTurnPolicy, TurnPolicy};
 use crate::writers::Writers;
 
 /// Returns an extractive summarizer that knows the agents whose transcripts can be imported.
@@ -83,6 +85,8 @@ pub struct Builder {
     ladder: Ladder,
     dag: DagPolicy,
     handoff: HandoffPolicy,
+    live_handoff: Option<LiveHandoffPolicy>,
+    blocks: Option<BlockPolicy>,
     strategy: Strategy,
     /// A planner of the application, in place of the strategy's.
     planner: Option<Arc<dyn Planner>>,
@@ -90,11 +94,12 @@ pub struct Builder {
     fresh_tail: Option<usize>,
     runner: RunnerPolicy,
     identity: Option<String>,
+    identity_files: Option<IdentityFiles>,
     clock: Arc<dyn Clock>,
     hooks: Arc<dyn Hooks>,
     owner: Option<String>,
     liveness: Arc<dyn Liveness>,
-    turns: TurnPolicy,
+    turns: LiveTurnPolicy,
     spawner: SpawnerConfig,
 }
 
@@ -140,17 +145,20 @@ impl Default for Builder {
             ladder: Ladder::default(),
             dag: DagPolicy::default(),
             handoff: HandoffPolicy::default(),
+            live_handoff: None,
+            blocks: None,
             strategy: Strategy::default(),
             planner: None,
             assembly: AssemblyPolicy::default(),
             fresh_tail: None,
             runner: RunnerPolicy::default(),
             identity: None,
+            identity_files: None,
             clock: Arc::new(SystemClock),
             hooks: Arc::new(NoHooks),
             owner: None,
             liveness: Arc::new(SystemProcesses::new()),
-            turns: TurnPolicy::default(),
+            turns: LiveTurnPolicy::default(),
             spawner: SpawnerConfig::default(),
         }
     }
@@ -263,7 +271,15 @@ impl Builder {
     /// Compacts by handoff, by this policy, unless a session chose another strategy.
     pub fn handoff(mut self, policy: HandoffPolicy) -> Self {
         self.handoff = policy;
+        self.live_handoff = None;
         self.strategy(Strategy::Handoff)
+    }
+
+    /// Compacts by blocks, by this policy, unless a session chose another strategy. By default the memory's summarizer
+    /// writes what stands for the turns of a block; a model reads every message once.
+    pub fn blocks(mut self, policy: BlockPolicy) -> Self {
+        self.blocks = Some(policy);
+        self.strategy(Strategy::Blocks)
     }
 
     /// Sets the strategy of sessions that chose none. By default the DAG.
@@ -308,6 +324,13 @@ impl Builder {
         self
     }
 
+    /// Sets files whose texts belong to the identity. They are read for each context, behind the text of
+    /// [`Builder::identity`].
+    pub fn identity_files(mut self, files: IdentityFiles) -> Self {
+        self.identity_files = Some(files);
+        self
+    }
+
     /// Sets the clock for timestamps. By default the system's. Leases end by the store's own clock.
     pub fn clock(mut self, clock: Arc<dyn Clock>) -> Self {
         self.clock = clock;
@@ -336,8 +359,20 @@ impl Builder {
 
     /// Sets which steps of an agent's turn compact, and from which threshold on.
     pub fn turns(mut self, policy: TurnPolicy) -> Self {
+        self.turns = policy.into();
+        self
+    }
+
+    /// Sets a turn policy that is asked for at each step, such as one that a settings file holds.
+    pub fn live_turns(mut self, policy: LiveTurnPolicy) -> Self {
         self.turns = policy;
         self
+    }
+
+    /// Compacts by handoff, by a policy that is asked for at each plan, such as one that a settings file holds.
+    pub fn live_handoff(mut self, policy: LiveHandoffPolicy) -> Self {
+        self.live_handoff = Some(policy);
+        self.strategy(Strategy::Handoff)
     }
 
     /// Sets the spawner of background summarization. By default the Tokio runtime that the memory
@@ -389,7 +424,7 @@ impl Builder {
             }
             assembly.whole_tail = assembly.whole_tail.map(|_| messages);
         }
-        let planners = Planners::new(dag, handoff, self.strategy, self.planner);
+        let handoff = self.live_handoff.unwrap_or_else(|| handoff.into());
         #[cfg_attr(
             not(feature = "sqlite"),
             expect(
@@ -411,6 +446,11 @@ impl Builder {
         let summarizer = self
             .summarizer
             .unwrap_or_else(|| Arc::new(self.extractive.clone()));
+        let blocks = self.blocks.unwrap_or_else(|| {
+            let policy = BlockPolicy::default().with_digest(Digest::Summarizer);
+            policy.with_rolling(!summarizer.provisional())
+        });
+        let planners = Planners::new(dag, handoff, blocks, self.strategy, self.planner);
         Ok(Memory::new(Inner {
             search: self.search.build(&store),
             store,
@@ -421,7 +461,7 @@ impl Builder {
             planners,
             assembly,
             runner: self.runner,
-            identity: self.identity.map(|text| render_identity(&text)),
+            identity: Identity::new(self.identity, self.identity_files),
             clock: self.clock,
             hooks: self.hooks,
             owner: self

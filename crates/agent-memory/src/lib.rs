@@ -9,6 +9,7 @@ mod deferred;
 mod error;
 mod handing_over;
 mod history;
+mod identity;
 #[cfg(feature = "import")]
 mod import;
 mod ingest;
@@ -39,6 +40,7 @@ pub use deferred::Recovery;
 pub use error::{Error, ErrorKind, Result};
 pub use handing_over::{HandOver, HandOverOutcome, HandOverSkip, Handoff};
 pub use history::{Change, ViewAtVersion};
+pub use identity::IdentityFiles;
 #[cfg(feature = "import")]
 pub use import::{ImportReport, SessionImport};
 pub use ingest::IngestReport;
@@ -51,7 +53,7 @@ pub use spawner::TokioSpawner;
 pub use spawner::{Spawner, Task};
 pub use strategy::Strategy;
 pub use tree::{NodeKind, Tree, TreeNode, TreeRequest};
-pub use turn_policy::{Action, TurnPolicy, Window};
+pub use turn_policy::{Action, LiveTurnPolicy, TurnPolicy, Window};
 pub use turns::{PreparedContext, TurnReport};
 pub use usage::ObservedUsage;
 pub use verify::VerifyReport;
@@ -74,6 +76,11 @@ pub mod context {
 /// The planner of summary DAGs.
 pub mod dag {
     pub use dag_compactor::*;
+}
+
+/// Compaction by blocks: the planner, and the blocks of agent loops without a store.
+pub mod blocks {
+    pub use block_overlay::*;
 }
 
 /// The planner of handoffs, and the files that a conversation used.
@@ -129,6 +136,7 @@ pub mod tokens {
     pub use token_estimate::*;
 }
 
+pub use block_overlay::planner::{BlockPlanner, BlockPolicy};
 pub use compaction_plan::{
     Job, Label, LabelCounts, Mode, Plan, Planner, Prompts, Request as JobRequest, StopReason, Tail,
     Work as JobWork,
@@ -141,7 +149,7 @@ pub use compaction_runner::{
 };
 pub use context_assembler::{
     AssemblyPolicy, Budget, Context, ContextMessage, Eviction, MessageOrigin, MovedResult, Receipt,
-    RenamedCall,
+    RenamedCall, SummaryForm,
 };
 pub use dag_compactor::{DagPlanner, DagPolicy, FreshTail};
 pub use handoff_compactor::{FileLedger, HandoffPlanner, HandoffPolicy};

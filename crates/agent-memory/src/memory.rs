@@ -13,9 +13,10 @@ use token_estimate::{EstimatorId, TokenEstimator, estimator};
 
 use crate::activity::Activities;
 use crate::error::Result;
+use crate::identity::Identity;
 use crate::spawner::{Prefetches, Spawner};
 use crate::strategy::Planners;
-use crate::turn_policy::TurnPolicy;
+use crate::turn_policy::LiveTurnPolicy;
 use crate::writers::Writers;
 
 /// Settings and resources that sessions share.
@@ -31,13 +32,13 @@ pub(crate) struct Inner {
     pub(crate) planners: Planners,
     pub(crate) assembly: AssemblyPolicy,
     pub(crate) runner: RunnerPolicy,
-    pub(crate) identity: Option<String>,
+    pub(crate) identity: Identity,
     pub(crate) clock: Arc<dyn Clock>,
     pub(crate) hooks: Arc<dyn Hooks>,
     pub(crate) owner: String,
     pub(crate) liveness: Arc<dyn Liveness>,
     pub(crate) in_flight: InFlight,
-    pub(crate) turns: TurnPolicy,
+    pub(crate) turns: LiveTurnPolicy,
     pub(crate) spawner: Option<Arc<dyn Spawner>>,
     pub(crate) prefetches: Prefetches,
     pub(crate) activities: Activities,

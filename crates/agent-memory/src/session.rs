@@ -38,6 +38,23 @@ pub struct Session {
     system: Option<Arc<SystemPrompt>>,
 }
 
+/// What every request of a session begins with.
+#[derive(Debug)]
+pub(crate) struct Beginning {
+    system: Option<Arc<SystemPrompt>>,
+    identity: Option<Arc<str>>,
+}
+
+impl Beginning {
+    pub(crate) fn preamble(&self) -> Preamble<'_> {
+        let system = self.system.as_deref();
+        Preamble::default()
+            .with_system(system.and_then(SystemPrompt::text))
+            .with_identity(self.identity.as_deref())
+            .with_tools_tokens(system.map_or(0, SystemPrompt::tools_tokens))
+    }
+}
+
 /// Metadata of a session.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
@@ -120,13 +137,12 @@ impl Session {
         self.system.as_deref().map_or(&[], SystemPrompt::tools)
     }
 
-    /// Returns what every request of this handle begins with.
-    pub(crate) fn preamble(&self) -> Preamble<'_> {
-        let tools_tokens = self.system.as_deref().map_or(0, SystemPrompt::tools_tokens);
-        Preamble::default()
-            .with_system(self.system())
-            .with_identity(self.memory.inner.identity.as_deref())
-            .with_tools_tokens(tools_tokens)
+    /// Returns what every request of this handle begins with, as it is now.
+    pub(crate) fn beginning(&self) -> Beginning {
+        Beginning {
+            system: self.system.clone(),
+            identity: self.memory.inner.identity.render(),
+        }
     }
 
     /// Returns the planner that decides what is compacted.

@@ -4,9 +4,10 @@ use std::fmt;
 use std::str::FromStr;
 use std::sync::Arc;
 
+use block_overlay::planner::{BlockPlanner, BlockPolicy};
 use compaction_plan::Planner;
 use dag_compactor::{DagPlanner, DagPolicy};
-use handoff_compactor::{HandoffPlanner, HandoffPolicy};
+use handoff_compactor::{HandoffPlanner, LiveHandoffPolicy};
 use memory_model::RawJson;
 use memory_store::FullStore;
 use serde::{Deserialize, Serialize};
@@ -28,17 +29,21 @@ pub enum Strategy {
     Dag,
     /// One rolling summary, then the newest messages. View `handoff`.
     Handoff,
+    /// The newest loops of an agent as blocks: first turns, a summary, recent turns with shortened tool output. Older loops are
+    /// left out and counted. View `blocks`.
+    Blocks,
 }
 
 impl Strategy {
     /// All strategies.
-    pub const ALL: [Self; 2] = [Self::Dag, Self::Handoff];
+    pub const ALL: [Self; 3] = [Self::Dag, Self::Handoff, Self::Blocks];
 
     /// Returns the name, which is also the name of its view.
     pub fn as_str(self) -> &'static str {
         match self {
             Self::Dag => "dag",
             Self::Handoff => "handoff",
+            Self::Blocks => "blocks",
         }
     }
 }
@@ -61,7 +66,7 @@ impl FromStr for Strategy {
         found.ok_or_else(|| {
             Error::new(
                 ErrorKind::Invalid,
-                format!("there is no strategy {name}: the strategies are dag and handoff"),
+                format!("there is no strategy {name}: the strategies are dag, handoff and blocks"),
             )
         })
     }
@@ -75,30 +80,35 @@ pub(crate) struct Planners {
     dag: Arc<dyn Planner>,
     handoff: Arc<dyn Planner>,
     handoff_planner: HandoffPlanner,
+    blocks: Arc<dyn Planner>,
 }
 
 impl Planners {
     pub(crate) fn new(
         dag: DagPolicy,
-        handoff: HandoffPolicy,
+        handoff: LiveHandoffPolicy,
+        blocks: BlockPolicy,
         strategy: Strategy,
         custom: Option<Arc<dyn Planner>>,
     ) -> Self {
         let dag: Arc<dyn Planner> = Arc::new(DagPlanner::new(dag));
-        let handoff = HandoffPlanner::new(handoff);
+        let handoff = HandoffPlanner::live(handoff);
         #[cfg(feature = "import")]
         let handoff = handoff.with_conventions(Arc::new(message_formats::KnownAgents));
         let handoff_planner = handoff.clone();
         let handoff: Arc<dyn Planner> = Arc::new(handoff);
+        let blocks: Arc<dyn Planner> = Arc::new(BlockPlanner::new(blocks));
         let default = custom.unwrap_or_else(|| match strategy {
             Strategy::Dag => Arc::clone(&dag),
             Strategy::Handoff => Arc::clone(&handoff),
+            Strategy::Blocks => Arc::clone(&blocks),
         });
         Self {
             default,
             dag,
             handoff,
             handoff_planner,
+            blocks,
         }
     }
 
@@ -111,6 +121,7 @@ impl Planners {
         Arc::clone(match strategy {
             Strategy::Dag => &self.dag,
             Strategy::Handoff => &self.handoff,
+            Strategy::Blocks => &self.blocks,
         })
     }
 }

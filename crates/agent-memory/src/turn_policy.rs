@@ -1,5 +1,8 @@
 //! Policy of a turn: the model's window, thresholds, and what each step of a turn does.
 
+use std::fmt;
+use std::sync::Arc;
+
 use compaction_runner::Trigger;
 use context_assembler::Budget;
 use serde::{Deserialize, Serialize};
@@ -174,6 +177,46 @@ impl TurnPolicy {
         }
     }
 
+    /// The policy of anna's handoffs: compacts before the turn, above `max_tokens` tokens, and waits for the model. 0 stands for
+    /// 80,000, and a negative number for never: [`Session::hand_over`](crate::Session::hand_over) still does.
+    pub fn anna_handoff(max_tokens: i64) -> Self {
+        Self {
+            hard: Trigger::anna_handoff(max_tokens),
+            before_turn: Action::Compact,
+            ..Self::manual()
+        }
+    }
+
+    /// The policy of Operator-Use: compacts after the turn, where less than 8,192 tokens of the window are left, and waits for the
+    /// model. 8,192 is its document's reserve; its code and pi have 16,384.
+    pub fn operator_use() -> Self {
+        Self {
+            hard: Trigger::Reserve { tokens: 8_192 },
+            after_turn: Action::Compact,
+            ..Self::manual()
+        }
+    }
+
+    /// The policy of koda: compacts before each call, from 80 percent of the window on, and waits for the model. 80 is its document's
+    /// figure; its code has 85, and had 90.
+    pub fn koda() -> Self {
+        Self {
+            hard: Trigger::Percent { percent: 80 },
+            before_call: Action::Compact,
+            ..Self::manual()
+        }
+    }
+
+    /// The policy of phi-core: compacts before each call, where less than 5 percent of the window are left below 90, and
+    /// waits for the model.
+    pub fn phi_core() -> Self {
+        Self {
+            hard: Trigger::PHI_CORE,
+            before_call: Action::Compact,
+            ..Self::manual()
+        }
+    }
+
     /// Never compacts in a turn; [`Session::compact`](crate::Session::compact) still does.
     pub fn manual() -> Self {
         Self {
@@ -195,6 +238,40 @@ impl TurnPolicy {
     pub fn with_actions(mut self, actions: [Action; 3]) -> Self {
         [self.before_turn, self.before_call, self.after_turn] = actions;
         self
+    }
+}
+
+/// A turn policy that may change while a program runs: it is asked for at each step of a turn.
+#[derive(Clone)]
+pub struct LiveTurnPolicy(Arc<dyn Fn() -> TurnPolicy + Send + Sync>);
+
+impl LiveTurnPolicy {
+    /// Wraps what returns the policy as it is now.
+    pub fn new(policy: impl Fn() -> TurnPolicy + Send + Sync + 'static) -> Self {
+        Self(Arc::new(policy))
+    }
+
+    /// Returns the policy as it is now.
+    pub fn get(&self) -> TurnPolicy {
+        (self.0)()
+    }
+}
+
+impl Default for LiveTurnPolicy {
+    fn default() -> Self {
+        TurnPolicy::default().into()
+    }
+}
+
+impl From<TurnPolicy> for LiveTurnPolicy {
+    fn from(policy: TurnPolicy) -> Self {
+        Self::new(move || policy.clone())
+    }
+}
+
+impl fmt::Debug for LiveTurnPolicy {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_tuple("LiveTurnPolicy").field(&self.get()).finish()
     }
 }
 

@@ -151,7 +151,7 @@ impl Session {
     /// When the store cannot be read. A failed compaction is in [`TurnReport::failure`].
     pub async fn before_turn(&self, window: &Window) -> Result<TurnReport> {
         self.memory().inner.activities.begin_turn(self.id());
-        let action = self.memory().inner.turns.before_turn;
+        let action = self.memory().inner.turns.get().before_turn;
         Ok(self.take_action(action, window, false).await?.0)
     }
 
@@ -162,7 +162,7 @@ impl Session {
     /// `BudgetTooSmall`; or when the store cannot be read. A failed compaction is in
     /// [`TurnReport::failure`].
     pub async fn before_call(&self, window: &Window) -> Result<PreparedContext> {
-        let action = self.memory().inner.turns.before_call;
+        let action = self.memory().inner.turns.get().before_call;
         let (mut report, load) = self.take_action(action, window, true).await?;
         let Some(mut load) = load else {
             let context = self.assemble(window.budget()).await?;
@@ -202,7 +202,7 @@ impl Session {
     /// As [`Session::before_turn`].
     pub async fn after_turn(&self, window: &Window) -> Result<TurnReport> {
         let requested = self.memory().inner.activities.end_turn(self.id());
-        let action = self.memory().inner.turns.after_turn;
+        let action = self.memory().inner.turns.get().after_turn;
         let Some(instructions) = requested else {
             return Ok(self.take_action(action, window, false).await?.0);
         };
@@ -320,7 +320,7 @@ impl Session {
         }
         let mut load = self.measure(window).await?;
         report.usage = load.usage;
-        let policy = &self.memory().inner.turns;
+        let policy = &self.memory().inner.turns.get();
         if load.excess() > 0 || policy.hard.fires(&load.usage) {
             let compaction = self
                 .compaction_within(CancellationToken::new(), load.room)

@@ -94,6 +94,15 @@ impl Trigger {
         least: 0.05,
     };
 
+    /// Returns anna's rule for handoffs: above `max_tokens`; 0 stands for 80,000, and a negative number for never.
+    pub fn anna_handoff(max_tokens: i64) -> Self {
+        match u64::try_from(max_tokens) {
+            Err(_) => Self::Never,
+            Ok(0) => Self::Absolute { tokens: 80_000 },
+            Ok(tokens) => Self::Absolute { tokens },
+        }
+    }
+
     /// Whether it is time to compact. A window of 0 tokens is unknown: triggers that depend on it
     /// do not fire.
     pub fn fires(&self, usage: &WindowUse) -> bool {
@@ -151,6 +160,18 @@ mod tests {
         ] {
             assert!(!trigger.fires(&usage(last_quiet, window)), "{trigger:?}");
             assert!(trigger.fires(&usage(last_quiet + 1, window)), "{trigger:?}");
+        }
+    }
+
+    #[test]
+    fn annas_zero_is_its_default_and_below_it_is_off() {
+        assert_eq!(
+            Trigger::anna_handoff(0),
+            Trigger::Absolute { tokens: 80_000 }
+        );
+        assert_eq!(Trigger::anna_handoff(5), Trigger::Absolute { tokens: 5 });
+        for off in [-1, -80_000, i64::MIN] {
+            assert!(!Trigger::anna_handoff(off).fires(&usage(u64::MAX, 1)));
         }
     }
 

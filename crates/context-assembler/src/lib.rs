@@ -21,6 +21,7 @@ mod preamble;
 mod render;
 mod shorten;
 mod skeleton;
+mod summary_form;
 
 pub use accounting::ContextAccounting;
 pub use assemble::{assemble, assemble_with_preamble};
@@ -36,3 +37,4 @@ pub use preamble::Preamble;
 pub use render::{
     SUMMARY_RENDERING, message_pointer, render_summary, render_text, render_text_without_tokens,
 };
+pub use summary_form::SummaryForm;

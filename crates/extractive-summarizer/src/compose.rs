@@ -9,7 +9,7 @@ use crate::cut::cut_to_tokens;
 use crate::frame;
 use crate::item::{Gathered, Item, Kind, LAST_WORD, TYPED};
 use crate::lines::{Printed, lines};
-use crate::parts::{LISTED, Parts, is_condensed};
+use crate::parts::{LISTED, Parts, is_dense};
 use crate::print::{self, Length};
 use crate::rank;
 use crate::source::Source;
@@ -110,7 +110,7 @@ pub(crate) fn compose(
     let names_share = last_lines(share(12).saturating_sub(core));
     let expand_share = last_lines(share(10).min(120));
     let mut left = room.saturating_sub(names_share + expand_share);
-    if is_condensed(source) {
+    if is_dense(source, target) {
         composer.core((share(6), share(16)), &mut left);
     }
     let (soft, hard) = match prose {

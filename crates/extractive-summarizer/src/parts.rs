@@ -8,7 +8,10 @@ use crate::folders;
 use crate::frame;
 use crate::item::{FileStat, Gathered, Item, Kind};
 use crate::ledger::{self, Entry};
-use crate::source::Source;
+use crate::source::{Source, tokens};
+
+/// How many times longer than an extract its messages are from which it is as dense as an extract of summaries.
+const MUCH_LONGER: u64 = 16;
 
 /// Maximum weight of an item that is printed only after all heavier ones.
 pub(crate) const LISTED: u32 = 3;
@@ -53,7 +56,7 @@ struct Lists {
 impl Lists {
     /// A text that is short in any case has none.
     fn of(source: &[Source<'_>], target: u64) -> Self {
-        let shares = match is_condensed(source) {
+        let shares = match is_dense(source, target) {
             true => (target >= DENSE_CONDENSED).then_some(SHARES_CONDENSED),
             false => (target >= DENSE).then_some(SHARES),
         };
@@ -152,10 +155,10 @@ impl Parts {
     }
 }
 
-/// Whether an extract is of summaries.
-pub(crate) fn is_condensed(source: &[Source<'_>]) -> bool {
+/// Whether an extract is of summaries, or so short beside its messages that it has to be as dense.
+pub(crate) fn is_dense(source: &[Source<'_>], target: u64) -> bool {
     let summary = |piece: &Source<'_>| matches!(piece, Source::Summary(_));
-    source.iter().any(summary)
+    source.iter().any(summary) || tokens(source) / MUCH_LONGER >= target
 }
 
 /// Demotes commands without an outcome of which a ledger has every word.

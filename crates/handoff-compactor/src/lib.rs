@@ -10,12 +10,13 @@ mod planner;
 mod policy;
 mod preparation;
 mod removals;
+mod tasks;
 
 pub use facts::purpose;
 pub use files::FileLedger;
 pub use labels::{HANDOFF, TURN_PREFIX};
 pub use left_out::{LeftOut, left_out};
 pub use planner::HandoffPlanner;
-pub use policy::HandoffPolicy;
+pub use policy::{HandoffPolicy, LiveHandoffPolicy};
 pub use preparation::{Preparation, prepare};
 pub use turn_map::CutPolicy;

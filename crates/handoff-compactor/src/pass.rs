@@ -57,26 +57,25 @@ impl HandoffPass {
         last.map_or(Seq::FIRST, Seq::next)
     }
 
-    /// The jobs of a cut: at most two, one behind the other. Where what stands before a split turn is too short for a
-    /// summary of its own, one summary covers both.
+    /// The jobs of a cut: at most two, one behind the other. Where one of them would be too short for a summary of its own,
+    /// one summary covers both.
     fn jobs(&self, cut: Boundary, costs: &Costs, accounting: &dyn Accounting) -> Vec<Job> {
         let job = |first, last, purpose| {
             let range = SeqRange::new(first, last)?;
             self.job(range, costs, purpose, accounting)
         };
         let before = |seq: Seq| job(Seq::FIRST, seq.prev(), Purpose::Replace);
-        let (history, prefix) = match (cut.history, cut.prefix) {
-            (Some(_), Some(prefix)) => match before(prefix.first) {
-                Some(history) => (
-                    Some(history),
-                    job(prefix.first, prefix.last, Purpose::TurnPrefix),
-                ),
-                None => (before(cut.kept), None),
-            },
-            (None, Some(prefix)) => (None, job(prefix.first, prefix.last, Purpose::TurnPrefix)),
-            _ => (before(cut.kept), None),
-        };
-        history.into_iter().chain(prefix).collect()
+        let prefix = cut.prefix.and_then(|range| {
+            let prefix = job(range.first, range.last, Purpose::TurnPrefix)?;
+            let history = cut.history.map(|_| before(range.first));
+            // Without messages before the turn, the summary before it stays as it is.
+            Some((history.unwrap_or_default(), prefix, cut.history.is_some()))
+        });
+        match prefix {
+            Some((None, prefix, false)) => vec![prefix],
+            Some((Some(history), prefix, _)) => vec![history, prefix],
+            _ => before(cut.kept).into_iter().collect(),
+        }
     }
 
     /// The job that puts one summary in the place of a range; `None` where no shorter one is to be expected.

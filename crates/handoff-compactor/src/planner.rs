@@ -11,7 +11,8 @@ use crate::facts::HandoffFacts;
 use crate::files::FileLedger;
 use crate::labels::HANDOFF;
 use crate::pass::HandoffPass;
-use crate::policy::HandoffPolicy;
+use crate::policy::{HandoffPolicy, LiveHandoffPolicy};
+use crate::tasks::OpenTasks;
 
 static PASSES: [Label; 1] = [HANDOFF];
 
@@ -22,7 +23,7 @@ static PASSES: [Label; 1] = [HANDOFF];
 /// until the next handoff folds it too. No cut splits a tool call from its result.
 #[derive(Debug, Clone)]
 pub struct HandoffPlanner {
-    policy: HandoffPolicy,
+    policy: LiveHandoffPolicy,
     conventions: Arc<dyn AgentConventions>,
     /// The first message that is kept, whatever the policy keeps.
     kept_from: Option<Seq>,
@@ -39,6 +40,11 @@ impl Default for HandoffPlanner {
 impl HandoffPlanner {
     /// A planner with this policy. It knows no agent's tools: see [`HandoffPlanner::with_conventions`].
     pub fn new(policy: HandoffPolicy) -> Self {
+        Self::live(policy.into())
+    }
+
+    /// A planner that asks for its policy at each plan.
+    pub fn live(policy: LiveHandoffPolicy) -> Self {
         Self {
             policy,
             conventions: Arc::new(GenericConventions),
@@ -66,9 +72,9 @@ impl HandoffPlanner {
         self
     }
 
-    /// The policy.
-    pub fn policy(&self) -> &HandoffPolicy {
-        &self.policy
+    /// The policy as it is now.
+    pub fn policy(&self) -> HandoffPolicy {
+        self.policy.get()
     }
 }
 
@@ -79,7 +85,7 @@ impl Planner for HandoffPlanner {
 
     fn fingerprint(&self) -> String {
         // A policy of plain values always has a JSON form.
-        let policy = serde_json::to_string(&self.policy).unwrap_or_default();
+        let policy = serde_json::to_string(&self.policy()).unwrap_or_default();
         let at = self.kept_from.map(|seq| format!(" kept-from={seq}"));
         let (id, at) = (self.conventions.id(), at.unwrap_or_default());
         format!("handoff@1 {id} {policy}{at}")
@@ -90,7 +96,7 @@ impl Planner for HandoffPlanner {
     }
 
     fn begin(&self, input: PassInput<'_>) -> Box<dyn Pass> {
-        let mut policy = self.policy.within(input.room);
+        let mut policy = self.policy().within(input.room);
         if input.excess() > 0 {
             // However few messages there are, a handoff of them is better than none.
             policy.min_tokens = 1;
@@ -109,7 +115,11 @@ impl Planner for HandoffPlanner {
         }
         ledger.end();
         let mut details = Details::default();
-        if self.policy.list_files {
+        let tasks = OpenTasks::newest(written.sources, &*self.conventions);
+        if let Some(tasks) = &tasks {
+            details = details.with_lines(tasks.unnamed(written.text));
+        }
+        if self.policy().list_files {
             details = details.with_lines(ledger.unnamed(
                 written.text,
                 written.room(),
@@ -120,6 +130,7 @@ impl Planner for HandoffPlanner {
         for (name, value) in [
             (FileLedger::FACT, RawJson::from_value(&ledger)),
             (HandoffFacts::FACT, RawJson::from_value(&facts)),
+            (OpenTasks::FACT, RawJson::from_value(&tasks)),
         ] {
             if let Ok(value) = value {
                 details = details.with_fact(name, value);
@@ -133,14 +144,18 @@ impl Planner for HandoffPlanner {
 
     fn request_again(&self, summary: &Summary) -> Option<Request> {
         let facts = HandoffFacts::read(summary)?;
-        Some(facts.request(&self.policy, self.details_rule()))
+        Some(facts.request(&self.policy(), self.details_rule()))
     }
 }
 
 impl HandoffPlanner {
     /// Name and version of the rule by which files are listed.
     fn details_rule(&self) -> String {
-        let lists = if self.policy.list_files { "+list" } else { "" };
+        let lists = if self.policy().list_files {
+            "+list"
+        } else {
+            ""
+        };
         format!("files@1{lists}/{}", self.conventions.id())
     }
 }

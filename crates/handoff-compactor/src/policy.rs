@@ -1,5 +1,8 @@
 //! The policy: what is kept as it is, and how long summaries get.
 
+use std::fmt;
+use std::sync::Arc;
+
 use compaction_plan::{Prompts, Room};
 use serde::{Deserialize, Serialize};
 use turn_map::CutPolicy;
@@ -27,7 +30,7 @@ pub struct HandoffPolicy {
     /// Fewest tokens of messages that are worth a handoff. Default 1,000. Otherwise each new message would
     /// push an old one over the limit of `keep`, and the whole summary would be written again for it.
     pub min_tokens: u64,
-    /// Whether a summary lists the files that its text does not name. Default true. The whole list is
+    /// Whether a summary lists the files that its text does not name; tasks that are still to be done it always lists. Default true. The whole list is
     /// always in the summary's facts: see [`FileLedger::of`](crate::FileLedger::of).
     pub list_files: bool,
     /// Prompts that take the place of the summarizer's own. Default `None`.
@@ -46,6 +49,36 @@ impl Default for HandoffPolicy {
             list_files: true,
             prompts: None,
         }
+    }
+}
+
+/// A policy that may change while a program runs: it is asked for at each plan.
+#[derive(Clone)]
+pub struct LiveHandoffPolicy(Arc<dyn Fn() -> HandoffPolicy + Send + Sync>);
+
+impl LiveHandoffPolicy {
+    /// Wraps what returns the policy as it is now.
+    pub fn new(policy: impl Fn() -> HandoffPolicy + Send + Sync + 'static) -> Self {
+        Self(Arc::new(policy))
+    }
+
+    /// Returns the policy as it is now.
+    pub fn get(&self) -> HandoffPolicy {
+        (self.0)()
+    }
+}
+
+impl From<HandoffPolicy> for LiveHandoffPolicy {
+    fn from(policy: HandoffPolicy) -> Self {
+        Self::new(move || policy.clone())
+    }
+}
+
+impl fmt::Debug for LiveHandoffPolicy {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_tuple("LiveHandoffPolicy")
+            .field(&self.get())
+            .finish()
     }
 }
 

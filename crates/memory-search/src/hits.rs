@@ -6,6 +6,7 @@ use std::ops::Range;
 use memory_model::{Role, Seq, SeqRange, SummaryId, Timestamp};
 
 use crate::cursor::Cursor;
+use crate::fallback::Fallback;
 use crate::query::SearchScope;
 
 /// The object that a hit points to.
@@ -37,7 +38,8 @@ pub struct Hit {
     pub target: HitTarget,
     /// How well the text matches; higher is better. 0 from a search that does not rank.
     pub score: f64,
-    /// The text around the first match, with `…` where it was cut.
+    /// The text around the first match, with `…` where it was cut. The beginning of the text where a
+    /// ranking found it by what stands beside it.
     pub snippet: String,
     /// Byte ranges of the matches in the snippet, in order, without overlaps.
     pub matches: Vec<Range<usize>>,
@@ -73,6 +75,8 @@ pub struct Hits {
     pub complete: bool,
     /// Cursor of the next answer; `None` exactly when the answer is complete.
     pub cursor: Option<Cursor>,
+    /// What was done instead, when the query could not be answered as it was.
+    pub fallback: Option<Fallback>,
 }
 
 impl Hits {
@@ -88,6 +92,7 @@ impl Hits {
             scope,
             complete: true,
             cursor: None,
+            fallback: None,
         }
     }
 
@@ -104,6 +109,13 @@ impl Hits {
             scope,
             complete: false,
             cursor: Some(cursor),
+            fallback: None,
         }
+    }
+
+    /// Sets what was done instead of what was asked.
+    pub fn with_fallback(mut self, fallback: Option<Fallback>) -> Self {
+        self.fallback = fallback;
+        self
     }
 }

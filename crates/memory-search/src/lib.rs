@@ -2,14 +2,19 @@
 
 mod cursor;
 mod error;
+mod fallback;
+mod fold;
 mod hits;
 pub mod implementors;
 mod index;
 mod query;
+pub mod ranking;
 mod search;
+mod words;
 
 pub use cursor::Cursor;
 pub use error::{Error, ErrorKind, Result};
+pub use fallback::Fallback;
 pub use hits::{Hit, HitTarget, Hits};
 pub use index::{IndexedHits, SearchIndex, Watermark};
 pub use query::{HitOrder, Query, SearchMode, SearchScope};

@@ -15,12 +15,19 @@ pub enum SearchMode {
     /// Every search supports this mode.
     #[default]
     Literal,
-    /// The pattern is a regular expression that matches somewhere in the text.
+    /// The pattern is a regular expression, in the syntax of the crate `regex`, that matches somewhere
+    /// in the text. Case is ignored, and `^` and `$` match at line breaks. What is no regular
+    /// expression is searched for literally, and the answer says so.
     Regex,
-    /// Every word of the pattern occurs in the text as a whole word.
+    /// Every word of the pattern occurs in one of the texts as a whole word, in any form and order. A
+    /// pattern without words is searched for literally, and the answer says so.
     Words,
-    /// The pattern is a question or a description; hits are ranked by how well they answer it.
+    /// The pattern is a question or a description; hits are ranked by how well they answer it. Hits
+    /// have a word of it, or stand close to a message that has one.
     Prose,
+    /// The pattern is read as `Literal`; when that finds nothing, as `Words`; when that finds nothing,
+    /// as `Prose`. The answer says which it was.
+    Auto,
 }
 
 impl SearchMode {
@@ -31,6 +38,7 @@ impl SearchMode {
             SearchMode::Regex => "regex",
             SearchMode::Words => "words",
             SearchMode::Prose => "prose",
+            SearchMode::Auto => "auto",
         }
     }
 }
@@ -95,6 +103,9 @@ pub struct Query {
     pub pattern: String,
     /// Interpretation of the pattern.
     pub mode: SearchMode,
+    /// Whether a pattern with an upper-case letter is found in that case alone. Of the modes `Literal`
+    /// and `Regex`; words are found whatever their case.
+    pub smart_case: bool,
     /// Scope of the search.
     pub scope: SearchScope,
     /// Finds only messages of these roles; empty for all. Summaries have no role and are found
@@ -122,6 +133,7 @@ impl Query {
         Self {
             pattern: pattern.into(),
             mode: SearchMode::default(),
+            smart_case: false,
             scope: SearchScope::default(),
             roles: Vec::new(),
             range: None,
@@ -152,6 +164,13 @@ impl Query {
     #[must_use]
     pub fn with_mode(mut self, mode: SearchMode) -> Self {
         self.mode = mode;
+        self
+    }
+
+    /// Makes case count where the pattern has an upper-case letter.
+    #[must_use]
+    pub fn with_smart_case(mut self) -> Self {
+        self.smart_case = true;
         self
     }
 

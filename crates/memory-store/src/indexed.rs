@@ -6,10 +6,10 @@ use std::ops::{ControlFlow, Deref};
 
 use async_trait::async_trait;
 use memory_model::{ConversationId, Seq, SeqRange};
-use memory_search::implementors::{HitCollector, Position};
+use memory_search::implementors::{HitCollector, Position, search_auto};
 use memory_search::{
-    ErrorKind, HitOrder, Hits, IndexedHits, Query, Result, Search, SearchIndex, SearchScope,
-    Watermark,
+    ErrorKind, Fallback, HitOrder, Hits, IndexedHits, Query, Result, Search, SearchIndex,
+    SearchMode, SearchScope, Watermark,
 };
 
 use crate::scan::{SCAN, ScanSearch};
@@ -76,8 +76,9 @@ where
         answer: &mut Answer,
     ) -> Result<ControlFlow<()>> {
         let query = query.clone().with_limit(answer.hits.room().max(1));
-        answer.scanned = true;
         let found = self.scan.search(conversation, &query).await?;
+        answer.scan = Some(found.strategy.clone());
+        answer.fallback = found.fallback.clone();
         Ok(answer.hits.extend(found))
     }
 
@@ -141,17 +142,22 @@ struct Answer {
     hits: HitCollector,
     /// The index's strategy, when it was used.
     index: Option<Cow<'static, str>>,
-    scanned: bool,
+    /// The scan's strategy, when it was used.
+    scan: Option<Cow<'static, str>>,
+    /// What the scan did instead of what was asked.
+    fallback: Option<Fallback>,
 }
 
 impl Answer {
     fn finish(self, scope: SearchScope) -> Hits {
-        let strategy = match (self.index, self.scanned) {
-            (None, _) => Cow::Borrowed(SCAN),
-            (Some(index), false) => index,
-            (Some(index), true) => Cow::Owned(format!("{index}+{SCAN}")),
+        let strategy = match (self.index, self.scan) {
+            (None, scan) => scan.unwrap_or(Cow::Borrowed(SCAN)),
+            (Some(index), None) => index,
+            (Some(index), Some(scan)) => Cow::Owned(format!("{index}+{scan}")),
         };
-        self.hits.finish(strategy, scope)
+        self.hits
+            .finish(strategy, scope)
+            .with_fallback(self.fallback)
     }
 }
 
@@ -174,6 +180,15 @@ where
 {
     async fn search(&self, conversation: ConversationId, query: &Query) -> Result<Hits> {
         query.check()?;
+        if query.mode == SearchMode::Auto {
+            return search_auto(self, conversation, query).await;
+        }
+        // An index has no ranking yet: what ranks is scanned.
+        if query.mode == SearchMode::Prose
+            || (query.mode == SearchMode::Words && query.order == HitOrder::Relevance)
+        {
+            return self.scan.search(conversation, query).await;
+        }
         let position = query.cursor.as_ref().map(Position::from_cursor);
         let position = position.transpose()?;
         let mut query = query.clone();
@@ -183,7 +198,8 @@ where
         let mut answer = Answer {
             hits: HitCollector::new(query.limit),
             index: None,
-            scanned: false,
+            scan: None,
+            fallback: None,
         };
         let past_messages = matches!(position, Some(Position::Summary(_)));
         let mut flow = ControlFlow::Continue(());

@@ -24,7 +24,7 @@ pub use error::{Error, ErrorKind, Result};
 pub use in_memory::InMemoryStore;
 pub use indexed::IndexedSearch;
 pub use read::{fill_raw_tokens, message_costs, read_conversations, read_entries, read_spans};
-pub use scan::{SCAN, ScanSearch};
+pub use scan::{PROSE_SCAN, REGEX_SCAN, SCAN, ScanSearch, WORDS_SCAN};
 pub use store::{FullStore, Maintain, Store};
 pub use types::{
     Append, AppendAt, Appended, Claim, Conversation, ConversationFilter, ConversationPatch,

@@ -6,15 +6,27 @@ use std::ops::{ControlFlow, Deref};
 
 use async_trait::async_trait;
 use memory_model::{ConversationId, Seq, SeqRange};
-use memory_search::implementors::{HitCollector, Matcher, Position};
-use memory_search::{Error, ErrorKind, Hit, HitOrder, Hits, Query, Result, Search};
+use memory_search::implementors::{
+    HitCollector, Matcher, Position, RankedQuery, RankedTarget, RankedUpTo, search_auto,
+};
+use memory_search::ranking::RankingPolicy;
+use memory_search::{Error, ErrorKind, Hit, HitOrder, Hits, Query, Result, Search, SearchMode};
 
 use crate::checks::no_conversation;
 use crate::store::Store;
 use crate::types::{Conversation, ConversationRef, LogRead};
 
-/// Name of the strategy that reads everything.
+/// Name of the strategy that reads everything, for a literal text.
 pub const SCAN: &str = "literal-scan";
+
+/// Name of the strategy that reads everything, for a regular expression.
+pub const REGEX_SCAN: &str = "regex-scan";
+
+/// Name of the strategy that reads everything, for words.
+pub const WORDS_SCAN: &str = "words-scan";
+
+/// Name of the strategy that reads everything and ranks it.
+pub const PROSE_SCAN: &str = "prose-scan";
 
 /// Summaries read at once.
 const SUMMARY_PAGE: usize = 256;
@@ -22,11 +34,15 @@ const SUMMARY_PAGE: usize = 256;
 /// A search that reads a whole conversation, page by page, whatever the store.
 ///
 /// It needs no index, sees every write that was finished before it began, and is what an index is
-/// tested against. It does not rank: scores are 0, and the order by relevance is the oldest first.
+/// tested against. It has every mode. In the modes `Words` and `Prose` hits are ranked; in the others
+/// scores are 0, and the order by relevance is the oldest first. A ranking reads the whole conversation
+/// for each page, and keeps its words in memory meanwhile.
+///
 /// The store is borrowed or shared: `ScanSearch::new(&store)`, `ScanSearch::new(Arc::clone(&store))`.
 #[derive(Debug, Clone)]
 pub struct ScanSearch<S> {
     store: S,
+    ranking: RankingPolicy,
 }
 
 impl<S> ScanSearch<S>
@@ -36,12 +52,140 @@ where
 {
     /// A search over the conversations of a store.
     pub fn new(store: S) -> Self {
-        Self { store }
+        Self {
+            store,
+            ranking: RankingPolicy::default(),
+        }
+    }
+
+    /// Sets how hits are ranked, and the language whose words are stemmed.
+    #[must_use]
+    pub fn with_ranking(mut self, ranking: RankingPolicy) -> Self {
+        self.ranking = ranking;
+        self
     }
 
     async fn conversation(&self, id: ConversationId) -> Result<Conversation> {
         let found = self.store.conversation(&ConversationRef::Id(id)).await?;
         Ok(found.ok_or_else(|| no_conversation(id))?)
+    }
+
+    /// Answers a query whose hits come in the order of the log.
+    async fn by_position(
+        &self,
+        conversation: ConversationId,
+        query: &Query,
+        matcher: &Matcher,
+        strategy: &'static str,
+    ) -> Result<Hits> {
+        let position = query.cursor.as_ref().map(Position::from_cursor);
+        let (after, after_summary) = match position.transpose()? {
+            None => (None, None),
+            Some(Position::Message(seq)) => (Some(seq), None),
+            Some(Position::Summary(id)) => (None, Some(id)),
+        };
+        let conversation = self.conversation(conversation).await?;
+        let mut hits = HitCollector::new(query.limit);
+        let mut flow = ControlFlow::Continue(());
+        if query.scope.has_messages() && after_summary.is_none() {
+            flow = self
+                .messages(&conversation, query, after, matcher, &mut hits)
+                .await?;
+        }
+        if query.scope.has_summaries() && flow.is_continue() {
+            let _ = match query.order {
+                HitOrder::Newest => {
+                    self.newest_summaries(&conversation, after_summary, matcher, &mut hits)
+                        .await?
+                }
+                _ => {
+                    self.summaries(&conversation, after_summary, matcher, &mut hits)
+                        .await?
+                }
+            };
+        }
+        Ok(hits.finish(strategy, query.scope))
+    }
+
+    /// Answers a query that ranks.
+    async fn ranked(
+        &self,
+        conversation: ConversationId,
+        query: &Query,
+        matcher: &Matcher,
+        strategy: &'static str,
+    ) -> Result<Hits> {
+        let mut ranked = RankedQuery::new(query, matcher, &self.ranking)?;
+        let conversation = self.conversation(conversation).await?;
+        let mut state = ranked.up_to().unwrap_or(RankedUpTo {
+            head: conversation.head,
+            summaries: usize::MAX,
+        });
+        if query.scope.has_messages() {
+            let mut rest = conversation.range();
+            rest = rest.and_then(|rest| SeqRange::new(rest.first, rest.last.min(state.head)));
+            while let Some(range) = rest {
+                let page = self
+                    .store
+                    .read(conversation.id, &LogRead::new(range))
+                    .await?;
+                page.items
+                    .iter()
+                    .for_each(|entry| ranked.add_message(entry));
+                rest = page.next;
+            }
+        }
+        let mut summaries = 0;
+        let (mut after, mut more) = (None, query.scope.has_summaries());
+        while more && summaries < state.summaries {
+            let limit = SUMMARY_PAGE.min(state.summaries - summaries);
+            let page = self
+                .store
+                .summary_log(conversation.id, after.as_ref(), limit);
+            let page = page.await?;
+            page.items
+                .iter()
+                .for_each(|summary| ranked.add_summary(summary));
+            summaries += page.items.len();
+            (more, after) = (page.next.is_some(), page.next);
+        }
+        state.summaries = summaries;
+        let page = ranked.page(state);
+        let hits = self.shown(&conversation, matcher, page.targets).await?;
+        Ok(match page.cursor {
+            Some(cursor) => Hits::partial(hits, strategy, query.scope, cursor),
+            None => Hits::complete(hits, strategy, query.scope),
+        })
+    }
+
+    /// Reads what was found, for its snippets.
+    async fn shown(
+        &self,
+        conversation: &Conversation,
+        matcher: &Matcher,
+        targets: Vec<(RankedTarget, f64)>,
+    ) -> Result<Vec<Hit>> {
+        let mut hits = Vec::with_capacity(targets.len());
+        for (target, score) in targets {
+            let hit = match target {
+                RankedTarget::Message(seq) => {
+                    let one = SeqRange::new(seq, seq).map(LogRead::new);
+                    let Some(one) = one else { continue };
+                    let page = self.store.read(conversation.id, &one).await?;
+                    page.items.first().map(|entry| matcher.show_message(entry))
+                }
+                RankedTarget::Summary(id) => {
+                    let found = self.store.summaries(conversation.id, &[id]).await?;
+                    let found = found.into_iter().next().flatten();
+                    found.map(|summary| matcher.show_summary(&summary))
+                }
+            };
+            hits.extend(hit.map(|mut hit| {
+                hit.score = score;
+                hit
+            }));
+        }
+        Ok(hits)
     }
 
     async fn messages(
@@ -165,34 +309,30 @@ where
     S::Target: Store,
 {
     async fn search(&self, conversation: ConversationId, query: &Query) -> Result<Hits> {
-        let matcher = Matcher::new(query)?;
-        let position = query.cursor.as_ref().map(Position::from_cursor);
-        let (after, after_summary) = match position.transpose()? {
-            None => (None, None),
-            Some(Position::Message(seq)) => (Some(seq), None),
-            Some(Position::Summary(id)) => (None, Some(id)),
+        if query.mode == SearchMode::Auto {
+            query.check()?;
+            return search_auto(self, conversation, query).await;
+        }
+        let matcher = Matcher::of_any_mode(query, &self.ranking)?;
+        let strategy = strategy(matcher.mode());
+        let answer = match RankedQuery::applies(query, &matcher) {
+            true => self.ranked(conversation, query, &matcher, strategy).await?,
+            false => {
+                self.by_position(conversation, query, &matcher, strategy)
+                    .await?
+            }
         };
-        let conversation = self.conversation(conversation).await?;
-        let mut hits = HitCollector::new(query.limit);
-        let mut flow = ControlFlow::Continue(());
-        if query.scope.has_messages() && after_summary.is_none() {
-            flow = self
-                .messages(&conversation, query, after, &matcher, &mut hits)
-                .await?;
-        }
-        if query.scope.has_summaries() && flow.is_continue() {
-            let _ = match query.order {
-                HitOrder::Newest => {
-                    self.newest_summaries(&conversation, after_summary, &matcher, &mut hits)
-                        .await?
-                }
-                _ => {
-                    self.summaries(&conversation, after_summary, &matcher, &mut hits)
-                        .await?
-                }
-            };
-        }
-        Ok(hits.finish(SCAN, query.scope))
+        Ok(answer.with_fallback(matcher.fallback().cloned()))
+    }
+}
+
+/// The strategy of a mode.
+fn strategy(mode: SearchMode) -> &'static str {
+    match mode {
+        SearchMode::Regex => REGEX_SCAN,
+        SearchMode::Words => WORDS_SCAN,
+        SearchMode::Prose => PROSE_SCAN,
+        _ => SCAN,
     }
 }
 

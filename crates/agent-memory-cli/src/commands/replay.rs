@@ -35,6 +35,8 @@ struct SessionAnswer {
     condensed: u64,
     /// Published summaries of the strategy handoff, those of turns' beginnings included.
     handoff: u64,
+    /// Published summaries, shortened turns and omissions of the strategy blocks.
+    blocks: u64,
     #[serde(flatten)]
     replayed: ReplayReport,
 }
@@ -45,6 +47,10 @@ impl From<ReplayReport> for SessionAnswer {
             leaf: replayed.published.get("leaf"),
             condensed: replayed.published.get("condensed"),
             handoff: replayed.published.get("handoff") + replayed.published.get("turn_prefix"),
+            blocks: ["summarize", "trim", "omit", "unfold"]
+                .iter()
+                .map(|label| replayed.published.get(label))
+                .sum(),
             replayed,
         }
     }

@@ -4,14 +4,15 @@ use std::collections::BTreeSet;
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::{Arc, Mutex};
 
-use agent_memory::handoff::{CutPolicy, FileLedger};
+use agent_memory::handoff::{CutPolicy, FileLedger, LiveHandoffPolicy};
 use agent_memory::models::{Failure, FailureKind, is_context_overflow};
 use agent_memory::retrieval::ExpandedChild;
 use agent_memory::testing::{Answer, Scripted, memory};
 use agent_memory::{
     Budget, Builder, CompactionReason, ErrorKind, Event, ExpandArgs, HandOver, HandOverOutcome,
-    HandOverSkip, Handoff, HandoffPolicy, Memory, Message, MessageOrigin, Mode, Part, RawJson,
-    Recorder, Recovery, ResultContent, Role, Runner, Seq, Session, Strategy, TurnPolicy, Window,
+    HandOverSkip, Handoff, HandoffPolicy, IdentityFiles, LiveTurnPolicy, Memory, Message,
+    MessageOrigin, Mode, Part, RawJson, Recorder, Recovery, ResultContent, Role, Runner, Seq,
+    Session, Strategy, SummaryForm, TurnPolicy, Window, WindowUse,
 };
 
 use crate::support::{export, said, talk};
@@ -715,4 +716,183 @@ async fn a_fork_has_the_strategy_of_its_parent() {
     let named: Strategy = "handoff".parse().unwrap();
     assert_eq!(named, Strategy::Handoff);
     assert!("rolling".parse::<Strategy>().is_err());
+}
+
+#[tokio::test]
+async fn tasks_that_are_still_to_be_done_survive_every_handoff() {
+    let session = open(writing("They work on the release.").handoff(keeping(2))).await;
+    let todo = r#"{"todos":[{"content":"Tag the release","status":"pending","activeForm":"Tagging"},
+        {"content":"Write the notes","status":"completed","activeForm":"Writing"}]}"#;
+    talk(&session, 6).await;
+    let list = [call("t", "TodoWrite", todo), result("t", "ok")];
+    let _ = session.ingest_batch(list.to_vec()).await.unwrap();
+    for round in 0..3 {
+        talk_on(&session, 7 + round * 8, 8).await;
+        let handoff = done(&session).await;
+        assert_eq!(
+            handoff.summary,
+            "They work on the release.\nTo do: Tag the release"
+        );
+    }
+}
+
+// ---- wire forms of a summary ----
+
+/// What precedes the messages: roles, and the beginning of each text.
+async fn beginning(session: &Session, form: SummaryForm) -> Vec<(Role, String)> {
+    let context = session.assemble(Budget::tokens(100_000)).await.unwrap();
+    let before = context.tokens;
+    let context = context
+        .with_summary_form(form, session.accounting())
+        .unwrap();
+    assert!(
+        form == SummaryForm::Xml || context.tokens <= before,
+        "{form:?}"
+    );
+    let summary =
+        |m: &&agent_memory::ContextMessage| matches!(m.source, MessageOrigin::Summary { .. });
+    let text = |m: &agent_memory::ContextMessage| match &m.parts[0] {
+        Part::Text { text } => text.clone(),
+        other => panic!("{other:?}"),
+    };
+    context
+        .messages
+        .iter()
+        .filter(summary)
+        .map(|m| (m.role, text(m)))
+        .collect()
+}
+
+#[tokio::test]
+async fn a_summary_is_written_as_each_engine_writes_it() {
+    let session = open(writing("Modules were renamed.").handoff(keeping(4))).await;
+    talk(&session, 12).await;
+    done(&session).await;
+    let [mark, koda] = [
+        "[Previous conversation summary]",
+        "[Compacted conversation summary]",
+    ];
+    let text = "Modules were renamed.";
+    let (user, assistant, system) = (Role::User, Role::Assistant, Role::System);
+    let pair = beginning(&session, SummaryForm::UserAndReply).await;
+    assert_eq!(pair[0], (user, format!("{mark}\n\n{text}")));
+    assert_eq!((pair.len(), pair[1].0), (2, assistant));
+    let code = beginning(&session, SummaryForm::MarkAndAssistant).await;
+    assert_eq!(
+        code,
+        [(user, mark.to_owned()), (assistant, text.to_owned())]
+    );
+    let hint = beginning(&session, SummaryForm::SystemAndHint).await;
+    assert_eq!(hint[0], (system, format!("{koda}\n\n{text}")));
+    assert_eq!((hint.len(), hint[1].0), (2, assistant));
+    let hint = beginning(&session, SummaryForm::SystemAndUserHint).await;
+    assert_eq!((hint.len(), hint[0].0, hint[1].0), (2, system, user));
+    let pi = beginning(&session, SummaryForm::User).await;
+    assert_eq!(pi, [(user, text.to_owned())]);
+    let xml = beginning(&session, SummaryForm::Xml).await;
+    assert!(xml[0].1.starts_with("<summary id=\"sum_"), "{xml:?}");
+}
+
+// ---- policies that change, and identity files ----
+
+#[tokio::test]
+async fn settings_are_read_at_each_check() {
+    let on = Arc::new(std::sync::atomic::AtomicBool::new(false));
+    let (turns, policy) = (Arc::clone(&on), Arc::clone(&on));
+    let builder = writing("All of it.")
+        .live_turns(LiveTurnPolicy::new(move || {
+            match turns.load(Ordering::Relaxed) {
+                true => TurnPolicy::anna_handoff(100),
+                false => TurnPolicy::anna_handoff(-1),
+            }
+        }))
+        .live_handoff(LiveHandoffPolicy::new(move || {
+            keeping(if policy.load(Ordering::Relaxed) {
+                4
+            } else {
+                100
+            })
+        }));
+    let session = open(builder).await;
+    let window = Window::new(100_000);
+    talk(&session, 12).await;
+    assert_eq!(session.before_turn(&window).await.unwrap().published(), 0);
+    on.store(true, Ordering::Relaxed);
+    assert_eq!(session.before_turn(&window).await.unwrap().published(), 1);
+    assert_eq!(shown(&session).await.1.len(), 4);
+}
+
+#[tokio::test]
+async fn identity_files_begin_each_context_as_they_are_now() {
+    let (user, project) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
+    let write = |path: std::path::PathBuf, text: &str| {
+        std::fs::create_dir_all(path.parent().unwrap()).unwrap();
+        std::fs::write(path, text).unwrap();
+    };
+    let files = IdentityFiles::new(user.path()).with_project(project.path());
+    let session = open(
+        memory()
+            .identity("You are Ferris.")
+            .identity_files(files.clone()),
+    )
+    .await;
+    talk(&session, 3).await;
+    let said = async || {
+        let context = session.assemble(Budget::tokens(10_000)).await.unwrap();
+        let first = &context.messages[0];
+        assert_eq!(first.role, Role::System);
+        match &first.parts[0] {
+            Part::Text { text } => text.clone(),
+            other => panic!("{other:?}"),
+        }
+    };
+    assert_eq!(said().await, "<memory>\nYou are Ferris.\n</memory>");
+    write(user.path().join("soul.MD"), "Terse. </memory> Kind.");
+    write(user.path().join("USER.md"), "Lives in Oslo.");
+    let text = said().await;
+    assert!(
+        text.contains("# SOUL.md\n\nTerse. &lt;/memory> Kind."),
+        "{text}"
+    );
+    assert!(text.contains("# USER.md\n\nLives in Oslo."));
+    // The project's file takes the place of the user's, and what the agent writes shows at once.
+    write(project.path().join(".agents/User.md"), "Works on crumb.");
+    files.write("memory.md", "The release is R7.").unwrap();
+    let text = said().await;
+    assert!(
+        text.contains("Works on crumb.") && !text.contains("Oslo"),
+        "{text}"
+    );
+    assert!(
+        text.ends_with("# MEMORY.md\n\nThe release is R7.\n</memory>"),
+        "{text}"
+    );
+    assert!(user.path().join("MEMORY.md").exists());
+    // They are in the budget.
+    files.write("SOUL.md", &"word ".repeat(9_000)).unwrap();
+    let error = session.assemble(Budget::tokens(2_000)).await.unwrap_err();
+    assert!(matches!(error.kind(), ErrorKind::BudgetTooSmall { .. }));
+    assert_eq!(
+        files.write("ROOT.md", "x").unwrap_err().kind(),
+        ErrorKind::Invalid
+    );
+}
+
+#[test]
+fn turn_policies_of_other_engines_have_their_figures() {
+    let at = |tokens, system_tokens| WindowUse {
+        tokens,
+        window: 100_000,
+        system_tokens,
+    };
+    for (policy, quiet) in [
+        (TurnPolicy::anna_handoff(0), at(80_000, 0)),
+        (TurnPolicy::operator_use(), at(91_808, 0)),
+        (TurnPolicy::koda(), at(79_999, 0)),
+        (TurnPolicy::phi_core(), at(81_000, 4_000)),
+    ] {
+        assert!(!policy.hard.fires(&quiet), "{policy:?}");
+        let one_more = at(quiet.tokens + 1, quiet.system_tokens);
+        assert!(policy.hard.fires(&one_more), "{policy:?}");
+    }
 }

@@ -2,9 +2,8 @@
 
 use std::sync::Arc;
 
-use compaction_plan::{Goal, Job, Label, PassInput, Planner, ReadRequest};
+use compaction_plan::{Goal, Job, Label, PassInput, Planner, ReadRequest, Room};
 use context_assembler::ContextAccounting;
-use dag_compactor::{DagPlanner, DagPolicy};
 use memory_model::{
     Accounting, EntryKind, Hash, LogEntry, Message, Part, RawJson, Role, Seq, SeqRange, Span,
     SpanBody, SummaryId, View,
@@ -118,8 +117,13 @@ impl World {
     }
 
     /// The jobs of a pass, spans and entries fed in pages.
-    pub(crate) fn plan(&self, policy: &DagPolicy, pass: &Label, page: usize) -> Vec<Job> {
-        let planner = DagPlanner::new(policy.clone());
+    pub(crate) fn plan_by(
+        &self,
+        planner: &dyn Planner,
+        room: Option<Room>,
+        pass: &Label,
+        page: usize,
+    ) -> Vec<Job> {
         let accounting = accounting();
         let spans = self.spans();
         let newest = match planner.tail(pass).messages {
@@ -131,7 +135,7 @@ impl World {
             head: self.head(),
             tokens: spans.iter().map(|span| span.tokens).sum(),
             newest,
-            room: None,
+            room,
             goal: Goal::Policy,
             accounting: &accounting,
         });

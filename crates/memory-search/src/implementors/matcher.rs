@@ -2,18 +2,20 @@
 
 use memory_model::{EntryKind, LogEntry, Role, SeqRange, Summary, Timestamp};
 
-use super::snippet::{Snippet, fold_case};
+use super::pattern::Pattern;
+use super::snippet::Snippet;
 use crate::error::{Error, ErrorKind, Result};
+use crate::fallback::Fallback;
 use crate::hits::{Hit, HitTarget};
 use crate::query::{Query, SearchMode, SearchScope};
+use crate::ranking::RankingPolicy;
 
 /// A query ready to be held against messages and summaries: the pattern with all filters.
-///
-/// It supports [`SearchMode::Literal`].
 #[derive(Debug, Clone)]
 pub struct Matcher {
-    /// The pattern, folded.
-    pattern: String,
+    pattern: Pattern,
+    fallback: Option<Fallback>,
+    query_mode: SearchMode,
     scope: SearchScope,
     roles: Vec<Role>,
     range: Option<SeqRange>,
@@ -23,7 +25,7 @@ pub struct Matcher {
 }
 
 impl Matcher {
-    /// Prepares a query.
+    /// Prepares a query of the mode `Literal`, for a search that has no other.
     ///
     /// # Errors
     /// `Invalid` for an empty pattern; `Unsupported` for a mode other than `Literal`.
@@ -40,8 +42,22 @@ impl Matcher {
                 ),
             ));
         }
+        Self::of_any_mode(query, &RankingPolicy::default())
+    }
+
+    /// Prepares a query of any mode. `Prose` finds what has any word of the pattern; `Auto` is read
+    /// as `Literal`, which is the first that it tries. `ranking` says in what language words are
+    /// stemmed.
+    ///
+    /// # Errors
+    /// `Invalid` for an empty pattern.
+    pub fn of_any_mode(query: &Query, ranking: &RankingPolicy) -> Result<Self> {
+        query.check()?;
+        let (pattern, fallback) = Pattern::new(query, ranking);
         Ok(Self {
-            pattern: fold_case(&query.pattern),
+            pattern,
+            fallback,
+            query_mode: query.mode,
             scope: query.scope,
             roles: query.roles.clone(),
             range: query.range,
@@ -51,51 +67,90 @@ impl Matcher {
         })
     }
 
-    /// Returns a hit when the message matches the pattern and passes the filters. Every readable
-    /// text is searched: calls, arguments, results, reasoning. Notes are never found.
-    pub fn message(&self, entry: &LogEntry) -> Option<Hit> {
-        let passes = self.scope.has_messages()
+    /// What is searched for instead, when the pattern cannot be read in the query's mode.
+    pub fn fallback(&self) -> Option<&Fallback> {
+        self.fallback.as_ref()
+    }
+
+    /// The mode in which the pattern is read: the query's, or `Literal` where that is impossible.
+    pub fn mode(&self) -> SearchMode {
+        match (&self.fallback, self.query_mode) {
+            (Some(_), _) | (_, SearchMode::Auto) => SearchMode::Literal,
+            (None, mode) => mode,
+        }
+    }
+
+    /// Whether a message passes the filters, whatever it says. Notes never do.
+    pub fn admits_message(&self, entry: &LogEntry) -> bool {
+        self.scope.has_messages()
             && entry.kind != EntryKind::Note
             && (self.roles.is_empty() || self.roles.contains(&entry.role))
             && self.range.is_none_or(|range| range.contains(entry.seq))
-            && self.overlaps(entry.created_at, entry.created_at);
-        if !passes {
-            return None;
-        }
-        let mut found = None;
-        entry.visit_texts(&mut |text| {
-            if found.is_none() {
-                found = self.find(&text);
-            }
-        });
-        let target = HitTarget::Message {
-            seq: entry.seq,
-            external_id: entry.external_id.clone(),
-            role: entry.role,
-        };
-        found.map(|snippet| hit(target, snippet, entry.created_at))
+            && self.overlaps(entry.created_at, entry.created_at)
     }
 
-    /// Returns a hit when the summary matches the pattern and passes the filters.
-    pub fn summary(&self, summary: &Summary) -> Option<Hit> {
-        let passes = self.scope.has_summaries()
+    /// Whether a summary passes the filters, whatever it says.
+    pub fn admits_summary(&self, summary: &Summary) -> bool {
+        self.scope.has_summaries()
             && self.roles.is_empty()
             && self
                 .range
                 .is_none_or(|range| range.intersect(&summary.range).is_some())
-            && self.overlaps(summary.earliest_at, summary.latest_at);
-        if !passes {
+            && self.overlaps(summary.earliest_at, summary.latest_at)
+    }
+
+    /// Returns a hit when the message matches the pattern and passes the filters. Every readable
+    /// text is searched: calls, arguments, results, reasoning. Notes are never found.
+    pub fn message(&self, entry: &LogEntry) -> Option<Hit> {
+        if !self.admits_message(entry) {
             return None;
         }
-        let snippet = self.find(summary.text()).or_else(|| {
-            let messages = summary.messages.as_ref()?;
-            self.find(&messages.decoded_strings())
-        })?;
-        let target = HitTarget::Summary {
-            id: summary.id.clone(),
-            range: summary.range,
-        };
-        Some(hit(target, snippet, summary.created_at))
+        let snippet = self.in_message(entry)?;
+        Some(message_hit(entry, snippet))
+    }
+
+    /// Returns a hit for a message, whatever it says and whether or not it passes the filters: with the
+    /// text around the match, or with its beginning where nothing matches.
+    pub fn show_message(&self, entry: &LogEntry) -> Hit {
+        let snippet = self.in_message(entry).unwrap_or_else(|| {
+            let mut head = None;
+            entry.visit_texts(&mut |text| {
+                head.get_or_insert_with(|| Snippet::head(&text, self.snippet_chars));
+            });
+            head.unwrap_or_else(|| Snippet::head("", self.snippet_chars))
+        });
+        message_hit(entry, snippet)
+    }
+
+    /// Returns a hit when the summary matches the pattern and passes the filters.
+    pub fn summary(&self, summary: &Summary) -> Option<Hit> {
+        if !self.admits_summary(summary) {
+            return None;
+        }
+        let snippet = self.in_summary(summary)?;
+        Some(summary_hit(summary, snippet))
+    }
+
+    /// Returns a hit for a summary, as [`Matcher::show_message`] does for a message.
+    pub fn show_summary(&self, summary: &Summary) -> Hit {
+        let head = || Snippet::head(summary.text(), self.snippet_chars);
+        let snippet = self.in_summary(summary).unwrap_or_else(head);
+        summary_hit(summary, snippet)
+    }
+
+    fn in_message(&self, entry: &LogEntry) -> Option<Snippet> {
+        let mut finder = self.pattern.finder(self.snippet_chars);
+        entry.visit_texts(&mut |text| finder.see(&text));
+        finder.finish()
+    }
+
+    fn in_summary(&self, summary: &Summary) -> Option<Snippet> {
+        let mut finder = self.pattern.finder(self.snippet_chars);
+        finder.see(summary.text());
+        if let Some(messages) = &summary.messages {
+            finder.see(&messages.decoded_strings());
+        }
+        finder.finish()
     }
 
     /// Whether the time from `earliest` to `latest`, both inclusive, is partly in the query's.
@@ -103,10 +158,23 @@ impl Matcher {
         self.since.is_none_or(|since| since <= latest)
             && self.until.is_none_or(|until| earliest < until)
     }
+}
 
-    fn find(&self, text: &str) -> Option<Snippet> {
-        Snippet::find(text, &self.pattern, self.snippet_chars)
-    }
+fn message_hit(entry: &LogEntry, snippet: Snippet) -> Hit {
+    let target = HitTarget::Message {
+        seq: entry.seq,
+        external_id: entry.external_id.clone(),
+        role: entry.role,
+    };
+    hit(target, snippet, entry.created_at)
+}
+
+fn summary_hit(summary: &Summary, snippet: Snippet) -> Hit {
+    let target = HitTarget::Summary {
+        id: summary.id.clone(),
+        range: summary.range,
+    };
+    hit(target, snippet, summary.created_at)
 }
 
 fn hit(target: HitTarget, snippet: Snippet, created_at: Timestamp) -> Hit {

@@ -1,20 +1,8 @@
-//! Case folding, and the text around a match.
+//! The text around a match.
 
 use std::ops::Range;
 
-/// Removes differences of case, so that texts that differ in case alone become equal. It works
-/// character by character; a final sigma becomes a sigma.
-pub fn fold_case(text: &str) -> String {
-    if text.is_ascii() {
-        text.to_ascii_lowercase()
-    } else {
-        text.chars().flat_map(fold_char).collect()
-    }
-}
-
-fn fold_char(c: char) -> impl Iterator<Item = char> {
-    c.to_lowercase().map(|c| if c == 'ς' { 'σ' } else { c })
-}
+use crate::fold::{fold_case, fold_char};
 
 fn folded_len(c: char) -> usize {
     fold_char(c).map(char::len_utf8).sum()
@@ -33,41 +21,85 @@ impl Snippet {
     pub(super) fn find(text: &str, pattern: &str, chars: usize) -> Option<Self> {
         let folded = fold_case(text);
         let at = folded.find(pattern)?;
-        let (start, end) = window(text, at, pattern.chars().count(), chars.max(1));
-        let body = text.get(start..end).unwrap_or_default();
+        let mut folded_bytes = 0;
+        let first = text
+            .chars()
+            .take_while(|c| {
+                folded_bytes += folded_len(*c);
+                folded_bytes <= at
+            })
+            .count();
+        let shown = window(text, first, pattern.chars().count(), chars.max(1));
+        let body = text.get(shown.clone()).unwrap_or_default();
+        let matches = or_all(occurrences(body, pattern), body);
+        Some(Self::new(text, shown, matches))
+    }
+
+    /// Cuts `chars` characters around the match number `focus` of `spans`, which are in order;
+    /// `None` when there is no such match.
+    pub(super) fn cut(
+        text: &str,
+        spans: &[Range<usize>],
+        focus: usize,
+        chars: usize,
+    ) -> Option<Self> {
+        let focus = spans.get(focus)?;
+        let before = text.get(..focus.start)?.chars().count();
+        let length = text.get(focus.clone())?.chars().count();
+        let shown = window(text, before, length, chars.max(1));
+        let mut end = 0;
+        let mut matches = Vec::new();
+        for span in spans {
+            let inside = shown.start <= span.start && span.end <= shown.end;
+            if inside && !span.is_empty() && end <= span.start {
+                end = span.end;
+                matches.push(span.start - shown.start..span.end - shown.start);
+            }
+        }
+        if !focus.is_empty() {
+            matches = or_all(matches, text.get(shown.clone())?);
+        }
+        Some(Self::new(text, shown, matches))
+    }
+
+    /// The first `chars` characters of a text, without a match.
+    pub(super) fn head(text: &str, chars: usize) -> Self {
+        let shown = window(text, 0, 0, chars.max(1));
+        Self::new(text, shown, Vec::new())
+    }
+
+    /// The bytes `shown` of a text, with ellipses where it is cut. `matches` are ranges of what is
+    /// shown.
+    fn new(text: &str, shown: Range<usize>, mut matches: Vec<Range<usize>>) -> Self {
+        let body = text.get(shown.clone()).unwrap_or_default();
         let mut out = String::with_capacity(body.len() + 6);
-        if start > 0 {
+        if shown.start > 0 {
             out.push('…');
         }
         let prefix = out.len();
         out.push_str(body);
-        if end < text.len() {
+        if shown.end < text.len() {
             out.push('…');
-        }
-        let mut matches = occurrences(body, pattern);
-        if matches.is_empty() {
-            // The match is longer than the snippet.
-            matches.push(0..body.len());
         }
         for found in &mut matches {
             *found = found.start + prefix..found.end + prefix;
         }
-        Some(Self { text: out, matches })
+        Self { text: out, matches }
     }
 }
 
-/// The bytes of `text` to show: `width` characters with the match in their middle, which begins
-/// at byte `at` of the folded text and has `pattern_chars` folded characters.
-fn window(text: &str, at: usize, pattern_chars: usize, width: usize) -> (usize, usize) {
-    let mut folded_bytes = 0;
-    let first = text
-        .chars()
-        .take_while(|c| {
-            folded_bytes += folded_len(*c);
-            folded_bytes <= at
-        })
-        .count();
-    let before = (width - pattern_chars.min(width)) / 2;
+/// The matches in what is shown; all of it where the match is longer than that.
+fn or_all(mut matches: Vec<Range<usize>>, body: &str) -> Vec<Range<usize>> {
+    if matches.is_empty() {
+        matches.push(0..body.len());
+    }
+    matches
+}
+
+/// The bytes of `text` to show: `width` characters with the match in their middle, which begins at
+/// character `first` and has `length` characters.
+fn window(text: &str, first: usize, length: usize, width: usize) -> Range<usize> {
+    let before = (width - length.min(width)) / 2;
     let total = text.chars().count();
     let from = first
         .saturating_sub(before)
@@ -77,7 +109,7 @@ fn window(text: &str, at: usize, pattern_chars: usize, width: usize) -> (usize, 
             .nth(chars)
             .map_or(text.len(), |(byte, _)| byte)
     };
-    (byte(from), byte(from.saturating_add(width)))
+    byte(from)..byte(from.saturating_add(width))
 }
 
 /// Where `pattern` (folded) occurs in a text, as ranges of whole characters that do not overlap.

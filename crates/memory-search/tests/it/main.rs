@@ -9,6 +9,7 @@
 
 #[path = "../../examples/trigram_index/index.rs"]
 mod index;
+mod oracle;
 mod watermark;
 
 use std::sync::Arc;

@@ -18,14 +18,14 @@ use crate::builders::{
 };
 
 /// A store and the search for it.
-struct World<'a, F: SearchFixture> {
+pub(super) struct World<'a, F: SearchFixture> {
     fixture: &'a F,
-    store: Arc<F::Store>,
+    pub(super) store: Arc<F::Store>,
     search: F::Search,
 }
 
 impl<'a, F: SearchFixture> World<'a, F> {
-    async fn new(fixture: &'a F) -> Self {
+    pub(super) async fn new(fixture: &'a F) -> Self {
         let (store, search) = fixture.fresh_search().await;
         Self {
             fixture,
@@ -34,13 +34,13 @@ impl<'a, F: SearchFixture> World<'a, F> {
         }
     }
 
-    async fn answer(&self, chat: ConversationId, query: &Query) -> Result<Hits> {
+    pub(super) async fn answer(&self, chat: ConversationId, query: &Query) -> Result<Hits> {
         let (store, search) = (&*self.store, &self.search);
         self.fixture.catch_up(store, search, chat).await;
         search.search(chat, query).await
     }
 
-    async fn search(&self, chat: ConversationId, query: &Query) -> Hits {
+    pub(super) async fn search(&self, chat: ConversationId, query: &Query) -> Hits {
         let hits = self.answer(chat, query).await.unwrap();
         assert_eq!(hits.scope, query.scope);
         assert!(!hits.strategy.is_empty(), "an answer says how it was found");
@@ -55,7 +55,7 @@ impl<'a, F: SearchFixture> World<'a, F> {
     }
 
     /// All pages of a query, one after the other.
-    async fn pages(&self, chat: ConversationId, query: &Query) -> Vec<Hit> {
+    pub(super) async fn pages(&self, chat: ConversationId, query: &Query) -> Vec<Hit> {
         let mut hits = Vec::new();
         let mut query = query.clone();
         loop {
@@ -74,13 +74,13 @@ impl<'a, F: SearchFixture> World<'a, F> {
         }
     }
 
-    async fn sound(&self) {
+    pub(super) async fn sound(&self) {
         sound(&*self.store).await;
     }
 }
 
 /// A hit in short: `m7` for a message, `s3` for the summary whose range begins at 3.
-fn name(hit: &Hit) -> String {
+pub(super) fn name(hit: &Hit) -> String {
     match &hit.target {
         HitTarget::Message { seq, .. } => format!("m{seq}"),
         HitTarget::Summary { range, .. } => format!("s{}", range.first),
@@ -88,7 +88,7 @@ fn name(hit: &Hit) -> String {
 }
 
 /// The set of hits: messages by position, then summaries by the first message they cover.
-fn sorted(mut hits: Vec<Hit>) -> Vec<Hit> {
+pub(super) fn sorted(mut hits: Vec<Hit>) -> Vec<Hit> {
     hits.sort_by_key(|hit| match &hit.target {
         HitTarget::Summary { range, .. } => (1, range.first),
         HitTarget::Message { seq, .. } => (0, *seq),
@@ -96,7 +96,7 @@ fn sorted(mut hits: Vec<Hit>) -> Vec<Hit> {
     hits
 }
 
-fn short(hits: &Hits) -> Vec<String> {
+pub(super) fn short(hits: &Hits) -> Vec<String> {
     sorted(hits.hits.clone()).iter().map(name).collect()
 }
 
@@ -253,7 +253,7 @@ pub async fn search_skips_notes<F: SearchFixture>(fixture: &F) {
 }
 
 /// Ten messages and three summaries with a needle, and as many without.
-async fn haystack<S: Store>(store: &S) -> ConversationId {
+pub(super) async fn haystack<S: Store>(store: &S) -> ConversationId {
     let chat = root(store, "chat").await.id;
     let messages = (1..=20).map(|n| {
         let text = match n % 2 {
@@ -451,7 +451,12 @@ pub async fn matches_lie_in_their_snippet<F: SearchFixture>(fixture: &F) {
 pub async fn modes_are_supported_or_refused<F: SearchFixture>(fixture: &F) {
     let world = World::new(fixture).await;
     let chat = haystack(&*world.store).await;
-    for mode in [SearchMode::Regex, SearchMode::Words, SearchMode::Prose] {
+    for mode in [
+        SearchMode::Regex,
+        SearchMode::Words,
+        SearchMode::Prose,
+        SearchMode::Auto,
+    ] {
         let query = Query::new("needle").with_mode(mode);
         match world.answer(chat, &query).await {
             Ok(hits) => assert!(!hits.hits.is_empty(), "{mode:?} finds a word"),

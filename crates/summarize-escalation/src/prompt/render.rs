@@ -63,8 +63,12 @@ impl PromptSet {
         };
         // Twice the target: the ladder judges an answer that is too long, and no provider stops it
         // within a sentence.
-        ChatPrompt::new(template.fill(fill), set.user.fill(fill))
-            .with_max_tokens(request.target_tokens.saturating_mul(2).max(256))
+        ChatPrompt::new(template.fill(fill), set.user.fill(fill)).with_max_tokens(
+            match request.max_tokens {
+                0 => request.target_tokens.saturating_mul(2).max(256),
+                most => most.max(256),
+            },
+        )
     }
 
     /// Returns the template for a request, and the summary that it is to bring up to date.

@@ -1,0 +1,168 @@
+//! The identity: a text of the application's, and files that the user and the agent edit.
+
+use std::borrow::Cow;
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use context_assembler::render_identity;
+
+use crate::error::{Error, ErrorKind, Result};
+
+/// Folder of a project whose files take the place of the user's.
+const PROJECT_FOLDER: &str = ".agents";
+/// Names of the files, in their order: who the agent is, whom it serves, what it should remember.
+const NAMES: [&str; 3] = ["SOUL.md", "USER.md", "MEMORY.md"];
+/// Largest file that is read, in bytes.
+const MOST_BYTES: u64 = 64 * 1024;
+
+/// Files whose texts begin every context, inside of `<memory>` tags: `SOUL.md` (who the agent is), `USER.md` (whom it serves)
+/// and `MEMORY.md` (facts to remember).
+///
+/// They are looked up without regard to case, in the user's folder; a file of the same name in the project's `.agents` folder
+/// takes its place. They are read for each context, so a change shows in the next one. A file that is not there is
+/// left out; one that cannot be read, is larger than 64 KiB or is no UTF-8 is left out with a warning in the log.
+///
+/// ```
+/// use agent_memory::IdentityFiles;
+///
+/// let user = tempfile::tempdir()?;
+/// std::fs::write(user.path().join("soul.md"), "You are terse.")?;
+/// let files = IdentityFiles::new(user.path());
+/// assert_eq!(files.text().as_deref(), Some("# SOUL.md\n\nYou are terse."));
+/// files.write("USER.md", "Calls the release train R7.")?;
+/// assert!(files.text().unwrap().ends_with("# USER.md\n\nCalls the release train R7."));
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+#[derive(Debug, Clone)]
+pub struct IdentityFiles {
+    user: PathBuf,
+    project: Option<PathBuf>,
+}
+
+impl IdentityFiles {
+    /// The files in a folder of the user's.
+    pub fn new(user: impl Into<PathBuf>) -> Self {
+        Self {
+            user: user.into(),
+            project: None,
+        }
+    }
+
+    /// Sets the project: the files in its `.agents` folder take the place of the user's, file by file.
+    pub fn with_project(mut self, project: impl AsRef<Path>) -> Self {
+        self.project = Some(project.as_ref().join(PROJECT_FOLDER));
+        self
+    }
+
+    /// Returns the texts of all files that there are, each under its name; `None` without any.
+    pub fn text(&self) -> Option<String> {
+        let sections: Vec<String> = NAMES
+            .iter()
+            .filter_map(|name| {
+                let text = read(&self.find(name)?)?;
+                let text = text.trim();
+                (!text.is_empty()).then(|| format!("# {name}\n\n{text}"))
+            })
+            .collect();
+        (!sections.is_empty()).then(|| sections.join("\n\n"))
+    }
+
+    /// Writes one of the files, for a tool of the agent's: the file that is read now, or a new one in the user's folder. The
+    /// old text stays if writing fails.
+    ///
+    /// # Errors
+    /// `Invalid` for a name that is not one of the three, a text larger than 64 KiB, and a folder that cannot be
+    /// written.
+    pub fn write(&self, name: &str, text: &str) -> Result<()> {
+        let invalid = |what: String| Error::new(ErrorKind::Invalid, what);
+        let known = NAMES.iter().find(|known| known.eq_ignore_ascii_case(name));
+        let Some(name) = known else {
+            let names = NAMES.join(", ");
+            return Err(invalid(format!(
+                "there is no identity file {name}: write one of {names}"
+            )));
+        };
+        if text.len() as u64 > MOST_BYTES {
+            return Err(invalid(format!(
+                "the text for {name} has {} bytes: shorten it to {MOST_BYTES}",
+                text.len()
+            )));
+        }
+        let path = self.find(name).unwrap_or_else(|| self.user.join(name));
+        let failed = |error: std::io::Error| {
+            invalid(format!(
+                "cannot write {}: {error}; check the folder",
+                path.display()
+            ))
+        };
+        // A reader sees the old text or the new one.
+        let new = path.with_extension("md.new");
+        fs::write(&new, text).map_err(failed)?;
+        fs::rename(&new, &path).map_err(failed)
+    }
+
+    /// The file with this name, in any case: the project's, or else the user's.
+    fn find(&self, name: &str) -> Option<PathBuf> {
+        let folders = self.project.iter().chain([&self.user]);
+        folders.into_iter().find_map(|folder| {
+            let files = fs::read_dir(folder).ok()?.flatten();
+            let mut same: Vec<PathBuf> = files
+                .filter(|file| file.file_name().eq_ignore_ascii_case(name))
+                .map(|file| file.path())
+                .collect();
+            // Where two names differ in case alone, the one that is written as documented counts.
+            same.sort_by_key(|path| path.file_name().is_none_or(|found| found != name));
+            same.into_iter().next()
+        })
+    }
+}
+
+fn read(path: &Path) -> Option<String> {
+    let is_small = fs::metadata(path).map(|data| data.is_file() && data.len() <= MOST_BYTES);
+    let text = match is_small {
+        Ok(true) => fs::read_to_string(path).map_err(|error| error.to_string()),
+        Ok(false) => Err(format!("it is no file of at most {MOST_BYTES} bytes")),
+        Err(error) => Err(error.to_string()),
+    };
+    match text {
+        Ok(text) => Some(text),
+        Err(error) => {
+            tracing::warn!(path = %path.display(), error, "an identity file is left out");
+            None
+        }
+    }
+}
+
+/// The identity of a memory.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct Identity {
+    text: Option<String>,
+    files: Option<IdentityFiles>,
+    /// The whole of it, where it cannot change.
+    rendered: Option<Arc<str>>,
+}
+
+impl Identity {
+    pub(crate) fn new(text: Option<String>, files: Option<IdentityFiles>) -> Self {
+        let fixed = text.as_deref().filter(|_| files.is_none());
+        Self {
+            rendered: fixed.map(|text| render_identity(text).into()),
+            text,
+            files,
+        }
+    }
+
+    /// The text as contexts show it; `None` without one.
+    pub(crate) fn render(&self) -> Option<Arc<str>> {
+        let Some(files) = &self.files else {
+            return self.rendered.clone();
+        };
+        let texts = [
+            self.text.as_deref().map(Cow::Borrowed),
+            files.text().map(Cow::Owned),
+        ];
+        let texts: Vec<Cow<'_, str>> = texts.into_iter().flatten().collect();
+        (!texts.is_empty()).then(|| render_identity(&texts.join("\n\n")).into())
+    }
+}

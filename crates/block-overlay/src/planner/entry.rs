@@ -1,0 +1,98 @@
+//! What the planner keeps of an entry of the log.
+
+use memory_model::{Accounting, LogEntry, Message, Seq};
+use turn_map::{MessageView, PartView, Role, TrimPolicy};
+
+use crate::message::push_text;
+use crate::one_liner::ONE_LINER_BYTES;
+
+/// An entry without its text, but for the beginning that a one-liner may show.
+#[derive(Debug, Clone)]
+pub(crate) struct LightEntry {
+    pub(crate) seq: Seq,
+    /// Cost in tokens.
+    pub(crate) tokens: u64,
+    /// Cost with shortened tool output, in tokens.
+    pub(crate) trimmed: u64,
+    /// Loop that the message names.
+    pub(crate) loop_id: Option<String>,
+    role: Role,
+    is_note: bool,
+    turn: Option<u64>,
+    response: Option<String>,
+    text: String,
+    calls: Vec<String>,
+    results: Vec<String>,
+}
+
+impl LightEntry {
+    pub(crate) fn new(entry: &LogEntry, trim: TrimPolicy, accounting: &dyn Accounting) -> Self {
+        let message: &Message = &entry.message;
+        let (mut text, mut calls, mut results) = (String::new(), Vec::new(), Vec::new());
+        entry.parts(&mut |part| match part {
+            PartView::Text(words) => push_text(&mut text, words, ONE_LINER_BYTES),
+            PartView::ToolCall { id, .. } => calls.push(id.to_owned()),
+            PartView::ToolResult { call_id, .. } => results.push(call_id.to_owned()),
+            _ => {}
+        });
+        let trimmed = match results.is_empty() {
+            true => None,
+            false => {
+                let pointer = format!("message:{}", entry.seq);
+                trim.trim(message, &pointer, accounting.estimator())
+            }
+        };
+        Self {
+            seq: entry.seq,
+            tokens: entry.tokens,
+            trimmed: trimmed.map_or(entry.tokens, |short| accounting.message(&short)),
+            loop_id: message.turn.as_ref().map(|turn| turn.loop_id.clone()),
+            role: entry.role(),
+            is_note: entry.is_note(),
+            turn: entry.turn(),
+            response: message.response.clone(),
+            text,
+            calls,
+            results,
+        }
+    }
+}
+
+impl MessageView for LightEntry {
+    fn role(&self) -> Role {
+        self.role
+    }
+
+    fn parts(&self, visit: &mut dyn FnMut(PartView<'_>)) {
+        if !self.text.is_empty() {
+            visit(PartView::Text(&self.text));
+        }
+        for id in &self.calls {
+            visit(PartView::ToolCall {
+                id,
+                name: "",
+                arguments: "",
+            });
+        }
+        for call_id in &self.results {
+            visit(PartView::ToolResult {
+                call_id,
+                name: None,
+                content: &[],
+                is_error: false,
+            });
+        }
+    }
+
+    fn turn(&self) -> Option<u64> {
+        self.turn
+    }
+
+    fn response(&self) -> Option<&str> {
+        self.response.as_deref()
+    }
+
+    fn is_note(&self) -> bool {
+        self.is_note
+    }
+}

@@ -1,0 +1,206 @@
+//! From what a view shows and what it should show to the jobs between.
+
+use compaction_plan::{Job, Label, Request, Work};
+use memory_model::{
+    Accounting, Child, Seq, SeqRange, Span, SpanBody, TrimPolicyId, summary_overhead,
+};
+use turn_map::TrimPolicy;
+
+use crate::planner::desired::{Segment, Want};
+use crate::planner::entry::LightEntry;
+use crate::planner::policy::{BlockPolicy, Digest};
+use crate::planner::{OMIT, SUMMARIZE, TRIM, UNFOLD};
+
+/// What the jobs of one pass are made from.
+pub(crate) struct Planned<'p> {
+    pub(crate) policy: &'p BlockPolicy,
+    /// The spans from the first entry on, closed at the head.
+    pub(crate) spans: Vec<Span>,
+    pub(crate) entries: &'p [LightEntry],
+    pub(crate) accounting: &'p dyn Accounting,
+}
+
+impl Planned<'_> {
+    /// The jobs of all segments, in order.
+    pub(crate) fn jobs(&self, segments: &[Segment]) -> Vec<Job> {
+        let mut jobs: Vec<Job> = Vec::new();
+        for segment in segments {
+            let Some(range) = self.range(segment) else {
+                continue;
+            };
+            let spans = self.touching(range);
+            let crossing = spans.iter().find_map(|span| {
+                let whole = span.closed_range()?;
+                (!span.body.is_divisible() && !range.covers(&whole)).then_some((*span, whole))
+            });
+            match crossing {
+                Some((span, whole)) => {
+                    if jobs.last().is_none_or(|job| job.range != whole) {
+                        jobs.push(self.unfold(span, whole));
+                    }
+                }
+                None => jobs.extend(self.job(segment, range, &spans)),
+            }
+        }
+        jobs
+    }
+
+    fn range(&self, segment: &Segment) -> Option<SeqRange> {
+        let first = self.entries.get(segment.at.start)?.seq;
+        let last = self.entries.get(segment.at.end.checked_sub(1)?)?.seq;
+        SeqRange::new(first, last)
+    }
+
+    /// The spans that a range touches.
+    fn touching(&self, range: SeqRange) -> Vec<&Span> {
+        let touches = |span: &Span| {
+            let whole = span.closed_range();
+            whole.is_some_and(|whole| whole.intersect(&range).is_some())
+        };
+        let from = self
+            .spans
+            .partition_point(|span| span.range.last.is_some_and(|last| last < range.first));
+        self.spans
+            .iter()
+            .skip(from)
+            .take_while(|span| touches(span))
+            .collect()
+    }
+
+    /// The spans cut to the range, with their costs.
+    fn cut(&self, spans: &[&Span], range: SeqRange) -> Vec<Span> {
+        let cut = spans.iter().filter_map(|span| {
+            let part = span.closed_range()?.intersect(&range)?;
+            let tokens = match span.body {
+                SpanBody::Raw => self.tokens(part),
+                SpanBody::Omitted => 0,
+                _ => span.tokens,
+            };
+            Some(Span::closed(part, span.body.clone(), tokens))
+        });
+        cut.collect()
+    }
+
+    fn tokens(&self, range: SeqRange) -> u64 {
+        let from = self
+            .entries
+            .partition_point(|entry| entry.seq < range.first);
+        let entries = self.entries.iter().skip(from);
+        let inside = entries.take_while(|entry| entry.seq <= range.last);
+        inside
+            .map(|entry| entry.tokens)
+            .fold(0, u64::saturating_add)
+    }
+
+    /// Shows the messages of a span that segments divide.
+    fn unfold(&self, span: &Span, range: SeqRange) -> Job {
+        let raw = Span::closed(range, SpanBody::Raw, self.tokens(range));
+        let expect = vec![span.clone()];
+        let why = "turns are kept or summarized differently now";
+        job(UNFOLD, range, expect, Work::Replace(vec![raw]), why)
+    }
+
+    fn job(&self, segment: &Segment, range: SeqRange, spans: &[&Span]) -> Option<Job> {
+        let expect = self.cut(spans, range);
+        let replace = |kind: Label, body: SpanBody, tokens: u64, why: &str| {
+            let shown = expect.iter().all(|span| match body.is_divisible() {
+                true => span.body == body,
+                false => span.body == body && span.closed_range() == Some(range),
+            });
+            let work = Work::Replace(vec![Span::closed(range, body, tokens)]);
+            (!shown).then(|| job(kind, range, expect.clone(), work, why))
+        };
+        match segment.want {
+            Want::Raw => {
+                let why = "the turns are kept as they are";
+                replace(UNFOLD, SpanBody::Raw, self.tokens(range), why)
+            }
+            Want::Omitted => {
+                let why = "the loop is out of scope, or its lines do not fit into the summary";
+                replace(OMIT, SpanBody::Omitted, 0, why)
+            }
+            Want::Trimmed => {
+                let lines = self.policy.tool_output_max_lines;
+                let trim = TrimPolicy::ToolOutputLines { lines };
+                let body = SpanBody::Trimmed(TrimPolicyId::new(trim.to_string()));
+                replace(
+                    TRIM,
+                    body,
+                    segment.tokens,
+                    "recent turns show the ends of tool output",
+                )
+            }
+            Want::Summary => self.summarize(segment, range, expect),
+        }
+    }
+
+    fn summarize(&self, segment: &Segment, range: SeqRange, expect: Vec<Span>) -> Option<Job> {
+        let one = expect.first().filter(|_| expect.len() == 1);
+        if one.is_some_and(|span| span.body.summary().is_some()) {
+            return None;
+        }
+        let flat = vec![Child::Messages { range }];
+        let rolling = self.policy.rolling && self.policy.digest == Digest::Summarizer;
+        let sources = match rolling {
+            true => sources(&expect)?,
+            false => flat.clone(),
+        };
+        let overhead = summary_overhead(self.accounting, range, 0, &sources);
+        let shown: u64 = expect.iter().map(|span| span.tokens).sum();
+        if shown <= segment.tokens.saturating_add(overhead) {
+            return None;
+        }
+        let work = Work::Summarize {
+            sources,
+            children: rolling.then_some(flat),
+            depth: 0,
+        };
+        let why = "turns between the first and the recent ones, or an older loop, are summarized";
+        let request = Request::default().with_target_tokens(self.policy.max_summary_tokens);
+        Some(Job {
+            request: Some(request),
+            ..job(SUMMARIZE, range, expect, work, why)
+        })
+    }
+}
+
+fn job(kind: Label, range: SeqRange, expect: Vec<Span>, work: Work, why: &str) -> Job {
+    Job {
+        kind,
+        range,
+        source_tokens: expect.iter().map(|span| span.tokens).sum(),
+        expect,
+        work,
+        request: None,
+        why: why.to_owned(),
+    }
+}
+
+/// What a rolling summary is made from: earlier summaries, and the messages of everything else.
+fn sources(spans: &[Span]) -> Option<Vec<Child>> {
+    let mut sources: Vec<Child> = Vec::new();
+    for span in spans {
+        let range = span.closed_range()?;
+        match (span.body.summary().cloned(), sources.last_mut()) {
+            (Some(id), _) => sources.push(Child::Summary { range, id }),
+            (None, Some(Child::Messages { range: before })) => {
+                *before = SeqRange::new(before.first, range.last)?;
+            }
+            (None, _) => sources.push(Child::Messages { range }),
+        }
+    }
+    Some(sources)
+}
+
+/// The spans from `first` to `head`, closed and cut there; spans that nothing may divide stay whole.
+pub(crate) fn closed_spans(spans: &[Span], first: Seq, head: Seq) -> Vec<Span> {
+    let spans = spans.iter().filter_map(|span| {
+        let whole = span.range.up_to(head)?;
+        let range = match span.body.is_divisible() {
+            true => SeqRange::new(whole.first.max(first), whole.last)?,
+            false => whole,
+        };
+        (range.last >= first).then(|| Span::closed(range, span.body.clone(), span.tokens))
+    });
+    spans.collect()
+}

@@ -1,0 +1,27 @@
+//! Blocks as a view of a log: the planner.
+
+mod desired;
+mod entry;
+mod jobs;
+mod log_loops;
+mod pass;
+mod policy;
+
+#[cfg(feature = "summarize")]
+pub(crate) use desired::{line_cost, turn_text};
+pub use pass::BlockPlanner;
+pub use policy::{BlockPolicy, Digest, LoopRule};
+
+use compaction_plan::Label;
+
+/// Name of the planner's pass, and of the view.
+pub const BLOCKS: Label = Label::from_static("blocks");
+/// Name of the jobs that make a summary.
+pub const SUMMARIZE: Label = Label::from_static("summarize");
+/// Name of the jobs that shorten the tool output of a turn.
+pub const TRIM: Label = Label::from_static("trim");
+/// Name of the jobs that leave turns out.
+pub const OMIT: Label = Label::from_static("omit");
+/// Name of the jobs that show messages again, so that other jobs can take the place of what divides
+/// the log differently.
+pub const UNFOLD: Label = Label::from_static("unfold");

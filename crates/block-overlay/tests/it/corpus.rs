@@ -1,0 +1,164 @@
+//! Every Claude Code transcript of the corpus: a loop per prompt, blocks made again as it grows by ten
+//! messages.
+
+use std::path::PathBuf;
+
+use block_overlay::planner::BlockPolicy;
+use block_overlay::{
+    BlockSettings, CompactionConfig, DefaultBlockCompaction, ErrorKind, LoopLayout, LoopRecord,
+    LoopSession, Shown, TurnRule, build_context_from_session, compact_session_loops,
+};
+use memory_model::{Message, SpanBody};
+use message_formats::{ReadOptions, read_file};
+use token_estimate::HeuristicEstimator;
+use turn_map::{MessageView as _, TurnMap};
+
+use crate::planner::Lab;
+use crate::world::NOW;
+
+fn transcripts() -> Vec<(String, Vec<Message>)> {
+    let Some(root) = std::env::var_os("AGENT_MEMORY_CORPUS") else {
+        let required = std::env::var_os("AGENT_MEMORY_REQUIRE_CORPUS");
+        assert!(
+            required.is_none_or(|value| value != "1"),
+            "AGENT_MEMORY_CORPUS is not set"
+        );
+        println!("left out: AGENT_MEMORY_CORPUS is not set");
+        return Vec::new();
+    };
+    let folder = PathBuf::from(root).join("claude-code");
+    let paths = std::fs::read_dir(&folder)
+        .unwrap()
+        .map(|entry| entry.unwrap().path());
+    let mut paths: Vec<PathBuf> = paths.collect();
+    paths.sort();
+    let messages = |path: PathBuf| {
+        let name = path.file_stem().unwrap().to_string_lossy().into_owned();
+        let transcript = read_file(&path, &ReadOptions::default()).unwrap();
+        (
+            name,
+            transcript.sessions.into_iter().next().unwrap().messages,
+        )
+    };
+    paths.into_iter().map(messages).collect()
+}
+
+/// Adds messages to the newest loop, and begins a loop at each prompt.
+fn grow(session: &mut LoopSession<Message>, newest: &mut String, more: &[Message]) {
+    for message in more {
+        let after_prompt = session.get(newest).is_some_and(|record| {
+            let last = record
+                .messages
+                .iter()
+                .rev()
+                .find(|message| !message.is_note());
+            last.is_some_and(speaks)
+        });
+        if newest.is_empty() || (speaks(message) && !after_prompt) {
+            let id = format!("loop {}", session.loops().len() + 1);
+            let record = LoopRecord::new(id.as_str(), Vec::new());
+            session.push(match newest.is_empty() {
+                true => record,
+                false => record.with_parent(newest.as_str()),
+            });
+            *newest = id;
+        }
+        session
+            .get_mut(newest)
+            .unwrap()
+            .messages
+            .push(message.clone());
+    }
+}
+
+fn speaks(message: &Message) -> bool {
+    !message.is_note() && TurnMap::by_role([message]).start_of(0).is_some()
+}
+
+/// Whether the newest turn fits; every turn of a context is shown once or counted once.
+fn check(
+    session: &LoopSession<Message>,
+    newest: &str,
+    settings: &BlockSettings<'_, Message>,
+) -> bool {
+    let shown = match build_context_from_session(session, newest, settings) {
+        Ok(shown) => shown,
+        Err(error) => {
+            assert_eq!(error.kind(), ErrorKind::BudgetTooSmall);
+            return false;
+        }
+    };
+    assert!(shown.tokens <= settings.max_context_tokens);
+    let chain = session.chain(newest);
+    let mut turns = shown.turns.iter();
+    for record in &chain[chain.len() - shown.loops..] {
+        let layout = LoopLayout::new(&record.messages, settings.config.turn_rule);
+        for turn in 0..layout.turns().count() {
+            let one = turns.next().unwrap();
+            assert_eq!(
+                (one.loop_id.as_str(), one.turn),
+                (record.loop_id.as_str(), turn)
+            );
+            let counted = shown.omissions.iter().filter(|omission| {
+                omission.loop_id == record.loop_id && omission.turns.unwrap().contains(turn)
+            });
+            assert_eq!(counted.count(), usize::from(one.shown == Shown::Omitted));
+        }
+    }
+    assert!(turns.next().is_none());
+    let whole = shown
+        .omissions
+        .iter()
+        .filter(|omission| omission.turns.is_none());
+    assert_eq!(whole.count(), chain.len() - shown.loops);
+    true
+}
+
+#[tokio::test]
+async fn sessions_keep_every_turn_as_transcripts_grow() {
+    let config = CompactionConfig::default().with_turn_rule(TurnRule::Responses);
+    let counter = HeuristicEstimator::Bytes4PerPart;
+    for (name, messages) in transcripts() {
+        let settings = BlockSettings::new(&config, 40_000, &counter, NOW);
+        let (mut session, mut newest) = (LoopSession::new("s"), String::new());
+        let mut too_large = 0;
+        for some in messages.chunks(10) {
+            grow(&mut session, &mut newest, some);
+            let strategy = &DefaultBlockCompaction;
+            let made = compact_session_loops(&mut session, &newest, strategy, &settings);
+            made.await.unwrap();
+            too_large += usize::from(!check(&session, &newest, &settings));
+        }
+        let kept = session.loops().iter().flat_map(|record| &record.messages);
+        assert!(
+            kept.eq(messages.iter()),
+            "{name}: originals are as they were"
+        );
+        let (count, loops) = (messages.len(), session.loops().len());
+        println!(
+            "{name}: {count} messages, {loops} loops, newest turn too large {too_large} times"
+        );
+    }
+}
+
+#[tokio::test]
+async fn the_view_is_sound_as_transcripts_grow() {
+    for (name, messages) in transcripts() {
+        let lab = Lab::new(BlockPolicy::default()).await;
+        for some in messages.chunks(10) {
+            lab.append(some.to_vec()).await;
+            let outcome = lab.block().await;
+            assert_eq!(outcome.published.get("unfold"), 0, "{name}");
+        }
+        let spans = lab.spans().await;
+        let count = |is: fn(&SpanBody) -> bool| spans.iter().filter(|one| is(&one.body)).count();
+        println!(
+            "{name}: {} messages, {} raw, {} trimmed, {} summaries, {} omitted",
+            messages.len(),
+            count(|body| *body == SpanBody::Raw),
+            count(|body| matches!(body, SpanBody::Trimmed(_))),
+            count(|body| body.summary().is_some()),
+            count(|body| *body == SpanBody::Omitted),
+        );
+    }
+}

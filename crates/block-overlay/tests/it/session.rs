@@ -1,0 +1,314 @@
+//! Sessions: which loops get blocks, and what a context shows of them.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+use async_trait::async_trait;
+use block_overlay::{
+    BlockCompactionStrategy, BlockInput, CompactedSection, CompactionScope, ContinuationKind,
+    DefaultBlockCompaction, ErrorKind, LoopRecord, LoopStatus, OmissionReason, ParallelGroup,
+    TurnRange, build_context_from_session, compact_session_loops, resolve_scope,
+};
+use token_estimate::TokenEstimatorExt as _;
+
+use crate::world::{
+    COUNTER, Msg, block_on, chain, compact, config, context, fixed, letters, settings, texts,
+    turns, user,
+};
+
+const PLENTY: u64 = 1_000_000;
+
+fn three() -> block_overlay::LoopSession<Msg> {
+    chain(["a", "b", "c"].map(|id| turns(id, 20, 60)).into())
+}
+
+#[test]
+fn without_blocks_a_context_is_the_messages() {
+    let session = chain(vec![turns("a", 1, 3), turns("b", 1, 3), turns("c", 1, 3)]);
+    let shown = context(&session, "c", &config(), PLENTY);
+    assert_eq!(shown.messages.len(), 6);
+    let originals = session
+        .loops()
+        .iter()
+        .flat_map(|record| record.messages.clone());
+    assert_eq!(shown.messages, originals.collect::<Vec<_>>());
+    assert_eq!(shown.tokens, COUNTER.messages(&shown.messages));
+}
+
+#[test]
+fn a_context_of_blocks_is_smaller() {
+    let mut session = three();
+    let raw = context(&session, "c", &config(), PLENTY);
+    compact(&mut session, "c", &config(), PLENTY);
+    let blocks = context(&session, "c", &config(), PLENTY);
+    assert!(
+        blocks.tokens * 2 < raw.tokens,
+        "{} of {}",
+        blocks.tokens,
+        raw.tokens
+    );
+    assert_eq!(letters(&blocks, "a"), "s".repeat(20));
+    assert_eq!(
+        letters(&blocks, "c"),
+        format!("rr{}{}", "s".repeat(8), "t".repeat(10))
+    );
+    assert!(blocks.omissions.is_empty());
+}
+
+#[test]
+fn all_three_loops_get_blocks_in_a_scope_of_two() {
+    let mut session = three();
+    assert_eq!(
+        compact(&mut session, "c", &fixed(2), PLENTY),
+        ["c", "b", "a"]
+    );
+    for (id, newest) in [("a", false), ("b", false), ("c", true)] {
+        let block = session.get(id).unwrap().compaction_block.clone().unwrap();
+        assert_eq!(block.keep_first.is_some(), newest, "{id}");
+        assert_eq!(block.keep_recent.is_some(), newest, "{id}");
+        assert!(block.keep_compacted.is_some(), "{id}");
+    }
+}
+
+#[test]
+fn a_loop_out_of_scope_is_named_and_counted() {
+    let mut session = three();
+    compact(&mut session, "c", &fixed(1), PLENTY);
+    assert!(session.get("a").unwrap().compaction_block.is_none());
+    let shown = context(&session, "c", &fixed(1), PLENTY);
+    assert_eq!((shown.loops, shown.omissions.len()), (2, 1));
+    let omission = &shown.omissions[0];
+    assert_eq!((omission.loop_id.as_str(), omission.turns), ("a", None));
+    let messages = session.get("a").unwrap().messages.len();
+    assert_eq!(
+        (omission.messages, omission.reason),
+        (messages, OmissionReason::Scope)
+    );
+    let text = format!("[… left out: loop a: {messages} messages …]");
+    assert_eq!(shown.messages[0].text(), text);
+    let mut silent = fixed(1);
+    silent.mark_omissions = false;
+    assert_ne!(
+        context(&session, "c", &silent, PLENTY).messages[0].text(),
+        text
+    );
+}
+
+#[test]
+fn a_scope_by_tokens_takes_what_fits_compacted() {
+    let scoped = config()
+        .with_scope(CompactionScope::TokenBudget)
+        .with_max_summary_tokens(500);
+    let session = three();
+    let raw = COUNTER.messages(&session.get("a").unwrap().messages);
+    assert!(raw > 1_300, "{raw}");
+    // Each older loop counts 500 tokens, though neither fits with all its messages.
+    for (budget, loops) in [(499, 0), (500, 1), (999, 1), (1_000, 2), (PLENTY, 2)] {
+        assert_eq!(
+            resolve_scope(&session, "c", &settings(&scoped, budget)),
+            loops,
+            "{budget}"
+        );
+    }
+    let coded = config().with_scope(CompactionScope::TokenBudgetRaw);
+    for (budget, loops) in [
+        (raw - 1, 0),
+        (raw, 1),
+        (2 * raw - 1, 1),
+        (2 * raw, 2),
+        (PLENTY, 2),
+    ] {
+        assert_eq!(
+            resolve_scope(&session, "c", &settings(&coded, budget)),
+            loops,
+            "{budget}"
+        );
+    }
+}
+
+#[test]
+fn a_scope_by_tokens_leaves_the_third_loop_without_a_block() {
+    let scoped = config()
+        .with_scope(CompactionScope::TokenBudget)
+        .with_max_summary_tokens(500);
+    let mut session = three();
+    assert_eq!(compact(&mut session, "c", &scoped, 700), ["c", "b"]);
+    assert!(session.get("a").unwrap().compaction_block.is_none());
+    let mut session = three();
+    assert_eq!(compact(&mut session, "c", &scoped, PLENTY), ["c", "b", "a"]);
+}
+
+#[test]
+fn a_larger_budget_shows_no_fewer_loops_and_no_fewer_tokens() {
+    let scoped = config()
+        .with_scope(CompactionScope::TokenBudget)
+        .with_max_summary_tokens(500);
+    let mut before = (0, 0);
+    for budget in [3_000, 4_000, 5_000, 8_000, 20_000, PLENTY] {
+        let mut session = three();
+        compact(&mut session, "c", &scoped, budget);
+        let shown = context(&session, "c", &scoped, budget);
+        assert!(shown.tokens <= budget);
+        assert!(
+            (shown.loops, shown.tokens) >= before,
+            "{budget}: {before:?}"
+        );
+        before = (shown.loops, shown.tokens);
+    }
+}
+
+#[test]
+fn a_context_never_costs_more_than_it_may() {
+    let mut session = three();
+    compact(&mut session, "c", &config(), PLENTY);
+    let whole = context(&session, "c", &config(), PLENTY);
+    let mut budget = whole.tokens;
+    while let Ok(shown) = build_context_from_session(&session, "c", &settings(&config(), budget)) {
+        assert!(shown.tokens <= budget && shown.tokens == COUNTER.messages(&shown.messages));
+        let hidden = letters(&shown, "a") + &letters(&shown, "b") + &letters(&shown, "c");
+        assert_eq!(hidden.len(), 60);
+        let counted: usize = shown
+            .omissions
+            .iter()
+            .map(|one| one.turns.unwrap())
+            .map(|range| range.len())
+            .sum();
+        assert_eq!(hidden.matches('-').count(), counted);
+        assert!(
+            hidden
+                .trim_start_matches('-')
+                .chars()
+                .all(|letter| letter != '-'),
+            "{hidden}"
+        );
+        budget -= budget / 10;
+    }
+    let error =
+        build_context_from_session(&session, "c", &settings(&config(), budget)).unwrap_err();
+    assert_eq!(error.kind(), ErrorKind::BudgetTooSmall);
+    assert!(
+        error.to_string().contains("the newest turn of loop `c`"),
+        "{error}"
+    );
+}
+
+#[test]
+fn messages_after_a_block_was_made_are_shown_as_they_are() {
+    let mut session = chain(vec![turns("a", 20, 3)]);
+    compact(&mut session, "a", &config(), PLENTY);
+    let more = [
+        user("And then?").in_turn("a", 19),
+        user("Next.").in_turn("a", 20),
+    ];
+    session.get_mut("a").unwrap().messages.extend(more.clone());
+    let shown = context(&session, "a", &config(), PLENTY);
+    assert_eq!(shown.messages[shown.messages.len() - 2..], more);
+    assert_eq!(letters(&shown, "a").len(), 21);
+    assert!(letters(&shown, "a").ends_with("tr"));
+}
+
+#[test]
+fn branches_reruns_and_groups_follow_their_own_parents() {
+    let mut session = chain(vec![turns("a", 3, 3), turns("b", 3, 3)]);
+    let group = ParallelGroup {
+        all_loop_ids: vec!["x".to_owned(), "y".to_owned()],
+        selected_loop_id: "y".to_owned(),
+        ..ParallelGroup::default()
+    };
+    for id in ["x", "y"] {
+        let record = turns(id, 3, 3)
+            .with_parent("a")
+            .with_parallel_group(group.clone());
+        session.push(record);
+    }
+    let again = turns("z", 3, 3)
+        .with_parent("y")
+        .with_continuation(ContinuationKind::Rerun);
+    session.push(again);
+    let refused = LoopRecord::new("n", vec![user("Do evil.")]).with_parent("z");
+    session.push(refused.with_rejection("a filter refused it"));
+    let ids = |id: &str| -> Vec<String> {
+        session
+            .chain(id)
+            .iter()
+            .map(|record| record.loop_id.clone())
+            .collect()
+    };
+    assert_eq!(ids("z"), ["a", "y", "z"]);
+    assert_eq!(ids("n"), ["a", "y", "z", "n"]);
+    assert_eq!(session.parallel_group("x").count(), 2);
+    assert_eq!(session.get("n").unwrap().status, LoopStatus::Rejected);
+    let made = compact(&mut session, "z", &config(), PLENTY);
+    assert_eq!(made, ["z", "y", "a"]);
+    assert!(session.get("x").unwrap().compaction_block.is_none());
+    let shown = texts(&context(&session, "z", &config(), PLENTY).messages);
+    assert!(
+        !shown
+            .iter()
+            .any(|text| text.contains("x: ") || text.contains("b: ")),
+        "{shown:?}"
+    );
+}
+
+#[test]
+fn an_unknown_loop_is_an_error_that_names_it() {
+    let mut session = three();
+    let settings_of = config();
+    let wrong = settings(&settings_of, PLENTY);
+    let made = compact_session_loops(&mut session, "zz", &DefaultBlockCompaction, &wrong);
+    let error = block_on(made).unwrap_err();
+    assert_eq!(error.kind(), ErrorKind::UnknownLoop);
+    assert!(error.to_string().contains("has no loop `zz`"));
+}
+
+/// A strategy that takes its time, and makes one section only.
+#[derive(Debug, Default)]
+struct Custom(Arc<AtomicUsize>);
+
+#[async_trait]
+impl BlockCompactionStrategy<Msg> for Custom {
+    async fn keep_first(
+        &self,
+        _: &BlockInput<'_, Msg>,
+    ) -> block_overlay::Result<Option<TurnRange>> {
+        Ok(None)
+    }
+
+    async fn keep_recent(
+        &self,
+        _: &BlockInput<'_, Msg>,
+    ) -> block_overlay::Result<Option<CompactedSection<Msg>>> {
+        Ok(None)
+    }
+
+    async fn keep_compacted(
+        &self,
+        input: &BlockInput<'_, Msg>,
+    ) -> block_overlay::Result<Option<CompactedSection<Msg>>> {
+        tokio::task::yield_now().await;
+        self.0.fetch_add(1, Ordering::Relaxed);
+        let all = TurnRange::new(0, input.layout.turns().count() as u32 - 1);
+        Ok(all.map(|range| CompactedSection {
+            range,
+            messages: vec![user("All of it.")],
+            omitted: None,
+        }))
+    }
+}
+
+#[tokio::test]
+async fn a_strategy_of_ones_own_is_awaited_once_a_loop() {
+    let custom = Custom::default();
+    let mut session = chain(vec![turns("a", 4, 3)]);
+    let config = config();
+    let dynamic: &dyn BlockCompactionStrategy<Msg> = &custom;
+    let settings = settings(&config, PLENTY);
+    compact_session_loops(&mut session, "a", dynamic, &settings)
+        .await
+        .unwrap();
+    assert_eq!(custom.0.load(Ordering::Relaxed), 1);
+    assert_eq!(
+        texts(&context(&session, "a", &config, PLENTY).messages),
+        ["All of it."]
+    );
+}

@@ -1,0 +1,273 @@
+//! Single handoffs.
+
+use compaction_plan::{Job, Planner as _, Room, Work};
+use handoff_compactor::{CutPolicy, FileLedger, HandoffPlanner, HandoffPolicy, left_out, prepare};
+use memory_model::conventions::GenericConventions;
+use memory_model::{Child, Purpose, Seq, SeqRange, Summary};
+
+use crate::world::{World, log, ranges};
+
+fn keeping(messages: usize) -> HandoffPolicy {
+    HandoffPolicy::default()
+        .with_keep(CutPolicy::LastMessages { messages })
+        .with_min_tokens(0)
+}
+
+fn whole(policy: HandoffPolicy) -> HandoffPolicy {
+    policy.with_split_turns(false)
+}
+
+fn purposes(jobs: &[Job]) -> Vec<Purpose> {
+    jobs.iter()
+        .map(|job| job.request.as_ref().unwrap().purpose)
+        .collect()
+}
+
+#[test]
+fn everything_before_what_is_kept_becomes_one_summary_and_later_one_of_both() {
+    let mut world = World::new(log("u*90 a*90 u*90 a*90 u a"));
+    let policy = keeping(2);
+    let jobs = world.plan(&policy, None, 100);
+    assert_eq!(ranges(&jobs), [(1, 4)]);
+    world.publish(&jobs[0], 60);
+    world
+        .entries
+        .extend(log("n n n n n n u*90 a*90 u*90 a*90").split_off(6));
+    for (index, entry) in world.entries.iter_mut().enumerate() {
+        entry.seq = Seq(index as u32 + 1);
+    }
+    let jobs = world.plan(&policy, None, 3);
+    assert_eq!(ranges(&jobs), [(1, 8)]);
+    // Its writer sees the summary before and the messages since; it unfolds to all messages.
+    let sources = jobs[0].sources();
+    assert!(matches!(sources[0], Child::Summary { range, .. } if range.last == Seq(4)));
+    assert_eq!(sources[1].range(), SeqRange::new(Seq(5), Seq(8)).unwrap());
+    assert_eq!(
+        jobs[0].children(),
+        [Child::Messages {
+            range: jobs[0].range
+        }]
+    );
+    assert_eq!(jobs[0].depth(), Some(0));
+}
+
+#[test]
+fn a_cut_inside_a_turn_gives_a_summary_of_its_beginning() {
+    let world = World::new(log("u*90 a*90 u*90 a*90 u*90 a*90 a*90 a"));
+    let jobs = world.plan(&keeping(1), None, 100);
+    assert_eq!(ranges(&jobs), [(1, 4), (5, 7)]);
+    assert_eq!(purposes(&jobs), [Purpose::Replace, Purpose::TurnPrefix]);
+    let jobs = world.plan(&whole(keeping(1)), None, 100);
+    assert_eq!(ranges(&jobs), [(1, 7)]);
+}
+
+#[test]
+fn what_is_too_short_for_a_summary_of_its_own_goes_with_the_turns_beginning() {
+    let world = World::new(log("u*2 a*2 u*90 a*90 a*90 a"));
+    let jobs = world.plan(&keeping(1), None, 100);
+    assert_eq!(ranges(&jobs), [(1, 5)]);
+    assert_eq!(purposes(&jobs), [Purpose::Replace]);
+}
+
+#[test]
+fn a_group_is_kept_or_handed_over_whole() {
+    let world = World::new(log("u*90 a*90 u*90 a+x*90 a+y t-x*90 t-y*90 a u"));
+    for (messages, last) in [(1, 8), (2, 7), (3, 3), (4, 3), (6, 3)] {
+        let jobs = world.plan(&whole(keeping(messages)), None, 100);
+        assert_eq!(
+            jobs.last().unwrap().range.last,
+            Seq(last),
+            "{messages} are kept"
+        );
+    }
+}
+
+#[test]
+fn calls_that_wait_for_their_results_are_kept() {
+    let world = World::new(log("u*90 a*90 u*90 a+x"));
+    let jobs = world.plan(&whole(keeping(0)), None, 100);
+    assert_eq!(ranges(&jobs), [(1, 3)]);
+}
+
+#[test]
+fn a_result_that_is_larger_than_what_is_kept_does_not_stop_a_handoff() {
+    // Recent tokens reach into the newest group; everything before it is old all the same.
+    let policy = whole(keeping(0)).with_keep(CutPolicy::RecentTokens { tokens: 50 });
+    let world = World::new(log("u*90 a*90 u*90 a+x t-x*900"));
+    assert_eq!(ranges(&world.plan(&policy, None, 100)), [(1, 3)]);
+}
+
+#[test]
+fn little_is_not_worth_a_handoff() {
+    let world = World::new(log("u*90 a*90 u*90 a*90 u a"));
+    assert_eq!(
+        world.plan(&keeping(2).with_min_tokens(10_000), None, 100),
+        []
+    );
+    assert_eq!(world.plan(&HandoffPolicy::default(), None, 100), []);
+    assert_eq!(World::new(log("u a")).plan(&keeping(0), None, 100), []);
+    assert_eq!(World::new(Vec::new()).plan(&keeping(0), None, 100), []);
+}
+
+#[test]
+fn contexts_with_little_room_keep_less_and_get_shorter_summaries() {
+    let world = World::new(log(&"u*100 a*100 ".repeat(30)));
+    let room = |tokens, whole_tail| Some(Room { tokens, whole_tail });
+    let kept = |jobs: &[Job]| {
+        let first = jobs.last().unwrap().range.last.next();
+        world.tokens(SeqRange::new(first, world.head()).unwrap())
+    };
+    let jobs = world.plan(&keeping(40), room(2_000, false), 100);
+    assert!(kept(&jobs) <= 500, "{}", kept(&jobs));
+    assert!(jobs[0].request.as_ref().unwrap().max_tokens <= 2_000 / 3);
+    // A tail that contexts show whole is not limited.
+    let jobs = world.plan(&keeping(40), room(2_000, true), 100);
+    assert!(kept(&jobs) >= 4_000, "{}", kept(&jobs));
+}
+
+#[test]
+fn a_long_history_is_folded_handoff_by_handoff() {
+    let mut world = World::new(log(&"u*100 a*100 ".repeat(50)));
+    let policy = whole(keeping(2)).with_max_source_tokens(Some(2_500));
+    let mut handoffs = 0;
+    while let [job] = world.plan(&policy, None, 100).as_slice() {
+        let new: u64 = job.source_tokens.saturating_sub(300);
+        assert!(new <= 2_500, "{new}");
+        world.publish(job, 300);
+        handoffs += 1;
+    }
+    assert!(handoffs > 3, "{handoffs}");
+    assert_eq!(world.shown(), "S0:1-98 R:99-");
+}
+
+#[test]
+fn the_policy_is_a_config_value() {
+    let text = r#"{"keep":{"kind":"last_messages","messages":4},"min_tokens":0}"#;
+    let policy: HandoffPolicy = serde_json::from_str(text).unwrap();
+    assert_eq!(policy, keeping(4));
+    assert!(serde_json::from_str::<HandoffPolicy>(r#"{"kep":1}"#).is_err());
+    let presets = [
+        (HandoffPolicy::default(), 6_553, 4_096),
+        (HandoffPolicy::pi_code(), 13_107, 8_192),
+        (HandoffPolicy::koda(), 4_096, 4_096),
+    ];
+    for (preset, summary, prefix) in presets {
+        assert_eq!(
+            (preset.summary_tokens, preset.prefix_tokens),
+            (summary, prefix)
+        );
+        let again = serde_json::to_string(&preset).unwrap();
+        assert_eq!(
+            serde_json::from_str::<HandoffPolicy>(&again).unwrap(),
+            preset
+        );
+    }
+    let print = |policy: &HandoffPolicy| HandoffPlanner::new(policy.clone()).fingerprint();
+    assert_ne!(print(&keeping(4)), print(&keeping(5)));
+}
+
+#[test]
+fn a_list_without_a_view_is_prepared() {
+    let entries = log("u*90 a*90 u*90 a*90 u*90 a*90 a*90 a");
+    let handoff = prepare(&entries, None, &keeping(1), &GenericConventions).unwrap();
+    assert_eq!(handoff.history, SeqRange::new(Seq(1), Seq(4)));
+    assert_eq!(handoff.turn_prefix, SeqRange::new(Seq(5), Seq(7)));
+    assert_eq!(handoff.kept_from, Seq(8));
+    assert!(handoff.is_split_turn() && handoff.previous.is_none());
+    assert_eq!(
+        handoff.tokens_before,
+        entries.iter().map(|e| e.tokens).sum::<u64>()
+    );
+    // What the summary before covers is passed over.
+    let range = SeqRange::new(Seq(1), Seq(4)).unwrap();
+    let sources = vec![Child::Messages { range }];
+    let recipe = memory_model::Recipe::new("test");
+    let mut before = Summary::new(
+        range,
+        0,
+        sources,
+        memory_model::Hash::ZERO,
+        recipe,
+        "before",
+    );
+    before.tokens = 7;
+    let again = prepare(&entries, Some(&before), &keeping(1), &GenericConventions).unwrap();
+    assert_eq!(
+        (again.history, again.previous.as_ref()),
+        (None, Some(&before.id))
+    );
+    assert_eq!(again.turn_prefix, handoff.turn_prefix);
+    let since: u64 = entries.iter().skip(4).map(|entry| entry.tokens).sum();
+    assert_eq!(again.tokens_before, 7 + since);
+    assert_eq!(prepare(&[], None, &keeping(1), &GenericConventions), None);
+}
+
+#[test]
+fn messages_that_a_text_does_not_tell_are_named() {
+    let mut entries = log("u a+x t-x u a");
+    let say = |text: &str| vec![memory_model::Part::text(text)];
+    entries[0].message.parts = say("Rename the module crumb before the release.");
+    entries[3].message.parts = say("Then publish version seven everywhere.");
+    entries[4].message.parts = say("ok");
+    let text =
+        "[2] read: texttexttext\nThe user wants module crumb renamed before release: rename it.";
+    let missing = left_out(text, &entries);
+    assert_eq!(missing.len(), 1, "{missing:?}");
+    assert_eq!(
+        (missing[0].seq, missing[0].start.as_str()),
+        (Seq(4), "Then publish version seven everywhere.")
+    );
+    assert_eq!(left_out("", &entries).len(), 4);
+    assert_eq!(left_out("[1-5]", &entries), []);
+}
+
+#[test]
+fn ledgers_add_up() {
+    let read = |json: &str| -> FileLedger { serde_json::from_str(json).unwrap() };
+    let mut ledger = read(r#"{"read":["a","b"],"created":["c"],"unknown_tools":{"x":2}}"#);
+    ledger.add_ledger(&read(
+        r#"{"updated":["a"],"deleted":["c"],"unknown_tools":{"x":1}}"#,
+    ));
+    assert_eq!((ledger.read(), ledger.updated()), (vec!["b"], vec!["a"]));
+    assert_eq!((ledger.created(), ledger.deleted()), (vec![], vec!["c"]));
+    assert_eq!(ledger.unknown_tools()["x"], 3);
+    ledger.add_ledger(&read(r#"{"created":["c"]}"#));
+    assert_eq!((ledger.created(), ledger.deleted()), (vec!["c"], vec![]));
+    let again: FileLedger = serde_json::from_str(&serde_json::to_string(&ledger).unwrap()).unwrap();
+    assert_eq!(again, ledger);
+    assert_eq!(
+        ledger.footer(),
+        "\n\n<read-files>\nb\n</read-files>\n\n<modified-files>\na\nc\n</modified-files>"
+    );
+    assert_eq!(FileLedger::default().footer(), "");
+}
+
+#[test]
+fn a_summary_that_is_made_anew_is_asked_for_as_before() {
+    use compaction_plan::WrittenText;
+    let world = World::new(log("u*90 a*90 u*90 a*90 u*90 a*90 a*90 a"));
+    let planner = HandoffPlanner::new(keeping(1));
+    for job in world.plan(&keeping(1), None, 100) {
+        let accounting = crate::world::accounting();
+        let details = planner.details(&WrittenText::new(&job, &[], "text", &accounting));
+        let (Work::Summarize { sources, .. }, Some(request)) = (&job.work, &job.request) else {
+            panic!("{job:?}");
+        };
+        let recipe = memory_model::Recipe::new("test");
+        let mut summary = Summary::new(
+            job.range,
+            0,
+            sources.clone(),
+            memory_model::Hash::ZERO,
+            recipe,
+            "text",
+        );
+        assert_eq!(
+            planner.request_again(&summary),
+            None,
+            "nothing is known of it"
+        );
+        summary.meta = memory_model::RawJson::from_value(&details.facts).ok();
+        assert_eq!(planner.request_again(&summary).as_ref(), Some(request));
+    }
+}

@@ -1,0 +1,71 @@
+//! The mode that tries the others.
+
+use memory_model::ConversationId;
+
+use crate::cursor::Cursor;
+use crate::error::{Error, ErrorKind, Result};
+use crate::fallback::Fallback;
+use crate::hits::Hits;
+use crate::query::{Query, SearchMode};
+use crate::search::Search;
+
+/// What is tried, in this order: the letter that begins its cursors, and what it falls back from.
+const STAGES: [(char, SearchMode, Option<Fallback>); 3] = [
+    ('l', SearchMode::Literal, None),
+    ('w', SearchMode::Words, Some(Fallback::AllWords)),
+    ('p', SearchMode::Prose, Some(Fallback::AnyWord)),
+];
+
+/// Answers a query of the mode [`Auto`](SearchMode::Auto) by a search that has the other modes: the
+/// exact phrase; where that finds nothing, all of its words; where that finds nothing, any of them.
+/// The answer's `fallback` says which it was. A mode that the search does not have ends the attempts.
+///
+/// # Errors
+/// Those of the search; `Invalid` for a cursor that no such answer had.
+pub async fn search_auto<S: Search + ?Sized>(
+    search: &S,
+    conversation: ConversationId,
+    query: &Query,
+) -> Result<Hits> {
+    let (first, cursor) = match &query.cursor {
+        Some(cursor) => stage_of(cursor).map(|(stage, cursor)| (stage, Some(cursor)))?,
+        None => (0, None),
+    };
+    let mut answer = None;
+    for (letter, mode, fallback) in STAGES.into_iter().skip(first) {
+        let mut stage = query.clone().with_mode(mode);
+        stage.cursor = cursor.clone();
+        let hits = search.search(conversation, &stage).await;
+        let mut hits = match (hits, answer) {
+            (Err(error), Some(before)) if error.kind() == ErrorKind::Unsupported => {
+                return Ok(before);
+            }
+            (hits, _) => hits?,
+        };
+        hits.cursor = hits
+            .cursor
+            .map(|cursor| Cursor::new(format!("{letter}{cursor}")));
+        hits.fallback = hits.fallback.or(fallback);
+        if cursor.is_some() || !hits.hits.is_empty() {
+            return Ok(hits);
+        }
+        answer = Some(hits);
+    }
+    answer.ok_or_else(|| Error::new(ErrorKind::Unsupported, "the search has no mode"))
+}
+
+/// Splits a cursor into the stage that it belongs to, and the stage's own cursor.
+fn stage_of(cursor: &Cursor) -> Result<(usize, Cursor)> {
+    let text = cursor.as_str();
+    let stages = STAGES.iter().enumerate();
+    let mut matching = stages.filter_map(|(stage, (letter, _, _))| {
+        let inner = text.strip_prefix(*letter)?;
+        Some((stage, Cursor::new(inner)))
+    });
+    matching.next().ok_or_else(|| {
+        Error::new(
+            ErrorKind::Invalid,
+            format!("{text:?} is not a search cursor: pass one that a search returned"),
+        )
+    })
+}

@@ -1,0 +1,269 @@
+//! A pattern, read by its mode, and the search for it in the texts of a message.
+
+use std::collections::BTreeSet;
+use std::ops::Range;
+
+use super::regex::RegexPattern;
+use super::snippet::Snippet;
+use crate::fallback::Fallback;
+use crate::fold::fold_case;
+use crate::query::{Query, SearchMode};
+use crate::ranking::RankingPolicy;
+use crate::words::{Language, Tokenizer, WordLists};
+
+/// A pattern, ready to be held against texts.
+#[derive(Debug, Clone)]
+pub(super) enum Pattern {
+    /// The text occurs, whatever its case. It is folded.
+    Folded(String),
+    /// The text occurs as it is.
+    Exact(String),
+    /// The expression matches.
+    Regex(RegexPattern),
+    /// All terms occur, or any of them.
+    Terms {
+        terms: Vec<String>,
+        all: bool,
+        tokenizer: Tokenizer,
+    },
+}
+
+impl Pattern {
+    /// Reads the pattern of a query; and what was done instead where that is impossible.
+    pub(super) fn new(query: &Query, ranking: &RankingPolicy) -> (Self, Option<Fallback>) {
+        let exact = query.smart_case && has_upper_case(query);
+        match query.mode {
+            SearchMode::Regex => match RegexPattern::new(&query.pattern, exact) {
+                Ok(regex) => (Pattern::Regex(regex), None),
+                Err(reason) => {
+                    let fallback = Fallback::InvalidRegex { reason };
+                    (Self::literal(&query.pattern, exact), Some(fallback))
+                }
+            },
+            SearchMode::Words => {
+                let tokenizer = Tokenizer {
+                    usual_forms: false,
+                    ..ranking.tokenizer()
+                };
+                Self::terms(query, terms(&query.pattern, tokenizer), true, tokenizer)
+            }
+            SearchMode::Prose => {
+                let tokenizer = ranking.tokenizer();
+                Self::terms(
+                    query,
+                    telling_terms(&query.pattern, tokenizer),
+                    false,
+                    tokenizer,
+                )
+            }
+            _ => (Self::literal(&query.pattern, exact), None),
+        }
+    }
+
+    fn literal(pattern: &str, exact: bool) -> Self {
+        match exact {
+            true => Pattern::Exact(pattern.to_owned()),
+            false => Pattern::Folded(fold_case(pattern)),
+        }
+    }
+
+    fn terms(
+        query: &Query,
+        terms: Vec<String>,
+        all: bool,
+        tokenizer: Tokenizer,
+    ) -> (Self, Option<Fallback>) {
+        if terms.is_empty() {
+            return (
+                Self::literal(&query.pattern, false),
+                Some(Fallback::NoWords),
+            );
+        }
+        let pattern = Pattern::Terms {
+            terms,
+            all,
+            tokenizer,
+        };
+        (pattern, None)
+    }
+
+    /// Begins the search for the pattern in the texts of one message.
+    pub(super) fn finder(&self, chars: usize) -> Finder<'_> {
+        Finder {
+            pattern: self,
+            chars,
+            snippet: None,
+            snippet_terms: 0,
+            seen: BTreeSet::new(),
+        }
+    }
+}
+
+/// The distinct terms of a pattern.
+fn terms(pattern: &str, tokenizer: Tokenizer) -> Vec<String> {
+    let mut terms = BTreeSet::new();
+    tokenizer.visit_query(pattern, &mut |_, term| {
+        terms.insert(term);
+    });
+    terms.into_iter().collect()
+}
+
+/// The distinct terms of a pattern without stop words; with them where there is nothing else.
+fn telling_terms(pattern: &str, tokenizer: Tokenizer) -> Vec<String> {
+    let mut telling = BTreeSet::new();
+    tokenizer.visit_query(pattern, &mut |range, term| {
+        let word = fold_case(pattern.get(range).unwrap_or_default());
+        let language = Language::of_word(&word, tokenizer.latin);
+        let is_stop_word =
+            language.is_some_and(|language| WordLists::of(language).stop.contains(word.as_str()));
+        if !is_stop_word {
+            telling.insert(term);
+        }
+    });
+    match telling.is_empty() {
+        true => terms(pattern, tokenizer),
+        false => telling.into_iter().collect(),
+    }
+}
+
+/// Whether a pattern has an upper-case letter; in a regular expression, outside of its classes.
+fn has_upper_case(query: &Query) -> bool {
+    let mut chars = query.pattern.chars();
+    while let Some(c) = chars.next() {
+        if c == '\\' && query.mode == SearchMode::Regex {
+            let class = chars.next();
+            if matches!(class, Some('p' | 'P')) && chars.clone().next() == Some('{') {
+                chars.by_ref().find(|c| *c == '}');
+            }
+        } else if c.is_uppercase() {
+            return true;
+        }
+    }
+    false
+}
+
+/// The search for a pattern in the texts of one message.
+#[derive(Debug)]
+pub(super) struct Finder<'p> {
+    pattern: &'p Pattern,
+    chars: usize,
+    snippet: Option<Snippet>,
+    /// Number of different terms in the text of the snippet.
+    snippet_terms: usize,
+    /// The terms that were found, by their place in the pattern.
+    seen: BTreeSet<usize>,
+}
+
+impl Finder<'_> {
+    /// Looks for the pattern in one text.
+    pub(super) fn see(&mut self, text: &str) {
+        match self.pattern {
+            Pattern::Terms {
+                terms, tokenizer, ..
+            } => self.see_terms(text, terms, *tokenizer),
+            _ if self.snippet.is_some() => {}
+            Pattern::Folded(pattern) => self.snippet = Snippet::find(text, pattern, self.chars),
+            Pattern::Exact(pattern) => {
+                let found = text.match_indices(pattern.as_str());
+                let spans = found.map(|(at, found)| at..at + found.len());
+                self.cut(text, &spans.collect::<Vec<_>>(), 0);
+            }
+            Pattern::Regex(regex) => {
+                let spans = regex.spans(text);
+                self.cut(text, &spans, 0);
+            }
+        }
+    }
+
+    fn cut(&mut self, text: &str, spans: &[Range<usize>], focus: usize) {
+        if let Some(snippet) = Snippet::cut(text, spans, focus, self.chars) {
+            self.snippet = Some(snippet);
+        }
+    }
+
+    fn see_terms(&mut self, text: &str, terms: &[String], tokenizer: Tokenizer) {
+        let mut found: Vec<(usize, Range<usize>)> = Vec::new();
+        tokenizer.visit_text(text, &mut |range, term| {
+            if let Ok(place) = terms.binary_search(&term) {
+                found.push((place, range));
+            }
+        });
+        self.seen.extend(found.iter().map(|(place, _)| *place));
+        // Single characters come before the pairs that begin with them.
+        found.sort_by_key(|(_, range)| (range.start, range.end));
+        let (focus, distinct) = densest(&found, self.chars);
+        if distinct > self.snippet_terms {
+            self.snippet_terms = distinct;
+            let spans: Vec<Range<usize>> = found.into_iter().map(|(_, range)| range).collect();
+            self.cut(text, &spans, focus);
+        }
+    }
+
+    /// The snippet, when the pattern was found.
+    pub(super) fn finish(self) -> Option<Snippet> {
+        match self.pattern {
+            Pattern::Terms {
+                terms, all: true, ..
+            } if self.seen.len() < terms.len() => None,
+            _ => self.snippet,
+        }
+    }
+}
+
+/// Returns the number of the first of the matches that has the most different terms within half of
+/// `bytes`, and their number.
+fn densest(found: &[(usize, Range<usize>)], bytes: usize) -> (usize, usize) {
+    let mut counts = std::collections::BTreeMap::new();
+    let (mut best, mut end) = ((0, 0), 0);
+    for (first, (place, range)) in found.iter().enumerate() {
+        while let Some((next, inside)) = found.get(end)
+            && (end == first || inside.end <= range.start.saturating_add(bytes / 2))
+        {
+            *counts.entry(*next).or_insert(0_usize) += 1;
+            end += 1;
+        }
+        if counts.len() > best.1 {
+            best = (first, counts.len());
+        }
+        if let Some(count) = counts.get_mut(place) {
+            *count -= 1;
+            if *count == 0 {
+                counts.remove(place);
+            }
+        }
+    }
+    best
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_densest_place_is_found() {
+        let found = [(0, 0..1), (0, 15..16), (1, 18..19), (2, 30..31)];
+        assert_eq!(densest(&found, 20), (1, 2));
+        assert_eq!(densest(&[], 20), (0, 0));
+        assert_eq!(densest(&[(3, 4..9)], 1), (0, 1));
+    }
+
+    #[test]
+    fn upper_case_is_seen_outside_of_classes() {
+        let upper = |pattern: &str, mode| has_upper_case(&Query::new(pattern).with_mode(mode));
+        assert!(upper("Abc", SearchMode::Literal) && upper(r"\W", SearchMode::Literal));
+        assert!(!upper(r"\W\p{Lu}x", SearchMode::Regex) && upper(r"\WX", SearchMode::Regex));
+    }
+
+    #[test]
+    fn questions_are_reduced_to_what_tells() {
+        let tokenizer = RankingPolicy::default().tokenizer();
+        assert_eq!(
+            telling_terms("Where did the dogs go?", tokenizer),
+            ["dog", "go"]
+        );
+        assert_eq!(
+            telling_terms("to be or not", tokenizer),
+            ["be", "not", "or", "to"]
+        );
+    }
+}

@@ -1,0 +1,184 @@
+//! Answers of queries that rank: what is found depends on the whole conversation.
+
+use memory_model::{LogEntry, Seq, Summary, SummaryId};
+
+use super::matcher::Matcher;
+use crate::cursor::Cursor;
+use crate::error::{Error, ErrorKind, Result};
+use crate::query::{HitOrder, Query, SearchMode};
+use crate::ranking::{Corpus, Document, RankingPolicy};
+
+/// The state of a conversation that a ranking is made of.
+///
+/// A cursor names it, so that all pages of an answer come from one ranking, however the conversation
+/// grows between them.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct RankedUpTo {
+    /// The last message.
+    pub head: Seq,
+    /// Number of summaries, in the order in which they were made.
+    pub summaries: usize,
+}
+
+/// A found message or summary.
+#[derive(Debug, Clone, PartialEq)]
+pub enum RankedTarget {
+    /// A message.
+    Message(Seq),
+    /// A summary.
+    Summary(SummaryId),
+}
+
+/// A page of a ranked answer, without texts.
+#[derive(Debug, Clone, PartialEq)]
+pub struct RankedPage {
+    /// What was found, with its score, in the query's order.
+    pub targets: Vec<(RankedTarget, f64)>,
+    /// Cursor of the next page; `None` when there is none.
+    pub cursor: Option<Cursor>,
+}
+
+/// A message or a summary, and whether it may be a hit.
+#[derive(Debug)]
+struct Candidate<T> {
+    target: T,
+    /// Whether it passes the filters.
+    admitted: bool,
+    /// Whether it matches by itself; `None` where the ranking decides.
+    matches: Option<bool>,
+}
+
+/// Ranks a conversation by a query. Add what the conversation holds, then ask for the page.
+#[derive(Debug)]
+pub struct RankedQuery<'q> {
+    query: &'q Query,
+    matcher: &'q Matcher,
+    messages: (Corpus, Vec<Candidate<Seq>>),
+    summaries: (Corpus, Vec<Candidate<SummaryId>>),
+    cursor: Option<(RankedUpTo, usize)>,
+}
+
+impl<'q> RankedQuery<'q> {
+    /// Whether a query is answered by a ranking: in the mode `Prose`, and in the mode `Words` when the
+    /// order is by relevance. A pattern without words is not.
+    pub fn applies(query: &Query, matcher: &Matcher) -> bool {
+        match query.mode {
+            _ if matcher.fallback().is_some() => false,
+            SearchMode::Prose => true,
+            SearchMode::Words => query.order == HitOrder::Relevance,
+            _ => false,
+        }
+    }
+
+    /// Begins a ranking.
+    ///
+    /// # Errors
+    /// `Invalid` for a cursor that no ranked answer had.
+    pub fn new(query: &'q Query, matcher: &'q Matcher, policy: &RankingPolicy) -> Result<Self> {
+        let cursor = query.cursor.as_ref().map(read_cursor).transpose()?;
+        Ok(Self {
+            query,
+            matcher,
+            messages: (Corpus::new(policy.clone()), Vec::new()),
+            summaries: (Corpus::new(policy.clone()), Vec::new()),
+            cursor,
+        })
+    }
+
+    /// The state to rank when the query continues an answer; otherwise rank all there is.
+    pub fn up_to(&self) -> Option<RankedUpTo> {
+        self.cursor.map(|(state, _)| state)
+    }
+
+    /// Adds the next message of the log, whatever the query's filters. Notes are ignored.
+    pub fn add_message(&mut self, entry: &LogEntry) {
+        if entry.kind == memory_model::EntryKind::Note {
+            return;
+        }
+        let words = self.query.mode == SearchMode::Words;
+        self.messages.0.add(&Document::of_entry(entry));
+        self.messages.1.push(Candidate {
+            target: entry.seq,
+            admitted: self.matcher.admits_message(entry),
+            matches: words.then(|| self.matcher.message(entry).is_some()),
+        });
+    }
+
+    /// Adds the next summary, whatever the query's filters.
+    pub fn add_summary(&mut self, summary: &Summary) {
+        let words = self.query.mode == SearchMode::Words;
+        self.summaries.0.add(&Document::of_summary(summary));
+        self.summaries.1.push(Candidate {
+            target: summary.id.clone(),
+            admitted: self.matcher.admits_summary(summary),
+            matches: words.then(|| self.matcher.summary(summary).is_some()),
+        });
+    }
+
+    /// Returns the page. `state` is what was added: the cursor of the next page names it.
+    pub fn page(&self, state: RankedUpTo) -> RankedPage {
+        let pattern = &self.query.pattern;
+        let messages = found(&self.messages.0, &self.messages.1, pattern);
+        let summaries = found(&self.summaries.0, &self.summaries.1, pattern);
+        let messages = messages.map(|(seq, score)| (RankedTarget::Message(*seq), score));
+        let summaries = summaries.map(|(id, score)| (RankedTarget::Summary(id.clone()), score));
+        let mut all: Vec<(RankedTarget, f64)> = match self.query.order {
+            HitOrder::Newest => {
+                let (mut messages, mut summaries): (Vec<_>, Vec<_>) =
+                    (messages.collect(), summaries.collect());
+                messages.reverse();
+                summaries.reverse();
+                [messages, summaries].concat()
+            }
+            _ => messages.chain(summaries).collect(),
+        };
+        if self.query.order == HitOrder::Relevance {
+            all.sort_by(|a, b| b.1.total_cmp(&a.1));
+        }
+        let begin = self.cursor.map_or(0, |(_, begin)| begin);
+        let end = begin.saturating_add(self.query.limit.max(1));
+        let cursor = (end < all.len())
+            .then(|| Cursor::new(format!("r{}.{}.{end}", state.head.0, state.summaries)));
+        let targets = all.into_iter().skip(begin).take(end - begin).collect();
+        RankedPage { targets, cursor }
+    }
+}
+
+/// The candidates that a pattern finds, with their scores, in the order of the log.
+fn found<'c, T>(
+    corpus: &Corpus,
+    candidates: &'c [Candidate<T>],
+    pattern: &str,
+) -> impl Iterator<Item = (&'c T, f64)> {
+    let scores = corpus.scores(pattern);
+    candidates.iter().zip(scores).filter_map(|(one, score)| {
+        let matches = one.matches.unwrap_or(score.is_some());
+        (one.admitted && matches).then(|| (&one.target, score.unwrap_or_default()))
+    })
+}
+
+/// Reads `r`, the head, the number of summaries, and where the next page begins.
+fn read_cursor(cursor: &Cursor) -> Result<(RankedUpTo, usize)> {
+    let text = cursor.as_str();
+    let numbers = text.strip_prefix('r').unwrap_or_default();
+    let mut numbers = numbers.split('.').map(str::parse::<u32>);
+    let read = (
+        numbers.next(),
+        numbers.next(),
+        numbers.next(),
+        numbers.next(),
+    );
+    match read {
+        (Some(Ok(head)), Some(Ok(summaries)), Some(Ok(begin)), None) => {
+            let state = RankedUpTo {
+                head: Seq(head),
+                summaries: summaries as usize,
+            };
+            Ok((state, begin as usize))
+        }
+        _ => Err(Error::new(
+            ErrorKind::Invalid,
+            format!("{text:?} is not a cursor of a ranked answer: pass one that a search returned"),
+        )),
+    }
+}

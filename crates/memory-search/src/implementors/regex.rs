@@ -1,0 +1,118 @@
+//! Regular expressions, and the literal text that each match of one contains.
+
+use regex::{Regex, RegexBuilder};
+use regex_syntax::hir::{Hir, HirKind};
+
+/// A regular expression, ready to be held against texts. Matching takes time linear in the text.
+///
+/// `^` and `$` match at line breaks. Case is ignored by Unicode's simple case folding, unless `exact`.
+#[derive(Debug, Clone)]
+pub(super) struct RegexPattern {
+    regex: Regex,
+    /// What a text in ASCII contains when it matches, in lower case.
+    literal: Option<String>,
+}
+
+impl RegexPattern {
+    /// Compiles a pattern.
+    ///
+    /// # Errors
+    /// Why it is no regular expression, in one line.
+    pub(super) fn new(pattern: &str, exact: bool) -> Result<Self, String> {
+        let regex = RegexBuilder::new(pattern)
+            .case_insensitive(!exact)
+            .multi_line(true)
+            .build()
+            .map_err(|error| one_line(&error))?;
+        Ok(Self {
+            regex,
+            literal: required_literal(pattern),
+        })
+    }
+
+    /// Returns where the pattern matches, in order and without overlaps, in bytes.
+    pub(super) fn spans(&self, text: &str) -> Vec<std::ops::Range<usize>> {
+        let may_match = match &self.literal {
+            Some(literal) if text.is_ascii() => text.to_ascii_lowercase().contains(literal),
+            _ => true,
+        };
+        if !may_match {
+            return Vec::new();
+        }
+        self.regex
+            .find_iter(text)
+            .map(|found| found.range())
+            .collect()
+    }
+}
+
+/// The last line of the error's text, which says what is wrong; the others draw the place.
+fn one_line(error: &regex::Error) -> String {
+    let text = error.to_string();
+    let last = text.lines().last().unwrap_or_default();
+    last.strip_prefix("error: ").unwrap_or(last).to_owned()
+}
+
+/// Returns a text that every match of a regular expression contains, whatever its case: the longest
+/// that can be read off it, in lower case. `None` where there is none, or where it is not ASCII.
+///
+/// An index selects the texts to match by it. A text that has the letter `ſ` (U+017F) may match without
+/// it: that letter is an `s` where case is ignored.
+pub fn required_literal(pattern: &str) -> Option<String> {
+    let mut parser = regex_syntax::ParserBuilder::new().multi_line(true).build();
+    let hir = parser.parse(pattern).ok()?;
+    let literal = longest(&hir)?.to_ascii_lowercase();
+    literal.is_ascii().then_some(literal)
+}
+
+/// The longest literal that every match of an expression contains.
+fn longest(hir: &Hir) -> Option<String> {
+    match hir.kind() {
+        HirKind::Literal(literal) => String::from_utf8(literal.0.to_vec()).ok(),
+        HirKind::Capture(capture) => longest(&capture.sub),
+        HirKind::Repetition(repetition) if repetition.min > 0 => longest(&repetition.sub),
+        HirKind::Concat(parts) => parts.iter().filter_map(longest).max_by_key(String::len),
+        _ => None,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn literals_are_read_off() {
+        for (pattern, expected) in [
+            (r"fn\s+Main\(", Some("main(")),
+            ("(abc)+x*", Some("abc")),
+            ("a|b", None),
+            ("(?i)abc", None),
+            ("x*", None),
+            ("é+", None),
+            ("(", None),
+            ("ab?cd", Some("cd")),
+        ] {
+            assert_eq!(required_literal(pattern).as_deref(), expected, "{pattern}");
+        }
+    }
+
+    #[test]
+    fn texts_without_the_literal_do_not_match() {
+        let pattern = RegexPattern::new("main\\b", false).unwrap();
+        let spans = pattern.spans("fn MAIN() é main");
+        assert_eq!(spans, [3..7, 13..17]);
+        assert_eq!(pattern.spans("fn MAIN(), main"), [3..7, 11..15]);
+        assert_eq!(pattern.spans("domain-is").len(), 1);
+        assert!(pattern.spans("mai n").is_empty());
+    }
+
+    #[test]
+    fn errors_are_one_line() {
+        assert_eq!(
+            RegexPattern::new("a(b", false).unwrap_err(),
+            "unclosed group"
+        );
+        let large = RegexPattern::new(r"\w{1000}{1000}", false).unwrap_err();
+        assert!(!large.contains('\n'), "{large}");
+    }
+}

@@ -1,0 +1,190 @@
+//! Dates in a question.
+
+use jiff::civil::Date;
+use jiff::tz::TimeZone;
+use memory_model::Timestamp;
+
+use super::document::is_year;
+use crate::words::WordLists;
+
+/// Words that stand before a month's name which is a word of its own too (`may`, `march`).
+const BEFORE_MONTH: [&str; 11] = [
+    "in", "of", "on", "early", "late", "since", "until", "by", "during", "st", "th",
+];
+
+/// A date, as far as a question gives it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct AskedDate {
+    pub(super) year: Option<i16>,
+    pub(super) month: Option<i8>,
+    pub(super) day: Option<i8>,
+}
+
+/// How near a time is to a date.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Nearness {
+    /// On the day, or up to two days later.
+    Day,
+    /// Up to eight days later.
+    Week,
+    /// In the month.
+    Month,
+    /// In the year, of which no month is given.
+    Year,
+}
+
+impl AskedDate {
+    /// Returns the dates in a question of these folded words.
+    pub(super) fn all(words: &[String], lists: &WordLists) -> Vec<AskedDate> {
+        let mut dates: Vec<AskedDate> = (0..words.len())
+            .filter_map(|at| Self::by_name(words, at, lists))
+            .collect();
+        dates.extend(words.windows(3).filter_map(Self::by_numbers));
+        if dates.is_empty() {
+            let years = words.iter().filter(|word| is_year(word));
+            dates.extend(years.map(|year| AskedDate {
+                year: year.parse().ok(),
+                month: None,
+                day: None,
+            }));
+        }
+        dates
+    }
+
+    /// The date around a month's name: `5 May 2023`, `May 5th, 2023`, `in May`.
+    fn by_name(words: &[String], at: usize, lists: &WordLists) -> Option<AskedDate> {
+        let word = |offset: isize| {
+            let at = at.checked_add_signed(offset)?;
+            words.get(at).map(String::as_str)
+        };
+        let month = *lists.months.get(word(0)?)?;
+        let day_of = |offset| day(word(offset)?);
+        let day = day_of(-1).or_else(|| day_of(1)).or_else(|| {
+            let ordinal = matches!(word(-1), Some("of" | "st" | "nd" | "rd" | "th"));
+            if ordinal { day_of(-2) } else { None }
+        });
+        let year_of = |offset| word(offset).filter(|word| is_year(word))?.parse().ok();
+        let year = year_of(1).or_else(|| year_of(2)).or_else(|| year_of(3));
+        let is_other_word = matches!(word(0), Some("may" | "march"));
+        let is_month = !is_other_word
+            || day.is_some()
+            || year_of(1).is_some()
+            || word(-1).is_some_and(|before| BEFORE_MONTH.contains(&before));
+        is_month.then_some(AskedDate {
+            year,
+            month: Some(month),
+            day,
+        })
+    }
+
+    /// The date `2023-05-08`.
+    fn by_numbers(words: &[String]) -> Option<AskedDate> {
+        let [year, month, day] = words else {
+            return None;
+        };
+        let date = AskedDate {
+            year: Some(year.parse().ok().filter(|_| is_year(year))?),
+            month: Some(month.parse().ok()?),
+            day: Some(day.parse().ok()?),
+        };
+        date.civil().map(|_| date)
+    }
+
+    fn civil(self) -> Option<Date> {
+        Date::new(self.year?, self.month?, self.day?).ok()
+    }
+
+    /// Returns how near a time, in UTC, is to the date; `None` when it is not.
+    pub(super) fn nearness(self, time: Timestamp) -> Option<Nearness> {
+        let date = jiff::Timestamp::from_microsecond(time.0).ok()?;
+        let date = date.to_zoned(TimeZone::UTC).date();
+        if let Some(day) = self.civil() {
+            let later = day.until(date).ok()?.get_days();
+            return match later {
+                0..=2 => Some(Nearness::Day),
+                3..=8 => Some(Nearness::Week),
+                _ => None,
+            };
+        }
+        let year = self.year.is_none_or(|year| year == date.year());
+        let day = self.day.is_none_or(|day| (day - date.day()).abs() <= 3);
+        match self.month {
+            Some(month) if year && day && month == date.month() => Some(Nearness::Month),
+            None if year => Some(Nearness::Year),
+            _ => None,
+        }
+    }
+}
+
+/// The day of a month: `5`, `5th`.
+fn day(word: &str) -> Option<i8> {
+    let digits = word.trim_end_matches(|c: char| c.is_ascii_lowercase());
+    let ending = word.get(digits.len()..)?;
+    let is_day = matches!(ending, "" | "st" | "nd" | "rd" | "th");
+    digits
+        .parse()
+        .ok()
+        .filter(|day| is_day && (1..=31).contains(day))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::words::Language;
+
+    fn dates(question: &str) -> Vec<(Option<i16>, Option<i8>, Option<i8>)> {
+        let words: Vec<String> = question.split(' ').map(str::to_owned).collect();
+        let dates = AskedDate::all(&words, WordLists::of(Language::English));
+        let fields = dates.iter().map(|date| (date.year, date.month, date.day));
+        fields.collect()
+    }
+
+    #[test]
+    fn dates_are_read() {
+        let full = (Some(2023), Some(5), Some(8));
+        for question in [
+            "on may 8 2023",
+            "on 8 may 2023",
+            "on may 8th 2023",
+            "the 8th of may 2023",
+            "on 2023 05 08",
+        ] {
+            assert_eq!(dates(question), [full], "{question}");
+        }
+        assert_eq!(dates("in june"), [(None, Some(6), None)]);
+        assert_eq!(dates("in may 2022"), [(Some(2022), Some(5), None)]);
+        assert_eq!(dates("summer of 2022"), [(Some(2022), None, None)]);
+        for question in [
+            "may i ask",
+            "the march of time",
+            "on 2023 15 40",
+            "40 apples",
+        ] {
+            let none = dates(question).iter().all(|date| date.1.is_none());
+            assert!(none, "{question}: {:?}", dates(question));
+        }
+    }
+
+    #[test]
+    fn times_are_near_a_date() {
+        let date = AskedDate {
+            year: Some(2023),
+            month: Some(5),
+            day: Some(30),
+        };
+        let month = AskedDate { day: None, ..date };
+        let year = AskedDate {
+            month: None,
+            ..month
+        };
+        let near = |date: AskedDate, day: &str| {
+            date.nearness(Timestamp::parse(&format!("{day}T23:00:00Z")).unwrap())
+        };
+        assert_eq!(near(date, "2023-05-30"), Some(Nearness::Day));
+        assert_eq!(near(date, "2023-06-05"), Some(Nearness::Week));
+        assert_eq!(near(date, "2023-05-29"), None);
+        assert_eq!(near(month, "2023-05-01"), Some(Nearness::Month));
+        assert_eq!(near(month, "2022-05-01"), None);
+        assert_eq!(near(year, "2023-12-01"), Some(Nearness::Year));
+    }
+}

@@ -1,0 +1,168 @@
+//! What is ranked: the texts of a message or a summary, and what the ranking reads off them.
+
+use std::borrow::Cow;
+
+use memory_model::{LogEntry, Part, ResultContent, Role, Summary, Timestamp, decoded_strings};
+
+use crate::fold::fold_case;
+use crate::words::{Language, WordLists, visit_words};
+
+/// The texts of a message or of a summary.
+#[derive(Debug, Clone, Default)]
+#[non_exhaustive]
+pub struct Document<'a> {
+    /// Name of the participant.
+    pub name: Option<&'a str>,
+    /// The message's role; `None` for a summary.
+    pub role: Option<Role>,
+    /// Time of the message.
+    pub created_at: Timestamp,
+    /// The readable texts, each once: texts, reasoning, names of tools, arguments, results.
+    pub texts: Vec<Cow<'a, str>>,
+}
+
+impl<'a> Document<'a> {
+    /// A document of one text.
+    pub fn new(text: impl Into<Cow<'a, str>>, created_at: Timestamp) -> Self {
+        Self {
+            name: None,
+            role: None,
+            created_at,
+            texts: vec![text.into()],
+        }
+    }
+
+    /// Sets the name of the participant.
+    #[must_use]
+    pub fn with_name(mut self, name: &'a str) -> Self {
+        self.name = Some(name);
+        self
+    }
+
+    /// Sets the role.
+    #[must_use]
+    pub fn with_role(mut self, role: Role) -> Self {
+        self.role = Some(role);
+        self
+    }
+
+    /// The texts of a log entry.
+    pub fn of_entry(entry: &'a LogEntry) -> Self {
+        let mut texts = Vec::new();
+        for part in &entry.message.parts {
+            collect(part, &mut texts);
+        }
+        Self {
+            name: entry.message.name.as_deref(),
+            role: Some(entry.message.role),
+            created_at: entry.message.created_at,
+            texts,
+        }
+    }
+
+    /// The texts of a summary.
+    pub fn of_summary(summary: &'a Summary) -> Self {
+        let mut texts = vec![Cow::Borrowed(summary.text())];
+        let messages = summary.messages.as_ref();
+        texts.extend(messages.map(|messages| Cow::Owned(messages.decoded_strings())));
+        Self {
+            name: None,
+            role: None,
+            created_at: summary.created_at,
+            texts,
+        }
+    }
+
+    /// The part of the text that is questions, from 0 to 1.
+    pub(super) fn question_share(&self) -> f64 {
+        let (mut asked, mut all) = (0, 0);
+        for sentence in self.texts.iter().flat_map(|text| sentences(text)) {
+            all += sentence.len();
+            if sentence.ends_with(is_question_mark) {
+                asked += sentence.len();
+            }
+        }
+        asked as f64 / all.max(1) as f64
+    }
+
+    /// Whether the text asks something.
+    pub(super) fn asks(&self) -> bool {
+        self.texts
+            .iter()
+            .any(|text| text.contains(is_question_mark))
+    }
+
+    /// Whether the text is in the first person, and whether it names a time.
+    pub(super) fn traits(&self, latin: Option<Language>) -> (bool, bool) {
+        let (mut first_person, mut names_time) = (false, false);
+        for text in &self.texts {
+            visit_words(text, &mut |word| {
+                let word = fold_case(text.get(word.range).unwrap_or_default());
+                if let Some(language) = Language::of_word(&word, latin) {
+                    let lists = WordLists::of(language);
+                    first_person |= lists.first_person.contains(word.as_str());
+                    names_time |= lists.time.contains(word.as_str());
+                } else {
+                    names_time |= is_year(&word);
+                }
+            });
+        }
+        (first_person, names_time)
+    }
+}
+
+/// Adds the texts of a part. Arguments are given as their decoded strings.
+fn collect<'a>(part: &'a Part, texts: &mut Vec<Cow<'a, str>>) {
+    match part {
+        Part::ToolCall {
+            name, arguments, ..
+        } => {
+            texts.push(Cow::Borrowed(name));
+            texts.push(Cow::Owned(decoded_strings(arguments.as_str())));
+        }
+        Part::Unknown { raw } => texts.push(Cow::Owned(decoded_strings(raw.as_str()))),
+        Part::ToolResult {
+            content: ResultContent::Parts(parts),
+            ..
+        } => parts.iter().for_each(|part| collect(part, texts)),
+        other => other.visit_texts(&mut |text| texts.push(text)),
+    }
+}
+
+/// Whether a word is a year from 1900 to 2099.
+pub(super) fn is_year(word: &str) -> bool {
+    word.len() == 4 && matches!(word.parse(), Ok(1900..=2099))
+}
+
+fn is_question_mark(c: char) -> bool {
+    matches!(c, '?' | '？' | '؟')
+}
+
+/// The sentences of a text, each with the mark that ends it.
+fn sentences(text: &str) -> impl Iterator<Item = &str> {
+    let ends = |c: char| matches!(c, '.' | '!' | '?' | '。' | '！' | '？' | '؟' | '\n');
+    text.split_inclusive(ends)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn questions_are_told_from_statements() {
+        let share = |text: &str| Document::new(text, Timestamp(0)).question_share();
+        assert_eq!(share("Why? How?"), 1.0);
+        assert_eq!(share("I ran. Why"), 0.0);
+        assert_eq!(share("Ran. Why?"), 5.0 / 9.0);
+        assert_eq!(share(""), 0.0);
+        assert!(Document::new("猫ですか？", Timestamp(0)).asks());
+    }
+
+    #[test]
+    fn persons_and_times_are_seen() {
+        let traits = |text: &str| Document::new(text, Timestamp(0)).traits(Some(Language::English));
+        assert_eq!(traits("I went last week"), (true, true));
+        assert_eq!(traits("they met in 2019"), (false, true));
+        assert_eq!(traits("they met in 20199"), (false, false));
+    }
+}

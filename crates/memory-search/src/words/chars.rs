@@ -1,0 +1,100 @@
+//! Classes of characters, as words are made of them.
+
+/// Class of a character.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Class {
+    /// A letter or digit of a script that puts spaces between words, or a mark on one.
+    Spaced,
+    /// A character of a script without spaces between words, or with particles joined to them.
+    Unspaced,
+    /// A pictograph, which is a word of its own.
+    Symbol,
+    /// Anything else: it ends a word.
+    Other,
+}
+
+pub(super) fn class(c: char) -> Class {
+    if c.is_ascii() {
+        return match c.is_ascii_alphanumeric() {
+            true => Class::Spaced,
+            false => Class::Other,
+        };
+    }
+    if is_pictograph(c) {
+        return Class::Symbol;
+    }
+    if !c.is_alphanumeric() && !is_mark(c) {
+        return Class::Other;
+    }
+    match is_unspaced(c) {
+        true => Class::Unspaced,
+        false => Class::Spaced,
+    }
+}
+
+/// Whether a character belongs to Thai, Lao, Burmese, Khmer, Kana, Bopomofo, Hangul or Han. Korean
+/// has spaces, but joins particles to its words, so that its words are found by their parts too.
+fn is_unspaced(c: char) -> bool {
+    matches!(c,
+        '\u{e00}'..='\u{eff}'
+        | '\u{1000}'..='\u{109f}'
+        | '\u{1100}'..='\u{11ff}'
+        | '\u{1780}'..='\u{17ff}'
+        | '\u{3005}'..='\u{3007}'
+        | '\u{3041}'..='\u{318f}'
+        | '\u{31a0}'..='\u{31bf}'
+        | '\u{31f0}'..='\u{31ff}'
+        | '\u{3400}'..='\u{9fff}'
+        | '\u{ac00}'..='\u{d7ff}'
+        | '\u{f900}'..='\u{faff}'
+        | '\u{ff66}'..='\u{ffdc}'
+        | '\u{1b000}'..='\u{1b16f}'
+        | '\u{20000}'..='\u{3ffff}')
+}
+
+/// Whether a character that is no letter marks one: accents, vowel signs, tone marks. In the blocks
+/// of Indic scripts, which are 128 characters each and laid out alike, marks have the same places.
+pub(super) fn is_mark(c: char) -> bool {
+    let indic = |c: char| {
+        matches!(u32::from(c) % 0x80,
+            0x00..=0x03 | 0x3c | 0x3e..=0x4d | 0x51..=0x57 | 0x62 | 0x63)
+    };
+    match c {
+        '\u{900}'..='\u{dff}' => indic(c),
+        '\u{300}'..='\u{36f}'
+        | '\u{483}'..='\u{489}'
+        | '\u{591}'..='\u{5bd}'
+        | '\u{5bf}'
+        | '\u{5c1}'..='\u{5c2}'
+        | '\u{5c4}'..='\u{5c5}'
+        | '\u{5c7}'
+        | '\u{610}'..='\u{61a}'
+        | '\u{64b}'..='\u{65f}'
+        | '\u{670}'
+        | '\u{6d6}'..='\u{6dc}'
+        | '\u{6df}'..='\u{6e8}'
+        | '\u{6ea}'..='\u{6ed}'
+        | '\u{e31}'
+        | '\u{e34}'..='\u{e3a}'
+        | '\u{e47}'..='\u{e4e}'
+        | '\u{eb1}'
+        | '\u{eb4}'..='\u{ebc}'
+        | '\u{ec8}'..='\u{ece}'
+        | '\u{102b}'..='\u{103e}'
+        | '\u{17b4}'..='\u{17d3}'
+        | '\u{17dd}'
+        | '\u{1ab0}'..='\u{1aff}'
+        | '\u{1dc0}'..='\u{1dff}'
+        | '\u{20d0}'..='\u{20ff}'
+        | '\u{3099}'
+        | '\u{309a}'
+        | '\u{fe20}'..='\u{fe2f}' => true,
+        _ => false,
+    }
+}
+
+/// Whether a character is in a block of pictographs.
+fn is_pictograph(c: char) -> bool {
+    matches!(c,
+        '\u{2600}'..='\u{27bf}' | '\u{2b00}'..='\u{2bff}' | '\u{1f000}'..='\u{1faff}')
+}

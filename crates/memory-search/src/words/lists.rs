@@ -1,0 +1,96 @@
+//! Word lists of languages, kept as data.
+
+use std::collections::{HashMap, HashSet};
+use std::sync::LazyLock;
+
+use super::language::Language;
+
+/// The lists of one language. A list that the language does not have is empty.
+#[derive(Debug, Default)]
+pub(crate) struct WordLists {
+    /// Words that say nothing about a text's subject.
+    pub(crate) stop: HashSet<&'static str>,
+    /// Words that ask rather than describe.
+    pub(crate) asking: HashSet<&'static str>,
+    /// Words that say that the speaker speaks of themselves.
+    pub(crate) first_person: HashSet<&'static str>,
+    /// Words of a question for a time.
+    pub(crate) when: HashSet<&'static str>,
+    /// Words that name a time.
+    pub(crate) time: HashSet<&'static str>,
+    /// From a month's name to its number, 1 to 12.
+    pub(crate) months: HashMap<&'static str, i8>,
+    /// From irregular and short forms to the usual form.
+    forms: HashMap<&'static str, &'static str>,
+}
+
+impl WordLists {
+    /// Returns the lists of a language.
+    pub(crate) fn of(language: Language) -> &'static WordLists {
+        match language {
+            Language::English => &ENGLISH,
+            Language::German => &GERMAN,
+            Language::French => &FRENCH,
+            Language::Spanish => &SPANISH,
+            Language::Russian => &RUSSIAN,
+            _ => &NONE,
+        }
+    }
+
+    /// Returns the usual form of a folded word.
+    pub(crate) fn usual_form<'w>(&self, word: &'w str) -> &'w str
+    where
+        'static: 'w,
+    {
+        self.forms.get(word).copied().unwrap_or(word)
+    }
+
+    fn read(text: &'static str) -> Self {
+        let mut lists = WordLists::default();
+        for (name, words) in text.lines().filter_map(|line| line.split_once(':')) {
+            let words = words.split_whitespace();
+            match name {
+                "stop" => lists.stop = words.collect(),
+                "asking" => lists.asking = words.collect(),
+                "first-person" => lists.first_person = words.collect(),
+                "when" => lists.when = words.collect(),
+                "time" => lists.time = words.collect(),
+                "months" => lists.months = words.zip(1..).collect(),
+                "forms" => lists.forms = words.filter_map(|pair| pair.split_once('=')).collect(),
+                _ => {}
+            }
+        }
+        lists
+    }
+}
+
+static NONE: LazyLock<WordLists> = LazyLock::new(WordLists::default);
+static ENGLISH: LazyLock<WordLists> =
+    LazyLock::new(|| WordLists::read(include_str!("lists/english.txt")));
+static GERMAN: LazyLock<WordLists> =
+    LazyLock::new(|| WordLists::read(include_str!("lists/german.txt")));
+static FRENCH: LazyLock<WordLists> =
+    LazyLock::new(|| WordLists::read(include_str!("lists/french.txt")));
+static SPANISH: LazyLock<WordLists> =
+    LazyLock::new(|| WordLists::read(include_str!("lists/spanish.txt")));
+static RUSSIAN: LazyLock<WordLists> =
+    LazyLock::new(|| WordLists::read(include_str!("lists/russian.txt")));
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn lists_are_read() {
+        let english = WordLists::of(Language::English);
+        assert!(english.stop.contains("the") && english.asking.contains("kind"));
+        assert_eq!(english.months["december"], 12);
+        assert_eq!(english.usual_form("went"), "go");
+        assert_eq!(english.usual_form("walk"), "walk");
+        for language in [Language::German, Language::French, Language::Spanish] {
+            assert!(WordLists::of(language).stop.len() > 50, "{language:?}");
+        }
+        assert!(WordLists::of(Language::Russian).stop.contains("что"));
+        assert!(WordLists::of(Language::Finnish).stop.is_empty());
+    }
+}

@@ -1,0 +1,242 @@
+//! Words: how a text is cut into them, and the terms that they are found by.
+//!
+//! A word is a run of letters, digits and the marks on them, in lower case. What terms it is found by
+//! depends on its script:
+//!
+//! - where scripts put spaces between words, by its stem, if the language has stemming rules;
+//! - in Chinese, Japanese, Korean, Thai, Lao, Khmer and Burmese, by its pairs of neighbouring
+//!   characters, or by its single character;
+//! - a pictograph is a word of its own.
+//!
+//! An apostrophe ends a word, and an English ending behind it (`'s`, `n't` …) is dropped.
+
+mod chars;
+mod language;
+mod lists;
+
+use std::ops::Range;
+
+use crate::fold::fold_case;
+use chars::{Class, class};
+
+pub use language::Language;
+pub(crate) use lists::WordLists;
+
+/// What follows an apostrophe and is no word.
+const ENDINGS: [&str; 7] = ["s", "t", "d", "m", "ll", "re", "ve"];
+
+/// How a word is written.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum WordKind {
+    /// In a script with spaces between words.
+    Spaced,
+    /// In a script without: a run of characters.
+    Unspaced,
+    /// A pictograph.
+    Symbol,
+}
+
+/// A word of a text.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Word {
+    /// Where the word stands, in bytes.
+    pub(crate) range: Range<usize>,
+    /// How it is written.
+    pub(crate) kind: WordKind,
+}
+
+/// Calls `f` with the words of a text, in their order.
+pub(crate) fn visit_words(text: &str, f: &mut dyn FnMut(Word)) {
+    let mut open: Option<Word> = None;
+    let mut apostrophe_at = None;
+    let mut close = |word: Word, apostrophe: Option<usize>| {
+        let body = text.get(word.range.clone()).unwrap_or_default();
+        let is_ending = apostrophe == Some(word.range.start)
+            && ENDINGS.contains(&body.to_ascii_lowercase().as_str());
+        if !is_ending {
+            f(word);
+        }
+    };
+    for (at, c) in text.char_indices() {
+        let end = at + c.len_utf8();
+        let kind = match class(c) {
+            Class::Spaced => Some(WordKind::Spaced),
+            Class::Unspaced => Some(WordKind::Unspaced),
+            Class::Symbol => Some(WordKind::Symbol),
+            Class::Other => None,
+        };
+        match &mut open {
+            Some(word) if kind == Some(word.kind) && word.kind != WordKind::Symbol => {
+                word.range.end = end;
+                continue;
+            }
+            _ => {}
+        }
+        let before = open.take();
+        let follows_word = before
+            .as_ref()
+            .is_some_and(|word| word.kind == WordKind::Spaced);
+        if let Some(word) = before {
+            close(word, apostrophe_at);
+        }
+        open = kind.map(|kind| Word {
+            range: at..end,
+            kind,
+        });
+        if matches!(c, '\'' | '’') && follows_word {
+            apostrophe_at = Some(end);
+        }
+    }
+    if let Some(word) = open {
+        close(word, apostrophe_at);
+    }
+}
+
+/// Turns words into the terms that they are found by.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Tokenizer {
+    /// Language of the words in Latin script; `None` leaves them as they are.
+    pub(crate) latin: Option<Language>,
+    /// Whether irregular and short forms are replaced by the usual form.
+    pub(crate) usual_forms: bool,
+}
+
+impl Tokenizer {
+    /// Calls `f` with each term of a text that is searched: where it stands, and the term. A word in a
+    /// script without spaces has a term for each character and for each pair of neighbours.
+    pub(crate) fn visit_text(self, text: &str, f: &mut dyn FnMut(Range<usize>, String)) {
+        visit_words(text, &mut |word| {
+            if word.kind == WordKind::Unspaced {
+                let starts = starts(text, &word);
+                self.visit_runs(text, &starts, 1, f);
+                self.visit_runs(text, &starts, 2, f);
+            } else {
+                let term = self.term(text, &word);
+                f(word.range, term);
+            }
+        });
+    }
+
+    /// Calls `f` with each term of a query: where it stands, and the term. A text has all of a word's
+    /// terms when it has the word.
+    pub(crate) fn visit_query(self, text: &str, f: &mut dyn FnMut(Range<usize>, String)) {
+        visit_words(text, &mut |word| {
+            if word.kind == WordKind::Unspaced {
+                let starts = starts(text, &word);
+                let length = if starts.len() > 2 { 2 } else { 1 };
+                self.visit_runs(text, &starts, length, f);
+            } else {
+                let term = self.term(text, &word);
+                f(word.range, term);
+            }
+        });
+    }
+
+    /// Returns the term of a word in a script with spaces, or of a pictograph.
+    pub(crate) fn term(self, text: &str, word: &Word) -> String {
+        let folded = fold_case(text.get(word.range.clone()).unwrap_or_default());
+        match Language::of_word(&folded, self.latin) {
+            Some(language) if self.usual_forms => {
+                language.stem(WordLists::of(language).usual_form(&folded))
+            }
+            Some(language) => language.stem(&folded),
+            None => folded,
+        }
+    }
+
+    fn visit_runs(
+        self,
+        text: &str,
+        starts: &[usize],
+        length: usize,
+        f: &mut dyn FnMut(Range<usize>, String),
+    ) {
+        for window in starts.windows(length + 1) {
+            if let (Some(first), Some(last)) = (window.first(), window.last()) {
+                let body = text.get(*first..*last).unwrap_or_default();
+                f(*first..*last, fold_case(body));
+            }
+        }
+    }
+}
+
+/// Where the characters of a word begin, and where the last one ends.
+fn starts(text: &str, word: &Word) -> Vec<usize> {
+    let body = text.get(word.range.clone()).unwrap_or_default();
+    let starts = body.char_indices().map(|(at, _)| word.range.start + at);
+    starts.chain([word.range.end]).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const ENGLISH: Tokenizer = Tokenizer {
+        latin: Some(Language::English),
+        usual_forms: false,
+    };
+
+    fn in_text(text: &str) -> Vec<String> {
+        let mut terms = Vec::new();
+        ENGLISH.visit_text(text, &mut |range, term| {
+            assert!(!text[range].is_empty());
+            terms.push(term);
+        });
+        terms
+    }
+
+    fn in_query(text: &str) -> Vec<String> {
+        let mut terms = Vec::new();
+        ENGLISH.visit_query(text, &mut |_, term| terms.push(term));
+        terms
+    }
+
+    #[test]
+    fn words_are_stemmed_where_languages_stem() {
+        assert_eq!(in_text("Running the TESTS"), ["run", "the", "test"]);
+        assert_eq!(in_text("собаки бегают"), ["собак", "бега"]);
+        assert_eq!(
+            in_text("snake_case, a/b.rs v1.2"),
+            ["snake", "case", "a", "b", "rs", "v1", "2"]
+        );
+        assert_eq!(in_text("हिन्दी שָׁלוֹם"), ["हिन्दी", "שָׁלוֹם"]);
+    }
+
+    #[test]
+    fn endings_behind_an_apostrophe_are_dropped() {
+        assert_eq!(
+            in_text("Ann's dog didn’t, l'eau 's"),
+            ["ann", "dog", "didn", "l", "eau", "s"]
+        );
+    }
+
+    #[test]
+    fn scripts_without_spaces_are_cut_into_pairs() {
+        assert_eq!(in_text("数据库"), ["数", "据", "库", "数据", "据库"]);
+        assert_eq!(in_query("数据库"), ["数据", "据库"]);
+        assert_eq!(in_query("库 PRを"), ["库", "pr", "を"]);
+        assert_eq!(in_query("ภาษา"), ["ภา", "าษ", "ษา"]);
+        assert_eq!(in_query("한국어"), ["한국", "국어"]);
+    }
+
+    #[test]
+    fn pictographs_are_words() {
+        assert_eq!(in_query("ok🎉🎉!"), ["ok", "🎉", "🎉"]);
+        assert_eq!(
+            in_query("\u{1f469}\u{200d}\u{1f680}"),
+            ["\u{1f469}", "\u{1f680}"]
+        );
+        assert!(in_query("?!… \u{200d}").is_empty());
+    }
+
+    #[test]
+    fn usual_forms_replace_irregular_ones() {
+        let tokenizer = Tokenizer {
+            usual_forms: true,
+            ..ENGLISH
+        };
+        let mut terms = Vec::new();
+        tokenizer.visit_text("went going", &mut |_, term| terms.push(term));
+        assert_eq!(terms, ["go", "go"]);
+    }
+}

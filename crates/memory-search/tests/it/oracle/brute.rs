@@ -1,0 +1,284 @@
+//! Matchers that try everything, and share no code with the library.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::LazyLock;
+
+use regex::Regex;
+use rust_stemmers::{Algorithm, Stemmer};
+
+const SPACED: &str = r"[[\p{Alphabetic}\p{N}\p{M}]&&[^\p{Thai}\p{Lao}\p{Khmer}\p{Myanmar}\p{Han}\p{Hiragana}\p{Katakana}\p{Hangul}ー\p{Extended_Pictographic}\x{FE00}-\x{FE0F}]--[\p{Extended_Pictographic}&&[^0-9]]]";
+
+static WORD: LazyLock<Regex> = LazyLock::new(|| {
+    let unspaced = r"[[\p{Thai}\p{Lao}\p{Khmer}\p{Myanmar}\p{Han}\p{Hiragana}\p{Katakana}\p{Hangul}ー]&&[\p{Alphabetic}\p{N}\p{M}]]";
+    let symbol = r"[\x{2600}-\x{27BF}\x{1F000}-\x{1FAFF}]";
+    Regex::new(&format!("(?<u>{unspaced}+)|(?<y>{symbol})|(?<s>{SPACED}+)")).unwrap()
+});
+
+/// The lists of English and Russian words that the library ships, which are data.
+fn list(name: &str) -> BTreeSet<&'static str> {
+    let files = [
+        include_str!("../../../src/words/lists/english.txt"),
+        include_str!("../../../src/words/lists/russian.txt"),
+    ];
+    let lines = files.iter().flat_map(|file| file.lines());
+    let words = lines.filter_map(|line| line.strip_prefix(name));
+    words.flat_map(str::split_whitespace).collect()
+}
+
+static STOP: LazyLock<BTreeSet<&str>> = LazyLock::new(|| list("stop:"));
+static FORMS: LazyLock<BTreeMap<&str, &str>> = LazyLock::new(|| {
+    let pairs = list("forms:").into_iter();
+    pairs.map(|pair| pair.split_once('=').unwrap()).collect()
+});
+
+/// Lower case, one character after the other.
+pub(crate) fn lower(text: &str) -> Vec<char> {
+    let mut out = Vec::new();
+    for c in text.chars() {
+        for c in c.to_lowercase() {
+            out.push(match c {
+                '\u{3c2}' => '\u{3c3}',
+                c => c,
+            });
+        }
+    }
+    out
+}
+
+/// Whether a pattern occurs in a text, whatever the case.
+pub(crate) fn literal(pattern: &str, text: &str) -> bool {
+    let (pattern, text) = (lower(pattern), lower(text));
+    (0..text.len()).any(|at| text[at..].starts_with(&pattern))
+}
+
+/// A word with the terms that a text has by it, and those that a query needs for it.
+struct Terms {
+    in_text: Vec<String>,
+    in_query: Vec<String>,
+    word: String,
+}
+
+fn words(text: &str, forms: bool) -> Vec<Terms> {
+    let mut out = Vec::new();
+    let mut last_spaced_end = None;
+    for found in WORD.captures_iter(text) {
+        let range = found.get(0).unwrap().range();
+        let word: String = lower(&text[range.clone()]).into_iter().collect();
+        if found.name("u").is_some() {
+            // By characters of the text: lower case never changes their number here.
+            let chars: Vec<String> = text[range].chars().map(String::from).collect();
+            let pairs: Vec<String> = chars.windows(2).map(<[String]>::concat).collect();
+            out.push(Terms {
+                in_query: if pairs.is_empty() {
+                    chars.clone()
+                } else {
+                    pairs.clone()
+                },
+                in_text: [chars, pairs].concat(),
+                word,
+            });
+            continue;
+        }
+        let mut ending = false;
+        if found.name("s").is_some() {
+            let before = last_spaced_end.map(|end: usize| &text[end..range.start]);
+            ending = matches!(before, Some("'" | "’"))
+                && ["s", "t", "d", "m", "ll", "re", "ve"]
+                    .contains(&text[range.clone()].to_ascii_lowercase().as_str());
+            last_spaced_end = Some(range.end);
+        }
+        if !ending {
+            let term = stem(&word, forms);
+            out.push(Terms {
+                in_text: vec![term.clone()],
+                in_query: vec![term],
+                word,
+            });
+        }
+    }
+    out
+}
+
+static SCRIPT_OF: LazyLock<BTreeMap<&str, Regex>> = LazyLock::new(|| {
+    let scripts = ["Latin", "Cyrillic", "Greek", "Arabic"];
+    let pattern = |script| format!(r"^[\P{{Alphabetic}}\p{{M}}]*\p{{{script}}}");
+    scripts
+        .map(|script| (script, Regex::new(&pattern(script)).unwrap()))
+        .into()
+});
+
+fn stem(word: &str, forms: bool) -> String {
+    let is = |script: &str| SCRIPT_OF[script].is_match(word);
+    let usual = if forms {
+        FORMS.get(word).copied().unwrap_or(word)
+    } else {
+        word
+    };
+    let (language, word) = if is("Latin") {
+        (Algorithm::English, usual)
+    } else if is("Cyrillic") {
+        (Algorithm::Russian, word)
+    } else if is("Greek") {
+        (Algorithm::Greek, word)
+    } else if is("Arabic") {
+        (Algorithm::Arabic, word)
+    } else {
+        return word.to_owned();
+    };
+    if word.chars().any(char::is_numeric) || word.len() > 64 {
+        return word.to_owned();
+    }
+    let stem = Stemmer::create(language).stem(word).into_owned();
+    if stem.is_empty() {
+        word.to_owned()
+    } else {
+        stem
+    }
+}
+
+fn in_text(text: &str, forms: bool) -> BTreeSet<String> {
+    words(text, forms)
+        .into_iter()
+        .flat_map(|word| word.in_text)
+        .collect()
+}
+
+/// Whether each text has all words of a pattern; `None` when the pattern has no words.
+pub(crate) fn all_words(pattern: &str, texts: &[String]) -> Option<Vec<bool>> {
+    let wanted: BTreeSet<String> = words(pattern, false)
+        .into_iter()
+        .flat_map(|word| word.in_query)
+        .collect();
+    let found = texts
+        .iter()
+        .map(|text| wanted.is_subset(&in_text(text, false)));
+    (!wanted.is_empty()).then(|| found.collect())
+}
+
+/// Whether each text has a telling word of a pattern, or stands one behind, two behind or one before
+/// such a text in an episode; `None` when the pattern has no words.
+pub(crate) fn any_word(pattern: &str, texts: &[String], episodes: &[usize]) -> Option<Vec<bool>> {
+    let all = words(pattern, true);
+    let is_telling = |word: &&Terms| !STOP.contains(word.word.as_str());
+    let mut wanted: BTreeSet<&String> = all
+        .iter()
+        .filter(is_telling)
+        .flat_map(|word| &word.in_query)
+        .collect();
+    if wanted.is_empty() {
+        wanted = all.iter().flat_map(|word| &word.in_query).collect();
+    }
+    let own: Vec<bool> = texts
+        .iter()
+        .map(|text| {
+            let terms = in_text(text, true);
+            wanted.iter().any(|term| terms.contains(*term))
+        })
+        .collect();
+    let near = |at: usize, offset: isize| {
+        let other = at.checked_add_signed(offset);
+        other.is_some_and(|other| own.get(other) == Some(&true) && episodes[other] == episodes[at])
+    };
+    let found = (0..own.len()).map(|at| own[at] || near(at, -1) || near(at, -2) || near(at, 1));
+    (!wanted.is_empty()).then(|| found.collect())
+}
+
+/// A regular expression as a tree.
+#[derive(Debug, Clone)]
+pub(crate) enum Tree {
+    Char(char),
+    Any,
+    Class(Vec<char>, bool),
+    Repeat(Box<Tree>, usize, usize),
+    Sequence(Vec<Tree>),
+    Either(Box<Tree>, Box<Tree>),
+}
+
+impl Tree {
+    /// The expression as it is written.
+    pub(crate) fn written(&self) -> String {
+        let escaped = |c: &char| match c.is_ascii_punctuation() || c.is_whitespace() {
+            true => format!("\\x{{{:x}}}", u32::from(*c)),
+            false => c.to_string(),
+        };
+        match self {
+            Tree::Char(c) => escaped(c),
+            Tree::Any => ".".to_owned(),
+            Tree::Class(chars, negated) => {
+                let inside: String = chars.iter().map(escaped).collect();
+                format!("[{}{inside}]", if *negated { "^" } else { "" })
+            }
+            Tree::Repeat(tree, low, high) => format!("(?:{}){{{low},{high}}}", tree.written()),
+            Tree::Sequence(trees) => trees.iter().map(Tree::written).collect(),
+            Tree::Either(one, other) => format!("(?:{}|{})", one.written(), other.written()),
+        }
+    }
+
+    /// Where matches that begin at `at` may end.
+    fn ends(&self, text: &[char], at: usize) -> BTreeSet<usize> {
+        let one = |matches: bool| {
+            if matches {
+                [at + 1].into()
+            } else {
+                BTreeSet::new()
+            }
+        };
+        let same = |a: char, b: char| {
+            a == b || a.to_uppercase().eq(b.to_uppercase()) || a.to_lowercase().eq(b.to_lowercase())
+        };
+        let then = |from: BTreeSet<usize>, tree: &Tree| -> BTreeSet<usize> {
+            from.into_iter()
+                .flat_map(|at| tree.ends(text, at))
+                .collect()
+        };
+        match self {
+            Tree::Char(c) => one(text.get(at).is_some_and(|t| same(*t, *c))),
+            Tree::Any => one(text.get(at).is_some_and(|t| *t != '\n')),
+            Tree::Class(chars, negated) => one(text
+                .get(at)
+                .is_some_and(|t| chars.iter().any(|c| same(*t, *c)) != *negated)),
+            Tree::Repeat(tree, low, high) => {
+                let (mut ends, mut from) = (BTreeSet::new(), BTreeSet::from([at]));
+                for count in 0..=*high {
+                    if count >= *low {
+                        ends.extend(&from);
+                    }
+                    from = then(from, tree);
+                }
+                ends
+            }
+            Tree::Sequence(trees) => trees.iter().fold([at].into(), then),
+            Tree::Either(one, other) => &one.ends(text, at) | &other.ends(text, at),
+        }
+    }
+
+    /// Whether the expression matches anywhere in a text.
+    pub(crate) fn matches(&self, text: &str) -> bool {
+        let text: Vec<char> = text.chars().collect();
+        (0..=text.len()).any(|at| !self.ends(&text, at).is_empty())
+    }
+
+    /// A random expression of some characters.
+    pub(crate) fn random(rng: &mut fastrand::Rng, chars: &[char], depth: usize) -> Tree {
+        let c = |rng: &mut fastrand::Rng| chars[rng.usize(..chars.len())];
+        match rng.u8(0..if depth == 0 { 4 } else { 8 }) {
+            0..=1 => Tree::Char(c(rng)),
+            2 => Tree::Any,
+            3 => Tree::Class((0..rng.usize(1..4)).map(|_| c(rng)).collect(), rng.bool()),
+            4 => {
+                let low = rng.usize(0..2);
+                let tree = Tree::random(rng, chars, depth - 1);
+                Tree::Repeat(Box::new(tree), low, low + rng.usize(0..3))
+            }
+            5..=6 => Tree::Sequence(
+                (0..rng.usize(2..5))
+                    .map(|_| Tree::random(rng, chars, depth - 1))
+                    .collect(),
+            ),
+            _ => Tree::Either(
+                Box::new(Tree::random(rng, chars, depth - 1)),
+                Box::new(Tree::random(rng, chars, depth - 1)),
+            ),
+        }
+    }
+}

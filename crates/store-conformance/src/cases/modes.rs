@@ -1,0 +1,344 @@
+//! Modes beside the literal one. A search that does not have a mode refuses it, and passes.
+
+use memory_model::{Accounting, ConversationId, Message, Role, Seq, Timestamp};
+use memory_search::{ErrorKind, Fallback, HitOrder, Query, SearchMode, SearchScope};
+use memory_store::{NewConversation, Origin, Store};
+
+use super::search::{World, haystack, name, short, sorted};
+use crate::SearchFixture;
+use crate::builders::{PlainCounts, append, message, range, root};
+
+const MODES: [SearchMode; 5] = [
+    SearchMode::Literal,
+    SearchMode::Regex,
+    SearchMode::Words,
+    SearchMode::Prose,
+    SearchMode::Auto,
+];
+
+impl<F: SearchFixture> World<'_, F> {
+    /// Whether the search has a mode.
+    async fn has(&self, chat: ConversationId, mode: SearchMode) -> bool {
+        match self.answer(chat, &Query::new("x").with_mode(mode)).await {
+            Ok(_) => true,
+            Err(error) => {
+                assert_eq!(error.kind(), ErrorKind::Unsupported, "{error}");
+                assert!(error.to_string().contains(mode.as_str()), "{error}");
+                false
+            }
+        }
+    }
+
+    /// A conversation of these user's messages.
+    async fn chat(&self, texts: &[&str]) -> ConversationId {
+        let chat = root(&*self.store, "chat").await.id;
+        let messages = texts.iter().map(|text| Message::user(*text));
+        append(&*self.store, chat, messages.collect()).await;
+        chat
+    }
+}
+
+/// No input is an error but the empty pattern.
+pub async fn every_mode_takes_any_input<F: SearchFixture>(fixture: &F) {
+    let world = World::new(fixture).await;
+    let chat = world
+        .chat(&["(a|b", "what's up?", "数据库", "🎉 done"])
+        .await;
+    let long = "x".repeat(3_000);
+    for mode in MODES {
+        if !world.has(chat, mode).await {
+            continue;
+        }
+        for pattern in [
+            "(a|b",
+            "*",
+            "\\",
+            "[",
+            "a{9999}{9999}",
+            "(?P<",
+            "?",
+            "'",
+            "\"",
+            "\0",
+            " ",
+            "\u{200d}",
+            "NOT",
+            "a:b",
+            "-x",
+            "🎉",
+            "数",
+            "\u{301}",
+            &long,
+        ] {
+            let answer = world
+                .answer(chat, &Query::new(pattern).with_mode(mode))
+                .await;
+            assert!(answer.is_ok(), "{mode:?}, {pattern:?}: {answer:?}");
+        }
+        let error = world.answer(chat, &Query::new("").with_mode(mode)).await;
+        assert_eq!(error.unwrap_err().kind(), ErrorKind::Invalid, "{mode:?}");
+    }
+    if world.has(chat, SearchMode::Regex).await {
+        let query = Query::new("(A|b").with_mode(SearchMode::Regex);
+        let hits = world.search(chat, &query).await;
+        assert_eq!(short(&hits), ["m1"], "it was taken literally");
+        let fallback = hits.fallback;
+        assert!(
+            matches!(fallback, Some(Fallback::InvalidRegex { .. })),
+            "{fallback:?}"
+        );
+    }
+    world.sound().await;
+}
+
+/// In every mode, order and scope, pages give every hit once, in the order asked, and filters hold.
+pub async fn every_mode_pages_and_filters<F: SearchFixture>(fixture: &F) {
+    let world = World::new(fixture).await;
+    let chat = haystack(&*world.store).await;
+    for mode in MODES {
+        if !world.has(chat, mode).await {
+            continue;
+        }
+        let query = Query::new("needle").with_mode(mode).with_limit(100);
+        for order in [HitOrder::Relevance, HitOrder::Oldest, HitOrder::Newest] {
+            for scope in [
+                SearchScope::Messages,
+                SearchScope::Summaries,
+                SearchScope::Both,
+            ] {
+                let query = query.clone().with_order(order).with_scope(scope);
+                let all = world.search(chat, &query).await.hits;
+                for limit in [1, 4, 13] {
+                    let paged = world.pages(chat, &query.clone().with_limit(limit)).await;
+                    let (paged, all) = match order {
+                        HitOrder::Relevance => (sorted(paged), sorted(all.clone())),
+                        _ => (paged, all.clone()),
+                    };
+                    assert_eq!(paged, all, "{mode:?}, {order:?}, {scope:?}, {limit}");
+                }
+            }
+        }
+        let narrow = query.with_range(range(5, 8)).with_roles([Role::User]);
+        for (at, query) in [
+            (6, narrow.clone().with_until(Timestamp(8))),
+            (8, narrow.with_since(Timestamp(8))),
+        ] {
+            let names = short(&world.search(chat, &query).await);
+            assert!(names.contains(&format!("m{at}")), "{mode:?}: {names:?}");
+            let outside = |name: &String| !["m5", "m6", "m7", "m8"].contains(&name.as_str());
+            assert!(!names.iter().any(outside), "{mode:?}: {names:?}");
+        }
+    }
+    world.sound().await;
+}
+
+/// `^` and `$` match at line breaks, and case is ignored; smart case minds it.
+pub async fn regular_expressions_match_lines<F: SearchFixture>(fixture: &F) {
+    let world = World::new(fixture).await;
+    let texts = [
+        "one\nfn Main() {",
+        "main",
+        "a main",
+        "Привет 12",
+        "fn\tmain2",
+    ];
+    let chat = world.chat(&texts).await;
+    if !world.has(chat, SearchMode::Regex).await {
+        return;
+    }
+    for (pattern, smart, expected) in [
+        (r"^fn\s+main", false, &["m1", "m5"][..]),
+        (r"^main$", false, &["m2"]),
+        ("MAIN", true, &[]),
+        ("Main|fn", true, &["m1", "m5"]),
+        (r"привет \d+", false, &["m4"]),
+        (r"\W\d", false, &["m4"]),
+    ] {
+        let mut query = Query::new(pattern).with_mode(SearchMode::Regex);
+        query.smart_case = smart;
+        let hits = world.search(chat, &query).await;
+        assert_eq!(short(&hits), expected, "{pattern}");
+        assert_eq!(hits.fallback, None);
+    }
+    let query = Query::new("m[a-z]+n").with_mode(SearchMode::Regex);
+    let hits = sorted(world.search(chat, &query).await.hits);
+    assert_eq!(&hits[2].snippet[hits[2].matches[0].clone()], "main");
+    world.sound().await;
+}
+
+/// All words, in any order and form, each as a whole word.
+pub async fn words_are_found_in_any_order<F: SearchFixture>(fixture: &F) {
+    let world = World::new(fixture).await;
+    let texts = [
+        "The tests were running on the new machine.",
+        "run(test) failed",
+        "testament of a runner",
+        "数据库很慢",
+        "собаки бегали",
+        "snake_case: don't",
+    ];
+    let chat = world.chat(&texts).await;
+    if !world.has(chat, SearchMode::Words).await {
+        return;
+    }
+    for (pattern, expected) in [
+        ("RUN, tests!", &["m1", "m2"][..]),
+        ("test run machines", &["m1"]),
+        ("run test nothing", &[]),
+        ("数据", &["m4"]),
+        ("慢 数据库", &["m4"]),
+        ("собака", &["m5"]),
+        ("case snake", &["m6"]),
+        ("cas", &[]),
+        ("don’t", &["m6"]),
+    ] {
+        for order in [HitOrder::Relevance, HitOrder::Oldest] {
+            let query = Query::new(pattern)
+                .with_mode(SearchMode::Words)
+                .with_order(order);
+            let hits = world.search(chat, &query).await;
+            assert_eq!(short(&hits), expected, "{pattern}, {order:?}");
+            assert_eq!(hits.fallback, None);
+        }
+    }
+    world.sound().await;
+}
+
+/// The best answer comes first, with a score, and what is marked are words of the question.
+pub async fn questions_are_answered_best_first<F: SearchFixture>(fixture: &F) {
+    let world = World::new(fixture).await;
+    let store = &*world.store;
+    let chat = root(store, "chat").await.id;
+    let said = [
+        ("Ann", "I adopted a puppy called Bruno."),
+        ("Ben", "We painted the kitchen."),
+        ("Ann", "The kitchen is fine."),
+        ("Ben", "My puppy chewed the sofa."),
+    ];
+    let mut messages = Vec::new();
+    for (hour, (name, text)) in (0..).zip(said) {
+        // Two hours apart: each is an episode of its own.
+        let time = Timestamp(hour * 7_200_000_000);
+        messages.push(Message::user(text).with_name(name).with_created_at(time));
+    }
+    append(store, chat, messages).await;
+    if !world.has(chat, SearchMode::Prose).await {
+        return;
+    }
+    for (question, expected) in [
+        ("Which puppies did Ann adopt?", &["m1", "m4"][..]),
+        ("What happened to Ben's puppy?", &["m4", "m1"]),
+        ("kitchen painting", &["m2", "m3"]),
+    ] {
+        let query = Query::new(question).with_mode(SearchMode::Prose);
+        let hits = world.search(chat, &query).await.hits;
+        let names: Vec<String> = hits.iter().map(name).collect();
+        assert_eq!(names, expected, "{question}");
+        assert!(hits[0].score > 0.0 && hits.is_sorted_by(|a, b| a.score >= b.score));
+        assert!(hits.iter().all(|hit| !hit.matches.is_empty()), "{hits:?}");
+    }
+    world.sound().await;
+}
+
+/// Nothing of another conversation is found or counted.
+pub async fn questions_see_their_conversation_alone<F: SearchFixture>(fixture: &F) {
+    let world = World::new(fixture).await;
+    let store = &*world.store;
+    let chat = haystack(store).await;
+    let new = NewConversation {
+        origin: Origin::Fork {
+            parent: chat,
+            at: Seq(5),
+        },
+        ..NewConversation::root("child", PlainCounts.estimator_id(), Timestamp(9))
+    };
+    let child = store.open(&new).await.unwrap().id;
+    append(store, child, vec![message("b", "the child's needle")]).await;
+    for mode in [SearchMode::Words, SearchMode::Prose] {
+        if !world.has(chat, mode).await {
+            continue;
+        }
+        let query = Query::new("needle").with_mode(mode).with_limit(100);
+        let hits = world.search(child, &query).await;
+        let last = ["m1", "m2", "m3", "m4", "m5", "m6", "s1"];
+        let seen = short(&hits);
+        assert!(
+            seen.iter().all(|name| last.contains(&name.as_str())),
+            "{seen:?}"
+        );
+        for one in ["m2", "m4", "m6", "s1"] {
+            assert!(seen.contains(&one.to_owned()), "{mode:?}: {seen:?}");
+        }
+        let query = Query::new("child").with_mode(mode);
+        assert!(world.search(chat, &query).await.hits.is_empty(), "{mode:?}");
+    }
+    world.sound().await;
+}
+
+/// The exact phrase, then all words, then any; the answer says which it was, also page by page.
+pub async fn a_search_without_a_mode_falls_back<F: SearchFixture>(fixture: &F) {
+    let world = World::new(fixture).await;
+    let texts = ["red green", "green and red", "red", "blue", "green or red"];
+    let chat = world.chat(&texts).await;
+    if !world.has(chat, SearchMode::Auto).await {
+        return;
+    }
+    let ranks =
+        world.has(chat, SearchMode::Words).await && world.has(chat, SearchMode::Prose).await;
+    for (pattern, fallback, some) in [
+        ("red GREEN", None, &["m1"][..]),
+        (
+            "reds, greens",
+            Some(Fallback::AllWords),
+            &["m1", "m2", "m5"],
+        ),
+        ("blue sky?", Some(Fallback::AnyWord), &["m4"]),
+    ] {
+        if fallback.is_some() && !ranks {
+            continue;
+        }
+        let query = Query::new(pattern)
+            .with_mode(SearchMode::Auto)
+            .with_limit(1);
+        let first = world.search(chat, &query).await;
+        assert_eq!(first.fallback, fallback, "{pattern}");
+        let hits = sorted(world.pages(chat, &query).await);
+        let names: Vec<String> = hits.iter().map(name).collect();
+        assert!(
+            some.iter().all(|name| names.contains(&(*name).to_owned())),
+            "{names:?}"
+        );
+        assert!(
+            fallback == Some(Fallback::AnyWord) || names == some,
+            "{names:?}"
+        );
+    }
+    world.sound().await;
+}
+
+/// What is appended between two pages of a ranked answer changes neither.
+pub async fn ranked_pages_stay_as_they_were<F: SearchFixture>(fixture: &F) {
+    let world = World::new(fixture).await;
+    let store = &*world.store;
+    let chat = haystack(store).await;
+    if !world.has(chat, SearchMode::Prose).await {
+        return;
+    }
+    let query = Query::new("needle")
+        .with_mode(SearchMode::Prose)
+        .with_limit(5);
+    let whole = world
+        .search(chat, &query.clone().with_limit(100))
+        .await
+        .hits;
+    let mut hits = Vec::new();
+    let mut page = world.search(chat, &query).await;
+    loop {
+        hits.extend(page.hits);
+        let Some(cursor) = page.cursor else { break };
+        append(store, chat, vec![Message::user("needle needle needle")]).await;
+        page = world.search(chat, &query.clone().with_cursor(cursor)).await;
+    }
+    assert_eq!(hits, whole);
+    world.sound().await;
+}

@@ -1,0 +1,61 @@
+//! `cargo xtask bench-recall --data DIR [--record] [--check | --dry-run]`: how well questions find the
+//! messages that answer them, by the ranking of `memory-search` alone; writes docs/recall.md, or with
+//! `--record` the figures of policies that were tuned on other conversations.
+
+mod cases;
+mod floor;
+mod held_out;
+mod measure;
+mod page;
+mod parts;
+mod tune;
+
+use std::path::PathBuf;
+
+use anyhow::ensure;
+use memory_search::ranking::RankingPolicy;
+
+use crate::mode::Mode;
+use crate::retention::transcripts;
+use measure::GOALS;
+use tune::Corpora;
+
+const PAGE: &str = "docs/recall.md";
+const COMMAND: &str = "cargo xtask bench-recall";
+
+pub(crate) fn run(flags: &[String], words: &[&str]) -> anyhow::Result<()> {
+    let (mut words, mut mode_flags) = (words.iter(), Vec::new());
+    let (mut data, mut record) = (None, false);
+    for flag in flags {
+        match flag.as_str() {
+            "--data" => data = words.next().map(PathBuf::from),
+            "--record" => record = true,
+            _ => mode_flags.push(flag.clone()),
+        }
+    }
+    let mode = Mode::from_flags(&mode_flags)?;
+    let data = transcripts::corpus(data, COMMAND)?;
+    let locomo = cases::locomo(&data.join("locomo"))?;
+    let beam = cases::beam(&data.join("beam"))?;
+    if record {
+        let corpora = Corpora {
+            locomo: &locomo,
+            beam: &beam,
+        };
+        let (locomo, beam) = corpora.cross_validated(&RankingPolicy::default())?;
+        return mode.apply(held_out::PATH, &held_out::written(&locomo, &beam), COMMAND);
+    }
+    let (page, reached) = page::page(&locomo, &beam)?;
+    mode.apply(PAGE, &page, COMMAND)?;
+    let goals = reached.iter().zip(GOALS);
+    let missed: Vec<String> = goals
+        .filter(|(reached, goal)| *reached < goal)
+        .map(|(reached, goal)| format!("{reached:.3} where {goal} is the goal"))
+        .collect();
+    ensure!(
+        mode != Mode::Check || missed.is_empty(),
+        "goals missed on LoCoMo: {}",
+        missed.join(", ")
+    );
+    Ok(())
+}
