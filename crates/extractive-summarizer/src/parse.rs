@@ -209,6 +209,7 @@ fn extract_line(line: &str, within: SeqRange, conventions: &dyn AgentConventions
         "Assistant" if text.ends_with([':', '：']) => (Kind::Reply, 3),
         "Assistant" => (Kind::Reply, if telling { 60 } else { 25 }),
         "Error" => (Kind::Error, 36),
+        COMMAND if is_lasting(text) => (Kind::Act, 42),
         _ => (Kind::Act, if looked { 6 } else { 25 }),
     };
     let (text, outcome) = match kind {
@@ -275,5 +276,27 @@ fn files<'a>(told: &mut BTreeMap<String, (u32, u32)>, mut base: &'a str, rest: &
             let figures = told.entry(path).or_insert((0, 0));
             *figures = (figures.0.max(changes), figures.1.max(reads));
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use memory_model::conventions::GenericConventions;
+
+    use super::*;
+    use crate::item::LAST_WORD;
+
+    #[test]
+    fn a_command_that_changed_something_that_lasts_weighs_more_than_another() {
+        let within = SeqRange::single(Seq(5));
+        let weight = |line: &str| {
+            let item = extract_line(line, within, &GenericConventions);
+            item.map_or(0, |item| item.weight)
+        };
+        let (commit, check) = (
+            weight("[5] $ git commit -am \"x\""),
+            weight("[5] $ cargo check"),
+        );
+        assert!(commit > check && commit < LAST_WORD);
     }
 }

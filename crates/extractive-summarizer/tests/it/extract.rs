@@ -69,6 +69,42 @@ fn extracts_of_extracts() {
     insta::assert_snapshot!("condensed_320", text);
 }
 
+/// A commit has a line of its own in a short form, whatever lists there are.
+#[test]
+fn a_short_form_of_summaries_tells_the_commits() {
+    let step = |n: u32| {
+        let id = n.to_string();
+        let command = match n % 5 {
+            0 => format!("git commit -am \"part {n} is done\""),
+            _ => format!("cargo check -p crumb-part-{n}"),
+        };
+        [
+            bash(&id, &command),
+            Message::tool_result(&id, "ok ".repeat(90)),
+        ]
+    };
+    let log = fixtures::entries((0..60).flat_map(step).collect());
+    let text = extract(&log, 3_000);
+    let range = SeqRange::new(Seq(1), Seq(120)).unwrap();
+    let below = [summary(range, &text)];
+    let body = summarizer().extract_ranked(&below, 2_000, &HeuristicEstimator::Bytes4);
+    let form: Vec<&str> = body
+        .lines()
+        .filter(|line| line.rank >= 200)
+        .map(|line| line.text)
+        .collect();
+    let form = form.join("\n");
+    assert!(HeuristicEstimator::Bytes4.text(&form) < 400, "{form}");
+    assert!(
+        form.contains("] $ git commit -am \"part 55 is done\""),
+        "{form}"
+    );
+    assert!(
+        form.contains("] $ git commit -am \"part 45 is done\""),
+        "{form}"
+    );
+}
+
 /// A short form of a summary of summaries lists what ran, what failed, the files and the names of all of them.
 #[test]
 fn a_short_form_lists_what_all_summaries_below_list() {
