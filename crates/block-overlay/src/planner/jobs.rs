@@ -59,7 +59,7 @@ impl Planned<'_> {
             Work::Replace(spans) => spans.iter().map(|span| span.tokens).sum(),
             _ => {
                 let asked = job.request.as_ref().map_or(0, |r| r.target_tokens);
-                let most = asked.min(job.source_tokens / 2);
+                let most = asked.min(self.tokens(job.range) / 2);
                 most + summary_overhead(self.accounting, job.range, 0, job.sources())
             }
         });
@@ -178,7 +178,12 @@ impl Planned<'_> {
             depth: 0,
         };
         let why = "turns between the first and the recent ones, or an older loop, are summarized";
-        let request = Request::default().with_target_tokens(self.policy.max_summary_tokens);
+        // It must cost less than what it takes the place of, which may be a summary that is short already.
+        let most = shown.saturating_sub(overhead).saturating_sub(1);
+        let target = self.policy.max_summary_tokens.min(most).max(1);
+        let request = Request::default()
+            .with_target_tokens(target)
+            .with_max_tokens(most.max(1));
         Some(Job {
             request: Some(request),
             ..job(SUMMARIZE, range, expect, work, why)
