@@ -43,7 +43,8 @@ pub(crate) fn header(gathered: &Gathered, pieces: &[Source<'_>]) -> String {
         .items
         .iter()
         .filter(|item| item.kind == Kind::Error)
-        .count() as u64;
+        .count() as u64
+        + gathered.unlisted_errors;
     let mut counts = vec![plural(gathered.messages, "message")];
     for (count, what) in [
         (gathered.calls, "tool call"),
@@ -59,6 +60,34 @@ pub(crate) fn header(gathered: &Gathered, pieces: &[Source<'_>]) -> String {
         counts.join(", ")
     ));
     line
+}
+
+/// What the first line of an extract counts.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub(crate) struct Counts {
+    pub(crate) messages: u64,
+    pub(crate) calls: u64,
+    pub(crate) errors: u64,
+    pub(crate) images: u64,
+}
+
+/// Reads the counts of a line that [`header`] wrote; `None` where it has none.
+pub(crate) fn counts(line: &str) -> Option<Counts> {
+    let (_, listed) = line.split_once(" (")?;
+    let (listed, _) = listed.split_once(')')?;
+    let mut counts = Counts::default();
+    for one in listed.split(", ") {
+        let (count, what) = one.split_once(' ')?;
+        let count = count.parse().ok()?;
+        match what.strip_suffix('s').unwrap_or(what) {
+            "message" => counts.messages = count,
+            "tool call" => counts.calls = count,
+            "error" => counts.errors = count,
+            "image" => counts.images = count,
+            _ => return None,
+        }
+    }
+    Some(counts)
 }
 
 fn plural(count: u64, what: &str) -> String {
@@ -323,6 +352,18 @@ mod tests {
     use token_estimate::HeuristicEstimator;
 
     use super::*;
+
+    #[test]
+    fn a_header_says_what_it_counts() {
+        let line = "Extract of messages 1-9, 2026-03-02T09:00Z to 09:12Z (8 messages, 1 tool call, 2 errors, 3 images); [n] is x.";
+        let counts = counts(line).unwrap();
+        assert_eq!(
+            (counts.messages, counts.calls, counts.errors, counts.images),
+            (8, 1, 2, 3)
+        );
+        assert_eq!(super::counts("Extract of messages 1-9"), None);
+        assert_eq!(super::counts("Extract of messages 1-9 (8 apples)"), None);
+    }
 
     #[test]
     fn identifiers_are_listed_by_the_number_of_messages_that_hold_them() {

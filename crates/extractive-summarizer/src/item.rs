@@ -130,6 +130,8 @@ pub(crate) struct Gathered {
     pub(crate) topics: Vec<String>,
     pub(crate) messages: u64,
     pub(crate) calls: u64,
+    /// Number of errors that summaries count and do not show.
+    pub(crate) unlisted_errors: u64,
     pub(crate) images: u64,
     /// Number of pieces read so far.
     pub(crate) now: usize,

@@ -8,7 +8,7 @@ use memory_model::{Seq, SeqRange};
 
 use crate::cut::{CHAR_CUT_NOTE, CUT_NOTE};
 use crate::folders::{BELOW, IN_FOLDER};
-use crate::frame::{EXPAND, FILES, HEADER, NAMES, read_identifiers};
+use crate::frame::{self, EXPAND, FILES, HEADER, NAMES, read_identifiers};
 use crate::item::{COMMAND, Gathered, INJECTED, Item, Kind, TYPED};
 use crate::ledger::{self, Ran};
 use crate::print::{ARROW, DETAIL, MORE, note_of};
@@ -27,7 +27,7 @@ pub(crate) fn summary(
     summary: &SummarySource<'_>,
     conventions: &dyn AgentConventions,
 ) {
-    gathered.messages += summary.range.len();
+    let (mut stated, mut shown_calls) = (None::<frame::Counts>, 0);
     let extract = is_extract(summary.text);
     let begin = gathered.items.len();
     let (mut listed, mut failed, mut cd) = (Vec::new(), Vec::new(), String::new());
@@ -54,6 +54,9 @@ pub(crate) fn summary(
         gathered.items.extend(open.take());
         // Where things stood is told by the items, too.
         let stood = extract && (line.starts_with(ASKED) || line.starts_with(STAND));
+        if extract && line.starts_with(HEADER) {
+            stated = stated.or(frame::counts(line));
+        }
         if stood || line.starts_with(HEADER) || line == CUT_NOTE || line == CHAR_CUT_NOTE {
             continue;
         }
@@ -88,7 +91,7 @@ pub(crate) fn summary(
             gathered.name(line);
             gathered.identify(line);
             if item.kind == Kind::Act {
-                gathered.calls += 1;
+                shown_calls += 1;
             }
             open = Some(item);
         } else if line.chars().any(char::is_alphanumeric) {
@@ -106,6 +109,18 @@ pub(crate) fn summary(
     gathered.items.extend(open);
     commands(gathered, begin, listed);
     failures(gathered, begin, summary.range, failed);
+    // A summary shows some of its calls and errors, and says how many there were.
+    let stated = stated.unwrap_or(frame::Counts {
+        messages: summary.range.len(),
+        calls: shown_calls,
+        ..frame::Counts::default()
+    });
+    let shown = gathered.items.iter().skip(begin);
+    let shown = shown.filter(|item| item.kind == Kind::Error).count() as u64;
+    gathered.messages += stated.messages;
+    gathered.calls += stated.calls;
+    gathered.images += stated.images;
+    gathered.unlisted_errors += stated.errors.saturating_sub(shown);
     for (path, (changed, read)) in told {
         visit_identifiers(&path, &mut |name| gathered.identifier(name, changed + read));
         gathered.file(&path, changed, read);

@@ -9,7 +9,9 @@ use std::task::{Context, Waker};
 
 use async_trait::async_trait;
 use compaction_plan::{Job, Mode, StopReason};
-use compaction_runner::{Event, Hooks, JobDecision, Recorder, RunnerPolicy, SkipReason};
+use compaction_runner::{
+    CompactionReason, Event, Hooks, JobDecision, Recorder, RunnerPolicy, SkipReason,
+};
 use dag_compactor::{DagPolicy, FreshTail};
 use futures::channel::oneshot;
 use memory_model::{Message, Part, Role, Seq, Span, SpanBody, Summary, Timestamp};
@@ -353,7 +355,10 @@ async fn events_tell_the_story_in_order() {
     let run = lab.compaction(&store, id, &model).with_hooks(&recorder);
     let outcome = run.run(Mode::Full).await.unwrap();
     let events = recorder.events();
-    let (first, rest) = events.split_first().unwrap();
+    let (why, rest) = events.split_first().unwrap();
+    let reason = CompactionReason::Manual;
+    assert_eq!(*why, Event::Triggered { reason });
+    let (first, rest) = rest.split_first().unwrap();
     let (last, middle) = rest.split_last().unwrap();
     let tokens = outcome.before.tokens;
     assert_eq!(
@@ -406,7 +411,7 @@ async fn events_tell_the_story_in_order() {
     run.run(Mode::Full).await.unwrap();
     let skipped = held.events();
     let (mut failed, mut left) = (Vec::new(), Vec::new());
-    for event in &skipped[1..skipped.len() - 1] {
+    for event in &skipped[2..skipped.len() - 1] {
         match event {
             Event::ModelFailed { range, .. } => failed.push(*range),
             Event::Skipped {
