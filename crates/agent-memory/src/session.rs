@@ -16,7 +16,7 @@ use retrieval_tools::Retrieval;
 
 use crate::error::{Error, ErrorKind, Result};
 use crate::memory::Memory;
-use crate::strategy::Strategy;
+use crate::strategy::{self, Strategy};
 use crate::system_prompt::SystemPrompt;
 use crate::verify::VerifyReport;
 use crate::writers::Writer;
@@ -102,6 +102,30 @@ impl Session {
     pub fn with_planner(mut self, planner: Arc<dyn Planner>) -> Self {
         self.planner = planner;
         self
+    }
+
+    /// Returns this handle with another strategy. Contexts, plans and turns of the handle follow it; the views
+    /// of other strategies stay as they are. The choice is not stored: see [`Session::use_strategy`].
+    pub fn with_strategy(self, strategy: Strategy) -> Self {
+        let planner = self.memory.inner.planners.planner(strategy);
+        self.with_planner(planner)
+    }
+
+    /// Chooses the session's strategy for good, and returns a handle that has it. Opening the session again gives
+    /// the same strategy, whatever the memory's default is. Not a byte of the log and of any view changes.
+    ///
+    /// # Errors
+    /// `Store` when the store fails, or when somebody else changes the strategy at the same time.
+    pub async fn use_strategy(&self, strategy: Strategy) -> Result<Self> {
+        strategy::choose(&*self.memory.inner.store, self.id, strategy).await?;
+        Ok(self.clone().with_chosen(strategy))
+    }
+
+    /// Returns the strategy of this handle; `None` with a planner of the application's own.
+    pub fn strategy(&self) -> Option<Strategy> {
+        let planners = &self.memory.inner.planners;
+        let has = |strategy: &Strategy| Arc::ptr_eq(&self.planner, &planners.planner(*strategy));
+        Strategy::ALL.into_iter().find(has)
     }
 
     /// Returns this handle with the strategy that the session chose for good.

@@ -13,7 +13,6 @@ use memory_store::FullStore;
 use serde::{Deserialize, Serialize};
 
 use crate::error::{Error, ErrorKind, Result};
-use crate::session::Session;
 
 /// Key of the small value that names a session's strategy.
 const KEY: &str = "strategy";
@@ -143,39 +142,20 @@ pub(crate) async fn chosen(
     name.parse().map(Some)
 }
 
-impl Session {
-    /// Returns this handle with another strategy. Contexts, plans and turns of the handle follow it; the views
-    /// of other strategies stay as they are. The choice is not stored: see [`Session::use_strategy`].
-    pub fn with_strategy(self, strategy: Strategy) -> Self {
-        let planner = self.memory().inner.planners.planner(strategy);
-        self.with_planner(planner)
-    }
-
-    /// Chooses the session's strategy for good, and returns a handle that has it. Opening the session again gives
-    /// the same strategy, whatever the memory's default is. Not a byte of the log and of any view changes.
-    ///
-    /// # Errors
-    /// `Store` when the store fails, or when somebody else changes the strategy at the same time.
-    pub async fn use_strategy(&self, strategy: Strategy) -> Result<Self> {
-        let store = &self.memory().inner.store;
-        let stored = store.state(self.id(), KEY).await?;
-        let value = RawJson::from_value(&strategy).map_err(|error| {
-            Error::new(
-                ErrorKind::Invalid,
-                format!("the strategy {strategy} cannot be stored: {error}"),
-            )
-        })?;
-        let revision = stored.map_or(0, |state| state.revision);
-        store
-            .put_state(self.id(), KEY, revision, Some(&value))
-            .await?;
-        Ok(self.clone().with_chosen(strategy))
-    }
-
-    /// Returns the strategy of this handle; `None` with a planner of the application's own.
-    pub fn strategy(&self) -> Option<Strategy> {
-        let planners = &self.memory().inner.planners;
-        let has = |strategy: &Strategy| Arc::ptr_eq(self.planner(), &planners.planner(*strategy));
-        Strategy::ALL.into_iter().find(has)
-    }
+/// Stores the strategy that a session chose.
+pub(crate) async fn choose(
+    store: &dyn FullStore,
+    id: memory_model::ConversationId,
+    strategy: Strategy,
+) -> Result<()> {
+    let stored = store.state(id, KEY).await?;
+    let value = RawJson::from_value(&strategy).map_err(|error| {
+        Error::new(
+            ErrorKind::Invalid,
+            format!("the strategy {strategy} cannot be stored: {error}"),
+        )
+    })?;
+    let revision = stored.map_or(0, |state| state.revision);
+    store.put_state(id, KEY, revision, Some(&value)).await?;
+    Ok(())
 }

@@ -7,8 +7,8 @@ use memory_model::{EntryKind, LogEntry, Part, ResultContent, Role, SeqRange};
 
 use crate::corrections;
 use crate::item::{Gathered, INJECTED, Item, Kind, PASTED, TYPED, TYPED_BYTES};
-use crate::ledger::Ran;
 use crate::parse;
+use crate::ran::Ran;
 use crate::results::{self, Calls};
 use crate::source::Source;
 use crate::text::{clip, is_decision, sentences, squeeze, unwrapped, verbatim};

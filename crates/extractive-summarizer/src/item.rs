@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use memory_model::{Seq, SeqRange};
 
-use crate::ledger::Ran;
+use crate::ran::Ran;
 use crate::text::{visit_identifiers, visit_names, window};
 
 /// Maximum length of a user's message that counts as typed, in bytes; a longer one is a document.

@@ -9,6 +9,7 @@ use token_estimate::TokenEstimator;
 
 use crate::item::{COMMAND, Item, Kind};
 use crate::print::note_of;
+use crate::ran::Ran;
 use crate::text::{clip, squeeze};
 use crate::tool_call::{anywhere, command, is_error_line, is_exit_code, is_look};
 
@@ -47,16 +48,6 @@ pub(crate) struct Entry {
     pub(crate) worth: u64,
     /// Index of the line that it continues.
     pub(crate) head: Option<usize>,
-}
-
-/// A command that ran.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct Ran {
-    /// The `cd` before it; empty where there is none.
-    pub(crate) cd: String,
-    /// Its beginning.
-    pub(crate) head: String,
-    pub(crate) times: u32,
 }
 
 impl Ran {

@@ -14,6 +14,7 @@ mod lines;
 mod parse;
 mod parts;
 mod print;
+mod ran;
 mod rank;
 mod results;
 pub mod source;

@@ -7,8 +7,9 @@ use token_estimate::TokenEstimator;
 
 use crate::folders;
 use crate::item::{Item, Kind};
-use crate::ledger::{self, Entry, Ran};
+use crate::ledger::{self, Entry};
 use crate::parts::Parts;
+use crate::ran::Ran;
 use crate::rank::{Line, Topic};
 use crate::tool_call::is_lasting;
 use crate::value;
