@@ -8,6 +8,7 @@
 
 #![allow(clippy::print_stdout, clippy::expect_used)]
 
+use agent_memory::handoff::CutPolicy;
 use agent_memory::providers::openai;
 use agent_memory::{
     Builder, DagPolicy, HandOver, HandOverOutcome, HandoffPolicy, Memory, Message, ObservedUsage,
@@ -147,8 +148,12 @@ async fn command(session: &Session, line: &str) -> Result<String> {
 
 /// Hands over with a model that never answers, and dies meanwhile: the next process finds the session as it was.
 async fn die_in_a_handoff(path: &std::path::Path, window: &Window) -> Result<()> {
-    let builder = builder(path, window, Strategy::Handoff);
-    let memory = builder
+    // Everything but the last message is old, so that there is something to hand over.
+    let policy = HandoffPolicy::default()
+        .with_keep(CutPolicy::LastMessages { messages: 1 })
+        .with_min_tokens(0);
+    let memory = builder(path, window, Strategy::Handoff)
+        .handoff(policy)
         .summarizer(std::sync::Arc::new(Silent))
         .open()
         .await?;
