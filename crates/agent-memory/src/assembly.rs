@@ -36,7 +36,10 @@ impl Session {
     ) -> Result<Context> {
         let budget = self.scaled(budget).await?;
         let store = &*self.memory().inner.store;
-        let (view_tokens, fixed) = (snapshot.tokens(), self.fixed_tokens());
+        // Identity files may change meanwhile: they are read once for a context.
+        let beginning = self.beginning();
+        let preamble = beginning.preamble();
+        let (view_tokens, fixed) = (snapshot.tokens(), preamble.tokens(self.accounting()));
         let input = match policy.input_limits(view_tokens, fixed, budget) {
             Some(limits) => read_whole_view(store, snapshot, limits).await?,
             None => {
@@ -46,7 +49,7 @@ impl Session {
         };
         Ok(assemble_with_preamble(
             &input,
-            &self.beginning().preamble(),
+            &preamble,
             budget,
             policy,
             self.accounting(),

@@ -77,8 +77,7 @@ pub(crate) struct Planners {
     /// The planner of sessions that chose no strategy.
     pub(crate) default: Arc<dyn Planner>,
     dag: Arc<dyn Planner>,
-    handoff: Arc<dyn Planner>,
-    handoff_planner: HandoffPlanner,
+    handoff: Arc<HandoffPlanner>,
     blocks: Arc<dyn Planner>,
 }
 
@@ -94,34 +93,32 @@ impl Planners {
         let handoff = HandoffPlanner::live(handoff);
         #[cfg(feature = "import")]
         let handoff = handoff.with_conventions(Arc::new(message_formats::KnownAgents));
-        let handoff_planner = handoff.clone();
-        let handoff: Arc<dyn Planner> = Arc::new(handoff);
+        let handoff = Arc::new(handoff);
         let blocks: Arc<dyn Planner> = Arc::new(BlockPlanner::new(blocks));
         let default = custom.unwrap_or_else(|| match strategy {
             Strategy::Dag => Arc::clone(&dag),
-            Strategy::Handoff => Arc::clone(&handoff),
+            Strategy::Handoff => handoff.clone(),
             Strategy::Blocks => Arc::clone(&blocks),
         });
         Self {
             default,
             dag,
             handoff,
-            handoff_planner,
             blocks,
         }
     }
 
     /// The planner of handoffs.
     pub(crate) fn handoff(&self) -> HandoffPlanner {
-        self.handoff_planner.clone()
+        (*self.handoff).clone()
     }
 
     pub(crate) fn planner(&self, strategy: Strategy) -> Arc<dyn Planner> {
-        Arc::clone(match strategy {
-            Strategy::Dag => &self.dag,
-            Strategy::Handoff => &self.handoff,
-            Strategy::Blocks => &self.blocks,
-        })
+        match strategy {
+            Strategy::Dag => Arc::clone(&self.dag),
+            Strategy::Handoff => self.handoff.clone(),
+            Strategy::Blocks => Arc::clone(&self.blocks),
+        }
     }
 }
 

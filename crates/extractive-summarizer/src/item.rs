@@ -173,7 +173,7 @@ impl Gathered {
         }
     }
 
-    /// Adds an identifier of the current piece, which holds it in so many messages.
+    /// Counts an identifier of the current piece. `messages` is the number of the piece's messages that hold it.
     pub(crate) fn identifier(&mut self, name: &str, messages: u32) {
         let now = self.now;
         let Some(stat) = self.identifiers.get_mut(name) else {
