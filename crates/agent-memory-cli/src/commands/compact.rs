@@ -4,20 +4,19 @@ use std::collections::BTreeMap;
 use std::path::Path;
 use std::sync::Arc;
 
-use agent_memory::handoff::left_out;
 use agent_memory::transcripts::Transcript;
 use agent_memory::{
-    Budget, Clock as _, EntryKind, ErrorKind, LabelCounts, Memory, Mode, ModelReport, Plan, Role,
-    Seq, Session, StopReason, SummaryId, SystemClock, Violation,
+    Budget, Clock as _, EntryKind, ErrorKind, LabelCounts, Memory, Mode, ModelReport, Plan,
+    Session, StopReason, SummaryId, SystemClock, Violation,
 };
 use serde::Serialize;
 
 use super::import::{self, main_session};
-use super::{show, verify};
+use super::{dropped, show, verify};
 use crate::app::App;
 use crate::args::{Compact, ModeArg};
 use crate::error::{self, Failure, Kind};
-use crate::output::{count, note, number, one_line, percent, table};
+use crate::output::{count, note, number, percent, table};
 use crate::progress::Progress;
 use crate::writer::{Writers, model_failures, redo_command};
 
@@ -43,7 +42,7 @@ struct Answer {
     verify: Verified,
     /// Messages of which the published summaries tell nothing; only where they were asked for.
     #[serde(skip_serializing_if = "Option::is_none")]
-    dropped: Option<Vec<Dropped>>,
+    dropped: Option<Vec<dropped::Dropped>>,
     /// The next step; only for a dry run.
     #[serde(skip_serializing_if = "Option::is_none")]
     plan: Option<Plan>,
@@ -59,17 +58,6 @@ struct Before {
 struct After {
     spans: u64,
     tokens: u64,
-}
-
-/// A message of which the summary that covers it tells nothing.
-#[derive(Debug, Serialize)]
-struct Dropped {
-    seq: Seq,
-    role: Role,
-    tokens: u64,
-    start: String,
-    /// What to expand to read it.
-    expand: String,
 }
 
 /// Number of published summaries by label.
@@ -246,7 +234,7 @@ async fn compact(
     }
     let held = outcome.held.clone();
     let dropped = match args.report_dropped {
-        true => Some(dropped(session, &outcome.summaries).await?),
+        true => Some(dropped::find(session, &outcome.summaries).await?),
         false => None,
     };
     let answer = Answer {
@@ -316,69 +304,6 @@ async fn provisional(session: &Session, ids: &[SummaryId]) -> anyhow::Result<u64
     Ok(provisional)
 }
 
-/// Returns the messages of which summaries tell nothing, oldest first.
-async fn dropped(session: &Session, ids: &[SummaryId]) -> anyhow::Result<Vec<Dropped>> {
-    let shown = session.spans().await?;
-    let shown: Vec<&SummaryId> = shown
-        .iter()
-        .filter_map(|span| span.body.summary())
-        .collect();
-    let mut dropped = Vec::new();
-    for summary in session.summaries(ids).await?.into_iter().flatten() {
-        // Of summaries that a later one of the same run has folded, that one tells.
-        if !shown.contains(&&summary.id) {
-            continue;
-        }
-        let mut rest = Some(summary.range);
-        while let Some(range) = rest {
-            let page = session.entries_in(range).await?;
-            let left_out = left_out(summary.text(), &page.items);
-            dropped.extend(left_out.into_iter().map(|message| Dropped {
-                seq: message.seq,
-                role: message.role,
-                tokens: message.tokens,
-                start: message.start,
-                expand: format!("message:{}", message.seq),
-            }));
-            rest = page.next;
-        }
-    }
-    Ok(dropped)
-}
-
-/// Prints the messages of which summaries tell nothing, and how to get them back.
-fn print_dropped(app: &mut App, key: &str, dropped: &[Dropped]) -> anyhow::Result<()> {
-    const LISTED: usize = 20;
-    let tokens = dropped.iter().map(|message| message.tokens).sum();
-    app.out.line(&format!(
-        "The new summaries tell nothing of {}, {}:",
-        count(dropped.len() as u64, "message", "messages"),
-        count(tokens, "token", "tokens"),
-    ))?;
-    let rows: Vec<Vec<String>> = dropped
-        .iter()
-        .take(LISTED)
-        .map(|message| {
-            vec![
-                message.expand.clone(),
-                message.role.to_string(),
-                number(message.tokens),
-                one_line(&message.start).into_owned(),
-            ]
-        })
-        .collect();
-    app.out.text(&table(&rows))?;
-    if dropped.len() > LISTED {
-        let more = count((dropped.len() - LISTED) as u64, "more", "more");
-        app.out.line(&format!("  and {more}; --json lists all"))?;
-    }
-    if let Some(first) = dropped.first() {
-        let command = app.command(&["expand"], &[key, &first.expand]);
-        app.out.line(&format!("To read one: {command}"))?;
-    }
-    Ok(())
-}
-
 /// Counts the messages of a session, without notes.
 async fn messages(session: &Session) -> anyhow::Result<u64> {
     let mut messages = 0;
@@ -445,7 +370,7 @@ async fn print(
     }
     if let Some(dropped) = &answer.dropped {
         app.out.line("")?;
-        print_dropped(app, key, dropped)?;
+        dropped::print(app, key, dropped)?;
     }
     app.out.line("")?;
     let tree = show::tree(session).await?;

@@ -2,6 +2,7 @@
 
 mod compact;
 mod context;
+mod dropped;
 mod erase;
 mod export;
 mod fork;

@@ -1,0 +1,226 @@
+//! Handoffs by anna's rules, and by the agent's own runner.
+
+use super::*;
+
+#[tokio::test]
+async fn ten_messages_become_a_summary_and_the_newest_four() {
+    let session = open(writing("They renamed modules.").handoff(keeping(4))).await;
+    talk(&session, 10).await;
+    let handoff = done(&session).await;
+    assert_eq!(handoff.summary, "They renamed modules.");
+    assert_eq!((handoff.kept_from, handoff.archived), (Seq(7), 6));
+    assert!(handoff.tokens_after < handoff.tokens_before);
+    let (summary, messages) = shown(&session).await;
+    assert!(summary.contains("They renamed modules."));
+    assert_eq!(messages, [7, 8, 9, 10]);
+    // What is said afterwards comes last.
+    let _ = session.ingest(said(11)).await.unwrap();
+    assert_eq!(shown(&session).await.1, [7, 8, 9, 10, 11]);
+    assert_eq!(
+        session.entries().await.unwrap().len(),
+        11,
+        "nothing is lost"
+    );
+}
+
+#[tokio::test]
+async fn a_tail_of_all_messages_leaves_nothing_to_hand_over() {
+    let session = open(writing("x").handoff(keeping(20))).await;
+    talk(&session, 10).await;
+    let skip = skipped(&session, &HandOver::default()).await;
+    assert_eq!(skip, HandOverSkip::NothingToDo);
+    assert_eq!(shown(&session).await.1.len(), 10);
+}
+
+#[tokio::test]
+async fn a_tail_of_no_messages_can_be_said() {
+    // In anna 0 stands for 20; here it keeps what no cut may part from the head: nothing that is settled.
+    let session = open(writing("All of it.").handoff(keeping(0))).await;
+    talk(&session, 10).await;
+    assert_eq!(done(&session).await.kept_from, Seq(11));
+    assert_eq!(
+        HandoffPolicy::anna().keep,
+        CutPolicy::LastMessages { messages: 20 }
+    );
+}
+
+#[tokio::test]
+async fn a_session_that_does_not_exist_is_an_error_and_one_of_another_strategy_too() {
+    let memory = writing("x").open().await.unwrap();
+    let missing = memory.get_session("nobody").await.unwrap_err();
+    assert_eq!(missing.kind(), ErrorKind::NotFound);
+    let dag = memory.session("chat").await.unwrap();
+    let error = dag.hand_over(&HandOver::default()).await.unwrap_err();
+    assert_eq!(error.kind(), ErrorKind::Invalid);
+    assert!(error.to_string().contains("use_strategy"), "{error}");
+}
+
+/// A runner that writes down what is done to it.
+#[derive(Debug)]
+struct Logged {
+    stateful: bool,
+    answer: Result<&'static str, FailureKind>,
+    model: Mutex<String>,
+    log: Mutex<Vec<String>>,
+    resets: AtomicU32,
+    reset_fails: bool,
+}
+
+impl Logged {
+    fn new(stateful: bool, answer: Result<&'static str, FailureKind>) -> Self {
+        Self {
+            stateful,
+            answer,
+            model: Mutex::new("large".to_owned()),
+            log: Mutex::default(),
+            resets: AtomicU32::new(0),
+            reset_fails: false,
+        }
+    }
+}
+
+#[async_trait::async_trait]
+impl Runner for Logged {
+    async fn generate(&self, _: &str, user: &str) -> Result<String, Failure> {
+        assert!(user.contains("Step 1"), "the history is in the prompt");
+        let model = self.model.lock().unwrap().clone();
+        self.log.lock().unwrap().push(format!("asked {model}"));
+        let answer = self.answer.map(str::to_owned);
+        answer.map_err(|kind| Failure::new(kind, "no answer"))
+    }
+
+    fn stateful(&self) -> bool {
+        self.stateful
+    }
+
+    async fn reset(&self) -> Result<(), Failure> {
+        self.resets.fetch_add(1, Ordering::Relaxed);
+        match self.reset_fails {
+            true => Err(Failure::new(FailureKind::Unreachable, "it does not start")),
+            false => Ok(()),
+        }
+    }
+
+    fn model(&self) -> Option<String> {
+        Some(self.model.lock().unwrap().clone())
+    }
+
+    async fn set_model(&self, model: &str) -> Result<(), Failure> {
+        *self.model.lock().unwrap() = model.to_owned();
+        Ok(())
+    }
+}
+
+async fn by_runner(
+    runner: Logged,
+) -> (Arc<Logged>, agent_memory::Result<HandOverOutcome>, Session) {
+    let session = open(memory().handoff(keeping(4))).await;
+    talk(&session, 10).await;
+    let runner = Arc::new(runner);
+    let as_runner: Arc<dyn Runner> = runner.clone();
+    let outcome = session
+        .hand_over_by(&as_runner, Some("fast"), &HandOver::default())
+        .await;
+    (runner, outcome, session)
+}
+
+#[tokio::test]
+async fn a_runner_summarizes_with_its_fast_model_and_is_reset_once_unless_it_is_stateful() {
+    for (stateful, resets) in [(false, 1), (true, 0)] {
+        let (runner, outcome, session) =
+            by_runner(Logged::new(stateful, Ok("Modules were renamed."))).await;
+        let HandOverOutcome::Done(handoff) = outcome.unwrap() else {
+            panic!("nothing was done");
+        };
+        assert_eq!(handoff.summary, "Modules were renamed.");
+        assert_eq!(runner.log.lock().unwrap().as_slice(), ["asked fast"]);
+        assert_eq!(runner.model().as_deref(), Some("large"));
+        assert_eq!(runner.resets.load(Ordering::Relaxed), resets);
+        assert_eq!(shown(&session).await.1, [7, 8, 9, 10]);
+    }
+}
+
+#[tokio::test]
+async fn a_runner_that_fails_changes_nothing_and_is_not_reset() {
+    for answer in [Err(FailureKind::Unreachable), Ok(""), Ok("  \n")] {
+        let (runner, outcome, session) = by_runner(Logged::new(false, answer)).await;
+        let error = outcome.unwrap_err().to_string();
+        assert!(error.contains("Summarization failed: "), "{error}");
+        if answer.is_ok() {
+            assert!(error.contains("empty summary response"), "{error}");
+        }
+        assert_eq!(runner.resets.load(Ordering::Relaxed), 0);
+        assert_eq!(runner.model().as_deref(), Some("large"));
+        assert_eq!(shown(&session).await.1.len(), 10);
+    }
+}
+
+#[tokio::test]
+async fn a_runner_that_cannot_be_reset_is_an_error_after_the_handoff() {
+    let runner = Logged {
+        reset_fails: true,
+        ..Logged::new(false, Ok("Modules were renamed."))
+    };
+    let (_, outcome, session) = by_runner(runner).await;
+    assert!(matches!(outcome.unwrap_err().kind(), ErrorKind::Model(_)));
+    assert_eq!(shown(&session).await.1, [7, 8, 9, 10]);
+}
+
+#[tokio::test]
+async fn a_tail_never_begins_with_a_result_whose_call_is_gone() {
+    let session = open(writing("The file was read.").handoff(keeping(1))).await;
+    let log = [
+        Message::user(
+            "What does the manifest say of the edition? Read it whole, please. ".repeat(20),
+        ),
+        call("a", "Read", r#"{"file_path":"/srv/crumb/Cargo.toml"}"#),
+        result("a", "[package]\nname = \"crumb\"\nedition = \"2024\""),
+    ];
+    let _ = session.ingest_batch(log.to_vec()).await.unwrap();
+    let _ = session
+        .ingest(Message::assistant("It is 2024."))
+        .await
+        .unwrap();
+    // One message is kept; two would begin with the result, so the call is kept too.
+    for messages in [1, 2] {
+        let planner = agent_memory::HandoffPlanner::new(keeping(messages));
+        let view = session.clone().with_planner(Arc::new(planner));
+        let jobs = view.plan().await.unwrap().jobs;
+        let cut = jobs.first().map(|job| job.range.last);
+        assert_eq!(
+            cut,
+            (messages == 1)
+                .then_some(Seq(3))
+                .or(cut.filter(|l| *l == Seq(1)))
+        );
+    }
+}
+
+#[tokio::test]
+async fn a_later_summary_is_made_from_the_one_before_and_from_what_was_kept() {
+    let model = Scripted::head_cut();
+    let session = open(
+        memory()
+            .summarizer(Arc::new(model.clone()))
+            .handoff(keeping(4)),
+    )
+    .await;
+    talk(&session, 10).await;
+    let first = done(&session).await;
+    let more: Vec<Message> = (11..=20).map(said).collect();
+    let _ = session.ingest_batch(more).await.unwrap();
+    let second = done(&session).await;
+    assert_eq!(second.kept_from, Seq(17));
+    let summaries = session.summaries(&second.summaries).await.unwrap();
+    let summary = summaries[0].as_ref().unwrap();
+    // The messages 7 to 10, which the first handoff kept, are among the sources of the second.
+    let sources: Vec<_> = summary
+        .sources
+        .iter()
+        .map(|s| (s.range().first, s.range().last))
+        .collect();
+    assert_eq!(sources, [(Seq(1), Seq(6)), (Seq(7), Seq(16))]);
+    assert_eq!(summary.source_summaries().next(), first.summaries.first());
+    assert_eq!(summary.children.len(), 1);
+    assert_eq!(summary.range.last, Seq(16));
+}

@@ -1,0 +1,102 @@
+//! Handing sessions over as anna, pi and koda do, and what their handoffs lose.
+
+mod anna;
+mod forms;
+mod koda;
+mod many;
+mod pi;
+mod reasons;
+mod settings;
+
+use std::collections::BTreeSet;
+use std::sync::atomic::{AtomicU32, Ordering};
+use std::sync::{Arc, Mutex};
+
+use agent_memory::handoff::{CutPolicy, FileLedger, LiveHandoffPolicy};
+use agent_memory::models::{Failure, FailureKind, is_context_overflow};
+use agent_memory::retrieval::ExpandedChild;
+use agent_memory::summaries::{OnError, Tier};
+use agent_memory::testing::{Answer, Scripted, memory};
+use agent_memory::{
+    Budget, Builder, CancellationToken, CompactionReason, ErrorKind, Event, ExpandArgs, HandOver,
+    HandOverOutcome, HandOverSkip, Handoff, HandoffPolicy, Hooks, IdentityFiles, Job, JobDecision,
+    Ladder, LiveTurnPolicy, Memory, Message, MessageOrigin, Mode, Part, RawJson, Recorder,
+    Recovery, ResultContent, Role, Runner, Seq, Session, Strategy, Summarizer, SummarizerResponse,
+    SummaryForm, SummaryRequest, TurnPolicy, Window, WindowUse,
+};
+
+use crate::support::{export, said, talk};
+
+/// A policy by which few messages are worth a handoff.
+fn keeping(messages: usize) -> HandoffPolicy {
+    HandoffPolicy::default()
+        .with_keep(CutPolicy::LastMessages { messages })
+        .with_min_tokens(0)
+        .with_split_turns(false)
+}
+
+fn writing(answer: &str) -> Builder {
+    memory().summarizer(Arc::new(Scripted::fixed(Ok(answer))))
+}
+
+async fn open(builder: Builder) -> Session {
+    let memory: Memory = builder.open().await.unwrap();
+    memory.session("chat").await.unwrap()
+}
+
+async fn done(session: &Session) -> Handoff {
+    match session.hand_over(&HandOver::default()).await.unwrap() {
+        HandOverOutcome::Done(handoff) => *handoff,
+        HandOverOutcome::Skipped(skip) => panic!("{skip:?}"),
+    }
+}
+
+async fn skipped(session: &Session, request: &HandOver) -> HandOverSkip {
+    match session.hand_over(request).await.unwrap() {
+        HandOverOutcome::Done(handoff) => panic!("{handoff:?}"),
+        HandOverOutcome::Skipped(skip) => skip,
+    }
+}
+
+/// What a large context shows: the positions of messages, and the text before them.
+async fn shown(session: &Session) -> (String, Vec<u32>) {
+    let context = session.assemble(Budget::tokens(100_000)).await.unwrap();
+    let (mut summary, mut messages) = (String::new(), Vec::new());
+    for message in &context.messages {
+        match (&message.source, message.parts.first()) {
+            (MessageOrigin::Summary { .. }, Some(Part::Text { text })) => {
+                assert!(messages.is_empty(), "a summary behind a message");
+                summary.push_str(text);
+            }
+            (MessageOrigin::Message { first, .. }, _) => messages.push(first.0),
+            other => panic!("{other:?}"),
+        }
+    }
+    (summary, messages)
+}
+
+fn call(id: &str, tool: &str, arguments: &str) -> Message {
+    let mut message = Message::assistant("");
+    message.parts = vec![Part::ToolCall {
+        id: id.to_owned(),
+        name: tool.to_owned(),
+        arguments: RawJson::parse(arguments).unwrap(),
+    }];
+    message
+}
+
+fn result(id: &str, text: &str) -> Message {
+    let mut message = Message::assistant("");
+    message.role = Role::Tool;
+    message.parts = vec![Part::ToolResult {
+        call_id: id.to_owned(),
+        content: ResultContent::Text(text.to_owned()),
+        is_error: None,
+    }];
+    message
+}
+
+async fn talk_on(session: &Session, from: usize, count: usize) {
+    let more: Vec<Message> = (from..from + count).map(said).collect();
+    let _ = session.ingest_batch(more).await.unwrap();
+}

@@ -1,0 +1,289 @@
+//! Handoffs by the rules of pi and Operator-Use.
+
+use super::*;
+
+#[tokio::test]
+async fn results_larger_than_what_is_kept_do_not_stop_a_handoff() {
+    let policy = HandoffPolicy::default()
+        .with_keep(CutPolicy::RecentTokens { tokens: 200 })
+        .with_min_tokens(0);
+    let session = open(writing("Earlier work.").handoff(policy)).await;
+    talk(&session, 12).await;
+    let huge = "line of output\n".repeat(400);
+    let tail = [
+        Message::user("Show the log."),
+        call("a", "Bash", r#"{"command":"cat log.txt"}"#),
+        result("a", &huge),
+    ];
+    let _ = session.ingest_batch(tail.to_vec()).await.unwrap();
+    let _ = session
+        .ingest(Message::assistant("That is all of it."))
+        .await
+        .unwrap();
+    let handoff = done(&session).await;
+    assert!(handoff.kept_from > Seq(12), "{handoff:?}");
+}
+
+#[tokio::test]
+async fn a_split_turn_gets_two_summaries_and_keeps_the_one_before() {
+    let policy = HandoffPolicy::default()
+        .with_keep(CutPolicy::LastMessages { messages: 2 })
+        .with_min_tokens(0);
+    let answers = [
+        Answer::text("History."),
+        Answer::text("The turn's beginning."),
+    ];
+    let session = open(
+        memory()
+            .summarizer(Arc::new(Scripted::new(answers)))
+            .handoff(policy),
+    )
+    .await;
+    talk(&session, 8).await;
+    let mut turn = vec![Message::user(
+        "Now rename everything that is left in the tree, one by one.",
+    )];
+    for n in 0..6 {
+        turn.push(Message::assistant(format!(
+            "Renamed the part number {n}, its callers in all of the modules that use it, and the tests that go with \
+             it; the documentation of part {n} names the new one, and nothing else was touched by that."
+        )));
+    }
+    let _ = session.ingest_batch(turn.clone()).await.unwrap();
+    let handoff = done(&session).await;
+    assert!(handoff.is_split_turn);
+    assert_eq!(handoff.summaries.len(), 2);
+    assert_eq!(
+        handoff.summary,
+        "History.\n\n---\n\n**Turn Context (split turn):**\n\nThe turn's beginning."
+    );
+    let (summary, messages) = shown(&session).await;
+    assert_eq!(messages, [14, 15]);
+    assert!(summary.find("History.") < summary.find("The turn's beginning."));
+    // The next turn is split where nothing else is old: the summaries before it stay.
+    let _ = session.ingest_batch(turn).await.unwrap();
+    let again = done(&session).await;
+    assert!(again.is_split_turn);
+    let found = session.summaries(&again.summaries).await.unwrap();
+    let first = found[0].as_ref().unwrap();
+    assert_eq!(first.range.first, Seq::FIRST);
+    assert_eq!(first.source_summaries().count(), 2, "both are folded");
+}
+
+#[tokio::test]
+async fn the_files_of_all_handoffs_are_told() {
+    let session = open(memory().handoff(keeping(1))).await;
+    let wrote = |n: usize| {
+        let path = format!("/srv/crumb/src/part{n}.rs");
+        let write = format!(r#"{{"file_path":"{path}","content":"pub fn part{n}() {{}}"}}"#);
+        let read = format!(r#"{{"file_path":"/srv/crumb/notes{n}.md"}}"#);
+        [
+            Message::user(format!(
+                "Write part {n} after the notes, and run nothing else."
+            )),
+            call(&format!("r{n}"), "Read", &read),
+            result(&format!("r{n}"), "Some notes about it, two lines of them."),
+            call(&format!("w{n}"), "Write", &write),
+            result(&format!("w{n}"), "File created successfully"),
+            call(
+                &format!("e{n}"),
+                "Edit",
+                &format!(
+                    r#"{{"file_path":"/srv/crumb/lib.rs","old_string":"a","new_string":"b{n}"}}"#
+                ),
+            ),
+            result(&format!("e{n}"), "updated"),
+            call(
+                &format!("x{n}"),
+                "Bash",
+                &format!(r#"{{"command":"rm /srv/crumb/old{n}.rs"}}"#),
+            ),
+            result(&format!("x{n}"), ""),
+            call(&format!("t{n}"), "mcp__weather", r#"{"city":"Oslo"}"#),
+            result(&format!("t{n}"), "rain"),
+            Message::assistant(format!("Part {n} is written.")),
+        ]
+    };
+    for n in 1..=3 {
+        let _ = session.ingest_batch(wrote(n).to_vec()).await.unwrap();
+        done(&session).await;
+    }
+    let last = session.spans().await.unwrap();
+    let id = last[0].body.summary().unwrap().clone();
+    let summary = session.summaries(&[id]).await.unwrap().remove(0).unwrap();
+    let files = FileLedger::of(&summary).unwrap();
+    let all = |name: &str| -> Vec<String> {
+        (1..=3)
+            .map(|n| format!("/srv/crumb/{name}").replace('#', &n.to_string()))
+            .collect()
+    };
+    assert_eq!(files.created(), all("src/part#.rs"));
+    assert_eq!(files.read(), all("notes#.md"));
+    assert_eq!(files.deleted(), all("old#.rs"));
+    assert_eq!(files.updated(), ["/srv/crumb/lib.rs"]);
+    assert_eq!(files.unknown_tools().get("mcp__weather"), Some(&3));
+    let footer = files.footer();
+    assert!(
+        footer.contains("<read-files>\n/srv/crumb/notes1.md"),
+        "{footer}"
+    );
+    assert!(
+        footer.contains("<modified-files>\n/srv/crumb/lib.rs"),
+        "{footer}"
+    );
+}
+
+#[tokio::test]
+async fn a_summary_of_somebody_else_is_appended() {
+    let session = open(memory().handoff(keeping(4))).await;
+    talk(&session, 12).await;
+    let details = RawJson::parse(r#"{"read_files":["a.rs"]}"#).unwrap();
+    let handoff = session
+        .append_compaction(
+            "Twelve steps, so far without trouble.",
+            Seq(5),
+            Some(details),
+        )
+        .await
+        .unwrap();
+    assert_eq!(handoff.kept_from, Seq(5));
+    let (summary, messages) = shown(&session).await;
+    assert!(summary.contains("without trouble"));
+    assert_eq!(messages, (5..=12).collect::<Vec<u32>>());
+    let stored = session.summaries(&handoff.summaries).await.unwrap();
+    let meta = stored[0]
+        .as_ref()
+        .unwrap()
+        .meta
+        .as_ref()
+        .unwrap()
+        .as_str()
+        .to_owned();
+    assert!(meta.contains(r#"{"read_files":["a.rs"]}"#), "{meta}");
+    for (text, at) in [("", Seq(9)), (" ", Seq(9)), ("x", Seq(1))] {
+        let error = session.append_compaction(text, at, None).await.unwrap_err();
+        assert_eq!(error.kind(), ErrorKind::Invalid);
+    }
+    assert!(session.verify().await.unwrap().is_ok());
+}
+
+#[tokio::test]
+async fn a_manual_run_fails_in_a_turn_and_a_request_waits_for_its_end() {
+    let builder = writing("All of it.")
+        .handoff(keeping(4))
+        .turns(TurnPolicy::manual());
+    let session = open(builder).await;
+    let window = Window::new(100_000);
+    talk(&session, 10).await;
+    session.before_turn(&window).await.unwrap();
+    let error = session
+        .compact_between_turns(Mode::Full, None)
+        .await
+        .unwrap_err();
+    assert_eq!(error.kind(), ErrorKind::InTurn);
+    session.request_compaction(Some("Keep the names."));
+    assert_eq!(shown(&session).await.1.len(), 10, "not in the turn");
+    let report = session.after_turn(&window).await.unwrap();
+    assert_eq!(report.published(), 1);
+    assert_eq!(shown(&session).await.1.len(), 4);
+    let recipe = session.spans().await.unwrap();
+    let id = recipe[0].body.summary().unwrap().clone();
+    let summary = session.summaries(&[id]).await.unwrap().remove(0).unwrap();
+    assert!(summary.recipe.as_str().contains("instructions="));
+    // It was asked for once.
+    assert_eq!(session.after_turn(&window).await.unwrap().published(), 0);
+    session
+        .compact_between_turns(Mode::Full, None)
+        .await
+        .unwrap();
+}
+
+#[tokio::test]
+async fn events_say_why_a_compaction_ran() {
+    let recorder = Recorder::new();
+    let builder = writing("All of it.")
+        .handoff(keeping(4))
+        .hooks(Arc::new(recorder.clone()));
+    let session = open(builder).await;
+    talk(&session, 10).await;
+    done(&session).await;
+    talk_on(&session, 11, 10).await;
+    session
+        .recover_from_overflow(&Window::new(2_000))
+        .await
+        .unwrap();
+    let reasons: Vec<CompactionReason> = recorder
+        .events()
+        .into_iter()
+        .filter_map(|event| match event {
+            Event::Triggered { reason } => Some(reason),
+            _ => None,
+        })
+        .collect();
+    assert_eq!(
+        reasons[..2],
+        [CompactionReason::Manual, CompactionReason::Overflow]
+    );
+}
+
+#[tokio::test]
+async fn an_overflow_is_recovered_from_once_a_turn() {
+    let builder = writing("All of it.")
+        .handoff(keeping(2))
+        .turns(TurnPolicy::manual());
+    let session = open(builder).await;
+    let window = Window::new(100_000);
+    talk(&session, 20).await;
+    session.before_turn(&window).await.unwrap();
+    let before = session.snapshot().await.unwrap().tokens();
+    let recovered = session.recover_from_overflow(&window).await.unwrap();
+    assert!(matches!(recovered, Recovery::Compacted(_)));
+    assert!(session.snapshot().await.unwrap().tokens() <= before / 4 * 3);
+    let again = session.recover_from_overflow(&window).await.unwrap();
+    assert_eq!(again, Recovery::AlreadyTried);
+    session.after_turn(&window).await.unwrap();
+    // A new turn may recover; there is nothing to make smaller.
+    session.before_turn(&window).await.unwrap();
+    let again = session.recover_from_overflow(&window).await.unwrap();
+    assert_eq!(again, Recovery::NothingToDo);
+}
+
+#[tokio::test]
+async fn an_overflow_is_recovered_from_without_a_model() {
+    let session = open(
+        memory()
+            .summarizer(Arc::new(Scripted::fails()))
+            .handoff(keeping(2)),
+    )
+    .await;
+    talk(&session, 20).await;
+    let recovered = session
+        .recover_from_overflow(&Window::new(100_000))
+        .await
+        .unwrap();
+    assert!(matches!(recovered, Recovery::Compacted(_)));
+    assert!(session.verify().await.unwrap().is_ok());
+}
+
+#[test]
+fn overflows_are_known_by_what_providers_say() {
+    for text in [
+        "prompt is too long: 210000 tokens > 200000 maximum",
+        "This model's maximum context length is 128000 tokens",
+        "error code context_length_exceeded",
+        "Request too large for the model",
+        "input exceeds the model's limit",
+        "over the token limit",
+    ] {
+        assert!(is_context_overflow(400, text), "{text}");
+    }
+    assert!(is_context_overflow(413, "payload too large"));
+    for (status, text) in [
+        (413, "no"),
+        (400, "bad request"),
+        (429, "slow down"),
+        (500, ""),
+    ] {
+        assert!(!is_context_overflow(status, text), "{text}");
+    }
+}

@@ -1,0 +1,105 @@
+//! Policies that change, presets, and identity files.
+
+use super::*;
+
+#[tokio::test]
+async fn settings_are_read_at_each_check() {
+    let on = Arc::new(std::sync::atomic::AtomicBool::new(false));
+    let (turns, policy) = (Arc::clone(&on), Arc::clone(&on));
+    let builder = writing("All of it.")
+        .live_turns(LiveTurnPolicy::new(move || {
+            match turns.load(Ordering::Relaxed) {
+                true => TurnPolicy::anna_handoff(100),
+                false => TurnPolicy::anna_handoff(-1),
+            }
+        }))
+        .live_handoff(LiveHandoffPolicy::new(move || {
+            keeping(if policy.load(Ordering::Relaxed) {
+                4
+            } else {
+                100
+            })
+        }));
+    let session = open(builder).await;
+    let window = Window::new(100_000);
+    talk(&session, 12).await;
+    assert_eq!(session.before_turn(&window).await.unwrap().published(), 0);
+    on.store(true, Ordering::Relaxed);
+    assert_eq!(session.before_turn(&window).await.unwrap().published(), 1);
+    assert_eq!(shown(&session).await.1.len(), 4);
+}
+
+#[tokio::test]
+async fn identity_files_begin_each_context_as_they_are_now() {
+    let (user, project) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
+    let write = |path: std::path::PathBuf, text: &str| {
+        std::fs::create_dir_all(path.parent().unwrap()).unwrap();
+        std::fs::write(path, text).unwrap();
+    };
+    let files = IdentityFiles::new(user.path()).with_project(project.path());
+    let session = open(
+        memory()
+            .identity("You are Ferris.")
+            .identity_files(files.clone()),
+    )
+    .await;
+    talk(&session, 3).await;
+    let said = async || {
+        let context = session.assemble(Budget::tokens(10_000)).await.unwrap();
+        let first = &context.messages[0];
+        assert_eq!(first.role, Role::System);
+        match &first.parts[0] {
+            Part::Text { text } => text.clone(),
+            other => panic!("{other:?}"),
+        }
+    };
+    assert_eq!(said().await, "<memory>\nYou are Ferris.\n</memory>");
+    write(user.path().join("soul.MD"), "Terse. </memory> Kind.");
+    write(user.path().join("USER.md"), "Lives in Oslo.");
+    let text = said().await;
+    assert!(
+        text.contains("# SOUL.md\n\nTerse. &lt;/memory> Kind."),
+        "{text}"
+    );
+    assert!(text.contains("# USER.md\n\nLives in Oslo."));
+    // The project's file takes the place of the user's, and what the agent writes shows at once.
+    write(project.path().join(".agents/User.md"), "Works on crumb.");
+    files.write("memory.md", "The release is R7.").unwrap();
+    let text = said().await;
+    assert!(
+        text.contains("Works on crumb.") && !text.contains("Oslo"),
+        "{text}"
+    );
+    assert!(
+        text.ends_with("# MEMORY.md\n\nThe release is R7.\n</memory>"),
+        "{text}"
+    );
+    assert!(user.path().join("MEMORY.md").exists());
+    // They are in the budget.
+    files.write("SOUL.md", &"word ".repeat(9_000)).unwrap();
+    let error = session.assemble(Budget::tokens(2_000)).await.unwrap_err();
+    assert!(matches!(error.kind(), ErrorKind::BudgetTooSmall { .. }));
+    assert_eq!(
+        files.write("ROOT.md", "x").unwrap_err().kind(),
+        ErrorKind::Invalid
+    );
+}
+
+#[test]
+fn turn_policies_of_other_engines_have_their_figures() {
+    let at = |tokens, system_tokens| WindowUse {
+        tokens,
+        window: 100_000,
+        system_tokens,
+    };
+    for (policy, quiet) in [
+        (TurnPolicy::anna_handoff(0), at(80_000, 0)),
+        (TurnPolicy::operator_use(), at(91_808, 0)),
+        (TurnPolicy::koda(), at(79_999, 0)),
+        (TurnPolicy::phi_core(), at(81_000, 4_000)),
+    ] {
+        assert!(!policy.hard.fires(&quiet), "{policy:?}");
+        let one_more = at(quiet.tokens + 1, quiet.system_tokens);
+        assert!(policy.hard.fires(&one_more), "{policy:?}");
+    }
+}
