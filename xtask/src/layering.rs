@@ -22,6 +22,14 @@ const DATABASES: &[&str] = &[
 ];
 const PROVIDERS: &[&str] = &["reqwest", "genai", "hyper"];
 
+/// What pure planners and assemblers leave to whoever carries out what they decide.
+const RUNNING: &[&str] = &[
+    "async-trait",
+    "futures",
+    "memory-store",
+    "summarize-escalation",
+];
+
 /// The crates, bottom up, and what each must not know.
 const LAYERS: &[(&str, &[&[&str]])] = &[
     (
@@ -94,31 +102,11 @@ const LAYERS: &[(&str, &[&[&str]])] = &[
     ),
     (
         "context-assembler",
-        &[
-            ASYNC_RUNTIME,
-            DATABASES,
-            PROVIDERS,
-            &[
-                "async-trait",
-                "futures",
-                "memory-store",
-                "summarize-escalation",
-            ],
-        ],
+        &[ASYNC_RUNTIME, DATABASES, PROVIDERS, RUNNING],
     ),
     (
         "dag-compactor",
-        &[
-            ASYNC_RUNTIME,
-            DATABASES,
-            PROVIDERS,
-            &[
-                "async-trait",
-                "futures",
-                "memory-store",
-                "summarize-escalation",
-            ],
-        ],
+        &[ASYNC_RUNTIME, DATABASES, PROVIDERS, RUNNING],
     ),
     (
         "handoff-compactor",
@@ -126,13 +114,8 @@ const LAYERS: &[(&str, &[&[&str]])] = &[
             ASYNC_RUNTIME,
             DATABASES,
             PROVIDERS,
-            &[
-                "async-trait",
-                "futures",
-                "memory-store",
-                "summarize-escalation",
-                "dag-compactor",
-            ],
+            RUNNING,
+            &["dag-compactor"],
         ],
     ),
     (
