@@ -66,7 +66,7 @@ fn benches(c: &mut Criterion) {
         c.bench_function(&format!("block-overlay/context/{loops}"), |b| {
             b.iter(|| {
                 let context = build_context_from_session(&working, &newest, &settings).unwrap();
-                assert_eq!(context.omissions.len(), loops - 4);
+                assert_eq!(context.out_of_scope.as_ref().unwrap().loops, loops - 4);
                 context
             });
         });

@@ -14,10 +14,10 @@ use crate::error::Result;
 use crate::events::{
     BeforeCompaction, CompactionDecision, CompactionEvent, CompactionHooks, CompactionOutcome,
 };
-use crate::loops::LoopSession;
 use crate::message::LoopMessage;
 use crate::orchestrate::{BlockSettings, compact_session_loops};
 use crate::reduce::{CompactionStrategy, DefaultCompaction, ReductionPolicy};
+use crate::session::LoopSession;
 use crate::strategy::DefaultBlockCompaction;
 
 /// The working state of an agent: what its next request shows and, where it keeps one, the session.
@@ -59,13 +59,11 @@ impl<M: LoopMessage> AgentContext<M> {
 
     /// Adds messages to the request and to the loop that runs.
     pub fn push(&mut self, messages: impl IntoIterator<Item = M>) {
-        let current = self
-            .session
-            .as_mut()
-            .and_then(|session| session.get_mut(&self.current_loop));
         let added: Vec<M> = messages.into_iter().collect();
-        if let Some(record) = current {
-            record.messages.extend(added.iter().cloned());
+        if let Some(session) = &mut self.session {
+            session.update(&self.current_loop, |record| {
+                record.messages.extend(added.iter().cloned());
+            });
         }
         self.messages.extend(added);
     }

@@ -295,9 +295,9 @@ impl<'a, M: LoopMessage> BlockInput<'a, M> {
         let messages = self.messages(turns);
         Omission {
             loop_id: self.record.loop_id.clone(),
-            turns: Some(turns),
+            turns,
             messages: messages.len(),
-            tokens: Some(self.estimator.messages(messages)),
+            tokens: self.estimator.messages(messages),
             reason,
         }
     }

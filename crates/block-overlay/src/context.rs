@@ -8,10 +8,11 @@ use token_estimate::{TokenEstimator, TokenEstimatorExt as _};
 use crate::block::{CompactedSection, CompactionBlock};
 use crate::error::{Error, Result};
 use crate::layout::LoopLayout;
-use crate::loops::{LoopRecord, LoopSession};
+use crate::loops::LoopRecord;
 use crate::message::LoopMessage;
 use crate::omission::{Omission, OmissionReason, Tally};
 use crate::orchestrate::{BlockSettings, resolve_scope};
+use crate::session::{LoopRun, LoopSession};
 use crate::turn_range::TurnRange;
 
 /// What a context shows of a turn.
@@ -80,8 +81,11 @@ pub struct LoopContext<M> {
     pub tokens: u64,
     /// Every turn of the loops in scope, oldest first, once each.
     pub turns: Vec<TurnShown>,
-    /// What is left out, oldest first: turns of loops in scope, and loops out of scope.
+    /// What is left out of the loops in scope, oldest first.
     pub omissions: Vec<Omission>,
+    /// The loops that are out of scope, counted together. [`LoopSession::ancestors`] of the last one gives
+    /// each.
+    pub out_of_scope: Option<LoopRun>,
     /// Number of loops in scope, the newest one included.
     pub loops: usize,
 }
@@ -116,21 +120,8 @@ pub fn build_context_from_session<M: LoopMessage>(
 ) -> Result<LoopContext<M>> {
     session.require(current_loop_id)?;
     let loops = resolve_scope(session, current_loop_id, settings) + 1;
-    let mut out_of_scope = Vec::new();
-    let mut in_scope = Vec::new();
-    for (index, record) in session.ancestors(current_loop_id).enumerate() {
-        match index < loops {
-            true => in_scope.push(record),
-            false => out_of_scope.push(Omission {
-                loop_id: record.loop_id.clone(),
-                turns: None,
-                messages: record.messages.len(),
-                tokens: None,
-                reason: OmissionReason::Scope,
-            }),
-        }
-    }
-    let out_of_scope = out_of_scope.into_iter().rev().collect();
+    let out_of_scope = session.older_than(current_loop_id, loops);
+    let in_scope: Vec<_> = session.ancestors(current_loop_id).take(loops).collect();
     let pieces = in_scope
         .iter()
         .rev()
@@ -138,9 +129,9 @@ pub fn build_context_from_session<M: LoopMessage>(
         .collect();
     let mut builder = Builder {
         settings,
+        hidden: Tally::new(out_of_scope.as_ref()),
         out_of_scope,
         pieces,
-        hidden: Tally::default(),
     };
     builder.fit(current_loop_id)?;
     Ok(builder.finish(loops))
@@ -242,7 +233,7 @@ fn grown<'m, M: LoopMessage>(
 /// Fits pieces into a budget.
 struct Builder<'b, 's, M> {
     settings: &'b BlockSettings<'b, M>,
-    out_of_scope: Vec<Omission>,
+    out_of_scope: Option<LoopRun>,
     pieces: Vec<Piece<'s, M>>,
     /// What is left out before the first piece that is shown.
     hidden: Tally,
@@ -252,9 +243,6 @@ impl<M: LoopMessage> Builder<'_, '_, M> {
     /// Leaves pieces out, oldest first, until the rest fits.
     fn fit(&mut self, current_loop_id: &str) -> Result<()> {
         let budget = self.settings.max_context_tokens;
-        for omission in &self.out_of_scope {
-            self.hidden.push(omission);
-        }
         let mut tokens: u64 = self.pieces.iter().map(|piece| piece.tokens).sum();
         if tokens.saturating_add(self.mark_tokens()) > budget {
             self.divide_recent(current_loop_id);
@@ -296,9 +284,9 @@ impl<M: LoopMessage> Builder<'_, '_, M> {
         let originals = piece.layout.slice(&piece.record.messages, piece.turns);
         let omission = Omission {
             loop_id: piece.record.loop_id.clone(),
-            turns: Some(piece.turns),
+            turns: piece.turns,
             messages: originals.len(),
-            tokens: Some(self.settings.estimator.messages(originals)),
+            tokens: self.settings.estimator.messages(originals),
             reason: OmissionReason::ContextBudget,
         };
         self.hidden.push(&omission);
@@ -326,10 +314,10 @@ impl<M: LoopMessage> Builder<'_, '_, M> {
         let shown: u64 = self.pieces.iter().map(|piece| piece.tokens).sum();
         let tokens = shown.saturating_add(self.mark_tokens());
         let mut messages: Vec<M> = self.mark().into_iter().collect();
-        let (mut turns, mut omissions) = (Vec::new(), self.out_of_scope);
+        let (mut turns, mut omissions) = (Vec::new(), Vec::new());
         for piece in self.pieces {
             messages.extend(piece.messages);
-            let hidden = piece.omitted.as_ref().and_then(|omitted| omitted.turns);
+            let hidden = piece.omitted.as_ref().map(|omitted| omitted.turns);
             for turn in piece.turns.indices() {
                 let is_hidden = hidden.is_some_and(|hidden| hidden.contains(turn));
                 turns.push(TurnShown {
@@ -350,6 +338,7 @@ impl<M: LoopMessage> Builder<'_, '_, M> {
             tokens,
             turns,
             omissions,
+            out_of_scope: self.out_of_scope,
             loops,
         }
     }

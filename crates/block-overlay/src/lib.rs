@@ -17,6 +17,7 @@ mod orchestrate;
 pub mod planner;
 mod prune;
 mod reduce;
+mod session;
 mod strategy;
 #[cfg(feature = "summarize")]
 mod summarize;
@@ -38,9 +39,7 @@ pub use events::{
 };
 pub use layout::{LoopLayout, Sections, TurnRule};
 pub use limits::{ExecutionLimits, ExecutionTracker, LimitReached};
-pub use loops::{
-    ContinuationKind, LoopRecord, LoopSession, LoopStatus, LoopTurnId, ParallelGroup, TurnRecord,
-};
+pub use loops::{ContinuationKind, LoopRecord, LoopStatus, LoopTurnId, ParallelGroup, TurnRecord};
 pub use message::LoopMessage;
 pub use omission::{Omission, OmissionReason};
 pub use one_liner::{ONE_LINER_BYTES, OneLiners, SUMMARY_PREFIX, one_liner};
@@ -50,6 +49,7 @@ pub use reduce::{
     CompactionStrategy, DefaultCompaction, Reduced, ReductionLevel, ReductionPolicy,
     compact_messages,
 };
+pub use session::{LoopRun, LoopSession};
 pub use strategy::DefaultBlockCompaction;
 #[cfg(feature = "summarize")]
 pub use summarize::{OneLineSummarizer, SummarizingBlockCompaction};

@@ -4,6 +4,7 @@ use std::fmt;
 
 use serde::{Deserialize, Serialize};
 
+use crate::session::LoopRun;
 use crate::turn_range::TurnRange;
 
 /// Reason for which turns are left out.
@@ -11,8 +12,6 @@ use crate::turn_range::TurnRange;
 #[serde(rename_all = "snake_case")]
 #[non_exhaustive]
 pub enum OmissionReason {
-    /// Their loop is older than the scope reaches.
-    Scope,
     /// Their lines did not fit into the tokens for a summary.
     SummaryBudget,
     /// The context would have cost more than it may.
@@ -21,19 +20,17 @@ pub enum OmissionReason {
     TooLong,
 }
 
-/// Turns that a context does not show. The loop still has their messages.
+/// Turns of a loop that a context does not show. The loop still has their messages.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Omission {
     /// Id of the loop.
     pub loop_id: String,
-    /// The turns; `None` for all turns of a loop that is not read because it is out of scope.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub turns: Option<TurnRange>,
+    /// The turns.
+    pub turns: TurnRange,
     /// Number of messages, notes included.
     pub messages: usize,
-    /// Cost of the messages in tokens; `None` where the loop is not read.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub tokens: Option<u64>,
+    /// Cost of the messages in tokens.
+    pub tokens: u64,
     /// Why they are left out.
     pub reason: OmissionReason,
 }
@@ -41,57 +38,72 @@ pub struct Omission {
 impl fmt::Display for Omission {
     /// Such as `turns 9-14 of loop s1.2: 12 messages, 4120 tokens`.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self.turns {
-            Some(turns) => write!(f, "{turns} of loop {}", self.loop_id)?,
-            None => write!(f, "loop {}", self.loop_id)?,
-        }
-        write!(f, ": {} messages", self.messages)?;
-        match self.tokens {
-            Some(tokens) => write!(f, ", {tokens} tokens"),
-            None => Ok(()),
-        }
+        let Self {
+            loop_id,
+            turns,
+            messages,
+            tokens,
+            ..
+        } = self;
+        write!(
+            f,
+            "{turns} of loop {loop_id}: {messages} messages, {tokens} tokens"
+        )
     }
 }
 
-/// Omissions in a row, as far as the text in their place names them.
+/// What is left out before the first turn that is shown, as far as the text in its place names it.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Tally {
-    first: Option<Omission>,
+    /// The text of the only part.
+    only: String,
+    first_loop: String,
     last_loop: String,
     parts: usize,
     messages: usize,
 }
 
 impl Tally {
+    /// Counts from the loops out of scope.
+    pub(crate) fn new(older: Option<&LoopRun>) -> Self {
+        older.map_or_else(Self::default, |older| Self {
+            only: older.to_string(),
+            first_loop: older.first_loop_id.clone(),
+            last_loop: older.last_loop_id.clone(),
+            parts: 1,
+            messages: older.messages,
+        })
+    }
+
     pub(crate) fn push(&mut self, omission: &Omission) {
-        if self.first.is_none() {
-            self.first = Some(omission.clone());
+        if self.parts == 0 {
+            self.only = omission.to_string();
+            self.first_loop.clone_from(&omission.loop_id);
         }
         self.last_loop.clone_from(&omission.loop_id);
         self.parts += 1;
         self.messages += omission.messages;
     }
 
-    /// Text that names the first and the last omission and counts all; `None` when there are none.
+    /// Text that names where it begins and ends and counts all; `None` when nothing is left out.
     pub(crate) fn text(&self) -> Option<String> {
-        let first = self.first.as_ref()?;
-        if self.parts == 1 {
-            return Some(format!("[… left out: {first} …]"));
-        }
         let Self {
+            only,
+            first_loop,
             last_loop,
             parts,
             messages,
-            ..
         } = self;
-        let from = &first.loop_id;
-        Some(match from == last_loop {
-            true => format!("[… left out: {parts} parts of loop {from}, {messages} messages …]"),
-            false => format!(
-                "[… left out: {parts} parts, from loop {from} to loop {last_loop}, {messages} \
-                 messages …]"
-            ),
-        })
+        match parts {
+            0 => None,
+            1 => Some(format!("[… left out: {only} …]")),
+            _ if first_loop == last_loop => Some(format!(
+                "[… left out: {parts} parts of loop {first_loop}, {messages} messages …]"
+            )),
+            _ => Some(format!(
+                "[… left out: from loop {first_loop} to loop {last_loop}, {messages} messages …]"
+            )),
+        }
     }
 }
 

@@ -8,8 +8,9 @@ use crate::config::{BlockCompactionStrategy, BlockInput};
 use crate::config::{CompactionConfig, CompactionScope};
 use crate::error::Result;
 use crate::layout::LoopLayout;
-use crate::loops::{LoopRecord, LoopSession};
+use crate::loops::LoopRecord;
 use crate::message::LoopMessage;
+use crate::session::LoopSession;
 
 /// What compacting a session and building a context of it depend on, besides the session.
 #[derive(Debug)]
@@ -80,9 +81,7 @@ pub async fn compact_session_loops<M: LoopMessage>(
     }
     let mut report = Vec::with_capacity(made.len());
     for (one, block) in made {
-        if let Some(record) = session.get_mut(&one.loop_id) {
-            record.compaction_block = Some(block);
-        }
+        session.update(&one.loop_id, |record| record.compaction_block = Some(block));
         report.push(one);
     }
     Ok(report)

@@ -40,10 +40,11 @@ fn turns_that_two_sections_want_are_shown_once() {
     // A block that another program made with an overlap is shown once too.
     let mut session = chain(vec![turns("a", 10, 3)]);
     compact(&mut session, "a", &config().with_kept_turns(0, 10), PLENTY);
-    let record = session.get_mut("a").unwrap();
-    let block = record.compaction_block.as_mut().unwrap();
-    block.keep_first = TurnRange::new(0, 1);
-    block.covered_messages = None;
+    session.update("a", |record| {
+        let block = record.compaction_block.as_mut().unwrap();
+        block.keep_first = TurnRange::new(0, 1);
+        block.covered_messages = None;
+    });
     let shown = context(&session, "a", &config(), PLENTY);
     assert!(
         occurrences(&session, &shown.messages, "a")
@@ -136,7 +137,7 @@ fn what_the_user_said_in_the_middle_is_in_the_lines_and_the_rest_is_counted() {
     assert!(texts(&middle.messages)[0].contains("User: a: question 2, please"));
     // It does not end silently.
     let omitted = middle.omitted.as_ref().unwrap();
-    assert_eq!(omitted.turns.unwrap().end_turn, middle.range.end_turn);
+    assert_eq!(omitted.turns.end_turn, middle.range.end_turn);
     assert!(
         texts(&middle.messages)
             .last()
@@ -145,10 +146,7 @@ fn what_the_user_said_in_the_middle_is_in_the_lines_and_the_rest_is_counted() {
     );
     let shown = context(&session, "a", &small, PLENTY);
     let hidden = letters(&shown, "a").matches('-').count();
-    assert_eq!(
-        (hidden, shown.omissions.len()),
-        (omitted.turns.unwrap().len(), 1)
-    );
+    assert_eq!((hidden, shown.omissions.len()), (omitted.turns.len(), 1));
 }
 
 #[test]
@@ -190,7 +188,7 @@ fn a_context_that_does_not_fit_is_no_context() {
 #[test]
 fn parents_in_a_circle_end() {
     let mut session = chain(vec![turns("a", 3, 3), turns("b", 3, 3), turns("c", 3, 3)]);
-    session.get_mut("a").unwrap().parent_loop_id = Some("c".to_owned());
+    session.update("a", |record| record.parent_loop_id = Some("c".to_owned()));
     assert_eq!(session.chain("c").len(), 3);
     assert_eq!(
         compact(&mut session, "c", &fixed(9), PLENTY),

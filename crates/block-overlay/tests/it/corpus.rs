@@ -63,11 +63,7 @@ fn grow(session: &mut LoopSession<Message>, newest: &mut String, more: &[Message
             });
             *newest = id;
         }
-        session
-            .get_mut(newest)
-            .unwrap()
-            .messages
-            .push(message.clone());
+        session.update(newest, |record| record.messages.push(message.clone()));
     }
 }
 
@@ -100,17 +96,19 @@ fn check(
                 (record.loop_id.as_str(), turn)
             );
             let counted = shown.omissions.iter().filter(|omission| {
-                omission.loop_id == record.loop_id && omission.turns.unwrap().contains(turn)
+                omission.loop_id == record.loop_id && omission.turns.contains(turn)
             });
             assert_eq!(counted.count(), usize::from(one.shown == Shown::Omitted));
         }
     }
     assert!(turns.next().is_none());
-    let whole = shown
-        .omissions
-        .iter()
-        .filter(|omission| omission.turns.is_none());
-    assert_eq!(whole.count(), chain.len() - shown.loops);
+    let older = &chain[..chain.len() - shown.loops];
+    let messages: usize = older.iter().map(|record| record.messages.len()).sum();
+    let counted = shown.out_of_scope.as_ref();
+    assert_eq!(
+        counted.map(|older| (older.loops, older.messages)),
+        older.first().map(|_| (older.len(), messages))
+    );
     true
 }
 

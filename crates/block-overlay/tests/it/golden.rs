@@ -35,6 +35,9 @@ fn printed(context: &LoopContext<Msg>) -> String {
     for omission in &context.omissions {
         writeln!(text, "omitted: {omission}").unwrap();
     }
+    if let Some(older) = &context.out_of_scope {
+        writeln!(text, "out of scope: {older}").unwrap();
+    }
     writeln!(
         text,
         "{} tokens in {} messages",

@@ -134,8 +134,7 @@ fn check_context(
             );
             prop_assert_eq!(one.messages, layout.turns().range(turn).len());
             let counted = shown.omissions.iter().filter(|omission| {
-                omission.loop_id == record.loop_id
-                    && omission.turns.is_some_and(|range| range.contains(turn))
+                omission.loop_id == record.loop_id && omission.turns.contains(turn)
             });
             prop_assert_eq!(counted.count(), usize::from(one.shown == Shown::Omitted));
             hidden += usize::from(one.shown == Shown::Omitted);
@@ -151,21 +150,18 @@ fn check_context(
         }
     }
     prop_assert!(turns.next().is_none());
-    let named: usize = shown
-        .omissions
-        .iter()
-        .filter_map(|one| one.turns)
-        .map(|r| r.len())
-        .sum();
+    let named: usize = shown.omissions.iter().map(|one| one.turns.len()).sum();
     prop_assert_eq!(named, hidden);
-    let whole: Vec<&str> = shown
-        .omissions
-        .iter()
-        .filter(|one| one.turns.is_none())
-        .map(|one| one.loop_id.as_str())
-        .collect();
-    let expected: Vec<&str> = out.iter().map(|record| record.loop_id.as_str()).collect();
-    prop_assert_eq!(whole, expected);
+    let counted = shown.out_of_scope.as_ref().map(|older| {
+        let ends = (older.first_loop_id.as_str(), older.last_loop_id.as_str());
+        (ends, older.loops, older.messages)
+    });
+    let messages = out.iter().map(|record| record.messages.len()).sum();
+    let expected = out.first().zip(out.last()).map(|(first, last)| {
+        let ends = (first.loop_id.as_str(), last.loop_id.as_str());
+        (ends, out.len(), messages)
+    });
+    prop_assert_eq!(counted, expected);
     Ok(())
 }
 
@@ -189,7 +185,7 @@ proptest! {
             let settings_before = settings(&config, budget);
             compact(&mut session, &id, &config, budget);
             check_context(&session, &id, &config, budget)?;
-            session.get_mut(&id).unwrap().messages.extend(rest);
+            session.update(&id, |record| record.messages.extend(rest));
             check_context(&session, &id, &config, budget)?;
             let before: Vec<_> = session.loops().iter().map(|one| one.messages.clone()).collect();
             compact(&mut session, &id, &config, budget);

@@ -6,8 +6,8 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use async_trait::async_trait;
 use block_overlay::{
     BlockCompactionStrategy, BlockInput, CompactedSection, CompactionScope, ContinuationKind,
-    DefaultBlockCompaction, ErrorKind, LoopRecord, LoopStatus, OmissionReason, ParallelGroup,
-    TurnRange, build_context_from_session, compact_session_loops, resolve_scope,
+    DefaultBlockCompaction, ErrorKind, LoopRecord, LoopStatus, ParallelGroup, TurnRange,
+    build_context_from_session, compact_session_loops, resolve_scope,
 };
 use token_estimate::TokenEstimatorExt as _;
 
@@ -76,13 +76,12 @@ fn a_loop_out_of_scope_is_named_and_counted() {
     compact(&mut session, "c", &fixed(1), PLENTY);
     assert!(session.get("a").unwrap().compaction_block.is_none());
     let shown = context(&session, "c", &fixed(1), PLENTY);
-    assert_eq!((shown.loops, shown.omissions.len()), (2, 1));
-    let omission = &shown.omissions[0];
-    assert_eq!((omission.loop_id.as_str(), omission.turns), ("a", None));
+    assert_eq!((shown.loops, shown.omissions.len()), (2, 0));
+    let older = shown.out_of_scope.as_ref().unwrap();
     let messages = session.get("a").unwrap().messages.len();
     assert_eq!(
-        (omission.messages, omission.reason),
-        (messages, OmissionReason::Scope)
+        (older.last_loop_id.as_str(), older.loops, older.messages),
+        ("a", 1, messages)
     );
     let text = format!("[… left out: loop a: {messages} messages …]");
     assert_eq!(shown.messages[0].text(), text);
@@ -167,12 +166,7 @@ fn a_context_never_costs_more_than_it_may() {
         assert!(shown.tokens <= budget && shown.tokens == COUNTER.messages(&shown.messages));
         let hidden = letters(&shown, "a") + &letters(&shown, "b") + &letters(&shown, "c");
         assert_eq!(hidden.len(), 60);
-        let counted: usize = shown
-            .omissions
-            .iter()
-            .map(|one| one.turns.unwrap())
-            .map(|range| range.len())
-            .sum();
+        let counted: usize = shown.omissions.iter().map(|one| one.turns.len()).sum();
         assert_eq!(hidden.matches('-').count(), counted);
         assert!(
             hidden
@@ -200,7 +194,7 @@ fn messages_after_a_block_was_made_are_shown_as_they_are() {
         user("And then?").in_turn("a", 19),
         user("Next.").in_turn("a", 20),
     ];
-    session.get_mut("a").unwrap().messages.extend(more.clone());
+    session.update("a", |record| record.messages.extend(more.clone()));
     let shown = context(&session, "a", &config(), PLENTY);
     assert_eq!(shown.messages[shown.messages.len() - 2..], more);
     assert_eq!(letters(&shown, "a").len(), 21);
