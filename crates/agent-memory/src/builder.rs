@@ -10,7 +10,7 @@ use dag_compactor::DagPolicy;
 use handoff_compactor::{HandoffPolicy, LiveHandoffPolicy};
 use memory_model::{Clock, SystemClock};
 use memory_search::{Search, SearchIndex};
-use memory_store::{FullStore, InMemoryStore, IndexedSearch, ScanSearch};
+use memory_store::{FullStore, InMemoryStore, IndexedSearch, ScanSearch, SegmentSearch};
 use model_client::Timer;
 #[cfg(feature = "tokio")]
 use model_client::TokioTimer;
@@ -50,6 +50,8 @@ enum StoreConfig {
 /// How conversations are searched.
 #[derive(Debug)]
 enum SearchConfig {
+    /// The index that the store keeps, and a scan of what it does not hold.
+    Stored,
     /// A scan of the store.
     Scan,
     /// An index, and a scan of what it does not cover.
@@ -62,6 +64,7 @@ impl SearchConfig {
     fn build(self, store: &Arc<dyn FullStore>) -> Arc<dyn Search> {
         let store = Arc::clone(store);
         match self {
+            Self::Stored => Arc::new(SegmentSearch::new(store)),
             Self::Scan => Arc::new(ScanSearch::new(store)),
             Self::Index(index) => Arc::new(IndexedSearch::new(index, store)),
             Self::Custom(search) => search,
@@ -135,7 +138,7 @@ impl Default for Builder {
     fn default() -> Self {
         Self {
             store: StoreConfig::Store(Arc::new(InMemoryStore::new())),
-            search: SearchConfig::Scan,
+            search: SearchConfig::Stored,
             estimator: default_estimator(),
             summarizer: None,
             extractive: default_extractive(),
@@ -196,14 +199,21 @@ impl Builder {
         self
     }
 
-    /// Sets the index that the retrieval tools search. Messages that it does not cover yet are
-    /// scanned, so answers are complete however far it lags. The application fills it.
+    /// Keeps no search index in the store: the retrieval tools scan everything. One that is there stays as
+    /// it is, and is not extended.
+    pub fn without_index(mut self) -> Self {
+        self.search = SearchConfig::Scan;
+        self
+    }
+
+    /// Sets the index that the retrieval tools search, in place of the store's own. Messages that it does
+    /// not cover yet are scanned, so answers are complete however far it lags. The application fills it.
     pub fn search_index(mut self, index: Arc<dyn SearchIndex>) -> Self {
         self.search = SearchConfig::Index(index);
         self
     }
 
-    /// Sets the search of the retrieval tools, in place of a scan. It must search the messages
+    /// Sets the search of the retrieval tools, in place of the store's own. It must search the messages
     /// and summaries of the same store.
     pub fn search(mut self, search: Arc<dyn Search>) -> Self {
         self.search = SearchConfig::Custom(search);
@@ -452,6 +462,7 @@ impl Builder {
         });
         let planners = Planners::new(dag, handoff, blocks, self.strategy, self.planner);
         Ok(Memory::new(Inner {
+            keeps_index: matches!(self.search, SearchConfig::Stored),
             search: self.search.build(&store),
             store,
             estimator: self.estimator,

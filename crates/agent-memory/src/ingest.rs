@@ -129,6 +129,9 @@ impl Session {
             now,
         };
         let appended = self.memory().inner.store.append(self.id(), &append).await?;
+        let stored = appended.outcomes.len() as u32;
+        self.index_after(appended.head.0.saturating_sub(stored), appended.head.0)
+            .await;
         Ok(IngestReport {
             outcomes: appended.outcomes,
             head: appended.head,

@@ -12,6 +12,7 @@ mod history;
 mod identity;
 #[cfg(feature = "import")]
 mod import;
+mod indexing;
 mod ingest;
 mod memory;
 mod open_calls;
@@ -165,8 +166,8 @@ pub use memory_search::{
 };
 pub use memory_store::{
     Conversation, ConversationFilter, ConversationPatch, EntryOutcome, Erased, ErasedRange,
-    Erasure, Erasures, FullStore, InMemoryStore, Order, Origin, Owner, Page, Publication,
-    Published, Snapshot, ViewInfo, Violation, ViolationKind,
+    Erasure, Erasures, FullStore, InMemoryStore, IndexCheck, IndexProgress, Order, Origin, Owner,
+    Page, Publication, Published, Snapshot, ViewInfo, Violation, ViolationKind,
 };
 #[cfg(feature = "tokio")]
 pub use model_client::TokioTimer;

@@ -24,6 +24,8 @@ use crate::writers::Writers;
 pub(crate) struct Inner {
     pub(crate) store: Arc<dyn FullStore>,
     pub(crate) search: Arc<dyn Search>,
+    /// Whether the search index of the store is extended.
+    pub(crate) keeps_index: bool,
     pub(crate) estimator: Arc<dyn TokenEstimator>,
     pub(crate) writers: Writers,
     /// Writes the summaries of the ladder's extractive tier.

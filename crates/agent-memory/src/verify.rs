@@ -4,8 +4,10 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use memory_model::{Accounting, ConversationId, SessionKey};
+use memory_search::ranking::RankingPolicy;
 use memory_store::{
-    Conversation, ConversationFilter, Report, Verifier, Violation, ViolationKind, verify,
+    Conversation, ConversationFilter, Report, Verifier, Violation, ViolationKind, check_index,
+    verify,
 };
 use token_estimate::EstimatorId;
 
@@ -86,7 +88,7 @@ impl Memory {
                 break;
             }
         }
-        let accountings = self.accountings();
+        let (accountings, policy) = (self.accountings(), RankingPolicy::default());
         for family in families.into_values() {
             let mut verifier = Verifier::new(&*self.inner.store, &accountings);
             for (id, key) in family {
@@ -96,6 +98,20 @@ impl Memory {
                         verified.add_unreadable(key.as_str(), &error);
                     }
                     report => verified.add(report?),
+                }
+                match check_index(&*self.inner.store, id, &policy).await {
+                    Ok(index) => {
+                        let damage = index.damage.into_iter();
+                        let damage =
+                            damage.map(|one| Violation::new(ViolationKind::SearchIndex, one));
+                        verified.violations.extend(damage);
+                    }
+                    Err(error) if error.kind() == memory_store::ErrorKind::Corrupt => {
+                        let message = format!("the search index of {key}: {error}");
+                        let kind = ViolationKind::SearchIndex;
+                        verified.violations.push(Violation::new(kind, message));
+                    }
+                    Err(error) => return Err(error.into()),
                 }
             }
         }

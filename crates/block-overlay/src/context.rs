@@ -10,9 +10,10 @@ use crate::error::{Error, Result};
 use crate::layout::LoopLayout;
 use crate::loops::LoopRecord;
 use crate::message::LoopMessage;
-use crate::omission::{Omission, OmissionReason, Tally};
+use crate::omission::{Omission, OmissionReason};
 use crate::orchestrate::{BlockSettings, resolve_scope};
 use crate::session::{LoopRun, LoopSession};
+use crate::tally::Tally;
 use crate::turn_range::TurnRange;
 
 /// What a context shows of a turn.

@@ -21,6 +21,7 @@ mod session;
 mod strategy;
 #[cfg(feature = "summarize")]
 mod summarize;
+mod tally;
 mod time;
 mod trim;
 mod turn_range;

@@ -10,6 +10,7 @@ mod index;
 mod query;
 pub mod ranking;
 mod search;
+pub mod segment;
 mod words;
 
 pub use cursor::Cursor;

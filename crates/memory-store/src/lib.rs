@@ -6,6 +6,7 @@ mod erasure;
 mod error;
 pub mod implementors;
 mod in_memory;
+mod index;
 mod indexed;
 mod inherit;
 pub mod plain;
@@ -13,6 +14,7 @@ mod publish;
 mod read;
 mod record;
 mod scan;
+mod segments;
 mod store;
 mod types;
 mod verify;
@@ -22,9 +24,13 @@ pub use erase::{erase, open_erased_spans};
 pub use erasure::{ERASED, Erase, Erased, ErasedRange, Erasure, Erasures};
 pub use error::{Error, ErrorKind, Result};
 pub use in_memory::InMemoryStore;
+pub use index::{
+    INDEX, IndexCheck, IndexProgress, SegmentSearch, check_index, extend_index, rebuild_index,
+};
 pub use indexed::IndexedSearch;
 pub use read::{fill_raw_tokens, message_costs, read_conversations, read_entries, read_spans};
 pub use scan::{PROSE_SCAN, REGEX_SCAN, SCAN, ScanSearch, WORDS_SCAN};
+pub use segments::{IndexSegment, IndexState, IndexStore, IndexedKind, NewIndexSegment};
 pub use store::{FullStore, Maintain, Store};
 pub use types::{
     Append, AppendAt, Appended, Claim, Conversation, ConversationFilter, ConversationPatch,

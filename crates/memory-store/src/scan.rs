@@ -65,7 +65,7 @@ where
         self
     }
 
-    async fn conversation(&self, id: ConversationId) -> Result<Conversation> {
+    pub(crate) async fn conversation(&self, id: ConversationId) -> Result<Conversation> {
         let found = self.store.conversation(&ConversationRef::Id(id)).await?;
         Ok(found.ok_or_else(|| no_conversation(id))?)
     }
@@ -159,7 +159,7 @@ where
     }
 
     /// Reads what was found, for its snippets.
-    async fn shown(
+    pub(crate) async fn shown(
         &self,
         conversation: &Conversation,
         matcher: &Matcher,
@@ -188,7 +188,7 @@ where
         Ok(hits)
     }
 
-    async fn messages(
+    pub(crate) async fn messages(
         &self,
         conversation: &Conversation,
         query: &Query,
@@ -294,7 +294,7 @@ where
     }
 }
 
-fn no_such_cursor(summary: Option<memory_model::SummaryId>) -> Error {
+pub(crate) fn no_such_cursor(summary: Option<memory_model::SummaryId>) -> Error {
     let id = summary.map(|id| id.to_string()).unwrap_or_default();
     Error::new(
         ErrorKind::NotFound,
@@ -327,7 +327,7 @@ where
 }
 
 /// The strategy of a mode.
-fn strategy(mode: SearchMode) -> &'static str {
+pub(crate) fn strategy(mode: SearchMode) -> &'static str {
     match mode {
         SearchMode::Regex => REGEX_SCAN,
         SearchMode::Words => WORDS_SCAN,

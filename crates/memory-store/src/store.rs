@@ -13,6 +13,7 @@ use crate::erasure::{Erase, Erased, Erasures};
 use crate::error::{Error, ErrorKind, Result};
 #[cfg(doc)]
 use crate::inherit::{SummaryScope, ViewCut};
+use crate::segments::IndexStore;
 use crate::types::{
     Append, Appended, Claim, Conversation, ConversationFilter, ConversationPatch, ConversationRef,
     Fence, JobKey, LeaseUpdate, LogRead, NewConversation, Order, Owner, Page, Publication, Publish,
@@ -298,6 +299,11 @@ pub trait Store: Send + Sync + fmt::Debug {
     async fn erasures(&self, conversation: ConversationId) -> Result<Erasures> {
         let _ = conversation;
         Ok(Erasures::default())
+    }
+
+    /// The search index that the store keeps; `None` where it keeps none.
+    fn index(&self) -> Option<&dyn IndexStore> {
+        None
     }
 }
 

@@ -52,6 +52,8 @@ pub enum ViolationKind {
     ForeignLineage,
     /// The database's own structure is damaged: pages, indices, keys, triggers.
     Database,
+    /// The search index is not what messages and summaries say.
+    SearchIndex,
     /// Anything else that contradicts itself.
     Other,
 }

@@ -11,9 +11,9 @@ use memory_model::{
 
 use memory_store::{
     Append, Appended, Claim, Conversation, ConversationFilter, ConversationPatch, ConversationRef,
-    Erase, Erased, Erasures, Error, ErrorKind, Fence, FullStore, JobKey, LeaseUpdate, LogRead,
-    Maintain, NewConversation, Order, Owner, Page, Publication, Publish, Published, Result,
-    Snapshot, State, Store, ViewInfo, Violation,
+    Erase, Erased, Erasures, Error, ErrorKind, Fence, FullStore, IndexStore, JobKey, LeaseUpdate,
+    LogRead, Maintain, NewConversation, Order, Owner, Page, Publication, Publish, Published,
+    Result, Snapshot, State, Store, ViewInfo, Violation,
 };
 
 /// How a write fails.
@@ -315,6 +315,10 @@ impl<S: FullStore> Store for FaultyStore<S> {
     ) -> Result<u64> {
         self.write(self.inner.put_state(conversation, key, revision, value))
             .await
+    }
+
+    fn index(&self) -> Option<&dyn IndexStore> {
+        self.inner.index()
     }
 }
 

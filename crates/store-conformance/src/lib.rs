@@ -13,6 +13,7 @@ pub mod cases;
 mod faulty;
 mod fixture;
 mod generated;
+mod indexed;
 #[cfg(feature = "random")]
 mod random;
 
@@ -24,6 +25,7 @@ pub use case::{Case, Running, list, list_search, run, run_search};
 pub use faulty::{Fault, FaultyStore};
 pub use fixture::{Fixture, SearchFixture};
 pub use generated::{Generated, needle};
+pub use indexed::{index_answers_as_a_scan, index_segments_are_few};
 #[cfg(feature = "random")]
 pub use random::random_ops;
 

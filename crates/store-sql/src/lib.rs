@@ -10,6 +10,7 @@ pub mod message;
 pub mod pack;
 mod prepared;
 mod row;
+pub mod search;
 mod store;
 pub mod summary;
 pub mod tables;

@@ -793,3 +793,83 @@ impl Iden for SchemaMigrations {
         self.as_str()
     }
 }
+
+/// A segment of the search index: a stretch of a conversation's own log, or of the summaries that it made. It can be made again from them at any time.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum SearchSegment {
+    /// The table itself.
+    Table,
+    /// Column `id`: conversation `<<` 32 | a number from conversation.fences; never given again.
+    Id,
+    /// Column `conversation`.
+    Conversation,
+    /// Column `kind`.
+    Kind,
+    /// Column `first`: first position; of summaries, the number of the first one, from 1.
+    First,
+    /// Column `last`: last position or number, inclusive.
+    Last,
+    /// Column `documents`: messages, notes left out, or summaries.
+    Documents,
+    /// Column `format`: how words are read.
+    Format,
+}
+
+impl SearchSegment {
+    const fn as_str(self) -> &'static str {
+        match self {
+            Self::Table => "search_segment",
+            Self::Id => "id",
+            Self::Conversation => "conversation",
+            Self::Kind => "kind",
+            Self::First => "first",
+            Self::Last => "last",
+            Self::Documents => "documents",
+            Self::Format => "format",
+        }
+    }
+}
+
+impl Iden for SearchSegment {
+    fn quoted(&self) -> Cow<'static, str> {
+        Cow::Borrowed(self.as_str())
+    }
+
+    fn unquoted(&self) -> &str {
+        self.as_str()
+    }
+}
+
+/// A part of a segment.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum SearchChunk {
+    /// The table itself.
+    Table,
+    /// Column `segment`.
+    Segment,
+    /// Column `key`: the least key in it.
+    Key,
+    /// Column `data`.
+    Data,
+}
+
+impl SearchChunk {
+    const fn as_str(self) -> &'static str {
+        match self {
+            Self::Table => "search_chunk",
+            Self::Segment => "segment",
+            Self::Key => "key",
+            Self::Data => "data",
+        }
+    }
+}
+
+impl Iden for SearchChunk {
+    fn quoted(&self) -> Cow<'static, str> {
+        Cow::Borrowed(self.as_str())
+    }
+
+    fn unquoted(&self) -> &str {
+        self.as_str()
+    }
+}

@@ -18,4 +18,11 @@ pub(crate) const MIGRATIONS: &[Migration] = &[
         sql: include_str!("../migrations/0002_erasure.sql"),
         mark: "pragma application_id = 1634559341; pragma user_version = 2",
     },
+    Migration {
+        version: 3,
+        name: "search",
+        checksum: "b8248f3f06e6094f0482048a9e2f7d88e7854b493169648fd15afde84157783d",
+        sql: include_str!("../migrations/0003_search.sql"),
+        mark: "pragma application_id = 1634559341; pragma user_version = 3",
+    },
 ];

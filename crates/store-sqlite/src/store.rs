@@ -9,9 +9,9 @@ use memory_model::{
 };
 use memory_store::{
     Append, Appended, Claim, Conversation, ConversationFilter, ConversationPatch, ConversationRef,
-    Erase, Erased, Erasures, Fence, JobKey, LeaseUpdate, LogRead, Maintain, NewConversation, Order,
-    Owner, Page, Publication, Publish, Published, Result, Snapshot, State, Store, ViewInfo,
-    Violation,
+    Erase, Erased, Erasures, Fence, IndexStore, JobKey, LeaseUpdate, LogRead, Maintain,
+    NewConversation, Order, Owner, Page, Publication, Publish, Published, Result, Snapshot, State,
+    Store, ViewInfo, Violation,
 };
 
 use crate::open::SqliteStore;
@@ -178,6 +178,10 @@ impl Store for SqliteStore {
 
     async fn erasures(&self, conversation: ConversationId) -> Result<Erasures> {
         self.sql.erasures(conversation).await
+    }
+
+    fn index(&self) -> Option<&dyn IndexStore> {
+        self.sql.index()
     }
 }
 

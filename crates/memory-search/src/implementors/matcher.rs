@@ -1,6 +1,6 @@
 //! Decides whether a message or a summary is a hit.
 
-use memory_model::{EntryKind, LogEntry, Role, SeqRange, Summary, Timestamp};
+use memory_model::{EntryKind, LogEntry, Role, Seq, SeqRange, Summary, Timestamp};
 
 use super::pattern::Pattern;
 use super::snippet::Snippet;
@@ -9,6 +9,7 @@ use crate::fallback::Fallback;
 use crate::hits::{Hit, HitTarget};
 use crate::query::{Query, SearchMode, SearchScope};
 use crate::ranking::RankingPolicy;
+use crate::segment::{Need, SegmentFormat};
 
 /// A query ready to be held against messages and summaries: the pattern with all filters.
 #[derive(Debug, Clone)]
@@ -80,23 +81,39 @@ impl Matcher {
         }
     }
 
+    /// What a message or a summary has when the pattern is in it, as far as a segment of this format knows
+    /// it. All that match have it; others may.
+    pub fn need(&self, format: SegmentFormat) -> Need {
+        self.pattern.need(format)
+    }
+
     /// Whether a message passes the filters, whatever it says. Notes never do.
     pub fn admits_message(&self, entry: &LogEntry) -> bool {
+        entry.kind != EntryKind::Note && self.admits_at(entry.seq, entry.role, entry.created_at)
+    }
+
+    /// Whether a message at this position, of this role and time passes the filters.
+    pub fn admits_at(&self, seq: Seq, role: Role, created_at: Timestamp) -> bool {
         self.scope.has_messages()
-            && entry.kind != EntryKind::Note
-            && (self.roles.is_empty() || self.roles.contains(&entry.role))
-            && self.range.is_none_or(|range| range.contains(entry.seq))
-            && self.overlaps(entry.created_at, entry.created_at)
+            && (self.roles.is_empty() || self.roles.contains(&role))
+            && self.range.is_none_or(|range| range.contains(seq))
+            && self.overlaps(created_at, created_at)
     }
 
     /// Whether a summary passes the filters, whatever it says.
     pub fn admits_summary(&self, summary: &Summary) -> bool {
+        self.admits_over(summary.range, (summary.earliest_at, summary.latest_at))
+    }
+
+    /// Whether a summary of these messages, of which the earliest and the latest are of these times, passes
+    /// the filters.
+    pub fn admits_over(&self, covered: SeqRange, times: (Timestamp, Timestamp)) -> bool {
         self.scope.has_summaries()
             && self.roles.is_empty()
             && self
                 .range
-                .is_none_or(|range| range.intersect(&summary.range).is_some())
-            && self.overlaps(summary.earliest_at, summary.latest_at)
+                .is_none_or(|range| range.intersect(&covered).is_some())
+            && self.overlaps(times.0, times.1)
     }
 
     /// Returns a hit when the message matches the pattern and passes the filters. Every readable

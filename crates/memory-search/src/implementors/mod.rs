@@ -18,7 +18,7 @@ pub use auto::search_auto;
 pub use collector::HitCollector;
 pub use matcher::Matcher;
 pub use position::Position;
-pub use ranked::{RankedPage, RankedQuery, RankedTarget, RankedUpTo};
+pub use ranked::{RankedCursor, RankedOrder, RankedPage, RankedQuery, RankedTarget, RankedUpTo};
 pub use regex::required_literal;
 
 pub use crate::fold::fold_case;

@@ -9,6 +9,7 @@ use crate::fallback::Fallback;
 use crate::fold::fold_case;
 use crate::query::{Query, SearchMode};
 use crate::ranking::RankingPolicy;
+use crate::segment::{Need, SegmentFormat};
 use crate::words::{Language, Tokenizer, WordLists};
 
 /// A pattern, ready to be held against texts.
@@ -85,6 +86,21 @@ impl Pattern {
             tokenizer,
         };
         (pattern, None)
+    }
+
+    /// What a message has when the pattern is in it, by the words of `format`.
+    pub(super) fn need(&self, format: SegmentFormat) -> Need {
+        match self {
+            Pattern::Folded(text) | Pattern::Exact(text) => Need::of_literal(text),
+            Pattern::Regex(regex) => regex.literal().map_or(Need::Nothing, Need::of_literal),
+            Pattern::Terms { terms, all, .. } => {
+                let variants = terms.iter().map(|term| format.variants(term));
+                match all {
+                    true => Need::of_terms(variants),
+                    false => Need::of_terms([variants.flatten().collect()]),
+                }
+            }
+        }
     }
 
     /// Begins the search for the pattern in the texts of one message.

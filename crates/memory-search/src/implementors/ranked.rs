@@ -38,6 +38,96 @@ pub struct RankedPage {
     pub cursor: Option<Cursor>,
 }
 
+/// Where a page of a ranked answer begins.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct RankedCursor {
+    /// The state that was ranked.
+    pub state: RankedUpTo,
+    /// Number of hits before the page.
+    pub begin: usize,
+}
+
+impl RankedCursor {
+    /// The cursor: `r`, the head, the number of summaries, and where the page begins.
+    pub fn to_cursor(self) -> Cursor {
+        let RankedUpTo { head, summaries } = self.state;
+        Cursor::new(format!("r{}.{summaries}.{}", head.0, self.begin))
+    }
+
+    /// Reads a cursor.
+    ///
+    /// # Errors
+    /// `Invalid` when [`RankedCursor::to_cursor`] did not make it.
+    pub fn from_cursor(cursor: &Cursor) -> Result<Self> {
+        let (state, begin) = read_cursor(cursor)?;
+        Ok(Self { state, begin })
+    }
+}
+
+/// Found messages and summaries in the order of a query, sorted as far as they are asked for.
+///
+/// Of equal scores messages come before summaries, and earlier ones first.
+#[derive(Debug)]
+pub struct RankedOrder {
+    items: Vec<(f64, bool, u32)>,
+    sorted: usize,
+}
+
+impl RankedOrder {
+    /// What was found, by number, in rising order, with scores.
+    pub fn new(
+        order: HitOrder,
+        messages: impl IntoIterator<Item = (u32, f64)>,
+        summaries: impl IntoIterator<Item = (u32, f64)>,
+    ) -> Self {
+        let mut items: Vec<_> = messages
+            .into_iter()
+            .map(|(number, score)| (score, false, number))
+            .collect();
+        let of_messages = items.len();
+        let summaries = summaries.into_iter();
+        items.extend(summaries.map(|(number, score)| (score, true, number)));
+        if order == HitOrder::Newest {
+            let (messages, summaries) = items.split_at_mut(of_messages);
+            messages.reverse();
+            summaries.reverse();
+        }
+        let sorted = match order {
+            HitOrder::Relevance => 0,
+            _ => items.len(),
+        };
+        Self { items, sorted }
+    }
+
+    /// The first `count`, or all where there are fewer: score, whether it is a summary, number.
+    pub fn first(&mut self, count: usize) -> &[(f64, bool, u32)] {
+        let count = count.min(self.items.len());
+        if self.sorted < count {
+            let better = |a: &(f64, bool, u32), b: &(f64, bool, u32)| {
+                b.0.total_cmp(&a.0).then(a.1.cmp(&b.1)).then(a.2.cmp(&b.2))
+            };
+            if count < self.items.len() {
+                self.items.select_nth_unstable_by(count, better);
+            }
+            if let Some(first) = self.items.get_mut(..count) {
+                first.sort_unstable_by(better);
+            }
+            self.sorted = count;
+        }
+        self.items.get(..count).unwrap_or_default()
+    }
+
+    /// Number of all.
+    pub fn len(&self) -> usize {
+        self.items.len()
+    }
+
+    /// Whether there are none.
+    pub fn is_empty(&self) -> bool {
+        self.items.is_empty()
+    }
+}
+
 /// A message or a summary, and whether it may be a hit.
 #[derive(Debug)]
 struct Candidate<T> {
@@ -120,40 +210,38 @@ impl<'q> RankedQuery<'q> {
         let pattern = &self.query.pattern;
         let messages = found(&self.messages.0, &self.messages.1, pattern);
         let summaries = found(&self.summaries.0, &self.summaries.1, pattern);
-        let messages = messages.map(|(seq, score)| (RankedTarget::Message(*seq), score));
-        let summaries = summaries.map(|(id, score)| (RankedTarget::Summary(id.clone()), score));
-        let mut all: Vec<(RankedTarget, f64)> = match self.query.order {
-            HitOrder::Newest => {
-                let (mut messages, mut summaries): (Vec<_>, Vec<_>) =
-                    (messages.collect(), summaries.collect());
-                messages.reverse();
-                summaries.reverse();
-                [messages, summaries].concat()
-            }
-            _ => messages.chain(summaries).collect(),
-        };
-        if self.query.order == HitOrder::Relevance {
-            all.sort_by(|a, b| b.1.total_cmp(&a.1));
-        }
+        let mut order = RankedOrder::new(self.query.order, messages, summaries);
         let begin = self.cursor.map_or(0, |(_, begin)| begin);
         let end = begin.saturating_add(self.query.limit.max(1));
-        let cursor = (end < all.len())
-            .then(|| Cursor::new(format!("r{}.{}.{end}", state.head.0, state.summaries)));
-        let targets = all.into_iter().skip(begin).take(end - begin).collect();
-        RankedPage { targets, cursor }
+        let next = RankedCursor { state, begin: end };
+        let cursor = (end < order.len()).then(|| next.to_cursor());
+        let shown = order.first(end).get(begin..).unwrap_or_default().iter();
+        let target = |(score, is_summary, number): &(f64, bool, u32)| {
+            let number = *number as usize;
+            let target = match is_summary {
+                true => RankedTarget::Summary(self.summaries.1.get(number)?.target.clone()),
+                false => RankedTarget::Message(self.messages.1.get(number)?.target),
+            };
+            Some((target, *score))
+        };
+        RankedPage {
+            targets: shown.filter_map(target).collect(),
+            cursor,
+        }
     }
 }
 
-/// The candidates that a pattern finds, with their scores, in the order of the log.
-fn found<'c, T>(
+/// The numbers of the candidates that a pattern finds, with their scores, in the order of the log.
+fn found<T>(
     corpus: &Corpus,
-    candidates: &'c [Candidate<T>],
+    candidates: &[Candidate<T>],
     pattern: &str,
-) -> impl Iterator<Item = (&'c T, f64)> {
+) -> impl Iterator<Item = (u32, f64)> {
     let scores = corpus.scores(pattern);
-    candidates.iter().zip(scores).filter_map(|(one, score)| {
+    let all = (0_u32..).zip(candidates).zip(scores);
+    all.filter_map(|((number, one), score)| {
         let matches = one.matches.unwrap_or(score.is_some());
-        (one.admitted && matches).then(|| (&one.target, score.unwrap_or_default()))
+        (one.admitted && matches).then(|| (number, score.unwrap_or_default()))
     })
 }
 

@@ -30,6 +30,11 @@ impl RegexPattern {
         })
     }
 
+    /// What each match contains, whatever its case.
+    pub(super) fn literal(&self) -> Option<&str> {
+        self.literal.as_deref()
+    }
+
     /// Returns where the pattern matches, in order and without overlaps, in bytes.
     pub(super) fn spans(&self, text: &str) -> Vec<std::ops::Range<usize>> {
         let may_match = match &self.literal {

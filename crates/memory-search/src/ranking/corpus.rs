@@ -1,11 +1,13 @@
 //! The words of a conversation and where they stand: the postings that are ranked.
 
 use std::collections::BTreeMap;
+use std::sync::Arc;
 
 use memory_model::{Role, Timestamp};
 
 use super::document::Document;
 use super::policy::RankingPolicy;
+use super::record::Record;
 use crate::fold::fold_case;
 use crate::words::{Language, Tokenizer, WordLists, visit_words};
 
@@ -26,6 +28,35 @@ pub(super) struct Posting {
 pub(super) struct Postings {
     pub(super) documents: Vec<Posting>,
     pub(super) episodes: Vec<Posting>,
+    /// Where the term stands among the telling terms of each document.
+    positions: Vec<u32>,
+    /// Where the positions of each document begin.
+    starts: Vec<u32>,
+    /// Number of further documents that have it, which are not in `documents`.
+    unread: usize,
+}
+
+impl Postings {
+    /// Number of documents that have the term.
+    pub(super) fn count(&self) -> usize {
+        self.documents.len() + self.unread
+    }
+
+    /// Where the term stands in the document that `documents` has at `at`.
+    fn positions(&self, at: usize) -> &[u32] {
+        let start = |at: usize| self.starts.get(at).map(|start| *start as usize);
+        let from = start(at).unwrap_or(self.positions.len());
+        let to = start(at + 1).unwrap_or(self.positions.len());
+        self.positions.get(from..to).unwrap_or_default()
+    }
+
+    /// Counts one more occurrence in a document; documents come in rising order.
+    fn raise(&mut self, place: u32, episode: u32) {
+        if raise(&mut self.documents, place) {
+            self.starts.push(count(self.positions.len()));
+        }
+        raise(&mut self.episodes, episode);
+    }
 }
 
 /// What is kept of a document.
@@ -40,8 +71,6 @@ pub(super) struct Entry {
     pub(super) created_at: Timestamp,
     /// Number of the episode.
     pub(super) episode: u32,
-    /// Its terms in their order, without stop words.
-    pub(super) content: Vec<TermId>,
     pub(super) question_share: f64,
     pub(super) asks: bool,
     pub(super) first_person: bool,
@@ -54,8 +83,12 @@ pub(super) struct Entry {
 #[derive(Debug)]
 pub struct Corpus {
     pub(super) policy: RankingPolicy,
-    pub(super) terms: BTreeMap<String, TermId>,
+    pub(super) terms: BTreeMap<Arc<str>, TermId>,
+    /// The terms by their numbers.
+    pub(super) texts: Vec<Arc<str>>,
     pub(super) postings: Vec<Postings>,
+    /// From a document's number to its terms in their order, without stop words; of those that are known.
+    pub(super) contents: BTreeMap<u32, Vec<TermId>>,
     pub(super) entries: Vec<Entry>,
     /// Number of terms of each episode.
     pub(super) episodes: Vec<u64>,
@@ -70,7 +103,9 @@ impl Corpus {
         Self {
             policy,
             terms: BTreeMap::new(),
+            texts: Vec::new(),
             postings: Vec::new(),
+            contents: BTreeMap::new(),
             entries: Vec::new(),
             episodes: Vec::new(),
             names: BTreeMap::new(),
@@ -99,16 +134,17 @@ impl Corpus {
                 length += 1;
                 let id = self.term_id(term);
                 let word = text.get(range).unwrap_or_default();
-                if !is_stop_word(word, tokenizer) {
-                    content.push(id);
-                }
                 let Some(postings) = self.postings.get_mut(id as usize) else {
                     return;
                 };
-                raise(&mut postings.documents, place);
-                raise(&mut postings.episodes, episode);
+                postings.raise(place, episode);
+                if !is_stop_word(word, tokenizer) {
+                    postings.positions.push(count(content.len()));
+                    content.push(id);
+                }
             });
         }
+        self.contents.insert(place, content);
         if let Some(sum) = self.episodes.get_mut(episode as usize) {
             *sum += u64::from(length);
         }
@@ -120,7 +156,6 @@ impl Corpus {
             is_users: document.role == Some(Role::User),
             created_at: document.created_at,
             episode,
-            content,
             question_share: document.question_share(),
             asks: document.asks(),
             first_person,
@@ -141,13 +176,162 @@ impl Corpus {
         count(self.episodes.len().saturating_sub(1))
     }
 
-    fn term_id(&mut self, term: String) -> TermId {
-        let next = count(self.terms.len());
-        let id = *self.terms.entry(term).or_insert(next);
-        if id == next {
-            self.postings.push(Postings::default());
+    /// Adds a document whose words are elsewhere: [`load`](Self::load) brings those that a question needs.
+    pub fn add_record(&mut self, record: &Record) {
+        let episode = self.episode_of(record.created_at);
+        if let Some(sum) = self.episodes.get_mut(episode as usize) {
+            *sum += u64::from(record.length);
         }
+        let participant = record.name.as_deref().map(|name| self.participant(name));
+        self.entries.push(Entry {
+            length: record.length,
+            participant,
+            is_users: record.role == Some(Role::User),
+            created_at: record.created_at,
+            episode,
+            question_share: record.question_share,
+            asks: record.asks,
+            first_person: record.first_person,
+            names_time: record.names_time,
+        });
+    }
+
+    /// Adds where a term stands in documents before those that were [added](Self::add) with their words:
+    /// number of the document, how often it has the term, and where among its telling terms.
+    pub fn load(
+        &mut self,
+        term: &str,
+        read: impl FnOnce(&mut dyn FnMut(u32, u32, &[u32])) -> crate::Result<()>,
+    ) -> crate::Result<()> {
+        let id = self.term_id(term.to_owned());
+        let mut loaded = Postings::default();
+        let entries = &self.entries;
+        read(&mut |place, times, positions| {
+            let Some(entry) = entries.get(place as usize) else {
+                return;
+            };
+            loaded.starts.push(count(loaded.positions.len()));
+            loaded.documents.push(Posting {
+                place,
+                count: times,
+            });
+            loaded.positions.extend_from_slice(positions);
+            match loaded.episodes.last_mut() {
+                Some(last) if last.place == entry.episode => last.count += times,
+                _ => loaded.episodes.push(Posting {
+                    place: entry.episode,
+                    count: times,
+                }),
+            }
+        })?;
+        if let Some(postings) = self.postings.get_mut(id as usize) {
+            let behind = std::mem::replace(postings, loaded);
+            let shift = count(postings.positions.len());
+            postings
+                .starts
+                .extend(behind.starts.iter().map(|start| start + shift));
+            postings.positions.extend(behind.positions);
+            postings.documents.extend(behind.documents);
+            for posting in behind.episodes {
+                match postings.episodes.last_mut() {
+                    Some(last) if last.place == posting.place => last.count += posting.count,
+                    _ => postings.episodes.push(posting),
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// Tells in how many documents that were not added with their words a term stands, until it is
+    /// [loaded](Self::load).
+    pub fn set_unread(&mut self, term: &str, documents: usize) {
+        let id = self.term_id(term.to_owned());
+        if let Some(postings) = self.postings.get_mut(id as usize) {
+            postings.unread = documents;
+        }
+    }
+
+    /// Tells the words of a document that was added without them.
+    pub fn set_content(&mut self, place: usize, document: &Document<'_>) {
+        let tokenizer = self.policy.tokenizer();
+        let mut content = Vec::new();
+        for text in &document.texts {
+            tokenizer.visit_text(text, &mut |range, term| {
+                if !is_stop_word(text.get(range).unwrap_or_default(), tokenizer) {
+                    content.push(self.term_id(term));
+                }
+            });
+        }
+        self.contents.insert(count(place), content);
+    }
+
+    /// Forgets all words, and the documents from `length` on.
+    pub fn reset(&mut self, length: usize) {
+        self.terms.clear();
+        self.texts.clear();
+        self.postings.clear();
+        self.contents.clear();
+        for entry in self.entries.drain(length.min(self.entries.len())..) {
+            if let Some(sum) = self.episodes.get_mut(entry.episode as usize) {
+                *sum = sum.saturating_sub(u64::from(entry.length));
+            }
+        }
+        let episodes = self
+            .entries
+            .last()
+            .map_or(0, |last| last.episode as usize + 1);
+        self.episodes.truncate(episodes);
+        let known = self
+            .entries
+            .iter()
+            .filter_map(|entry| entry.participant)
+            .max();
+        let known = known.map_or(0, |last| last + 1);
+        self.participants.retain(|_, number| *number < known);
+        self.names.retain(|_, number| *number < known);
+    }
+
+    /// Whether a document has both terms of a pair beside each other.
+    pub(super) fn documents_with_pair(&self, first: TermId, second: TermId) -> Vec<usize> {
+        let postings = |id: TermId| self.postings.get(id as usize);
+        let (Some(first), Some(second)) = (postings(first), postings(second)) else {
+            return Vec::new();
+        };
+        let (mut having, mut other) = (Vec::new(), 0);
+        for (at, posting) in first.documents.iter().enumerate() {
+            let rest = second.documents.get(other..).unwrap_or_default();
+            other += rest.partition_point(|candidate| candidate.place < posting.place);
+            if second
+                .documents
+                .get(other)
+                .is_none_or(|found| found.place != posting.place)
+            {
+                continue;
+            }
+            let after = second.positions(other);
+            let mut before = first.positions(at).iter();
+            if before.any(|position| after.binary_search(&(position + 1)).is_ok()) {
+                having.push(posting.place as usize);
+            }
+        }
+        having
+    }
+
+    fn term_id(&mut self, term: String) -> TermId {
+        if let Some(id) = self.terms.get(term.as_str()) {
+            return *id;
+        }
+        let id = count(self.texts.len());
+        let text: Arc<str> = term.into();
+        self.terms.insert(Arc::clone(&text), id);
+        self.texts.push(text);
+        self.postings.push(Postings::default());
         id
+    }
+
+    /// The text of a term.
+    pub(super) fn text(&self, id: TermId) -> &str {
+        self.texts.get(id as usize).map_or("", |text| text)
     }
 
     fn participant(&mut self, name: &str) -> u32 {
@@ -171,16 +355,22 @@ impl Corpus {
     }
 }
 
-/// Counts one more occurrence at a place; places come in rising order.
-fn raise(postings: &mut Vec<Posting>, place: u32) {
+/// Counts one more occurrence at a place; places come in rising order. Whether the place is new.
+fn raise(postings: &mut Vec<Posting>, place: u32) -> bool {
     match postings.last_mut() {
-        Some(last) if last.place == place => last.count += 1,
-        _ => postings.push(Posting { place, count: 1 }),
+        Some(last) if last.place == place => {
+            last.count += 1;
+            false
+        }
+        _ => {
+            postings.push(Posting { place, count: 1 });
+            true
+        }
     }
 }
 
 /// Whether a word, as it stands in a text, says nothing about the text's subject.
-pub(super) fn is_stop_word(word: &str, tokenizer: Tokenizer) -> bool {
+pub(crate) fn is_stop_word(word: &str, tokenizer: Tokenizer) -> bool {
     let folded = fold_case(word);
     let language = Language::of_word(&folded, tokenizer.latin);
     language.is_some_and(|language| WordLists::of(language).stop.contains(folded.as_str()))

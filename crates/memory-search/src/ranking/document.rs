@@ -74,7 +74,7 @@ impl<'a> Document<'a> {
     }
 
     /// The part of the text that is questions, from 0 to 1.
-    pub(super) fn question_share(&self) -> f64 {
+    pub(crate) fn question_share(&self) -> f64 {
         let (mut asked, mut all) = (0, 0);
         for sentence in self.texts.iter().flat_map(|text| sentences(text)) {
             all += sentence.len();
@@ -86,14 +86,14 @@ impl<'a> Document<'a> {
     }
 
     /// Whether the text asks something.
-    pub(super) fn asks(&self) -> bool {
+    pub(crate) fn asks(&self) -> bool {
         self.texts
             .iter()
             .any(|text| text.contains(is_question_mark))
     }
 
     /// Whether the text is in the first person, and whether it names a time.
-    pub(super) fn traits(&self, latin: Option<Language>) -> (bool, bool) {
+    pub(crate) fn traits(&self, latin: Option<Language>) -> (bool, bool) {
         let (mut first_person, mut names_time) = (false, false);
         for text in &self.texts {
             visit_words(text, &mut |word| {

@@ -25,12 +25,16 @@ mod dates;
 mod document;
 mod policy;
 mod question;
+mod record;
 mod score;
 mod top;
 
 pub use corpus::Corpus;
+pub(crate) use corpus::is_stop_word;
 pub use document::Document;
 pub use policy::RankingPolicy;
-pub use score::Ranked;
+pub use question::Wanted;
+pub use record::{Record, SummaryRecord};
+pub use score::{Asked, Ranked};
 
 pub use crate::words::Language;

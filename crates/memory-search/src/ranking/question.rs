@@ -1,9 +1,11 @@
 //! What a question asks for, in the terms of a corpus.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
 
 use super::corpus::{Corpus, TermId, is_stop_word};
 use super::dates::AskedDate;
+use super::policy::RankingPolicy;
 use crate::fold::fold_case;
 use crate::words::{Language, WordLists};
 
@@ -13,8 +15,9 @@ const DERIVED_CHARS: usize = 5;
 /// A question as the ranking reads it.
 #[derive(Debug, Default)]
 pub(super) struct Question {
-    /// The terms to find, with their weights. Terms that the corpus does not have are left out.
-    pub(super) terms: BTreeMap<TermId, f64>,
+    /// The terms to find, in the order of their texts, with their numbers and weights. Terms that the
+    /// corpus does not have are left out.
+    pub(super) terms: BTreeMap<Arc<str>, (TermId, f64)>,
     /// The terms that stand in the question itself. What has one of them is a hit.
     pub(super) own: Vec<TermId>,
     /// Those of them that describe what is asked for.
@@ -30,10 +33,12 @@ pub(super) struct Question {
     pub(super) asks_time: bool,
     /// Whether it is in the first person.
     pub(super) first_person: bool,
+    /// Whether words of the best documents were added.
+    pub(super) is_expanded: bool,
 }
 
 /// A term of the question, before it is looked up.
-struct Asked {
+struct AskedTerm {
     term: String,
     weight: f64,
 }
@@ -60,12 +65,12 @@ impl Question {
             let asks = language.is_some_and(|l| WordLists::of(l).asking.contains(folded.as_str()));
             let weight = if asks { policy.asking_word_weight } else { 1.0 };
             words.push(folded);
-            all.push(Asked {
+            all.push(AskedTerm {
                 term: term.clone(),
                 weight: 1.0,
             });
             if !is_left_out {
-                asked.push(Asked { term, weight });
+                asked.push(AskedTerm { term, weight });
             }
         });
         question.read_asker(&words, policy.language);
@@ -86,15 +91,15 @@ impl Question {
     }
 
     /// Looks the terms up, adds those that are derived, and weighs them.
-    fn look_up(&mut self, corpus: &Corpus, asked: &[Asked]) {
+    fn look_up(&mut self, corpus: &Corpus, asked: &[AskedTerm]) {
         let mut distinct = BTreeMap::new();
         for one in asked {
             distinct.insert(one.term.as_str(), one.weight);
         }
         self.telling_count = distinct.values().filter(|weight| **weight >= 1.0).count();
         for (term, weight) in &distinct {
-            if let Some(id) = corpus.terms.get(*term) {
-                self.terms.insert(*id, *weight);
+            if let Some((text, id)) = corpus.terms.get_key_value(*term) {
+                self.terms.insert(Arc::clone(text), (*id, *weight));
                 self.own.push(*id);
                 if *weight >= 1.0 {
                     self.telling.push(*id);
@@ -103,11 +108,11 @@ impl Question {
         }
         let derived_weight = corpus.policy.derived_word_weight;
         if derived_weight > 0.0 {
-            for id in distinct.keys().flat_map(|term| derived(corpus, term)) {
-                self.terms.entry(id).or_insert(derived_weight);
+            for (text, id) in distinct.keys().flat_map(|term| derived(corpus, term)) {
+                self.terms.entry(text).or_insert((id, derived_weight));
             }
         }
-        let id = |one: &Asked| corpus.terms.get(&one.term).copied();
+        let id = |one: &AskedTerm| corpus.terms.get(one.term.as_str()).copied();
         for pair in asked.windows(2) {
             if let [first, second] = pair
                 && let (Some(first), Some(second)) = (id(first), id(second))
@@ -118,21 +123,57 @@ impl Question {
     }
 }
 
+/// Whether two different words begin alike, but for one character of the shorter of the two.
+fn is_derived(term: &str, other: &str) -> bool {
+    let common = term.chars().zip(other.chars()).take_while(|(a, b)| a == b);
+    let common = common.count();
+    let shorter = term.chars().count().min(other.chars().count());
+    other != term && common >= DERIVED_CHARS && common + 1 >= shorter
+}
+
 /// The corpus' terms that begin as `term` does, but for one character of the shorter of the two.
-fn derived(corpus: &Corpus, term: &str) -> Vec<TermId> {
-    let length = term.chars().count();
+fn derived(corpus: &Corpus, term: &str) -> Vec<(Arc<str>, TermId)> {
     let Some((at, c)) = term.char_indices().nth(DERIVED_CHARS - 1) else {
         return Vec::new();
     };
     let prefix = term.get(..at + c.len_utf8()).unwrap_or_default();
-    let after = corpus.terms.range(prefix.to_owned()..);
+    let after = corpus.terms.range::<Arc<str>, _>(Arc::from(prefix)..);
     let alike = after.take_while(|(other, _)| other.starts_with(prefix));
     alike
-        .filter(|(other, _)| {
-            let common = term.chars().zip(other.chars()).take_while(|(a, b)| a == b);
-            let shorter = length.min(other.chars().count());
-            *other != term && common.count() + 1 >= shorter
-        })
-        .map(|(_, id)| *id)
+        .filter(|(other, _)| is_derived(term, other))
+        .map(|(text, id)| (Arc::clone(text), *id))
         .collect()
+}
+
+/// What a question may need of a conversation's words.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Wanted {
+    /// These words.
+    pub terms: BTreeSet<String>,
+    /// All words that begin so.
+    pub prefixes: BTreeSet<String>,
+}
+
+impl Wanted {
+    /// What a ranking by `policy` may need for a question.
+    pub fn new(policy: &RankingPolicy, question: &str) -> Self {
+        let mut wanted = Self::default();
+        policy.tokenizer().visit_query(question, &mut |_, term| {
+            if policy.derived_word_weight > 0.0
+                && let Some((at, c)) = term.char_indices().nth(DERIVED_CHARS - 1)
+            {
+                let prefix = term.get(..at + c.len_utf8()).unwrap_or_default();
+                wanted.prefixes.insert(prefix.to_owned());
+            }
+            wanted.terms.insert(term);
+        });
+        wanted
+    }
+
+    /// Whether a word that begins as one of the [prefixes](Self::prefixes) does is needed: such as the
+    /// question's words are derived from.
+    pub fn needs(&self, word: &str) -> bool {
+        self.terms.contains(word) || self.terms.iter().any(|term| is_derived(term, word))
+    }
 }

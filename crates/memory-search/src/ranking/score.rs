@@ -1,6 +1,7 @@
 //! The scores of documents.
 
 use std::collections::BTreeMap;
+use std::sync::Arc;
 
 use super::corpus::{Corpus, Entry, Posting, TermId};
 use super::dates::Nearness;
@@ -18,6 +19,14 @@ pub struct Ranked {
     pub document: usize,
     /// The score; higher is better. Scores of different questions cannot be compared.
     pub score: f64,
+}
+
+/// A question under way.
+#[derive(Debug)]
+pub struct Asked {
+    question: Question,
+    found: Vec<bool>,
+    scores: Vec<f64>,
 }
 
 /// Rarity of a term that `having` of `all` places have: `ln(1 + (N - n + 0.5) / (n + 0.5))`, as BM25
@@ -50,16 +59,75 @@ impl Corpus {
 
     /// Returns the score of each document; `None` for one that the question does not find.
     pub fn scores(&self, question: &str) -> Vec<Option<f64>> {
-        let mut question = Question::read(self, question);
+        let mut asked = self.ask(question);
+        self.expand(&mut asked);
+        self.finish(asked)
+    }
+
+    /// Ranks by a question's own words. Where not all words are [loaded](Self::load), those that
+    /// [`Wanted`](super::Wanted) names must be.
+    pub fn ask(&self, question: &str) -> Asked {
+        let question = Question::read(self, question);
         let found = self.found(&question);
-        let mut scores = self.context_scores(&question);
-        if self.policy.expansion_weight > 0.0 && self.expand(&mut question, &scores) {
-            scores = self.context_scores(&question);
+        let scores = self.context_scores(&question);
+        Asked {
+            question,
+            found,
+            scores,
         }
-        let scores = found.iter().zip(scores);
+    }
+
+    /// The documents that [`expand`](Self::expand) takes words from, best first: their words must be
+    /// known.
+    pub fn sources(&self, asked: &Asked) -> Vec<usize> {
+        let best = self.best(&asked.scores, self.policy.expansion_messages);
+        match best.first() {
+            Some((_, top)) if *top > 0.0 && self.policy.expansion_weight > 0.0 => {
+                best.into_iter().map(|(at, _)| at).collect()
+            }
+            _ => Vec::new(),
+        }
+    }
+
+    /// The distinct words of a document whose words are known.
+    pub fn words_of(&self, document: usize) -> impl Iterator<Item = &str> {
+        let number = u32::try_from(document).unwrap_or(u32::MAX);
+        let content = self.contents.get(&number).map_or(&[][..], Vec::as_slice);
+        let distinct: std::collections::BTreeSet<&str> =
+            content.iter().map(|id| self.text(*id)).collect();
+        distinct.into_iter()
+    }
+
+    /// Adds to a question the words that its best documents have in common, and returns them.
+    pub fn expand(&self, asked: &mut Asked) -> Vec<Arc<str>> {
+        if self.policy.expansion_weight <= 0.0 {
+            return Vec::new();
+        }
+        self.add_common_words(&mut asked.question, &asked.scores)
+    }
+
+    /// Returns the score of each document; `None` for one that the question does not find.
+    pub fn finish(&self, asked: Asked) -> Vec<Option<f64>> {
+        let scores = match asked.question.is_expanded {
+            true => self.context_scores(&asked.question),
+            false => asked.scores,
+        };
+        let scores = asked.found.iter().zip(scores);
         scores
             .map(|(found, score)| found.then_some(score))
             .collect()
+    }
+
+    /// The documents with the best scores, best first; of equal ones the earlier first.
+    fn best(&self, scores: &[f64], count: usize) -> Vec<(usize, f64)> {
+        let mut best: Vec<(usize, f64)> = scores.iter().copied().enumerate().collect();
+        let order = |a: &(usize, f64), b: &(usize, f64)| b.1.total_cmp(&a.1).then(a.0.cmp(&b.0));
+        if count > 0 && count < best.len() {
+            best.select_nth_unstable_by(count - 1, order);
+        }
+        best.truncate(count);
+        best.sort_by(order);
+        best
     }
 
     /// Whether each document is found.
@@ -89,6 +157,13 @@ impl Corpus {
         let mut dates = question.dates.iter();
         self.policy.day_share > 0.0
             && dates.any(|date| date.nearness(entry.created_at) == Some(Nearness::Day))
+    }
+
+    /// Number of documents that have a term.
+    fn document_count(&self, id: TermId) -> usize {
+        self.postings
+            .get(id as usize)
+            .map_or(0, |postings| postings.count())
     }
 
     pub(super) fn documents(&self, id: TermId) -> &[Posting] {
@@ -123,7 +198,7 @@ impl Corpus {
         let (all, mean) = (self.entries.len(), self.mean_length());
         let mut scores = vec![0.0; all];
         let mut covered = vec![0_u32; all];
-        for (id, weight) in &question.terms {
+        for (id, weight) in question.terms.values() {
             let postings = self.documents(*id);
             let rarity = rarity(all, postings.len()).powf(self.policy.rarity_power) * weight;
             let is_telling = question.telling.contains(id);
@@ -150,18 +225,7 @@ impl Corpus {
 
     fn add_phrases(&self, question: &Question, scores: &mut [f64]) {
         for (first, second) in &question.pairs {
-            let having: Vec<usize> = self
-                .documents(*first)
-                .iter()
-                .map(|posting| posting.place as usize)
-                .filter(|at| {
-                    let content = self
-                        .entries
-                        .get(*at)
-                        .map_or(&[][..], |entry| &entry.content);
-                    content.windows(2).any(|two| two == [*first, *second])
-                })
-                .collect();
+            let having = self.documents_with_pair(*first, *second);
             let bonus = self.policy.phrase_share * rarity(self.entries.len(), having.len());
             for at in having {
                 if let Some(score) = scores.get_mut(at) {
@@ -177,7 +241,7 @@ impl Corpus {
         let sum: u64 = self.episodes.iter().sum();
         let mean = (sum as f64 / all.max(1) as f64).max(1.0);
         let mut scores = vec![0.0; all];
-        for (id, weight) in &question.terms {
+        for (id, weight) in question.terms.values() {
             let postings = self.postings.get(*id as usize);
             let postings = postings.map_or(&[][..], |postings| &postings.episodes);
             let rarity = rarity(all, postings.len()) * weight;
@@ -276,44 +340,55 @@ impl Corpus {
         }
     }
 
-    /// Adds to the question the words that its best documents have in common. Returns whether there
-    /// are any.
-    fn expand(&self, question: &mut Question, scores: &[f64]) -> bool {
-        let mut best: Vec<(usize, f64)> = scores.iter().copied().enumerate().collect();
-        best.sort_by(|a, b| b.1.total_cmp(&a.1).then(a.0.cmp(&b.0)));
+    /// Adds to the question the words that its best documents have in common, and returns them.
+    fn add_common_words(&self, question: &mut Question, scores: &[f64]) -> Vec<Arc<str>> {
+        let best = self.best(scores, self.policy.expansion_messages);
         let top = best.first().map_or(0.0, |best| best.1);
         if top <= 0.0 {
-            return false;
+            return Vec::new();
         }
         let mut gains: BTreeMap<TermId, f64> = BTreeMap::new();
-        for (at, score) in best.into_iter().take(self.policy.expansion_messages) {
+        for (at, score) in best {
             let Some(entry) = self.entries.get(at) else {
                 continue;
             };
             let share = score / top / (f64::from(entry.length) + EXPANSION_LENGTH);
             let mut counts: BTreeMap<TermId, u32> = BTreeMap::new();
-            for id in &entry.content {
+            let number = u32::try_from(at).unwrap_or(u32::MAX);
+            for id in self.contents.get(&number).into_iter().flatten() {
                 *counts.entry(*id).or_default() += 1;
             }
             for (id, count) in counts {
-                let rarity = rarity(self.entries.len(), self.documents(id).len());
+                let rarity = rarity(self.entries.len(), self.document_count(id));
                 *gains.entry(id).or_default() += share * f64::from(count.min(2)) * rarity;
             }
         }
-        for id in self.names.keys().filter_map(|name| self.terms.get(name)) {
+        let names = self.names.keys();
+        for id in names.filter_map(|name| self.terms.get(name.as_str())) {
             gains.remove(id);
         }
         let mut gains: Vec<(TermId, f64)> = gains
             .into_iter()
-            .filter(|(id, _)| !question.terms.contains_key(id))
+            .filter(|(id, _)| !question.terms.contains_key(self.text(*id)))
             .collect();
-        gains.sort_by(|a, b| b.1.total_cmp(&a.1).then(a.0.cmp(&b.0)));
+        gains.sort_by(|a, b| {
+            let texts = || self.text(a.0).cmp(self.text(b.0));
+            b.1.total_cmp(&a.1).then_with(texts)
+        });
         gains.truncate(self.policy.expansion_words);
         let most = gains.first().map_or(0.0, |gain| gain.1);
+        let mut added = Vec::new();
         for (id, gain) in &gains {
             let weight = self.policy.expansion_weight * gain / most;
-            question.terms.insert(*id, weight);
+            if let Some(text) = self.texts.get(*id as usize) {
+                question.terms.insert(Arc::clone(text), (*id, weight));
+                added.push(Arc::clone(text));
+            }
         }
-        most > 0.0
+        question.is_expanded = most > 0.0;
+        match question.is_expanded {
+            true => added,
+            false => Vec::new(),
+        }
     }
 }

@@ -111,7 +111,7 @@ impl Corpus {
     /// The postings of the question's terms, those that add least first.
     fn lists(&self, question: &str) -> Vec<List<'_>> {
         let question = Question::read(self, question);
-        let terms = question.terms.iter().enumerate();
+        let terms = question.terms.values().enumerate();
         let mut lists: Vec<List<'_>> = terms
             .map(|(place, (id, weight))| {
                 let rest = self.documents(*id);

@@ -1,7 +1,7 @@
 //! Word lists of languages, kept as data.
 
 use std::collections::{HashMap, HashSet};
-use std::sync::LazyLock;
+use std::sync::{LazyLock, OnceLock};
 
 use super::language::Language;
 
@@ -22,6 +22,8 @@ pub(crate) struct WordLists {
     pub(crate) months: HashMap<&'static str, i8>,
     /// From irregular and short forms to the usual form.
     forms: HashMap<&'static str, &'static str>,
+    /// From the stems of these forms to the stems of their usual forms.
+    stems: OnceLock<HashMap<String, Vec<String>>>,
 }
 
 impl WordLists {
@@ -43,6 +45,24 @@ impl WordLists {
         'static: 'w,
     {
         self.forms.get(word).copied().unwrap_or(word)
+    }
+
+    /// The stems of the usual forms of all irregular and short forms with the stem `stem`, by the rules of
+    /// `language`, to which the lists belong.
+    pub(crate) fn usual_stems(&self, language: Language, stem: &str) -> Vec<String> {
+        let stems = self.stems.get_or_init(|| {
+            let mut pairs: Vec<_> = self.forms.iter().collect();
+            pairs.sort_unstable();
+            let mut stems: HashMap<String, Vec<String>> = HashMap::new();
+            for (form, usual) in pairs {
+                stems
+                    .entry(language.stem(form))
+                    .or_default()
+                    .push(language.stem(usual));
+            }
+            stems
+        });
+        stems.get(stem).cloned().unwrap_or_default()
     }
 
     fn read(text: &'static str) -> Self {

@@ -25,6 +25,23 @@ pub(crate) use lists::WordLists;
 /// What follows an apostrophe and is no word.
 const ENDINGS: [&str; 7] = ["s", "t", "d", "m", "ll", "re", "ve"];
 
+/// Longest word that is a term as it is, in bytes. No language has longer ones; data in letters has.
+const LONGEST_TERM: usize = 64;
+
+/// The term of a very long word: its beginning, and a hash of all of it.
+fn shortened(word: &str) -> String {
+    let mut end = LONGEST_TERM / 2;
+    while !word.is_char_boundary(end) {
+        end -= 1;
+    }
+    // FNV-1a.
+    let hash = word.bytes().fold(0xcbf2_9ce4_8422_2325_u64, |hash, byte| {
+        (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3)
+    });
+    let head = word.get(..end).unwrap_or_default();
+    format!("{head}\0{hash:016x}")
+}
+
 /// How a word is written.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum WordKind {
@@ -135,6 +152,9 @@ impl Tokenizer {
     /// Returns the term of a word in a script with spaces, or of a pictograph.
     pub(crate) fn term(self, text: &str, word: &Word) -> String {
         let folded = fold_case(text.get(word.range.clone()).unwrap_or_default());
+        if folded.len() > LONGEST_TERM {
+            return shortened(&folded);
+        }
         match Language::of_word(&folded, self.latin) {
             Some(language) if self.usual_forms => {
                 language.stem(WordLists::of(language).usual_form(&folded))

@@ -10,6 +10,7 @@
 #[path = "../../examples/trigram_index/index.rs"]
 mod index;
 mod oracle;
+mod segments;
 mod watermark;
 
 use std::sync::Arc;

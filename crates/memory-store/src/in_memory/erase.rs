@@ -9,6 +9,7 @@ use crate::erasure::{
     ERASED, Erase, Erased, Erasure, Erasures, erased_parts, plan_erasure, summaries_to_erase,
 };
 use crate::error::Result;
+use crate::segments::IndexedKind;
 use crate::types::Conversation;
 
 impl Inner {
@@ -42,6 +43,7 @@ impl Inner {
         }
         for log in &erased.logs {
             let record = self.get_mut(log.conversation)?;
+            record.forget_index(IndexedKind::Messages, log.range.first.0);
             let erasure = Erasure::new(log.range, erase.now, erase.reason.clone());
             record.erasures.push(erasure);
             let own = record.log.iter_mut();
@@ -56,6 +58,7 @@ impl Inner {
         }
         for (owner, id) in summaries {
             let record = self.get_mut(owner)?;
+            record.forget_index(IndexedKind::Summaries, 0);
             if let Some(index) = record.summary_index.get(&id)
                 && let Some(summary) = record.summaries.get_mut(*index)
             {

@@ -3,6 +3,7 @@
 //! It is written to be read. Databases are tested against it.
 
 mod erase;
+mod index;
 mod jobs;
 mod publish;
 mod store;
@@ -16,6 +17,7 @@ use memory_model::{
     Clock, ConversationId, Hash, LogEntry, Seq, SeqRange, SessionKey, SpanBody, SpanStart,
     SpliceRows, Summary, SummaryId, SystemClock, Timestamp, ViewName, ViewVersion,
 };
+use memory_search::segment::Chunk;
 
 use crate::checks::no_conversation;
 use crate::erasure::Erasure;
@@ -23,6 +25,7 @@ use crate::error::{Error, ErrorKind, Result};
 use crate::inherit::{Inherited, SummaryScope, ViewCut};
 use crate::publish::spans_cost;
 use crate::record::KnownEntry;
+use crate::segments::IndexSegment;
 use crate::store::Maintain;
 use crate::types::{
     Conversation, Draft, JobKey, Origin, Owner, Publication, State, publication_hash,
@@ -54,6 +57,8 @@ impl Default for InMemoryStore {
 
 #[derive(Debug, Default)]
 struct Inner {
+    /// The number of the newest index segment.
+    index_segments: u64,
     conversations: Vec<Record>,
     keys: BTreeMap<SessionKey, ConversationId>,
 }
@@ -79,6 +84,8 @@ struct Record {
     erasures: Vec<Erasure>,
     /// Own summaries whose words are gone.
     erased_summaries: BTreeSet<SummaryId>,
+    /// The search index of the own log and summaries.
+    index: Vec<(IndexSegment, Vec<Chunk>)>,
 }
 
 #[derive(Debug, Clone)]

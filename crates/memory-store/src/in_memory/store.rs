@@ -16,6 +16,7 @@ use crate::erasure::{Erase, Erased, Erasures};
 use crate::error::{Error, ErrorKind, Result};
 use crate::publish::check_one_view;
 use crate::record::KnownEntry;
+use crate::segments::IndexStore;
 use crate::store::Store;
 use crate::types::{
     Append, Appended, Claim, Conversation, ConversationFilter, ConversationPatch, ConversationRef,
@@ -72,6 +73,7 @@ impl Store for InMemoryStore {
             states: BTreeMap::new(),
             erasures: Vec::new(),
             erased_summaries: BTreeSet::new(),
+            index: Vec::new(),
         });
         Ok(info)
     }
@@ -545,6 +547,10 @@ impl Store for InMemoryStore {
 
     async fn erasures(&self, conversation: ConversationId) -> Result<Erasures> {
         self.lock().erasures(conversation)
+    }
+
+    fn index(&self) -> Option<&dyn IndexStore> {
+        Some(self)
     }
 }
 

@@ -8,7 +8,8 @@ use memory_store::implementors::{
     SummaryScope, conversation_hash, plan_erasure, summaries_to_erase,
 };
 use memory_store::{
-    Conversation, ConversationFilter, Erase, Erased, ErasedRange, Erasure, Erasures, Result,
+    Conversation, ConversationFilter, Erase, Erased, ErasedRange, Erasure, Erasures, IndexedKind,
+    Result,
 };
 
 use super::pages::batched;
@@ -17,6 +18,7 @@ use crate::convert::{packed, to_count};
 use crate::executor::{Database, Executor};
 use crate::pack::Facts;
 use crate::row::Columns as _;
+use crate::search::Which;
 use crate::{conversation, erasure as sql, message, summary};
 
 /// Number of rows that are read at a time.
@@ -50,6 +52,8 @@ impl<D: Database> SqlStore<D> {
             let found = sql::payloads_of(log.conversation, log.range);
             let found = on.all(&found).await?;
             let payloads: Vec<i64> = found.iter().map(|row| row.int(0)).collect::<Result<_>>()?;
+            let from = Which::From(log.conversation, IndexedKind::Messages, log.range.first.0);
+            self.forget_segments(on, from).await?;
             on.run(&sql::record(log.conversation, log.range, erase)?)
                 .await?;
             on.run(&sql::blank_entries(log.conversation, log.range))
@@ -58,6 +62,10 @@ impl<D: Database> SqlStore<D> {
                 on.run(&sql::delete_payloads(&ids)).await?;
             }
             self.forget_facts(on, log.conversation).await?;
+        }
+        for seen in &erased.seen_by {
+            let all = Which::From(seen.conversation, IndexedKind::Summaries, 0);
+            self.forget_segments(on, all).await?;
         }
         for keys in summaries.chunks(ROWS) {
             on.run(&sql::record_summaries(keys, erase.now)?).await?;

@@ -20,6 +20,7 @@ mod publish;
 mod reached;
 mod read;
 mod running;
+mod search;
 mod settle;
 mod spans;
 mod state;
@@ -37,9 +38,9 @@ use memory_model::{
 };
 use memory_store::{
     Append, Appended, Claim, Conversation, ConversationFilter, ConversationPatch, ConversationRef,
-    Erase, Erased, Erasures, Fence, JobKey, LeaseUpdate, LogRead, Maintain, NewConversation, Order,
-    Owner, Page, Publication, Publish, Published, Result, Snapshot, State, Store, ViewInfo,
-    Violation,
+    Erase, Erased, Erasures, Fence, IndexStore, JobKey, LeaseUpdate, LogRead, Maintain,
+    NewConversation, Order, Owner, Page, Publication, Publish, Published, Result, Snapshot, State,
+    Store, ViewInfo, Violation,
 };
 
 use self::known_facts::KnownFacts;
@@ -241,6 +242,10 @@ impl<D: Database> Store for SqlStore<D> {
 
     async fn erasures(&self, conversation: ConversationId) -> Result<Erasures> {
         self.erased_of(conversation).await
+    }
+
+    fn index(&self) -> Option<&dyn IndexStore> {
+        Some(self)
     }
 }
 

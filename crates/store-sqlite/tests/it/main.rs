@@ -19,5 +19,6 @@ mod files;
 mod opening;
 mod plans;
 mod processes;
+mod search;
 mod statements;
 mod triggers;

@@ -1,7 +1,7 @@
 //! Every mode finds what a matcher that tries everything finds: nothing missed, nothing extra.
 
 mod brute;
-mod scripts;
+pub(crate) mod scripts;
 
 use brute::Tree;
 use fastrand::Rng;

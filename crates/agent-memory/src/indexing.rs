@@ -1,0 +1,62 @@
+//! The search index that a store keeps.
+
+use memory_search::ranking::RankingPolicy;
+use memory_store::{IndexCheck, IndexProgress, check_index, extend_index, rebuild_index};
+
+use crate::error::Result;
+use crate::session::Session;
+
+/// Messages after which the index is extended.
+const STEP: u32 = 16;
+
+/// Messages that are indexed at most while others are ingested. More are left for the next time.
+const MOST_AT_ONCE: u64 = 1_024;
+
+impl Session {
+    /// Indexes all that is not indexed yet, except for the last few messages and summaries (fewer than 16).
+    ///
+    /// Ingesting does that as it goes along, some at a time; this finishes it, such as for a database that
+    /// was written without an index. A search is complete without it: it reads what is not indexed.
+    ///
+    /// # Errors
+    /// When the store fails.
+    pub async fn index(&self) -> Result<IndexProgress> {
+        let store = &*self.memory().inner.store;
+        let policy = RankingPolicy::default();
+        Ok(extend_index(store, self.id(), &policy, u64::MAX).await?)
+    }
+
+    /// Removes the session's search index and makes it anew, such as after
+    /// [`check_index`](Self::check_index) found damage.
+    ///
+    /// # Errors
+    /// When the store fails.
+    pub async fn rebuild_index(&self) -> Result<IndexProgress> {
+        let store = &*self.memory().inner.store;
+        Ok(rebuild_index(store, self.id(), &RankingPolicy::default()).await?)
+    }
+
+    /// Holds the session's search index against what its messages and summaries say. What a fork shares
+    /// with its parent is in the parent's index.
+    ///
+    /// # Errors
+    /// When the store fails. Damage is no error: it is returned.
+    pub async fn check_index(&self) -> Result<IndexCheck> {
+        let store = &*self.memory().inner.store;
+        Ok(check_index(store, self.id(), &RankingPolicy::default()).await?)
+    }
+
+    /// Extends the index where the log has grown past a step. A failure is logged: the search reads what
+    /// is not indexed.
+    pub(crate) async fn index_after(&self, before: u32, head: u32) {
+        let inner = &self.memory().inner;
+        if !inner.keeps_index || before / STEP == head / STEP {
+            return;
+        }
+        let policy = RankingPolicy::default();
+        let extended = extend_index(&*inner.store, self.id(), &policy, MOST_AT_ONCE).await;
+        if let Err(error) = extended {
+            tracing::warn!(session = %self.key(), %error, "the search index was not extended");
+        }
+    }
+}

@@ -1,0 +1,40 @@
+//! What is kept of a document beside its words.
+
+use memory_model::{Role, Seq, SeqRange, SummaryId, Timestamp};
+
+/// What an index keeps of a message or of a summary, beside its words.
+#[derive(Debug, Clone, PartialEq)]
+#[non_exhaustive]
+pub struct Record {
+    /// Position of the message; of a summary, its last message.
+    pub seq: Seq,
+    /// The message's role; `None` for a summary.
+    pub role: Option<Role>,
+    /// Name of the participant.
+    pub name: Option<String>,
+    /// Time of the message or of the summary.
+    pub created_at: Timestamp,
+    /// Number of words.
+    pub length: u32,
+    /// The part of the text that is questions, from 0 to 1.
+    pub question_share: f64,
+    /// Whether the text asks something.
+    pub asks: bool,
+    /// Whether the text is in the first person.
+    pub first_person: bool,
+    /// Whether the text names a time.
+    pub names_time: bool,
+    /// What a summary has more.
+    pub summary: Option<SummaryRecord>,
+}
+
+/// What an index keeps of a summary alone.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct SummaryRecord {
+    /// The summary's id.
+    pub id: SummaryId,
+    /// The messages that it covers.
+    pub range: SeqRange,
+    /// Times of the earliest and of the latest of them.
+    pub times: (Timestamp, Timestamp),
+}

@@ -1,0 +1,254 @@
+//! A segment from messages or summaries.
+
+use std::borrow::Cow;
+use std::collections::HashMap;
+
+use memory_model::{EntryKind, LogEntry, Summary};
+
+use super::dictionary::DictionaryWriter;
+use super::grams::{GROUP, Gram, add_grams, text_of};
+use super::postings::PostingList;
+use super::record::write;
+use super::{SegmentData, gram_key, word_key};
+use crate::ranking::{Document, RankingPolicy, Record, SummaryRecord, is_stop_word};
+use crate::words::{Language, Tokenizer, WordLists};
+
+/// How words are read: segments of another format are not understood.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct SegmentFormat {
+    language: Option<Language>,
+    usual_forms: bool,
+}
+
+impl SegmentFormat {
+    /// The format that a ranking by this policy reads.
+    pub fn of(policy: &RankingPolicy) -> Self {
+        Self {
+            language: policy.language,
+            usual_forms: policy.usual_forms,
+        }
+    }
+
+    /// The format's name, such as `segments-1 english forms`.
+    pub fn name(&self) -> String {
+        let language = self
+            .language
+            .map(|language| format!("{language:?}").to_lowercase());
+        let language = language.as_deref().unwrap_or("none");
+        let forms = if self.usual_forms { " forms" } else { "" };
+        format!("segments-1 {language}{forms}")
+    }
+
+    /// The terms that a word may have in a segment when its stem is `term`: irregular forms are kept by
+    /// their usual form.
+    pub(crate) fn variants(self, term: &str) -> Vec<String> {
+        let mut variants = vec![term.to_owned()];
+        if self.usual_forms
+            && let Some(language) = Language::of_word(term, self.language)
+        {
+            variants.extend(WordLists::of(language).usual_stems(language, term));
+        }
+        variants
+    }
+
+    fn tokenizer(self) -> Tokenizer {
+        Tokenizer {
+            latin: self.language,
+            usual_forms: self.usual_forms,
+        }
+    }
+}
+
+/// The words of one document.
+#[derive(Debug, Default)]
+struct Occurrences {
+    count: u32,
+    positions: Vec<u32>,
+}
+
+/// Builds a segment. Documents come in the order of the log.
+#[derive(Debug)]
+pub struct SegmentBuilder {
+    format: SegmentFormat,
+    records: Vec<Record>,
+    ids: HashMap<String, usize>,
+    words: Vec<(String, PostingList)>,
+    /// The runs of the open group.
+    grams: Vec<Gram>,
+    /// Runs with their groups.
+    groups: Vec<(Gram, u32)>,
+}
+
+impl SegmentBuilder {
+    /// A segment without documents.
+    pub fn new(format: SegmentFormat) -> Self {
+        Self {
+            format,
+            records: Vec::new(),
+            ids: HashMap::new(),
+            words: Vec::new(),
+            grams: Vec::new(),
+            groups: Vec::new(),
+        }
+    }
+
+    /// Number of documents.
+    pub fn len(&self) -> usize {
+        self.records.len()
+    }
+
+    /// Whether there are no documents.
+    pub fn is_empty(&self) -> bool {
+        self.records.is_empty()
+    }
+
+    /// Adds a message. Notes are ignored.
+    pub fn add_message(&mut self, entry: &LogEntry) {
+        if entry.kind == EntryKind::Note {
+            return;
+        }
+        let document = Document::of_entry(entry);
+        let mut texts: Vec<Cow<'_, str>> = Vec::new();
+        entry.visit_texts(&mut |text| texts.push(text));
+        let record = self.record(&document);
+        self.add(&document, &texts, |length| Record {
+            seq: entry.seq,
+            length,
+            ..record
+        });
+    }
+
+    /// Adds a summary.
+    pub fn add_summary(&mut self, summary: &Summary) {
+        let document = Document::of_summary(summary);
+        let texts = document.texts.clone();
+        let record = self.record(&document);
+        self.add(&document, &texts, |length| Record {
+            seq: summary.range.last,
+            length,
+            summary: Some(SummaryRecord {
+                id: summary.id.clone(),
+                range: summary.range,
+                times: (summary.earliest_at, summary.latest_at),
+            }),
+            ..record
+        });
+    }
+
+    fn record(&self, document: &Document<'_>) -> Record {
+        let (first_person, names_time) = document.traits(self.format.language);
+        Record {
+            seq: memory_model::Seq::NONE,
+            role: document.role,
+            name: document.name.map(str::to_owned),
+            created_at: document.created_at,
+            length: 0,
+            question_share: document.question_share(),
+            asks: document.asks(),
+            first_person,
+            names_time,
+            summary: None,
+        }
+    }
+
+    fn add(
+        &mut self,
+        document: &Document<'_>,
+        texts: &[Cow<'_, str>],
+        record: impl FnOnce(u32) -> Record,
+    ) {
+        let place = u32::try_from(self.records.len()).unwrap_or(u32::MAX);
+        let tokenizer = self.format.tokenizer();
+        let mut found: HashMap<usize, Occurrences> = HashMap::new();
+        let mut order: Vec<usize> = Vec::new();
+        let (mut length, mut position) = (0, 0);
+        for text in &document.texts {
+            tokenizer.visit_text(text, &mut |range, term| {
+                length += 1;
+                let id = self.id(&term);
+                let occurrences = found.entry(id).or_insert_with(|| {
+                    order.push(id);
+                    Occurrences::default()
+                });
+                occurrences.count += 1;
+                if !is_stop_word(text.get(range).unwrap_or_default(), tokenizer) {
+                    occurrences.positions.push(position);
+                    position += 1;
+                }
+            });
+        }
+        // What is searched and not ranked: the raw text of arguments.
+        for text in texts.iter().filter(|text| !document.texts.contains(text)) {
+            tokenizer.visit_text(text, &mut |_, term| {
+                let id = self.id(&term);
+                found.entry(id).or_insert_with(|| {
+                    order.push(id);
+                    Occurrences::default()
+                });
+            });
+        }
+        for id in order {
+            if let (Some((_, list)), Some(occurrences)) = (self.words.get_mut(id), found.get(&id)) {
+                list.push_word(place, occurrences.count, &occurrences.positions);
+            }
+        }
+        for text in texts {
+            add_grams(text, &mut self.grams);
+            if self.grams.len() > 1 << 16 {
+                self.grams.sort_unstable();
+                self.grams.dedup();
+            }
+        }
+        self.records.push(record(length));
+        if self.records.len() % GROUP as usize == 0 {
+            self.close_group();
+        }
+    }
+
+    fn id(&mut self, term: &str) -> usize {
+        if let Some(id) = self.ids.get(term) {
+            return *id;
+        }
+        let id = self.words.len();
+        self.ids.insert(term.to_owned(), id);
+        self.words.push((term.to_owned(), PostingList::default()));
+        id
+    }
+
+    fn close_group(&mut self) {
+        let group = self.records.len().saturating_sub(1) / GROUP as usize;
+        let group = u32::try_from(group).unwrap_or(u32::MAX);
+        self.grams.sort_unstable();
+        self.grams.dedup();
+        self.groups
+            .extend(self.grams.drain(..).map(|gram| (gram, group)));
+    }
+
+    /// The segment.
+    pub fn finish(mut self) -> SegmentData {
+        if !self.grams.is_empty() {
+            self.close_group();
+        }
+        let mut writer = DictionaryWriter::default();
+        // Keys of runs, then of words: in the order of the sections. Runs sort as their texts do.
+        self.groups.sort_unstable();
+        let mut rest = self.groups.as_slice();
+        while let Some((gram, _)) = rest.first() {
+            let (same, others) = rest.split_at(rest.partition_point(|(other, _)| other == gram));
+            let mut list = PostingList::default();
+            same.iter().for_each(|(_, group)| list.push_place(*group));
+            writer.push(&gram_key(&text_of(*gram)), &list);
+            rest = others;
+        }
+        self.words.sort_unstable_by(|a, b| a.0.cmp(&b.0));
+        for (term, list) in &self.words {
+            writer.push(&word_key(term), list);
+        }
+        let mut chunks = write(&self.records);
+        chunks.extend(writer.finish());
+        SegmentData {
+            documents: u32::try_from(self.records.len()).unwrap_or(u32::MAX),
+            chunks,
+        }
+    }
+}

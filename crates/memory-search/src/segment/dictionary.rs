@@ -1,0 +1,139 @@
+//! Sorted entries in chunks.
+
+use super::Chunk;
+use super::bytes::{Reader, damaged, put, put_bytes};
+use super::postings::PostingList;
+use crate::error::Result;
+
+/// Bytes at which a chunk is closed.
+const CHUNK_BYTES: usize = 8 * 1024;
+
+/// What a segment keeps under a key.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Entry<'b> {
+    /// Number of documents that have a word; 0 for a run of characters.
+    pub count: u32,
+    /// The last place.
+    pub(super) last: u32,
+    /// The places.
+    pub(super) bytes: &'b [u8],
+}
+
+/// Writes entries in the order of their keys.
+#[derive(Debug, Default)]
+pub(super) struct DictionaryWriter {
+    chunks: Vec<Chunk>,
+    open: Option<Chunk>,
+    /// The key before.
+    before: Vec<u8>,
+}
+
+impl DictionaryWriter {
+    pub(super) fn push(&mut self, key: &[u8], list: &PostingList) {
+        let chunk = self.open.get_or_insert_with(|| Chunk {
+            key: key.to_vec(),
+            data: Vec::new(),
+        });
+        let shared = match chunk.data.is_empty() {
+            true => 0,
+            false => common(&self.before, key),
+        };
+        put(&mut chunk.data, shared as u64);
+        put_bytes(&mut chunk.data, key.get(shared..).unwrap_or_default());
+        put(&mut chunk.data, u64::from(list.count));
+        put(&mut chunk.data, u64::from(list.last));
+        put_bytes(&mut chunk.data, &list.bytes);
+        self.before.clear();
+        self.before.extend_from_slice(key);
+        if chunk.data.len() >= CHUNK_BYTES {
+            self.close();
+        }
+    }
+
+    fn close(&mut self) {
+        self.chunks.extend(self.open.take());
+    }
+
+    pub(super) fn finish(mut self) -> Vec<Chunk> {
+        self.close();
+        self.chunks
+    }
+}
+
+fn common(a: &[u8], b: &[u8]) -> usize {
+    a.iter().zip(b).take_while(|(a, b)| a == b).count()
+}
+
+/// Reads the entries of a chunk.
+#[derive(Debug)]
+pub(super) struct Entries<'b> {
+    reader: Reader<'b>,
+    key: Vec<u8>,
+}
+
+impl<'b> Entries<'b> {
+    pub(super) fn new(data: &'b [u8]) -> Self {
+        Self {
+            reader: Reader::new(data),
+            key: Vec::new(),
+        }
+    }
+
+    /// The key of the entry that was read last.
+    pub(super) fn key(&self) -> &[u8] {
+        &self.key
+    }
+
+    pub(super) fn next(&mut self) -> Result<Option<Entry<'b>>> {
+        if self.reader.is_empty() {
+            return Ok(None);
+        }
+        let shared = self.reader.small()? as usize;
+        if shared > self.key.len() {
+            return Err(damaged());
+        }
+        self.key.truncate(shared);
+        self.key.extend_from_slice(self.reader.bytes()?);
+        Ok(Some(Entry {
+            count: self.reader.small()?,
+            last: self.reader.small()?,
+            bytes: self.reader.bytes()?,
+        }))
+    }
+}
+
+/// Looks a key up in the chunk that it would be in.
+///
+/// # Errors
+/// `Corrupt` for bytes that no segment has.
+pub fn find<'b>(chunk: &'b [u8], key: &[u8]) -> Result<Option<Entry<'b>>> {
+    let mut entries = Entries::new(chunk);
+    while let Some(entry) = entries.next()? {
+        match entries.key().cmp(key) {
+            std::cmp::Ordering::Less => {}
+            std::cmp::Ordering::Equal => return Ok(Some(entry)),
+            std::cmp::Ordering::Greater => return Ok(None),
+        }
+    }
+    Ok(None)
+}
+
+/// Calls `f` with the entries of a chunk whose keys begin so.
+///
+/// # Errors
+/// As [`find`].
+pub fn with_prefix<'b>(
+    chunk: &'b [u8],
+    prefix: &[u8],
+    f: &mut dyn FnMut(&[u8], Entry<'b>),
+) -> Result<()> {
+    let mut entries = Entries::new(chunk);
+    while let Some(entry) = entries.next()? {
+        if entries.key().starts_with(prefix) {
+            f(entries.key(), entry);
+        } else if entries.key() > prefix {
+            return Ok(());
+        }
+    }
+    Ok(())
+}

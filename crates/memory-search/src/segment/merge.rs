@@ -1,0 +1,108 @@
+//! Segments into one.
+
+use std::cmp::Reverse;
+use std::collections::BinaryHeap;
+
+use super::dictionary::{DictionaryWriter, Entries, Entry};
+use super::grams::GROUP;
+use super::postings::PostingList;
+use super::record::{records, write};
+use super::{GRAMS, SegmentData, is_records};
+use crate::error::Result;
+use crate::ranking::Record;
+
+/// Reads the entries of a segment, chunk after chunk.
+struct Source<'s> {
+    chunks: std::slice::Iter<'s, super::Chunk>,
+    entries: Entries<'s>,
+    /// Number of documents before it.
+    documents: u32,
+}
+
+impl<'s> Source<'s> {
+    fn next(&mut self) -> Result<Option<(Vec<u8>, Entry<'s>)>> {
+        loop {
+            if let Some(entry) = self.entries.next()? {
+                return Ok(Some((self.entries.key().to_vec(), entry)));
+            }
+            match self.chunks.find(|chunk| !is_records(&chunk.key)) {
+                Some(chunk) => self.entries = Entries::new(&chunk.data),
+                None => return Ok(None),
+            }
+        }
+    }
+}
+
+/// Merges neighbouring segments: what comes out is what building one from all their documents gives.
+/// All but the last must have a multiple of [`GROUP`] documents.
+///
+/// # Errors
+/// `Corrupt` for bytes that no segment has.
+pub fn merge(parts: &[SegmentData]) -> Result<SegmentData> {
+    let mut all: Vec<Record> = Vec::new();
+    let (mut sources, mut heap) = (Vec::new(), BinaryHeap::new());
+    let mut documents = 0;
+    for (at, part) in parts.iter().enumerate() {
+        for chunk in part.chunks.iter().filter(|chunk| is_records(&chunk.key)) {
+            all.extend(records(&chunk.data)?);
+        }
+        let mut source = Source {
+            chunks: part.chunks.iter(),
+            entries: Entries::new(&[]),
+            documents,
+        };
+        if let Some((key, entry)) = source.next()? {
+            heap.push(Reverse((key, at, Bytes(entry))));
+        }
+        sources.push(source);
+        documents += part.documents;
+    }
+    let mut writer = DictionaryWriter::default();
+    let mut open: Option<(Vec<u8>, PostingList)> = None;
+    while let Some(Reverse((key, at, Bytes(entry)))) = heap.pop() {
+        if let Some((before, list)) = open.take_if(|(before, _)| *before != key) {
+            writer.push(&before, &list);
+        }
+        let Some(source) = sources.get_mut(at) else {
+            continue;
+        };
+        let offset = match key.first() {
+            Some(&GRAMS) => source.documents / GROUP,
+            _ => source.documents,
+        };
+        let (_, list) = open.get_or_insert_with(|| (key.clone(), PostingList::default()));
+        list.append(&entry, offset)?;
+        if let Some((key, entry)) = source.next()? {
+            heap.push(Reverse((key, at, Bytes(entry))));
+        }
+    }
+    if let Some((key, list)) = open {
+        writer.push(&key, &list);
+    }
+    let mut chunks = write(&all);
+    chunks.extend(writer.finish());
+    Ok(SegmentData { documents, chunks })
+}
+
+/// An entry that plays no part in an order.
+struct Bytes<'b>(Entry<'b>);
+
+impl PartialEq for Bytes<'_> {
+    fn eq(&self, _: &Self) -> bool {
+        true
+    }
+}
+
+impl Eq for Bytes<'_> {}
+
+impl PartialOrd for Bytes<'_> {
+    fn partial_cmp(&self, other: &Self) -> Option<std::cmp::Ordering> {
+        Some(self.cmp(other))
+    }
+}
+
+impl Ord for Bytes<'_> {
+    fn cmp(&self, _: &Self) -> std::cmp::Ordering {
+        std::cmp::Ordering::Equal
+    }
+}

@@ -1,0 +1,90 @@
+//! Segments: what an index keeps of a stretch of a conversation.
+//!
+//! A segment is made once from messages, or from summaries, and never changed; neighbouring segments are
+//! [merged](merge) into larger ones. It is a list of [chunks](Chunk) in the order of their keys, so that a
+//! store needs to know no more than keys and bytes. It holds
+//!
+//! - a [record](Record) of each message: its position, role, time, and what a ranking reads off it;
+//! - each word, with the messages that have it, how often, and where;
+//! - each run of three characters in lower case, with the groups of eight messages that have it.
+//!
+//! What a segment says about the last two is a superset for a [`Matcher`](crate::implementors::Matcher):
+//! every message that matches is among those that [`Need`] leaves.
+
+mod build;
+mod bytes;
+mod dictionary;
+mod grams;
+mod merge;
+mod need;
+mod postings;
+mod record;
+
+pub use build::{SegmentBuilder, SegmentFormat};
+pub use dictionary::{Entry, find, with_prefix};
+pub use grams::GROUP;
+pub use merge::merge;
+pub use need::{Need, TermKeys};
+pub use postings::{WordPosting, groups, places, words};
+pub use record::records;
+
+/// Section of the records.
+const RECORDS: u8 = b'd';
+/// Section of the runs of three characters.
+const GRAMS: u8 = b'g';
+/// Section of the words.
+const WORDS: u8 = b'w';
+
+/// A part of a segment, as a store keeps it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Chunk {
+    /// The least key in it. Keys of a segment differ, and rise.
+    pub key: Vec<u8>,
+    /// The bytes.
+    pub data: Vec<u8>,
+}
+
+/// A whole segment.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct SegmentData {
+    /// Number of messages, or of summaries.
+    pub documents: u32,
+    /// Its chunks, in the order of their keys.
+    pub chunks: Vec<Chunk>,
+}
+
+/// The key of a word's entry.
+pub fn word_key(term: &str) -> Vec<u8> {
+    let mut key = vec![WORDS];
+    key.extend_from_slice(term.as_bytes());
+    key
+}
+
+/// The key of all words that begin so.
+pub fn word_prefix(prefix: &str) -> Vec<u8> {
+    let mut key = vec![WORDS];
+    key.extend_from_slice(prefix.as_bytes());
+    key
+}
+
+/// The word of an entry's key; `None` for another entry's.
+pub fn word_of(key: &[u8]) -> Option<&str> {
+    let term = key.strip_prefix(&[WORDS])?;
+    std::str::from_utf8(term).ok()
+}
+
+/// The key of the entry of a run of characters, or of all runs that begin so.
+pub fn gram_key(gram: &str) -> Vec<u8> {
+    let mut key = vec![GRAMS];
+    key.extend_from_slice(gram.as_bytes());
+    key
+}
+
+/// Whether a chunk of this key holds records.
+pub fn is_records(key: &[u8]) -> bool {
+    key.first() == Some(&RECORDS)
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,122 @@
+//! Lists of places, as differences.
+
+use super::bytes::{Reader, put};
+use super::dictionary::Entry;
+use crate::error::Result;
+
+/// A document that has a word.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct WordPosting {
+    /// Number of the document in its segment, from 0.
+    pub place: u32,
+    /// How often it has the word; 0 where only the raw text of arguments has it, which is not ranked.
+    pub count: u32,
+}
+
+/// A list of places that is written.
+#[derive(Debug, Default, Clone)]
+pub(super) struct PostingList {
+    /// Number of places that count.
+    pub(super) count: u32,
+    pub(super) last: u32,
+    pub(super) bytes: Vec<u8>,
+    is_begun: bool,
+}
+
+impl PostingList {
+    /// Adds a place behind all others.
+    pub(super) fn push_place(&mut self, place: u32) {
+        let gap = match self.is_begun {
+            true => place.saturating_sub(self.last),
+            false => place,
+        };
+        put(&mut self.bytes, u64::from(gap));
+        self.last = place;
+        self.is_begun = true;
+    }
+
+    /// Adds a document with a word: how often it has it, and where among the document's telling words.
+    pub(super) fn push_word(&mut self, place: u32, count: u32, positions: &[u32]) {
+        self.push_place(place);
+        self.count += u32::from(count > 0);
+        let has_positions = !positions.is_empty();
+        put(
+            &mut self.bytes,
+            u64::from(count) << 1 | u64::from(has_positions),
+        );
+        if has_positions {
+            put(&mut self.bytes, positions.len() as u64);
+            let mut before = 0;
+            for position in positions {
+                put(&mut self.bytes, u64::from(position.saturating_sub(before)));
+                before = *position;
+            }
+        }
+    }
+
+    /// Adds the places of another list, `offset` behind.
+    pub(super) fn append(&mut self, other: &Entry<'_>, offset: u32) -> Result<()> {
+        let mut reader = Reader::new(other.bytes);
+        if reader.is_empty() {
+            return Ok(());
+        }
+        let first = reader.small()?.saturating_add(offset);
+        self.push_place(first);
+        self.bytes.extend_from_slice(reader.rest());
+        self.last = other.last.saturating_add(offset);
+        self.count += other.count;
+        Ok(())
+    }
+}
+
+/// The groups of a run of characters, rising.
+///
+/// # Errors
+/// `Corrupt` for bytes that no segment has.
+pub fn groups(entry: &Entry<'_>) -> Result<Vec<u32>> {
+    let mut reader = Reader::new(entry.bytes);
+    let (mut groups, mut at) = (Vec::new(), 0_u32);
+    while !reader.is_empty() {
+        at = at.saturating_add(reader.small()?);
+        groups.push(at);
+    }
+    Ok(groups)
+}
+
+/// The documents that a word occurs in, rising, also where it is not ranked.
+///
+/// # Errors
+/// As [`groups`].
+pub fn places(entry: &Entry<'_>) -> Result<Vec<u32>> {
+    let mut places = Vec::with_capacity(entry.count as usize);
+    words(entry, &mut |posting, _| places.push(posting.place))?;
+    Ok(places)
+}
+
+/// Calls `f` with each document that a word occurs in, rising, and with the positions of the word among
+/// the telling words of the document.
+///
+/// # Errors
+/// As [`groups`].
+pub fn words(entry: &Entry<'_>, f: &mut dyn FnMut(WordPosting, &[u32])) -> Result<()> {
+    let mut reader = Reader::new(entry.bytes);
+    let (mut place, mut positions) = (0_u32, Vec::new());
+    while !reader.is_empty() {
+        place = place.saturating_add(reader.small()?);
+        let count = reader.small()?;
+        positions.clear();
+        if count & 1 == 1 {
+            let mut position = 0_u32;
+            for _ in 0..reader.small()? {
+                position = position.saturating_add(reader.small()?);
+                positions.push(position);
+            }
+        }
+        let posting = WordPosting {
+            place,
+            count: count >> 1,
+        };
+        f(posting, &positions);
+    }
+    Ok(())
+}

@@ -1,0 +1,133 @@
+//! Records of messages and of summaries.
+
+use memory_model::{Role, Seq, SeqRange, SummaryId, Timestamp};
+
+use super::bytes::{Reader, damaged, put, put_bytes};
+use super::{Chunk, RECORDS};
+use crate::error::Result;
+use crate::ranking::{Record, SummaryRecord};
+
+/// Records in a chunk.
+const CHUNK_RECORDS: usize = 256;
+
+fn role_byte(role: Option<Role>) -> u8 {
+    match role {
+        None => 0,
+        Some(Role::System) => 1,
+        Some(Role::User) => 2,
+        Some(Role::Assistant) => 3,
+        Some(Role::Tool) => 4,
+        #[allow(unreachable_patterns)]
+        Some(_) => 5,
+    }
+}
+
+fn role_of(byte: u8) -> Result<Option<Role>> {
+    match byte {
+        0 => Ok(None),
+        1 => Ok(Some(Role::System)),
+        2 => Ok(Some(Role::User)),
+        3 => Ok(Some(Role::Assistant)),
+        4 => Ok(Some(Role::Tool)),
+        _ => Err(damaged()),
+    }
+}
+
+fn put_record(record: &Record, out: &mut Vec<u8>) {
+    put(out, u64::from(record.seq.0));
+    out.push(role_byte(record.role));
+    let flags = u8::from(record.asks)
+        | u8::from(record.first_person) << 1
+        | u8::from(record.names_time) << 2
+        | u8::from(record.name.is_some()) << 3
+        | u8::from(record.summary.is_some()) << 4
+        | u8::from(record.question_share != 0.0) << 5;
+    out.push(flags);
+    out.extend_from_slice(&record.created_at.0.to_le_bytes());
+    put(out, u64::from(record.length));
+    if record.question_share != 0.0 {
+        out.extend_from_slice(&record.question_share.to_le_bytes());
+    }
+    if let Some(name) = &record.name {
+        put_bytes(out, name.as_bytes());
+    }
+    if let Some(summary) = &record.summary {
+        put_bytes(out, summary.id.as_str().as_bytes());
+        put(out, u64::from(summary.range.first.0));
+        put(out, u64::from(summary.range.last.0));
+        out.extend_from_slice(&summary.times.0.0.to_le_bytes());
+        out.extend_from_slice(&summary.times.1.0.to_le_bytes());
+    }
+}
+
+fn read_record(reader: &mut Reader<'_>) -> Result<Record> {
+    let seq = Seq(reader.small()?);
+    let role = role_of(reader.byte()?)?;
+    let flags = reader.byte()?;
+    let created_at = Timestamp(i64::from_le_bytes(reader.array()?));
+    let length = reader.small()?;
+    let question_share = match flags & 1 << 5 {
+        0 => 0.0,
+        _ => f64::from_le_bytes(reader.array()?),
+    };
+    let name = match flags & 1 << 3 {
+        0 => None,
+        _ => Some(reader.text()?.to_owned()),
+    };
+    let summary = match flags & 1 << 4 {
+        0 => None,
+        _ => Some(SummaryRecord {
+            id: SummaryId::new(reader.text()?),
+            range: SeqRange::new(Seq(reader.small()?), Seq(reader.small()?)).ok_or_else(damaged)?,
+            times: (
+                Timestamp(i64::from_le_bytes(reader.array()?)),
+                Timestamp(i64::from_le_bytes(reader.array()?)),
+            ),
+        }),
+    };
+    Ok(Record {
+        seq,
+        role,
+        name,
+        created_at,
+        length,
+        question_share,
+        asks: flags & 1 != 0,
+        first_person: flags & 1 << 1 != 0,
+        names_time: flags & 1 << 2 != 0,
+        summary,
+    })
+}
+
+/// Writes records into chunks.
+pub(super) fn write<'r>(records: impl IntoIterator<Item = &'r Record>) -> Vec<Chunk> {
+    let mut chunks: Vec<Chunk> = Vec::new();
+    for (at, record) in records.into_iter().enumerate() {
+        if at % CHUNK_RECORDS == 0 {
+            let mut key = vec![RECORDS];
+            let number = u32::try_from(at).unwrap_or(u32::MAX);
+            key.extend_from_slice(&number.to_be_bytes());
+            chunks.push(Chunk {
+                key,
+                data: Vec::new(),
+            });
+        }
+        if let Some(chunk) = chunks.last_mut() {
+            put_record(record, &mut chunk.data);
+        }
+    }
+    chunks
+}
+
+/// The records of a chunk.
+///
+/// # Errors
+/// `Corrupt` for bytes that no segment has.
+pub fn records(chunk: &[u8]) -> Result<Vec<Record>> {
+    let mut reader = Reader::new(chunk);
+    let mut records = Vec::new();
+    while !reader.is_empty() {
+        records.push(read_record(&mut reader)?);
+    }
+    Ok(records)
+}

@@ -1,0 +1,98 @@
+//! The search index.
+
+use async_trait::async_trait;
+use memory_model::ConversationId;
+use memory_search::segment::Chunk;
+
+use super::{InMemoryStore, Inner, Record};
+use crate::error::Result;
+use crate::segments::{IndexSegment, IndexState, IndexStore, IndexedKind, NewIndexSegment};
+
+impl Record {
+    /// Removes the segments of a kind that reach `first` or come after it.
+    pub(super) fn forget_index(&mut self, kind: IndexedKind, first: u32) {
+        self.index
+            .retain(|(one, _)| one.kind != kind || one.last < first);
+    }
+
+    fn index_state(&self) -> IndexState {
+        let mut segments: Vec<IndexSegment> =
+            self.index.iter().map(|(one, _)| one.clone()).collect();
+        segments.sort_by_key(|one| (one.kind.as_str(), one.first));
+        IndexState {
+            segments,
+            erasures: (self.erasures.len() + self.erased_summaries.len()) as u64,
+        }
+    }
+}
+
+impl Inner {
+    fn put_index_segment(
+        &mut self,
+        conversation: ConversationId,
+        new: &NewIndexSegment<'_>,
+    ) -> Result<bool> {
+        let record = self.get(conversation)?;
+        let (state, own_first) = (record.index_state(), record.info.own_first().0);
+        if !state.takes(new, own_first) {
+            return Ok(false);
+        }
+        self.index_segments += 1;
+        let segment = IndexSegment {
+            id: self.index_segments,
+            kind: new.kind,
+            first: new.first,
+            last: new.last,
+            documents: new.documents,
+            format: new.format.to_owned(),
+        };
+        let record = self.get_mut(conversation)?;
+        record
+            .index
+            .retain(|(one, _)| !new.replaces.contains(&one.id));
+        record.index.push((segment, new.chunks.to_vec()));
+        Ok(true)
+    }
+
+    fn chunks_of(&self, segment: u64) -> &[Chunk] {
+        let all = self.conversations.iter().flat_map(|record| &record.index);
+        let mut found = all.filter(|(one, _)| one.id == segment);
+        found.next().map_or(&[], |(_, chunks)| chunks)
+    }
+}
+
+#[async_trait]
+impl IndexStore for InMemoryStore {
+    async fn index_state(&self, conversation: ConversationId) -> Result<IndexState> {
+        Ok(self.lock().get(conversation)?.index_state())
+    }
+
+    async fn index_keys(&self, segment: u64) -> Result<Vec<Vec<u8>>> {
+        let inner = self.lock();
+        let chunks = inner.chunks_of(segment).iter();
+        Ok(chunks.map(|chunk| chunk.key.clone()).collect())
+    }
+
+    async fn index_chunks(&self, segment: u64, keys: &[Vec<u8>]) -> Result<Vec<Chunk>> {
+        let inner = self.lock();
+        let chunks = inner.chunks_of(segment);
+        let chunk = |key: &Vec<u8>| {
+            let at = chunks.binary_search_by(|chunk| chunk.key.cmp(key)).ok()?;
+            chunks.get(at).cloned()
+        };
+        Ok(keys.iter().filter_map(chunk).collect())
+    }
+
+    async fn put_index_segment(
+        &self,
+        conversation: ConversationId,
+        segment: &NewIndexSegment<'_>,
+    ) -> Result<bool> {
+        self.lock().put_index_segment(conversation, segment)
+    }
+
+    async fn drop_index(&self, conversation: ConversationId) -> Result<()> {
+        self.lock().get_mut(conversation)?.index.clear();
+        Ok(())
+    }
+}

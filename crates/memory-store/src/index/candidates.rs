@@ -1,0 +1,149 @@
+//! Which documents of a segment may match.
+
+use std::sync::Arc;
+
+use memory_search::ranking::Record;
+use memory_search::segment::{GROUP, Need, find, groups, places, records, with_prefix};
+
+use super::visible::Handle;
+use crate::segments::IndexSegment;
+use memory_search::Result;
+
+/// Numbers of documents, rising.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) enum Candidates {
+    /// All of them.
+    All,
+    /// These.
+    Some(Vec<u32>),
+}
+
+impl Candidates {
+    /// The numbers, out of `documents`.
+    pub(super) fn numbers(self, documents: u32) -> Vec<u32> {
+        match self {
+            Candidates::All => (0..documents).collect(),
+            Candidates::Some(numbers) => numbers,
+        }
+    }
+}
+
+impl Handle<'_> {
+    /// The documents of a segment that have what is needed.
+    pub(super) async fn candidates(
+        &self,
+        segment: &IndexSegment,
+        need: &Need,
+    ) -> Result<Candidates> {
+        Ok(match need {
+            Need::Grams(keys) => {
+                let mut lists = Vec::new();
+                for key in keys {
+                    let list = self.groups(segment, key, false).await?;
+                    if list.is_empty() {
+                        return Ok(Candidates::Some(Vec::new()));
+                    }
+                    lists.push(list);
+                }
+                Candidates::Some(of_groups(&common(lists), segment.documents))
+            }
+            Need::GramPrefix(key) => {
+                let list = self.groups(segment, key, true).await?;
+                Candidates::Some(of_groups(&list, segment.documents))
+            }
+            Need::Words(all) => {
+                let mut lists = Vec::new();
+                for any in all {
+                    let mut list = Vec::new();
+                    for key in any {
+                        for chunk in self.chunks(segment.id, key, false).await? {
+                            if let Some(entry) = find(&chunk, key)? {
+                                list.extend(places(&entry)?);
+                            }
+                        }
+                    }
+                    if list.is_empty() {
+                        return Ok(Candidates::Some(Vec::new()));
+                    }
+                    if any.len() > 1 {
+                        list.sort_unstable();
+                        list.dedup();
+                    }
+                    lists.push(list);
+                }
+                Candidates::Some(common(lists))
+            }
+            _ => Candidates::All,
+        })
+    }
+
+    /// The groups of the runs of characters with this key, or that begin so; rising.
+    async fn groups(
+        &self,
+        segment: &IndexSegment,
+        key: &[u8],
+        is_prefix: bool,
+    ) -> Result<Vec<u32>> {
+        let mut found = Vec::new();
+        for chunk in self.chunks(segment.id, key, is_prefix).await? {
+            if !is_prefix {
+                return Ok(match find(&chunk, key)? {
+                    Some(entry) => groups(&entry)?,
+                    None => Vec::new(),
+                });
+            }
+            let mut entries = Vec::new();
+            with_prefix(&chunk, key, &mut |_, entry| entries.push(entry))?;
+            for entry in entries {
+                found.extend(groups(&entry)?);
+            }
+        }
+        found.sort_unstable();
+        found.dedup();
+        Ok(found)
+    }
+
+    pub(super) async fn chunks(
+        &self,
+        segment: u64,
+        key: &[u8],
+        is_prefix: bool,
+    ) -> Result<Vec<Arc<[u8]>>> {
+        let chunks = self.cache.chunks(self.index, segment, key, is_prefix);
+        Ok(chunks.await?)
+    }
+
+    /// The records of a segment.
+    pub(super) async fn records(&self, segment: &IndexSegment) -> Result<Vec<Record>> {
+        let mut all = Vec::with_capacity(segment.documents as usize);
+        for chunk in self.cache.records(self.index, segment.id).await? {
+            all.extend(records(&chunk)?);
+        }
+        Ok(all)
+    }
+}
+
+/// The documents of some groups.
+fn of_groups(groups: &[u32], documents: u32) -> Vec<u32> {
+    let of = |group: &u32| group * GROUP..(group.saturating_add(1) * GROUP).min(documents);
+    groups.iter().flat_map(of).collect()
+}
+
+/// The numbers that all lists have; the lists rise.
+fn common(mut lists: Vec<Vec<u32>>) -> Vec<u32> {
+    lists.sort_by_key(Vec::len);
+    let mut lists = lists.into_iter();
+    let mut left = lists.next().unwrap_or_default();
+    for list in lists {
+        if left.len() * 16 < list.len() {
+            left.retain(|number| list.binary_search(number).is_ok());
+        } else {
+            let mut rest = list.into_iter().peekable();
+            left.retain(|number| {
+                while rest.next_if(|other| other < number).is_some() {}
+                rest.peek() == Some(number)
+            });
+        }
+    }
+    left
+}

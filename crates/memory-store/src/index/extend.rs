@@ -1,0 +1,398 @@
+//! Making segments of what was not indexed yet.
+
+use memory_model::{ConversationId, EntryKind, LogEntry, Seq, SeqRange, SummaryId};
+use memory_search::ranking::RankingPolicy;
+use memory_search::segment::{
+    Chunk, GROUP, SegmentBuilder, SegmentData, SegmentFormat, merge, records,
+};
+
+use crate::checks::no_conversation;
+use crate::error::{Error, ErrorKind, Result};
+use crate::segments::{IndexSegment, IndexState, IndexStore, IndexedKind, NewIndexSegment};
+use crate::store::Store;
+use crate::types::{ConversationRef, LogRead};
+
+/// Documents of the smallest segment; all segments have a multiple of them.
+const LEAST: usize = 2 * GROUP as usize;
+
+/// Segments of one size that are merged into one of the next.
+const MERGED: usize = 4;
+
+/// Documents of the largest segment that is built at once.
+const MOST_BUILT: usize = 1024;
+
+/// Documents of the largest segment. Larger ones are not merged.
+const MOST_MERGED: u32 = 65_536;
+
+/// What was added to an index.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct IndexProgress {
+    /// Messages that are found by the index from now on.
+    pub messages: u64,
+    /// Summaries that are found by the index from now on.
+    pub summaries: u64,
+}
+
+/// What an index was found to be.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct IndexCheck {
+    /// Number of segments.
+    pub segments: u64,
+    /// Messages and summaries in them.
+    pub documents: u64,
+    /// What is wrong, in words; empty for a sound index.
+    pub damage: Vec<String>,
+}
+
+/// Indexes what a conversation's own log and summaries have more than its index, except for the last few
+/// (fewer than 16), which a search reads as they are. A store without an index is left as it is.
+///
+/// At most about `most` messages are indexed, and as many summaries; the rest is left for the next call.
+/// The words of a segment are read as `policy` says. Two that extend one index at the same time do no
+/// harm: one of them is refused and stops.
+///
+/// # Errors
+/// `NotFound` when the conversation does not exist; those of the store.
+pub async fn extend_index<S: Store + ?Sized>(
+    store: &S,
+    conversation: ConversationId,
+    policy: &RankingPolicy,
+    most: u64,
+) -> Result<IndexProgress> {
+    let Some(index) = store.index() else {
+        return Ok(IndexProgress::default());
+    };
+    let extension = Extension {
+        store,
+        index,
+        conversation,
+        format: SegmentFormat::of(policy),
+        name: SegmentFormat::of(policy).name(),
+    };
+    let mut progress = IndexProgress::default();
+    let mut state = extension.state().await?;
+    while progress.messages < most
+        && let Some(made) = extension.next_messages(&state).await?
+    {
+        let documents = u64::from(made.data.documents);
+        if !extension.put(&made, &state, &[]).await? {
+            return Ok(progress);
+        }
+        progress.messages += documents;
+        state = extension.merged(IndexedKind::Messages).await?;
+    }
+    while progress.summaries < most
+        && let Some(made) = extension.next_summaries(&state).await?
+    {
+        let documents = u64::from(made.data.documents);
+        if !extension.put(&made, &state, &[]).await? {
+            return Ok(progress);
+        }
+        progress.summaries += documents;
+        state = extension.merged(IndexedKind::Summaries).await?;
+    }
+    Ok(progress)
+}
+
+/// Removes a conversation's index and makes it anew.
+///
+/// # Errors
+/// As [`extend_index`].
+pub async fn rebuild_index<S: Store + ?Sized>(
+    store: &S,
+    conversation: ConversationId,
+    policy: &RankingPolicy,
+) -> Result<IndexProgress> {
+    if let Some(index) = store.index() {
+        index.drop_index(conversation).await?;
+    }
+    extend_index(store, conversation, policy, u64::MAX).await
+}
+
+/// Holds a conversation's index against what its messages and summaries say: each segment is made again
+/// and must have the same bytes.
+///
+/// # Errors
+/// As [`extend_index`]. Damage is no error: it is returned.
+pub async fn check_index<S: Store + ?Sized>(
+    store: &S,
+    conversation: ConversationId,
+    policy: &RankingPolicy,
+) -> Result<IndexCheck> {
+    let mut check = IndexCheck::default();
+    let Some(index) = store.index() else {
+        return Ok(check);
+    };
+    let format = SegmentFormat::of(policy);
+    let extension = Extension {
+        store,
+        index,
+        conversation,
+        format,
+        name: format.name(),
+    };
+    let state = index.index_state(conversation).await?;
+    for segment in &state.segments {
+        check.segments += 1;
+        check.documents += u64::from(segment.documents);
+        if segment.format != extension.name {
+            continue;
+        }
+        let what = format!(
+            "{} {} to {}",
+            segment.kind.as_str(),
+            segment.first,
+            segment.last
+        );
+        let (kept, made) = (
+            extension.read(segment).await?,
+            extension.made_again(segment).await?,
+        );
+        if kept.chunks != made.chunks || segment.documents != made.documents {
+            check.damage.push(format!(
+                "the search index of {what} of conversation {conversation} is not what they say: build it anew"
+            ));
+        }
+    }
+    Ok(check)
+}
+
+/// A segment that was made.
+struct Made {
+    kind: IndexedKind,
+    first: u32,
+    last: u32,
+    data: SegmentData,
+}
+
+struct Extension<'s, S: ?Sized> {
+    store: &'s S,
+    index: &'s dyn IndexStore,
+    conversation: ConversationId,
+    format: SegmentFormat,
+    name: String,
+}
+
+impl<S: Store + ?Sized> Extension<'_, S> {
+    /// The segments as they are. Those of another format are dropped: they are of no use.
+    async fn state(&self) -> Result<IndexState> {
+        let state = self.index.index_state(self.conversation).await?;
+        if state
+            .segments
+            .iter()
+            .all(|segment| segment.format == self.name)
+        {
+            return Ok(state);
+        }
+        self.index.drop_index(self.conversation).await?;
+        self.index.index_state(self.conversation).await
+    }
+
+    async fn put(&self, made: &Made, state: &IndexState, replaces: &[u64]) -> Result<bool> {
+        let segment = NewIndexSegment {
+            kind: made.kind,
+            first: made.first,
+            last: made.last,
+            documents: made.data.documents,
+            format: &self.name,
+            chunks: &made.data.chunks,
+            erasures: state.erasures,
+            replaces,
+        };
+        self.index
+            .put_index_segment(self.conversation, &segment)
+            .await
+    }
+
+    /// A segment of the next messages; `None` where too few are left.
+    async fn next_messages(&self, state: &IndexState) -> Result<Option<Made>> {
+        let id = self.conversation;
+        let found = self.store.conversation(&ConversationRef::Id(id)).await?;
+        let info = found.ok_or_else(|| no_conversation(id))?;
+        let indexed = state.of(IndexedKind::Messages).next_back();
+        let first = indexed.map_or(info.own_first(), |last| Seq(last.last).next());
+        let pending = (u64::from(info.head.0) + 1).saturating_sub(u64::from(first.0));
+        let wanted = usize::try_from(pending)
+            .unwrap_or(MOST_BUILT)
+            .min(MOST_BUILT);
+        let mut entries = self
+            .entries(first, info.head, wanted / LEAST * LEAST)
+            .await?;
+        entries.truncate(entries.len() / LEAST * LEAST);
+        let Some(last) = entries.last() else {
+            return Ok(None);
+        };
+        let last = last.seq.0;
+        let mut builder = SegmentBuilder::new(self.format);
+        entries.iter().for_each(|entry| builder.add_message(entry));
+        Ok(Some(Made {
+            kind: IndexedKind::Messages,
+            first: first.0,
+            last,
+            data: builder.finish(),
+        }))
+    }
+
+    /// Reads messages without notes: at most `wanted`.
+    async fn entries(&self, first: Seq, last: Seq, wanted: usize) -> Result<Vec<LogEntry>> {
+        let mut entries = Vec::new();
+        let mut rest = SeqRange::new(first, last);
+        while let Some(range) = rest
+            && entries.len() < wanted
+        {
+            let page = self
+                .store
+                .read(self.conversation, &LogRead::new(range))
+                .await?;
+            let messages = page.items.into_iter();
+            entries.extend(messages.filter(|entry| entry.kind != EntryKind::Note));
+            rest = page.next;
+        }
+        entries.truncate(wanted);
+        Ok(entries)
+    }
+
+    /// A segment of the next summaries; `None` where too few are left.
+    async fn next_summaries(&self, state: &IndexState) -> Result<Option<Made>> {
+        let indexed = state.of(IndexedKind::Summaries).next_back();
+        let after = match indexed {
+            Some(last) => Some(self.last_summary(last).await?),
+            None => None,
+        };
+        let first = indexed.map_or(1, |last| last.last + 1);
+        let page = self
+            .store
+            .own_summaries(self.conversation, after.as_ref(), MOST_BUILT)
+            .await?;
+        let count = page.items.len() / LEAST * LEAST;
+        if count == 0 {
+            return Ok(None);
+        }
+        let mut builder = SegmentBuilder::new(self.format);
+        let summaries = page.items.iter().take(count);
+        summaries.for_each(|summary| builder.add_summary(summary));
+        Ok(Some(Made {
+            kind: IndexedKind::Summaries,
+            first,
+            last: first + count as u32 - 1,
+            data: builder.finish(),
+        }))
+    }
+
+    /// The id of a segment's last summary.
+    async fn last_summary(&self, segment: &IndexSegment) -> Result<SummaryId> {
+        let chunk = last_records(self.index, segment.id).await?;
+        let records = records(&chunk.data).map_err(damaged)?;
+        let last = records.last().and_then(|record| record.summary.as_ref());
+        last.map(|summary| summary.id.clone()).ok_or_else(|| {
+            let message = "the search index has a segment without summaries: build it anew";
+            Error::new(ErrorKind::Corrupt, message)
+        })
+    }
+
+    /// Merges the last segments of a kind where enough of one size are there, and returns the state.
+    async fn merged(&self, kind: IndexedKind) -> Result<IndexState> {
+        loop {
+            let state = self.state().await?;
+            let last: Vec<&IndexSegment> = state.of(kind).rev().take(MERGED).collect();
+            let (Some(newest), Some(oldest)) = (last.first(), last.last()) else {
+                return Ok(state);
+            };
+            let documents: u32 = last.iter().map(|one| one.documents).sum();
+            let one_size = last.iter().all(|one| size(one) == size(newest));
+            if last.len() < MERGED || !one_size || documents > MOST_MERGED {
+                return Ok(state);
+            }
+            let mut parts = Vec::new();
+            for segment in last.iter().rev() {
+                parts.push(self.read(segment).await?);
+            }
+            let data = merge(&parts).map_err(damaged)?;
+            drop(parts);
+            let replaces: Vec<u64> = last.iter().map(|one| one.id).collect();
+            let made = Made {
+                kind,
+                first: oldest.first,
+                last: newest.last,
+                data,
+            };
+            if !self.put(&made, &state, &replaces).await? {
+                return Ok(state);
+            }
+        }
+    }
+
+    /// Everything in a segment.
+    async fn read(&self, segment: &IndexSegment) -> Result<SegmentData> {
+        let keys = self.index.index_keys(segment.id).await?;
+        let mut chunks = Vec::with_capacity(keys.len());
+        for keys in keys.chunks(256) {
+            chunks.extend(self.index.index_chunks(segment.id, keys).await?);
+        }
+        let mut data = SegmentData::default();
+        data.documents = segment.documents;
+        data.chunks = chunks;
+        Ok(data)
+    }
+
+    /// What a segment should hold.
+    async fn made_again(&self, segment: &IndexSegment) -> Result<SegmentData> {
+        let mut builder = SegmentBuilder::new(self.format);
+        match segment.kind {
+            IndexedKind::Messages => {
+                let (first, last) = (Seq(segment.first), Seq(segment.last));
+                let entries = self.entries(first, last, usize::MAX).await?;
+                entries.iter().for_each(|entry| builder.add_message(entry));
+            }
+            IndexedKind::Summaries => {
+                let (mut after, mut number) = (None, 0);
+                while number < segment.last {
+                    let page = self
+                        .store
+                        .own_summaries(self.conversation, after.as_ref(), MOST_BUILT)
+                        .await?;
+                    for summary in &page.items {
+                        number += 1;
+                        if (segment.first..=segment.last).contains(&number) {
+                            builder.add_summary(summary);
+                        }
+                    }
+                    match page.next {
+                        Some(next) => after = Some(next),
+                        None => break,
+                    }
+                }
+            }
+        }
+        Ok(builder.finish())
+    }
+}
+
+/// The chunk with a segment's last records.
+async fn last_records(index: &dyn IndexStore, segment: u64) -> Result<Chunk> {
+    let keys = index.index_keys(segment).await?;
+    let records = keys
+        .into_iter()
+        .rfind(|key| memory_search::segment::is_records(key));
+    let chunks = match records {
+        Some(key) => index.index_chunks(segment, &[key]).await?,
+        None => Vec::new(),
+    };
+    chunks.into_iter().next().ok_or_else(|| {
+        let message = "the search index has a segment without records: build it anew";
+        Error::new(ErrorKind::Corrupt, message)
+    })
+}
+
+fn damaged(error: memory_search::Error) -> Error {
+    Error::new(ErrorKind::Corrupt, error.to_string()).with_source(error)
+}
+
+/// The size of a segment in powers of [`MERGED`].
+fn size(segment: &IndexSegment) -> u32 {
+    (segment.documents / LEAST as u32)
+        .max(1)
+        .ilog(MERGED as u32)
+}

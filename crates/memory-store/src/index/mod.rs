@@ -1,0 +1,11 @@
+//! Search by the segments that a store keeps.
+
+mod cache;
+mod candidates;
+mod extend;
+mod ranked;
+mod search;
+mod visible;
+
+pub use extend::{IndexCheck, IndexProgress, check_index, extend_index, rebuild_index};
+pub use search::{INDEX, SegmentSearch};

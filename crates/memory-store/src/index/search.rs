@@ -1,0 +1,466 @@
+//! The search by segments.
+
+use std::fmt;
+use std::ops::{ControlFlow, Deref};
+use std::sync::{Arc, Mutex};
+
+use async_trait::async_trait;
+use memory_model::{ConversationId, Seq, SeqRange, Summary, SummaryId};
+use memory_search::implementors::{HitCollector, Matcher, Position, RankedQuery, search_auto};
+use memory_search::ranking::RankingPolicy;
+use memory_search::segment::{Need, SegmentFormat, records};
+use memory_search::{Error, HitOrder, Hits, Query, Result, Search, SearchMode};
+
+use super::cache::ChunkCache;
+use super::ranked::Base;
+use super::visible::{Handle, Stretch, Visible};
+use crate::scan::{ScanSearch, no_such_cursor};
+use crate::segments::{IndexSegment, IndexStore};
+use crate::store::Store;
+use crate::types::{Conversation, LogRead};
+
+/// Name of the strategy that reads an index and scans what it does not hold; the mode's name is before it,
+/// as in `literal-index`.
+pub const INDEX: &str = "index";
+
+/// Candidates between two others that are read with them rather than left out: a read of its own costs
+/// more.
+const NEAR: u32 = 8;
+
+/// How often a search begins anew because segments were merged meanwhile. Then it scans.
+const ATTEMPTS: usize = 4;
+
+/// Candidates that are read at once.
+const BATCH: usize = 64;
+
+/// A search that reads the index that a store keeps, and scans what is not indexed yet.
+///
+/// It answers as [`ScanSearch`] does: the same hits with the same scores in the same order, whatever the
+/// index holds, and it never writes. [`extend_index`](crate::extend_index) keeps what is scanned short. A
+/// store that keeps no index is scanned.
+///
+/// Clones share what they read of the index: some 32 MB at most, and a record of each message of the
+/// conversations that were ranked last.
+#[derive(Debug, Clone)]
+pub struct SegmentSearch<S> {
+    pub(super) store: S,
+    pub(super) scan: ScanSearch<S>,
+    pub(super) ranking: RankingPolicy,
+    pub(super) cache: Arc<ChunkCache>,
+    pub(super) bases: Arc<Mutex<Vec<Base>>>,
+}
+
+impl<S> SegmentSearch<S>
+where
+    S: Deref + Clone + Send + Sync + fmt::Debug,
+    S::Target: Store,
+{
+    /// A search over the conversations of a store.
+    pub fn new(store: S) -> Self {
+        Self {
+            scan: ScanSearch::new(store.clone()),
+            store,
+            ranking: RankingPolicy::default(),
+            cache: Arc::default(),
+            bases: Arc::default(),
+        }
+    }
+
+    /// Sets how hits are ranked, and the language whose words are stemmed. An index that was made for
+    /// another language is not used.
+    #[must_use]
+    pub fn with_ranking(mut self, ranking: RankingPolicy) -> Self {
+        self.scan = self.scan.with_ranking(ranking.clone());
+        self.ranking = ranking;
+        self
+    }
+
+    /// Answers a query whose hits come in the order of the log.
+    async fn by_position(
+        &self,
+        handle: &Handle<'_>,
+        info: &Conversation,
+        visible: &Visible,
+        query: &Query,
+        matcher: &Matcher,
+    ) -> Result<HitCollector> {
+        let position = query.cursor.as_ref().map(Position::from_cursor);
+        let (after, after_summary) = match position.transpose()? {
+            None => (None, None),
+            Some(Position::Message(seq)) => (Some(seq), None),
+            Some(Position::Summary(id)) => (None, Some(id)),
+        };
+        let need = matcher.need(SegmentFormat::of(&self.ranking));
+        let mut hits = HitCollector::new(query.limit);
+        let mut flow = ControlFlow::Continue(());
+        if query.scope.has_messages() && after_summary.is_none() {
+            let messages = Messages {
+                search: self,
+                handle,
+                info,
+                query,
+                matcher,
+                need: &need,
+            };
+            flow = messages.find(visible, after, &mut hits).await?;
+        }
+        if query.scope.has_summaries() && flow.is_continue() {
+            let found = self.summaries(handle, visible, query, matcher, &need);
+            let found = found.await?;
+            // Nothing follows: whether more fits makes no difference.
+            let _ = show_summaries(found, query, after_summary, matcher, &mut hits)?;
+        }
+        Ok(hits)
+    }
+
+    /// The summaries that may match, in the order in which they were made, and whether each may be a hit:
+    /// those of a cursor must be known, too.
+    async fn summaries(
+        &self,
+        handle: &Handle<'_>,
+        visible: &Visible,
+        query: &Query,
+        matcher: &Matcher,
+        need: &Need,
+    ) -> Result<Vec<(SummaryId, Option<Summary>)>> {
+        let mut found = Vec::new();
+        for segment in &visible.summaries {
+            let candidates = handle.candidates(segment, need).await?;
+            let numbers = candidates.numbers(segment.documents);
+            if numbers.is_empty() && query.cursor.is_none() {
+                continue;
+            }
+            let records = handle.records(segment).await?;
+            let mut ids: Vec<SummaryId> = Vec::new();
+            for (number, record) in (0_u32..).zip(&records) {
+                let Some(summary) = &record.summary else {
+                    continue;
+                };
+                match numbers.binary_search(&number).is_ok()
+                    && matcher.admits_over(summary.range, summary.times)
+                {
+                    true => ids.push(summary.id.clone()),
+                    false if query.cursor.is_some() => found.push((summary.id.clone(), None)),
+                    false => {}
+                }
+            }
+            let read = self.store.summaries(handle.conversation, &ids).await?;
+            found.extend(ids.into_iter().zip(read));
+            if query.cursor.is_some() {
+                // In the order of the records again.
+                let place = |id: &SummaryId| {
+                    let of = |record: &memory_search::ranking::Record| {
+                        record
+                            .summary
+                            .as_ref()
+                            .is_some_and(|summary| summary.id == *id)
+                    };
+                    records.iter().position(of)
+                };
+                let from = found.len().saturating_sub(records.len());
+                if let Some(tail) = found.get_mut(from..) {
+                    tail.sort_by_key(|(id, _)| place(id));
+                }
+            }
+        }
+        let mut after = match visible.summaries.last() {
+            Some(last) => handle.last_summary(last).await?,
+            None => None,
+        };
+        loop {
+            let page = self
+                .store
+                .summary_log(handle.conversation, after.as_ref(), 256)
+                .await?;
+            let summaries = page.items.into_iter();
+            found.extend(summaries.map(|summary| (summary.id.clone(), Some(summary))));
+            match page.next {
+                Some(next) => after = Some(next),
+                None => return Ok(found),
+            }
+        }
+    }
+}
+
+impl Handle<'_> {
+    /// The id of a segment's last summary.
+    async fn last_summary(&self, segment: &IndexSegment) -> Result<Option<SummaryId>> {
+        let chunks = self.cache.records(self.index, segment.id).await?;
+        let Some(chunk) = chunks.last() else {
+            return Ok(None);
+        };
+        let records = records(chunk)?;
+        let last = records.last().and_then(|record| record.summary.as_ref());
+        Ok(last.map(|summary| summary.id.clone()))
+    }
+
+    /// The positions of some of a segment's documents, by their numbers.
+    pub(super) async fn positions(
+        &self,
+        segment: &IndexSegment,
+        numbers: &[u32],
+    ) -> Result<Vec<Seq>> {
+        if segment.last - segment.first + 1 == segment.documents {
+            return Ok(numbers
+                .iter()
+                .map(|number| Seq(segment.first + number))
+                .collect());
+        }
+        // Notes are between them.
+        let records = self.records(segment).await?;
+        let seq = |number: &u32| records.get(*number as usize).map(|record| record.seq);
+        Ok(numbers.iter().filter_map(seq).collect())
+    }
+}
+
+/// Adds what is found among summaries, in the query's order and behind the cursor.
+fn show_summaries(
+    mut found: Vec<(SummaryId, Option<Summary>)>,
+    query: &Query,
+    cursor: Option<SummaryId>,
+    matcher: &Matcher,
+    hits: &mut HitCollector,
+) -> Result<ControlFlow<()>> {
+    if query.order == HitOrder::Newest {
+        found.reverse();
+    }
+    if let Some(cursor) = cursor {
+        let at = found.iter().position(|(id, _)| *id == cursor);
+        let Some(at) = at else {
+            return Err(no_such_cursor(Some(cursor)));
+        };
+        found.drain(..=at);
+    }
+    for summary in found.into_iter().filter_map(|(_, summary)| summary) {
+        if let Some(hit) = matcher.summary(&summary)
+            && hits.push(hit).is_break()
+        {
+            return Ok(ControlFlow::Break(()));
+        }
+    }
+    Ok(ControlFlow::Continue(()))
+}
+
+/// The search of messages, in the order of the log.
+struct Messages<'m, S> {
+    search: &'m SegmentSearch<S>,
+    handle: &'m Handle<'m>,
+    info: &'m Conversation,
+    query: &'m Query,
+    matcher: &'m Matcher,
+    need: &'m Need,
+}
+
+impl<S> Messages<'_, S>
+where
+    S: Deref + Clone + Send + Sync + fmt::Debug,
+    S::Target: Store,
+{
+    async fn find(
+        &self,
+        visible: &Visible,
+        after: Option<Seq>,
+        hits: &mut HitCollector,
+    ) -> Result<ControlFlow<()>> {
+        let newest_first = self.query.order == HitOrder::Newest;
+        let mut range = self.info.range();
+        if let Some(wanted) = &self.query.range {
+            range = range.and_then(|range| range.intersect(wanted));
+        }
+        if let Some(after) = after {
+            range = range.and_then(|range| match newest_first {
+                true => SeqRange::new(range.first, range.last.min(after.prev())),
+                false => SeqRange::new(range.first.max(after.next()), range.last),
+            });
+        }
+        let Some(range) = range else {
+            return Ok(ControlFlow::Continue(()));
+        };
+        let rest = SeqRange::new(range.first.max(visible.indexed.next()), range.last);
+        if newest_first && self.scan(rest, hits).await?.is_break() {
+            return Ok(ControlFlow::Break(()));
+        }
+        let mut stretches: Vec<&Stretch> = visible.messages.iter().collect();
+        if newest_first {
+            stretches.reverse();
+        }
+        for stretch in stretches {
+            let (first, last) = (Seq(stretch.segment.first), stretch.last);
+            let Some(seen) = SeqRange::new(first, last).and_then(|seen| seen.intersect(&range))
+            else {
+                continue;
+            };
+            if self.stretch(&stretch.segment, seen, hits).await?.is_break() {
+                return Ok(ControlFlow::Break(()));
+            }
+        }
+        match newest_first {
+            true => Ok(ControlFlow::Continue(())),
+            false => self.scan(rest, hits).await,
+        }
+    }
+
+    /// Scans a range.
+    async fn scan(
+        &self,
+        range: Option<SeqRange>,
+        hits: &mut HitCollector,
+    ) -> Result<ControlFlow<()>> {
+        let Some(range) = range else {
+            return Ok(ControlFlow::Continue(()));
+        };
+        let query = self.query.clone().with_range(range);
+        let scan = &self.search.scan;
+        scan.messages(self.info, &query, None, self.matcher, hits)
+            .await
+    }
+
+    /// Searches the part of a segment that is in a range.
+    async fn stretch(
+        &self,
+        segment: &IndexSegment,
+        range: SeqRange,
+        hits: &mut HitCollector,
+    ) -> Result<ControlFlow<()>> {
+        if *self.need == Need::Nothing {
+            return self.scan(Some(range), hits).await;
+        }
+        let numbers = self.handle.candidates(segment, self.need).await?;
+        let numbers = numbers.numbers(segment.documents);
+        let mut seqs = self.handle.positions(segment, &numbers).await?;
+        seqs.retain(|seq| range.contains(*seq));
+        let newest_first = self.query.order == HitOrder::Newest;
+        if newest_first {
+            seqs.reverse();
+        }
+        // As many as are likely to fill the answer, then more.
+        let mut batch = hits.room().saturating_add(1).clamp(1, BATCH);
+        let mut rest = seqs.as_slice();
+        while !rest.is_empty() {
+            let (now, later) = rest.split_at(batch.min(rest.len()));
+            rest = later;
+            batch = BATCH;
+            for run in runs(now) {
+                let flow = self.read(&run, newest_first, hits).await?;
+                if flow.is_break() {
+                    return Ok(flow);
+                }
+            }
+        }
+        Ok(ControlFlow::Continue(()))
+    }
+
+    /// Reads a run of candidates, and what stands between them.
+    async fn read(
+        &self,
+        run: &[Seq],
+        newest_first: bool,
+        hits: &mut HitCollector,
+    ) -> Result<ControlFlow<()>> {
+        let ends = run.first().zip(run.last());
+        let mut rest = ends.and_then(|(a, b)| SeqRange::new(*a.min(b), *a.max(b)));
+        while let Some(range) = rest {
+            let read = match newest_first {
+                true => LogRead::new(range).newest_first(),
+                false => LogRead::new(range),
+            };
+            let page = self.search.store.read(self.info.id, &read).await?;
+            let entries = page.items.iter();
+            for hit in entries.filter_map(|entry| self.matcher.message(entry)) {
+                if hits.push(hit).is_break() {
+                    return Ok(ControlFlow::Break(()));
+                }
+            }
+            rest = page.next;
+        }
+        Ok(ControlFlow::Continue(()))
+    }
+}
+
+/// Positions in runs of such as are near each other.
+fn runs(seqs: &[Seq]) -> Vec<Vec<Seq>> {
+    let mut runs: Vec<Vec<Seq>> = Vec::new();
+    for seq in seqs {
+        match runs.last_mut() {
+            Some(run)
+                if run
+                    .last()
+                    .is_some_and(|last| last.0.abs_diff(seq.0) <= NEAR) =>
+            {
+                run.push(*seq);
+            }
+            _ => runs.push(vec![*seq]),
+        }
+    }
+    runs
+}
+
+#[async_trait]
+impl<S> Search for SegmentSearch<S>
+where
+    S: Deref + Clone + Send + Sync + fmt::Debug,
+    S::Target: Store,
+{
+    async fn search(&self, conversation: ConversationId, query: &Query) -> Result<Hits> {
+        if query.mode == SearchMode::Auto {
+            query.check()?;
+            return search_auto(self, conversation, query).await;
+        }
+        let Some(index) = self.store.index() else {
+            return self.scan.search(conversation, query).await;
+        };
+        let matcher = Matcher::of_any_mode(query, &self.ranking)?;
+        for _ in 0..ATTEMPTS {
+            match self.by_index(index, conversation, query, &matcher).await {
+                Err(error) if is_replaced(&error) => {}
+                Ok(answer) => return Ok(answer.with_fallback(matcher.fallback().cloned())),
+                Err(error) => return Err(error),
+            }
+        }
+        self.scan.search(conversation, query).await
+    }
+}
+
+/// Whether a segment was replaced while it was read.
+fn is_replaced(error: &Error) -> bool {
+    let source = std::error::Error::source(error);
+    let source = source.and_then(|source| source.downcast_ref::<crate::Error>());
+    source.is_some_and(|source| source.kind() == crate::ErrorKind::Stale)
+}
+
+impl<S> SegmentSearch<S>
+where
+    S: Deref + Clone + Send + Sync + fmt::Debug,
+    S::Target: Store,
+{
+    async fn by_index(
+        &self,
+        index: &dyn IndexStore,
+        conversation: ConversationId,
+        query: &Query,
+        matcher: &Matcher,
+    ) -> Result<Hits> {
+        let info = self.scan.conversation(conversation).await?;
+        let format = SegmentFormat::of(&self.ranking).name();
+        let visible = Visible::read(index, &info, &format).await?;
+        if visible.messages.is_empty() && visible.summaries.is_empty() {
+            return self.scan.search(conversation, query).await;
+        }
+        let handle = Handle {
+            index,
+            cache: &self.cache,
+            conversation,
+        };
+        let name = format!("{}-{INDEX}", matcher.mode().as_str());
+        match RankedQuery::applies(query, matcher) {
+            true => {
+                self.ranked(&handle, &info, visible, query, matcher, name)
+                    .await
+            }
+            false => {
+                let hits = self.by_position(&handle, &info, &visible, query, matcher);
+                Ok(hits.await?.finish(name, query.scope))
+            }
+        }
+    }
+}

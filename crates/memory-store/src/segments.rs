@@ -1,0 +1,149 @@
+//! The trait of a store that keeps the segments of a search index.
+
+use std::fmt;
+
+use async_trait::async_trait;
+use memory_model::ConversationId;
+use memory_search::segment::Chunk;
+
+use crate::error::Result;
+
+/// What a segment of a search index is made from.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum IndexedKind {
+    /// Messages of a conversation's own log.
+    Messages,
+    /// Summaries that a conversation made, in the order in which they were made.
+    Summaries,
+}
+
+impl IndexedKind {
+    /// The kind's name.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            IndexedKind::Messages => "messages",
+            IndexedKind::Summaries => "summaries",
+        }
+    }
+}
+
+/// A segment, without what is in it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct IndexSegment {
+    /// The store's number for it. It is never given again.
+    pub id: u64,
+    /// What it is made from.
+    pub kind: IndexedKind,
+    /// The first position, inclusive; of summaries, the number of the first one, from 1.
+    pub first: u32,
+    /// The last position or number, inclusive.
+    pub last: u32,
+    /// Number of messages, notes left out, or of summaries.
+    pub documents: u32,
+    /// Name of its format.
+    pub format: String,
+}
+
+/// The segments of a conversation's own log and summaries.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct IndexState {
+    /// The segments, by kind and then by position. Those of one kind follow each other without a gap.
+    pub segments: Vec<IndexSegment>,
+    /// Number of erasures in the log and among the summaries. A segment that was made before one of them
+    /// is refused.
+    pub erasures: u64,
+}
+
+impl IndexState {
+    /// The segments of one kind, by position.
+    pub fn of(&self, kind: IndexedKind) -> impl DoubleEndedIterator<Item = &IndexSegment> {
+        self.segments.iter().filter(move |one| one.kind == kind)
+    }
+
+    /// Whether a store in this state keeps a segment: see [`IndexStore::put_index_segment`].
+    /// `own_first` is the first position of the conversation's own log.
+    pub fn takes(&self, new: &NewIndexSegment<'_>, own_first: u32) -> bool {
+        if new.erasures != self.erasures || new.last < new.first {
+            return false;
+        }
+        let replaced: Vec<&IndexSegment> = self
+            .of(new.kind)
+            .filter(|one| new.replaces.contains(&one.id))
+            .collect();
+        match (replaced.first(), replaced.last()) {
+            (Some(first), Some(last)) => {
+                replaced.len() == new.replaces.len()
+                    && (first.first, last.last) == (new.first, new.last)
+            }
+            _ => {
+                let begin = match new.kind {
+                    IndexedKind::Messages => own_first,
+                    IndexedKind::Summaries => 1,
+                };
+                let next = self
+                    .of(new.kind)
+                    .next_back()
+                    .map_or(begin, |last| last.last + 1);
+                new.replaces.is_empty() && new.first == next
+            }
+        }
+    }
+}
+
+/// A segment to be kept.
+#[derive(Debug, Clone)]
+pub struct NewIndexSegment<'a> {
+    /// What it is made from.
+    pub kind: IndexedKind,
+    /// The first position or number, inclusive.
+    pub first: u32,
+    /// The last position or number, inclusive.
+    pub last: u32,
+    /// Number of messages, notes left out, or of summaries.
+    pub documents: u32,
+    /// Name of its format.
+    pub format: &'a str,
+    /// What is in it.
+    pub chunks: &'a [Chunk],
+    /// Number of erasures that [`IndexState`] told before the messages were read.
+    pub erasures: u64,
+    /// Segments whose place it takes; empty for one behind all others.
+    pub replaces: &'a [u64],
+}
+
+/// A store that keeps the segments of a search index.
+///
+/// They can be made again from messages and summaries at any time, and are no part of what a store
+/// promises to keep. An erasure removes every segment that has words of what is erased, and those behind
+/// it, in the same transaction.
+#[async_trait]
+pub trait IndexStore: Send + Sync + fmt::Debug {
+    /// The segments of a conversation's own log and summaries.
+    ///
+    /// # Errors
+    /// `NotFound` when the conversation does not exist.
+    async fn index_state(&self, conversation: ConversationId) -> Result<IndexState>;
+
+    /// The keys of a segment's chunks, rising; empty where the segment was replaced meanwhile.
+    async fn index_keys(&self, segment: u64) -> Result<Vec<Vec<u8>>>;
+
+    /// The bytes of some of a segment's chunks; fewer where the segment was replaced meanwhile.
+    async fn index_chunks(&self, segment: u64, keys: &[Vec<u8>]) -> Result<Vec<Chunk>>;
+
+    /// Keeps a segment. Returns whether it was kept: it is not where another one is there, where it does
+    /// not follow the last one of its kind, where what it replaces is gone, or where there was an erasure.
+    ///
+    /// # Errors
+    /// `NotFound` when the conversation does not exist.
+    async fn put_index_segment(
+        &self,
+        conversation: ConversationId,
+        segment: &NewIndexSegment<'_>,
+    ) -> Result<bool>;
+
+    /// Removes all segments of a conversation.
+    ///
+    /// # Errors
+    /// `NotFound` when the conversation does not exist.
+    async fn drop_index(&self, conversation: ConversationId) -> Result<()>;
+}

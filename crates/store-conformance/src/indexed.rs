@@ -1,0 +1,385 @@
+//! A search by the store's index, held against a scan.
+
+use std::sync::Arc;
+
+use memory_model::{ConversationId, Message, Part, RawJson, Role, Seq, SeqRange, Timestamp};
+use memory_search::ranking::RankingPolicy;
+use memory_search::{HitOrder, Hits, Query, Search, SearchMode, SearchScope};
+use memory_store::{
+    Append, AppendAt, ConversationRef, Erase, ErrorKind, FullStore, IndexedKind, NewConversation,
+    NewEntry, Origin, ScanSearch, SegmentSearch, check_index, extend_index, rebuild_index,
+};
+use token_estimate::{HeuristicEstimator, TokenEstimator as _};
+
+use crate::builders::{Source, publish_summary, root, summary_of};
+
+/// Letters of many scripts, a few of each so that words come again.
+const SCRIPTS: [&str; 12] = [
+    "aabceinorstAEIſİéß'",
+    "абвеиноРСТы",
+    "αβγεηικνοσςΣΆ",
+    "ابتجدرسكلمنوي",
+    "אבגדהולמנרשת",
+    "अकखगतनपमरला",
+    "กขคงจชดตนบะาิ",
+    "数据库搜索的是不了",
+    "あいうかきアイウカ",
+    "가나다라마한국어",
+    "🎉🚀😀👩💻❤",
+    "0123456789aAbB",
+];
+
+const MARKS: &str = "!\"#$%&'()*+,-./:;<=>?@[\\]^_`{|}~";
+
+/// Random numbers from a seed.
+#[derive(Debug)]
+struct Numbers(u64);
+
+impl Numbers {
+    /// SplitMix64.
+    fn next(&mut self) -> u64 {
+        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
+        let mut z = self.0;
+        z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+        z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+        z ^ (z >> 31)
+    }
+
+    fn below(&mut self, end: usize) -> usize {
+        (self.next() % end.max(1) as u64) as usize
+    }
+
+    fn one<'a, T>(&mut self, of: &'a [T]) -> &'a T {
+        &of[self.below(of.len())]
+    }
+
+    fn char(&mut self, of: &str) -> char {
+        let chars: Vec<char> = of.chars().collect();
+        *self.one(&chars)
+    }
+}
+
+/// Random texts over few words.
+struct Words {
+    words: Vec<String>,
+}
+
+impl Words {
+    fn new(numbers: &mut Numbers, letters: &str) -> Self {
+        let mut word = || -> String {
+            let length = 1 + numbers.below(5);
+            (0..length).map(|_| numbers.char(letters)).collect()
+        };
+        let mut words: Vec<String> = (0..30).map(|_| word()).collect();
+        let english = [
+            "the", "went", "going", "leaves", "running", "when", "I", "kids",
+        ];
+        words.extend(english.map(str::to_owned));
+        words.push("x".repeat(90));
+        Self { words }
+    }
+
+    fn text(&self, numbers: &mut Numbers) -> String {
+        let mut text = String::new();
+        for _ in 0..numbers.below(12) {
+            let word = numbers.one(&self.words);
+            text.push_str(&match numbers.below(4) {
+                0 => word.to_uppercase(),
+                _ => word.clone(),
+            });
+            match numbers.below(4) {
+                0 => text.push(numbers.char(MARKS)),
+                1 => text.push('\n'),
+                _ => text.push(' '),
+            }
+        }
+        text
+    }
+
+    fn message(&self, numbers: &mut Numbers, time: i64) -> Message {
+        let text = self.text(numbers);
+        let message = match numbers.below(8) {
+            0 => Message::note(Role::User, vec![Part::text(text)]),
+            1 => {
+                let word = numbers.one(&self.words);
+                let arguments = serde_json_like(&[(word, &text)]);
+                Message::tool_call("call", "read_file", arguments)
+            }
+            2 => Message::tool_result("call", text),
+            3 => Message::assistant(text),
+            _ => Message::user(text).with_name(*numbers.one(&["Ann", "Ben", "Ann Lee"])),
+        };
+        message.with_created_at(Timestamp(time))
+    }
+
+    fn query(&self, numbers: &mut Numbers, texts: &[String]) -> Query {
+        let text: Vec<char> = numbers.one(texts).chars().collect();
+        let length = 1 + numbers.below(1 + numbers.0 as usize % 40);
+        let mut pattern: Vec<char> = match text.is_empty() || numbers.below(5) == 0 {
+            true => self.words[numbers.below(self.words.len())]
+                .chars()
+                .collect(),
+            false => {
+                let from = numbers.below(text.len());
+                text[from..text.len().min(from + length)].to_vec()
+            }
+        };
+        if numbers.below(3) == 0 {
+            let at = numbers.below(pattern.len() + 1);
+            pattern.insert(at, numbers.char(MARKS));
+        }
+        let pattern: String = pattern.into_iter().collect();
+        let modes = [
+            SearchMode::Literal,
+            SearchMode::Regex,
+            SearchMode::Words,
+            SearchMode::Prose,
+            SearchMode::Auto,
+        ];
+        let orders = [HitOrder::Relevance, HitOrder::Oldest, HitOrder::Newest];
+        let scopes = [
+            SearchScope::Both,
+            SearchScope::Messages,
+            SearchScope::Summaries,
+        ];
+        let mut query = Query::new(pattern)
+            .with_mode(*numbers.one(&modes))
+            .with_order(*numbers.one(&orders))
+            .with_scope(*numbers.one(&scopes))
+            .with_limit(1 + numbers.below(30));
+        if numbers.below(5) == 0 {
+            query = query.with_roles([Role::User]);
+        }
+        if numbers.below(5) == 0 {
+            let first = 1 + numbers.below(80) as u32;
+            query.range = SeqRange::new(Seq(first), Seq(first + numbers.below(60) as u32));
+        }
+        if numbers.below(8) == 0 {
+            query = query.with_since(Timestamp(numbers.below(100) as i64 * 1_000_000_000));
+        }
+        if numbers.below(8) == 0 {
+            query = query.with_smart_case();
+        }
+        query
+    }
+}
+
+/// A JSON object of texts.
+fn serde_json_like(fields: &[(&str, &str)]) -> RawJson {
+    let quoted = |text: &str| {
+        let mut quoted = String::from("\"");
+        for c in text.chars() {
+            match c {
+                '"' | '\\' => quoted.extend(['\\', c]),
+                c if c < ' ' => quoted.push_str(&format!("\\u{:04x}", u32::from(c))),
+                c => quoted.push(c),
+            }
+        }
+        quoted + "\""
+    };
+    let fields = fields
+        .iter()
+        .map(|(name, value)| format!("{}:{}", quoted(name), quoted(value)));
+    let object = format!("{{{}}}", fields.collect::<Vec<_>>().join(","));
+    RawJson::parse(object).expect("it is JSON")
+}
+
+/// All pages of an answer.
+async fn pages(search: &impl Search, chat: ConversationId, query: &Query) -> Vec<Hits> {
+    let (mut query, mut pages) = (query.clone(), Vec::new());
+    loop {
+        let page = search.search(chat, &query).await.expect("a search answers");
+        let cursor = page.cursor.clone();
+        pages.push(page);
+        match cursor {
+            Some(cursor) => query = query.with_cursor(cursor),
+            None => return pages,
+        }
+    }
+}
+
+/// Holds the index of a store against a scan: in a conversation that grows, is indexed now and then, gets
+/// summaries, is forked and partly erased, every query has the same pages with the same hits, scores and
+/// snippets, whatever is indexed; and what the index holds is what its check makes again.
+///
+/// # Panics
+/// When an answer differs, or the index is not sound.
+pub async fn index_answers_as_a_scan<S: FullStore>(store: Arc<S>, seed: u64) {
+    let mut numbers = Numbers(seed);
+    let policy = RankingPolicy::default();
+    let search = SegmentSearch::new(Arc::clone(&store));
+    let scan = ScanSearch::new(Arc::clone(&store));
+    let (mut by_index, mut asked) = (0, 0);
+    for (script, letters) in SCRIPTS.iter().enumerate() {
+        let words = Words::new(&mut numbers, letters);
+        let chat = root(&*store, &format!("{seed} {script}")).await.id;
+        let (mut chats, mut texts) = (vec![chat], vec![String::from("a")]);
+        let mut time = 0;
+        for step in 0..16_u32 {
+            let chat = *numbers.one(&chats);
+            let mut entries = Vec::new();
+            for _ in 0..1 + numbers.below(25) {
+                time += [1_000_000, 5_000_000_000][usize::from(numbers.below(6) == 0)];
+                let message = words.message(&mut numbers, time);
+                texts.extend(message.parts.first().map(|part| {
+                    let mut all = String::new();
+                    part.visit_texts(&mut |text| all.push_str(&text));
+                    all
+                }));
+                entries.push(NewEntry::new(message, 3));
+            }
+            let append = Append {
+                at: AppendAt::Any,
+                estimator: HeuristicEstimator::Bytes4.id(),
+                entries,
+                now: Timestamp(time),
+            };
+            store.append(chat, &append).await.expect("it is appended");
+            let found = store.conversation(&ConversationRef::Id(chat)).await;
+            let info = found.expect("it is read").expect("it exists");
+            if numbers.below(2) == 0 {
+                let last = info.head.0;
+                let first = last
+                    .saturating_sub(numbers.below(6) as u32)
+                    .max(info.own_first().0);
+                let range = SeqRange::new(Seq(first), Seq(last)).expect("a range");
+                let text = words.text(&mut numbers) + &step.to_string();
+                let source = [Source::Messages(range)];
+                let summary = summary_of(&*store, chat, &source, &text).await;
+                publish_summary(&*store, chat, &format!("view {step}"), &summary).await;
+            }
+            if numbers.below(9) == 0 {
+                let new = NewConversation {
+                    origin: Origin::Fork {
+                        parent: chat,
+                        at: Seq(1 + numbers.below(info.head.0 as usize) as u32),
+                    },
+                    ..NewConversation::root(
+                        format!("{seed} {script} {step}"),
+                        HeuristicEstimator::Bytes4.id(),
+                        Timestamp(time),
+                    )
+                };
+                chats.push(store.open(&new).await.expect("a fork").id);
+            }
+            if numbers.below(12) == 0 {
+                let at = Seq(1 + numbers.below(info.head.0 as usize) as u32);
+                let range = SeqRange::new(at, at).expect("a range");
+                let erase = Erase::range(range, "test", Timestamp(time));
+                if let Err(error) = store.erase(chat, &erase).await {
+                    assert_eq!(error.kind(), ErrorKind::Invalid, "{error}");
+                }
+            }
+            if numbers.below(3) > 0 {
+                extend_index(&*store, chat, &policy, u64::MAX)
+                    .await
+                    .expect("it is indexed");
+            }
+            if numbers.below(15) == 0 {
+                rebuild_index(&*store, chat, &policy)
+                    .await
+                    .expect("it is indexed");
+            }
+            for _ in 0..8 {
+                let chat = *numbers.one(&chats);
+                let query = words.query(&mut numbers, &texts);
+                by_index += usize::from(compare(&search, &scan, chat, &query).await);
+                asked += 1;
+            }
+        }
+        for chat in chats {
+            let found = check_index(&*store, chat, &policy)
+                .await
+                .expect("it is checked");
+            assert_eq!(found.damage, [""; 0]);
+        }
+    }
+    assert!(by_index * 2 > asked, "{by_index} of {asked} by the index");
+}
+
+/// Compares the answers to a query. Returns whether the index was used.
+async fn compare(
+    search: &impl Search,
+    scan: &impl Search,
+    chat: ConversationId,
+    query: &Query,
+) -> bool {
+    let (found, expected) = (
+        pages(search, chat, query).await,
+        pages(scan, chat, query).await,
+    );
+    assert_eq!(found.len(), expected.len(), "{query:?}");
+    for (found, expected) in found.iter().zip(&expected) {
+        assert_eq!(found.hits, expected.hits, "{query:?}, {}", found.strategy);
+        assert_eq!(found.fallback, expected.fallback, "{query:?}");
+        assert_eq!(found.complete, expected.complete, "{query:?}");
+    }
+    found.iter().all(|page| page.strategy.ends_with("-index"))
+}
+
+/// The index grows by sixteen messages, few segments are left however many messages there are, and a
+/// segment is refused where it does not belong.
+///
+/// # Panics
+/// When the store keeps no index, or keeps what it should refuse.
+pub async fn index_segments_are_few<S: FullStore>(store: Arc<S>) {
+    let policy = RankingPolicy::default();
+    let chat = root(&*store, "few").await.id;
+    let index = store.index().expect("the store keeps an index");
+    for round in 0..300_u32 {
+        crate::fill(&*store, chat, 16).await;
+        let progress = extend_index(&*store, chat, &policy, u64::MAX)
+            .await
+            .expect("it is indexed");
+        assert_eq!(progress.messages, 16, "{round}");
+    }
+    let state = index.index_state(chat).await.expect("its state is read");
+    let documents: Vec<u32> = state
+        .of(IndexedKind::Messages)
+        .map(|one| one.documents)
+        .collect();
+    // 300 in base 4 is 10230: of each size as many as the digit says.
+    assert_eq!(documents, [4096, 256, 256, 64, 64, 64]);
+    let again = extend_index(&*store, chat, &policy, u64::MAX)
+        .await
+        .expect("it is indexed");
+    assert_eq!((again.messages, again.summaries), (0, 0));
+    let mut new = memory_store::NewIndexSegment {
+        kind: IndexedKind::Messages,
+        first: 1,
+        last: 16,
+        documents: 16,
+        format: "other",
+        chunks: &[],
+        erasures: state.erasures,
+        replaces: &[],
+    };
+    for (first, last) in [(1, 16), (4_802, 4_817), (4_800, 4_816), (4_801, 4_800)] {
+        (new.first, new.last) = (first, last);
+        assert!(
+            !index
+                .put_index_segment(chat, &new)
+                .await
+                .expect("an answer")
+        );
+    }
+    (new.first, new.last, new.erasures) = (4_801, 4_816, 1);
+    assert!(
+        !index
+            .put_index_segment(chat, &new)
+            .await
+            .expect("an answer")
+    );
+    let gone = [u64::MAX];
+    (new.erasures, new.replaces) = (0, &gone);
+    assert!(
+        !index
+            .put_index_segment(chat, &new)
+            .await
+            .expect("an answer")
+    );
+    assert_eq!(
+        index.index_state(chat).await.expect("its state is read"),
+        state
+    );
+}

@@ -1,0 +1,209 @@
+//! The search index: statements.
+
+use memory_model::ConversationId;
+use memory_search::segment::Chunk;
+use memory_store::{IndexSegment, IndexedKind, NewIndexSegment};
+use sea_query::{
+    DeleteStatement, Expr, ExprTrait as _, Func, InsertStatement, Order, Query, SelectStatement,
+};
+
+use crate::convert::{to_int, to_u32};
+use crate::error::{Result, add_row, corrupt};
+use crate::row::Columns;
+use crate::tables::{
+    ErasedSummary as G, Erasure as E, SearchChunk as K, SearchSegment as S, Summary as M,
+};
+
+/// The segments of a conversation by kind and position: rows for [`segment`].
+pub fn segments(conversation: ConversationId) -> SelectStatement {
+    Query::select()
+        .columns([S::Id, S::Kind, S::First, S::Last, S::Documents, S::Format])
+        .from(S::Table)
+        .and_where(Expr::col(S::Conversation).eq(i64::from(conversation.0)))
+        .order_by(S::Kind, Order::Asc)
+        .order_by(S::First, Order::Asc)
+        .take()
+}
+
+/// A row of [`segments`].
+///
+/// # Errors
+/// When the row does not mean a segment.
+pub fn segment(row: &impl Columns) -> Result<IndexSegment> {
+    let kind = match row.text(1)?.as_str() {
+        "messages" => IndexedKind::Messages,
+        "summaries" => IndexedKind::Summaries,
+        other => return Err(corrupt("search segment", format!("unknown kind {other}"))),
+    };
+    Ok(IndexSegment {
+        id: segment_id(row.int(0)?)?,
+        kind,
+        first: to_u32("first", row.int(2)?)?,
+        last: to_u32("last", row.int(3)?)?,
+        documents: to_u32("documents", row.int(4)?)?,
+        format: row.text(5)?,
+    })
+}
+
+fn segment_id(id: i64) -> Result<u64> {
+    u64::try_from(id).map_err(|_| corrupt("search segment", format!("{id} is no number of one")))
+}
+
+/// Number of erasures in a conversation's own log, and number of its summaries that were erased.
+pub fn erasures(conversation: ConversationId) -> SelectStatement {
+    let summaries = Query::select()
+        .expr(Func::count(Expr::col((G::Table, G::Summary))))
+        .from(G::Table)
+        .inner_join(
+            M::Table,
+            Expr::col((M::Table, M::Id)).equals((G::Table, G::Summary)),
+        )
+        .and_where(Expr::col((M::Table, M::Conversation)).eq(i64::from(conversation.0)))
+        .take();
+    Query::select()
+        .expr(Func::count(Expr::col(E::First)))
+        .expr(Expr::from(summaries))
+        .from(E::Table)
+        .and_where(Expr::col(E::Conversation).eq(i64::from(conversation.0)))
+        .take()
+}
+
+/// The keys of a segment's chunks, rising: one column.
+///
+/// # Errors
+/// When the number does not fit its column.
+pub fn keys(segment: u64) -> Result<SelectStatement> {
+    Ok(Query::select()
+        .column(K::Key)
+        .from(K::Table)
+        .and_where(Expr::col(K::Segment).eq(to_int("segment", segment)?))
+        .order_by(K::Key, Order::Asc)
+        .take())
+}
+
+/// Some of a segment's chunks by key: rows for [`chunk`].
+///
+/// # Errors
+/// As [`keys`].
+pub fn chunks(segment: u64, keys: &[Vec<u8>]) -> Result<SelectStatement> {
+    Ok(Query::select()
+        .columns([K::Key, K::Data])
+        .from(K::Table)
+        .and_where(Expr::col(K::Segment).eq(to_int("segment", segment)?))
+        .and_where(Expr::col(K::Key).is_in(keys.iter().map(Vec::as_slice)))
+        .order_by(K::Key, Order::Asc)
+        .take())
+}
+
+/// A row of [`chunks`].
+///
+/// # Errors
+/// When the row does not mean a chunk.
+pub fn chunk(row: &impl Columns) -> Result<Chunk> {
+    Ok(Chunk {
+        key: row.bytes(0)?,
+        data: row.bytes(1)?,
+    })
+}
+
+/// Adds a segment.
+///
+/// # Errors
+/// When a number does not fit its column.
+pub fn put(
+    conversation: ConversationId,
+    id: u64,
+    new: &NewIndexSegment<'_>,
+) -> Result<InsertStatement> {
+    let mut statement = Query::insert();
+    statement.into_table(S::Table).columns([
+        S::Id,
+        S::Conversation,
+        S::Kind,
+        S::First,
+        S::Last,
+        S::Documents,
+        S::Format,
+    ]);
+    let values = [
+        to_int("segment", id)?.into(),
+        i64::from(conversation.0).into(),
+        new.kind.as_str().into(),
+        i64::from(new.first).into(),
+        i64::from(new.last).into(),
+        i64::from(new.documents).into(),
+        new.format.into(),
+    ];
+    add_row(&mut statement, values)?;
+    Ok(statement)
+}
+
+/// Adds chunks of a segment.
+///
+/// # Errors
+/// As [`put`].
+pub fn put_chunks(segment: u64, chunks: &[Chunk]) -> Result<InsertStatement> {
+    let id = to_int("segment", segment)?;
+    let mut statement = Query::insert();
+    statement
+        .into_table(K::Table)
+        .columns([K::Segment, K::Key, K::Data]);
+    for chunk in chunks {
+        let values = [
+            id.into(),
+            chunk.key.as_slice().into(),
+            chunk.data.as_slice().into(),
+        ];
+        add_row(&mut statement, values)?;
+    }
+    Ok(statement)
+}
+
+/// Which segments go.
+#[derive(Debug, Clone, Copy)]
+pub enum Which<'a> {
+    /// Those with these numbers.
+    Ids(&'a [u64]),
+    /// Those of a kind of a conversation that reach a position or number, or come after it.
+    From(ConversationId, IndexedKind, u32),
+    /// All of a conversation.
+    All(ConversationId),
+}
+
+impl Which<'_> {
+    fn condition(self) -> Result<Expr> {
+        let of =
+            |conversation: ConversationId| Expr::col(S::Conversation).eq(i64::from(conversation.0));
+        Ok(match self {
+            Which::Ids(ids) => {
+                let ids = ids.iter().map(|id| to_int("segment", *id));
+                Expr::col(S::Id).is_in(ids.collect::<Result<Vec<i64>>>()?)
+            }
+            Which::From(conversation, kind, first) => of(conversation)
+                .and(Expr::col(S::Kind).eq(kind.as_str()))
+                .and(Expr::col(S::Last).gte(i64::from(first))),
+            Which::All(conversation) => of(conversation),
+        })
+    }
+}
+
+/// Deletes the chunks of some segments, then the segments.
+///
+/// # Errors
+/// As [`keys`].
+pub fn delete(which: Which<'_>) -> Result<[DeleteStatement; 2]> {
+    let segments = Query::select()
+        .column(S::Id)
+        .from(S::Table)
+        .and_where(which.condition()?)
+        .take();
+    let chunks = Query::delete()
+        .from_table(K::Table)
+        .and_where(Expr::col(K::Segment).in_subquery(segments))
+        .take();
+    let segments = Query::delete()
+        .from_table(S::Table)
+        .and_where(which.condition()?)
+        .take();
+    Ok([chunks, segments])
+}

@@ -1,0 +1,99 @@
+//! The search index.
+
+use async_trait::async_trait;
+use memory_model::ConversationId;
+use memory_search::segment::Chunk;
+use memory_store::{IndexState, IndexStore, NewIndexSegment, Result};
+
+use super::{ROWS, SqlStore};
+use crate::convert::{packed, to_count, to_u32};
+use crate::executor::{Database, Executor};
+use crate::row::Columns as _;
+use crate::search::{self as sql, Which};
+use crate::work;
+
+impl<D: Database> SqlStore<D> {
+    async fn index_of(
+        &self,
+        on: &mut impl Executor,
+        conversation: ConversationId,
+    ) -> Result<IndexState> {
+        self.lineage(on, conversation).await?;
+        let rows = on.all(&sql::segments(conversation)).await?;
+        let segments = rows.iter().map(sql::segment).collect::<Result<_>>()?;
+        let erasures = match on.first(&sql::erasures(conversation)).await? {
+            Some(row) => to_count("erasures", row.int(0)? + row.int(1)?)?,
+            None => 0,
+        };
+        Ok(IndexState { segments, erasures })
+    }
+
+    pub(super) async fn forget_segments(
+        &self,
+        on: &mut impl Executor,
+        which: Which<'_>,
+    ) -> Result<()> {
+        for statement in sql::delete(which)? {
+            on.run(&statement).await?;
+        }
+        Ok(())
+    }
+}
+
+#[async_trait]
+impl<D: Database> IndexStore for SqlStore<D> {
+    async fn index_state(&self, conversation: ConversationId) -> Result<IndexState> {
+        let mut reader = self.database.read().await?;
+        self.index_of(&mut reader, conversation).await
+    }
+
+    async fn index_keys(&self, segment: u64) -> Result<Vec<Vec<u8>>> {
+        let mut reader = self.database.read().await?;
+        let rows = reader.all(&sql::keys(segment)?).await?;
+        rows.iter().map(|row| row.bytes(0)).collect()
+    }
+
+    async fn index_chunks(&self, segment: u64, keys: &[Vec<u8>]) -> Result<Vec<Chunk>> {
+        let mut reader = self.database.read().await?;
+        let rows = reader.all(&sql::chunks(segment, keys)?).await?;
+        rows.iter().map(sql::chunk).collect()
+    }
+
+    async fn put_index_segment(
+        &self,
+        conversation: ConversationId,
+        segment: &NewIndexSegment<'_>,
+    ) -> Result<bool> {
+        let mut writer = self.database.write().await?;
+        let mut tx = self.database.begin(&mut writer).await?;
+        let on = &mut tx;
+        let info = self.get(on, conversation).await?;
+        let state = self.index_of(on, conversation).await?;
+        if !state.takes(segment, info.own_first().0) {
+            return Ok(false);
+        }
+        if !segment.replaces.is_empty() {
+            self.forget_segments(on, Which::Ids(segment.replaces))
+                .await?;
+        }
+        let row = on.first(&work::next_fences(conversation, 1)?).await?;
+        let number = row.map_or(Ok(0), |row| row.int(0))?;
+        let number = to_u32("number of a segment", number)?;
+        let id = to_count("segment", packed(conversation.0, number))?;
+        on.run(&sql::put(conversation, id, segment)?).await?;
+        for chunks in segment.chunks.chunks(ROWS) {
+            on.run(&sql::put_chunks(id, chunks)?).await?;
+        }
+        self.database.commit(tx).await?;
+        Ok(true)
+    }
+
+    async fn drop_index(&self, conversation: ConversationId) -> Result<()> {
+        let mut writer = self.database.write().await?;
+        let mut tx = self.database.begin(&mut writer).await?;
+        let on = &mut tx;
+        self.lineage(on, conversation).await?;
+        self.forget_segments(on, Which::All(conversation)).await?;
+        self.database.commit(tx).await
+    }
+}
