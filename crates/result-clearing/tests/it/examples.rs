@@ -161,10 +161,15 @@ fn a_result_is_not_shown_in_part_where_its_placeholder_is_cheaper() {
     let blocks = |first, recent| {
         let policy = BlockPolicy::default().with_kept_turns(first, recent);
         let inner = Arc::new(BlockPlanner::new(policy));
-        let policy = ClearPolicy::BeforeLastUser { over_tokens: 50 };
+        let policy = ClearPolicy::Old {
+            keep: 0,
+            min_tokens: 50,
+            min_messages: 0,
+            tools: Vec::new(),
+        };
         ClearingPlanner::new(inner, policy).unwrap()
     };
-    let mut world = World::new("u a+1 l-1*400 a u u u");
+    let mut world = World::new("u a+1 l-1*400 a");
     world.iterate(&blocks(9, 0), 100);
     assert_eq!(world.shown(), "R:1-1 C:2-3 R:4-");
     world.iterate(&blocks(0, 9), 100);
