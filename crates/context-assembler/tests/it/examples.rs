@@ -753,7 +753,7 @@ fn the_newest_turns_are_whole_within_their_share_of_the_budget() {
     }
     assert_eq!(shown(giant, 5, &anna), 120);
     // Fewer turns than six: all are whole.
-    assert_eq!(shown(busy_turns(3, 40), 5, &unlimited), 12);
+    assert_eq!(shown(busy_turns(3, 40), 100, &unlimited), 12);
 }
 
 #[test]
