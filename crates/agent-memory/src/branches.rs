@@ -16,6 +16,9 @@ use summarize_escalation::{Source, SummaryRequest, escalate_with};
 use crate::error::{Error, ErrorKind, Result};
 use crate::session::Session;
 
+/// Largest cost of a branch that is told word for word, in tokens: a summary would be cut to almost nothing.
+const SHORT_BRANCH_TOKENS: u64 = 100;
+
 /// What is asked for of the summary of a branch.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 #[non_exhaustive]
@@ -109,8 +112,8 @@ impl Session {
     /// continued there. `None` where that branch has nothing of its own. Calling it again for the same messages returns
     /// the message that is there.
     ///
-    /// The memory's summarizer and ladder write it; where nothing shorter than the messages can be made, the messages
-    /// are told as they are. Where the branch costs more than the limit, its oldest messages are left out. A summary of the
+    /// The memory's summarizer and ladder write it. A branch of at most 100 tokens, and one of which nothing shorter can be
+    /// made, is told word for word. Where the branch costs more than the limit, its oldest messages are left out. A summary of the
     /// branch's view that does not fit is kept while less than nine tenths of the limit are used.
     ///
     /// # Errors
@@ -251,6 +254,10 @@ impl Session {
         pieces: &VecDeque<Piece>,
         request: &BranchRequest,
     ) -> Result<(String, bool)> {
+        let tokens = pieces.iter().map(Piece::tokens);
+        if tokens.fold(0, u64::saturating_add) <= SHORT_BRANCH_TOKENS {
+            return Ok((as_said(pieces), true));
+        }
         let inner = &self.memory().inner;
         let sources: Vec<Source<'_>> = pieces.iter().map(Piece::source).collect();
         let mut asked = SummaryRequest::new(&sources, self.accounting().estimator());
@@ -265,15 +272,20 @@ impl Session {
         match written.await {
             Ok(outcome) => Ok((outcome.text, outcome.provisional)),
             Err(error) if matches!(error.kind(), Kind::CannotShrink | Kind::Exhausted) => {
-                let texts = pieces.iter().map(|piece| match piece {
-                    Piece::Entry(entry) => format!("{}: {}", entry.role, entry.text()),
-                    Piece::Summary(summary) => summary.text().to_owned(),
-                });
-                Ok((texts.collect::<Vec<_>>().join("\n"), true))
+                Ok((as_said(pieces), true))
             }
             Err(error) => Err(error.into()),
         }
     }
+}
+
+/// The words of the pieces, as they were said.
+fn as_said(pieces: &VecDeque<Piece>) -> String {
+    let texts = pieces.iter().map(|piece| match piece {
+        Piece::Entry(entry) => format!("{}: {}", entry.role, entry.text()),
+        Piece::Summary(summary) => summary.text().to_owned(),
+    });
+    texts.collect::<Vec<_>>().join("\n")
 }
 
 /// The newest pieces that cost at most `most` tokens together, in order; at least one.

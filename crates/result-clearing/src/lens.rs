@@ -92,7 +92,9 @@ impl LensPass {
         let group = self.cleared.range_mut(..=entry.seq).next_back();
         if let Some((_, group)) = group
             && group.range.last >= entry.seq
+            && group.next == entry.seq
         {
+            group.next = entry.seq.next();
             group.raw_tokens = group.raw_tokens.saturating_add(entry.tokens);
         }
     }
@@ -125,6 +127,7 @@ impl Pass for LensPass {
                 range,
                 span: span.clone(),
                 raw_tokens: 0,
+                next: range.first,
             };
             self.cleared.insert(range.first, group);
             let near = |read: &mut SeqRange| range.first.0.saturating_sub(read.last.0) <= NEAR;
