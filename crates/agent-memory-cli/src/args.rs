@@ -486,9 +486,9 @@ pub(crate) struct Erase {
     /// All entries that contexts do not show as they are: those under summaries, and those left out
     #[arg(long, conflicts_with_all = ["from", "to"])]
     pub(crate) archived: bool,
-    /// Of the archived entries those that are at least so many days old; 0 for all
-    #[arg(long, value_name = "DAYS", requires = "archived", default_value_t = 0, value_parser = clap::value_parser!(u32).range(..=36_500))]
-    pub(crate) older_than: u32,
+    /// With --archived: only entries of at least this age, in days; 0 for all [default: 0]
+    #[arg(long, value_name = "DAYS", conflicts_with_all = ["from", "to"], value_parser = clap::value_parser!(u32).range(..=36_500))]
+    pub(crate) older_than: Option<u32>,
     /// Why; kept for ever, so do not repeat what is erased
     #[arg(long, value_name = "TEXT", required_unless_present = "dry_run")]
     pub(crate) reason: Option<String>,

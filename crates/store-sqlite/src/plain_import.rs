@@ -99,9 +99,12 @@ const GENERATIONS: [Statements; 3] = [
 /// Number of the columns that a table of messages must have.
 const COLUMNS: i64 = 5;
 
-/// Whether a file begins as SQLite's files do.
+/// Whether a file begins as SQLite's files do. Nothing is read from what can be read only once, such as a pipe.
 pub fn is_sqlite_file(path: &Path) -> bool {
     use std::io::Read as _;
+    if !path.metadata().is_ok_and(|meta| meta.is_file()) {
+        return false;
+    }
     let mut head = [0; 16];
     let read = std::fs::File::open(path).and_then(|mut file| file.read_exact(&mut head));
     read.is_ok() && head == *b"SQLite format 3\0"

@@ -88,7 +88,7 @@ pub(crate) async fn erase(app: &mut App, args: &Erase) -> anyhow::Result<()> {
 
 /// Erases what is archived, with figures of it.
 async fn purge(app: &mut App, session: &Session, args: &Erase) -> anyhow::Result<()> {
-    let age = Duration::from_secs(u64::from(args.older_than) * 24 * 60 * 60);
+    let age = Duration::from_secs(u64::from(args.older_than.unwrap_or(0)) * 24 * 60 * 60);
     let purged = match (args.dry_run, &args.reason) {
         (true, _) => session.purge_dry_run(age).await?,
         (false, reason) => session.purge(age, reason.as_deref().unwrap_or("")).await?,

@@ -242,7 +242,7 @@ pub(crate) async fn run(app: &mut App, args: &Import) -> anyhow::Result<()> {
     // that cannot be read again (pipes) are kept meanwhile.
     let mut kept: VecDeque<Option<Transcript>> = VecDeque::new();
     for (path, named) in &sources {
-        let transcript = match named && !is_sqlite_file(path) {
+        let transcript = match *named && !is_sqlite_file(path) {
             true => Some(read(path, session)?),
             false => None,
         };

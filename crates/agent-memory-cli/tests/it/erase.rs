@@ -223,13 +223,17 @@ fn archived_entries_are_erased_by_age() {
             .code,
         0
     );
-    home.fails(&[
-        "erase",
-        "chat",
-        "--older-than",
-        "3",
-        "--from",
-        "1",
-        "--dry-run",
-    ]);
+    assert_ne!(
+        home.run(&[
+            "erase",
+            "chat",
+            "--older-than",
+            "3",
+            "--from",
+            "1",
+            "--dry-run",
+        ])
+        .code,
+        0
+    );
 }
