@@ -298,9 +298,11 @@ impl Memory {
             let ingested = session.ingest_import(&found.messages).await?;
             let is_new = ingested.inserted() == found.messages.len();
             if is_new && (found.title.is_some() || found.archived) {
-                let mut patch = memory_store::ConversationPatch::default();
-                patch.title = found.title;
-                patch.archived = found.archived.then_some(true);
+                let patch = memory_store::ConversationPatch {
+                    title: found.title,
+                    archived: found.archived.then_some(true),
+                    meta: None,
+                };
                 session.update(&patch).await?;
             }
             let is_note = |message: &&Message| message.kind == EntryKind::Note;
