@@ -13,7 +13,7 @@ use crate::support::both;
 
 fn read(n: usize, lines: usize) -> [Message; 2] {
     let id = format!("c{n}");
-    let path = RawJson::parse(&format!(r#"{{"file_path":"src/m{n}.rs"}}"#)).unwrap();
+    let path = RawJson::parse(format!(r#"{{"file_path":"src/m{n}.rs"}}"#)).unwrap();
     let text = format!("line of module {n}\n").repeat(lines);
     [
         Message::tool_call(&id, "Read", path),
