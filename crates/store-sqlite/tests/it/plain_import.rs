@@ -50,6 +50,8 @@ const ROWS: &[(&str, &str, &str, &str)] = &[
     ),
     ("user", "multimodal", "no list", "2026-03-08 10:00:05"),
     ("assistant", "tool_call", "{", "2026-03-08 10:00:06"),
+    ("assistant", "thinking", "Later?", "2026-03-08 10:00:08"),
+    ("assistant", "text", "Later.", "2026-03-08 10:00:09"),
     ("oracle", "text", "I am nobody.", "2026-03-08 10:00:07"),
 ];
 
@@ -110,6 +112,8 @@ async fn a_database_of_the_older_engine_is_read_and_bad_rows_are_text() {
                 (user, 2),
                 (user, 1),
                 (assistant, 1),
+                (assistant, 1),
+                (assistant, 1),
                 (Role::System, 1)
             ]
         );
@@ -132,7 +136,7 @@ async fn a_database_of_the_older_engine_is_read_and_bad_rows_are_text() {
         assert_eq!(call(&chat.messages[6], 0), Part::text("See"));
         assert_eq!(call(&chat.messages[7], 0), Part::text("no list"));
         assert_eq!(call(&chat.messages[8], 0), Part::text("{"));
-        assert_eq!(chat.messages[9].kind, EntryKind::Note);
+        assert_eq!(chat.messages[11].kind, EntryKind::Note);
         let at = Timestamp::parse("2026-03-08T10:00:01Z").unwrap();
         assert_eq!(chat.messages[1].created_at, at);
         let id = chat.messages[1].external_id.as_deref();
