@@ -190,7 +190,7 @@ async fn of_a_long_branch_the_newest_part_within_the_limit_is_summarized() {
         "{spans:?}"
     );
     let tail = spans.last().unwrap();
-    let request = BranchRequest::default().with_max_source_tokens(tail.tokens * 10 / 8);
+    let request = BranchRequest::default().with_max_source_tokens(tail.tokens * 100 / 88);
     trunk
         .summarize_branch(&compacted, &request)
         .await
