@@ -128,6 +128,16 @@ const LAYERS: &[(&str, &[&[&str]])] = &[
         ],
     ),
     (
+        "result-clearing",
+        &[
+            ASYNC_RUNTIME,
+            DATABASES,
+            PROVIDERS,
+            RUNNING,
+            &["context-assembler", "dag-compactor"],
+        ],
+    ),
+    (
         "compaction-runner",
         &[
             ASYNC_RUNTIME,
@@ -137,6 +147,7 @@ const LAYERS: &[(&str, &[&[&str]])] = &[
                 "dag-compactor",
                 "handoff-compactor",
                 "block-overlay",
+                "result-clearing",
                 "store-sqlite",
             ],
         ],

@@ -336,12 +336,15 @@ pub(crate) struct Replay {
 /// Arguments of `import`.
 #[derive(Debug, Args)]
 pub(crate) struct Import {
-    /// Transcripts, or directories to search for transcripts
+    /// Transcripts, plain databases (see `export --sqlite`), or directories to search for transcripts
     #[arg(value_name = "FILE or DIR", required = true)]
     pub(crate) paths: Vec<PathBuf>,
     /// Session of JSON lines that name none
     #[arg(long, value_name = "KEY")]
     pub(crate) session: Option<String>,
+    /// Also publish the summaries that transcripts hold, such as pi's compactions, in the view of handoffs
+    #[arg(long)]
+    pub(crate) summaries: bool,
     /// Exit with code 8 if a line or file was skipped, after importing the rest
     #[arg(long)]
     pub(crate) strict: bool,
@@ -475,11 +478,17 @@ pub(crate) struct Erase {
     /// The session: its name or the beginning of it
     pub(crate) session: String,
     /// Position of the first entry
-    #[arg(long, value_name = "SEQ")]
-    pub(crate) from: u32,
+    #[arg(long, value_name = "SEQ", required_unless_present = "archived")]
+    pub(crate) from: Option<u32>,
     /// Position of the last entry [default: the first]
     #[arg(long, value_name = "SEQ")]
     pub(crate) to: Option<u32>,
+    /// All entries that contexts do not show as they are: those under summaries, and those left out
+    #[arg(long, conflicts_with_all = ["from", "to"])]
+    pub(crate) archived: bool,
+    /// With --archived: only entries of at least this age, in days; 0 for all [default: 0]
+    #[arg(long, value_name = "DAYS", conflicts_with_all = ["from", "to"], value_parser = clap::value_parser!(u32).range(..=36_500))]
+    pub(crate) older_than: Option<u32>,
     /// Why; kept for ever, so do not repeat what is erased
     #[arg(long, value_name = "TEXT", required_unless_present = "dry_run")]
     pub(crate) reason: Option<String>,
@@ -568,6 +577,9 @@ pub(crate) struct Export {
     /// summaries, summary_messages, summary_parents, context_items
     #[arg(long, value_name = "FILE")]
     pub(crate) sqlite: Option<PathBuf>,
+    /// Print a session file as pi reads it: the summary of what was handed over, and the messages since
+    #[arg(long, conflicts_with = "sqlite")]
+    pub(crate) session_file: bool,
 }
 
 /// Arguments of `tokens`.

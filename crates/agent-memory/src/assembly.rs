@@ -44,7 +44,7 @@ impl Session {
             Some(limits) => read_whole_view(store, snapshot, limits).await?,
             None => {
                 let tokens_before = policy.first_needed_token(view_tokens, fixed, budget);
-                read_input(store, snapshot, tokens_before, policy.whole_tail).await?
+                read_input(store, snapshot, tokens_before, policy.most_tail_messages()).await?
             }
         };
         Ok(assemble_with_preamble(

@@ -17,7 +17,7 @@ use model_client::TokioTimer;
 use model_client::guard::{CallObserver, GuardPolicy, Guards};
 use summarize_escalation::{ExtractiveSummarizer, Ladder, Summarizer};
 use token_estimate::{HeuristicEstimator, TokenEstimator, default_estimator};
-use turn_map::CutPolicy;
+use turn_map::{ClearPolicy, CutPolicy};
 
 use crate::activity::Activities;
 use crate::error::{Error, ErrorKind, Result};
@@ -93,6 +93,7 @@ pub struct Builder {
     strategy: Strategy,
     /// A planner of the application, in place of the strategy's.
     planner: Option<Arc<dyn Planner>>,
+    clear_results: Option<ClearPolicy>,
     assembly: AssemblyPolicy,
     fresh_tail: Option<usize>,
     runner: RunnerPolicy,
@@ -152,6 +153,7 @@ impl Default for Builder {
             blocks: None,
             strategy: Strategy::default(),
             planner: None,
+            clear_results: None,
             assembly: AssemblyPolicy::default(),
             fresh_tail: None,
             runner: RunnerPolicy::default(),
@@ -305,6 +307,15 @@ impl Builder {
         self
     }
 
+    /// Shows old results of tools as placeholders in the views of all strategies, by this policy. Each compaction clears
+    /// what its strategy leaves as messages. Placeholders can be expanded, and summaries are made from the words
+    /// themselves. By default nothing is cleared. [`ClearFigures`](crate::clearing::ClearFigures) of
+    /// [`Session::plan`](crate::Session::plan) say what the next compaction saves.
+    pub fn clear_results(mut self, policy: ClearPolicy) -> Self {
+        self.clear_results = Some(policy);
+        self
+    }
+
     /// Sets the number of newest messages that are not compacted. If the assembly policy keeps a
     /// tail whole, as [`AssemblyPolicy::anna`] does, that tail has the same number. It replaces the
     /// number in the DAG policy and in the assembly policy, whichever is set first; their limits in
@@ -412,7 +423,7 @@ impl Builder {
     /// Opens the store, and returns the memory.
     ///
     /// # Errors
-    /// `Invalid` for an invalid ladder, or a [`fresh_tail`](Self::fresh_tail) with a planner that is
+    /// `Invalid` for an invalid ladder, results that are cleared by lines, or a [`fresh_tail`](Self::fresh_tail) with a planner that is
     /// not the DAG planner; `Store` when the database cannot be opened, belongs to another
     /// program, or was written by a newer version.
     pub async fn open(self) -> Result<Memory> {
@@ -460,7 +471,14 @@ impl Builder {
             let policy = BlockPolicy::default().with_digest(Digest::Summarizer);
             policy.with_rolling(!summarizer.provisional())
         });
-        let planners = Planners::new(dag, handoff, blocks, self.strategy, self.planner);
+        let planners = Planners::new(
+            dag,
+            handoff,
+            blocks,
+            self.strategy,
+            self.planner,
+            self.clear_results.as_ref(),
+        )?;
         Ok(Memory::new(Inner {
             keeps_index: matches!(self.search, SearchConfig::Stored),
             search: self.search.build(&store),

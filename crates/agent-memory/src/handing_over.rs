@@ -12,7 +12,7 @@ use crate::strategy::Strategy;
 use crate::supplied;
 
 /// What stands between the summary and that of a turn's beginning where both are one text: pi's words.
-const TURN_CONTEXT: &str = "\n\n---\n\n**Turn Context (split turn):**\n\n";
+pub(crate) const TURN_CONTEXT: &str = "\n\n---\n\n**Turn Context (split turn):**\n\n";
 
 /// What a handoff is asked for.
 #[derive(Debug, Clone, Default)]

@@ -2,15 +2,17 @@
 
 use std::collections::BTreeMap;
 
-use memory_model::{Accounting as _, SessionKey};
+use memory_model::{Accounting as _, EntryKind, Message, Seq, SessionKey, SpanBody};
 use memory_store::Origin;
-use message_formats::{SessionLog, Transcript};
+use message_formats::{SessionLog, SourceScope, SourceSummary, Transcript};
 use serde::Serialize;
 
 use crate::error::{Error, ErrorKind, Result};
 use crate::ingest::IngestReport;
 use crate::memory::Memory;
 use crate::session::Session;
+use crate::strategy::Strategy;
+use crate::supplied;
 
 /// Report of importing one transcript.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
@@ -60,7 +62,8 @@ impl ImportReport {
 
 impl Memory {
     /// Imports all sessions of a transcript, with forks and sub-agents linked to their parents.
-    /// Importing a transcript again stores only its new entries.
+    /// Importing a transcript again stores only its new entries. Where a program has put a summary in the place of messages
+    /// that the session has, the summary is passed over: see [`Memory::import_summaries`].
     ///
     /// # Errors
     /// `Invalid` when a session forks off a message that its parent does not have; or when the store
@@ -72,7 +75,14 @@ impl Memory {
         };
         for log in &transcript.sessions {
             let session = self.open_log(log).await?;
-            let ingested = session.ingest_import(&log.messages).await?;
+            let ingested = match known_past(&session, log).await? {
+                None => session.ingest_import(&log.messages).await?,
+                Some(summary) => {
+                    let mut messages = log.messages.clone();
+                    messages.remove(summary);
+                    session.ingest_import(&messages).await?
+                }
+            };
             imported.sessions.push(report(transcript, log, &ingested));
         }
         Ok(imported)
@@ -134,7 +144,115 @@ impl Memory {
     }
 }
 
+/// Summaries of a transcript that were published in a session's view of handoffs.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[non_exhaustive]
+pub struct SummaryImport {
+    /// Key of the session.
+    pub session: SessionKey,
+    /// Number of summaries that were published.
+    pub published: u64,
+    /// Number of summaries that were passed over: the view has a summary of the same messages, what they stand for is
+    /// not known, or they cost as much as what they stand for.
+    pub passed_over: u64,
+}
+
+impl Memory {
+    /// Publishes the summaries that a transcript holds, such as pi's compactions, as handoffs of its sessions, which
+    /// [`Memory::import`] stored before. They are in the view of the strategy [`Handoff`](Strategy::Handoff), whatever
+    /// strategy a session has, and unfold to the messages. Publishing them again does nothing.
+    ///
+    /// # Errors
+    /// `NotFound` for a session that was not imported; or when the store fails.
+    pub async fn import_summaries(&self, transcript: &Transcript) -> Result<Vec<SummaryImport>> {
+        let mut imported = Vec::new();
+        for log in transcript
+            .sessions
+            .iter()
+            .filter(|log| !log.summaries.is_empty())
+        {
+            let session = self.get_session(log.key.clone()).await?;
+            let mut report = SummaryImport {
+                session: log.key.clone(),
+                published: 0,
+                passed_over: 0,
+            };
+            for summary in &log.summaries {
+                match session.publish_imported(log, summary).await? {
+                    true => report.published += 1,
+                    false => report.passed_over += 1,
+                }
+            }
+            imported.push(report);
+        }
+        Ok(imported)
+    }
+}
+
+/// The index of a summary in the place of messages that the session has already; `None` where the source holds none.
+async fn known_past(session: &Session, log: &SessionLog) -> Result<Option<usize>> {
+    let Some(summary) = log.summaries.first() else {
+        return Ok(None);
+    };
+    let holds = |message: &Message| {
+        message.kind == EntryKind::Message && message.external_id.as_ref() == Some(&summary.entry)
+    };
+    let Some(index) = log.messages.iter().position(holds) else {
+        return Ok(None);
+    };
+    if session.position(&summary.entry).await?.is_some() {
+        return Ok(None);
+    }
+    let kept = session.first_known_after(log, &summary.entry).await?;
+    Ok(kept.map(|_| index))
+}
+
 impl Session {
+    /// Publishes a summary of the session's transcript. Returns whether it is in the view of handoffs now and was not before.
+    async fn publish_imported(&self, log: &SessionLog, summary: &SourceSummary) -> Result<bool> {
+        let kept_from = match &summary.scope {
+            SourceScope::Before {
+                kept_from: Some(id),
+            } => self.position(id).await?,
+            SourceScope::Before { kept_from: None } => match self.position(&summary.entry).await? {
+                Some(entry) => Some(entry),
+                None => self.first_known_after(log, &summary.entry).await?,
+            },
+            _ => None,
+        };
+        let Some(kept_from) = kept_from.filter(|seq| *seq > Seq::FIRST) else {
+            return Ok(false);
+        };
+        let handoffs = self.clone().with_strategy(Strategy::Handoff);
+        let is_covered = handoffs.spans().await?.iter().any(|span| {
+            matches!(span.body, SpanBody::Summary { .. })
+                && span.range.last.is_some_and(|last| last.next() >= kept_from)
+        });
+        if is_covered {
+            return Ok(false);
+        }
+        let planner = self.memory().inner.planners.handoff();
+        let details = summary.details.clone();
+        let outcome = supplied::publish(self, planner, kept_from, &summary.text, details).await?;
+        Ok(outcome.published.total() > 0)
+    }
+
+    /// The position of the first message that follows an entry of a transcript, if it is stored and something stands
+    /// before it.
+    async fn first_known_after(&self, log: &SessionLog, entry: &str) -> Result<Option<Seq>> {
+        let mut behind = log
+            .messages
+            .iter()
+            .skip_while(|message| message.external_id.as_deref() != Some(entry))
+            .skip(1)
+            .filter(|message| message.kind == EntryKind::Message);
+        let Some(id) = behind.next().and_then(|next| next.external_id.as_deref()) else {
+            return Ok(None);
+        };
+        let position = self.position(id).await?;
+        Ok(position.filter(|seq| *seq > Seq::FIRST))
+    }
+
     /// Returns the position of the entry with this external id.
     async fn position(&self, external_id: &str) -> Result<Option<memory_model::Seq>> {
         let ids = [external_id.to_owned()];
@@ -153,5 +271,52 @@ fn report(transcript: &Transcript, log: &SessionLog, ingested: &IngestReport) ->
         duplicates: ingested.duplicates() as u64 + log.duplicates,
         conflicts: ingested.conflicts() as u64,
         notes,
+    }
+}
+
+#[cfg(feature = "sqlite")]
+impl Memory {
+    /// Imports all conversations of a plain database: one of the older memory engine, or one that
+    /// [`Memory::export_sqlite`] wrote. Importing it again stores only its new messages. Of a fork the database holds what
+    /// is its own; it becomes a session by itself. Summaries are not imported: a compaction makes them anew.
+    ///
+    /// # Errors
+    /// `Invalid` for a database without these tables; or when it cannot be read, or the store fails.
+    pub async fn import_sqlite(&self, path: &std::path::Path) -> Result<ImportReport> {
+        let database = store_sqlite::read_plain(path).await?;
+        let mut report = ImportReport::default();
+        for (kind, count) in [
+            ("summary", database.summaries),
+            ("not_json", database.texts),
+        ] {
+            if count > 0 {
+                report.skipped.insert(kind.to_owned(), count);
+            }
+        }
+        for found in database.conversations {
+            let session = self.session(found.key.clone()).await?;
+            let ingested = session.ingest_import(&found.messages).await?;
+            let is_new = ingested.inserted() == found.messages.len();
+            if is_new && (found.title.is_some() || found.archived) {
+                let patch = memory_store::ConversationPatch {
+                    title: found.title,
+                    archived: found.archived.then_some(true),
+                    meta: None,
+                };
+                session.update(&patch).await?;
+            }
+            let is_note = |message: &&Message| message.kind == EntryKind::Note;
+            let notes = found.messages.iter().filter(is_note).count() as u64;
+            report.sessions.push(SessionImport {
+                session: found.key,
+                format: "sqlite".to_owned(),
+                messages: found.messages.len() as u64 - notes,
+                inserted: ingested.inserted() as u64,
+                duplicates: ingested.duplicates() as u64,
+                conflicts: ingested.conflicts() as u64,
+                notes,
+            });
+        }
+        Ok(report)
     }
 }

@@ -3,6 +3,7 @@
 mod activity;
 mod assembly;
 mod assembly_input;
+mod branches;
 mod builder;
 mod compact;
 mod deferred;
@@ -17,10 +18,13 @@ mod ingest;
 mod memory;
 mod open_calls;
 mod process_owner;
+mod purge;
 #[cfg(feature = "replay")]
 pub mod replay;
 mod runner;
 mod session;
+#[cfg(feature = "import")]
+mod session_files;
 mod sessions;
 mod spawner;
 mod strategy;
@@ -36,6 +40,7 @@ mod usage;
 mod verify;
 mod writers;
 
+pub use branches::{BranchRequest, BranchSummary};
 pub use builder::Builder;
 pub use deferred::Recovery;
 pub use error::{Error, ErrorKind, Result};
@@ -43,10 +48,11 @@ pub use handing_over::{HandOver, HandOverOutcome, HandOverSkip, Handoff};
 pub use history::{Change, ViewAtVersion};
 pub use identity::IdentityFiles;
 #[cfg(feature = "import")]
-pub use import::{ImportReport, SessionImport};
+pub use import::{ImportReport, SessionImport, SummaryImport};
 pub use ingest::IngestReport;
 pub use memory::Memory;
 pub use process_owner::{ParseProcessOwnerError, ProcessOwner, SystemProcesses};
+pub use purge::PurgeReport;
 pub use runner::Runner;
 pub use session::{Session, SessionInfo};
 #[cfg(feature = "tokio")]
@@ -87,6 +93,12 @@ pub mod blocks {
 /// The planner of handoffs, and the files that a conversation used.
 pub mod handoff {
     pub use handoff_compactor::*;
+}
+
+/// Old results as placeholders: policies, the planner around a planner, and what it saves.
+pub mod clearing {
+    pub use result_clearing::*;
+    pub use turn_map::{ClearPolicy, TrimPolicy};
 }
 
 /// Messages, views, summaries, ids and hashes.

@@ -10,7 +10,9 @@ use dag_compactor::{DagPlanner, DagPolicy};
 use handoff_compactor::{HandoffPlanner, LiveHandoffPolicy};
 use memory_model::RawJson;
 use memory_store::FullStore;
+use result_clearing::ClearingPlanner;
 use serde::{Deserialize, Serialize};
+use turn_map::ClearPolicy;
 
 use crate::error::{Error, ErrorKind, Result};
 
@@ -77,7 +79,9 @@ pub(crate) struct Planners {
     /// The planner of sessions that chose no strategy.
     pub(crate) default: Arc<dyn Planner>,
     dag: Arc<dyn Planner>,
-    handoff: Arc<HandoffPlanner>,
+    handoff: Arc<dyn Planner>,
+    /// The planner of handoffs without what clears results.
+    plain_handoff: Arc<HandoffPlanner>,
     blocks: Arc<dyn Planner>,
 }
 
@@ -88,35 +92,47 @@ impl Planners {
         blocks: BlockPolicy,
         strategy: Strategy,
         custom: Option<Arc<dyn Planner>>,
-    ) -> Self {
-        let dag: Arc<dyn Planner> = Arc::new(DagPlanner::new(dag));
+        clear: Option<&ClearPolicy>,
+    ) -> Result<Self> {
+        let clearing = |planner: Arc<dyn Planner>| -> Result<Arc<dyn Planner>> {
+            let Some(policy) = clear else {
+                return Ok(planner);
+            };
+            let planner = ClearingPlanner::new(planner, policy.clone())
+                .map_err(|refused| Error::new(ErrorKind::Invalid, refused.to_string()))?;
+            Ok(Arc::new(planner))
+        };
+        let dag = clearing(Arc::new(DagPlanner::new(dag)))?;
         let handoff = HandoffPlanner::live(handoff);
         #[cfg(feature = "import")]
         let handoff = handoff.with_conventions(Arc::new(message_formats::KnownAgents));
-        let handoff = Arc::new(handoff);
-        let blocks: Arc<dyn Planner> = Arc::new(BlockPlanner::new(blocks));
-        let default = custom.unwrap_or_else(|| match strategy {
-            Strategy::Dag => Arc::clone(&dag),
-            Strategy::Handoff => handoff.clone(),
-            Strategy::Blocks => Arc::clone(&blocks),
-        });
-        Self {
+        let plain_handoff = Arc::new(handoff);
+        let handoff = clearing(plain_handoff.clone())?;
+        let blocks = clearing(Arc::new(BlockPlanner::new(blocks)))?;
+        let default = match (custom, strategy) {
+            (Some(custom), _) => clearing(custom)?,
+            (None, Strategy::Dag) => Arc::clone(&dag),
+            (None, Strategy::Handoff) => Arc::clone(&handoff),
+            (None, Strategy::Blocks) => Arc::clone(&blocks),
+        };
+        Ok(Self {
             default,
             dag,
             handoff,
+            plain_handoff,
             blocks,
-        }
+        })
     }
 
-    /// The planner of handoffs.
+    /// The planner of handoffs, without what clears results.
     pub(crate) fn handoff(&self) -> HandoffPlanner {
-        (*self.handoff).clone()
+        (*self.plain_handoff).clone()
     }
 
     pub(crate) fn planner(&self, strategy: Strategy) -> Arc<dyn Planner> {
         match strategy {
             Strategy::Dag => Arc::clone(&self.dag),
-            Strategy::Handoff => self.handoff.clone(),
+            Strategy::Handoff => Arc::clone(&self.handoff),
             Strategy::Blocks => Arc::clone(&self.blocks),
         }
     }

@@ -118,13 +118,20 @@ impl<'a> ViewReader<'a> {
         })
     }
 
-    /// Feeds all passes of the planner, and returns their jobs in the order of the log.
+    /// Feeds all passes of the planner, and returns their jobs in the order of the log. Each pass plans over the
+    /// same view, so a job that touches one of an earlier pass waits until that one is done.
     pub(crate) async fn all_jobs(&mut self) -> Result<Vec<Job>> {
-        let mut jobs = Vec::new();
+        let mut jobs: Vec<Job> = Vec::new();
         for pass in self.env.planner.passes() {
-            jobs.extend(self.jobs(pass).await?);
+            let mut more = self.jobs(pass).await?;
+            more.retain(|job| {
+                let next = jobs.partition_point(|earlier| earlier.range.last < job.range.first);
+                let next = jobs.get(next);
+                next.is_none_or(|earlier| earlier.range.first > job.range.last)
+            });
+            jobs.extend(more);
+            jobs.sort_by_key(|job| job.range);
         }
-        jobs.sort_by_key(|job| job.range);
         Ok(jobs)
     }
 

@@ -12,6 +12,7 @@ use crate::input::AssemblyInput;
 use crate::policy::{AssemblyPolicy, Budget, Eviction};
 use crate::preamble::Preamble;
 use crate::shorten::shorten;
+use crate::whole_turns::messages_of;
 
 /// Assembles a context within `budget`: its cost by `accounting` and a request's cost beside its
 /// messages are within the budget's [`limit`](Budget::limit), by the estimator's own factor unless the
@@ -81,15 +82,20 @@ pub fn assemble_with_preamble(
         budget: budget.get(),
         fixed,
     };
-    if fixed > overhead && fixed > receipt.limit && policy.whole_tail.is_none() {
+    if fixed > overhead && fixed > receipt.limit && !policy.keeps_tail() {
         return Err(too_small(floor_of_newest(&blocks, policy, accounting)));
     }
     let room = receipt.limit.saturating_sub(fixed);
+    let whole_tail = match policy.whole_turns {
+        Some(turns) => Some(messages_of(turns, &input.items, receipt.limit)),
+        None => policy.whole_tail,
+    };
     let chosen = choose(
         &blocks,
         input.tokens_before,
         room,
         policy,
+        whole_tail,
         accounting,
         &mut receipt,
     );
@@ -121,6 +127,7 @@ fn choose(
     tokens_before: u64,
     room: u64,
     policy: &AssemblyPolicy,
+    whole_tail: Option<usize>,
     accounting: &dyn Accounting,
     receipt: &mut Receipt,
 ) -> Vec<Choice> {
@@ -128,10 +135,8 @@ fn choose(
         return shorten(blocks, tokens_before, room, steps, accounting, receipt);
     }
     match policy.eviction {
-        Eviction::Stepped { steps } if policy.whole_tail.is_none() => {
-            step(blocks, room, steps, receipt)
-        }
-        eviction => fill(blocks, room, policy.whole_tail, eviction, receipt),
+        Eviction::Stepped { steps } if whole_tail.is_none() => step(blocks, room, steps, receipt),
+        eviction => fill(blocks, room, whole_tail, eviction, receipt),
     }
 }
 

@@ -23,6 +23,9 @@ pub enum SummaryForm {
     /// says how to expand it.
     #[default]
     Xml,
+    /// As `Xml`, with the summaries that it was made from in a tag `children` in place of `parents`. anna's later
+    /// generation.
+    XmlChildren,
     /// A message of the user with the text, and an answer of the assistant. anna's document.
     UserAndReply,
     /// A mark of the user, and the text as the assistant's. anna's code; the model takes the summary for its own words.
@@ -39,7 +42,7 @@ impl SummaryForm {
     fn messages(self, text: &str) -> Vec<(Role, String)> {
         let marked = |mark: &str| format!("{mark}\n\n{text}");
         match self {
-            Self::Xml => Vec::new(),
+            Self::Xml | Self::XmlChildren => Vec::new(),
             Self::UserAndReply => vec![
                 (Role::User, marked(ANNA_MARK)),
                 (Role::Assistant, REPLY.to_owned()),
@@ -65,7 +68,7 @@ impl Context {
     /// Returns the context with its summaries in another form, counted anew; `None` where they cost more in that form than the
     /// budget allows.
     ///
-    /// The text of a summary stays escaped: nothing in it can speak as somebody else. Only [`SummaryForm::Xml`] tells a model what to
+    /// The text of a summary stays escaped: nothing in it can speak as somebody else. Only the forms in XML tell a model what to
     /// expand.
     pub fn with_summary_form(
         mut self,
@@ -76,7 +79,13 @@ impl Context {
             return Some(self);
         }
         let mut messages = Vec::with_capacity(self.messages.len());
-        for message in std::mem::take(&mut self.messages) {
+        for mut message in std::mem::take(&mut self.messages) {
+            if form == SummaryForm::XmlChildren {
+                name_children(&mut message);
+                message.tokens = accounting.parts(message.role, &message.parts);
+                messages.push(message);
+                continue;
+            }
             match summary_text(&message) {
                 Some(text) => {
                     messages.extend(form.messages(text).into_iter().map(|(role, text)| {
@@ -102,6 +111,23 @@ impl Context {
             .limit
             .saturating_sub(before + self.receipt.tools_tokens);
         (grew <= left).then_some(self)
+    }
+}
+
+/// Gives the list of a summary's sources its other name. Text cannot look like the tag: it stands behind the list.
+fn name_children(message: &mut ContextMessage) {
+    let (MessageOrigin::Summary { .. }, [Part::Text { text }]) =
+        (&message.source, &mut *message.parts)
+    else {
+        return;
+    };
+    let list = text.split_once("<parents>\n").and_then(|(head, rest)| {
+        let (list, rest) = rest.split_once("</parents>\n")?;
+        // Nothing but the opening tag stands before the list.
+        (head.lines().count() == 1).then(|| format!("{head}<children>\n{list}</children>\n{rest}"))
+    });
+    if let Some(renamed) = list {
+        *text = renamed;
     }
 }
 

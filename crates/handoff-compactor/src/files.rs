@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use compaction_plan::JobSource;
 use memory_model::conventions::{AgentConventions, ToolAction, ToolUse};
-use memory_model::{Accounting, LogEntry, Part, RawJson, Summary};
+use memory_model::{Accounting, LogEntry, Part, RawJson, Seq, Summary};
 use serde::{Deserialize, Serialize};
 
 use crate::removals::removed;
@@ -20,8 +20,26 @@ use crate::removals::removed;
 pub struct FileLedger {
     files: BTreeMap<String, FileRecord>,
     unknown_tools: BTreeMap<String, u64>,
+    owners: BTreeMap<String, FileOwner>,
     /// Calls without a result so far: by id, what they do.
-    open: BTreeMap<String, (String, ToolUse)>,
+    open: BTreeMap<String, OpenCall>,
+}
+
+/// Who changed a file last, and where that is said.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct FileOwner {
+    /// Name of the agent, as its messages have it.
+    pub agent: String,
+    /// The message that holds the call.
+    pub at: Seq,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq)]
+struct OpenCall {
+    tool: String,
+    used: ToolUse,
+    /// Who calls; `None` where the message has no name.
+    owner: Option<FileOwner>,
 }
 
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
@@ -40,6 +58,8 @@ struct Lists {
     updated: Vec<String>,
     deleted: Vec<String>,
     unknown_tools: BTreeMap<String, u64>,
+    #[serde(skip_serializing_if = "BTreeMap::is_empty")]
+    owners: BTreeMap<String, FileOwner>,
 }
 
 impl From<FileLedger> for Lists {
@@ -51,6 +71,7 @@ impl From<FileLedger> for Lists {
             updated: owned(ledger.updated()),
             deleted: owned(ledger.deleted()),
             unknown_tools: ledger.unknown_tools,
+            owners: ledger.owners,
         }
     }
 }
@@ -73,6 +94,7 @@ impl From<Lists> for FileLedger {
         Self {
             files,
             unknown_tools: lists.unknown_tools,
+            owners: lists.owners,
             open: BTreeMap::new(),
         }
     }
@@ -114,21 +136,26 @@ impl FileLedger {
                     arguments,
                 } => {
                     let used = conventions.tool_use(name, arguments.as_str());
-                    self.open.insert(id.clone(), (name.clone(), used));
+                    let owner = entry.name.clone().map(|agent| FileOwner {
+                        agent,
+                        at: entry.seq,
+                    });
+                    let tool = name.clone();
+                    self.open.insert(id.clone(), OpenCall { tool, used, owner });
                 }
                 Part::ToolResult {
                     call_id,
                     content,
                     is_error,
                 } => {
-                    let Some((name, used)) = self.open.remove(call_id) else {
+                    let Some(call) = self.open.remove(call_id) else {
                         continue;
                     };
                     let text = content.text();
                     let outcome =
-                        conventions.tool_result(Some(&used), &text, is_error == &Some(true));
+                        conventions.tool_result(Some(&call.used), &text, is_error == &Some(true));
                     if !outcome.is_error && outcome.rejection.is_none() {
-                        self.add_use(&name, &used);
+                        self.add_use(&call);
                     }
                 }
                 _ => {}
@@ -145,6 +172,12 @@ impl FileLedger {
             let written = after.created || after.updated;
             before.deleted = after.deleted || (before.deleted && !written);
         }
+        for path in later.modified() {
+            self.owners.remove(path);
+        }
+        for (path, owner) in &later.owners {
+            self.owners.insert(path.clone(), owner.clone());
+        }
         for (tool, calls) in &later.unknown_tools {
             *self.unknown_tools.entry(tool.clone()).or_default() += calls;
         }
@@ -155,7 +188,8 @@ impl FileLedger {
         self.open.clear();
     }
 
-    fn add_use(&mut self, name: &str, used: &ToolUse) {
+    fn add_use(&mut self, call: &OpenCall) {
+        let used = &call.used;
         let whole = !used.edits.is_empty() && used.edits.iter().all(|edit| edit.old.is_empty());
         for file in &used.files {
             let is_new = !self.files.contains_key(&file.path);
@@ -166,16 +200,22 @@ impl FileLedger {
                     false => record.updated = true,
                 }
                 record.deleted = false;
+                match &call.owner {
+                    Some(owner) => self.owners.insert(file.path.clone(), owner.clone()),
+                    // Whoever changed it now is not who did before.
+                    None => self.owners.remove(&file.path),
+                };
             }
         }
         match used.action {
             ToolAction::RunCommand => {
                 for path in removed(&used.subject) {
+                    self.owners.remove(&path);
                     self.files.entry(path).or_default().deleted = true;
                 }
             }
             ToolAction::Other if used.files.is_empty() => {
-                *self.unknown_tools.entry(name.to_owned()).or_default() += 1;
+                *self.unknown_tools.entry(call.tool.clone()).or_default() += 1;
             }
             _ => {}
         }
@@ -215,6 +255,11 @@ impl FileLedger {
     /// Tools of which the conventions do not know what they do, with the number of their calls.
     pub fn unknown_tools(&self) -> &BTreeMap<String, u64> {
         &self.unknown_tools
+    }
+
+    /// Who changed which file last, by path, of the files that agents with a name changed and nobody deleted since.
+    pub fn owners(&self) -> &BTreeMap<String, FileOwner> {
+        &self.owners
     }
 
     /// Whether it names no file.

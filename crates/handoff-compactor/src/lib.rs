@@ -13,7 +13,7 @@ mod removals;
 mod tasks;
 
 pub use facts::purpose;
-pub use files::FileLedger;
+pub use files::{FileLedger, FileOwner};
 pub use labels::{HANDOFF, TURN_PREFIX};
 pub use left_out::{LeftOut, left_out};
 pub use planner::HandoffPlanner;

@@ -17,6 +17,7 @@ mod raw;
 mod registry;
 mod report;
 mod session;
+mod session_file;
 #[cfg(feature = "testing")]
 pub mod testing;
 mod transcript;
@@ -31,4 +32,5 @@ pub use plain::PlainLines;
 pub use registry::{Formats, read, read_file};
 pub use report::{Report, Warning};
 pub use session::SessionBuilder;
-pub use transcript::{Origin, SessionLog, Transcript};
+pub use session_file::SessionFile;
+pub use transcript::{Origin, SessionLog, SourceScope, SourceSummary, Transcript};

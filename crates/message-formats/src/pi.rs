@@ -2,7 +2,7 @@
 
 use std::collections::HashMap;
 
-use memory_model::{Message, Part, Role, SessionKey};
+use memory_model::{EntryKind, Message, Part, RawJson, Role, SessionKey};
 
 use crate::blocks::{Dialect, content, is_error, result_content, set_meta};
 use crate::detect::{self, Kind};
@@ -11,6 +11,7 @@ use crate::raw::{MetaBuilder, RawObject};
 use crate::session::{SessionBuilder, note, short_hash, unknown};
 use crate::{
     Confidence, Error, Format, Head, Input, Origin, ReadOptions, Report, SessionLog, Sink,
+    SourceScope, SourceSummary,
 };
 
 /// Keys of an entry that its message carries otherwise.
@@ -62,6 +63,8 @@ struct Reader {
     entries: HashMap<String, (usize, String)>,
     /// The branch that was written to last.
     current: usize,
+    /// External ids of the entries in the order of the file; `None` for a header. Version 1 names entries so.
+    order: Vec<Option<String>>,
 }
 
 #[derive(Debug)]
@@ -95,21 +98,35 @@ impl LineReader for Reader {
             });
         }
         let entry = id.filter(|_| !header);
-        let mut message = match tag.as_str() {
-            "message" => message(line),
-            _ => note(Role::System, line.text),
-        };
-        message.created_at = time(object);
         let branch = match &entry {
             Some(id) => self.branch(object, id),
             None => self.current,
         };
+        let summary = self.summary(object, &tag);
         let Some(at) = self.branches.get_mut(branch) else {
             return;
         };
-        let Some(external) = at.log.push(message, entry.clone(), line.text) else {
+        let mut message = match (tag.as_str(), &summary) {
+            ("message", _) => message(line),
+            ("compaction", Some(summary)) if at.is_all_that_is_left(&summary.scope) => {
+                let mut rest = MetaBuilder::default();
+                rest.extend(object.others(&["id", "timestamp", "summary"]));
+                let mut message = Message::user(summary.text.as_str());
+                message.meta = rest.finish();
+                message
+            }
+            _ => note(Role::System, line.text),
+        };
+        message.created_at = time(object);
+        let external = at.log.push(message, entry.clone(), line.text);
+        self.order.push(external.clone().filter(|_| !header));
+        let Some(external) = external else {
             return;
         };
+        if let Some(mut summary) = summary {
+            summary.entry.clone_from(&external);
+            at.log.push_summary(summary);
+        }
         self.current = branch;
         if let Some(entry) = entry {
             at.tip = Some(entry.clone());
@@ -118,7 +135,47 @@ impl LineReader for Reader {
     }
 }
 
+impl Branch {
+    /// Whether a summary is the only trace of what was said before it: a program that rewrites its files put it in the place
+    /// of all entries before it.
+    fn is_all_that_is_left(&self, scope: &SourceScope) -> bool {
+        let is_note = |message: &Message| message.kind == EntryKind::Note;
+        *scope == SourceScope::Before { kept_from: None }
+            && self.name.is_none()
+            && self.log.messages.iter().all(is_note)
+    }
+}
+
 impl Reader {
+    /// The summary that an entry holds.
+    fn summary(&self, object: &RawObject<'_>, tag: &str) -> Option<SourceSummary> {
+        let external = |id: String| self.entries.get(&id).map(|(_, external)| external.clone());
+        let scope = match tag {
+            "compaction" => {
+                let kept_from = match object.string("firstKeptEntryId") {
+                    // Without the entry nothing says what the summary stands for.
+                    Some(id) => Some(external(id)?),
+                    None => {
+                        let index = object.get("firstKeptEntryIndex");
+                        let index = index.and_then(|index| index.get().parse::<usize>().ok());
+                        index.and_then(|index| self.order.get(index).cloned().flatten())
+                    }
+                };
+                SourceScope::Before { kept_from }
+            }
+            "branch_summary" => SourceScope::Branch {
+                left_at: object.string("fromId").and_then(external),
+            },
+            _ => return None,
+        };
+        Some(SourceSummary {
+            entry: String::new(),
+            text: object.string("summary")?,
+            scope,
+            details: object.present("details").map(RawJson::from_raw),
+        })
+    }
+
     fn finish(self) -> Vec<SessionLog> {
         let keys: Vec<SessionKey> = self
             .branches

@@ -5,7 +5,7 @@ use std::collections::HashMap;
 use memory_model::{Message, Part, RawJson, Role, SessionKey};
 use sha2::{Digest, Sha256};
 
-use crate::{Origin, SessionLog};
+use crate::{Origin, SessionLog, SourceSummary};
 
 /// The first 16 hex digits of the SHA-256 of a line.
 pub(crate) fn short_hash(text: &str) -> String {
@@ -52,6 +52,7 @@ pub struct SessionBuilder {
     /// Number of occurrences of each line without an id.
     ordinals: HashMap<[u8; 16], u64>,
     duplicates: u64,
+    summaries: Vec<SourceSummary>,
 }
 
 impl SessionBuilder {
@@ -63,6 +64,7 @@ impl SessionBuilder {
             ids: HashMap::new(),
             ordinals: HashMap::new(),
             duplicates: 0,
+            summaries: Vec::new(),
         }
     }
 
@@ -105,6 +107,13 @@ impl SessionBuilder {
         Some(id)
     }
 
+    /// Adds a summary that the source holds. A blank one is passed over.
+    pub fn push_summary(&mut self, summary: SourceSummary) {
+        if !summary.text.trim().is_empty() {
+            self.summaries.push(summary);
+        }
+    }
+
     /// Returns the conversation.
     pub fn finish(self, key: SessionKey) -> SessionLog {
         SessionLog {
@@ -112,6 +121,7 @@ impl SessionBuilder {
             origin: self.origin,
             messages: self.messages,
             duplicates: self.duplicates,
+            summaries: self.summaries,
         }
     }
 }

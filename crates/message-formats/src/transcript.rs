@@ -1,6 +1,6 @@
 //! The conversations of a source.
 
-use memory_model::{EntryKind, Message, SessionKey};
+use memory_model::{EntryKind, Message, RawJson, SessionKey};
 
 use crate::Report;
 
@@ -32,6 +32,39 @@ pub struct SessionLog {
     pub messages: Vec<Message>,
     /// Number of lines that repeat an earlier line with the same id and content.
     pub duplicates: u64,
+    /// Summaries that the source holds, in order. Their entries are among `messages` too, mostly as notes.
+    pub summaries: Vec<SourceSummary>,
+}
+
+/// A summary that the program which wrote a transcript shows in the place of older entries.
+#[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct SourceSummary {
+    /// External id of the entry that holds it.
+    pub entry: String,
+    /// Its text, not blank.
+    pub text: String,
+    /// What it stands for.
+    pub scope: SourceScope,
+    /// What the program keeps beside the text, such as lists of files.
+    pub details: Option<RawJson>,
+}
+
+/// What a summary of a transcript stands for.
+#[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum SourceScope {
+    /// The entries before one that is kept, in its own conversation.
+    Before {
+        /// External id of the first entry that is kept. `None` where the source does not say: everything before
+        /// the entry that holds the summary.
+        kept_from: Option<String>,
+    },
+    /// What a branch did that was left, behind the entry that both share.
+    Branch {
+        /// External id of the last entry of that branch; `None` where the source does not say.
+        left_at: Option<String>,
+    },
 }
 
 impl SessionLog {

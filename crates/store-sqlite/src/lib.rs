@@ -11,6 +11,7 @@ mod migrations;
 mod open;
 mod options;
 mod plain;
+mod plain_import;
 mod sql;
 mod store;
 
@@ -18,3 +19,4 @@ pub use memory_store;
 pub use open::SqliteStore;
 pub use options::{Durability, LockObserver, LockWait, SqliteOptions};
 pub use plain::{PlainExport, write_plain};
+pub use plain_import::{PlainConversation, PlainDatabase, is_sqlite_file, read_plain};

@@ -135,25 +135,23 @@ impl ClearPolicy {
         pointer: impl Fn(usize) -> String,
         estimator: &dyn TokenEstimator,
     ) -> Vec<Edit> {
-        let results = results(messages, estimator);
+        let mut scan = ResultScan::default();
+        messages
+            .iter()
+            .for_each(|message| scan.push(message, estimator));
         let mut edits: Vec<Edit> = Vec::new();
-        let mut clear = |at: &ResultAt, trim: Option<TrimPolicy>| {
-            let Some(message) = messages.get(at.message) else {
-                return;
+        for place in self.clears(&scan) {
+            let Some(message) = messages.get(place.message) else {
+                continue;
             };
-            let pointer = pointer(at.message);
+            let pointer = pointer(place.message);
             let mut part = 0;
             message.parts(&mut |view| {
-                if part == at.part {
+                if part == place.part {
                     let text = &*view.text();
-                    let (message, part) = (at.message, part);
-                    edits.extend(match trim {
-                        None => stub_text(text, &pointer, estimator).map(|text| Edit::SetContent {
-                            message,
-                            part,
-                            text,
-                        }),
-                        Some(trim) => {
+                    let ResultPlace { message, part } = place;
+                    edits.extend(match self {
+                        Self::Unprotected { trim, .. } => {
                             let text = trim.trim_result(text, &pointer, estimator);
                             text.map(|text| Edit::SetText {
                                 message,
@@ -161,11 +159,23 @@ impl ClearPolicy {
                                 text,
                             })
                         }
+                        _ => stub_text(text, &pointer, estimator).map(|text| Edit::SetContent {
+                            message,
+                            part,
+                            text,
+                        }),
                     });
                 }
                 part += 1;
             });
-        };
+        }
+        edits
+    }
+
+    /// Returns the results of a list that are cleared, in order, those among them that were cleared before.
+    pub fn clears(&self, scan: &ResultScan) -> Vec<ResultPlace> {
+        let results = &scan.results;
+        let place = |at: &ResultAt| at.place;
         match self {
             Self::Old {
                 keep,
@@ -173,9 +183,8 @@ impl ClearPolicy {
                 min_messages,
                 tools,
             } => {
-                let count = messages.iter().filter(|message| !message.is_note()).count();
-                if count < *min_messages {
-                    return edits;
+                if scan.messages < *min_messages {
+                    return Vec::new();
                 }
                 let again = |at: &&ResultAt| {
                     tools.is_empty() || at.tool.as_ref().is_some_and(|tool| tools.contains(tool))
@@ -186,18 +195,16 @@ impl ClearPolicy {
                     .filter(again)
                     .take(old)
                     .filter(|at| at.tokens >= *min_tokens)
-                    .for_each(|at| clear(at, None));
+                    .map(place)
+                    .collect()
             }
-            Self::BeforeLastUser { over_tokens } => {
-                let last = messages.iter().rposition(user_speaks).unwrap_or(0);
-                results
-                    .iter()
-                    .filter(|at| at.message < last && at.tokens > *over_tokens)
-                    .for_each(|at| clear(at, None));
-            }
+            Self::BeforeLastUser { over_tokens } => results
+                .iter()
+                .filter(|at| at.place.message < scan.last_user && at.tokens > *over_tokens)
+                .map(place)
+                .collect(),
             Self::Unprotected {
-                protected_tokens,
-                trim,
+                protected_tokens, ..
             } => {
                 let mut left = Some(*protected_tokens);
                 let protected = results
@@ -212,50 +219,99 @@ impl ClearPolicy {
                     .iter()
                     .take(results.len() - protected)
                     .filter(|at| !at.is_error)
-                    .for_each(|at| clear(at, Some(*trim)));
+                    .map(place)
+                    .collect()
             }
         }
-        edits
+    }
+
+    /// Returns the policy that shortens a message whose results are all cleared. A result that costs too
+    /// little to be cleared stays under it.
+    pub fn trim(&self) -> TrimPolicy {
+        match self {
+            Self::Old { min_tokens, .. } => TrimPolicy::ToolOutputStub {
+                tokens: *min_tokens,
+            },
+            Self::BeforeLastUser { over_tokens } => TrimPolicy::ToolOutputStub {
+                tokens: over_tokens.saturating_add(1),
+            },
+            Self::Unprotected { trim, .. } => *trim,
+        }
     }
 }
 
+/// Place of a result in a list.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct ResultPlace {
+    /// Position of its message, from 0.
+    pub message: usize,
+    /// Position of the part in its message, from 0.
+    pub part: usize,
+}
+
+/// The results of a list, as far as a [`ClearPolicy`] depends on them. It is fed message by message, and
+/// keeps no text.
+#[derive(Debug, Clone, Default)]
+pub struct ResultScan {
+    results: Vec<ResultAt>,
+    /// Name of the tool of the newest call with an id.
+    tools: HashMap<String, String>,
+    /// Position of the next message.
+    next: usize,
+    /// Number of messages that are no notes.
+    messages: usize,
+    /// Position of the last message in which the user speaks; 0 without one.
+    last_user: usize,
+}
+
+#[derive(Debug, Clone)]
 struct ResultAt {
-    message: usize,
-    part: usize,
+    place: ResultPlace,
     tokens: u64,
     is_error: bool,
     /// Name of the tool of the newest call before it with its id.
     tool: Option<String>,
 }
 
-fn results<M: MessageView>(messages: &[M], estimator: &dyn TokenEstimator) -> Vec<ResultAt> {
-    let mut tools: HashMap<String, String> = HashMap::new();
-    let mut results = Vec::new();
-    for (position, message) in messages.iter().enumerate() {
+impl ResultScan {
+    /// Adds the next message of the list.
+    pub fn push(&mut self, message: &impl MessageView, estimator: &dyn TokenEstimator) {
+        let position = self.next;
+        self.next += 1;
         if message.is_note() {
-            continue;
+            return;
         }
+        if user_speaks(message) {
+            self.last_user = position;
+        }
+        self.messages += 1;
         let mut part = 0;
         message.parts(&mut |view| {
             match view {
                 PartView::ToolCall { id, name, .. } => {
-                    tools.insert(id.to_owned(), name.to_owned());
+                    self.tools.insert(id.to_owned(), name.to_owned());
                 }
                 PartView::ToolResult {
                     call_id, is_error, ..
-                } => results.push(ResultAt {
-                    message: position,
-                    part,
+                } => self.results.push(ResultAt {
+                    place: ResultPlace {
+                        message: position,
+                        part,
+                    },
                     tokens: estimator.text(&view.text()),
                     is_error,
-                    tool: tools.get(call_id).cloned(),
+                    tool: self.tools.get(call_id).cloned(),
                 }),
                 _ => {}
             }
             part += 1;
         });
     }
-    results
+
+    /// Number of messages that were added, notes included: the position of the next one.
+    pub fn position(&self) -> usize {
+        self.next
+    }
 }
 
 impl fmt::Display for ClearPolicy {

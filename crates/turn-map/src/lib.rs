@@ -31,7 +31,7 @@ pub use atoms::{
 pub use budget::{Shortfall, SplitFn, TextSplitter, Trim, TrimStrategy, Trimmed, trim_to_budget};
 pub use builder::{AtomBuilder, atoms};
 pub use check::{Rule, Violation, check_anthropic, check_openai};
-pub use clear::ClearPolicy;
+pub use clear::{ClearPolicy, ResultPlace, ResultScan};
 pub use clip::{
     clip_chars, clip_counted, clip_lines, clip_tokens, is_left_out, left_out, stub_text,
 };

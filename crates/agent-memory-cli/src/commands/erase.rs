@@ -1,6 +1,8 @@
 //! `erase` and `delete`: take words out of a session for ever, and record that and why.
 
-use agent_memory::{Erased, ErasedRange, Seq, SeqRange, Session};
+use std::time::Duration;
+
+use agent_memory::{Erased, ErasedRange, PurgeReport, Seq, SeqRange, Session};
 use anyhow::bail;
 use serde::Serialize;
 
@@ -17,6 +19,29 @@ struct Answer {
     drafts: u64,
     logs: Vec<Stretch>,
     seen_by: Vec<Stretch>,
+    /// What was archived, where that was asked for.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    archived: Option<Archived>,
+}
+
+/// Figures of what is archived and old enough.
+#[derive(Debug, Serialize)]
+struct Archived {
+    messages: u64,
+    tokens: u64,
+    oldest: Option<String>,
+    newest: Option<String>,
+}
+
+impl From<&PurgeReport> for Archived {
+    fn from(report: &PurgeReport) -> Self {
+        Self {
+            messages: report.messages,
+            tokens: report.tokens,
+            oldest: report.oldest.map(|at| at.to_string()),
+            newest: report.newest.map(|at| at.to_string()),
+        }
+    }
 }
 
 /// A range of a session.
@@ -40,11 +65,14 @@ impl From<&ErasedRange> for Stretch {
 pub(crate) async fn erase(app: &mut App, args: &Erase) -> anyhow::Result<()> {
     let memory = app.open_to_change().await?;
     let session = app.session(&memory, &args.session).await?;
-    let Some(range) = SeqRange::new(Seq(args.from), Seq(args.to.unwrap_or(args.from))) else {
+    if args.archived {
+        return purge(app, &session, args).await;
+    }
+    let from = args.from.unwrap_or_default();
+    let Some(range) = SeqRange::new(Seq(from), Seq(args.to.unwrap_or(from))) else {
         bail!(
-            "entries {}-{} are no range: --from is at least 1 and --to is not before it",
-            args.from,
-            args.to.unwrap_or(args.from)
+            "entries {from}-{} are no range: --from is at least 1 and --to is not before it",
+            args.to.unwrap_or(from)
         );
     };
     let erased = match (args.dry_run, &args.reason) {
@@ -55,7 +83,18 @@ pub(crate) async fn erase(app: &mut App, args: &Erase) -> anyhow::Result<()> {
                 .await?
         }
     };
-    print(app, &session, &erased, args.dry_run)
+    print(app, &session, &erased, None, args.dry_run)
+}
+
+/// Erases what is archived, with figures of it.
+async fn purge(app: &mut App, session: &Session, args: &Erase) -> anyhow::Result<()> {
+    let age = Duration::from_secs(u64::from(args.older_than.unwrap_or(0)) * 24 * 60 * 60);
+    let purged = match (args.dry_run, &args.reason) {
+        (true, _) => session.purge_dry_run(age).await?,
+        (false, reason) => session.purge(age, reason.as_deref().unwrap_or("")).await?,
+    };
+    let archived = Archived::from(&purged);
+    print(app, session, &purged.erased, Some(archived), args.dry_run)
 }
 
 pub(crate) async fn delete(app: &mut App, args: &Delete) -> anyhow::Result<()> {
@@ -65,10 +104,16 @@ pub(crate) async fn delete(app: &mut App, args: &Delete) -> anyhow::Result<()> {
         (true, _) => session.delete_dry_run().await?,
         (false, reason) => session.delete(reason.as_deref().unwrap_or("")).await?,
     };
-    print(app, &session, &erased, args.dry_run)
+    print(app, &session, &erased, None, args.dry_run)
 }
 
-fn print(app: &mut App, session: &Session, erased: &Erased, dry_run: bool) -> anyhow::Result<()> {
+fn print(
+    app: &mut App,
+    session: &Session,
+    erased: &Erased,
+    archived: Option<Archived>,
+    dry_run: bool,
+) -> anyhow::Result<()> {
     let answer = Answer {
         session: session.key().to_string(),
         erased: !dry_run,
@@ -77,9 +122,21 @@ fn print(app: &mut App, session: &Session, erased: &Erased, dry_run: bool) -> an
         drafts: erased.drafts,
         logs: erased.logs.iter().map(Stretch::from).collect(),
         seen_by: erased.seen_by.iter().map(Stretch::from).collect(),
+        archived,
     };
     if app.json {
         return Ok(app.out.json(&answer)?);
+    }
+    if let Some(archived) = &answer.archived {
+        let times = match (&archived.oldest, &archived.newest) {
+            (Some(oldest), Some(newest)) => format!(", from {oldest} to {newest}"),
+            _ => String::new(),
+        };
+        app.out.line(&format!(
+            "archived: {}, {}{times}",
+            count(archived.messages, "message", "messages"),
+            count(archived.tokens, "token", "tokens"),
+        ))?;
     }
     let done = if dry_run { "would erase" } else { "erased" };
     app.out.line(&format!(

@@ -24,6 +24,10 @@ pub(crate) async fn run(app: &mut App, args: &Export) -> anyhow::Result<()> {
     };
     let memory = app.open().await?;
     let session = app.session(&memory, session).await?;
+    if args.session_file {
+        app.out.text(&session.session_file().await?)?;
+        return Ok(());
+    }
     let mut rest = session.info().await?.conversation.range();
     while let Some(range) = rest {
         let page = session.entries_in(range).await?;

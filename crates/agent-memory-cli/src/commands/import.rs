@@ -4,8 +4,9 @@ use std::collections::{BTreeMap, VecDeque};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
+use agent_memory::sqlite::is_sqlite_file;
 use agent_memory::transcripts::{Origin, ReadOptions, Transcript, read_file};
-use agent_memory::{Memory, SessionKey};
+use agent_memory::{ImportReport, Memory, SessionKey, SummaryImport};
 use serde::Serialize;
 
 use crate::app::App;
@@ -23,6 +24,9 @@ pub(crate) struct Answer {
     pub(crate) sessions: Vec<Row>,
     /// Files of directories that were passed over.
     pub(crate) skipped_files: Vec<SkippedFile>,
+    /// What became of the summaries that transcripts hold; empty unless they were asked for.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub(crate) summaries: Vec<SummaryImport>,
 }
 
 /// One session of one file.
@@ -61,6 +65,33 @@ impl Answer {
         for warning in warnings(file, transcript) {
             note(&warning);
         }
+        self.add(file, imported);
+        Ok(())
+    }
+
+    /// Imports the conversations of a plain database.
+    async fn take_database(&mut self, memory: &Memory, file: &Path) -> anyhow::Result<()> {
+        let imported = memory.import_sqlite(file).await?;
+        let name = file.display().to_string();
+        if let Some(rows) = imported.skipped.get("not_json") {
+            let rows = count(*rows, "row", "rows");
+            note(&format!(
+                "warning: {rows} of {name} should hold JSON and do not: their text was imported"
+            ));
+        }
+        if let Some(summaries) = imported.skipped.get("summary") {
+            let left = count(*summaries, "summary", "summaries");
+            note(&format!(
+                "{left} of {name} stay there: `compact` makes them anew"
+            ));
+        }
+        let mut imported = imported;
+        imported.skipped.clear();
+        self.add(&name, imported);
+        Ok(())
+    }
+
+    fn add(&mut self, file: &str, imported: ImportReport) {
         let mut skipped = Some(imported.skipped);
         for session in imported.sessions {
             self.sessions.push(Row {
@@ -75,7 +106,6 @@ impl Answer {
                 skipped: skipped.take().unwrap_or_default(),
             });
         }
-        Ok(())
     }
 
     /// What was passed over, for a person; empty when nothing was.
@@ -212,7 +242,7 @@ pub(crate) async fn run(app: &mut App, args: &Import) -> anyhow::Result<()> {
     // that cannot be read again (pipes) are kept meanwhile.
     let mut kept: VecDeque<Option<Transcript>> = VecDeque::new();
     for (path, named) in &sources {
-        let transcript = match named {
+        let transcript = match *named && !is_sqlite_file(path) {
             true => Some(read(path, session)?),
             false => None,
         };
@@ -223,6 +253,15 @@ pub(crate) async fn run(app: &mut App, args: &Import) -> anyhow::Result<()> {
     for (path, named) in sources {
         let file = path.display().to_string();
         progress.say(&format!("reading {file}"));
+        if named && is_sqlite_file(&path) {
+            let memory = match &memory {
+                Some(memory) => memory,
+                None => memory.insert(app.open_for_writing(&progress, |builder| builder).await?),
+            };
+            answer.take_database(memory, &path).await?;
+            kept.pop_front();
+            continue;
+        }
         let transcript = match kept.pop_front().flatten() {
             Some(transcript) => Ok(transcript),
             None => read(&path, session),
@@ -245,6 +284,11 @@ pub(crate) async fn run(app: &mut App, args: &Import) -> anyhow::Result<()> {
         };
         progress.say(&format!("importing {file}"));
         answer.take(memory, &file, &transcript).await?;
+        if args.summaries {
+            answer
+                .summaries
+                .extend(memory.import_summaries(&transcript).await?);
+        }
     }
     progress.done();
     let Some(memory) = memory else {
@@ -270,6 +314,14 @@ pub(crate) async fn run(app: &mut App, args: &Import) -> anyhow::Result<()> {
     } else {
         app.out.text(&answer.table())?;
         app.out.text(&answer.losses())?;
+        for one in &answer.summaries {
+            let published = count(one.published, "summary", "summaries");
+            app.out.line(&format!(
+                "{}: {published} published in the view `handoff`, {} passed over",
+                one_line(one.session.as_str()),
+                number(one.passed_over)
+            ))?;
+        }
         if let Some(first) = answer.sessions.first() {
             let command = app.command(&["compact"], &[&first.session]);
             app.out.line(&format!("compact one: {command}"))?;

@@ -183,3 +183,57 @@ fn an_erasure_needs_a_reason_and_a_range_that_there_is() {
     }
     assert_eq!(home.ok(&["export", "chat"]).out, before);
 }
+
+#[test]
+fn archived_entries_are_erased_by_age() {
+    let home = Home::new();
+    let line = |n: u32| {
+        let text = format!("Step {n} used {} and renamed a module. ", secret(n));
+        let at = match n {
+            0..=50 => "2020-01-01T00:00:00Z",
+            _ => "2999-01-01T00:00:00Z",
+        };
+        json!({"role": "user", "content": text.repeat(40), "created_at": at}).to_string() + "\n"
+    };
+    home.file("chat.jsonl", (1..=120).map(line).collect::<String>());
+    home.ok(&["import", "chat.jsonl", "--session", "chat"]);
+    home.ok(&["compact", "chat"]);
+    let before = home.ok(&["export", "chat"]).out;
+    let asked = ["erase", "chat", "--archived", "--older-than", "30"];
+    let planned = home.json(&[&asked[..], &["--dry-run"]].concat());
+    assert_eq!(planned["archived"]["messages"], 50);
+    assert_eq!(planned["entries"], 50);
+    assert!(planned["archived"]["tokens"].as_u64().unwrap() > 1_000);
+    assert_eq!(planned["archived"]["oldest"], "2020-01-01T00:00:00Z");
+    assert!(planned["summaries"].as_u64().unwrap() > 0);
+    assert_eq!(home.ok(&["export", "chat"]).out, before);
+    let text = home
+        .ok(&[&asked[..], &["--reason", "older than 30 days"]].concat())
+        .out;
+    assert!(text.starts_with("archived: 50 messages, "), "{text}");
+    let after = home.ok(&["export", "chat"]).out;
+    assert!(!after.contains(&secret(50)) && after.contains(&secret(51)));
+    home.ok(&["verify"]);
+    // Without an age all that is archived goes; positions and --archived exclude each other.
+    home.ok(&["compact", "chat"]);
+    let all = home.json(&["erase", "chat", "--archived", "--dry-run"]);
+    assert!(all["archived"]["messages"].as_u64().unwrap() > 0, "{all}");
+    assert_ne!(
+        home.run(&["erase", "chat", "--archived", "--from", "1", "--dry-run"])
+            .code,
+        0
+    );
+    assert_ne!(
+        home.run(&[
+            "erase",
+            "chat",
+            "--older-than",
+            "3",
+            "--from",
+            "1",
+            "--dry-run",
+        ])
+        .code,
+        0
+    );
+}

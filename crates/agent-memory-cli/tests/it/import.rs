@@ -187,3 +187,52 @@ fn an_unreadable_folder_says_so() {
     assert!(beside.out.contains(said), "{}", beside.out);
     assert_eq!(strict.code, 8, "{}", strict.err);
 }
+
+#[test]
+fn plain_databases_and_the_summaries_of_session_files_are_imported() {
+    let home = Home::new();
+    let said = |n: u32| {
+        format!("Step {n}: the module was renamed and its callers were changed. ").repeat(4)
+    };
+    let mut lines = vec![
+        r#"{"type":"session","version":3,"id":"p","timestamp":"2026-03-08T10:00:00Z"}"#.to_owned(),
+    ];
+    for n in 1..=20 {
+        let parent = match n {
+            1 => "null".to_owned(),
+            n => format!("\"m{}\"", n - 1),
+        };
+        lines.push(format!(
+            r#"{{"type":"message","id":"m{n}","parentId":{parent},"message":{{"role":"user","content":"{}"}}}}"#,
+            said(n)
+        ));
+    }
+    lines.push(
+        r#"{"type":"compaction","id":"c","parentId":"m20","summary":"Fifteen renames.","firstKeptEntryId":"m16"}"#
+            .to_owned(),
+    );
+    home.file("pi.jsonl", lines.join("\n") + "\n");
+    let imported = home.json(&["import", "pi.jsonl", "--summaries"]);
+    assert_eq!(imported["summaries"][0]["published"], 1, "{imported}");
+    let file = home.ok(&["export", "p", "--session-file"]).out;
+    assert_eq!(file.lines().count(), 2 + 5);
+    assert!(file.contains("Fifteen renames."));
+
+    home.ok(&["export", "p", "--sqlite", "plain.db"]);
+    let other = Home::new();
+    let bytes = std::fs::read(home.path().join("plain.db")).unwrap();
+    std::fs::write(other.path().join("plain.db"), bytes).unwrap();
+    let read = other.json(&["import", "plain.db"]);
+    assert_eq!(
+        (
+            &read["sessions"][0]["session"],
+            &read["sessions"][0]["inserted"]
+        ),
+        (&"p".into(), &20.into())
+    );
+    other.ok(&["verify"]);
+    // The program's own database holds no such tables.
+    let database = home.database();
+    let refused = other.run(&["import", database.to_str().unwrap()]);
+    assert_ne!(refused.code, 0);
+}

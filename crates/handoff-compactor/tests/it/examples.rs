@@ -271,3 +271,71 @@ fn a_summary_that_is_made_anew_is_asked_for_as_before() {
         assert_eq!(planner.request_again(&summary).as_ref(), Some(request));
     }
 }
+
+#[test]
+fn who_changed_a_file_last_is_kept_with_the_message_that_says_it() {
+    use handoff_compactor::FileOwner;
+    use memory_model::{LogEntry, Message, RawJson};
+    let call = |id: &str, agent: Option<&str>, arguments: &str| {
+        let arguments = RawJson::parse(arguments).unwrap();
+        let mut message = Message::tool_call(id, "write", arguments);
+        message.name = agent.map(str::to_owned);
+        message
+    };
+    let write = |path: &str| format!(r#"{{"path":"{path}","content":"x"}}"#);
+    let ledger = |messages: Vec<Message>| {
+        let mut ledger = FileLedger::default();
+        for (seq, message) in (1..).map(Seq).zip(messages) {
+            let entry = LogEntry {
+                seq,
+                message,
+                tokens: 1,
+                running: 0,
+                hash: memory_model::Hash::ZERO,
+            };
+            ledger.add_entry(&entry, &GenericConventions);
+        }
+        ledger
+    };
+    let ok = |id: &str| Message::tool_result(id, "done");
+    let mut first = ledger(vec![
+        call("1", Some("coder"), &write("src/a.rs")),
+        ok("1"),
+        call("2", Some("tester"), &write("src/b.rs")),
+        ok("2"),
+        call("3", Some("coder"), &write("src/c.rs")),
+        ok("3"),
+        // Without a result nobody has changed it.
+        call("4", Some("tester"), &write("src/d.rs")),
+        call("5", Some("tester"), r#"{"path":"src/a.rs"}"#),
+        ok("5"),
+    ]);
+    let owner = |agent: &str, at: u32| FileOwner {
+        agent: agent.to_owned(),
+        at: Seq(at),
+    };
+    let owners: Vec<_> = first.owners().iter().collect();
+    let expected = [
+        (&"src/a.rs".to_owned(), &owner("coder", 1)),
+        (&"src/b.rs".to_owned(), &owner("tester", 3)),
+        (&"src/c.rs".to_owned(), &owner("coder", 5)),
+    ];
+    assert_eq!(owners, expected);
+    // A summary keeps them, and what was said later counts.
+    let stored = serde_json::to_string(&first).unwrap();
+    let mut again: FileLedger = serde_json::from_str(&stored).unwrap();
+    assert_eq!(again.owners(), first.owners());
+    again.add_ledger(&ledger(vec![
+        call("6", Some("tester"), &write("src/a.rs")),
+        ok("6"),
+        call("7", Some("tester"), r#"{"command":"rm src/b.rs"}"#),
+        ok("7"),
+        call("8", None, &write("src/c.rs")),
+        ok("8"),
+    ]));
+    let owners: Vec<_> = again.owners().iter().collect();
+    assert_eq!(owners, [(&"src/a.rs".to_owned(), &owner("tester", 1))]);
+    // Without names nothing is stored of owners.
+    first = ledger(vec![call("1", None, &write("a.rs")), ok("1")]);
+    assert!(!serde_json::to_string(&first).unwrap().contains("owners"));
+}

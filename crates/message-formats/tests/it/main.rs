@@ -18,4 +18,5 @@ mod jsonl;
 mod laws;
 mod pi;
 mod providers;
+mod session_file;
 mod support;

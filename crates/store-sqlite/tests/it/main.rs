@@ -17,6 +17,7 @@ mod dialect;
 mod erase;
 mod files;
 mod opening;
+mod plain_import;
 mod plans;
 mod processes;
 mod search;

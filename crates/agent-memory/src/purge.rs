@@ -1,0 +1,114 @@
+//! Erasing what contexts do not show any more, by age.
+
+use std::time::Duration;
+
+use memory_model::{EntryKind, Seq, SeqRange, SpanBody, Timestamp};
+use memory_store::Erased;
+
+use crate::error::{Error, ErrorKind, Result};
+use crate::session::Session;
+
+/// What a purge erased, or would erase.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct PurgeReport {
+    /// The ranges, in order.
+    pub ranges: Vec<SeqRange>,
+    /// Number of messages in them, notes not counted.
+    pub messages: u64,
+    /// Cost of these messages, in tokens.
+    pub tokens: u64,
+    /// Time of the oldest message; `None` without messages.
+    pub oldest: Option<Timestamp>,
+    /// Time of the newest message; `None` without messages.
+    pub newest: Option<Timestamp>,
+    /// What the erasures of the ranges erase, added up: entries, and the summaries that were made from them. A summary
+    /// that was made from two ranges counts twice in a dry run.
+    pub erased: Erased,
+}
+
+impl Session {
+    /// Erases for ever the messages that are archived and at least as old as `min_age`, zero for all of them. Archived is what
+    /// the session's view shows by a summary or not at all. Each range is an erasure like [`Session::erase`]: it is recorded
+    /// with its reason, the summaries that were made from the messages go too, the database is written anew, and
+    /// [`Session::verify`] still holds.
+    ///
+    /// # Errors
+    /// `Invalid` for an empty reason; otherwise as [`Session::erase`]. Ranges before the one that failed are erased.
+    pub async fn purge(&self, min_age: Duration, reason: &str) -> Result<PurgeReport> {
+        if reason.trim().is_empty() {
+            return Err(Error::new(
+                ErrorKind::Invalid,
+                format!("give a reason for the purge of the session {}", self.key()),
+            ));
+        }
+        let mut report = self.archived(min_age).await?;
+        for range in report.ranges.clone() {
+            let erased = self.erase(range, reason).await?;
+            add(&mut report.erased, erased);
+        }
+        Ok(report)
+    }
+
+    /// Returns what [`Session::purge`] would erase, and changes nothing.
+    ///
+    /// # Errors
+    /// When the store fails.
+    pub async fn purge_dry_run(&self, min_age: Duration) -> Result<PurgeReport> {
+        let mut report = self.archived(min_age).await?;
+        for range in report.ranges.clone() {
+            let erased = self.erase_dry_run(range).await?;
+            add(&mut report.erased, erased);
+        }
+        Ok(report)
+    }
+
+    /// What is archived, old enough and not erased yet.
+    async fn archived(&self, min_age: Duration) -> Result<PurgeReport> {
+        let now = self.memory().inner.clock.now();
+        let age = i64::try_from(min_age.as_micros()).unwrap_or(i64::MAX);
+        let latest = Timestamp(now.0.saturating_sub(age));
+        let (head, erasures) = (self.snapshot().await?.head, self.erasures().await?);
+        let mut report = PurgeReport::default();
+        for span in self.spans().await? {
+            let mut rest = match span.body {
+                SpanBody::Summary { .. } | SpanBody::Omitted => span.range.up_to(head),
+                _ => None,
+            };
+            while let Some(range) = rest {
+                let page = self.entries_in(range).await?;
+                for entry in &page.items {
+                    let is_old = age == 0 || entry.created_at <= latest;
+                    if !is_old || erasures.covers(entry.seq) {
+                        continue;
+                    }
+                    extend(&mut report.ranges, entry.seq);
+                    if entry.kind == EntryKind::Message {
+                        report.messages += 1;
+                        report.tokens = report.tokens.saturating_add(entry.tokens);
+                        let at = entry.created_at;
+                        report.oldest = Some(report.oldest.map_or(at, |oldest| oldest.min(at)));
+                        report.newest = Some(report.newest.map_or(at, |newest| newest.max(at)));
+                    }
+                }
+                rest = page.next;
+            }
+        }
+        Ok(report)
+    }
+}
+
+/// Adds a position to ranges in rising order.
+fn extend(ranges: &mut Vec<SeqRange>, seq: Seq) {
+    let before = ranges.pop_if(|last| last.last.next() == seq);
+    let first = before.map_or(seq, |range| range.first);
+    ranges.extend(SeqRange::new(first, seq));
+}
+
+fn add(sum: &mut Erased, erased: Erased) {
+    sum.logs.extend(erased.logs);
+    sum.seen_by.extend(erased.seen_by);
+    sum.entries += erased.entries;
+    sum.summaries += erased.summaries;
+    sum.drafts += erased.drafts;
+}

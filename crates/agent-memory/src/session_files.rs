@@ -1,0 +1,82 @@
+//! Sessions as session files: the summary of what was handed over, and the messages since.
+
+use memory_model::{
+    Accounting as _, EntryKind, Message, Seq, SeqRange, Summary, SummaryId, Timestamp,
+};
+use message_formats::SessionFile;
+
+use crate::error::Result;
+use crate::handing_over::TURN_CONTEXT;
+use crate::session::Session;
+use crate::strategy::Strategy;
+
+/// What a session file holds.
+struct Contents {
+    created_at: Timestamp,
+    summary: Option<String>,
+    messages: Vec<Message>,
+}
+
+impl Session {
+    /// Returns the session as a session file of anna's and pi's form: a header, the summary of what was handed over, if
+    /// anything was, and each message since, one JSON object a line. It shows the view of handoffs, whatever the session's
+    /// strategy is.
+    ///
+    /// # Errors
+    /// When the store fails.
+    pub async fn session_file(&self) -> Result<String> {
+        let contents = self.contents().await?;
+        let mut lines = self.file(&contents).lines().join("\n");
+        lines.push('\n');
+        Ok(lines)
+    }
+
+    /// Returns the cost of the lines of [`Session::session_file`] as they are stored, envelopes and the summary's line
+    /// included, in tokens.
+    ///
+    /// # Errors
+    /// As [`Session::session_file`].
+    pub async fn session_file_tokens(&self) -> Result<u64> {
+        let contents = self.contents().await?;
+        let file = self.file(&contents);
+        Ok(file.tokens(|line| self.accounting().text(line)))
+    }
+
+    fn file<'a>(&'a self, contents: &'a Contents) -> SessionFile<'a> {
+        SessionFile {
+            key: self.key(),
+            created_at: contents.created_at,
+            summary: contents.summary.as_deref(),
+            messages: &contents.messages,
+        }
+    }
+
+    async fn contents(&self) -> Result<Contents> {
+        let conversation = self.info().await?.conversation;
+        let handoffs = self.clone().with_strategy(Strategy::Handoff);
+        let spans = handoffs.spans().await?;
+        let ids: Vec<SummaryId> = spans
+            .iter()
+            .filter_map(|span| span.body.summary().cloned())
+            .collect();
+        let summaries = self.summaries(&ids).await?;
+        let summaries: Vec<Summary> = summaries.into_iter().flatten().collect();
+        let texts: Vec<&str> = summaries.iter().map(Summary::text).collect();
+        let last = summaries
+            .last()
+            .map_or(Seq::NONE, |summary| summary.range.last);
+        let mut messages = Vec::new();
+        let mut rest = SeqRange::new(last.next(), conversation.head);
+        while let Some(range) = rest {
+            let page = self.entries_in(range).await?;
+            let said = page.items.into_iter().map(|entry| entry.message);
+            messages.extend(said.filter(|message| message.kind == EntryKind::Message));
+            rest = page.next;
+        }
+        Ok(Contents {
+            created_at: conversation.created_at,
+            summary: (!texts.is_empty()).then(|| texts.join(TURN_CONTEXT)),
+            messages,
+        })
+    }
+}

@@ -1,0 +1,89 @@
+//! Erasing what contexts do not show any more, by age.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use agent_memory::testing::memory;
+use agent_memory::{
+    Clock, DagPolicy, ErrorKind, FreshTail, Message, Mode, Seq, SeqRange, Session, Timestamp,
+};
+
+use crate::support::{both, said};
+
+const DAY: i64 = 86_400_000_000;
+const DAYS: Duration = Duration::from_secs(86_400);
+
+/// Always the hundredth day.
+#[derive(Debug)]
+struct Fixed;
+
+impl Clock for Fixed {
+    fn now(&self) -> Timestamp {
+        Timestamp(100 * DAY)
+    }
+}
+
+/// A message a day, from the first day on; all but the newest ten are summarized.
+async fn ninety_days(session: &Session) {
+    let message = |n: i64| said(n as usize).with_created_at(Timestamp(n * DAY));
+    let messages: Vec<Message> = (1..=90).map(message).collect();
+    let _ = session.ingest_batch(messages).await.unwrap();
+    session.compact(Mode::Full).await.unwrap();
+}
+
+#[tokio::test]
+async fn archived_messages_are_purged_by_age_with_figures_before() {
+    let builder = || {
+        let tail = FreshTail {
+            messages: 10,
+            max_tokens: None,
+            max_part: None,
+        };
+        let dag = DagPolicy::default()
+            .with_fresh_tail(tail)
+            .with_max_source_tokens(Some(600));
+        memory().clock(Arc::new(Fixed)).dag(dag)
+    };
+    for place in both(builder).await {
+        let session = place.memory.session("s").await.unwrap();
+        ninety_days(&session).await;
+        let before = session.entries().await.unwrap();
+        // 40 days and older: the first sixty messages.
+        let figures = session.purge_dry_run(DAYS * 40).await.unwrap();
+        let range = SeqRange::new(Seq(1), Seq(60)).unwrap();
+        assert_eq!((&*figures.ranges, figures.messages), (&[range][..], 60));
+        let tokens: u64 = before.iter().take(60).map(|entry| entry.tokens).sum();
+        assert_eq!(figures.tokens, tokens);
+        let times = (Some(Timestamp(DAY)), Some(Timestamp(60 * DAY)));
+        assert_eq!((figures.oldest, figures.newest), times);
+        assert_eq!(figures.erased.entries, 60);
+        assert!(figures.erased.summaries > 0);
+        assert_eq!(session.entries().await.unwrap(), before, "nothing changed");
+
+        let blank = session.purge(DAYS * 40, " ").await.unwrap_err();
+        assert_eq!(blank.kind(), ErrorKind::Invalid);
+        let purged = session.purge(DAYS * 40, "kept for 40 days").await.unwrap();
+        assert_eq!(purged, figures);
+        let after = session.entries().await.unwrap();
+        assert!(
+            after[..60]
+                .iter()
+                .all(|entry| !entry.text().contains("Step"))
+        );
+        assert_eq!(after[60..], before[60..]);
+        let record = session.erasures().await.unwrap();
+        assert_eq!(record.entries[0].reason, "kept for 40 days");
+        let report = place.memory.verify().await.unwrap();
+        assert!(report.is_ok(), "{:?}", report.violations);
+        // It is gone: a second purge finds nothing of it.
+        let again = session.purge_dry_run(DAYS * 40).await.unwrap();
+        assert_eq!(again.messages, 0, "{again:?}");
+        // Zero means all that is archived, and never what contexts show as it is.
+        session.compact(Mode::Full).await.unwrap();
+        let all = session.purge_dry_run(Duration::ZERO).await.unwrap();
+        assert!(
+            all.messages > 0 && all.ranges.iter().all(|r| r.last <= Seq(80)),
+            "{all:?}"
+        );
+    }
+}

@@ -1,0 +1,232 @@
+//! Writes session files: a header, perhaps a summary of what came before, and messages, each linked to the one before.
+
+use std::collections::HashMap;
+use std::fmt::Write as _;
+use std::io;
+
+use memory_model::{
+    EntryKind, Media, MediaSource, Message, Part, ResultContent, Role, SessionKey, Timestamp,
+};
+
+/// A session as a file of JSON lines, in the form that pi and anna share: a line `session`, a line `compaction` with the summary
+/// in place of older messages, and a line `message` for each message. [`Pi`](crate::Pi) reads it.
+///
+/// The form has a line for each result, and none for notes, which are left out. A message of the system is written, and read as
+/// a note.
+#[derive(Debug, Clone, Copy)]
+pub struct SessionFile<'a> {
+    /// Key of the session.
+    pub key: &'a SessionKey,
+    /// When the session began.
+    pub created_at: Timestamp,
+    /// Summary of what came before the messages, if anything did.
+    pub summary: Option<&'a str>,
+    /// The messages, oldest first.
+    pub messages: &'a [Message],
+}
+
+impl SessionFile<'_> {
+    /// Returns the lines, without line ends.
+    pub fn lines(&self) -> Vec<String> {
+        let mut lines = vec![format!(
+            "{{\"type\":\"session\",\"version\":3,\"id\":{},\"timestamp\":\"{}\"}}",
+            text(self.key.as_str()),
+            self.created_at
+        )];
+        let mut parent: Option<String> = None;
+        if let Some(summary) = self.summary {
+            let at = self
+                .messages
+                .first()
+                .map_or(self.created_at, |m| m.created_at);
+            // Another summary is another line, which an import tells from the one before.
+            let id = format!("compaction-{}", crate::session::short_hash(summary));
+            let line = Line {
+                kind: "compaction",
+                id: &id,
+                parent: parent.as_deref(),
+                at,
+            };
+            lines.push(line.with("summary", &text(summary)));
+            parent = Some(id);
+        }
+        let mut tools: HashMap<&str, &str> = HashMap::new();
+        for (position, message) in self.messages.iter().enumerate() {
+            if message.kind == EntryKind::Note {
+                continue;
+            }
+            for part in &message.parts {
+                if let Part::ToolCall { id, name, .. } = part {
+                    tools.insert(id, name);
+                }
+            }
+            let own = message.external_id.clone();
+            let own = own.unwrap_or_else(|| format!("message-{}", position + 1));
+            for (piece, body) in bodies(message, &tools).into_iter().enumerate() {
+                let id = match piece {
+                    0 => own.clone(),
+                    _ => format!("{own}/{}", piece + 1),
+                };
+                let line = Line {
+                    kind: "message",
+                    id: &id,
+                    parent: parent.as_deref(),
+                    at: message.created_at,
+                };
+                lines.push(line.with("message", &body));
+                parent = Some(id);
+            }
+        }
+        lines
+    }
+
+    /// Writes the lines.
+    ///
+    /// # Errors
+    /// As the writer's.
+    pub fn write(&self, out: &mut impl io::Write) -> io::Result<()> {
+        for line in self.lines() {
+            out.write_all(line.as_bytes())?;
+            out.write_all(b"\n")?;
+        }
+        Ok(())
+    }
+
+    /// Returns the cost of the lines as they are stored, envelopes and the summary's line included, in tokens. `text` is the cost
+    /// of a text, such as an estimator's.
+    pub fn tokens(&self, text: impl Fn(&str) -> u64) -> u64 {
+        let lines = self.lines();
+        let costs = lines.iter().map(|line| text(line));
+        costs.fold(0, u64::saturating_add)
+    }
+}
+
+/// What all lines but the header have in common.
+struct Line<'a> {
+    kind: &'static str,
+    id: &'a str,
+    parent: Option<&'a str>,
+    at: Timestamp,
+}
+
+impl Line<'_> {
+    fn with(&self, name: &str, value: &str) -> String {
+        let parent = self.parent.map_or_else(|| "null".to_owned(), text);
+        let mut line = format!(
+            "{{\"type\":\"{}\",\"id\":{},\"parentId\":{parent},",
+            self.kind,
+            text(self.id)
+        );
+        // Writing to a string cannot fail.
+        if self.at != Timestamp::default() {
+            let _ = write!(line, "\"timestamp\":\"{}\",", self.at);
+        }
+        let _ = write!(line, "\"{name}\":{value}}}");
+        line
+    }
+}
+
+/// The messages that a message is written as: one for each result, and one for the rest.
+fn bodies(message: &Message, tools: &HashMap<&str, &str>) -> Vec<String> {
+    let is_result = |part: &&Part| matches!(part, Part::ToolResult { .. });
+    let results = message.parts.iter().filter_map(|part| match part {
+        Part::ToolResult {
+            call_id,
+            content,
+            is_error,
+        } => Some(result(call_id, content, *is_error, tools)),
+        _ => None,
+    });
+    let mut bodies: Vec<String> = results.collect();
+    let rest: Vec<String> = message
+        .parts
+        .iter()
+        .filter(|part| !is_result(part))
+        .map(block)
+        .collect();
+    if bodies.is_empty() || !rest.is_empty() {
+        let role = match message.role {
+            Role::Assistant => "assistant",
+            Role::System => "system",
+            Role::User | Role::Tool => "user",
+        };
+        bodies.push(format!(
+            "{{\"role\":\"{role}\",\"content\":[{}]}}",
+            rest.join(",")
+        ));
+    }
+    bodies
+}
+
+fn result(
+    call_id: &str,
+    content: &ResultContent,
+    is_error: Option<bool>,
+    tools: &HashMap<&str, &str>,
+) -> String {
+    let content = match content {
+        ResultContent::Text(said) => text(said),
+        ResultContent::Parts(parts) => {
+            let blocks: Vec<String> = parts.iter().map(block).collect();
+            format!("[{}]", blocks.join(","))
+        }
+    };
+    let mut body = format!(
+        "{{\"role\":\"toolResult\",\"toolCallId\":{},",
+        text(call_id)
+    );
+    if let Some(tool) = tools.get(call_id) {
+        let _ = write!(body, "\"toolName\":{},", text(tool));
+    }
+    let _ = write!(body, "\"content\":{content}");
+    if let Some(failed) = is_error {
+        let _ = write!(body, ",\"isError\":{failed}");
+    }
+    body.push('}');
+    body
+}
+
+/// A block of content. What the form has no block for is written as the part itself.
+fn block(part: &Part) -> String {
+    match part {
+        Part::Text { text: said } => format!("{{\"type\":\"text\",\"text\":{}}}", text(said)),
+        Part::Reasoning {
+            text: thought,
+            signature,
+        } => {
+            let mut block = format!("{{\"type\":\"thinking\",\"thinking\":{}", text(thought));
+            if let Some(signature) = signature {
+                let _ = write!(block, ",\"thinkingSignature\":{}", text(signature));
+            }
+            block.push('}');
+            block
+        }
+        Part::ToolCall {
+            id,
+            name,
+            arguments,
+        } => format!(
+            "{{\"type\":\"toolCall\",\"id\":{},\"name\":{},\"arguments\":{}}}",
+            text(id),
+            text(name),
+            arguments.as_str()
+        ),
+        Part::Image(Media {
+            media_type,
+            source: MediaSource::Data(data),
+        }) => format!(
+            "{{\"type\":\"image\",\"mimeType\":{},\"data\":{}}}",
+            text(media_type),
+            text(data)
+        ),
+        Part::Unknown { raw } => raw.as_str().to_owned(),
+        Part::Image(_) | Part::File(_) | Part::ToolResult { .. } => {
+            serde_json::to_string(part).unwrap_or_default()
+        }
+    }
+}
+
+/// A text as JSON.
+fn text(said: &str) -> String {
+    serde_json::Value::from(said).to_string()
+}

@@ -1,0 +1,165 @@
+//! A pass of the inner planner, which sees cleared groups as the messages that they are.
+
+use std::collections::{BTreeMap, VecDeque};
+
+use compaction_plan::{Job, Pass, ReadRequest};
+use memory_model::{Accounting, LogEntry, Seq, SeqRange, Span, SpanBody};
+
+use crate::cleared::{Cleared, is_cleared};
+use crate::rewrite::rewrite;
+
+/// Number of entries between two cleared groups up to which they are read together.
+const NEAR: u32 = 32;
+
+/// Feeds the inner pass a view without cleared spans, and tells its jobs what the view really holds.
+#[derive(Debug)]
+pub(crate) struct LensPass {
+    inner: Box<dyn Pass>,
+    head: Seq,
+    /// The cleared groups that were seen, by their first position.
+    cleared: BTreeMap<Seq, Cleared>,
+    /// What the inner pass asked for last of the view, and was not fed yet.
+    asked: Option<SeqRange>,
+    /// Spans that wait: neighbouring messages are shown as one span, however many pages they were read in, and the
+    /// messages of cleared groups are read first.
+    page: Vec<Span>,
+    /// What is to be read of these messages.
+    reads: VecDeque<SeqRange>,
+}
+
+impl LensPass {
+    pub(crate) fn new(inner: Box<dyn Pass>, head: Seq) -> Self {
+        Self {
+            inner,
+            head,
+            cleared: BTreeMap::new(),
+            asked: None,
+            page: Vec::new(),
+            reads: VecDeque::new(),
+        }
+    }
+
+    /// Feeds the spans that wait, once their cleared groups are known.
+    fn show(&mut self, accounting: &dyn Accounting) -> Vec<Job> {
+        let page = std::mem::take(&mut self.page);
+        let shown = self.shown(&page);
+        self.asked = None;
+        let jobs = self.inner.feed_spans(&shown, accounting);
+        self.rewritten(jobs, accounting)
+    }
+
+    /// The rest of what was asked for, where the spans that wait end with messages that may go on in it.
+    fn rest(&self) -> Option<SeqRange> {
+        let last = self.page.last()?;
+        let goes_on = last.body == SpanBody::Raw || is_cleared(last);
+        let next = last.range.last.filter(|_| goes_on)?.next();
+        SeqRange::new(next, self.asked?.last)
+    }
+
+    /// The spans with cleared groups as messages, joined with the messages beside them.
+    fn shown(&self, page: &[Span]) -> Vec<Span> {
+        let mut shown: Vec<Span> = Vec::with_capacity(page.len());
+        for span in page {
+            let cleared = self.cleared.get(&span.range.first);
+            let cleared = cleared.filter(|_| is_cleared(span));
+            let (body, tokens) = match cleared {
+                Some(cleared) => (SpanBody::Raw, cleared.raw_tokens),
+                None => (span.body.clone(), span.tokens),
+            };
+            match shown.last_mut() {
+                Some(last) if body == SpanBody::Raw && last.body == SpanBody::Raw => {
+                    last.range.last = span.range.last;
+                    last.tokens = last.tokens.saturating_add(tokens);
+                }
+                _ => shown.push(Span {
+                    range: span.range,
+                    body,
+                    tokens,
+                }),
+            }
+        }
+        shown
+    }
+
+    fn rewritten(&self, jobs: Vec<Job>, accounting: &dyn Accounting) -> Vec<Job> {
+        let jobs = jobs.into_iter();
+        jobs.filter_map(|job| rewrite(job, &self.cleared, accounting))
+            .collect()
+    }
+
+    /// Adds what an entry costs to the cleared group that it belongs to.
+    fn count(&mut self, entry: &LogEntry) {
+        let group = self.cleared.range_mut(..=entry.seq).next_back();
+        if let Some((_, group)) = group
+            && group.range.last >= entry.seq
+            && group.next == entry.seq
+        {
+            group.next = entry.seq.next();
+            group.raw_tokens = group.raw_tokens.saturating_add(entry.tokens);
+        }
+    }
+}
+
+impl Pass for LensPass {
+    fn next_read(&mut self) -> Option<ReadRequest> {
+        if let Some(rest) = self.rest() {
+            return Some(ReadRequest::Spans(rest));
+        }
+        if let Some(range) = self.reads.front() {
+            return Some(ReadRequest::Entries(*range));
+        }
+        let read = self.inner.next_read();
+        if let Some(ReadRequest::Spans(range)) = read {
+            self.asked = Some(range);
+        }
+        read
+    }
+
+    fn feed_spans(&mut self, spans: &[Span], accounting: &dyn Accounting) -> Vec<Job> {
+        for span in spans.iter().filter(|span| is_cleared(span)) {
+            let Some(range) = span.range.up_to(self.head) else {
+                continue;
+            };
+            if self.cleared.contains_key(&range.first) {
+                continue;
+            }
+            let group = Cleared {
+                range,
+                span: span.clone(),
+                raw_tokens: 0,
+                next: range.first,
+            };
+            self.cleared.insert(range.first, group);
+            let near = |read: &mut SeqRange| range.first.0.saturating_sub(read.last.0) <= NEAR;
+            let before = self.reads.pop_back_if(near);
+            let first = before.map_or(range.first, |read| read.first);
+            self.reads.extend(SeqRange::new(first, range.last));
+        }
+        self.page.extend_from_slice(spans);
+        match self.rest().is_none() && self.reads.is_empty() {
+            true => self.show(accounting),
+            false => Vec::new(),
+        }
+    }
+
+    fn feed_entries(&mut self, entries: &[LogEntry], accounting: &dyn Accounting) -> Vec<Job> {
+        let Some(read) = self.reads.pop_front() else {
+            let jobs = self.inner.feed_entries(entries, accounting);
+            return self.rewritten(jobs, accounting);
+        };
+        entries.iter().for_each(|entry| self.count(entry));
+        let last = entries.last().map(|entry| entry.seq);
+        if let Some(rest) = last.and_then(|last| SeqRange::new(last.next(), read.last)) {
+            self.reads.push_front(rest);
+        }
+        match self.reads.is_empty() {
+            true => self.show(accounting),
+            false => Vec::new(),
+        }
+    }
+
+    fn finish(&mut self, accounting: &dyn Accounting) -> Vec<Job> {
+        let jobs = self.inner.finish(accounting);
+        self.rewritten(jobs, accounting)
+    }
+}
