@@ -2,22 +2,11 @@
 
 use super::Chunk;
 use super::bytes::{Reader, damaged, put, put_bytes};
-use super::postings::PostingList;
+use super::postings::{Entry, PostingList};
 use crate::error::Result;
 
 /// Bytes at which a chunk is closed.
 const CHUNK_BYTES: usize = 8 * 1024;
-
-/// What a segment keeps under a key.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Entry<'b> {
-    /// Number of documents that have a word; 0 for a run of characters.
-    pub count: u32,
-    /// The last place.
-    pub(super) last: u32,
-    /// The places.
-    pub(super) bytes: &'b [u8],
-}
 
 /// Writes entries in the order of their keys.
 #[derive(Debug, Default)]

@@ -3,9 +3,9 @@
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 
-use super::dictionary::{DictionaryWriter, Entries, Entry};
+use super::dictionary::{DictionaryWriter, Entries};
 use super::grams::GROUP;
-use super::postings::PostingList;
+use super::postings::{Entry, PostingList};
 use super::record::{records, write};
 use super::{GRAMS, SegmentData, is_records};
 use crate::error::Result;

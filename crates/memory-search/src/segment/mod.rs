@@ -21,11 +21,11 @@ mod postings;
 mod record;
 
 pub use build::{SegmentBuilder, SegmentFormat};
-pub use dictionary::{Entry, find, with_prefix};
+pub use dictionary::{find, with_prefix};
 pub use grams::GROUP;
 pub use merge::merge;
 pub use need::{Need, TermKeys};
-pub use postings::{WordPosting, groups, places, words};
+pub use postings::{Entry, WordPosting, groups, places, words};
 pub use record::records;
 
 /// Section of the records.

@@ -1,8 +1,18 @@
 //! Lists of places, as differences.
 
 use super::bytes::{Reader, put};
-use super::dictionary::Entry;
 use crate::error::Result;
+
+/// What a segment keeps under a key.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Entry<'b> {
+    /// Number of documents that have a word; 0 for a run of characters.
+    pub count: u32,
+    /// The last place.
+    pub(super) last: u32,
+    /// The places.
+    pub(super) bytes: &'b [u8],
+}
 
 /// A document that has a word.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -1,5 +1,6 @@
 //! Search by the segments that a store keeps.
 
+mod base;
 mod cache;
 mod candidates;
 mod extend;

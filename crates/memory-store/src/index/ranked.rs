@@ -5,16 +5,15 @@ use std::fmt;
 use std::ops::Deref;
 use std::sync::{Arc, PoisonError};
 
-use memory_model::{
-    ConversationId, EntryKind, LogEntry, Role, Seq, SeqRange, Summary, SummaryId, Timestamp,
-};
+use memory_model::{EntryKind, LogEntry, Seq, SeqRange, Summary};
 use memory_search::implementors::{Matcher, RankedCursor, RankedOrder, RankedTarget, RankedUpTo};
-use memory_search::ranking::{Corpus, Document, Record, Wanted};
+use memory_search::ranking::{Corpus, Document, Wanted};
 use memory_search::segment::{
     Need, SegmentFormat, find, with_prefix, word_key, word_of, word_prefix, words,
 };
 use memory_search::{Hit, Hits, Query, Result, SearchMode};
 
+use super::base::{Base, Doc, Part};
 use super::candidates::Candidates;
 use super::search::SegmentSearch;
 use super::visible::{Handle, Visible};
@@ -24,86 +23,6 @@ use crate::types::{Conversation, LogRead};
 
 /// Conversations whose records are kept in memory.
 const MOST_BASES: usize = 4;
-
-/// A document of a ranking.
-#[derive(Debug, Clone)]
-enum Doc {
-    Message {
-        seq: Seq,
-        role: Role,
-        created_at: Timestamp,
-    },
-    Summary {
-        id: SummaryId,
-        range: SeqRange,
-        times: (Timestamp, Timestamp),
-    },
-}
-
-impl Doc {
-    fn of(record: &Record) -> Option<Self> {
-        match (&record.summary, record.role) {
-            (Some(summary), _) => Some(Doc::Summary {
-                id: summary.id.clone(),
-                range: summary.range,
-                times: summary.times,
-            }),
-            (None, Some(role)) => Some(Doc::Message {
-                seq: record.seq,
-                role,
-                created_at: record.created_at,
-            }),
-            (None, None) => None,
-        }
-    }
-
-    fn of_entry(entry: &LogEntry) -> Self {
-        Doc::Message {
-            seq: entry.seq,
-            role: entry.role,
-            created_at: entry.message.created_at,
-        }
-    }
-
-    fn of_summary(summary: &Summary) -> Self {
-        Doc::Summary {
-            id: summary.id.clone(),
-            range: summary.range,
-            times: (summary.earliest_at, summary.latest_at),
-        }
-    }
-
-    fn is_admitted(&self, matcher: &Matcher) -> bool {
-        match self {
-            Doc::Message {
-                seq,
-                role,
-                created_at,
-            } => matcher.admits_at(*seq, *role, *created_at),
-            Doc::Summary { range, times, .. } => matcher.admits_over(*range, *times),
-        }
-    }
-}
-
-/// A segment in a ranking: where its documents begin, and how many of them are seen.
-#[derive(Debug, Clone)]
-struct Part {
-    segment: IndexSegment,
-    begin: u32,
-    seen: u32,
-}
-
-/// The records of what is indexed, ready to be ranked.
-#[derive(Debug)]
-pub(super) struct Base {
-    conversation: ConversationId,
-    kind: IndexedKind,
-    /// The segments, and the last position that is seen in each.
-    key: Vec<(u64, u32)>,
-    parts: Vec<Part>,
-    corpus: Corpus,
-    docs: Vec<Doc>,
-}
 
 /// A ranking of messages or of summaries.
 struct Ranking {

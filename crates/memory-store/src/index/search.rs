@@ -11,8 +11,8 @@ use memory_search::ranking::RankingPolicy;
 use memory_search::segment::{Need, SegmentFormat, records};
 use memory_search::{Error, HitOrder, Hits, Query, Result, Search, SearchMode};
 
+use super::base::Base;
 use super::cache::ChunkCache;
-use super::ranked::Base;
 use super::visible::{Handle, Stretch, Visible};
 use crate::scan::{ScanSearch, no_such_cursor};
 use crate::segments::{IndexSegment, IndexStore};

@@ -330,7 +330,7 @@ async fn closing_gives_room_back() {
     let path = folder.path().join("memory.db");
     store.close().await.unwrap();
     let before = std::fs::metadata(&path).unwrap().len();
-    // Some forty empty tables and indices, a page of 8 KiB each.
+    // Empty tables and indices take a page of 8 KiB each.
     assert!(before < 340_000, "{before}");
 }
 

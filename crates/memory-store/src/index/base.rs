@@ -1,0 +1,87 @@
+//! The records of what is indexed, in memory.
+
+use memory_model::{ConversationId, LogEntry, Role, Seq, SeqRange, Summary, SummaryId, Timestamp};
+use memory_search::implementors::Matcher;
+use memory_search::ranking::{Corpus, Record};
+
+use crate::segments::{IndexSegment, IndexedKind};
+
+/// A document of a ranking.
+#[derive(Debug, Clone)]
+pub(super) enum Doc {
+    Message {
+        seq: Seq,
+        role: Role,
+        created_at: Timestamp,
+    },
+    Summary {
+        id: SummaryId,
+        range: SeqRange,
+        times: (Timestamp, Timestamp),
+    },
+}
+
+impl Doc {
+    pub(super) fn of(record: &Record) -> Option<Self> {
+        match (&record.summary, record.role) {
+            (Some(summary), _) => Some(Doc::Summary {
+                id: summary.id.clone(),
+                range: summary.range,
+                times: summary.times,
+            }),
+            (None, Some(role)) => Some(Doc::Message {
+                seq: record.seq,
+                role,
+                created_at: record.created_at,
+            }),
+            (None, None) => None,
+        }
+    }
+
+    pub(super) fn of_entry(entry: &LogEntry) -> Self {
+        Doc::Message {
+            seq: entry.seq,
+            role: entry.role,
+            created_at: entry.message.created_at,
+        }
+    }
+
+    pub(super) fn of_summary(summary: &Summary) -> Self {
+        Doc::Summary {
+            id: summary.id.clone(),
+            range: summary.range,
+            times: (summary.earliest_at, summary.latest_at),
+        }
+    }
+
+    pub(super) fn is_admitted(&self, matcher: &Matcher) -> bool {
+        match self {
+            Doc::Message {
+                seq,
+                role,
+                created_at,
+            } => matcher.admits_at(*seq, *role, *created_at),
+            Doc::Summary { range, times, .. } => matcher.admits_over(*range, *times),
+        }
+    }
+}
+
+/// A segment in a ranking: where its documents begin, and how many of them are seen.
+#[derive(Debug, Clone)]
+pub(super) struct Part {
+    pub(super) segment: IndexSegment,
+    pub(super) begin: u32,
+    pub(super) seen: u32,
+}
+
+/// The records of what is indexed, ready to be ranked.
+#[derive(Debug)]
+pub(super) struct Base {
+    pub(super) conversation: ConversationId,
+    pub(super) kind: IndexedKind,
+    /// The segments, and the last position that is seen in each.
+    pub(super) key: Vec<(u64, u32)>,
+    pub(super) parts: Vec<Part>,
+    pub(super) corpus: Corpus,
+    pub(super) docs: Vec<Doc>,
+}
