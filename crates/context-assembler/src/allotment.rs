@@ -10,6 +10,9 @@ const SHARE_OF_OLDER: f64 = 0.7;
 
 /// Tokens that are enough for the summaries of a view, where they are at most thirteen sixteenths of the room.
 const ENOUGH: u64 = 6_000;
+/// Tokens up to which the summaries may be seven eighths of the room: a small room has messages of the newest group alone,
+/// and what it leaves is of little use to others.
+const MOST_OF_SMALL: u64 = 2_688;
 
 /// What the summaries of a view cost, in tokens.
 #[derive(Debug, Clone, Copy)]
@@ -23,7 +26,8 @@ pub(crate) struct SummaryCosts {
 impl SummaryCosts {
     /// Least tokens that the summaries get where the headlines fit.
     fn least(self, room: u64) -> u64 {
-        let share = (room / 2).max(ENOUGH.min(room - room / 16 * 3));
+        let most = (room - room / 16 * 3).max((room - room / 8).min(MOST_OF_SMALL));
+        let share = (room / 2).max(ENOUGH.min(most));
         self.whole.min(share.max(self.headlines))
     }
 
@@ -36,12 +40,26 @@ impl SummaryCosts {
         rest.max(self.least(room))
     }
 
-    /// Smaller shares, for a newest group that does not fit beside [`share`](Self::share): sixteenths of the room, the
-    /// largest first.
-    pub(crate) fn smaller_shares(self, room: u64) -> impl Iterator<Item = u64> {
-        let shares = (0..16).rev().map(move |parts| parts * (room / 16));
-        shares.map(move |share| self.whole.min(share.max(self.headlines)))
+    /// The largest smaller share of at most `left` tokens, for a newest group that does not fit beside
+    /// [`share`](Self::share); `None` where not even the headlines fit.
+    ///
+    /// Shares are [levels](level), so that the summaries stay as they are while newest groups of other sizes come and go.
+    pub(crate) fn smaller_share(self, left: u64) -> Option<u64> {
+        let share = self.whole.min(level(left).max(self.headlines));
+        (share <= left).then_some(share)
     }
+}
+
+/// The largest level of at most `tokens` tokens. Levels depend on nothing else, so that no smaller room has a larger one.
+/// They are close where a context is small and every line counts, and far apart where a provider's cache is worth more.
+fn level(tokens: u64) -> u64 {
+    let step = match tokens {
+        ..2_048 => 32,
+        2_048..4_096 => 64,
+        4_096..8_192 => 1_024,
+        _ => 2_048,
+    };
+    tokens - tokens % step
 }
 
 /// A summary in the form in which it is shown.

@@ -131,10 +131,9 @@ impl<'v, 'a> Shortening<'v, 'a> {
         if all_fit || left(share, with_pointers) {
             return Beside::All(share);
         }
-        for smaller in costs.smaller_shares(room) {
-            if smaller < share && left(smaller, with_pointers) {
-                return Beside::Summaries(smaller);
-            }
+        let smaller = costs.smaller_share(room.saturating_sub(with_pointers));
+        if let Some(smaller) = smaller.filter(|smaller| *smaller < share && with_pointers <= room) {
+            return Beside::Summaries(smaller);
         }
         let all = costs.headlines.saturating_add(pointers);
         for most in [room, room - room / 4] {

@@ -130,7 +130,7 @@ pub(crate) fn compose(
     let shown: BTreeSet<usize> = composer.lines.keys().copied().collect();
     parts.expand = frame::expand(gathered, &composer.items, &shown, expand_share, estimator);
     composer.trim(&mut parts, target);
-    composer.body_within(&parts, target)
+    composer.body_within(&mut parts, target)
 }
 
 /// Whether a text names something beside the positions of the messages.
@@ -175,6 +175,10 @@ impl Composer<'_> {
         let items = self.items.iter().enumerate();
         let wanted = items.filter(|(_, item)| item.weight > 0 && wanted(item));
         wanted.map(|(at, _)| at).collect()
+    }
+
+    fn runs(&self, at: usize) -> bool {
+        self.items.get(at).is_some_and(|item| item.runs())
     }
 
     /// Value of an item: its weight, and more for newer ones.
@@ -271,6 +275,12 @@ impl Composer<'_> {
             self.fill(&errors, step, left, &|_| all / 3);
         }
         self.fill(&first, 0, left, &|_| all);
+        let runs: Vec<usize> = telling
+            .iter()
+            .copied()
+            .filter(|at| self.runs(*at))
+            .collect();
+        self.fill(&runs, 1, left, &|_| all * 2 / 5);
         self.fill(&first, 1, left, &|kind| match kind {
             Kind::Error => all * 2 / 5,
             Kind::Act => all * 2 / 5,
@@ -431,7 +441,7 @@ impl Composer<'_> {
     }
 
     /// The extract, or, where not one whole line that tells something fits, the beginning of the most important one.
-    fn body_within(&self, parts: &Parts, target: u64) -> SummaryBody {
+    fn body_within(&self, parts: &mut Parts, target: u64) -> SummaryBody {
         let tells = |at: &usize| {
             let item = self.items.get(*at);
             item.is_some_and(|item| item.weight >= TELLING || item.kind.users())
@@ -447,7 +457,14 @@ impl Composer<'_> {
         let short = target < LAST_LINES && self.items.iter().all(|item| item.kind.users());
         let lost = short && has_name(sentence) && !names_something(&text);
         if tells && !lost {
-            return rank::ranked(&lines(parts, &self.printed(), self.estimator));
+            loop {
+                let body = rank::ranked(&lines(parts, &self.printed(), self.estimator));
+                // Names in another order may cost more.
+                let fits = self.estimator.text(body.text()) <= target;
+                if fits || parts.core_names.pop().is_none() {
+                    return body;
+                }
+            }
         }
         let text = cut_to_tokens(&best, target, self.estimator).unwrap_or_default();
         rank::rank_lines(&text, self.estimator)

@@ -1,7 +1,7 @@
 //! Files folder by folder: what a short form of a summary says of them.
 
 use std::cmp::Reverse;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use token_estimate::TokenEstimator;
 
@@ -12,79 +12,158 @@ use crate::item::FileStat;
 pub(crate) const BELOW: &str = "Files below ";
 /// Beginning of a line of files in a folder.
 pub(crate) const IN_FOLDER: &str = "Files in ";
+/// What a line of a folder costs beside its files and the folder, in tokens.
+const LINE: u64 = 7;
 /// Maximum number of files of a line.
 const FILES_A_LINE: usize = 8;
 
+/// Lines of files by folder.
+#[derive(Debug, Default)]
+pub(crate) struct Folded<'a> {
+    pub(crate) lines: Vec<String>,
+    /// Paths of the files in the lines.
+    pub(crate) listed: BTreeSet<&'a str>,
+}
+
 /// Returns lines of files, each named by its last two components at least: changed files first, newest first, with the
 /// number of changes. Folders are relative to that of the first line. Empty where that is not shorter than the whole paths.
-pub(crate) fn lines(
-    files: &BTreeMap<String, FileStat>,
+pub(crate) fn lines<'a>(
+    files: &'a BTreeMap<String, FileStat>,
     room: u64,
     estimator: &dyn TokenEstimator,
-) -> Vec<String> {
+) -> Folded<'a> {
     let root = root(files.keys().map(String::as_str));
     let mut folders: BTreeMap<&str, Vec<Entry<'_>>> = BTreeMap::new();
+    let mut beside: Vec<Entry<'_>> = Vec::new();
+    let mut folded = Folded::default();
     for (path, stat) in files {
-        let path = path.strip_prefix(root).unwrap_or(path);
-        let at = path.rmatch_indices('/').nth(1).map_or(0, |(at, _)| at + 1);
-        let (folder, name) = path.split_at(at);
-        folders.entry(folder).or_default().push((name, path, stat));
+        // The folder of all is named as such.
+        if root
+            .strip_prefix(path.as_str())
+            .is_some_and(|rest| rest.starts_with('/'))
+        {
+            folded.listed.insert(path);
+            continue;
+        }
+        let below = match path.strip_prefix(root) {
+            // A file of the common folder itself is named with it, below the folder that holds both.
+            Some(name) if !name.contains('/') && !root.is_empty() => {
+                let name = path.strip_prefix(above(root)).unwrap_or(path);
+                beside.push(Entry {
+                    name,
+                    below: path,
+                    path,
+                    stat,
+                });
+                continue;
+            }
+            below => below.unwrap_or(path),
+        };
+        let at = below.rmatch_indices('/').nth(1).map_or(0, |(at, _)| at + 1);
+        let (folder, name) = below.split_at(at);
+        let entry = Entry {
+            name,
+            below,
+            path,
+            stat,
+        };
+        folders.entry(folder).or_default().push(entry);
     }
     let mut alone: Vec<Entry<'_>> = Vec::new();
-    let mut groups: Vec<(Reverse<(bool, usize)>, String)> = Vec::new();
+    let mut groups: Vec<Group<'_>> = Vec::new();
     for (folder, mut list) in folders {
-        if list.len() < 2 || folder.is_empty() {
-            alone.extend(list.into_iter().map(|(_, path, stat)| (path, path, stat)));
+        // Named once, the folder must save more than a line of its own costs.
+        let saved = estimator.text(folder) * (list.len() as u64 - 1);
+        if saved < LINE {
+            alone.extend(list.into_iter().map(Entry::alone));
         } else {
             add_groups(&format!("{IN_FOLDER}{folder}: "), &mut list, &mut groups);
         }
     }
     add_groups(FILES, &mut alone, &mut groups);
-    groups.sort();
+    add_groups(
+        &format!("{IN_FOLDER}{}: ", above(root)),
+        &mut beside,
+        &mut groups,
+    );
+    groups.sort_by(|a, b| (a.order, &a.line).cmp(&(b.order, &b.line)));
+    let cost = |line: &str| estimator.text(line) + 1;
     let below = Some(format!("{BELOW}{root}:")).filter(|_| !root.is_empty());
-    let lines: Vec<String> = below
-        .into_iter()
-        .chain(groups.into_iter().map(|(_, line)| line))
-        .collect();
-    let cost = |line: &String| estimator.text(line) + 1;
-    let whole: u64 = files.keys().map(|path| estimator.text(path) + 1).sum();
-    if lines.iter().map(cost).sum::<u64>() >= whole {
-        return Vec::new();
+    let mut spent = below.as_deref().map_or(0, cost);
+    let whole: u64 = files.keys().map(|path| cost(path)).sum();
+    if spent + groups.iter().map(|group| cost(&group.line)).sum::<u64>() >= whole {
+        return Folded::default();
     }
-    let mut spent = 0;
-    let fits = |line: &String| {
-        spent += cost(line);
-        spent <= room
-    };
-    let mut lines: Vec<String> = lines.into_iter().take_while(fits).collect();
-    if lines.len() == 1 && !root.is_empty() {
-        // The folder alone says nothing.
-        lines.clear();
+    for group in groups {
+        spent += cost(&group.line);
+        if spent > room {
+            break;
+        }
+        folded.lines.push(group.line);
+        folded.listed.extend(group.paths);
     }
-    lines
+    // The folder alone says nothing.
+    if folded.lines.is_empty() {
+        return Folded::default();
+    }
+    if let Some(below) = below {
+        folded.lines.insert(0, below);
+    }
+    folded
 }
 
-/// A file's name in its line, its path, and what was done to it.
-type Entry<'a> = (&'a str, &'a str, &'a FileStat);
+/// The folder that holds a folder.
+fn above(folder: &str) -> &str {
+    let name = folder.trim_end_matches('/').rfind('/');
+    name.and_then(|at| folder.get(..=at)).unwrap_or("")
+}
 
-/// Adds the lines of a folder, each with whether a file of it was changed and when the last one was touched.
-fn add_groups(
-    start: &str,
-    files: &mut [Entry<'_>],
-    groups: &mut Vec<(Reverse<(bool, usize)>, String)>,
-) {
-    files.sort_by_key(|(name, _, stat)| (stat.changed == 0, Reverse(stat.last), *name));
+/// A file.
+struct Entry<'a> {
+    /// Name in its line.
+    name: &'a str,
+    /// Path below the common folder.
+    below: &'a str,
+    path: &'a str,
+    stat: &'a FileStat,
+}
+
+impl Entry<'_> {
+    /// The file in a line of files of several folders.
+    fn alone(self) -> Self {
+        Self {
+            name: self.below,
+            ..self
+        }
+    }
+}
+
+/// A line of files.
+struct Group<'a> {
+    /// Whether a file of it was changed, and the piece in which the last one was touched.
+    order: Reverse<(bool, usize)>,
+    line: String,
+    paths: Vec<&'a str>,
+}
+
+/// Adds the lines of a folder.
+fn add_groups<'a>(start: &str, files: &mut [Entry<'a>], groups: &mut Vec<Group<'a>>) {
+    files.sort_by_key(|file| (file.stat.changed == 0, Reverse(file.stat.last), file.name));
     for part in files.chunks(FILES_A_LINE) {
-        let changed = part.iter().any(|(_, _, stat)| stat.changed > 0);
-        let last = part.iter().map(|(_, _, stat)| stat.last).max().unwrap_or(0);
-        groups.push((Reverse((changed, last)), line(start, part)));
+        let changed = part.iter().any(|file| file.stat.changed > 0);
+        let last = part.iter().map(|file| file.stat.last).max().unwrap_or(0);
+        groups.push(Group {
+            order: Reverse((changed, last)),
+            line: line(start, part),
+            paths: part.iter().map(|file| file.path).collect(),
+        });
     }
 }
 
 fn line(start: &str, files: &[Entry<'_>]) -> String {
     let mut line = start.to_owned();
     let mut before = "";
-    for (name, _, stat) in files {
+    for Entry { name, stat, .. } in files {
         let (word, times) = match stat.changed {
             0 => ("read ", stat.read),
             changed => ("changed ", changed),
@@ -136,20 +215,31 @@ mod tests {
         let paths = names.map(|name| format!("/srv/projects/crumb/src/lexer/{name}.rs"));
         let files = paths.map(|path| (path, FileStat::default()));
         let files = BTreeMap::from(files);
-        let all = lines(&files, 1_000, &HeuristicEstimator::Bytes4);
+        let all = lines(&files, 1_000, &HeuristicEstimator::Bytes4).lines;
         assert_eq!(all.len(), 2);
         let room = HeuristicEstimator::Bytes4.text(&all[0]) + 1;
-        assert_eq!(lines(&files, room, &HeuristicEstimator::Bytes4), [""; 0]);
+        let folded = lines(&files, room, &HeuristicEstimator::Bytes4);
+        assert!(folded.lines.is_empty() && folded.listed.is_empty());
     }
 
     #[test]
     fn files_are_named_by_two_components_below_a_common_folder() {
         let paths = [
-            ("/srv/projects/crumb/src/lexer/mod.rs", 3, 1),
-            ("/srv/projects/crumb/src/lexer/cursor.rs", 0, 2),
-            ("/srv/projects/crumb/src/lexer/tokens.rs", 0, 1),
+            ("/srv/projects/crumb/crates/reader/src/lexer/mod.rs", 3, 1),
+            (
+                "/srv/projects/crumb/crates/reader/src/lexer/cursor.rs",
+                0,
+                2,
+            ),
+            (
+                "/srv/projects/crumb/crates/reader/src/lexer/tokens.rs",
+                0,
+                1,
+            ),
             ("/srv/projects/crumb/docs/guide/intro.md", 0, 1),
             ("/srv/projects/crumb/docs/guide/names.md", 0, 1),
+            ("/srv/projects/crumb/README.md", 0, 1),
+            ("/srv/projects/crumb", 0, 1),
             ("/etc/hosts", 1, 0),
         ];
         let files: BTreeMap<String, FileStat> = paths
@@ -165,12 +255,12 @@ mod tests {
             })
             .collect();
         assert_eq!(
-            lines(&files, 1_000, &HeuristicEstimator::Bytes4),
+            lines(&files, 1_000, &HeuristicEstimator::Bytes4).lines,
             [
                 "Files below /srv/projects/crumb/:",
-                "Files: changed /etc/hosts",
-                "Files in src/: changed lexer/mod.rs ×3; read lexer/tokens.rs, lexer/cursor.rs",
-                "Files in docs/: read guide/names.md, guide/intro.md",
+                "Files: changed /etc/hosts; read docs/guide/names.md, docs/guide/intro.md",
+                "Files in crates/reader/src/: changed lexer/mod.rs ×3; read lexer/tokens.rs, lexer/cursor.rs",
+                "Files in /srv/projects/: read crumb/README.md",
             ]
         );
     }

@@ -211,7 +211,7 @@ fn common_folder<'a>(paths: impl Iterator<Item = &'a str>) -> &'a str {
 }
 
 /// Maximum number of names of a line.
-const NAMES_A_LINE: usize = 10;
+const NAMES_A_LINE: usize = 12;
 
 /// Returns lines of the identifiers that most messages hold, whether the printed text shows them or not: a short form
 /// of a summary shows little else.
@@ -229,13 +229,18 @@ pub(crate) fn core_names(
         .filter(|(name, stat)| stat.count > 1 && !shown.contains(name.as_str()))
         .map(|(name, stat)| (name.as_str(), *stat))
         .collect();
-    names.sort_by_key(|(name, stat)| (std::cmp::Reverse((stat.count, stat.last)), *name));
+    names.sort_by_key(|(name, stat)| {
+        let counted = std::cmp::Reverse((stat.count, stat.last));
+        (counted, stat.position, *name)
+    });
+    let names: Vec<(&str, u32)> = names
+        .into_iter()
+        .map(|(name, stat)| (name, stat.count))
+        .collect();
     let mut lines: Vec<String> = Vec::new();
     let mut spent = 0;
     for names in names.chunks(NAMES_A_LINE) {
-        let least = names.last().map_or(0, |(_, stat)| stat.count);
-        let list: Vec<&str> = names.iter().map(|(name, _)| *name).collect();
-        let line = format!("{IDENTIFIERS}{least}{MESSAGES}{}", list.join(" "));
+        let line = identifiers_line(names);
         spent += estimator.text(&line) + 1;
         if spent > room {
             break;
@@ -245,8 +250,19 @@ pub(crate) fn core_names(
     lines
 }
 
+/// A line of identifiers, each with the number of messages that hold it.
+pub(crate) fn identifiers_line(names: &[(&str, u32)]) -> String {
+    let least = names
+        .iter()
+        .map(|(_, messages)| *messages)
+        .min()
+        .unwrap_or(0);
+    let list: Vec<&str> = names.iter().map(|(name, _)| *name).collect();
+    format!("{IDENTIFIERS}{least}{MESSAGES}{}", list.join(" "))
+}
+
 /// The identifiers of a line of [`core_names`], with the number of messages that hold each; `None` for another line.
-pub(crate) fn read_identifiers(line: &str) -> Option<(u32, impl Iterator<Item = &str>)> {
+pub(crate) fn read_identifiers(line: &str) -> Option<(u32, std::str::Split<'_, char>)> {
     let (messages, list) = line.strip_prefix(IDENTIFIERS)?.split_once(MESSAGES)?;
     Some((messages.parse().ok()?, list.split(' ')))
 }

@@ -289,8 +289,16 @@ fn call<'a>(
     for text in files.chain(edits).chain(arguments) {
         gathered.identify(text);
     }
-    if call.is(ToolAction::RunCommand) && !call.lasting {
-        gathered.ran.extend(Ran::of(&call.about));
+    if call.is(ToolAction::RunCommand) {
+        gathered.ran.extend(Ran::listed(&call.about));
+    }
+    if call.is(ToolAction::Search)
+        && call.told.files.is_empty()
+        && let Some((_, folder)) = call.told.subject.rsplit_once(" in ")
+        && folder.contains('/')
+        && !folder.contains(' ')
+    {
+        gathered.file(folder.trim_end_matches('/'), 0, 1);
     }
     let lines = match call.text.is_empty() {
         true => vec![call.about.clone()],

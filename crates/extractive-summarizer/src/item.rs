@@ -114,6 +114,8 @@ pub(crate) struct FileStat {
 pub(crate) struct NameStat {
     pub(crate) count: u32,
     pub(crate) last: usize,
+    /// Position in the last piece's list of names: of names with equal counts, those that were listed first come first.
+    pub(crate) position: usize,
 }
 
 /// Everything gathered from a source.
@@ -180,6 +182,7 @@ impl Gathered {
             let stat = NameStat {
                 count: messages,
                 last: now,
+                position: 0,
             };
             self.identifiers.insert(name.to_owned(), stat);
             return;
@@ -188,6 +191,14 @@ impl Gathered {
         let before = u32::from(stat.last == now);
         stat.count += messages.saturating_sub(before);
         stat.last = now;
+    }
+
+    /// Counts an identifier that the current piece lists, at a position of its list.
+    pub(crate) fn listed_identifier(&mut self, name: &str, messages: u32, position: usize) {
+        self.identifier(name, messages);
+        if let Some(stat) = self.identifiers.get_mut(name) {
+            stat.position = position;
+        }
     }
 
     pub(crate) fn file(&mut self, path: &str, changed: u32, read: u32) {

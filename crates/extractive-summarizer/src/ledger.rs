@@ -11,7 +11,7 @@ use crate::item::{COMMAND, Item, Kind};
 use crate::print::note_of;
 use crate::ran::Ran;
 use crate::text::{clip, squeeze};
-use crate::tool_call::{anywhere, command, is_error_line, is_exit_code, is_look};
+use crate::tool_call::{anywhere, command, is_error_line, is_exit_code, is_lasting, is_look};
 
 /// Beginning of a line of commands.
 pub(crate) const RAN: &str = "Ran: ";
@@ -28,13 +28,18 @@ const TIMES: &str = " ×";
 
 /// Maximum length of a command, in characters.
 const COMMAND_CHARS: usize = 60;
-/// Maximum number of commands of a line.
-const COMMANDS_A_LINE: usize = 4;
+/// Maximum cost of a line of several commands, in tokens: a short form keeps whole lines.
+const LINE_TOKENS: u64 = 48;
+/// What a line costs beside its commands, in tokens.
+const BESIDE_LINE: u64 = 4;
+/// What a command costs beside its text, as its value counts it, in tokens.
+const BESIDE_COMMAND: u64 = 3;
 /// Maximum length of what an error says, and of a second line of it that reports it, in characters.
 const ERROR_CHARS: usize = 80;
 const REPORT_CHARS: usize = 48;
-/// Maximum length of the call that failed, in characters.
+/// Maximum length of the call that failed, in characters, and number of a command's words.
 const CALL_CHARS: usize = 24;
+const CALL_WORDS: usize = 3;
 /// What the lines of a ledger are worth more than the lines of items.
 const LISTS: u64 = 1 << 60;
 /// Minimum weight of an error that is listed: more than a search without hits.
@@ -63,6 +68,18 @@ impl Ran {
             times: 1,
         })
     }
+
+    /// A command line that a ledger lists. `None` for one that changed something that lasts and says why, or is too long:
+    /// its item tells it.
+    pub(crate) fn listed(line: &str) -> Option<Self> {
+        let says_why = |ran: &Self| !ran.is_whole() || ran.head.contains(['"', '\'']);
+        Self::of(line).filter(|ran| !is_lasting(line) || !says_why(ran))
+    }
+
+    /// Whether its beginning is all of it.
+    fn is_whole(&self) -> bool {
+        !self.head.ends_with('…')
+    }
 }
 
 /// The first characters of a line; `…` marks the cut, which may be in the middle of a word.
@@ -73,8 +90,8 @@ fn beginning(line: &str, chars: usize) -> String {
     }
 }
 
-/// Returns the lines of commands, of at most `room` tokens: different ones, newer ones first where not all fit, those
-/// that only look at something last.
+/// Returns the lines of commands, of at most `room` tokens: different ones, the most valuable first where not all fit.
+/// See [`value`].
 pub(crate) fn ran(ran: &[Ran], room: u64, estimator: &dyn TokenEstimator) -> Vec<Entry> {
     let mut last: BTreeMap<(&str, &str), (usize, u32)> = BTreeMap::new();
     for (at, one) in ran.iter().enumerate() {
@@ -82,32 +99,79 @@ pub(crate) fn ran(ran: &[Ran], room: u64, estimator: &dyn TokenEstimator) -> Vec
         *newest = at;
         *times += one.times;
     }
-    let mut folders: BTreeMap<&str, Vec<(usize, String)>> = BTreeMap::new();
-    for ((cd, head), (at, times)) in last {
+    let mut folders: BTreeMap<&str, Vec<Command>> = BTreeMap::new();
+    let mut last = last.into_iter().peekable();
+    while let Some(((cd, head), (at, times))) = last.next() {
+        // The next one, in the order of their texts, may be the same with its output sent elsewhere.
+        if let Some(((next_cd, next), (next_at, next_times))) = last.peek_mut()
+            && *next_cd == cd
+            && next.strip_prefix(head).is_some_and(is_redirection)
+        {
+            *next_at = at.max(*next_at);
+            *next_times += times;
+            continue;
+        }
         let text = match times {
             1 => head.to_owned(),
             _ => format!("{head}{TIMES}{times}"),
         };
-        folders.entry(cd).or_default().push((at, text));
+        let cost = estimator.text(&text) + 1;
+        let value = value(head, times, at, ran.len());
+        folders.entry(cd).or_default().push(Command {
+            at,
+            text,
+            cost,
+            value,
+        });
     }
     let mut groups: Vec<Group<'_>> = Vec::new();
     for (cd, mut list) in folders {
-        list.sort_unstable();
-        let (looks, runs): (Vec<_>, Vec<_>) = list.into_iter().partition(|(_, text)| is_look(text));
-        for (worth, list) in [(2, runs), (1, looks)] {
-            for part in list.chunks(COMMANDS_A_LINE) {
-                let newest = part.last().map_or(0, |(at, _)| *at);
-                let texts: Vec<&str> = part.iter().map(|(_, text)| text.as_str()).collect();
-                groups.push(Group {
-                    cd,
-                    newest,
-                    worth: LISTS + worth * (newest as u64 + 1),
-                    list: texts.join(BETWEEN),
-                });
-            }
+        list.sort_by_key(|one| {
+            (
+                Reverse(one.value / (one.cost + BESIDE_COMMAND)),
+                Reverse(one.at),
+            )
+        });
+        let mut rest = list.as_mut_slice();
+        while !rest.is_empty() {
+            let mut spent = 0;
+            let many = rest.iter().take_while(|one| {
+                spent += one.cost;
+                spent <= LINE_TOKENS.min(room.saturating_sub(BESIDE_LINE))
+            });
+            let many = many.count().max(1);
+            let (part, after) = rest.split_at_mut(many);
+            groups.push(Group::of(cd, part));
+            rest = after;
         }
     }
     chosen(groups, room, estimator)
+}
+
+/// Whether what follows a command only says where its output goes.
+fn is_redirection(rest: &str) -> bool {
+    [" 2>", " >", " |"]
+        .iter()
+        .any(|start| rest.starts_with(start) && !rest.starts_with(" ||"))
+}
+
+/// A command of a ledger.
+struct Command {
+    /// Index of its last run.
+    at: usize,
+    text: String,
+    /// Cost with its separator, in tokens.
+    cost: u64,
+    value: u64,
+}
+
+/// The value of a command that ran last as the `at`th of `all`: newer ones count up to thrice as much, those that ran
+/// several times half as much again, and those that only look at something half as much.
+fn value(head: &str, times: u32, at: usize, all: usize) -> u64 {
+    let newness = 2_000 * (at as u64 + 1) / (all as u64).max(1);
+    let value = 1_000 + newness;
+    let value = if times > 1 { value * 3 / 2 } else { value };
+    1_000 * if is_look(head) { value / 2 } else { value }
 }
 
 /// Commands of a line.
@@ -118,17 +182,33 @@ struct Group<'a> {
     list: String,
 }
 
+impl<'a> Group<'a> {
+    /// A line of commands, in the order in which they ran.
+    fn of(cd: &'a str, commands: &mut [Command]) -> Self {
+        commands.sort_by_key(|one| one.at);
+        let texts: Vec<&str> = commands.iter().map(|one| one.text.as_str()).collect();
+        let value: u64 = commands.iter().map(|one| one.value).sum();
+        let cost: u64 = commands.iter().map(|one| one.cost + BESIDE_COMMAND).sum();
+        Self {
+            cd,
+            newest: commands.last().map_or(0, |one| one.at),
+            worth: LISTS + value / cost.max(1),
+            list: texts.join(BETWEEN),
+        }
+    }
+}
+
 /// The lines of the groups that are worth most, in the order of the conversation.
 fn chosen(mut groups: Vec<Group<'_>>, room: u64, estimator: &dyn TokenEstimator) -> Vec<Entry> {
     groups.sort_by_key(|group| Reverse(group.worth));
     let mut folders: BTreeMap<&str, usize> = BTreeMap::new();
     let (mut spent, mut fitting) = (0, 0);
     for group in &groups {
-        let folder = match folders.contains_key(group.cd) {
+        let folder = match folders.contains_key(group.cd) || group.cd.is_empty() {
             true => 0,
             false => estimator.text(group.cd) + 5,
         };
-        spent += folder + estimator.text(&group.list) + 4;
+        spent += folder + estimator.text(&group.list) + BESIDE_LINE;
         if spent > room {
             break;
         }
@@ -211,7 +291,7 @@ pub(crate) fn whole_commands(entries: &[Entry]) -> impl Iterator<Item = String> 
     let mut cd = String::new();
     let ran = entries.iter();
     let ran = ran.filter_map(move |entry| read_ran(&entry.text, &mut cd));
-    let whole = |ran: &Ran| ran.cd.is_empty() && !ran.head.ends_with('…');
+    let whole = |ran: &Ran| ran.cd.is_empty() && ran.is_whole();
     ran.flatten().filter(whole).map(|ran| ran.head)
 }
 
@@ -233,7 +313,7 @@ struct Failure {
 }
 
 /// Returns the lines of failed calls, of at most `room` tokens: what each was and says first. Errors that say the same
-/// are one line, newer ones come first, and those that were mended last.
+/// but for times are one line, newer ones come first, and those that were mended last.
 pub(crate) fn failed(items: &[Item], room: u64, estimator: &dyn TokenEstimator) -> Vec<Entry> {
     let mut failures: Vec<Failure> = Vec::new();
     let mut places: BTreeMap<String, usize> = BTreeMap::new();
@@ -243,11 +323,12 @@ pub(crate) fn failed(items: &[Item], room: u64, estimator: &dyn TokenEstimator) 
             continue;
         };
         let seq = item.range.first;
-        let place = *places.entry(says.clone()).or_insert(failures.len());
+        let place = places.entry(without_times(&says));
+        let place = *place.or_insert(failures.len());
         match failures.get_mut(place) {
             Some(failure) => {
                 failure.times += 1;
-                (failure.seq, failure.later) = (seq, item.later);
+                (failure.seq, failure.later, failure.says) = (seq, item.later, says);
             }
             None => failures.push(Failure {
                 seq,
@@ -278,6 +359,22 @@ pub(crate) fn failed(items: &[Item], room: u64, estimator: &dyn TokenEstimator) 
     entries.into_iter().map(|(_, entry)| entry).collect()
 }
 
+/// A text without its times and durations: `1.15s`, `22:02:21.647`.
+fn without_times(text: &str) -> String {
+    let part = |c: char| c.is_alphanumeric() || matches!(c, '.' | ':' | '-' | '_' | '/');
+    let is_time = |word: &str| {
+        let word = word.trim_end_matches(['.', ':']);
+        word.contains(['.', ':'])
+            && word.starts_with(|c: char| c.is_ascii_digit())
+            && word
+                .chars()
+                .all(|c| c.is_ascii_digit() || ".:-TZms".contains(c))
+    };
+    let words = text.split_inclusive(|c: char| !part(c));
+    let words = words.filter(|word| !is_time(word.trim_end_matches(|c: char| !part(c))));
+    words.collect()
+}
+
 impl Failure {
     fn line(&self) -> String {
         let mut line = format!("{FAILED}[{}] {}: {}", self.seq, self.call, self.says);
@@ -300,10 +397,32 @@ fn call(item: &Item) -> String {
     {
         Some(line) => {
             let line = line.strip_prefix("… ").unwrap_or(line);
-            clip(&anywhere(command(line)), CALL_CHARS)
+            let line = anywhere(command(line));
+            first_words(&line).unwrap_or_else(|| clip(&line, CALL_CHARS))
         }
         None => clip(line, CALL_CHARS),
     }
+}
+
+/// The program and the subcommands that a command line begins with; `None` where it begins with something else.
+fn first_words(line: &str) -> Option<String> {
+    let plain = |word: &&str| {
+        let inside =
+            |c: char| c.is_ascii_alphanumeric() || matches!(c, '-' | '_' | ':' | '.' | '/');
+        word.starts_with(|c: char| c.is_ascii_alphanumeric() || matches!(c, '.' | '/'))
+            && word.chars().all(inside)
+    };
+    let mut text = String::new();
+    for word in line.split(' ').take_while(plain).take(CALL_WORDS) {
+        if !text.is_empty() {
+            if text.len() + 1 + word.len() > CALL_CHARS {
+                break;
+            }
+            text.push(' ');
+        }
+        text.push_str(word);
+    }
+    (!text.is_empty() && text.len() <= CALL_CHARS).then_some(text)
 }
 
 /// The first line of an error that tells something, with the line that reports it.
@@ -381,6 +500,8 @@ mod tests {
             "cd /srv/crumb && cargo build",
             "cd /srv/crumb && cargo doc",
             "cd /srv/crumb && cargo run --example a_long_name_of_an_example -- --all --verbose",
+            "cd /srv/crumb && cargo run --example another_long_name_of_an_example -- --all",
+            "cd /srv/crumb && cargo run --example the_third_long_name_of_an_example -- --all",
             "make lint",
             "cd /tmp && tar xf crumb.tar",
         ];
@@ -389,10 +510,9 @@ mod tests {
             texts(&entries),
             [
                 "Ran after cd /srv/crumb:",
-                "Ran there: cargo fmt · cargo test ×2 · cargo build · cargo doc",
-                "Ran there: cargo run --example a_long_name_of_an_example -- --all --ver…",
-                "Ran: git status",
-                "Ran: make lint ×2",
+                "Ran there: cargo run --example a_long_name_of_an_example -- --all --ver… · cargo run --example another_long_name_of_an_example -- --all",
+                "Ran there: cargo fmt · cargo test ×2 · cargo build · cargo doc · cargo run --example the_third_long_name_of_an_example -- --a…",
+                "Ran: git status · make lint ×2",
                 "Ran after cd /tmp: tar xf crumb.tar",
             ]
         );
@@ -410,14 +530,56 @@ mod tests {
         let commands: Vec<String> = (0..40).map(|n| format!("make part-{n}")).collect();
         let mut commands: Vec<&str> = commands.iter().map(String::as_str).collect();
         commands.push("ls -l");
-        let entries = ran(&all(&commands), 48, BYTES);
+        let entries = ran(&all(&commands), 32, BYTES);
         assert_eq!(
             texts(&entries),
             [
-                "Ran: make part-32 · make part-33 · make part-34 · make part-35",
-                "Ran: make part-36 · make part-37 · make part-38 · make part-39",
+                "Ran: make part-33 · make part-34 · make part-35 · make part-36 · make part-37 · make part-38 · make part-39"
             ]
         );
+        // Short and frequent ones come before long ones.
+        let long = "cargo run --release --example the_long_one -- --all --verbose";
+        let commands = ["make", long, "git push", "make"];
+        let entries = ran(&all(&commands), 12, BYTES);
+        assert_eq!(texts(&entries), ["Ran: git push · make ×2"]);
+    }
+
+    #[test]
+    fn a_command_whose_output_goes_elsewhere_is_the_same() {
+        let commands = [
+            "make lint",
+            "make lint 2>&1 | tail -5",
+            "make lint || exit",
+            "make lint",
+        ];
+        let entries = ran(&all(&commands), 100, BYTES);
+        assert_eq!(
+            texts(&entries),
+            ["Ran: make lint || exit · make lint 2>&1 | tail -5 ×3"]
+        );
+    }
+
+    #[test]
+    fn errors_that_differ_in_times_are_the_same() {
+        let said = |text: &str| without_times(text);
+        assert_eq!(
+            said("--- FAIL: TestA (1.15s)"),
+            said("--- FAIL: TestA (0.9s)")
+        );
+        assert_eq!(said("12:01:02.5 ERROR x"), said("12:01:03 ERROR x"));
+        assert_ne!(said("case 6 failed"), said("case 12 failed"));
+        assert_ne!(said("a.ts:6:1: error"), said("a.ts:7:1: error"));
+    }
+
+    #[test]
+    fn a_failed_command_is_named_by_its_first_words() {
+        let named = |line: &str| first_words(line);
+        assert_eq!(named("go test -tags=x ./...").as_deref(), Some("go test"));
+        assert_eq!(
+            named("mise run test:ci 2>&1 | tail").as_deref(),
+            Some("mise run test:ci")
+        );
+        assert_eq!(named("x=\"a b\" && make"), None);
     }
 
     fn error(seq: u32, call: &str, outcome: &[&str]) -> Item {

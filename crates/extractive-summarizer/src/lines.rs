@@ -11,8 +11,8 @@ use crate::ledger::{self, Entry};
 use crate::parts::Parts;
 use crate::ran::Ran;
 use crate::rank::{Line, Topic};
-use crate::tool_call::is_lasting;
 use crate::value;
+use crate::wrap::REST;
 
 /// An item whose lines are printed.
 pub(crate) struct Printed<'a> {
@@ -111,10 +111,16 @@ impl Lines<'_> {
     /// Adds the printed lines of an item.
     fn item(&mut self, item: &Item, text: &str, place: value::Place) {
         let head = self.lines.len();
+        // Whether the item's first line goes on.
+        let mut first = true;
         for (n, line) in text.split('\n').enumerate() {
+            first &= n == 0 || line.starts_with(REST);
             let cost = self.cost(line);
             let worth = value::of_line(item, line, n, cost, place);
-            let topic = value::topic(item, line, n, place);
+            let topic = match n > 0 && value::is_quoted(item, line, first) {
+                true => Topic::Documents,
+                false => value::topic(item, line, n, place),
+            };
             self.push(line, cost, topic, worth, (n > 0).then_some(head));
         }
     }
@@ -162,10 +168,7 @@ fn told_elsewhere(parts: &Parts, printed: &[Printed<'_>]) -> BTreeSet<usize> {
         let in_ledger = match item.kind {
             Kind::Error => listed.contains(&item.range.first),
             Kind::Act if item.runs() => {
-                let line = item.lines.first();
-                let ran = line
-                    .filter(|line| !is_lasting(line))
-                    .and_then(|line| Ran::of(line));
+                let ran = item.lines.first().and_then(|line| Ran::listed(line));
                 ran.is_some_and(|ran| commands.contains(&ran.head))
             }
             _ => false,

@@ -36,7 +36,7 @@ pub(crate) fn summary(
     let mut open: Option<Item> = None;
     let mut told = BTreeMap::new();
     let mut root = String::new();
-    let mut lists = 0;
+    let (mut lists, mut listed_names) = (0, 0);
     let lines: Vec<Cow<'_, str>> = match extract {
         true => joined(summary.text).into_iter().map(Cow::Owned).collect(),
         false => summary.text.lines().map(Cow::Borrowed).collect(),
@@ -72,7 +72,10 @@ pub(crate) fn summary(
             };
             files(&mut told, &folder, rest);
         } else if let Some((messages, names)) = read_identifiers(line).filter(|_| extract) {
-            names.for_each(|name| gathered.identifier(name, messages));
+            for name in names {
+                gathered.listed_identifier(name, messages, listed_names);
+                listed_names += 1;
+            }
         } else if let Some(ran) = ledger::read_ran(line, &mut cd).filter(|_| extract) {
             listed.extend(ran);
         } else if let Some((seq, call, says)) = ledger::read_failed(line).filter(|_| extract) {
@@ -135,7 +138,7 @@ fn commands(gathered: &mut Gathered, begin: usize, listed: Vec<Ran>) {
     let lines = items.filter_map(|item| {
         let line = item.lines.first()?;
         match item.kind {
-            Kind::Act if item.runs() && !is_lasting(line) => Some(line.as_str()),
+            Kind::Act if item.runs() => Some(line.as_str()),
             Kind::Error => line.strip_prefix(COMMAND)?.strip_prefix(' '),
             _ => None,
         }
@@ -143,7 +146,7 @@ fn commands(gathered: &mut Gathered, begin: usize, listed: Vec<Ran>) {
     // What an item shortened is no command.
     let whole = lines.filter(|line| !line.starts_with('…'));
     let others: Vec<Ran> = whole
-        .filter_map(Ran::of)
+        .filter_map(Ran::listed)
         .filter(|ran| !heads.contains(ran.head.as_str()))
         .collect();
     gathered.ran.extend(listed);
@@ -157,19 +160,35 @@ fn failures(
     within: SeqRange,
     listed: Vec<(Seq, String, String)>,
 ) {
-    let errors = gathered.items.iter().skip(begin);
-    let errors = errors.filter(|item| item.kind == Kind::Error);
-    let told: BTreeSet<Seq> = errors.map(|item| item.range.first).collect();
+    let errors = gathered.items.iter().enumerate().skip(begin);
+    let errors = errors.filter(|(_, item)| item.kind == Kind::Error);
+    let told: BTreeMap<Seq, usize> = errors.map(|(at, item)| (item.range.first, at)).collect();
     for (seq, call, says) in listed {
         let range = SeqRange::single(seq);
-        if told.contains(&seq) || !within.covers(&range) {
+        let (says, later) = without_note(&says, Kind::Error);
+        if let Some(item) = told.get(&seq).and_then(|at| gathered.items.get_mut(*at)) {
+            complete(item, says);
             continue;
         }
-        let (says, later) = without_note(&says, Kind::Error);
+        if !within.covers(&range) {
+            continue;
+        }
         let mut item = Item::new(range, Kind::Error, "Error", 36).with_lines(vec![call]);
         item.outcome = says.split(" | ").map(str::to_owned).collect();
         item.later = later;
         gathered.items.push(item);
+    }
+}
+
+/// Replaces the line with which an error begins by what a ledger has of it, where the item shortened it.
+fn complete(item: &mut Item, says: &str) {
+    let first = says.split(" | ").next().unwrap_or(says);
+    let cut = item.outcome.iter_mut().find(|line| {
+        let begin = line.strip_suffix('…');
+        begin.is_some_and(|begin| begin.len() < first.len() && first.starts_with(begin))
+    });
+    if let Some(line) = cut {
+        first.clone_into(line);
     }
 }
 

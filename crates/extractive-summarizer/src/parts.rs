@@ -51,16 +51,22 @@ const LIST: u64 = 1_000;
 struct Lists {
     target: u64,
     shares: Option<Shares>,
+    dense: bool,
 }
 
 impl Lists {
     /// A text that is short in any case has none.
     fn of(source: &[Source<'_>], target: u64) -> Self {
-        let shares = match is_dense(source, target) {
+        let dense = is_dense(source, target);
+        let shares = match dense {
             true => (target >= DENSE_CONDENSED).then_some(SHARES_CONDENSED),
             false => (target >= DENSE).then_some(SHARES),
         };
-        Self { target, shares }
+        Self {
+            target,
+            shares,
+            dense,
+        }
     }
 
     /// Maximum cost of a list, in tokens.
@@ -95,17 +101,26 @@ impl Parts {
         let share = |percent: u64| target.saturating_mul(percent) / 100;
         let header = frame::header(gathered, source);
         let header = (estimator.text(&header) < share(20)).then_some(header);
-        let files = frame::files(&gathered.files, share(16), estimator);
-        let (files, listed) =
-            files.map_or_else(Default::default, |(line, named)| (Some(line), named));
-        short_names(&mut gathered.items, &gathered.files, &listed);
         let lists = Lists::of(source, target);
+        let files_room = lists.room(|shares| shares.files);
+        let folded = folders::lines(&gathered.files, files_room, estimator);
+        // What an extract of summaries lists by folder it does not name again.
+        let others = match lists.dense {
+            true => others(&gathered.files, &folded.listed),
+            false => gathered.files.clone(),
+        };
+        let files = frame::files(&others, share(16), estimator);
+        let (files, mut listed) =
+            files.map_or_else(Default::default, |(line, named)| (Some(line), named));
+        if lists.dense {
+            listed.extend(&folded.listed);
+        }
+        short_names(&mut gathered.items, &gathered.files, &listed);
+        let folded = folded.lines;
         let ran = lists.room(|shares| shares.ran);
         let ran = ledger::ran(&gathered.ran, ran, estimator);
         listed_commands(&mut gathered.items, &ran);
         let failed = lists.room(|shares| shares.failed);
-        let files_room = lists.room(|shares| shares.files);
-        let folded = folders::lines(&gathered.files, files_room, estimator);
         let names_room = lists.room(|shares| shares.names);
         let core_names = frame::core_names(gathered, &folded.join("\n"), names_room, estimator);
         Self {
@@ -159,6 +174,17 @@ impl Parts {
 pub(crate) fn is_dense(source: &[Source<'_>], target: u64) -> bool {
     let summary = |piece: &Source<'_>| matches!(piece, Source::Summary(_));
     source.iter().any(summary) || tokens(source) / MUCH_LONGER >= target
+}
+
+/// The files that are not listed.
+fn others(
+    files: &BTreeMap<String, FileStat>,
+    listed: &BTreeSet<&str>,
+) -> BTreeMap<String, FileStat> {
+    let others = files
+        .iter()
+        .filter(|(path, _)| !listed.contains(path.as_str()));
+    others.map(|(path, stat)| (path.clone(), *stat)).collect()
 }
 
 /// Demotes commands without an outcome of which a ledger has every word.

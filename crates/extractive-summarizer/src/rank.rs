@@ -1,25 +1,34 @@
 //! Ranks of lines: which of them a shorter form of a summary keeps.
 
-use std::collections::VecDeque;
+use std::cmp::Reverse;
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
 use memory_model::{RankedLine, SummaryBody};
 use token_estimate::TokenEstimator;
 
+use crate::frame::{identifiers_line, read_identifiers};
+use crate::text::visit_identifiers;
+
 /// Cost of a headline, the shortest form of a summary, in tokens.
 pub const HEADLINE_TOKENS: u64 = 60;
 
-/// Factor, in thousandths, by which a form may cost more than the form with the next higher rank.
-const STEP: u64 = 1_030;
+/// Minimum by which a form costs more than the form with the next higher rank, in tokens: a short line.
+const LEAST_STEP: u64 = 12;
+/// Maximum cost of a form, in tokens, and what it may cost more than the form with the next higher rank, in thousandths of
+/// the cost. In a small context every line counts.
+const STEPS: [(u64, u64); 3] = [(3_000, 15), (12_000, 30), (u64::MAX, 80)];
 
-/// Returns the rank of a line with which a form costs `tokens`: 255 up to [`HEADLINE_TOKENS`], and one
-/// less for each 3 % more.
+/// Returns the rank of a line with which a form costs `tokens`: 255 up to [`HEADLINE_TOKENS`], and one less for each 12
+/// tokens or 1.5 % more, whichever is more; for each 3 % from 3,000 tokens on, and for each 8 % from 12,000 on.
 ///
 /// So the ranks of any body say what its forms cost, nearly: all lines of at least this rank cost about
 /// `tokens` together.
 pub fn rank_of(tokens: u64) -> u8 {
-    let (mut rank, mut reach) = (u8::MAX, HEADLINE_TOKENS * 1_000);
-    while rank > 0 && reach / 1_000 < tokens {
-        reach = reach.saturating_mul(STEP) / 1_000;
+    let (mut rank, mut reach) = (u8::MAX, HEADLINE_TOKENS);
+    while rank > 0 && reach < tokens {
+        let step = STEPS.iter().find(|(most, _)| reach < *most);
+        let step = step.map_or(0, |(_, step)| reach.saturating_mul(*step) / 1_000);
+        reach = reach.saturating_add(step.max(LEAST_STEP));
         rank -= 1;
     }
     rank
@@ -83,15 +92,15 @@ impl Topic {
     const fn share(self) -> u64 {
         match self {
             Self::State => 1_000,
-            Self::Users => 50,
+            Self::Users => 62,
             Self::Documents => 1,
             Self::Acts => 10,
             Self::Errors => 2,
-            Self::Replies => 9,
-            Self::Failures => 38,
-            Self::Commands => 46,
-            Self::Files => 30,
-            Self::Names => 28,
+            Self::Replies => 11,
+            Self::Failures => 36,
+            Self::Commands => 54,
+            Self::Files => 40,
+            Self::Names => 39,
             Self::Details => 1,
             Self::Frame => 1,
         }
@@ -113,21 +122,20 @@ pub(crate) struct Line {
 
 /// Ranks lines, so that each form has all topics in their shares, and of each the most valuable lines. A line comes
 /// after the one that it continues.
+///
+/// Lines of names list the same names in another order: those that no line of a higher rank shows come first.
 pub(crate) fn ranked(lines: &[Line]) -> SummaryBody {
     let mut queues: Vec<(u64, u64, VecDeque<usize>)> = Vec::new();
     for topic in Topic::ALL {
         let mut queue: Vec<usize> = (0..lines.len())
             .filter(|at| lines.get(*at).is_some_and(|line| line.topic == topic))
             .collect();
-        queue.sort_by_key(|at| {
-            (
-                std::cmp::Reverse(lines.get(*at).map_or(0, |l| l.worth)),
-                *at,
-            )
-        });
+        queue.sort_by_key(|at| (Reverse(lines.get(*at).map_or(0, |l| l.worth)), *at));
         queues.push((0, topic.share(), queue.into()));
     }
     let mut ranks: Vec<Option<u8>> = vec![None; lines.len()];
+    let mut names = NameQueue::of(lines);
+    let mut listed: BTreeMap<usize, String> = BTreeMap::new();
     let mut cost = 0_u64;
     while let Some((spent, _, queue)) = queues
         .iter_mut()
@@ -151,6 +159,10 @@ pub(crate) fn ranked(lines: &[Line]) -> SummaryBody {
                 if line.worth == 0 {
                     title = Some(at);
                 }
+                match names.next_line(line) {
+                    Some(text) => drop(listed.insert(at, text)),
+                    None => names.show(&line.text),
+                }
             }
         }
         // A title says nothing without the line below it.
@@ -158,11 +170,58 @@ pub(crate) fn ranked(lines: &[Line]) -> SummaryBody {
             *rank = Some(rank_of(cost));
         }
     }
-    let all = lines.iter().zip(&ranks).map(|(line, rank)| RankedLine {
-        text: &line.text,
+    let all = lines.iter().zip(&ranks).enumerate();
+    let all = all.map(|(at, (line, rank))| RankedLine {
+        text: listed.get(&at).unwrap_or(&line.text),
         rank: rank.unwrap_or(0),
     });
     SummaryBody::ranked(all)
+}
+
+/// The names that lines list and that no ranked line lists yet.
+struct NameQueue<'a> {
+    /// Names with the number of messages that hold each at least, the most frequent first.
+    waiting: VecDeque<(&'a str, u32)>,
+    /// Names that a ranked line shows.
+    shown: BTreeSet<String>,
+}
+
+impl<'a> NameQueue<'a> {
+    fn of(lines: &'a [Line]) -> Self {
+        let lists = lines.iter().filter_map(names_of);
+        let waiting = lists.flat_map(|(messages, names)| names.map(move |name| (name, messages)));
+        Self {
+            waiting: waiting.collect(),
+            shown: BTreeSet::new(),
+        }
+    }
+
+    /// Notes the names that a ranked line shows.
+    fn show(&mut self, text: &str) {
+        if !self.waiting.is_empty() {
+            visit_identifiers(text, &mut |name| {
+                self.shown.insert(name.to_owned());
+            });
+        }
+    }
+
+    /// The text of a line of names whose turn it is: as many names as `line` has. `None` for another line.
+    fn next_line(&mut self, line: &Line) -> Option<String> {
+        let (_, names) = names_of(line)?;
+        let many = names.count();
+        let waiting = self.waiting.drain(..);
+        let (mut shown, new): (Vec<_>, Vec<_>) =
+            waiting.partition(|(name, _)| self.shown.contains(*name));
+        shown.sort_by_key(|(_, messages)| Reverse(*messages));
+        let mut next: Vec<(&str, u32)> = new.into_iter().chain(shown).collect();
+        let rest = next.split_off(many.min(next.len()));
+        self.waiting = rest.into();
+        Some(identifiers_line(&next))
+    }
+}
+
+fn names_of(line: &Line) -> Option<(u32, std::str::Split<'_, char>)> {
+    read_identifiers(&line.text).filter(|_| line.topic == Topic::Names)
 }
 
 #[cfg(test)]
@@ -170,9 +229,11 @@ mod tests {
     use super::*;
 
     #[test]
-    fn ranks_fall_by_one_for_each_three_per_cent() {
+    fn ranks_fall_by_one_for_each_few_per_cent() {
         assert_eq!((rank_of(0), rank_of(60), rank_of(61)), (255, 255, 254));
-        assert!(rank_of(500) < rank_of(480));
+        assert_eq!((rank_of(72), rank_of(73)), (254, 253));
+        assert_eq!(rank_of(5_000), rank_of(5_030));
+        assert!(rank_of(5_200) < rank_of(5_000));
         assert!(rank_of(100_000) > 0 && rank_of(u64::MAX) == 0);
     }
 

@@ -4,6 +4,7 @@ use crate::item::{Item, Kind, PASTED, TYPED};
 use crate::ledger::LISTED_ERROR;
 use crate::print::{DETAIL, said};
 use crate::rank::Topic;
+use crate::results::REFUSAL;
 use crate::status::is_mark;
 use crate::text::{has_name, is_decision, is_directive, is_wide};
 
@@ -29,6 +30,9 @@ pub(crate) struct Place {
 /// Minimum weight of a call that changed something that lasts, or that holds a text.
 const LASTING: u32 = 40;
 
+/// What stands between a question and its answer.
+const ANSWER: &str = "\"=\"";
+
 /// Number of lines of a pasted document that count as what its user said.
 const SAID_LINES: usize = 4;
 
@@ -53,6 +57,26 @@ pub(crate) fn topic(item: &Item, line: &str, n: usize, place: Place) -> Topic {
     }
 }
 
+/// Whether a further line of what a user said is not the user's: the rest of a refused call, or what a program shows beside
+/// the answers to its questions. `first` says whether the line continues the item's first one.
+pub(crate) fn is_quoted(item: &Item, line: &str, first: bool) -> bool {
+    if item.kind != Kind::User {
+        return false;
+    }
+    let said = item.lines.first().map_or("", String::as_str);
+    match first {
+        true => is_refusal(item),
+        false => said.starts_with('"') && said.contains(ANSWER) && !line.contains(ANSWER),
+    }
+}
+
+/// Whether a user's words tell of a call that the user refused.
+fn is_refusal(item: &Item) -> bool {
+    item.lines
+        .first()
+        .is_some_and(|line| line.starts_with(REFUSAL))
+}
+
 /// The value of the `n`th line of an item that costs `cost` tokens.
 pub(crate) fn of_line(item: &Item, line: &str, n: usize, cost: u64, place: Place) -> u64 {
     let value = of_new_line(item, line, n, cost, place);
@@ -64,7 +88,10 @@ fn of_new_line(item: &Item, line: &str, n: usize, cost: u64, place: Place) -> u6
     match item.kind {
         Kind::User | Kind::Injected => {
             let mut value = 1_000 * base(item);
-            if n > 0 {
+            if is_refusal(item) {
+                // The reason below says more than what was refused.
+                value = if n > 0 { value } else { value / 2 };
+            } else if n > 0 {
                 value = value * (8 + letters(line, SAYS_MUCH)) / (8 + SAYS_MUCH);
             } else {
                 value *= if place.end { 4 } else { 2 };

@@ -1,6 +1,7 @@
 //! Long lines as several short ones, so that a shorter form of a summary can keep the beginning of one.
 
 use crate::print::{ARROW, DETAIL};
+use crate::results::REFUSAL;
 
 /// Beginning of a line that continues the line before it in the middle of a sentence.
 pub(crate) const REST: &str = "   ";
@@ -9,6 +10,8 @@ pub(crate) const REST: &str = "   ";
 const WIDTH: usize = 180;
 /// The same for the line of a call: what is before its outcome takes some 20 tokens at the most.
 const CALL_WIDTH: usize = 120;
+/// The same for a call that the user refused: what it was comes before the reason.
+const REFUSAL_WIDTH: usize = 80;
 /// Minimum length of a call, and of its outcome, that stand on lines of their own, in bytes.
 const OUTCOME: usize = 30;
 
@@ -28,9 +31,20 @@ pub(crate) fn wrapped(text: &str, call: bool) -> Vec<String> {
             first = parts(begin, CALL_WIDTH, first, &mut out);
             rest = after.trim_start();
         }
-        parts(rest, if call { CALL_WIDTH } else { WIDTH }, first, &mut out);
+        let width = match call {
+            true => CALL_WIDTH,
+            false if is_refusal(line) => REFUSAL_WIDTH,
+            false => WIDTH,
+        };
+        parts(rest, width, first, &mut out);
     }
     out
+}
+
+/// Whether a line tells of a call that the user refused.
+fn is_refusal(line: &str) -> bool {
+    line.split_once(": ")
+        .is_some_and(|(_, said)| said.starts_with(REFUSAL))
 }
 
 /// Adds the parts of a line, of at most a width. Returns false: what comes next is not the first part.
