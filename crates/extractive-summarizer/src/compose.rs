@@ -14,7 +14,7 @@ use crate::print::{self, Length};
 use crate::rank;
 use crate::source::Source;
 use crate::status;
-use crate::text::has_name;
+use crate::text::{has_name, is_wide};
 use crate::users;
 use crate::wrap::wrapped;
 
@@ -39,6 +39,8 @@ const DETAILS: [usize; 5] = [3, 8, 24, 80, usize::MAX];
 const LAST_LINES: u64 = 150;
 /// Length from which the long lines of an extract are broken, in tokens.
 const WRAPS: u64 = 500;
+/// Number of a text's first characters that tell its script.
+const WIDE_CHARS: usize = 60;
 /// Number of times that users' words get less room.
 const USER_ROUNDS: usize = 12;
 
@@ -136,6 +138,13 @@ pub(crate) fn compose(
 /// Whether a text names something beside the positions of the messages.
 fn names_something(text: &str) -> bool {
     text.lines().any(|line| has_name(print::said(line)))
+}
+
+/// Whether an item's text is in a script with few characters a word.
+fn is_wide_text(item: &Item) -> bool {
+    let text = item.lines.first().map_or("", String::as_str);
+    let begin = || text.chars().take(WIDE_CHARS);
+    begin().filter(|c| is_wide(*c)).count() * 3 > begin().count()
 }
 
 /// The items without those that a later one repeats.
@@ -280,7 +289,7 @@ impl Composer<'_> {
             .copied()
             .filter(|at| self.runs(*at))
             .collect();
-        self.fill(&runs, 1, left, &|_| all * 2 / 5);
+        self.fill(&runs, 1, left, &|_| all / 2);
         self.fill(&first, 1, left, &|kind| match kind {
             Kind::Error => all * 2 / 5,
             Kind::Act => all * 2 / 5,
@@ -362,6 +371,11 @@ impl Composer<'_> {
                 // The last word of a turn is what came of it.
                 Kind::Reply if item.weight >= LAST_WORD => chars.saturating_mul(2),
                 _ => chars,
+            };
+            // A character of such a script says as much as two, and costs as much as three.
+            let chars = match item.kind == Kind::Reply && chars < usize::MAX && is_wide_text(item) {
+                true => chars / 5 * 3,
+                false => chars,
             };
             if !self.set(*at, Length::chars(chars), &mut room) && last {
                 self.set(*at, Length::chars(chars / 4), &mut room);

@@ -106,14 +106,18 @@ pub(crate) fn files<'a>(
     }
     let folder = common_folder(files.keys().map(String::as_str));
     let folder = if folder.len() > 12 { folder } else { "" };
+    let all = files
+        .keys()
+        .filter(|path| !holds_another(path, files))
+        .count();
     let full = list_files(files, "", room, estimator);
     let (line, listed) = match &full {
-        Some((_, listed)) if listed.len() < files.len() && !folder.is_empty() => {
+        Some((_, listed)) if listed.len() < all && !folder.is_empty() => {
             list_files(files, folder, room, estimator)?
         }
         _ => full?,
     };
-    let line = match files.len() - listed.len() {
+    let line = match all.saturating_sub(listed.len()) {
         0 => line,
         more => format!("{line}; {more} more"),
     };
@@ -141,6 +145,10 @@ fn list_files<'a>(
     for (word, list) in [("changed", changed), ("read", read)] {
         let mut first = true;
         for (path, stat) in list {
+            // The paths of its files name a folder, too.
+            if holds_another(path, files) {
+                continue;
+            }
             let mut piece = match (first, line.len() > start) {
                 (true, true) => format!("; {word} "),
                 (true, false) => format!("{word} "),
@@ -166,6 +174,13 @@ fn list_files<'a>(
         }
     }
     (!listed.is_empty()).then_some((line, listed))
+}
+
+/// Whether a path is that of a folder of others.
+fn holds_another(path: &str, files: &BTreeMap<String, FileStat>) -> bool {
+    let below = format!("{path}/");
+    let next = files.range(below.clone()..).next();
+    next.is_some_and(|(next, _)| next.starts_with(&below))
 }
 
 /// The shortest end of a path that no other file ends with, in whole names.
@@ -212,6 +227,8 @@ fn common_folder<'a>(paths: impl Iterator<Item = &'a str>) -> &'a str {
 
 /// Maximum number of names of a line.
 const NAMES_A_LINE: usize = 12;
+/// Maximum cost of a line of several names, in tokens: a short form keeps whole lines.
+const LINE_TOKENS: u64 = 48;
 
 /// Returns lines of the identifiers that most messages hold, whether the printed text shows them or not: a short form
 /// of a summary shows little else.
@@ -238,14 +255,22 @@ pub(crate) fn core_names(
         .map(|(name, stat)| (name, stat.count))
         .collect();
     let mut lines: Vec<String> = Vec::new();
-    let mut spent = 0;
-    for names in names.chunks(NAMES_A_LINE) {
-        let line = identifiers_line(names);
+    let (mut spent, mut rest) = (0, names.as_slice());
+    while !rest.is_empty() {
+        let mut cost = 0;
+        let fits = |(name, _): &&(&str, u32)| {
+            cost += estimator.text(name) + 1;
+            cost <= LINE_TOKENS
+        };
+        let many = rest.iter().take(NAMES_A_LINE).take_while(fits).count();
+        let (next, after) = rest.split_at(many.max(1));
+        let line = identifiers_line(next);
         spent += estimator.text(&line) + 1;
         if spent > room {
             break;
         }
         lines.push(line);
+        rest = after;
     }
     lines
 }

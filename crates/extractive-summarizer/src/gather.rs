@@ -1,6 +1,6 @@
 //! Reads a source and gathers the items of an extract, each with a weight.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use memory_model::conventions::{AgentConventions, ToolAction};
 use memory_model::{EntryKind, LogEntry, Part, ResultContent, Role, SeqRange};
@@ -42,11 +42,30 @@ pub(crate) fn gather(source: &[Source<'_>], conventions: &dyn AgentConventions) 
         }
     }
     end_group(&mut gathered, &mut calls.group);
+    add_searched(&mut gathered, std::mem::take(&mut calls.searched));
     demote_templates(&mut gathered);
     results::telling_ends(&mut gathered, &calls.outputs);
     results::resolve(&mut gathered.items);
     corrections::mark(&mut gathered.items);
     gathered
+}
+
+/// Adds the paths in which calls searched, but for those of files that are known by a longer path.
+fn add_searched(gathered: &mut Gathered, searched: Vec<(String, usize)>) {
+    let ends = |path: &String| {
+        let ends = path.match_indices('/');
+        let ends = ends.filter_map(|(at, _)| path.get(at + 1..));
+        ends.map(str::to_owned).collect::<Vec<_>>()
+    };
+    let known: BTreeSet<String> = gathered.files.keys().flat_map(ends).collect();
+    let now = gathered.now;
+    for (path, piece) in searched {
+        if !known.contains(&path) {
+            gathered.now = piece;
+            gathered.file(&path, 0, 1);
+        }
+    }
+    gathered.now = now;
 }
 
 /// Demotes long messages that begin alike: a program wrote them.
@@ -294,11 +313,12 @@ fn call<'a>(
     }
     if call.is(ToolAction::Search)
         && call.told.files.is_empty()
-        && let Some((_, folder)) = call.told.subject.rsplit_once(" in ")
-        && folder.contains('/')
-        && !folder.contains(' ')
+        && let Some((_, path)) = call.told.subject.rsplit_once(" in ")
+        && path.contains('/')
+        && !path.contains(' ')
     {
-        gathered.file(folder.trim_end_matches('/'), 0, 1);
+        let path = path.trim_end_matches('/').to_owned();
+        calls.searched.push((path, gathered.now));
     }
     let lines = match call.text.is_empty() {
         true => vec![call.about.clone()],

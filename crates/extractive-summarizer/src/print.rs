@@ -70,7 +70,7 @@ pub(crate) fn item(item: &Item, length: Length) -> String {
         let about = match item.outcome.is_empty() {
             true => chars,
             // Of a command most is what ran.
-            false if item.runs() => (chars * 3 / 4).max(chars.saturating_sub(ended)),
+            false if item.runs() => chars,
             // And of an error what it says.
             false if item.kind == Kind::Error => (chars / 2).max(chars.saturating_sub(ended)),
             false => half.max(chars.saturating_sub(ended)),

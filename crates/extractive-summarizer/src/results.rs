@@ -27,6 +27,8 @@ pub(crate) struct Calls<'a> {
     pub(crate) group: Vec<usize>,
     /// Index of the last item with the state of a task list.
     pub(crate) tasks: Option<usize>,
+    /// Paths in which calls searched, with the number of the piece.
+    pub(crate) searched: Vec<(String, usize)>,
     /// Whether a call failed and nobody has said anything since.
     pub(crate) trouble: bool,
     /// Texts with which programs reported refusals.
@@ -42,6 +44,7 @@ impl<'a> Calls<'a> {
             open: BTreeMap::new(),
             group: Vec::new(),
             tasks: None,
+            searched: Vec::new(),
             trouble: false,
             refusals: BTreeSet::new(),
             outputs: Vec::new(),

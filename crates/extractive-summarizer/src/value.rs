@@ -7,6 +7,7 @@ use crate::rank::Topic;
 use crate::results::REFUSAL;
 use crate::status::is_mark;
 use crate::text::{has_name, is_decision, is_directive, is_wide};
+use crate::tool_call::is_look;
 
 /// Number of letters and digits from which a user's message counts in full. A shorter one says less: a thanks, a
 /// "go on".
@@ -44,7 +45,8 @@ pub(crate) fn topic(item: &Item, line: &str, n: usize, place: Place) -> Topic {
         Kind::User | Kind::Error | Kind::Act if place.told => Topic::Details,
         Kind::Error if item.weight < LISTED_ERROR => Topic::Details,
         Kind::User if is_mark(item) => Topic::Details,
-        Kind::Act if item.weight < LASTING && n == 0 => match item.runs() {
+        // A look says less than the files that were changed.
+        Kind::Act if item.weight < LASTING && n == 0 => match item.runs() && !looks(item) {
             true => Topic::Commands,
             false => Topic::Details,
         },
@@ -68,6 +70,10 @@ pub(crate) fn is_quoted(item: &Item, line: &str, first: bool) -> bool {
         true => is_refusal(item),
         false => said.starts_with('"') && said.contains(ANSWER) && !line.contains(ANSWER),
     }
+}
+
+fn looks(item: &Item) -> bool {
+    item.lines.first().is_some_and(|line| is_look(line))
 }
 
 /// Whether a user's words tell of a call that the user refused.
