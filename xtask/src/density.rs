@@ -97,11 +97,6 @@ fn print_case(case: &Case, percent: u64) -> anyhow::Result<()> {
         case.name,
         TOKENS.text(&ours)
     );
-    if std::env::var_os("DBG").is_some() {
-        for line in ours.lines() {
-            println!("@{:4} {line}", TOKENS.text(line) + 1);
-        }
-    }
     for (column, name) in COLUMNS.iter().enumerate() {
         let missing = gold.missing(column, &ours);
         let all = gold.items(column).len();

@@ -94,10 +94,6 @@ impl Ours {
             }
             Err(error) => return Err(error.into()),
         };
-        if std::env::var_os("DBG").is_some() {
-            let costs: Vec<u64> = context.messages.iter().map(|m| m.tokens).collect();
-            eprintln!("budget {budget} limit {} view {} tokens {} messages {costs:?} stepped {}", context.receipt.limit, context.receipt.view_tokens, context.tokens, context.receipt.stepped_tokens);
-        }
         let text = plain(&context.to_messages());
         let tokens = TOKENS.text(&text);
         ensure!(
