@@ -8,6 +8,7 @@
 
 mod clip;
 mod fixed;
+mod labels;
 mod render;
 mod set;
 mod sets;
@@ -18,6 +19,7 @@ pub use clip::{CLIP_CHARS, Clip, Shown};
 pub use render::render;
 pub use set::{AnswerFormat, InvalidTemplate, PromptSet, Slot, Template};
 pub use sets::PROMPT_VERSION;
+pub use source::SourceForm;
 pub use strip::strip_analysis_block;
 
 pub(crate) use fixed::{by_length, fixed_lines};

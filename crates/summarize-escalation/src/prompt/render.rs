@@ -29,7 +29,7 @@ impl PromptSet {
             None => request.source,
         };
         let fill = |slot: Slot| match slot {
-            Slot::Source => source::source(request, pieces, clip),
+            Slot::Source => source::source(request, pieces, clip, set.form),
             Slot::Previous => {
                 let mut out = String::new();
                 if let Some(previous) = request.previous {

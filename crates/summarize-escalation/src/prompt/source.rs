@@ -5,8 +5,10 @@ use std::fmt::Write;
 
 use extractive_summarizer::source::{Source, minute};
 use memory_model::{LogEntry, Media, MediaSource, Part};
+use serde::{Deserialize, Serialize};
 
 use super::clip::{Clip, shorten};
+use super::labels;
 use crate::request::SummaryRequest;
 
 /// Maximum length of a speaker's name in a prompt, in characters.
@@ -40,8 +42,32 @@ pub(crate) fn tags(text: &str) -> impl Iterator<Item = &str> {
     })
 }
 
+/// How the messages of a source are written in a prompt. Summaries stand between tags in every form.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+#[non_exhaustive]
+pub enum SourceForm {
+    /// Between tags that name position, role and time. The default.
+    #[default]
+    Xml,
+    /// Behind labels, as pi writes them: `[User]:`, `[Assistant thinking]:`, `[Assistant]:`, `[Assistant tool calls]:`,
+    /// `[Tool result]:`. A line of a message that begins as a label does is escaped by a backslash.
+    Labels,
+}
+
+impl SourceForm {
+    pub(super) fn is_default(&self) -> bool {
+        *self == Self::default()
+    }
+}
+
 /// The source between its tags.
-pub(super) fn source(request: &SummaryRequest<'_>, pieces: &[Source<'_>], clip: Clip) -> String {
+pub(super) fn source(
+    request: &SummaryRequest<'_>,
+    pieces: &[Source<'_>],
+    clip: Clip,
+    form: SourceForm,
+) -> String {
     let mut user = String::new();
     let tag = match pieces
         .iter()
@@ -61,21 +87,22 @@ pub(super) fn source(request: &SummaryRequest<'_>, pieces: &[Source<'_>], clip: 
     }
     user.push_str(">\n");
     for one in pieces {
-        piece(&mut user, one, clip);
+        piece(&mut user, one, clip, form);
     }
     let _ = writeln!(user, "</{tag}>");
     user
 }
 
 /// One piece of the source between its tags.
-pub(crate) fn piece_text(one: &Source<'_>, clip: Clip) -> String {
+pub(crate) fn piece_text(one: &Source<'_>, clip: Clip, form: SourceForm) -> String {
     let mut out = String::new();
-    piece(&mut out, one, clip);
+    piece(&mut out, one, clip, form);
     out
 }
 
-fn piece(out: &mut String, piece: &Source<'_>, clip: Clip) {
+fn piece(out: &mut String, piece: &Source<'_>, clip: Clip, form: SourceForm) {
     match piece {
+        Source::Message(entry) if form == SourceForm::Labels => labels::message(out, entry, clip),
         Source::Message(entry) => {
             let _ = write!(
                 out,
@@ -111,7 +138,7 @@ fn piece(out: &mut String, piece: &Source<'_>, clip: Clip) {
 }
 
 /// Escapes a value of an attribute: on one line, and at most [`NAME_CHARS`] characters.
-fn attribute(text: &str) -> String {
+pub(super) fn attribute(text: &str) -> String {
     let mut out = String::new();
     for c in text.chars().take(NAME_CHARS) {
         match c {
@@ -132,7 +159,7 @@ pub(super) fn block(out: &mut String, tag: &str, text: &str) {
 }
 
 /// Escapes tags of the prompts in data. Other tags stay, so that code stays code.
-fn fence(text: &str) -> Cow<'_, str> {
+pub(super) fn fence(text: &str) -> Cow<'_, str> {
     if !text.contains('<') {
         return Cow::Borrowed(text);
     }
@@ -215,7 +242,7 @@ fn message_text(entry: &LogEntry, limits: Clip) -> String {
     lines.join("\n")
 }
 
-fn result_text(content: &memory_model::ResultContent) -> Cow<'_, str> {
+pub(super) fn result_text(content: &memory_model::ResultContent) -> Cow<'_, str> {
     let memory_model::ResultContent::Parts(parts) = content else {
         return content.text();
     };
@@ -233,7 +260,7 @@ fn result_text(content: &memory_model::ResultContent) -> Cow<'_, str> {
 }
 
 /// Names an image or file without its data.
-fn medium(what: &str, media: &Media) -> String {
+pub(super) fn medium(what: &str, media: &Media) -> String {
     match &media.source {
         MediaSource::Data(_) => format!("[{what} {}]", media.media_type),
         MediaSource::Url(url) => format!("[{what} {} {url}]", media.media_type),
