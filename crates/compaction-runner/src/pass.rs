@@ -29,8 +29,8 @@ pub(crate) async fn run_pass(
     tally.seen.get_or_insert_with(|| reader.snapshot.clone());
     let done = feed(env, label, reader, tally).await;
     if env.publishes_passes() && (done.is_err() || tally.must_stop().is_some()) {
-        give_up_put_off(env, tally).await?;
-        return done;
+        let given_up = give_up_put_off(env, tally).await;
+        return done.and(given_up);
     }
     for one in &tally.put_off {
         reader.lay_over(&one.job, one.spans());

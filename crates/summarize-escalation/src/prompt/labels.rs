@@ -9,7 +9,7 @@ use serde::de::{MapAccess, Visitor};
 use serde_json::value::RawValue;
 
 use super::clip::{Clip, shorten};
-use super::source::{attribute, fence, medium, result_text};
+use super::data::{attribute, fence, medium, result_text};
 
 /// What the labels begin with.
 const SPEAKERS: [&str; 4] = ["[User", "[Assistant", "[Tool result", "[System"];

@@ -6,7 +6,7 @@ use memory_model::{FieldHasher, Hash};
 use serde::{Deserialize, Serialize};
 
 use super::clip::Clip;
-use super::source::SourceForm;
+use super::form::SourceForm;
 use super::strip::strip_analysis_block;
 
 /// A placeholder in a [`Template`].

@@ -1,8 +1,8 @@
 //! The texts of the prompts. A set's id is raised whenever a word of it changes.
 
 use super::clip::Clip;
+use super::form::SourceForm;
 use super::set::{AnswerFormat, PromptSet, Template};
-use super::source::SourceForm;
 
 /// Names the standard prompts in recipes; raised whenever a word of them changes.
 pub const PROMPT_VERSION: &str = "prompt@1";
