@@ -188,7 +188,7 @@ async fn a_large_session_file_is_read_cut_and_shown() {
     let one = kept.iter().map(|e| e.tokens).max().unwrap();
     assert!((16_384 - one..16_384 + one).contains(&cost), "{cost}");
     assert_eq!(handoff.kept_from_id, kept[0].message.external_id);
-    assert_eq!(handoff.archived as usize + kept.len(), messages);
+    assert_eq!(handoff.archived as usize + kept.len(), log.len());
     let results = |e: &&agent_memory::LogEntry| e.seq < handoff.kept_from && e.role == Role::Tool;
     let read = log.iter().filter(results).count().div_ceil(2);
     assert_eq!(
