@@ -76,7 +76,7 @@ async fn a_summary_by_a_hook_is_marked_and_a_hook_that_fails_stops_nothing() {
 async fn details_that_somebody_else_wrote_are_kept_and_not_trusted() {
     let session = open(writing("All of it.").handoff(keeping(2))).await;
     talk(&session, 12).await;
-    let details = r#"{"read_files":["a.rs"],"modified_files":["b.rs"],"files":{"read":["c.rs"]}}"#;
+    let details = r#"{"read_files":["a.rs"],"read":["b.rs"],"files":{"read":["c.rs"]}}"#;
     let appended = session
         .append_compaction(
             "Steps one to eight.",
