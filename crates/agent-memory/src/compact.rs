@@ -2,7 +2,7 @@
 
 use compaction_plan::{Mode, Plan, Room};
 use compaction_runner::{CancellationToken, Compaction, Outcome, RedoPlan, RedoPolicy, RedoReport};
-use model_client::guard::Spent;
+use model_client::guard::{BreakerState, Spent};
 
 use crate::error::{Error, ErrorKind, Result};
 use crate::session::Session;
@@ -13,7 +13,7 @@ impl Session {
     /// # Errors
     /// When the store fails. A failing summarizer is a stop reason, not an error.
     pub async fn compact(&self, mode: Mode) -> Result<Outcome> {
-        Ok(self.compaction(CancellationToken::new()).run(mode).await?)
+        Ok(self.command(CancellationToken::new()).run(mode).await?)
     }
 
     /// Compacts until done or cancelled. `instructions` go to the summarizer and are part of the
@@ -27,7 +27,7 @@ impl Session {
         instructions: Option<&str>,
         cancel: CancellationToken,
     ) -> Result<Outcome> {
-        let mut compaction = self.compaction(cancel);
+        let mut compaction = self.command(cancel);
         if let Some(instructions) = instructions {
             compaction = compaction.with_instructions(instructions);
         }
@@ -115,6 +115,13 @@ impl Session {
         .with_cancel(cancel)
     }
 
+    /// Returns a compaction that somebody asked for: an open breaker does not stop it where the policy
+    /// [spares commands](model_client::guard::BreakerPolicy::spares_commands).
+    pub(crate) fn command(&self, cancel: CancellationToken) -> Compaction<'_> {
+        let summarizer = &*self.writer().commanded;
+        self.compaction(cancel).with_summarizer(summarizer)
+    }
+
     /// Returns a compaction for contexts that have room for `tokens` tokens of the view.
     pub(crate) fn compaction_within(
         &self,
@@ -141,6 +148,27 @@ impl Session {
     pub fn spent(&self) -> Spent {
         let guard = self.writer().guards.first();
         guard.map(|guard| guard.spent()).unwrap_or_default()
+    }
+
+    /// Whether the session's circuit breakers are open, so that automatic compactions call no model: with fallbacks, whether all
+    /// of them are. False without guards.
+    pub fn is_broken(&self) -> bool {
+        let Some(guards) = self.memory().inner.writers.guards() else {
+            return false;
+        };
+        let mut breakers = self.writer().guards.iter();
+        breakers.all(|guard| guards.breaker(guard) == BreakerState::Open)
+    }
+
+    /// Counts a failure that the session's breakers did not see, such as one of a call that the application made itself.
+    /// Returns [`Session::is_broken`].
+    pub fn record_failure(&self, text: &str) -> bool {
+        if let Some(guards) = self.memory().inner.writers.guards() {
+            for guard in self.writer().guards.iter() {
+                guards.record_failure(guard, text);
+            }
+        }
+        self.is_broken()
     }
 
     /// Closes the session's circuit breakers, so that the next summary calls a model again.

@@ -59,7 +59,8 @@ impl Session {
     }
 
     /// Call when a provider refused a context as too long: compacts to three quarters of the window's budget, at most once a
-    /// turn. A failing model is no obstacle: extracts take the place of its summaries.
+    /// turn. A failing model is no obstacle: extracts take the place of its summaries. Where the breaker's policy spares
+    /// commands, an open breaker is none either. `window` is that of the model which is called again.
     ///
     /// [`models::is_context_overflow`](crate::models::is_context_overflow) tells such an error from others.
     ///
@@ -73,7 +74,8 @@ impl Session {
         let before = self.snapshot().await?.tokens();
         let room = (budget / 4 * 3).min(before.saturating_sub(before / 4));
         let compaction = self
-            .compaction_within(CancellationToken::new(), room)
+            .command(CancellationToken::new())
+            .with_room(Some(self.room(room)))
             .with_reason(CompactionReason::Overflow);
         let mut outcome = compaction.run(Mode::Full).await?;
         if outcome.after.tokens > room {

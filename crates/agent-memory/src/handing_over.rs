@@ -1,8 +1,8 @@
 //! Handing a session over: what was done, or why nothing was, in the words of the engines that do it so.
 
-use compaction_plan::{Mode, StopReason};
+use compaction_plan::{Label, Mode, StopReason};
 use compaction_runner::{CancellationToken, Compaction, CompactionReason, Outcome};
-use handoff_compactor::FileLedger;
+use handoff_compactor::{FileLedger, TURN_PREFIX};
 use memory_model::{EntryKind, Purpose, RawJson, Seq, SeqRange, SpanBody, Summary, SummaryId};
 use summarize_escalation::{Ladder, OnError, Summarizer, Tier};
 
@@ -85,6 +85,8 @@ pub enum HandOverSkip {
     Cancelled,
     /// Another process is at work on it, or was first.
     Busy,
+    /// The runner's policy wants summaries by a model, and the memory has none.
+    NoModel,
 }
 
 /// A session that was handed over.
@@ -133,7 +135,7 @@ impl Session {
         if let Some(skip) = self.skip(request).await? {
             return Ok(HandOverOutcome::Skipped(skip));
         }
-        self.run_handoff(self.compaction(request.cancel.clone()), request)
+        self.run_handoff(self.command(request.cancel.clone()), request)
             .await
     }
 
@@ -163,7 +165,9 @@ impl Session {
         compaction: Compaction<'_>,
         request: &HandOver,
     ) -> Result<HandOverOutcome> {
-        let mut compaction = compaction.with_reason(request.reason);
+        // The two summaries of a split turn are published together, or none of them.
+        let policy = self.memory().inner.runner.clone().with_whole_passes(true);
+        let mut compaction = compaction.with_policy(policy).with_reason(request.reason);
         if let Some(instructions) = &request.instructions {
             compaction = compaction.with_instructions(instructions);
         }
@@ -300,24 +304,64 @@ impl Session {
         Ok(match outcome.stop_reason {
             StopReason::SummarizerFailed if too_long => HandOverSkip::HistoryTooLarge,
             StopReason::SummarizerFailed => {
-                let why = outcome.failure.as_deref().unwrap_or("Unknown error");
+                let label = failure_label(outcome.failed_kind.as_ref(), outcome.failure.as_deref());
                 return Err(Error::new(
                     ErrorKind::Model(model_client::FailureKind::Other),
-                    format!(
-                        "Summarization failed: {why}; nothing changed, so it can be tried again"
-                    ),
+                    format!("{label}; nothing changed, so it can be tried again"),
                 ));
             }
             StopReason::Exhausted => HandOverSkip::CannotShrink,
             // Jobs were planned, and hooks refused them all.
             StopReason::Cancelled | StopReason::NoProgress => HandOverSkip::Cancelled,
             StopReason::Held | StopReason::LostRace => HandOverSkip::Busy,
+            StopReason::NoModel => HandOverSkip::NoModel,
             _ => HandOverSkip::NothingToDo,
         })
     }
 }
 
+/// What failed, and why, in pi's words.
+fn failure_label(kind: Option<&Label>, why: Option<&str>) -> String {
+    let what = match kind {
+        Some(kind) if *kind == TURN_PREFIX => "Turn prefix summarization failed",
+        _ => "Summarization failed",
+    };
+    let why = why.map(str::trim).filter(|why| !why.is_empty());
+    format!("{what}: {}", why.unwrap_or("Unknown error"))
+}
+
 /// Whether a summary is of a turn's beginning.
 fn is_turn_prefix(summary: &Summary) -> bool {
     handoff_compactor::purpose(summary) == Some(Purpose::TurnPrefix)
+}
+
+#[cfg(test)]
+mod tests {
+    use handoff_compactor::HANDOFF;
+
+    use super::*;
+
+    #[test]
+    fn failures_have_pis_labels() {
+        for (kind, why, label) in [
+            (
+                Some(&HANDOFF),
+                Some("m: 503"),
+                "Summarization failed: m: 503",
+            ),
+            (
+                Some(&TURN_PREFIX),
+                Some("m: 503"),
+                "Turn prefix summarization failed: m: 503",
+            ),
+            (
+                Some(&TURN_PREFIX),
+                Some(" "),
+                "Turn prefix summarization failed: Unknown error",
+            ),
+            (None, None, "Summarization failed: Unknown error"),
+        ] {
+            assert_eq!(failure_label(kind, why), label);
+        }
+    }
 }

@@ -155,10 +155,10 @@ pub use compaction_plan::{
     Work as JobWork,
 };
 pub use compaction_runner::{
-    CancellationToken, Cause, CauseCount, CompactionReason, Event, Hooks, JobDecision, LeaseHolder,
-    Liveness, Measure, ModelReport, NeverGone, NoHooks, Outcome, PrefetchReport, Recorder,
-    RedoCandidate, RedoFailure, RedoPlan, RedoPolicy, RedoReport, RedoStop, ReplacedSummary,
-    RunnerPolicy, SkipReason, Trigger, WindowUse,
+    CancellationToken, Cause, CauseCount, CompactionReason, Event, HookList, Hooks, JobDecision,
+    LeaseHolder, Liveness, Measure, ModelReport, NeverGone, NoHooks, Outcome, PlannedJob,
+    PrefetchReport, Recorder, RedoCandidate, RedoFailure, RedoPlan, RedoPolicy, RedoReport,
+    RedoStop, ReplacedSummary, RunnerPolicy, SkipReason, Trigger, WindowUse,
 };
 pub use context_assembler::{
     AssemblyPolicy, Budget, Context, ContextMessage, Eviction, MessageOrigin, MovedResult, Receipt,

@@ -3,8 +3,8 @@
 use std::sync::Arc;
 
 use async_trait::async_trait;
-use compaction_plan::{Job, Mode};
-use compaction_runner::{CancellationToken, Event, Hooks, JobDecision, Outcome};
+use compaction_plan::Mode;
+use compaction_runner::{CancellationToken, Event, Hooks, JobDecision, Outcome, PlannedJob};
 use handoff_compactor::HandoffPlanner;
 use memory_model::{RawJson, Seq, Summary};
 
@@ -41,11 +41,16 @@ struct SuppliedText<'a> {
 
 #[async_trait]
 impl Hooks for SuppliedText<'_> {
-    async fn before(&self, job: &Job) -> JobDecision {
-        match self.hooks.before(job).await {
-            JobDecision::Cancel => JobDecision::Cancel,
-            _ => JobDecision::Supply(self.text.to_owned()),
+    async fn before_job(&self, planned: &PlannedJob<'_>) -> JobDecision {
+        match self.hooks.before_job(planned).await {
+            JobDecision::Cancel => return JobDecision::Cancel,
+            JobDecision::Fail(error) => {
+                let range = planned.job.range;
+                self.event(&Event::HookFailed { range, error }).await;
+            }
+            _ => {}
         }
+        JobDecision::Supply(self.text.to_owned())
     }
 
     async fn after(&self, summary: &Summary) {

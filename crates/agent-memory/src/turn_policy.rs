@@ -144,6 +144,9 @@ pub struct TurnPolicy {
     pub soft: Trigger,
     /// Threshold of publishing and compacting. By default above 0.75 of the window.
     pub hard: Trigger,
+    /// Threshold from which on a step warns ([`TurnReport::warned`](crate::TurnReport::warned)) as long as the hard one
+    /// is not crossed. By default never.
+    pub warn: Trigger,
     /// Action of [`Session::before_turn`](crate::Session::before_turn).
     pub before_turn: Action,
     /// Action of [`Session::before_call`](crate::Session::before_call).
@@ -157,6 +160,7 @@ impl Default for TurnPolicy {
         Self {
             soft: Trigger::Fraction { of_window: 0.5 },
             hard: Trigger::default(),
+            warn: Trigger::Never,
             before_turn: Action::Publish,
             before_call: Action::Publish,
             after_turn: Action::Prefetch,
@@ -171,6 +175,7 @@ impl TurnPolicy {
         Self {
             soft: Trigger::Never,
             hard: Trigger::default(),
+            warn: Trigger::Never,
             before_turn: Action::Nothing,
             before_call: Action::Nothing,
             after_turn: Action::Compact,
@@ -188,7 +193,7 @@ impl TurnPolicy {
     }
 
     /// The policy of Operator-Use: compacts after the turn, where less than 8,192 tokens of the window are left, and waits for the
-    /// model. 8,192 is its document's reserve; its code and pi have 16,384.
+    /// model. 8,192 is its document's reserve.
     pub fn operator_use() -> Self {
         Self {
             hard: Trigger::Reserve { tokens: 8_192 },
@@ -197,13 +202,51 @@ impl TurnPolicy {
         }
     }
 
+    /// The policy of Operator-Use's code, and of pi: as [`operator_use`](Self::operator_use), with a reserve of 16,384.
+    pub fn operator_use_code() -> Self {
+        Self {
+            hard: Trigger::Reserve { tokens: 16_384 },
+            ..Self::operator_use()
+        }
+    }
+
+    /// The policy of Operator-Use's sliding window: compacts after the turn, above half of the window, and waits for the model.
+    /// It goes with [`HandoffPolicy::sliding_window`](crate::HandoffPolicy::sliding_window).
+    pub fn sliding_window() -> Self {
+        Self {
+            hard: Trigger::Fraction { of_window: 0.5 },
+            after_turn: Action::Compact,
+            ..Self::manual()
+        }
+    }
+
+    /// The policy of Operator-Use's observations: after each turn summaries are prefetched, however small the view is, and those
+    /// that are ready are published once less than 8,192 tokens of the window are left. It goes with
+    /// [`RunnerPolicy::observations`](crate::RunnerPolicy::observations).
+    pub fn observations() -> Self {
+        Self {
+            soft: Trigger::Absolute { tokens: 0 },
+            hard: Trigger::Reserve { tokens: 8_192 },
+            after_turn: Action::Prefetch,
+            ..Self::manual()
+        }
+    }
+
     /// The policy of koda: compacts before each call, from 80 percent of the window on, and waits for the model. 80 is its document's
-    /// figure; its code has 85, and had 90.
+    /// figure.
     pub fn koda() -> Self {
         Self {
             hard: Trigger::Percent { percent: 80 },
             before_call: Action::Compact,
             ..Self::manual()
+        }
+    }
+
+    /// The policy of koda's code: as [`koda`](Self::koda), from 85 percent on. An earlier version had 90.
+    pub fn koda_code() -> Self {
+        Self {
+            hard: Trigger::Percent { percent: 85 },
+            ..Self::koda()
         }
     }
 
@@ -222,6 +265,7 @@ impl TurnPolicy {
         Self {
             soft: Trigger::Never,
             hard: Trigger::Never,
+            warn: Trigger::Never,
             before_turn: Action::Nothing,
             before_call: Action::Nothing,
             after_turn: Action::Nothing,
@@ -231,6 +275,12 @@ impl TurnPolicy {
     /// Sets the soft and the hard threshold.
     pub fn with_thresholds(mut self, soft: Trigger, hard: Trigger) -> Self {
         (self.soft, self.hard) = (soft, hard);
+        self
+    }
+
+    /// Sets the threshold from which on a step warns.
+    pub fn with_warn(mut self, warn: Trigger) -> Self {
+        self.warn = warn;
         self
     }
 

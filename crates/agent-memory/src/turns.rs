@@ -6,7 +6,7 @@
 
 use compaction_plan::Mode;
 use compaction_runner::{
-    CancellationToken, CompactionReason, ModelReport, Outcome, PrefetchReport, WindowUse,
+    CancellationToken, CompactionReason, ModelReport, Outcome, PrefetchReport, Trigger, WindowUse,
 };
 use context_assembler::{Budget, Context};
 use memory_model::Accounting as _;
@@ -27,6 +27,8 @@ const MAX_ROUNDS: u32 = 4;
 pub struct TurnReport {
     /// Use of the window at the start of the step.
     pub usage: WindowUse,
+    /// Whether it was above the policy's threshold for warnings, and not yet above the hard one.
+    pub warned: bool,
     /// Compactions of the step, in order.
     pub compactions: Vec<Outcome>,
     /// Number of published summaries that are extracts because the view cost more than the budget
@@ -209,7 +211,9 @@ impl Session {
         let mut report = TurnReport::default();
         let load = self.measure(window).await?;
         report.usage = load.usage;
-        let mut compaction = self.compaction_within(CancellationToken::new(), load.room);
+        let mut compaction = self
+            .command(CancellationToken::new())
+            .with_room(Some(self.room(load.room)));
         if let Some(instructions) = instructions {
             compaction = compaction.with_instructions(instructions);
         }
@@ -315,12 +319,16 @@ impl Session {
         if let Some(result) = self.memory().inner.prefetches.take_result(self.id()) {
             report.add_prefetch(result);
         }
-        if action == Action::Nothing {
+        let policy = &self.memory().inner.turns.get();
+        if action == Action::Nothing && policy.warn == Trigger::Never {
             return Ok((report, None));
         }
         let mut load = self.measure(window).await?;
         report.usage = load.usage;
-        let policy = &self.memory().inner.turns.get();
+        report.warned = policy.warn.fires(&load.usage) && !policy.hard.fires(&load.usage);
+        if action == Action::Nothing {
+            return Ok((report, None));
+        }
         if load.excess() > 0 || policy.hard.fires(&load.usage) {
             let compaction = self
                 .compaction_within(CancellationToken::new(), load.room)

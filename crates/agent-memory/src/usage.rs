@@ -1,6 +1,7 @@
 //! Usage that providers report, and the safety factor that is learnt from it. Stored token counts
 //! never change; budgets are scaled.
 
+use compaction_runner::CancellationToken;
 use context_assembler::{Budget, Context, DegradationStep};
 use memory_model::{Accounting as _, RawJson, Seq, SeqRange, ViewName};
 use memory_store::{LogRead, Snapshot};
@@ -202,13 +203,17 @@ impl Session {
         Ok(self.stored_usage().await?.0.tokens(&snapshot))
     }
 
-    /// Whether the session's view costs more than `tokens` tokens, by [`Session::context_tokens`].
-    /// Takes two look-ups, however long the log is.
+    /// Whether the session's view costs more than `tokens` tokens, by [`Session::context_tokens`], and a compaction
+    /// would have anything to do. Up to that cost it takes two look-ups, however long the log is; above it, it plans as
+    /// [`Session::compact`] does.
     ///
     /// # Errors
     /// When the store fails.
     pub async fn needs_compaction(&self, tokens: u64) -> Result<bool> {
-        Ok(self.context_tokens().await?.tokens() > tokens)
+        if self.context_tokens().await?.tokens() <= tokens {
+            return Ok(false);
+        }
+        Ok(self.command(CancellationToken::new()).has_work().await?)
     }
 
     /// Returns the factor that budgets of this session are divided by: an upper

@@ -83,6 +83,8 @@ impl Sessions {
 #[derive(Debug, Clone)]
 pub(crate) struct Writer {
     pub(crate) summarizer: Arc<dyn Summarizer>,
+    /// The same, for summaries that somebody asked for.
+    pub(crate) commanded: Arc<dyn Summarizer>,
     /// One guard for each summarizer; empty without guards.
     pub(crate) guards: Arc<[Arc<SessionGuard>]>,
 }
@@ -135,6 +137,7 @@ impl Writers {
             summarizer = Arc::new(all.fold(chain, FallbackSummarizer::or));
         }
         Writer {
+            commanded: Arc::clone(&summarizer),
             summarizer,
             guards: Arc::default(),
         }
@@ -144,23 +147,27 @@ impl Writers {
     /// hangs does not use up the time of its fallback.
     fn guarded(&self, guards: &Arc<Guards>) -> Writer {
         let session = Arc::new(SessionGuard::new());
-        let mut all = vec![Arc::clone(&session)];
-        let around = |inner: &Arc<dyn Summarizer>, session: Arc<SessionGuard>| {
-            GuardedSummarizer::for_session(Arc::clone(inner), Arc::clone(guards), session)
-        };
-        let first = around(&self.first, Arc::clone(&session));
-        let mut summarizer: Arc<dyn Summarizer> = Arc::new(first.clone());
-        if !self.fallbacks.is_empty() {
-            let mut chain = FallbackSummarizer::new(first);
-            for next in &self.fallbacks {
-                let sibling = Arc::new(session.sibling());
-                all.push(Arc::clone(&sibling));
-                chain = chain.or(around(next, sibling));
+        let siblings = self.fallbacks.iter().map(|_| Arc::new(session.sibling()));
+        let siblings: Vec<Arc<SessionGuard>> = siblings.collect();
+        let chain = |commanded: bool| -> Arc<dyn Summarizer> {
+            let around = |inner: &Arc<dyn Summarizer>, session: &Arc<SessionGuard>| {
+                let (inner, session) = (Arc::clone(inner), Arc::clone(session));
+                GuardedSummarizer::for_session(inner, Arc::clone(guards), session)
+                    .with_commanded(commanded)
+            };
+            let first = around(&self.first, &session);
+            let mut rest = self.fallbacks.iter().zip(&siblings).peekable();
+            if rest.peek().is_none() {
+                return Arc::new(first);
             }
-            summarizer = Arc::new(chain);
-        }
+            let chain = FallbackSummarizer::new(first);
+            Arc::new(rest.fold(chain, |chain, (next, guard)| chain.or(around(next, guard))))
+        };
+        let mut all = vec![Arc::clone(&session)];
+        all.extend(siblings.iter().cloned());
         Writer {
-            summarizer,
+            summarizer: chain(false),
+            commanded: chain(true),
             guards: all.into(),
         }
     }

@@ -197,6 +197,8 @@ pub enum StopReason {
     Held,
     /// The same state was tried before by the same policy, and nothing could be made shorter.
     Exhausted,
+    /// The policy wants summaries by a model, and the summarizer has none.
+    NoModel,
     /// The caller cancelled the compaction.
     Cancelled,
     /// The view costs no more than the threshold that the caller compacts from.

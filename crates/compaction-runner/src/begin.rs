@@ -10,9 +10,10 @@ use memory_store::{Claim, JobKey};
 
 use crate::environment::{Environment, Stage};
 use crate::error::Result;
-use crate::events::{JobDecision, SkipReason};
+use crate::events::{Event, JobDecision, SkipReason};
 use crate::leases::claim_all;
 use crate::open_job::{OpenJob, with_details};
+use crate::planned_job::PlannedJob;
 use crate::prepared::{Done, Prepared, Ready};
 use crate::sources::read_sources;
 use crate::summary::Written;
@@ -79,10 +80,23 @@ async fn ask_hooks<'j, 'e>(
 ) -> (Vec<Option<Begun<'j, 'e>>>, BTreeMap<usize, String>) {
     let mut begun: Vec<Option<Begun<'j, 'e>>> = Vec::with_capacity(jobs.len());
     let mut supplied: BTreeMap<usize, String> = BTreeMap::new();
+    let view = env.view();
     for (index, &job) in jobs.iter().enumerate() {
-        let answer = watch
-            .unless_stopped(&env.cancel, env.hooks.before(job))
-            .await;
+        let planned = PlannedJob {
+            job,
+            jobs,
+            conversation: env.conversation,
+            reason: env.reason,
+            instructions: env.instructions.as_deref(),
+            view: &view,
+            store: env.store,
+        };
+        let answer = env.hooks.before_job(&planned);
+        let answer = watch.unless_stopped(&env.cancel, answer).await;
+        if let Ok(JobDecision::Fail(error)) = &answer {
+            let (range, error) = (job.range, error.clone());
+            env.emit(Event::HookFailed { range, error }).await;
+        }
         let prepared = match (answer, &job.work) {
             (Err(Aborted), _) => Some(Prepared::Cancelled),
             (Ok(JobDecision::Cancel), _) => Some(Prepared::Skipped(SkipReason::Vetoed)),
@@ -91,7 +105,7 @@ async fn ask_hooks<'j, 'e>(
                 supplied.insert(index, text);
                 None
             }
-            (Ok(JobDecision::Proceed), _) => None,
+            (Ok(JobDecision::Proceed | JobDecision::Fail(_)), _) => None,
         };
         begun.push(prepared.map(|prepared| Begun::Done(Done::unleased(job, prepared))));
     }

@@ -8,7 +8,8 @@ use summarize_escalation::{ExtractiveSummarizer, Ladder, Summarizer};
 use crate::cancel::CancellationToken;
 use crate::environment::{Environment, Stage};
 use crate::error::Result;
-use crate::events::{CompactionReason, Hooks, NoHooks};
+use crate::events::{Hooks, NoHooks};
+use crate::exhausted::is_exhausted;
 use crate::fit;
 use crate::in_flight::InFlight;
 use crate::iterate::{Iterations, run_iterations};
@@ -16,6 +17,7 @@ use crate::outcome::Outcome;
 use crate::owners::{Liveness, NeverGone};
 use crate::policy::RunnerPolicy;
 use crate::prefetch::{self, PrefetchReport};
+use crate::reason::CompactionReason;
 use crate::redo::{self, RedoPlan, RedoPolicy, RedoReport};
 use crate::view_reader::ViewReader;
 
@@ -167,6 +169,19 @@ impl<'a> Compaction<'a> {
             head: snapshot.head,
             jobs,
         })
+    }
+
+    /// Whether a run would have anything to do: reads and plans, calls no model, writes nothing. False in a state in
+    /// which nothing could be made shorter before.
+    ///
+    /// # Errors
+    /// When the store fails.
+    pub async fn has_work(&self) -> Result<bool> {
+        let snapshot = self.env.snapshot().await?;
+        if self.env.lacks_model() || is_exhausted(&self.env, &snapshot).await? {
+            return Ok(false);
+        }
+        ViewReader::new(&self.env, snapshot).has_jobs().await
     }
 
     /// Compacts, and says what was done and why it stopped.

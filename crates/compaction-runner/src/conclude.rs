@@ -61,7 +61,9 @@ pub(crate) async fn conclude(
                 .extend(summaries.map(|summary| (summary.id.clone(), summary)));
             hand_back(env, ready.into_iter().filter_map(|one| one.fence)).await?;
         }
-        _ if env.puts_off() => ready.into_iter().for_each(|one| tally.put_off(one)),
+        _ if env.puts_off() || env.publishes_passes() => {
+            ready.into_iter().for_each(|one| tally.put_off(one));
+        }
         _ => publish(env, ready, tally).await?,
     }
     for (job, prepared) in others {
@@ -78,6 +80,14 @@ pub(crate) async fn publish_put_off(env: &Environment<'_>, tally: &mut Tally) ->
         return Ok(());
     }
     publish(env, ready, tally).await
+}
+
+/// Gives up what was put off, because the pass that it belongs to is not published: its leases are given back, and
+/// what was written is kept for the next run.
+pub(crate) async fn give_up_put_off(env: &Environment<'_>, tally: &mut Tally) -> Result<()> {
+    tally.made.clear();
+    let put_off = std::mem::take(&mut tally.put_off);
+    hand_back(env, put_off.into_iter().filter_map(|one| one.fence)).await
 }
 
 /// Gives back the leases of prepared jobs; what is ready and kept is there for the next run.
@@ -153,6 +163,7 @@ async fn pass_over(env: &Environment<'_>, job: &Job, prepared: Prepared, tally: 
             let (range, told) = (job.range, error.clone());
             env.emit(Event::Failed { range, error: told }).await;
             tally.failure = Some(error);
+            tally.failed_kind = Some(job.kind.clone());
         }
         _ => {}
     }

@@ -8,10 +8,11 @@ use summarize_escalation::{Ladder, Summarizer};
 
 use crate::cancel::CancellationToken;
 use crate::error::Result;
-use crate::events::{CompactionReason, Event, Hooks};
+use crate::events::{Event, Hooks};
 use crate::in_flight::InFlight;
 use crate::owners::Liveness;
 use crate::policy::RunnerPolicy;
+use crate::reason::CompactionReason;
 
 /// The conversation of a compaction, and the resources and settings that its parts share.
 #[derive(Debug, Clone)]
@@ -82,6 +83,16 @@ impl Environment<'_> {
     /// made again, and the passes to come see it without the store.
     pub(crate) fn puts_off(&self) -> bool {
         self.summarizer.provisional() && matches!(self.stage, Stage::Whole | Stage::Fit)
+    }
+
+    /// Whether the summaries of a pass are published together, or none of them.
+    pub(crate) fn publishes_passes(&self) -> bool {
+        self.policy.whole_passes && self.stage == Stage::Whole
+    }
+
+    /// Whether nothing is compacted because the summarizer has no model.
+    pub(crate) fn lacks_model(&self) -> bool {
+        self.policy.needs_model && self.summarizer.provisional()
     }
 
     /// Logs an event, and tells it to the hooks.

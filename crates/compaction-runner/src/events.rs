@@ -6,23 +6,9 @@ use async_trait::async_trait;
 use compaction_plan::{Job, Label, StopReason};
 use memory_model::{ConversationId, SeqRange, Summary, SummaryId, ViewName};
 
+use crate::planned_job::PlannedJob;
+use crate::reason::CompactionReason;
 use crate::report::Cause;
-
-/// Why a compaction is run.
-#[derive(
-    Debug, Clone, Copy, Default, PartialEq, Eq, Hash, serde::Serialize, serde::Deserialize,
-)]
-#[serde(rename_all = "snake_case")]
-#[non_exhaustive]
-pub enum CompactionReason {
-    /// Somebody asked for it.
-    #[default]
-    Manual,
-    /// A threshold was crossed.
-    Threshold,
-    /// A provider refused a context as too long. The call is tried again afterwards.
-    Overflow,
-}
 
 /// Something that happened in a compaction.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -83,7 +69,29 @@ pub enum Event {
         stop: StopReason,
         /// What the view costs now, in tokens.
         tokens: u64,
+        /// Whether the refused call is to be made again: a compaction after an overflow that made the view smaller.
+        will_retry: bool,
     },
+    /// A hook could not decide about a job, which goes on as without it.
+    HookFailed {
+        /// What the job covers.
+        range: SeqRange,
+        /// Why, in the hook's words.
+        error: String,
+    },
+}
+
+impl Event {
+    /// Whether it is the end of a compaction that was cancelled.
+    pub fn is_aborted(&self) -> bool {
+        matches!(
+            self,
+            Event::Ended {
+                stop: StopReason::Cancelled,
+                ..
+            }
+        )
+    }
 }
 
 /// Why a job was passed over.
@@ -113,6 +121,8 @@ pub enum JobDecision {
     Cancel,
     /// Take this text for the summary; no model is called. A job that makes no summary proceeds.
     Supply(String),
+    /// The hook could not decide, for this reason: go on. [`Event::HookFailed`] tells it.
+    Fail(String),
 }
 
 /// Callbacks of a compaction. All methods do nothing unless implemented.
@@ -121,6 +131,11 @@ pub trait Hooks: Send + Sync + std::fmt::Debug {
     /// Called before a job is begun: may cancel it, or supply the text of its summary.
     async fn before(&self, _job: &Job) -> JobDecision {
         JobDecision::Proceed
+    }
+
+    /// As [`Hooks::before`], with what the job is made from at hand. By default asks [`Hooks::before`].
+    async fn before_job(&self, job: &PlannedJob<'_>) -> JobDecision {
+        self.before(job.job).await
     }
 
     /// Called after a summary was published. Jobs without a summary are told by

@@ -21,6 +21,7 @@ const LOST_RACES: u32 = 3;
 
 /// Publishes extracts until the view fits the room; calls no model.
 pub(crate) async fn extract_to_fit(env: &Environment<'_>, room: Room) -> Result<Outcome> {
+    let lacks_model = env.lacks_model();
     let env = &Environment {
         summarizer: env.extractive,
         room: Some(room),
@@ -28,10 +29,11 @@ pub(crate) async fn extract_to_fit(env: &Environment<'_>, room: Room) -> Result<
         ..env.clone()
     };
     let tokens = room.tokens;
-    let start = lifecycle::start(env).await?;
+    let (start, began) = lifecycle::start(env).await?;
     let mut tally = Tally::default();
     let stop = match () {
         () if start.tokens() <= tokens => StopReason::Fits,
+        () if lacks_model => StopReason::NoModel,
         () if !env.ladder.tiers.contains(&Tier::Extractive) => StopReason::NothingEligible,
         () if is_exhausted(env, &start).await? => StopReason::Exhausted,
         () => shrink(env, tokens, &start, &mut tally).await?,
@@ -41,7 +43,7 @@ pub(crate) async fn extract_to_fit(env: &Environment<'_>, room: Room) -> Result<
     {
         remember_exhausted(env, tried).await?;
     }
-    let mut outcome = lifecycle::end(env, &start, tally, stop).await?;
+    let mut outcome = lifecycle::end(env, (&start, began), tally, stop).await?;
     // The extracts are the ladder's own: the memory's summarizer was not called.
     outcome.calls = 0;
     Ok(outcome)

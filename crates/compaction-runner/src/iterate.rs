@@ -27,9 +27,11 @@ pub(crate) async fn run_iterations(
     env: &Environment<'_>,
     iterations: &Iterations<'_>,
 ) -> Result<Outcome> {
-    let start = lifecycle::start(env).await?;
+    let (start, began) = lifecycle::start(env).await?;
     let mut tally = Tally::default();
-    let stop = if is_exhausted(env, &start).await? {
+    let stop = if env.lacks_model() {
+        StopReason::NoModel
+    } else if is_exhausted(env, &start).await? {
         StopReason::Exhausted
     } else {
         iterate(env, iterations, start.clone(), &mut tally).await?
@@ -39,7 +41,7 @@ pub(crate) async fn run_iterations(
     {
         remember_exhausted(env, tried).await?;
     }
-    lifecycle::end(env, &start, tally, stop).await
+    lifecycle::end(env, (&start, began), tally, stop).await
 }
 
 async fn iterate(

@@ -1,16 +1,19 @@
 //! The start and the end of a run: what they tell the hooks, and what the view measures.
 
 use compaction_plan::StopReason;
+use memory_model::Timestamp;
 use memory_store::Snapshot;
 
 use crate::environment::Environment;
 use crate::error::Result;
 use crate::events::Event;
 use crate::outcome::Outcome;
+use crate::reason::CompactionReason;
 use crate::tally::Tally;
 
-/// Starts a run: returns the state of the view.
-pub(crate) async fn start(env: &Environment<'_>) -> Result<Snapshot> {
+/// Starts a run: returns the state of the view, and the time.
+pub(crate) async fn start(env: &Environment<'_>) -> Result<(Snapshot, Timestamp)> {
+    let began = env.clock.now();
     let start = env.start().await?;
     env.emit(Event::Triggered { reason: env.reason }).await;
     env.emit(Event::Started {
@@ -19,13 +22,13 @@ pub(crate) async fn start(env: &Environment<'_>) -> Result<Snapshot> {
         tokens: start.tokens(),
     })
     .await;
-    Ok(start)
+    Ok((start, began))
 }
 
 /// Ends a run: reads the state of the view again if it may have changed, and returns what was done.
 pub(crate) async fn end(
     env: &Environment<'_>,
-    start: &Snapshot,
+    (start, began): (&Snapshot, Timestamp),
     mut tally: Tally,
     stop: StopReason,
 ) -> Result<Outcome> {
@@ -37,7 +40,9 @@ pub(crate) async fn end(
     env.emit(Event::Ended {
         stop,
         tokens: end.tokens(),
+        will_retry: env.reason == CompactionReason::Overflow && tally.published > 0,
     })
     .await;
-    Ok(tally.into_outcome(start, end, stop))
+    let elapsed = env.clock.now().since(began);
+    Ok(tally.into_outcome(start, end, stop, elapsed))
 }

@@ -1,6 +1,8 @@
 //! What a compaction did, and the size of its view.
 
-use compaction_plan::{LabelCounts, StopReason};
+use std::time::Duration;
+
+use compaction_plan::{Label, LabelCounts, StopReason};
 use memory_model::SummaryId;
 use memory_store::Snapshot;
 use serde::Serialize;
@@ -26,6 +28,8 @@ pub struct Outcome {
     pub summaries: Vec<SummaryId>,
     /// Why the last failed job failed.
     pub failure: Option<String>,
+    /// The planner's name for the kind of job that failed last.
+    pub failed_kind: Option<Label>,
     /// What the summarizer said when it last failed, be it that a summary was made without it.
     pub summarizer_error: Option<String>,
     /// How many of the summaries the model did not write, and why. Summaries that were prepared
@@ -35,6 +39,9 @@ pub struct Outcome {
     pub held: Option<LeaseHolder>,
     /// Why it stopped.
     pub stop_reason: StopReason,
+    /// How long it took, by the clock of the compaction.
+    #[serde(skip)]
+    pub elapsed: Duration,
     /// State of the view that `after` is the size of.
     #[serde(skip)]
     pub snapshot: Snapshot,
@@ -55,11 +62,13 @@ impl Outcome {
             calls: self.calls + later.calls,
             summaries,
             failure: later.failure.or(self.failure),
+            failed_kind: later.failed_kind.or(self.failed_kind),
             summarizer_error: later.summarizer_error.or(self.summarizer_error),
             model: self.model,
             held: later.held.or(self.held),
             after: later.after,
             stop_reason: later.stop_reason,
+            elapsed: self.elapsed.saturating_add(later.elapsed),
             snapshot: later.snapshot,
         }
     }

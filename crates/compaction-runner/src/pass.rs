@@ -4,7 +4,7 @@ use compaction_plan::Label;
 use futures::future::join;
 use memory_model::LogEntry;
 
-use crate::conclude::publish_put_off;
+use crate::conclude::{give_up_put_off, publish_put_off};
 use crate::environment::Environment;
 use crate::error::Result;
 use crate::execute::execute;
@@ -28,12 +28,17 @@ pub(crate) async fn run_pass(
     }
     tally.seen.get_or_insert_with(|| reader.snapshot.clone());
     let done = feed(env, label, reader, tally).await;
+    if env.publishes_passes() && (done.is_err() || tally.must_stop().is_some()) {
+        let given_up = give_up_put_off(env, tally).await;
+        return done.and(given_up);
+    }
     for one in &tally.put_off {
         reader.lay_over(&one.job, one.spans());
     }
     done?;
     let outdated = |tally: &Tally| tally.published > published || tally.lost;
-    if tally.put_off.len() >= PUT_OFF || outdated(tally) {
+    let is_due = tally.put_off.len() >= PUT_OFF || env.publishes_passes();
+    if is_due || outdated(tally) {
         publish_put_off(env, tally).await?;
     }
     reader.is_outdated = outdated(tally);
@@ -72,7 +77,7 @@ async fn feed(
         if tally.must_stop().is_some() {
             return Ok(());
         }
-        if tally.put_off.len() >= PUT_OFF {
+        if tally.put_off.len() >= PUT_OFF && !env.publishes_passes() {
             publish_put_off(env, tally).await?;
         }
         page = next?;

@@ -155,7 +155,7 @@ async fn with_drafts<'l>(
 
 /// Publishes the jobs that wait, in one transaction, and calls no model.
 pub(crate) async fn publish_ready(env: &Environment<'_>) -> Result<Outcome> {
-    let start = lifecycle::start(env).await?;
+    let (start, began) = lifecycle::start(env).await?;
     let mut tally = Tally::default();
     if let Some((list, revision)) = read_list(env).await? {
         let (list, unwanted) = split_wanted(env, list, &start).await?;
@@ -177,5 +177,5 @@ pub(crate) async fn publish_ready(env: &Environment<'_>) -> Result<Outcome> {
         () if tally.published > 0 => StopReason::PassesDone,
         () => tally.in_vain().unwrap_or(StopReason::NothingEligible),
     };
-    lifecycle::end(env, &start, tally, stop).await
+    lifecycle::end(env, (&start, began), tally, stop).await
 }

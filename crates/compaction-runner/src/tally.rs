@@ -3,6 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
+use std::time::Duration;
 
 use compaction_plan::{Job, Label, LabelCounts, StopReason};
 use memory_model::{SeqRange, SpanBody, Summary, SummaryId};
@@ -35,6 +36,8 @@ pub(crate) struct Tally {
     /// Summaries that are not in the store yet, by id.
     pub(crate) made: BTreeMap<SummaryId, Summary>,
     pub(crate) failure: Option<String>,
+    /// Kind of the job that failed last.
+    pub(crate) failed_kind: Option<Label>,
     /// Jobs that cannot shrink; they are not tried again.
     pub(crate) refused: BTreeSet<JobId>,
     /// Jobs that a hook said no to; it is not asked again.
@@ -101,6 +104,7 @@ impl Tally {
         start: &Snapshot,
         end: Snapshot,
         stop_reason: StopReason,
+        elapsed: Duration,
     ) -> Outcome {
         Outcome {
             before: Measure::from(start),
@@ -111,10 +115,12 @@ impl Tally {
             calls: self.watch.calls.load(Ordering::Relaxed),
             summaries: self.summaries,
             failure: self.failure,
+            failed_kind: self.failed_kind,
             summarizer_error: self.watch.last_error(),
             model: self.watch.report(),
             held: self.watch.held_by(),
             stop_reason,
+            elapsed,
         }
     }
 }

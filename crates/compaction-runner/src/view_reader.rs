@@ -135,6 +135,16 @@ impl<'a> ViewReader<'a> {
         Ok(jobs)
     }
 
+    /// Whether any pass of the planner has a job.
+    pub(crate) async fn has_jobs(&mut self) -> Result<bool> {
+        for pass in self.env.planner.passes() {
+            if !self.jobs(pass).await?.is_empty() {
+                return Ok(true);
+            }
+        }
+        Ok(false)
+    }
+
     /// Feeds a whole pass, and returns its jobs.
     async fn jobs(&mut self, pass: &Label) -> Result<Vec<Job>> {
         let accounting = self.env.accounting;

@@ -4,14 +4,15 @@ use std::collections::BTreeMap;
 
 use compaction_plan::JobSource;
 use memory_model::conventions::{AgentConventions, ToolAction, ToolUse};
-use memory_model::{Accounting, LogEntry, Part, RawJson, Seq, Summary};
+use memory_model::{Accounting, LogEntry, Part, RawJson, Role, Seq, Summary};
 use serde::{Deserialize, Serialize};
 
 use crate::removals::removed;
 
 /// What was done to the files of a conversation, over all of its handoffs.
 ///
-/// Conventions tell which tool does what; a call counts once its result says that it did not fail. A file that is written
+/// Conventions tell which tool does what; a call counts once its result says that it did not fail. Only assistants call: a
+/// call in a message of anybody else names no file. A file that is written
 /// as a whole and was not seen before is created. Deleted are the operands of `rm` and `git rm` in shell commands.
 ///
 /// In [`Summary::meta`] it is the field [`FileLedger::FACT`].
@@ -134,7 +135,7 @@ impl FileLedger {
                     id,
                     name,
                     arguments,
-                } => {
+                } if entry.role == Role::Assistant => {
                     let used = conventions.tool_use(name, arguments.as_str());
                     let owner = entry.name.clone().map(|agent| FileOwner {
                         agent,

@@ -156,6 +156,6 @@ impl HandoffPlanner {
         } else {
             ""
         };
-        format!("files@1{lists}/{}", self.conventions.id())
+        format!("files@2{lists}/{}", self.conventions.id())
     }
 }

@@ -115,6 +115,17 @@ impl HandoffPolicy {
         }
     }
 
+    /// Returns the preset of Operator-Use's sliding window: the newest 20,000 tokens stay, and each handoff folds the oldest
+    /// 10,000 of what is before them into the summary. It goes with a turn policy that compacts from half of the window on.
+    pub fn sliding_window() -> Self {
+        Self {
+            keep: CutPolicy::RecentTokens { tokens: 20_000 },
+            max_source_tokens: Some(10_000),
+            min_tokens: 0,
+            ..Self::default()
+        }
+    }
+
     /// Returns the preset koda: 4 of fewer than 12 messages stay, else half of them; summaries of up to 4,096
     /// tokens.
     pub fn koda() -> Self {

@@ -27,6 +27,11 @@ impl Timestamp {
         Self(millis.saturating_mul(1000))
     }
 
+    /// Returns the time that passed since an earlier timestamp; zero where it is a later one.
+    pub fn since(self, earlier: Self) -> Duration {
+        Duration::from_micros(u64::try_from(self.0.saturating_sub(earlier.0)).unwrap_or(0))
+    }
+
     /// Returns the time that is `duration` later, at most the largest timestamp.
     pub fn saturating_add(self, duration: Duration) -> Self {
         let micros = i64::try_from(duration.as_micros()).unwrap_or(i64::MAX);

@@ -18,7 +18,9 @@ pub use overflow::is_context_overflow;
 #[cfg(feature = "genai")]
 pub use provider::GenAi;
 #[cfg(any(feature = "openai-compatible", feature = "genai"))]
-pub use provider::{ApiKey, MIN_OUTPUT_TOKENS, OLLAMA_BASE_URL, OPENAI_BASE_URL, public_url};
+pub use provider::{
+    ApiKey, MIN_OUTPUT_TOKENS, OLLAMA_BASE_URL, OPENAI_BASE_URL, ReasoningEffort, public_url,
+};
 #[cfg(feature = "openai-compatible")]
 pub use provider::{OpenAiCompatible, OutputLimit};
 pub use timer::Timer;

@@ -3,7 +3,8 @@
 use agent_memory::testing::memory;
 use agent_memory::{
     Budget, ConversationFilter, ConversationPatch, DagPolicy, ErrorKind, FreshTail, MessageOrigin,
-    Mode, Part, ResultContent, Role, Seq, SeqRange, SessionKey, StopReason, estimator,
+    Mode, Part, ResultContent, Role, RunnerPolicy, Seq, SeqRange, SessionKey, StopReason,
+    estimator,
 };
 use agent_memory::{LogEntry, Message, Session, Timestamp};
 use memory_model::{Accounting as _, Media, MediaSource};
@@ -385,7 +386,7 @@ async fn the_need_to_compact_is_a_threshold() {
         assert!(memory.find_session("nobody").await.unwrap().is_none());
         let session = memory.session("s").await.unwrap();
         assert!(!session.needs_compaction(0).await.unwrap());
-        talk(&session, 5).await;
+        talk(&session, 40).await;
         let tokens = session.info().await.unwrap().conversation.tokens;
         for (threshold, needed) in [(1, true), (tokens - 1, true), (tokens, false)] {
             assert_eq!(session.needs_compaction(threshold).await.unwrap(), needed);
@@ -396,6 +397,32 @@ async fn the_need_to_compact_is_a_threshold() {
         }
         assert!(!session.needs_compaction(u64::MAX).await.unwrap());
     }
+}
+
+#[tokio::test]
+async fn a_compaction_is_needed_only_where_there_is_something_to_compact() {
+    for place in plain().await {
+        let session = place.memory.session("s").await.unwrap();
+        // All of it is the fresh tail.
+        talk(&session, 5).await;
+        assert!(session.context_tokens().await.unwrap().tokens() > 1);
+        assert!(!session.needs_compaction(1).await.unwrap());
+        let more: Vec<Message> = (6..=60).map(said).collect();
+        let _ = session.ingest_batch(more).await.unwrap();
+        assert!(session.needs_compaction(1).await.unwrap());
+        session.compact(Mode::Full).await.unwrap();
+        assert!(session.context_tokens().await.unwrap().tokens() > 1);
+        assert!(!session.needs_compaction(1).await.unwrap());
+    }
+    // Nor where the policy wants a model and there is none.
+    let policy = RunnerPolicy::stella();
+    let memory = memory().runner(policy).open().await.unwrap();
+    let session = memory.session("s").await.unwrap();
+    talk(&session, 60).await;
+    assert!(!session.needs_compaction(1).await.unwrap());
+    let outcome = session.compact(Mode::Full).await.unwrap();
+    assert_eq!(outcome.stop_reason, StopReason::NoModel);
+    assert_eq!(outcome.published.total(), 0);
 }
 
 #[tokio::test]

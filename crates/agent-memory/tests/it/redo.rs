@@ -473,7 +473,11 @@ async fn a_compaction_that_comes_between_wins_and_redo_goes_on_after_it() {
 async fn a_breaker_belongs_to_a_session_and_outlives_its_handle() {
     let timer = FakeTimer::new();
     let failing = Scripted::new([Answer::Failure(FailureKind::Overloaded, None)]);
-    let policy = GuardPolicy::none().with_breaker(Some(BreakerPolicy::KODA));
+    let breaker = BreakerPolicy {
+        half_open_after_millis: None,
+        ..BreakerPolicy::default()
+    };
+    let policy = GuardPolicy::none().with_breaker(Some(breaker));
     let builder = with(failing.clone()).guards_with(policy, Arc::new(timer));
     let memory = builder.open().await.unwrap();
     for key in ["a", "b"] {

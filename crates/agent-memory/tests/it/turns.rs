@@ -622,7 +622,7 @@ fn a_turn_policy_is_a_config_value() {
     let json = serde_json::to_string(&TurnPolicy::default()).unwrap();
     assert_eq!(
         json,
-        r#"{"soft":{"kind":"fraction","of_window":0.5},"hard":{"kind":"fraction","of_window":0.75},"before_turn":"publish","before_call":"publish","after_turn":"prefetch"}"#
+        r#"{"soft":{"kind":"fraction","of_window":0.5},"hard":{"kind":"fraction","of_window":0.75},"warn":{"kind":"never"},"before_turn":"publish","before_call":"publish","after_turn":"prefetch"}"#
     );
     let policy: TurnPolicy = serde_json::from_str(r#"{"after_turn":"compact"}"#).unwrap();
     assert_eq!(policy.after_turn, Action::Compact);

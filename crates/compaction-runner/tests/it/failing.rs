@@ -374,7 +374,8 @@ async fn events_tell_the_story_in_order() {
         *last,
         Event::Ended {
             stop: StopReason::NothingEligible,
-            tokens
+            tokens,
+            will_retry: false,
         }
     );
     let mut saved = 0;

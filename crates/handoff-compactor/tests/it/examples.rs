@@ -2,8 +2,8 @@
 
 use compaction_plan::{Job, Planner as _, Room, Work};
 use handoff_compactor::{CutPolicy, FileLedger, HandoffPlanner, HandoffPolicy, left_out, prepare};
-use memory_model::conventions::GenericConventions;
-use memory_model::{Child, Purpose, Seq, SeqRange, Summary};
+use memory_model::conventions::{AgentConventions, FileAccess, GenericConventions, ToolUse};
+use memory_model::{Child, Purpose, RawJson, Role, Seq, SeqRange, Summary};
 
 use crate::world::{World, log, ranges};
 
@@ -150,6 +150,7 @@ fn the_policy_is_a_config_value() {
         (HandoffPolicy::default(), 6_553, 4_096),
         (HandoffPolicy::pi_code(), 13_107, 8_192),
         (HandoffPolicy::koda(), 4_096, 4_096),
+        (HandoffPolicy::sliding_window(), 6_553, 4_096),
     ];
     for (preset, summary, prefix) in presets {
         assert_eq!(
@@ -164,6 +165,136 @@ fn the_policy_is_a_config_value() {
     }
     let print = |policy: &HandoffPolicy| HandoffPlanner::new(policy.clone()).fingerprint();
     assert_ne!(print(&keeping(4)), print(&keeping(5)));
+}
+
+#[test]
+fn presets_keep_what_their_engines_keep() {
+    // 60 messages of 500 tokens: the one that reaches the figure is kept.
+    let entries = log(&"u*500 a*500 ".repeat(30));
+    let cost = entries[0].tokens;
+    assert!(entries.iter().all(|entry| entry.tokens == cost), "{cost}");
+    for (policy, tokens) in [
+        (HandoffPolicy::default(), 16_384_u64),
+        (HandoffPolicy::pi(), 16_384),
+        (HandoffPolicy::pi_code(), 20_000),
+    ] {
+        let handoff = prepare(&entries, None, &policy, &GenericConventions).unwrap();
+        let kept = 60 - u64::from(handoff.kept_from.prev().0);
+        assert_eq!(kept, tokens.div_ceil(cost), "{policy:?}");
+    }
+}
+
+#[test]
+fn a_window_slides_over_the_oldest_10000_tokens_at_a_time() {
+    let policy = HandoffPolicy::sliding_window();
+    let mut world = World::new(log(&"u*500 a*500 ".repeat(60)));
+    let cost = world.entries[0].tokens;
+    let mut folded = Vec::new();
+    while let [job] = world.plan(&policy, None, 100).as_slice() {
+        let before: u64 = job
+            .expect
+            .iter()
+            .filter(|s| s.body.summary().is_some())
+            .map(|s| s.tokens)
+            .sum();
+        folded.push(job.source_tokens - before);
+        world.publish(job, 800);
+    }
+    let whole = 10_000 / cost * cost;
+    let (last, batches) = folded.split_last().unwrap();
+    assert!(batches.iter().all(|tokens| *tokens == whole), "{folded:?}");
+    assert!(*last <= whole, "{folded:?}");
+    let head = world.head();
+    let spans = world.view.spans();
+    let kept = SeqRange::new(spans[1].range.first, head).unwrap();
+    assert_eq!(world.tokens(kept), 20_000_u64.div_ceil(cost) * cost);
+}
+
+#[test]
+fn entries_are_named_by_their_ids_and_nothing_is_prepared_where_nothing_is_old() {
+    let mut entries = log("u*90 a*90 u*90 a*90 u a");
+    for entry in &mut entries {
+        entry.message.external_id = Some(format!("id-{}", entry.seq));
+    }
+    let prepared =
+        |entries: &[_], keep| prepare(entries, None, &keeping(keep), &GenericConventions);
+    let handoff = prepared(&entries, 2).unwrap();
+    assert_eq!(
+        (handoff.kept_from, handoff.kept_from_id.as_deref()),
+        (Seq(5), Some("id-5"))
+    );
+    // An entry without an id has its position.
+    entries[4].message.external_id = None;
+    let handoff = prepared(&entries, 2).unwrap();
+    assert_eq!((handoff.kept_from, handoff.kept_from_id), (Seq(5), None));
+    // Nothing is old, and nothing is left behind the summary before.
+    assert_eq!(prepared(&entries, 6), None);
+    assert_eq!(prepared(&entries, 100), None);
+    let range = SeqRange::new(Seq(1), Seq(6)).unwrap();
+    let sources = vec![Child::Messages { range }];
+    let recipe = memory_model::Recipe::new("test");
+    let before = Summary::new(range, 0, sources, memory_model::Hash::ZERO, recipe, "x");
+    let after = prepare(&entries, Some(&before), &keeping(2), &GenericConventions);
+    assert_eq!(after, None);
+}
+
+#[test]
+fn only_an_assistants_calls_name_files() {
+    let write = r#"{"file_path":"/srv/a.rs","content":"x"}"#;
+    let call = |role| {
+        let mut call =
+            memory_model::Message::tool_call("c", "Write", RawJson::parse(write).unwrap());
+        call.role = role;
+        let result = memory_model::Message::tool_result("c", "written");
+        let mut ledger = FileLedger::default();
+        for (seq, message) in (1..).zip([call, result]) {
+            let mut entry = log("u")[0].clone();
+            (entry.seq, entry.message) = (Seq(seq), message);
+            ledger.add_entry(&entry, &Files);
+        }
+        ledger
+    };
+    assert_eq!(call(Role::Assistant).modified(), ["/srv/a.rs"]);
+    for role in [Role::User, Role::System, Role::Tool] {
+        assert!(call(role).is_empty(), "{role}");
+    }
+}
+
+/// Conventions under which every call changes one file.
+#[derive(Debug)]
+struct Files;
+
+impl AgentConventions for Files {
+    fn id(&self) -> &str {
+        "files@1"
+    }
+
+    fn tool_use(&self, _: &str, _: &str) -> ToolUse {
+        let file = FileAccess {
+            path: "/srv/a.rs".to_owned(),
+            changed: true,
+        };
+        let mut used = ToolUse::default();
+        used.files = vec![file];
+        used
+    }
+}
+
+#[test]
+fn a_footer_has_a_list_for_each_kind_of_files() {
+    let footer = |json: &str| serde_json::from_str::<FileLedger>(json).unwrap().footer();
+    let (read, modified) = (
+        "\n\n<read-files>\na\nb\n</read-files>",
+        "\n\n<modified-files>\nc\nd\ne\n</modified-files>",
+    );
+    let changed = r#""created":["d"],"updated":["c","d"],"deleted":["e"]"#;
+    assert_eq!(footer("{}"), "");
+    assert_eq!(footer(r#"{"unknown_tools":{"x":1}}"#), "");
+    assert_eq!(footer(r#"{"read":["b","a"]}"#), read);
+    assert_eq!(footer(&format!("{{{changed}}}")), modified);
+    // A file that was read and modified is in the second list alone.
+    let both = format!(r#"{{"read":["b","a","c"],{changed}}}"#);
+    assert_eq!(footer(&both), format!("{read}{modified}"));
 }
 
 #[test]

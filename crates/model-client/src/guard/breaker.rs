@@ -73,6 +73,16 @@ impl Breaker {
         *self.lock() = State::default();
     }
 
+    /// Counts a failure, and opens once there are as many in a row as the policy says.
+    pub(crate) fn fail(&self, policy: BreakerPolicy, now: Duration, text: String) {
+        let mut state = self.lock();
+        state.last_failure = text;
+        state.failures = state.failures.saturating_add(1);
+        if state.failures >= policy.failures.max(1) {
+            state.opened = Some(now);
+        }
+    }
+
     /// Lets a call through; `Err` is the time until the next one, where there is one.
     pub(crate) fn enter(
         &self,
@@ -112,11 +122,9 @@ impl Pass<'_> {
     }
 
     pub(crate) fn failed(self, now: Duration, text: String) {
-        let mut state = self.breaker.lock();
-        state.last_failure = text;
-        state.failures = state.failures.saturating_add(1);
-        if self.trying || state.failures >= self.policy.failures.max(1) {
-            state.opened = Some(now);
+        self.breaker.fail(self.policy, now, text);
+        if self.trying {
+            self.breaker.lock().opened = Some(now);
         }
     }
 }
@@ -160,6 +168,21 @@ mod tests {
         assert_eq!(breaker.enter(policy, SECOND * 9999).unwrap_err(), None);
         breaker.reset();
         assert_eq!(breaker.state(policy, SECOND), BreakerState::Closed);
+    }
+
+    #[test]
+    fn failures_that_are_told_count_like_those_of_calls() {
+        let (breaker, policy) = (Breaker::default(), BreakerPolicy::KODA);
+        for _ in 0..2 {
+            breaker.fail(policy, SECOND, "elsewhere".to_owned());
+        }
+        assert_eq!(breaker.state(policy, SECOND), BreakerState::Closed);
+        breaker
+            .enter(policy, SECOND)
+            .unwrap()
+            .failed(SECOND, "here".to_owned());
+        assert_eq!(breaker.state(policy, SECOND), BreakerState::Open);
+        assert_eq!(breaker.last_failure(), "here");
     }
 
     #[test]

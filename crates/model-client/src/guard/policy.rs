@@ -128,6 +128,9 @@ pub struct BreakerPolicy {
     /// Time after which an open breaker lets one call through, in milliseconds: success closes the
     /// breaker, failure opens it again. `None` keeps it open until it is reset. Default 60,000.
     pub half_open_after_millis: Option<u64>,
+    /// Whether calls that a user asked for are made although the breaker is open; see
+    /// [`SessionCalls::commanded`](super::SessionCalls::commanded). Default false.
+    pub spares_commands: bool,
 }
 
 impl Default for BreakerPolicy {
@@ -135,15 +138,18 @@ impl Default for BreakerPolicy {
         Self {
             failures: 3,
             half_open_after_millis: Some(60_000),
+            spares_commands: false,
         }
     }
 }
 
 impl BreakerPolicy {
-    /// The preset koda: opens after three failures and stays open until it is reset.
+    /// The preset koda: opens after three failures and stays open until it is reset; commands and recoveries
+    /// call the model all the same.
     pub const KODA: Self = Self {
         failures: 3,
         half_open_after_millis: None,
+        spares_commands: true,
     };
 }
 

@@ -13,7 +13,7 @@ use genai::{Client, ModelIden, ServiceTarget};
 use super::answer::{stop, written};
 use super::http::{client, filtered, refused, retry_after};
 use super::key::Secrets;
-use super::{ApiKey, MIN_OUTPUT_TOKENS, OLLAMA_BASE_URL};
+use super::{ApiKey, MIN_OUTPUT_TOKENS, OLLAMA_BASE_URL, ReasoningEffort};
 use crate::{ChatModel, ChatPrompt, Completion, Failure, FailureKind, ModelUsage, Stop};
 
 /// A client by way of the `genai` crate: Anthropic, Gemini, OpenAI, Ollama and others.
@@ -29,6 +29,7 @@ pub struct GenAi {
     timeout: Option<Duration>,
     min_output: u64,
     temperature: Option<f64>,
+    reasoning: Option<ReasoningEffort>,
     /// Made when it is first needed, from the settings above.
     client: OnceLock<Client>,
 }
@@ -65,6 +66,7 @@ impl GenAi {
             timeout: Some(Duration::from_secs(120)),
             min_output: MIN_OUTPUT_TOKENS,
             temperature: None,
+            reasoning: None,
             client: OnceLock::new(),
         })
     }
@@ -111,6 +113,13 @@ impl GenAi {
     /// Sets the sampling temperature. Not sent unless set.
     pub fn with_temperature(mut self, temperature: f64) -> Self {
         self.temperature = Some(temperature);
+        self
+    }
+
+    /// Sets how much the model reasons, as its provider is told so. Not sent unless set: models that do
+    /// not reason refuse it.
+    pub fn with_reasoning(mut self, effort: ReasoningEffort) -> Self {
+        self.reasoning = Some(effort);
         self
     }
 
@@ -171,6 +180,9 @@ impl GenAi {
             .with_capture_raw_body(true);
         if let Some(temperature) = self.temperature {
             options = options.with_temperature(temperature);
+        }
+        if let Some(effort) = self.reasoning {
+            options = options.with_reasoning_effort(effort.into());
         }
         let request = ChatRequest::from_system(prompt.system.as_str())
             .append_message(ChatMessage::user(prompt.user.as_str()));
@@ -265,6 +277,18 @@ impl GenAi {
                 let what = format!("{whom} answered with something else than JSON");
                 Failure::new(FailureKind::BadAnswer, what)
             }
+        }
+    }
+}
+
+impl From<ReasoningEffort> for genai::chat::ReasoningEffort {
+    fn from(effort: ReasoningEffort) -> Self {
+        match effort {
+            ReasoningEffort::None => Self::Zero,
+            ReasoningEffort::Minimal => Self::Minimal,
+            ReasoningEffort::Low => Self::Low,
+            ReasoningEffort::Medium => Self::Medium,
+            ReasoningEffort::High => Self::High,
         }
     }
 }

@@ -7,6 +7,7 @@ mod http;
 mod key;
 #[cfg(feature = "openai-compatible")]
 mod openai;
+mod reasoning;
 
 #[cfg(feature = "genai")]
 pub use genai::GenAi;
@@ -14,6 +15,7 @@ pub use http::public_url;
 pub use key::ApiKey;
 #[cfg(feature = "openai-compatible")]
 pub use openai::{OpenAiCompatible, OutputLimit};
+pub use reasoning::ReasoningEffort;
 
 /// Base URL of OpenAI's own server.
 pub const OPENAI_BASE_URL: &str = "https://api.openai.com/v1";

@@ -11,7 +11,7 @@ use serde_json::Value;
 use super::answer::{stop, written};
 use super::http::{client, filtered, refused, retry_after, said, shown, tokens, without_secrets};
 use super::key::Secrets;
-use super::{ApiKey, MIN_OUTPUT_TOKENS, OPENAI_BASE_URL};
+use super::{ApiKey, MIN_OUTPUT_TOKENS, OPENAI_BASE_URL, ReasoningEffort};
 use crate::{ChatModel, ChatPrompt, Completion, Failure, FailureKind, ModelUsage, Stop};
 
 /// Maximum length of a server's answer, in bytes.
@@ -45,6 +45,7 @@ pub struct OpenAiCompatible {
     limit: OutputLimit,
     min_output: u64,
     temperature: Option<f64>,
+    reasoning: Option<ReasoningEffort>,
 }
 
 impl fmt::Debug for OpenAiCompatible {
@@ -67,6 +68,8 @@ struct Request<'a> {
     max_completion_tokens: Option<u64>,
     #[serde(skip_serializing_if = "Option::is_none")]
     temperature: Option<f64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    reasoning_effort: Option<ReasoningEffort>,
     stream: bool,
 }
 
@@ -119,6 +122,7 @@ impl OpenAiCompatible {
             limit,
             min_output: MIN_OUTPUT_TOKENS,
             temperature: None,
+            reasoning: None,
         })
     }
 
@@ -156,6 +160,13 @@ impl OpenAiCompatible {
         self
     }
 
+    /// Sets how much the model reasons, in the field `reasoning_effort`. Not sent unless set: models
+    /// that do not reason refuse it.
+    pub fn with_reasoning(mut self, effort: ReasoningEffort) -> Self {
+        self.reasoning = Some(effort);
+        self
+    }
+
     async fn ask(&self, prompt: &ChatPrompt) -> Result<Completion, Failure> {
         let most = prompt.output_limit(self.min_output);
         let request = Request {
@@ -173,6 +184,7 @@ impl OpenAiCompatible {
             max_tokens: (self.limit == OutputLimit::MaxTokens).then_some(most),
             max_completion_tokens: (self.limit == OutputLimit::MaxCompletionTokens).then_some(most),
             temperature: self.temperature,
+            reasoning_effort: self.reasoning,
             stream: false,
         };
         let body = serde_json::to_vec(&request)

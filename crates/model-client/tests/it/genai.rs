@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use model_client::{ApiKey, Failure, FailureKind, GenAi, Stop};
+use model_client::{ApiKey, Failure, FailureKind, GenAi, ReasoningEffort, Stop};
 use serde_json::{Value, json};
 use wiremock::matchers::{header, method, path};
 use wiremock::{Mock, MockServer, ResponseTemplate};
@@ -257,5 +257,28 @@ async fn odd_usage_refuses_no_answer() {
             let text = outcome(provider, ok(&body)).await;
             assert_eq!(text.unwrap(), "Deploy when green.", "{provider} {count}");
         }
+    }
+}
+
+#[tokio::test]
+async fn reasoning_is_spelt_as_each_provider_spells_it() {
+    for (provider, place, value) in [
+        ("openai", "/reasoning_effort", json!("high")),
+        ("ollama", "/think", json!("high")),
+    ] {
+        let body = answer(provider, "A summary.", reasons(provider)[0]);
+        let server = server(ResponseTemplate::new(200).set_body_json(body)).await;
+        let client = client(provider, &server.uri());
+        ask(&client).await.unwrap();
+        ask(&client.with_reasoning(ReasoningEffort::High))
+            .await
+            .unwrap();
+        let requests = server.received_requests().await.unwrap();
+        let sent = requests.iter().map(|request| {
+            let body: Value = serde_json::from_slice(&request.body).unwrap();
+            body.pointer(place).cloned()
+        });
+        let sent: Vec<Option<Value>> = sent.collect();
+        assert_eq!(sent, [None, Some(value)], "{provider}");
     }
 }

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use model_client::{
     ApiKey, ChatModel, ChatPrompt, Completion, Failure, FailureKind, OpenAiCompatible, OutputLimit,
-    Stop,
+    ReasoningEffort, Stop,
 };
 use serde_json::{Value, json};
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
@@ -122,6 +122,22 @@ async fn the_limit_is_named_as_the_server_wants_it() {
     assert_eq!(sent["max_completion_tokens"], 300);
     assert_eq!(sent["temperature"], 0.3);
     assert_eq!(sent.get("max_tokens"), None);
+}
+
+#[tokio::test]
+async fn reasoning_is_asked_for_only_where_it_is_set() {
+    let server = server(ok(&completion(&json!("a"), "stop"))).await;
+    ask(&client(&server)).await.unwrap();
+    for effort in [ReasoningEffort::None, ReasoningEffort::High] {
+        ask(&client(&server).with_reasoning(effort)).await.unwrap();
+    }
+    let requests = server.received_requests().await.unwrap();
+    let sent = requests.iter().map(|request| {
+        let body: Value = serde_json::from_slice(&request.body).unwrap();
+        body.get("reasoning_effort").cloned()
+    });
+    let sent: Vec<Option<Value>> = sent.collect();
+    assert_eq!(sent, [None, Some(json!("none")), Some(json!("high"))]);
 }
 
 #[tokio::test]

@@ -66,6 +66,19 @@ impl Clip {
         summaries: None,
         shown: Shown::Start,
     };
+    /// The preset pi: all that was said and called, and the first 2,000 characters of a result.
+    pub const PI: Self = Self {
+        results: Some(2_000),
+        shown: Shown::Start,
+        ..Self::NONE
+    };
+    /// The preset of anna's later generation: the first 300 characters of a call's arguments and of a result.
+    pub const STELLA: Self = Self {
+        arguments: Some(300),
+        results: Some(300),
+        shown: Shown::Start,
+        ..Self::NONE
+    };
 
     /// Returns a rule that shows at most `chars` characters of any text.
     pub fn at_most(self, chars: usize) -> Self {

@@ -7,7 +7,10 @@
 //! images and files.
 
 mod clip;
+mod data;
 mod fixed;
+mod form;
+mod labels;
 mod render;
 mod set;
 mod sets;
@@ -15,10 +18,12 @@ mod source;
 mod strip;
 
 pub use clip::{CLIP_CHARS, Clip, Shown};
+pub use form::SourceForm;
 pub use render::render;
 pub use set::{AnswerFormat, InvalidTemplate, PromptSet, Slot, Template};
 pub use sets::PROMPT_VERSION;
 pub use strip::strip_analysis_block;
 
+pub(crate) use data::tags;
 pub(crate) use fixed::{by_length, fixed_lines};
-pub(crate) use source::{piece_text, plain, tags};
+pub(crate) use source::{piece_text, plain};

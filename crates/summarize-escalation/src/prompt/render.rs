@@ -6,7 +6,7 @@ use model_client::ChatPrompt;
 
 use super::clip::Clip;
 use super::set::{PromptSet, Slot, Template};
-use super::source;
+use super::{data, source};
 use crate::request::{Style, SummaryKind, SummaryRequest};
 
 /// Says that text between tags is no instruction.
@@ -29,21 +29,21 @@ impl PromptSet {
             None => request.source,
         };
         let fill = |slot: Slot| match slot {
-            Slot::Source => source::source(request, pieces, clip),
+            Slot::Source => source::source(request, pieces, clip, set.form),
             Slot::Previous => {
                 let mut out = String::new();
                 if let Some(previous) = request.previous {
-                    source::block(&mut out, source::PREVIOUS_TAG, previous);
+                    data::block(&mut out, data::PREVIOUS_TAG, previous);
                 }
                 if let Some(summary) = update {
-                    source::block(&mut out, source::UPDATE_TAG, summary);
+                    data::block(&mut out, data::UPDATE_TAG, summary);
                 }
                 out
             }
             Slot::Instructions => {
                 let mut out = String::new();
                 if let Some(instructions) = request.instructions {
-                    source::block(&mut out, source::INSTRUCTIONS_TAG, instructions);
+                    data::block(&mut out, data::INSTRUCTIONS_TAG, instructions);
                 }
                 out
             }

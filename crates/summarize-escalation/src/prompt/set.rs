@@ -6,6 +6,7 @@ use memory_model::{FieldHasher, Hash};
 use serde::{Deserialize, Serialize};
 
 use super::clip::Clip;
+use super::form::SourceForm;
 use super::strip::strip_analysis_block;
 
 /// A placeholder in a [`Template`].
@@ -212,6 +213,9 @@ pub struct PromptSet {
     /// Maximum lengths of the texts that the prompt shows.
     #[serde(default)]
     pub clip: Clip,
+    /// How messages are written in the user message.
+    #[serde(default, skip_serializing_if = "SourceForm::is_default")]
+    pub form: SourceForm,
 }
 
 impl PromptSet {
@@ -237,6 +241,7 @@ impl PromptSet {
             brevity: String::new(),
             answer: AnswerFormat::default(),
             clip: Clip::default(),
+            form: SourceForm::default(),
         })
     }
 

@@ -1,6 +1,7 @@
 //! The texts of the prompts. A set's id is raised whenever a word of it changes.
 
 use super::clip::Clip;
+use super::form::SourceForm;
 use super::set::{AnswerFormat, PromptSet, Template};
 
 /// Names the standard prompts in recipes; raised whenever a word of them changes.
@@ -69,6 +70,7 @@ impl PromptSet {
             brevity: "An earlier attempt was too long. Halve it: keep requests, decisions and the present state, and give up the timeline and all explanation.\n\n".to_owned(),
             answer: AnswerFormat::Plain,
             clip: Clip::default(),
+            form: SourceForm::default(),
         }
     }
 
@@ -139,6 +141,17 @@ impl PromptSet {
         }
     }
 
+    /// Returns the preset of pi's code: as [`pi`](Self::pi), with the messages in its own form, where only results are
+    /// cut.
+    pub fn pi_code() -> Self {
+        Self {
+            id: "pi-code@1".to_owned(),
+            clip: Clip::PI,
+            form: SourceForm::Labels,
+            ..Self::pi()
+        }
+    }
+
     /// Returns the preset koda: nine sections, after notes that are dropped.
     pub fn koda() -> Self {
         let sections = "\
@@ -172,12 +185,41 @@ impl PromptSet {
         }
     }
 
-    /// Returns every set of this crate, the standard one first.
-    pub fn all() -> [Self; 4] {
-        [Self::standard(), Self::anna(), Self::pi(), Self::koda()]
+    /// Returns the preset of Operator-Use's observations: dated lines with a relevance, and of several such notes the
+    /// conclusions that they support.
+    pub fn observations() -> Self {
+        let form = format!(
+            "{{brevity}}Form:\n{PLAIN}- One fact a line, in the order of the conversation: the day and time of the message, then in brackets low, medium, high or critical for how much later work depends on it, then the fact.\n- Paths, names, numbers and error messages to the letter.\n{{length}}\n{{data_rule}}"
+        );
+        Self {
+            id: "observations@1".to_owned(),
+            leaf: Template::known(&format!(
+                "{ROLE}{SEGMENT}Write down what you observe: decisions, corrections, constraints, findings, failures and finished work. Leave out greetings, routine and guesses.\n\n{form}"
+            )),
+            condensed: Template::known(&format!(
+                "{ROLE}You are given consecutive lists of observations, oldest first. Write the conclusions that they support and that will last, then the observations that no conclusion covers; the low ones go first.\n\n{form}"
+            )),
+            brevity: HALVE.to_owned(),
+            leaf_aggressive: None,
+            trajectory: None,
+            ..Self::standard()
+        }
     }
 
-    /// Returns the set with this id, or with this name before its version: `standard`, `anna`, `pi`, `koda`.
+    /// Returns every set of this crate, the standard one first.
+    pub fn all() -> [Self; 6] {
+        [
+            Self::standard(),
+            Self::anna(),
+            Self::pi(),
+            Self::pi_code(),
+            Self::koda(),
+            Self::observations(),
+        ]
+    }
+
+    /// Returns the set with this id, or with this name before its version: `standard`, `anna`, `pi`, `pi-code`,
+    /// `koda`, `observations`.
     pub fn named(name: &str) -> Option<Self> {
         if name == "standard" {
             return Some(Self::standard());

@@ -190,6 +190,62 @@ fn each_session_has_its_own_breaker_and_all_share_the_spending() {
 }
 
 #[test]
+fn a_command_passes_an_open_breaker_where_the_policy_says_so() {
+    for (breaker, passes) in [
+        (BreakerPolicy::KODA, true),
+        (BreakerPolicy::default(), false),
+    ] {
+        let policy = GuardPolicy::none().with_breaker(Some(breaker));
+        let script = [
+            failure(FailureKind::Overloaded),
+            failure(FailureKind::Overloaded),
+            failure(FailureKind::Overloaded),
+            failure(FailureKind::Unreachable),
+            Answer::text("done"),
+        ];
+        let (timer, scripted, automatic) = guarded(script, policy);
+        for _ in 0..3 {
+            ask(&timer, &automatic, 3).unwrap_err();
+        }
+        assert_eq!(automatic.breaker(), BreakerState::Open);
+        let command = automatic.clone().with_commanded(true);
+        let refused = kind(ask(&timer, &command, 3));
+        if !passes {
+            assert_eq!((refused, scripted.calls()), (FailureKind::BreakerOpen, 3));
+            continue;
+        }
+        // Its failure does not count, and its success closes the breaker for all.
+        assert_eq!(refused, FailureKind::Unreachable);
+        assert_eq!(automatic.session().failures(), 3);
+        assert_eq!(kind(ask(&timer, &automatic, 3)), FailureKind::BreakerOpen);
+        assert_eq!(ask(&timer, &command, 3).unwrap(), "done");
+        assert_eq!(automatic.breaker(), BreakerState::Closed);
+        assert_eq!(ask(&timer, &automatic, 3).unwrap(), "done");
+    }
+}
+
+#[test]
+fn failures_that_are_told_open_the_breaker_of_their_session() {
+    let policy = GuardPolicy::none().with_breaker(Some(BreakerPolicy::KODA));
+    let (timer, scripted, guarded) = guarded([Answer::text("done")], policy);
+    let told = |text| guarded.guards().record_failure(guarded.session(), text);
+    assert_eq!(
+        [told("one"), told("two"), told("three")],
+        [false, false, true]
+    );
+    let error = ask(&timer, &guarded, 3).unwrap_err();
+    assert!(
+        error.failure().unwrap().to_string().contains("(three)"),
+        "{error}"
+    );
+    assert_eq!(scripted.calls(), 0);
+    // Without a breaker nothing opens.
+    let none = Guards::new(GuardPolicy::none(), Arc::new(FakeTimer::new()));
+    let session = SessionGuard::new();
+    assert!((0..9).all(|_| !none.record_failure(&session, "x")));
+}
+
+#[test]
 fn tokens_are_counted_and_never_overspent() {
     // Three messages cost 339 tokens, the target 100.
     let policy = GuardPolicy::none().with_session_spend(SpendPolicy::tokens(1_000));

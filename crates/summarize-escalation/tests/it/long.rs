@@ -5,11 +5,12 @@ use std::sync::{Arc, Mutex};
 use async_trait::async_trait;
 use memory_model::{LogEntry, Message};
 use model_client::{ChatModel, ChatPrompt, Completion, Failure};
+use summarize_escalation::prompt::PromptSet;
 use summarize_escalation::{
     ErrorKind, Ladder, LlmSummarizer, ModelWindow, Overflow, Source, Summarizer, SummaryRequest,
     Tier, escalate, testing,
 };
-use token_estimate::{HeuristicEstimator, TokenEstimator};
+use token_estimate::{HeuristicEstimator, SafetyFactor, TokenEstimator};
 
 /// Answers with the marks `m123m` in the prompt, and keeps what it cost.
 #[derive(Debug, Clone, Default)]
@@ -180,4 +181,33 @@ async fn a_part_that_comes_back_empty_loses_nothing() {
     let model = LlmSummarizer::new("m", Nothing).with_window(ModelWindow::tokens(4_000));
     let error = model.summarize(&request).await.unwrap_err();
     assert_eq!(error.kind(), ErrorKind::Provider);
+}
+
+/// koda asks while the history, at 3.5 bytes a token, and 100 tokens fit beside an answer of 4,096. Here the whole
+/// prompt counts, as it is, and 24 tokens of framing: no window is smaller than koda's formula allows.
+#[tokio::test]
+async fn a_source_fits_beside_an_answer_of_4096_tokens() {
+    let log = log(40, 100);
+    let source = sources(&log);
+    let estimator = HeuristicEstimator::Bytes3_5;
+    // The answer may take half as much again.
+    let request = SummaryRequest::new(&source, &estimator).with_target_tokens(4_096 / 3 * 2 + 1);
+    let prompt = PromptSet::koda().render(&request);
+    let cost = estimator.text(&prompt.system) + estimator.text(&prompt.user);
+    let history: u64 = log
+        .iter()
+        .map(|entry| estimator.text(&entry.message.text()))
+        .sum();
+    let factor = estimator.safety_factor().max(SafetyFactor::ONE);
+    let smallest = (0..20_000)
+        .find(|window: &u64| factor.divide(window.saturating_sub(24)) >= cost + 4_096)
+        .unwrap();
+    assert!(history + 100 <= smallest - 4_096, "koda's formula");
+    for (tokens, fits) in [(smallest - 1, false), (smallest, true)] {
+        let window = ModelWindow::tokens(tokens).with_overflow(Overflow::Fail);
+        let model = LlmSummarizer::new("m", Marks::default())
+            .with_prompts(PromptSet::koda())
+            .with_window(window);
+        assert_eq!(model.summarize(&request).await.is_ok(), fits, "{tokens}");
+    }
 }

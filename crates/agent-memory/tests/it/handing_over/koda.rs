@@ -54,3 +54,99 @@ async fn a_summary_that_is_no_shorter_is_refused_and_nothing_changes() {
     }
     assert_eq!(export(&session).await, before);
 }
+
+#[tokio::test]
+async fn a_band_below_the_threshold_warns() {
+    let policy = TurnPolicy::koda_code().with_warn(Trigger::Percent { percent: 50 });
+    let session = open(writing("All of it.").handoff(keeping(2)).turns(policy)).await;
+    talk(&session, 60).await;
+    let wide = session.before_call(&Window::new(1_000_000)).await.unwrap();
+    let used = wide.report.usage.tokens;
+    let full_to = |percent: u64| Window::new(used * 100 / percent);
+    for (percent, warned) in [(40, false), (60, true)] {
+        let call = session.before_call(&full_to(percent)).await.unwrap();
+        assert_eq!(call.report.warned, warned, "{percent}");
+        assert_eq!(call.report.published(), 0);
+        // A step that does nothing warns too.
+        let after = session.after_turn(&full_to(percent)).await.unwrap();
+        assert_eq!(after.warned, warned, "{percent}");
+    }
+    // From the threshold on it compacts, and has nothing to warn of.
+    let call = session.before_call(&full_to(90)).await.unwrap();
+    assert_eq!((call.report.warned, call.report.published()), (false, 1));
+}
+
+fn strict(model: &Scripted, breaker: BreakerPolicy) -> Builder {
+    let ladder = Ladder::default().with_tiers([Tier::Normal]);
+    let policy = GuardPolicy::none().with_breaker(Some(breaker));
+    memory()
+        .summarizer(Arc::new(model.clone()))
+        .ladder(ladder.with_on_error(OnError::Fail))
+        .handoff(keeping(2))
+        .turns(TurnPolicy::anna_handoff(100))
+        .guards_with(policy, Arc::new(FakeTimer::new()))
+}
+
+#[tokio::test]
+async fn a_breaker_can_be_asked_and_told() {
+    let model = Scripted::fixed(Ok("All of it."));
+    let memory = strict(&model, BreakerPolicy::KODA).open().await.unwrap();
+    let (session, other) = (
+        memory.session("a").await.unwrap(),
+        memory.session("b").await.unwrap(),
+    );
+    talk(&session, 12).await;
+    assert!(!session.is_broken());
+    let told: Vec<bool> = (0..3)
+        .map(|_| session.record_failure("no connection"))
+        .collect();
+    assert_eq!(told, [false, false, true]);
+    assert!(session.is_broken() && !other.is_broken());
+    let window = Window::new(100_000);
+    let report = session.before_turn(&window).await.unwrap();
+    assert!(report.failure.unwrap().contains("no connection"));
+    assert_eq!(
+        (report.compactions[0].published.total(), model.calls()),
+        (0, 0)
+    );
+    session.reset_breaker();
+    assert!(!session.is_broken());
+    assert_eq!(session.before_turn(&window).await.unwrap().published(), 1);
+    // Without guards there is no breaker to open.
+    let free = open(writing("x").handoff(keeping(2))).await;
+    assert!((0..5).all(|_| !free.record_failure("x")));
+}
+
+#[tokio::test]
+async fn a_command_and_a_recovery_ignore_the_breaker() {
+    let broken = async |breaker| {
+        let model = Scripted::fixed(Ok("All of it."));
+        let session = open(strict(&model, breaker)).await;
+        talk(&session, 20).await;
+        assert!((0..3).any(|_| session.record_failure("x")));
+        (model, session)
+    };
+    let window = Window::new(100_000);
+    let (model, session) = broken(BreakerPolicy::KODA).await;
+    done(&session).await;
+    assert_eq!(
+        (model.calls(), session.is_broken()),
+        (1, false),
+        "a success closes it"
+    );
+    let (model, session) = broken(BreakerPolicy::KODA).await;
+    session.compact(Mode::Full).await.unwrap();
+    assert_eq!(model.calls(), 1);
+    let (model, session) = broken(BreakerPolicy::KODA).await;
+    let recovered = session.recover_from_overflow(&window).await.unwrap();
+    assert!(matches!(recovered, Recovery::Compacted(_)));
+    assert_eq!(model.calls(), 1);
+    // By default an open breaker stops them as well.
+    let (model, session) = broken(BreakerPolicy::default()).await;
+    let error = session.hand_over(&HandOver::default()).await.unwrap_err();
+    assert!(
+        error.to_string().contains("not asked, after 3 failures"),
+        "{error}"
+    );
+    assert_eq!((model.calls(), session.is_broken()), (0, true));
+}

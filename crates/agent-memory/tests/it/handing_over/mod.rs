@@ -2,11 +2,13 @@
 
 mod anna;
 mod forms;
+mod hooks;
 mod koda;
 mod many;
 mod pi;
 mod reasons;
 mod settings;
+mod strategies;
 
 use std::collections::BTreeSet;
 use std::sync::atomic::{AtomicU32, Ordering};
@@ -18,12 +20,15 @@ use agent_memory::retrieval::ExpandedChild;
 use agent_memory::summaries::{OnError, Tier};
 use agent_memory::testing::{Answer, Scripted, memory};
 use agent_memory::{
-    Budget, Builder, CancellationToken, CompactionReason, ErrorKind, Event, ExpandArgs, HandOver,
-    HandOverOutcome, HandOverSkip, Handoff, HandoffPolicy, Hooks, IdentityFiles, Job, JobDecision,
-    Ladder, LiveTurnPolicy, Memory, Message, MessageOrigin, Mode, Part, RawJson, Recorder,
-    Recovery, ResultContent, Role, Runner, Seq, Session, Strategy, Summarizer, SummarizerResponse,
-    SummaryForm, SummaryRequest, TurnPolicy, Window, WindowUse,
+    BreakerPolicy, Budget, Builder, CancellationToken, CompactionReason, ErrorKind, Event,
+    ExpandArgs, GuardPolicy, HandOver, HandOverOutcome, HandOverSkip, Handoff, HandoffPolicy,
+    HookList, Hooks, IdentityFiles, Job, JobDecision, Ladder, LiveTurnPolicy, Memory, Message,
+    MessageOrigin, Mode, Part, RawJson, Recorder, Recovery, ResultContent, Role, Runner, Seq,
+    Session, Strategy, Summarizer, SummarizerResponse, SummaryForm, SummaryRequest, Trigger,
+    TurnPolicy, Window, WindowUse,
 };
+
+use summarize_escalation::testing::FakeTimer;
 
 use crate::support::{export, said, talk};
 

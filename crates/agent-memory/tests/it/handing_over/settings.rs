@@ -95,7 +95,11 @@ fn turn_policies_of_other_engines_have_their_figures() {
     for (policy, quiet) in [
         (TurnPolicy::anna_handoff(0), at(80_000, 0)),
         (TurnPolicy::operator_use(), at(91_808, 0)),
+        (TurnPolicy::operator_use_code(), at(83_616, 0)),
+        (TurnPolicy::observations(), at(91_808, 0)),
+        (TurnPolicy::sliding_window(), at(50_000, 0)),
         (TurnPolicy::koda(), at(79_999, 0)),
+        (TurnPolicy::koda_code(), at(84_999, 0)),
         (TurnPolicy::phi_core(), at(81_000, 4_000)),
     ] {
         assert!(!policy.hard.fires(&quiet), "{policy:?}");

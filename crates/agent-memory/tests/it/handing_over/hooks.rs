@@ -1,0 +1,193 @@
+//! Hooks of a handoff, what they supply, and what is trusted of it.
+
+use super::*;
+
+/// Gives one answer about every job.
+#[derive(Debug)]
+struct Always(JobDecision);
+
+#[async_trait::async_trait]
+impl Hooks for Always {
+    async fn before(&self, _: &Job) -> JobDecision {
+        self.0.clone()
+    }
+}
+
+#[tokio::test]
+async fn the_first_kept_message_is_named_by_its_sources_id() {
+    let session = open(writing("Earlier work.").handoff(keeping(4))).await;
+    let named = |n: usize| {
+        let mut message = said(n);
+        message.external_id = (n != 12).then(|| format!("entry-{n}"));
+        message
+    };
+    let _ = session
+        .ingest_batch((1..=10).map(named).collect())
+        .await
+        .unwrap();
+    let handoff = done(&session).await;
+    assert_eq!(
+        (handoff.kept_from, handoff.kept_from_id.as_deref()),
+        (Seq(7), Some("entry-7"))
+    );
+    // A message that its source gave no id has its position alone.
+    let _ = session
+        .ingest_batch((11..=15).map(named).collect())
+        .await
+        .unwrap();
+    let handoff = done(&session).await;
+    assert_eq!((handoff.kept_from, handoff.kept_from_id), (Seq(12), None));
+}
+
+#[tokio::test]
+async fn a_summary_by_a_hook_is_marked_and_a_hook_that_fails_stops_nothing() {
+    let recorder = Recorder::new();
+    let hooks = HookList::new()
+        .with(Arc::new(Always(JobDecision::Fail("no file".to_owned()))))
+        .with(Arc::new(Always(JobDecision::Supply(
+            "Six steps.".to_owned(),
+        ))))
+        .with(Arc::new(recorder.clone()));
+    let model = Scripted::fixed(Ok("by the model"));
+    let builder = memory()
+        .summarizer(Arc::new(model.clone()))
+        .handoff(keeping(4));
+    let session = open(builder.hooks(Arc::new(hooks))).await;
+    talk(&session, 10).await;
+    let handoff = done(&session).await;
+    assert_eq!((handoff.summary.as_str(), model.calls()), ("Six steps.", 0));
+    let stored = session
+        .summaries(&handoff.summaries)
+        .await
+        .unwrap()
+        .remove(0)
+        .unwrap();
+    assert_eq!(
+        (stored.tier.as_str(), stored.model.as_deref()),
+        ("supplied", None)
+    );
+    assert!(stored.recipe.as_str().starts_with("supplied@1"));
+    let failed =
+        |event: &Event| matches!(event, Event::HookFailed { error, .. } if error == "no file");
+    assert!(recorder.events().iter().any(failed));
+}
+
+#[tokio::test]
+async fn details_that_somebody_else_wrote_are_kept_and_not_trusted() {
+    let session = open(writing("All of it.").handoff(keeping(2))).await;
+    talk(&session, 12).await;
+    let details = r#"{"read_files":["a.rs"],"read":["b.rs"],"files":{"read":["c.rs"]}}"#;
+    let appended = session
+        .append_compaction(
+            "Steps one to eight.",
+            Seq(9),
+            Some(RawJson::parse(details).unwrap()),
+        )
+        .await
+        .unwrap();
+    assert!(appended.files.is_empty());
+    let stored = session
+        .summaries(&appended.summaries)
+        .await
+        .unwrap()
+        .remove(0)
+        .unwrap();
+    assert!(stored.meta.as_ref().unwrap().as_str().contains(details));
+    assert_eq!(FileLedger::of(&stored), Some(FileLedger::default()));
+    // The next handoff is made from that summary, and takes no file from it.
+    talk_on(&session, 13, 8).await;
+    let handoff = done(&session).await;
+    assert!(handoff.files.is_empty(), "{:?}", handoff.files);
+    assert_eq!(handoff.summary_with_files(), "All of it.");
+}
+
+#[tokio::test]
+async fn a_recovery_tells_that_the_call_is_made_again() {
+    let recorder = Recorder::new();
+    let builder = writing("All of it.")
+        .handoff(keeping(4))
+        .hooks(Arc::new(recorder.clone()));
+    let session = open(builder).await;
+    talk(&session, 20).await;
+    let window = Window::new(100_000);
+    session.recover_from_overflow(&window).await.unwrap();
+    let ended = || match recorder.events().pop() {
+        Some(ref last @ Event::Ended { will_retry, .. }) => (last.is_aborted(), will_retry),
+        other => panic!("{other:?}"),
+    };
+    assert_eq!(ended(), (false, true));
+    talk_on(&session, 21, 10).await;
+    done(&session).await;
+    assert_eq!(ended(), (false, false));
+    talk_on(&session, 31, 10).await;
+    let cancelled = CancellationToken::new();
+    cancelled.cancel();
+    let request = HandOver::default().with_cancel(cancelled);
+    assert_eq!(skipped(&session, &request).await, HandOverSkip::Cancelled);
+    assert_eq!(ended(), (true, false));
+}
+
+/// A ladder under which a failing model is an error.
+fn failing(answers: impl IntoIterator<Item = Answer>) -> Builder {
+    let ladder = Ladder::default().with_tiers([Tier::Normal]);
+    memory()
+        .summarizer(Arc::new(Scripted::new(answers)))
+        .ladder(ladder.with_on_error(OnError::Fail))
+}
+
+#[tokio::test]
+async fn a_turn_that_failed_leaves_no_state_behind() {
+    let builder = failing([
+        Answer::fail("503"),
+        Answer::fail("503"),
+        Answer::text("All of it."),
+    ]);
+    let session = open(builder.handoff(keeping(4)).turns(TurnPolicy::manual())).await;
+    let window = Window::new(100_000);
+    talk(&session, 20).await;
+    session.before_turn(&window).await.unwrap();
+    session.request_compaction(None);
+    // The compaction fails, and the turn is over all the same; nothing waits for the next one.
+    let report = session.after_turn(&window).await.unwrap();
+    assert!(report.failure.unwrap().contains("503"));
+    assert!(!session.in_turn());
+    let report = session.after_turn(&window).await.unwrap();
+    assert_eq!((report.failure, report.compactions.len()), (None, 0));
+    // The host gave a turn up without ending it: the next one may recover again.
+    session.before_turn(&window).await.unwrap();
+    session.recover_from_overflow(&window).await.unwrap();
+    assert_eq!(
+        session.recover_from_overflow(&window).await.unwrap(),
+        Recovery::AlreadyTried
+    );
+    session.before_turn(&window).await.unwrap();
+    let again = session.recover_from_overflow(&window).await.unwrap();
+    assert_ne!(again, Recovery::AlreadyTried);
+    assert!(session.verify().await.unwrap().is_ok());
+}
+
+#[tokio::test]
+async fn an_error_names_the_summary_that_failed_and_neither_is_published() {
+    for (answers, label) in [
+        (
+            [Answer::text("History."), Answer::fail("503")],
+            "Turn prefix summarization failed: ",
+        ),
+        (
+            [Answer::fail("503"), Answer::text("Beginning.")],
+            "Summarization failed: ",
+        ),
+    ] {
+        let builder = failing(answers).handoff(keeping(1).with_split_turns(true));
+        let session = open(builder).await;
+        talk(&session, 8).await;
+        let mut turn = vec![said(9)];
+        turn.extend((0..8).map(|n| Message::assistant(said(10 + n).text())));
+        let _ = session.ingest_batch(turn).await.unwrap();
+        let before = session.spans().await.unwrap();
+        let error = session.hand_over(&HandOver::default()).await.unwrap_err();
+        assert!(error.to_string().contains(label), "{error}");
+        assert!(matches!(error.kind(), ErrorKind::Model(_)));
+        assert_eq!(session.spans().await.unwrap(), before);
+    }
+}

@@ -1,0 +1,78 @@
+//! Several hooks as one.
+
+use std::sync::Arc;
+
+use async_trait::async_trait;
+use compaction_plan::Job;
+use memory_model::{SeqRange, Summary};
+
+use crate::events::{Event, Hooks, JobDecision};
+use crate::planned_job::PlannedJob;
+
+/// Hooks that are called in order.
+///
+/// The first that cancels a job ends the round. Of several that supply a text the last one counts. One that fails
+/// stops nothing: [`Event::HookFailed`] tells all hooks of the list, and the others are asked.
+#[derive(Debug, Clone, Default)]
+pub struct HookList(Vec<Arc<dyn Hooks>>);
+
+impl HookList {
+    /// Creates a list without hooks.
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    /// Adds hooks behind the others.
+    #[must_use]
+    pub fn with(mut self, hooks: Arc<dyn Hooks>) -> Self {
+        self.0.push(hooks);
+        self
+    }
+
+    /// Takes a hook's answer into the decision of the round. Returns whether the round is over.
+    async fn take(&self, range: SeqRange, answer: JobDecision, decision: &mut JobDecision) -> bool {
+        match answer {
+            JobDecision::Proceed => {}
+            JobDecision::Fail(error) => self.event(&Event::HookFailed { range, error }).await,
+            answer => *decision = answer,
+        }
+        *decision == JobDecision::Cancel
+    }
+}
+
+#[async_trait]
+impl Hooks for HookList {
+    async fn before(&self, job: &Job) -> JobDecision {
+        let mut decision = JobDecision::Proceed;
+        for hooks in &self.0 {
+            let answer = hooks.before(job).await;
+            if self.take(job.range, answer, &mut decision).await {
+                break;
+            }
+        }
+        decision
+    }
+
+    async fn before_job(&self, planned: &PlannedJob<'_>) -> JobDecision {
+        let mut decision = JobDecision::Proceed;
+        for hooks in &self.0 {
+            let answer = hooks.before_job(planned).await;
+            if self.take(planned.job.range, answer, &mut decision).await {
+                break;
+            }
+        }
+        decision
+    }
+
+    async fn after(&self, summary: &Summary) {
+        for hooks in &self.0 {
+            hooks.after(summary).await;
+        }
+    }
+
+    async fn event(&self, event: &Event) {
+        for hooks in &self.0 {
+            hooks.event(event).await;
+        }
+    }
+}

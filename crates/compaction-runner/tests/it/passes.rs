@@ -1,0 +1,150 @@
+//! Passes that are published whole or not at all, runs that want a model, and how long runs take.
+
+use std::time::Duration;
+
+use compaction_plan::{Mode, Room, StopReason};
+use compaction_runner::RunnerPolicy;
+use memory_model::{StepClock, Timestamp};
+use memory_store::InMemoryStore;
+use summarize_escalation::testing::{Answer, Scripted};
+use summarize_escalation::{ExtractiveSummarizer, Ladder};
+
+use crate::world::{Lab, append, chat, open, small, sound, spans, summaries, whole};
+
+fn lab(policy: RunnerPolicy) -> Lab {
+    let mut lab = Lab::new(small()).with_ladder(Ladder::anna());
+    lab.policy = policy;
+    lab
+}
+
+/// Answers well, fails at the third call, and answers well again.
+fn fails_once() -> Scripted {
+    let well = || Answer::text("what happened, in short");
+    Scripted::new([well(), well(), Answer::fail("503"), well()])
+}
+
+#[tokio::test]
+async fn a_pass_publishes_all_of_its_summaries_or_none() {
+    for (is_whole, concurrency) in [(true, 1), (true, 4), (false, 1)] {
+        let policy = RunnerPolicy::default()
+            .with_whole_passes(is_whole)
+            .with_concurrency(concurrency);
+        let (lab, store, model) = (lab(policy), InMemoryStore::new(), fails_once());
+        let id = open(&store, "chat").await;
+        append(&store, id, chat(1, 64)).await;
+        let before = spans(&store, id).await;
+        let failed = lab.full(&store, id, &model).await;
+        assert_eq!(failed.stop_reason, StopReason::SummarizerFailed);
+        assert_eq!(
+            failed
+                .failed_kind
+                .as_ref()
+                .map(ToString::to_string)
+                .as_deref(),
+            Some("leaf")
+        );
+        let published = failed.published.total();
+        if !is_whole {
+            assert_eq!(published, 2, "what was made before the failure");
+            continue;
+        }
+        assert_eq!(published, 0);
+        assert_eq!(spans(&store, id).await, before);
+        assert!(summaries(&store, id).await.is_empty());
+        // What was written is kept, and no lease is left behind: the next run goes on from there.
+        let (paid, done) = (failed.calls, lab.full(&store, id, &model).await);
+        assert_eq!(done.stop_reason, StopReason::NothingEligible);
+        assert!(done.published.get("leaf") > paid - 1, "{done:?}");
+        assert_eq!(u64::from(model.calls()), paid + done.calls);
+        assert_eq!(
+            done.calls + paid - 1,
+            done.published.total(),
+            "nothing is paid for twice"
+        );
+        whole(&store, id, 0).await;
+        sound(&store, id).await;
+    }
+}
+
+#[tokio::test]
+async fn whole_passes_end_in_the_same_view() {
+    let (mut views, mut calls) = (Vec::new(), Vec::new());
+    for is_whole in [true, false] {
+        let store = InMemoryStore::new();
+        let id = open(&store, "chat").await;
+        append(&store, id, chat(1, 120)).await;
+        let lab = lab(RunnerPolicy::default().with_whole_passes(is_whole));
+        let outcome = lab.full(&store, id, &Scripted::head_cut()).await;
+        calls.push((outcome.calls, outcome.stop_reason));
+        let spans = spans(&store, id).await;
+        views.push(
+            spans
+                .iter()
+                .map(|span| (span.range, span.tokens))
+                .collect::<Vec<_>>(),
+        );
+        sound(&store, id).await;
+    }
+    assert_eq!((&views[0], calls[0]), (&views[1], calls[1]));
+}
+
+#[tokio::test]
+async fn without_a_model_a_policy_may_do_nothing() {
+    let store = InMemoryStore::new();
+    let id = open(&store, "chat").await;
+    append(&store, id, chat(1, 64)).await;
+    let strict = lab(RunnerPolicy::stella());
+    let extracts = ExtractiveSummarizer::new();
+    let before = spans(&store, id).await;
+    let run = strict.compaction(&store, id, &extracts);
+    assert!(!run.has_work().await.unwrap());
+    let room = Room {
+        tokens: 100,
+        whole_tail: false,
+    };
+    for outcome in [
+        run.run(Mode::Full).await.unwrap(),
+        run.publish_ready().await.unwrap(),
+        run.extract_to_fit(room).await.unwrap(),
+    ] {
+        assert_eq!(outcome.stop_reason, StopReason::NoModel);
+        assert_eq!(outcome.published.total(), 0);
+    }
+    assert_eq!(spans(&store, id).await, before);
+    // With one it compacts, and by default extracts do.
+    let model = Scripted::head_cut();
+    assert!(
+        strict
+            .compaction(&store, id, &model)
+            .has_work()
+            .await
+            .unwrap()
+    );
+    let mild = lab(RunnerPolicy::default());
+    let outcome = mild.full(&store, id, &extracts).await;
+    assert!(outcome.published.total() > 0);
+    assert!(
+        !mild
+            .compaction(&store, id, &extracts)
+            .has_work()
+            .await
+            .unwrap()
+    );
+}
+
+#[tokio::test]
+async fn a_run_takes_as_long_as_its_clock_says() {
+    let store = InMemoryStore::new();
+    let id = open(&store, "chat").await;
+    append(&store, id, chat(1, 3)).await;
+    let mut lab = lab(RunnerPolicy::default());
+    // Each look at the clock is 250 ms later; a run with nothing to do looks twice.
+    lab.clock = StepClock::new(Timestamp(0), 250_000);
+    let idle = lab.full(&store, id, &Scripted::head_cut()).await;
+    assert_eq!(idle.elapsed, Duration::from_millis(250));
+    append(&store, id, chat(4, 40)).await;
+    let busy = lab.full(&store, id, &Scripted::head_cut()).await;
+    assert!(busy.elapsed > idle.elapsed);
+    let both = idle.clone().followed_by(busy.clone());
+    assert_eq!(both.elapsed, idle.elapsed + busy.elapsed);
+}

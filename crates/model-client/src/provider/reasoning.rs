@@ -1,0 +1,20 @@
+//! How much a model reasons before it answers.
+
+use serde::Serialize;
+
+/// Amount of reasoning that a model is asked for. Only models that reason accept it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
+#[non_exhaustive]
+pub enum ReasoningEffort {
+    /// No reasoning: koda's rule for summaries.
+    None,
+    /// The least that a model does.
+    Minimal,
+    /// Less than usual.
+    Low,
+    /// As much as usual.
+    Medium,
+    /// More than usual: pi's rule for summaries by models that reason.
+    High,
+}
