@@ -1,0 +1,247 @@
+//! How long searches take, beside SQLite's own full-text index over the same messages.
+//!
+//! `cargo bench -p store-sqlite --bench search` asks a log of 10,000 messages, with `-- 100000 1000000` logs of those
+//! lengths; figures are medians. `--quick` asks less often, `--test` a log of 1,000. Other flags change nothing.
+#![allow(
+    clippy::unwrap_used,
+    clippy::print_stdout,
+    clippy::disallowed_methods,
+    missing_docs
+)]
+
+use std::fmt::Write as _;
+use std::hint::black_box;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use memory_model::{ConversationId, Message, Timestamp};
+use memory_search::ranking::RankingPolicy;
+use memory_search::{HitOrder, Query, Search as _, SearchMode};
+use memory_store::{
+    Append, AppendAt, Maintain as _, NewConversation, NewEntry, SegmentSearch, Store as _,
+    extend_index,
+};
+use store_sqlite::SqliteStore;
+use token_estimate::EstimatorId;
+
+/// Random numbers from a seed: SplitMix64.
+struct Numbers(u64);
+
+impl Numbers {
+    fn next(&mut self) -> u64 {
+        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
+        let mut z = self.0;
+        z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+        z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+        z ^ (z >> 31)
+    }
+}
+
+/// Messages of about 220 tokens: 150 words of some 20,000 by Zipf's law, a number of its own, and in every second one
+/// the word `harbour`.
+fn texts() -> impl Iterator<Item = String> {
+    let syllables = [
+        "ba", "co", "den", "fi", "gur", "ha", "in", "jo", "kal", "le", "mi", "nor", "or", "pe",
+        "qua", "ri",
+    ];
+    let mut numbers = Numbers(7);
+    (0_u64..).map(move |n| {
+        let mut text = String::new();
+        for _ in 0..150 {
+            // Each power of two as likely as the next.
+            let bits = numbers.next() % 15;
+            let mut word = (1 << bits) + numbers.next() % (1 << bits);
+            while word > 0 {
+                text.push_str(syllables[(word % 16) as usize]);
+                word /= 16;
+            }
+            text.push(if numbers.next() % 12 == 0 { '\n' } else { ' ' });
+        }
+        if n % 2 == 0 {
+            text.push_str("harbour ");
+        }
+        let _ = write!(text, "needle{n}x");
+        text
+    })
+}
+
+fn median(mut times: Vec<Duration>) -> f64 {
+    times.sort_unstable();
+    times[times.len() / 2].as_secs_f64() * 1e3
+}
+
+struct Asked {
+    name: &'static str,
+    query: Query,
+    /// The same question to the full-text index: what it matches, and its order.
+    fts: Option<(&'static str, String)>,
+}
+
+fn questions(count: usize) -> Vec<Asked> {
+    let rare = format!("needle{}x", count / 3);
+    let prose = |pattern: &str| Query::new(pattern).with_mode(SearchMode::Prose);
+    let words = |pattern: &str| Query::new(pattern).with_mode(SearchMode::Words);
+    let regex = |pattern: &str| Query::new(pattern).with_mode(SearchMode::Regex);
+    let asked = |name, query: Query, fts| Asked {
+        name,
+        query: query.with_limit(50),
+        fts,
+    };
+    let (best, newest) = ("order by rank", "order by rowid desc");
+    vec![
+        asked(
+            "rare word, literally",
+            Query::new(rare.as_str()),
+            Some((best, rare.clone())),
+        ),
+        asked("rare word", words(&rare), Some((best, rare.clone()))),
+        asked(
+            "word in half, by relevance",
+            prose("harbour"),
+            Some((best, "harbour".into())),
+        ),
+        asked(
+            "word in half, all words",
+            words("harbour"),
+            Some((best, "harbour".into())),
+        ),
+        asked(
+            "word in half, newest first",
+            words("harbour").with_order(HitOrder::Newest),
+            Some((newest, "harbour".into())),
+        ),
+        asked(
+            "question of six words",
+            prose("when did the harbour norden open"),
+            Some((best, "harbour OR norden OR open".into())),
+        ),
+        asked(
+            "regex with a literal",
+            regex(&format!("needle{}[xy]", count / 3)),
+            None,
+        ),
+        asked("regex without a literal", regex("[q-z]{9}"), None),
+        asked("no such text", Query::new("zzzyx"), None),
+    ]
+}
+
+async fn fill(store: &SqliteStore, count: usize) -> (ConversationId, u64) {
+    let estimator: EstimatorId = "anna@1".parse().unwrap();
+    let new = NewConversation::root("bench", estimator.clone(), Timestamp(1));
+    let chat = store.open(&new).await.unwrap().id;
+    let (mut bytes, mut all) = (0, texts().take(count).enumerate().peekable());
+    while all.peek().is_some() {
+        let mut entries = Vec::new();
+        for (n, text) in all.by_ref().take(640) {
+            bytes += text.len() as u64;
+            let message = Message::user(text).with_created_at(Timestamp(n as i64 * 60_000_000));
+            entries.push(NewEntry {
+                message,
+                tokens: 220,
+                clocked: false,
+            });
+        }
+        let append = Append {
+            at: AppendAt::Any,
+            estimator: estimator.clone(),
+            entries,
+            now: Timestamp(2),
+        };
+        store.append(chat, &append).await.unwrap();
+    }
+    (chat, bytes)
+}
+
+fn full_text(folder: &std::path::Path, count: usize) -> rusqlite::Connection {
+    let db = rusqlite::Connection::open(folder.join("fts.db")).unwrap();
+    db.execute_batch("pragma journal_mode = wal; create virtual table t using fts5(text, tokenize = 'porter unicode61')")
+        .unwrap();
+    let tx = db.unchecked_transaction().unwrap();
+    {
+        let mut insert = tx.prepare("insert into t (text) values (?)").unwrap();
+        for text in texts().take(count) {
+            insert.execute([text]).unwrap();
+        }
+    }
+    tx.commit().unwrap();
+    db
+}
+
+async fn measure(count: usize, times: usize) {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("memory.db");
+    let store = Arc::new(SqliteStore::open(&path).await.unwrap());
+    let (chat, bytes) = fill(&store, count).await;
+    let before = {
+        store.close().await.unwrap();
+        std::fs::metadata(&path).unwrap().len()
+    };
+    let store = Arc::new(SqliteStore::open(&path).await.unwrap());
+    let begun = Instant::now();
+    extend_index(&*store, chat, &RankingPolicy::default(), u64::MAX)
+        .await
+        .unwrap();
+    let indexed = begun.elapsed();
+    store.close().await.unwrap();
+    let after = std::fs::metadata(&path).unwrap().len();
+    println!(
+        "{count} messages: indexing {:.1} us a message; database {:.2} of the text's bytes, with the index {:.2}",
+        indexed.as_secs_f64() * 1e6 / count as f64,
+        before as f64 / bytes as f64,
+        after as f64 / bytes as f64,
+    );
+    let store = Arc::new(SqliteStore::open(&path).await.unwrap());
+    let search = SegmentSearch::new(Arc::clone(&store));
+    let fts = full_text(folder.path(), count);
+    for asked in questions(count) {
+        let mut ours = Vec::new();
+        for _ in 0..times {
+            let begun = Instant::now();
+            let hits = search.search(chat, &asked.query).await.unwrap();
+            ours.push(begun.elapsed());
+            black_box(hits);
+        }
+        let theirs = asked.fts.map(|(order, text)| {
+            let sql = format!("select rowid, snippet(t, 0, '', '', '', 32) from t where t match ? {order} limit 50");
+            let mut statement = fts.prepare(&sql).unwrap();
+            let mut taken = Vec::new();
+            for _ in 0..times {
+                let begun = Instant::now();
+                let rows = statement.query_map([&text], |row| row.get::<_, i64>(0)).unwrap();
+                black_box(rows.collect::<Vec<_>>());
+                taken.push(begun.elapsed());
+            }
+            median(taken)
+        });
+        let first = ours[0].as_secs_f64() * 1e3;
+        let ours = median(ours);
+        let theirs = theirs.map_or(String::from("-"), |theirs| {
+            format!("{theirs:.3} ms, {:.1} times ours", theirs / ours)
+        });
+        println!(
+            "  {:<28} {ours:>9.3} ms (first {first:.1})   full-text index {theirs}",
+            asked.name
+        );
+    }
+}
+
+fn main() {
+    let words: Vec<String> = std::env::args().skip(1).collect();
+    let named = |flag: &str| words.iter().any(|word| word == flag);
+    let mut counts: Vec<usize> = words.iter().filter_map(|word| word.parse().ok()).collect();
+    let times = if named("--test") || named("--quick") {
+        3
+    } else {
+        21
+    };
+    if counts.is_empty() {
+        counts.push(if named("--test") { 1_000 } else { 10_000 });
+    }
+    let runtime = tokio::runtime::Builder::new_multi_thread()
+        .enable_all()
+        .build()
+        .unwrap();
+    for count in counts {
+        runtime.block_on(measure(count, times));
+    }
+}
