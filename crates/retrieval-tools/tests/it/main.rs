@@ -3,8 +3,10 @@
 
 mod describe;
 mod expand;
+mod files;
 mod grep;
 mod laws;
 mod limits;
+mod recall;
 mod tools;
 mod world;
