@@ -31,6 +31,8 @@ pub(crate) async fn run(app: &mut App, command: Command) -> anyhow::Result<()> {
         Command::Import(args) => import::run(app, &args).await,
         Command::Context(args) => context::run(app, &args).await,
         Command::Grep(args) => retrieval::grep(app, &args).await,
+        Command::Recall(args) => retrieval::recall(app, &args).await,
+        Command::Files(args) => retrieval::files(app, &args).await,
         Command::Describe(args) => retrieval::describe(app, &args).await,
         Command::Expand(args) => retrieval::expand(app, &args).await,
         Command::Erase(args) => erase::erase(app, &args).await,
