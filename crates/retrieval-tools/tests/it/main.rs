@@ -1,6 +1,7 @@
 //! The tools over the reference store.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, missing_docs)]
 
+mod capability;
 mod describe;
 mod expand;
 mod files;
