@@ -121,6 +121,9 @@ pub(crate) enum Command {
     Export(Export),
     /// Count the tokens of files with every estimator; opens no database
     Tokens(Tokens),
+    /// Serve the retrieval tools to a client of the Model Context Protocol, over stdin and stdout
+    #[cfg(feature = "mcp")]
+    Mcp(Mcp),
     /// Print a completion script for a shell
     Completions(Completions),
 }
@@ -727,6 +730,22 @@ pub(crate) struct Tokens {
     /// Files; their raw text is counted, whatever their format
     #[arg(value_name = "FILE", required = true)]
     pub(crate) files: Vec<PathBuf>,
+}
+
+/// Arguments of `mcp`.
+#[cfg(feature = "mcp")]
+#[derive(Debug, Args)]
+pub(crate) struct Mcp {
+    /// A session that clients can look into: its name or the beginning of it; may be given several times, and
+    /// then each call names the one it means [default: the only session there is]
+    #[arg(long = "session", value_name = "SESSION")]
+    pub(crate) sessions: Vec<String>,
+    /// Serve over HTTP at this port of 127.0.0.1 instead; 0 takes any that is free
+    #[arg(long, value_name = "PORT")]
+    pub(crate) http: Option<u16>,
+    /// Size that no reply reaches, in tokens
+    #[arg(long, value_name = "TOKENS", default_value_t = 10_000, value_parser = clap::value_parser!(u64).range(500..))]
+    pub(crate) reply_tokens: u64,
 }
 
 /// Arguments of `completions`.

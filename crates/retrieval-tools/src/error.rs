@@ -23,6 +23,8 @@ pub enum ErrorKind {
     Expired,
     /// A derived tool set has spent its tokens.
     Spent,
+    /// A client does not speak the protocol of a server, or the connection failed.
+    Protocol,
 }
 
 impl ErrorKind {
@@ -37,6 +39,7 @@ impl ErrorKind {
             ErrorKind::Denied => "denied",
             ErrorKind::Expired => "expired",
             ErrorKind::Spent => "spent",
+            ErrorKind::Protocol => "protocol",
         }
     }
 }

@@ -11,6 +11,7 @@ mod limits;
 #[cfg(feature = "mcp")]
 pub mod mcp;
 mod narrowing;
+mod overview;
 mod page;
 mod piece;
 mod recall;
@@ -36,6 +37,7 @@ pub use grep::{DEFAULT_LIMIT, GrepAnswer, GrepArgs, GrepHit, HitKind, SearchResu
 pub use limits::RetrievalLimits;
 pub use memory_search::{Fallback, HitOrder, SearchMode, SearchScope};
 pub use narrowing::Narrowing;
+pub use overview::{Overview, ViewOverview};
 pub use recall::{DEFAULT_BUDGET, Passage, RecallAnswer, RecallArgs, RecallPolicy};
 pub use retrieval::{DESCRIBE, EXPAND, FILES, GREP, RECALL, Retrieval};
 pub use schema::{Parameter, ParameterKind, Tool, ToolShape};

@@ -13,6 +13,9 @@ use crate::tools::{ToolAnswer, no_tool};
 /// Name of the argument that chooses a conversation of a set.
 const SESSION: &str = "session";
 
+/// Maximum number of sessions that an error names.
+const NAMED: usize = 10;
+
 /// The retrieval tools of some conversations, by value: whoever has the set can reach these conversations and
 /// no others. With more than one, each tool has the argument `session`, which chooses among them.
 #[derive(Debug, Clone)]
@@ -115,11 +118,11 @@ impl RetrievalSet {
     }
 
     fn names(&self) -> String {
-        let keys: Vec<String> = self
-            .members
-            .iter()
-            .map(|(key, _)| short(key.as_str()))
-            .collect();
+        let named = self.members.iter().take(NAMED);
+        let mut keys: Vec<String> = named.map(|(key, _)| short(key.as_str())).collect();
+        if self.members.len() > NAMED {
+            keys.push(format!("one of {} more", self.members.len() - NAMED));
+        }
         or(&keys.iter().map(String::as_str).collect::<Vec<_>>())
     }
 

@@ -50,7 +50,9 @@ async fn family() -> Family {
     let (parent, at) = (root.chat, Seq(FORK_AT));
     let fork = root.open("fork", Origin::Fork { parent, at }).await;
     let call = None;
-    let spawned = root.open("spawned", Origin::Spawn { parent, at, call }).await;
+    let spawned = root
+        .open("spawned", Origin::Spawn { parent, at, call })
+        .await;
     let stranger = root.open("stranger", Origin::Root).await;
     for (index, (world, first)) in [(&fork, FORK_AT + 1), (&spawned, 1), (&stranger, 1)]
         .into_iter()
@@ -98,11 +100,13 @@ async fn summarize(
 ) -> Summary {
     let word = format!("ks{of}z{}ks", family.summaries.len());
     let mut children: Vec<_> = summaries.iter().map(child).collect();
-    children.extend(messages.into_iter().map(|(first, last)| {
-        memory_model::Child::Messages {
-            range: range(first, last),
-        }
-    }));
+    children.extend(
+        messages
+            .into_iter()
+            .map(|(first, last)| memory_model::Child::Messages {
+                range: range(first, last),
+            }),
+    );
     children.sort_by_key(|child| child.range().first);
     let made = world
         .summarize(children, &format!("a common summary {word}"))
@@ -143,7 +147,16 @@ impl Sight {
 
 /// A call of a tool, from numbers.
 fn arguments(family: &Family, tool: &str, pick: [usize; 6], cursor: Option<&str>) -> String {
-    let patterns = ["common", "kq", "z1", "make common", "summary remark output", ".", "a", "ks"];
+    let patterns = [
+        "common",
+        "kq",
+        "z1",
+        "make common",
+        "summary remark output",
+        ".",
+        "a",
+        "ks",
+    ];
     let modes = ["auto", "literal", "regex", "words", "prose"];
     let (scopes, orders) = (
         ["both", "messages", "summaries"],
@@ -326,7 +339,10 @@ async fn a_narrowed_tool_set_sees_a_part() {
     let mut found = summaries.clone();
     found.pattern = "e".to_owned();
     let hits = part.grep(&found).await.unwrap().hits;
-    let ids: Vec<_> = hits.iter().filter_map(|hit| hit.summary_id.as_ref()).collect();
+    let ids: Vec<_> = hits
+        .iter()
+        .filter_map(|hit| hit.summary_id.as_ref())
+        .collect();
     assert_eq!(ids, [&a.id]);
     assert!(part.describe(&a.id).await.unwrap().parents.is_empty());
     for id in [&b.id, &top.id] {
@@ -339,10 +355,18 @@ async fn a_narrowed_tool_set_sees_a_part() {
     let error = part.expand("messages:9-30").await.unwrap_err();
     assert!(error.to_string().contains("it has messages:1-8"), "{error}");
     let outside = args.clone().with_range(range(9, 30));
-    assert_eq!(part.grep(&outside).await.unwrap_err().kind(), ErrorKind::NotFound);
+    assert_eq!(
+        part.grep(&outside).await.unwrap_err().kind(),
+        ErrorKind::NotFound
+    );
     let recalled = part.recall("message number 5").await.unwrap();
     assert!(recalled.passages.iter().all(|one| one.seq <= Seq(8)));
-    assert!(recalled.passages.iter().all(|one| one.path == [a.id.clone()]));
+    assert!(
+        recalled
+            .passages
+            .iter()
+            .all(|one| one.path == [a.id.clone()])
+    );
     // What lies outside cannot be had back.
     let other = Narrowing::new().within(b.id.as_str().parse().unwrap());
     assert!(part.narrow(&other).await.is_err());
@@ -368,7 +392,10 @@ async fn a_narrowed_tool_set_has_an_end_few_tokens_and_few_tools() {
     assert!(longer.call(FILES, "{}").await.text.contains("ended at"));
 
     // 120 tokens for all answers of all clones together.
-    let few = tools.narrow(&Narrowing::new().with_tokens(120)).await.unwrap();
+    let few = tools
+        .narrow(&Narrowing::new().with_tokens(120))
+        .await
+        .unwrap();
     let few = few.with_limits(RetrievalLimits::none());
     let mut given = 0;
     for n in 1..=30 {
@@ -379,7 +406,10 @@ async fn a_narrowed_tool_set_has_an_end_few_tokens_and_few_tools() {
         }
     }
     assert!((100..=120).contains(&given), "{given}");
-    let more = few.narrow(&Narrowing::new().with_tokens(9_999)).await.unwrap();
+    let more = few
+        .narrow(&Narrowing::new().with_tokens(9_999))
+        .await
+        .unwrap();
     let args = RecallArgs::turn(Seq(1)).with_budget(500);
     let left = more.recall(&args).await.map(|answer| answer.tokens);
     assert!(left.is_err() || left.unwrap() <= 120 - given);
@@ -399,7 +429,9 @@ async fn a_narrowed_tool_set_has_an_end_few_tokens_and_few_tools() {
 async fn limits_of_a_derived_tool_set_stay_within_those_of_its_parent() {
     let world = World::new().await;
     world.chatter(1, 150).await;
-    let limits = RetrievalLimits::default().with_hits(5).with_expand_tokens(30);
+    let limits = RetrievalLimits::default()
+        .with_hits(5)
+        .with_expand_tokens(30);
     let tools = world.tools().with_limits(limits);
     let derived = tools.narrow(&Narrowing::new()).await.unwrap();
     let derived = derived.with_limits(RetrievalLimits::none());

@@ -8,6 +8,8 @@ mod files;
 mod grep;
 mod laws;
 mod limits;
+#[cfg(feature = "mcp")]
+mod mcp;
 mod recall;
 mod tools;
 mod world;
