@@ -22,7 +22,7 @@ use rmcp::model::{
 use rmcp::service::{RequestContext, RoleServer, ServerInitializeError};
 use rmcp::{ErrorData, ServerHandler, serve_server};
 use serde::Serialize;
-use serde_json::{Value, json};
+use serde_json::Value;
 use tokio::io::{AsyncRead, AsyncWrite};
 
 #[cfg(feature = "mcp-http")]
@@ -31,9 +31,10 @@ pub use http::HttpServer;
 use crate::error::{Error, ErrorKind, Result};
 use crate::limits::RetrievalLimits;
 use crate::overview::Overview;
-use crate::retrieval::Retrieval;
+use crate::retrieval::{EXPAND, GREP};
 use crate::schema::ToolShape;
 use crate::set::RetrievalSet;
+use crate::text::short;
 use crate::tools::ToolAnswer;
 
 /// Number of tokens that no reply reaches unless the host sets another.
@@ -147,19 +148,30 @@ impl MemoryServer {
     /// The newest messages of each session, as text.
     async fn recent(&self) -> Result<String> {
         let members: Vec<_> = self.tools.members().collect();
-        let each = self.reply_tokens / 2 / (members.len().max(1) as u64);
-        let mut out = String::new();
-        for (key, tools) in members {
-            let _ = writeln!(out, "Session {}:", key.as_str().escape_debug());
-            match tools.recent(each.max(1)).await? {
-                Some(answer) => out.push_str(&answer.to_text()),
-                None => out.push_str("no messages\n"),
+        let mut each = self.reply_tokens / 2 / (members.len().max(1) as u64);
+        loop {
+            let mut out = String::new();
+            for (key, tools) in &members {
+                let _ = writeln!(out, "Session {}:", short(key.as_str()));
+                match tools.recent(each.max(1)).await? {
+                    Some(answer) => out.push_str(&answer.to_text()),
+                    None => out.push_str("no messages\n"),
+                }
             }
+            if self.fits(&out) {
+                return Ok(out);
+            }
+            if each == 0 {
+                return Ok(format!(
+                    "There are {} sessions: ask {EXPAND} or {GREP} for one of them.\n",
+                    members.len()
+                ));
+            }
+            each /= 2;
         }
-        Ok(self.bounded(out))
     }
 
-    /// Figures of each session, as JSON.
+    /// Figures of each session, as JSON; of as many as fit, and how many there are more.
     async fn stats(&self) -> Result<String> {
         #[derive(Serialize)]
         struct Stats<'a> {
@@ -167,26 +179,34 @@ impl MemoryServer {
             #[serde(flatten)]
             overview: Overview,
         }
+        #[derive(Serialize)]
+        struct All<'a> {
+            sessions: Vec<Stats<'a>>,
+            more: usize,
+        }
         let mut sessions = Vec::new();
         for (key, tools) in self.tools.members() {
             let (session, overview) = (key.as_str(), tools.overview().await?);
             sessions.push(Stats { session, overview });
         }
-        Ok(self.bounded(json!({"sessions": sessions}).to_string()))
+        let mut all = All { sessions, more: 0 };
+        loop {
+            let text = serde_json::to_string(&all).map_err(|error| {
+                Error::invalid(format!("the figures cannot be written as JSON: {error}"))
+            })?;
+            if self.fits(&text) || all.sessions.is_empty() {
+                return Ok(text);
+            }
+            let left = all.sessions.len() / 2;
+            all.more += all.sessions.len() - left;
+            all.sessions.truncate(left);
+        }
     }
 
-    /// A text, or its beginning where a reply cannot hold all of it.
-    fn bounded(&self, text: String) -> String {
-        let first = self.tools.members().next().map(|(_, tools)| tools);
-        let count = |text: &str| first.map_or(0, |tools: &Retrieval| tools.accounting.text(text));
-        let mut end = text.len();
-        while end > 0 && count(text.get(..end).unwrap_or_default()) >= self.reply_tokens {
-            end = text.floor_char_boundary(end / 2);
-        }
-        match end == text.len() {
-            true => text,
-            false => format!("{}…", text.get(..end).unwrap_or_default()),
-        }
+    /// Whether a text alone makes no reply too long.
+    fn fits(&self, text: &str) -> bool {
+        let first = self.tools.members().next();
+        first.is_none_or(|(_, tools)| tools.accounting.text(text) < self.reply_tokens)
     }
 }
 

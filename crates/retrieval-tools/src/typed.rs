@@ -236,13 +236,13 @@ impl ToolArguments for RecallArgs {
 
     fn from_json(arguments: &str) -> Result<Self> {
         let mut given = Arguments::read(arguments, &Self::tool())?;
-        let mut args = Self::default();
-        args.query = given.filled("query")?;
         let turn = given.whole("turn", "12")?;
-        args.turn = turn.map(|turn| Seq(u32::try_from(turn).unwrap_or(u32::MAX)));
-        args.budget = given.whole("budget", "2000")?.unwrap_or(DEFAULT_BUDGET);
-        args.cursor = given.filled("cursor")?;
-        Ok(args)
+        Ok(Self {
+            query: given.filled("query")?,
+            turn: turn.map(|turn| Seq(u32::try_from(turn).unwrap_or(u32::MAX))),
+            budget: given.whole("budget", "2000")?.unwrap_or(DEFAULT_BUDGET),
+            cursor: given.filled("cursor")?,
+        })
     }
 }
 
