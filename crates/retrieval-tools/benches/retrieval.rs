@@ -15,7 +15,7 @@ use memory_store::{
 };
 use retrieval_tools::{ExpandArgs, GrepArgs, RecallArgs, Retrieval};
 use token_estimate::{HeuristicEstimator, TokenEstimator};
-use tokio::runtime::Runtime;
+use tokio::runtime::Builder;
 
 /// Messages in the conversation; the last one is long.
 const MESSAGES: u32 = 5_000;
@@ -119,7 +119,7 @@ async fn page_by_page(tools: &Retrieval) -> usize {
 }
 
 fn retrieval(c: &mut Criterion) {
-    let runtime = Runtime::new().unwrap();
+    let runtime = Builder::new_current_thread().build().unwrap();
     let store = Arc::new(InMemoryStore::new());
     let (id, summary) = runtime.block_on(async {
         let id = conversation(&store).await;

@@ -178,7 +178,7 @@ fn arguments(family: &Family, tool: &str, pick: [usize; 6], cursor: Option<&str>
             "scope": scopes[pick[2] % 3],
             "order": orders[pick[3] % 3],
             "limit": pick[4] % 9,
-            "roles": if pick[5] % 5 == 0 { json!(["tool"]) } else { json!([]) },
+            "roles": if pick[5].is_multiple_of(5) { json!(["tool"]) } else { json!([]) },
         }),
         RECALL if pick[1].is_multiple_of(3) => json!({"turn": number(pick[2])}),
         RECALL => json!({"query": pattern, "budget": pick[4] % 300}),
