@@ -574,7 +574,13 @@ fn an_export_writes_plain_tables() {
 #[test]
 fn a_search_says_how_it_was_done() {
     let home = Home::new();
-    let line = |role: &str, text: &str| format!("{}\n", json!({"role": role, "content": text}));
+    let line = |role: &str, text: &str| {
+        let at = "2026-01-01T00:00:00Z";
+        format!(
+            "{}\n",
+            json!({"role": role, "content": text, "created_at": at})
+        )
+    };
     let lines = [
         line("user", "Why did the build fail on Tuesday?"),
         line("assistant", "The linker ran out of memory."),

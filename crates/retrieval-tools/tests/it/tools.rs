@@ -28,6 +28,30 @@ fn declarations_in_every_shape() {
     }
 }
 
+/// Where `AGENT_MEMORY_REQUESTS` names a folder, a request with the tools is written there in each shape, for
+/// `cargo xtask provider-types`, which holds them against the types of the providers' own libraries.
+#[test]
+fn requests_with_the_tools() {
+    let Some(folder) = std::env::var_os("AGENT_MEMORY_REQUESTS") else {
+        return;
+    };
+    for (shape, name, field) in [
+        (ToolShape::OpenAiChat, "openai", "messages"),
+        (ToolShape::OpenAiResponses, "responses", "input"),
+        (ToolShape::Anthropic, "anthropic", "messages"),
+        (ToolShape::Gemini, "gemini", "contents"),
+    ] {
+        let message = match shape {
+            ToolShape::Gemini => serde_json::json!({"role": "user", "parts": [{"text": "x"}]}),
+            _ => serde_json::json!({"role": "user", "content": "x"}),
+        };
+        let tools = shape.declare(&Retrieval::tools());
+        let request = serde_json::json!({field: [message], "tools": tools});
+        let file = std::path::Path::new(&folder).join(format!("retrieval-tools.{name}.json"));
+        std::fs::write(file, request.to_string()).unwrap();
+    }
+}
+
 /// Strict modes: every property is required, nothing else may be given, and no key is used that they do not
 /// know.
 #[test]
