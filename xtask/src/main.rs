@@ -14,11 +14,13 @@ mod features;
 mod fixtures;
 mod layering;
 mod licences;
+mod mcp_client;
 mod migration;
 mod migrations;
 mod mode;
 mod parity;
 mod provider_types;
+mod python;
 mod recall;
 mod retention;
 mod schema;
@@ -61,6 +63,8 @@ usage: cargo xtask <task> [--check | --dry-run]
   provider-types [DIR]   requests in DIR, held against the types of the providers' own Python libraries, which pip fetches:
                          files NAME.SHAPE.json or .jsonl, with a SHAPE of openai, responses, anthropic, gemini; without
                          DIR, only the self-test
+  mcp-client [PROGRAM]   `agent-memory mcp`, driven by the client of the Python package `mcp`, which pip fetches; without
+                         PROGRAM, the one that `cargo build` made
   snapshots FILE         snapshots that no test reads; FILE is what a test run wrote with
                          INSTA_SNAPSHOT_REFERENCES_FILE=FILE";
 
@@ -96,6 +100,7 @@ fn main() -> anyhow::Result<()> {
         ["layering"] => layering::run(),
         ["licences"] => licences::run(),
         ["parity"] => parity::run(),
+        ["mcp-client", program @ ..] => mcp_client::run(program),
         ["provider-types", folder @ ..] => provider_types::run(folder),
         ["snapshots", references] => snapshots::run(references),
         _ => anyhow::bail!("{USAGE}"),

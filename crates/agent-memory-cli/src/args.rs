@@ -4,6 +4,7 @@ use std::num::NonZeroUsize;
 use std::path::PathBuf;
 use std::time::Duration;
 
+use agent_memory::Timestamp;
 use agent_memory::models::ApiKey;
 use agent_memory::providers::Provider;
 use clap::{Args, Parser, Subcommand, ValueEnum};
@@ -90,6 +91,10 @@ pub(crate) enum Command {
     Context(Context),
     /// Search a session's messages and summaries
     Grep(Grep),
+    /// Recall what a session said about something: the best passages within a budget, or one message
+    Recall(Recall),
+    /// List which messages of a session read, changed or ran what, the last first
+    Files(Files),
     /// Show the details of a summary
     Describe(Describe),
     /// Expand a summary by one level, or print messages verbatim
@@ -116,6 +121,9 @@ pub(crate) enum Command {
     Export(Export),
     /// Count the tokens of files with every estimator; opens no database
     Tokens(Tokens),
+    /// Serve the retrieval tools to a client of the Model Context Protocol, over stdin and stdout
+    #[cfg(feature = "mcp")]
+    Mcp(Mcp),
     /// Print a completion script for a shell
     Completions(Completions),
 }
@@ -410,17 +418,151 @@ impl Form {
 pub(crate) struct Grep {
     /// The session: its name or the beginning of it
     pub(crate) session: String,
-    /// Text to find, taken literally, in any case
+    /// Text to find
     pub(crate) pattern: String,
+    /// How the pattern is read [default: literal; where that finds nothing, words; where that finds
+    /// nothing, prose]
+    #[arg(long, value_enum)]
+    pub(crate) mode: Option<SearchModeArg>,
+    /// Let upper case in the pattern count, with --mode literal and regex
+    #[arg(long)]
+    pub(crate) smart_case: bool,
     /// What to search
     #[arg(long, value_enum, default_value_t = ScopeArg::Both)]
     pub(crate) scope: ScopeArg,
+    /// Find only messages of this role; may be given several times
+    #[arg(long = "role", value_enum, value_name = "ROLE")]
+    pub(crate) roles: Vec<RoleArg>,
+    /// Find only messages from this position on
+    #[arg(long, value_name = "SEQ")]
+    pub(crate) from: Option<u32>,
+    /// Find only messages up to this position, inclusive
+    #[arg(long, value_name = "SEQ")]
+    pub(crate) to: Option<u32>,
+    /// Find only messages from this time on: RFC 3339, such as 2026-02-08T09:16:00Z, or a date
+    #[arg(long, value_name = "TIME", value_parser = time)]
+    pub(crate) since: Option<Timestamp>,
+    /// Find only messages before this time
+    #[arg(long, value_name = "TIME", value_parser = time)]
+    pub(crate) until: Option<Timestamp>,
+    /// Order of the hits
+    #[arg(long, value_enum, default_value_t = OrderArg::Relevance)]
+    pub(crate) order: OrderArg,
     /// Maximum number of hits, at least 1
     #[arg(long, value_name = "N", default_value = "20")]
     pub(crate) limit: NonZeroUsize,
     /// Cursor of an earlier answer to the same search, to continue it
     #[arg(long)]
     pub(crate) cursor: Option<String>,
+    /// Output format; --json alone is the same as json
+    #[arg(long = "as", value_enum, value_name = "FORM", default_value_t = GrepForm::Text)]
+    pub(crate) form: GrepForm,
+}
+
+/// Output formats of a search.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(crate) enum GrepForm {
+    /// Text
+    Text,
+    /// JSON
+    Json,
+    /// JSON: {results[{source_type, source_id, content, relevance, timestamp}]}, the names of other engines
+    Results,
+}
+
+/// Interpretations of a pattern.
+#[derive(Debug, Clone, Copy, ValueEnum)]
+pub(crate) enum SearchModeArg {
+    /// The text occurs, in any case; no character is special
+    Literal,
+    /// A regular expression
+    Regex,
+    /// All words occur, in any form and order
+    Words,
+    /// Any word of a question occurs; the best answers come first
+    Prose,
+}
+
+/// Roles of messages.
+#[derive(Debug, Clone, Copy, ValueEnum)]
+pub(crate) enum RoleArg {
+    /// System
+    System,
+    /// User
+    User,
+    /// Assistant
+    Assistant,
+    /// Tool
+    Tool,
+}
+
+/// Orders of hits.
+#[derive(Debug, Clone, Copy, ValueEnum)]
+pub(crate) enum OrderArg {
+    /// The best first; without a ranking (literal, regex) the oldest
+    Relevance,
+    /// The oldest first
+    Oldest,
+    /// The newest first
+    Newest,
+}
+
+/// Parses a time, or a date for its beginning.
+fn time(text: &str) -> Result<Timestamp, String> {
+    let time = Timestamp::parse(text).or_else(|| Timestamp::parse(&format!("{text}T00:00:00Z")));
+    time.ok_or_else(|| "give a time such as 2026-02-08T09:16:00Z, or a date".to_owned())
+}
+
+/// Arguments of `recall`.
+#[derive(Debug, Args)]
+pub(crate) struct Recall {
+    /// The session: its name or the beginning of it
+    pub(crate) session: String,
+    /// What to recall: a question or a few words
+    #[arg(required_unless_present = "turn")]
+    pub(crate) query: Option<String>,
+    /// Recall one message by its position instead
+    #[arg(long, value_name = "SEQ", conflicts_with = "query")]
+    pub(crate) turn: Option<u32>,
+    /// Maximum size of all passages, in tokens
+    #[arg(long, value_name = "TOKENS", default_value_t = 2000)]
+    pub(crate) budget: u64,
+    /// Cursor of an earlier answer to the same query, to continue it
+    #[arg(long)]
+    pub(crate) cursor: Option<String>,
+}
+
+/// Arguments of `files`.
+#[derive(Debug, Args)]
+pub(crate) struct Files {
+    /// The session: its name or the beginning of it
+    pub(crate) session: String,
+    /// Find only uses of this file, and commands that name it: a path or the end of one; a folder ends
+    /// with / [default: all uses]
+    pub(crate) path: Option<String>,
+    /// Find only commands with this text, in any case
+    #[arg(long, value_name = "TEXT")]
+    pub(crate) command: Option<String>,
+    /// Find only uses of this kind
+    #[arg(long, value_enum)]
+    pub(crate) action: Option<ActionArg>,
+    /// Maximum number of uses, at least 1
+    #[arg(long, value_name = "N", default_value = "20")]
+    pub(crate) limit: NonZeroUsize,
+    /// Cursor of an earlier answer to the same question, to continue it
+    #[arg(long)]
+    pub(crate) cursor: Option<String>,
+}
+
+/// Kinds of uses.
+#[derive(Debug, Clone, Copy, ValueEnum)]
+pub(crate) enum ActionArg {
+    /// A file was read
+    Read,
+    /// A file was changed
+    Changed,
+    /// A command was run
+    Ran,
 }
 
 /// What to search.
@@ -588,6 +730,22 @@ pub(crate) struct Tokens {
     /// Files; their raw text is counted, whatever their format
     #[arg(value_name = "FILE", required = true)]
     pub(crate) files: Vec<PathBuf>,
+}
+
+/// Arguments of `mcp`.
+#[cfg(feature = "mcp")]
+#[derive(Debug, Args)]
+pub(crate) struct Mcp {
+    /// A session that clients can look into: its name or the beginning of it; may be given several times, and
+    /// then each call names the one it means [default: the only session there is]
+    #[arg(long = "session", value_name = "SESSION")]
+    pub(crate) sessions: Vec<String>,
+    /// Serve over HTTP at this port of 127.0.0.1 instead; 0 takes any that is free
+    #[arg(long, value_name = "PORT")]
+    pub(crate) http: Option<u16>,
+    /// Size that no reply reaches, in tokens
+    #[arg(long, value_name = "TOKENS", default_value_t = 10_000, value_parser = clap::value_parser!(u64).range(500..))]
+    pub(crate) reply_tokens: u64,
 }
 
 /// Arguments of `completions`.

@@ -139,7 +139,7 @@ pub mod models {
     pub use model_client::*;
 }
 
-/// The retrieval tools: grep, describe and expand.
+/// The retrieval tools: grep, describe, expand, recall and files.
 pub mod retrieval {
     pub use retrieval_tools::*;
 }
@@ -173,8 +173,8 @@ pub use memory_model::{
     ViewVersion,
 };
 pub use memory_search::{
-    Cursor, Hit, HitOrder, HitTarget, Hits, IndexedHits, Query, Search, SearchIndex, SearchMode,
-    SearchScope, Watermark,
+    Cursor, Fallback, Hit, HitOrder, HitTarget, Hits, IndexedHits, Query, Search, SearchIndex,
+    SearchMode, SearchScope, Watermark,
 };
 pub use memory_store::{
     Conversation, ConversationFilter, ConversationPatch, EntryOutcome, Erased, ErasedRange,
@@ -188,7 +188,10 @@ pub use model_client::guard::{
     Spent,
 };
 pub use model_client::{ChatModel, Timer};
-pub use retrieval_tools::{ExpandArgs, GrepArgs, Retrieval, RetrievalLimits, ToolAnswer};
+pub use retrieval_tools::{
+    ExpandArgs, FilesArgs, GrepArgs, Narrowing, RecallArgs, Retrieval, RetrievalLimits,
+    RetrievalSet, ToolAnswer,
+};
 #[cfg(feature = "sqlite")]
 pub use store_sqlite::{
     Durability, LockObserver, LockWait, PlainExport, SqliteOptions, SqliteStore,

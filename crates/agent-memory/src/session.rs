@@ -199,17 +199,22 @@ impl Session {
         &self.accounting
     }
 
-    /// Returns the retrieval tools, bound to this session.
+    /// Returns the retrieval tools, bound to this session. They follow the summaries of the session's view,
+    /// and know what the tools of agents do whose transcripts can be imported (feature `import`).
     pub fn retrieval(&self) -> Retrieval {
         let inner = &self.memory.inner;
         let accounting = Arc::clone(&self.accounting) as Arc<dyn Accounting>;
-        Retrieval::new(
+        let tools = Retrieval::new(
             Arc::clone(&inner.store) as Arc<dyn Store>,
             self.id,
             accounting,
-        )
-        .with_search(Arc::clone(&inner.search))
-        .with_session_key(self.key.clone())
+        );
+        #[cfg(feature = "import")]
+        let tools = tools.with_conventions(Arc::new(message_formats::KnownAgents));
+        tools
+            .with_search(Arc::clone(&inner.search))
+            .with_session_key(self.key.clone())
+            .with_view(self.view_name())
     }
 
     /// Opens a fork: a session that shares this one's log up to and including `at`, and continues on

@@ -1,4 +1,4 @@
-//! `retrieval-tools/{grep,describe,expand}/…`: the tools over the store in memory. Run with
+//! `retrieval-tools/{grep,recall,describe,expand}/…`: the tools over the store in memory. Run with
 //! `cargo bench -p retrieval-tools`.
 #![allow(clippy::unwrap_used, missing_docs)]
 
@@ -13,9 +13,9 @@ use memory_model::{
 use memory_store::{
     Append, AppendAt, InMemoryStore, LogRead, NewConversation, NewEntry, Publish, Published, Store,
 };
-use retrieval_tools::{ExpandArgs, GrepArgs, Retrieval};
+use retrieval_tools::{ExpandArgs, GrepArgs, RecallArgs, Retrieval};
 use token_estimate::{HeuristicEstimator, TokenEstimator};
-use tokio::runtime::Runtime;
+use tokio::runtime::Builder;
 
 /// Messages in the conversation; the last one is long.
 const MESSAGES: u32 = 5_000;
@@ -119,7 +119,7 @@ async fn page_by_page(tools: &Retrieval) -> usize {
 }
 
 fn retrieval(c: &mut Criterion) {
-    let runtime = Runtime::new().unwrap();
+    let runtime = Builder::new_current_thread().build().unwrap();
     let store = Arc::new(InMemoryStore::new());
     let (id, summary) = runtime.block_on(async {
         let id = conversation(&store).await;
@@ -141,6 +141,14 @@ fn retrieval(c: &mut Criterion) {
         b.iter(|| {
             let answer = runtime.block_on(tools.grep(&asked)).unwrap();
             assert!(answer.hits.len() == 20 && !answer.complete);
+            black_box(answer)
+        });
+    });
+    group.bench_function("recall/5k", |b| {
+        let asked = RecallArgs::query("when was module 4321 renamed?");
+        b.iter(|| {
+            let answer = runtime.block_on(tools.recall(&asked)).unwrap();
+            assert_eq!(answer.passages[0].seq, Seq(4321));
             black_box(answer)
         });
     });

@@ -17,6 +17,14 @@ pub enum ErrorKind {
     Store(memory_store::ErrorKind),
     /// A search that is not over a store failed; the source says how.
     Search,
+    /// The tool set was derived without this tool.
+    Denied,
+    /// The time of a derived tool set is over.
+    Expired,
+    /// A derived tool set has spent its tokens.
+    Spent,
+    /// A client does not speak the protocol of a server, or the connection failed.
+    Protocol,
 }
 
 impl ErrorKind {
@@ -28,6 +36,10 @@ impl ErrorKind {
             ErrorKind::Corrupt => "corrupt",
             ErrorKind::Store(_) => "store",
             ErrorKind::Search => "search",
+            ErrorKind::Denied => "denied",
+            ErrorKind::Expired => "expired",
+            ErrorKind::Spent => "spent",
+            ErrorKind::Protocol => "protocol",
         }
     }
 }

@@ -3,26 +3,48 @@
 use std::borrow::Cow;
 use std::fmt::Write as _;
 
-use memory_model::{Role, Seq, SummaryId, Timestamp};
-use memory_search::{Hit, HitTarget, Hits, SearchScope};
-use serde::Serialize;
+use memory_model::{Accounting, Role, Seq, SeqRange, SummaryId, Timestamp};
+use memory_search::{Fallback, Hit, HitOrder, HitTarget, Hits, Query, SearchMode, SearchScope};
+use serde::{Serialize, Serializer};
 
+use crate::piece::Payload;
 use crate::text::{quoted, rfc3339, short};
 
 /// Maximum number of hits in an answer when a call sets none.
 pub const DEFAULT_LIMIT: usize = 20;
 
+/// Length of a hit's snippet, in characters.
+const SNIPPET_CHARS: usize = 500;
+
 /// Arguments of `grep`.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct GrepArgs {
-    /// The text to find, literally, whatever its case. No character has a special meaning.
+    /// The text to find.
     pub pattern: String,
+    /// How the pattern is read; [`SearchMode::Auto`] by default: as a phrase, then as words that all occur,
+    /// then as words any of which occurs, whichever finds something first.
+    pub mode: SearchMode,
+    /// Whether a pattern with an upper-case letter is found in that case alone. Of the modes `Literal` and
+    /// `Regex`.
+    pub smart_case: bool,
     /// What is searched; messages and summaries by default.
     pub scope: SearchScope,
+    /// Finds only messages of these roles, and no summaries; empty for all.
+    pub roles: Vec<Role>,
+    /// Finds only messages at these positions, and summaries that cover one of them.
+    pub range: Option<SeqRange>,
+    /// Finds only messages from this time on, and summaries that cover such messages.
+    pub since: Option<Timestamp>,
+    /// Finds only messages before this time, and summaries that cover such messages.
+    pub until: Option<Timestamp>,
+    /// Order of the hits; the best first by default. In the modes `Literal` and `Regex` no hit is better
+    /// than another, and the oldest comes first.
+    pub order: HitOrder,
     /// Maximum number of hits; 0 stands for [`DEFAULT_LIMIT`].
     pub limit: usize,
-    /// The cursor of an incomplete answer to the same pattern and scope in the same session.
+    /// The cursor of an incomplete answer to the same question in the same session. Only the limit may
+    /// change.
     pub cursor: Option<String>,
 }
 
@@ -31,15 +53,64 @@ impl GrepArgs {
     pub fn new(pattern: impl Into<String>) -> Self {
         Self {
             pattern: pattern.into(),
+            mode: SearchMode::Auto,
+            smart_case: false,
             scope: SearchScope::Both,
+            roles: Vec::new(),
+            range: None,
+            since: None,
+            until: None,
+            order: HitOrder::Relevance,
             limit: DEFAULT_LIMIT,
             cursor: None,
         }
     }
 
+    /// Sets how the pattern is read.
+    pub fn with_mode(mut self, mode: SearchMode) -> Self {
+        self.mode = mode;
+        self
+    }
+
+    /// Makes case count where the pattern has an upper-case letter.
+    pub fn with_smart_case(mut self) -> Self {
+        self.smart_case = true;
+        self
+    }
+
     /// Sets what is searched.
     pub fn with_scope(mut self, scope: SearchScope) -> Self {
         self.scope = scope;
+        self
+    }
+
+    /// Sets the roles whose messages are found.
+    pub fn with_roles(mut self, roles: impl Into<Vec<Role>>) -> Self {
+        self.roles = roles.into();
+        self
+    }
+
+    /// Sets the positions to search.
+    pub fn with_range(mut self, range: SeqRange) -> Self {
+        self.range = Some(range);
+        self
+    }
+
+    /// Sets the earliest time, inclusive.
+    pub fn with_since(mut self, since: Timestamp) -> Self {
+        self.since = Some(since);
+        self
+    }
+
+    /// Sets the latest time, exclusive.
+    pub fn with_until(mut self, until: Timestamp) -> Self {
+        self.until = Some(until);
+        self
+    }
+
+    /// Sets the order of the hits.
+    pub fn with_order(mut self, order: HitOrder) -> Self {
+        self.order = order;
         self
     }
 
@@ -54,6 +125,64 @@ impl GrepArgs {
         self.cursor = Some(cursor.into());
         self
     }
+
+    /// The query, without its cursor.
+    pub(crate) fn query(&self, limit: usize) -> Query {
+        let mut query = Query::new(self.pattern.as_str())
+            .with_mode(self.mode)
+            .with_scope(self.scope)
+            .with_roles(self.roles.clone())
+            .with_order(self.order)
+            .with_limit(limit)
+            .with_snippet_chars(SNIPPET_CHARS);
+        query.smart_case = self.smart_case;
+        query.range = self.range;
+        query.since = self.since;
+        query.until = self.until;
+        query
+    }
+
+    /// Whether something beside the scope keeps messages out.
+    pub(crate) fn is_filtered(&self) -> bool {
+        !self.roles.is_empty()
+            || self.range.is_some()
+            || self.since.is_some()
+            || self.until.is_some()
+    }
+
+    /// What a cursor is bound to.
+    pub(crate) fn question(&self) -> Vec<String> {
+        let roles: Vec<String> = self.roles.iter().map(ToString::to_string).collect();
+        let range = self
+            .range
+            .map(|range| format!("{}-{}", range.first, range.last));
+        let time = |at: Option<Timestamp>| at.map(|at| at.0.to_string()).unwrap_or_default();
+        vec![
+            "grep".to_owned(),
+            self.pattern.clone(),
+            self.scope.as_str().to_owned(),
+            self.mode.as_str().to_owned(),
+            order_name(self.order).to_owned(),
+            self.smart_case.to_string(),
+            roles.join(","),
+            range.unwrap_or_default(),
+            time(self.since),
+            time(self.until),
+        ]
+    }
+}
+
+/// The orders, by their names in arguments.
+pub(crate) const ORDERS: [(&str, HitOrder); 3] = [
+    ("relevance", HitOrder::Relevance),
+    ("oldest", HitOrder::Oldest),
+    ("newest", HitOrder::Newest),
+];
+
+/// Name of an order.
+pub(crate) fn order_name(order: HitOrder) -> &'static str {
+    let found = ORDERS.iter().find(|(_, known)| *known == order);
+    found.map_or("relevance", |(name, _)| name)
 }
 
 impl From<&GrepArgs> for GrepArgs {
@@ -80,16 +209,47 @@ impl From<&String> for GrepArgs {
 pub struct GrepAnswer {
     /// The pattern.
     pub pattern: String,
+    /// Mode that was asked for.
+    pub mode: SearchMode,
     /// Name of the strategy that found the hits.
     pub strategy: Cow<'static, str>,
     /// What was searched.
     pub scope: SearchScope,
+    /// What was done instead of what was asked, in words; `None` when nothing was.
+    #[serde(serialize_with = "in_words", skip_serializing_if = "Option::is_none")]
+    pub fallback: Option<Fallback>,
     /// Whether there are no further hits.
     pub complete: bool,
-    /// Where to continue; `None` when complete. It is bound to this session, pattern and scope.
+    /// Where to continue; `None` when complete. It is bound to this session and question.
     pub cursor: Option<String>,
+    /// What a wider search finds, where this one finds nothing.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub wider: Option<WiderSearch>,
     /// The hits, in the order of the search.
     pub hits: Vec<GrepHit>,
+}
+
+/// What a search finds with a wider scope or without filters.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[non_exhaustive]
+pub struct WiderSearch {
+    /// What was searched.
+    pub scope: SearchScope,
+    /// Whether the roles, positions and times of the question were left out.
+    pub unfiltered: bool,
+    /// Number of hits.
+    pub hits: usize,
+    /// Whether there are no more than these.
+    pub complete: bool,
+}
+
+// serde passes a reference.
+#[allow(clippy::ref_option)]
+fn in_words<S: Serializer>(fallback: &Option<Fallback>, serializer: S) -> Result<S::Ok, S::Error> {
+    match fallback {
+        Some(fallback) => serializer.collect_str(fallback),
+        None => serializer.serialize_none(),
+    }
 }
 
 /// Kind of a hit.
@@ -136,51 +296,151 @@ pub struct GrepHit {
     pub created_at: Timestamp,
 }
 
+/// One hit, by the names that the later generations of anna's memory engine use.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+#[non_exhaustive]
+pub struct SearchResult {
+    /// `message` or `summary`.
+    pub source_type: HitKind,
+    /// What `expand` takes: `message:12`, or a summary's id.
+    pub source_id: String,
+    /// The text around the first match.
+    pub content: String,
+    /// How well it matches; higher is better. 0 where the strategy does not rank.
+    pub relevance: f64,
+    /// When the message was said or the summary was made.
+    #[serde(serialize_with = "rfc3339")]
+    pub timestamp: Timestamp,
+}
+
+impl GrepHit {
+    /// What `expand` takes to read the hit: `message:12`, or a summary's id.
+    pub fn pointer(&self) -> String {
+        match (&self.summary_id, self.seq) {
+            (Some(id), _) => id.to_string(),
+            (None, seq) => format!("message:{}", seq.unwrap_or_default()),
+        }
+    }
+
+    /// The line that a model reads, without its number.
+    fn write(&self, out: &mut String) {
+        if let Some(seq) = self.seq {
+            let _ = write!(out, "message:{seq}");
+        }
+        if let Some(role) = self.role {
+            let _ = write!(out, " {role}");
+        }
+        if let Some(id) = &self.summary_id {
+            let _ = write!(out, "summary {id}");
+        }
+        if let (Some(first), Some(last)) = (self.first, self.last) {
+            let _ = write!(out, " of messages:{first}-{last}");
+        }
+        let _ = writeln!(out, " {} {}", self.created_at, quoted(&self.snippet));
+    }
+
+    /// Shortens the snippet until the line costs at most `most` tokens, or nothing of it is left.
+    pub(crate) fn within(&mut self, most: u64, accounting: &dyn Accounting) {
+        let mut room = most;
+        let snippet = self.snippet.clone();
+        loop {
+            let cost = self.cost(accounting);
+            if cost <= most || self.snippet.is_empty() {
+                return;
+            }
+            room = room.min(most).saturating_sub((cost - most).max(1));
+            let end = Payload::of_text(&snippet).fit(accounting, 0, room);
+            self.snippet = match room {
+                0 => String::new(),
+                _ => format!("{}…", snippet.get(..end).unwrap_or_default()),
+            };
+        }
+    }
+
+    /// What the line costs, in tokens.
+    pub(crate) fn cost(&self, accounting: &dyn Accounting) -> u64 {
+        let mut line = String::from("100. ");
+        self.write(&mut line);
+        accounting.text(&line)
+    }
+}
+
+/// A scope in words.
+fn words(scope: SearchScope) -> &'static str {
+    match scope {
+        SearchScope::Messages => "messages",
+        SearchScope::Summaries => "summaries",
+        _ => "messages and summaries",
+    }
+}
+
 impl GrepAnswer {
-    pub(crate) fn new(pattern: String, hits: Hits, cursor: Option<String>) -> Self {
+    pub(crate) fn new(args: &GrepArgs, hits: Hits, cursor: Option<String>) -> Self {
         Self {
-            pattern,
+            pattern: args.pattern.clone(),
+            mode: args.mode,
             strategy: hits.strategy,
             scope: hits.scope,
+            fallback: hits.fallback,
             complete: hits.complete,
             cursor,
+            wider: None,
             hits: hits.hits.into_iter().map(GrepHit::from).collect(),
         }
     }
 
+    /// The hits, by the names that the later generations of anna's memory engine use.
+    pub fn search_results(&self) -> Vec<SearchResult> {
+        let result = |hit: &GrepHit| SearchResult {
+            source_type: hit.kind,
+            source_id: hit.pointer(),
+            content: hit.snippet.clone(),
+            relevance: hit.score,
+            timestamp: hit.created_at,
+        };
+        self.hits.iter().map(result).collect()
+    }
+
     /// The answer as a model reads it: one numbered line a hit, each snippet in quotes with its
-    /// line breaks escaped, and how to go on when there is more.
+    /// line breaks escaped; how the hits were found, and how to go on when there are more.
     pub fn to_text(&self) -> String {
-        if self.hits.is_empty() {
-            return "No matches found.\n".to_owned();
-        }
         let mut out = String::new();
+        if self.hits.is_empty() {
+            out.push_str("No matches found.\n");
+            if let Some(wider) = &self.wider {
+                let more = if wider.complete { "" } else { " or more" };
+                let _ = write!(out, "0 in {}; {}{more}", self.scope.as_str(), wider.hits);
+                let _ = write!(out, " in {}", wider.scope.as_str());
+                if wider.unfiltered {
+                    out.push_str(" without roles, positions and times");
+                }
+                out.push_str(".\n");
+            }
+            return out;
+        }
+        if let Some(fallback) = &self.fallback {
+            let _ = writeln!(out, "Note: {fallback}.");
+        }
         for (index, hit) in self.hits.iter().enumerate() {
             let _ = write!(out, "{}. ", index + 1);
-            if let Some(seq) = hit.seq {
-                let _ = write!(out, "message:{seq}");
-            }
-            if let Some(role) = hit.role {
-                let _ = write!(out, " {role}");
-            }
-            if let Some(id) = &hit.summary_id {
-                let _ = write!(out, "summary {id}");
-            }
-            if let (Some(first), Some(last)) = (hit.first, hit.last) {
-                let _ = write!(out, " of messages:{first}-{last}");
-            }
-            let _ = writeln!(out, " {} {}", hit.created_at, quoted(&hit.snippet));
+            hit.write(&mut out);
         }
         match &self.cursor {
-            None => out.push_str("These are all matches.\n"),
+            None => out.push_str("These are all matches"),
             Some(cursor) => {
-                let _ = writeln!(
+                let _ = write!(
                     out,
-                    "There are more: repeat the call with cursor {}.",
+                    "There are more: repeat the call with cursor {}",
                     short(cursor)
                 );
             }
         }
+        let _ = writeln!(
+            out,
+            ". Searched: {}, by {}.",
+            words(self.scope),
+            self.strategy
+        );
         out
     }
 }

@@ -1,16 +1,30 @@
 #![doc = include_str!("../README.md")]
 
+mod arguments;
 mod cursor;
 mod describe;
 mod error;
 mod expand;
+mod files;
 mod grep;
 mod limits;
+#[cfg(feature = "mcp")]
+pub mod mcp;
+mod narrowing;
+mod overview;
 mod page;
 mod piece;
+mod recall;
+mod recalling;
 mod retrieval;
+mod schema;
+mod searching;
+mod set;
 mod text;
 mod tools;
+mod typed;
+mod unfold;
+mod using;
 
 pub use describe::Description;
 pub use error::{Error, ErrorKind, Result};
@@ -18,8 +32,15 @@ pub use expand::{
     DEFAULT_TOKEN_CAP, ExpandAnswer, ExpandArgs, ExpandPolicy, ExpandedChild, ExpandedMessage,
     ExpandedSummary, MAX_CHILDREN, OversizedPolicy, Piece, Target,
 };
-pub use grep::{DEFAULT_LIMIT, GrepAnswer, GrepArgs, GrepHit, HitKind};
+pub use files::{FileUse, FilesAnswer, FilesArgs, MAX_COMMAND_CHARS, UseKind, UseOutcome};
+pub use grep::{DEFAULT_LIMIT, GrepAnswer, GrepArgs, GrepHit, HitKind, SearchResult, WiderSearch};
 pub use limits::RetrievalLimits;
-pub use memory_search::SearchScope;
-pub use retrieval::Retrieval;
-pub use tools::{DESCRIBE, EXPAND, GREP, ToolAnswer, ToolDefinition};
+pub use memory_search::{Fallback, HitOrder, SearchMode, SearchScope};
+pub use narrowing::Narrowing;
+pub use overview::{Overview, ViewOverview};
+pub use recall::{DEFAULT_BUDGET, Passage, RecallAnswer, RecallArgs, RecallPolicy};
+pub use retrieval::{DESCRIBE, EXPAND, FILES, GREP, RECALL, Retrieval};
+pub use schema::{Parameter, ParameterKind, Tool, ToolShape};
+pub use set::RetrievalSet;
+pub use tools::ToolAnswer;
+pub use typed::{DescribeArgs, ToolArguments};

@@ -19,6 +19,9 @@ pub struct RetrievalLimits {
     /// Maximum number of tokens in the text of an answer of `describe`; 20,000. The summary's id and
     /// the fixed lines are always given.
     pub describe_tokens: u64,
+    /// Maximum number of tokens in the text of an answer of `grep` or `files`, and of passages in an answer
+    /// of `recall`; 8,000. At least one hit is given, clipped where needed.
+    pub answer_tokens: u64,
 }
 
 impl Default for RetrievalLimits {
@@ -27,6 +30,7 @@ impl Default for RetrievalLimits {
             hits: 100,
             expand_tokens: 20_000,
             describe_tokens: 20_000,
+            answer_tokens: 8_000,
         }
     }
 }
@@ -38,6 +42,7 @@ impl RetrievalLimits {
             hits: usize::MAX,
             expand_tokens: u64::MAX,
             describe_tokens: u64::MAX,
+            answer_tokens: u64::MAX,
         }
     }
 
@@ -52,6 +57,7 @@ impl RetrievalLimits {
             hits: default.hits.min(hits.max(1)),
             expand_tokens: default.expand_tokens.min(part),
             describe_tokens: default.describe_tokens.min(part),
+            answer_tokens: default.answer_tokens.min(part),
         }
     }
 
@@ -71,5 +77,21 @@ impl RetrievalLimits {
     pub fn with_describe_tokens(mut self, tokens: u64) -> Self {
         self.describe_tokens = tokens;
         self
+    }
+
+    /// Sets the maximum number of tokens in an answer of `grep`, `files` or `recall`.
+    pub fn with_answer_tokens(mut self, tokens: u64) -> Self {
+        self.answer_tokens = tokens;
+        self
+    }
+
+    /// The lower of each pair of limits.
+    pub(crate) fn within(&self, other: &Self) -> Self {
+        Self {
+            hits: self.hits.min(other.hits),
+            expand_tokens: self.expand_tokens.min(other.expand_tokens),
+            describe_tokens: self.describe_tokens.min(other.describe_tokens),
+            answer_tokens: self.answer_tokens.min(other.answer_tokens),
+        }
     }
 }

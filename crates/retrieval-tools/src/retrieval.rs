@@ -2,51 +2,55 @@
 
 use std::sync::{Arc, OnceLock};
 
+use memory_model::conventions::{AgentConventions, GenericConventions};
 use memory_model::{
-    Accounting, Child, ConversationId, EntryKind, Seq, SeqRange, SessionKey, Summary, SummaryId,
+    Accounting, ConversationId, Seq, SeqRange, SessionKey, Summary, SummaryId, ViewName,
 };
-use memory_search::{Query, Search};
-use memory_store::{Conversation, ConversationRef, LogRead, ScanSearch, Store};
+use memory_search::Search;
+use memory_store::{Conversation, ConversationRef, ScanSearch, Store};
 
-use crate::cursor::{Binding, foreign};
+use crate::cursor::Binding;
 use crate::describe::Description;
 use crate::error::{Error, ErrorKind, Result};
-use crate::expand::{
-    DEFAULT_TOKEN_CAP, ExpandAnswer, ExpandArgs, ExpandCursor, ExpandPolicy, ExpandedChild, Target,
-};
-use crate::grep::{DEFAULT_LIMIT, GrepAnswer, GrepArgs};
+use crate::expand::{ExpandPolicy, Target};
 use crate::limits::RetrievalLimits;
-use crate::page::{Page, Step};
+use crate::narrowing::{Grant, Narrowing};
+use crate::recall::RecallPolicy;
 use crate::text::short;
 
-/// Length of a hit's snippet, in characters.
-const SNIPPET_CHARS: usize = 500;
-
-/// Maximum number of pointers in an answer of `expand`.
-const MAX_POINTERS: usize = 64;
-
-/// Tokens of an answer's cap for each pointer of `expand`. A pointer costs some six tokens, so that the
-/// pointers take at most about a tenth of the cap.
-const POINTER_TOKENS: u64 = 64;
-
-/// Maximum number of pieces that a long range is sampled in. Pointers end where pieces end.
-const SAMPLES: u64 = 512;
+/// Name of the tool that searches.
+pub const GREP: &str = "memory_grep";
+/// Name of the tool that describes a summary.
+pub const DESCRIBE: &str = "memory_describe";
+/// Name of the tool that expands a summary.
+pub const EXPAND: &str = "memory_expand";
+/// Name of the tool that recalls passages, or a message.
+pub const RECALL: &str = "memory_recall";
+/// Name of the tool that lists which messages used which files and commands.
+pub const FILES: &str = "memory_files";
 
 /// Log entries, or summaries, read at once.
-const BATCH: usize = 64;
+pub(crate) const BATCH: usize = 64;
 
 /// The retrieval tools of one conversation.
 ///
 /// It is a capability: whatever the arguments, it sees the conversation it was made for and nothing
-/// else. A fork sees what it shares of its parent's log.
+/// else. A fork sees what it shares of its parent's log. [`narrow`](Self::narrow) derives a tool set that
+/// sees less; nothing derives one that sees more.
 #[derive(Debug, Clone)]
 pub struct Retrieval {
-    store: Arc<dyn Store>,
-    search: Arc<dyn Search>,
-    conversation: ConversationId,
-    accounting: Arc<dyn Accounting>,
-    policy: ExpandPolicy,
+    pub(crate) store: Arc<dyn Store>,
+    pub(crate) search: Arc<dyn Search>,
+    pub(crate) conversation: ConversationId,
+    pub(crate) accounting: Arc<dyn Accounting>,
+    pub(crate) conventions: Arc<dyn AgentConventions>,
+    pub(crate) view: Option<ViewName>,
+    pub(crate) expand_policy: ExpandPolicy,
+    pub(crate) recall_policy: RecallPolicy,
+    pub(crate) grant: Grant,
     limits: RetrievalLimits,
+    /// The limits of the tool set that this one was derived from.
+    ceiling: RetrievalLimits,
     /// The conversation's key, once it was looked up. It never changes.
     key: Arc<OnceLock<SessionKey>>,
 }
@@ -64,13 +68,18 @@ impl Retrieval {
             store,
             conversation,
             accounting,
-            policy: ExpandPolicy::default(),
+            conventions: Arc::new(GenericConventions),
+            view: None,
+            expand_policy: ExpandPolicy::default(),
+            recall_policy: RecallPolicy::default(),
+            grant: Grant::default(),
             limits: RetrievalLimits::default(),
+            ceiling: RetrievalLimits::none(),
             key: Arc::default(),
         }
     }
 
-    /// Sets the search that `grep` asks, such as an index over the same store.
+    /// Sets the search that `grep` and `recall` ask, such as an index over the same store.
     pub fn with_search(mut self, search: Arc<dyn Search>) -> Self {
         self.search = search;
         self
@@ -78,11 +87,32 @@ impl Retrieval {
 
     /// Sets how `expand` treats its token cap.
     pub fn with_expand_policy(mut self, policy: ExpandPolicy) -> Self {
-        self.policy = policy;
+        self.expand_policy = policy;
         self
     }
 
-    /// Sets the limits that no argument of a call exceeds.
+    /// Sets how `recall` ranks passages and how long they are.
+    pub fn with_recall_policy(mut self, policy: RecallPolicy) -> Self {
+        self.recall_policy = policy;
+        self
+    }
+
+    /// Sets what the tools of the conversation's agent do, for `files`. By default the names of arguments
+    /// tell.
+    pub fn with_conventions(mut self, conventions: Arc<dyn AgentConventions>) -> Self {
+        self.conventions = conventions;
+        self
+    }
+
+    /// Sets the view whose summaries lead to the passages of `recall`; by default the first by name that
+    /// was published.
+    pub fn with_view(mut self, view: ViewName) -> Self {
+        self.view = Some(view);
+        self
+    }
+
+    /// Sets the limits that no argument of a call exceeds. A derived tool set keeps within the limits of
+    /// the one that it was derived from.
     pub fn with_limits(mut self, limits: RetrievalLimits) -> Self {
         self.limits = limits;
         self
@@ -100,43 +130,35 @@ impl Retrieval {
         self.conversation
     }
 
-    /// Finds text in messages and summaries.
+    /// The limits that hold.
+    pub fn limits(&self) -> RetrievalLimits {
+        self.limits.within(&self.ceiling)
+    }
+
+    /// Derives a tool set that sees and spends less.
     ///
     /// # Errors
-    /// `Invalid` for an empty pattern or a cursor that no search for it in this session gave;
-    /// whatever the search gives.
-    pub async fn grep(&self, args: impl Into<GrepArgs> + Send) -> Result<GrepAnswer> {
-        let args = args.into();
-        if args.pattern.is_empty() {
-            return Err(Error::invalid(
-                "pattern is required: give some text to find, such as \"tests are green\"",
-            ));
-        }
-        let limit = match args.limit {
-            0 => DEFAULT_LIMIT,
-            limit => limit,
-        };
-        let limit = limit.min(self.limits.hits.max(1));
-        let mut query = Query::new(args.pattern.as_str())
-            .with_scope(args.scope)
-            .with_limit(limit)
-            .with_snippet_chars(SNIPPET_CHARS);
-        let pattern = args.pattern.clone();
-        let question = ["grep", pattern.as_str(), args.scope.as_str()];
-        if let Some(cursor) = &args.cursor {
-            let binding = self.binding(&question).await?;
-            query = query.with_cursor(binding.position(cursor)?);
-        }
-        let hits = self.search.search(self.conversation, &query).await?;
-        let cursor = match &hits.cursor {
-            Some(position) => Some(self.binding(&question).await?.cursor(position)),
+    /// `Invalid` when nothing of what it is narrowed to can be seen; `NotFound` for a summary that this tool
+    /// set does not see; whatever the store gives.
+    pub async fn narrow(&self, by: &Narrowing) -> Result<Self> {
+        let range = match &by.within {
             None => None,
+            Some(Target::Messages(range)) => Some(*range),
+            Some(Target::Summary(id)) => Some(self.summary(id).await?.range),
         };
-        Ok(GrepAnswer::new(args.pattern, hits, cursor))
+        let mut narrowed = self.clone();
+        narrowed.grant = self.grant.narrowed(by, range)?;
+        narrowed.ceiling = self.limits();
+        Ok(narrowed)
+    }
+
+    /// Whether this tool set has the tool of this name.
+    pub(crate) fn allows(&self, tool: &str) -> bool {
+        self.grant.allows(tool)
     }
 
     /// What the cursors of a question are bound to.
-    async fn binding(&self, question: &[&str]) -> Result<Binding> {
+    pub(crate) async fn binding(&self, question: &[&str]) -> Result<Binding> {
         if let Some(key) = self.key.get() {
             return Ok(Binding::new(key, question));
         }
@@ -159,273 +181,56 @@ impl Retrieval {
             Target::Summary(id) => id,
             Target::Messages(_) => {
                 return Err(Error::invalid(format!(
-                    "{} names messages, not a summary: read them with memory_expand",
+                    "{} names messages, not a summary: read them with {EXPAND}",
                     short(id.as_str())
                 )));
             }
         };
+        let spending = self.grant.begin(DESCRIBE, self.limits().describe_tokens)?;
         let summary = self.summary(&id).await?;
-        let parents = self.store.parents(self.conversation, &id).await?;
+        let mut parents = self.store.parents(self.conversation, &id).await?;
+        if !self.grant.sees_all() {
+            let seen = self.seen(&parents).await?;
+            parents.retain(|parent| seen.contains(parent));
+        }
         let description = Description::new(summary, parents);
-        Ok(description.within(self.limits.describe_tokens, &*self.accounting))
+        let description = description.within(spending.most(), &*self.accounting);
+        spending.end(self.accounting.text(&description.to_text()));
+        Ok(description)
     }
 
-    /// Returns the children of a summary, or messages by a pointer, up to a number of tokens.
-    ///
-    /// # Errors
-    /// `Invalid` for an empty or malformed target or a cursor that it never gave; `NotFound` when
-    /// the conversation has no such summary or message; `Corrupt` when the log or a summary does
-    /// not hold what it should; whatever the store gives.
-    pub async fn expand(&self, args: impl Into<ExpandArgs> + Send) -> Result<ExpandAnswer> {
-        let args = args.into();
-        let target: Target = args.summary_id.parse()?;
-        let question = target.question();
-        let question = ["expand", question.as_str()];
-        let cursor: Option<ExpandCursor> = match &args.cursor {
-            Some(cursor) => Some(self.binding(&question).await?.position(cursor)?.parse()?),
-            None => None,
-        };
-        let (target, range, children) = self.resolve(target).await?;
-        let start = cursor.unwrap_or(ExpandCursor {
-            seq: range.first,
-            offset: 0,
-            of_tokens: 0,
-        });
-        // A summary can only be begun at its first message, messages anywhere.
-        let begin = children.iter().position(|child| match child {
-            Child::Messages { range } => range.contains(start.seq),
-            Child::Summary { range, .. } => range.first == start.seq,
-        });
-        let children = begin.and_then(|begin| children.get(begin..));
-        let children = children.ok_or_else(|| foreign(&start.to_string()))?;
-        let ceiling = self.limits.expand_tokens.max(1);
-        let cap = match args.token_cap {
-            0 => DEFAULT_TOKEN_CAP,
-            cap => cap,
-        };
-        let mut page = Page {
-            accounting: &*self.accounting,
-            policy: self.policy,
-            cap: cap.min(ceiling),
-            ceiling,
-            start,
-            tokens: 0,
-            children: Vec::new(),
-        };
-        let mut notes = 0;
-        let cursor = self
-            .fill(&mut page, children, start.seq, &mut notes)
-            .await?;
-        let binding = match cursor {
-            Some(_) => Some(self.binding(&question).await?),
-            None => None,
-        };
-        let last = match page.children.last() {
-            Some(ExpandedChild::Message(message)) => message.seq,
-            Some(ExpandedChild::Summary(summary)) => summary.last,
-            None => range.last,
-        };
-        let behind = cursor
-            .filter(|cursor| cursor.offset > 0 && last < range.last)
-            .map(|_| ExpandCursor {
-                seq: last.next(),
-                offset: 0,
-                of_tokens: 0,
-            });
-        let rest = cursor.and_then(|cursor| SeqRange::new(cursor.seq, range.last));
-        let pointers = match rest {
-            Some(rest) if all_messages(children, rest) => self.pointers(rest, page.cap).await?,
-            _ => Vec::new(),
-        };
-        let bound = |position: Option<ExpandCursor>| {
-            let binding = binding.as_ref()?;
-            position.map(|position| binding.cursor(&position))
-        };
-        Ok(ExpandAnswer {
-            summary_id: target.to_string(),
-            first: range.first,
-            last: range.last,
-            tokens: page.tokens,
-            complete: cursor.is_none(),
-            cursor: bound(cursor),
-            behind_clipped: bound(behind),
-            pointers,
-            notes,
-            children: page.children,
-        })
-    }
-
-    /// Pointers to ranges of messages that together hold `rest`, each about equally costly; none when
-    /// one more answer is likely to hold all of it. Asks the store once.
-    async fn pointers(&self, rest: SeqRange, cap: u64) -> Result<Vec<String>> {
-        let most = usize::try_from(cap / POINTER_TOKENS).unwrap_or(usize::MAX);
-        let most = most.min(MAX_POINTERS);
-        let before = rest.first.prev();
-        let samples = rest.len().min(SAMPLES);
-        let at: Vec<Seq> = (0..=samples)
-            .filter_map(|n| u32::try_from(rest.len() * n / samples).ok())
-            .map(|ahead| Seq(before.0.saturating_add(ahead)))
-            .collect();
-        let running = self.store.running(self.conversation, &at).await?;
-        let sums: Vec<(Seq, u64)> = at.into_iter().zip(running).collect();
-        // Less than the cap: what is read may cost more than what a context shows of it.
-        let mut limit = (cap / 3 * 2).max(1);
-        let mut pieces = cut_evenly(&sums, limit);
-        while pieces.len() > most {
-            // There is no room for two pointers, and one would point to the whole rest.
-            if most < 2 {
-                return Ok(Vec::new());
-            }
-            limit = limit.saturating_add((limit / 4).max(1));
-            pieces = cut_evenly(&sums, limit);
+    /// Those of some summaries that this tool set sees.
+    pub(crate) async fn seen(&self, ids: &[SummaryId]) -> Result<Vec<SummaryId>> {
+        let mut seen = Vec::new();
+        for ids in ids.chunks(BATCH) {
+            let found = self.store.summaries(self.conversation, ids).await?;
+            let found = found.into_iter().flatten();
+            let found = found.filter(|one| self.grant.sees_summary(&one.range, one.depth));
+            seen.extend(found.map(|one| one.id));
         }
-        Ok(match pieces.len() {
-            0 | 1 => Vec::new(),
-            _ => pieces
-                .into_iter()
-                .map(|range| Target::Messages(range).to_string())
-                .collect(),
-        })
+        Ok(seen)
     }
 
-    /// What a target covers, and what it unfolds to.
-    async fn resolve(&self, target: Target) -> Result<(Target, SeqRange, Vec<Child>)> {
-        match target {
-            Target::Summary(id) => {
-                let summary = self.summary(&id).await?;
-                Ok((Target::Summary(id), summary.range, summary.children))
-            }
-            Target::Messages(asked) => {
-                let head = self.info().await?.head;
-                let range = SeqRange::new(asked.first, asked.last.min(head)).ok_or_else(|| {
-                    let there = match head {
-                        Seq::NONE => "it has none".to_owned(),
-                        head => format!("it has messages:1-{head}"),
-                    };
-                    Error::new(
-                        ErrorKind::NotFound,
-                        format!(
-                            "this conversation has no {}: {there}",
-                            Target::Messages(asked)
-                        ),
-                    )
-                })?;
-                let children = vec![Child::Messages { range }];
-                Ok((Target::Messages(range), range, children))
-            }
-        }
-    }
-
-    /// Adds children to a page until it is full; says where the rest begins.
-    async fn fill(
-        &self,
-        page: &mut Page<'_>,
-        children: &[Child],
-        start: Seq,
-        notes: &mut u64,
-    ) -> Result<Option<ExpandCursor>> {
-        let mut loaded = Vec::new().into_iter();
-        for (index, child) in children.iter().enumerate() {
-            match child {
-                Child::Messages { range } => {
-                    let rest = SeqRange::new(range.first.max(start), range.last);
-                    let stop = self.fill_messages(page, rest, notes).await?;
-                    if stop.is_some() {
-                        return Ok(stop);
-                    }
-                }
-                Child::Summary { id, .. } => {
-                    let summary = match loaded.next() {
-                        Some(summary) => summary,
-                        None => {
-                            let ahead = children.get(index..).unwrap_or_default();
-                            let ids: Vec<SummaryId> = ahead
-                                .iter()
-                                .filter_map(|child| child.summary().cloned())
-                                .take(BATCH)
-                                .collect();
-                            let found = self.store.summaries(self.conversation, &ids).await?;
-                            loaded = found.into_iter();
-                            loaded.next().flatten()
-                        }
-                    };
-                    let summary = summary.ok_or_else(|| {
-                        Error::new(
-                            ErrorKind::Corrupt,
-                            format!("the summary {id} is missing: verify the store"),
-                        )
-                    })?;
-                    if let Step::Stop(cursor) = page.summary(&summary)? {
-                        return Ok(Some(cursor));
-                    }
-                }
-            }
-        }
-        Ok(None)
-    }
-
-    async fn fill_messages(
-        &self,
-        page: &mut Page<'_>,
-        mut rest: Option<SeqRange>,
-        notes: &mut u64,
-    ) -> Result<Option<ExpandCursor>> {
-        // Not much more than can be used: a token is rarely more than 16 bytes of stored text.
-        let max_bytes = page.cap.saturating_mul(16).clamp(64 << 10, 8 << 20);
-        while let Some(range) = rest {
-            let mut read = LogRead::new(range).with_max_rows(BATCH);
-            read.max_bytes = max_bytes;
-            let mut next = range.first;
-            let got = self.store.read(self.conversation, &read).await?;
-            for entry in got.items {
-                if entry.seq != next {
-                    break;
-                }
-                next = next.next();
-                if entry.kind == EntryKind::Note {
-                    if page.start.offset > 0 {
-                        let position = ExpandCursor {
-                            seq: entry.seq,
-                            ..page.start
-                        };
-                        return Err(foreign(&position.to_string()));
-                    }
-                    *notes += 1;
-                    continue;
-                }
-                if let Step::Stop(cursor) = page.message(entry)? {
-                    return Ok(Some(cursor));
-                }
-            }
-            if next == range.first {
-                return Err(Error::new(
-                    ErrorKind::Corrupt,
-                    format!("the log has no message {next} where it should: verify the store"),
-                ));
-            }
-            rest = SeqRange::new(next, range.last);
-        }
-        Ok(None)
-    }
-
-    async fn summary(&self, id: &SummaryId) -> Result<Summary> {
+    pub(crate) async fn summary(&self, id: &SummaryId) -> Result<Summary> {
         let found = self
             .store
             .summaries(self.conversation, std::slice::from_ref(id))
             .await?;
-        found.into_iter().next().flatten().ok_or_else(|| {
+        let found = found.into_iter().next().flatten();
+        let found = found.filter(|one| self.grant.sees_summary(&one.range, one.depth));
+        found.ok_or_else(|| {
             Error::new(
                 ErrorKind::NotFound,
                 format!(
                     "this conversation has no summary {}: take an id from its context, from \
-                     memory_grep or from memory_describe",
+                     {GREP} or from {DESCRIBE}",
                     short(id.as_str())
                 ),
             )
         })
     }
 
-    async fn info(&self) -> Result<Conversation> {
+    pub(crate) async fn info(&self) -> Result<Conversation> {
         let found = self
             .store
             .conversation(&ConversationRef::Id(self.conversation))
@@ -437,31 +242,37 @@ impl Retrieval {
             )
         })
     }
-}
 
-/// Whether all that children show of a range are messages.
-fn all_messages(children: &[Child], range: SeqRange) -> bool {
-    let mut shown = children
-        .iter()
-        .filter(|child| child.range().last >= range.first);
-    shown.all(|child| child.summary().is_none())
-}
-
-/// Ranges that each cost at most `limit` tokens, or are as short as the samples allow. `sums` are
-/// running sums of tokens at rising positions, the first of them before the first range.
-fn cut_evenly(sums: &[(Seq, u64)], limit: u64) -> Vec<SeqRange> {
-    let mut ranges = Vec::new();
-    let Some(&(before, spent)) = sums.first() else {
-        return ranges;
-    };
-    let (mut from, mut end) = ((before, spent), (before, spent));
-    for &(seq, sum) in sums.iter().skip(1) {
-        if sum.saturating_sub(from.1) > limit && from.0 < end.0 {
-            ranges.extend(SeqRange::new(from.0.next(), end.0));
-            from = end;
-        }
-        end = (seq, sum);
+    /// The messages that can be seen now; `None` when there are none.
+    pub(crate) async fn visible(&self) -> Result<Option<SeqRange>> {
+        let all = self.info().await?.range();
+        Ok(all.and_then(|all| self.grant.visible(all)))
     }
-    ranges.extend(SeqRange::new(from.0.next(), end.0));
-    ranges
+
+    /// What can be seen of a range of messages.
+    ///
+    /// # Errors
+    /// `NotFound` when that is nothing.
+    pub(crate) async fn part_of(&self, asked: SeqRange) -> Result<SeqRange> {
+        let seen = self.visible().await?;
+        let range = seen.and_then(|seen| seen.intersect(&asked));
+        range.ok_or_else(|| {
+            let there = match seen {
+                None => "it has none".to_owned(),
+                Some(seen) => format!("it has messages:{}-{}", seen.first, seen.last),
+            };
+            Error::new(
+                ErrorKind::NotFound,
+                format!(
+                    "this conversation has no {}: {there}",
+                    Target::Messages(asked)
+                ),
+            )
+        })
+    }
+
+    /// The end of the conversation as a tool set sees it; `Seq::NONE` when it sees nothing.
+    pub(crate) async fn head(&self) -> Result<Seq> {
+        Ok(self.visible().await?.map_or(Seq::NONE, |seen| seen.last))
+    }
 }

@@ -7,6 +7,8 @@ mod erase;
 mod export;
 mod fork;
 mod import;
+#[cfg(feature = "mcp")]
+mod mcp;
 mod redo;
 mod replay;
 mod retrieval;
@@ -31,6 +33,8 @@ pub(crate) async fn run(app: &mut App, command: Command) -> anyhow::Result<()> {
         Command::Import(args) => import::run(app, &args).await,
         Command::Context(args) => context::run(app, &args).await,
         Command::Grep(args) => retrieval::grep(app, &args).await,
+        Command::Recall(args) => retrieval::recall(app, &args).await,
+        Command::Files(args) => retrieval::files(app, &args).await,
         Command::Describe(args) => retrieval::describe(app, &args).await,
         Command::Expand(args) => retrieval::expand(app, &args).await,
         Command::Erase(args) => erase::erase(app, &args).await,
@@ -44,6 +48,8 @@ pub(crate) async fn run(app: &mut App, command: Command) -> anyhow::Result<()> {
         Command::Set(args) => set::run(app, &args).await,
         Command::Export(args) => export::run(app, &args).await,
         Command::Tokens(args) => tokens::run(app, &args),
+        #[cfg(feature = "mcp")]
+        Command::Mcp(args) => mcp::run(app, &args).await,
         Command::Completions(args) => {
             let mut script = Vec::new();
             clap_complete::generate(args.shell, &mut Cli::command(), "agent-memory", &mut script);

@@ -252,7 +252,7 @@ fn what_is_found_can_be_described_and_expanded_to_the_words() {
         assert_eq!(hit["kind"], "summary");
         has(hit, &["summary_id", "snippet", "score", "created_at"]);
     }
-    let none = home.json(&["grep", key, "no such words anywhere"]);
+    let none = home.json(&["grep", key, "xyzzy plugh"]);
     assert_eq!(
         (&none["hits"], &none["complete"]),
         (&json!([]), &json!(true))
@@ -290,7 +290,7 @@ fn what_is_found_can_be_described_and_expanded_to_the_words() {
     let text = home.ok(&["expand", key, "messages:1-3", "--cap", "20"]);
     assert!(text.out.contains("next: "), "{}", text.out);
     let text = home.ok(&["grep", key, "retries", "--limit", "1"]);
-    assert!(text.out.contains("--cursor m"), "{}", text.out);
+    assert!(text.out.contains("--cursor lm"), "{}", text.out);
     let text = home.ok(&["describe", key, top]);
     assert!(text.out.contains("expand it: "), "{}", text.out);
     assert!(!text.out.contains("memory_expand"), "{}", text.out);
@@ -542,7 +542,7 @@ fn what_begins_with_a_dash_is_pasted_behind_two() {
     home.ok(&["import", "a.jsonl", "--session=-s"]);
     let found = home.ok(&["grep", "--limit", "1", "--", "-s", "--cap"]);
     assert!(
-        found.out.contains("--cursor m1@") && found.out.contains(" -- -s --cap"),
+        found.out.contains("--cursor lm1@") && found.out.contains(" -- -s --cap"),
         "{}",
         found.out
     );
@@ -569,4 +569,137 @@ fn an_export_writes_plain_tables() {
     assert_eq!(std::fs::read(home.path().join("plain.db")).unwrap(), bytes);
     let wrong = home.run(&["export", "one", "two"]);
     assert!(wrong.err.contains("--sqlite FILE"), "{}", wrong.err);
+}
+
+#[test]
+fn a_search_says_how_it_was_done() {
+    let home = Home::new();
+    let line = |role: &str, text: &str| {
+        let at = "2026-01-01T00:00:00Z";
+        format!(
+            "{}\n",
+            json!({"role": role, "content": text, "created_at": at})
+        )
+    };
+    let lines = [
+        line("user", "Why did the build fail on Tuesday?"),
+        line("assistant", "The linker ran out of memory."),
+        line("user", "Memory is cheap, E404."),
+    ];
+    home.file("a.jsonl", lines.concat());
+    home.ok(&["import", "a.jsonl", "--session", "s"]);
+    let found = |more: &[&str]| {
+        let mut all = vec!["grep", "s"];
+        all.extend(more);
+        let found = home.json(&all);
+        let hits = found["hits"].as_array().unwrap().clone();
+        let seqs: Vec<u64> = hits.iter().filter_map(|hit| hit["seq"].as_u64()).collect();
+        (found, seqs)
+    };
+    let (answer, seqs) = found(&["memory linker"]);
+    assert_eq!((&answer["strategy"], seqs), (&json!("words-scan"), vec![2]));
+    assert!(
+        answer["fallback"]
+            .as_str()
+            .unwrap()
+            .contains("exact phrase")
+    );
+    assert!(found(&["memory linker", "--mode", "literal"]).1.is_empty());
+    assert_eq!(found(&[r"e\d+", "--mode", "regex"]).1, [3]);
+    assert_eq!(found(&["E", "--mode", "literal", "--smart-case"]).1, [3]);
+    assert_eq!(found(&["linker zebra", "--mode", "prose"]).1[0], 2);
+    assert_eq!(
+        found(&["m", "--mode", "literal", "--order", "newest"]).1,
+        [3, 2]
+    );
+    assert_eq!(found(&["m", "--role", "assistant"]).1, [2]);
+    assert_eq!(found(&["m", "--from", "3", "--to", "9"]).1, [3]);
+    assert!(found(&["m", "--until", "1999-01-01"]).1.is_empty());
+    let none = home.ok(&["grep", "s", "m", "--role", "system", "--scope", "messages"]);
+    assert!(none.out.contains("0 in messages; "), "{}", none.out);
+    let wrong = home.run(&["grep", "s", "m", "--since", "yesterday"]);
+    assert_eq!(wrong.code, 2, "{}", wrong.err);
+    let wrong = home.run(&["grep", "s", "m", "--from", "9", "--to", "3"]);
+    assert_eq!(wrong.code, 2, "{}", wrong.err);
+    // The next command asks the same.
+    let more = [
+        "grep",
+        "s",
+        "m",
+        "--role",
+        "user",
+        "--role",
+        "assistant",
+        "--mode",
+        "literal",
+    ];
+    let text = home.ok(&[&more[..], &["--limit", "1", "--since", "2000-01-01"]].concat());
+    let next = text.out.lines().last().unwrap();
+    let next: Vec<&str> = next.split_whitespace().skip(2).collect();
+    let second = home.ok(&next);
+    assert!(second.out.contains("message:3"), "{next:?} {}", second.out);
+    let results = home.ok(&["grep", "s", "linker", "--as", "results"]);
+    let results: serde_json::Value = serde_json::from_str(&results.out).unwrap();
+    has(
+        &results["results"][0],
+        &[
+            "source_type",
+            "source_id",
+            "content",
+            "relevance",
+            "timestamp",
+        ],
+    );
+}
+
+#[test]
+fn what_was_said_and_done_is_recalled() {
+    let home = Home::new();
+    let compacted = home.json(&["compact", &fixture("claude-code/release-week")]);
+    let key = compacted["session"].as_str().unwrap();
+    let recalled = home.json(&["recall", key, "why do retries fail", "--budget", "300"]);
+    has(&recalled, &["query", "tokens", "complete", "passages"]);
+    assert!(recalled["tokens"].as_u64().unwrap() <= 300);
+    let passage = &recalled["passages"][0];
+    has(passage, &["seq", "path", "text", "score"]);
+    let paths = recalled["passages"].as_array().unwrap().iter();
+    let paths: Vec<_> = paths.filter(|one| one["path"] != json!([])).collect();
+    let leaf = paths[0]["path"].as_array().unwrap().last().unwrap();
+    let described = home.json(&["describe", key, leaf.as_str().unwrap()]);
+    let seq = paths[0]["seq"].as_u64().unwrap();
+    assert!(
+        described["first"].as_u64().unwrap() <= seq && seq <= described["last"].as_u64().unwrap()
+    );
+    let turn = home.json(&["recall", key, "--turn", "1"]);
+    assert_eq!(turn["passages"][0]["seq"], 1);
+    let text = home.ok(&["recall", key, "retries", "--budget", "60"]);
+    assert!(text.out.contains("read the first: "), "{}", text.out);
+    assert!(!text.out.contains("memory_expand"), "{}", text.out);
+    assert_eq!(home.run(&["recall", key]).code, 2);
+
+    let files = home.json(&["files", key, "--limit", "500"]);
+    has(&files, &["path", "command", "complete", "cursor", "uses"]);
+    let uses = files["uses"].as_array().unwrap();
+    let changed = uses.iter().find(|one| one["action"] == "changed").unwrap();
+    has(
+        changed,
+        &[
+            "seq",
+            "result_seq",
+            "tool",
+            "action",
+            "paths",
+            "outcome",
+            "created_at",
+        ],
+    );
+    let path = changed["paths"][0].as_str().unwrap();
+    let of = home.json(&["files", key, path, "--action", "changed"]);
+    assert_eq!(of["uses"][0]["paths"], changed["paths"]);
+    let ran = uses.iter().find(|one| one["action"] == "ran").unwrap();
+    let command = ran["command"].as_str().unwrap();
+    let of = home.json(&["files", key, "--command", command]);
+    assert!(of["uses"].as_array().unwrap().contains(ran));
+    let text = home.ok(&["files", key, "--limit", "1"]);
+    assert!(text.out.contains("next: "), "{}", text.out);
 }

@@ -3,7 +3,8 @@
 use std::collections::BTreeSet;
 
 use agent_memory::{
-    Budget, ExpandArgs, GrepArgs, Memory, Message, Mode, Seq, SeqRange, Session, SessionKey,
+    Budget, ExpandArgs, GrepArgs, Memory, Message, Mode, SearchMode, Seq, SeqRange, Session,
+    SessionKey,
 };
 
 use crate::corpus::{corpus, parse, transcripts};
@@ -126,7 +127,8 @@ async fn erase_and_look(session: &Session, random: &mut Random, counts: &mut Cou
         }
     }
     for word in looked_for.iter().step_by(9).take(6) {
-        let hits = retrieval.grep(GrepArgs::from(*word)).await.unwrap();
+        let args = GrepArgs::new(*word).with_mode(SearchMode::Literal);
+        let hits = retrieval.grep(args).await.unwrap();
         assert!(hits.hits.is_empty(), "{}: {word}: {hits:?}", session.key());
     }
     for word in &looked_for {

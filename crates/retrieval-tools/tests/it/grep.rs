@@ -1,8 +1,19 @@
-use memory_model::{Message, Part, RawJson, Role, Seq};
-use memory_store::Origin;
-use retrieval_tools::{ErrorKind, GrepArgs, HitKind, SearchScope};
+use std::sync::Arc;
+
+use async_trait::async_trait;
+use memory_model::{ConversationId, Message, Part, RawJson, Role, Seq};
+use memory_search::{Hits, Query, Search};
+use memory_store::{Origin, ScanSearch};
+use retrieval_tools::{
+    ErrorKind, Fallback, GrepArgs, HitKind, HitOrder, RetrievalLimits, SearchMode, SearchScope,
+};
+use token_estimate::{HeuristicEstimator, TokenEstimator};
 
 use crate::world::{World, at, range, tree};
+
+fn literal(pattern: &str) -> GrepArgs {
+    GrepArgs::new(pattern).with_mode(SearchMode::Literal)
+}
 
 #[tokio::test]
 async fn it_finds_words_in_messages_and_summaries() {
@@ -19,7 +30,7 @@ async fn it_finds_words_in_messages_and_summaries() {
     let kinds: Vec<HitKind> = both.hits.iter().map(|hit| hit.kind).collect();
     assert_eq!(kinds, [HitKind::Summary, HitKind::Summary]);
     assert_eq!(both.hits[0].summary_id.as_ref(), Some(&a.id));
-    let messages = GrepArgs::new("green tests").with_scope(SearchScope::Messages);
+    let messages = literal("green tests").with_scope(SearchScope::Messages);
     assert!(tools.grep(&messages).await.unwrap().hits.is_empty());
 }
 
@@ -76,7 +87,7 @@ async fn no_character_is_special() {
         (".*", 5),
         ("[x", 6),
     ] {
-        let answer = tools.grep(&GrepArgs::new(pattern)).await.unwrap();
+        let answer = tools.grep(&literal(pattern)).await.unwrap();
         let found: Vec<_> = answer.hits.iter().filter_map(|hit| hit.seq).collect();
         assert_eq!(found, [Seq(seq)], "{pattern}");
     }
@@ -95,7 +106,7 @@ async fn arguments_and_results_of_tools_are_found() {
         .await;
     let tools = world.tools();
     for (pattern, hits) in [("src/main", 1), ("FN MAIN", 1), ("fn", 1), ("fn note", 0)] {
-        let answer = tools.grep(&GrepArgs::new(pattern)).await.unwrap();
+        let answer = tools.grep(&literal(pattern)).await.unwrap();
         assert_eq!(answer.hits.len(), hits, "{pattern}");
     }
 }
@@ -132,7 +143,7 @@ async fn other_conversations_are_out_of_sight() {
     .await;
 
     let count = async |world: &World, pattern: &str| {
-        let args = GrepArgs::new(pattern).with_limit(100);
+        let args = literal(pattern).with_limit(100);
         world.tools().grep(&args).await.unwrap().hits.len()
     };
     assert_eq!(count(&other, "message number").await, 0);
@@ -214,4 +225,236 @@ async fn answers_read_well() {
     insta::assert_json_snapshot!("grep_json_summaries", tools.grep(&args).await.unwrap());
     let none = tools.grep(&GrepArgs::new("nowhere")).await.unwrap();
     assert_eq!(none.to_text(), "No matches found.\n");
+}
+
+fn seqs(answer: &retrieval_tools::GrepAnswer) -> Vec<u32> {
+    let seqs = answer.hits.iter().filter_map(|hit| hit.seq);
+    seqs.map(|seq| seq.0).collect()
+}
+
+/// Five messages about a build.
+async fn build() -> World {
+    let world = World::new().await;
+    world
+        .say(vec![
+            Message::user("Why did the build fail on Tuesday?").with_created_at(at(10)),
+            Message::assistant("The linker ran out of memory. The BUILD was restarted.")
+                .with_created_at(at(20)),
+            Message::user("And the deployment?").with_created_at(at(30)),
+            Message::assistant("Failing builds stop every deployment.").with_created_at(at(40)),
+            Message::tool_result("c", "error[E0308]: mismatched types").with_created_at(at(50)),
+        ])
+        .await;
+    world
+}
+
+#[tokio::test]
+async fn without_a_mode_a_phrase_comes_before_words_and_words_before_prose() {
+    let world = build().await;
+    let tools = world.tools();
+    for (pattern, strategy, fallback, found) in [
+        ("the build fail", "literal-scan", None, vec![1]),
+        (
+            "memory linker",
+            "words-scan",
+            Some(Fallback::AllWords),
+            vec![2],
+        ),
+        (
+            "linker zebra",
+            "prose-scan",
+            Some(Fallback::AnyWord),
+            vec![2],
+        ),
+    ] {
+        let answer = tools.grep(pattern).await.unwrap();
+        assert_eq!(answer.strategy, strategy, "{pattern}");
+        assert_eq!(answer.fallback, fallback, "{pattern}");
+        assert_eq!(seqs(&answer)[..1], found[..], "{pattern}");
+        let text = answer.to_text();
+        let told = fallback
+            .as_ref()
+            .map_or(String::new(), |fallback| format!("Note: {fallback}."));
+        assert!(text.starts_with(&told), "{text}");
+        assert!(text.contains(&format!("messages and summaries, by {strategy}.")));
+        let json = serde_json::to_value(&answer).unwrap();
+        let words = fallback.map(|fallback| fallback.to_string().into());
+        assert_eq!(json.get("fallback").cloned(), words);
+    }
+}
+
+#[tokio::test]
+async fn each_mode_reads_the_pattern_in_its_own_way() {
+    let world = build().await;
+    let tools = world.tools();
+    for (mode, pattern, found) in [
+        (SearchMode::Literal, "memory linker", vec![]),
+        (SearchMode::Regex, r"fail\w*\s+(on|builds)", vec![1, 4]),
+        (SearchMode::Regex, r"e\d{4}", vec![5]),
+        (SearchMode::Words, "deployments build", vec![4]),
+    ] {
+        let args = GrepArgs::new(pattern).with_mode(mode);
+        let answer = tools.grep(&args).await.unwrap();
+        assert_eq!(seqs(&answer), found, "{mode:?} {pattern}");
+        assert_eq!((answer.mode, answer.fallback), (mode, None));
+    }
+    let broken = GrepArgs::new("E0308]: (").with_mode(SearchMode::Regex);
+    let answer = tools.grep(&broken).await.unwrap();
+    assert!(matches!(
+        answer.fallback,
+        Some(Fallback::InvalidRegex { .. })
+    ));
+    let smart = GrepArgs::new("BUILD").with_mode(SearchMode::Literal);
+    assert_eq!(seqs(&tools.grep(&smart).await.unwrap()), [1, 2, 4]);
+    let answer = tools.grep(&smart.with_smart_case()).await.unwrap();
+    assert_eq!(seqs(&answer), [2]);
+}
+
+#[tokio::test]
+async fn filters_and_orders_hold() {
+    let world = build().await;
+    let tools = world.tools();
+    let args = literal("e");
+    for (args, found) in [
+        (
+            args.clone().with_roles([Role::User, Role::Tool]),
+            vec![1, 3, 5],
+        ),
+        (args.clone().with_range(range(2, 3)), vec![2, 3]),
+        (
+            args.clone().with_since(at(20)).with_until(at(40)),
+            vec![2, 3],
+        ),
+        (
+            args.clone().with_order(HitOrder::Newest),
+            vec![5, 4, 3, 2, 1],
+        ),
+    ] {
+        assert_eq!(seqs(&tools.grep(&args).await.unwrap()), found, "{args:?}");
+        // And page by page.
+        let mut all = Vec::new();
+        let mut asked = args.clone().with_limit(1);
+        loop {
+            let answer = tools.grep(&asked).await.unwrap();
+            all.extend(seqs(&answer));
+            let Some(cursor) = answer.cursor else { break };
+            // A cursor belongs to all that was asked.
+            let other = args.clone().with_smart_case().with_cursor(&cursor);
+            assert!(tools.grep(&other).await.is_err());
+            asked = asked.with_cursor(cursor);
+        }
+        assert_eq!(all, found, "{args:?}");
+    }
+}
+
+#[tokio::test]
+async fn no_hit_comes_with_what_a_wider_search_finds() {
+    let (world, _) = tree().await;
+    let tools = world.tools();
+    let args = literal("green tests").with_scope(SearchScope::Messages);
+    let answer = tools.grep(&args).await.unwrap();
+    assert_eq!(
+        answer.to_text(),
+        "No matches found.\n0 in messages; 2 in both.\n"
+    );
+    let json = serde_json::to_value(&answer).unwrap();
+    let wider =
+        serde_json::json!({"scope": "both", "unfiltered": false, "hits": 2, "complete": true});
+    assert_eq!(json["wider"], wider);
+    let args = literal("number 12").with_roles([Role::Tool]);
+    let text = tools.grep(&args).await.unwrap().to_text();
+    assert!(
+        text.ends_with("0 in both; 1 in both without roles, positions and times.\n"),
+        "{text}"
+    );
+    let nowhere = literal("nowhere").with_scope(SearchScope::Summaries);
+    let text = tools.grep(&nowhere).await.unwrap().to_text();
+    assert!(text.ends_with("0 in summaries; 0 in both.\n"), "{text}");
+    // Nothing is wider than everything.
+    assert_eq!(tools.grep(&literal("nowhere")).await.unwrap().wider, None);
+}
+
+#[tokio::test]
+async fn an_answer_keeps_within_its_tokens_and_its_pages_hold_every_hit_once() {
+    let world = World::new().await;
+    let long = |n: usize| Message::user(format!("{} needle {n}", "緑😀 ".repeat(n % 7 * 60)));
+    world.say((1..=40).map(long).collect()).await;
+    for most in [60, 300, 2_000] {
+        let limits = RetrievalLimits::default().with_answer_tokens(most);
+        let tools = world.tools().with_limits(limits);
+        let mut args = literal("needle").with_limit(100);
+        let mut all = Vec::new();
+        loop {
+            let answer = tools.grep(&args).await.unwrap();
+            let cost = HeuristicEstimator::Bytes4.text(&answer.to_text());
+            assert!(cost <= most, "{cost} of {most}: {}", answer.to_text());
+            assert!(!answer.hits.is_empty());
+            all.extend(seqs(&answer));
+            match answer.cursor {
+                Some(cursor) => args = args.with_cursor(cursor),
+                None => break,
+            }
+        }
+        assert_eq!(all, (1..=40).collect::<Vec<_>>(), "{most}");
+    }
+}
+
+/// A search without the mode that tries the others.
+#[derive(Debug)]
+struct Plain(ScanSearch<Arc<memory_store::InMemoryStore>>);
+
+#[async_trait]
+impl Search for Plain {
+    async fn search(&self, of: ConversationId, query: &Query) -> memory_search::Result<Hits> {
+        match query.mode {
+            SearchMode::Auto | SearchMode::Prose => Err(memory_search::Error::new(
+                memory_search::ErrorKind::Unsupported,
+                "no such mode",
+            )),
+            _ => self.0.search(of, query).await,
+        }
+    }
+}
+
+#[tokio::test]
+async fn a_search_of_fewer_modes_is_asked_in_those_it_has() {
+    let world = build().await;
+    let search = Plain(ScanSearch::new(Arc::clone(&world.store)));
+    let tools = world.tools().with_search(Arc::new(search));
+    let answer = tools.grep("memory linker").await.unwrap();
+    assert_eq!(answer.fallback, Some(Fallback::AllWords));
+    assert_eq!(seqs(&answer), [2]);
+    assert!(tools.grep("zebra linker").await.unwrap().hits.is_empty());
+    let prose = GrepArgs::new("linker").with_mode(SearchMode::Prose);
+    let error = tools.grep(&prose).await.unwrap_err();
+    assert_eq!(error.kind(), ErrorKind::Invalid);
+    let recalled = tools.recall("memory linker").await.unwrap();
+    assert_eq!(recalled.passages[0].seq, Seq(2));
+}
+
+#[tokio::test]
+async fn results_have_the_names_of_other_engines_too() {
+    let (world, [a, ..]) = tree().await;
+    let answer = world.tools().grep("green tests").await.unwrap();
+    let results = serde_json::to_value(answer.search_results()).unwrap();
+    assert_eq!(
+        results[0],
+        serde_json::json!({
+            "source_type": "summary",
+            "source_id": a.id.as_str(),
+            "content": answer.hits[0].snippet,
+            "relevance": answer.hits[0].score,
+            "timestamp": "2026-01-01T01:00:00Z",
+        })
+    );
+    let answer = world.tools().grep("number 12").await.unwrap();
+    let result = answer.search_results().remove(0);
+    assert_eq!(result.source_type, HitKind::Message);
+    assert!(
+        world
+            .tools()
+            .expand(result.source_id.as_str())
+            .await
+            .is_ok()
+    );
 }

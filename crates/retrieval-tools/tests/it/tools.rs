@@ -2,7 +2,10 @@ use std::sync::Arc;
 
 use memory_model::Seq;
 use memory_store::{FullStore, Origin};
-use retrieval_tools::{DESCRIBE, EXPAND, GREP, Retrieval, ToolAnswer};
+use retrieval_tools::{
+    DESCRIBE, EXPAND, FILES, GREP, GrepArgs, RECALL, Retrieval, RetrievalSet, Tool, ToolAnswer,
+    ToolArguments, ToolShape,
+};
 use serde_json::Value;
 use token_estimate::HeuristicEstimator;
 
@@ -13,10 +16,124 @@ fn json(answer: &ToolAnswer) -> Value {
 }
 
 #[test]
-fn definitions() {
+fn declarations_in_every_shape() {
     let tools = Retrieval::tools();
-    insta::assert_json_snapshot!("definitions", tools);
-    assert_eq!(tools.map(|tool| tool.name), [GREP, DESCRIBE, EXPAND]);
+    let names = tools.each_ref().map(|tool| tool.name);
+    assert_eq!(names, [GREP, DESCRIBE, EXPAND, RECALL, FILES]);
+    for shape in ToolShape::ALL {
+        insta::assert_json_snapshot!(
+            format!("declared_{}", shape.as_str()),
+            shape.declare(&tools)
+        );
+    }
+}
+
+/// Where `AGENT_MEMORY_REQUESTS` names a folder, a request with the tools is written there in each shape, for
+/// `cargo xtask provider-types`, which holds them against the types of the providers' own libraries.
+#[test]
+fn requests_with_the_tools() {
+    let Some(folder) = std::env::var_os("AGENT_MEMORY_REQUESTS") else {
+        return;
+    };
+    for (shape, name, field) in [
+        (ToolShape::OpenAiChat, "openai", "messages"),
+        (ToolShape::OpenAiResponses, "responses", "input"),
+        (ToolShape::Anthropic, "anthropic", "messages"),
+        (ToolShape::Gemini, "gemini", "contents"),
+    ] {
+        let message = match shape {
+            ToolShape::Gemini => serde_json::json!({"role": "user", "parts": [{"text": "x"}]}),
+            _ => serde_json::json!({"role": "user", "content": "x"}),
+        };
+        let tools = shape.declare(&Retrieval::tools());
+        let request = serde_json::json!({field: [message], "tools": tools});
+        let file = std::path::Path::new(&folder).join(format!("retrieval-tools.{name}.json"));
+        std::fs::write(file, request.to_string()).unwrap();
+    }
+}
+
+/// Strict modes: every property is required, nothing else may be given, and no key is used that they do not
+/// know.
+#[test]
+fn strict_schemas_keep_within_what_strict_modes_accept() {
+    fn check(schema: &Value) {
+        let known = [
+            "additionalProperties",
+            "description",
+            "enum",
+            "items",
+            "properties",
+            "required",
+            "type",
+        ];
+        let object = schema.as_object().unwrap();
+        assert!(
+            object.keys().all(|key| known.contains(&key.as_str())),
+            "{schema}"
+        );
+        if let Some(properties) = object.get("properties") {
+            let names: Vec<&String> = properties.as_object().unwrap().keys().collect();
+            let required = schema["required"].as_array().unwrap();
+            let required: Vec<&str> = required.iter().map(|name| name.as_str().unwrap()).collect();
+            assert_eq!(names, required);
+            assert_eq!(schema["additionalProperties"], false);
+            properties.as_object().unwrap().values().for_each(check);
+        }
+        // What may be null says so in its list of values too.
+        if let (Some(types), Some(values)) = (schema["type"].as_array(), schema["enum"].as_array())
+        {
+            assert_eq!(
+                types.contains(&"null".into()),
+                values.contains(&Value::Null),
+                "{schema}"
+            );
+        }
+        if let Some(items) = object.get("items") {
+            check(items);
+        }
+    }
+    for tool in all_tools() {
+        check(&tool.strict_schema());
+        let loose = tool.schema();
+        let required = loose["required"].as_array().unwrap();
+        let wanted = tool.parameters.iter().filter(|one| one.required);
+        assert_eq!(required.len(), wanted.count(), "{}", tool.name);
+    }
+}
+
+fn all_tools() -> Vec<Tool> {
+    Retrieval::tools().into()
+}
+
+/// What a strict mode sends for arguments that are left out, and what an absent-minded model does.
+#[tokio::test]
+async fn every_argument_can_be_null() {
+    let (world, [a, ..]) = tree().await;
+    let tools = world.tools();
+    for tool in all_tools() {
+        let mut given = serde_json::Map::new();
+        for parameter in &tool.parameters {
+            let value = match (parameter.required, parameter.name) {
+                (true, "pattern") => "green".into(),
+                (true, _) => a.id.as_str().into(),
+                (false, "query") => "green".into(),
+                (false, _) => Value::Null,
+            };
+            given.insert(parameter.name.to_owned(), value);
+        }
+        let answer = tools.call(tool.name, &Value::from(given).to_string()).await;
+        assert!(!answer.is_error, "{} {}", tool.name, answer.text);
+    }
+}
+
+#[test]
+fn arguments_are_types() {
+    let args = GrepArgs::from_json(
+        r#"{"pattern":"x","mode":"Regex","smart_case":"true","scope":"summaries","roles":["user"],
+            "first":"3","last":9.0,"since":"2026-01-02","until":"2026-01-03T04:05:06Z","order":"newest",
+            "limit":7,"cursor":"c"}"#,
+    );
+    insta::assert_debug_snapshot!("typed_arguments", args.unwrap());
 }
 
 #[tokio::test]
@@ -102,6 +219,13 @@ async fn a_bad_call_is_told_what_to_do() {
         (GREP, r#"{"pattern":"x","limit":2.5}"#),
         (GREP, r#"{"pattern":"x","limit":[3]}"#),
         (GREP, r#"{"pattern":"x","max":3}"#),
+        (GREP, r#"{"patern":"x"}"#),
+        (GREP, r#"{"pattern":"x","mode":"regexp"}"#),
+        (GREP, r#"{"pattern":"x","roles":["usr"]}"#),
+        (GREP, r#"{"pattern":"x","roles":[4]}"#),
+        (GREP, r#"{"pattern":"x","since":"yesterday"}"#),
+        (GREP, r#"{"pattern":"x","smart_case":"maybe"}"#),
+        (GREP, r#"{"pattern":"x","first":9,"last":3}"#),
         (GREP, r#"{"pattern":"x","cursor":"zzz"}"#),
         (GREP, "[1]"),
         (GREP, "{\"pattern\":"),
@@ -113,7 +237,17 @@ async fn a_bad_call_is_told_what_to_do() {
         (EXPAND, r#"{"summary_id":"message:77"}"#),
         (EXPAND, r#"{"summary_id":"messages:9-1"}"#),
         (EXPAND, r#"{"summary_id":"message:1","token_cap":{}}"#),
+        (RECALL, "{}"),
+        (RECALL, r#"{"query":" "}"#),
+        (RECALL, r#"{"query":"x","turn":3}"#),
+        (RECALL, r#"{"turn":77}"#),
+        (RECALL, r#"{"turn":0}"#),
+        (RECALL, r#"{"query":"x","cursor":"r1/9@00000000"}"#),
+        (FILES, r#"{"file":"x"}"#),
+        (FILES, r#"{"action":"write"}"#),
+        (FILES, r#"{"cursor":"f1+0@00000000"}"#),
         ("memory_forget", "{}"),
+        ("memory_expnd", "{}"),
     ] {
         let answer = tools.call(name, arguments).await;
         assert!(answer.is_error, "{name} {arguments}");
@@ -152,10 +286,53 @@ fn the_tools_are_offered_in_the_shape_that_sessions_take() {
     for (declared, defined) in declared.into_iter().zip(&defined) {
         assert!(Retrieval::has_tool(&defined.name));
         assert_eq!(defined.name, declared.name);
-        assert_eq!(defined.description.as_deref(), Some(declared.description));
+        let description = Some(declared.description.as_str());
+        assert_eq!(defined.description.as_deref(), description);
         let schema: serde_json::Value = serde_json::from_str(defined.parameters.as_str()).unwrap();
-        assert_eq!(schema, declared.parameters);
+        assert_eq!(schema, declared.schema());
         assert_eq!(memory_model::ToolDefinition::from(declared), *defined);
     }
     assert!(!Retrieval::has_tool("read_file"));
+}
+
+#[tokio::test]
+async fn a_set_has_the_conversations_that_it_was_given() {
+    let (world, _) = tree().await;
+    let other = world.open("other", Origin::Root).await;
+    other
+        .say(vec![memory_model::Message::user("the other's words")])
+        .await;
+    let third = world.open("third", Origin::Root).await;
+    third
+        .say(vec![memory_model::Message::user("the third's words")])
+        .await;
+    // One conversation: the tools are as they are alone.
+    let one = RetrievalSet::new("main", world.tools());
+    assert_eq!(one.tools(), all_tools());
+    let answer = one.call(GREP, r#"{"pattern":"number 12"}"#).await;
+    assert_eq!(json(&answer)["hits"][0]["seq"], 12);
+    let two = one.with("other", other.tools());
+    insta::assert_json_snapshot!("declared_for_two", two.tools()[1].schema());
+    let answer = two
+        .call(GREP, r#"{"session":"other","pattern":"words"}"#)
+        .await;
+    assert_eq!(json(&answer)["hits"][0]["seq"], 1);
+    let mut out = String::new();
+    for (name, arguments) in [
+        (GREP, r#"{"pattern":"words"}"#),
+        (GREP, r#"{"pattern":"words","session":"third"}"#),
+        (GREP, r#"{"pattern":"words","session":["other"]}"#),
+        (GREP, r#"{"pattern":"words","sessions":"other"}"#),
+        (GREP, r#"{"session":"other"}"#),
+        ("memory_forget", "{}"),
+    ] {
+        let answer = two.call(name, arguments).await;
+        assert!(answer.is_error && !answer.text.contains("third's"));
+        out.push_str(&format!("{name} {arguments}\n  {}", answer.text));
+    }
+    insta::assert_snapshot!("errors_of_a_set", out);
+    // A smaller set is no way back to the larger one.
+    let again = two.only(&["other".into()]).unwrap();
+    assert_eq!(again.members().count(), 1);
+    assert!(again.only(&["main".into()]).is_err() && again.only(&[]).is_err());
 }

@@ -1,0 +1,345 @@
+//! Arguments and answer of `files`.
+
+use std::fmt::Write as _;
+
+use memory_model::conventions::{ToolAction, ToolUse};
+use memory_model::{Seq, Timestamp};
+use memory_search::implementors::fold_case;
+use serde::Serialize;
+
+use crate::grep::DEFAULT_LIMIT;
+use crate::text::{quoted, rfc3339, short};
+
+/// Maximum length of a command in an answer, in characters; longer ones end with `…`.
+pub const MAX_COMMAND_CHARS: usize = 1_000;
+
+/// Kind of a use.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
+#[serde(rename_all = "snake_case")]
+#[non_exhaustive]
+pub enum UseKind {
+    /// A file was read, or searched for.
+    Read,
+    /// A file was changed.
+    Changed,
+    /// A command was run.
+    Ran,
+}
+
+/// The kinds, by their names in arguments.
+pub(crate) const ACTIONS: [(&str, UseKind); 3] = [
+    ("read", UseKind::Read),
+    ("changed", UseKind::Changed),
+    ("ran", UseKind::Ran),
+];
+
+/// What came of a use.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize)]
+#[serde(rename_all = "snake_case")]
+#[non_exhaustive]
+pub enum UseOutcome {
+    /// The result does not say that it failed.
+    Done,
+    /// The result says that it failed.
+    Failed,
+    /// The user refused the call.
+    Refused,
+    /// No result was found.
+    Unanswered,
+}
+
+/// Arguments of `files`.
+#[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct FilesArgs {
+    /// Finds only uses of this file, and commands that name it: a path or the end of one, in whole names; a
+    /// folder ends with `/`.
+    pub path: Option<String>,
+    /// Finds only commands with this text, whatever its case.
+    pub command: Option<String>,
+    /// Finds only uses of this kind.
+    pub action: Option<UseKind>,
+    /// Maximum number of uses; 0 stands for [`DEFAULT_LIMIT`].
+    pub limit: usize,
+    /// The cursor of an incomplete answer to the same question in the same session.
+    pub cursor: Option<String>,
+}
+
+impl Default for FilesArgs {
+    fn default() -> Self {
+        Self {
+            path: None,
+            command: None,
+            action: None,
+            limit: DEFAULT_LIMIT,
+            cursor: None,
+        }
+    }
+}
+
+impl FilesArgs {
+    /// Arguments for all uses.
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    /// Sets the file.
+    pub fn with_path(mut self, path: impl Into<String>) -> Self {
+        self.path = Some(path.into());
+        self
+    }
+
+    /// Sets a text that occurs in the command.
+    pub fn with_command(mut self, text: impl Into<String>) -> Self {
+        self.command = Some(text.into());
+        self
+    }
+
+    /// Sets the kind of use.
+    pub fn with_action(mut self, action: UseKind) -> Self {
+        self.action = Some(action);
+        self
+    }
+
+    /// Sets the maximum number of uses; 0 stands for [`DEFAULT_LIMIT`].
+    pub fn with_limit(mut self, limit: usize) -> Self {
+        self.limit = limit;
+        self
+    }
+
+    /// Continues an incomplete answer.
+    pub fn with_cursor(mut self, cursor: impl Into<String>) -> Self {
+        self.cursor = Some(cursor.into());
+        self
+    }
+}
+
+impl From<&FilesArgs> for FilesArgs {
+    fn from(args: &FilesArgs) -> Self {
+        args.clone()
+    }
+}
+
+/// Answer of `files`. It serializes to the JSON that scripts rely on.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[non_exhaustive]
+pub struct FilesAnswer {
+    /// The path that was asked for.
+    pub path: Option<String>,
+    /// The text that the command was to have.
+    pub command: Option<String>,
+    /// Whether there are no earlier uses.
+    pub complete: bool,
+    /// Where to continue; `None` when complete. It is bound to this session and question.
+    pub cursor: Option<String>,
+    /// The uses, the last first.
+    pub uses: Vec<FileUse>,
+}
+
+/// One use of files, or of a shell.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[non_exhaustive]
+pub struct FileUse {
+    /// Position of the message with the call.
+    pub seq: Seq,
+    /// Position of the message with the result; `None` when it was not found.
+    pub result_seq: Option<Seq>,
+    /// The tool.
+    pub tool: String,
+    /// Kind of the use.
+    pub action: UseKind,
+    /// The files, as the call names them; for a command none.
+    pub paths: Vec<String>,
+    /// The command, cut at [`MAX_COMMAND_CHARS`].
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub command: Option<String>,
+    /// What came of it.
+    pub outcome: UseOutcome,
+    /// When the call was made.
+    #[serde(serialize_with = "rfc3339")]
+    pub created_at: Timestamp,
+}
+
+impl FileUse {
+    /// The line that a model reads, without its number.
+    pub(crate) fn write(&self, out: &mut String) {
+        let action = ACTIONS.iter().find(|(_, action)| *action == self.action);
+        let _ = write!(
+            out,
+            "message:{} {} {} by {}",
+            self.seq,
+            self.created_at,
+            action.map_or("", |(name, _)| name),
+            short(&self.tool)
+        );
+        for path in &self.paths {
+            let _ = write!(out, " {}", quoted(path));
+        }
+        if let Some(command) = &self.command {
+            let _ = write!(out, " {}", quoted(command));
+        }
+        out.push_str(match self.outcome {
+            UseOutcome::Done => "; done",
+            UseOutcome::Failed => "; failed",
+            UseOutcome::Refused => "; refused by the user",
+            UseOutcome::Unanswered => "; no result",
+        });
+        if let Some(seq) = self.result_seq {
+            let _ = write!(out, ", result in message:{seq}");
+        }
+        out.push('\n');
+    }
+}
+
+impl FilesAnswer {
+    /// The answer as a model reads it: one numbered line a use, and how to go on when there are more.
+    pub fn to_text(&self) -> String {
+        let mut out = String::new();
+        if self.uses.is_empty() {
+            out.push_str("No uses found.\n");
+        }
+        for (index, one) in self.uses.iter().enumerate() {
+            let _ = write!(out, "{}. ", index + 1);
+            one.write(&mut out);
+        }
+        match &self.cursor {
+            None if self.uses.is_empty() => {}
+            None => out.push_str("These are all uses.\n"),
+            Some(cursor) => {
+                let _ = writeln!(
+                    out,
+                    "There are earlier ones: repeat the call with cursor {}.",
+                    short(cursor)
+                );
+            }
+        }
+        out
+    }
+}
+
+/// What is asked of each call.
+#[derive(Debug)]
+pub(crate) struct Wanted {
+    path: Option<String>,
+    command: Option<String>,
+    action: Option<UseKind>,
+}
+
+impl Wanted {
+    pub(crate) fn new(args: &FilesArgs) -> Self {
+        let given = |text: &Option<String>| text.clone().filter(|text| !text.trim().is_empty());
+        Self {
+            path: given(&args.path).map(|path| plain(path.trim())),
+            command: given(&args.command).map(|text| fold_case(text.trim())),
+            action: args.action,
+        }
+    }
+
+    /// What a call used, where it is asked for: its kind, its files, and its command.
+    pub(crate) fn of(&self, used: &ToolUse) -> Option<(UseKind, Vec<String>, Option<String>)> {
+        let ran = used.action == ToolAction::RunCommand;
+        let kind = match () {
+            () if ran => UseKind::Ran,
+            () if used.files.iter().any(|file| file.changed) => UseKind::Changed,
+            () if !used.files.is_empty() => UseKind::Read,
+            () => return None,
+        };
+        if self.action.is_some_and(|action| action != kind) {
+            return None;
+        }
+        if let Some(text) = &self.command
+            && !(ran && fold_case(&used.subject).contains(text.as_str()))
+        {
+            return None;
+        }
+        let mut paths: Vec<String> = used.files.iter().map(|file| file.path.clone()).collect();
+        if let Some(wanted) = &self.path {
+            let named = ran && names(&used.subject, wanted);
+            paths.retain(|path| is_at(&plain(path), wanted));
+            if paths.is_empty() && !named {
+                return None;
+            }
+        }
+        Some((kind, paths, ran.then(|| clip(&used.subject))))
+    }
+}
+
+/// A path with `/` between its names, without `./` before them.
+fn plain(path: &str) -> String {
+    let path = path.replace('\\', "/");
+    let mut rest = path.as_str();
+    while let Some(inner) = rest.strip_prefix("./") {
+        rest = inner.trim_start_matches('/');
+    }
+    rest.to_owned()
+}
+
+/// Whether a path is the wanted one, ends with its names, or lies in its folder.
+fn is_at(path: &str, wanted: &str) -> bool {
+    let whole = |at: usize| {
+        at == 0 || wanted.starts_with('/') || path.get(..at).is_some_and(|head| head.ends_with('/'))
+    };
+    if wanted.ends_with('/') {
+        return path.match_indices(wanted).any(|(at, _)| whole(at));
+    }
+    // A short path in the log may be the end of the wanted one as well: agents change folders.
+    let ends = |long: &str, short: &str| {
+        long.strip_suffix(short)
+            .is_some_and(|head| head.is_empty() || head.ends_with('/') || short.starts_with('/'))
+    };
+    ends(path, wanted) || path.contains('/') && ends(wanted, path)
+}
+
+/// Whether a command line names a path, as a word or the end of one.
+fn names(command: &str, wanted: &str) -> bool {
+    let is_break = |c: char| c.is_whitespace() || "'\"`;|&<>()=,:".contains(c);
+    let words = command.split(is_break).filter(|word| !word.is_empty());
+    let mut words = words.map(plain);
+    words.any(|word| is_at(&word, wanted))
+}
+
+fn clip(command: &str) -> String {
+    match command.char_indices().nth(MAX_COMMAND_CHARS) {
+        Some((end, _)) => format!("{}…", command.get(..end).unwrap_or_default()),
+        None => command.to_owned(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn paths_are_compared_by_whole_names() {
+        for (path, wanted, found) in [
+            ("src/main.rs", "main.rs", true),
+            ("src/main.rs", "src/main.rs", true),
+            ("/home/u/p/src/main.rs", "src/main.rs", true),
+            ("src/main.rs", "/home/u/p/src/main.rs", true),
+            ("src/domain.rs", "main.rs", false),
+            ("main.rs", "/other/main.rs", false),
+            ("src/main.rs.bak", "main.rs", false),
+            ("src/a/b.rs", "src/", true),
+            ("src/a/b.rs", "a/", true),
+            ("extra/b.rs", "a/", false),
+            ("/src/b.rs", "/src/", true),
+        ] {
+            assert_eq!(is_at(path, wanted), found, "{path} {wanted}");
+        }
+        assert_eq!(plain("././a\\b.rs"), "a/b.rs");
+    }
+
+    #[test]
+    fn commands_name_paths_as_words() {
+        for (command, wanted, found) in [
+            ("sed -i s/a/b/ src/main.rs", "main.rs", true),
+            ("cat 'src/main.rs'; ls", "src/main.rs", true),
+            ("grep x --include=main.rs .", "main.rs", true),
+            ("cargo test --test main", "main.rs", false),
+            ("cat domain.rs", "main.rs", false),
+            ("ls src/a", "src/", true),
+        ] {
+            assert_eq!(names(command, wanted), found, "{command} {wanted}");
+        }
+    }
+}

@@ -1,0 +1,301 @@
+//! What a derived tool set may still see and spend. A grant can only be made smaller.
+
+use std::collections::BTreeSet;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use memory_model::{Clock, Seq, SeqRange, Timestamp};
+
+use crate::error::{Error, ErrorKind, Result};
+use crate::expand::Target;
+
+/// What a tool set gives away when another is derived from it. Each setting narrows what the tool set
+/// itself may do; what is not set stays as it is.
+///
+/// A narrowed tool set sees a summary only where it sees all of its messages, so that no summary tells of
+/// what is hidden.
+#[derive(Debug, Clone, Default)]
+#[non_exhaustive]
+pub struct Narrowing {
+    /// Messages to see: a range of them, or those of a summary.
+    pub within: Option<Target>,
+    /// Maximum depth of the summaries to see; 0 for leaves alone.
+    pub depth: Option<u32>,
+    /// Number of tokens that all answers together may hold. Every clone of the derived tool set, and every
+    /// tool set that is derived from it, spends the same tokens.
+    pub tokens: Option<u64>,
+    /// Time from which on every call fails, and the clock that tells it.
+    pub until: Option<(Timestamp, Arc<dyn Clock>)>,
+    /// The only tools that can be called, by their names; none for all.
+    pub tools: Option<BTreeSet<String>>,
+}
+
+impl Narrowing {
+    /// Narrows nothing.
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    /// Sets the messages to see: those of a pointer such as `messages:12-40`, or of a summary.
+    pub fn within(mut self, target: Target) -> Self {
+        self.within = Some(target);
+        self
+    }
+
+    /// Sets the maximum depth of the summaries to see; 0 for leaves alone.
+    pub fn with_depth(mut self, depth: u32) -> Self {
+        self.depth = Some(depth);
+        self
+    }
+
+    /// Sets the number of tokens that all answers together may hold: what `expand` and `recall` count as
+    /// their tokens, and the text of other answers.
+    pub fn with_tokens(mut self, tokens: u64) -> Self {
+        self.tokens = Some(tokens);
+        self
+    }
+
+    /// Sets the time from which on every call fails, exclusive, by this clock.
+    pub fn until(mut self, at: Timestamp, clock: Arc<dyn Clock>) -> Self {
+        self.until = Some((at, clock));
+        self
+    }
+
+    /// Sets the only tools that can be called, by their names.
+    pub fn with_tools<I>(mut self, names: I) -> Self
+    where
+        I: IntoIterator,
+        I::Item: Into<String>,
+    {
+        self.tools = Some(names.into_iter().map(Into::into).collect());
+        self
+    }
+}
+
+/// What a tool set may see and spend.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct Grant {
+    range: Option<SeqRange>,
+    depth: Option<u32>,
+    allowances: Vec<Arc<AtomicU64>>,
+    ends: Vec<(Timestamp, Arc<dyn Clock>)>,
+    tools: Option<BTreeSet<String>>,
+}
+
+impl Grant {
+    /// The grant that is left under a narrowing; `range` is what its target covers.
+    pub(crate) fn narrowed(&self, by: &Narrowing, range: Option<SeqRange>) -> Result<Self> {
+        let mut grant = self.clone();
+        if let Some(range) = range {
+            let seen = self.visible(range);
+            grant.range = Some(seen.ok_or_else(|| {
+                Error::invalid(format!(
+                    "this tool set sees nothing of messages:{}-{}: narrow it to what it sees",
+                    range.first, range.last
+                ))
+            })?);
+        }
+        if let Some(depth) = by.depth {
+            grant.depth = Some(self.depth.map_or(depth, |own| own.min(depth)));
+        }
+        if let Some(tokens) = by.tokens {
+            grant.allowances.push(Arc::new(AtomicU64::new(tokens)));
+        }
+        grant.ends.extend(by.until.clone());
+        if let Some(tools) = &by.tools {
+            grant.tools = Some(match &self.tools {
+                Some(own) => own.intersection(tools).cloned().collect(),
+                None => tools.clone(),
+            });
+        }
+        Ok(grant)
+    }
+
+    /// Whether all of the conversation can be seen.
+    pub(crate) fn sees_all(&self) -> bool {
+        self.range.is_none() && self.depth.is_none()
+    }
+
+    /// The messages that can be seen; `None` for all.
+    pub(crate) fn range(&self) -> Option<SeqRange> {
+        self.range
+    }
+
+    /// The maximum depth of summaries that can be seen.
+    pub(crate) fn depth(&self) -> Option<u32> {
+        self.depth
+    }
+
+    /// What can be seen of a range.
+    pub(crate) fn visible(&self, range: SeqRange) -> Option<SeqRange> {
+        match self.range {
+            Some(own) => own.intersect(&range),
+            None => Some(range),
+        }
+    }
+
+    /// Whether a message can be seen.
+    pub(crate) fn sees(&self, seq: Seq) -> bool {
+        self.range.is_none_or(|range| range.contains(seq))
+    }
+
+    /// Whether a summary over a range can be seen, if its depth can.
+    pub(crate) fn covers(&self, range: &SeqRange) -> bool {
+        self.range.is_none_or(|own| own.covers(range))
+    }
+
+    /// Whether a summary can be seen.
+    pub(crate) fn sees_summary(&self, range: &SeqRange, depth: u32) -> bool {
+        self.covers(range) && self.depth.is_none_or(|most| depth <= most)
+    }
+
+    /// Whether a tool can be called.
+    pub(crate) fn allows(&self, tool: &str) -> bool {
+        self.tools.as_ref().is_none_or(|tools| tools.contains(tool))
+    }
+
+    /// Begins an answer of a tool: takes at most `most` of the tokens that are left.
+    ///
+    /// # Errors
+    /// `Denied` for a tool that cannot be called; `Expired` after the end; `Spent` when no token is left.
+    pub(crate) fn begin(&self, tool: &str, most: u64) -> Result<Spending<'_>> {
+        if !self.allows(tool) {
+            return Err(Error::new(
+                ErrorKind::Denied,
+                format!("this tool set has no {tool}: call another tool"),
+            ));
+        }
+        for (at, clock) in &self.ends {
+            if clock.now() >= *at {
+                return Err(Error::new(
+                    ErrorKind::Expired,
+                    format!("this tool set ended at {at}: ask for a new one"),
+                ));
+            }
+        }
+        let mut spending = Spending {
+            allowances: &self.allowances,
+            taken: 0,
+            used: 0,
+        };
+        let mut taken = most;
+        for (index, allowance) in self.allowances.iter().enumerate() {
+            let before = allowance.fetch_update(Ordering::AcqRel, Ordering::Acquire, |left| {
+                Some(left.saturating_sub(taken))
+            });
+            let got = before.unwrap_or_default().min(taken);
+            // Those before gave more than this one can.
+            for earlier in self.allowances.iter().take(index) {
+                earlier.fetch_add(taken - got, Ordering::AcqRel);
+            }
+            taken = got;
+        }
+        spending.taken = taken;
+        if taken == 0 && most > 0 {
+            return Err(Error::new(
+                ErrorKind::Spent,
+                "this tool set has spent all of its tokens: answer with what you have",
+            ));
+        }
+        Ok(spending)
+    }
+}
+
+/// Tokens that an answer under way may hold. What is not used goes back.
+#[derive(Debug)]
+pub(crate) struct Spending<'a> {
+    allowances: &'a [Arc<AtomicU64>],
+    taken: u64,
+    used: u64,
+}
+
+impl Spending<'_> {
+    /// The most that the answer may hold.
+    pub(crate) fn most(&self) -> u64 {
+        self.taken
+    }
+
+    /// Ends the answer, which holds this many tokens.
+    pub(crate) fn end(mut self, used: u64) {
+        self.used = used.min(self.taken);
+    }
+}
+
+impl Drop for Spending<'_> {
+    fn drop(&mut self) {
+        for allowance in self.allowances {
+            allowance.fetch_add(self.taken - self.used, Ordering::AcqRel);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use memory_model::StepClock;
+
+    use super::*;
+
+    fn range(first: u32, last: u32) -> SeqRange {
+        SeqRange::new(Seq(first), Seq(last)).unwrap()
+    }
+
+    #[test]
+    fn a_grant_only_becomes_smaller() {
+        let all = Grant::default();
+        let narrow = |grant: &Grant, first, last, depth| {
+            let by = Narrowing::new().with_depth(depth);
+            grant.narrowed(&by, Some(range(first, last)))
+        };
+        let some = narrow(&all, 10, 20, 1).unwrap();
+        let wider = narrow(&some, 1, 15, 7).unwrap();
+        assert_eq!(
+            (wider.range(), wider.depth()),
+            (Some(range(10, 15)), Some(1))
+        );
+        assert!(narrow(&some, 21, 30, 0).is_err());
+        assert!(wider.sees_summary(&range(10, 15), 1));
+        assert!(!wider.sees_summary(&range(10, 15), 2));
+        assert!(!wider.sees_summary(&range(9, 15), 0));
+        let one = all.narrowed(&Narrowing::new().with_tools(["a"]), None);
+        let none = one
+            .unwrap()
+            .narrowed(&Narrowing::new().with_tools(["b"]), None);
+        assert!(!none.as_ref().unwrap().allows("a") && !none.unwrap().allows("b"));
+    }
+
+    #[test]
+    fn tokens_are_spent_once_however_many_derive_from_a_grant() {
+        let parent = Grant::default().narrowed(&Narrowing::new().with_tokens(100), None);
+        let parent = parent.unwrap();
+        let child = parent.narrowed(&Narrowing::new().with_tokens(1_000), None);
+        let child = child.unwrap();
+        let first = child.begin("x", 80).unwrap();
+        assert_eq!(first.most(), 80);
+        // While an answer is under way its tokens are nobody else's.
+        let second = parent.begin("x", 80).unwrap();
+        assert_eq!(second.most(), 20);
+        assert_eq!(parent.begin("x", 1).unwrap_err().kind(), ErrorKind::Spent);
+        first.end(30);
+        drop(second);
+        assert_eq!(parent.begin("x", u64::MAX).unwrap().most(), 70);
+        child.begin("x", 70).unwrap().end(70);
+        assert_eq!(child.begin("x", 9).unwrap_err().kind(), ErrorKind::Spent);
+        assert_eq!(
+            Grant::default().begin("x", u64::MAX).unwrap().most(),
+            u64::MAX
+        );
+    }
+
+    #[test]
+    fn an_end_cannot_be_put_off() {
+        let at = |end| {
+            let clock = Arc::new(StepClock::new(Timestamp(10), 0));
+            Narrowing::new().until(Timestamp(end), clock)
+        };
+        let ended = Grant::default().narrowed(&at(10), None).unwrap();
+        let later = ended.narrowed(&at(99), None).unwrap();
+        assert_eq!(later.begin("x", 1).unwrap_err().kind(), ErrorKind::Expired);
+        let open = Grant::default().narrowed(&at(11), None).unwrap();
+        assert!(open.begin("x", 1).is_ok());
+    }
+}

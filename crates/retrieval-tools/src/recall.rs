@@ -1,0 +1,229 @@
+//! Arguments, policy and answer of `recall`.
+
+use std::fmt::Write as _;
+
+use memory_model::{Role, Seq, SummaryId, Timestamp};
+use serde::{Deserialize, Serialize};
+
+use crate::text::{fenced, rfc3339, short};
+
+/// Maximum tokens of the passages of an answer when a call sets none.
+pub const DEFAULT_BUDGET: u64 = 2_000;
+
+/// Arguments of `recall`: a query or a turn.
+#[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct RecallArgs {
+    /// What to recall: a question or a few words.
+    pub query: Option<String>,
+    /// The position of one message to recall.
+    pub turn: Option<Seq>,
+    /// Maximum tokens of all passages; 0 stands for [`DEFAULT_BUDGET`].
+    pub budget: u64,
+    /// The cursor of an incomplete answer to the same query in the same session.
+    pub cursor: Option<String>,
+}
+
+impl Default for RecallArgs {
+    fn default() -> Self {
+        Self {
+            query: None,
+            turn: None,
+            budget: DEFAULT_BUDGET,
+            cursor: None,
+        }
+    }
+}
+
+impl RecallArgs {
+    /// Arguments that recall what answers a query.
+    pub fn query(query: impl Into<String>) -> Self {
+        Self {
+            query: Some(query.into()),
+            ..Self::default()
+        }
+    }
+
+    /// Arguments that recall one message by its position.
+    pub fn turn(turn: Seq) -> Self {
+        Self {
+            turn: Some(turn),
+            ..Self::default()
+        }
+    }
+
+    /// Sets the maximum tokens of all passages; 0 stands for [`DEFAULT_BUDGET`].
+    pub fn with_budget(mut self, tokens: u64) -> Self {
+        self.budget = tokens;
+        self
+    }
+
+    /// Continues an incomplete answer.
+    pub fn with_cursor(mut self, cursor: impl Into<String>) -> Self {
+        self.cursor = Some(cursor.into());
+        self
+    }
+}
+
+impl From<&RecallArgs> for RecallArgs {
+    fn from(args: &RecallArgs) -> Self {
+        args.clone()
+    }
+}
+
+impl From<&str> for RecallArgs {
+    fn from(query: &str) -> Self {
+        Self::query(query)
+    }
+}
+
+/// How `recall` ranks passages, and how long they are.
+///
+/// A message's score is that of the search, from 0 to 1 of the best. A message with the exact words of the
+/// query gets `exact` on top. The sum is multiplied by `1 + lineage · s`, where `s` is the score of the best
+/// summary above it from 0 to 1, and by `1 + recency · p`, where `p` is its place in the log from 0 to 1.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+#[non_exhaustive]
+pub struct RecallPolicy {
+    /// Maximum number of messages that are ranked; 128.
+    pub candidates: usize,
+    /// Maximum number of passages in an answer; no limit.
+    pub passages: usize,
+    /// Maximum length of a passage that a query finds, in characters; 1,200.
+    pub passage_chars: usize,
+    /// Maximum length of a message that is recalled by its turn, in characters; no limit but the budget.
+    pub turn_chars: usize,
+    /// Weight of the exact words of the query; 0.5.
+    pub exact: f64,
+    /// Weight of the summaries above a message; 0.25.
+    pub lineage: f64,
+    /// Weight of a message's place in the log; 0.1.
+    pub recency: f64,
+}
+
+impl Default for RecallPolicy {
+    fn default() -> Self {
+        Self {
+            candidates: 128,
+            passages: usize::MAX,
+            passage_chars: 1_200,
+            turn_chars: usize::MAX,
+            exact: 0.5,
+            lineage: 0.25,
+            recency: 0.1,
+        }
+    }
+}
+
+impl RecallPolicy {
+    /// The preset `koda`: 10 passages of 200 characters, and the first 2,000 characters of a message by its
+    /// turn.
+    pub fn koda() -> Self {
+        Self {
+            passages: 10,
+            passage_chars: 200,
+            turn_chars: 2_000,
+            ..Self::default()
+        }
+    }
+}
+
+/// Answer of `recall`. It serializes to the JSON that scripts rely on.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+#[non_exhaustive]
+pub struct RecallAnswer {
+    /// The query; `None` when a message was recalled by its turn.
+    pub query: Option<String>,
+    /// The turn that was asked for.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub turn: Option<Seq>,
+    /// Cost of the passages, in tokens; at most the budget.
+    pub tokens: u64,
+    /// Whether these are all passages among the messages that were ranked
+    /// ([`RecallPolicy::candidates`]).
+    pub complete: bool,
+    /// Where to continue; `None` when complete. It is bound to this session and query. Messages that are said
+    /// meanwhile are left out; they may change the order of the others a little.
+    pub cursor: Option<String>,
+    /// The passages, the best first.
+    pub passages: Vec<Passage>,
+}
+
+/// A passage with its citation.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+#[non_exhaustive]
+pub struct Passage {
+    /// Position of the message; for words that only a summary has, of the first message that it covers.
+    pub seq: Seq,
+    /// The summaries that lead to the message, from the view's top down; empty for a message that the view
+    /// shows itself.
+    pub path: Vec<SummaryId>,
+    /// Set where only this summary has the words: the passage is its text.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub summary_id: Option<SummaryId>,
+    /// The message's role; `None` for a summary's words.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub role: Option<Role>,
+    /// The source's own id of the message.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub external_id: Option<String>,
+    /// When the message was said or the summary was made.
+    #[serde(serialize_with = "rfc3339")]
+    pub created_at: Timestamp,
+    /// The words, with `…` where they were cut.
+    pub text: String,
+    /// Cost of the words, in tokens.
+    pub tokens: u64,
+    /// How well the passage answers the query; higher is better. 1 for a message by its turn.
+    pub score: f64,
+}
+
+impl Passage {
+    /// What `expand` takes to read all of it: `message:12`, or a summary's id.
+    pub fn pointer(&self) -> String {
+        match &self.summary_id {
+            Some(id) => id.to_string(),
+            None => format!("message:{}", self.seq),
+        }
+    }
+}
+
+impl RecallAnswer {
+    /// The answer as a model reads it. All words are between fence lines that they cannot contain; the lines
+    /// around them are not part of `tokens`.
+    pub fn to_text(&self) -> String {
+        let mut out = String::new();
+        if self.passages.is_empty() {
+            out.push_str("Nothing was found.\n");
+        }
+        for passage in &self.passages {
+            out.push_str(&passage.pointer());
+            if let Some(role) = passage.role {
+                let _ = write!(out, " {role}");
+            }
+            let _ = write!(out, " {}", passage.created_at);
+            if !passage.path.is_empty() {
+                let path: Vec<&str> = passage.path.iter().map(SummaryId::as_str).collect();
+                let _ = write!(out, ", in {}", path.join(" > "));
+            }
+            out.push('\n');
+            fenced(&mut out, &passage.text);
+        }
+        match &self.cursor {
+            None if self.passages.is_empty() => {}
+            None => out.push_str("This is all that was found.\n"),
+            Some(cursor) => {
+                let _ = writeln!(
+                    out,
+                    "There is more: repeat the call with cursor {}.",
+                    short(cursor)
+                );
+            }
+        }
+        if !self.passages.is_empty() {
+            out.push_str("To read more around a passage, call memory_expand with message:SEQ.\n");
+        }
+        out
+    }
+}

@@ -1,0 +1,429 @@
+//! How `recall` finds passages: by search, lineage and place, without a model.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use memory_model::{Child, EntryKind, LogEntry, Seq, SeqRange, SummaryId, ViewName};
+use memory_search::{ErrorKind as SearchErrorKind, Hit, HitTarget, Query, SearchMode, SearchScope};
+use memory_store::{LogRead, Order};
+
+use crate::cursor::foreign;
+use crate::error::{Error, ErrorKind, Result};
+use crate::piece::Payload;
+use crate::recall::{DEFAULT_BUDGET, Passage, RecallAnswer, RecallArgs};
+use crate::retrieval::{BATCH, RECALL, Retrieval};
+
+/// Maximum number of messages with the exact words of a query that count as such.
+const EXACT: usize = 32;
+
+/// Spans read at once.
+const SPANS: usize = 256;
+
+/// A passage before its place in the answer is known.
+struct Candidate {
+    hit: Hit,
+    seq: Seq,
+    summary: Option<SummaryId>,
+    score: f64,
+}
+
+/// Where a recall goes on: how many passages came before, and the end of the log at the first.
+struct Position {
+    skip: usize,
+    head: Seq,
+}
+
+impl Position {
+    fn read(text: &str) -> Result<Self> {
+        let parse = || {
+            let (skip, head) = text.strip_prefix('r')?.split_once('/')?;
+            Some(Self {
+                skip: skip.parse().ok()?,
+                head: Seq(head.parse().ok()?),
+            })
+        };
+        parse().ok_or_else(|| foreign(text))
+    }
+}
+
+impl Retrieval {
+    /// Recalls the passages that answer a query best, within a budget of tokens; or one message by its turn,
+    /// which is its position.
+    ///
+    /// The words of a passage are as they were said. The same log, view and query give the same passages; no
+    /// model is asked.
+    ///
+    /// # Errors
+    /// `Invalid` for neither a query nor a turn, for both, and for a cursor that this query did not give;
+    /// `NotFound` for a turn that is no message; whatever the search and the store give.
+    pub async fn recall(&self, args: impl Into<RecallArgs> + Send) -> Result<RecallAnswer> {
+        let args = args.into();
+        let budget = match args.budget {
+            0 => DEFAULT_BUDGET,
+            budget => budget,
+        };
+        let most = budget.min(self.limits().answer_tokens.max(1));
+        let query = args
+            .query
+            .as_deref()
+            .filter(|query| !query.trim().is_empty());
+        let spending = self.grant.begin(RECALL, most)?;
+        let most = spending.most();
+        let answer = match (query, args.turn) {
+            (None, None) => Err(Error::invalid(
+                "query or turn is required: give a question such as \"why did the build fail\", or the \
+                 position of a message",
+            )),
+            (Some(_), Some(_)) => Err(Error::invalid(
+                "query and turn are both given: give one of them",
+            )),
+            (None, Some(turn)) => self.turn(turn, most).await,
+            (Some(query), None) => self.passages(query, args.cursor.as_deref(), most).await,
+        }?;
+        spending.end(answer.tokens);
+        Ok(answer)
+    }
+
+    /// One message by its position.
+    async fn turn(&self, turn: Seq, most: u64) -> Result<RecallAnswer> {
+        let range = self.part_of(SeqRange::single(Seq(turn.0.max(1)))).await?;
+        let page = self
+            .store
+            .read(self.conversation, &LogRead::new(range))
+            .await?;
+        let entry = page.items.into_iter().next();
+        let entry = entry.filter(|entry| entry.kind != EntryKind::Note && turn.0 > 0);
+        let entry = entry.ok_or_else(|| {
+            let message =
+                format!("there is no message at turn {turn}: give the position of a message");
+            Error::new(ErrorKind::NotFound, message)
+        })?;
+        let text = readable(&entry);
+        let text = self.cut(&text, self.recall_policy.turn_chars, most);
+        let paths = self.paths(&BTreeSet::from([entry.seq])).await?;
+        let tokens = self.accounting.text(&text);
+        Ok(RecallAnswer {
+            query: None,
+            turn: Some(turn),
+            tokens,
+            complete: true,
+            cursor: None,
+            passages: vec![Passage {
+                seq: entry.seq,
+                path: paths.get(&entry.seq).cloned().unwrap_or_default(),
+                summary_id: None,
+                role: Some(entry.role),
+                external_id: entry.message.external_id,
+                created_at: entry.message.created_at,
+                text,
+                tokens,
+                score: 1.0,
+            }],
+        })
+    }
+
+    /// The passages that answer a query, the best first.
+    async fn passages(&self, query: &str, cursor: Option<&str>, most: u64) -> Result<RecallAnswer> {
+        let question = ["recall", query];
+        let policy = &self.recall_policy;
+        let position = match cursor {
+            Some(cursor) => Position::read(self.binding(&question).await?.position(cursor)?)?,
+            None => Position {
+                skip: 0,
+                head: self.head().await?,
+            },
+        };
+        let mut answer = RecallAnswer {
+            query: Some(query.to_owned()),
+            turn: None,
+            tokens: 0,
+            complete: true,
+            cursor: None,
+            passages: Vec::new(),
+        };
+        let range = SeqRange::new(Seq::FIRST, position.head);
+        let Some(range) = range.and_then(|range| self.grant.visible(range)) else {
+            return Ok(answer);
+        };
+        let (found, paths) = self.candidates(query, range).await?;
+        let mut given = BTreeSet::new();
+        let found = found
+            .into_iter()
+            .filter(|one| given.insert(one.hit.snippet.clone()));
+        let mut skipped = 0;
+        for candidate in found {
+            if skipped < position.skip {
+                skipped += 1;
+                continue;
+            }
+            let left = most.saturating_sub(answer.tokens);
+            let mut text = candidate.hit.snippet;
+            let mut tokens = self.accounting.text(&text);
+            if tokens > left && answer.passages.is_empty() {
+                text = self.cut(&text, usize::MAX, left);
+                tokens = self.accounting.text(&text);
+            }
+            let full = answer.passages.len() >= policy.passages.max(1);
+            if full || tokens > left && !answer.passages.is_empty() {
+                let next = position.skip + answer.passages.len();
+                let cursor = format!("r{next}/{}", position.head);
+                answer.cursor = Some(self.binding(&question).await?.cursor(&cursor));
+                answer.complete = false;
+                break;
+            }
+            let mut path = paths.get(&candidate.seq).cloned().unwrap_or_default();
+            if let Some(id) = &candidate.summary
+                && let Some(end) = path.iter().position(|on| on == id)
+            {
+                path.truncate(end);
+            }
+            let (role, external_id) = match candidate.hit.target {
+                HitTarget::Message {
+                    role, external_id, ..
+                } => (Some(role), external_id),
+                HitTarget::Summary { .. } => (None, None),
+            };
+            answer.tokens = answer.tokens.saturating_add(tokens);
+            answer.passages.push(Passage {
+                seq: candidate.seq,
+                path,
+                summary_id: candidate.summary,
+                role,
+                external_id,
+                created_at: candidate.hit.created_at,
+                text,
+                tokens,
+                // Six digits: the same on every machine.
+                score: (candidate.score * 1e6).round() / 1e6,
+            });
+        }
+        Ok(answer)
+    }
+
+    /// What may answer a query, the best first, and the summaries that lead to each.
+    async fn candidates(
+        &self,
+        query: &str,
+        range: SeqRange,
+    ) -> Result<(Vec<Candidate>, BTreeMap<Seq, Vec<SummaryId>>)> {
+        let policy = &self.recall_policy;
+        let ask = |mode: SearchMode, scope: SearchScope, limit: usize| {
+            Query::new(query)
+                .with_mode(mode)
+                .with_scope(scope)
+                .with_range(range)
+                .with_limit(limit)
+                .with_snippet_chars(policy.passage_chars)
+        };
+        let most = policy.candidates.max(1);
+        let asked = ask(SearchMode::Prose, SearchScope::Messages, most);
+        let ranked = self.ranked(&asked).await?;
+        let asked = ask(SearchMode::Literal, SearchScope::Messages, EXACT.min(most));
+        let exact = self.find(&asked).await?.hits;
+        let asked = ask(SearchMode::Prose, SearchScope::Summaries, most);
+        let above = self.ranked(&asked).await?;
+        let best = |hits: &[Hit]| hits.iter().map(|hit| hit.score).fold(0.0, f64::max);
+        let share = |hit: &Hit, best: f64| if best > 0.0 { hit.score / best } else { 1.0 };
+        let best_summary = best(&above);
+        let mut lineage: BTreeMap<SummaryId, f64> = BTreeMap::new();
+        for hit in &above {
+            if let HitTarget::Summary { id, .. } = &hit.target {
+                lineage.insert(id.clone(), share(hit, best_summary));
+            }
+        }
+        let best_message = best(&ranked);
+        let mut found: BTreeMap<Seq, (Hit, f64)> = BTreeMap::new();
+        for hit in ranked {
+            if let HitTarget::Message { seq, .. } = &hit.target {
+                let score = share(&hit, best_message);
+                found.insert(*seq, (hit, score));
+            }
+        }
+        for hit in exact {
+            if let HitTarget::Message { seq, .. } = &hit.target {
+                // Its snippet shows the exact words.
+                let score = found.get(seq).map_or(0.0, |(_, score)| *score) + policy.exact;
+                found.insert(*seq, (hit, score));
+            }
+        }
+        let mut candidates: Vec<Candidate> = found
+            .into_iter()
+            .map(|(seq, (hit, score))| Candidate {
+                hit,
+                seq,
+                summary: None,
+                score,
+            })
+            .collect();
+        // Words that only a summary has: none of its messages is a candidate.
+        let seqs: BTreeSet<Seq> = candidates.iter().map(|one| one.seq).collect();
+        for hit in above {
+            let HitTarget::Summary { id, range } = &hit.target else {
+                continue;
+            };
+            if seqs.range(range.first..=range.last).next().is_none() {
+                let (seq, score) = (range.first, share(&hit, best_summary) * policy.lineage);
+                let summary = Some(id.clone());
+                candidates.push(Candidate {
+                    hit,
+                    seq,
+                    summary,
+                    score,
+                });
+            }
+        }
+        let paths = self
+            .paths(&candidates.iter().map(|one| one.seq).collect())
+            .await?;
+        let (first, long) = (range.first.0, range.len().max(1));
+        for candidate in &mut candidates {
+            let place = f64::from(candidate.seq.0.saturating_sub(first) + 1) / long as f64;
+            candidate.score *= 1.0 + policy.recency * place.min(1.0);
+            if candidate.summary.is_none() {
+                let path = paths.get(&candidate.seq).into_iter().flatten();
+                let above = path.filter_map(|id| lineage.get(id)).copied();
+                candidate.score *= 1.0 + policy.lineage * above.fold(0.0, f64::max);
+            }
+        }
+        candidates.sort_by(|a, b| {
+            let by_score = b.score.total_cmp(&a.score);
+            by_score
+                .then_with(|| b.seq.cmp(&a.seq))
+                .then_with(|| a.summary.cmp(&b.summary))
+        });
+        Ok((candidates, paths))
+    }
+
+    /// The hits of a ranked query; where the search does not rank, of all words, or of the phrase.
+    async fn ranked(&self, query: &Query) -> Result<Vec<Hit>> {
+        for mode in [SearchMode::Prose, SearchMode::Words] {
+            let query = query.clone().with_mode(mode);
+            let supports =
+                |error: &memory_search::Error| error.kind() != SearchErrorKind::Unsupported;
+            match self.find_raw(&query).await {
+                Ok(hits) => return Ok(hits.hits),
+                Err(error) if supports(&error) => return Err(error.into()),
+                Err(_) => {}
+            }
+        }
+        let query = query.clone().with_mode(SearchMode::Literal);
+        Ok(self.find(&query).await?.hits)
+    }
+
+    /// The summaries that lead to each of some messages, from the top of the view down. Asks the store once
+    /// for each level and each few summaries.
+    async fn paths(&self, seqs: &BTreeSet<Seq>) -> Result<BTreeMap<Seq, Vec<SummaryId>>> {
+        let mut paths: BTreeMap<Seq, Vec<SummaryId>> = BTreeMap::new();
+        let (Some(first), Some(last)) = (seqs.first(), seqs.last()) else {
+            return Ok(paths);
+        };
+        let mut level = match self.lineage_view().await? {
+            Some(view) => self.tops(&view, seqs, (*first, *last)).await?,
+            None => Vec::new(),
+        };
+        while !level.is_empty() {
+            let mut below = Vec::new();
+            for ids in level.chunks(BATCH) {
+                let found = self.store.summaries(self.conversation, ids).await?;
+                for summary in found.into_iter().flatten() {
+                    let range = summary.range;
+                    if self.grant.sees_summary(&range, summary.depth) {
+                        for seq in seqs.range(range.first..=range.last) {
+                            paths.entry(*seq).or_default().push(summary.id.clone());
+                        }
+                    }
+                    below.extend(
+                        summary
+                            .children
+                            .into_iter()
+                            .filter_map(|child| match child {
+                                Child::Summary { range, id } => {
+                                    let holds =
+                                        seqs.range(range.first..=range.last).next().is_some();
+                                    holds.then_some(id)
+                                }
+                                Child::Messages { .. } => None,
+                            }),
+                    );
+                }
+            }
+            level = below;
+        }
+        Ok(paths)
+    }
+
+    /// The summaries that a view shows for some messages.
+    async fn tops(
+        &self,
+        view: &ViewName,
+        seqs: &BTreeSet<Seq>,
+        (first, last): (Seq, Seq),
+    ) -> Result<Vec<SummaryId>> {
+        let snapshot = self.store.snapshot(self.conversation, view).await?;
+        let mut tops = Vec::new();
+        let mut rest = SeqRange::new(first, last);
+        while let Some(range) = rest {
+            let page = self
+                .store
+                .spans(&snapshot, range, Order::OldestFirst, SPANS);
+            let page = page.await?;
+            for span in &page.items {
+                let Some(range) = span.closed_range() else {
+                    continue;
+                };
+                let holds = seqs.range(range.first..=range.last).next().is_some();
+                tops.extend(span.body.summary().filter(|_| holds).cloned());
+            }
+            rest = page.next;
+        }
+        Ok(tops)
+    }
+
+    /// The view whose summaries lead to messages.
+    async fn lineage_view(&self) -> Result<Option<ViewName>> {
+        if let Some(view) = &self.view {
+            return Ok(Some(view.clone()));
+        }
+        let views = self.store.views(self.conversation).await?;
+        Ok(views.into_iter().next().map(|view| view.name))
+    }
+
+    /// The beginning of a text that costs at most `most` tokens and has at most `chars` characters, with `…`
+    /// where it is cut.
+    fn cut(&self, text: &str, chars: usize, most: u64) -> String {
+        let end = text
+            .char_indices()
+            .nth(chars)
+            .map_or(text.len(), |(end, _)| end);
+        let head = text.get(..end).unwrap_or_default();
+        let mut room = most;
+        loop {
+            let fits = match room {
+                0 => 0,
+                _ if head.is_empty() => 0,
+                _ => Payload::of_text(head).fit(&*self.accounting, 0, room),
+            };
+            let cut = head.get(..fits).unwrap_or_default();
+            if cut.len() == text.len() {
+                return cut.to_owned();
+            }
+            let marked = format!("{cut}…");
+            let over = self.accounting.text(&marked).saturating_sub(most);
+            if over == 0 || room == 0 {
+                return marked;
+            }
+            room = room.saturating_sub(over);
+        }
+    }
+}
+
+/// Everything that can be read of a message, one text after the other.
+fn readable(entry: &LogEntry) -> String {
+    let mut out = String::new();
+    entry.visit_texts(&mut |text| {
+        if !out.is_empty() {
+            out.push('\n');
+        }
+        out.push_str(&text);
+    });
+    out
+}

@@ -1,0 +1,204 @@
+//! How `grep` asks a search.
+
+use async_trait::async_trait;
+use memory_model::ConversationId;
+use memory_search::implementors::search_auto;
+use memory_search::{
+    ErrorKind as SearchErrorKind, Hit, HitTarget, Hits, Query, Search, SearchMode, SearchScope,
+};
+
+use crate::error::{Error, Result};
+use crate::grep::{DEFAULT_LIMIT, GrepAnswer, GrepArgs, WiderSearch};
+use crate::retrieval::{GREP, Retrieval};
+
+/// Maximum number of hits that are counted in a wider scope.
+const COUNTED: usize = 100;
+
+impl Retrieval {
+    /// Finds text in messages and summaries.
+    ///
+    /// # Errors
+    /// `Invalid` for an empty pattern or a cursor that no search for it in this session gave; `NotFound`
+    /// when nothing of the positions can be seen; whatever the search gives.
+    pub async fn grep(&self, args: impl Into<GrepArgs> + Send) -> Result<GrepAnswer> {
+        let args = args.into();
+        if args.pattern.is_empty() {
+            return Err(Error::invalid(
+                "pattern is required: give some text to find, such as \"tests are green\"",
+            ));
+        }
+        let limits = self.limits();
+        let spending = self.grant.begin(GREP, limits.answer_tokens.max(1))?;
+        let limit = match args.limit {
+            0 => DEFAULT_LIMIT,
+            limit => limit,
+        };
+        let mut query = args.query(limit.min(limits.hits.max(1)));
+        query.range = self.grant.range().or(query.range);
+        if let (Some(asked), Some(_)) = (args.range, self.grant.range()) {
+            query.range = Some(self.part_of(asked).await?);
+        }
+        let question = args.question();
+        let question: Vec<&str> = question.iter().map(String::as_str).collect();
+        if let Some(cursor) = &args.cursor {
+            let binding = self.binding(&question).await?;
+            query = query.with_cursor(binding.position(cursor)?);
+        }
+        let mut hits = self.find(&query).await?;
+        // What an answer may hold is known once its hits are.
+        let (fit, most) = self.fit(&hits, spending.most());
+        if fit < hits.hits.len() {
+            hits = self.find(&query.clone().with_limit(fit)).await?;
+        }
+        let cursor = match &hits.cursor {
+            Some(position) => Some(self.binding(&question).await?.cursor(position)),
+            None => None,
+        };
+        let mut answer = GrepAnswer::new(&args, hits, cursor);
+        if let [only] = answer.hits.as_mut_slice() {
+            only.within(most, &*self.accounting);
+        }
+        if answer.hits.is_empty() && args.cursor.is_none() {
+            answer.wider = self.wider(&args).await?;
+        }
+        spending.end(self.accounting.text(&answer.to_text()));
+        Ok(answer)
+    }
+
+    /// How many of the first hits an answer of `most` tokens holds, at least one, and what one of them may
+    /// cost.
+    fn fit(&self, hits: &Hits, most: u64) -> (usize, u64) {
+        // What stands around the hits.
+        let around = GrepAnswer::new(
+            &GrepArgs::new("x"),
+            hits.clone(),
+            hits.cursor
+                .as_ref()
+                .map(|cursor| format!("{cursor}@01234567")),
+        );
+        let mut around = around;
+        let lines = std::mem::take(&mut around.hits);
+        around.hits.extend(lines.first().cloned().map(|mut line| {
+            line.snippet.clear();
+            line
+        }));
+        let most = most.saturating_sub(self.accounting.text(&around.to_text()));
+        let mut spent = 0u64;
+        let fit = lines.iter().take_while(|line| {
+            spent = spent.saturating_add(line.cost(&*self.accounting));
+            spent <= most
+        });
+        (fit.count().max(1), most)
+    }
+
+    /// What a wider search finds.
+    async fn wider(&self, args: &GrepArgs) -> Result<Option<WiderSearch>> {
+        let mut wider = Vec::new();
+        if args.scope != SearchScope::Both {
+            wider.push((args.clone().with_scope(SearchScope::Both), false));
+        }
+        if args.is_filtered() {
+            let mut free = GrepArgs::new(args.pattern.as_str()).with_mode(args.mode);
+            free.smart_case = args.smart_case;
+            wider.push((free, true));
+        }
+        let mut answer = None;
+        for (args, unfiltered) in wider {
+            let mut query = args.query(COUNTED).with_snippet_chars(1);
+            query.range = match (self.grant.range(), query.range) {
+                (Some(own), Some(asked)) => own.intersect(&asked),
+                (own, asked) => own.or(asked),
+            };
+            let hits = self.find(&query).await?;
+            let found = hits.hits.len();
+            answer = Some(WiderSearch {
+                scope: args.scope,
+                unfiltered,
+                hits: found,
+                complete: hits.complete,
+            });
+            if found > 0 {
+                break;
+            }
+        }
+        Ok(answer)
+    }
+
+    /// Answers a query with what this tool set sees.
+    pub(crate) async fn find(&self, query: &Query) -> Result<Hits> {
+        Ok(self.find_raw(query).await?)
+    }
+
+    /// As [`find`](Self::find), with the error of the search.
+    pub(crate) async fn find_raw(&self, query: &Query) -> memory_search::Result<Hits> {
+        let conversation = self.conversation;
+        if !self.grant.sees_all() {
+            return Seen(self).search(conversation, query).await;
+        }
+        let answer = self.search.search(conversation, query).await;
+        match answer {
+            Err(error)
+                if query.mode == SearchMode::Auto
+                    && error.kind() == SearchErrorKind::Unsupported =>
+            {
+                search_auto(&*self.search, conversation, query).await
+            }
+            answer => answer,
+        }
+    }
+}
+
+/// The search of a tool set that does not see everything: it leaves out the summaries that are hidden. Which
+/// messages are found is a filter of the query.
+#[derive(Debug)]
+struct Seen<'a>(&'a Retrieval);
+
+impl Seen<'_> {
+    async fn keep(&self, hits: Vec<Hit>) -> memory_search::Result<Vec<Hit>> {
+        let (grant, mut kept) = (&self.0.grant, Vec::with_capacity(hits.len()));
+        for hit in hits {
+            let seen = match &hit.target {
+                HitTarget::Message { seq, .. } => grant.sees(*seq),
+                HitTarget::Summary { id, range } => {
+                    grant.covers(range)
+                        && (grant.depth().is_none() || {
+                            let seen = self.0.seen(std::slice::from_ref(id)).await;
+                            let seen = seen.map_err(|error| {
+                                let text = error.to_string();
+                                memory_search::Error::new(SearchErrorKind::Storage, text)
+                                    .with_source(error)
+                            });
+                            !seen?.is_empty()
+                        })
+                }
+            };
+            kept.extend(seen.then_some(hit));
+        }
+        Ok(kept)
+    }
+}
+
+#[async_trait]
+impl Search for Seen<'_> {
+    async fn search(
+        &self,
+        conversation: ConversationId,
+        query: &Query,
+    ) -> memory_search::Result<Hits> {
+        if query.mode == SearchMode::Auto {
+            return search_auto(self, conversation, query).await;
+        }
+        let mut hits = self.0.search.search(conversation, query).await?;
+        let mut kept = self.keep(std::mem::take(&mut hits.hits)).await?;
+        while kept.len() < query.limit.max(1)
+            && let Some(cursor) = hits.cursor.take()
+        {
+            let next = query.clone().with_cursor(cursor);
+            let next = next.with_limit(query.limit.max(1) - kept.len());
+            hits = self.0.search.search(conversation, &next).await?;
+            kept.extend(self.keep(std::mem::take(&mut hits.hits)).await?);
+        }
+        hits.hits = kept;
+        Ok(hits)
+    }
+}

@@ -1,0 +1,284 @@
+//! How a summary unfolds, and how messages are read by a pointer.
+
+use memory_model::{Child, EntryKind, Seq, SeqRange, SummaryId};
+use memory_store::LogRead;
+
+use crate::cursor::foreign;
+use crate::error::{Error, ErrorKind, Result};
+use crate::expand::{
+    DEFAULT_TOKEN_CAP, ExpandAnswer, ExpandArgs, ExpandCursor, ExpandedChild, OversizedPolicy,
+    Target,
+};
+use crate::page::{Page, Step};
+use crate::retrieval::{BATCH, EXPAND, Retrieval};
+
+/// Maximum number of pointers in an answer of `expand`.
+const MAX_POINTERS: usize = 64;
+
+/// Tokens of an answer's cap for each pointer of `expand`. A pointer costs some six tokens, so that the
+/// pointers take at most about a tenth of the cap.
+const POINTER_TOKENS: u64 = 64;
+
+/// Maximum number of pieces that a long range is sampled in. Pointers end where pieces end.
+const SAMPLES: u64 = 512;
+
+impl Retrieval {
+    /// Returns the children of a summary, or messages by a pointer, up to a number of tokens.
+    ///
+    /// # Errors
+    /// `Invalid` for an empty or malformed target or a cursor that it never gave; `NotFound` when
+    /// the conversation has no such summary or message; `Corrupt` when the log or a summary does
+    /// not hold what it should; whatever the store gives.
+    pub async fn expand(&self, args: impl Into<ExpandArgs> + Send) -> Result<ExpandAnswer> {
+        let args = args.into();
+        let target: Target = args.summary_id.parse()?;
+        let cap = match args.token_cap {
+            0 => DEFAULT_TOKEN_CAP,
+            cap => cap,
+        };
+        let most = self.limits().expand_tokens.max(1);
+        let most = match self.expand_policy.oversized {
+            OversizedPolicy::Clip => most.min(cap),
+            OversizedPolicy::Whole => most,
+        };
+        let spending = self.grant.begin(EXPAND, most)?;
+        let ceiling = spending.most();
+        let question = target.question();
+        let question = ["expand", question.as_str()];
+        let cursor: Option<ExpandCursor> = match &args.cursor {
+            Some(cursor) => Some(self.binding(&question).await?.position(cursor)?.parse()?),
+            None => None,
+        };
+        let (target, range, children) = self.resolve(target).await?;
+        let start = cursor.unwrap_or(ExpandCursor {
+            seq: range.first,
+            offset: 0,
+            of_tokens: 0,
+        });
+        // A summary can only be begun at its first message, messages anywhere.
+        let begin = children.iter().position(|child| match child {
+            Child::Messages { range } => range.contains(start.seq),
+            Child::Summary { range, .. } => range.first == start.seq,
+        });
+        let children = begin.and_then(|begin| children.get(begin..));
+        let children = children.ok_or_else(|| foreign(&start.to_string()))?;
+        let mut page = Page {
+            accounting: &*self.accounting,
+            policy: self.expand_policy,
+            cap: cap.min(ceiling),
+            ceiling,
+            start,
+            tokens: 0,
+            children: Vec::new(),
+        };
+        let mut notes = 0;
+        let cursor = self
+            .fill(&mut page, children, start.seq, &mut notes)
+            .await?;
+        let binding = match cursor {
+            Some(_) => Some(self.binding(&question).await?),
+            None => None,
+        };
+        let last = match page.children.last() {
+            Some(ExpandedChild::Message(message)) => message.seq,
+            Some(ExpandedChild::Summary(summary)) => summary.last,
+            None => range.last,
+        };
+        let behind = cursor
+            .filter(|cursor| cursor.offset > 0 && last < range.last)
+            .map(|_| ExpandCursor {
+                seq: last.next(),
+                offset: 0,
+                of_tokens: 0,
+            });
+        let rest = cursor.and_then(|cursor| SeqRange::new(cursor.seq, range.last));
+        let pointers = match rest {
+            Some(rest) if all_messages(children, rest) => self.pointers(rest, page.cap).await?,
+            _ => Vec::new(),
+        };
+        let bound = |position: Option<ExpandCursor>| {
+            let binding = binding.as_ref()?;
+            position.map(|position| binding.cursor(&position))
+        };
+        spending.end(page.tokens);
+        Ok(ExpandAnswer {
+            summary_id: target.to_string(),
+            first: range.first,
+            last: range.last,
+            tokens: page.tokens,
+            complete: cursor.is_none(),
+            cursor: bound(cursor),
+            behind_clipped: bound(behind),
+            pointers,
+            notes,
+            children: page.children,
+        })
+    }
+
+    /// Pointers to ranges of messages that together hold `rest`, each about equally costly; none when
+    /// one more answer is likely to hold all of it. Asks the store once.
+    async fn pointers(&self, rest: SeqRange, cap: u64) -> Result<Vec<String>> {
+        let most = usize::try_from(cap / POINTER_TOKENS).unwrap_or(usize::MAX);
+        let most = most.min(MAX_POINTERS);
+        let before = rest.first.prev();
+        let samples = rest.len().min(SAMPLES);
+        let at: Vec<Seq> = (0..=samples)
+            .filter_map(|n| u32::try_from(rest.len() * n / samples).ok())
+            .map(|ahead| Seq(before.0.saturating_add(ahead)))
+            .collect();
+        let running = self.store.running(self.conversation, &at).await?;
+        let sums: Vec<(Seq, u64)> = at.into_iter().zip(running).collect();
+        // Less than the cap: what is read may cost more than what a context shows of it.
+        let mut limit = (cap / 3 * 2).max(1);
+        let mut pieces = cut_evenly(&sums, limit);
+        while pieces.len() > most {
+            // There is no room for two pointers, and one would point to the whole rest.
+            if most < 2 {
+                return Ok(Vec::new());
+            }
+            limit = limit.saturating_add((limit / 4).max(1));
+            pieces = cut_evenly(&sums, limit);
+        }
+        Ok(match pieces.len() {
+            0 | 1 => Vec::new(),
+            _ => pieces
+                .into_iter()
+                .map(|range| Target::Messages(range).to_string())
+                .collect(),
+        })
+    }
+
+    /// What a target covers, and what it unfolds to.
+    async fn resolve(&self, target: Target) -> Result<(Target, SeqRange, Vec<Child>)> {
+        match target {
+            Target::Summary(id) => {
+                let summary = self.summary(&id).await?;
+                Ok((Target::Summary(id), summary.range, summary.children))
+            }
+            Target::Messages(asked) => {
+                let range = self.part_of(asked).await?;
+                let children = vec![Child::Messages { range }];
+                Ok((Target::Messages(range), range, children))
+            }
+        }
+    }
+
+    /// Adds children to a page until it is full; says where the rest begins.
+    async fn fill(
+        &self,
+        page: &mut Page<'_>,
+        children: &[Child],
+        start: Seq,
+        notes: &mut u64,
+    ) -> Result<Option<ExpandCursor>> {
+        let mut loaded = Vec::new().into_iter();
+        for (index, child) in children.iter().enumerate() {
+            match child {
+                Child::Messages { range } => {
+                    let rest = SeqRange::new(range.first.max(start), range.last);
+                    let stop = self.fill_messages(page, rest, notes).await?;
+                    if stop.is_some() {
+                        return Ok(stop);
+                    }
+                }
+                Child::Summary { id, .. } => {
+                    let summary = match loaded.next() {
+                        Some(summary) => summary,
+                        None => {
+                            let ahead = children.get(index..).unwrap_or_default();
+                            let ids: Vec<SummaryId> = ahead
+                                .iter()
+                                .filter_map(|child| child.summary().cloned())
+                                .take(BATCH)
+                                .collect();
+                            let found = self.store.summaries(self.conversation, &ids).await?;
+                            loaded = found.into_iter();
+                            loaded.next().flatten()
+                        }
+                    };
+                    let summary = summary.ok_or_else(|| {
+                        Error::new(
+                            ErrorKind::Corrupt,
+                            format!("the summary {id} is missing: verify the store"),
+                        )
+                    })?;
+                    if let Step::Stop(cursor) = page.summary(&summary)? {
+                        return Ok(Some(cursor));
+                    }
+                }
+            }
+        }
+        Ok(None)
+    }
+
+    async fn fill_messages(
+        &self,
+        page: &mut Page<'_>,
+        mut rest: Option<SeqRange>,
+        notes: &mut u64,
+    ) -> Result<Option<ExpandCursor>> {
+        // Not much more than can be used: a token is rarely more than 16 bytes of stored text.
+        let max_bytes = page.cap.saturating_mul(16).clamp(64 << 10, 8 << 20);
+        while let Some(range) = rest {
+            let mut read = LogRead::new(range).with_max_rows(BATCH);
+            read.max_bytes = max_bytes;
+            let mut next = range.first;
+            let got = self.store.read(self.conversation, &read).await?;
+            for entry in got.items {
+                if entry.seq != next {
+                    break;
+                }
+                next = next.next();
+                if entry.kind == EntryKind::Note {
+                    if page.start.offset > 0 {
+                        let position = ExpandCursor {
+                            seq: entry.seq,
+                            ..page.start
+                        };
+                        return Err(foreign(&position.to_string()));
+                    }
+                    *notes += 1;
+                    continue;
+                }
+                if let Step::Stop(cursor) = page.message(entry)? {
+                    return Ok(Some(cursor));
+                }
+            }
+            if next == range.first {
+                return Err(Error::new(
+                    ErrorKind::Corrupt,
+                    format!("the log has no message {next} where it should: verify the store"),
+                ));
+            }
+            rest = SeqRange::new(next, range.last);
+        }
+        Ok(None)
+    }
+}
+
+/// Whether all that children show of a range are messages.
+fn all_messages(children: &[Child], range: SeqRange) -> bool {
+    let mut shown = children
+        .iter()
+        .filter(|child| child.range().last >= range.first);
+    shown.all(|child| child.summary().is_none())
+}
+
+/// Ranges that each cost at most `limit` tokens, or are as short as the samples allow. `sums` are
+/// running sums of tokens at rising positions, the first of them before the first range.
+fn cut_evenly(sums: &[(Seq, u64)], limit: u64) -> Vec<SeqRange> {
+    let mut ranges = Vec::new();
+    let Some(&(before, spent)) = sums.first() else {
+        return ranges;
+    };
+    let (mut from, mut end) = ((before, spent), (before, spent));
+    for &(seq, sum) in sums.iter().skip(1) {
+        if sum.saturating_sub(from.1) > limit && from.0 < end.0 {
+            ranges.extend(SeqRange::new(from.0.next(), end.0));
+            from = end;
+        }
+        end = (seq, sum);
+    }
+    ranges.extend(SeqRange::new(from.0.next(), end.0));
+    ranges
+}

@@ -1,0 +1,242 @@
+//! How `files` reads the log: from the end back, so that a call's result is known before the call.
+
+use std::collections::BTreeMap;
+
+use memory_model::{LogEntry, Part, ResultContent, Seq, SeqRange};
+use memory_store::LogRead;
+
+use crate::cursor::foreign;
+use crate::error::Result;
+use crate::files::{FileUse, FilesAnswer, FilesArgs, UseOutcome, Wanted};
+use crate::grep::DEFAULT_LIMIT;
+use crate::piece::Payload;
+use crate::retrieval::{FILES, Retrieval};
+
+/// Number of messages behind the place where an answer goes on that are read for results.
+const RESULTS_BEHIND: u32 = 1_024;
+
+/// A result of a tool call.
+#[derive(Debug, Clone)]
+struct ToolResult {
+    seq: Seq,
+    content: ResultContent,
+    is_error: bool,
+}
+
+/// Results by the ids of their calls; of two for one id the earlier.
+type Results = BTreeMap<String, ToolResult>;
+
+/// What comes before the cursor's place: an entry, and how many of its calls were given.
+#[derive(Debug, Clone, Copy)]
+struct Position {
+    seq: Seq,
+    calls: usize,
+}
+
+impl Position {
+    fn read(text: &str) -> Result<Self> {
+        let parse = || {
+            let (seq, calls) = text.strip_prefix('f')?.split_once('+')?;
+            Some(Self {
+                seq: Seq(seq.parse().ok()?),
+                calls: calls.parse().ok()?,
+            })
+        };
+        parse().ok_or_else(|| foreign(text))
+    }
+}
+
+impl Retrieval {
+    /// Lists which messages read, changed or ran what, the last first: from the structured tool calls of the
+    /// conversation, compacted or not, and from what their results say.
+    ///
+    /// A result is looked for up to the end of the conversation; in an answer that goes on, among the 1,024
+    /// messages behind its beginning.
+    ///
+    /// # Errors
+    /// `Invalid` for a cursor that this question did not give; whatever the store gives.
+    pub async fn files(&self, args: impl Into<FilesArgs> + Send) -> Result<FilesAnswer> {
+        let args = args.into();
+        let limits = self.limits();
+        let spending = self.grant.begin(FILES, limits.answer_tokens.max(1))?;
+        let limit = match args.limit {
+            0 => DEFAULT_LIMIT,
+            limit => limit,
+        };
+        let limit = limit.min(limits.hits.max(1));
+        let action = args.action.map(|action| format!("{action:?}"));
+        let question = [
+            "files",
+            args.path.as_deref().unwrap_or_default(),
+            args.command.as_deref().unwrap_or_default(),
+            action.as_deref().unwrap_or_default(),
+        ];
+        let position = match &args.cursor {
+            Some(cursor) => Some(Position::read(
+                self.binding(&question).await?.position(cursor)?,
+            )?),
+            None => None,
+        };
+        let mut answer = FilesAnswer {
+            path: args.path.clone(),
+            command: args.command.clone(),
+            complete: true,
+            cursor: None,
+            uses: Vec::new(),
+        };
+        let Some(seen) = self.visible().await? else {
+            return Ok(answer);
+        };
+        let mut results = Results::new();
+        if let Some(position) = position {
+            self.results_behind(position.seq, seen, &mut results)
+                .await?;
+        }
+        let wanted = Wanted::new(&args);
+        // What stands around the uses.
+        let mut spent = self.accounting.text(
+            "There are earlier ones: repeat the call with cursor \"f1000000+100@01234567\".\n",
+        );
+        let mut rest = match position {
+            Some(position) => SeqRange::new(seen.first, position.seq.min(seen.last)),
+            None => Some(seen),
+        };
+        let mut next = None;
+        'log: while let Some(range) = rest {
+            let read = LogRead::new(range).newest_first();
+            let page = self.store.read(self.conversation, &read).await?;
+            for entry in &page.items {
+                keep_results(entry, &mut results);
+                let given = position.filter(|position| position.seq == entry.seq);
+                let mut given = given.map_or(0, |position| position.calls);
+                let uses = self.uses(entry, &wanted, &mut results);
+                // Of several calls in a message the last comes first.
+                for (index, mut one) in uses.into_iter().rev().enumerate() {
+                    if index < given {
+                        continue;
+                    }
+                    let mut line = String::from("100. ");
+                    one.write(&mut line);
+                    let mut cost = self.accounting.text(&line);
+                    let room = spending.most().saturating_sub(spent);
+                    if cost > room && answer.uses.is_empty() {
+                        self.clip_use(&mut one, room);
+                        cost = room.min(cost);
+                    } else if cost > room || answer.uses.len() >= limit {
+                        next = Some(format!("f{}+{given}", entry.seq));
+                        break 'log;
+                    }
+                    spent = spent.saturating_add(cost);
+                    given += 1;
+                    answer.uses.push(one);
+                }
+            }
+            rest = page.next;
+        }
+        if let Some(next) = next {
+            answer.complete = false;
+            answer.cursor = Some(self.binding(&question).await?.cursor(&next));
+        }
+        spending.end(self.accounting.text(&answer.to_text()));
+        Ok(answer)
+    }
+
+    /// The uses of a message's calls that are asked for, in order. Each call takes its result, so that an
+    /// earlier call with the same id does not get it.
+    fn uses(&self, entry: &LogEntry, wanted: &Wanted, results: &mut Results) -> Vec<FileUse> {
+        let mut uses = Vec::new();
+        for part in &entry.parts {
+            let Part::ToolCall {
+                id,
+                name,
+                arguments,
+            } = part
+            else {
+                continue;
+            };
+            let result = results.remove(id);
+            let used = self.conventions.tool_use(name, arguments.as_str());
+            let Some((action, paths, command)) = wanted.of(&used) else {
+                continue;
+            };
+            let outcome = match &result {
+                None => UseOutcome::Unanswered,
+                Some(result) => {
+                    let text = result.content.text();
+                    let told = self
+                        .conventions
+                        .tool_result(Some(&used), &text, result.is_error);
+                    match (told.rejection, told.is_error) {
+                        (Some(_), _) => UseOutcome::Refused,
+                        (None, true) => UseOutcome::Failed,
+                        (None, false) => UseOutcome::Done,
+                    }
+                }
+            };
+            uses.push(FileUse {
+                seq: entry.seq,
+                result_seq: result.as_ref().map(|result| result.seq),
+                tool: name.clone(),
+                action,
+                paths,
+                command,
+                outcome,
+                created_at: entry.created_at,
+            });
+        }
+        uses
+    }
+
+    /// Keeps the results that stand behind a message, for an answer that goes on before it.
+    async fn results_behind(&self, seq: Seq, seen: SeqRange, results: &mut Results) -> Result<()> {
+        let last = Seq(seq.0.saturating_add(RESULTS_BEHIND)).min(seen.last);
+        let mut rest = SeqRange::new(seq.next().max(seen.first), last);
+        while let Some(range) = rest {
+            let read = LogRead::new(range).newest_first();
+            let page = self.store.read(self.conversation, &read).await?;
+            for entry in &page.items {
+                keep_results(entry, results);
+                for call in entry.tool_calls() {
+                    results.remove(call.id);
+                }
+            }
+            rest = page.next;
+        }
+        Ok(())
+    }
+
+    /// Cuts what is long of a use until its line costs at most `most` tokens.
+    fn clip_use(&self, one: &mut FileUse, most: u64) {
+        let texts = one.paths.iter_mut().chain(&mut one.command);
+        let texts: Vec<&mut String> = texts.collect();
+        let each = most / (texts.len() as u64 + 2);
+        for text in texts {
+            let end = Payload::of_text(text).fit(&*self.accounting, 0, each.max(1));
+            if end < text.len() {
+                text.truncate(end);
+                text.push('…');
+            }
+        }
+        one.paths
+            .truncate(usize::try_from(most / 8).unwrap_or(usize::MAX).max(1));
+    }
+}
+
+/// Keeps the results of a message. Entries come from the end back, so that the earliest of two stays.
+fn keep_results(entry: &LogEntry, results: &mut Results) {
+    for part in entry.parts.iter().rev() {
+        if let Part::ToolResult {
+            call_id,
+            content,
+            is_error,
+        } = part
+        {
+            let result = ToolResult {
+                seq: entry.seq,
+                content: content.clone(),
+                is_error: *is_error == Some(true),
+            };
+            results.insert(call_id.clone(), result);
+        }
+    }
+}

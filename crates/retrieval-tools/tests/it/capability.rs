@@ -1,0 +1,442 @@
+//! A tool set gives nothing of what it does not see, whatever its arguments; a derived one sees less.
+
+use std::sync::Arc;
+
+use memory_model::{Message, RawJson, Seq, StepClock, Summary, Timestamp};
+use memory_store::Origin;
+use proptest::prelude::*;
+use retrieval_tools::{
+    DESCRIBE, EXPAND, ErrorKind, ExpandArgs, FILES, FilesArgs, GREP, GrepArgs, Narrowing, RECALL,
+    RecallArgs, Retrieval, RetrievalLimits, RetrievalSet, SearchMode, SearchScope,
+};
+use serde_json::{Value, json};
+
+use crate::world::{World, child, range, tree};
+
+/// What is in one place alone: a message, or a summary.
+#[derive(Debug)]
+struct Canary {
+    word: String,
+    /// The conversation whose own it is.
+    of: usize,
+    /// What it covers; one position for a message.
+    first: u32,
+    last: u32,
+    /// `None` for a message.
+    depth: Option<u32>,
+}
+
+/// Four conversations in one store: a root, a fork of it at 12, one spawned by it, and a stranger.
+struct Family {
+    worlds: Vec<World>,
+    canaries: Vec<Canary>,
+    summaries: Vec<Summary>,
+}
+
+const FORK_AT: u32 = 12;
+
+async fn family() -> Family {
+    let root = World::new().await;
+    let mut family = Family {
+        worlds: Vec::new(),
+        canaries: Vec::new(),
+        summaries: Vec::new(),
+    };
+    say(&mut family, &root, 0, 1, 24).await;
+    // A summary that the fork shares, one that crosses its point, and one over both.
+    let low = summarize(&mut family, &root, 0, vec![(1, 6)], Vec::new()).await;
+    let crossing = summarize(&mut family, &root, 0, vec![(9, 16)], Vec::new()).await;
+    summarize(&mut family, &root, 0, vec![(7, 8)], vec![low, crossing]).await;
+    let (parent, at) = (root.chat, Seq(FORK_AT));
+    let fork = root.open("fork", Origin::Fork { parent, at }).await;
+    let call = None;
+    let spawned = root
+        .open("spawned", Origin::Spawn { parent, at, call })
+        .await;
+    let stranger = root.open("stranger", Origin::Root).await;
+    for (index, (world, first)) in [(&fork, FORK_AT + 1), (&spawned, 1), (&stranger, 1)]
+        .into_iter()
+        .enumerate()
+    {
+        say(&mut family, world, index + 1, first, 10).await;
+        let over = (first + 2, first + 5);
+        summarize(&mut family, world, index + 1, vec![over], Vec::new()).await;
+    }
+    family.worlds = vec![root, fork, spawned, stranger];
+    family
+}
+
+/// Messages with a word of their own each, some of them calls and results of tools.
+async fn say(family: &mut Family, world: &World, of: usize, first: u32, count: u32) {
+    let mut said = Vec::new();
+    for seq in first..first + count {
+        let word = format!("kq{of}z{seq}kq");
+        let id = format!("call-{}", seq / 3);
+        said.push(match seq % 3 {
+            0 => {
+                let arguments = format!(r#"{{"command":"make common {word} src/main.rs"}}"#);
+                Message::tool_call(id, "bash", RawJson::parse(arguments).unwrap())
+            }
+            1 => Message::tool_result(id, format!("common output {word}")),
+            _ => Message::user(format!("a common remark {word}")),
+        });
+        family.canaries.push(Canary {
+            word,
+            of,
+            first: seq,
+            last: seq,
+            depth: None,
+        });
+    }
+    world.say(said).await;
+}
+
+async fn summarize(
+    family: &mut Family,
+    world: &World,
+    of: usize,
+    messages: Vec<(u32, u32)>,
+    summaries: Vec<Summary>,
+) -> Summary {
+    let word = format!("ks{of}z{}ks", family.summaries.len());
+    let mut children: Vec<_> = summaries.iter().map(child).collect();
+    children.extend(
+        messages
+            .into_iter()
+            .map(|(first, last)| memory_model::Child::Messages {
+                range: range(first, last),
+            }),
+    );
+    children.sort_by_key(|child| child.range().first);
+    let made = world
+        .summarize(children, &format!("a common summary {word}"))
+        .await;
+    family.canaries.push(Canary {
+        word,
+        of,
+        first: made.range.first.0,
+        last: made.range.last.0,
+        depth: Some(made.depth),
+    });
+    family.summaries.push(made.clone());
+    made
+}
+
+/// What a tool set over a conversation sees.
+#[derive(Debug, Clone, Copy)]
+struct Sight {
+    of: usize,
+    first: u32,
+    last: u32,
+    depth: u32,
+}
+
+impl Sight {
+    fn sees(&self, canary: &Canary) -> bool {
+        let own = match (self.of, canary.of) {
+            (own, of) if own == of => true,
+            // A fork shares what lies before its point, whole.
+            (1, 0) => canary.last <= FORK_AT,
+            _ => false,
+        };
+        own && self.first <= canary.first
+            && canary.last <= self.last
+            && canary.depth.is_none_or(|depth| depth <= self.depth)
+    }
+}
+
+/// A call of a tool, from numbers.
+fn arguments(family: &Family, tool: &str, pick: [usize; 6], cursor: Option<&str>) -> String {
+    let patterns = [
+        "common",
+        "kq",
+        "z1",
+        "make common",
+        "summary remark output",
+        ".",
+        "a",
+        "ks",
+    ];
+    let modes = ["auto", "literal", "regex", "words", "prose"];
+    let (scopes, orders) = (
+        ["both", "messages", "summaries"],
+        ["relevance", "oldest", "newest"],
+    );
+    let pattern = patterns[pick[0] % patterns.len()];
+    let summary = &family.summaries[pick[1] % family.summaries.len()];
+    let targets = [
+        summary.id.to_string(),
+        format!("message:{}", pick[2] % 40),
+        format!("messages:{}-{}", pick[2] % 40, pick[3] % 60),
+        "messages:1-4294967295".to_owned(),
+    ];
+    let number = |n: usize| json!(n % 40);
+    let mut given = match tool {
+        GREP => json!({
+            "pattern": pattern,
+            "mode": modes[pick[1] % modes.len()],
+            "scope": scopes[pick[2] % 3],
+            "order": orders[pick[3] % 3],
+            "limit": pick[4] % 9,
+            "roles": if pick[5].is_multiple_of(5) { json!(["tool"]) } else { json!([]) },
+        }),
+        RECALL if pick[1].is_multiple_of(3) => json!({"turn": number(pick[2])}),
+        RECALL => json!({"query": pattern, "budget": pick[4] % 300}),
+        FILES => json!({
+            "path": if pick[1].is_multiple_of(2) { json!("main.rs") } else { Value::Null },
+            "limit": pick[4] % 5,
+        }),
+        DESCRIBE => json!({"summary_id": targets[pick[4] % 2]}),
+        _ => json!({"summary_id": targets[pick[4] % 4], "token_cap": pick[5] % 200}),
+    };
+    if tool == GREP && pick[5].is_multiple_of(4) {
+        given["first"] = number(pick[2]);
+        given["last"] = json!(pick[2] % 40 + pick[3] % 20);
+    }
+    if let Some(cursor) = cursor {
+        given["cursor"] = cursor.into();
+    }
+    given.to_string()
+}
+
+/// Where a cursor may be made to point.
+fn positions(family: &Family, pick: usize) -> String {
+    let summary = &family.summaries[pick % family.summaries.len()].id;
+    let n = pick % 50;
+    let all = [
+        format!("m{n}"),
+        format!("lm{n}"),
+        format!("s{summary}"),
+        format!("ls{summary}"),
+        format!("r{}/{n}", pick % 4),
+        format!("f{n}+{}", pick % 3),
+        format!("x{n}"),
+        format!("x{n}+{}/7", pick % 30),
+        format!("w{n}.{n}.{n}"),
+        "f4294967295+0".to_owned(),
+        "r0/4294967295".to_owned(),
+    ];
+    all[pick / 7 % all.len()].clone()
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(64))]
+
+    #[test]
+    fn nothing_hidden_comes_back(
+        calls in proptest::collection::vec(
+            (0usize..4, 0usize..5, any::<[u16; 8]>()),
+            1..40,
+        ),
+        narrowed in proptest::option::of((1u32..30, 0u32..20, 0u32..2)),
+    ) {
+        let runtime = tokio::runtime::Builder::new_current_thread().build().unwrap();
+        runtime.block_on(async {
+            let family = family().await;
+            let mut sets = Vec::new();
+            for (of, world) in family.worlds.iter().enumerate() {
+                let mut sight = Sight { of, first: 1, last: u32::MAX, depth: u32::MAX };
+                let mut tools = world.tools();
+                if let Some((first, more, depth)) = narrowed {
+                    let last = first + more;
+                    let by = Narrowing::new().with_depth(depth);
+                    let by = by.within(format!("messages:{first}-{last}").parse().unwrap());
+                    tools = tools.narrow(&by).await.unwrap();
+                    // And to a wider range, which changes nothing.
+                    let wider = "messages:1-4294967295".parse().unwrap();
+                    let again = Narrowing::new().within(wider).with_depth(9);
+                    tools = tools.narrow(&again).await.unwrap();
+                    sight = Sight { of, first, last, depth };
+                }
+                sets.push((sight, tools));
+            }
+            let names = [GREP, DESCRIBE, EXPAND, RECALL, FILES];
+            let mut cursors: Vec<String> = Vec::new();
+            for (of, tool, pick) in calls {
+                let (sight, tools) = &sets[of];
+                let tool = names[tool];
+                let pick = pick.map(usize::from);
+                let own: [usize; 6] = pick[..6].try_into().unwrap();
+                let foreign = cursors.get(pick[6] % (cursors.len() + 3));
+                let mut asked = arguments(&family, tool, own, foreign.map(String::as_str));
+                // The same question again with the place in its cursor forged.
+                for _ in 0..4 {
+                    let answer = tools.call(tool, &asked).await;
+                    let said = format!("{}\n{}", answer.text, answer.json.as_str());
+                    for canary in &family.canaries {
+                        assert!(
+                            sight.sees(canary) || !said.contains(&canary.word),
+                            "{sight:?} {tool} {asked} gave {canary:?}\n{said}",
+                        );
+                    }
+                    for summary in &family.summaries {
+                        let id = summary.id.as_str();
+                        let word = family.canaries.iter().filter(|one| one.depth.is_some());
+                        let mut word = word.filter(|one| summary.text().contains(&one.word));
+                        let seen = sight.sees(word.next().unwrap());
+                        assert!(
+                            seen || asked.contains(id) || !said.contains(id),
+                            "{sight:?} {tool} {asked} named {id}\n{said}",
+                        );
+                    }
+                    let json: Value = serde_json::from_str(answer.json.as_str()).unwrap();
+                    let Some(cursor) = json["cursor"].as_str() else { break };
+                    cursors.push(cursor.to_owned());
+                    let (_, tag) = cursor.rsplit_once('@').unwrap();
+                    let forged = format!("{}@{tag}", positions(&family, pick[7] + cursors.len()));
+                    asked = arguments(&family, tool, own, Some(&forged));
+                }
+            }
+        });
+    }
+}
+
+#[tokio::test]
+async fn the_family_is_what_it_should_be() {
+    let family = family().await;
+    for world in &family.worlds {
+        world.check().await;
+    }
+    // What can be seen is found, so that the law above speaks of something.
+    for (of, world) in family.worlds.iter().enumerate() {
+        let sight = Sight {
+            of,
+            first: 1,
+            last: u32::MAX,
+            depth: u32::MAX,
+        };
+        let args = GrepArgs::new("common")
+            .with_mode(SearchMode::Literal)
+            .with_limit(100);
+        let found = world.tools().grep(&args).await.unwrap().to_text();
+        for canary in &family.canaries {
+            assert_eq!(
+                found.contains(&canary.word),
+                sight.sees(canary),
+                "{of} {canary:?}"
+            );
+        }
+    }
+}
+
+async fn kind_of(tools: &Retrieval) -> Option<ErrorKind> {
+    let error = tools.grep("number").await.err();
+    error.map(|error| error.kind())
+}
+
+#[tokio::test]
+async fn a_narrowed_tool_set_sees_a_part() {
+    let (world, [a, b, top]) = tree().await;
+    let tools = world.tools();
+    let by = Narrowing::new().within(a.id.as_str().parse().unwrap());
+    let part = tools.narrow(&by).await.unwrap();
+    let args = GrepArgs::new("message number")
+        .with_mode(SearchMode::Literal)
+        .with_limit(100);
+    assert_eq!(part.grep(&args).await.unwrap().hits.len(), 8);
+    // The summary itself, and no other: the one above tells of more.
+    let summaries = args.clone().with_scope(SearchScope::Summaries);
+    let mut found = summaries.clone();
+    found.pattern = "e".to_owned();
+    let hits = part.grep(&found).await.unwrap().hits;
+    let ids: Vec<_> = hits
+        .iter()
+        .filter_map(|hit| hit.summary_id.as_ref())
+        .collect();
+    assert_eq!(ids, [&a.id]);
+    assert!(part.describe(&a.id).await.unwrap().parents.is_empty());
+    for id in [&b.id, &top.id] {
+        let error = part.describe(id).await.unwrap_err();
+        assert_eq!(error.kind(), ErrorKind::NotFound);
+        assert!(part.expand(id).await.is_err());
+    }
+    let read = part.expand("messages:1-30").await.unwrap();
+    assert_eq!((read.first, read.last), (Seq(1), Seq(8)));
+    let error = part.expand("messages:9-30").await.unwrap_err();
+    assert!(error.to_string().contains("it has messages:1-8"), "{error}");
+    let outside = args.clone().with_range(range(9, 30));
+    assert_eq!(
+        part.grep(&outside).await.unwrap_err().kind(),
+        ErrorKind::NotFound
+    );
+    let recalled = part.recall("message number 5").await.unwrap();
+    assert!(recalled.passages.iter().all(|one| one.seq <= Seq(8)));
+    assert!(
+        recalled
+            .passages
+            .iter()
+            .all(|one| one.path == [a.id.clone()])
+    );
+    // What lies outside cannot be had back.
+    let other = Narrowing::new().within(b.id.as_str().parse().unwrap());
+    assert!(part.narrow(&other).await.is_err());
+    let leaves = tools.narrow(&Narrowing::new().with_depth(0)).await.unwrap();
+    assert!(leaves.describe(&top.id).await.is_err());
+    assert!(leaves.describe(&b.id).await.unwrap().parents.is_empty());
+}
+
+#[tokio::test]
+async fn a_narrowed_tool_set_has_an_end_few_tokens_and_few_tools() {
+    let (world, _) = tree().await;
+    let tools = world.tools();
+    let clock = Arc::new(StepClock::new(Timestamp(1_000), 0));
+    let by = Narrowing::new().until(Timestamp(1_500), clock.clone());
+    let until = tools.narrow(&by).await.unwrap();
+    assert_eq!(kind_of(&until).await, None);
+    clock.advance(std::time::Duration::from_micros(500));
+    assert_eq!(kind_of(&until).await, Some(ErrorKind::Expired));
+    let late = Arc::new(StepClock::new(Timestamp(0), 0));
+    let longer = Narrowing::new().until(Timestamp(9_999), late);
+    let longer = until.narrow(&longer).await.unwrap();
+    assert_eq!(kind_of(&longer).await, Some(ErrorKind::Expired));
+    assert!(longer.call(FILES, "{}").await.text.contains("ended at"));
+
+    // 120 tokens for all answers of all clones together.
+    let few = tools
+        .narrow(&Narrowing::new().with_tokens(120))
+        .await
+        .unwrap();
+    let few = few.with_limits(RetrievalLimits::none());
+    let mut given = 0;
+    for n in 1..=30 {
+        let args = ExpandArgs::new(format!("messages:{n}-30")).with_token_cap(50);
+        match few.clone().expand(&args).await {
+            Ok(answer) => given += answer.tokens,
+            Err(error) => assert_eq!(error.kind(), ErrorKind::Spent),
+        }
+    }
+    assert!((100..=120).contains(&given), "{given}");
+    let more = few
+        .narrow(&Narrowing::new().with_tokens(9_999))
+        .await
+        .unwrap();
+    let args = RecallArgs::turn(Seq(1)).with_budget(500);
+    let left = more.recall(&args).await.map(|answer| answer.tokens);
+    assert!(left.is_err() || left.unwrap() <= 120 - given);
+
+    let only = Narrowing::new().with_tools([GREP, FILES]);
+    let only = tools.narrow(&only).await.unwrap();
+    let names: Vec<&str> = only.offered().iter().map(|tool| tool.name).collect();
+    assert_eq!(names, [GREP, FILES]);
+    assert!(only.files(FilesArgs::new()).await.is_ok());
+    let error = only.expand("message:1").await.unwrap_err();
+    assert_eq!(error.kind(), ErrorKind::Denied);
+    let set = RetrievalSet::new("main", only);
+    assert_eq!(set.tools().len(), 2);
+}
+
+#[tokio::test]
+async fn limits_of_a_derived_tool_set_stay_within_those_of_its_parent() {
+    let world = World::new().await;
+    world.chatter(1, 150).await;
+    let limits = RetrievalLimits::default()
+        .with_hits(5)
+        .with_expand_tokens(30);
+    let tools = world.tools().with_limits(limits);
+    let derived = tools.narrow(&Narrowing::new()).await.unwrap();
+    let derived = derived.with_limits(RetrievalLimits::none());
+    let all = GrepArgs::new("number").with_limit(1_000);
+    assert_eq!(derived.grep(&all).await.unwrap().hits.len(), 5);
+    let args = ExpandArgs::new("messages:1-150").with_token_cap(9_999);
+    assert!(derived.expand(args).await.unwrap().tokens <= 30);
+}

@@ -1,0 +1,233 @@
+use memory_model::{Message, Part, RawJson, Role, Seq};
+use retrieval_tools::{ErrorKind, RecallArgs, RecallPolicy, RetrievalLimits};
+use token_estimate::{HeuristicEstimator, TokenEstimator};
+
+use crate::world::{World, at, child, range, tree};
+
+/// Thirty messages, of which few are about the harbour.
+async fn harbour() -> World {
+    let world = World::new().await;
+    let talk = |n: u32| {
+        let text = match n {
+            4 => "The harbour crane is painted green.".to_owned(),
+            9 => "Who paints the crane in the harbour?".to_owned(),
+            22 => "The crane broke down; the harbour is closed until Monday.".to_owned(),
+            _ => format!("Entry {n} of the diary: nothing of note, tea at four."),
+        };
+        let message = match n % 2 {
+            1 => Message::user(text),
+            _ => Message::assistant(text),
+        };
+        message
+            .with_external_id(format!("m{n}"))
+            .with_created_at(at(i64::from(n)))
+    };
+    world.say((1..=30).map(talk).collect()).await;
+    world
+}
+
+#[tokio::test]
+async fn the_best_passages_come_first_with_the_way_to_them() {
+    let world = harbour().await;
+    let low = world
+        .leaf(range(1, 10), "The harbour crane and its paint.")
+        .await;
+    let high = world.leaf(range(11, 20), "Diary only.").await;
+    let top = world
+        .summarize(vec![child(&low), child(&high)], "Diary and harbour.")
+        .await;
+    let tools = world.tools();
+    let answer = tools.recall("harbour crane").await.unwrap();
+    assert!(answer.complete && answer.cursor.is_none());
+    // The exact words come first; the summaries above it lead to it.
+    let first = &answer.passages[0];
+    assert_eq!((first.seq, first.role), (Seq(4), Some(Role::Assistant)));
+    assert_eq!(first.path, [top.id.clone(), low.id.clone()]);
+    assert_eq!(first.text, "The harbour crane is painted green.");
+    assert_eq!(first.external_id.as_deref(), Some("m4"));
+    let at_22 = answer.passages.iter().find(|one| one.seq == Seq(22));
+    assert!(at_22.unwrap().path.is_empty(), "the view shows it itself");
+    let scores: Vec<f64> = answer.passages.iter().map(|one| one.score).collect();
+    assert!(scores.is_sorted_by(|a, b| a >= b), "{scores:?}");
+    let tokens: u64 = answer.passages.iter().map(|one| one.tokens).sum();
+    assert_eq!(answer.tokens, tokens);
+    // The same again is the same.
+    assert_eq!(tools.recall("harbour crane").await.unwrap(), answer);
+    insta::assert_json_snapshot!("recall_json", answer);
+    insta::assert_snapshot!("recall_text", answer.to_text());
+}
+
+#[tokio::test]
+async fn lineage_and_place_move_passages_up() {
+    let world = World::new().await;
+    let same = [
+        "A ferry came.",
+        "tea",
+        "A ferry left.",
+        "tea",
+        "A ferry sank.",
+    ];
+    world.say(same.map(Message::user).to_vec()).await;
+    let first = async |policy: RecallPolicy| {
+        let tools = world.tools().with_recall_policy(policy);
+        tools.recall("ferry").await.unwrap().passages[0].seq
+    };
+    let mut policy = RecallPolicy::default();
+    policy.exact = 0.0;
+    assert_eq!(first(policy).await, Seq(5), "the newest of equals");
+    world.leaf(range(1, 2), "The ferry, the ferry.").await;
+    world.leaf(range(3, 5), "Nothing.").await;
+    policy.lineage = 9.0;
+    assert_eq!(first(policy).await, Seq(1), "under a summary about it");
+}
+
+#[tokio::test]
+async fn a_budget_holds_and_the_cursor_goes_on() {
+    let world = World::new().await;
+    let long = |n: usize| {
+        let text = format!(
+            "the canal, part {n}: {}",
+            format!("water {n} ").repeat(n * 40)
+        );
+        Message::user(text)
+    };
+    world.say((1..=12).map(long).collect()).await;
+    let tools = world.tools();
+    let whole = tools.recall(RecallArgs::query("canal").with_budget(100_000));
+    let whole: Vec<Seq> = whole
+        .await
+        .unwrap()
+        .passages
+        .iter()
+        .map(|one| one.seq)
+        .collect();
+    assert_eq!(whole.len(), 12);
+    for budget in [20, 150, 700] {
+        let mut args = RecallArgs::query("canal").with_budget(budget);
+        let mut all = Vec::new();
+        loop {
+            let answer = tools.recall(&args).await.unwrap();
+            let cost = |text: &str| HeuristicEstimator::Bytes4.text(text);
+            let cost: u64 = answer.passages.iter().map(|one| cost(&one.text)).sum();
+            assert!(
+                cost <= budget && cost == answer.tokens,
+                "{cost} of {budget}"
+            );
+            assert_eq!(answer.complete, answer.cursor.is_none());
+            all.extend(answer.passages.iter().map(|one| one.seq));
+            match answer.cursor {
+                Some(cursor) => args = args.with_cursor(cursor),
+                None => break,
+            }
+        }
+        assert_eq!(all, whole, "{budget}");
+    }
+    // The host's limit holds over the call's.
+    let limits = RetrievalLimits::default().with_answer_tokens(30);
+    let answer = tools.with_limits(limits).recall("canal").await.unwrap();
+    assert!(answer.tokens <= 30 && !answer.complete);
+}
+
+#[tokio::test]
+async fn words_that_only_a_summary_has_are_the_summarys() {
+    let world = World::new().await;
+    world.chatter(1, 10).await;
+    let leaf = world
+        .leaf(range(3, 8), "They argued about zeppelins.")
+        .await;
+    let answer = world.tools().recall("zeppelins").await.unwrap();
+    let [passage] = answer.passages.as_slice() else {
+        panic!("{answer:?}");
+    };
+    assert_eq!(passage.seq, Seq(3));
+    assert_eq!(passage.summary_id.as_ref(), Some(&leaf.id));
+    assert_eq!(passage.pointer(), leaf.id.as_str());
+    assert!(passage.path.is_empty() && passage.role.is_none());
+    let nothing = world.tools().recall("airships").await.unwrap();
+    assert!(nothing.passages.is_empty() && nothing.complete);
+    assert_eq!(nothing.to_text(), "Nothing was found.\n");
+}
+
+#[tokio::test]
+async fn as_koda_by_a_query_or_by_a_turn() {
+    let world = World::new().await;
+    let arguments = RawJson::parse(r#"{"path":"src/main.rs"}"#).unwrap();
+    let mut said = vec![
+        Message::user(format!("é{}", "é".repeat(2_999))),
+        Message::tool_call("c1", "read", arguments),
+        Message::note(Role::System, vec![Part::text("a note")]),
+    ];
+    said.extend((0..15).map(|n| {
+        Message::user(format!(
+            "{} needle {n} {}",
+            "緑".repeat(150),
+            "緑".repeat(150)
+        ))
+    }));
+    world.say(said).await;
+    world.leaf(range(1, 5), "compacted").await;
+    let tools = world.tools().with_recall_policy(RecallPolicy::koda());
+    let wide = |args: RecallArgs| args.with_budget(100_000);
+    // By a turn: the message's first 2,000 characters, archived or not.
+    let answer = tools.recall(wide(RecallArgs::turn(Seq(1)))).await.unwrap();
+    assert_eq!(answer.passages[0].text, format!("{}…", "é".repeat(2_000)));
+    assert_eq!(answer.passages[0].path.len(), 1);
+    let call = tools.recall(RecallArgs::turn(Seq(2))).await.unwrap();
+    assert!(call.passages[0].text.contains("src/main.rs"));
+    for turn in [Seq(0), Seq(3), Seq(99)] {
+        let error = tools.recall(RecallArgs::turn(turn)).await.unwrap_err();
+        assert_eq!(error.kind(), ErrorKind::NotFound, "{turn}");
+    }
+    // By a query: ten hits of 200 characters.
+    let answer = tools
+        .recall(wide(RecallArgs::query("needle")))
+        .await
+        .unwrap();
+    assert_eq!((answer.passages.len(), answer.complete), (10, false));
+    for passage in &answer.passages {
+        let text = passage.text.trim_matches('…');
+        assert_eq!(text.chars().count(), 200, "{text}");
+        assert!(text.contains("needle"));
+    }
+    let none = tools.recall("no such thing").await.unwrap();
+    assert!(none.passages.is_empty());
+    let error = tools.recall(RecallArgs::default()).await.unwrap_err();
+    assert_eq!(error.kind(), ErrorKind::Invalid);
+    let empty = World::new().await;
+    assert!(empty.tools().recall("x").await.unwrap().passages.is_empty());
+    let error = empty
+        .tools()
+        .recall(RecallArgs::turn(Seq(1)))
+        .await
+        .unwrap_err();
+    assert!(error.to_string().contains("it has none"), "{error}");
+}
+
+#[tokio::test]
+async fn a_turn_keeps_within_the_budget() {
+    let world = World::new().await;
+    world.say(vec![Message::user("word ".repeat(4_000))]).await;
+    for budget in [1, 10, 500, 2_000] {
+        let args = RecallArgs::turn(Seq(1)).with_budget(budget);
+        let answer = world.tools().recall(args).await.unwrap();
+        let text = &answer.passages[0].text;
+        let cost = HeuristicEstimator::Bytes4.text(text);
+        assert!(
+            cost <= budget.max(1) && text.ends_with('…'),
+            "{cost} of {budget}"
+        );
+        assert_eq!(answer.tokens, cost);
+    }
+}
+
+#[tokio::test]
+async fn a_path_goes_from_the_views_top_down_to_the_message() {
+    let (world, [a, _, top]) = tree().await;
+    let answer = world.tools().recall("message number 5").await.unwrap();
+    let passage = answer
+        .passages
+        .iter()
+        .find(|one| one.seq == Seq(5))
+        .unwrap();
+    assert_eq!(passage.path, [top.id, a.id]);
+}
