@@ -109,6 +109,8 @@ pub(crate) enum Command {
     Stats,
     /// Verify that nothing was lost or changed
     Verify(Verify),
+    /// Index for searches what is not indexed yet, or make the index anew
+    Index(Index),
     /// Rewrite the summaries that no model wrote, with a model
     Redo(Redo),
     /// Erase the words of a range for ever, also in the forks and summaries that show them
@@ -577,6 +579,15 @@ pub(crate) enum ScopeArg {
 }
 
 /// Arguments of `describe`.
+#[derive(Debug, Args)]
+pub(crate) struct Index {
+    /// The session: its name or the beginning of it
+    pub(crate) session: String,
+    /// Remove the session's index first, such as after `verify` found damage in it
+    #[arg(long)]
+    pub(crate) rebuild: bool,
+}
+
 #[derive(Debug, Args)]
 pub(crate) struct Describe {
     /// The session: its name or the beginning of it

@@ -36,6 +36,20 @@ impl Session {
         Ok(rebuild_index(store, self.id(), &RankingPolicy::default()).await?)
     }
 
+    /// Returns the number of segments of the session's search index, and of the messages and summaries in
+    /// them. What a fork shares with its parent is in the parent's index.
+    ///
+    /// # Errors
+    /// When the store fails.
+    pub async fn index_size(&self) -> Result<(u64, u64)> {
+        let Some(index) = self.memory().inner.store.index() else {
+            return Ok((0, 0));
+        };
+        let state = index.index_state(self.id()).await?;
+        let documents = state.segments.iter().map(|one| u64::from(one.documents));
+        Ok((state.segments.len() as u64, documents.sum()))
+    }
+
     /// Holds the session's search index against what its messages and summaries say. What a fork shares
     /// with its parent is in the parent's index.
     ///

@@ -7,7 +7,7 @@ use memory_model::{
     Accounting, ConversationId, Seq, SeqRange, SessionKey, Summary, SummaryId, ViewName,
 };
 use memory_search::Search;
-use memory_store::{Conversation, ConversationRef, ScanSearch, Store};
+use memory_store::{Conversation, ConversationRef, SegmentSearch, Store};
 
 use crate::cursor::Binding;
 use crate::describe::Description;
@@ -64,7 +64,7 @@ impl Retrieval {
         accounting: Arc<dyn Accounting>,
     ) -> Self {
         Self {
-            search: Arc::new(ScanSearch::new(Arc::clone(&store))),
+            search: Arc::new(SegmentSearch::new(Arc::clone(&store))),
             store,
             conversation,
             accounting,

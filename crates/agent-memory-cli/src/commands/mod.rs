@@ -7,6 +7,7 @@ mod erase;
 mod export;
 mod fork;
 mod import;
+mod index;
 #[cfg(feature = "mcp")]
 mod mcp;
 mod redo;
@@ -44,6 +45,7 @@ pub(crate) async fn run(app: &mut App, command: Command) -> anyhow::Result<()> {
         Command::Sessions(args) => sessions::run(app, &args).await,
         Command::Stats => stats::run(app).await,
         Command::Verify(args) => verify::run(app, &args).await,
+        Command::Index(args) => index::run(app, &args).await,
         Command::Redo(args) => redo::run(app, &args).await,
         Command::Set(args) => set::run(app, &args).await,
         Command::Export(args) => export::run(app, &args).await,

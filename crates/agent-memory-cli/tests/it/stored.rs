@@ -123,3 +123,34 @@ fn a_changed_value_is_found() {
     );
     covers(&held, &recorded, "x");
 }
+
+#[test]
+fn the_index_of_an_older_database_is_made_and_found_complete() {
+    let database = folder().read_dir().unwrap().filter_map(Result::ok);
+    let mut databases: Vec<PathBuf> = database
+        .map(|file| file.path())
+        .filter(|path| path.extension().is_some_and(|end| end == "sqlite"))
+        .collect();
+    databases.sort();
+    let home = Home::new();
+    let copy = home.path().join("copy.db");
+    std::fs::copy(&databases[0], &copy).unwrap();
+    let store = format!("sqlite:{}", copy.display());
+    let json = |words: &[&str]| home.json(&[&["--store", &store], words].concat());
+    let mut indexed = 0;
+    for session in json(&["sessions"])["sessions"].as_array().unwrap() {
+        let name = session["session"].as_str().unwrap();
+        let before = json(&["grep", name, "the", "--mode", "literal"]);
+        let made = json(&["index", name]);
+        assert_eq!(json(&["index", name])["messages"], 0);
+        assert_eq!(
+            json(&["index", name, "--rebuild"])["messages"],
+            made["messages"]
+        );
+        indexed += made["messages"].as_u64().unwrap();
+        let after = json(&["grep", name, "the", "--mode", "literal"]);
+        assert_eq!(after["hits"], before["hits"]);
+    }
+    assert!(indexed > 0);
+    assert_eq!(json(&["verify"])["ok"], true);
+}
