@@ -112,7 +112,7 @@ fn erased_words_are_gone_from_every_session_that_shows_them() {
             "{session}"
         );
         assert!(shown.contains(&stays), "{session}");
-        let hits = home.json(&["grep", session, &gone]);
+        let hits = home.json(&["grep", session, &gone, "--mode", "literal"]);
         assert_eq!(hits["hits"], json!([]), "{session}");
         assert_eq!(home.json(&["grep", session, &stays])["complete"], true);
         // What is left is summarized anew.

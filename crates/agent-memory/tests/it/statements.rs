@@ -47,6 +47,8 @@ impl Counted {
         let memory: Memory = memory()
             .dag(policy)
             .store(store.clone())
+            // What extending the index takes depends on what there is to merge.
+            .without_index()
             .open()
             .await
             .unwrap();
