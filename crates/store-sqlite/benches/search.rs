@@ -55,7 +55,11 @@ fn texts() -> impl Iterator<Item = String> {
                 text.push_str(syllables[(word % 16) as usize]);
                 word /= 16;
             }
-            text.push(if numbers.next() % 12 == 0 { '\n' } else { ' ' });
+            text.push(if numbers.next().is_multiple_of(12) {
+                '\n'
+            } else {
+                ' '
+            });
         }
         if n % 2 == 0 {
             text.push_str("harbour ");

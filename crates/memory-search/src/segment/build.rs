@@ -200,7 +200,7 @@ impl SegmentBuilder {
             }
         }
         self.records.push(record(length));
-        if self.records.len() % GROUP as usize == 0 {
+        if self.records.len().is_multiple_of(GROUP as usize) {
             self.close_group();
         }
     }

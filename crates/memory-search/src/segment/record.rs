@@ -103,7 +103,7 @@ fn read_record(reader: &mut Reader<'_>) -> Result<Record> {
 pub(super) fn write<'r>(records: impl IntoIterator<Item = &'r Record>) -> Vec<Chunk> {
     let mut chunks: Vec<Chunk> = Vec::new();
     for (at, record) in records.into_iter().enumerate() {
-        if at % CHUNK_RECORDS == 0 {
+        if at.is_multiple_of(CHUNK_RECORDS) {
             let mut key = vec![RECORDS];
             let number = u32::try_from(at).unwrap_or(u32::MAX);
             key.extend_from_slice(&number.to_be_bytes());
