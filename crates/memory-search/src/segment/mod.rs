@@ -4,7 +4,7 @@
 //! [merged](merge) into larger ones. It is a list of [chunks](Chunk) in the order of their keys, so that a
 //! store needs to know no more than keys and bytes. It holds
 //!
-//! - a [record](Record) of each message: its position, role, time, and what a ranking reads off it;
+//! - a [record](crate::ranking::Record) of each message: its position, role, time, and what a ranking reads off it;
 //! - each word, with the messages that have it, how often, and where;
 //! - each run of three characters in lower case, with the groups of eight messages that have it.
 //!
