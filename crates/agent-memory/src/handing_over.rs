@@ -265,12 +265,7 @@ impl Session {
             return self.not_handed_over(&outcome).map(HandOverOutcome::Skipped);
         }
         let spans = self.spans().await?;
-        let ids: Vec<SummaryId> = spans
-            .iter()
-            .filter_map(|span| span.body.summary().cloned())
-            .collect();
-        let summaries = self.summaries(&ids).await?;
-        let summaries: Vec<Summary> = summaries.into_iter().flatten().collect();
+        let summaries = self.summaries_in(&spans).await?;
         let last = summaries.last().map_or(Seq::NONE, |s| s.range.last);
         let kept_from = last.next();
         let kept = self.entries_in(SeqRange::single(kept_from)).await?;
@@ -289,7 +284,7 @@ impl Session {
             tokens_after: outcome.after.tokens,
             archived: outcome.messages_compacted,
             summary_tokens: summaries.iter().map(|summary| summary.tokens).sum(),
-            summaries: ids,
+            summaries: summaries.iter().map(|summary| summary.id.clone()).collect(),
             files,
         })))
     }

@@ -45,9 +45,9 @@ impl Session {
         let Some(index) = self.memory().inner.store.index() else {
             return Ok((0, 0));
         };
-        let state = index.index_state(self.id()).await?;
-        let documents = state.segments.iter().map(|one| u64::from(one.documents));
-        Ok((state.segments.len() as u64, documents.sum()))
+        let segments = index.index_segments(self.id()).await?;
+        let documents = segments.iter().map(|one| u64::from(one.documents));
+        Ok((segments.len() as u64, documents.sum()))
     }
 
     /// Holds the session's search index against what its messages and summaries say. What a fork shares

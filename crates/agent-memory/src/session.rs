@@ -5,7 +5,7 @@ use std::sync::Arc;
 use compaction_plan::Planner;
 use context_assembler::{ContextAccounting, Preamble};
 use memory_model::{
-    Accounting, ConversationId, LogEntry, Seq, SeqRange, SessionKey, Summary, SummaryId,
+    Accounting, ConversationId, LogEntry, Seq, SeqRange, SessionKey, Span, Summary, SummaryId,
     ToolDefinition, ViewName,
 };
 use memory_store::{
@@ -315,6 +315,13 @@ impl Session {
     /// When the store fails.
     pub async fn summaries(&self, ids: &[SummaryId]) -> Result<Vec<Option<Summary>>> {
         Ok(self.memory.inner.store.summaries(self.id, ids).await?)
+    }
+
+    /// Returns the summaries that spans of the session show, in the order of the spans.
+    pub(crate) async fn summaries_in(&self, spans: &[Span]) -> Result<Vec<Summary>> {
+        let ids = spans.iter().filter_map(|span| span.body.summary().cloned());
+        let summaries = self.summaries(&ids.collect::<Vec<_>>()).await?;
+        Ok(summaries.into_iter().flatten().collect())
     }
 
     /// Returns the name of the session's view.

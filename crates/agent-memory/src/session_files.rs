@@ -1,8 +1,6 @@
 //! Sessions as session files: the summary of what was handed over, and the messages since.
 
-use memory_model::{
-    Accounting as _, EntryKind, Message, Seq, SeqRange, Summary, SummaryId, Timestamp,
-};
+use memory_model::{Accounting as _, EntryKind, Message, Seq, SeqRange, Summary, Timestamp};
 use message_formats::SessionFile;
 
 use crate::error::Result;
@@ -55,12 +53,7 @@ impl Session {
         let conversation = self.info().await?.conversation;
         let handoffs = self.clone().with_strategy(Strategy::Handoff);
         let spans = handoffs.spans().await?;
-        let ids: Vec<SummaryId> = spans
-            .iter()
-            .filter_map(|span| span.body.summary().cloned())
-            .collect();
-        let summaries = self.summaries(&ids).await?;
-        let summaries: Vec<Summary> = summaries.into_iter().flatten().collect();
+        let summaries = self.summaries_in(&spans).await?;
         let texts: Vec<&str> = summaries.iter().map(Summary::text).collect();
         let last = summaries
             .last()

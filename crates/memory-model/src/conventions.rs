@@ -208,13 +208,16 @@ pub struct ToolArguments(Value);
 
 impl ToolArguments {
     /// Parses arguments: JSON, or a JSON string that holds JSON. Arguments that are neither are
-    /// empty.
+    /// empty. Names are in alphabetical order, whatever the source's.
     pub fn parse(arguments: &str) -> Self {
         let value = serde_json::from_str::<Value>(arguments).unwrap_or_default();
         let inner = value
             .as_str()
             .and_then(|text| serde_json::from_str::<Value>(text).ok());
-        Self(inner.filter(Value::is_object).unwrap_or(value))
+        let mut value = inner.filter(Value::is_object).unwrap_or(value);
+        // Whether a map keeps the source's order depends on features that other crates turn on.
+        value.sort_all_objects();
+        Self(value)
     }
 
     /// Returns the arguments as JSON.

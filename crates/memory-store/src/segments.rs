@@ -118,7 +118,14 @@ pub struct NewIndexSegment<'a> {
 /// it, in the same transaction.
 #[async_trait]
 pub trait IndexStore: Send + Sync + fmt::Debug {
-    /// The segments of a conversation's own log and summaries.
+    /// The segments of a conversation's own log and summaries, as a search needs them: see
+    /// [`IndexState::segments`].
+    ///
+    /// # Errors
+    /// `NotFound` when the conversation does not exist.
+    async fn index_segments(&self, conversation: ConversationId) -> Result<Vec<IndexSegment>>;
+
+    /// The segments of a conversation's own log and summaries, and what a new one is held against.
     ///
     /// # Errors
     /// `NotFound` when the conversation does not exist.

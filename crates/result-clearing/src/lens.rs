@@ -23,7 +23,7 @@ pub(crate) struct LensPass {
     /// Spans that wait: neighbouring messages are shown as one span, however many pages they were read in, and the
     /// messages of cleared groups are read first.
     page: Vec<Span>,
-    /// What is to be read of these messages.
+    /// Ranges of cleared groups whose messages are still to be read, in order.
     reads: VecDeque<SeqRange>,
 }
 

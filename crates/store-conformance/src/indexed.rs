@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use fastrand::Rng;
 use memory_model::{ConversationId, Message, Part, RawJson, Role, Seq, SeqRange, Timestamp};
 use memory_search::ranking::RankingPolicy;
 use memory_search::{HitOrder, Hits, Query, Search, SearchMode, SearchScope};
@@ -31,32 +32,14 @@ const SCRIPTS: [&str; 12] = [
 
 const MARKS: &str = "!\"#$%&'()*+,-./:;<=>?@[\\]^_`{|}~";
 
-/// Random numbers from a seed.
-#[derive(Debug)]
-struct Numbers(u64);
+/// A character of a text.
+fn char_of(rng: &mut Rng, of: &str) -> char {
+    let chars: Vec<char> = of.chars().collect();
+    one(rng, &chars)
+}
 
-impl Numbers {
-    /// SplitMix64.
-    fn next(&mut self) -> u64 {
-        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
-        let mut z = self.0;
-        z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-        z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-        z ^ (z >> 31)
-    }
-
-    fn below(&mut self, end: usize) -> usize {
-        (self.next() % end.max(1) as u64) as usize
-    }
-
-    fn one<'a, T>(&mut self, of: &'a [T]) -> &'a T {
-        &of[self.below(of.len())]
-    }
-
-    fn char(&mut self, of: &str) -> char {
-        let chars: Vec<char> = of.chars().collect();
-        *self.one(&chars)
-    }
+fn one<T: Copy>(rng: &mut Rng, of: &[T]) -> T {
+    of[rng.usize(..of.len())]
 }
 
 /// Random texts over few words.
@@ -65,10 +48,10 @@ struct Words {
 }
 
 impl Words {
-    fn new(numbers: &mut Numbers, letters: &str) -> Self {
+    fn new(rng: &mut Rng, letters: &str) -> Self {
         let mut word = || -> String {
-            let length = 1 + numbers.below(5);
-            (0..length).map(|_| numbers.char(letters)).collect()
+            let length = 1 + rng.usize(..5);
+            (0..length).map(|_| char_of(rng, letters)).collect()
         };
         let mut words: Vec<String> = (0..30).map(|_| word()).collect();
         let english = [
@@ -79,16 +62,16 @@ impl Words {
         Self { words }
     }
 
-    fn text(&self, numbers: &mut Numbers) -> String {
+    fn text(&self, rng: &mut Rng) -> String {
         let mut text = String::new();
-        for _ in 0..numbers.below(12) {
-            let word = numbers.one(&self.words);
-            text.push_str(&match numbers.below(4) {
+        for _ in 0..rng.usize(..12) {
+            let word = &self.words[rng.usize(..self.words.len())];
+            text.push_str(&match rng.usize(..4) {
                 0 => word.to_uppercase(),
                 _ => word.clone(),
             });
-            match numbers.below(4) {
-                0 => text.push(numbers.char(MARKS)),
+            match rng.usize(..4) {
+                0 => text.push(char_of(rng, MARKS)),
                 1 => text.push('\n'),
                 _ => text.push(' '),
             }
@@ -96,37 +79,35 @@ impl Words {
         text
     }
 
-    fn message(&self, numbers: &mut Numbers, time: i64) -> Message {
-        let text = self.text(numbers);
-        let message = match numbers.below(8) {
+    fn message(&self, rng: &mut Rng, time: i64) -> Message {
+        let text = self.text(rng);
+        let message = match rng.usize(..8) {
             0 => Message::note(Role::User, vec![Part::text(text)]),
             1 => {
-                let word = numbers.one(&self.words);
+                let word = &self.words[rng.usize(..self.words.len())];
                 let arguments = serde_json_like(&[(word, &text)]);
                 Message::tool_call("call", "read_file", arguments)
             }
             2 => Message::tool_result("call", text),
             3 => Message::assistant(text),
-            _ => Message::user(text).with_name(*numbers.one(&["Ann", "Ben", "Ann Lee"])),
+            _ => Message::user(text).with_name(one(rng, &["Ann", "Ben", "Ann Lee"])),
         };
         message.with_created_at(Timestamp(time))
     }
 
-    fn query(&self, numbers: &mut Numbers, texts: &[String]) -> Query {
-        let text: Vec<char> = numbers.one(texts).chars().collect();
-        let length = 1 + numbers.below(1 + numbers.0 as usize % 40);
-        let mut pattern: Vec<char> = match text.is_empty() || numbers.below(5) == 0 {
-            true => self.words[numbers.below(self.words.len())]
-                .chars()
-                .collect(),
+    fn query(&self, rng: &mut Rng, texts: &[String]) -> Query {
+        let text: Vec<char> = texts[rng.usize(..texts.len())].chars().collect();
+        let length = 1 + rng.usize(..40);
+        let mut pattern: Vec<char> = match text.is_empty() || rng.usize(..5) == 0 {
+            true => self.words[rng.usize(..self.words.len())].chars().collect(),
             false => {
-                let from = numbers.below(text.len());
+                let from = rng.usize(..text.len());
                 text[from..text.len().min(from + length)].to_vec()
             }
         };
-        if numbers.below(3) == 0 {
-            let at = numbers.below(pattern.len() + 1);
-            pattern.insert(at, numbers.char(MARKS));
+        if rng.usize(..3) == 0 {
+            let at = rng.usize(..pattern.len() + 1);
+            pattern.insert(at, char_of(rng, MARKS));
         }
         let pattern: String = pattern.into_iter().collect();
         let modes = [
@@ -143,21 +124,21 @@ impl Words {
             SearchScope::Summaries,
         ];
         let mut query = Query::new(pattern)
-            .with_mode(*numbers.one(&modes))
-            .with_order(*numbers.one(&orders))
-            .with_scope(*numbers.one(&scopes))
-            .with_limit(1 + numbers.below(30));
-        if numbers.below(5) == 0 {
+            .with_mode(one(rng, &modes))
+            .with_order(one(rng, &orders))
+            .with_scope(one(rng, &scopes))
+            .with_limit(1 + rng.usize(..30));
+        if rng.usize(..5) == 0 {
             query = query.with_roles([Role::User]);
         }
-        if numbers.below(5) == 0 {
-            let first = 1 + numbers.below(80) as u32;
-            query.range = SeqRange::new(Seq(first), Seq(first + numbers.below(60) as u32));
+        if rng.usize(..5) == 0 {
+            let first = 1 + rng.usize(..80) as u32;
+            query.range = SeqRange::new(Seq(first), Seq(first + rng.usize(..60) as u32));
         }
-        if numbers.below(8) == 0 {
-            query = query.with_since(Timestamp(numbers.below(100) as i64 * 1_000_000_000));
+        if rng.usize(..8) == 0 {
+            query = query.with_since(Timestamp(rng.usize(..100) as i64 * 1_000_000_000));
         }
-        if numbers.below(8) == 0 {
+        if rng.usize(..8) == 0 {
             query = query.with_smart_case();
         }
         query
@@ -205,22 +186,22 @@ async fn pages(search: &impl Search, chat: ConversationId, query: &Query) -> Vec
 /// # Panics
 /// When an answer differs, or the index is not sound.
 pub async fn index_answers_as_a_scan<S: FullStore>(store: Arc<S>, seed: u64) {
-    let mut numbers = Numbers(seed);
+    let mut rng = Rng::with_seed(seed);
     let policy = RankingPolicy::default();
     let search = SegmentSearch::new(Arc::clone(&store));
     let scan = ScanSearch::new(Arc::clone(&store));
     let (mut by_index, mut asked) = (0, 0);
     for (script, letters) in SCRIPTS.iter().enumerate() {
-        let words = Words::new(&mut numbers, letters);
+        let words = Words::new(&mut rng, letters);
         let chat = root(&*store, &format!("{seed} {script}")).await.id;
         let (mut chats, mut texts) = (vec![chat], vec![String::from("a")]);
         let mut time = 0;
         for step in 0..16_u32 {
-            let chat = *numbers.one(&chats);
+            let chat = one(&mut rng, &chats);
             let mut entries = Vec::new();
-            for _ in 0..1 + numbers.below(25) {
-                time += [1_000_000, 5_000_000_000][usize::from(numbers.below(6) == 0)];
-                let message = words.message(&mut numbers, time);
+            for _ in 0..1 + rng.usize(..25) {
+                time += [1_000_000, 5_000_000_000][usize::from(rng.usize(..6) == 0)];
+                let message = words.message(&mut rng, time);
                 texts.extend(message.parts.first().map(|part| {
                     let mut all = String::new();
                     part.visit_texts(&mut |text| all.push_str(&text));
@@ -237,22 +218,22 @@ pub async fn index_answers_as_a_scan<S: FullStore>(store: Arc<S>, seed: u64) {
             store.append(chat, &append).await.expect("it is appended");
             let found = store.conversation(&ConversationRef::Id(chat)).await;
             let info = found.expect("it is read").expect("it exists");
-            if numbers.below(2) == 0 {
+            if rng.usize(..2) == 0 {
                 let last = info.head.0;
                 let first = last
-                    .saturating_sub(numbers.below(6) as u32)
+                    .saturating_sub(rng.usize(..6) as u32)
                     .max(info.own_first().0);
                 let range = SeqRange::new(Seq(first), Seq(last)).expect("a range");
-                let text = words.text(&mut numbers) + &step.to_string();
+                let text = words.text(&mut rng) + &step.to_string();
                 let source = [Source::Messages(range)];
                 let summary = summary_of(&*store, chat, &source, &text).await;
                 publish_summary(&*store, chat, &format!("view {step}"), &summary).await;
             }
-            if numbers.below(9) == 0 {
+            if rng.usize(..9) == 0 {
                 let new = NewConversation {
                     origin: Origin::Fork {
                         parent: chat,
-                        at: Seq(1 + numbers.below(info.head.0 as usize) as u32),
+                        at: Seq(1 + rng.usize(..info.head.0 as usize) as u32),
                     },
                     ..NewConversation::root(
                         format!("{seed} {script} {step}"),
@@ -262,27 +243,27 @@ pub async fn index_answers_as_a_scan<S: FullStore>(store: Arc<S>, seed: u64) {
                 };
                 chats.push(store.open(&new).await.expect("a fork").id);
             }
-            if numbers.below(12) == 0 {
-                let at = Seq(1 + numbers.below(info.head.0 as usize) as u32);
+            if rng.usize(..12) == 0 {
+                let at = Seq(1 + rng.usize(..info.head.0 as usize) as u32);
                 let range = SeqRange::new(at, at).expect("a range");
                 let erase = Erase::range(range, "test", Timestamp(time));
                 if let Err(error) = store.erase(chat, &erase).await {
                     assert_eq!(error.kind(), ErrorKind::Invalid, "{error}");
                 }
             }
-            if numbers.below(3) > 0 {
+            if rng.usize(..3) > 0 {
                 extend_index(&*store, chat, &policy, u64::MAX)
                     .await
                     .expect("it is indexed");
             }
-            if numbers.below(15) == 0 {
+            if rng.usize(..15) == 0 {
                 rebuild_index(&*store, chat, &policy)
                     .await
                     .expect("it is indexed");
             }
             for _ in 0..8 {
-                let chat = *numbers.one(&chats);
-                let query = words.query(&mut numbers, &texts);
+                let chat = one(&mut rng, &chats);
+                let query = words.query(&mut rng, &texts);
                 by_index += usize::from(compare(&search, &scan, chat, &query).await);
                 asked += 1;
             }

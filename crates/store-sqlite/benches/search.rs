@@ -24,19 +24,6 @@ use memory_store::{
 use store_sqlite::SqliteStore;
 use token_estimate::EstimatorId;
 
-/// Random numbers from a seed: SplitMix64.
-struct Numbers(u64);
-
-impl Numbers {
-    fn next(&mut self) -> u64 {
-        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
-        let mut z = self.0;
-        z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-        z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-        z ^ (z >> 31)
-    }
-}
-
 /// Messages of about 220 tokens: 150 words of some 20,000 by Zipf's law, a number of its own, and in every second one
 /// the word `harbour`.
 fn texts() -> impl Iterator<Item = String> {
@@ -44,22 +31,18 @@ fn texts() -> impl Iterator<Item = String> {
         "ba", "co", "den", "fi", "gur", "ha", "in", "jo", "kal", "le", "mi", "nor", "or", "pe",
         "qua", "ri",
     ];
-    let mut numbers = Numbers(7);
+    let mut rng = fastrand::Rng::with_seed(7);
     (0_u64..).map(move |n| {
         let mut text = String::new();
         for _ in 0..150 {
             // Each power of two as likely as the next.
-            let bits = numbers.next() % 15;
-            let mut word = (1 << bits) + numbers.next() % (1 << bits);
+            let bits = rng.u64(..15);
+            let mut word = (1_u64 << bits) + rng.u64(..1 << bits);
             while word > 0 {
                 text.push_str(syllables[(word % 16) as usize]);
                 word /= 16;
             }
-            text.push(if numbers.next().is_multiple_of(12) {
-                '\n'
-            } else {
-                ' '
-            });
+            text.push(if rng.u8(..12) == 0 { '\n' } else { ' ' });
         }
         if n % 2 == 0 {
             text.push_str("harbour ");

@@ -34,6 +34,8 @@ pub(super) struct Postings {
     starts: Vec<u32>,
     /// Number of further documents that have it, which are not in `documents`.
     unread: usize,
+    /// Whether it was [loaded](Corpus::load).
+    is_loaded: bool,
 }
 
 impl Postings {
@@ -197,14 +199,22 @@ impl Corpus {
     }
 
     /// Adds where a term stands in documents before those that were [added](Self::add) with their words:
-    /// number of the document, how often it has the term, and where among its telling terms.
+    /// number of the document, how often it has the term, and where among its telling terms. A term that
+    /// is loaded already stays as it is.
     pub fn load(
         &mut self,
         term: &str,
         read: impl FnOnce(&mut dyn FnMut(u32, u32, &[u32])) -> crate::Result<()>,
     ) -> crate::Result<()> {
         let id = self.term_id(term.to_owned());
-        let mut loaded = Postings::default();
+        let is_loaded = |postings: &Postings| postings.is_loaded;
+        if self.postings.get(id as usize).is_some_and(is_loaded) {
+            return Ok(());
+        }
+        let mut loaded = Postings {
+            is_loaded: true,
+            ..Postings::default()
+        };
         let entries = &self.entries;
         read(&mut |place, times, positions| {
             let Some(entry) = entries.get(place as usize) else {

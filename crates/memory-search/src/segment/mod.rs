@@ -26,7 +26,7 @@ pub use grams::GROUP;
 pub use merge::merge;
 pub use need::{Need, TermKeys};
 pub use postings::{Entry, WordPosting, groups, places, words};
-pub use record::records;
+pub use record::{last_summary, records};
 
 /// Section of the records.
 const RECORDS: u8 = b'd';

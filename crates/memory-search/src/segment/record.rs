@@ -119,6 +119,17 @@ pub(super) fn write<'r>(records: impl IntoIterator<Item = &'r Record>) -> Vec<Ch
     chunks
 }
 
+/// The summary of the last record of a chunk; `None` where that is a message's.
+///
+/// # Errors
+/// As [`records`].
+pub fn last_summary(chunk: &[u8]) -> Result<Option<SummaryId>> {
+    let last = records(chunk)?.pop();
+    Ok(last
+        .and_then(|record| record.summary)
+        .map(|summary| summary.id))
+}
+
 /// The records of a chunk.
 ///
 /// # Errors

@@ -47,7 +47,9 @@ async fn merged_segments_are_those_that_are_built_at_once() {
 
 #[tokio::test]
 async fn an_index_answers_as_a_scan() {
-    index_answers_as_a_scan(Arc::new(InMemoryStore::new()), 1).await;
+    for seed in 1..4 {
+        index_answers_as_a_scan(Arc::new(InMemoryStore::new()), seed).await;
+    }
 }
 
 #[tokio::test]

@@ -63,6 +63,10 @@ impl Inner {
 
 #[async_trait]
 impl IndexStore for InMemoryStore {
+    async fn index_segments(&self, conversation: ConversationId) -> Result<Vec<IndexSegment>> {
+        Ok(self.lock().get(conversation)?.index_state().segments)
+    }
+
     async fn index_state(&self, conversation: ConversationId) -> Result<IndexState> {
         Ok(self.lock().get(conversation)?.index_state())
     }

@@ -3,7 +3,7 @@
 use memory_model::{ConversationId, EntryKind, LogEntry, Seq, SeqRange, SummaryId};
 use memory_search::ranking::RankingPolicy;
 use memory_search::segment::{
-    Chunk, GROUP, SegmentBuilder, SegmentData, SegmentFormat, merge, records,
+    Chunk, GROUP, SegmentBuilder, SegmentData, SegmentFormat, last_summary, merge,
 };
 
 use crate::checks::no_conversation;
@@ -64,13 +64,7 @@ pub async fn extend_index<S: Store + ?Sized>(
     let Some(index) = store.index() else {
         return Ok(IndexProgress::default());
     };
-    let extension = Extension {
-        store,
-        index,
-        conversation,
-        format: SegmentFormat::of(policy),
-        name: SegmentFormat::of(policy).name(),
-    };
+    let extension = Extension::new(store, index, conversation, policy);
     let mut progress = IndexProgress::default();
     let mut state = extension.state().await?;
     while progress.messages < most
@@ -125,14 +119,7 @@ pub async fn check_index<S: Store + ?Sized>(
     let Some(index) = store.index() else {
         return Ok(check);
     };
-    let format = SegmentFormat::of(policy);
-    let extension = Extension {
-        store,
-        index,
-        conversation,
-        format,
-        name: format.name(),
-    };
+    let extension = Extension::new(store, index, conversation, policy);
     let state = index.index_state(conversation).await?;
     for segment in &state.segments {
         check.segments += 1;
@@ -175,7 +162,23 @@ struct Extension<'s, S: ?Sized> {
     name: String,
 }
 
-impl<S: Store + ?Sized> Extension<'_, S> {
+impl<'s, S: Store + ?Sized> Extension<'s, S> {
+    fn new(
+        store: &'s S,
+        index: &'s dyn IndexStore,
+        conversation: ConversationId,
+        policy: &RankingPolicy,
+    ) -> Self {
+        let format = SegmentFormat::of(policy);
+        Self {
+            store,
+            index,
+            conversation,
+            format,
+            name: format.name(),
+        }
+    }
+
     /// The segments as they are. Those of another format are dropped: they are of no use.
     async fn state(&self) -> Result<IndexState> {
         let state = self.index.index_state(self.conversation).await?;
@@ -284,9 +287,7 @@ impl<S: Store + ?Sized> Extension<'_, S> {
     /// The id of a segment's last summary.
     async fn last_summary(&self, segment: &IndexSegment) -> Result<SummaryId> {
         let chunk = last_records(self.index, segment.id).await?;
-        let records = records(&chunk.data).map_err(damaged)?;
-        let last = records.last().and_then(|record| record.summary.as_ref());
-        last.map(|summary| summary.id.clone()).ok_or_else(|| {
+        last_summary(&chunk.data).map_err(damaged)?.ok_or_else(|| {
             let message = "the search index has a segment without summaries: build it anew";
             Error::new(ErrorKind::Corrupt, message)
         })

@@ -44,7 +44,6 @@ where
     S::Target: Store,
 {
     /// Answers a query that ranks.
-    #[allow(clippy::too_many_arguments, reason = "what a search has read so far")]
     pub(super) async fn ranked(
         &self,
         handle: &Handle<'_>,

@@ -8,7 +8,7 @@ use async_trait::async_trait;
 use memory_model::{ConversationId, Seq, SeqRange, Summary, SummaryId};
 use memory_search::implementors::{HitCollector, Matcher, Position, RankedQuery, search_auto};
 use memory_search::ranking::RankingPolicy;
-use memory_search::segment::{Need, SegmentFormat, records};
+use memory_search::segment::{Need, SegmentFormat, last_summary};
 use memory_search::{Error, HitOrder, Hits, Query, Result, Search, SearchMode};
 
 use super::base::Base;
@@ -113,8 +113,8 @@ where
         Ok(hits)
     }
 
-    /// The summaries that may match, in the order in which they were made, and whether each may be a hit:
-    /// those of a cursor must be known, too.
+    /// The ids of the summaries, in the order in which they were made, each with the summary where it may
+    /// match. Without a cursor those that may not match are left out.
     async fn summaries(
         &self,
         handle: &Handle<'_>,
@@ -131,36 +131,29 @@ where
                 continue;
             }
             let records = handle.records(segment).await?;
-            let mut ids: Vec<SummaryId> = Vec::new();
+            let (mut all, mut wanted) = (Vec::new(), Vec::new());
             for (number, record) in (0_u32..).zip(&records) {
                 let Some(summary) = &record.summary else {
                     continue;
                 };
-                match numbers.binary_search(&number).is_ok()
-                    && matcher.admits_over(summary.range, summary.times)
-                {
-                    true => ids.push(summary.id.clone()),
-                    false if query.cursor.is_some() => found.push((summary.id.clone(), None)),
-                    false => {}
+                let may_match = numbers.binary_search(&number).is_ok()
+                    && matcher.admits_over(summary.range, summary.times);
+                if may_match {
+                    wanted.push(summary.id.clone());
+                }
+                if may_match || query.cursor.is_some() {
+                    all.push((summary.id.clone(), may_match));
                 }
             }
-            let read = self.store.summaries(handle.conversation, &ids).await?;
-            found.extend(ids.into_iter().zip(read));
-            if query.cursor.is_some() {
-                // In the order of the records again.
-                let place = |id: &SummaryId| {
-                    let of = |record: &memory_search::ranking::Record| {
-                        record
-                            .summary
-                            .as_ref()
-                            .is_some_and(|summary| summary.id == *id)
-                    };
-                    records.iter().position(of)
+            let read = self.store.summaries(handle.conversation, &wanted).await?;
+            let mut read = read.into_iter();
+            for (id, may_match) in all {
+                let summary = if may_match {
+                    read.next().flatten()
+                } else {
+                    None
                 };
-                let from = found.len().saturating_sub(records.len());
-                if let Some(tail) = found.get_mut(from..) {
-                    tail.sort_by_key(|(id, _)| place(id));
-                }
+                found.push((id, summary));
             }
         }
         let mut after = match visible.summaries.last() {
@@ -186,12 +179,10 @@ impl Handle<'_> {
     /// The id of a segment's last summary.
     async fn last_summary(&self, segment: &IndexSegment) -> Result<Option<SummaryId>> {
         let chunks = self.cache.records(self.index, segment.id).await?;
-        let Some(chunk) = chunks.last() else {
-            return Ok(None);
-        };
-        let records = records(chunk)?;
-        let last = records.last().and_then(|record| record.summary.as_ref());
-        Ok(last.map(|summary| summary.id.clone()))
+        match chunks.last() {
+            Some(chunk) => last_summary(chunk),
+            None => Ok(None),
+        }
     }
 
     /// The positions of some of a segment's documents, by their numbers.

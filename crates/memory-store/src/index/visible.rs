@@ -40,8 +40,9 @@ impl Visible {
             if visible.indexed.next() != range.first {
                 break;
             }
-            let state = index.index_state(seen.source).await?;
-            for segment in state.of(IndexedKind::Messages) {
+            let segments = index.index_segments(seen.source).await?;
+            let of = |kind| segments.iter().filter(move |one| one.kind == kind);
+            for segment in of(IndexedKind::Messages) {
                 let begins = segment.first == visible.indexed.next().0 && segment.format == format;
                 if !begins || segment.first > range.last.0 {
                     break;
@@ -54,7 +55,7 @@ impl Visible {
                 visible.indexed = last;
             }
             if seen.source == info.id && !matches!(info.origin, Origin::Fork { .. }) {
-                let own = state.of(IndexedKind::Summaries);
+                let own = of(IndexedKind::Summaries);
                 visible.summaries = own
                     .take_while(|one| one.format == format)
                     .cloned()

@@ -63,7 +63,7 @@ impl<D: Database> SqlStore<D> {
             }
             self.forget_facts(on, log.conversation).await?;
         }
-        for seen in &erased.seen_by {
+        for seen in erased.seen_by.iter().filter(|_| !summaries.is_empty()) {
             let all = Which::From(seen.conversation, IndexedKind::Summaries, 0);
             self.forget_segments(on, all).await?;
         }

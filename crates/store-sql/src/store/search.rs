@@ -3,7 +3,7 @@
 use async_trait::async_trait;
 use memory_model::ConversationId;
 use memory_search::segment::Chunk;
-use memory_store::{IndexState, IndexStore, NewIndexSegment, Result};
+use memory_store::{IndexSegment, IndexState, IndexStore, NewIndexSegment, Result};
 
 use super::{ROWS, SqlStore};
 use crate::convert::{packed, to_count, to_u32};
@@ -13,14 +13,22 @@ use crate::search::{self as sql, Which};
 use crate::work;
 
 impl<D: Database> SqlStore<D> {
+    async fn segments_of(
+        &self,
+        on: &mut impl Executor,
+        conversation: ConversationId,
+    ) -> Result<Vec<IndexSegment>> {
+        self.lineage(on, conversation).await?;
+        let rows = on.all(&sql::segments(conversation)).await?;
+        rows.iter().map(sql::segment).collect()
+    }
+
     async fn index_of(
         &self,
         on: &mut impl Executor,
         conversation: ConversationId,
     ) -> Result<IndexState> {
-        self.lineage(on, conversation).await?;
-        let rows = on.all(&sql::segments(conversation)).await?;
-        let segments = rows.iter().map(sql::segment).collect::<Result<_>>()?;
+        let segments = self.segments_of(on, conversation).await?;
         let erasures = match on.first(&sql::erasures(conversation)).await? {
             Some(row) => to_count("erasures", row.int(0)? + row.int(1)?)?,
             None => 0,
@@ -42,6 +50,11 @@ impl<D: Database> SqlStore<D> {
 
 #[async_trait]
 impl<D: Database> IndexStore for SqlStore<D> {
+    async fn index_segments(&self, conversation: ConversationId) -> Result<Vec<IndexSegment>> {
+        let mut reader = self.database.read().await?;
+        self.segments_of(&mut reader, conversation).await
+    }
+
     async fn index_state(&self, conversation: ConversationId) -> Result<IndexState> {
         let mut reader = self.database.read().await?;
         self.index_of(&mut reader, conversation).await
