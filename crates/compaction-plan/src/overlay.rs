@@ -35,12 +35,6 @@ impl Overlay {
         self.pieces.is_empty()
     }
 
-    /// Whether these spans are the replacement over a range.
-    pub fn contains(&self, range: SeqRange, spans: &[Span]) -> bool {
-        let same = |(piece, shown): &(SeqRange, Vec<Span>)| *piece == range && shown == spans;
-        self.pieces.iter().any(same)
-    }
-
     /// Adds a replacement; those that lie in its range are replaced too.
     pub fn replace(&mut self, range: SeqRange, spans: Vec<Span>) {
         self.pieces.retain(|(piece, _)| !range.covers(piece));

@@ -27,12 +27,15 @@ pub(crate) async fn run_pass(
         reader.refresh().await?;
     }
     tally.seen.get_or_insert_with(|| reader.snapshot.clone());
+    let laid = tally.put_off.len();
     let done = feed(env, label, reader, tally).await;
     if env.publishes_passes() && (done.is_err() || tally.must_stop().is_some()) {
         let given_up = give_up_put_off(env, tally).await;
         return done.and(given_up);
     }
-    for one in &tally.put_off {
+    // What earlier passes put off is laid over already, or replaced by this pass. Where some of it was
+    // published meanwhile, the reader is outdated.
+    for one in tally.put_off.iter().skip(laid) {
         reader.lay_over(&one.job, one.spans());
     }
     done?;

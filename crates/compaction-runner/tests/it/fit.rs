@@ -186,3 +186,37 @@ async fn a_summary_that_was_ready_too_late_takes_the_place_of_its_extract() {
     assert!(!shown.is_empty());
     sound(&store, id).await;
 }
+
+#[tokio::test]
+async fn a_growing_view_is_shrunk_again_and_again_and_stays_whole() {
+    let model = Scripted::hangs();
+    let mut deepest = 0;
+    for most in [300, 420, 600, 900] {
+        let lab = Lab::new(small());
+        let (store, id) = filled(4).await;
+        for step in 0..60_u32 {
+            let words = "The tide table of the harbour says so. ".repeat(step as usize % 7 + 1);
+            append(
+                &store,
+                id,
+                vec![Message::user(words.clone()), Message::assistant(words)],
+            )
+            .await;
+            if tokens(&store, id).await > most {
+                let compaction = lab.compaction(&store, id, &model);
+                compaction
+                    .extract_to_fit(room(most / 10 * 6))
+                    .await
+                    .unwrap();
+            }
+        }
+        sound(&store, id).await;
+        whole(&store, id, 0).await;
+        deepest = depths(&spans(&store, id).await)
+            .into_iter()
+            .max()
+            .max(Some(deepest))
+            .unwrap_or(0);
+    }
+    assert!(deepest >= 3, "{deepest}");
+}
