@@ -37,7 +37,7 @@ pub(crate) fn lines(
     if let Some(stand) = &parts.stand {
         let (asked, stands) = stand.split_once('\n').unwrap_or((stand, ""));
         lines.all([asked], Topic::State);
-        lines.all((!stands.is_empty()).then_some(stands), Topic::Replies);
+        lines.all((!stands.is_empty()).then_some(stands), Topic::Stand);
     }
     let told = told_elsewhere(parts, printed);
     let users = printed

@@ -48,8 +48,10 @@ pub fn rank_lines(text: &str, estimator: &dyn TokenEstimator) -> SummaryBody {
 /// What a line tells. Each has a share of every form.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Topic {
-    /// The state of the work.
+    /// What was asked for last.
     State,
+    /// What became of it.
+    Stand,
     /// What users said.
     Users,
     /// Documents and programs' texts in users' messages.
@@ -73,8 +75,9 @@ pub(crate) enum Topic {
 }
 
 impl Topic {
-    const ALL: [Self; 12] = [
+    const ALL: [Self; 13] = [
         Self::State,
+        Self::Stand,
         Self::Users,
         Self::Documents,
         Self::Acts,
@@ -88,19 +91,20 @@ impl Topic {
         Self::Frame,
     ];
 
-    /// The share of a form, in relation to the others'. The state of the work comes before all.
+    /// The share of a form, in relation to the others'. The last request comes before all.
     const fn share(self) -> u64 {
         match self {
             Self::State => 1_000,
-            Self::Users => 62,
+            Self::Stand => 24,
+            Self::Users => 63,
             Self::Documents => 1,
-            Self::Acts => 10,
+            Self::Acts => 9,
             Self::Errors => 2,
-            Self::Replies => 11,
+            Self::Replies => 9,
             Self::Failures => 34,
-            Self::Commands => 56,
-            Self::Files => 40,
-            Self::Names => 39,
+            Self::Commands => 59,
+            Self::Files => 36,
+            Self::Names => 43,
             Self::Details => 1,
             Self::Frame => 1,
         }

@@ -16,6 +16,8 @@ pub(crate) const STAND: &str = "Where it stands: ";
 const ITEMS: usize = 8;
 /// Length below which a request is printed with the one before it, in characters.
 const SHORT: usize = 24;
+/// Length below which a request is printed with what it answers, in characters.
+const ANSWER: usize = 32;
 /// Maximum lengths of each part, in characters; the longest that fits is used.
 const LENGTHS: [usize; 2] = [120, 60];
 /// Minimum weight of a call that changed something or had an outcome.
@@ -65,7 +67,12 @@ fn lines(items: &[&Item], chars: usize) -> Option<String> {
         return None;
     }
     let stand = format!("{STAND}{}", parts.join("; "));
-    let asked: Vec<String> = wishes.iter().map(|(_, item)| wish(item, chars)).collect();
+    let mut asked: Vec<String> = wishes.iter().map(|(_, item)| wish(item, chars)).collect();
+    if let (Some((at, item)), Some(asked)) = (wishes.last(), asked.last_mut())
+        && let Some(offer) = offer(&items, *at, item)
+    {
+        asked.push_str(&format!(", after {}", word(offer, chars / 2)));
+    }
     Some(match asked.is_empty() {
         true => stand,
         false => format!("{ASKED}{}\n{stand}", asked.join("; then ")),
@@ -85,6 +92,13 @@ fn wishes<'a>(items: &[&'a Item]) -> Vec<(usize, &'a Item)> {
         out.push((at, item));
     }
     out
+}
+
+/// What the assistant said directly before a short request, such as `yes, the second one`: the request alone
+/// does not say what is to be done.
+fn offer<'a>(items: &[&'a Item], at: usize, request: &Item) -> Option<&'a Item> {
+    let before = items.get(at.checked_sub(1)?)?;
+    (before.kind == Kind::Reply && length(request) < ANSWER).then_some(*before)
 }
 
 fn length(item: &Item) -> usize {

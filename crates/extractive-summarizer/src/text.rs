@@ -218,9 +218,11 @@ fn split_sentences(line: &str, out: &mut Vec<String>) {
         let ends = match c {
             // Devanagari's and Urdu's full stops, and the Arabic question mark.
             '।' | '۔' | '؟' => true,
-            '。' | '！' | '？' | '．' => {
-                !matches!(chars.peek(), Some((_, '」' | '』' | '）' | '。')))
-            }
+            // Nor does the end of a quotation: of a question with its answer, the answer tells more.
+            '。' | '！' | '？' | '．' => !matches!(
+                chars.peek(),
+                Some((_, '」' | '』' | '）' | '。' | '"' | '”'))
+            ),
             '.' | '!' | '?' => {
                 let word = line.get(start..at).unwrap_or("");
                 let word = word.rsplit(' ').next().unwrap_or("");
@@ -482,6 +484,15 @@ mod tests {
         assert_eq!(
             all("直して。次に「はい。」と言う！"),
             ["直して。", "次に「はい。」と言う！"]
+        );
+        // A question stays with its answer.
+        assert_eq!(
+            all("パスが違う。どれにしますか？\"=\"両方\" 続けて。次へ"),
+            [
+                "パスが違う。",
+                "どれにしますか？\"=\"両方\" 続けて。",
+                "次へ"
+            ]
         );
         assert_eq!(all("수정했습니다. 다음은?"), ["수정했습니다.", "다음은?"]);
         assert_eq!(all("# Title\n\n---\n- **one**\n"), ["Title", "one"]);

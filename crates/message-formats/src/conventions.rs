@@ -68,6 +68,8 @@ const PATCHED: [&str; 3] = ["*** Update File: ", "*** Add File: ", "*** Delete F
 /// Part of a result that reports that the user refused the call, and what comes before the reason.
 const REFUSED: &str = "The user doesn't want to";
 const REASON: &str = "the user said:";
+/// Before questions of which a user answered only some.
+const ASKED: &str = "Questions asked:";
 /// Around a user's answers.
 const ANSWERED: &str = "User has answered your questions: ";
 const ANSWERED_END: &str = ". You can now continue with the user's answers in mind.";
@@ -159,6 +161,10 @@ impl AgentConventions for KnownAgents {
         let action = call.map_or(ToolAction::Other, |call| call.action);
         let rejection = (is_error && text.contains(REFUSED)).then(|| {
             let reason = text.split_once(REASON).map_or("", |(_, reason)| reason);
+            // Before a user's answers to some of several questions a program says how to go on.
+            let reason = reason
+                .split_once(ASKED)
+                .map_or(reason, |(_, answers)| answers);
             let notice = text.strip_suffix(reason).unwrap_or(text);
             Rejection { notice, reason }
         });
@@ -503,6 +509,12 @@ mod tests {
         let rejection = result.rejection.unwrap();
         assert_eq!(rejection.reason, "\nno new exports please");
         assert!(rejection.notice.ends_with("the user said:"));
+        let text = "The user doesn't want to proceed with this tool use. To tell you how to \
+                    proceed, the user said:\nThe user wants to clarify these questions. Start by \
+                    asking.\n\nQuestions asked:\n- \"Which port?\"\n  Answer: 8031";
+        let rejection = KnownAgents.tool_result(None, text, true).rejection;
+        let reason = rejection.unwrap().reason;
+        assert_eq!(reason, "\n- \"Which port?\"\n  Answer: 8031");
         assert!(
             KnownAgents
                 .tool_result(None, text, false)

@@ -366,6 +366,20 @@ fn where_things_stand_is_told_first() {
 }
 
 #[test]
+fn a_short_request_is_told_with_what_it_answers() {
+    let mut messages = work();
+    messages.push(Message::user("yes, the first one"));
+    let text = extract(&fixtures::entries(messages), 1_200);
+    let asked = text.lines().nth(1).unwrap();
+    assert!(
+        asked.ends_with(
+            "[19] yes, the first one, after [18] The push was rejected. Shall I rebase on main?"
+        ),
+        "{text}"
+    );
+}
+
+#[test]
 fn what_stood_is_not_taken_for_something_said() {
     let log = fixtures::entries(work());
     let range = SeqRange::new(Seq(1), Seq(18)).unwrap();
