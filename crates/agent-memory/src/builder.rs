@@ -15,6 +15,7 @@ use model_client::Timer;
 #[cfg(feature = "tokio")]
 use model_client::TokioTimer;
 use model_client::guard::{CallObserver, GuardPolicy, Guards};
+use observation_dropping::DropPolicy;
 use summarize_escalation::{ExtractiveSummarizer, Ladder, Summarizer};
 use token_estimate::{HeuristicEstimator, TokenEstimator, default_estimator};
 use turn_map::{ClearPolicy, CutPolicy};
@@ -94,6 +95,7 @@ pub struct Builder {
     /// A planner of the application, in place of the strategy's.
     planner: Option<Arc<dyn Planner>>,
     clear_results: Option<ClearPolicy>,
+    drop_observations: Option<DropPolicy>,
     assembly: AssemblyPolicy,
     fresh_tail: Option<usize>,
     runner: RunnerPolicy,
@@ -154,6 +156,7 @@ impl Default for Builder {
             strategy: Strategy::default(),
             planner: None,
             clear_results: None,
+            drop_observations: None,
             assembly: AssemblyPolicy::default(),
             fresh_tail: None,
             runner: RunnerPolicy::default(),
@@ -313,6 +316,15 @@ impl Builder {
     /// [`Session::plan`](crate::Session::plan) say what the next compaction saves.
     pub fn clear_results(mut self, policy: ClearPolicy) -> Self {
         self.clear_results = Some(policy);
+        self
+    }
+
+    /// Leaves out the lines of summaries on which later work depends least, where all summaries of a view cost more together
+    /// than the policy says: each compaction asks the summarizer which lines of each summary these are, and goes by their
+    /// ranks where none answers. The lines that stay are the same to the letter, and a summary that lost lines unfolds to
+    /// what it unfolded to. For the strategy [`Strategy::Dag`] and a planner of one's own; by default nothing is left out.
+    pub fn drop_observations(mut self, policy: DropPolicy) -> Self {
+        self.drop_observations = Some(policy);
         self
     }
 
@@ -478,6 +490,7 @@ impl Builder {
             self.strategy,
             self.planner,
             self.clear_results.as_ref(),
+            self.drop_observations,
         )?;
         Ok(Memory::new(Inner {
             keeps_index: matches!(self.search, SearchConfig::Stored),

@@ -101,6 +101,11 @@ pub mod clearing {
     pub use turn_map::{ClearPolicy, TrimPolicy};
 }
 
+/// Summaries without their least relevant lines: the policy, and the planner around a planner.
+pub mod dropping {
+    pub use observation_dropping::*;
+}
+
 /// Messages, views, summaries, ids and hashes.
 pub mod model {
     pub use memory_model::*;
