@@ -81,11 +81,11 @@ impl Planner for DroppingPlanner {
         }
     }
 
-    /// Of a summary of its own: to leave out lines again, until it costs what it costs now.
+    /// Of a summary of its own: to leave out lines again, so that it costs no more than it does now.
     fn request_again(&self, summary: &Summary) -> Option<Request> {
         let rule = format!(" details={RULE}");
         match summary.recipe.as_str().ends_with(&rule) {
-            true => Some(request(summary.tokens, 0)),
+            true => Some(request(summary.tokens, summary.tokens)),
             false => self.inner.request_again(summary),
         }
     }

@@ -4,7 +4,7 @@ use compaction_plan::Request;
 
 use crate::RULE;
 
-/// A request to leave out lines. A `most` of 0 sets no limit.
+/// A request to leave out lines until the text costs about `target` tokens, and at most `most`.
 pub(crate) fn request(target: u64, most: u64) -> Request {
     Request::default()
         .with_target_tokens(target)

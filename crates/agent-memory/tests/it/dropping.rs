@@ -7,7 +7,7 @@ use agent_memory::dropping::{DROP, DropPolicy};
 use agent_memory::retrieval::ExpandedChild;
 use agent_memory::testing::memory;
 use agent_memory::{
-    Budget, Builder, DagPolicy, FreshTail, Ladder, Message, Mode, RedoPolicy, RunnerPolicy,
+    Budget, Builder, DagPolicy, FreshTail, Ladder, Message, Mode, Part, RedoPolicy, RunnerPolicy,
     Session, StopReason, Summarizer, SummarizerResponse, Summary, SummaryRequest, TurnPolicy,
     Window,
 };
@@ -76,7 +76,24 @@ fn policy(most: u64, target: u64) -> DropPolicy {
         .with_target_tokens(target)
 }
 
-/// Leaves over 1,000 tokens of messages; summaries are not condensed.
+/// The `n`th message of a conversation, about 120 tokens long.
+fn work(n: usize) -> Message {
+    let mut message = said(n);
+    for part in &mut message.parts {
+        if let Part::Text { text } = part {
+            *text = text.repeat(4);
+        }
+    }
+    message
+}
+
+/// Stores the messages of a conversation from the `first` on.
+async fn works(session: &Session, first: usize, count: usize) {
+    let messages: Vec<Message> = (first..first + count).map(work).collect();
+    let _ = session.ingest_batch(messages).await.unwrap();
+}
+
+/// Leaves over 4,000 tokens of messages; summaries are not condensed.
 fn builder(drop: Option<DropPolicy>) -> Builder {
     let tail = FreshTail {
         messages: 4,
@@ -85,7 +102,7 @@ fn builder(drop: Option<DropPolicy>) -> Builder {
     };
     let dag = DagPolicy::default()
         .with_fresh_tail(tail)
-        .with_max_source_tokens(Some(1_000))
+        .with_max_source_tokens(Some(4_000))
         .with_condensed(1_000, None);
     let builder = memory().dag(dag).ladder(Ladder::default().with_gate(None));
     match drop {
@@ -150,32 +167,26 @@ async fn unfolds(session: &Session, summary: &Summary) {
 #[tokio::test]
 async fn a_model_drops_single_observations_so_that_all_together_stay_within_a_limit() {
     let observer = Arc::new(Observer::default());
-    for place in both(|| observing(&observer, Some(policy(1_500, 1_200)))).await {
+    for place in both(|| observing(&observer, Some(policy(6_000, 4_500)))).await {
         let session = place.memory.session("s").await.unwrap();
         let (mut dropped, mut whole) = (0, 0);
         for turn in 0..40 {
-            let said: Vec<Message> = (1..=10).map(|n| said(turn * 10 + n)).collect();
-            let _ = session.ingest_batch(said).await.unwrap();
+            works(&session, turn * 10 + 1, 10).await;
             let outcome = session.compact(Mode::Full).await.unwrap();
             assert_eq!(outcome.failure, None);
             dropped += outcome.published.get(DROP.as_str());
-            let summaries = shown(&session).await;
-            assert!(
-                tokens(&summaries) <= 1_500,
-                "turn {turn}: {}",
-                tokens(&summaries)
-            );
+            let tokens = tokens(&shown(&session).await);
+            assert!(tokens <= 6_000, "turn {turn}: {tokens}");
             whole += u64::from(dropped == 0);
         }
         assert!(
-            whole > 2 && dropped > 10,
-            "{} {whole} {dropped}",
+            whole > 10 && dropped > 5,
+            "{}: {whole} {dropped}",
             place.name
         );
         let mut gone = 0;
         for summary in shown(&session).await {
-            let is_whole = !summary.recipe.as_str().contains("drop-lines@1");
-            if !is_whole {
+            if summary.recipe.as_str().contains("drop-lines@1") {
                 assert!(!summary.provisional);
                 assert_eq!(summary.tier, "normal");
                 let old = before(&session, &summary).await;
@@ -195,26 +206,32 @@ async fn a_model_drops_single_observations_so_that_all_together_stay_within_a_li
 
 #[tokio::test]
 async fn a_model_that_answers_nonsense_drops_nothing_and_is_not_asked_twice() {
-    for (answer, said) in [(NONSENSE, true), (NONE, false)] {
+    for (answer, is_fault) in [(NONSENSE, true), (NONE, false)] {
         let observer = Arc::new(Observer::default());
         observer.answer.store(answer, Ordering::SeqCst);
-        for place in both(|| observing(&observer, Some(policy(300, 200)))).await {
+        // The limit leaves room for what is there where a model names no line of it.
+        let most = if is_fault { 300 } else { 2_500 };
+        for place in both(|| observing(&observer, Some(policy(most, 200)))).await {
             observer.choices.store(0, Ordering::SeqCst);
             let session = place.memory.session("s").await.unwrap();
-            talk(&session, 200).await;
+            works(&session, 1, 140).await;
             let outcome = session.compact(Mode::Full).await.unwrap();
-            assert!(outcome.published.get("leaf") >= 4, "{outcome:?}");
-            assert_eq!(outcome.published.get(DROP.as_str()), 0, "{}", place.name);
-            assert_eq!(
-                outcome.model.causes.iter().any(|c| c.kind == "no_choice"),
-                said
-            );
+            assert!(outcome.published.get("leaf") >= 3, "{outcome:?}");
+            let causes = &outcome.model.causes;
+            let told = causes.iter().any(|one| one.cause.kind == "no_choice");
             let summaries = shown(&session).await;
-            assert!(tokens(&summaries) > 300);
-            let lines = summaries
-                .iter()
-                .flat_map(|summary| summary.text().split('\n'));
-            assert_eq!(lines.count(), 196, "an observation for each message");
+            for summary in &summaries {
+                let lines = summary.text().split('\n').count();
+                assert!(is_fault || tokens(&summaries) <= most);
+                assert!(!is_fault || lines == summary.range.len() as usize);
+                assert!(!summary.provisional);
+            }
+            if !is_fault {
+                continue;
+            }
+            assert!(told);
+            assert_eq!(outcome.published.get(DROP.as_str()), 0, "{}", place.name);
+            assert!(tokens(&summaries) > most);
             let asked = observer.choices.load(Ordering::SeqCst);
             assert_eq!(asked, summaries.len() as u64);
             // The same state is not tried again.
@@ -227,35 +244,32 @@ async fn a_model_that_answers_nonsense_drops_nothing_and_is_not_asked_twice() {
 
 #[tokio::test]
 async fn without_a_model_ranks_decide() {
-    let drop = policy(900, 600);
+    let drop = policy(3_000, 2_000);
     for place in both(|| builder(None)).await {
         let session = place.memory.session("s").await.unwrap();
-        talk(&session, 200).await;
+        talk(&session, 600).await;
         let _ = session.compact(Mode::Full).await.unwrap();
         let whole = shown(&session).await;
-        assert!(tokens(&whole) > 900, "{}", tokens(&whole));
+        assert!(tokens(&whole) > 3_000, "{}", tokens(&whole));
         let place = place.reopen(builder(Some(drop))).await;
         let session = place.memory.session("s").await.unwrap();
         let outcome = session.compact(Mode::Full).await.unwrap();
         assert_eq!(outcome.published.get(DROP.as_str()), whole.len() as u64);
         let summaries = shown(&session).await;
-        assert!(tokens(&summaries) <= 900, "{}", tokens(&summaries));
+        assert!(tokens(&summaries) <= 3_000, "{}", tokens(&summaries));
         for summary in &summaries {
             assert!(summary.provisional && summary.model.is_none());
             let old = before(&session, summary).await;
-            let ranks = |summary: &Summary| -> Vec<u8> {
-                summary.body.lines().map(|line| line.rank).collect()
-            };
-            let mut gone = ranks(&old);
-            for rank in ranks(summary) {
-                let at = gone
-                    .iter()
-                    .position(|one| *one == rank)
-                    .expect("ranks stay");
-                gone.remove(at);
+            let mut stay = summary.text().split('\n').peekable();
+            let (mut kept, mut gone) = (Vec::new(), Vec::new());
+            for line in old.body.lines() {
+                match stay.next_if_eq(&line.text) {
+                    Some(_) => kept.push(line.rank),
+                    None => gone.push(line.rank),
+                }
             }
-            let least = ranks(summary).into_iter().min();
-            assert!(gone.iter().max().copied() <= least, "{gone:?} {least:?}");
+            assert!(!gone.is_empty() && stay.next().is_none());
+            assert!(gone.iter().max() <= kept.iter().min(), "{gone:?} {kept:?}");
             unfolds(&session, summary).await;
         }
         assert!(session.verify().await.unwrap().is_ok());
@@ -265,26 +279,23 @@ async fn without_a_model_ranks_decide() {
 #[tokio::test]
 async fn a_choice_that_was_made_without_the_model_is_made_again_with_it() {
     let observer = Arc::new(Observer::default());
-    observer.answer.store(FAILS, Ordering::SeqCst);
-    for place in both(|| observing(&observer, Some(policy(1_500, 1_200)))).await {
+    for place in both(|| observing(&observer, Some(policy(2_000, 1_600)))).await {
         observer.answer.store(FAILS, Ordering::SeqCst);
         let session = place.memory.session("s").await.unwrap();
-        talk(&session, 140).await;
+        works(&session, 1, 140).await;
         let outcome = session.compact(Mode::Full).await.unwrap();
         assert!(outcome.published.get(DROP.as_str()) > 0, "{outcome:?}");
-        let provisional = shown(&session)
-            .await
-            .iter()
-            .filter(|s| s.provisional)
-            .count();
-        assert!(provisional > 0);
+        let made = shown(&session).await;
+        assert!(made.iter().any(|summary| summary.provisional));
         observer.answer.store(THE_LOW_ONES, Ordering::SeqCst);
         let report = session.redo(&RedoPolicy::default()).await.unwrap();
-        assert_eq!(report.replaced.len(), provisional, "{report:?}");
-        for summary in shown(&session).await {
+        assert_eq!((report.left, report.failures.len()), (0, 0), "{report:?}");
+        let again = shown(&session).await;
+        assert!(tokens(&again) <= tokens(&made));
+        for summary in &again {
             assert!(!summary.provisional);
-            before(&session, &summary).await;
-            assert!(!summary.text().contains("[low]") && summary.text().contains("[medium]"));
+            before(&session, summary).await;
+            assert!(!summary.text().contains("[low]"));
         }
         assert!(session.verify().await.unwrap().is_ok());
     }
@@ -293,15 +304,14 @@ async fn a_choice_that_was_made_without_the_model_is_made_again_with_it() {
 #[tokio::test]
 async fn observations_are_dropped_ahead_and_a_turn_never_waits_for_it() {
     let observer = Arc::new(Observer::default());
-    let builder = observing(&observer, Some(policy(1_500, 1_200)))
-        .runner(RunnerPolicy::observations().with_prefetch_min_tokens(500))
+    let builder = observing(&observer, Some(policy(3_000, 2_000)))
+        .runner(RunnerPolicy::observations().with_prefetch_min_tokens(2_000))
         .turns(TurnPolicy::observations());
     let session = builder.open().await.unwrap().session("s").await.unwrap();
-    let window = Window::new(12_000);
+    let window = Window::new(24_000);
     let mut dropped = 0;
-    for turn in 0..120 {
-        let said: Vec<Message> = (1..=10).map(|n| said(turn * 10 + n)).collect();
-        let _ = session.ingest_batch(said).await.unwrap();
+    for turn in 0..80 {
+        works(&session, turn * 10 + 1, 10).await;
         let report = session.after_turn(&window).await.unwrap();
         assert_eq!(report.failure, None);
         for outcome in &report.compactions {
@@ -311,6 +321,6 @@ async fn observations_are_dropped_ahead_and_a_turn_never_waits_for_it() {
     }
     assert!(dropped > 0);
     assert!(session.verify().await.unwrap().is_ok());
-    let context = session.assemble(Budget::tokens(10_000)).await.unwrap();
-    assert!(context.tokens <= 10_000);
+    let context = session.assemble(Budget::tokens(20_000)).await.unwrap();
+    assert!(context.tokens <= 20_000);
 }
