@@ -81,7 +81,7 @@ impl Planner for DroppingPlanner {
         }
     }
 
-    /// Of a summary of its own: to leave out lines again, so that it costs no more than it does now.
+    /// Of a summary of its own: to leave out lines again, so that its text costs no more than the whole summary does now.
     fn request_again(&self, summary: &Summary) -> Option<Request> {
         let rule = format!(" details={RULE}");
         match summary.recipe.as_str().ends_with(&rule) {

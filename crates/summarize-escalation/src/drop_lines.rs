@@ -21,8 +21,8 @@ use crate::tier::Tier;
 const BY_RANK: &str = "lines-by-rank@1";
 
 /// Leaves out lines of the request's source, one summary; all others stay to the letter. A line that is marked critical
-/// stays whatever a model answers. What a model leaves over the request's limit goes by rank; where none answers, ranks
-/// decide down to the target. One line stays in any case.
+/// stays whatever a model answers. Where a model leaves more than the request's limit, and where none answers, ranks decide
+/// down to the target. One line stays in any case.
 ///
 /// # Errors
 /// [`ErrorKind::NoSource`] where the source is not one summary; [`ErrorKind::CannotShrink`] where nothing is left out,
@@ -68,8 +68,8 @@ pub(crate) async fn drop_lines(
                 return Err(run.nothing_dropped(Reason::NoChoice));
             };
             run.lines.drop_named(&chosen);
-            if let Some(most) = most {
-                run.lines.drop_by_rank(most);
+            if most.is_some_and(|most| run.lines.tokens() > most) {
+                run.lines.drop_by_rank(run.target);
             }
             let model = answer
                 .model
@@ -258,6 +258,11 @@ impl<'a> Lines<'a> {
 
     fn text(&self) -> String {
         self.text_without(&[])
+    }
+
+    /// Cost of the lines that stay, in tokens.
+    fn tokens(&self) -> u64 {
+        self.estimator.text(&self.text())
     }
 
     /// The lines that stay, but for some.

