@@ -308,7 +308,7 @@ pub trait Store: Send + Sync + fmt::Debug {
     }
 
     /// The vectors that the store keeps; `None` where it keeps none.
-    fn vectors(&self) -> Option<&dyn VectorStore> {
+    fn vector_store(&self) -> Option<&dyn VectorStore> {
         None
     }
 }

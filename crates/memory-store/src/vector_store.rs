@@ -39,7 +39,8 @@ impl NewVectors<'_> {
     pub fn fit(&self, state: VectorState, own_first: Seq, head: Seq) -> bool {
         let begin = own_first.max(state.last.next());
         let places = self.vectors.iter().map(|(seq, _)| seq.0);
-        state == self.state && places.clone().eq(begin.0..) && places.last() <= Some(head.0)
+        let follow = places.clone().zip(begin.0..).all(|(seq, next)| seq == next);
+        state == self.state && follow && places.last() <= Some(head.0)
     }
 }
 

@@ -14,9 +14,8 @@ use super::tune::aim_of;
 pub(super) const PATH: &str = "xtask/src/recall/static_table.tsv";
 
 /// The values that are tried: all of them with each other.
-const FLOORS: [f64; 5] = [0.2, 0.3, 0.4, 0.5, 0.6];
-const MESSAGE_SHARES: [f64; 5] = [0.0, 0.2, 0.4, 0.8, 1.2];
-const EPISODE_SHARES: [f64; 4] = [0.0, 0.15, 0.3, 0.6];
+const MESSAGE_SHARES: [f64; 7] = [0.0, 0.1, 0.2, 0.3, 0.4, 0.6, 0.8];
+const EPISODE_SHARES: [f64; 4] = [0.0, 0.1, 0.2, 0.3];
 
 /// A conversation's scores by words and cosines, for each question.
 struct Prepared<'c> {
@@ -100,16 +99,13 @@ fn tuned(locomo: &[Prepared<'_>], beam: &[Prepared<'_>], left_out: Option<usize>
     let (mut best, mut most) = (FusionPolicy::off(), f64::NEG_INFINITY);
     for message_share in MESSAGE_SHARES {
         for episode_share in EPISODE_SHARES {
-            for cosine_floor in FLOORS {
-                let mut policy = FusionPolicy::default();
-                policy.message_share = message_share;
-                policy.episode_share = episode_share;
-                policy.cosine_floor = cosine_floor;
-                let locomo = pooled(&figures(locomo, &policy, left_out));
-                let aim = aim_of(&locomo, &pooled(&figures(beam, &policy, left_out)));
-                if aim > most {
-                    (best, most) = (policy, aim);
-                }
+            let mut policy = FusionPolicy::default();
+            policy.message_share = message_share;
+            policy.episode_share = episode_share;
+            let locomo = pooled(&figures(locomo, &policy, left_out));
+            let aim = aim_of(&locomo, &pooled(&figures(beam, &policy, left_out)));
+            if aim > most {
+                (best, most) = (policy, aim);
             }
         }
     }

@@ -18,6 +18,7 @@ mod contexts;
 mod corpus;
 mod corruption;
 mod demonstration;
+mod embedding;
 mod engine;
 mod erasure;
 mod figures;

@@ -7,8 +7,10 @@ use super::corpus::Corpus;
 /// How much the nearness of vectors counts beside words, in a search that has an embedder. A part with
 /// the weight 0 is off.
 ///
-/// Only what a cosine has above [`cosine_floor`](Self::cosine_floor) counts: of long or common texts all
-/// are somewhat near each other. `docs/recall.md` has the figures that the defaults are chosen by.
+/// A message's nearness brings its score of words closer to the best one: it adds a share of what the
+/// score lacks. So what words rank first stays first, and of two messages with the same words the nearer
+/// one ranks higher. Negative cosines count 0. `docs/recall.md` has the figures that the defaults are
+/// chosen by.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 #[non_exhaustive]
@@ -16,14 +18,13 @@ pub struct FusionPolicy {
     /// Whether the mean of the conversation's vectors is taken away from all vectors first. Default
     /// true.
     pub remove_mean: bool,
-    /// Cosine from which a message counts as near, and is found even if it has no word of the question.
-    /// Default 0.4.
-    pub cosine_floor: f64,
-    /// Share of the best score of words that is added for each 1.0 of a message's cosine above the
-    /// floor. Default 0.8.
+    /// Cosine from which a message is found even if neither it nor a neighbour has a word of the
+    /// question. Default 0.4.
+    pub found_from: f64,
+    /// Share of what a score lacks of the best one that is added for a cosine of 1. Default 0.6.
     pub message_share: f64,
-    /// Share of the best score of words that is added for each 1.0 of the episode's cosine, which is the
-    /// mean of its best ones. Default 0.3.
+    /// Share of what a score lacks of the best one that is added for an episode's cosine of 1. That is
+    /// the mean of its best ones. Default 0.3.
     pub episode_share: f64,
     /// Number of an episode's best messages whose mean is the episode's cosine. Default 3.
     pub episode_messages: usize,
@@ -33,8 +34,8 @@ impl Default for FusionPolicy {
     fn default() -> Self {
         Self {
             remove_mean: true,
-            cosine_floor: 0.4,
-            message_share: 0.8,
+            found_from: 0.4,
+            message_share: 0.6,
             episode_share: 0.3,
             episode_messages: 3,
         }
@@ -58,8 +59,7 @@ impl FusionPolicy {
 
 impl Corpus {
     /// Adds to the scores of the documents, as [`finish`](Self::finish) returned them, how near each is
-    /// to the question. A document without a cosine keeps its score; one that is nearer than the floor is
-    /// found.
+    /// to the question. A document without a cosine keeps its score but for its episode's share.
     pub fn fuse(&self, scores: &mut [Option<f64>], cosines: &[Option<f64>], policy: &FusionPolicy) {
         if policy.is_off() || cosines.iter().all(Option::is_none) {
             return;
@@ -71,14 +71,15 @@ impl Corpus {
         let best = if best > 0.0 { best } else { 1.0 };
         let episodes = self.episode_cosines(cosines, policy);
         for ((score, cosine), entry) in scores.iter_mut().zip(cosines).zip(&self.entries) {
-            let above = cosine.map_or(0.0, |cosine| (cosine - policy.cosine_floor).max(0.0));
-            if score.is_none() && (above <= 0.0 || policy.message_share <= 0.0) {
+            let cosine = cosine.unwrap_or_default().max(0.0);
+            if score.is_none() && (cosine < policy.found_from || policy.message_share <= 0.0) {
                 continue;
             }
             let episode = episodes.get(entry.episode as usize).copied();
-            let added =
-                policy.message_share * above + policy.episode_share * episode.unwrap_or_default();
-            *score = Some(score.unwrap_or_default() + best * added);
+            let nearness =
+                policy.message_share * cosine + policy.episode_share * episode.unwrap_or_default();
+            let words = score.unwrap_or_default();
+            *score = Some(words + (best - words) * nearness.min(1.0));
         }
     }
 
@@ -131,6 +132,18 @@ mod tests {
         assert_eq!(scores, before);
         corpus.fuse(&mut scores, &[None; 5], &FusionPolicy::default());
         assert_eq!(scores, before);
+    }
+
+    #[test]
+    fn what_words_rank_first_stays_first() {
+        let corpus = corpus();
+        let mut scores = corpus.scores("the dog barks");
+        let best = scores[1];
+        let before = scores[0];
+        let cosines = [Some(1.0), Some(-0.2), None, None, None];
+        corpus.fuse(&mut scores, &cosines, &FusionPolicy::default());
+        assert_eq!(scores[1], best);
+        assert!(before < scores[0] && scores[0] < best, "{scores:?}");
     }
 
     #[test]

@@ -551,7 +551,7 @@ impl Store for InMemoryStore {
         self.lock().erasures(conversation)
     }
 
-    fn vectors(&self) -> Option<&dyn VectorStore> {
+    fn vector_store(&self) -> Option<&dyn VectorStore> {
         Some(self)
     }
 

@@ -48,7 +48,7 @@ pub async fn extend_vectors<S: Store + ?Sized>(
     most: u64,
 ) -> memory_search::Result<VectorProgress> {
     let mut progress = VectorProgress::default();
-    let Some(kept) = store.vectors() else {
+    let Some(kept) = store.vector_store() else {
         return Ok(progress);
     };
     let info = conversation_of(store, conversation).await?;
@@ -96,7 +96,7 @@ pub async fn check_vectors<S: Store + ?Sized>(
     semantics: &Semantics,
 ) -> memory_search::Result<VectorCheck> {
     let mut check = VectorCheck::default();
-    let Some(kept) = store.vectors() else {
+    let Some(kept) = store.vector_store() else {
         return Ok(check);
     };
     let info = conversation_of(store, conversation).await?;

@@ -55,7 +55,7 @@ pub(crate) async fn nearness<S: Store + ?Sized>(
     };
     let up_to = head.min(last.unwrap_or(head));
     let (mut vectors, mut reached) = (BTreeMap::new(), Seq::NONE);
-    if let Some(kept) = store.vectors() {
+    if let Some(kept) = store.vector_store() {
         for segment in &info.segments {
             let range = segment.up_to(info.head);
             let range = range.and_then(|range| SeqRange::new(range.first, range.last.min(up_to)));
