@@ -75,7 +75,7 @@ where
     pub(crate) async fn nearness(
         &self,
         info: &Conversation,
-        query: &Query,
+        (query, question): (&Query, &str),
         state: RankedUpTo,
         is_first_page: bool,
     ) -> Result<Option<(Nearness, &FusionPolicy)>> {
@@ -86,7 +86,7 @@ where
             return Ok(None);
         };
         let (head, last) = (state.head.min(info.head), state.vectors);
-        let found = nearness(&*self.store, info, semantics, &query.pattern, head, last).await?;
+        let found = nearness(&*self.store, info, semantics, question, head, last).await?;
         Ok(found.map(|found| (found, &semantics.fusion)))
     }
 
@@ -184,8 +184,9 @@ where
         }
         state.summaries = summaries;
         let is_first_page = ranked.up_to().is_none();
+        let question = ranked.question_to_embed();
         let near = self
-            .nearness(&conversation, query, state, is_first_page)
+            .nearness(&conversation, (query, &question), state, is_first_page)
             .await?;
         let mut strategy = Cow::Borrowed(strategy);
         if let Some((near, policy)) = near {

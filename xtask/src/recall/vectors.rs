@@ -62,7 +62,7 @@ fn prepared<'c>(case: &'c Case, table: &StaticTable) -> Prepared<'c> {
     let vectors: Vec<Option<Vector>> = case.turns.iter().map(vector).collect();
     let remove_mean = FusionPolicy::default().remove_mean;
     let asked = case.questions.iter().map(|question| {
-        let asked = table.vector_of(&question.text);
+        let asked = table.vector_of(&corpus.question_to_embed(&question.text));
         let cosines = cosines(&asked, &vectors, remove_mean);
         (corpus.scores(&question.text), cosines)
     });

@@ -220,6 +220,11 @@ impl<'q> RankedQuery<'q> {
         self.messages.1.iter().map(|candidate| candidate.target)
     }
 
+    /// The question as it is embedded, once all messages were added.
+    pub fn question_to_embed(&self) -> String {
+        self.messages.0.question_to_embed(&self.query.pattern)
+    }
+
     /// Sets how near each message is to the question, in the order of [`positions`](Self::positions), and
     /// how much that counts. Only the mode `Prose` uses it.
     pub fn set_nearness(&mut self, cosines: Vec<Option<f64>>, policy: &FusionPolicy) {

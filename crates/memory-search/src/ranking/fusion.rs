@@ -3,6 +3,8 @@
 use serde::{Deserialize, Serialize};
 
 use super::corpus::Corpus;
+use crate::fold::fold_case;
+use crate::words::visit_words;
 
 /// How much the nearness of vectors counts beside words, in a search that has an embedder. A part with
 /// the weight 0 is off.
@@ -58,6 +60,29 @@ impl FusionPolicy {
 }
 
 impl Corpus {
+    /// The question as it is embedded: without participants' names where the ranking leaves them out of
+    /// it, and as it is where nothing else is in it.
+    pub fn question_to_embed(&self, question: &str) -> String {
+        if !self.policy.omit_names {
+            return question.to_owned();
+        }
+        let (mut rest, mut end, mut has_words) = (String::new(), 0, false);
+        visit_words(question, &mut |word| {
+            let text = question.get(word.range.clone()).unwrap_or_default();
+            if self.names.contains_key(&fold_case(text)) {
+                rest.push_str(question.get(end..word.range.start).unwrap_or_default());
+                end = word.range.end;
+            } else {
+                has_words = true;
+            }
+        });
+        rest.push_str(question.get(end..).unwrap_or_default());
+        match has_words {
+            true => rest,
+            false => question.to_owned(),
+        }
+    }
+
     /// Adds to the scores of the documents, as [`finish`](Self::finish) returned them, how near each is
     /// to the question. A document without a cosine keeps its score but for its episode's share.
     pub fn fuse(&self, scores: &mut [Option<f64>], cosines: &[Option<f64>], policy: &FusionPolicy) {
@@ -132,6 +157,18 @@ mod tests {
         assert_eq!(scores, before);
         corpus.fuse(&mut scores, &[None; 5], &FusionPolicy::default());
         assert_eq!(scores, before);
+    }
+
+    #[test]
+    fn names_are_not_embedded() {
+        let mut corpus = corpus();
+        let named = Document::new("hm", Timestamp(0)).with_name("Ann Lee");
+        corpus.add(&named);
+        let embedded = |question| corpus.question_to_embed(question);
+        assert_eq!(embedded("Did ANN Lee's dog bark?"), "Did  's dog bark?");
+        assert_eq!(embedded("Ann?"), "Ann?");
+        let corpus = Corpus::new(RankingPolicy::plain());
+        assert_eq!(corpus.question_to_embed("Ann's dog"), "Ann's dog");
     }
 
     #[test]

@@ -83,9 +83,12 @@ where
         } else {
             state.summaries = 0;
         }
+        let corpus = messages.as_ref().map(|ranking| &ranking.base.corpus);
+        let question = corpus.map(|corpus| corpus.question_to_embed(&query.pattern));
+        let question = question.unwrap_or_default();
         let near = self
             .scan
-            .nearness(info, query, state, cursor.is_none())
+            .nearness(info, (query, &question), state, cursor.is_none())
             .await?;
         if let Some((near, _)) = &near {
             state.vectors = Some(near.last);
