@@ -38,9 +38,8 @@ impl NewVectors<'_> {
     /// erased meanwhile. `own_first` is the first position of the conversation's own log, `head` its last.
     pub fn fit(&self, state: VectorState, own_first: Seq, head: Seq) -> bool {
         let begin = own_first.max(state.last.next());
-        let places = self.vectors.iter().map(|(seq, _)| seq.0);
-        let follow = places.clone().zip(begin.0..).all(|(seq, next)| seq == next);
-        state == self.state && follow && places.last() <= Some(head.0)
+        let mut places = self.vectors.iter().map(|(seq, _)| seq.0).zip(begin.0..);
+        state == self.state && places.all(|(seq, next)| seq == next && seq <= head.0)
     }
 }
 
