@@ -9,6 +9,8 @@ use context_assembler::AssemblyPolicy;
 use dag_compactor::DagPolicy;
 use handoff_compactor::{HandoffPolicy, LiveHandoffPolicy};
 use memory_model::{Clock, SystemClock};
+use memory_search::embedding::{Embedder, Semantics};
+use memory_search::ranking::FusionPolicy;
 use memory_search::{Search, SearchIndex};
 use memory_store::{FullStore, InMemoryStore, IndexedSearch, ScanSearch, SegmentSearch};
 use model_client::Timer;
@@ -62,13 +64,19 @@ enum SearchConfig {
 }
 
 impl SearchConfig {
-    fn build(self, store: &Arc<dyn FullStore>) -> Arc<dyn Search> {
+    fn build(self, store: &Arc<dyn FullStore>, semantics: Option<&Semantics>) -> Arc<dyn Search> {
         let store = Arc::clone(store);
-        match self {
-            Self::Stored => Arc::new(SegmentSearch::new(store)),
-            Self::Scan => Arc::new(ScanSearch::new(store)),
-            Self::Index(index) => Arc::new(IndexedSearch::new(index, store)),
-            Self::Custom(search) => search,
+        match (self, semantics.cloned()) {
+            (Self::Stored, None) => Arc::new(SegmentSearch::new(store)),
+            (Self::Stored, Some(semantics)) => {
+                Arc::new(SegmentSearch::new(store).with_semantics(semantics))
+            }
+            (Self::Scan, None) => Arc::new(ScanSearch::new(store)),
+            (Self::Scan, Some(semantics)) => {
+                Arc::new(ScanSearch::new(store).with_semantics(semantics))
+            }
+            (Self::Index(index), _) => Arc::new(IndexedSearch::new(index, store)),
+            (Self::Custom(search), _) => search,
         }
     }
 }
@@ -80,6 +88,8 @@ impl SearchConfig {
 pub struct Builder {
     store: StoreConfig,
     search: SearchConfig,
+    embedder: Option<Arc<dyn Embedder>>,
+    fusion: FusionPolicy,
     estimator: Arc<dyn TokenEstimator>,
     summarizer: Option<Arc<dyn Summarizer>>,
     extractive: ExtractiveSummarizer,
@@ -142,6 +152,8 @@ impl Default for Builder {
         Self {
             store: StoreConfig::Store(Arc::new(InMemoryStore::new())),
             search: SearchConfig::Stored,
+            embedder: None,
+            fusion: FusionPolicy::default(),
             estimator: default_estimator(),
             summarizer: None,
             extractive: default_extractive(),
@@ -222,6 +234,20 @@ impl Builder {
     /// and summaries of the same store.
     pub fn search(mut self, search: Arc<dyn Search>) -> Self {
         self.search = SearchConfig::Custom(search);
+        self
+    }
+
+    /// Sets the embedder: questions find messages that mean nearly what is asked, beside those that have
+    /// its words; exact modes answer as without. By default there is none. A search of the application or
+    /// over its own index does not use it. See [`Session::embed`](crate::Session::embed).
+    pub fn embedder(mut self, embedder: Arc<dyn Embedder>) -> Self {
+        self.embedder = Some(embedder);
+        self
+    }
+
+    /// Sets how much nearness by the embedder counts beside words.
+    pub fn fusion(mut self, policy: FusionPolicy) -> Self {
+        self.fusion = policy;
         self
     }
 
@@ -492,9 +518,14 @@ impl Builder {
             self.clear_results.as_ref(),
             self.drop_observations,
         )?;
+        let semantics = self.embedder.map(|embedder| Semantics {
+            embedder,
+            fusion: self.fusion,
+        });
         Ok(Memory::new(Inner {
             keeps_index: matches!(self.search, SearchConfig::Stored),
-            search: self.search.build(&store),
+            search: self.search.build(&store, semantics.as_ref()),
+            semantics,
             store,
             estimator: self.estimator,
             writers: Writers::new(summarizer, self.fallbacks, guards),

@@ -1,6 +1,7 @@
 #![doc = include_str!("../README.md")]
 
 mod cursor;
+pub mod embedding;
 mod error;
 mod fallback;
 mod fold;

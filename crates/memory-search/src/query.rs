@@ -23,7 +23,8 @@ pub enum SearchMode {
     /// pattern without words is searched for literally, and the answer says so.
     Words,
     /// The pattern is a question or a description; hits are ranked by how well they answer it. Hits
-    /// have a word of it, or stand close to a message that has one.
+    /// have a word of it, or stand close to a message that has one; with an embedder, also those that mean
+    /// nearly what is asked.
     Prose,
     /// The pattern is read as `Literal`; when that finds nothing, as `Words`; when that finds nothing,
     /// as `Prose`. The answer says which it was.

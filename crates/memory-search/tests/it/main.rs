@@ -11,6 +11,7 @@
 mod index;
 mod oracle;
 mod segments;
+mod vectors;
 mod watermark;
 
 use std::sync::Arc;

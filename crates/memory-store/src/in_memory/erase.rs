@@ -44,6 +44,7 @@ impl Inner {
         for log in &erased.logs {
             let record = self.get_mut(log.conversation)?;
             record.forget_index(IndexedKind::Messages, log.range.first.0);
+            record.forget_vectors(log.range);
             let erasure = Erasure::new(log.range, erase.now, erase.reason.clone());
             record.erasures.push(erasure);
             let own = record.log.iter_mut();

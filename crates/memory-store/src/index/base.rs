@@ -46,6 +46,14 @@ impl Doc {
         }
     }
 
+    /// Position of a message; `None` for a summary.
+    pub(super) fn seq(&self) -> Option<Seq> {
+        match self {
+            Doc::Message { seq, .. } => Some(*seq),
+            Doc::Summary { .. } => None,
+        }
+    }
+
     pub(super) fn of_summary(summary: &Summary) -> Self {
         Doc::Summary {
             id: summary.id.clone(),

@@ -7,7 +7,7 @@ use std::sync::{Arc, PoisonError};
 
 use memory_model::{EntryKind, LogEntry, Seq, SeqRange, Summary};
 use memory_search::implementors::{Matcher, RankedCursor, RankedOrder, RankedTarget, RankedUpTo};
-use memory_search::ranking::{Corpus, Document, Wanted};
+use memory_search::ranking::{Corpus, Document, FusionPolicy, Wanted};
 use memory_search::segment::{
     Need, SegmentFormat, find, with_prefix, word_key, word_of, word_prefix, words,
 };
@@ -17,9 +17,11 @@ use super::base::{Base, Doc, Part};
 use super::candidates::Candidates;
 use super::search::SegmentSearch;
 use super::visible::{Handle, Visible};
+use crate::scan::with_vectors;
 use crate::segments::{IndexSegment, IndexedKind};
 use crate::store::Store;
 use crate::types::{Conversation, LogRead};
+use crate::vectors::Nearness;
 
 /// Conversations whose records are kept in memory.
 const MOST_BASES: usize = 4;
@@ -51,7 +53,7 @@ where
         mut visible: Visible,
         query: &Query,
         matcher: &Matcher,
-        name: String,
+        mut name: String,
     ) -> Result<Hits> {
         let cursor = query.cursor.as_ref().map(RankedCursor::from_cursor);
         let cursor = cursor.transpose()?;
@@ -60,6 +62,7 @@ where
             RankedUpTo {
                 head: info.head,
                 summaries: usize::MAX,
+                vectors: None,
             },
             |cursor| cursor.state,
         );
@@ -80,10 +83,22 @@ where
         } else {
             state.summaries = 0;
         }
+        let corpus = messages.as_ref().map(|ranking| &ranking.base.corpus);
+        let question = corpus.map(|corpus| corpus.question_to_embed(&query.pattern));
+        let question = question.unwrap_or_default();
+        let near = self
+            .scan
+            .nearness(info, (query, &question), state, cursor.is_none())
+            .await?;
+        if let Some((near, _)) = &near {
+            state.vectors = Some(near.last);
+            name = with_vectors(&name);
+        }
         let mut found = [Vec::new(), Vec::new()];
         for (ranking, found) in [&mut messages, &mut summaries].into_iter().zip(&mut found) {
             if let Some(ranking) = ranking {
-                *found = self.found(handle, ranking, query, matcher).await?;
+                let near = near.as_ref();
+                *found = self.found(handle, ranking, query, matcher, near).await?;
             }
         }
         let [of_messages, of_summaries] = found;
@@ -312,8 +327,13 @@ where
         ranking: &mut Ranking,
         query: &Query,
         matcher: &Matcher,
+        near: Option<&(Nearness, &FusionPolicy)>,
     ) -> Result<Vec<(u32, f64)>> {
-        let scores = self.scores(handle, ranking, &query.pattern).await?;
+        let mut scores = self.scores(handle, ranking, &query.pattern).await?;
+        if let (Some((near, policy)), Tail::Messages(_)) = (near, &ranking.tail) {
+            let cosines = near.cosines(ranking.base.docs.iter().map(Doc::seq));
+            ranking.base.corpus.fuse(&mut scores, &cosines, policy);
+        }
         let admitted = |number: usize| {
             let doc = ranking.base.docs.get(number);
             doc.is_some_and(|doc| doc.is_admitted(matcher))

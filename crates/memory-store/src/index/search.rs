@@ -6,6 +6,7 @@ use std::sync::{Arc, Mutex};
 
 use async_trait::async_trait;
 use memory_model::{ConversationId, Seq, SeqRange, Summary, SummaryId};
+use memory_search::embedding::Semantics;
 use memory_search::implementors::{HitCollector, Matcher, Position, RankedQuery, search_auto};
 use memory_search::ranking::RankingPolicy;
 use memory_search::segment::{Need, SegmentFormat, last_summary};
@@ -72,6 +73,14 @@ where
     pub fn with_ranking(mut self, ranking: RankingPolicy) -> Self {
         self.scan = self.scan.with_ranking(ranking.clone());
         self.ranking = ranking;
+        self
+    }
+
+    /// Sets an embedder: in the mode `Prose`, messages that mean nearly what is asked rank higher. While
+    /// the embedder cannot be asked, words alone are ranked.
+    #[must_use]
+    pub fn with_semantics(mut self, semantics: Semantics) -> Self {
+        self.scan = self.scan.with_semantics(semantics);
         self
     }
 
