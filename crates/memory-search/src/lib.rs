@@ -1,5 +1,6 @@
 #![doc = include_str!("../README.md")]
 
+mod calls;
 mod cursor;
 mod error;
 mod fallback;
@@ -13,6 +14,7 @@ mod search;
 pub mod segment;
 mod words;
 
+pub use calls::{CALL_WINDOW, CallNames};
 pub use cursor::Cursor;
 pub use error::{Error, ErrorKind, Result};
 pub use fallback::Fallback;

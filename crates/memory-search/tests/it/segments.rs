@@ -3,7 +3,8 @@
 use std::sync::Arc;
 
 use fastrand::Rng;
-use memory_model::{ConversationId, Seq};
+use memory_model::{ConversationId, Message, RawJson, Seq};
+use memory_search::CallNames;
 use memory_search::ranking::RankingPolicy;
 use memory_search::segment::{SegmentBuilder, SegmentFormat, merge, records};
 use memory_store::{InMemoryStore, LogRead, SegmentSearch, Store as _, extend_index};
@@ -21,16 +22,27 @@ async fn merged_segments_are_those_that_are_built_at_once() {
         let store = InMemoryStore::new();
         let chat = root(&store, "chat").await.id;
         let texts = texts(&mut rng, letters, 200);
-        let messages = texts.iter().map(memory_model::Message::user);
+        let messages = (0..).zip(&texts).map(|(at, text)| match at % 7 {
+            3 => Message::tool_call(
+                format!("{}", at / 21),
+                ["read_file", "memory_grep"][at % 2],
+                RawJson::parse("{}").unwrap(),
+            ),
+            5 => Message::tool_result(format!("{}", at / 21), text),
+            _ => Message::user(text),
+        });
         append(&store, chat, messages.collect()).await;
         let entries = store
             .read(chat, &LogRead::new(range(1, 200)))
             .await
             .unwrap();
         assert_eq!(entries.items.len(), 200);
+        let mut calls = CallNames::new();
+        entries.items.iter().for_each(|entry| calls.add(entry));
         let build = |entries: &[memory_model::LogEntry]| {
             let mut builder = SegmentBuilder::new(format);
-            entries.iter().for_each(|entry| builder.add_message(entry));
+            let messages = entries.iter();
+            messages.for_each(|entry| builder.add_message(entry, &calls));
             builder.finish()
         };
         let (a, rest) = entries.items.split_at(64);
