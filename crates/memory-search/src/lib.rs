@@ -1,6 +1,7 @@
 #![doc = include_str!("../README.md")]
 
 mod calls;
+mod contradiction;
 mod cursor;
 mod error;
 mod fallback;
@@ -15,6 +16,7 @@ pub mod segment;
 mod words;
 
 pub use calls::{CALL_WINDOW, CallNames};
+pub use contradiction::contradicts;
 pub use cursor::Cursor;
 pub use error::{Error, ErrorKind, Result};
 pub use fallback::Fallback;

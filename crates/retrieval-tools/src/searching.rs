@@ -4,11 +4,12 @@ use async_trait::async_trait;
 use memory_model::ConversationId;
 use memory_search::implementors::search_auto;
 use memory_search::{
-    ErrorKind as SearchErrorKind, Hit, HitTarget, Hits, Query, Search, SearchMode, SearchScope,
+    ErrorKind as SearchErrorKind, Hit, HitOrder, HitTarget, Hits, Query, Search, SearchMode,
+    SearchScope,
 };
 
 use crate::error::{Error, Result};
-use crate::grep::{DEFAULT_LIMIT, GrepAnswer, GrepArgs, WiderSearch};
+use crate::grep::{DEFAULT_LIMIT, EchoCount, GrepAnswer, GrepArgs, WiderSearch};
 use crate::retrieval::{GREP, Retrieval};
 
 /// Maximum number of hits that are counted in a wider scope.
@@ -45,8 +46,14 @@ impl Retrieval {
             query = query.with_cursor(binding.position(cursor)?);
         }
         let mut hits = self.find(&query).await?;
-        // What an answer may hold is known once its hits are.
-        let (fit, most) = self.fit(&hits, spending.most());
+        // What an answer may hold is known once its hits are. The rest is for what stands beside them.
+        let whole = spending.most();
+        let share = match (args.around, args.order) {
+            (1.., _) => whole / 2,
+            (_, HitOrder::Relevance) => whole - whole / 8,
+            _ => whole,
+        };
+        let (fit, most) = self.fit(&hits, share);
         if fit < hits.hits.len() {
             hits = self.find(&query.clone().with_limit(fit)).await?;
         }
@@ -60,7 +67,10 @@ impl Retrieval {
         }
         if answer.hits.is_empty() && args.cursor.is_none() {
             answer.wider = self.wider(&args).await?;
+            answer.echoes = self.echoes(&args).await?;
         }
+        self.add_later(&args, &mut answer, whole).await?;
+        self.add_around(args.around, &mut answer, whole).await?;
         spending.end(self.accounting.text(&answer.to_text()));
         Ok(answer)
     }
@@ -89,6 +99,31 @@ impl Retrieval {
             spent <= most
         });
         (fit.count().max(1), most)
+    }
+
+    /// How many messages the search left out because they are echoes.
+    async fn echoes(&self, args: &GrepArgs) -> Result<Option<EchoCount>> {
+        let mut query = args.query(COUNTED).with_snippet_chars(1);
+        if query.searches_echoes() || !query.scope.has_messages() {
+            return Ok(None);
+        }
+        query = query
+            .with_echoes()
+            .with_scope(SearchScope::Messages)
+            .with_order(HitOrder::Oldest);
+        // Nothing that was said matches, so that all that match are echoes.
+        if matches!(query.mode, SearchMode::Auto | SearchMode::Prose) {
+            query.mode = SearchMode::Literal;
+        }
+        query.range = match (self.grant.range(), query.range) {
+            (Some(own), Some(asked)) => own.intersect(&asked),
+            (own, asked) => own.or(asked),
+        };
+        let hits = self.find(&query).await?;
+        Ok((!hits.hits.is_empty()).then_some(EchoCount {
+            messages: hits.hits.len(),
+            complete: hits.complete,
+        }))
     }
 
     /// What a wider search finds.
