@@ -415,7 +415,7 @@ impl GrepHit {
     }
 
     /// The line that a model reads, without its number.
-    fn write(&self, out: &mut String) {
+    pub(crate) fn write(&self, out: &mut String) {
         if let Some(seq) = self.seq {
             let _ = write!(out, "message:{seq}");
         }

@@ -1,5 +1,6 @@
 #![doc = include_str!("../README.md")]
 
+mod across;
 mod arguments;
 mod cursor;
 mod describe;
@@ -27,6 +28,7 @@ mod typed;
 mod unfold;
 mod using;
 
+pub use across::{SessionHit, SessionsAnswer};
 pub use describe::Description;
 pub use error::{Error, ErrorKind, Result};
 pub use expand::{

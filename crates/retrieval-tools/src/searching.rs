@@ -22,7 +22,47 @@ impl Retrieval {
     /// `Invalid` for an empty pattern or a cursor that no search for it in this session gave; `NotFound`
     /// when nothing of the positions can be seen; whatever the search gives.
     pub async fn grep(&self, args: impl Into<GrepArgs> + Send) -> Result<GrepAnswer> {
-        let args = args.into();
+        self.answer(&args.into(), true).await
+    }
+
+    /// As [`grep`](Self::grep), but does not look wider where nothing is found.
+    pub(crate) async fn grep_hits(&self, args: &GrepArgs) -> Result<GrepAnswer> {
+        self.answer(args, false).await
+    }
+
+    /// The cursor behind the first `taken` hits of a question.
+    pub(crate) async fn cursor_after(
+        &self,
+        args: &GrepArgs,
+        taken: usize,
+    ) -> Result<Option<String>> {
+        let query = self.query(args, taken).await?;
+        let hits = self.find(&query).await?;
+        let question = args.question();
+        let question: Vec<&str> = question.iter().map(String::as_str).collect();
+        Ok(match &hits.cursor {
+            Some(position) => Some(self.binding(&question).await?.cursor(position)),
+            None => None,
+        })
+    }
+
+    /// The query of a question, with its cursor and within what this tool set sees.
+    async fn query(&self, args: &GrepArgs, limit: usize) -> Result<Query> {
+        let mut query = args.query(limit);
+        query.range = self.grant.range().or(query.range);
+        if let (Some(asked), Some(_)) = (args.range, self.grant.range()) {
+            query.range = Some(self.part_of(asked).await?);
+        }
+        if let Some(cursor) = &args.cursor {
+            let question = args.question();
+            let question: Vec<&str> = question.iter().map(String::as_str).collect();
+            let binding = self.binding(&question).await?;
+            query = query.with_cursor(binding.position(cursor)?);
+        }
+        Ok(query)
+    }
+
+    async fn answer(&self, args: &GrepArgs, looks_wider: bool) -> Result<GrepAnswer> {
         if args.pattern.is_empty() {
             return Err(Error::invalid(
                 "pattern is required: give some text to find, such as \"tests are green\"",
@@ -34,17 +74,9 @@ impl Retrieval {
             0 => DEFAULT_LIMIT,
             limit => limit,
         };
-        let mut query = args.query(limit.min(limits.hits.max(1)));
-        query.range = self.grant.range().or(query.range);
-        if let (Some(asked), Some(_)) = (args.range, self.grant.range()) {
-            query.range = Some(self.part_of(asked).await?);
-        }
+        let query = self.query(args, limit.min(limits.hits.max(1))).await?;
         let question = args.question();
         let question: Vec<&str> = question.iter().map(String::as_str).collect();
-        if let Some(cursor) = &args.cursor {
-            let binding = self.binding(&question).await?;
-            query = query.with_cursor(binding.position(cursor)?);
-        }
         let mut hits = self.find(&query).await?;
         // What an answer may hold is known once its hits are. The rest is for what stands beside them.
         let whole = spending.most();
@@ -61,15 +93,15 @@ impl Retrieval {
             Some(position) => Some(self.binding(&question).await?.cursor(position)),
             None => None,
         };
-        let mut answer = GrepAnswer::new(&args, hits, cursor);
+        let mut answer = GrepAnswer::new(args, hits, cursor);
         if let [only] = answer.hits.as_mut_slice() {
             only.within(most, &*self.accounting);
         }
-        if answer.hits.is_empty() && args.cursor.is_none() {
-            answer.wider = self.wider(&args).await?;
-            answer.echoes = self.echoes(&args).await?;
+        if looks_wider && answer.hits.is_empty() && args.cursor.is_none() {
+            answer.wider = self.wider(args).await?;
+            answer.echoes = self.echoes(args).await?;
         }
-        self.add_later(&args, &mut answer, whole).await?;
+        self.add_later(args, &mut answer, whole).await?;
         self.add_around(args.around, &mut answer, whole).await?;
         spending.end(self.accounting.text(&answer.to_text()));
         Ok(answer)
