@@ -441,7 +441,7 @@ pub(crate) struct Grep {
     /// Search calls of the memory's own tools and their results too: they repeat what was said
     #[arg(long)]
     pub(crate) echoes: bool,
-    /// Show so many messages before and after each hit, at most 5
+    /// Number of messages to show before and after each hit, at most 5
     #[arg(long, value_name = "N", default_value_t = 0)]
     pub(crate) around: usize,
     /// Find only messages from this position on
