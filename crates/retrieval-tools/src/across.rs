@@ -88,9 +88,18 @@ impl SessionHit {
 #[derive(Debug, Clone, PartialEq, Eq)]
 enum Place {
     Begin,
-    /// The session's own cursor.
-    At(String),
+    /// The number of its hits that were given, and the session's own cursor.
+    At(usize, String),
     Done,
+}
+
+impl Place {
+    fn given(&self) -> usize {
+        match self {
+            Place::At(given, _) => *given,
+            Place::Begin | Place::Done => 0,
+        }
+    }
 }
 
 /// The modes that [`SearchMode::Auto`] tries, with the letters of their cursors.
@@ -109,8 +118,8 @@ fn write_cursor(stage: char, places: &[Place]) -> String {
         match place {
             Place::Begin => out.push('.'),
             Place::Done => out.push('-'),
-            Place::At(cursor) => {
-                let _ = write!(out, "{}:{cursor}", cursor.len());
+            Place::At(given, cursor) => {
+                let _ = write!(out, "{given}/{}:{cursor}", cursor.len());
             }
         }
     }
@@ -129,11 +138,13 @@ fn read_cursor(text: &str, count: usize) -> Result<(char, Vec<Place>)> {
         } else if let Some(behind) = rest.strip_prefix('-') {
             (rest, _) = (behind, places.push(Place::Done));
         } else {
-            let (length, behind) = rest.split_once(':').ok_or_else(|| foreign(text))?;
-            let length: usize = length.parse().map_err(|_| foreign(text))?;
+            let (figures, behind) = rest.split_once(':').ok_or_else(|| foreign(text))?;
+            let (given, length) = figures.split_once('/').ok_or_else(|| foreign(text))?;
+            let number = |digits: &str| digits.parse::<u32>().map_err(|_| foreign(text));
+            let (given, length) = (number(given)? as usize, number(length)? as usize);
             let split = behind.split_at_checked(length);
             let (cursor, behind) = split.ok_or_else(|| foreign(text))?;
-            places.push(Place::At(cursor.to_owned()));
+            places.push(Place::At(given, cursor.to_owned()));
             rest = behind;
         }
     }
@@ -146,7 +157,9 @@ fn read_cursor(text: &str, count: usize) -> Result<(char, Vec<Place>)> {
 /// What a session answers.
 struct Found {
     answer: Option<GrepAnswer>,
-    /// Number of its hits that are given.
+    /// Number of its hits that earlier answers gave.
+    given: usize,
+    /// Number of its hits that this answer gives.
     taken: usize,
 }
 
@@ -168,9 +181,11 @@ fn next_of(found: &[Found], order: HitOrder) -> Option<usize> {
         let fewest = found
             .iter()
             .filter(|one| one.next().is_some() || one.is_short())
-            .map(|one| one.taken)
+            .map(|one| one.given + one.taken)
             .min()?;
-        let is_next = |one: &Found| one.taken == fewest && (one.next().is_some() || one.is_short());
+        let is_next = |one: &Found| {
+            one.given + one.taken == fewest && (one.next().is_some() || one.is_short())
+        };
         let at = found.iter().position(is_next)?;
         return (!found.get(at)?.is_short()).then_some(at);
     }
@@ -239,7 +254,11 @@ impl RetrievalSet {
                     Some(asked) => Some(tools.grep_hits(&asked).await?),
                     None => None,
                 };
-                found.push(Found { answer, taken: 0 });
+                found.push(Found {
+                    answer,
+                    given: place.given(),
+                    taken: 0,
+                });
             }
             if only.is_none() && found.iter().all(|one| one.next().is_none()) {
                 continue;
@@ -291,7 +310,7 @@ impl RetrievalSet {
 fn asked(args: &GrepArgs, mode: SearchMode, place: &Place) -> Option<GrepArgs> {
     let cursor = match place {
         Place::Begin => None,
-        Place::At(cursor) => Some(cursor.clone()),
+        Place::At(_, cursor) => Some(cursor.clone()),
         Place::Done => return None,
     };
     let mut asked = args.clone().with_mode(mode);
@@ -318,7 +337,8 @@ async fn place_after(
             None => None,
         },
     };
-    Ok(cursor.map_or(Place::Done, Place::At))
+    let given = found.given + found.taken;
+    Ok(cursor.map_or(Place::Done, |cursor| Place::At(given, cursor)))
 }
 
 #[cfg(test)]
@@ -329,9 +349,9 @@ mod tests {
     fn cursors_read_back() {
         let places = [
             Place::Begin,
-            Place::At("lm7@0123abcd".to_owned()),
+            Place::At(12, "lm7@0123abcd".to_owned()),
             Place::Done,
-            Place::At("-.3:@".to_owned()),
+            Place::At(3, "-.3:@".to_owned()),
         ];
         let text = write_cursor('l', &places);
         assert_eq!(read_cursor(&text, 4).unwrap(), ('l', places.to_vec()));
@@ -340,9 +360,10 @@ mod tests {
             (text.as_str(), 5),
             ("", 1),
             ("l", 1),
-            ("l9:short", 1),
-            ("lx:short", 1),
-            ("l1:緑", 1),
+            ("l5:short", 1),
+            ("l1/9:short", 1),
+            ("l1/x:short", 1),
+            ("l1/1:緑", 1),
         ] {
             assert!(read_cursor(text, count).is_err(), "{text:?}");
         }
