@@ -1,5 +1,6 @@
 #![doc = include_str!("../README.md")]
 
+mod calls;
 mod checks;
 mod erase;
 mod erasure;

@@ -14,6 +14,7 @@ use memory_search::implementors::{
 use memory_search::ranking::{FusionPolicy, RankingPolicy};
 use memory_search::{Error, ErrorKind, Hit, HitOrder, Hits, Query, Result, Search, SearchMode};
 
+use crate::calls::LogCalls;
 use crate::checks::no_conversation;
 use crate::store::Store;
 use crate::types::{Conversation, ConversationRef, LogRead};
@@ -95,6 +96,10 @@ where
     pub fn with_ranking(mut self, ranking: RankingPolicy) -> Self {
         self.ranking = ranking;
         self
+    }
+
+    pub(crate) fn store(&self) -> &S::Target {
+        &self.store
     }
 
     pub(crate) async fn conversation(&self, id: ConversationId) -> Result<Conversation> {
@@ -211,13 +216,21 @@ where
         targets: Vec<(RankedTarget, f64)>,
     ) -> Result<Vec<Hit>> {
         let mut hits = Vec::with_capacity(targets.len());
+        let mut calls = LogCalls::new(&*self.store, conversation.id);
         for (target, score) in targets {
             let hit = match target {
                 RankedTarget::Message(seq) => {
                     let one = SeqRange::new(seq, seq).map(LogRead::new);
                     let Some(one) = one else { continue };
                     let page = self.store.read(conversation.id, &one).await?;
-                    page.items.first().map(|entry| matcher.show_message(entry))
+                    calls.add_page(&page.items);
+                    match page.items.first() {
+                        Some(entry) if !matcher.searches_echoes() => {
+                            calls.resolve(entry).await?;
+                            Some(matcher.show_message(entry, calls.names()))
+                        }
+                        entry => entry.map(|entry| matcher.show_message(entry, calls.names())),
+                    }
                 }
                 RankedTarget::Summary(id) => {
                     let found = self.store.summaries(conversation.id, &[id]).await?;
@@ -252,14 +265,18 @@ where
                 false => SeqRange::new(rest.first.max(after.next()), rest.last),
             });
         }
+        let mut calls = LogCalls::new(&*self.store, conversation.id);
         while let Some(range) = rest {
             let read = match newest_first {
                 true => LogRead::new(range).newest_first(),
                 false => LogRead::new(range),
             };
             let page = self.store.read(conversation.id, &read).await?;
-            for hit in page.items.iter().filter_map(|entry| matcher.message(entry)) {
-                if hits.push(hit).is_break() {
+            calls.add_page(&page.items);
+            for entry in &page.items {
+                if let Some(hit) = calls.hit(matcher, entry).await?
+                    && hits.push(hit).is_break()
+                {
                     return Ok(ControlFlow::Break(()));
                 }
             }

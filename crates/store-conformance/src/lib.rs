@@ -146,6 +146,8 @@ macro_rules! search_conformance_tests {
             search_pages_give_every_hit_once
             search_stays_in_its_conversation
             filters_narrow_each_other
+            echoes_are_found_on_demand
+            tools_narrow_a_search
             hits_come_in_the_order_asked
             matches_lie_in_their_snippet
             modes_are_supported_or_refused

@@ -3,6 +3,7 @@
 use memory_model::{LogEntry, Seq, Summary, SummaryId};
 
 use super::matcher::Matcher;
+use crate::calls::CallNames;
 use crate::cursor::Cursor;
 use crate::error::{Error, ErrorKind, Result};
 use crate::query::{HitOrder, Query, SearchMode};
@@ -153,6 +154,7 @@ pub struct RankedQuery<'q> {
     matcher: &'q Matcher,
     messages: (Corpus, Vec<Candidate<Seq>>),
     summaries: (Corpus, Vec<Candidate<SummaryId>>),
+    calls: CallNames,
     cursor: Option<(RankedUpTo, usize)>,
     nearness: Option<(Vec<Option<f64>>, FusionPolicy)>,
 }
@@ -180,6 +182,7 @@ impl<'q> RankedQuery<'q> {
             matcher,
             messages: (Corpus::new(policy.clone()), Vec::new()),
             summaries: (Corpus::new(policy.clone()), Vec::new()),
+            calls: CallNames::new(),
             cursor,
             nearness: None,
         })
@@ -190,17 +193,25 @@ impl<'q> RankedQuery<'q> {
         self.cursor.map(|(state, _)| state)
     }
 
-    /// Adds the next message of the log, whatever the query's filters. Notes are ignored.
+    /// Adds the next message of the log, from the first on, whatever the query's filters. Notes are ignored,
+    /// and so are messages that are nothing but echoes, unless the query searches them.
     pub fn add_message(&mut self, entry: &LogEntry) {
         if entry.kind == memory_model::EntryKind::Note {
             return;
         }
+        self.calls.forget_before(entry.seq);
+        self.calls.add(entry);
+        let document = match self.matcher.searches_echoes() {
+            true => Some(Document::of_entry(entry)),
+            false => Document::without_echoes(entry, &self.calls),
+        };
+        let Some(document) = document else { return };
         let words = self.query.mode == SearchMode::Words;
-        self.messages.0.add(&Document::of_entry(entry));
+        self.messages.0.add(&document);
         self.messages.1.push(Candidate {
             target: entry.seq,
-            admitted: self.matcher.admits_message(entry),
-            matches: words.then(|| self.matcher.message(entry).is_some()),
+            admitted: self.matcher.admits_message(entry, &self.calls),
+            matches: words.then(|| self.matcher.message(entry, &self.calls).is_some()),
         });
     }
 

@@ -4,6 +4,7 @@ use std::borrow::Cow;
 
 use memory_model::{LogEntry, Part, ResultContent, Role, Summary, Timestamp, decoded_strings};
 
+use crate::calls::CallNames;
 use crate::fold::fold_case;
 use crate::words::{Language, WordLists, visit_words};
 
@@ -51,10 +52,23 @@ impl<'a> Document<'a> {
 
     /// The texts of a log entry.
     pub fn of_entry(entry: &'a LogEntry) -> Self {
-        let mut texts = Vec::new();
-        for part in &entry.message.parts {
-            collect(part, &mut texts);
+        Self::of_parts(entry, entry.message.parts.iter())
+    }
+
+    /// The texts of a log entry that are no echoes; `None` when it has nothing else. `calls` has the calls
+    /// before it.
+    pub fn without_echoes(entry: &'a LogEntry, calls: &CallNames) -> Option<Self> {
+        if !calls.has_echoes(entry) {
+            return Some(Self::of_entry(entry));
         }
+        let parts = entry.message.parts.iter();
+        let said = parts.filter(|part| !calls.is_echo(entry, part));
+        (!calls.is_all_echo(entry)).then(|| Self::of_parts(entry, said))
+    }
+
+    fn of_parts(entry: &'a LogEntry, parts: impl Iterator<Item = &'a Part>) -> Self {
+        let mut texts = Vec::new();
+        parts.for_each(|part| collect(part, &mut texts));
         Self {
             name: entry.message.name.as_deref(),
             role: Some(entry.message.role),

@@ -7,6 +7,7 @@
     missing_docs
 )]
 
+mod contradictions;
 #[path = "../../examples/trigram_index/index.rs"]
 mod index;
 mod oracle;

@@ -70,7 +70,10 @@ impl Inner {
             record.erased_summaries.insert(id);
         }
         for seen in &erased.seen_by {
-            self.get_mut(seen.conversation)?.jobs.clear();
+            let record = self.get_mut(seen.conversation)?;
+            record.jobs.clear();
+            // A call that is gone may stand before the messages of a fork.
+            record.forget_index(IndexedKind::Messages, seen.range.first.0);
         }
         if erase.range.is_none() {
             let record = self.get_mut(id)?;

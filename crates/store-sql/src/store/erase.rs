@@ -75,6 +75,9 @@ impl<D: Database> SqlStore<D> {
         }
         for seen in &erased.seen_by {
             on.run(&sql::delete_jobs(seen.conversation)).await?;
+            // A call that is gone may stand before the messages of a fork.
+            let from = Which::From(seen.conversation, IndexedKind::Messages, seen.range.first.0);
+            self.forget_segments(on, from).await?;
         }
         if erase.range.is_none() {
             let after = Conversation {
