@@ -138,6 +138,16 @@ const LAYERS: &[(&str, &[&[&str]])] = &[
         ],
     ),
     (
+        "observation-dropping",
+        &[
+            ASYNC_RUNTIME,
+            DATABASES,
+            PROVIDERS,
+            RUNNING,
+            &["context-assembler", "dag-compactor"],
+        ],
+    ),
+    (
         "compaction-runner",
         &[
             ASYNC_RUNTIME,
@@ -148,6 +158,7 @@ const LAYERS: &[(&str, &[&[&str]])] = &[
                 "handoff-compactor",
                 "block-overlay",
                 "result-clearing",
+                "observation-dropping",
                 "store-sqlite",
             ],
         ],

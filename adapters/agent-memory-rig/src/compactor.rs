@@ -85,6 +85,7 @@ impl LadderCompactor {
                 range: SeqRange::new(Seq(1), Seq(before.messages))?,
                 depth: 0,
                 text: &before.text,
+                ranks: None,
                 tokens: before.tokens,
                 earliest_at: Timestamp::default(),
                 latest_at: Timestamp::default(),

@@ -435,6 +435,15 @@ pub(crate) struct Grep {
     /// Find only messages of this role; may be given several times
     #[arg(long = "role", value_enum, value_name = "ROLE")]
     pub(crate) roles: Vec<RoleArg>,
+    /// Find only messages that call this tool or hold its result; may be given several times
+    #[arg(long = "tool", value_name = "NAME")]
+    pub(crate) tools: Vec<String>,
+    /// Search calls of the memory's own tools and their results too: they repeat what was said
+    #[arg(long)]
+    pub(crate) echoes: bool,
+    /// Number of messages to show before and after each hit, at most 5
+    #[arg(long, value_name = "N", default_value_t = 0)]
+    pub(crate) around: usize,
     /// Find only messages from this position on
     #[arg(long, value_name = "SEQ")]
     pub(crate) from: Option<u32>,

@@ -9,12 +9,15 @@ use context_assembler::AssemblyPolicy;
 use dag_compactor::DagPolicy;
 use handoff_compactor::{HandoffPolicy, LiveHandoffPolicy};
 use memory_model::{Clock, SystemClock};
+use memory_search::embedding::{Embedder, Semantics};
+use memory_search::ranking::FusionPolicy;
 use memory_search::{Search, SearchIndex};
 use memory_store::{FullStore, InMemoryStore, IndexedSearch, ScanSearch, SegmentSearch};
 use model_client::Timer;
 #[cfg(feature = "tokio")]
 use model_client::TokioTimer;
 use model_client::guard::{CallObserver, GuardPolicy, Guards};
+use observation_dropping::DropPolicy;
 use summarize_escalation::{ExtractiveSummarizer, Ladder, Summarizer};
 use token_estimate::{HeuristicEstimator, TokenEstimator, default_estimator};
 use turn_map::{ClearPolicy, CutPolicy};
@@ -61,13 +64,19 @@ enum SearchConfig {
 }
 
 impl SearchConfig {
-    fn build(self, store: &Arc<dyn FullStore>) -> Arc<dyn Search> {
+    fn build(self, store: &Arc<dyn FullStore>, semantics: Option<&Semantics>) -> Arc<dyn Search> {
         let store = Arc::clone(store);
-        match self {
-            Self::Stored => Arc::new(SegmentSearch::new(store)),
-            Self::Scan => Arc::new(ScanSearch::new(store)),
-            Self::Index(index) => Arc::new(IndexedSearch::new(index, store)),
-            Self::Custom(search) => search,
+        match (self, semantics.cloned()) {
+            (Self::Stored, None) => Arc::new(SegmentSearch::new(store)),
+            (Self::Stored, Some(semantics)) => {
+                Arc::new(SegmentSearch::new(store).with_semantics(semantics))
+            }
+            (Self::Scan, None) => Arc::new(ScanSearch::new(store)),
+            (Self::Scan, Some(semantics)) => {
+                Arc::new(ScanSearch::new(store).with_semantics(semantics))
+            }
+            (Self::Index(index), _) => Arc::new(IndexedSearch::new(index, store)),
+            (Self::Custom(search), _) => search,
         }
     }
 }
@@ -79,6 +88,8 @@ impl SearchConfig {
 pub struct Builder {
     store: StoreConfig,
     search: SearchConfig,
+    embedder: Option<Arc<dyn Embedder>>,
+    fusion: FusionPolicy,
     estimator: Arc<dyn TokenEstimator>,
     summarizer: Option<Arc<dyn Summarizer>>,
     extractive: ExtractiveSummarizer,
@@ -94,6 +105,7 @@ pub struct Builder {
     /// A planner of the application, in place of the strategy's.
     planner: Option<Arc<dyn Planner>>,
     clear_results: Option<ClearPolicy>,
+    drop_observations: Option<DropPolicy>,
     assembly: AssemblyPolicy,
     fresh_tail: Option<usize>,
     runner: RunnerPolicy,
@@ -140,6 +152,8 @@ impl Default for Builder {
         Self {
             store: StoreConfig::Store(Arc::new(InMemoryStore::new())),
             search: SearchConfig::Stored,
+            embedder: None,
+            fusion: FusionPolicy::default(),
             estimator: default_estimator(),
             summarizer: None,
             extractive: default_extractive(),
@@ -154,6 +168,7 @@ impl Default for Builder {
             strategy: Strategy::default(),
             planner: None,
             clear_results: None,
+            drop_observations: None,
             assembly: AssemblyPolicy::default(),
             fresh_tail: None,
             runner: RunnerPolicy::default(),
@@ -219,6 +234,20 @@ impl Builder {
     /// and summaries of the same store.
     pub fn search(mut self, search: Arc<dyn Search>) -> Self {
         self.search = SearchConfig::Custom(search);
+        self
+    }
+
+    /// Sets the embedder: questions find messages that mean nearly what is asked, beside those that have
+    /// its words; exact modes answer as without. By default there is none. A search of the application or
+    /// over its own index does not use it. See [`Session::embed`](crate::Session::embed).
+    pub fn embedder(mut self, embedder: Arc<dyn Embedder>) -> Self {
+        self.embedder = Some(embedder);
+        self
+    }
+
+    /// Sets how much nearness by the embedder counts beside words.
+    pub fn fusion(mut self, policy: FusionPolicy) -> Self {
+        self.fusion = policy;
         self
     }
 
@@ -313,6 +342,15 @@ impl Builder {
     /// [`Session::plan`](crate::Session::plan) say what the next compaction saves.
     pub fn clear_results(mut self, policy: ClearPolicy) -> Self {
         self.clear_results = Some(policy);
+        self
+    }
+
+    /// Leaves out the lines of summaries on which later work depends least, where all summaries of a view cost more together
+    /// than the policy says: each compaction asks the summarizer which lines of each summary these are, and goes by their
+    /// ranks where none answers. The lines that stay are the same to the letter, and a summary that lost lines unfolds to
+    /// what it unfolded to. For the strategy [`Strategy::Dag`] and a planner of one's own; by default nothing is left out.
+    pub fn drop_observations(mut self, policy: DropPolicy) -> Self {
+        self.drop_observations = Some(policy);
         self
     }
 
@@ -478,10 +516,16 @@ impl Builder {
             self.strategy,
             self.planner,
             self.clear_results.as_ref(),
+            self.drop_observations,
         )?;
+        let semantics = self.embedder.map(|embedder| Semantics {
+            embedder,
+            fusion: self.fusion,
+        });
         Ok(Memory::new(Inner {
             keeps_index: matches!(self.search, SearchConfig::Stored),
-            search: self.search.build(&store),
+            search: self.search.build(&store, semantics.as_ref()),
+            semantics,
             store,
             estimator: self.estimator,
             writers: Writers::new(summarizer, self.fallbacks, guards),

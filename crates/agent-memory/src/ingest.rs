@@ -132,6 +132,7 @@ impl Session {
         let stored = appended.outcomes.len() as u32;
         self.index_after(appended.head.0.saturating_sub(stored), appended.head.0)
             .await;
+        self.embed_cheaply().await;
         Ok(IngestReport {
             outcomes: appended.outcomes,
             head: appended.head,

@@ -7,6 +7,7 @@ mod branches;
 mod builder;
 mod compact;
 mod deferred;
+mod embedding;
 mod error;
 mod handing_over;
 mod history;
@@ -43,6 +44,7 @@ mod writers;
 pub use branches::{BranchRequest, BranchSummary};
 pub use builder::Builder;
 pub use deferred::Recovery;
+pub use embedding::ModelEmbedder;
 pub use error::{Error, ErrorKind, Result};
 pub use handing_over::{HandOver, HandOverOutcome, HandOverSkip, Handoff};
 pub use history::{Change, ViewAtVersion};
@@ -99,6 +101,11 @@ pub mod handoff {
 pub mod clearing {
     pub use result_clearing::*;
     pub use turn_map::{ClearPolicy, TrimPolicy};
+}
+
+/// Summaries without their least relevant lines: the policy, and the planner around a planner.
+pub mod dropping {
+    pub use observation_dropping::*;
 }
 
 /// Messages, views, summaries, ids and hashes.

@@ -6,6 +6,7 @@ use compaction_runner::{CancellationToken, Hooks, InFlight, Liveness, RunnerPoli
 use context_assembler::{AssemblyPolicy, ContextAccounting};
 use memory_model::{Clock, SessionKey};
 use memory_search::Search;
+use memory_search::embedding::Semantics;
 use memory_store::{Conversation, FullStore, NewConversation, Origin};
 use model_client::guard::Spent;
 use summarize_escalation::{ExtractiveSummarizer, Ladder};
@@ -24,6 +25,8 @@ use crate::writers::Writers;
 pub(crate) struct Inner {
     pub(crate) store: Arc<dyn FullStore>,
     pub(crate) search: Arc<dyn Search>,
+    /// The embedder, and how much nearness counts.
+    pub(crate) semantics: Option<Semantics>,
     /// Whether the search index of the store is extended.
     pub(crate) keeps_index: bool,
     pub(crate) estimator: Arc<dyn TokenEstimator>,

@@ -10,6 +10,7 @@ use dag_compactor::{DagPlanner, DagPolicy};
 use handoff_compactor::{HandoffPlanner, LiveHandoffPolicy};
 use memory_model::RawJson;
 use memory_store::FullStore;
+use observation_dropping::{DropPolicy, DroppingPlanner};
 use result_clearing::ClearingPlanner;
 use serde::{Deserialize, Serialize};
 use turn_map::ClearPolicy;
@@ -93,6 +94,7 @@ impl Planners {
         strategy: Strategy,
         custom: Option<Arc<dyn Planner>>,
         clear: Option<&ClearPolicy>,
+        drop: Option<DropPolicy>,
     ) -> Result<Self> {
         let clearing = |planner: Arc<dyn Planner>| -> Result<Arc<dyn Planner>> {
             let Some(policy) = clear else {
@@ -102,7 +104,13 @@ impl Planners {
                 .map_err(|refused| Error::new(ErrorKind::Invalid, refused.to_string()))?;
             Ok(Arc::new(planner))
         };
-        let dag = clearing(Arc::new(DagPlanner::new(dag)))?;
+        let dropping = |planner: Arc<dyn Planner>| -> Arc<dyn Planner> {
+            match drop {
+                Some(policy) => Arc::new(DroppingPlanner::new(planner, policy)),
+                None => planner,
+            }
+        };
+        let dag = dropping(clearing(Arc::new(DagPlanner::new(dag)))?);
         let handoff = HandoffPlanner::live(handoff);
         #[cfg(feature = "import")]
         let handoff = handoff.with_conventions(Arc::new(message_formats::KnownAgents));
@@ -110,7 +118,7 @@ impl Planners {
         let handoff = clearing(plain_handoff.clone())?;
         let blocks = clearing(Arc::new(BlockPlanner::new(blocks)))?;
         let default = match (custom, strategy) {
-            (Some(custom), _) => clearing(custom)?,
+            (Some(custom), _) => dropping(clearing(custom)?),
             (None, Strategy::Dag) => Arc::clone(&dag),
             (None, Strategy::Handoff) => Arc::clone(&handoff),
             (None, Strategy::Blocks) => Arc::clone(&blocks),

@@ -7,7 +7,7 @@ use memory_model::{Accounting, ConversationId, SessionKey};
 use memory_search::ranking::RankingPolicy;
 use memory_store::{
     Conversation, ConversationFilter, Report, Verifier, Violation, ViolationKind, check_index,
-    verify,
+    check_vectors, verify,
 };
 use token_estimate::EstimatorId;
 
@@ -112,6 +112,12 @@ impl Memory {
                         verified.violations.push(Violation::new(kind, message));
                     }
                     Err(error) => return Err(error.into()),
+                }
+                if let Some(semantics) = &self.inner.semantics {
+                    let vectors = check_vectors(&*self.inner.store, id, semantics).await?;
+                    let damage = vectors.damage.into_iter();
+                    let damage = damage.map(|one| Violation::new(ViolationKind::SearchIndex, one));
+                    verified.violations.extend(damage);
                 }
             }
         }

@@ -106,6 +106,10 @@ pub struct Request {
     pub details: Option<String>,
     /// Prompts that take the place of the summarizer's own.
     pub prompts: Option<Prompts>,
+    /// Whether the summarizer only chooses lines of its one source, a summary, that are left out: all others stay to
+    /// the letter, with their ranks.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub drop_lines: bool,
 }
 
 impl Request {
@@ -142,6 +146,12 @@ impl Request {
     /// Sets the prompts.
     pub fn with_prompts(mut self, prompts: Prompts) -> Self {
         self.prompts = Some(prompts);
+        self
+    }
+
+    /// Sets whether lines of the source are left out, in place of a new text.
+    pub fn with_drop_lines(mut self, drop: bool) -> Self {
+        self.drop_lines = drop;
         self
     }
 }

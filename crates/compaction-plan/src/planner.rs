@@ -154,6 +154,9 @@ pub enum ReadRequest {
     Spans(SeqRange),
     /// The log's entries in the range, oldest first.
     Entries(SeqRange),
+    /// The summaries that the view shows in the range, oldest first. All at once, without those that are not stored yet:
+    /// there may be none.
+    Summaries(SeqRange),
 }
 
 /// One pass under way: it says what to read next, is fed it page by page, and returns jobs.
@@ -173,6 +176,11 @@ pub trait Pass: Send + fmt::Debug {
 
     /// Takes the next entries of [`ReadRequest::Entries`] and returns the jobs that they complete.
     fn feed_entries(&mut self, _entries: &[LogEntry], _accounting: &dyn Accounting) -> Vec<Job> {
+        Vec::new()
+    }
+
+    /// Takes the summaries of [`ReadRequest::Summaries`] and returns the jobs that they complete.
+    fn feed_summaries(&mut self, _summaries: &[Summary], _accounting: &dyn Accounting) -> Vec<Job> {
         Vec::new()
     }
 

@@ -121,7 +121,8 @@ pub(crate) fn summary_request<'r>(
         request = request
             .with_purpose(asked.purpose)
             .with_target_tokens(asked.target_tokens)
-            .with_max_tokens(asked.max_tokens);
+            .with_max_tokens(asked.max_tokens)
+            .with_drop_lines(asked.drop_lines);
         request.previous = asked.previous.as_deref();
     }
     request.instructions = env.instructions.as_deref();

@@ -72,6 +72,7 @@ async fn feed(
                 entries.append(&mut more);
                 jobs
             }
+            Fed::Summaries(summaries) => pass.feed_summaries(&summaries, env.accounting),
         };
         // What the pass wants next does not depend on what becomes of these jobs.
         let want = pass.next_read();

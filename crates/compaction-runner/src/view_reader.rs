@@ -3,8 +3,8 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use compaction_plan::{Job, Label, Overlay, Pass, PassInput, ReadRequest, Tail};
-use memory_model::{LogEntry, Seq, SeqRange, Span, SpanBody};
-use memory_store::{LogRead, Order, Page, Snapshot, message_costs};
+use memory_model::{LogEntry, Seq, SeqRange, Span, SpanBody, Summary, SummaryId};
+use memory_store::{LogRead, Order, Page, Snapshot, message_costs, read_spans};
 
 use crate::atoms::newest_entries;
 use crate::environment::Environment;
@@ -48,6 +48,7 @@ pub(crate) struct ViewReader<'a> {
 pub(crate) enum Fed {
     Spans(Vec<Span>),
     Entries(Vec<LogEntry>),
+    Summaries(Vec<Summary>),
 }
 
 impl<'a> ViewReader<'a> {
@@ -111,6 +112,9 @@ impl<'a> ViewReader<'a> {
                 let entries = self.entries(range).await?;
                 (!entries.is_empty()).then_some(Fed::Entries(entries))
             }
+            Some(ReadRequest::Summaries(range)) => {
+                Some(Fed::Summaries(self.summaries(range).await?))
+            }
             _ => None,
         })
     }
@@ -152,6 +156,7 @@ impl<'a> ViewReader<'a> {
             jobs.extend(match &page {
                 Fed::Spans(spans) => pass.feed_spans(spans, accounting),
                 Fed::Entries(entries) => pass.feed_entries(entries, accounting),
+                Fed::Summaries(summaries) => pass.feed_summaries(summaries, accounting),
             });
             want = pass.next_read();
         }
@@ -170,6 +175,20 @@ impl<'a> ViewReader<'a> {
             self.short.insert(range, page.items.clone());
         }
         Ok(page.items)
+    }
+
+    /// The stored summaries that the view shows in a range, with the overlay.
+    async fn summaries(&self, range: SeqRange) -> Result<Vec<Summary>> {
+        let spans = read_spans(self.env.store, &self.snapshot, range).await?;
+        let spans = self.overlay.apply(&spans);
+        let ids = spans.iter().filter_map(|span| span.body.summary());
+        let ids: Vec<SummaryId> = ids.cloned().collect();
+        if ids.is_empty() {
+            return Ok(Vec::new());
+        }
+        let store = self.env.store;
+        let found = store.summaries(self.env.conversation, &ids).await?;
+        Ok(found.into_iter().flatten().collect())
     }
 
     /// Sets the cost of raw spans, and asks the store for those that were not read before.

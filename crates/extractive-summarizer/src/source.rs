@@ -22,6 +22,9 @@ pub struct SummarySource<'a> {
     pub depth: u32,
     /// Text of the summary.
     pub text: &'a str,
+    /// Rank of each line of the text, as in [`SummaryBody`](memory_model::SummaryBody); `None` where all are equal or
+    /// none is known.
+    pub ranks: Option<&'a [u8]>,
     /// Cost of the summary, in tokens.
     pub tokens: u64,
     /// Earliest time of its messages.
@@ -37,6 +40,7 @@ impl<'a> From<&'a Summary> for SummarySource<'a> {
             range: summary.range,
             depth: summary.depth,
             text: summary.text(),
+            ranks: summary.body.ranks(),
             tokens: summary.tokens,
             earliest_at: summary.earliest_at,
             latest_at: summary.latest_at,

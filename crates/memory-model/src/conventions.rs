@@ -174,6 +174,44 @@ pub struct UserText<'a> {
     pub is_document: bool,
 }
 
+/// Names of the tools by which a model looks into its own memory. What they answer was said before, so a
+/// search leaves their calls and results out unless it is asked for them.
+pub const MEMORY_TOOLS: [&str; 5] = [
+    "memory_grep",
+    "memory_describe",
+    "memory_expand",
+    "memory_recall",
+    "memory_files",
+];
+
+/// Returns whether a call of the name `called` is one of the tool `tool`: of this very name, or of it behind
+/// the name of a server, as clients of the Model Context Protocol write it (`mcp__server__tool`,
+/// `server__tool`, `mcp_server_tool`, `server.tool`, `server/tool`, `server:tool`).
+///
+/// ```
+/// use memory_model::conventions::names_tool;
+///
+/// assert!(names_tool("mcp__notes__search", "search"));
+/// assert!(!names_tool("research", "search"));
+/// ```
+pub fn names_tool(called: &str, tool: &str) -> bool {
+    let Some(server) = called.strip_suffix(tool) else {
+        return false;
+    };
+    // One mark is enough between server and tool where the whole name is not written with two.
+    let is_marked = (server.starts_with("mcp_") || server.starts_with("mcp-"))
+        && !server.starts_with("mcp__")
+        && server.ends_with(['_', '-']);
+    server.is_empty()
+        || !tool.is_empty()
+            && (server.ends_with("__") || server.ends_with(['.', '/', ':']) || is_marked)
+}
+
+/// Returns whether a tool of this name is one of [`MEMORY_TOOLS`].
+pub fn is_memory_tool(name: &str) -> bool {
+    MEMORY_TOOLS.iter().any(|tool| names_tool(name, tool))
+}
+
 /// Names of arguments that hold a command line.
 const COMMAND_KEYS: [&str; 3] = ["command", "cmd", "script"];
 /// Names of arguments that hold a path.
@@ -402,6 +440,30 @@ mod tests {
         for nothing in ["not json", "[]", "7"] {
             assert_eq!(of(nothing), ToolUse::default());
         }
+    }
+
+    #[test]
+    fn tools_are_known_behind_the_name_of_a_server() {
+        for name in [
+            "memory_grep",
+            "mcp__agent-memory__memory_grep",
+            "mcp_agent-memory_memory_recall",
+            "agent-memory.memory_expand",
+            "memory/memory_files",
+        ] {
+            assert!(is_memory_tool(name), "{name}");
+        }
+        for name in [
+            "",
+            "grep",
+            "memory_grep_all",
+            "team_memory_files",
+            "Memory_grep",
+            "mcp__memory_grep__list",
+        ] {
+            assert!(!is_memory_tool(name), "{name}");
+        }
+        assert!(names_tool("Read", "Read") && !names_tool("mcp__files__Read", ""));
     }
 
     #[test]

@@ -17,6 +17,8 @@ pub enum ErrorKind {
     Corrupt,
     /// The storage below the search failed; [`Error::source`](StdError::source) says how.
     Storage,
+    /// The embedder failed; [`Error::source`](StdError::source) says how.
+    Unavailable,
 }
 
 /// Error of a search: a kind, a message that names the object, and the cause.

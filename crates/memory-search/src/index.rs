@@ -51,6 +51,9 @@ pub struct IndexedHits {
 /// that together they are a complete [`Search`](crate::Search) however far the index lags. An
 /// index needs no store: whoever fills it hands it what a store reads.
 ///
+/// A query searches echoes and has no filter on tools: `memory_store::IndexedSearch`, which can read the calls
+/// that results belong to, applies both to what the index finds.
+///
 /// Cursors are [positions](crate::implementors::Position). A query comes in the orders
 /// [`Oldest`](crate::HitOrder::Oldest) or [`Newest`](crate::HitOrder::Newest).
 #[async_trait]

@@ -1,6 +1,9 @@
 #![doc = include_str!("../README.md")]
 
+mod calls;
+mod contradiction;
 mod cursor;
+pub mod embedding;
 mod error;
 mod fallback;
 mod fold;
@@ -13,6 +16,8 @@ mod search;
 pub mod segment;
 mod words;
 
+pub use calls::{CALL_WINDOW, CallNames};
+pub use contradiction::contradicts;
 pub use cursor::Cursor;
 pub use error::{Error, ErrorKind, Result};
 pub use fallback::Fallback;

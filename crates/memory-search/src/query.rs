@@ -1,5 +1,6 @@
 //! The query: a pattern, how it is read, filters, an order, a limit.
 
+use memory_model::conventions::is_memory_tool;
 use memory_model::{Role, SeqRange, Timestamp};
 use serde::{Deserialize, Serialize};
 
@@ -23,7 +24,8 @@ pub enum SearchMode {
     /// pattern without words is searched for literally, and the answer says so.
     Words,
     /// The pattern is a question or a description; hits are ranked by how well they answer it. Hits
-    /// have a word of it, or stand close to a message that has one.
+    /// have a word of it, or stand close to a message that has one; with an embedder, also those that mean
+    /// nearly what is asked.
     Prose,
     /// The pattern is read as `Literal`; when that finds nothing, as `Words`; when that finds nothing,
     /// as `Prose`. The answer says which it was.
@@ -111,6 +113,14 @@ pub struct Query {
     /// Finds only messages of these roles; empty for all. Summaries have no role and are found
     /// only while this is empty.
     pub roles: Vec<Role>,
+    /// Finds only messages that call one of these tools or have its result, by the tool's own name or
+    /// behind a server's ([`names_tool`]); empty for all. Summaries are found only while this is empty.
+    ///
+    /// [`names_tool`]: memory_model::conventions::names_tool
+    pub tools: Vec<String>,
+    /// Whether echoes are searched too: calls of this memory's own tools and their results, which repeat
+    /// what was said before. False by default. A filter on such a tool searches them whatever this is.
+    pub echoes: bool,
     /// Finds only messages at these positions, and summaries that cover one of them.
     pub range: Option<SeqRange>,
     /// Finds only messages from this time on, and summaries that cover messages from it on.
@@ -136,6 +146,8 @@ impl Query {
             smart_case: false,
             scope: SearchScope::default(),
             roles: Vec::new(),
+            tools: Vec::new(),
+            echoes: false,
             range: None,
             since: None,
             until: None,
@@ -186,6 +198,25 @@ impl Query {
     pub fn with_roles(mut self, roles: impl Into<Vec<Role>>) -> Self {
         self.roles = roles.into();
         self
+    }
+
+    /// Sets the tools whose calls and results are found.
+    #[must_use]
+    pub fn with_tools<T: Into<String>>(mut self, tools: impl IntoIterator<Item = T>) -> Self {
+        self.tools = tools.into_iter().map(Into::into).collect();
+        self
+    }
+
+    /// Searches calls of this memory's own tools and their results too.
+    #[must_use]
+    pub fn with_echoes(mut self) -> Self {
+        self.echoes = true;
+        self
+    }
+
+    /// Whether echoes are searched: on demand, or because one of this memory's own tools is asked for.
+    pub fn searches_echoes(&self) -> bool {
+        self.echoes || self.tools.iter().any(|tool| is_memory_tool(tool))
     }
 
     /// Sets the positions to search.

@@ -6,14 +6,17 @@ use std::ops::{ControlFlow, Deref};
 
 use async_trait::async_trait;
 use memory_model::{ConversationId, Seq, SeqRange};
-use memory_search::implementors::{HitCollector, Position, search_auto};
+use memory_search::implementors::{HitCollector, Matcher, Position, search_auto};
+use memory_search::ranking::RankingPolicy;
 use memory_search::{
-    ErrorKind, Fallback, HitOrder, Hits, IndexedHits, Query, Result, Search, SearchIndex,
-    SearchMode, SearchScope, Watermark,
+    ErrorKind, Fallback, Hit, HitOrder, HitTarget, Hits, IndexedHits, Query, Result, Search,
+    SearchIndex, SearchMode, SearchScope, Watermark,
 };
 
+use crate::calls::LogCalls;
 use crate::scan::{SCAN, ScanSearch};
 use crate::store::Store;
+use crate::types::LogRead;
 
 /// A search that answers from an index up to its [`Watermark`] and scans what lies behind it.
 ///
@@ -89,25 +92,76 @@ where
         answer: &mut Answer,
     ) -> Result<ControlFlow<()>> {
         let query = query.clone().with_scope(SearchScope::Messages);
-        let Some(indexed) = self.ask(conversation, &query, answer).await? else {
+        // Which calls results belong to is read from the log, not asked of the index.
+        let mut asked = query.clone().with_echoes();
+        asked.tools.clear();
+        let Some(indexed) = self.ask(conversation, &asked, answer).await? else {
             return self.scan(conversation, &query, answer).await;
         };
-        let rest = behind(&query, indexed.watermark.messages);
-        let mut flow = ControlFlow::Continue(());
-        if query.order != HitOrder::Newest {
-            flow = answer.hits.extend(indexed.hits);
-            return match rest {
-                Some(rest) if flow.is_continue() => self.scan(conversation, &rest, answer).await,
-                _ => Ok(flow),
-            };
+        if query.order == HitOrder::Newest
+            && let Some(rest) = behind(&query, indexed.watermark.messages)
+            && self.scan(conversation, &rest, answer).await?.is_break()
+        {
+            return Ok(ControlFlow::Break(()));
         }
-        if let Some(rest) = rest {
-            flow = self.scan(conversation, &rest, answer).await?;
+        let matcher = Matcher::of_any_mode(&query, &RankingPolicy::default())?;
+        let mut next = Some(indexed);
+        let mut watermark = Watermark::default();
+        while let Some(indexed) = next.take() {
+            watermark = indexed.watermark;
+            for hit in indexed.hits.hits {
+                if let Some(hit) = self.admitted(conversation, &matcher, hit).await?
+                    && answer.hits.push(hit).is_break()
+                {
+                    return Ok(ControlFlow::Break(()));
+                }
+            }
+            if let Some(cursor) = indexed.hits.cursor {
+                asked = asked.with_cursor(cursor.clone());
+                next = self.ask(conversation, &asked, answer).await?;
+                if next.is_none() {
+                    let rest = query.with_cursor(cursor);
+                    return self.scan(conversation, &rest, answer).await;
+                }
+            }
         }
-        Ok(match flow {
-            ControlFlow::Continue(()) => answer.hits.extend(indexed.hits),
-            stopped => stopped,
-        })
+        match behind(&query, watermark.messages) {
+            Some(rest) if query.order != HitOrder::Newest => {
+                self.scan(conversation, &rest, answer).await
+            }
+            _ => Ok(ControlFlow::Continue(())),
+        }
+    }
+
+    /// The hit as far as the query's filter on tools admits it and it is no echo.
+    async fn admitted(
+        &self,
+        conversation: ConversationId,
+        matcher: &Matcher,
+        hit: Hit,
+    ) -> Result<Option<Hit>> {
+        let HitTarget::Message { seq, .. } = hit.target else {
+            return Ok(Some(hit));
+        };
+        if matcher.searches_echoes() && matcher.tools().is_empty() {
+            return Ok(Some(hit));
+        }
+        let store = self.scan.store();
+        let one = LogRead::new(SeqRange::single(seq));
+        let page = store.read(conversation, &one).await?;
+        let Some(entry) = page.items.first() else {
+            return Ok(None);
+        };
+        let mut calls = LogCalls::new(store, conversation);
+        calls.add_page(&page.items);
+        calls.resolve(entry).await?;
+        let calls = calls.names();
+        Ok(
+            match matcher.searches_echoes() || !calls.has_echoes(entry) {
+                true => matcher.admits_message(entry, calls).then_some(hit),
+                false => matcher.message(entry, calls),
+            },
+        )
     }
 
     async fn summaries(

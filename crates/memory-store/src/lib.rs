@@ -1,5 +1,6 @@
 #![doc = include_str!("../README.md")]
 
+mod calls;
 mod checks;
 mod erase;
 mod erasure;
@@ -17,6 +18,8 @@ mod scan;
 mod segments;
 mod store;
 mod types;
+mod vector_store;
+mod vectors;
 mod verify;
 mod violation;
 
@@ -38,5 +41,7 @@ pub use types::{
     NewEntry, Order, Origin, Owner, Page, Publication, Publish, Published, Segment, Snapshot,
     State, ViewInfo,
 };
+pub use vector_store::{NewVectors, PlacedVector, VectorState, VectorStore};
+pub use vectors::{VectorCheck, VectorProgress, check_vectors, extend_vectors};
 pub use verify::{Verifier, verify};
 pub use violation::{Report, Violation, ViolationKind};

@@ -1,20 +1,24 @@
 //! Search by reading everything: always right, on any store.
 
+use std::borrow::Cow;
 use std::collections::VecDeque;
 use std::fmt;
 use std::ops::{ControlFlow, Deref};
 
 use async_trait::async_trait;
 use memory_model::{ConversationId, Seq, SeqRange};
+use memory_search::embedding::Semantics;
 use memory_search::implementors::{
     HitCollector, Matcher, Position, RankedQuery, RankedTarget, RankedUpTo, search_auto,
 };
-use memory_search::ranking::RankingPolicy;
+use memory_search::ranking::{FusionPolicy, RankingPolicy};
 use memory_search::{Error, ErrorKind, Hit, HitOrder, Hits, Query, Result, Search, SearchMode};
 
+use crate::calls::LogCalls;
 use crate::checks::no_conversation;
 use crate::store::Store;
 use crate::types::{Conversation, ConversationRef, LogRead};
+use crate::vectors::{Nearness, nearness};
 
 /// Name of the strategy that reads everything, for a literal text.
 pub const SCAN: &str = "literal-scan";
@@ -43,6 +47,7 @@ const SUMMARY_PAGE: usize = 256;
 pub struct ScanSearch<S> {
     store: S,
     ranking: RankingPolicy,
+    semantics: Option<Semantics>,
 }
 
 impl<S> ScanSearch<S>
@@ -55,7 +60,35 @@ where
         Self {
             store,
             ranking: RankingPolicy::default(),
+            semantics: None,
         }
+    }
+
+    /// Sets an embedder: in the mode `Prose`, messages that mean nearly what is asked rank higher. While
+    /// the embedder cannot be asked, words alone are ranked.
+    #[must_use]
+    pub fn with_semantics(mut self, semantics: Semantics) -> Self {
+        self.semantics = Some(semantics);
+        self
+    }
+
+    /// How near messages are to the question; `None` for a query that vectors do not change.
+    pub(crate) async fn nearness(
+        &self,
+        info: &Conversation,
+        (query, question): (&Query, &str),
+        state: RankedUpTo,
+        is_first_page: bool,
+    ) -> Result<Option<(Nearness, &FusionPolicy)>> {
+        let counts = query.mode == SearchMode::Prose
+            && query.scope.has_messages()
+            && (is_first_page || state.vectors.is_some());
+        let Some(semantics) = self.semantics.as_ref().filter(|_| counts) else {
+            return Ok(None);
+        };
+        let (head, last) = (state.head.min(info.head), state.vectors);
+        let found = nearness(&*self.store, info, semantics, question, head, last).await?;
+        Ok(found.map(|found| (found, &semantics.fusion)))
     }
 
     /// Sets how hits are ranked, and the language whose words are stemmed.
@@ -63,6 +96,10 @@ where
     pub fn with_ranking(mut self, ranking: RankingPolicy) -> Self {
         self.ranking = ranking;
         self
+    }
+
+    pub(crate) fn store(&self) -> &S::Target {
+        &self.store
     }
 
     pub(crate) async fn conversation(&self, id: ConversationId) -> Result<Conversation> {
@@ -120,6 +157,7 @@ where
         let mut state = ranked.up_to().unwrap_or(RankedUpTo {
             head: conversation.head,
             summaries: usize::MAX,
+            vectors: None,
         });
         if query.scope.has_messages() {
             let mut rest = conversation.range();
@@ -150,6 +188,18 @@ where
             (more, after) = (page.next.is_some(), page.next);
         }
         state.summaries = summaries;
+        let is_first_page = ranked.up_to().is_none();
+        let question = ranked.question_to_embed();
+        let near = self
+            .nearness(&conversation, (query, &question), state, is_first_page)
+            .await?;
+        let mut strategy = Cow::Borrowed(strategy);
+        if let Some((near, policy)) = near {
+            let cosines = near.cosines(ranked.positions().map(Some));
+            ranked.set_nearness(cosines, policy);
+            state.vectors = Some(near.last);
+            strategy = with_vectors(&strategy).into();
+        }
         let page = ranked.page(state);
         let hits = self.shown(&conversation, matcher, page.targets).await?;
         Ok(match page.cursor {
@@ -166,13 +216,21 @@ where
         targets: Vec<(RankedTarget, f64)>,
     ) -> Result<Vec<Hit>> {
         let mut hits = Vec::with_capacity(targets.len());
+        let mut calls = LogCalls::new(&*self.store, conversation.id);
         for (target, score) in targets {
             let hit = match target {
                 RankedTarget::Message(seq) => {
                     let one = SeqRange::new(seq, seq).map(LogRead::new);
                     let Some(one) = one else { continue };
                     let page = self.store.read(conversation.id, &one).await?;
-                    page.items.first().map(|entry| matcher.show_message(entry))
+                    calls.add_page(&page.items);
+                    match page.items.first() {
+                        Some(entry) if !matcher.searches_echoes() => {
+                            calls.resolve(entry).await?;
+                            Some(matcher.show_message(entry, calls.names()))
+                        }
+                        entry => entry.map(|entry| matcher.show_message(entry, calls.names())),
+                    }
                 }
                 RankedTarget::Summary(id) => {
                     let found = self.store.summaries(conversation.id, &[id]).await?;
@@ -207,14 +265,18 @@ where
                 false => SeqRange::new(rest.first.max(after.next()), rest.last),
             });
         }
+        let mut calls = LogCalls::new(&*self.store, conversation.id);
         while let Some(range) = rest {
             let read = match newest_first {
                 true => LogRead::new(range).newest_first(),
                 false => LogRead::new(range),
             };
             let page = self.store.read(conversation.id, &read).await?;
-            for hit in page.items.iter().filter_map(|entry| matcher.message(entry)) {
-                if hits.push(hit).is_break() {
+            calls.add_page(&page.items);
+            for entry in &page.items {
+                if let Some(hit) = calls.hit(matcher, entry).await?
+                    && hits.push(hit).is_break()
+                {
                     return Ok(ControlFlow::Break(()));
                 }
             }
@@ -323,6 +385,14 @@ where
             }
         };
         Ok(answer.with_fallback(matcher.fallback().cloned()))
+    }
+}
+
+/// The name of a strategy that counts vectors too: `prose-vectors-scan`.
+pub(crate) fn with_vectors(strategy: &str) -> String {
+    match strategy.split_once('-') {
+        Some((mode, how)) => format!("{mode}-vectors-{how}"),
+        None => strategy.to_owned(),
     }
 }
 

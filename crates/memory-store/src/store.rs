@@ -19,6 +19,7 @@ use crate::types::{
     Fence, JobKey, LeaseUpdate, LogRead, NewConversation, Order, Owner, Page, Publication, Publish,
     Published, Snapshot, State, ViewInfo,
 };
+use crate::vector_store::VectorStore;
 use crate::violation::Violation;
 
 /// A place where conversations are kept.
@@ -303,6 +304,11 @@ pub trait Store: Send + Sync + fmt::Debug {
 
     /// The search index that the store keeps; `None` where it keeps none.
     fn index(&self) -> Option<&dyn IndexStore> {
+        None
+    }
+
+    /// The vectors that the store keeps; `None` where it keeps none.
+    fn vector_store(&self) -> Option<&dyn VectorStore> {
         None
     }
 }

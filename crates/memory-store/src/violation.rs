@@ -52,7 +52,7 @@ pub enum ViolationKind {
     ForeignLineage,
     /// The database's own structure is damaged: pages, indices, keys, triggers.
     Database,
-    /// The search index is not what messages and summaries say.
+    /// The search index is not what messages and summaries say, or a vector not what its message says.
     SearchIndex,
     /// Anything else that contradicts itself.
     Other,

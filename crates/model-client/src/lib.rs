@@ -2,6 +2,7 @@
 
 mod call;
 mod chat;
+mod embedding;
 mod failure;
 pub mod guard;
 mod overflow;
@@ -13,6 +14,7 @@ mod timer;
 
 pub use call::{CacheKey, CallGuard, ModelCall, Unguarded};
 pub use chat::{ChatModel, ChatPrompt, Completion, ModelUsage, Stop};
+pub use embedding::{EmbeddingModel, Embeddings};
 pub use failure::{Failure, FailureKind};
 pub use overflow::is_context_overflow;
 #[cfg(feature = "genai")]
@@ -22,7 +24,7 @@ pub use provider::{
     ApiKey, MIN_OUTPUT_TOKENS, OLLAMA_BASE_URL, OPENAI_BASE_URL, ReasoningEffort, public_url,
 };
 #[cfg(feature = "openai-compatible")]
-pub use provider::{OpenAiCompatible, OutputLimit};
+pub use provider::{OpenAiCompatible, OpenAiEmbeddings, OutputLimit};
 pub use timer::Timer;
 #[cfg(feature = "tokio")]
 pub use timer::TokioTimer;

@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, VecDeque};
 
 use compaction_plan::{Job, Pass, ReadRequest};
-use memory_model::{Accounting, LogEntry, Seq, SeqRange, Span, SpanBody};
+use memory_model::{Accounting, LogEntry, Seq, SeqRange, Span, SpanBody, Summary};
 
 use crate::cleared::{Cleared, is_cleared};
 use crate::rewrite::rewrite;
@@ -156,6 +156,11 @@ impl Pass for LensPass {
             true => self.show(accounting),
             false => Vec::new(),
         }
+    }
+
+    fn feed_summaries(&mut self, summaries: &[Summary], accounting: &dyn Accounting) -> Vec<Job> {
+        let jobs = self.inner.feed_summaries(summaries, accounting);
+        self.rewritten(jobs, accounting)
     }
 
     fn finish(&mut self, accounting: &dyn Accounting) -> Vec<Job> {

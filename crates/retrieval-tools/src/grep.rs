@@ -13,6 +13,9 @@ use crate::text::{quoted, rfc3339, short};
 /// Maximum number of hits in an answer when a call sets none.
 pub const DEFAULT_LIMIT: usize = 20;
 
+/// Maximum number of messages that are shown before, and after, a found message.
+pub const MAX_AROUND: usize = 5;
+
 /// Length of a hit's snippet, in characters.
 const SNIPPET_CHARS: usize = 500;
 
@@ -32,6 +35,14 @@ pub struct GrepArgs {
     pub scope: SearchScope,
     /// Finds only messages of these roles, and no summaries; empty for all.
     pub roles: Vec<Role>,
+    /// Finds only messages that call one of these tools or have its result, and no summaries; empty for all.
+    pub tools: Vec<String>,
+    /// Whether calls of these tools themselves and their results are searched too. They repeat what was said
+    /// before; false by default. A filter on one of these tools searches them.
+    pub echoes: bool,
+    /// Number of messages before and after each found message that are shown in short, at most
+    /// [`MAX_AROUND`]; none by default. They take at most half of the answer's tokens.
+    pub around: usize,
     /// Finds only messages at these positions, and summaries that cover one of them.
     pub range: Option<SeqRange>,
     /// Finds only messages from this time on, and summaries that cover such messages.
@@ -57,6 +68,9 @@ impl GrepArgs {
             smart_case: false,
             scope: SearchScope::Both,
             roles: Vec::new(),
+            tools: Vec::new(),
+            echoes: false,
+            around: 0,
             range: None,
             since: None,
             until: None,
@@ -87,6 +101,24 @@ impl GrepArgs {
     /// Sets the roles whose messages are found.
     pub fn with_roles(mut self, roles: impl Into<Vec<Role>>) -> Self {
         self.roles = roles.into();
+        self
+    }
+
+    /// Sets the tools whose calls and results are found.
+    pub fn with_tools<T: Into<String>>(mut self, tools: impl IntoIterator<Item = T>) -> Self {
+        self.tools = tools.into_iter().map(Into::into).collect();
+        self
+    }
+
+    /// Searches calls of these tools themselves and their results too.
+    pub fn with_echoes(mut self) -> Self {
+        self.echoes = true;
+        self
+    }
+
+    /// Sets the number of messages that are shown before and after each found message.
+    pub fn with_around(mut self, messages: usize) -> Self {
+        self.around = messages;
         self
     }
 
@@ -136,6 +168,8 @@ impl GrepArgs {
             .with_limit(limit)
             .with_snippet_chars(SNIPPET_CHARS);
         query.smart_case = self.smart_case;
+        query.tools = self.tools.clone();
+        query.echoes = self.echoes;
         query.range = self.range;
         query.since = self.since;
         query.until = self.until;
@@ -145,6 +179,7 @@ impl GrepArgs {
     /// Whether something beside the scope keeps messages out.
     pub(crate) fn is_filtered(&self) -> bool {
         !self.roles.is_empty()
+            || !self.tools.is_empty()
             || self.range.is_some()
             || self.since.is_some()
             || self.until.is_some()
@@ -157,7 +192,7 @@ impl GrepArgs {
             .range
             .map(|range| format!("{}-{}", range.first, range.last));
         let time = |at: Option<Timestamp>| at.map(|at| at.0.to_string()).unwrap_or_default();
-        vec![
+        let mut question = vec![
             "grep".to_owned(),
             self.pattern.clone(),
             self.scope.as_str().to_owned(),
@@ -168,7 +203,10 @@ impl GrepArgs {
             range.unwrap_or_default(),
             time(self.since),
             time(self.until),
-        ]
+        ];
+        question.extend(self.tools.iter().map(|tool| format!("tool {tool}")));
+        question.extend(self.echoes.then(|| "echoes".to_owned()));
+        question
     }
 }
 
@@ -225,8 +263,52 @@ pub struct GrepAnswer {
     /// What a wider search finds, where this one finds nothing.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub wider: Option<WiderSearch>,
+    /// Echoes that were left out, where this search finds nothing and some of them would match.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub echoes: Option<EchoCount>,
     /// The hits, in the order of the search.
     pub hits: Vec<GrepHit>,
+}
+
+/// Messages that a search left out because they call these tools or are their results.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[non_exhaustive]
+pub struct EchoCount {
+    /// Number of them that have the pattern.
+    pub messages: usize,
+    /// Whether there are no more than these.
+    pub complete: bool,
+}
+
+/// A message beside a hit, in short.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[non_exhaustive]
+pub struct NearMessage {
+    /// The message's position.
+    pub seq: Seq,
+    /// The message's role.
+    pub role: Role,
+    /// The beginning of its text, or the text around what it is shown for, with `…` where it was cut.
+    pub snippet: String,
+    /// When the message was said.
+    #[serde(serialize_with = "rfc3339")]
+    pub created_at: Timestamp,
+}
+
+impl NearMessage {
+    /// The line that a model reads.
+    pub(crate) fn line(&self, label: &str) -> String {
+        let Self {
+            seq,
+            role,
+            created_at,
+            ..
+        } = self;
+        format!(
+            "   {label}{seq}: {role} {created_at} {}\n",
+            quoted(&self.snippet)
+        )
+    }
 }
 
 /// What a search finds with a wider scope or without filters.
@@ -235,7 +317,7 @@ pub struct GrepAnswer {
 pub struct WiderSearch {
     /// What was searched.
     pub scope: SearchScope,
-    /// Whether the roles, positions and times of the question were left out.
+    /// Whether the roles, tools, positions and times of the question were left out.
     pub unfiltered: bool,
     /// Number of hits.
     pub hits: usize,
@@ -294,6 +376,16 @@ pub struct GrepHit {
     /// When the message was said or the summary was made.
     #[serde(serialize_with = "rfc3339")]
     pub created_at: Timestamp,
+    /// The messages right before it, where they were asked for; without those that the answer shows already.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub before: Vec<NearMessage>,
+    /// The messages right behind it, likewise.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub after: Vec<NearMessage>,
+    /// The newest message that says otherwise about the same thing, as far as words tell: see
+    /// [`memory_search::contradicts`]. In the order by relevance alone.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub later: Option<NearMessage>,
 }
 
 /// One hit, by the names that the later generations of anna's memory engine use.
@@ -323,7 +415,7 @@ impl GrepHit {
     }
 
     /// The line that a model reads, without its number.
-    fn write(&self, out: &mut String) {
+    pub(crate) fn write(&self, out: &mut String) {
         if let Some(seq) = self.seq {
             let _ = write!(out, "message:{seq}");
         }
@@ -337,6 +429,14 @@ impl GrepHit {
             let _ = write!(out, " of messages:{first}-{last}");
         }
         let _ = writeln!(out, " {} {}", self.created_at, quoted(&self.snippet));
+        for (label, messages) in [(BEFORE, &self.before), (AFTER, &self.after)] {
+            messages
+                .iter()
+                .for_each(|near| out.push_str(&near.line(label)));
+        }
+        if let Some(later) = &self.later {
+            out.push_str(&later.line(LATER));
+        }
     }
 
     /// Shortens the snippet until the line costs at most `most` tokens, or nothing of it is left.
@@ -365,6 +465,11 @@ impl GrepHit {
     }
 }
 
+/// What stands before the position of a message beside a hit.
+pub(crate) const BEFORE: &str = "before, at ";
+pub(crate) const AFTER: &str = "after, at ";
+pub(crate) const LATER: &str = "later, at ";
+
 /// A scope in words.
 fn words(scope: SearchScope) -> &'static str {
     match scope {
@@ -385,6 +490,7 @@ impl GrepAnswer {
             complete: hits.complete,
             cursor,
             wider: None,
+            echoes: None,
             hits: hits.hits.into_iter().map(GrepHit::from).collect(),
         }
     }
@@ -412,9 +518,18 @@ impl GrepAnswer {
                 let _ = write!(out, "0 in {}; {}{more}", self.scope.as_str(), wider.hits);
                 let _ = write!(out, " in {}", wider.scope.as_str());
                 if wider.unfiltered {
-                    out.push_str(" without roles, positions and times");
+                    out.push_str(" without roles, tools, positions and times");
                 }
                 out.push_str(".\n");
+            }
+            if let Some(echoes) = self.echoes {
+                let more = if echoes.complete { "" } else { " or more" };
+                let _ = write!(
+                    out,
+                    "Left out: {}{more} calls and results of",
+                    echoes.messages
+                );
+                out.push_str(" the memory tools themselves; echoes true searches them too.\n");
             }
             return out;
         }
@@ -458,6 +573,9 @@ impl From<Hit> for GrepHit {
             score: hit.score,
             snippet: hit.snippet,
             created_at: hit.created_at,
+            before: Vec::new(),
+            after: Vec::new(),
+            later: None,
         };
         match hit.target {
             HitTarget::Message {

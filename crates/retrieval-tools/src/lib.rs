@@ -1,5 +1,6 @@
 #![doc = include_str!("../README.md")]
 
+mod across;
 mod arguments;
 mod cursor;
 mod describe;
@@ -11,6 +12,7 @@ mod limits;
 #[cfg(feature = "mcp")]
 pub mod mcp;
 mod narrowing;
+mod nearby;
 mod overview;
 mod page;
 mod piece;
@@ -26,6 +28,7 @@ mod typed;
 mod unfold;
 mod using;
 
+pub use across::{SessionHit, SessionsAnswer};
 pub use describe::Description;
 pub use error::{Error, ErrorKind, Result};
 pub use expand::{
@@ -33,7 +36,10 @@ pub use expand::{
     ExpandedSummary, MAX_CHILDREN, OversizedPolicy, Piece, Target,
 };
 pub use files::{FileUse, FilesAnswer, FilesArgs, MAX_COMMAND_CHARS, UseKind, UseOutcome};
-pub use grep::{DEFAULT_LIMIT, GrepAnswer, GrepArgs, GrepHit, HitKind, SearchResult, WiderSearch};
+pub use grep::{
+    DEFAULT_LIMIT, EchoCount, GrepAnswer, GrepArgs, GrepHit, HitKind, MAX_AROUND, NearMessage,
+    SearchResult, WiderSearch,
+};
 pub use limits::RetrievalLimits;
 pub use memory_search::{Fallback, HitOrder, SearchMode, SearchScope};
 pub use narrowing::Narrowing;

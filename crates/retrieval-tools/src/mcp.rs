@@ -115,10 +115,6 @@ impl MemoryServer {
 
     /// Answers a call with fewer tokens than a reply may hold.
     async fn answer(&self, name: &str, arguments: &str) -> ToolAnswer {
-        let (tools, arguments) = match self.tools.choose(name, arguments) {
-            Ok(chosen) => chosen,
-            Err(error) => return ToolAnswer::error(&error),
-        };
         // Text and structured content say the same, and JSON has a name for each thing.
         let mut part = self.reply_tokens / 5;
         let mut hits = RetrievalLimits::default().hits;
@@ -128,10 +124,11 @@ impl MemoryServer {
                 .with_expand_tokens(part)
                 .with_describe_tokens(part)
                 .with_answer_tokens(part);
-            let limited = tools.clone().with_limits(tools.limits().within(&limits));
-            let answer = limited.call(name, &arguments).await;
-            let count = |text: &str| tools.accounting.text(text);
-            if count(&answer.text).saturating_add(count(answer.json.as_str())) < self.reply_tokens {
+            let answer = self.tools.within(&limits).call(name, arguments).await;
+            let first = self.tools.members().next();
+            let count = |text: &str| first.map_or(0, |(_, tools)| tools.accounting.text(text));
+            let tokens = count(&answer.text).saturating_add(count(answer.json.as_str()));
+            if answer.is_error || tokens < self.reply_tokens {
                 return answer;
             }
             if part <= 1 {

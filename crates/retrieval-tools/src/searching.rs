@@ -4,11 +4,12 @@ use async_trait::async_trait;
 use memory_model::ConversationId;
 use memory_search::implementors::search_auto;
 use memory_search::{
-    ErrorKind as SearchErrorKind, Hit, HitTarget, Hits, Query, Search, SearchMode, SearchScope,
+    ErrorKind as SearchErrorKind, Hit, HitOrder, HitTarget, Hits, Query, Search, SearchMode,
+    SearchScope,
 };
 
 use crate::error::{Error, Result};
-use crate::grep::{DEFAULT_LIMIT, GrepAnswer, GrepArgs, WiderSearch};
+use crate::grep::{DEFAULT_LIMIT, EchoCount, GrepAnswer, GrepArgs, WiderSearch};
 use crate::retrieval::{GREP, Retrieval};
 
 /// Maximum number of hits that are counted in a wider scope.
@@ -21,7 +22,47 @@ impl Retrieval {
     /// `Invalid` for an empty pattern or a cursor that no search for it in this session gave; `NotFound`
     /// when nothing of the positions can be seen; whatever the search gives.
     pub async fn grep(&self, args: impl Into<GrepArgs> + Send) -> Result<GrepAnswer> {
-        let args = args.into();
+        self.answer(&args.into(), true).await
+    }
+
+    /// As [`grep`](Self::grep), but does not look wider where nothing is found.
+    pub(crate) async fn grep_hits(&self, args: &GrepArgs) -> Result<GrepAnswer> {
+        self.answer(args, false).await
+    }
+
+    /// The cursor behind the first `taken` hits of a question.
+    pub(crate) async fn cursor_after(
+        &self,
+        args: &GrepArgs,
+        taken: usize,
+    ) -> Result<Option<String>> {
+        let query = self.query(args, taken).await?;
+        let hits = self.find(&query).await?;
+        let question = args.question();
+        let question: Vec<&str> = question.iter().map(String::as_str).collect();
+        Ok(match &hits.cursor {
+            Some(position) => Some(self.binding(&question).await?.cursor(position)),
+            None => None,
+        })
+    }
+
+    /// The query of a question, with its cursor and within what this tool set sees.
+    async fn query(&self, args: &GrepArgs, limit: usize) -> Result<Query> {
+        let mut query = args.query(limit);
+        query.range = self.grant.range().or(query.range);
+        if let (Some(asked), Some(_)) = (args.range, self.grant.range()) {
+            query.range = Some(self.part_of(asked).await?);
+        }
+        if let Some(cursor) = &args.cursor {
+            let question = args.question();
+            let question: Vec<&str> = question.iter().map(String::as_str).collect();
+            let binding = self.binding(&question).await?;
+            query = query.with_cursor(binding.position(cursor)?);
+        }
+        Ok(query)
+    }
+
+    async fn answer(&self, args: &GrepArgs, looks_wider: bool) -> Result<GrepAnswer> {
         if args.pattern.is_empty() {
             return Err(Error::invalid(
                 "pattern is required: give some text to find, such as \"tests are green\"",
@@ -33,20 +74,18 @@ impl Retrieval {
             0 => DEFAULT_LIMIT,
             limit => limit,
         };
-        let mut query = args.query(limit.min(limits.hits.max(1)));
-        query.range = self.grant.range().or(query.range);
-        if let (Some(asked), Some(_)) = (args.range, self.grant.range()) {
-            query.range = Some(self.part_of(asked).await?);
-        }
+        let query = self.query(args, limit.min(limits.hits.max(1))).await?;
         let question = args.question();
         let question: Vec<&str> = question.iter().map(String::as_str).collect();
-        if let Some(cursor) = &args.cursor {
-            let binding = self.binding(&question).await?;
-            query = query.with_cursor(binding.position(cursor)?);
-        }
         let mut hits = self.find(&query).await?;
-        // What an answer may hold is known once its hits are.
-        let (fit, most) = self.fit(&hits, spending.most());
+        // What an answer may hold is known once its hits are. The rest is for what stands beside them.
+        let whole = spending.most();
+        let share = match (args.around, args.order) {
+            (1.., _) => whole / 2,
+            (_, HitOrder::Relevance) => whole - whole / 8,
+            _ => whole,
+        };
+        let (fit, most) = self.fit(&hits, share);
         if fit < hits.hits.len() {
             hits = self.find(&query.clone().with_limit(fit)).await?;
         }
@@ -54,13 +93,16 @@ impl Retrieval {
             Some(position) => Some(self.binding(&question).await?.cursor(position)),
             None => None,
         };
-        let mut answer = GrepAnswer::new(&args, hits, cursor);
+        let mut answer = GrepAnswer::new(args, hits, cursor);
         if let [only] = answer.hits.as_mut_slice() {
             only.within(most, &*self.accounting);
         }
-        if answer.hits.is_empty() && args.cursor.is_none() {
-            answer.wider = self.wider(&args).await?;
+        if looks_wider && answer.hits.is_empty() && args.cursor.is_none() {
+            answer.wider = self.wider(args).await?;
+            answer.echoes = self.echoes(args).await?;
         }
+        self.add_later(args, &mut answer, whole).await?;
+        self.add_around(args.around, &mut answer, whole).await?;
         spending.end(self.accounting.text(&answer.to_text()));
         Ok(answer)
     }
@@ -89,6 +131,31 @@ impl Retrieval {
             spent <= most
         });
         (fit.count().max(1), most)
+    }
+
+    /// How many messages the search left out because they are echoes.
+    async fn echoes(&self, args: &GrepArgs) -> Result<Option<EchoCount>> {
+        let mut query = args.query(COUNTED).with_snippet_chars(1);
+        if query.searches_echoes() || !query.scope.has_messages() {
+            return Ok(None);
+        }
+        query = query
+            .with_echoes()
+            .with_scope(SearchScope::Messages)
+            .with_order(HitOrder::Oldest);
+        // Nothing that was said matches, so that all that match are echoes.
+        if matches!(query.mode, SearchMode::Auto | SearchMode::Prose) {
+            query.mode = SearchMode::Literal;
+        }
+        query.range = match (self.grant.range(), query.range) {
+            (Some(own), Some(asked)) => own.intersect(&asked),
+            (own, asked) => own.or(asked),
+        };
+        let hits = self.find(&query).await?;
+        Ok((!hits.hits.is_empty()).then_some(EchoCount {
+            messages: hits.hits.len(),
+            complete: hits.complete,
+        }))
     }
 
     /// What a wider search finds.

@@ -4,11 +4,15 @@ use memory_model::SessionKey;
 
 use crate::arguments::{or, take_out};
 use crate::error::{Error, ErrorKind, Result};
+use crate::grep::GrepArgs;
+#[cfg(feature = "mcp")]
+use crate::limits::RetrievalLimits;
 use crate::narrowing::Narrowing;
-use crate::retrieval::Retrieval;
+use crate::retrieval::{GREP, Retrieval};
 use crate::schema::{Parameter, Tool};
 use crate::text::short;
-use crate::tools::{ToolAnswer, no_tool};
+use crate::tools::{ToolAnswer, echo, no_tool};
+use crate::typed::ToolArguments as _;
 
 /// Name of the argument that chooses a conversation of a set.
 const SESSION: &str = "session";
@@ -17,7 +21,8 @@ const SESSION: &str = "session";
 const NAMED: usize = 10;
 
 /// The retrieval tools of some conversations, by value: whoever has the set can reach these conversations and
-/// no others. With more than one, each tool has the argument `session`, which chooses among them.
+/// no others. With more than one, each tool has the argument `session`, which chooses among them; `memory_grep`
+/// searches all of them without it.
 #[derive(Debug, Clone)]
 pub struct RetrievalSet {
     members: Vec<(SessionKey, Retrieval)>,
@@ -81,11 +86,42 @@ impl RetrievalSet {
         tools.map(|tool| self.declare(tool)).collect()
     }
 
-    /// Answers a model's tool call, as [`Retrieval::call`] does.
+    /// Answers a model's tool call, as [`Retrieval::call`] does. `memory_grep` without a session searches all.
     pub async fn call(&self, name: &str, arguments: &str) -> ToolAnswer {
+        match self.call_across(name, arguments).await {
+            Ok(None) => {}
+            Ok(Some(answer)) => return answer,
+            Err(error) => return ToolAnswer::error(&error),
+        }
         match self.choose(name, arguments) {
             Ok((tools, arguments)) => tools.call(name, &arguments).await,
             Err(error) => ToolAnswer::error(&error),
+        }
+    }
+
+    /// Answers a call that asks all conversations; `None` for another.
+    async fn call_across(&self, name: &str, arguments: &str) -> Result<Option<ToolAnswer>> {
+        if name != GREP || self.members.len() < 2 {
+            return Ok(None);
+        }
+        let (session, rest) = take_out(arguments, &self.declare(GrepArgs::tool()), SESSION)?;
+        if session.is_some() {
+            return Ok(None);
+        }
+        let mut answer = self.grep(GrepArgs::from_json(&rest)?).await?;
+        echo(&mut answer.pattern);
+        ToolAnswer::new(answer.to_text(), &answer).map(Some)
+    }
+
+    /// The same conversations within lower limits.
+    #[cfg(feature = "mcp")]
+    pub(crate) fn within(&self, limits: &RetrievalLimits) -> Self {
+        let members = self.members.iter();
+        let within = |tools: &Retrieval| tools.clone().with_limits(tools.limits().within(limits));
+        Self {
+            members: members
+                .map(|(key, tools)| (key.clone(), within(tools)))
+                .collect(),
         }
     }
 
@@ -111,6 +147,10 @@ impl RetrievalSet {
             0 | 1 => tool,
             _ => {
                 let keys = self.members.iter().map(|(key, _)| key.as_str());
+                if tool.name == GREP {
+                    let what = "The session to look into; all if not given.";
+                    return tool.with(Parameter::one_of(SESSION, keys, what));
+                }
                 let session = Parameter::one_of(SESSION, keys, "The session to look into.");
                 tool.with(session.required())
             }

@@ -38,7 +38,7 @@ pub struct ToolAnswer {
 }
 
 impl ToolAnswer {
-    fn new<T: Serialize>(text: String, answer: &T) -> Result<Self> {
+    pub(crate) fn new<T: Serialize>(text: String, answer: &T) -> Result<Self> {
         let json = RawJson::from_value(answer).map_err(|error| {
             Error::invalid(format!("the answer cannot be written as JSON: {error}"))
         })?;
@@ -61,7 +61,7 @@ impl ToolAnswer {
 }
 
 /// The beginning of what a call asked for.
-fn echo(text: &mut String) {
+pub(crate) fn echo(text: &mut String) {
     if let Some((end, _)) = text.char_indices().nth(ECHO_CHARS) {
         text.truncate(end);
         text.push('…');

@@ -126,6 +126,18 @@ impl ToolArguments for GrepArgs {
                     choices(&ROLES),
                     "Only messages of these roles; all if not given.",
                 ),
+                Parameter::text(
+                    "tool",
+                    "Only messages that call this tool or hold its result; all if not given.",
+                ),
+                Parameter::flag(
+                    "echoes",
+                    "Whether calls of these memory tools and their results are searched too; false if not given.",
+                ),
+                Parameter::whole(
+                    "around",
+                    "Number of messages to show before and after each hit; 0 if not given, at most 5.",
+                ),
                 Parameter::whole("first", "Only messages from this position on."),
                 Parameter::whole("last", "Only messages up to this position, inclusive."),
                 Parameter::text("since", "Only from this time on, such as 2026-02-08T09:16:00Z."),
@@ -149,6 +161,10 @@ impl ToolArguments for GrepArgs {
         args.smart_case = given.flag("smart_case")?.unwrap_or(args.smart_case);
         args.scope = given.one_of("scope", &SCOPES)?.unwrap_or(args.scope);
         args.roles = given.some_of("roles", &ROLES)?;
+        args.tools = given.filled("tool")?.into_iter().collect();
+        args.echoes = given.flag("echoes")?.unwrap_or(args.echoes);
+        let around = given.whole("around", "2")?.unwrap_or_default();
+        args.around = usize::try_from(around).unwrap_or(usize::MAX);
         args.range = range(&mut given)?;
         args.since = given.time("since")?;
         args.until = given.time("until")?;

@@ -13,7 +13,7 @@ use memory_store::{
     Append, Appended, Claim, Conversation, ConversationFilter, ConversationPatch, ConversationRef,
     Erase, Erased, Erasures, Error, ErrorKind, Fence, FullStore, IndexStore, JobKey, LeaseUpdate,
     LogRead, Maintain, NewConversation, Order, Owner, Page, Publication, Publish, Published,
-    Result, Snapshot, State, Store, ViewInfo, Violation,
+    Result, Snapshot, State, Store, VectorStore, ViewInfo, Violation,
 };
 
 /// How a write fails.
@@ -319,6 +319,10 @@ impl<S: FullStore> Store for FaultyStore<S> {
 
     fn index(&self) -> Option<&dyn IndexStore> {
         self.inner.index()
+    }
+
+    fn vector_store(&self) -> Option<&dyn VectorStore> {
+        self.inner.vector_store()
     }
 }
 

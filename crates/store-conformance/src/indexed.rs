@@ -30,6 +30,17 @@ const SCRIPTS: [&str; 12] = [
     "0123456789aAbB",
 ];
 
+/// Ids of calls, so few that they come again.
+const IDS: [&str; 4] = ["a", "b", "c", "d"];
+
+/// Names of tools; some are the memory's own.
+const TOOLS: [&str; 4] = [
+    "read_file",
+    "mcp__files__read_file",
+    "memory_grep",
+    "mcp__m__memory_grep",
+];
+
 const MARKS: &str = "!\"#$%&'()*+,-./:;<=>?@[\\]^_`{|}~";
 
 /// A character of a text.
@@ -86,9 +97,13 @@ impl Words {
             1 => {
                 let word = &self.words[rng.usize(..self.words.len())];
                 let arguments = serde_json_like(&[(word, &text)]);
-                Message::tool_call("call", "read_file", arguments)
+                let mut call = Message::tool_call(one(rng, &IDS), one(rng, &TOOLS), arguments);
+                if rng.usize(..3) == 0 {
+                    call.parts.insert(0, Part::text(self.text(rng)));
+                }
+                call
             }
-            2 => Message::tool_result("call", text),
+            2 => Message::tool_result(one(rng, &IDS), text),
             3 => Message::assistant(text),
             _ => Message::user(text).with_name(one(rng, &["Ann", "Ben", "Ann Lee"])),
         };
@@ -141,6 +156,10 @@ impl Words {
         if rng.usize(..8) == 0 {
             query = query.with_smart_case();
         }
+        if rng.usize(..6) == 0 {
+            query = query.with_tools([one(rng, &["read_file", "memory_grep", "run"])]);
+        }
+        query.echoes = rng.usize(..6) == 0;
         query
     }
 }
@@ -275,7 +294,10 @@ pub async fn index_answers_as_a_scan<S: FullStore>(store: Arc<S>, seed: u64) {
             assert_eq!(found.damage, [""; 0]);
         }
     }
-    assert!(by_index * 2 > asked, "{by_index} of {asked} by the index");
+    assert!(
+        by_index * 9 > asked * 4,
+        "{by_index} of {asked} by the index"
+    );
 }
 
 /// Compares the answers to a query. Returns whether the index was used.

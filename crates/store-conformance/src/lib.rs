@@ -16,6 +16,7 @@ mod generated;
 mod indexed;
 #[cfg(feature = "random")]
 mod random;
+mod vectors;
 
 pub use builders::{
     PlainCounts, Source, append, entry, expand, fill, flat_summary_of, message, publish_summary,
@@ -28,6 +29,10 @@ pub use generated::{Generated, needle};
 pub use indexed::{index_answers_as_a_scan, index_segments_are_few};
 #[cfg(feature = "random")]
 pub use random::random_ops;
+pub use vectors::{
+    Subjects, an_erasure_leaves_no_vector, pages_are_of_one_ranking, searches_count_vectors,
+    vectors_are_kept,
+};
 
 /// Writes one `#[tokio::test]` for each case of the store suite, and for each of the search suite
 /// over a scan of that store. Takes an expression of a [`Fixture`]. The calling crate needs `tokio`
@@ -141,6 +146,8 @@ macro_rules! search_conformance_tests {
             search_pages_give_every_hit_once
             search_stays_in_its_conversation
             filters_narrow_each_other
+            echoes_are_found_on_demand
+            tools_narrow_a_search
             hits_come_in_the_order_asked
             matches_lie_in_their_snippet
             modes_are_supported_or_refused

@@ -14,6 +14,7 @@ pub mod search;
 mod store;
 pub mod summary;
 pub mod tables;
+pub mod vector;
 pub mod view;
 pub mod work;
 

@@ -873,3 +873,40 @@ impl Iden for SearchChunk {
         self.as_str()
     }
 }
+
+/// The vector that an embedder made of a message of a conversation's own log. It can be made again from the message at any time.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum MessageVector {
+    /// The table itself.
+    Table,
+    /// Column `conversation`.
+    Conversation,
+    /// Column `embedder`: id of the embedder: its model and version.
+    Embedder,
+    /// Column `seq`: position of the message.
+    Seq,
+    /// Column `vector`: a scale as 32-bit float, little-endian, and a signed byte for each component; empty for none.
+    Vector,
+}
+
+impl MessageVector {
+    const fn as_str(self) -> &'static str {
+        match self {
+            Self::Table => "message_vector",
+            Self::Conversation => "conversation",
+            Self::Embedder => "embedder",
+            Self::Seq => "seq",
+            Self::Vector => "vector",
+        }
+    }
+}
+
+impl Iden for MessageVector {
+    fn quoted(&self) -> Cow<'static, str> {
+        Cow::Borrowed(self.as_str())
+    }
+
+    fn unquoted(&self) -> &str {
+        self.as_str()
+    }
+}

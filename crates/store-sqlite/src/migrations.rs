@@ -25,4 +25,11 @@ pub(crate) const MIGRATIONS: &[Migration] = &[
         sql: include_str!("../migrations/0003_search.sql"),
         mark: "pragma application_id = 1634559341; pragma user_version = 3",
     },
+    Migration {
+        version: 4,
+        name: "vectors",
+        checksum: "7ee0120b0c901400e9dbb0ba66125971ca56c56298a2e494fa04243a285bab6e",
+        sql: include_str!("../migrations/0004_vectors.sql"),
+        mark: "pragma application_id = 1634559341; pragma user_version = 4",
+    },
 ];

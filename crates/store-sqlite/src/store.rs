@@ -11,7 +11,7 @@ use memory_store::{
     Append, Appended, Claim, Conversation, ConversationFilter, ConversationPatch, ConversationRef,
     Erase, Erased, Erasures, Fence, IndexStore, JobKey, LeaseUpdate, LogRead, Maintain,
     NewConversation, Order, Owner, Page, Publication, Publish, Published, Result, Snapshot, State,
-    Store, ViewInfo, Violation,
+    Store, VectorStore, ViewInfo, Violation,
 };
 
 use crate::open::SqliteStore;
@@ -182,6 +182,10 @@ impl Store for SqliteStore {
 
     fn index(&self) -> Option<&dyn IndexStore> {
         self.sql.index()
+    }
+
+    fn vector_store(&self) -> Option<&dyn VectorStore> {
+        self.sql.vector_store()
     }
 }
 

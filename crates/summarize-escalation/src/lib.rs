@@ -1,5 +1,6 @@
 #![doc = include_str!("../README.md")]
 
+mod drop_lines;
 mod error;
 mod escalate;
 mod extractive;
@@ -7,6 +8,7 @@ mod fallback;
 mod gate;
 mod guarded;
 mod ladder;
+mod line_list;
 mod llm;
 mod outcome;
 pub mod prompt;

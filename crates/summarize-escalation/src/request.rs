@@ -58,6 +58,10 @@ pub struct SummaryRequest<'a> {
     pub instructions: Option<&'a str>,
     /// Prompts that take the place of the summarizer's own.
     pub prompts: Option<&'a PromptSet>,
+    /// Whether the summarizer only chooses lines of the source, which is then one summary, that are left out. Its
+    /// answer is a JSON list of their numbers, such as `[2, 5]`; the first line that is not blank has number 1, and blank
+    /// lines have none. An answer of another form leaves out nothing.
+    pub drop_lines: bool,
 }
 
 impl fmt::Debug for SummaryRequest<'_> {
@@ -87,6 +91,7 @@ impl<'a> SummaryRequest<'a> {
             previous: None,
             instructions: None,
             prompts: None,
+            drop_lines: false,
         }
     }
 
@@ -117,6 +122,12 @@ impl<'a> SummaryRequest<'a> {
     /// Sets the use of the summary.
     pub fn with_purpose(mut self, purpose: Purpose) -> Self {
         self.purpose = purpose;
+        self
+    }
+
+    /// Sets whether lines of the source are left out, in place of a new text.
+    pub fn with_drop_lines(mut self, drop: bool) -> Self {
+        self.drop_lines = drop;
         self
     }
 
@@ -189,7 +200,7 @@ impl<'a> SummaryRequest<'a> {
         // Prompts show positions and times.
         let prompts = self.prompts.map(|prompts| prompts.hash().to_string());
         let how = format!(
-            "{:?} {:?} {:?} {} {} {} {}",
+            "{:?} {:?} {:?} {} {} {} {}{}",
             self.style,
             self.purpose,
             self.range(),
@@ -197,6 +208,7 @@ impl<'a> SummaryRequest<'a> {
             self.target_tokens,
             self.estimator.id().as_str(),
             prompts.as_deref().unwrap_or("-"),
+            if self.drop_lines { " drop" } else { "" },
         );
         let optional = |text: Option<&'a str>| match text {
             Some(text) => [&b"1"[..], text.as_bytes()],

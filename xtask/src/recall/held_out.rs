@@ -1,4 +1,4 @@
-//! Recorded figures of policies that were tuned on other conversations.
+//! Recorded figures: of policies that were tuned on other conversations, and of tables of vectors.
 
 use std::fmt::Write as _;
 
@@ -7,13 +7,13 @@ use anyhow::Context as _;
 use super::measure::{ByCategory, pooled, with_goals};
 use crate::mode::root;
 
-/// The file that holds them.
+/// The file of policies that were tuned on other conversations.
 pub(super) const PATH: &str = "xtask/src/recall/held_out.tsv";
 
-/// Writes the figures: a line for each corpus, columns as in `GOALS` and recall at 20.
-pub(super) fn written(locomo: &ByCategory, beam: &ByCategory) -> String {
+/// Writes figures: a line for each name, columns as in `GOALS` and recall at 20.
+pub(super) fn lines(named: &[(&str, &ByCategory)]) -> String {
     let mut out = String::new();
-    for (name, figures) in [("locomo", locomo), ("beam", beam)] {
+    for (name, figures) in named {
         let _ = write!(out, "{name}");
         for figure in with_goals(figures) {
             let _ = write!(out, "\t{figure:.4}");
@@ -23,15 +23,16 @@ pub(super) fn written(locomo: &ByCategory, beam: &ByCategory) -> String {
     out
 }
 
-/// Reads the figures of a corpus.
+/// Reads the figures of a name in a file.
 ///
 /// # Errors
 /// When the file is missing or broken.
-pub(super) fn read(corpus: &str) -> anyhow::Result<[f64; 6]> {
-    let text = std::fs::read_to_string(root().join(PATH)).context(PATH)?;
-    let line = text.lines().find_map(|line| line.strip_prefix(corpus));
-    let columns = line.unwrap_or_default().split_whitespace();
+pub(super) fn read(path: &str, name: &str) -> anyhow::Result<[f64; 6]> {
+    let text = std::fs::read_to_string(root().join(path)).with_context(|| path.to_owned())?;
+    let mut lines = text.lines().filter_map(|line| line.split_once('\t'));
+    let line = lines.find(|line| line.0 == name);
+    let columns = line.map_or("", |line| line.1).split_whitespace();
     let figures: Result<Vec<f64>, _> = columns.map(str::parse).collect();
     let figures = figures?.try_into().ok();
-    figures.with_context(|| format!("{PATH} has no six figures of {corpus}: run with --record"))
+    figures.with_context(|| format!("{path} has no six figures of {name}: record them"))
 }

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use memory_search::ranking::{Corpus, Document, RankingPolicy};
 
-use super::cases::{Case, Question};
+use super::cases::{Case, Question, Turn};
 
 /// Sums over questions.
 #[derive(Clone, Copy, Default)]
@@ -83,24 +83,43 @@ pub(crate) type ByCategory = BTreeMap<String, Figures>;
 
 /// Asks all questions of a conversation by `answer`.
 pub(crate) fn ask(case: &Case, mut answer: impl FnMut(&str) -> Vec<usize>) -> ByCategory {
+    let questions = case.questions.iter();
+    with_answers(case, questions.map(|question| answer(&question.text)))
+}
+
+/// The figures of a conversation by the answers to its questions, in their order.
+pub(crate) fn with_answers(
+    case: &Case,
+    answers: impl IntoIterator<Item = Vec<usize>>,
+) -> ByCategory {
     let mut figures = ByCategory::new();
-    for question in &case.questions {
-        let answer = answer(&question.text);
+    for (question, answer) in case.questions.iter().zip(answers) {
         let figures = figures.entry(question.category.clone()).or_default();
         figures.add(case, question, &answer);
     }
     figures
 }
 
-/// Asks all questions of a conversation by a ranking.
-pub(crate) fn ranked(case: &Case, policy: &RankingPolicy) -> ByCategory {
+/// A message as it is ranked.
+pub(crate) fn document_of(turn: &Turn) -> Document<'_> {
+    let mut document = Document::new(turn.text.as_str(), turn.time);
+    document.name = turn.name.as_deref();
+    document.role = Some(turn.role);
+    document
+}
+
+/// The words of a conversation.
+pub(crate) fn corpus_of(case: &Case, policy: &RankingPolicy) -> Corpus {
     let mut corpus = Corpus::new(policy.clone());
     for turn in &case.turns {
-        let mut document = Document::new(turn.text.as_str(), turn.time);
-        document.name = turn.name.as_deref();
-        document.role = Some(turn.role);
-        corpus.add(&document);
+        corpus.add(&document_of(turn));
     }
+    corpus
+}
+
+/// Asks all questions of a conversation by a ranking.
+pub(crate) fn ranked(case: &Case, policy: &RankingPolicy) -> ByCategory {
+    let corpus = corpus_of(case, policy);
     ask(case, |question| {
         let ranked = corpus.rank(question);
         ranked.into_iter().map(|ranked| ranked.document).collect()
@@ -144,7 +163,6 @@ pub(crate) fn merged(all: impl IntoIterator<Item = ByCategory>) -> ByCategory {
 
 #[cfg(test)]
 mod tests {
-    use super::super::cases::Turn;
     use super::*;
     use memory_model::{Role, Timestamp};
 

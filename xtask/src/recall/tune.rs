@@ -45,9 +45,15 @@ pub(crate) struct Corpora<'a> {
     pub(crate) beam: &'a [Case],
 }
 
+/// What is maximised: recall at 10, recall at 1, MRR and half of the hits by session in LoCoMo; half of
+/// recall at 10 and MRR in BEAM.
+pub(super) fn aim_of(locomo: &Figures, beam: &Figures) -> f64 {
+    let sum = |figures: &Figures| figures.recall(1) + figures.mrr();
+    sum(locomo) + locomo.recall(0) + locomo.session_hits(0) / 2.0 + sum(beam) / 2.0
+}
+
 impl Corpora<'_> {
-    /// What is maximised: recall at 10, recall at 1, MRR and half of the hits by session in LoCoMo;
-    /// half of recall at 10 and MRR in BEAM. The conversations at `left_out` do not count.
+    /// What is maximised: see [`aim_of`]. The conversations at `left_out` do not count.
     fn aim(self, policy: &RankingPolicy, left_out: Option<usize>) -> f64 {
         let others = |cases: &[Case]| {
             let cases = cases.iter().enumerate();
@@ -55,8 +61,7 @@ impl Corpora<'_> {
             pooled(&merged(cases.map(|(_, case)| ranked(case, policy))))
         };
         let (locomo, beam) = (others(self.locomo), others(self.beam));
-        let sum = |figures: &Figures| figures.recall(1) + figures.mrr();
-        sum(&locomo) + locomo.recall(0) + locomo.session_hits(0) / 2.0 + sum(&beam) / 2.0
+        aim_of(&locomo, &beam)
     }
 
     /// Returns the best policy that is found from `start` on, one weight after the other.

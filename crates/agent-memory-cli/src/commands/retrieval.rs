@@ -77,6 +77,9 @@ pub(crate) async fn grep(app: &mut App, args: &Grep) -> anyhow::Result<()> {
             SearchModeArg::Prose => SearchMode::Prose,
         });
     }
+    asked.tools.clone_from(&args.tools);
+    asked.echoes = args.echoes;
+    asked.around = args.around;
     asked.smart_case = args.smart_case;
     asked.since = args.since;
     asked.until = args.until;
@@ -104,6 +107,15 @@ pub(crate) async fn grep(app: &mut App, args: &Grep) -> anyhow::Result<()> {
             .with("--scope", Some(name(&args.scope)));
         for role in &args.roles {
             options = options.with("--role", Some(name(role)));
+        }
+        for tool in &args.tools {
+            options = options.with("--tool", Some(tool));
+        }
+        if args.echoes {
+            options.0.push("--echoes".to_owned());
+        }
+        if args.around > 0 {
+            options = options.with("--around", Some(args.around));
         }
         let mut options = options
             .with("--from", args.from)

@@ -615,6 +615,14 @@ fn a_search_says_how_it_was_done() {
     assert_eq!(found(&["m", "--role", "assistant"]).1, [2]);
     assert_eq!(found(&["m", "--from", "3", "--to", "9"]).1, [3]);
     assert!(found(&["m", "--until", "1999-01-01"]).1.is_empty());
+    assert!(found(&["m", "--tool", "read_file"]).1.is_empty());
+    assert_eq!(
+        found(&["E", "--mode", "literal", "--smart-case", "--echoes"]).1,
+        [3]
+    );
+    let near = found(&["linker", "--around", "1"]).0;
+    assert_eq!(near["hits"][0]["before"][0]["seq"], 1);
+    assert_eq!(near["hits"][0]["after"][0]["seq"], 3);
     let none = home.ok(&["grep", "s", "m", "--role", "system", "--scope", "messages"]);
     assert!(none.out.contains("0 in messages; "), "{}", none.out);
     let wrong = home.run(&["grep", "s", "m", "--since", "yesterday"]);

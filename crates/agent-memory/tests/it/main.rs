@@ -18,6 +18,8 @@ mod contexts;
 mod corpus;
 mod corruption;
 mod demonstration;
+mod dropping;
+mod embedding;
 mod engine;
 mod erasure;
 mod figures;

@@ -24,6 +24,7 @@ fn summary(range: SeqRange, text: &str) -> Source<'_> {
         range,
         depth: 0,
         text,
+        ranks: None,
         tokens: HeuristicEstimator::Bytes4.text(text),
         earliest_at: Default::default(),
         latest_at: Default::default(),

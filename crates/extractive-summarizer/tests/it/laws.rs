@@ -28,7 +28,7 @@ proptest! {
         // And of that extract, with the text of some summary beside it.
         let range = SeqRange::new(Seq(1), Seq(u32::try_from(log.len()).unwrap())).unwrap();
         let summary = |depth, text| Source::Summary(SummarySource {
-            id: "sum_1", range, depth, text, tokens: estimator.text(text),
+            id: "sum_1", range, depth, text, ranks: None, tokens: estimator.text(text),
             earliest_at: Timestamp::default(), latest_at: Timestamp::default(),
         });
         let said = log[0].text();

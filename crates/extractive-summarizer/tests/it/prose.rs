@@ -105,6 +105,7 @@ fn what_was_corrected_names_the_correction() {
         range,
         depth: 0,
         text: &text,
+        ranks: None,
         tokens: Calibrated::O200k.text(&text),
         earliest_at: memory_model::Timestamp::default(),
         latest_at: memory_model::Timestamp::default(),

@@ -10,8 +10,8 @@ use async_trait::async_trait;
 use memory_model::{ConversationId, LogEntry, Seq, Summary};
 use memory_search::implementors::{HitCollector, Matcher, Position, fold_case};
 use memory_search::{
-    Error, ErrorKind, Hit, HitOrder, Hits, IndexedHits, Query, Result, Search, SearchIndex,
-    Watermark,
+    CallNames, Error, ErrorKind, Hit, HitOrder, Hits, IndexedHits, Query, Result, Search,
+    SearchIndex, Watermark,
 };
 
 type Trigram = [char; 3];
@@ -66,6 +66,8 @@ fn trigrams(text: &str) -> Vec<Trigram> {
 #[derive(Debug, Default)]
 struct Indexed {
     messages: Inverted<LogEntry>,
+    /// Which tools the results are of.
+    calls: CallNames,
     summaries: Inverted<Summary>,
     watermark: Watermark,
 }
@@ -79,7 +81,7 @@ impl Indexed {
         let entries = candidates.map(|place| &self.messages.items[place]);
         let hits = entries
             .filter(|entry| follows(entry.seq))
-            .filter_map(|entry| matcher.message(entry));
+            .filter_map(|entry| matcher.message(entry, &self.calls));
         in_order(hits.collect(), newest)
     }
 
@@ -159,6 +161,7 @@ impl TrigramIndex {
             let mut texts = Vec::new();
             entry.visit_texts(&mut |text| texts.push(text.into_owned()));
             indexed.watermark.messages = entry.seq;
+            indexed.calls.add(&entry);
             indexed.messages.add(entry, &texts);
         }
     }

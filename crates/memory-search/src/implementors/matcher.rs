@@ -1,9 +1,10 @@
 //! Decides whether a message or a summary is a hit.
 
-use memory_model::{EntryKind, LogEntry, Role, Seq, SeqRange, Summary, Timestamp};
+use memory_model::{EntryKind, LogEntry, Part, Role, Seq, SeqRange, Summary, Timestamp};
 
 use super::pattern::Pattern;
 use super::snippet::Snippet;
+use crate::calls::CallNames;
 use crate::error::{Error, ErrorKind, Result};
 use crate::fallback::Fallback;
 use crate::hits::{Hit, HitTarget};
@@ -19,6 +20,8 @@ pub struct Matcher {
     query_mode: SearchMode,
     scope: SearchScope,
     roles: Vec<Role>,
+    tools: Vec<String>,
+    echoes: bool,
     range: Option<SeqRange>,
     since: Option<Timestamp>,
     until: Option<Timestamp>,
@@ -61,6 +64,8 @@ impl Matcher {
             query_mode: query.mode,
             scope: query.scope,
             roles: query.roles.clone(),
+            tools: query.tools.clone(),
+            echoes: query.searches_echoes(),
             range: query.range,
             since: query.since,
             until: query.until,
@@ -87,17 +92,39 @@ impl Matcher {
         self.pattern.need(format)
     }
 
-    /// Whether a message passes the filters, whatever it says. Notes never do.
-    pub fn admits_message(&self, entry: &LogEntry) -> bool {
-        entry.kind != EntryKind::Note && self.admits_at(entry.seq, entry.role, entry.created_at)
+    /// Whether a message passes the filters, whatever it says. Notes never do. `calls` has the calls before
+    /// it.
+    pub fn admits_message(&self, entry: &LogEntry, calls: &CallNames) -> bool {
+        entry.kind != EntryKind::Note
+            && self.admits_at(entry.seq, entry.role, entry.created_at)
+            && (self.tools.is_empty() || calls.uses(entry, &self.tools))
     }
 
-    /// Whether a message at this position, of this role and time passes the filters.
+    /// Whether a message at this position, of this role and time passes the filters but that on tools.
     pub fn admits_at(&self, seq: Seq, role: Role, created_at: Timestamp) -> bool {
         self.scope.has_messages()
             && (self.roles.is_empty() || self.roles.contains(&role))
             && self.range.is_none_or(|range| range.contains(seq))
             && self.overlaps(created_at, created_at)
+    }
+
+    /// The tools whose calls and results are found; empty for all.
+    pub fn tools(&self) -> &[String] {
+        &self.tools
+    }
+
+    /// Whether echoes are searched: see [`Query::searches_echoes`].
+    pub fn searches_echoes(&self) -> bool {
+        self.echoes
+    }
+
+    /// Whether calls before a message must be known that `calls` does not have, to tell whether it is a hit.
+    pub fn asks_for_calls(&self, entry: &LogEntry, calls: &CallNames) -> bool {
+        (!self.echoes || !self.tools.is_empty())
+            && entry.kind != EntryKind::Note
+            && self.admits_at(entry.seq, entry.role, entry.created_at)
+            && calls.misses(entry)
+            && self.in_parts(entry, |_| true).is_some()
     }
 
     /// Whether a summary passes the filters, whatever it says.
@@ -110,6 +137,7 @@ impl Matcher {
     pub fn admits_over(&self, covered: SeqRange, times: (Timestamp, Timestamp)) -> bool {
         self.scope.has_summaries()
             && self.roles.is_empty()
+            && self.tools.is_empty()
             && self
                 .range
                 .is_none_or(|range| range.intersect(&covered).is_some())
@@ -117,23 +145,28 @@ impl Matcher {
     }
 
     /// Returns a hit when the message matches the pattern and passes the filters. Every readable
-    /// text is searched: calls, arguments, results, reasoning. Notes are never found.
-    pub fn message(&self, entry: &LogEntry) -> Option<Hit> {
-        if !self.admits_message(entry) {
+    /// text is searched: calls, arguments, results, reasoning; echoes only on demand. Notes are never
+    /// found. `calls` has the calls before the message.
+    pub fn message(&self, entry: &LogEntry, calls: &CallNames) -> Option<Hit> {
+        if !self.admits_message(entry, calls) {
             return None;
         }
-        let snippet = self.in_message(entry)?;
+        let snippet = self.in_message(entry, calls)?;
         Some(message_hit(entry, snippet))
     }
 
     /// Returns a hit for a message, whatever it says and whether or not it passes the filters: with the
     /// text around the match, or with its beginning where nothing matches.
-    pub fn show_message(&self, entry: &LogEntry) -> Hit {
-        let snippet = self.in_message(entry).unwrap_or_else(|| {
+    pub fn show_message(&self, entry: &LogEntry, calls: &CallNames) -> Hit {
+        let snippet = self.in_message(entry, calls).unwrap_or_else(|| {
             let mut head = None;
-            entry.visit_texts(&mut |text| {
-                head.get_or_insert_with(|| Snippet::head(&text, self.snippet_chars));
-            });
+            for part in &entry.message.parts {
+                if self.is_searched(entry, part, calls) {
+                    part.visit_texts(&mut |text| {
+                        head.get_or_insert_with(|| Snippet::head(&text, self.snippet_chars));
+                    });
+                }
+            }
             head.unwrap_or_else(|| Snippet::head("", self.snippet_chars))
         });
         message_hit(entry, snippet)
@@ -155,9 +188,20 @@ impl Matcher {
         summary_hit(summary, snippet)
     }
 
-    fn in_message(&self, entry: &LogEntry) -> Option<Snippet> {
+    fn is_searched(&self, entry: &LogEntry, part: &Part, calls: &CallNames) -> bool {
+        self.echoes || !calls.is_echo(entry, part)
+    }
+
+    fn in_message(&self, entry: &LogEntry, calls: &CallNames) -> Option<Snippet> {
+        self.in_parts(entry, |part| self.is_searched(entry, part, calls))
+    }
+
+    fn in_parts(&self, entry: &LogEntry, is_searched: impl Fn(&Part) -> bool) -> Option<Snippet> {
         let mut finder = self.pattern.finder(self.snippet_chars);
-        entry.visit_texts(&mut |text| finder.see(&text));
+        let parts = entry.message.parts.iter();
+        for part in parts.filter(|part| is_searched(part)) {
+            part.visit_texts(&mut |text| finder.see(&text));
+        }
         finder.finish()
     }
 

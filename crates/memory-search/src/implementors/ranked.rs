@@ -3,10 +3,11 @@
 use memory_model::{LogEntry, Seq, Summary, SummaryId};
 
 use super::matcher::Matcher;
+use crate::calls::CallNames;
 use crate::cursor::Cursor;
 use crate::error::{Error, ErrorKind, Result};
 use crate::query::{HitOrder, Query, SearchMode};
-use crate::ranking::{Corpus, Document, RankingPolicy};
+use crate::ranking::{Corpus, Document, FusionPolicy, RankingPolicy};
 
 /// The state of a conversation that a ranking is made of.
 ///
@@ -18,6 +19,8 @@ pub struct RankedUpTo {
     pub head: Seq,
     /// Number of summaries, in the order in which they were made.
     pub summaries: usize,
+    /// The last message whose vector counts; `None` where words alone are ranked.
+    pub vectors: Option<Seq>,
 }
 
 /// A found message or summary.
@@ -48,10 +51,16 @@ pub struct RankedCursor {
 }
 
 impl RankedCursor {
-    /// The cursor: `r`, the head, the number of summaries, and where the page begins.
+    /// The cursor: `r`, the head, the number of summaries, where the page begins, and the last message
+    /// whose vector counts, where vectors do.
     pub fn to_cursor(self) -> Cursor {
-        let RankedUpTo { head, summaries } = self.state;
-        Cursor::new(format!("r{}.{summaries}.{}", head.0, self.begin))
+        let RankedUpTo {
+            head,
+            summaries,
+            vectors,
+        } = self.state;
+        let vectors = vectors.map_or_else(String::new, |last| format!(".{}", last.0));
+        Cursor::new(format!("r{}.{summaries}.{}{vectors}", head.0, self.begin))
     }
 
     /// Reads a cursor.
@@ -145,7 +154,9 @@ pub struct RankedQuery<'q> {
     matcher: &'q Matcher,
     messages: (Corpus, Vec<Candidate<Seq>>),
     summaries: (Corpus, Vec<Candidate<SummaryId>>),
+    calls: CallNames,
     cursor: Option<(RankedUpTo, usize)>,
+    nearness: Option<(Vec<Option<f64>>, FusionPolicy)>,
 }
 
 impl<'q> RankedQuery<'q> {
@@ -171,7 +182,9 @@ impl<'q> RankedQuery<'q> {
             matcher,
             messages: (Corpus::new(policy.clone()), Vec::new()),
             summaries: (Corpus::new(policy.clone()), Vec::new()),
+            calls: CallNames::new(),
             cursor,
+            nearness: None,
         })
     }
 
@@ -180,17 +193,25 @@ impl<'q> RankedQuery<'q> {
         self.cursor.map(|(state, _)| state)
     }
 
-    /// Adds the next message of the log, whatever the query's filters. Notes are ignored.
+    /// Adds the next message of the log, from the first on, whatever the query's filters. Notes are ignored,
+    /// and so are messages that are nothing but echoes, unless the query searches them.
     pub fn add_message(&mut self, entry: &LogEntry) {
         if entry.kind == memory_model::EntryKind::Note {
             return;
         }
+        self.calls.forget_before(entry.seq);
+        self.calls.add(entry);
+        let document = match self.matcher.searches_echoes() {
+            true => Some(Document::of_entry(entry)),
+            false => Document::without_echoes(entry, &self.calls),
+        };
+        let Some(document) = document else { return };
         let words = self.query.mode == SearchMode::Words;
-        self.messages.0.add(&Document::of_entry(entry));
+        self.messages.0.add(&document);
         self.messages.1.push(Candidate {
             target: entry.seq,
-            admitted: self.matcher.admits_message(entry),
-            matches: words.then(|| self.matcher.message(entry).is_some()),
+            admitted: self.matcher.admits_message(entry, &self.calls),
+            matches: words.then(|| self.matcher.message(entry, &self.calls).is_some()),
         });
     }
 
@@ -205,11 +226,29 @@ impl<'q> RankedQuery<'q> {
         });
     }
 
+    /// The positions of the messages that were added, in the order of the log.
+    pub fn positions(&self) -> impl Iterator<Item = Seq> + '_ {
+        self.messages.1.iter().map(|candidate| candidate.target)
+    }
+
+    /// The question as it is embedded, once all messages were added.
+    pub fn question_to_embed(&self) -> String {
+        self.messages.0.question_to_embed(&self.query.pattern)
+    }
+
+    /// Sets how near each message is to the question, in the order of [`positions`](Self::positions), and
+    /// how much that counts. Only the mode `Prose` uses it.
+    pub fn set_nearness(&mut self, cosines: Vec<Option<f64>>, policy: &FusionPolicy) {
+        self.nearness = Some((cosines, policy.clone()));
+    }
+
     /// Returns the page. `state` is what was added: the cursor of the next page names it.
     pub fn page(&self, state: RankedUpTo) -> RankedPage {
         let pattern = &self.query.pattern;
-        let messages = found(&self.messages.0, &self.messages.1, pattern);
-        let summaries = found(&self.summaries.0, &self.summaries.1, pattern);
+        let nearness = self.nearness.as_ref();
+        let nearness = nearness.filter(|_| self.query.mode == SearchMode::Prose);
+        let messages = found(&self.messages.0, &self.messages.1, pattern, nearness);
+        let summaries = found(&self.summaries.0, &self.summaries.1, pattern, None);
         let mut order = RankedOrder::new(self.query.order, messages, summaries);
         let begin = self.cursor.map_or(0, |(_, begin)| begin);
         let end = begin.saturating_add(self.query.limit.max(1));
@@ -236,8 +275,12 @@ fn found<T>(
     corpus: &Corpus,
     candidates: &[Candidate<T>],
     pattern: &str,
+    nearness: Option<&(Vec<Option<f64>>, FusionPolicy)>,
 ) -> impl Iterator<Item = (u32, f64)> {
-    let scores = corpus.scores(pattern);
+    let mut scores = corpus.scores(pattern);
+    if let Some((cosines, policy)) = nearness {
+        corpus.fuse(&mut scores, cosines, policy);
+    }
     let all = (0_u32..).zip(candidates).zip(scores);
     all.filter_map(|((number, one), score)| {
         let matches = one.matches.unwrap_or(score.is_some());
@@ -245,24 +288,19 @@ fn found<T>(
     })
 }
 
-/// Reads `r`, the head, the number of summaries, and where the next page begins.
+/// Reads `r`, the head, the number of summaries, where the next page begins, and the last vector.
 fn read_cursor(cursor: &Cursor) -> Result<(RankedUpTo, usize)> {
     let text = cursor.as_str();
     let numbers = text.strip_prefix('r').unwrap_or_default();
-    let mut numbers = numbers.split('.').map(str::parse::<u32>);
-    let read = (
-        numbers.next(),
-        numbers.next(),
-        numbers.next(),
-        numbers.next(),
-    );
-    match read {
-        (Some(Ok(head)), Some(Ok(summaries)), Some(Ok(begin)), None) => {
+    let numbers: Result<Vec<u32>, _> = numbers.split('.').map(str::parse).collect();
+    match numbers.as_deref() {
+        Ok([head, summaries, begin, vectors @ ..]) if vectors.len() <= 1 => {
             let state = RankedUpTo {
-                head: Seq(head),
-                summaries: summaries as usize,
+                head: Seq(*head),
+                summaries: *summaries as usize,
+                vectors: vectors.first().map(|last| Seq(*last)),
             };
-            Ok((state, begin as usize))
+            Ok((state, *begin as usize))
         }
         _ => Err(Error::new(
             ErrorKind::Invalid,

@@ -4,8 +4,12 @@ use std::borrow::Cow;
 
 use memory_model::{LogEntry, Part, ResultContent, Role, Summary, Timestamp, decoded_strings};
 
+use crate::calls::CallNames;
 use crate::fold::fold_case;
 use crate::words::{Language, WordLists, visit_words};
+
+/// Characters of a message that are embedded at most: some 2,000 tokens, which models of embeddings take.
+const EMBEDDED_CHARS: usize = 8_000;
 
 /// The texts of a message or of a summary.
 #[derive(Debug, Clone, Default)]
@@ -48,10 +52,23 @@ impl<'a> Document<'a> {
 
     /// The texts of a log entry.
     pub fn of_entry(entry: &'a LogEntry) -> Self {
-        let mut texts = Vec::new();
-        for part in &entry.message.parts {
-            collect(part, &mut texts);
+        Self::of_parts(entry, entry.message.parts.iter())
+    }
+
+    /// The texts of a log entry that are no echoes; `None` when it has nothing else. `calls` has the calls
+    /// before it.
+    pub fn without_echoes(entry: &'a LogEntry, calls: &CallNames) -> Option<Self> {
+        if !calls.has_echoes(entry) {
+            return Some(Self::of_entry(entry));
         }
+        let parts = entry.message.parts.iter();
+        let said = parts.filter(|part| !calls.is_echo(entry, part));
+        (!calls.is_all_echo(entry)).then(|| Self::of_parts(entry, said))
+    }
+
+    fn of_parts(entry: &'a LogEntry, parts: impl Iterator<Item = &'a Part>) -> Self {
+        let mut texts = Vec::new();
+        parts.for_each(|part| collect(part, &mut texts));
         Self {
             name: entry.message.name.as_deref(),
             role: Some(entry.message.role),
@@ -71,6 +88,28 @@ impl<'a> Document<'a> {
             created_at: summary.created_at,
             texts,
         }
+    }
+
+    /// The text that is embedded: all texts, of which at most the first 8,000 characters.
+    pub fn text_to_embed(&self) -> String {
+        let mut joined = String::new();
+        let mut left = EMBEDDED_CHARS;
+        for text in &self.texts {
+            if left == 0 {
+                break;
+            }
+            if !joined.is_empty() {
+                joined.push('\n');
+            }
+            let end = text
+                .char_indices()
+                .nth(left)
+                .map_or(text.len(), |(at, _)| at);
+            let part = text.get(..end).unwrap_or_default();
+            left -= part.chars().count();
+            joined.push_str(part);
+        }
+        joined
     }
 
     /// The part of the text that is questions, from 0 to 1.
@@ -156,6 +195,16 @@ mod tests {
         assert_eq!(share("Ran. Why?"), 5.0 / 9.0);
         assert_eq!(share(""), 0.0);
         assert!(Document::new("猫ですか？", Timestamp(0)).asks());
+    }
+
+    #[test]
+    fn a_long_text_is_embedded_in_part() {
+        let mut document = Document::new("one", Timestamp(0));
+        document.texts.push("ä".repeat(9_000).into());
+        document.texts.push("never".into());
+        let text = document.text_to_embed();
+        assert_eq!(text.chars().count(), EMBEDDED_CHARS + 1);
+        assert!(text.starts_with("one\nä") && !text.contains("never"));
     }
 
     #[test]

@@ -23,6 +23,7 @@
 mod corpus;
 mod dates;
 mod document;
+mod fusion;
 mod policy;
 mod question;
 mod record;
@@ -32,6 +33,7 @@ mod top;
 pub use corpus::Corpus;
 pub(crate) use corpus::is_stop_word;
 pub use document::Document;
+pub use fusion::FusionPolicy;
 pub use policy::RankingPolicy;
 pub use question::Wanted;
 pub use record::{Record, SummaryRecord};

@@ -24,6 +24,8 @@ pub struct Record {
     pub first_person: bool,
     /// Whether the text names a time.
     pub names_time: bool,
+    /// Whether the message is nothing but echoes. It has no words then and is not ranked.
+    pub is_echo: bool,
     /// What a summary has more.
     pub summary: Option<SummaryRecord>,
 }

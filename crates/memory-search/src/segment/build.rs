@@ -1,7 +1,7 @@
 //! A segment from messages or summaries.
 
 use std::borrow::Cow;
-use std::collections::HashMap;
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 
 use memory_model::{EntryKind, LogEntry, Summary};
 
@@ -9,7 +9,8 @@ use super::dictionary::DictionaryWriter;
 use super::grams::{GROUP, Gram, add_grams, text_of};
 use super::postings::PostingList;
 use super::record::write;
-use super::{SegmentData, gram_key, word_key};
+use super::{SegmentData, TOOLS, gram_key, word_key};
+use crate::calls::CallNames;
 use crate::ranking::{Document, RankingPolicy, Record, SummaryRecord, is_stop_word};
 use crate::words::{Language, Tokenizer, WordLists};
 
@@ -29,14 +30,14 @@ impl SegmentFormat {
         }
     }
 
-    /// The format's name, such as `segments-1 english forms`.
+    /// The format's name, such as `segments-2 english forms`.
     pub fn name(&self) -> String {
         let language = self
             .language
             .map(|language| format!("{language:?}").to_lowercase());
         let language = language.as_deref().unwrap_or("none");
         let forms = if self.usual_forms { " forms" } else { "" };
-        format!("segments-1 {language}{forms}")
+        format!("segments-2 {language}{forms}")
     }
 
     /// The terms that a word may have in a segment when its stem is `term`: irregular forms are kept by
@@ -73,6 +74,7 @@ pub struct SegmentBuilder {
     records: Vec<Record>,
     ids: HashMap<String, usize>,
     words: Vec<(String, PostingList)>,
+    tools: BTreeMap<String, PostingList>,
     /// The runs of the open group.
     grams: Vec<Gram>,
     /// Runs with their groups.
@@ -87,6 +89,7 @@ impl SegmentBuilder {
             records: Vec::new(),
             ids: HashMap::new(),
             words: Vec::new(),
+            tools: BTreeMap::new(),
             grams: Vec::new(),
             groups: Vec::new(),
         }
@@ -102,18 +105,35 @@ impl SegmentBuilder {
         self.records.is_empty()
     }
 
-    /// Adds a message. Notes are ignored.
-    pub fn add_message(&mut self, entry: &LogEntry) {
+    /// Adds a message. Notes are ignored. `calls` has the calls before it.
+    pub fn add_message(&mut self, entry: &LogEntry, calls: &CallNames) {
         if entry.kind == EntryKind::Note {
             return;
         }
-        let document = Document::of_entry(entry);
+        let place = u32::try_from(self.records.len()).unwrap_or(u32::MAX);
+        for tool in calls.tools(entry).collect::<BTreeSet<_>>() {
+            let places = self.tools.entry(tool.to_owned()).or_default();
+            places.push_place(place);
+        }
+        let document = Document::without_echoes(entry, calls);
+        let is_echo = document.is_none();
+        let document = document.unwrap_or_else(|| Document {
+            name: entry.message.name.as_deref(),
+            role: Some(entry.role),
+            created_at: entry.created_at,
+            texts: Vec::new(),
+        });
         let mut texts: Vec<Cow<'_, str>> = Vec::new();
-        entry.visit_texts(&mut |text| texts.push(text));
+        for part in entry.message.parts.iter().filter(|_| !is_echo) {
+            if !calls.is_echo(entry, part) {
+                part.visit_texts(&mut |text| texts.push(text));
+            }
+        }
         let record = self.record(&document);
         self.add(&document, &texts, |length| Record {
             seq: entry.seq,
             length,
+            is_echo,
             ..record
         });
     }
@@ -147,6 +167,7 @@ impl SegmentBuilder {
             asks: document.asks(),
             first_person,
             names_time,
+            is_echo: false,
             summary: None,
         }
     }
@@ -230,7 +251,7 @@ impl SegmentBuilder {
             self.close_group();
         }
         let mut writer = DictionaryWriter::default();
-        // Keys of runs, then of words: in the order of the sections. Runs sort as their texts do.
+        // Keys of runs, then of tools, then of words: in the order of the sections. Runs sort as their texts do.
         self.groups.sort_unstable();
         let mut rest = self.groups.as_slice();
         while let Some((gram, _)) = rest.first() {
@@ -239,6 +260,9 @@ impl SegmentBuilder {
             same.iter().for_each(|(_, group)| list.push_place(*group));
             writer.push(&gram_key(&text_of(*gram)), &list);
             rest = others;
+        }
+        for (tool, list) in &self.tools {
+            writer.push(&[&[TOOLS], tool.as_bytes()].concat(), list);
         }
         self.words.sort_unstable_by(|a, b| a.0.cmp(&b.0));
         for (term, list) in &self.words {

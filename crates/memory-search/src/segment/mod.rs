@@ -5,9 +5,11 @@
 //! store needs to know no more than keys and bytes. It holds
 //!
 //! - a [record](crate::ranking::Record) of each message: its position, role, time, and what a ranking reads off it;
+//! - each tool, with the messages that call it or have its result;
 //! - each word, with the messages that have it, how often, and where;
 //! - each run of three characters in lower case, with the groups of eight messages that have it.
 //!
+//! Echoes ([`CallNames`](crate::CallNames)) are known by their tools alone: their words and runs are left out.
 //! What a segment says about the last two is a superset for a [`Matcher`](crate::implementors::Matcher):
 //! every message that matches is among those that [`Need`] leaves.
 
@@ -32,6 +34,8 @@ pub use record::{last_summary, records};
 const RECORDS: u8 = b'd';
 /// Section of the runs of three characters.
 const GRAMS: u8 = b'g';
+/// Section of the tools.
+const TOOLS: u8 = b't';
 /// Section of the words.
 const WORDS: u8 = b'w';
 
@@ -72,6 +76,17 @@ pub fn word_prefix(prefix: &str) -> Vec<u8> {
 pub fn word_of(key: &[u8]) -> Option<&str> {
     let term = key.strip_prefix(&[WORDS])?;
     std::str::from_utf8(term).ok()
+}
+
+/// The key of all tools.
+pub fn tools_prefix() -> Vec<u8> {
+    vec![TOOLS]
+}
+
+/// The tool of an entry's key; `None` for another entry's.
+pub fn tool_of(key: &[u8]) -> Option<&str> {
+    let tool = key.strip_prefix(&[TOOLS])?;
+    std::str::from_utf8(tool).ok()
 }
 
 /// The key of the entry of a run of characters, or of all runs that begin so.

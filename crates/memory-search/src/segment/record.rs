@@ -41,7 +41,8 @@ fn put_record(record: &Record, out: &mut Vec<u8>) {
         | u8::from(record.names_time) << 2
         | u8::from(record.name.is_some()) << 3
         | u8::from(record.summary.is_some()) << 4
-        | u8::from(record.question_share != 0.0) << 5;
+        | u8::from(record.question_share != 0.0) << 5
+        | u8::from(record.is_echo) << 6;
     out.push(flags);
     out.extend_from_slice(&record.created_at.0.to_le_bytes());
     put(out, u64::from(record.length));
@@ -95,6 +96,7 @@ fn read_record(reader: &mut Reader<'_>) -> Result<Record> {
         asks: flags & 1 != 0,
         first_person: flags & 1 << 1 != 0,
         names_time: flags & 1 << 2 != 0,
+        is_echo: flags & 1 << 6 != 0,
         summary,
     })
 }

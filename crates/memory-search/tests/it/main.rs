@@ -7,10 +7,12 @@
     missing_docs
 )]
 
+mod contradictions;
 #[path = "../../examples/trigram_index/index.rs"]
 mod index;
 mod oracle;
 mod segments;
+mod vectors;
 mod watermark;
 
 use std::sync::Arc;

@@ -3,7 +3,8 @@
 use std::sync::Arc;
 
 use fastrand::Rng;
-use memory_model::{ConversationId, Seq};
+use memory_model::{ConversationId, Message, RawJson, Seq};
+use memory_search::CallNames;
 use memory_search::ranking::RankingPolicy;
 use memory_search::segment::{SegmentBuilder, SegmentFormat, merge, records};
 use memory_store::{InMemoryStore, LogRead, SegmentSearch, Store as _, extend_index};
@@ -21,16 +22,27 @@ async fn merged_segments_are_those_that_are_built_at_once() {
         let store = InMemoryStore::new();
         let chat = root(&store, "chat").await.id;
         let texts = texts(&mut rng, letters, 200);
-        let messages = texts.iter().map(memory_model::Message::user);
+        let messages = (0..).zip(&texts).map(|(at, text)| match at % 7 {
+            3 => Message::tool_call(
+                format!("{}", at / 21),
+                ["read_file", "memory_grep"][at % 2],
+                RawJson::parse("{}").unwrap(),
+            ),
+            5 => Message::tool_result(format!("{}", at / 21), text),
+            _ => Message::user(text),
+        });
         append(&store, chat, messages.collect()).await;
         let entries = store
             .read(chat, &LogRead::new(range(1, 200)))
             .await
             .unwrap();
         assert_eq!(entries.items.len(), 200);
+        let mut calls = CallNames::new();
+        entries.items.iter().for_each(|entry| calls.add(entry));
         let build = |entries: &[memory_model::LogEntry]| {
             let mut builder = SegmentBuilder::new(format);
-            entries.iter().for_each(|entry| builder.add_message(entry));
+            let messages = entries.iter();
+            messages.for_each(|entry| builder.add_message(entry, &calls));
             builder.finish()
         };
         let (a, rest) = entries.items.split_at(64);
@@ -78,4 +90,91 @@ impl SearchFixture for Indexed {
 
 mod suite {
     store_conformance::search_conformance_tests!(super::Indexed);
+}
+
+/// Another thread appends, merges segments and makes the index anew while this one searches: no answer lacks
+/// a message that was there when the search began.
+#[test]
+fn a_search_is_complete_while_segments_are_merged_and_replaced() {
+    use std::sync::atomic::{AtomicU32, Ordering};
+
+    use memory_search::{HitOrder, HitTarget, Query, Search as _, SearchMode, SearchScope};
+
+    const ROUNDS: u32 = 60;
+    let runtime = || {
+        tokio::runtime::Builder::new_current_thread()
+            .build()
+            .unwrap()
+    };
+    let store = Arc::new(InMemoryStore::new());
+    let chat = runtime().block_on(root(&*store, "chat")).id;
+    // The last position that is stored.
+    let stored = AtomicU32::new(0);
+    let needles = |head: u32| (1..=head).filter(|seq| seq % 5 == 0).count();
+    std::thread::scope(|scope| {
+        scope.spawn(|| {
+            let policy = RankingPolicy::default();
+            runtime().block_on(async {
+                for round in 0..ROUNDS {
+                    let messages = (1..=16).map(|at| match (round * 16 + at) % 5 {
+                        0 => Message::user("a needle in the hay"),
+                        _ => Message::user("some hay"),
+                    });
+                    append(&*store, chat, messages.collect()).await;
+                    stored.store((round + 1) * 16, Ordering::SeqCst);
+                    extend_index(&*store, chat, &policy, u64::MAX)
+                        .await
+                        .unwrap();
+                    if round % 7 == 6 {
+                        memory_store::rebuild_index(&*store, chat, &policy)
+                            .await
+                            .unwrap();
+                    }
+                }
+            });
+        });
+        runtime().block_on(async {
+            let search = SegmentSearch::new(Arc::clone(&store));
+            let mut by_index = 0;
+            for mode in [SearchMode::Literal, SearchMode::Words, SearchMode::Prose]
+                .iter()
+                .cycle()
+            {
+                let before = stored.load(Ordering::SeqCst);
+                let query = Query::new("needle")
+                    .with_mode(*mode)
+                    .with_order(HitOrder::Oldest)
+                    .with_scope(SearchScope::Messages)
+                    .with_limit(10_000);
+                let hits = search.search(chat, &query).await.unwrap();
+                let after = stored.load(Ordering::SeqCst) + 16;
+                by_index += usize::from(hits.strategy.ends_with("-index"));
+                let mut found: Vec<u32> = Vec::new();
+                for hit in &hits.hits {
+                    match &hit.target {
+                        HitTarget::Message { seq, .. } if hit.snippet.contains("needle") => {
+                            found.push(seq.0)
+                        }
+                        _ => {}
+                    }
+                }
+                assert!(found.is_sorted_by(|a, b| a < b) && found.iter().all(|seq| seq % 5 == 0));
+                let expected = needles(before)..=needles(after);
+                assert!(
+                    expected.contains(&found.len()),
+                    "{mode:?}: {} of {expected:?}",
+                    found.len()
+                );
+                // All there are, without a gap.
+                assert_eq!(
+                    found.last().copied().unwrap_or_default() as usize,
+                    found.len() * 5
+                );
+                if before == ROUNDS * 16 {
+                    break;
+                }
+            }
+            assert!(by_index > 0);
+        });
+    });
 }

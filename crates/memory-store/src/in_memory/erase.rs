@@ -44,6 +44,7 @@ impl Inner {
         for log in &erased.logs {
             let record = self.get_mut(log.conversation)?;
             record.forget_index(IndexedKind::Messages, log.range.first.0);
+            record.forget_vectors(log.range);
             let erasure = Erasure::new(log.range, erase.now, erase.reason.clone());
             record.erasures.push(erasure);
             let own = record.log.iter_mut();
@@ -69,7 +70,10 @@ impl Inner {
             record.erased_summaries.insert(id);
         }
         for seen in &erased.seen_by {
-            self.get_mut(seen.conversation)?.jobs.clear();
+            let record = self.get_mut(seen.conversation)?;
+            record.jobs.clear();
+            // A call that is gone may stand before the messages of a fork.
+            record.forget_index(IndexedKind::Messages, seen.range.first.0);
         }
         if erase.range.is_none() {
             let record = self.get_mut(id)?;

@@ -7,6 +7,7 @@ mod index;
 mod jobs;
 mod publish;
 mod store;
+mod vectors;
 
 use std::borrow::Cow;
 use std::collections::{BTreeMap, BTreeSet};
@@ -17,6 +18,7 @@ use memory_model::{
     Clock, ConversationId, Hash, LogEntry, Seq, SeqRange, SessionKey, SpanBody, SpanStart,
     SpliceRows, Summary, SummaryId, SystemClock, Timestamp, ViewName, ViewVersion,
 };
+use memory_search::embedding::Vector;
 use memory_search::segment::Chunk;
 
 use crate::checks::no_conversation;
@@ -86,6 +88,8 @@ struct Record {
     erased_summaries: BTreeSet<SummaryId>,
     /// The search index of the own log and summaries.
     index: Vec<(IndexSegment, Vec<Chunk>)>,
+    /// Vectors of the own log, by embedder.
+    vectors: BTreeMap<String, BTreeMap<Seq, Option<Vector>>>,
 }
 
 #[derive(Debug, Clone)]

@@ -23,6 +23,7 @@ use crate::types::{
     EntryOutcome, Fence, JobKey, LeaseUpdate, LogRead, NewConversation, Order, Origin, Owner, Page,
     Publication, Publish, Published, Segment, Snapshot, State, ViewInfo, fork_segments, rest_of,
 };
+use crate::vector_store::VectorStore;
 
 #[async_trait]
 impl Store for InMemoryStore {
@@ -74,6 +75,7 @@ impl Store for InMemoryStore {
             erasures: Vec::new(),
             erased_summaries: BTreeSet::new(),
             index: Vec::new(),
+            vectors: BTreeMap::new(),
         });
         Ok(info)
     }
@@ -547,6 +549,10 @@ impl Store for InMemoryStore {
 
     async fn erasures(&self, conversation: ConversationId) -> Result<Erasures> {
         self.lock().erasures(conversation)
+    }
+
+    fn vector_store(&self) -> Option<&dyn VectorStore> {
+        Some(self)
     }
 
     fn index(&self) -> Option<&dyn IndexStore> {

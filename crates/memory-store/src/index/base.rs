@@ -46,6 +46,14 @@ impl Doc {
         }
     }
 
+    /// Position of a message; `None` for a summary.
+    pub(super) fn seq(&self) -> Option<Seq> {
+        match self {
+            Doc::Message { seq, .. } => Some(*seq),
+            Doc::Summary { .. } => None,
+        }
+    }
+
     pub(super) fn of_summary(summary: &Summary) -> Self {
         Doc::Summary {
             id: summary.id.clone(),
@@ -72,6 +80,17 @@ pub(super) struct Part {
     pub(super) segment: IndexSegment,
     pub(super) begin: u32,
     pub(super) seen: u32,
+    /// The numbers of those that are nothing but echoes; rising. They are not ranked.
+    pub(super) echoes: Vec<u32>,
+}
+
+impl Part {
+    /// The number in the ranking of the segment's document `place`; `None` where it is not ranked.
+    pub(super) fn ranked(&self, place: u32) -> Option<u32> {
+        let before = self.echoes.partition_point(|echo| *echo < place);
+        let is_ranked = place < self.seen && self.echoes.get(before) != Some(&place);
+        is_ranked.then(|| self.begin + place - before as u32)
+    }
 }
 
 /// The records of what is indexed, ready to be ranked.

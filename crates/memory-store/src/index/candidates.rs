@@ -3,7 +3,9 @@
 use std::sync::Arc;
 
 use memory_search::ranking::Record;
-use memory_search::segment::{GROUP, Need, find, groups, places, records, with_prefix};
+use memory_search::segment::{
+    GROUP, Need, find, groups, places, records, tool_of, tools_prefix, with_prefix,
+};
 
 use super::visible::Handle;
 use crate::segments::IndexSegment;
@@ -19,6 +21,29 @@ pub(super) enum Candidates {
 }
 
 impl Candidates {
+    /// These and others; both rise.
+    pub(super) fn or(self, others: Vec<u32>) -> Self {
+        match self {
+            Candidates::All => Candidates::All,
+            Candidates::Some(mut numbers) => {
+                numbers.extend(others);
+                numbers.sort_unstable();
+                numbers.dedup();
+                Candidates::Some(numbers)
+            }
+        }
+    }
+
+    /// Those that both have.
+    pub(super) fn and(self, other: Self) -> Self {
+        match (self, other) {
+            (Candidates::All, one) | (one, Candidates::All) => one,
+            (Candidates::Some(one), Candidates::Some(other)) => {
+                Candidates::Some(common(vec![one, other]))
+            }
+        }
+    }
+
     /// The numbers, out of `documents`.
     pub(super) fn numbers(self, documents: u32) -> Vec<u32> {
         match self {
@@ -75,6 +100,30 @@ impl Handle<'_> {
             }
             _ => Candidates::All,
         })
+    }
+
+    /// The documents of a segment that call a tool with such a name or have its result; rising.
+    pub(super) async fn using(
+        &self,
+        segment: &IndexSegment,
+        is_wanted: &(dyn Fn(&str) -> bool + Sync),
+    ) -> Result<Vec<u32>> {
+        let key = tools_prefix();
+        let mut found = Vec::new();
+        for chunk in self.chunks(segment.id, &key, true).await? {
+            let mut entries = Vec::new();
+            with_prefix(&chunk, &key, &mut |key, entry| {
+                if tool_of(key).is_some_and(is_wanted) {
+                    entries.push(entry);
+                }
+            })?;
+            for entry in entries {
+                found.extend(groups(&entry)?);
+            }
+        }
+        found.sort_unstable();
+        found.dedup();
+        Ok(found)
     }
 
     /// The groups of the runs of characters with this key, or that begin so; rising.

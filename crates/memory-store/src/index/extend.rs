@@ -6,6 +6,7 @@ use memory_search::segment::{
     Chunk, GROUP, SegmentBuilder, SegmentData, SegmentFormat, last_summary, merge,
 };
 
+use crate::calls::LogCalls;
 use crate::checks::no_conversation;
 use crate::error::{Error, ErrorKind, Result};
 use crate::segments::{IndexSegment, IndexState, IndexStore, IndexedKind, NewIndexSegment};
@@ -229,13 +230,23 @@ impl<'s, S: Store + ?Sized> Extension<'s, S> {
         };
         let last = last.seq.0;
         let mut builder = SegmentBuilder::new(self.format);
-        entries.iter().for_each(|entry| builder.add_message(entry));
+        self.add_messages(&mut builder, &entries).await?;
         Ok(Some(Made {
             kind: IndexedKind::Messages,
             first: first.0,
             last,
             data: builder.finish(),
         }))
+    }
+
+    async fn add_messages(&self, builder: &mut SegmentBuilder, entries: &[LogEntry]) -> Result<()> {
+        let mut calls = LogCalls::new(self.store, self.conversation);
+        calls.add_page(entries);
+        for entry in entries {
+            calls.resolve(entry).await?;
+            builder.add_message(entry, calls.names());
+        }
+        Ok(())
     }
 
     /// Reads messages without notes: at most `wanted`.
@@ -345,7 +356,7 @@ impl<'s, S: Store + ?Sized> Extension<'s, S> {
             IndexedKind::Messages => {
                 let (first, last) = (Seq(segment.first), Seq(segment.last));
                 let entries = self.entries(first, last, usize::MAX).await?;
-                entries.iter().for_each(|entry| builder.add_message(entry));
+                self.add_messages(&mut builder, &entries).await?;
             }
             IndexedKind::Summaries => {
                 let (mut after, mut number) = (None, 0);

@@ -5,9 +5,10 @@ use std::fmt;
 use std::ops::Deref;
 use std::sync::{Arc, PoisonError};
 
-use memory_model::{EntryKind, LogEntry, Seq, SeqRange, Summary};
+use memory_model::conventions::names_tool;
+use memory_model::{EntryKind, Seq, SeqRange};
 use memory_search::implementors::{Matcher, RankedCursor, RankedOrder, RankedTarget, RankedUpTo};
-use memory_search::ranking::{Corpus, Document, Wanted};
+use memory_search::ranking::{Corpus, Document, FusionPolicy, Wanted};
 use memory_search::segment::{
     Need, SegmentFormat, find, with_prefix, word_key, word_of, word_prefix, words,
 };
@@ -17,9 +18,12 @@ use super::base::{Base, Doc, Part};
 use super::candidates::Candidates;
 use super::search::SegmentSearch;
 use super::visible::{Handle, Visible};
+use crate::calls::LogCalls;
+use crate::scan::with_vectors;
 use crate::segments::{IndexSegment, IndexedKind};
 use crate::store::Store;
 use crate::types::{Conversation, LogRead};
+use crate::vectors::Nearness;
 
 /// Conversations whose records are kept in memory.
 const MOST_BASES: usize = 4;
@@ -30,12 +34,15 @@ struct Ranking {
     /// Number of documents that are indexed.
     indexed: usize,
     /// What is not indexed.
-    tail: Tail,
+    tail: Vec<Pending>,
 }
 
-enum Tail {
-    Messages(Vec<LogEntry>),
-    Summaries(Vec<Summary>),
+/// A document that is not indexed.
+struct Pending {
+    /// Whether it passes the filters.
+    admitted: bool,
+    /// Whether it matches by itself.
+    matches: bool,
 }
 
 impl<S> SegmentSearch<S>
@@ -51,7 +58,7 @@ where
         mut visible: Visible,
         query: &Query,
         matcher: &Matcher,
-        name: String,
+        mut name: String,
     ) -> Result<Hits> {
         let cursor = query.cursor.as_ref().map(RankedCursor::from_cursor);
         let cursor = cursor.transpose()?;
@@ -60,6 +67,7 @@ where
             RankedUpTo {
                 head: info.head,
                 summaries: usize::MAX,
+                vectors: None,
             },
             |cursor| cursor.state,
         );
@@ -67,23 +75,35 @@ where
         let (mut messages, mut summaries) = (None, None);
         if query.scope.has_messages() {
             messages = Some(
-                self.message_ranking(handle, info, &visible, state.head)
+                self.message_ranking(handle, info, &visible, state.head, matcher)
                     .await?,
             );
         }
         if query.scope.has_summaries() {
             let ranking = self
-                .summary_ranking(handle, &visible, state.summaries)
+                .summary_ranking(handle, &visible, state.summaries, matcher)
                 .await?;
             state.summaries = ranking.base.docs.len();
             summaries = Some(ranking);
         } else {
             state.summaries = 0;
         }
+        let corpus = messages.as_ref().map(|ranking| &ranking.base.corpus);
+        let question = corpus.map(|corpus| corpus.question_to_embed(&query.pattern));
+        let question = question.unwrap_or_default();
+        let near = self
+            .scan
+            .nearness(info, (query, &question), state, cursor.is_none())
+            .await?;
+        if let Some((near, _)) = &near {
+            state.vectors = Some(near.last);
+            name = with_vectors(&name);
+        }
         let mut found = [Vec::new(), Vec::new()];
         for (ranking, found) in [&mut messages, &mut summaries].into_iter().zip(&mut found) {
             if let Some(ranking) = ranking {
-                *found = self.found(handle, ranking, query, matcher).await?;
+                let near = near.as_ref();
+                *found = self.found(handle, ranking, query, matcher, near).await?;
             }
         }
         let [of_messages, of_summaries] = found;
@@ -157,7 +177,12 @@ where
                     return Ok(None);
                 };
                 let page = self.store.read(info.id, &LogRead::new(one)).await?;
-                Ok(page.items.first().and_then(|entry| matcher.message(entry)))
+                let mut calls = LogCalls::new(&*self.store, info.id);
+                calls.add_page(&page.items);
+                match page.items.first() {
+                    Some(entry) => Ok(calls.hit(matcher, entry).await?),
+                    None => Ok(None),
+                }
             }
             RankedTarget::Summary(id) => {
                 let found = self.store.summaries(info.id, &[id]).await?;
@@ -173,30 +198,39 @@ where
         info: &Conversation,
         visible: &Visible,
         head: Seq,
+        matcher: &Matcher,
     ) -> Result<Ranking> {
         let stretches = visible.messages.iter();
         let parts = stretches
             .map(|one| (one.segment.clone(), one.last.0))
             .collect();
         let base = self.base(handle, IndexedKind::Messages, parts).await?;
-        let mut tail = Vec::new();
-        let mut rest = SeqRange::new(visible.indexed.next(), head.min(info.head));
-        while let Some(range) = rest {
-            let page = self.store.read(info.id, &LogRead::new(range)).await?;
-            let messages = page.items.into_iter();
-            tail.extend(messages.filter(|entry| entry.kind != EntryKind::Note));
-            rest = page.next;
-        }
         let mut ranking = Ranking {
             indexed: base.docs.len(),
             base,
-            tail: Tail::Messages(Vec::new()),
+            tail: Vec::new(),
         };
-        for entry in &tail {
-            ranking.base.corpus.add(&Document::of_entry(entry));
-            ranking.base.docs.push(Doc::of_entry(entry));
+        let mut calls = LogCalls::new(&*self.store, info.id);
+        let mut rest = SeqRange::new(visible.indexed.next(), head.min(info.head));
+        while let Some(range) = rest {
+            let page = self.store.read(info.id, &LogRead::new(range)).await?;
+            calls.add_page(&page.items);
+            for entry in page.items {
+                if entry.kind == EntryKind::Note {
+                    continue;
+                }
+                calls.resolve(&entry).await?;
+                if let Some(document) = Document::without_echoes(&entry, calls.names()) {
+                    ranking.base.corpus.add(&document);
+                    ranking.base.docs.push(Doc::of_entry(&entry));
+                    ranking.tail.push(Pending {
+                        admitted: matcher.admits_message(&entry, calls.names()),
+                        matches: matcher.message(&entry, calls.names()).is_some(),
+                    });
+                }
+            }
+            rest = page.next;
         }
-        ranking.tail = Tail::Messages(tail);
         Ok(ranking)
     }
 
@@ -205,6 +239,7 @@ where
         handle: &Handle<'_>,
         visible: &Visible,
         most: usize,
+        matcher: &Matcher,
     ) -> Result<Ranking> {
         let most = u32::try_from(most).unwrap_or(u32::MAX);
         let segments = visible.summaries.iter();
@@ -216,7 +251,7 @@ where
         let mut ranking = Ranking {
             indexed: base.docs.len(),
             base,
-            tail: Tail::Summaries(Vec::new()),
+            tail: Vec::new(),
         };
         let mut after = match ranking.base.docs.last() {
             Some(Doc::Summary { id, .. }) => Some(id.clone()),
@@ -238,8 +273,11 @@ where
         for summary in &tail {
             ranking.base.corpus.add(&Document::of_summary(summary));
             ranking.base.docs.push(Doc::of_summary(summary));
+            ranking.tail.push(Pending {
+                admitted: matcher.admits_summary(summary),
+                matches: matcher.summary(summary).is_some(),
+            });
         }
-        ranking.tail = Tail::Summaries(tail);
         Ok(ranking)
     }
 
@@ -272,20 +310,28 @@ where
         };
         for (segment, last) in parts {
             let begin = base.docs.len();
+            let (mut seen, mut echoes) = (0, Vec::new());
             for (number, record) in (segment.first..).zip(handle.records(&segment).await?) {
                 let is_seen = match kind {
                     IndexedKind::Messages => record.seq.0 <= last,
                     IndexedKind::Summaries => number <= last,
                 };
                 if let Some(doc) = Doc::of(&record).filter(|_| is_seen) {
-                    base.corpus.add_record(&record);
-                    base.docs.push(doc);
+                    match record.is_echo {
+                        true => echoes.push(seen),
+                        false => {
+                            base.corpus.add_record(&record);
+                            base.docs.push(doc);
+                        }
+                    }
+                    seen += 1;
                 }
             }
             base.parts.push(Part {
                 segment,
                 begin: number(begin),
-                seen: number(base.docs.len() - begin),
+                seen,
+                echoes,
             });
         }
         Ok(base)
@@ -312,17 +358,36 @@ where
         ranking: &mut Ranking,
         query: &Query,
         matcher: &Matcher,
+        near: Option<&(Nearness, &FusionPolicy)>,
     ) -> Result<Vec<(u32, f64)>> {
-        let scores = self.scores(handle, ranking, &query.pattern).await?;
-        let admitted = |number: usize| {
-            let doc = ranking.base.docs.get(number);
-            doc.is_some_and(|doc| doc.is_admitted(matcher))
+        let mut scores = self.scores(handle, ranking, &query.pattern).await?;
+        let is_messages = ranking.base.kind == IndexedKind::Messages;
+        if let Some((near, policy)) = near.filter(|_| is_messages) {
+            let cosines = near.cosines(ranking.base.docs.iter().map(Doc::seq));
+            ranking.base.corpus.fuse(&mut scores, &cosines, policy);
+        }
+        let tools = matcher.tools();
+        let mut using: Vec<u32> = Vec::new();
+        if !tools.is_empty() {
+            let is_wanted = |name: &str| tools.iter().any(|tool| names_tool(name, tool));
+            for part in &ranking.base.parts {
+                let places = handle.using(&part.segment, &is_wanted).await?;
+                using.extend(places.into_iter().filter_map(|place| part.ranked(place)));
+            }
+        }
+        let admitted = |at: u32| match (at as usize).checked_sub(ranking.indexed) {
+            Some(behind) => ranking.tail.get(behind).is_some_and(|one| one.admitted),
+            None => {
+                let doc = ranking.base.docs.get(at as usize);
+                doc.is_some_and(|doc| doc.is_admitted(matcher))
+                    && (tools.is_empty() || using.binary_search(&at).is_ok())
+            }
         };
         if query.mode == SearchMode::Prose {
             let all = scores.into_iter().enumerate();
             return Ok(all
                 .filter_map(|(at, score)| Some((number(at), score?)))
-                .filter(|(at, _)| admitted(*at as usize))
+                .filter(|(at, _)| admitted(*at))
                 .collect());
         }
         let need = matcher.need(SegmentFormat::of(&self.ranking));
@@ -330,21 +395,8 @@ where
         for part in &ranking.base.parts {
             matching.extend(self.matching_in(handle, part, &need).await?);
         }
-        let tail: Vec<bool> = match &ranking.tail {
-            Tail::Messages(entries) => {
-                let entries = entries.iter();
-                entries
-                    .map(|entry| matcher.message(entry).is_some())
-                    .collect()
-            }
-            Tail::Summaries(summaries) => {
-                let summaries = summaries.iter();
-                summaries
-                    .map(|one| matcher.summary(one).is_some())
-                    .collect()
-            }
-        };
-        let tail = tail.into_iter().enumerate().filter(|(_, matches)| *matches);
+        let tail = ranking.tail.iter().enumerate();
+        let tail = tail.filter(|(_, one)| one.matches);
         matching.extend(tail.map(|(at, _)| number(ranking.indexed + at)));
         let score = |at: &u32| {
             scores
@@ -355,7 +407,7 @@ where
         };
         Ok(matching
             .into_iter()
-            .filter(|at| admitted(*at as usize))
+            .filter(|at| admitted(*at))
             .map(|at| (at, score(&at)))
             .collect())
     }
@@ -363,10 +415,7 @@ where
     async fn matching_in(&self, handle: &Handle<'_>, part: &Part, need: &Need) -> Result<Vec<u32>> {
         let candidates: Candidates = handle.candidates(&part.segment, need).await?;
         let numbers = candidates.numbers(part.segment.documents).into_iter();
-        Ok(numbers
-            .filter(|at| *at < part.seen)
-            .map(|at| part.begin + at)
-            .collect())
+        Ok(numbers.filter_map(|place| part.ranked(place)).collect())
     }
 
     /// The score of each document; `None` for one that the question does not find.
@@ -421,8 +470,13 @@ where
                         .store
                         .read(handle.conversation, &LogRead::new(one))
                         .await?;
+                    let mut calls = LogCalls::new(&*self.store, handle.conversation);
+                    calls.add_page(&page.items);
                     if let Some(entry) = page.items.first() {
-                        base.corpus.set_content(at, &Document::of_entry(entry));
+                        calls.resolve(entry).await?;
+                        if let Some(said) = Document::without_echoes(entry, calls.names()) {
+                            base.corpus.set_content(at, &said);
+                        }
                     }
                 }
             }
@@ -442,18 +496,20 @@ where
 /// Reads where a term stands in what is indexed.
 async fn load(handle: &Handle<'_>, base: &mut Base, term: &str) -> Result<()> {
     let key = word_key(term);
-    let mut chunks: Vec<(u32, u32, Arc<[u8]>)> = Vec::new();
-    for part in &base.parts {
+    let Base { parts, corpus, .. } = base;
+    let mut chunks: Vec<(&Part, Arc<[u8]>)> = Vec::new();
+    for part in parts.iter() {
         for chunk in handle.chunks(part.segment.id, &key, false).await? {
-            chunks.push((part.begin, part.seen, chunk));
+            chunks.push((part, chunk));
         }
     }
-    base.corpus.load(term, |place| {
-        for (begin, seen, chunk) in &chunks {
+    corpus.load(term, |place| {
+        for (part, chunk) in &chunks {
             if let Some(entry) = find(chunk, &key)? {
                 words(&entry, &mut |posting, positions| {
-                    if posting.count > 0 && posting.place < *seen {
-                        place(begin + posting.place, posting.count, positions);
+                    let ranked = part.ranked(posting.place).filter(|_| posting.count > 0);
+                    if let Some(at) = ranked {
+                        place(at, posting.count, positions);
                     }
                 })?;
             }

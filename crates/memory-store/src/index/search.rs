@@ -5,7 +5,9 @@ use std::ops::{ControlFlow, Deref};
 use std::sync::{Arc, Mutex};
 
 use async_trait::async_trait;
+use memory_model::conventions::{is_memory_tool, names_tool};
 use memory_model::{ConversationId, Seq, SeqRange, Summary, SummaryId};
+use memory_search::embedding::Semantics;
 use memory_search::implementors::{HitCollector, Matcher, Position, RankedQuery, search_auto};
 use memory_search::ranking::RankingPolicy;
 use memory_search::segment::{Need, SegmentFormat, last_summary};
@@ -13,7 +15,9 @@ use memory_search::{Error, HitOrder, Hits, Query, Result, Search, SearchMode};
 
 use super::base::Base;
 use super::cache::ChunkCache;
+use super::candidates::Candidates;
 use super::visible::{Handle, Stretch, Visible};
+use crate::calls::LogCalls;
 use crate::scan::{ScanSearch, no_such_cursor};
 use crate::segments::{IndexSegment, IndexStore};
 use crate::store::Store;
@@ -37,7 +41,7 @@ const BATCH: usize = 64;
 ///
 /// It answers as [`ScanSearch`] does: the same hits with the same scores in the same order, whatever the
 /// index holds, and it never writes. [`extend_index`](crate::extend_index) keeps what is scanned short. A
-/// store that keeps no index is scanned.
+/// store that keeps no index is scanned, and so is a ranking that counts echoes.
 ///
 /// Clones share what they read of the index: some 32 MB at most, and a record of each message of the
 /// conversations that were ranked last.
@@ -72,6 +76,14 @@ where
     pub fn with_ranking(mut self, ranking: RankingPolicy) -> Self {
         self.scan = self.scan.with_ranking(ranking.clone());
         self.ranking = ranking;
+        self
+    }
+
+    /// Sets an embedder: in the mode `Prose`, messages that mean nearly what is asked rank higher. While
+    /// the embedder cannot be asked, words alone are ranked.
+    #[must_use]
+    pub fn with_semantics(mut self, semantics: Semantics) -> Self {
+        self.scan = self.scan.with_semantics(semantics);
         self
     }
 
@@ -313,10 +325,21 @@ where
         range: SeqRange,
         hits: &mut HitCollector,
     ) -> Result<ControlFlow<()>> {
-        if *self.need == Need::Nothing {
+        let tools = self.matcher.tools();
+        if *self.need == Need::Nothing && tools.is_empty() {
             return self.scan(Some(range), hits).await;
         }
-        let numbers = self.handle.candidates(segment, self.need).await?;
+        let mut numbers = self.handle.candidates(segment, self.need).await?;
+        if self.matcher.searches_echoes() {
+            // Their words are not indexed.
+            let echoes = self.handle.using(segment, &is_memory_tool).await?;
+            numbers = numbers.or(echoes);
+        }
+        if !tools.is_empty() {
+            let is_wanted = |name: &str| tools.iter().any(|tool| names_tool(name, tool));
+            let using = self.handle.using(segment, &is_wanted).await?;
+            numbers = numbers.and(Candidates::Some(using));
+        }
         let numbers = numbers.numbers(segment.documents);
         let mut seqs = self.handle.positions(segment, &numbers).await?;
         seqs.retain(|seq| range.contains(*seq));
@@ -350,15 +373,18 @@ where
     ) -> Result<ControlFlow<()>> {
         let ends = run.first().zip(run.last());
         let mut rest = ends.and_then(|(a, b)| SeqRange::new(*a.min(b), *a.max(b)));
+        let mut calls = LogCalls::new(&*self.search.store, self.info.id);
         while let Some(range) = rest {
             let read = match newest_first {
                 true => LogRead::new(range).newest_first(),
                 false => LogRead::new(range),
             };
             let page = self.search.store.read(self.info.id, &read).await?;
-            let entries = page.items.iter();
-            for hit in entries.filter_map(|entry| self.matcher.message(entry)) {
-                if hits.push(hit).is_break() {
+            calls.add_page(&page.items);
+            for entry in &page.items {
+                if let Some(hit) = calls.hit(self.matcher, entry).await?
+                    && hits.push(hit).is_break()
+                {
                     return Ok(ControlFlow::Break(()));
                 }
             }
@@ -444,6 +470,10 @@ where
         };
         let name = format!("{}-{INDEX}", matcher.mode().as_str());
         match RankedQuery::applies(query, matcher) {
+            // What is ranked depends on the words of echoes, which are not indexed.
+            true if query.scope.has_messages() && matcher.searches_echoes() => {
+                self.scan.search(conversation, query).await
+            }
             true => {
                 self.ranked(&handle, &info, visible, query, matcher, name)
                     .await

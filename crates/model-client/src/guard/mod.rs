@@ -7,6 +7,7 @@
 mod attempt;
 mod breaker;
 mod cache;
+mod embeddings;
 mod model;
 mod observe;
 mod policy;
@@ -18,6 +19,7 @@ use async_lock::Semaphore;
 use async_trait::async_trait;
 
 pub use breaker::BreakerState;
+pub use embeddings::GuardedEmbeddings;
 pub use model::GuardedModel;
 pub use observe::{AttemptEvent, AttemptKind, CallObserver};
 pub use policy::{BreakerPolicy, GuardPolicy, RetryPolicy, SpendPolicy};

@@ -1,6 +1,10 @@
 //! Clients of real models, each behind its feature.
 
 mod answer;
+#[cfg(feature = "openai-compatible")]
+mod embeddings;
+#[cfg(feature = "openai-compatible")]
+mod endpoint;
 #[cfg(feature = "genai")]
 mod genai;
 mod http;
@@ -9,6 +13,8 @@ mod key;
 mod openai;
 mod reasoning;
 
+#[cfg(feature = "openai-compatible")]
+pub use embeddings::OpenAiEmbeddings;
 #[cfg(feature = "genai")]
 pub use genai::GenAi;
 pub use http::public_url;

@@ -4,15 +4,14 @@ use std::fmt;
 use std::time::Duration;
 
 use async_trait::async_trait;
-use reqwest::header::{AUTHORIZATION, CONTENT_TYPE, HeaderMap, HeaderValue};
 use serde::Serialize;
 use serde_json::Value;
 
 use super::answer::{stop, written};
-use super::http::{client, filtered, refused, retry_after, said, shown, tokens, without_secrets};
-use super::key::Secrets;
-use super::{ApiKey, MIN_OUTPUT_TOKENS, OPENAI_BASE_URL, ReasoningEffort};
-use crate::{ChatModel, ChatPrompt, Completion, Failure, FailureKind, ModelUsage, Stop};
+use super::endpoint::Endpoint;
+use super::http::{filtered, tokens};
+use super::{ApiKey, MIN_OUTPUT_TOKENS, ReasoningEffort};
+use crate::{ChatModel, ChatPrompt, Completion, Failure, ModelUsage, Stop};
 
 /// Maximum length of a server's answer, in bytes.
 const MAX_ANSWER_BYTES: usize = 8 * 1024 * 1024;
@@ -33,15 +32,8 @@ pub enum OutputLimit {
 #[derive(Clone)]
 #[must_use]
 pub struct OpenAiCompatible {
-    http: reqwest::Client,
-    url: reqwest::Url,
-    /// The server's name in errors: its address without anything secret.
-    whom: String,
+    endpoint: Endpoint,
     model: String,
-    key: Option<ApiKey>,
-    /// Secrets of a request.
-    secrets: Secrets,
-    timeout: Option<Duration>,
     limit: OutputLimit,
     min_output: u64,
     temperature: Option<f64>,
@@ -50,11 +42,9 @@ pub struct OpenAiCompatible {
 
 impl fmt::Debug for OpenAiCompatible {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("OpenAiCompatible")
-            .field("server", &self.whom)
-            .field("model", &self.model)
-            .field("key", &self.key)
-            .finish_non_exhaustive()
+        let mut shown = f.debug_struct("OpenAiCompatible");
+        self.endpoint.describe(&mut shown);
+        shown.field("model", &self.model).finish_non_exhaustive()
     }
 }
 
@@ -81,44 +71,21 @@ struct Said<'a> {
 
 impl OpenAiCompatible {
     /// Returns a client of `model` at the server with this base URL, the part before
-    /// `/chat/completions`: [`OPENAI_BASE_URL`], [`OLLAMA_BASE_URL`](crate::OLLAMA_BASE_URL) or
+    /// `/chat/completions`: [`OPENAI_BASE_URL`](crate::OPENAI_BASE_URL), [`OLLAMA_BASE_URL`](crate::OLLAMA_BASE_URL) or
     /// another.
     ///
     /// # Errors
     /// [`FailureKind::InvalidClient`] when the base URL is not one of `http` or `https`, or the
     /// system cannot make connections.
     pub fn new(base_url: &str, model: impl Into<String>) -> Result<Self, Failure> {
-        let invalid = |what: &str| {
-            let text = format!("{what}: give a base URL such as {OPENAI_BASE_URL}");
-            Failure::with_text(FailureKind::InvalidClient, text)
-        };
-        let url = reqwest::Url::parse(base_url.trim());
-        let mut url = url.map_err(|_| invalid("the provider's address is not a URL"))?;
-        if !matches!(url.scheme(), "http" | "https") {
-            return Err(invalid(
-                "the provider's address does not begin with http or https",
-            ));
-        }
-        let path = format!("{}/chat/completions", url.path().trim_end_matches('/'));
-        url.set_path(&path);
-        let http = client(Some(&url), None).map_err(|error| {
-            let error = error.without_url();
-            let text =
-                format!("connections cannot be made ({error}): check the system's certificates");
-            Failure::with_text(FailureKind::InvalidClient, text)
-        })?;
-        let limit = match url.host_str() {
+        let endpoint = Endpoint::new(base_url, "chat/completions", MAX_ANSWER_BYTES)?;
+        let limit = match endpoint.host() {
             Some("api.openai.com") => OutputLimit::MaxCompletionTokens,
             _ => OutputLimit::MaxTokens,
         };
         Ok(Self {
-            http,
-            secrets: Secrets::of_url(&url),
-            whom: without_secrets(&url),
-            url,
+            endpoint,
             model: model.into(),
-            key: None,
-            timeout: Some(Duration::from_secs(120)),
             limit,
             min_output: MIN_OUTPUT_TOKENS,
             temperature: None,
@@ -128,14 +95,13 @@ impl OpenAiCompatible {
 
     /// Sets the key. Servers on this machine often need none.
     pub fn with_key(mut self, key: ApiKey) -> Self {
-        self.secrets.add_key(&key);
-        self.key = Some(key);
+        self.endpoint.set_key(key);
         self
     }
 
     /// Sets the maximum duration of a request. Default 2 minutes; `None` sets no limit.
     pub fn with_timeout(mut self, timeout: Option<Duration>) -> Self {
-        self.timeout = timeout;
+        self.endpoint.timeout = timeout;
         self
     }
 
@@ -187,63 +153,19 @@ impl OpenAiCompatible {
             reasoning_effort: self.reasoning,
             stream: false,
         };
-        let body = serde_json::to_vec(&request)
-            .map_err(|error| Failure::new(FailureKind::BadRequest, error))?;
-        let mut headers = HeaderMap::new();
-        headers.insert(CONTENT_TYPE, HeaderValue::from_static("application/json"));
-        if let Some(key) = &self.key {
-            let value = HeaderValue::from_str(&format!("Bearer {}", key.secret()));
-            let mut value = value.map_err(|_| {
-                let what = "the key has characters that no key has";
-                Failure::new(FailureKind::Auth, what)
-            })?;
-            value.set_sensitive(true);
-            headers.insert(AUTHORIZATION, value);
-        }
-        let mut call = self.http.post(self.url.clone()).headers(headers).body(body);
-        if let Some(timeout) = self.timeout {
-            call = call.timeout(timeout);
-        }
-        let mut response = call.send().await.map_err(|error| self.broken(&error))?;
-        let status = response.status();
-        let wait = retry_after(|name| response.headers().get(name)?.to_str().ok());
-        let mut body = Vec::new();
-        while let Some(chunk) = response
-            .chunk()
-            .await
-            .map_err(|error| self.broken(&error))?
-        {
-            body.extend_from_slice(&chunk);
-            if body.len() > MAX_ANSWER_BYTES {
-                let what = format!(
-                    "{} answered with more than {MAX_ANSWER_BYTES} bytes",
-                    self.whom
-                );
-                return Err(Failure::new(FailureKind::BadAnswer, what));
-            }
-        }
-        let body = String::from_utf8_lossy(&body);
-        if status.is_client_error() && filtered(&body) {
+        let answer = self.endpoint.post(&request).await?;
+        if answer.status.is_client_error() && filtered(&answer.body) {
             return Ok(Completion::new("").with_stop(Stop::Filtered));
         }
-        if !status.is_success() {
-            let status = status.as_u16();
-            return Err(refused(&self.whom, status, wait, &body, &self.secrets));
+        match answer.status.is_success() {
+            true => self.read(&answer.body),
+            false => Err(self.endpoint.refused(&answer)),
         }
-        self.read(&body)
     }
 
     fn read(&self, body: &str) -> Result<Completion, Failure> {
-        let bad = |what: &str| {
-            let what = format!("{} {what}", self.whom);
-            Failure::new(FailureKind::BadAnswer, what)
-        };
-        let value: Value = serde_json::from_str(body).map_err(|_| bad("answered with no JSON"))?;
-        // Some routers report a provider's error with a status of success.
-        if value.get("error").is_some_and(|error| !error.is_null()) {
-            let said = self.secrets.redact(said(&value).unwrap_or_default());
-            return Err(bad(&format!("answered with an error ({})", shown(&said))));
-        }
+        let bad = |what: &str| self.endpoint.bad(what);
+        let value = self.endpoint.json(body)?;
         let choices = value.get("choices").and_then(Value::as_array);
         let Some(choices) = choices else {
             return Err(bad("answered in another form than a chat completion"));
@@ -260,7 +182,7 @@ impl OpenAiCompatible {
             Some(_) => Stop::Refused,
             None => {
                 let reason = choice.get("finish_reason").and_then(Value::as_str);
-                let reason = reason.map(|reason| self.secrets.redact(reason));
+                let reason = reason.map(|reason| self.endpoint.secrets.redact(reason));
                 stop(&model, reason.as_deref())?
             }
         };
@@ -273,18 +195,8 @@ impl OpenAiCompatible {
                 .collect(),
             _ => String::new(),
         };
-        let text = self.secrets.redact_summary(&text);
+        let text = self.endpoint.secrets.redact_summary(&text);
         Ok(written(&model, &text, stop)?.with_usage(usage(value.get("usage"))))
-    }
-
-    /// Returns the failure of a broken connection.
-    fn broken(&self, error: &reqwest::Error) -> Failure {
-        let (kind, what) = match () {
-            () if error.is_timeout() => (FailureKind::TimedOut, "gave no answer in time"),
-            () if error.is_connect() => (FailureKind::Unreachable, "cannot be reached"),
-            () => (FailureKind::Unreachable, "broke the connection off"),
-        };
-        Failure::new(kind, format!("{} {what}", self.whom))
     }
 }
 

@@ -5,7 +5,8 @@ use memory_model::{ConversationId, Message, Part, RawJson, Role, Seq};
 use memory_search::{Hits, Query, Search};
 use memory_store::{Origin, ScanSearch};
 use retrieval_tools::{
-    ErrorKind, Fallback, GrepArgs, HitKind, HitOrder, RetrievalLimits, SearchMode, SearchScope,
+    ErrorKind, Fallback, GREP, GrepArgs, HitKind, HitOrder, RetrievalLimits, SearchMode,
+    SearchScope,
 };
 use token_estimate::{HeuristicEstimator, TokenEstimator};
 
@@ -347,6 +348,129 @@ async fn filters_and_orders_hold() {
     }
 }
 
+/// A call of a tool and its result.
+fn used(id: &str, tool: &str, result: &str) -> [Message; 2] {
+    let arguments = RawJson::parse(r#"{"pattern":"heron"}"#).unwrap();
+    [
+        Message::tool_call(id, tool, arguments),
+        Message::tool_result(id, result),
+    ]
+}
+
+#[tokio::test]
+async fn a_fact_that_is_looked_up_again_and_again_has_one_hit() {
+    let world = World::new().await;
+    let fact = "The heron service listens on port 7411.";
+    let mut said = vec![Message::user(fact)];
+    for round in 0..30 {
+        let tool = [GREP, "mcp__memory__memory_recall"][round % 2];
+        said.extend(used(
+            &format!("c{round}"),
+            tool,
+            &format!("1. message:1 {fact}"),
+        ));
+    }
+    said.push(Message::user(
+        "Correction: the heron service now listens on port 7999.",
+    ));
+    said.extend(used("f", "read_file", "heron.port = 7411"));
+    world.say(said).await;
+    let tools = world.tools();
+    let answer = tools.grep("heron service port").await.unwrap();
+    assert_eq!(seqs(&answer), [62, 1], "{answer:?}");
+    // The correction is beside the older hit, in the text too.
+    let later = answer.hits[1].later.as_ref().unwrap();
+    assert_eq!(later.seq, Seq(62));
+    let text = answer.to_text();
+    let line = "\n   later, at 62: user ";
+    assert_eq!(text.matches(line).count(), 1, "{text}");
+    // Nothing newer says otherwise than the correction.
+    assert_eq!(answer.hits[0].later, None);
+    let oldest = GrepArgs::new("heron service").with_order(HitOrder::Oldest);
+    let oldest = tools.grep(&oldest).await.unwrap();
+    assert!(oldest.hits.iter().all(|hit| hit.later.is_none()));
+
+    let recalled = tools
+        .recall("which port does the heron service listen on?")
+        .await;
+    let recalled = recalled.unwrap();
+    let seqs_of: Vec<u32> = recalled.passages.iter().map(|one| one.seq.0).collect();
+    assert!(seqs_of.contains(&1) && seqs_of.contains(&62), "{seqs_of:?}");
+    assert!(
+        seqs_of.iter().all(|seq| *seq == 1 || *seq > 61),
+        "{seqs_of:?}"
+    );
+
+    let all = literal("heron").with_echoes().with_limit(100);
+    assert_eq!(tools.grep(&all).await.unwrap().hits.len(), 64);
+    // What only echoes have is not found, and said so.
+    let answer = tools.grep("message:1 The heron").await.unwrap();
+    assert_ne!(answer.strategy, "literal-scan", "its words are found");
+    let answer = tools.grep(&literal("1. message:1 the")).await.unwrap();
+    assert!(answer.hits.is_empty());
+    let echoes = answer.echoes.unwrap();
+    assert_eq!((echoes.messages, echoes.complete), (30, true));
+    let text = answer.to_text();
+    assert!(
+        text.contains("Left out: 30 calls and results of the memory tools"),
+        "{text}"
+    );
+    assert_eq!(tools.grep(&literal("nowhere")).await.unwrap().echoes, None);
+}
+
+#[tokio::test]
+async fn a_tool_narrows_and_neighbours_are_shown_in_short() {
+    let world = World::new().await;
+    let mut said = vec![Message::user("first"), Message::user("before the call")];
+    said.extend(used("r", "read_file", "a heron in a file"));
+    said.push(Message::assistant(format!(
+        "behind {}",
+        "long ".repeat(100)
+    )));
+    said.push(Message::user("a heron, said"));
+    world.say(said).await;
+    let tools = world.tools();
+    let asked = |text: &str| format!(r#"{{"pattern":"heron","mode":"literal",{text}}}"#);
+    let call = |arguments: String| {
+        let tools = &tools;
+        async move {
+            let answer = tools.call(GREP, &arguments).await;
+            assert!(!answer.is_error, "{answer:?}");
+            let json: serde_json::Value = serde_json::from_str(answer.json.as_str()).unwrap();
+            (json, answer.text)
+        }
+    };
+    let (json, _) = call(asked(r#""tool":"read_file""#)).await;
+    let found: Vec<&serde_json::Value> = json["hits"].as_array().unwrap().iter().collect();
+    assert_eq!(
+        (found.len(), &found[0]["seq"], &found[1]["seq"]),
+        (2, &3.into(), &4.into())
+    );
+    let (json, text) = call(asked(r#""tool":"read_file","around":2"#)).await;
+    let of = |hit: usize, side: &str| -> Vec<u64> {
+        let near = json["hits"][hit][side]
+            .as_array()
+            .cloned()
+            .unwrap_or_default();
+        near.iter()
+            .map(|one| one["seq"].as_u64().unwrap())
+            .collect()
+    };
+    // Each message is shown once.
+    assert_eq!((of(0, "before"), of(0, "after")), (vec![1, 2], vec![5]));
+    assert_eq!((of(1, "before"), of(1, "after")), (vec![], vec![6]));
+    assert!(text.contains("\n   before, at 2: user ") && text.contains("\n   after, at 5: "));
+    let snippet = json["hits"][0]["after"][0]["snippet"].as_str().unwrap();
+    assert_eq!(snippet.chars().count(), 161);
+    // They keep within the answer's tokens, whatever is asked for.
+    let limits = RetrievalLimits::default().with_answer_tokens(120);
+    let few = world.tools().with_limits(limits);
+    let answer = few.grep(&literal("heron").with_around(99)).await.unwrap();
+    let counts = crate::world::Counts(token_estimate::HeuristicEstimator::Bytes4);
+    assert!(memory_model::Accounting::text(&counts, &answer.to_text()) <= 120);
+    assert!(answer.hits.iter().any(|hit| !hit.before.is_empty()));
+}
+
 #[tokio::test]
 async fn no_hit_comes_with_what_a_wider_search_finds() {
     let (world, _) = tree().await;
@@ -364,7 +488,7 @@ async fn no_hit_comes_with_what_a_wider_search_finds() {
     let args = literal("number 12").with_roles([Role::Tool]);
     let text = tools.grep(&args).await.unwrap().to_text();
     assert!(
-        text.ends_with("0 in both; 1 in both without roles, positions and times.\n"),
+        text.ends_with("0 in both; 1 in both without roles, tools, positions and times.\n"),
         "{text}"
     );
     let nowhere = literal("nowhere").with_scope(SearchScope::Summaries);

@@ -3,13 +3,13 @@ use std::sync::Arc;
 use memory_model::Seq;
 use memory_store::{FullStore, Origin};
 use retrieval_tools::{
-    DESCRIBE, EXPAND, FILES, GREP, GrepArgs, RECALL, Retrieval, RetrievalSet, Tool, ToolAnswer,
-    ToolArguments, ToolShape,
+    DESCRIBE, EXPAND, ErrorKind, FILES, GREP, GrepArgs, HitOrder, RECALL, Retrieval, RetrievalSet,
+    SearchMode, SearchScope, Tool, ToolAnswer, ToolArguments, ToolShape,
 };
 use serde_json::Value;
 use token_estimate::HeuristicEstimator;
 
-use crate::world::{Counts, tree};
+use crate::world::{Counts, World, tree};
 
 fn json(answer: &ToolAnswer) -> Value {
     serde_json::from_str(answer.json.as_str()).unwrap()
@@ -319,7 +319,7 @@ async fn a_set_has_the_conversations_that_it_was_given() {
     assert_eq!(json(&answer)["hits"][0]["seq"], 1);
     let mut out = String::new();
     for (name, arguments) in [
-        (GREP, r#"{"pattern":"words"}"#),
+        (EXPAND, r#"{"summary_id":"message:1"}"#),
         (GREP, r#"{"pattern":"words","session":"third"}"#),
         (GREP, r#"{"pattern":"words","session":["other"]}"#),
         (GREP, r#"{"pattern":"words","sessions":"other"}"#),
@@ -331,8 +331,128 @@ async fn a_set_has_the_conversations_that_it_was_given() {
         out.push_str(&format!("{name} {arguments}\n  {}", answer.text));
     }
     insta::assert_snapshot!("errors_of_a_set", out);
+    let all = two.call(GREP, r#"{"pattern":"number"}"#).await;
+    assert!(!all.is_error && !all.text.contains("third's"), "{all:?}");
     // A smaller set is no way back to the larger one.
     let again = two.only(&["other".into()]).unwrap();
     assert_eq!(again.members().count(), 1);
     assert!(again.only(&["main".into()]).is_err() && again.only(&[]).is_err());
+}
+
+/// Three sessions: their messages that have a needle, with their times.
+async fn three() -> (RetrievalSet, [Vec<u32>; 3]) {
+    let one = World::new().await;
+    let worlds = [
+        one.open("a", Origin::Root).await,
+        one.open("b", Origin::Root).await,
+        one.open("c", Origin::Root).await,
+    ];
+    let mut set: Option<RetrievalSet> = None;
+    let mut needles = [Vec::new(), Vec::new(), Vec::new()];
+    for (at, (world, key)) in worlds.iter().zip(["a", "b", "c"]).enumerate() {
+        let messages = (1..=[9_u32, 40, 2][at]).map(|n| {
+            let has = n % (at as u32 + 1) == 0;
+            needles[at].extend(has.then_some(n));
+            let text = if has { "a needle in the hay" } else { "hay" };
+            let time = crate::world::at(i64::from(n) * 10 + at as i64);
+            memory_model::Message::user(format!("{text} {key}{n}")).with_created_at(time)
+        });
+        world.say(messages.collect()).await;
+        let tools = world.tools();
+        set = Some(match set {
+            None => RetrievalSet::new(key, tools),
+            Some(set) => set.with(key, tools),
+        });
+    }
+    (set.unwrap(), needles)
+}
+
+#[tokio::test]
+async fn one_answer_over_several_sessions_merges_them_fairly() {
+    let (set, needles) = three().await;
+    let expected: usize = needles.iter().map(Vec::len).sum();
+    for mode in [
+        SearchMode::Literal,
+        SearchMode::Words,
+        SearchMode::Prose,
+        SearchMode::Auto,
+    ] {
+        for order in [HitOrder::Relevance, HitOrder::Oldest, HitOrder::Newest] {
+            let mut first = None;
+            for limit in [1, 4, 7, 100] {
+                let args = GrepArgs::new("needle").with_mode(mode).with_order(order);
+                let mut args = args.with_scope(SearchScope::Messages).with_limit(limit);
+                let (mut hits, mut pages) = (Vec::new(), 0);
+                loop {
+                    let answer = set.grep(&args).await.unwrap();
+                    assert!(answer.hits.len() <= limit && answer.sessions == 3);
+                    hits.extend(answer.hits);
+                    pages += 1;
+                    assert!(pages < 200, "{mode:?} {order:?} {limit}");
+                    match answer.cursor {
+                        Some(cursor) => args = args.with_cursor(cursor),
+                        None => break,
+                    }
+                }
+                let found: Vec<(String, u32)> = hits
+                    .iter()
+                    .map(|one| (one.session.to_string(), one.hit.seq.unwrap().0))
+                    .collect();
+                // Pages of any size are the same answer.
+                assert_eq!(
+                    first.get_or_insert_with(|| found.clone()),
+                    &found,
+                    "{limit}"
+                );
+                if mode != SearchMode::Prose {
+                    assert_eq!(found.len(), expected, "{mode:?} {order:?} {limit}");
+                }
+                let mut each = found.clone();
+                each.sort();
+                each.dedup();
+                assert_eq!(each.len(), found.len(), "each hit once");
+                let times: Vec<_> = hits.iter().map(|one| one.hit.created_at).collect();
+                match order {
+                    HitOrder::Oldest => assert!(times.is_sorted(), "{times:?}"),
+                    HitOrder::Newest => assert!(times.iter().rev().is_sorted(), "{times:?}"),
+                    // Each session has its turn: c has no needle but at 2.
+                    _ => {
+                        let turns: Vec<&str> = found.iter().map(|one| one.0.as_str()).collect();
+                        assert_eq!(turns[..2], ["a", "b"], "{turns:?}");
+                        let of =
+                            |key: &str| turns.iter().take(10).filter(|one| **one == key).count();
+                        assert!(of("a").abs_diff(of("b")) <= 1, "{turns:?}");
+                    }
+                }
+            }
+        }
+    }
+    // In the mode that is tried first and finds something anywhere.
+    let answer = set.grep("hay c2").await.unwrap();
+    assert_eq!((answer.mode, answer.hits.len()), (SearchMode::Literal, 1));
+    let answer = set.grep("c2 hay").await.unwrap();
+    assert_eq!((answer.mode, answer.hits.len()), (SearchMode::Words, 1));
+    assert!(
+        answer
+            .to_text()
+            .starts_with("Note: nothing has the exact phrase")
+    );
+    assert!(
+        answer
+            .to_text()
+            .contains("1. session \"c\" message:2 user ")
+    );
+    let nothing = set.grep("zeppelin").await.unwrap();
+    assert_eq!(nothing.to_text(), "No matches found in 3 sessions.\n");
+    // A cursor belongs to its sessions and its question.
+    let args = GrepArgs::new("needle").with_limit(1);
+    let cursor = set.grep(&args).await.unwrap().cursor.unwrap();
+    let two = set.only(&["a".into(), "b".into()]).unwrap();
+    let other = GrepArgs::new("hay").with_cursor(cursor.clone());
+    let turned = set.only(&["b".into(), "a".into(), "c".into()]).unwrap();
+    let same = args.clone().with_cursor(cursor);
+    for (set, args) in [(&two, &same), (&set, &other), (&turned, &same)] {
+        let error = set.grep(args).await.unwrap_err();
+        assert_eq!(error.kind(), ErrorKind::Invalid, "{error}");
+    }
 }

@@ -401,6 +401,102 @@ pub async fn filters_narrow_each_other<F: SearchFixture>(fixture: &F) {
     world.sound().await;
 }
 
+/// A call of a tool and its result.
+fn used(id: &str, tool: &str, result: &str) -> [Message; 2] {
+    let arguments = RawJson::parse("{\"pattern\":\"needle\"}").unwrap();
+    [
+        Message::tool_call(id, tool, arguments),
+        Message::tool_result(id, result),
+    ]
+}
+
+/// A conversation in which a fact is told, looked up over and over, and corrected.
+async fn looked_up(store: &(impl Store + ?Sized)) -> ConversationId {
+    let chat = root(store, "chat").await.id;
+    let mut messages = vec![Message::user("the needle is in the barn")];
+    for round in 0..30 {
+        let tool = ["memory_grep", "mcp__memory__memory_recall"][round % 2];
+        let id = ["again", &round.to_string()][round / 15].to_owned();
+        messages.extend(used(&id, tool, "message:1 user: the needle is in the barn"));
+    }
+    messages.push(Message::user("no, the needle is in the shed"));
+    messages.extend(used("again", "read_file", "a needle in a file"));
+    append(store, chat, messages).await;
+    chat
+}
+
+/// Calls of the memory's own tools and their results are found on demand alone, whatever the order, the page
+/// and the positions that are searched; what stands beside a call is found.
+pub async fn echoes_are_found_on_demand<F: SearchFixture>(fixture: &F) {
+    let world = World::new(fixture).await;
+    let chat = looked_up(&*world.store).await;
+    let query = || Query::new("NEEDLE").with_scope(SearchScope::Messages);
+    let said = ["m1", "m62", "m63", "m64"];
+    for order in [HitOrder::Relevance, HitOrder::Oldest, HitOrder::Newest] {
+        for limit in [1, 3, 100] {
+            let query = query().with_order(order).with_limit(limit);
+            let hits = world.pages(chat, &query).await;
+            let mut found: Vec<String> = hits.iter().map(name).collect();
+            found.sort();
+            assert_eq!(found, said, "{order:?} in pages of {limit}");
+            let all = world.pages(chat, &query.with_echoes()).await;
+            assert_eq!(all.len(), 64, "{order:?} in pages of {limit}");
+        }
+    }
+    // The calls lie before what is searched.
+    for (first, last, expected) in [(3, 3, &[][..]), (61, 62, &["m62"]), (64, 64, &["m64"])] {
+        let query = query().with_range(range(first, last));
+        assert_eq!(short(&world.search(chat, &query).await), expected);
+    }
+    let [mut call, result] = used("beside", "memory_grep", "echo: a needle");
+    call.parts.insert(0, Part::text("I look for the needle."));
+    append(&*world.store, chat, vec![call, result]).await;
+    let last = world.search(chat, &query().with_range(range(65, 66))).await;
+    assert_eq!(short(&last), ["m65"]);
+    assert_eq!(last.hits[0].snippet, "I look for the needle.");
+    world.sound().await;
+}
+
+/// A filter on tools finds their calls and results alone, and no summaries.
+pub async fn tools_narrow_a_search<F: SearchFixture>(fixture: &F) {
+    let world = World::new(fixture).await;
+    let chat = looked_up(&*world.store).await;
+    let store = &*world.store;
+    append(
+        store,
+        chat,
+        used("x", "mcp__files__read_file", "needle").to_vec(),
+    )
+    .await;
+    let leaf = [Source::Messages(range(1, 2))];
+    let leaf = summary_of(store, chat, &leaf, "the needle").await;
+    publish_summary(store, chat, "dag", &leaf).await;
+    let query = || Query::new("needle").with_limit(100);
+    for (tools, expected) in [
+        (&["read_file"][..], &["m63", "m64", "m65", "m66"][..]),
+        (&["mcp__files__read_file"], &["m65", "m66"]),
+        (&["write_file"], &[]),
+        (&["file"], &[]),
+    ] {
+        let query = query().with_tools(tools.iter().copied());
+        assert_eq!(
+            short(&world.search(chat, &query).await),
+            expected,
+            "{tools:?}"
+        );
+    }
+    let count = |hits: Hits| hits.hits.len();
+    let own = query().with_tools(["memory_grep"]);
+    assert_eq!(count(world.search(chat, &own).await), 30);
+    let both = query()
+        .with_tools(["memory_grep", "memory_recall"])
+        .with_range(range(1, 21));
+    assert_eq!(count(world.search(chat, &both).await), 20);
+    let roles = query().with_tools(["read_file"]).with_roles([Role::Tool]);
+    assert_eq!(short(&world.search(chat, &roles).await), ["m64", "m66"]);
+    world.sound().await;
+}
+
 /// The orders by position are kept, also from page to page.
 pub async fn hits_come_in_the_order_asked<F: SearchFixture>(fixture: &F) {
     let world = World::new(fixture).await;

@@ -19,7 +19,7 @@ use crate::executor::{Database, Executor};
 use crate::pack::Facts;
 use crate::row::Columns as _;
 use crate::search::Which;
-use crate::{conversation, erasure as sql, message, summary};
+use crate::{conversation, erasure as sql, message, summary, vector};
 
 /// Number of rows that are read at a time.
 const PAGE: u64 = 64;
@@ -54,6 +54,8 @@ impl<D: Database> SqlStore<D> {
             let payloads: Vec<i64> = found.iter().map(|row| row.int(0)).collect::<Result<_>>()?;
             let from = Which::From(log.conversation, IndexedKind::Messages, log.range.first.0);
             self.forget_segments(on, from).await?;
+            on.run(&vector::delete_range(log.conversation, log.range))
+                .await?;
             on.run(&sql::record(log.conversation, log.range, erase)?)
                 .await?;
             on.run(&sql::blank_entries(log.conversation, log.range))
@@ -73,6 +75,9 @@ impl<D: Database> SqlStore<D> {
         }
         for seen in &erased.seen_by {
             on.run(&sql::delete_jobs(seen.conversation)).await?;
+            // A call that is gone may stand before the messages of a fork.
+            let from = Which::From(seen.conversation, IndexedKind::Messages, seen.range.first.0);
+            self.forget_segments(on, from).await?;
         }
         if erase.range.is_none() {
             let after = Conversation {

@@ -25,6 +25,7 @@ mod settle;
 mod spans;
 mod state;
 mod summaries;
+mod vectors;
 mod view_change;
 
 use std::collections::BTreeMap;
@@ -40,7 +41,7 @@ use memory_store::{
     Append, Appended, Claim, Conversation, ConversationFilter, ConversationPatch, ConversationRef,
     Erase, Erased, Erasures, Fence, IndexStore, JobKey, LeaseUpdate, LogRead, Maintain,
     NewConversation, Order, Owner, Page, Publication, Publish, Published, Result, Snapshot, State,
-    Store, ViewInfo, Violation,
+    Store, VectorStore, ViewInfo, Violation,
 };
 
 use self::known_facts::KnownFacts;
@@ -245,6 +246,10 @@ impl<D: Database> Store for SqlStore<D> {
     }
 
     fn index(&self) -> Option<&dyn IndexStore> {
+        Some(self)
+    }
+
+    fn vector_store(&self) -> Option<&dyn VectorStore> {
         Some(self)
     }
 }

@@ -23,3 +23,4 @@ mod processes;
 mod search;
 mod statements;
 mod triggers;
+mod vectors;

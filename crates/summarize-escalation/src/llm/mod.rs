@@ -102,6 +102,8 @@ async fn write(
         return asker.ask(&prompt, request).await;
     }
     match window.overflow {
+        // Lines of one text are chosen together or not at all.
+        _ if request.drop_lines => Err(asker.too_long(request, window)),
         Overflow::Parts => parts::summarize(asker, request, window).await,
         Overflow::DropOldest {
             percent,
@@ -126,7 +128,7 @@ impl<M: ChatModel> Summarizer for LlmSummarizer<M> {
         let Some(window) = self.window else { return 1 };
         let fits = window.fit(self.prompts.render(request), request).is_some();
         match window.overflow {
-            Overflow::Parts if !fits => {
+            Overflow::Parts if !fits && !request.drop_lines => {
                 parts::calls_needed(&self.asker(&Unguarded), request, window)
             }
             _ => 1,

@@ -6,6 +6,7 @@ use super::*;
 async fn ten_messages_become_a_summary_and_the_newest_four() {
     let session = open(writing("They renamed modules.").handoff(keeping(4))).await;
     talk(&session, 10).await;
+    let before = export(&session).await;
     let handoff = done(&session).await;
     assert_eq!(handoff.summary, "They renamed modules.");
     assert_eq!((handoff.kept_from, handoff.archived), (Seq(7), 6));
@@ -16,11 +17,9 @@ async fn ten_messages_become_a_summary_and_the_newest_four() {
     // What is said afterwards comes last.
     let _ = session.ingest(said(11)).await.unwrap();
     assert_eq!(shown(&session).await.1, [7, 8, 9, 10, 11]);
-    assert_eq!(
-        session.entries().await.unwrap().len(),
-        11,
-        "nothing is lost"
-    );
+    assert_eq!(session.entries().await.unwrap().len(), 11);
+    let after = export(&session).await;
+    assert!(after.starts_with(&before), "every word is still there");
 }
 
 #[tokio::test]
@@ -223,4 +222,17 @@ async fn a_later_summary_is_made_from_the_one_before_and_from_what_was_kept() {
     assert_eq!(summary.source_summaries().next(), first.summaries.first());
     assert_eq!(summary.children.len(), 1);
     assert_eq!(summary.range.last, Seq(16));
+}
+
+#[tokio::test]
+async fn the_cost_before_a_handoff_is_that_of_what_the_view_shows() {
+    let session = open(writing("They renamed modules.").handoff(keeping(4))).await;
+    talk(&session, 10).await;
+    let first = done(&session).await;
+    talk_on(&session, 11, 10).await;
+    let log = session.entries().await.unwrap();
+    let since: u64 = log.iter().skip(10).map(|entry| entry.tokens).sum();
+    // What the first summary stands for does not count again.
+    let second = done(&session).await;
+    assert_eq!(second.tokens_before, first.tokens_after + since);
 }

@@ -40,6 +40,42 @@ async fn of_ten_messages_koda_archives_eight_when_two_are_kept() {
     assert_eq!(messages, [9, 10]);
 }
 
+/// A summarizer that writes down which messages it sees.
+#[derive(Debug, Default)]
+struct Seen(Mutex<Vec<u32>>);
+
+#[async_trait::async_trait]
+impl Summarizer for Seen {
+    fn id(&self) -> &str {
+        "seen@1"
+    }
+
+    async fn summarize(
+        &self,
+        request: &SummaryRequest<'_>,
+    ) -> Result<SummarizerResponse, summarize_escalation::Error> {
+        let seen = request.source.iter().map(|piece| piece.range().first.0);
+        self.0.lock().unwrap().extend(seen);
+        Ok(SummarizerResponse::new("What was seen."))
+    }
+}
+
+#[tokio::test]
+async fn what_is_archived_is_what_was_summarized_also_beside_results_without_a_call() {
+    let seen = Arc::new(Seen::default());
+    let summarizer: Arc<dyn Summarizer> = seen.clone();
+    let session = open(memory().summarizer(summarizer).handoff(keeping(2))).await;
+    talk(&session, 4).await;
+    let orphans = [1, 2].map(|n| result(&format!("gone{n}"), "Its call is nowhere in the log."));
+    let _ = session.ingest_batch(orphans.to_vec()).await.unwrap();
+    talk_on(&session, 5, 6).await;
+    let handoff = done(&session).await;
+    assert_eq!((handoff.archived, handoff.kept_from), (10, Seq(11)));
+    let seen = seen.0.lock().unwrap().clone();
+    assert!(seen.iter().copied().eq(1..=10), "{seen:?}");
+    assert_eq!(shown(&session).await.1, [11, 12]);
+}
+
 #[tokio::test]
 async fn a_summary_that_is_no_shorter_is_refused_and_nothing_changes() {
     let long = "word ".repeat(4_000);

@@ -5,7 +5,7 @@ pub(crate) mod scripts;
 
 use brute::Tree;
 use fastrand::Rng;
-use memory_model::{ConversationId, Message, Timestamp};
+use memory_model::{ConversationId, Message, RawJson, Timestamp};
 use memory_search::{
     Fallback, Hit, HitOrder, HitTarget, Hits, Query, Search, SearchMode, SearchScope,
 };
@@ -13,31 +13,106 @@ use memory_store::{InMemoryStore, ScanSearch};
 use scripts::{MARKS, SCRIPTS};
 use store_conformance::{append, root};
 
-/// A conversation of random texts. An episode is five messages long.
+/// Tools that results are of; the last three are the memory's own.
+const TOOLS: [&str; 5] = [
+    "read_file",
+    "mcp__notes__read_file",
+    "memory_grep",
+    "mcp__memory__memory_recall",
+    "memory.memory_expand",
+];
+
+/// Parts that stand for several texts of one message.
+const BETWEEN: char = '\u{1}';
+
+/// A conversation of random texts: said, or as results of tools, whose calls stand before them. An episode
+/// is of five texts.
 struct World {
     store: InMemoryStore,
     chat: ConversationId,
     texts: Vec<String>,
     episodes: Vec<usize>,
+    /// The tool that each message calls or is the result of.
+    tools: Vec<Option<&'static str>>,
+}
+
+/// What is asked beside the pattern.
+#[derive(Debug, Clone, Copy)]
+struct Narrowed {
+    echoes: bool,
+    tool: Option<&'static str>,
+}
+
+impl Narrowed {
+    fn random(rng: &mut Rng) -> Self {
+        Self {
+            echoes: rng.u8(..3) == 0,
+            tool: (rng.u8(..3) == 0).then(|| rng.choice(["read_file", "memory_grep"]).unwrap()),
+        }
+    }
 }
 
 impl World {
     async fn new(rng: &mut Rng, letters: &str) -> Self {
-        let texts = scripts::texts(rng, letters, 25);
-        let episodes: Vec<usize> = (0..texts.len()).map(|at| at / 5).collect();
         let store = InMemoryStore::new();
         let chat = root(&store, "chat").await.id;
-        let messages = texts.iter().zip(&episodes).map(|(text, episode)| {
-            let time = *episode as i64 * 2 * 3_600_000_000;
-            Message::user(text.as_str()).with_created_at(Timestamp(time))
-        });
-        append(&store, chat, messages.collect()).await;
-        Self {
+        let mut world = Self {
             store,
             chat,
-            texts,
-            episodes,
+            texts: Vec::new(),
+            episodes: Vec::new(),
+            tools: Vec::new(),
+        };
+        let (mut messages, mut called) = (Vec::new(), [None; 3]);
+        for (at, text) in scripts::texts(rng, letters, 25).into_iter().enumerate() {
+            let time = Timestamp((at / 5) as i64 * 2 * 3_600_000_000);
+            let id = rng.usize(..3);
+            let mut add = |message: Message, text: String, tool| {
+                messages.push(message.with_created_at(time));
+                world.texts.push(text);
+                world.episodes.push(at / 5);
+                world.tools.push(tool);
+            };
+            if rng.u8(..4) == 0 {
+                let tool = *rng.choice(&TOOLS).unwrap();
+                let call = Message::tool_call(id.to_string(), tool, RawJson::parse("{}").unwrap());
+                add(call, format!("{tool}{BETWEEN}{{}}"), Some(tool));
+                called[id] = Some(tool);
+            }
+            match rng.u8(..5) {
+                0..=1 => {
+                    let result = Message::tool_result(id.to_string(), text.as_str());
+                    add(result, text, called[id]);
+                }
+                _ => add(Message::user(text.as_str()), text, None),
+            }
         }
+        append(&world.store, chat, messages).await;
+        world
+    }
+
+    /// Which messages a test of the searched texts and their episodes finds, of those that pass the filter
+    /// on tools.
+    fn expected<T>(
+        &self,
+        by: Narrowed,
+        test: impl FnOnce(&[String], &[usize]) -> Option<T>,
+    ) -> Option<Vec<bool>>
+    where
+        T: IntoIterator<Item = bool>,
+    {
+        let is_own = |tool: Option<&str>| tool.is_some_and(|tool| tool.contains("memory_"));
+        let searched: Vec<usize> = (0..self.texts.len())
+            .filter(|at| by.echoes || is_own(by.tool) || !is_own(self.tools[*at]))
+            .collect();
+        let texts: Vec<String> = searched.iter().map(|at| self.texts[*at].clone()).collect();
+        let episodes: Vec<usize> = searched.iter().map(|at| self.episodes[*at]).collect();
+        let mut found = vec![false; self.texts.len()];
+        for (at, matches) in searched.into_iter().zip(test(&texts, &episodes)?) {
+            let is_asked = |wanted: &str| self.tools[at].is_some_and(|tool| tool.ends_with(wanted));
+            found[at] = matches && by.tool.is_none_or(is_asked);
+        }
+        Some(found)
     }
 
     /// All pages of an answer: hits, and what the pages say beside them.
@@ -62,17 +137,20 @@ impl World {
         rng: &mut Rng,
         pattern: &str,
         mode: SearchMode,
+        by: Narrowed,
         expected: &[bool],
     ) -> Hits {
         let order = rng
             .choice([HitOrder::Relevance, HitOrder::Oldest, HitOrder::Newest])
             .unwrap();
-        let query = Query::new(pattern)
+        let mut query = Query::new(pattern)
             .with_mode(mode)
+            .with_tools(by.tool)
             .with_scope(SearchScope::Messages)
             .with_order(order)
             .with_limit(rng.usize(1..30))
             .with_snippet_chars(rng.usize(1..60));
+        query.echoes = by.echoes;
         let (hits, last) = self.pages(&query).await;
         let positions: Vec<usize> = hits.iter().map(position).collect();
         let mut sorted = positions.clone();
@@ -80,7 +158,7 @@ impl World {
         let expected: Vec<usize> = (0..expected.len()).filter(|at| expected[*at]).collect();
         assert_eq!(
             sorted, expected,
-            "{mode:?}, {order:?}: {pattern:?} in {:?}",
+            "{mode:?}, {order:?}, {by:?}: {pattern:?} in {:?}",
             self.texts
         );
         match order {
@@ -115,34 +193,45 @@ fn position(hit: &Hit) -> usize {
     }
 }
 
+fn any_text(text: &str, test: impl Fn(&str) -> bool) -> bool {
+    text.split(BETWEEN).any(test)
+}
+
 fn literal(pattern: &str, texts: &[String]) -> Vec<bool> {
+    let texts = texts.iter();
     texts
-        .iter()
-        .map(|text| brute::literal(pattern, text))
+        .map(|text| any_text(text, |text| brute::literal(pattern, text)))
         .collect()
 }
 
 /// Asks one query in each mode.
 async fn check_modes(world: &World, rng: &mut Rng, pattern: &str) {
-    let texts = &world.texts;
-    let phrase = literal(pattern, texts);
+    let by = Narrowed::random(rng);
+    let phrase = world.expected(by, |texts, _| Some(literal(pattern, texts)));
+    let phrase = phrase.unwrap();
     let answer = world
-        .check(rng, pattern, SearchMode::Literal, &phrase)
+        .check(rng, pattern, SearchMode::Literal, by, &phrase)
         .await;
     assert_eq!(answer.fallback, None);
 
-    let all = brute::all_words(pattern, texts);
+    let all = world.expected(by, |texts, _| brute::all_words(pattern, texts));
     let expected = all.as_ref().unwrap_or(&phrase);
-    let answer = world.check(rng, pattern, SearchMode::Words, expected).await;
+    let answer = world
+        .check(rng, pattern, SearchMode::Words, by, expected)
+        .await;
     assert_eq!(
         answer.fallback,
         all.is_none().then_some(Fallback::NoWords),
         "{pattern:?}"
     );
 
-    let any = brute::any_word(pattern, texts, &world.episodes);
+    let any = world.expected(by, |texts, episodes| {
+        brute::any_word(pattern, texts, episodes)
+    });
     let expected = any.as_ref().unwrap_or(&phrase);
-    let answer = world.check(rng, pattern, SearchMode::Prose, expected).await;
+    let answer = world
+        .check(rng, pattern, SearchMode::Prose, by, expected)
+        .await;
     assert_eq!(
         answer.fallback,
         any.is_none().then_some(Fallback::NoWords),
@@ -153,14 +242,18 @@ async fn check_modes(world: &World, rng: &mut Rng, pattern: &str) {
     let found = |stage: &Option<&Vec<bool>>| stage.is_some_and(|stage| stage.contains(&true));
     let stage = stages.iter().position(found);
     let expected = stage.and_then(|stage| stages[stage]).unwrap_or(&phrase);
-    let answer = world.check(rng, pattern, SearchMode::Auto, expected).await;
+    let answer = world
+        .check(rng, pattern, SearchMode::Auto, by, expected)
+        .await;
     let fallbacks = [None, Some(Fallback::AllWords), Some(Fallback::AnyWord)];
     if let Some(stage) = stage {
         assert_eq!(answer.fallback, fallbacks[stage], "{pattern:?}");
     }
 
     if regex::Regex::new(pattern).is_err() {
-        let answer = world.check(rng, pattern, SearchMode::Regex, &phrase).await;
+        let answer = world
+            .check(rng, pattern, SearchMode::Regex, by, &phrase)
+            .await;
         let is_told = matches!(answer.fallback, Some(Fallback::InvalidRegex { .. }));
         assert!(is_told, "{pattern:?}: {:?}", answer.fallback);
         assert_eq!(answer.strategy, memory_store::SCAN);
@@ -189,9 +282,20 @@ async fn regular_expressions_find_what_brute_force_finds() {
         let chars: Vec<char> = letters.chars().chain("s ( -.".chars()).collect();
         for _ in 0..60 {
             let tree = Tree::random(&mut rng, &chars, 3);
-            let expected: Vec<bool> = world.texts.iter().map(|text| tree.matches(text)).collect();
+            let by = Narrowed::random(&mut rng);
+            let matches = |text: &String| any_text(text, |text| tree.matches(text));
+            let expected = world.expected(by, |texts, _| {
+                Some(texts.iter().map(matches).collect::<Vec<_>>())
+            });
+            let written = tree.written();
             let answer = world
-                .check(&mut rng, &tree.written(), SearchMode::Regex, &expected)
+                .check(
+                    &mut rng,
+                    &written,
+                    SearchMode::Regex,
+                    by,
+                    &expected.unwrap(),
+                )
                 .await;
             assert_eq!(answer.fallback, None, "{}", tree.written());
         }

@@ -1,0 +1,89 @@
+//! Embedders: a client of a model as one, and the vectors that a session keeps.
+
+use std::sync::Arc;
+
+use async_trait::async_trait;
+use memory_search::embedding::Embedder;
+use memory_store::{VectorProgress, extend_vectors};
+use model_client::EmbeddingModel;
+
+use crate::error::Result;
+use crate::session::Session;
+
+/// Entries that are embedded at most while others are ingested. More are left for the next time.
+const MOST_AT_ONCE: u64 = 1_024;
+
+/// An [`Embedder`] that asks a model.
+///
+/// Searches use the vectors that [`Session::embed`] made; only the question is embedded during a search.
+#[derive(Debug, Clone)]
+pub struct ModelEmbedder {
+    id: String,
+    dimension: usize,
+    model: Arc<dyn EmbeddingModel>,
+}
+
+impl ModelEmbedder {
+    /// Returns an embedder that asks `model`. `id` names the model and its version: vectors of another id
+    /// are not compared with its own. `dimension` is the number of components of its vectors.
+    pub fn new(id: impl Into<String>, dimension: usize, model: Arc<dyn EmbeddingModel>) -> Self {
+        Self {
+            id: id.into(),
+            dimension,
+            model,
+        }
+    }
+}
+
+#[async_trait]
+impl Embedder for ModelEmbedder {
+    fn id(&self) -> &str {
+        &self.id
+    }
+
+    fn dimension(&self) -> usize {
+        self.dimension
+    }
+
+    async fn embed(&self, texts: &[String]) -> memory_search::Result<Vec<Vec<f32>>> {
+        let embedded = self.model.embed(texts).await;
+        let embedded = embedded.map_err(|failure| {
+            let kind = memory_search::ErrorKind::Unavailable;
+            let message = format!("the embedder {:?}: {failure}", self.id);
+            memory_search::Error::new(kind, message).with_source(failure)
+        })?;
+        Ok(embedded.vectors)
+    }
+}
+
+impl Session {
+    /// Embeds all messages that the session sees and that have no vector of the memory's embedder yet, and
+    /// keeps the vectors in the store. Nothing happens without an embedder.
+    ///
+    /// With an embedder that [asks no model](Embedder::is_cheap), ingesting does that as it goes along.
+    /// With another one call this outside of a turn: a message without a vector is searched by its words.
+    ///
+    /// # Errors
+    /// When the embedder or the store fails. What was embedded before is kept.
+    pub async fn embed(&self) -> Result<VectorProgress> {
+        let inner = &self.memory().inner;
+        let Some(semantics) = &inner.semantics else {
+            return Ok(VectorProgress::default());
+        };
+        Ok(extend_vectors(&*inner.store, self.id(), semantics, u64::MAX).await?)
+    }
+
+    /// Embeds what was ingested, where that asks no model. A failure is logged: the search embeds what has
+    /// no vector.
+    pub(crate) async fn embed_cheaply(&self) {
+        let inner = &self.memory().inner;
+        let semantics = inner.semantics.as_ref();
+        let Some(semantics) = semantics.filter(|one| one.embedder.is_cheap()) else {
+            return;
+        };
+        let extended = extend_vectors(&*inner.store, self.id(), semantics, MOST_AT_ONCE).await;
+        if let Err(error) = extended {
+            tracing::warn!(session = %self.key(), %error, "the messages were not embedded");
+        }
+    }
+}

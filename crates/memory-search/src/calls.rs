@@ -1,0 +1,207 @@
+//! Which tool each call and each result of a log belongs to.
+
+use std::collections::VecDeque;
+
+use memory_model::conventions::{is_memory_tool, names_tool};
+use memory_model::{EntryKind, LogEntry, Part, Seq};
+
+/// Number of positions before a result among which its call is looked for. The result of a call that lies
+/// farther back is taken for one of an unknown tool.
+pub const CALL_WINDOW: u32 = 256;
+
+/// The calls of a stretch of a log, by their ids: what tells which tool a result comes from.
+///
+/// A result belongs to the call with its id in the same message, else to the nearest one before it, at
+/// most [`CALL_WINDOW`] positions back. A part of a call or result of this memory's own tools
+/// ([`is_memory_tool`]) is an **echo**: it repeats what was said before.
+#[derive(Debug, Clone, Default)]
+pub struct CallNames {
+    /// In the order of the log.
+    calls: VecDeque<KnownCall>,
+}
+
+#[derive(Debug, Clone)]
+struct KnownCall {
+    seq: Seq,
+    id: String,
+    tool: String,
+}
+
+impl CallNames {
+    /// No calls.
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    /// Adds the calls of a message. Messages may come in any order. Notes are ignored.
+    pub fn add(&mut self, entry: &LogEntry) {
+        if entry.kind == EntryKind::Note {
+            return;
+        }
+        let at = self.calls.partition_point(|call| call.seq <= entry.seq);
+        let mut next = at;
+        for part in &entry.message.parts {
+            if let Part::ToolCall { id, name, .. } = part {
+                let call = KnownCall {
+                    seq: entry.seq,
+                    id: id.clone(),
+                    tool: name.clone(),
+                };
+                self.calls.insert(next, call);
+                next += 1;
+            }
+        }
+    }
+
+    /// Forgets the calls that are too far back for messages from `seq` on.
+    pub fn forget_before(&mut self, seq: Seq) {
+        let first = seq.0.saturating_sub(CALL_WINDOW);
+        while self.calls.pop_front_if(|call| call.seq.0 < first).is_some() {}
+    }
+
+    /// Returns the tool that a part of a message calls or is the result of; `None` for other parts, and
+    /// where the call is not known.
+    pub fn tool<'a>(&'a self, entry: &'a LogEntry, part: &'a Part) -> Option<&'a str> {
+        let call_id = match part {
+            Part::ToolCall { name, .. } => return Some(name),
+            Part::ToolResult { call_id, .. } => call_id,
+            _ => return None,
+        };
+        let own = entry.message.parts.iter().find_map(|part| match part {
+            Part::ToolCall { id, name, .. } if id == call_id => Some(name.as_str()),
+            _ => None,
+        });
+        own.or_else(|| {
+            let first = entry.seq.0.saturating_sub(CALL_WINDOW);
+            let end = self.calls.partition_point(|call| call.seq < entry.seq);
+            let before = self.calls.range(..end).rev();
+            let mut near = before.take_while(|call| call.seq.0 >= first);
+            near.find(|call| call.id == *call_id)
+                .map(|call| call.tool.as_str())
+        })
+    }
+
+    /// Returns the tools that a message calls or has results of.
+    pub fn tools<'a>(&'a self, entry: &'a LogEntry) -> impl Iterator<Item = &'a str> {
+        let parts = entry.message.parts.iter();
+        parts.filter_map(|part| self.tool(entry, part))
+    }
+
+    /// Returns whether a message calls one of these tools or has a result of one: see
+    /// [`names_tool`](memory_model::conventions::names_tool).
+    pub fn uses(&self, entry: &LogEntry, tools: &[String]) -> bool {
+        let wanted = |called: &str| tools.iter().any(|tool| names_tool(called, tool));
+        self.tools(entry).any(wanted)
+    }
+
+    /// Returns whether a message has a result whose call is not known.
+    pub fn misses(&self, entry: &LogEntry) -> bool {
+        let is_result = |part: &&Part| matches!(part, Part::ToolResult { .. });
+        let mut results = entry.message.parts.iter().filter(is_result);
+        results.any(|part| self.tool(entry, part).is_none())
+    }
+
+    /// Returns whether a part of a message is an echo.
+    pub fn is_echo(&self, entry: &LogEntry, part: &Part) -> bool {
+        self.tool(entry, part).is_some_and(is_memory_tool)
+    }
+
+    /// Returns whether a message has echoes.
+    pub fn has_echoes(&self, entry: &LogEntry) -> bool {
+        self.tools(entry).any(is_memory_tool)
+    }
+
+    /// Returns whether a message has echoes and no other text.
+    pub fn is_all_echo(&self, entry: &LogEntry) -> bool {
+        let mut echoes = false;
+        for part in &entry.message.parts {
+            if self.is_echo(entry, part) {
+                echoes = true;
+                continue;
+            }
+            let mut has_text = false;
+            part.visit_texts(&mut |text| has_text |= !text.trim().is_empty());
+            if has_text {
+                return false;
+            }
+        }
+        echoes
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use memory_model::{Hash, Message, RawJson, Role};
+
+    use super::*;
+
+    fn entry(seq: u32, message: Message) -> LogEntry {
+        LogEntry {
+            seq: Seq(seq),
+            message,
+            tokens: 0,
+            running: 0,
+            hash: Hash::ZERO,
+        }
+    }
+
+    fn call(seq: u32, id: &str, tool: &str) -> LogEntry {
+        let arguments = RawJson::parse("{}").unwrap();
+        entry(seq, Message::tool_call(id, tool, arguments))
+    }
+
+    fn result(seq: u32, id: &str) -> LogEntry {
+        entry(seq, Message::tool_result(id, "found"))
+    }
+
+    fn tool_of(calls: &CallNames, entry: &LogEntry) -> Option<String> {
+        calls.tool(entry, &entry.parts[0]).map(str::to_owned)
+    }
+
+    #[test]
+    fn a_result_belongs_to_the_nearest_call_before_it() {
+        let all = [
+            call(1, "a", "first"),
+            call(3, "a", "second"),
+            call(9, "a", "later"),
+        ];
+        let mut calls = CallNames::new();
+        all.iter().rev().for_each(|entry| calls.add(entry));
+        let of = |seq: u32| tool_of(&calls, &result(seq, "a"));
+        assert_eq!(of(2).as_deref(), Some("first"));
+        assert_eq!(of(5).as_deref(), Some("second"));
+        assert_eq!(of(9).as_deref(), Some("second"));
+        assert_eq!(of(9 + CALL_WINDOW).as_deref(), Some("later"));
+        assert_eq!(of(10 + CALL_WINDOW), None);
+        assert!(calls.misses(&result(5, "b")) && !calls.misses(&result(5, "a")));
+    }
+
+    #[test]
+    fn what_is_forgotten_is_too_far_back() {
+        let mut calls = CallNames::new();
+        calls.add(&call(1, "a", "first"));
+        calls.forget_before(Seq(1 + CALL_WINDOW));
+        assert_eq!(
+            tool_of(&calls, &result(1 + CALL_WINDOW, "a")).as_deref(),
+            Some("first")
+        );
+        calls.forget_before(Seq(2 + CALL_WINDOW));
+        assert_eq!(tool_of(&calls, &result(2, "a")), None);
+    }
+
+    #[test]
+    fn a_message_is_an_echo_where_it_says_nothing_else() {
+        let mut message = call(1, "a", "mcp__memory__memory_grep");
+        let calls = CallNames::new();
+        assert!(calls.is_all_echo(&message) && calls.has_echoes(&message));
+        message.message.parts.insert(0, Part::text(" \n"));
+        assert!(calls.is_all_echo(&message));
+        message.message.parts.push(Part::text("I look it up."));
+        assert!(!calls.is_all_echo(&message) && calls.has_echoes(&message));
+        let mut calls = CallNames::new();
+        calls.add(&message);
+        assert!(calls.is_all_echo(&result(2, "a")));
+        assert!(!calls.is_all_echo(&result(2, "b")));
+        assert!(!calls.is_all_echo(&entry(3, Message::new(Role::User, Vec::new()))));
+    }
+}

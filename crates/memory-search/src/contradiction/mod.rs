@@ -1,0 +1,80 @@
+//! Whether a later statement says otherwise than an earlier one about the same thing.
+//!
+//! There is no model: two sentences must share most of their content words, and the later one must have
+//! another value in the same place, or a phrase by which people correct themselves, decide otherwise or drop
+//! a plan. The phrases are data (`cues.txt`), in English, German, French, Spanish, Russian and Chinese.
+//! Precision counts more than recall: what is shown beside a hit and is no correction costs trust.
+
+mod statement;
+
+use statement::{Statement, statements};
+
+/// Share of the content words of the shorter of two sentences that both must have, in percent.
+const SAME_SUBJECT: usize = 50;
+
+/// The same where nothing but a negation or a value tells that one corrects the other.
+const SAME_STATEMENT: usize = 75;
+
+/// Returns whether `later` says otherwise than `earlier` about the same thing: a value changed, a decision
+/// reversed, something corrected, a plan dropped. Questions say nothing.
+///
+/// ```
+/// use memory_search::contradicts;
+///
+/// let earlier = "The staging database listens on port 5432.";
+/// assert!(contradicts(earlier, "Correction: the staging database is on port 5433."));
+/// assert!(!contradicts(earlier, "Is the staging database really on port 5433?"));
+/// assert!(!contradicts(earlier, "As I said, the staging database listens on port 5432."));
+/// ```
+pub fn contradicts(earlier: &str, later: &str) -> bool {
+    let later = statements(later);
+    statements(earlier)
+        .iter()
+        .filter(|one| !one.asks)
+        .any(|earlier| later.iter().any(|later| corrects(earlier, later)))
+}
+
+/// Whether two sentences share at least `percent` of the content words of the shorter one.
+fn share(earlier: &Statement, later: &Statement) -> (usize, usize) {
+    let shared = earlier.terms.intersection(&later.terms).count();
+    (shared, earlier.terms.len().min(later.terms.len()).max(1))
+}
+
+fn corrects(earlier: &Statement, later: &Statement) -> bool {
+    if later.asks || later.same && !later.strong && !later.drop {
+        return false;
+    }
+    let (shared, shorter) = share(earlier, later);
+    let percent = shared * 100 / shorter;
+    let same_subject = percent >= SAME_SUBJECT && (shared >= 2 || shorter <= 2);
+    if shared == 0 || !same_subject {
+        return false;
+    }
+    let same_statement = percent >= SAME_STATEMENT && shared >= 2;
+    // Another value of a kind that the earlier sentence has one of.
+    let changed = earlier.values.iter().any(|(kind, before)| {
+        let after = later.values.get(kind);
+        after.is_some_and(|after| !after.is_subset(before))
+    });
+    if changed && (later.weak || later.strong || later.drop) {
+        return true;
+    }
+    if changed
+        && same_statement
+        && earlier.sets.iter().any(|(subject, value)| {
+            let other = later.sets.iter().find(|(of, _)| of == subject);
+            other.is_some_and(|(_, other)| other != value)
+        })
+    {
+        return true;
+    }
+    let says_other = !later.terms.is_subset(&earlier.terms);
+    let repeats_value = !earlier.values.is_empty() && earlier.values == later.values;
+    if later.strong && says_other && !repeats_value && !earlier.terms.is_subset(&later.terms) {
+        return true;
+    }
+    if later.drop && !earlier.drop && !earlier.negated {
+        return true;
+    }
+    same_statement && !changed && later.negated != earlier.negated && !earlier.drop
+}

@@ -1,0 +1,101 @@
+//! The trait of an embedder.
+
+use std::fmt;
+use std::sync::Arc;
+
+use async_trait::async_trait;
+
+use crate::error::{Error, ErrorKind, Result};
+use crate::ranking::FusionPolicy;
+
+/// Turns texts into vectors that are near each other where texts mean nearly the same.
+///
+/// Embedding is deterministic as far as the model is: vectors are kept, and compared with vectors that
+/// are made later.
+#[async_trait]
+pub trait Embedder: Send + Sync + fmt::Debug {
+    /// Name of the model and of its version. Vectors are compared only with vectors of the same id.
+    fn id(&self) -> &str;
+
+    /// Number of components of each vector.
+    fn dimension(&self) -> usize;
+
+    /// Whether a search may embed a whole conversation itself, because that costs about as much as
+    /// reading it. Of other embedders a search uses the vectors that are kept. Default false.
+    fn is_cheap(&self) -> bool {
+        false
+    }
+
+    /// Returns a vector of [`dimension`](Self::dimension) components for each text, in their order; all
+    /// zeros for a text of which the embedder knows nothing.
+    ///
+    /// # Errors
+    /// `Unavailable` when the model cannot be asked.
+    async fn embed(&self, texts: &[String]) -> Result<Vec<Vec<f32>>>;
+}
+
+#[async_trait]
+impl<E: Embedder + ?Sized> Embedder for Arc<E> {
+    fn id(&self) -> &str {
+        (**self).id()
+    }
+
+    fn dimension(&self) -> usize {
+        (**self).dimension()
+    }
+
+    fn is_cheap(&self) -> bool {
+        (**self).is_cheap()
+    }
+
+    async fn embed(&self, texts: &[String]) -> Result<Vec<Vec<f32>>> {
+        (**self).embed(texts).await
+    }
+}
+
+/// An embedder, and how much nearness counts in a ranking.
+#[derive(Debug, Clone)]
+pub struct Semantics {
+    /// The embedder.
+    pub embedder: Arc<dyn Embedder>,
+    /// How much nearness counts.
+    pub fusion: FusionPolicy,
+}
+
+impl Semantics {
+    /// An embedder with the default fusion.
+    pub fn new(embedder: Arc<dyn Embedder>) -> Self {
+        Self {
+            embedder,
+            fusion: FusionPolicy::default(),
+        }
+    }
+
+    /// Embeds texts and checks that the answer has the shape that the trait promises.
+    ///
+    /// # Errors
+    /// Those of [`Embedder::embed`]; `Unavailable` when the number of vectors, a dimension, or a
+    /// component is wrong.
+    pub async fn embed(&self, texts: &[String]) -> Result<Vec<Vec<f32>>> {
+        if texts.is_empty() {
+            return Ok(Vec::new());
+        }
+        let vectors = self.embedder.embed(texts).await?;
+        let dimension = self.embedder.dimension();
+        let is_sound = |vector: &Vec<f32>| {
+            vector.len() == dimension && vector.iter().all(|component| component.is_finite())
+        };
+        if vectors.len() == texts.len() && vectors.iter().all(is_sound) {
+            return Ok(vectors);
+        }
+        let id = self.embedder.id();
+        Err(Error::new(
+            ErrorKind::Unavailable,
+            format!(
+                "the embedder {id:?} did not answer {} texts with as many finite vectors of {dimension} \
+                 components: check its model and its dimension",
+                texts.len()
+            ),
+        ))
+    }
+}

@@ -1,0 +1,78 @@
+//! How near vectors are to each other.
+
+use super::vector::Vector;
+
+/// Vectors at which the mean of a conversation counts half: the mean of a few is mostly what they say,
+/// and not what all have in common.
+const MEAN_PRIOR: f32 = 10.0;
+
+/// The cosine of the angle between a question's vector and each of a conversation's; `None` where there
+/// is none, and everywhere when the question's is zero.
+///
+/// With `remove_mean`, the mean of the conversation's vectors is taken away from all of them first: what
+/// all messages have in common tells none from another. Vectors of another dimension than the question's
+/// have no cosine.
+pub fn cosines(
+    question: &[f32],
+    vectors: &[Option<Vector>],
+    remove_mean: bool,
+) -> Vec<Option<f64>> {
+    let usable = |vector: &&Vector| vector.dimension() == question.len();
+    let mut mean = vec![0.0; question.len()];
+    let mut count = 0.0_f32;
+    if remove_mean {
+        for vector in vectors.iter().flatten().filter(usable) {
+            count += 1.0;
+            let sums = mean.iter_mut().zip(vector.components());
+            sums.for_each(|(sum, component)| *sum += component);
+        }
+        mean.iter_mut().for_each(|sum| *sum /= count + MEAN_PRIOR);
+    }
+    let centred: Vec<f32> = question.iter().zip(&mean).map(|(q, m)| q - m).collect();
+    let length = centred.iter().map(|q| q * q).sum::<f32>().sqrt();
+    let is_zero = question.iter().all(|component| *component == 0.0);
+    let cosine = |vector: &Vector| {
+        let (mut product, mut square) = (0.0_f32, 0.0_f32);
+        for ((component, mean), asked) in vector.components().zip(&mean).zip(&centred) {
+            let component = component - mean;
+            product += component * asked;
+            square += component * component;
+        }
+        let cosine = f64::from(product / (square.sqrt() * length));
+        cosine.is_finite().then_some(cosine)
+    };
+    let vectors = vectors.iter().map(Option::as_ref);
+    vectors
+        .map(|vector| vector.filter(usable).filter(|_| !is_zero).and_then(cosine))
+        .collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn vectors(all: &[[f32; 2]]) -> Vec<Option<Vector>> {
+        all.iter().map(|one| Vector::from_slice(one)).collect()
+    }
+
+    #[test]
+    fn cosines_are_those_of_angles() {
+        let found = cosines(
+            &[2.0, 0.0],
+            &vectors(&[[1.0, 0.0], [0.0, 3.0], [-1.0, 0.0], [0.0; 2]]),
+            false,
+        );
+        assert_eq!(found, [Some(1.0), Some(0.0), Some(-1.0), None]);
+        assert_eq!(cosines(&[0.0, 0.0], &vectors(&[[1.0, 0.0]]), true), [None]);
+        assert_eq!(cosines(&[1.0], &vectors(&[[1.0, 0.0]]), true), [None]);
+    }
+
+    #[test]
+    fn what_all_have_in_common_does_not_count() {
+        let all: Vec<[f32; 2]> = (0..100).map(|at| [10.0, (at % 2 * 2 - 1) as f32]).collect();
+        let plain = cosines(&[10.0, 1.0], &vectors(&all), false);
+        let centred = cosines(&[10.0, 1.0], &vectors(&all), true);
+        let gap = |of: &[Option<f64>]| of[1].unwrap_or_default() - of[0].unwrap_or_default();
+        assert!(gap(&centred) > gap(&plain) * 10.0, "{centred:?}");
+    }
+}

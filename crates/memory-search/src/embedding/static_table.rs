@@ -1,0 +1,493 @@
+//! A table of vectors of words: an embedder without a model.
+
+use std::cmp::Ordering;
+use std::fmt;
+use std::path::{Path, PathBuf};
+
+use async_trait::async_trait;
+use sha2::{Digest as _, Sha256};
+
+use super::embedder::Embedder;
+use super::vector::rounded;
+use crate::error::Result;
+use crate::fold::fold_case;
+use crate::words::visit_words;
+
+/// First bytes of a file.
+const MAGIC: &[u8; 8] = b"AMTABLE\0";
+
+/// The format's version.
+const VERSION: u32 = 1;
+
+/// Bytes of the checksum at the end.
+const CHECKSUM: usize = 32;
+
+/// Maximum size of a file, in bytes.
+pub const MAX_TABLE_BYTES: usize = 8_000_000;
+
+/// Probability of a word whose weight is 1/2. Arora, Liang and Ma, "A Simple but Tough-to-Beat Baseline
+/// for Sentence Embeddings" (2017), find 0.001 to 0.0001 best.
+const HALF_WEIGHT: f32 = 0.0001;
+
+/// A table of vectors of words, the most frequent word first. The vector of a text is the mean of its
+/// words' vectors, weighted by a / (a + p): p is the word's probability, which Zipf's law gives from its
+/// place in the table, and a is 0.0001. Words that the table does not have count nothing.
+///
+/// # File format
+///
+/// Numbers are little-endian.
+///
+/// | bytes | what |
+/// |---|---|
+/// | 8 | `AMTABLE` and a zero byte |
+/// | 4 | version of the format: 1 |
+/// | 4 | number of words, n |
+/// | 4 | number of components of each vector, d |
+/// | 4 | length of the table's name, in bytes |
+/// | 4 | length of all words, in bytes |
+/// | | name of the table and its version, UTF-8 |
+/// | | the words, the most frequent first: each a byte that is its length, and its UTF-8 text, folded |
+/// | 4 n | scale of each vector, a 32-bit float |
+/// | n d | the vectors: a signed byte for each component, to be multiplied by the scale |
+/// | 32 | SHA-256 of all bytes before |
+#[derive(Clone)]
+pub struct StaticTable {
+    id: String,
+    dimension: usize,
+    /// The file.
+    bytes: Box<[u8]>,
+    /// Where each word stands in the file, without its length.
+    words: Box<[(u32, u8)]>,
+    /// Numbers of the words, in the order of their texts.
+    sorted: Box<[u32]>,
+    /// Where the scales and the vectors begin.
+    scales: usize,
+    vectors: usize,
+}
+
+impl fmt::Debug for StaticTable {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("StaticTable")
+            .field("id", &self.id)
+            .field("words", &self.words.len())
+            .field("dimension", &self.dimension)
+            .finish_non_exhaustive()
+    }
+}
+
+/// Error returned when a table cannot be read or written.
+#[derive(Debug)]
+pub struct TableError {
+    path: Option<PathBuf>,
+    reason: String,
+}
+
+impl TableError {
+    fn new(reason: impl Into<String>) -> Self {
+        Self {
+            path: None,
+            reason: reason.into(),
+        }
+    }
+}
+
+impl fmt::Display for TableError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match &self.path {
+            Some(path) => write!(f, "the table {}: {}", path.display(), self.reason),
+            None => write!(f, "the table of vectors: {}", self.reason),
+        }
+    }
+}
+
+impl std::error::Error for TableError {}
+
+/// Reads a file from its beginning.
+struct Reader<'b> {
+    bytes: &'b [u8],
+    at: usize,
+}
+
+impl<'b> Reader<'b> {
+    fn take(&mut self, count: usize) -> Result<&'b [u8], TableError> {
+        let end = self.at.checked_add(count);
+        let taken = end.and_then(|end| self.bytes.get(self.at..end));
+        self.at = self.at.saturating_add(count);
+        taken.ok_or_else(|| TableError::new("the file ends too early: fetch or build it again"))
+    }
+
+    fn number(&mut self) -> Result<usize, TableError> {
+        let bytes = self.take(4)?.first_chunk().copied().unwrap_or_default();
+        Ok(u32::from_le_bytes(bytes) as usize)
+    }
+}
+
+impl StaticTable {
+    /// Reads a table from a file.
+    ///
+    /// # Errors
+    /// When the file cannot be read, is larger than [`MAX_TABLE_BYTES`], or is no sound table.
+    pub fn open(path: impl AsRef<Path>) -> Result<Self, TableError> {
+        let path = path.as_ref();
+        let read = || {
+            let size =
+                std::fs::metadata(path).map_err(|error| TableError::new(error.to_string()))?;
+            if size.len() > MAX_TABLE_BYTES as u64 {
+                return Err(too_large(size.len()));
+            }
+            let bytes = std::fs::read(path).map_err(|error| TableError::new(error.to_string()))?;
+            Self::from_bytes(bytes)
+        };
+        read().map_err(|error| TableError {
+            path: Some(path.to_owned()),
+            ..error
+        })
+    }
+
+    /// Reads a table.
+    ///
+    /// # Errors
+    /// When the bytes are more than [`MAX_TABLE_BYTES`], or no sound table.
+    pub fn from_bytes(bytes: Vec<u8>) -> Result<Self, TableError> {
+        if bytes.len() > MAX_TABLE_BYTES {
+            return Err(too_large(bytes.len() as u64));
+        }
+        let mut reader = Reader {
+            bytes: &bytes,
+            at: 0,
+        };
+        if reader.take(MAGIC.len()).ok() != Some(MAGIC) {
+            return Err(TableError::new(
+                "the file does not begin as a table of vectors does: name a file that `cargo xtask static-table` wrote",
+            ));
+        }
+        let version = reader.number()?;
+        if version != VERSION as usize {
+            return Err(TableError::new(format!(
+                "its format has the version {version}, and only version {VERSION} can be read: build the table again"
+            )));
+        }
+        let (count, dimension) = (reader.number()?, reader.number()?);
+        let (name, words_length) = (reader.number()?, reader.number()?);
+        let name = reader.take(name)?;
+        let first_word = reader.at;
+        reader.take(words_length)?;
+        let (scales, scales_length) = (reader.at, count.saturating_mul(4));
+        reader.take(scales_length)?;
+        let (vectors, vectors_length) = (reader.at, count.saturating_mul(dimension));
+        reader.take(vectors_length)?;
+        let end = reader.at;
+        let checksum = reader.take(CHECKSUM)?;
+        if reader.at != bytes.len() {
+            return Err(TableError::new(
+                "there are bytes behind its end: build it again",
+            ));
+        }
+        let sum = Sha256::digest(bytes.get(..end).unwrap_or_default());
+        if checksum != sum.as_slice() {
+            return Err(TableError::new(
+                "its checksum does not match what it holds: fetch or build it again",
+            ));
+        }
+        let name =
+            std::str::from_utf8(name).map_err(|_| TableError::new("its name is no UTF-8"))?;
+        if dimension == 0 || count == 0 {
+            return Err(TableError::new("it has no vectors: build it again"));
+        }
+        let words = read_words(&bytes, first_word, scales, count)?;
+        let mut table = Self {
+            id: format!(
+                "static/{name}/{}",
+                hexadecimal(sum.get(..8).unwrap_or_default())
+            ),
+            dimension,
+            words: words.into(),
+            sorted: Box::default(),
+            bytes: bytes.into(),
+            scales,
+            vectors,
+        };
+        table.check_scales(count)?;
+        let mut sorted: Vec<u32> = (0..u32::try_from(count).unwrap_or(u32::MAX)).collect();
+        sorted.sort_by(|a, b| table.word(*a).cmp(table.word(*b)).then(a.cmp(b)));
+        table.sorted = sorted.into();
+        Ok(table)
+    }
+
+    /// Writes a table of the words that fit into [`MAX_TABLE_BYTES`], the most frequent first. `name` is
+    /// the table's name and version. Words that are empty, longer than 255 bytes, or whose vector is zero
+    /// or of another dimension are left out.
+    ///
+    /// # Errors
+    /// When no word is left.
+    pub fn write<'w>(
+        name: &str,
+        dimension: usize,
+        rows: impl IntoIterator<Item = (&'w str, &'w [f32])>,
+    ) -> Result<Vec<u8>, TableError> {
+        let (mut words, mut scales, mut vectors) = (Vec::new(), Vec::new(), Vec::new());
+        let mut count = 0_u32;
+        let mut size = MAGIC.len() + 5 * 4 + name.len() + CHECKSUM;
+        for (word, vector) in rows {
+            let word = fold_case(word);
+            let largest = vector.iter().fold(0.0_f32, |most, one| most.max(one.abs()));
+            let scale = largest / f32::from(i8::MAX);
+            let Ok(length @ 1..) = u8::try_from(word.len()) else {
+                continue;
+            };
+            if vector.len() != dimension || !scale.is_normal() {
+                continue;
+            }
+            size += 1 + word.len() + 4 + dimension;
+            if size > MAX_TABLE_BYTES {
+                break;
+            }
+            words.push(length);
+            words.extend_from_slice(word.as_bytes());
+            scales.extend_from_slice(&scale.to_le_bytes());
+            let components = vector.iter().map(|one| rounded(one / scale));
+            vectors.extend(components.map(|one| one.to_le_bytes()[0]));
+            count += 1;
+        }
+        if count == 0 {
+            return Err(TableError::new(
+                "no word with a vector is left: check its source",
+            ));
+        }
+        let length = |length: usize| {
+            let length = u32::try_from(length);
+            length.map_err(|_| TableError::new("it is too large: take fewer components"))
+        };
+        let mut bytes = MAGIC.to_vec();
+        for number in [
+            VERSION,
+            count,
+            length(dimension)?,
+            length(name.len())?,
+            length(words.len())?,
+        ] {
+            bytes.extend_from_slice(&number.to_le_bytes());
+        }
+        for part in [name.as_bytes(), &words, &scales, &vectors] {
+            bytes.extend_from_slice(part);
+        }
+        let sum = Sha256::digest(&bytes);
+        bytes.extend_from_slice(&sum);
+        Ok(bytes)
+    }
+
+    /// Number of words.
+    pub fn len(&self) -> usize {
+        self.words.len()
+    }
+
+    /// Whether the table has no words, which no table that was read has.
+    pub fn is_empty(&self) -> bool {
+        self.words.is_empty()
+    }
+
+    /// The vector of a text; all zeros when the table has none of its words.
+    pub fn vector_of(&self, text: &str) -> Vec<f32> {
+        let mut sum = vec![0.0; self.dimension];
+        let mut weights = 0.0;
+        let harmonic = (self.words.len() as f32).ln() + 0.577;
+        visit_words(text, &mut |word| {
+            let word = fold_case(text.get(word.range).unwrap_or_default());
+            let Some(row) = self.find(&word) else { return };
+            let probability = 1.0 / ((row as f32 + 1.0) * harmonic);
+            let weight = HALF_WEIGHT / (HALF_WEIGHT + probability);
+            let weighted = weight * self.scale(row);
+            let components = sum.iter_mut().zip(self.components(row));
+            components.for_each(|(sum, component)| {
+                *sum += weighted * f32::from(i8::from_le_bytes([*component]))
+            });
+            weights += weight;
+        });
+        if weights > 0.0 {
+            sum.iter_mut().for_each(|sum| *sum /= weights);
+        }
+        sum
+    }
+
+    fn check_scales(&self, count: usize) -> Result<(), TableError> {
+        let is_sound = |row| self.scale(row).is_normal() && self.scale(row) > 0.0;
+        if (0..count).all(is_sound) {
+            return Ok(());
+        }
+        Err(TableError::new("a vector has no scale: build it again"))
+    }
+
+    fn word(&self, row: u32) -> &[u8] {
+        let word = self.words.get(row as usize).and_then(|(at, length)| {
+            let at = *at as usize;
+            self.bytes.get(at..at + usize::from(*length))
+        });
+        word.unwrap_or_default()
+    }
+
+    /// The row of a word: of equal ones the most frequent.
+    fn find(&self, word: &str) -> Option<usize> {
+        let before = |row: &u32| self.word(*row).cmp(word.as_bytes()) == Ordering::Less;
+        let at = self.sorted.partition_point(before);
+        let row = self.sorted.get(at)?;
+        (self.word(*row) == word.as_bytes()).then_some(*row as usize)
+    }
+
+    fn scale(&self, row: usize) -> f32 {
+        let bytes = self.bytes.get(self.scales + row * 4..);
+        let bytes = bytes.and_then(|bytes| bytes.first_chunk());
+        f32::from_le_bytes(bytes.copied().unwrap_or_default())
+    }
+
+    fn components(&self, row: usize) -> &[u8] {
+        let begin = self.vectors + row * self.dimension;
+        let components = self.bytes.get(begin..begin + self.dimension);
+        components.unwrap_or_default()
+    }
+}
+
+fn too_large(bytes: u64) -> TableError {
+    TableError::new(format!(
+        "it has {bytes} bytes, and at most {MAX_TABLE_BYTES} are read: take fewer words or components"
+    ))
+}
+
+/// Where the words stand, from `at` to `end`.
+fn read_words(
+    bytes: &[u8],
+    at: usize,
+    end: usize,
+    count: usize,
+) -> Result<Vec<(u32, u8)>, TableError> {
+    let broken = || TableError::new("its words are broken: build it again");
+    let mut words = Vec::with_capacity(count);
+    let mut at = at;
+    for _ in 0..count {
+        let length = *bytes.get(at).ok_or_else(broken)?;
+        let begin = at + 1;
+        at = begin + usize::from(length);
+        let word = bytes.get(begin..at).filter(|_| length > 0 && at <= end);
+        let is_text = word.is_some_and(|word| std::str::from_utf8(word).is_ok());
+        let begin = u32::try_from(begin).ok().filter(|_| is_text);
+        words.push((begin.ok_or_else(broken)?, length));
+    }
+    match at == end {
+        true => Ok(words),
+        false => Err(broken()),
+    }
+}
+
+fn hexadecimal(bytes: &[u8]) -> String {
+    bytes.iter().map(|byte| format!("{byte:02x}")).collect()
+}
+
+#[async_trait]
+impl Embedder for StaticTable {
+    fn id(&self) -> &str {
+        &self.id
+    }
+
+    fn dimension(&self) -> usize {
+        self.dimension
+    }
+
+    fn is_cheap(&self) -> bool {
+        true
+    }
+
+    async fn embed(&self, texts: &[String]) -> Result<Vec<Vec<f32>>> {
+        Ok(texts.iter().map(|text| self.vector_of(text)).collect())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const ROWS: [(&str, [f32; 3]); 4] = [
+        ("the", [0.1, 0.1, 0.1]),
+        ("Dog", [1.0, 0.0, 0.0]),
+        ("puppy", [0.9, 0.1, 0.0]),
+        ("wheel", [0.0, 0.0, -2.0]),
+    ];
+
+    fn file() -> Vec<u8> {
+        let rows = ROWS.iter().map(|(word, vector)| (*word, vector.as_slice()));
+        StaticTable::write("small@1", 3, rows).expect("it is written")
+    }
+
+    #[test]
+    fn a_table_is_read_as_it_was_written() {
+        let table = StaticTable::from_bytes(file()).expect("it is sound");
+        assert_eq!((table.len(), table.dimension()), (4, 3));
+        assert!(table.id().starts_with("static/small@1/"), "{}", table.id());
+        assert_eq!(table.find("dog"), Some(1));
+        assert_eq!(table.find("cat"), None);
+        let near = |a: f32, b: f32| (a - b).abs() < 0.01;
+        let vector = table.vector_of("WHEEL, unheard-of!");
+        assert!(near(vector[2], -2.0) && near(vector[0], 0.0), "{vector:?}");
+        assert_eq!(table.vector_of("unheard-of"), [0.0; 3]);
+    }
+
+    #[test]
+    fn frequent_words_count_less() {
+        let words: Vec<String> = (0..5_000).map(|at| format!("w{at}")).collect();
+        let vectors = [[1.0, 0.0], [0.0, 1.0]];
+        let rows = words.iter().enumerate();
+        let rows = rows.map(|(at, word)| (word.as_str(), &vectors[usize::from(at > 0)][..]));
+        let file = StaticTable::write("zipf@1", 2, rows).expect("it is written");
+        let table = StaticTable::from_bytes(file).expect("it is sound");
+        let vector = table.vector_of("w0 w4999");
+        assert!(vector[1] > vector[0] * 20.0, "{vector:?}");
+    }
+
+    #[test]
+    fn broken_files_are_refused_wherever_they_are_broken() {
+        let file = file();
+        for length in 0..file.len() {
+            assert!(
+                StaticTable::from_bytes(file[..length].to_vec()).is_err(),
+                "{length}"
+            );
+        }
+        for at in 0..file.len() {
+            for bit in [1, 0x80] {
+                let mut changed = file.clone();
+                changed[at] ^= bit;
+                assert!(StaticTable::from_bytes(changed).is_err(), "{at}");
+            }
+        }
+        let mut longer = file;
+        longer.push(0);
+        assert!(StaticTable::from_bytes(longer).is_err());
+    }
+
+    #[test]
+    fn errors_say_what_is_wrong() {
+        let reason = |bytes: Vec<u8>| {
+            let error = StaticTable::from_bytes(bytes).expect_err("it is refused");
+            error.to_string()
+        };
+        let mut newer = file();
+        newer[8] = 2;
+        assert!(reason(newer).contains("version 2"));
+        let mut changed = file();
+        let last_vector = changed.len() - CHECKSUM - 1;
+        changed[last_vector] ^= 1;
+        assert!(reason(changed).contains("checksum"));
+        let mut short = file();
+        short.pop();
+        assert!(reason(short).contains("too early"));
+        assert!(reason(b"{}".to_vec()).contains("does not begin"));
+        assert!(reason(vec![0; MAX_TABLE_BYTES + 1]).contains("at most"));
+        // A sound checksum over words that are none.
+        let mut words = file();
+        words[28 + "small@1".len()] = 200;
+        let end = words.len() - CHECKSUM;
+        let sum = Sha256::digest(&words[..end]);
+        words[end..].copy_from_slice(&sum);
+        assert!(reason(words).contains("words are broken"));
+        let error = StaticTable::open("/nowhere/table").expect_err("there is none");
+        assert!(error.to_string().contains("/nowhere/table"), "{error}");
+    }
+}

@@ -1,0 +1,208 @@
+//! Nearness of vectors beside the score of words.
+
+use serde::{Deserialize, Serialize};
+
+use super::corpus::Corpus;
+use crate::fold::fold_case;
+use crate::words::visit_words;
+
+/// How much the nearness of vectors counts beside words, in a search that has an embedder. A part with
+/// the weight 0 is off.
+///
+/// A message's nearness brings its score of words closer to the best one: it adds a share of what the
+/// score lacks. So what words rank first stays first, and of two messages with the same words the nearer
+/// one ranks higher. Negative cosines count 0. `docs/recall.md` has the figures that the defaults are
+/// chosen by.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+#[non_exhaustive]
+pub struct FusionPolicy {
+    /// Whether the mean of the conversation's vectors is taken away from all vectors first. Default
+    /// true.
+    pub remove_mean: bool,
+    /// Cosine from which a message is found even if neither it nor a neighbour has a word of the
+    /// question. Default 0.4.
+    pub found_from: f64,
+    /// Share of what a score lacks of the best one that is added for a cosine of 1. Default 0.6.
+    pub message_share: f64,
+    /// Share of what a score lacks of the best one that is added for an episode's cosine of 1. That is
+    /// the mean of its best ones. Default 0.3.
+    pub episode_share: f64,
+    /// Number of an episode's best messages whose mean is the episode's cosine. Default 3.
+    pub episode_messages: usize,
+}
+
+impl Default for FusionPolicy {
+    fn default() -> Self {
+        Self {
+            remove_mean: true,
+            found_from: 0.4,
+            message_share: 0.6,
+            episode_share: 0.3,
+            episode_messages: 3,
+        }
+    }
+}
+
+impl FusionPolicy {
+    /// A policy by which vectors count nothing.
+    pub fn off() -> Self {
+        Self {
+            message_share: 0.0,
+            episode_share: 0.0,
+            ..Self::default()
+        }
+    }
+
+    fn is_off(&self) -> bool {
+        self.message_share <= 0.0 && self.episode_share <= 0.0
+    }
+}
+
+impl Corpus {
+    /// The question as it is embedded: without participants' names where the ranking leaves them out of
+    /// it, and as it is where nothing else is in it.
+    pub fn question_to_embed(&self, question: &str) -> String {
+        if !self.policy.omit_names {
+            return question.to_owned();
+        }
+        let (mut rest, mut end, mut has_words) = (String::new(), 0, false);
+        visit_words(question, &mut |word| {
+            let text = question.get(word.range.clone()).unwrap_or_default();
+            if self.names.contains_key(&fold_case(text)) {
+                rest.push_str(question.get(end..word.range.start).unwrap_or_default());
+                end = word.range.end;
+            } else {
+                has_words = true;
+            }
+        });
+        rest.push_str(question.get(end..).unwrap_or_default());
+        match has_words {
+            true => rest,
+            false => question.to_owned(),
+        }
+    }
+
+    /// Adds to the scores of the documents, as [`finish`](Self::finish) returned them, how near each is
+    /// to the question. A document without a cosine keeps its score but for its episode's share.
+    pub fn fuse(&self, scores: &mut [Option<f64>], cosines: &[Option<f64>], policy: &FusionPolicy) {
+        if policy.is_off() || cosines.iter().all(Option::is_none) {
+            return;
+        }
+        let best = scores
+            .iter()
+            .flatten()
+            .fold(0.0_f64, |best, one| best.max(*one));
+        let best = if best > 0.0 { best } else { 1.0 };
+        let episodes = self.episode_cosines(cosines, policy);
+        for ((score, cosine), entry) in scores.iter_mut().zip(cosines).zip(&self.entries) {
+            let cosine = cosine.unwrap_or_default().max(0.0);
+            if score.is_none() && (cosine < policy.found_from || policy.message_share <= 0.0) {
+                continue;
+            }
+            let episode = episodes.get(entry.episode as usize).copied();
+            let nearness =
+                policy.message_share * cosine + policy.episode_share * episode.unwrap_or_default();
+            let words = score.unwrap_or_default();
+            *score = Some(words + (best - words) * nearness.min(1.0));
+        }
+    }
+
+    /// The mean of the best cosines of each episode. What is missing or negative counts 0.
+    fn episode_cosines(&self, cosines: &[Option<f64>], policy: &FusionPolicy) -> Vec<f64> {
+        let count = policy.episode_messages.max(1);
+        let mut best: Vec<Vec<f64>> = vec![Vec::new(); self.episodes.len()];
+        for (cosine, entry) in cosines.iter().zip(&self.entries) {
+            if let Some(cosine) = cosine.filter(|cosine| *cosine > 0.0)
+                && let Some(best) = best.get_mut(entry.episode as usize)
+            {
+                let at = best.partition_point(|one| *one >= cosine);
+                best.insert(at, cosine);
+                best.truncate(count);
+            }
+        }
+        let means = best
+            .iter()
+            .map(|best| best.iter().sum::<f64>() / count as f64);
+        means.collect()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use memory_model::Timestamp;
+
+    use super::*;
+    use crate::ranking::{Document, RankingPolicy};
+
+    fn corpus() -> Corpus {
+        let mut corpus = Corpus::new(RankingPolicy::default());
+        for (at, text) in ["a puppy", "the dog barks", "rain", "", "sun"]
+            .into_iter()
+            .enumerate()
+        {
+            // Two episodes: the last two texts are a day later.
+            let time = Timestamp(if at < 3 { 0 } else { 86_400_000_000 });
+            corpus.add(&Document::new(text, time));
+        }
+        corpus
+    }
+
+    #[test]
+    fn what_is_off_changes_no_score() {
+        let corpus = corpus();
+        let before = corpus.scores("dog");
+        let mut scores = before.clone();
+        corpus.fuse(&mut scores, &[Some(0.9); 5], &FusionPolicy::off());
+        assert_eq!(scores, before);
+        corpus.fuse(&mut scores, &[None; 5], &FusionPolicy::default());
+        assert_eq!(scores, before);
+    }
+
+    #[test]
+    fn names_are_not_embedded() {
+        let mut corpus = corpus();
+        let named = Document::new("hm", Timestamp(0)).with_name("Ann Lee");
+        corpus.add(&named);
+        let embedded = |question| corpus.question_to_embed(question);
+        assert_eq!(embedded("Did ANN Lee's dog bark?"), "Did  's dog bark?");
+        assert_eq!(embedded("Ann?"), "Ann?");
+        let corpus = Corpus::new(RankingPolicy::plain());
+        assert_eq!(corpus.question_to_embed("Ann's dog"), "Ann's dog");
+    }
+
+    #[test]
+    fn what_words_rank_first_stays_first() {
+        let corpus = corpus();
+        let mut scores = corpus.scores("the dog barks");
+        let best = scores[1];
+        let before = scores[0];
+        let cosines = [Some(1.0), Some(-0.2), None, None, None];
+        corpus.fuse(&mut scores, &cosines, &FusionPolicy::default());
+        assert_eq!(scores[1], best);
+        assert!(before < scores[0] && scores[0] < best, "{scores:?}");
+    }
+
+    #[test]
+    fn near_documents_are_found_and_others_are_not() {
+        let corpus = corpus();
+        let mut scores = corpus.scores("hound");
+        assert_eq!(scores, [None; 5]);
+        let cosines = [Some(0.8), Some(0.9), Some(0.3), None, Some(-0.5)];
+        corpus.fuse(&mut scores, &cosines, &FusionPolicy::default());
+        assert!(scores[1] > scores[0] && scores[0].is_some(), "{scores:?}");
+        assert_eq!(scores[2..], [None; 3]);
+    }
+
+    #[test]
+    fn an_episode_counts_by_the_mean_of_its_best() {
+        let corpus = corpus();
+        let cosines = [Some(0.2), Some(0.4), Some(-1.0), Some(0.9), None];
+        let policy = FusionPolicy {
+            episode_messages: 2,
+            ..FusionPolicy::default()
+        };
+        let episodes = corpus.episode_cosines(&cosines, &policy);
+        assert!((episodes[0] - 0.3).abs() < 1e-12 && (episodes[1] - 0.45).abs() < 1e-12);
+    }
+}

@@ -1,0 +1,103 @@
+//! Later statements that say otherwise, against a labelled table.
+
+use memory_search::contradicts;
+
+/// A line of the table.
+struct Pair {
+    is_held: bool,
+    language: &'static str,
+    says_otherwise: bool,
+    earlier: &'static str,
+    later: &'static str,
+}
+
+fn pairs() -> Vec<Pair> {
+    let lines = include_str!("contradictions.tsv").lines();
+    let pair = |line: &'static str| match line.split('\t').collect::<Vec<_>>()[..] {
+        [part, language, label, _, earlier, later] => Pair {
+            is_held: part == "held",
+            language,
+            says_otherwise: label == "yes",
+            earlier,
+            later,
+        },
+        _ => panic!("{line}"),
+    };
+    lines
+        .filter(|line| !line.starts_with('#'))
+        .map(pair)
+        .collect()
+}
+
+/// How well some pairs are judged: right ones, wrong ones and missed ones.
+fn judge<'p>(pairs: impl Iterator<Item = &'p Pair>) -> (usize, usize, usize) {
+    let (mut right, mut wrong, mut missed) = (0, 0, 0);
+    for pair in pairs {
+        match (contradicts(pair.earlier, pair.later), pair.says_otherwise) {
+            (true, true) => right += 1,
+            (true, false) => {
+                wrong += 1;
+                shown("wrong", pair);
+            }
+            (false, true) => {
+                missed += 1;
+                shown("missed", pair);
+            }
+            (false, false) => {}
+        }
+    }
+    (right, wrong, missed)
+}
+
+#[allow(clippy::print_stdout, reason = "the test says what it counts")]
+fn shown(what: &str, pair: &Pair) {
+    // Pairs that are held out are counted, not looked at.
+    if !pair.is_held {
+        println!("{what}: {} | {}", pair.earlier, pair.later);
+    }
+}
+
+#[test]
+fn later_statements_that_say_otherwise_are_told() {
+    let pairs = pairs();
+    for (part, is_held) in [("tuned on", false), ("held out", true)] {
+        let of = || pairs.iter().filter(move |pair| pair.is_held == is_held);
+        let labels = of().filter(|pair| pair.says_otherwise).count();
+        assert!(labels >= 20 && of().count() - labels >= 20, "{part}");
+        let (right, wrong, missed) = judge(of());
+        let precision = right as f64 / (right + wrong).max(1) as f64;
+        let recall = right as f64 / (right + missed).max(1) as f64;
+        println!(
+            "{part}: {} pairs, precision {precision:.2}, recall {recall:.2}",
+            of().count()
+        );
+        assert!(precision >= 0.9, "{part}: precision {precision:.2}");
+        assert!(recall >= 0.7, "{part}: recall {recall:.2}");
+    }
+    let languages: std::collections::BTreeSet<&str> =
+        pairs.iter().map(|pair| pair.language).collect();
+    assert!(languages.len() >= 5);
+}
+
+/// Pairs of different rows have other subjects.
+#[test]
+fn statements_about_other_things_are_not_taken_for_corrections() {
+    let pairs = pairs();
+    let (mut asked, mut wrong) = (0, 0);
+    for one in &pairs {
+        for other in &pairs {
+            if one.language == other.language && one.earlier != other.earlier {
+                asked += 1;
+                if contradicts(one.earlier, other.later) {
+                    wrong += 1;
+                    if !one.is_held && !other.is_held {
+                        println!("wrong: {} | {}", one.earlier, other.later);
+                    }
+                }
+            }
+        }
+    }
+    println!("{wrong} of {asked}");
+    assert!(wrong * 100 <= asked, "{wrong} of {asked}");
+    assert!(asked > 1_000);
+}

@@ -1,0 +1,371 @@
+//! `grep` over all conversations of a set: one answer, one cursor.
+
+use std::fmt::Write as _;
+
+use memory_model::SessionKey;
+use memory_search::{Fallback, HitOrder, SearchMode, SearchScope};
+use serde::Serialize;
+
+use crate::cursor::foreign;
+use crate::error::Result;
+use crate::grep::{DEFAULT_LIMIT, GrepAnswer, GrepArgs, GrepHit};
+use crate::retrieval::{GREP, Retrieval};
+use crate::set::RetrievalSet;
+use crate::text::short;
+use crate::tools::no_tool;
+
+/// A hit and the session that has it.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+#[non_exhaustive]
+pub struct SessionHit {
+    /// Key of the session.
+    pub session: SessionKey,
+    /// The hit. Scores of different sessions say nothing about each other.
+    #[serde(flatten)]
+    pub hit: GrepHit,
+}
+
+/// Answer of `grep` over several sessions.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+#[non_exhaustive]
+pub struct SessionsAnswer {
+    /// The pattern.
+    pub pattern: String,
+    /// Mode in which the pattern was read; of [`SearchMode::Auto`] the first in which any session has a hit.
+    pub mode: SearchMode,
+    /// What was searched of each session.
+    pub scope: SearchScope,
+    /// What was done instead of what was asked, in words; `None` when nothing was.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub fallback: Option<String>,
+    /// Number of sessions that were searched.
+    pub sessions: usize,
+    /// Whether there are no further hits.
+    pub complete: bool,
+    /// Where to continue; `None` when complete. It is bound to these sessions and this question.
+    pub cursor: Option<String>,
+    /// The hits. By relevance: the best of each session in the order of the set, then the second of each, and
+    /// so on. By time: merged by time, each session in its own order.
+    pub hits: Vec<SessionHit>,
+}
+
+impl SessionsAnswer {
+    /// The answer as a model reads it: as [`GrepAnswer::to_text`], each line with its session.
+    pub fn to_text(&self) -> String {
+        let mut out = String::new();
+        if let Some(fallback) = self.fallback.as_ref().filter(|_| !self.hits.is_empty()) {
+            let _ = writeln!(out, "Note: {fallback}.");
+        }
+        for (index, hit) in self.hits.iter().enumerate() {
+            let _ = write!(out, "{}. ", index + 1);
+            hit.write(&mut out);
+        }
+        let sessions = self.sessions;
+        match (&self.cursor, self.hits.is_empty()) {
+            (None, true) => {
+                let _ = writeln!(out, "No matches found in {sessions} sessions.");
+            }
+            (None, false) => {
+                let _ = writeln!(out, "These are all matches in {sessions} sessions.");
+            }
+            (Some(cursor), _) => {
+                let cursor = serde_json::Value::from(cursor.as_str());
+                let _ = writeln!(out, "There are more: repeat the call with cursor {cursor}.");
+            }
+        }
+        out
+    }
+}
+
+impl SessionHit {
+    fn write(&self, out: &mut String) {
+        let _ = write!(out, "session {} ", short(self.session.as_str()));
+        self.hit.write(out);
+    }
+}
+
+/// How far the hits of a session were given.
+#[derive(Debug, Clone, PartialEq, Eq)]
+enum Place {
+    Begin,
+    /// The number of its hits that were given, and the session's own cursor.
+    At(usize, String),
+    Done,
+}
+
+impl Place {
+    fn given(&self) -> usize {
+        match self {
+            Place::At(given, _) => *given,
+            Place::Begin | Place::Done => 0,
+        }
+    }
+}
+
+/// The modes that [`SearchMode::Auto`] tries, with the letters of their cursors.
+const STAGES: [(char, SearchMode, Option<Fallback>); 3] = [
+    ('l', SearchMode::Literal, None),
+    ('w', SearchMode::Words, Some(Fallback::AllWords)),
+    ('p', SearchMode::Prose, Some(Fallback::AnyWord)),
+];
+
+/// The letter of a cursor in a mode that was asked for.
+const ASKED: char = 'm';
+
+fn write_cursor(stage: char, places: &[Place]) -> String {
+    let mut out = String::from(stage);
+    for place in places {
+        match place {
+            Place::Begin => out.push('.'),
+            Place::Done => out.push('-'),
+            Place::At(given, cursor) => {
+                let _ = write!(out, "{given}/{}:{cursor}", cursor.len());
+            }
+        }
+    }
+    out
+}
+
+/// Reads a cursor: its letter, and the place in each of `count` sessions. What a place leads to is held against
+/// its session, which takes its own cursors alone.
+fn read_cursor(text: &str, count: usize) -> Result<(char, Vec<Place>)> {
+    let mut chars = text.trim().chars();
+    let stage = chars.next().ok_or_else(|| foreign(text))?;
+    let (mut rest, mut places) = (chars.as_str(), Vec::new());
+    while !rest.is_empty() && places.len() < count {
+        if let Some(behind) = rest.strip_prefix('.') {
+            (rest, _) = (behind, places.push(Place::Begin));
+        } else if let Some(behind) = rest.strip_prefix('-') {
+            (rest, _) = (behind, places.push(Place::Done));
+        } else {
+            let (figures, behind) = rest.split_once(':').ok_or_else(|| foreign(text))?;
+            let (given, length) = figures.split_once('/').ok_or_else(|| foreign(text))?;
+            let number = |digits: &str| digits.parse::<u32>().map_err(|_| foreign(text));
+            let (given, length) = (number(given)? as usize, number(length)? as usize);
+            let split = behind.split_at_checked(length);
+            let (cursor, behind) = split.ok_or_else(|| foreign(text))?;
+            places.push(Place::At(given, cursor.to_owned()));
+            rest = behind;
+        }
+    }
+    match rest.is_empty() && places.len() == count {
+        true => Ok((stage, places)),
+        false => Err(foreign(text)),
+    }
+}
+
+/// What a session answers.
+struct Found {
+    answer: Option<GrepAnswer>,
+    /// Number of its hits that earlier answers gave.
+    given: usize,
+    /// Number of its hits that this answer gives.
+    taken: usize,
+}
+
+impl Found {
+    fn next(&self) -> Option<&GrepHit> {
+        self.answer.as_ref()?.hits.get(self.taken)
+    }
+
+    /// Whether its next hit is not known.
+    fn is_short(&self) -> bool {
+        let more = |answer: &GrepAnswer| answer.cursor.is_some();
+        self.next().is_none() && self.answer.as_ref().is_some_and(more)
+    }
+}
+
+/// The session whose hit comes next; `None` at the end, or where that cannot be told yet.
+fn next_of(found: &[Found], order: HitOrder) -> Option<usize> {
+    if order == HitOrder::Relevance {
+        let fewest = found
+            .iter()
+            .filter(|one| one.next().is_some() || one.is_short())
+            .map(|one| one.given + one.taken)
+            .min()?;
+        let is_next = |one: &Found| {
+            one.given + one.taken == fewest && (one.next().is_some() || one.is_short())
+        };
+        let at = found.iter().position(is_next)?;
+        return (!found.get(at)?.is_short()).then_some(at);
+    }
+    if found.iter().any(Found::is_short) {
+        return None;
+    }
+    let heads = found.iter().enumerate();
+    let heads = heads.filter_map(|(at, one)| Some((one.next()?.created_at, at)));
+    match order {
+        HitOrder::Newest => heads.max_by_key(|(time, at)| (*time, std::cmp::Reverse(*at))),
+        _ => heads.min(),
+    }
+    .map(|(_, at)| at)
+}
+
+impl RetrievalSet {
+    /// Finds text in all conversations of the set that have the tool. Each is ranked by itself: nothing of one
+    /// counts in the ranking of another, and so scores are not compared. How hits are merged stands at
+    /// [`SessionsAnswer::hits`].
+    ///
+    /// # Errors
+    /// As [`Retrieval::grep`]; `Invalid` for a cursor of other sessions.
+    pub async fn grep(&self, args: impl Into<GrepArgs> + Send) -> Result<SessionsAnswer> {
+        let args = args.into();
+        let members: Vec<(&SessionKey, &Retrieval)> = self
+            .members()
+            .filter(|(_, tools)| tools.allows(GREP))
+            .collect();
+        let Some((_, first)) = members.first() else {
+            return Err(no_tool(GREP));
+        };
+        let (only, places) = match &args.cursor {
+            Some(cursor) => {
+                let (stage, places) = read_cursor(cursor, members.len())?;
+                (Some(stage), places)
+            }
+            None => (None, vec![Place::Begin; members.len()]),
+        };
+        let stages: Vec<_> = match args.mode {
+            SearchMode::Auto => {
+                let wanted = |stage: &char| only.is_none_or(|only| only == *stage);
+                STAGES
+                    .into_iter()
+                    .filter(|(stage, ..)| wanted(stage))
+                    .collect()
+            }
+            mode => vec![(ASKED, mode, None)],
+        };
+        if only.is_some_and(|only| stages.iter().all(|(stage, ..)| *stage != only)) {
+            return Err(foreign(args.cursor.as_deref().unwrap_or_default()));
+        }
+        let mut answer = SessionsAnswer {
+            pattern: args.pattern.clone(),
+            mode: args.mode,
+            scope: args.scope,
+            fallback: None,
+            sessions: members.len(),
+            complete: true,
+            cursor: None,
+            hits: Vec::new(),
+        };
+        for (stage, mode, fallback) in stages {
+            let mut found = Vec::with_capacity(members.len());
+            for ((_, tools), place) in members.iter().zip(&places) {
+                let answer = match asked(&args, mode, place) {
+                    Some(asked) => Some(tools.grep_hits(&asked).await?),
+                    None => None,
+                };
+                found.push(Found {
+                    answer,
+                    given: place.given(),
+                    taken: 0,
+                });
+            }
+            if only.is_none() && found.iter().all(|one| one.next().is_none()) {
+                continue;
+            }
+            answer.mode = mode;
+            let own = found.iter().filter_map(|one| one.answer.as_ref());
+            let own = own.filter_map(|one| one.fallback.clone()).next();
+            answer.fallback = own.or(fallback).map(|fallback| fallback.to_string());
+            let limits = members.iter().map(|(_, tools)| tools.limits());
+            let hits = limits.clone().map(|limits| limits.hits.max(1)).min();
+            let most = limits.map(|limits| limits.answer_tokens).min().unwrap_or(0);
+            let limit = match args.limit {
+                0 => DEFAULT_LIMIT,
+                limit => limit,
+            };
+            let limit = limit.min(hits.unwrap_or(limit));
+            let mut spent = 0_u64;
+            while answer.hits.len() < limit
+                && let Some(at) = next_of(&found, args.order)
+                && let (Some((key, _)), Some(one)) = (members.get(at), found.get_mut(at))
+                && let Some(hit) = one.next().cloned()
+            {
+                let hit = SessionHit {
+                    session: (*key).clone(),
+                    hit,
+                };
+                let mut line = String::from("100. ");
+                hit.write(&mut line);
+                spent = spent.saturating_add(first.accounting.text(&line));
+                if spent > most && !answer.hits.is_empty() {
+                    break;
+                }
+                one.taken += 1;
+                answer.hits.push(hit);
+            }
+            let mut next = Vec::with_capacity(members.len());
+            for (((_, tools), place), one) in members.iter().zip(&places).zip(&found) {
+                next.push(place_after(tools, &args, mode, place, one).await?);
+            }
+            answer.complete = next.iter().all(|place| *place == Place::Done);
+            answer.cursor = (!answer.complete).then(|| write_cursor(stage, &next));
+            return Ok(answer);
+        }
+        Ok(answer)
+    }
+}
+
+/// The question to a session; `None` where all of its hits were given.
+fn asked(args: &GrepArgs, mode: SearchMode, place: &Place) -> Option<GrepArgs> {
+    let cursor = match place {
+        Place::Begin => None,
+        Place::At(_, cursor) => Some(cursor.clone()),
+        Place::Done => return None,
+    };
+    let mut asked = args.clone().with_mode(mode);
+    asked.cursor = cursor;
+    Some(asked)
+}
+
+/// The place behind the hits that were taken of a session's answer.
+async fn place_after(
+    tools: &Retrieval,
+    args: &GrepArgs,
+    mode: SearchMode,
+    place: &Place,
+    found: &Found,
+) -> Result<Place> {
+    let Some(answer) = &found.answer else {
+        return Ok(Place::Done);
+    };
+    let cursor = match found.taken {
+        taken if taken == answer.hits.len() => answer.cursor.clone(),
+        0 => return Ok(place.clone()),
+        taken => match asked(args, mode, place) {
+            Some(asked) => tools.cursor_after(&asked, taken).await?,
+            None => None,
+        },
+    };
+    let given = found.given + found.taken;
+    Ok(cursor.map_or(Place::Done, |cursor| Place::At(given, cursor)))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn cursors_read_back() {
+        let places = [
+            Place::Begin,
+            Place::At(12, "lm7@0123abcd".to_owned()),
+            Place::Done,
+            Place::At(3, "-.3:@".to_owned()),
+        ];
+        let text = write_cursor('l', &places);
+        assert_eq!(read_cursor(&text, 4).unwrap(), ('l', places.to_vec()));
+        for (text, count) in [
+            (text.as_str(), 3),
+            (text.as_str(), 5),
+            ("", 1),
+            ("l", 1),
+            ("l5:short", 1),
+            ("l1/9:short", 1),
+            ("l1/x:short", 1),
+            ("l1/1:緑", 1),
+        ] {
+            assert!(read_cursor(text, count).is_err(), "{text:?}");
+        }
+    }
+}

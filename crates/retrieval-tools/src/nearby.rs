@@ -1,0 +1,159 @@
+//! What `grep` shows beside its hits: neighbours, and what was said otherwise later.
+
+use std::collections::BTreeSet;
+
+use memory_model::{EntryKind, LogEntry, Role, Seq, SeqRange};
+use memory_search::{
+    ErrorKind as SearchErrorKind, HitOrder, HitTarget, Query, SearchMode, SearchScope, contradicts,
+};
+use memory_store::LogRead;
+
+use crate::error::Result;
+use crate::grep::{AFTER, BEFORE, GrepAnswer, GrepArgs, LATER, MAX_AROUND, NearMessage};
+use crate::retrieval::Retrieval;
+
+/// Length of the snippet of a message beside a hit, in characters.
+const NEAR_CHARS: usize = 160;
+
+/// Messages among which one is looked for that says otherwise.
+const CANDIDATES: usize = 40;
+
+/// Hits whose words are asked for to find such messages.
+const ASKED_HITS: usize = 3;
+
+/// Characters of each of these hits.
+const ASKED_CHARS: usize = 120;
+
+impl Retrieval {
+    /// Adds the messages before and after each found message, as far as the answer keeps within `most` tokens.
+    pub(crate) async fn add_around(
+        &self,
+        around: usize,
+        answer: &mut GrepAnswer,
+        most: u64,
+    ) -> Result<()> {
+        let around = u32::try_from(around.min(MAX_AROUND)).unwrap_or_default();
+        let Some(all) = self.visible().await?.filter(|_| around > 0) else {
+            return Ok(());
+        };
+        let mut left = most.saturating_sub(self.accounting.text(&answer.to_text()));
+        let mut shown: BTreeSet<Seq> = answer.hits.iter().filter_map(|hit| hit.seq).collect();
+        for hit in &mut answer.hits {
+            let Some(seq) = hit.seq else { continue };
+            let first = Seq(seq.0.saturating_sub(around).max(1));
+            let last = Seq(seq.0.saturating_add(around));
+            let near = SeqRange::new(first, last).and_then(|near| near.intersect(&all));
+            let Some(near) = near else { continue };
+            let page = self
+                .store
+                .read(self.conversation, &LogRead::new(near))
+                .await?;
+            for entry in page.items {
+                if entry.kind == EntryKind::Note || shown.contains(&entry.seq) {
+                    continue;
+                }
+                let message = in_short(&entry);
+                let (label, side) = match entry.seq < seq {
+                    true => (BEFORE, &mut hit.before),
+                    false => (AFTER, &mut hit.after),
+                };
+                let cost = self.accounting.text(&message.line(label));
+                if cost > left {
+                    return Ok(());
+                }
+                left -= cost;
+                shown.insert(entry.seq);
+                side.push(message);
+            }
+        }
+        Ok(())
+    }
+
+    /// Adds to each found message the newest one behind it that says otherwise, as far as the answer keeps
+    /// within `most` tokens. Asks the search once.
+    pub(crate) async fn add_later(
+        &self,
+        args: &GrepArgs,
+        answer: &mut GrepAnswer,
+        most: u64,
+    ) -> Result<()> {
+        let mut asked = match args.mode {
+            SearchMode::Regex => String::new(),
+            _ => args.pattern.clone(),
+        };
+        let said = answer.hits.iter().filter(|hit| hit.seq.is_some());
+        for hit in said.take(ASKED_HITS) {
+            asked.push(' ');
+            asked.extend(hit.snippet.chars().take(ASKED_CHARS));
+        }
+        let has_messages = answer.hits.iter().any(|hit| hit.seq.is_some());
+        if args.order != HitOrder::Relevance || !has_messages || args.echoes {
+            return Ok(());
+        }
+        let mut query = Query::new(asked)
+            .with_mode(SearchMode::Prose)
+            .with_scope(SearchScope::Messages)
+            .with_limit(CANDIDATES)
+            .with_snippet_chars(2 * NEAR_CHARS);
+        query.range = self.grant.range();
+        let found = match self.find_raw(&query).await {
+            Ok(found) => found.hits,
+            // A search that does not rank: what was found is all there is.
+            Err(error) if error.kind() == SearchErrorKind::Unsupported => return Ok(()),
+            Err(error) => return Err(error.into()),
+        };
+        let mut candidates: Vec<NearMessage> = Vec::new();
+        for hit in found {
+            if let HitTarget::Message { seq, role, .. } = hit.target
+                && role != Role::Tool
+            {
+                candidates.push(NearMessage {
+                    seq,
+                    role,
+                    snippet: hit.snippet,
+                    created_at: hit.created_at,
+                });
+            }
+        }
+        candidates.sort_by_key(|one| std::cmp::Reverse(one.seq));
+        let mut left = most.saturating_sub(self.accounting.text(&answer.to_text()));
+        for hit in &mut answer.hits {
+            let Some(seq) = hit.seq else { continue };
+            let newer = candidates.iter().take_while(|one| one.seq > seq);
+            let later = newer
+                .into_iter()
+                .find(|one| contradicts(&hit.snippet, &one.snippet));
+            if let Some(later) = later {
+                let cost = self.accounting.text(&later.line(LATER));
+                if cost <= left {
+                    left -= cost;
+                    hit.later = Some(later.clone());
+                }
+            }
+        }
+        Ok(())
+    }
+}
+
+/// The beginning of what can be read of a message.
+fn in_short(entry: &LogEntry) -> NearMessage {
+    let mut snippet = String::new();
+    entry.visit_texts(&mut |text| {
+        if snippet.chars().count() <= NEAR_CHARS {
+            if !snippet.is_empty() {
+                snippet.push(' ');
+            }
+            snippet.extend(text.chars().take(NEAR_CHARS + 1));
+        }
+    });
+    if let Some((end, _)) = snippet.char_indices().nth(NEAR_CHARS) {
+        snippet.truncate(end);
+        snippet.push('…');
+    }
+    NearMessage {
+        seq: entry.seq,
+        role: entry.role,
+        snippet,
+        created_at: entry.created_at,
+    }
+}

@@ -1,0 +1,117 @@
+//! Vectors of messages: statements.
+
+use memory_model::{ConversationId, SeqRange};
+use memory_search::embedding::Vector;
+use memory_store::PlacedVector;
+use sea_query::{
+    DeleteStatement, Expr, ExprTrait as _, Func, InsertStatement, Order, Query, SelectStatement,
+};
+
+use crate::convert::to_seq;
+use crate::error::{Result, add_row, corrupt};
+use crate::row::Columns;
+use crate::tables::{Erasure as E, MessageVector as V};
+
+fn of(conversation: ConversationId, embedder: &str) -> Expr {
+    Expr::col(V::Conversation)
+        .eq(i64::from(conversation.0))
+        .and(Expr::col(V::Embedder).eq(embedder))
+}
+
+fn within(range: SeqRange) -> Expr {
+    Expr::col(V::Seq).between(i64::from(range.first.0), i64::from(range.last.0))
+}
+
+/// The last position with a row of an embedder, or null, and the number of erasures in the own log.
+pub fn state(conversation: ConversationId, embedder: &str) -> SelectStatement {
+    let last = Query::select()
+        .expr(Func::max(Expr::col(V::Seq)))
+        .from(V::Table)
+        .and_where(of(conversation, embedder))
+        .take();
+    Query::select()
+        .expr(Expr::from(last))
+        .expr(Func::count(Expr::col(E::First)))
+        .from(E::Table)
+        .and_where(Expr::col(E::Conversation).eq(i64::from(conversation.0)))
+        .take()
+}
+
+/// The vectors of a range, in the order of the log: rows for [`placed`].
+pub fn vectors(conversation: ConversationId, embedder: &str, range: SeqRange) -> SelectStatement {
+    Query::select()
+        .columns([V::Seq, V::Vector])
+        .from(V::Table)
+        .and_where(of(conversation, embedder))
+        .and_where(within(range))
+        .order_by(V::Seq, Order::Asc)
+        .take()
+}
+
+/// A row of [`vectors`].
+///
+/// # Errors
+/// When the row does not mean a vector of this dimension.
+pub fn placed(row: &impl Columns, dimension: usize) -> Result<PlacedVector> {
+    let (seq, bytes) = (to_seq(row.int(0)?)?, row.bytes(1)?);
+    if bytes.is_empty() {
+        return Ok((seq, None));
+    }
+    let vector = Vector::from_bytes(&bytes, dimension);
+    let vector = vector.map_err(|error| corrupt(format!("the vector of message {seq}"), error))?;
+    Ok((seq, Some(vector)))
+}
+
+/// Adds vectors.
+///
+/// # Errors
+/// When a row has more values than columns, which none has.
+pub fn put(
+    conversation: ConversationId,
+    embedder: &str,
+    vectors: &[PlacedVector],
+) -> Result<InsertStatement> {
+    let mut statement = Query::insert();
+    statement
+        .into_table(V::Table)
+        .columns([V::Conversation, V::Embedder, V::Seq, V::Vector]);
+    for (seq, vector) in vectors {
+        let bytes = vector.as_ref().map_or_else(Vec::new, Vector::to_bytes);
+        let values = [
+            i64::from(conversation.0).into(),
+            embedder.into(),
+            i64::from(seq.0).into(),
+            bytes.into(),
+        ];
+        add_row(&mut statement, values)?;
+    }
+    Ok(statement)
+}
+
+/// The ids of a conversation's embedders, in their order: one column.
+pub fn embedders(conversation: ConversationId) -> SelectStatement {
+    Query::select()
+        .distinct()
+        .column(V::Embedder)
+        .from(V::Table)
+        .and_where(Expr::col(V::Conversation).eq(i64::from(conversation.0)))
+        .order_by(V::Embedder, Order::Asc)
+        .take()
+}
+
+/// Deletes the vectors that an embedder made.
+pub fn delete(conversation: ConversationId, embedder: &str) -> DeleteStatement {
+    Query::delete()
+        .from_table(V::Table)
+        .and_where(of(conversation, embedder))
+        .take()
+}
+
+/// Deletes the vectors of a range, whichever embedder made them.
+pub fn delete_range(conversation: ConversationId, range: SeqRange) -> DeleteStatement {
+    Query::delete()
+        .from_table(V::Table)
+        .and_where(Expr::col(V::Conversation).eq(i64::from(conversation.0)))
+        .and_where(within(range))
+        .take()
+}
