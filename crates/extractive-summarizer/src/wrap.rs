@@ -90,7 +90,8 @@ fn place(line: &str, most: usize) -> Option<usize> {
         }
         let ends = match c {
             '.' | '!' | '?' | ';' | '|' => next == Some(' '),
-            '。' | '！' | '？' => next.is_some(),
+            // A question in quotation marks is followed by its answer.
+            '。' | '！' | '？' => next.is_some_and(|next| next != '"'),
             _ => false,
         };
         if ends && width > most / 3 {
