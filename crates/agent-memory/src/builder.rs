@@ -1,6 +1,6 @@
 //! The builder of a memory.
 
-use std::sync::Arc;
+use std::sync::{Arc, Mutex};
 
 use block_overlay::planner::{BlockPolicy, Digest};
 use compaction_plan::Planner;
@@ -524,6 +524,7 @@ impl Builder {
         });
         Ok(Memory::new(Inner {
             keeps_index: matches!(self.search, SearchConfig::Stored),
+            not_indexed: Mutex::default(),
             search: self.search.build(&store, semantics.as_ref()),
             semantics,
             store,

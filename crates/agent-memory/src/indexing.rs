@@ -1,5 +1,7 @@
 //! The search index that a store keeps.
 
+use std::sync::PoisonError;
+
 use memory_search::ranking::RankingPolicy;
 use memory_store::{IndexCheck, IndexProgress, check_index, extend_index, rebuild_index};
 
@@ -60,8 +62,8 @@ impl Session {
         Ok(check_index(store, self.id(), &RankingPolicy::default()).await?)
     }
 
-    /// Extends the index where the log has grown past a step. A failure is logged: the search reads what
-    /// is not indexed.
+    /// Extends the index where the log has grown past a step. A failure holds nothing up, because the search reads
+    /// what is not indexed: [`Memory::close`](crate::Memory::close) returns it.
     pub(crate) async fn index_after(&self, before: u32, head: u32) {
         let inner = &self.memory().inner;
         if !inner.keeps_index || before / STEP == head / STEP {
@@ -71,6 +73,10 @@ impl Session {
         let extended = extend_index(&*inner.store, self.id(), &policy, MOST_AT_ONCE).await;
         if let Err(error) = extended {
             tracing::warn!(session = %self.key(), %error, "the search index was not extended");
+            let failed = inner.not_indexed.lock();
+            failed
+                .unwrap_or_else(PoisonError::into_inner)
+                .get_or_insert(error);
         }
     }
 }

@@ -1,6 +1,6 @@
 //! A memory: what all sessions of a store share.
 
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, PoisonError};
 
 use compaction_runner::{CancellationToken, Hooks, InFlight, Liveness, RunnerPolicy};
 use context_assembler::{AssemblyPolicy, ContextAccounting};
@@ -29,6 +29,8 @@ pub(crate) struct Inner {
     pub(crate) semantics: Option<Semantics>,
     /// Whether the search index of the store is extended.
     pub(crate) keeps_index: bool,
+    /// Why the index was not extended, the first time that it was not.
+    pub(crate) not_indexed: Mutex<Option<memory_store::Error>>,
     pub(crate) estimator: Arc<dyn TokenEstimator>,
     pub(crate) writers: Writers,
     /// Writes the summaries of the ladder's extractive tier.
@@ -111,10 +113,14 @@ impl Memory {
     /// touching the store.
     ///
     /// # Errors
-    /// When the store fails.
+    /// When the store fails, or when the search index could not be extended since the memory was opened: messages are
+    /// kept all the same.
     pub async fn close(&self) -> Result<()> {
         self.inner.closing.cancel();
         self.inner.prefetches.close().await;
-        Ok(self.inner.store.close().await?)
+        self.inner.store.close().await?;
+        let failed = &self.inner.not_indexed;
+        let failed = failed.lock().unwrap_or_else(PoisonError::into_inner).take();
+        failed.map_or(Ok(()), |error| Err(error.into()))
     }
 }

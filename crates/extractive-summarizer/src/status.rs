@@ -69,7 +69,7 @@ fn lines(items: &[&Item], chars: usize) -> Option<String> {
     let stand = format!("{STAND}{}", parts.join("; "));
     let mut asked: Vec<String> = wishes.iter().map(|(_, item)| wish(item, chars)).collect();
     if let (Some((at, item)), Some(asked)) = (wishes.last(), asked.last_mut())
-        && let Some(offer) = offer(&items, *at, item)
+        && let Some(offer) = offer(items, *at, item)
     {
         asked.push_str(&format!(", after {}", word(offer, chars / 2)));
     }

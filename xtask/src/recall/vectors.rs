@@ -21,8 +21,10 @@ const EPISODE_SHARES: [f64; 4] = [0.0, 0.1, 0.2, 0.3];
 struct Prepared<'c> {
     case: &'c Case,
     corpus: Corpus,
-    asked: Vec<(Vec<Option<f64>>, Vec<Option<f64>>)>,
+    asked: Vec<(Scores, Scores)>,
 }
+
+type Scores = Vec<Option<f64>>;
 
 /// Measures the ranking with a table, and with weights that were tuned on other conversations. Returns
 /// the lines of the file.
