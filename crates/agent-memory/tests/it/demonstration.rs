@@ -123,9 +123,7 @@ fn addresses(request: &SummaryRequest<'_>) -> Vec<String> {
 
 /// The default ladder, which refuses invented wishes, too.
 fn strict() -> Ladder {
-    // Extracts of a few messages list only some of the paths.
-    let gate = Gate::default().with_directives(true);
-    Ladder::default().with_gate(Some(gate.with_min_retained(0.04)))
+    Ladder::default().with_gate(Some(Gate::default().with_directives(true)))
 }
 
 /// In memory, so that nothing but time is waited for, and time is under control.

@@ -145,7 +145,7 @@ async fn the_numbers_are_constant() {
             context_of_summaries: 8,
             expand: 3,
             describe: 3,
-            grep: 46,
+            grep: 2,
             nothing_to_compact: 6,
         }
     );
