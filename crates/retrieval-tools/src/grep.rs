@@ -43,6 +43,10 @@ pub struct GrepArgs {
     /// Number of messages before and after each found message that are shown in short, at most
     /// [`MAX_AROUND`]; none by default. They take at most half of the answer's tokens.
     pub around: usize,
+    /// Whether each found message is shown with the newest one behind it that says otherwise. It takes a second
+    /// search, by relevance; false by default, and true for arguments that a model gives. Of the order
+    /// `Relevance`, and without `echoes`.
+    pub corrections: bool,
     /// Finds only messages at these positions, and summaries that cover one of them.
     pub range: Option<SeqRange>,
     /// Finds only messages from this time on, and summaries that cover such messages.
@@ -71,6 +75,7 @@ impl GrepArgs {
             tools: Vec::new(),
             echoes: false,
             around: 0,
+            corrections: false,
             range: None,
             since: None,
             until: None,
@@ -113,6 +118,12 @@ impl GrepArgs {
     /// Searches calls of these tools themselves and their results too.
     pub fn with_echoes(mut self) -> Self {
         self.echoes = true;
+        self
+    }
+
+    /// Shows what was said otherwise later beside what is found.
+    pub fn with_corrections(mut self) -> Self {
+        self.corrections = true;
         self
     }
 
@@ -183,6 +194,11 @@ impl GrepArgs {
             || self.range.is_some()
             || self.since.is_some()
             || self.until.is_some()
+    }
+
+    /// Whether what was said otherwise later is looked for.
+    pub(crate) fn shows_corrections(&self) -> bool {
+        self.corrections && self.order == HitOrder::Relevance && !self.echoes
     }
 
     /// What a cursor is bound to.

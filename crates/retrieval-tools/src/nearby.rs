@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use memory_model::{EntryKind, LogEntry, Role, Seq, SeqRange};
 use memory_search::{
-    ErrorKind as SearchErrorKind, HitOrder, HitTarget, Query, SearchMode, SearchScope, contradicts,
+    ErrorKind as SearchErrorKind, HitTarget, Query, SearchMode, SearchScope, contradicts,
 };
 use memory_store::LogRead;
 
@@ -33,7 +33,10 @@ impl Retrieval {
         most: u64,
     ) -> Result<()> {
         let around = u32::try_from(around.min(MAX_AROUND)).unwrap_or_default();
-        let Some(all) = self.visible().await?.filter(|_| around > 0) else {
+        if around == 0 {
+            return Ok(());
+        }
+        let Some(all) = self.visible().await? else {
             return Ok(());
         };
         let mut left = most.saturating_sub(self.accounting.text(&answer.to_text()));
@@ -77,6 +80,10 @@ impl Retrieval {
         answer: &mut GrepAnswer,
         most: u64,
     ) -> Result<()> {
+        let has_messages = answer.hits.iter().any(|hit| hit.seq.is_some());
+        if !args.shows_corrections() || !has_messages {
+            return Ok(());
+        }
         let mut asked = match args.mode {
             SearchMode::Regex => String::new(),
             _ => args.pattern.clone(),
@@ -85,10 +92,6 @@ impl Retrieval {
         for hit in said.take(ASKED_HITS) {
             asked.push(' ');
             asked.extend(hit.snippet.chars().take(ASKED_CHARS));
-        }
-        let has_messages = answer.hits.iter().any(|hit| hit.seq.is_some());
-        if args.order != HitOrder::Relevance || !has_messages || args.echoes {
-            return Ok(());
         }
         let mut query = Query::new(asked)
             .with_mode(SearchMode::Prose)

@@ -80,9 +80,9 @@ impl Retrieval {
         let mut hits = self.find(&query).await?;
         // What an answer may hold is known once its hits are. The rest is for what stands beside them.
         let whole = spending.most();
-        let share = match (args.around, args.order) {
+        let share = match (args.around, args.shows_corrections()) {
             (1.., _) => whole / 2,
-            (_, HitOrder::Relevance) => whole - whole / 8,
+            (_, true) => whole - whole / 8,
             _ => whole,
         };
         let (fit, most) = self.fit(&hits, share);

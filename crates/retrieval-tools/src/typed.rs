@@ -165,6 +165,7 @@ impl ToolArguments for GrepArgs {
         args.echoes = given.flag("echoes")?.unwrap_or(args.echoes);
         let around = given.whole("around", "2")?.unwrap_or_default();
         args.around = usize::try_from(around).unwrap_or(usize::MAX);
+        args.corrections = true;
         args.range = range(&mut given)?;
         args.since = given.time("since")?;
         args.until = given.time("until")?;

@@ -61,7 +61,8 @@ pub(crate) async fn grep(app: &mut App, args: &Grep) -> anyhow::Result<()> {
             OrderArg::Oldest => HitOrder::Oldest,
             OrderArg::Newest => HitOrder::Newest,
         })
-        .with_limit(args.limit.get());
+        .with_limit(args.limit.get())
+        .with_corrections();
     let role = |role: &RoleArg| match role {
         RoleArg::System => Role::System,
         RoleArg::User => Role::User,

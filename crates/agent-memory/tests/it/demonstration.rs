@@ -1,7 +1,7 @@
 //! Real transcripts with a model that fails six times out of ten, in ten ways: nothing is lost, and
 //! once the model is sound again every summary is what it would have been.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
@@ -26,6 +26,8 @@ const FAILING: u64 = 60;
 const CALLS_A_SUMMARY: u64 = 6;
 /// Summaries that may be made ahead and not be published: what one preparation makes.
 const AHEAD: u64 = 8;
+/// Paths that a good model names of a source with many.
+const PATHS: usize = 4;
 const WINDOW: u64 = 32_000;
 
 /// A model that writes good extracts, and that fails by its dice unless it is healed.
@@ -82,8 +84,8 @@ impl Summarizer for Unreliable {
     }
 }
 
-/// An extract, begun in the language of the conversation, as a good model would; and where it names
-/// none of the conversation's addresses, with two of them.
+/// An extract, begun in the language of the conversation, as a good model would; where it names none of the
+/// conversation's addresses, with two of them; and where it names few paths, with some of those that tools printed.
 async fn good(request: &SummaryRequest<'_>) -> Result<SummarizerResponse, Error> {
     let extracts = ExtractiveSummarizer::new().with_conventions(Arc::new(KnownAgents));
     let mut extract = extracts.summarize(request).await?;
@@ -97,27 +99,47 @@ async fn good(request: &SummaryRequest<'_>) -> Result<SummarizerResponse, Error>
     };
     extract.text.insert_str(0, first);
     if !extract.text.contains("https://") {
-        for address in addresses(request).iter().take(2) {
+        for address in beginning(request, "https://", false).iter().take(2) {
             extract.text.push_str(&format!("\n{address}"));
+        }
+    }
+    // Of the paths that tools printed an extract tells those that were used.
+    if extract
+        .text
+        .split(ends_word)
+        .filter(|word| word.starts_with('/'))
+        .count()
+        < PATHS
+    {
+        for path in beginning(request, "/", true).iter().take(PATHS) {
+            extract.text.push_str(&format!("\n{path}"));
         }
     }
     Ok(extract)
 }
 
-/// The addresses that the summaries of a source name.
-fn addresses(request: &SummaryRequest<'_>) -> Vec<String> {
+fn ends_word(c: char) -> bool {
+    c.is_whitespace() || "()<>[]{}`\"',;|".contains(c)
+}
+
+/// The words of a source that begin in this way: of its summaries, or of its messages.
+fn beginning(request: &SummaryRequest<'_>, begin: &str, of_messages: bool) -> Vec<String> {
     let mut found = Vec::new();
+    let mut add = |text: &str| {
+        let words = text
+            .split(ends_word)
+            .filter(|word| word.starts_with(begin) && word.len() > 8);
+        found.extend(words.map(str::to_owned));
+    };
     for piece in request.source {
-        if let Source::Summary(summary) = piece {
-            let ends = |c: char| c.is_whitespace() || "()<>[]{}`\"',;|".contains(c);
-            let words = summary.text.split(ends);
-            found.extend(
-                words
-                    .filter(|word| word.starts_with("https://"))
-                    .map(str::to_owned),
-            );
+        match piece {
+            Source::Summary(summary) if !of_messages => add(&summary.text),
+            Source::Message(entry) if of_messages => entry.visit_texts(&mut |text| add(&text)),
+            _ => {}
         }
     }
+    let mut seen = BTreeSet::new();
+    found.retain(|word| seen.insert(word.clone()));
     found
 }
 

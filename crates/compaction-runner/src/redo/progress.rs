@@ -37,27 +37,33 @@ pub(super) struct Made {
 }
 
 impl Made {
-    /// What took the place of what, as far as the new top leads to it, in the order of making. A
-    /// summary whose parent could not be made is kept in the store, but it replaced nothing.
-    pub(super) fn replaced(&self, top: &SummaryId) -> Vec<ReplacedSummary> {
+    /// The summaries that the new top leads to, in the order of making. One whose parent could not be made
+    /// is used by nothing: it stays a draft, and is there when the parent is made.
+    pub(super) fn below(&self, top: &SummaryId) -> Vec<&Summary> {
         let mut reached = BTreeSet::new();
         let mut todo = vec![top];
         while let Some(summary) = todo.pop().and_then(|id| self.summaries.get(id)) {
-            reached.insert(&summary.id);
-            let sources = summary.source_summaries();
-            todo.extend(sources.filter(|id| self.summaries.contains_key(*id)));
-        }
-        let mut pairs: Vec<(usize, ReplacedSummary)> = Vec::new();
-        for (old, new) in &self.instead {
-            let place = self.order.iter().position(|id| id == new);
-            if let Some(place) = place.filter(|_| reached.contains(new)) {
-                let (old, new) = (old.clone(), new.clone());
-                pairs.push((place, ReplacedSummary { old, new }));
+            if reached.insert(&summary.id) {
+                let sources = summary.source_summaries();
+                todo.extend(sources.filter(|id| self.summaries.contains_key(*id)));
             }
         }
-        pairs.sort_by_key(|(place, _)| *place);
-        pairs.into_iter().map(|(_, pair)| pair).collect()
+        let order = self.order.iter().filter(|id| reached.contains(id));
+        order.filter_map(|id| self.summaries.get(id)).collect()
     }
+
+    /// What took the place of what, as far as the new top leads to it, in the order of making.
+    pub(super) fn replaced(&self, top: &SummaryId) -> Vec<ReplacedSummary> {
+        let pairs = self.below(top).into_iter().flat_map(|summary| {
+            let olds = self.instead.iter().filter(|(_, new)| **new == summary.id);
+            olds.map(|(old, new)| ReplacedSummary {
+                old: old.clone(),
+                new: new.clone(),
+            })
+        });
+        pairs.collect()
+    }
+
     /// Adds a summary that takes the place of an old one.
     pub(super) fn add(&mut self, old: &SummaryId, summary: Summary) {
         self.instead.insert(old.clone(), summary.id.clone());
@@ -69,9 +75,36 @@ impl Made {
     pub(super) fn instead_of(&self, old: &SummaryId) -> Option<&Summary> {
         self.instead.get(old).and_then(|id| self.summaries.get(id))
     }
+}
 
-    /// All summaries, in the order of their making.
-    pub(super) fn in_order(&self) -> impl Iterator<Item = &Summary> + Clone {
-        self.order.iter().filter_map(|id| self.summaries.get(id))
+#[cfg(test)]
+mod tests {
+    use memory_model::{Child, Hash, Recipe, Seq, SeqRange};
+
+    use super::*;
+
+    #[test]
+    fn what_only_a_refused_parent_would_use_is_not_below_the_top() {
+        let mut made = Made::default();
+        let mut add = |old: &str, new: &str, sources: &[&str]| {
+            let range = SeqRange::single(Seq(1));
+            let children = sources.iter().map(|id| Child::Summary {
+                range,
+                id: SummaryId::new(*id),
+            });
+            let (children, recipe) = (children.collect(), Recipe::new("test"));
+            let summary = Summary {
+                id: SummaryId::new(new),
+                ..Summary::new(range, 0, children, Hash::ZERO, recipe, "")
+            };
+            made.add(&SummaryId::new(old), summary);
+        };
+        // The parent of `a` was refused, so that the new top is made of the old one.
+        add("a", "new_a", &[]);
+        add("b", "new_b", &[]);
+        add("top", "new_top", &["parent_of_a", "new_b"]);
+        let below = made.below(&SummaryId::new("new_top"));
+        let below: Vec<&str> = below.iter().map(|summary| summary.id.as_str()).collect();
+        assert_eq!(below, ["new_b", "new_top"]);
     }
 }

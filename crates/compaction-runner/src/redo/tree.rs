@@ -270,12 +270,13 @@ async fn publish_tree(
         id: new.id.clone(),
         depth: new.depth,
     };
+    let below = made.below(&new.id);
     let publish = Publish {
         view: env.view(),
         at,
         expect: vec![tree.span.clone()],
         spans: vec![Span::closed(at, body, new.tokens)],
-        summaries: made.in_order().cloned().collect(),
+        summaries: below.iter().copied().cloned().collect(),
         fence: None,
         now: env.clock.now(),
     };
@@ -284,7 +285,7 @@ async fn publish_tree(
         Published::Already(_) | Published::Lost { .. } => return Ok(Ended::Lost),
     }
     progress.replaced.extend(made.replaced(&new.id));
-    for summary in made.in_order() {
+    for summary in below {
         env.emit(Event::Published {
             kind: REDO,
             summary: Some(summary.id.clone()),

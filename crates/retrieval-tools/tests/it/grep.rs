@@ -376,7 +376,8 @@ async fn a_fact_that_is_looked_up_again_and_again_has_one_hit() {
     said.extend(used("f", "read_file", "heron.port = 7411"));
     world.say(said).await;
     let tools = world.tools();
-    let answer = tools.grep("heron service port").await.unwrap();
+    let asked = GrepArgs::new("heron service port").with_corrections();
+    let answer = tools.grep(&asked).await.unwrap();
     assert_eq!(seqs(&answer), [62, 1], "{answer:?}");
     // The correction is beside the older hit, in the text too.
     let later = answer.hits[1].later.as_ref().unwrap();
@@ -386,7 +387,9 @@ async fn a_fact_that_is_looked_up_again_and_again_has_one_hit() {
     assert_eq!(text.matches(line).count(), 1, "{text}");
     // Nothing newer says otherwise than the correction.
     assert_eq!(answer.hits[0].later, None);
-    let oldest = GrepArgs::new("heron service").with_order(HitOrder::Oldest);
+    let oldest = GrepArgs::new("heron service")
+        .with_order(HitOrder::Oldest)
+        .with_corrections();
     let oldest = tools.grep(&oldest).await.unwrap();
     assert!(oldest.hits.iter().all(|hit| hit.later.is_none()));
 
