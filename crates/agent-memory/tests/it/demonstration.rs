@@ -103,13 +103,15 @@ async fn good(request: &SummaryRequest<'_>) -> Result<SummarizerResponse, Error>
             extract.text.push_str(&format!("\n{address}"));
         }
     }
-    // Of the paths that tools printed an extract tells those that were used.
-    if extract
-        .text
-        .split(ends_word)
-        .filter(|word| word.starts_with('/'))
-        .count()
-        < PATHS
+    // Of the paths that tools printed an extract tells those that were used. More of them would make a Japanese text
+    // an English one.
+    if first.is_empty()
+        && extract
+            .text
+            .split(ends_word)
+            .filter(|word| word.starts_with('/'))
+            .count()
+            < PATHS
     {
         for path in beginning(request, "/", true).iter().take(PATHS) {
             extract.text.push_str(&format!("\n{path}"));

@@ -79,6 +79,11 @@ impl Words {
         self.latin_letters >= FEWEST_LATIN && self.other_letters * 20 <= self.latin_letters
     }
 
+    /// Whether the words are of a Latin script and of another one, and tell no language.
+    fn is_mixed(&self) -> bool {
+        self.other_letters >= FEWEST_OTHER && self.telling().is_none()
+    }
+
     /// The language and its script; `None` where `whatlang` is not sure.
     fn language(&self) -> Option<(Lang, Script)> {
         let text = self.telling()?;
@@ -147,8 +152,10 @@ pub(super) fn differs(said: &[&str], summary: &[&str]) -> bool {
     }
     let mut other_script = whole.is_some_and(|(_, script)| script != Script::Latin);
     for text in said {
-        let found = Words::of(text).language();
-        if is_written(found) {
+        let words = Words::of(text);
+        let found = words.language();
+        // What is said in another script among much code tells no language, and may be in the summary's.
+        if is_written(found) || (script != Script::Latin && words.is_mixed()) {
             return false;
         }
         other_script |= found.is_some_and(|(_, script)| script != Script::Latin);
@@ -168,6 +175,20 @@ mod tests {
 
     fn of(text: &str) -> Option<Lang> {
         Words::of(text).language().map(|(lang, _)| lang)
+    }
+
+    #[test]
+    fn a_conversation_with_much_code_may_be_in_the_script_of_its_few_words() {
+        let code = "the build runs all tests and prints what failed in which crate ".repeat(5);
+        let said =
+            format!("計画が承認されました。実装用の準備が完了したので、テストを続けます。\n{code}");
+        let other =
+            "Step one reads the lessons, step two verifies the worktree of the feature, and \
+                     step three chooses how the plan is carried out by the team. "
+                .repeat(6);
+        let summary = "計画が承認され、実装の準備が完了しました。次はテストを続けます。".repeat(3);
+        assert!(!differs(&[&said, &other], &[&summary]));
+        assert!(differs(&[&code, &other], &[&summary]));
     }
 
     #[test]
