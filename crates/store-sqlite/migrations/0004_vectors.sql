@@ -5,5 +5,5 @@ create table message_vector (
   embedder     text    not null, -- id of the embedder: its model and version
   seq          integer not null check (seq >= 1), -- position of the message
   vector       blob    not null, -- a scale as 32-bit float, little-endian, and a signed byte for each component; empty for none
-  unique (conversation, embedder, seq)
-) strict;
+  primary key (conversation, embedder, seq)
+) strict, without rowid;

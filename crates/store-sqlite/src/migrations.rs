@@ -28,7 +28,7 @@ pub(crate) const MIGRATIONS: &[Migration] = &[
     Migration {
         version: 4,
         name: "vectors",
-        checksum: "7ee0120b0c901400e9dbb0ba66125971ca56c56298a2e494fa04243a285bab6e",
+        checksum: "40f0aa038ff2a7a34360238a5f1c5c31946d70936bca4f4b84aba78bdd0aeb38",
         sql: include_str!("../migrations/0004_vectors.sql"),
         mark: "pragma application_id = 1634559341; pragma user_version = 4",
     },
