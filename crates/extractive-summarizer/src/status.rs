@@ -94,8 +94,8 @@ fn wishes<'a>(items: &[&'a Item]) -> Vec<(usize, &'a Item)> {
     out
 }
 
-/// What the assistant said directly before a short request, such as `yes, the second one`: the request alone
-/// does not say what is to be done.
+/// The assistant's message directly before a short request. Of `yes, the second one` alone nobody could
+/// tell what the user wants.
 fn offer<'a>(items: &[&'a Item], at: usize, request: &Item) -> Option<&'a Item> {
     let before = items.get(at.checked_sub(1)?)?;
     (before.kind == Kind::Reply && length(request) < ANSWER).then_some(*before)

@@ -185,7 +185,7 @@ fn serde_json_like(fields: &[(&str, &str)]) -> RawJson {
 }
 
 /// All pages of an answer.
-async fn pages(search: &impl Search, chat: ConversationId, query: &Query) -> Vec<Hits> {
+pub(crate) async fn pages(search: &impl Search, chat: ConversationId, query: &Query) -> Vec<Hits> {
     let (mut query, mut pages) = (query.clone(), Vec::new());
     loop {
         let page = search.search(chat, &query).await.expect("a search answers");

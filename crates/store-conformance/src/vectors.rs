@@ -14,6 +14,7 @@ use memory_store::{
 use token_estimate::{HeuristicEstimator, TokenEstimator as _};
 
 use crate::builders::root;
+use crate::indexed::pages;
 
 /// Counts the words of a few subjects, whatever they are called: an embedder for tests.
 #[derive(Debug, Clone)]
@@ -271,19 +272,6 @@ pub async fn an_erasure_leaves_no_vector<S: FullStore>(store: Arc<S>) {
     }
 }
 
-async fn all_pages(search: &impl Search, chat: ConversationId, query: &Query) -> Vec<Hits> {
-    let (mut query, mut pages) = (query.clone(), Vec::new());
-    loop {
-        let page = search.search(chat, &query).await.expect("a search answers");
-        let cursor = page.cursor.clone();
-        pages.push(page);
-        match cursor {
-            Some(cursor) => query = query.with_cursor(cursor),
-            None => return pages,
-        }
-    }
-}
-
 /// A search that counts vectors: exact modes answer as without; what means nearly what is asked is found;
 /// the vectors that are kept, those that a cheap embedder makes, and an index make no difference;
 /// nothing of another conversation counts; and an embedder that is down leaves the ranking by words.
@@ -348,17 +336,17 @@ pub async fn searches_count_vectors<S: FullStore>(store: Arc<S>, seed: u64) {
                         .with_mode(mode)
                         .with_order(order)
                         .with_limit(7);
-                    let plain = all_pages(&scan(), chat, &query).await;
+                    let plain = pages(&scan(), chat, &query).await;
                     let by_cheap = scan().with_semantics(cheap.clone());
-                    let by_cheap = all_pages(&by_cheap, chat, &query).await;
+                    let by_cheap = pages(&by_cheap, chat, &query).await;
                     let by_index = index().with_semantics(cheap.clone());
-                    let by_index = all_pages(&by_index, chat, &query).await;
+                    let by_index = pages(&by_index, chat, &query).await;
                     let hits = |pages: &[Hits]| -> Vec<_> {
                         pages.iter().flat_map(|page| page.hits.clone()).collect()
                     };
                     assert_eq!(hits(&by_index), hits(&by_cheap), "{query:?}");
                     let broken = scan().with_semantics(down.clone());
-                    assert_eq!(all_pages(&broken, chat, &query).await, plain);
+                    assert_eq!(pages(&broken, chat, &query).await, plain);
                     if mode != SearchMode::Prose {
                         assert_eq!(by_cheap, plain, "{query:?}");
                         continue;
@@ -369,7 +357,7 @@ pub async fn searches_count_vectors<S: FullStore>(store: Arc<S>, seed: u64) {
                             .all(|page| page.strategy.contains("vectors"))
                     );
                     let stored = index().with_semantics(kept_only.clone());
-                    let stored = all_pages(&stored, chat, &query).await;
+                    let stored = pages(&stored, chat, &query).await;
                     match (step, chat == child) {
                         (0 | 1, _) => assert_eq!(hits(&stored), hits(&plain), "{query:?}"),
                         (3, true) => assert_eq!(hits(&stored), hits(&by_cheap), "{query:?}"),
@@ -419,7 +407,7 @@ pub async fn pages_are_of_one_ranking<S: FullStore>(store: Arc<S>) {
     let mut query = Query::new("dog number")
         .with_mode(SearchMode::Prose)
         .with_limit(20);
-    let undisturbed = all_pages(&search, chat, &query).await;
+    let undisturbed = pages(&search, chat, &query).await;
     let mut pages = Vec::new();
     loop {
         let page = search.search(chat, &query).await.expect("an answer");

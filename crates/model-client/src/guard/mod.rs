@@ -7,7 +7,6 @@
 mod attempt;
 mod breaker;
 mod cache;
-mod embeddings;
 mod model;
 mod observe;
 mod policy;
@@ -19,7 +18,6 @@ use async_lock::Semaphore;
 use async_trait::async_trait;
 
 pub use breaker::BreakerState;
-pub use embeddings::GuardedEmbeddings;
 pub use model::GuardedModel;
 pub use observe::{AttemptEvent, AttemptKind, CallObserver};
 pub use policy::{BreakerPolicy, GuardPolicy, RetryPolicy, SpendPolicy};

@@ -1,16 +1,18 @@
 //! A client with guards around its calls.
 
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, PoisonError};
 
 use async_trait::async_trait;
 use token_estimate::{TokenEstimator, default_estimator};
 
 use super::{BreakerState, GuardPolicy, Guards, SessionGuard};
 use crate::{
-    CacheKey, CallGuard as _, ChatModel, ChatPrompt, Completion, Failure, ModelCall, Timer,
+    CacheKey, CallGuard as _, ChatModel, ChatPrompt, Completion, EmbeddingModel, Embeddings,
+    Failure, FailureKind, ModelCall, Timer,
 };
 
-/// A [`ChatModel`] whose calls are guarded.
+/// A [`ChatModel`] or an [`EmbeddingModel`] whose calls are guarded: retries, time-outs, a circuit breaker, limits on
+/// spending and concurrency. What a chat model says may be cached; vectors are not.
 ///
 /// ```
 /// use std::sync::Arc;
@@ -38,7 +40,7 @@ pub struct GuardedModel<M> {
     estimator: Arc<dyn TokenEstimator>,
 }
 
-impl<M: ChatModel> GuardedModel<M> {
+impl<M> GuardedModel<M> {
     /// Puts guards of their own around a client. `name` names the model in errors, to observers
     /// and in the cache's keys.
     pub fn new(
@@ -99,5 +101,33 @@ impl<M: ChatModel> ChatModel for GuardedModel<M> {
             .with_cache_key(Some(CacheKey::of_prompt(&self.name, prompt)));
         let guard = self.guards.for_session(&self.session, &self.name);
         guard.call(call).await
+    }
+}
+
+#[async_trait]
+impl<M: EmbeddingModel> EmbeddingModel for GuardedModel<M> {
+    async fn embed(&self, texts: &[String]) -> Result<Embeddings, Failure> {
+        let tokens = texts.iter().map(|text| self.estimator.text(text));
+        let tokens = (tokens.fold(0, u64::saturating_add), 0);
+        let embedded: Mutex<Option<Embeddings>> = Mutex::new(None);
+        let slot = &embedded;
+        let call = ModelCall::new(tokens, &*self.estimator, || {
+            Box::pin(async move {
+                let answer = self.model.embed(texts).await?;
+                let usage = answer.usage;
+                *slot.lock().unwrap_or_else(PoisonError::into_inner) = Some(answer);
+                // A completion without text counts as a failure.
+                Ok(Completion::new("embedded").with_usage(usage))
+            })
+        });
+        let guard = self.guards.for_session(&self.session, &self.name);
+        guard.call(call).await?;
+        let embedded = embedded
+            .into_inner()
+            .unwrap_or_else(PoisonError::into_inner);
+        embedded.ok_or_else(|| {
+            let what = format!("model {} gave no vectors", self.name);
+            Failure::new(FailureKind::BadAnswer, what)
+        })
     }
 }

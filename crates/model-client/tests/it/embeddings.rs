@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use model_client::guard::{GuardPolicy, GuardedEmbeddings, SpendPolicy};
+use model_client::guard::{GuardPolicy, GuardedModel, SpendPolicy};
 use model_client::{
     ApiKey, EmbeddingModel, Embeddings, Failure, FailureKind, ModelUsage, OpenAiEmbeddings,
 };
@@ -139,7 +139,7 @@ async fn guards_retry_and_limit() {
         .await;
     let policy = GuardPolicy::default().with_session_spend(SpendPolicy::calls(2));
     let timer = Arc::new(model_client::TokioTimer::new());
-    let guarded = GuardedEmbeddings::new("small", client(&server), policy, timer);
+    let guarded = GuardedModel::new("small", client(&server), policy, timer);
     let answer = ask(&guarded).await.unwrap();
     assert_eq!(answer.vectors, [[1.0], [2.0]]);
     assert_eq!(guarded.session().spent().calls, 2);
