@@ -23,7 +23,8 @@ the tools too.
   may take half of {READ} tokens, each expand a quarter. What is behind the {READ}th token does not count.
 - *one recall*: `memory_recall` with a budget of {READ} tokens. The budget is that of the passages, so the
   whole answer is longer: one row counts its first {READ} tokens, the other all of it.
-- *context after compaction*: `assemble` with a budget of {READ} tokens, without any call.
+- *context after compaction*: `assemble` with a budget of {READ} tokens, without any call. It costs less where
+  the whole view does.
 - *newest* and *oldest*: what a sliding window and a cut of {READ} tokens keep of the messages.
 
 An answering message is **reached** where it is there whole, or at least 70 % of its different words of four
