@@ -8,7 +8,7 @@ mod cases;
 mod gold;
 mod measured;
 mod naive;
-mod ours;
+pub(crate) mod ours;
 mod page;
 mod table;
 mod words;

@@ -1,14 +1,18 @@
 //! `cargo xtask bench-recall --data DIR [--record] [--table FILE] [--check | --dry-run]`: how well questions
 //! find the messages that answer them, by the ranking of `memory-search`; writes docs/recall.md, or with
 //! `--record` the figures of policies that were tuned on other conversations. With `--table`, what the ranking
-//! finds with a table of vectors (`cargo xtask static-table`) is measured and recorded first.
+//! finds with a table of vectors (`cargo xtask static-table`) is measured and recorded first. The page's last section says
+//! what the library's tools find in conversations that were compacted.
 
 mod cases;
+mod compacted;
+mod compacted_page;
 mod floor;
 mod held_out;
 mod measure;
 mod page;
 mod parts;
+mod reached;
 mod tune;
 mod vectors;
 
@@ -19,6 +23,7 @@ use memory_search::ranking::RankingPolicy;
 
 use crate::mode::Mode;
 use crate::retention::transcripts;
+use compacted::Compacted;
 use measure::GOALS;
 use tune::Corpora;
 
@@ -53,7 +58,10 @@ pub(crate) fn run(flags: &[String], words: &[&str]) -> anyhow::Result<()> {
         let measured = vectors::measured(&table, &locomo, &beam)?;
         mode.apply(vectors::PATH, &measured, COMMAND)?;
     }
-    let (page, reached) = page::page(&locomo, &beam)?;
+    let (mut page, reached) = page::page(&locomo, &beam)?;
+    let compacted = [&locomo, &beam].map(|cases| Compacted::of(cases));
+    let [locomo, beam] = compacted;
+    page.push_str(&compacted_page::section(&locomo?, &beam?));
     mode.apply(PAGE, &page, COMMAND)?;
     let goals = reached.iter().zip(GOALS);
     let missed: Vec<String> = goals

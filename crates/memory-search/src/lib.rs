@@ -17,7 +17,7 @@ pub mod segment;
 mod words;
 
 pub use calls::{CALL_WINDOW, CallNames};
-pub use contradiction::contradicts;
+pub use contradiction::{Said, contradicts};
 pub use cursor::Cursor;
 pub use error::{Error, ErrorKind, Result};
 pub use fallback::Fallback;

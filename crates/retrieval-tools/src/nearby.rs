@@ -1,10 +1,11 @@
 //! What `grep` shows beside its hits: neighbours, and what was said otherwise later.
 
+use std::cell::OnceCell;
 use std::collections::BTreeSet;
 
 use memory_model::{EntryKind, LogEntry, Role, Seq, SeqRange};
 use memory_search::{
-    ErrorKind as SearchErrorKind, HitTarget, Query, SearchMode, SearchScope, contradicts,
+    ErrorKind as SearchErrorKind, HitTarget, Query, Said, SearchMode, SearchScope,
 };
 use memory_store::LogRead;
 
@@ -119,14 +120,18 @@ impl Retrieval {
             }
         }
         candidates.sort_by_key(|one| std::cmp::Reverse(one.seq));
+        // Each is read once, and only when a hit is older.
+        let said: Vec<OnceCell<Said>> = candidates.iter().map(|_| OnceCell::new()).collect();
         let mut left = most.saturating_sub(self.accounting.text(&answer.to_text()));
         for hit in &mut answer.hits {
             let Some(seq) = hit.seq else { continue };
-            let newer = candidates.iter().take_while(|one| one.seq > seq);
-            let later = newer
-                .into_iter()
-                .find(|one| contradicts(&hit.snippet, &one.snippet));
-            if let Some(later) = later {
+            let newer = candidates.iter().zip(&said);
+            let mut newer = newer.take_while(|(one, _)| one.seq > seq);
+            let earlier = Said::of(&hit.snippet);
+            let later = newer.find(|(one, said)| {
+                earlier.is_contradicted_by(said.get_or_init(|| Said::of(&one.snippet)))
+            });
+            if let Some((later, _)) = later {
                 let cost = self.accounting.text(&later.line(LATER));
                 if cost <= left {
                     left -= cost;

@@ -15,10 +15,10 @@ use super::cases::Case;
 use crate::retention::transcripts::plain;
 
 /// The tokenizer of all figures.
-pub(super) const TOKENS: Exact = Exact::O200k;
+pub(crate) const TOKENS: Exact = Exact::O200k;
 
 /// A memory that reads no clock of the system.
-fn memory() -> Builder {
+pub(crate) fn memory() -> Builder {
     let clock = || Arc::new(StepClock::new(Timestamp(0), 0));
     Memory::builder()
         .store(Arc::new(InMemoryStore::new().with_clock(clock())))

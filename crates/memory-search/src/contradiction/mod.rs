@@ -27,11 +27,25 @@ const SAME_STATEMENT: usize = 75;
 /// assert!(!contradicts(earlier, "As I said, the staging database listens on port 5432."));
 /// ```
 pub fn contradicts(earlier: &str, later: &str) -> bool {
-    let later = statements(later);
-    statements(earlier)
-        .iter()
-        .filter(|one| !one.asks)
-        .any(|earlier| later.iter().any(|later| corrects(earlier, later)))
+    Said::of(earlier).is_contradicted_by(&Said::of(later))
+}
+
+/// What a text says, read once to be held against many others.
+#[derive(Debug)]
+pub struct Said(Vec<Statement>);
+
+impl Said {
+    /// Reads a text.
+    pub fn of(text: &str) -> Self {
+        Self(statements(text))
+    }
+
+    /// Whether a later text says otherwise about the same thing: see [`contradicts`].
+    pub fn is_contradicted_by(&self, later: &Self) -> bool {
+        let said = self.0.iter().filter(|one| !one.asks);
+        said.into_iter()
+            .any(|earlier| later.0.iter().any(|later| corrects(earlier, later)))
+    }
 }
 
 /// Whether two sentences share at least `percent` of the content words of the shorter one.
