@@ -135,7 +135,7 @@ fn beginning(request: &SummaryRequest<'_>, begin: &str, of_messages: bool) -> Ve
     };
     for piece in request.source {
         match piece {
-            Source::Summary(summary) if !of_messages => add(&summary.text),
+            Source::Summary(summary) if !of_messages => add(summary.text),
             Source::Message(entry) if of_messages => entry.visit_texts(&mut |text| add(&text)),
             _ => {}
         }
