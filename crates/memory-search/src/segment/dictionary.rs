@@ -96,11 +96,27 @@ impl<'b> Entries<'b> {
 /// # Errors
 /// `Corrupt` for bytes that no segment has.
 pub fn find<'b>(chunk: &'b [u8], key: &[u8]) -> Result<Option<Entry<'b>>> {
-    let mut entries = Entries::new(chunk);
-    while let Some(entry) = entries.next()? {
-        match entries.key().cmp(key) {
+    let mut reader = Reader::new(chunk);
+    // How many bytes the key before, which is less, has in common with the one that is looked up.
+    let mut alike = 0;
+    while !reader.is_empty() {
+        let shared = reader.small()? as usize;
+        let suffix = reader.bytes()?;
+        let (count, last) = (reader.small()?, reader.small()?);
+        let bytes = reader.bytes()?;
+        // A key that shares more differs where the one before did; one that shares less comes after both.
+        if shared > alike {
+            continue;
+        }
+        if shared < alike {
+            return Ok(None);
+        }
+        let wanted = key.get(alike..).unwrap_or_default();
+        let more = common(suffix, wanted);
+        alike += more;
+        match suffix.get(more..).cmp(&wanted.get(more..)) {
             std::cmp::Ordering::Less => {}
-            std::cmp::Ordering::Equal => return Ok(Some(entry)),
+            std::cmp::Ordering::Equal => return Ok(Some(Entry { count, last, bytes })),
             std::cmp::Ordering::Greater => return Ok(None),
         }
     }

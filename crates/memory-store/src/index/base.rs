@@ -1,5 +1,7 @@
 //! The records of what is indexed, in memory.
 
+use std::collections::HashMap;
+
 use memory_model::{ConversationId, LogEntry, Role, Seq, SeqRange, Summary, SummaryId, Timestamp};
 use memory_search::implementors::Matcher;
 use memory_search::ranking::{Corpus, Record};
@@ -95,4 +97,6 @@ pub(super) struct Base {
     pub(super) parts: Vec<Part>,
     pub(super) corpus: Corpus,
     pub(super) docs: Vec<Doc>,
+    /// In how many of the documents a word stands, of words that were counted before.
+    pub(super) counts: HashMap<String, usize>,
 }

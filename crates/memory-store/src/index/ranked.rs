@@ -1,6 +1,6 @@
 //! Ranked answers.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeSet, HashMap};
 use std::fmt;
 use std::ops::Deref;
 use std::sync::{Arc, PoisonError};
@@ -25,6 +25,12 @@ use crate::types::{Conversation, LogRead};
 
 /// Conversations whose records are kept in memory.
 const MOST_BASES: usize = 4;
+
+/// Words whose numbers of documents are read at once.
+const COUNTED: usize = 256;
+
+/// Words whose numbers of documents are kept.
+const MOST_COUNTS: usize = 1 << 16;
 
 /// A ranking of messages or of summaries.
 struct Ranking {
@@ -292,6 +298,7 @@ where
             parts: Vec::new(),
             corpus: Corpus::new(self.ranking.clone()),
             docs: Vec::new(),
+            counts: HashMap::new(),
         };
         for (segment, last) in parts {
             let begin = base.docs.len();
@@ -417,9 +424,7 @@ where
                 }
             }
         }
-        for term in &terms {
-            load(handle, &mut ranking.base, term).await?;
-        }
+        load(handle, &mut ranking.base, &terms).await?;
         let mut asked = ranking.base.corpus.ask(question);
         let sources = ranking.base.corpus.sources(&asked);
         let mut counted: BTreeSet<String> = BTreeSet::new();
@@ -430,13 +435,10 @@ where
             let words = ranking.base.corpus.words_of(at);
             counted.extend(words.map(str::to_owned));
         }
-        for term in counted.difference(&terms) {
-            let documents = count(handle, &ranking.base, term).await?;
-            ranking.base.corpus.set_unread(term, documents);
-        }
-        for term in ranking.base.corpus.expand(&mut asked) {
-            load(handle, &mut ranking.base, &term).await?;
-        }
+        let unread: Vec<&String> = counted.difference(&terms).collect();
+        count(handle, &mut ranking.base, &unread).await?;
+        let added = ranking.base.corpus.expand(&mut asked);
+        load(handle, &mut ranking.base, &added).await?;
         Ok(ranking.base.corpus.finish(asked))
     }
 
@@ -472,50 +474,78 @@ where
     }
 }
 
-/// Reads where a term stands in what is indexed.
-async fn load(handle: &Handle<'_>, base: &mut Base, term: &str) -> Result<()> {
-    let key = word_key(term);
+/// Reads where some terms stand in what is indexed.
+async fn load<T: AsRef<str>>(
+    handle: &Handle<'_>,
+    base: &mut Base,
+    terms: impl IntoIterator<Item = T>,
+) -> Result<()> {
+    let terms: Vec<T> = terms.into_iter().collect();
+    let keys: Vec<Vec<u8>> = terms.iter().map(|term| word_key(term.as_ref())).collect();
     let Base { parts, corpus, .. } = base;
-    let mut chunks: Vec<(&Part, Arc<[u8]>)> = Vec::new();
+    let mut chunks: Vec<(&Part, Vec<Option<Arc<[u8]>>>)> = Vec::new();
     for part in parts.iter() {
-        for chunk in handle.chunks(part.segment.id, &key, false).await? {
-            chunks.push((part, chunk));
+        let found = handle.chunks_of(part.segment.id, &keys, true).await?;
+        chunks.push((part, found));
+    }
+    for (at, (term, key)) in terms.iter().zip(&keys).enumerate() {
+        corpus.load(term.as_ref(), |place| {
+            for (part, chunks) in &chunks {
+                let Some(Some(chunk)) = chunks.get(at) else {
+                    continue;
+                };
+                if let Some(entry) = find(chunk, key)? {
+                    words(&entry, &mut |posting, positions| {
+                        let ranked = part.ranked(posting.place).filter(|_| posting.count > 0);
+                        if let Some(at) = ranked {
+                            place(at, posting.count, positions);
+                        }
+                    })?;
+                }
+            }
+            Ok(())
+        })?;
+    }
+    Ok(())
+}
+
+/// Tells the corpus in how many of the indexed documents some terms stand.
+async fn count(handle: &Handle<'_>, base: &mut Base, terms: &[&String]) -> Result<()> {
+    let mut unknown: Vec<&String> = Vec::new();
+    for term in terms {
+        match base.counts.get(term.as_str()) {
+            Some(documents) => base.corpus.set_unread(term, *documents),
+            None => unknown.push(term),
         }
     }
-    corpus.load(term, |place| {
-        for (part, chunk) in &chunks {
-            if let Some(entry) = find(chunk, &key)? {
-                words(&entry, &mut |posting, positions| {
-                    let ranked = part.ranked(posting.place).filter(|_| posting.count > 0);
-                    if let Some(at) = ranked {
-                        place(at, posting.count, positions);
-                    }
+    for terms in unknown.chunks(COUNTED) {
+        let keys: Vec<Vec<u8>> = terms.iter().map(|term| word_key(term)).collect();
+        let mut counts = vec![0; keys.len()];
+        for part in &base.parts {
+            let chunks = handle.chunks_of(part.segment.id, &keys, false).await?;
+            for ((key, chunk), documents) in keys.iter().zip(chunks).zip(&mut counts) {
+                let Some(chunk) = chunk else { continue };
+                let Some(entry) = find(&chunk, key)? else {
+                    continue;
+                };
+                if part.seen == part.segment.documents {
+                    *documents += entry.count as usize;
+                    continue;
+                }
+                words(&entry, &mut |posting, _| {
+                    *documents += usize::from(posting.count > 0 && posting.place < part.seen);
                 })?;
             }
         }
-        Ok(())
-    })
-}
-
-/// In how many of the indexed documents a term stands.
-async fn count(handle: &Handle<'_>, base: &Base, term: &str) -> Result<usize> {
-    let key = word_key(term);
-    let mut documents = 0;
-    for part in &base.parts {
-        for chunk in handle.chunks(part.segment.id, &key, false).await? {
-            let Some(entry) = find(&chunk, &key)? else {
-                continue;
-            };
-            if part.seen == part.segment.documents {
-                documents += entry.count as usize;
-                continue;
-            }
-            words(&entry, &mut |posting, _| {
-                documents += usize::from(posting.count > 0 && posting.place < part.seen);
-            })?;
+        if base.counts.len() > MOST_COUNTS {
+            base.counts.clear();
+        }
+        for (term, documents) in terms.iter().zip(counts) {
+            base.corpus.set_unread(term, documents);
+            base.counts.insert((*term).clone(), documents);
         }
     }
-    Ok(documents)
+    Ok(())
 }
 
 fn number(count: usize) -> u32 {
