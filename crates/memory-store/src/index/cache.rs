@@ -76,6 +76,34 @@ impl ChunkCache {
         self.numbered(index, segment, &keys, &numbers, true).await
     }
 
+    /// The chunks that may hold keys that begin with `prefix`, of which a filter takes only some: it is given what
+    /// all keys of a chunk begin with.
+    pub(super) async fn chunks_among(
+        &self,
+        index: &dyn IndexStore,
+        segment: u64,
+        prefix: &[u8],
+        may_hold: &(dyn Fn(&[u8]) -> bool + Sync),
+    ) -> Result<Vec<Arc<[u8]>>> {
+        let keys = self.keys(index, segment).await?;
+        let first = chunk_of(&keys, prefix);
+        let begin = keys.partition_point(|other| other.as_slice() <= prefix);
+        let end =
+            keys.partition_point(|other| other.as_slice() <= prefix || other.starts_with(prefix));
+        // Between two chunks that begin alike every key begins so.
+        let between = |number: &usize| {
+            let two = keys.get(*number).zip(keys.get(number + 1));
+            let Some((from, upto)) = two.filter(|_| number + 1 < end) else {
+                return true;
+            };
+            let alike = from.iter().zip(upto).take_while(|(a, b)| a == b).count();
+            may_hold(from.get(..alike).unwrap_or_default())
+        };
+        let numbers = first.into_iter().chain(begin..end);
+        let numbers: Vec<usize> = numbers.filter(between).collect();
+        self.numbered(index, segment, &keys, &numbers, true).await
+    }
+
     /// For each of some keys the chunk that may hold it. What was read is kept where it is likely to be asked
     /// for again.
     pub(super) async fn chunks_of(

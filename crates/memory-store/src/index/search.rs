@@ -386,7 +386,7 @@ where
 }
 
 /// Positions in runs of such as are near each other.
-fn runs(seqs: &[Seq]) -> Vec<Vec<Seq>> {
+pub(super) fn runs(seqs: &[Seq]) -> Vec<Vec<Seq>> {
     let mut runs: Vec<Vec<Seq>> = Vec::new();
     for seq in seqs {
         match runs.last_mut() {
