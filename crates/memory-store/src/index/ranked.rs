@@ -10,7 +10,7 @@ use memory_model::{EntryKind, Seq, SeqRange, SummaryId};
 use memory_search::implementors::{Matcher, RankedCursor, RankedOrder, RankedTarget, RankedUpTo};
 use memory_search::ranking::{Asked, Corpus, Document, Scores, Wanted};
 use memory_search::segment::{
-    Need, SegmentFormat, find, with_prefix, word_key, word_of, word_prefix, words,
+    Need, SegmentFormat, find, some_with_prefix, word_key, word_of, word_prefix, words,
 };
 use memory_search::{Hit, HitOrder, Hits, Query, Result, SearchMode};
 
@@ -410,9 +410,15 @@ where
             for part in &ranking.base.parts {
                 let chunks = handle.chunks_among(part.segment.id, &key, &may_hold);
                 for chunk in chunks.await? {
-                    with_prefix(&chunk, &key, &mut |key, _| {
-                        let word = word_of(key).filter(|word| wanted.needs(word));
-                        terms.extend(word.map(str::to_owned));
+                    some_with_prefix(&chunk, &key, &mut |key, _| {
+                        if let Some(word) = word_of(key).filter(|word| wanted.needs(word)) {
+                            terms.insert(word.to_owned());
+                        }
+                        let may_follow = |end: &usize| {
+                            let beginning = key.get(..*end).unwrap_or_default();
+                            may_need(&wanted, beginning)
+                        };
+                        (1..=key.len()).take_while(may_follow).last().unwrap_or(0)
                     })?;
                 }
             }
