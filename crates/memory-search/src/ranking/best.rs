@@ -363,7 +363,7 @@ mod tests {
                         "{seed}, {question}, {count}"
                     );
                 }
-                let third = |at: usize| at % 3 == 0;
+                let third = |at: usize| at.is_multiple_of(3);
                 let some: Vec<Ranked> = all.into_iter().filter(|one| third(one.document)).collect();
                 let top = scores.first(7, &third);
                 assert_eq!(top, some[..7.min(some.len())], "{seed}, {question}");
@@ -374,7 +374,7 @@ mod tests {
                         Ranked { document, score }
                     })
                     .collect();
-                every.sort_by(|a, b| Worst(*a).cmp(&Worst(*b)));
+                every.sort_by_key(|one| Worst(*one));
                 let top = scores.first_of(9, &third);
                 assert_eq!(top, every[..9.min(every.len())], "{seed}, {question}");
             }

@@ -714,7 +714,7 @@ async fn load<T: AsRef<str>>(
     let terms: Vec<T> = terms.into_iter().collect();
     let keys: Vec<Vec<u8>> = terms.iter().map(|term| word_key(term.as_ref())).collect();
     let Base { parts, corpus, .. } = base;
-    let mut chunks: Vec<(&Part, Vec<Option<Arc<[u8]>>>)> = Vec::new();
+    let mut chunks = Vec::new();
     for part in parts.iter() {
         let found = handle.chunks_of(part.segment.id, &keys, true).await?;
         chunks.push((part, found));
