@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use memory_model::{Role, Timestamp};
 
+use super::best::{BLOCK, Block};
 use super::document::Document;
 use super::policy::RankingPolicy;
 use super::record::Record;
@@ -92,6 +93,8 @@ pub struct Corpus {
     /// From a document's number to its terms in their order, without stop words; of those that are known.
     pub(super) contents: BTreeMap<u32, Vec<TermId>>,
     pub(super) entries: Vec<Entry>,
+    /// What bounds the scores of the documents, in blocks.
+    pub(super) blocks: Vec<Block>,
     /// Number of terms of each episode.
     pub(super) episodes: Vec<u64>,
     /// From each word of a name, folded, to the participant's number.
@@ -109,6 +112,7 @@ impl Corpus {
             postings: Vec::new(),
             contents: BTreeMap::new(),
             entries: Vec::new(),
+            blocks: Vec::new(),
             episodes: Vec::new(),
             names: BTreeMap::new(),
             participants: BTreeMap::new(),
@@ -134,7 +138,7 @@ impl Corpus {
         for text in &document.texts {
             tokenizer.visit_text(text, &mut |range, term| {
                 length += 1;
-                let id = self.term_id(term);
+                let id = self.term_id(&term);
                 let word = text.get(range).unwrap_or_default();
                 let Some(postings) = self.postings.get_mut(id as usize) else {
                     return;
@@ -152,7 +156,7 @@ impl Corpus {
         }
         let participant = document.name.map(|name| self.participant(name));
         let (first_person, names_time) = document.traits(self.policy.language);
-        self.entries.push(Entry {
+        self.push(Entry {
             length,
             participant,
             is_users: document.role == Some(Role::User),
@@ -163,6 +167,11 @@ impl Corpus {
             first_person,
             names_time,
         });
+    }
+
+    fn push(&mut self, entry: Entry) {
+        Block::add(&mut self.blocks, self.entries.len(), &entry);
+        self.entries.push(entry);
     }
 
     /// Returns the number of the episode that a message of this time belongs to.
@@ -185,7 +194,7 @@ impl Corpus {
             *sum += u64::from(record.length);
         }
         let participant = record.name.as_deref().map(|name| self.participant(name));
-        self.entries.push(Entry {
+        self.push(Entry {
             length: record.length,
             participant,
             is_users: record.role == Some(Role::User),
@@ -206,7 +215,7 @@ impl Corpus {
         term: &str,
         read: impl FnOnce(&mut dyn FnMut(u32, u32, &[u32])) -> crate::Result<()>,
     ) -> crate::Result<()> {
-        let id = self.term_id(term.to_owned());
+        let id = self.term_id(term);
         let is_loaded = |postings: &Postings| postings.is_loaded;
         if self.postings.get(id as usize).is_some_and(is_loaded) {
             return Ok(());
@@ -255,23 +264,60 @@ impl Corpus {
     /// Tells in how many documents that were not added with their words a term stands, until it is
     /// [loaded](Self::load).
     pub fn set_unread(&mut self, term: &str, documents: usize) {
-        let id = self.term_id(term.to_owned());
+        let id = self.term_id(term);
         if let Some(postings) = self.postings.get_mut(id as usize) {
             postings.unread = documents;
         }
     }
 
-    /// Tells the words of a document that was added without them.
-    pub fn set_content(&mut self, place: usize, document: &Document<'_>) {
+    /// [Tells](Self::set_unread) of each word of some documents, whose words are known, what `known` has for it,
+    /// and returns the words that it has nothing for. Words that are loaded are left out.
+    pub fn set_unread_of(
+        &mut self,
+        documents: &[usize],
+        known: impl Fn(&str) -> Option<usize>,
+    ) -> Vec<Arc<str>> {
+        let contents = documents.iter();
+        let contents = contents.filter_map(|at| self.contents.get(&count(*at)));
+        let mut ids: Vec<TermId> = contents.flatten().copied().collect();
+        ids.sort_unstable();
+        ids.dedup();
+        let mut unknown = Vec::new();
+        for id in ids {
+            let (Some(postings), Some(text)) = (
+                self.postings.get_mut(id as usize),
+                self.texts.get(id as usize),
+            ) else {
+                continue;
+            };
+            if !postings.is_loaded {
+                match known(text) {
+                    Some(documents) => postings.unread = documents,
+                    None => unknown.push(Arc::clone(text)),
+                }
+            }
+        }
+        unknown.sort_unstable();
+        unknown
+    }
+
+    /// The words of a document that say something about its subject, in their order.
+    pub fn telling_words(&self, document: &Document<'_>) -> Vec<String> {
         let tokenizer = self.policy.tokenizer();
-        let mut content = Vec::new();
+        let mut words = Vec::new();
         for text in &document.texts {
             tokenizer.visit_text(text, &mut |range, term| {
                 if !is_stop_word(text.get(range).unwrap_or_default(), tokenizer) {
-                    content.push(self.term_id(term));
+                    words.push(term);
                 }
             });
         }
+        words
+    }
+
+    /// Tells the [telling words](Self::telling_words) of a document that was added without its words.
+    pub fn set_content(&mut self, place: usize, words: &[String]) {
+        let content = words.iter().map(|word| self.term_id(word)).collect();
         self.contents.insert(count(place), content);
     }
 
@@ -285,6 +331,11 @@ impl Corpus {
             if let Some(sum) = self.episodes.get_mut(entry.episode as usize) {
                 *sum = sum.saturating_sub(u64::from(entry.length));
             }
+        }
+        let whole = self.entries.len() / BLOCK;
+        self.blocks.truncate(whole);
+        for (at, entry) in self.entries.iter().enumerate().skip(whole * BLOCK) {
+            Block::add(&mut self.blocks, at, entry);
         }
         let episodes = self
             .entries
@@ -327,8 +378,8 @@ impl Corpus {
         having
     }
 
-    fn term_id(&mut self, term: String) -> TermId {
-        if let Some(id) = self.terms.get(term.as_str()) {
+    fn term_id(&mut self, term: &str) -> TermId {
+        if let Some(id) = self.terms.get(term) {
             return *id;
         }
         let id = count(self.texts.len());

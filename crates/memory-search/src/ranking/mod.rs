@@ -20,6 +20,7 @@
 //! assert_eq!(ranked[0].document, 1);
 //! ```
 
+mod best;
 mod corpus;
 mod dates;
 mod document;
@@ -37,6 +38,6 @@ pub use fusion::FusionPolicy;
 pub use policy::RankingPolicy;
 pub use question::Wanted;
 pub use record::{Record, SummaryRecord};
-pub use score::{Asked, Ranked};
+pub use score::{Asked, Ranked, Scores};
 
 pub use crate::words::Language;

@@ -125,10 +125,19 @@ impl Question {
 
 /// Whether two different words begin alike, but for one character of the shorter of the two.
 fn is_derived(term: &str, other: &str) -> bool {
-    let common = term.chars().zip(other.chars()).take_while(|(a, b)| a == b);
-    let common = common.count();
-    let shorter = term.chars().count().min(other.chars().count());
-    other != term && common >= DERIVED_CHARS && common + 1 >= shorter
+    let alike = term.bytes().zip(other.bytes()).take_while(|(a, b)| a == b);
+    let mut common = alike.count();
+    while !term.is_char_boundary(common) {
+        common -= 1;
+    }
+    let Some((alike, rest)) = term.split_at_checked(common) else {
+        return false;
+    };
+    let other_rest = other.get(common..).unwrap_or_default();
+    let is_short = |rest: &str| rest.chars().nth(1).is_none();
+    !(rest.is_empty() && other_rest.is_empty())
+        && (is_short(rest) || is_short(other_rest))
+        && alike.chars().nth(DERIVED_CHARS - 1).is_some()
 }
 
 /// The corpus' terms that begin as `term` does, but for one character of the shorter of the two.
@@ -175,5 +184,58 @@ impl Wanted {
     /// question's words are derived from.
     pub fn needs(&self, word: &str) -> bool {
         self.terms.contains(word) || self.terms.iter().any(|term| is_derived(term, word))
+    }
+
+    /// Whether a word may be [needed](Self::needs) that begins so.
+    pub fn may_need(&self, beginning: &str) -> bool {
+        let chars = beginning.chars().count();
+        self.terms.iter().any(|term| {
+            let alike = term.chars().zip(beginning.chars());
+            let common = alike.take_while(|(a, b)| a == b).count();
+            // Where it goes on as the term does, anything may follow. Otherwise it has this much in common, and
+            // at least so many characters.
+            common == chars
+                || (common >= DERIVED_CHARS && common + 1 >= chars.min(term.chars().count()))
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// The definition, character by character.
+    fn is_derived_by_chars(term: &str, other: &str) -> bool {
+        let common = term.chars().zip(other.chars()).take_while(|(a, b)| a == b);
+        let common = common.count();
+        let shorter = term.chars().count().min(other.chars().count());
+        other != term && common >= DERIVED_CHARS && common + 1 >= shorter
+    }
+
+    #[test]
+    fn words_are_derived_that_begin_alike() {
+        let rng = &mut fastrand::Rng::with_seed(5);
+        let mut seen = [0, 0];
+        for _ in 0..40_000 {
+            let mut word = || -> String {
+                let tail = (0..rng.usize(..4)).map(|_| ['a', 'b', 'é', 'è', '数'][rng.usize(..5)]);
+                let tail: String = tail.collect();
+                ["éba数", "ébaé", "ébaèa", "ébaèa"][rng.usize(..4)].to_owned() + &tail
+            };
+            let (term, other) = (word(), word());
+            let derived = is_derived_by_chars(&term, &other);
+            assert_eq!(is_derived(&term, &other), derived, "{term} {other}");
+            let wanted = Wanted {
+                terms: [term.clone()].into(),
+                prefixes: BTreeSet::new(),
+            };
+            let shared = other.chars().count() - rng.usize(..3);
+            let beginning: String = other.chars().take(shared).collect();
+            if derived || term == other {
+                assert!(wanted.may_need(&beginning), "{term} {other}");
+            }
+            seen[usize::from(wanted.may_need(&beginning))] += 1;
+        }
+        assert!(seen.iter().all(|count| *count > 1_000), "{seen:?}");
     }
 }

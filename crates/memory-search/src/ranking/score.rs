@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
+use super::best::{BLOCK, documents};
 use super::corpus::{Corpus, Entry, Posting, TermId};
 use super::dates::Nearness;
 use super::question::Question;
@@ -25,8 +26,78 @@ pub struct Ranked {
 #[derive(Debug)]
 pub struct Asked {
     question: Question,
-    found: Vec<bool>,
-    scores: Vec<f64>,
+    /// Whether each document has a word of the question itself.
+    has_word: Vec<bool>,
+    /// Whether a document of each [block](super::best::BLOCK) may be found.
+    findable: Vec<bool>,
+    context: Context,
+    /// The best documents by the question's own words, which words are taken from.
+    sources: Vec<Ranked>,
+}
+
+/// What the score of each document is made of.
+#[derive(Debug)]
+pub(super) struct Context {
+    /// The documents' own scores.
+    pub(super) own: Vec<f64>,
+    /// The best of them.
+    pub(super) best: f64,
+    /// Whether any document of each [block](super::best::BLOCK) has an own score.
+    pub(super) touched: Vec<bool>,
+    /// The episodes' scores; empty where they do not count.
+    pub(super) episodes: Vec<f64>,
+}
+
+/// The scores of documents for a question. Each is made when it is asked for.
+#[derive(Debug)]
+pub struct Scores<'c> {
+    corpus: &'c Corpus,
+    asked: Asked,
+}
+
+impl Scores<'_> {
+    /// The score of a document; `None` for one that the question does not find.
+    pub fn get(&self, document: usize) -> Option<f64> {
+        let Asked {
+            question,
+            has_word,
+            context,
+            ..
+        } = &self.asked;
+        let entry = self.corpus.entries.get(document)?;
+        self.corpus
+            .is_found(question, has_word, document, entry)
+            .then(|| {
+                self.corpus
+                    .context_score(question, context, document, entry)
+            })
+    }
+
+    /// The first `count` of the documents that are found and that pass a filter, best first; of equal ones
+    /// the earlier first.
+    pub fn first(&self, count: usize, filter: &dyn Fn(usize) -> bool) -> Vec<Ranked> {
+        let score = |at: usize| filter(at).then(|| self.get(at)).flatten();
+        self.look(count, Some(&self.asked.findable), &score).0
+    }
+
+    /// The first `count` of the documents that pass a filter, best first; one that is not found has the score 0.
+    pub fn first_of(&self, count: usize, filter: &dyn Fn(usize) -> bool) -> Vec<Ranked> {
+        let score = |at: usize| filter(at).then(|| self.get(at).unwrap_or_default());
+        self.look(count, None, &score).0
+    }
+
+    /// The first `count`, of some of the blocks, and how many documents were looked at.
+    pub(super) fn look(
+        &self,
+        count: usize,
+        blocks: Option<&[bool]>,
+        score: &dyn Fn(usize) -> Option<f64>,
+    ) -> (Vec<Ranked>, usize) {
+        let Asked {
+            question, context, ..
+        } = &self.asked;
+        self.corpus.best(question, context, count, blocks, score)
+    }
 }
 
 /// Rarity of a term that `having` of `all` places have: `ln(1 + (N - n + 0.5) / (n + 0.5))`, as BM25
@@ -59,6 +130,12 @@ impl Corpus {
 
     /// Returns the score of each document; `None` for one that the question does not find.
     pub fn scores(&self, question: &str) -> Vec<Option<f64>> {
+        let scores = self.scored(question);
+        (0..self.len()).map(|at| scores.get(at)).collect()
+    }
+
+    /// The scores of documents.
+    pub(super) fn scored(&self, question: &str) -> Scores<'_> {
         let mut asked = self.ask(question);
         self.expand(&mut asked);
         self.finish(asked)
@@ -68,34 +145,38 @@ impl Corpus {
     /// [`Wanted`](super::Wanted) names must be.
     pub fn ask(&self, question: &str) -> Asked {
         let question = Question::read(self, question);
-        let found = self.found(&question);
-        let scores = self.context_scores(&question);
+        let (has_word, findable) = self.with_words(&question);
+        let context = self.context(&question);
+        let sources = match self.policy.expansion_weight > 0.0 {
+            true => self.best_sources(&question, &context),
+            false => Vec::new(),
+        };
         Asked {
             question,
-            found,
-            scores,
+            has_word,
+            findable,
+            context,
+            sources,
+        }
+    }
+
+    fn best_sources(&self, question: &Question, context: &Context) -> Vec<Ranked> {
+        let score = |at: usize| {
+            let entry = self.entries.get(at)?;
+            Some(self.context_score(question, context, at, entry))
+        };
+        let count = self.policy.expansion_messages;
+        let (best, _) = self.best(question, context, count, None, &score);
+        match best.first() {
+            Some(top) if top.score > 0.0 => best,
+            _ => Vec::new(),
         }
     }
 
     /// The documents that [`expand`](Self::expand) takes words from, best first: their words must be
     /// known.
     pub fn sources(&self, asked: &Asked) -> Vec<usize> {
-        let best = self.best(&asked.scores, self.policy.expansion_messages);
-        match best.first() {
-            Some((_, top)) if *top > 0.0 && self.policy.expansion_weight > 0.0 => {
-                best.into_iter().map(|(at, _)| at).collect()
-            }
-            _ => Vec::new(),
-        }
-    }
-
-    /// The distinct words of a document whose words are known.
-    pub fn words_of(&self, document: usize) -> impl Iterator<Item = &str> {
-        let number = u32::try_from(document).unwrap_or(u32::MAX);
-        let content = self.contents.get(&number).map_or(&[][..], Vec::as_slice);
-        let distinct: std::collections::BTreeSet<&str> =
-            content.iter().map(|id| self.text(*id)).collect();
-        distinct.into_iter()
+        asked.sources.iter().map(|one| one.document).collect()
     }
 
     /// Adds to a question the words that its best documents have in common, and returns them.
@@ -103,54 +184,48 @@ impl Corpus {
         if self.policy.expansion_weight <= 0.0 {
             return Vec::new();
         }
-        self.add_common_words(&mut asked.question, &asked.scores)
+        self.add_common_words(&mut asked.question, &asked.sources)
     }
 
-    /// Returns the score of each document; `None` for one that the question does not find.
-    pub fn finish(&self, asked: Asked) -> Vec<Option<f64>> {
-        let scores = match asked.question.is_expanded {
-            true => self.context_scores(&asked.question),
-            false => asked.scores,
-        };
-        let scores = asked.found.iter().zip(scores);
-        scores
-            .map(|(found, score)| found.then_some(score))
-            .collect()
-    }
-
-    /// The documents with the best scores, best first; of equal ones the earlier first.
-    fn best(&self, scores: &[f64], count: usize) -> Vec<(usize, f64)> {
-        let mut best: Vec<(usize, f64)> = scores.iter().copied().enumerate().collect();
-        let order = |a: &(usize, f64), b: &(usize, f64)| b.1.total_cmp(&a.1).then(a.0.cmp(&b.0));
-        if count > 0 && count < best.len() {
-            best.select_nth_unstable_by(count - 1, order);
+    /// The scores. All words of the question must be [loaded](Self::load).
+    pub fn finish(&self, mut asked: Asked) -> Scores<'_> {
+        if asked.question.is_expanded {
+            asked.context = self.context(&asked.question);
         }
-        best.truncate(count);
-        best.sort_by(order);
-        best
+        Scores {
+            corpus: self,
+            asked,
+        }
     }
 
-    /// Whether each document is found.
-    fn found(&self, question: &Question) -> Vec<bool> {
-        let mut own = vec![false; self.entries.len()];
+    /// Whether each document has a word of the question itself, and whether one of each block may be found.
+    fn with_words(&self, question: &Question) -> (Vec<bool>, Vec<bool>) {
+        let by_day = self.policy.day_share > 0.0 && !question.dates.is_empty();
+        let mut having = vec![false; self.entries.len()];
+        let mut findable = vec![by_day; self.blocks.len()];
         for posting in question.own.iter().flat_map(|id| self.documents(*id)) {
-            if let Some(own) = own.get_mut(posting.place as usize) {
-                *own = true;
+            let at = posting.place as usize;
+            if let Some(having) = having.get_mut(at) {
+                *having = true;
+            }
+            // It stands up to two before, or one behind, what is found by it.
+            for block in at.saturating_sub(1) / BLOCK..=(at + 2) / BLOCK {
+                if let Some(findable) = findable.get_mut(block) {
+                    *findable = true;
+                }
             }
         }
-        let shares = self.shares();
-        let found = |at: usize| {
-            own.get(at) == Some(&true)
-                || shares.iter().any(|(offset, share)| {
-                    let neighbour = self.neighbour(at, *offset);
-                    *share > 0.0 && neighbour.is_some_and(|at| own.get(at) == Some(&true))
-                })
-                || self
-                    .entries
-                    .get(at)
-                    .is_some_and(|entry| self.is_of_day(question, entry))
-        };
-        (0..own.len()).map(found).collect()
+        (having, findable)
+    }
+
+    /// Whether a document is found.
+    fn is_found(&self, question: &Question, has_word: &[bool], at: usize, entry: &Entry) -> bool {
+        has_word.get(at) == Some(&true)
+            || self.shares().iter().any(|(offset, share)| {
+                let neighbour = self.neighbour(at, *offset);
+                *share > 0.0 && neighbour.is_some_and(|at| has_word.get(at) == Some(&true))
+            })
+            || self.is_of_day(question, entry)
     }
 
     fn is_of_day(&self, question: &Question, entry: &Entry) -> bool {
@@ -193,10 +268,11 @@ impl Corpus {
         count * (k1 + 1.0) / (count + k1 * (1.0 - b + b * length / mean))
     }
 
-    /// The documents' own scores: BM25, phrases, coverage.
-    fn own_scores(&self, question: &Question) -> Vec<f64> {
+    /// The documents' own scores: BM25, phrases, coverage. Also whether any of each block has one.
+    fn own_scores(&self, question: &Question) -> (Vec<f64>, Vec<bool>) {
         let (all, mean) = (self.entries.len(), self.mean_length());
         let mut scores = vec![0.0; all];
+        let mut touched = vec![false; self.blocks.len()];
         let mut covered = vec![0_u32; all];
         for (id, weight) in question.terms.values() {
             let postings = self.documents(*id);
@@ -211,16 +287,24 @@ impl Corpus {
                 if let Some(covered) = covered.get_mut(at) {
                     *covered += u32::from(is_telling);
                 }
+                if let Some(touched) = touched.get_mut(at / BLOCK) {
+                    *touched = true;
+                }
             }
         }
         if self.policy.phrase_share > 0.0 {
             self.add_phrases(question, &mut scores);
         }
         let words = question.telling_count.max(1) as f64;
-        for (score, covered) in scores.iter_mut().zip(covered) {
-            *score *= 1.0 + self.policy.coverage_share * f64::from(covered) / words;
+        for (block, _) in touched.iter().enumerate().filter(|(_, touched)| **touched) {
+            let range = documents(block, all);
+            let scores = scores.get_mut(range.clone()).unwrap_or_default();
+            let covered = covered.get(range).unwrap_or_default();
+            for (score, covered) in scores.iter_mut().zip(covered) {
+                *score *= 1.0 + self.policy.coverage_share * f64::from(*covered) / words;
+            }
         }
-        scores
+        (scores, touched)
     }
 
     fn add_phrases(&self, question: &Question, scores: &mut [f64]) {
@@ -256,36 +340,51 @@ impl Corpus {
         scores
     }
 
-    /// The scores of documents in their context.
-    fn context_scores(&self, question: &Question) -> Vec<f64> {
-        let own = self.own_scores(question);
+    fn context(&self, question: &Question) -> Context {
+        let (own, touched) = self.own_scores(question);
         let episodes = match self.policy.episode_share > 0.0 {
             true => self.episode_scores(question),
             false => Vec::new(),
         };
-        let best = own.iter().copied().fold(0.0, f64::max);
-        let entries = self.entries.iter().enumerate();
-        entries
-            .map(|(at, entry)| {
-                let own_score = own.get(at).copied().unwrap_or_default();
-                let episode = episodes.get(entry.episode as usize).copied();
-                let leaning = self.leaning(entry);
-                let discount = self.policy.question_discount * entry.question_share;
-                let mut score = own_score * (1.0 - leaning * discount)
-                    + leaning * self.neighbours_share(&own, at)
-                    + self.policy.episode_share * episode.unwrap_or_default();
-                if question.asks_time && entry.names_time {
-                    score *= 1.0 + self.policy.time_word_share;
-                }
-                if entry.first_person {
-                    score *= 1.0 + self.policy.first_person_share;
-                }
-                score += best * self.date_share(question, entry);
-                score *= self.participant_factor(question, entry);
-                let newness = (at + 1) as f64 / self.entries.len() as f64;
-                score * (1.0 + self.policy.recency_share * newness)
-            })
-            .collect()
+        let blocks = touched.iter().enumerate().filter(|(_, touched)| **touched);
+        let scores = blocks.flat_map(|(block, _)| {
+            let range = documents(block, own.len());
+            own.get(range).unwrap_or_default()
+        });
+        let best = scores.copied().fold(0.0, f64::max);
+        Context {
+            own,
+            best,
+            touched,
+            episodes,
+        }
+    }
+
+    /// The score of a document in its context.
+    fn context_score(
+        &self,
+        question: &Question,
+        context: &Context,
+        at: usize,
+        entry: &Entry,
+    ) -> f64 {
+        let own_score = context.own.get(at).copied().unwrap_or_default();
+        let episode = context.episodes.get(entry.episode as usize).copied();
+        let leaning = self.leaning(entry);
+        let discount = self.policy.question_discount * entry.question_share;
+        let mut score = own_score * (1.0 - leaning * discount)
+            + leaning * self.neighbours_share(&context.own, at)
+            + self.policy.episode_share * episode.unwrap_or_default();
+        if question.asks_time && entry.names_time {
+            score *= 1.0 + self.policy.time_word_share;
+        }
+        if entry.first_person {
+            score *= 1.0 + self.policy.first_person_share;
+        }
+        score += context.best * self.date_share(question, entry);
+        score *= self.participant_factor(question, entry);
+        let newness = (at + 1) as f64 / self.entries.len() as f64;
+        score * (1.0 + self.policy.recency_share * newness)
     }
 
     /// How much a document depends on what stands beside it, from 1 to 0.
@@ -341,20 +440,16 @@ impl Corpus {
     }
 
     /// Adds to the question the words that its best documents have in common, and returns them.
-    fn add_common_words(&self, question: &mut Question, scores: &[f64]) -> Vec<Arc<str>> {
-        let best = self.best(scores, self.policy.expansion_messages);
-        let top = best.first().map_or(0.0, |best| best.1);
-        if top <= 0.0 {
-            return Vec::new();
-        }
+    fn add_common_words(&self, question: &mut Question, best: &[Ranked]) -> Vec<Arc<str>> {
+        let top = best.first().map_or(0.0, |best| best.score);
         let mut gains: BTreeMap<TermId, f64> = BTreeMap::new();
-        for (at, score) in best {
-            let Some(entry) = self.entries.get(at) else {
+        for one in best {
+            let Some(entry) = self.entries.get(one.document) else {
                 continue;
             };
-            let share = score / top / (f64::from(entry.length) + EXPANSION_LENGTH);
+            let share = one.score / top / (f64::from(entry.length) + EXPANSION_LENGTH);
             let mut counts: BTreeMap<TermId, u32> = BTreeMap::new();
-            let number = u32::try_from(at).unwrap_or(u32::MAX);
+            let number = u32::try_from(one.document).unwrap_or(u32::MAX);
             for id in self.contents.get(&number).into_iter().flatten() {
                 *counts.entry(*id).or_default() += 1;
             }

@@ -1,34 +1,10 @@
 //! The best documents, without a look at all of them.
 
-use std::cmp::Ordering;
-use std::collections::BinaryHeap;
-
+use super::best::{Best, SLACK};
 use super::corpus::{Corpus, Posting};
 use super::policy::RankingPolicy;
 use super::question::Question;
 use super::score::{Ranked, rarity};
-
-/// What is added to bounds, relative to them, so that rounding never hides a document.
-const SLACK: f64 = 1e-9;
-
-/// A ranked document in a heap, the worst on top.
-#[derive(Debug, PartialEq)]
-struct Worst(Ranked);
-
-impl Eq for Worst {}
-
-impl Ord for Worst {
-    fn cmp(&self, other: &Self) -> Ordering {
-        let by_score = other.0.score.total_cmp(&self.0.score);
-        by_score.then(self.0.document.cmp(&other.0.document))
-    }
-}
-
-impl PartialOrd for Worst {
-    fn partial_cmp(&self, other: &Self) -> Option<Ordering> {
-        Some(self.cmp(other))
-    }
-}
 
 /// One term's postings.
 struct List<'c> {
@@ -66,12 +42,11 @@ impl Corpus {
     ///
     /// Where a score is a sum over words alone, as with [`RankingPolicy::plain`], documents that cannot
     /// be among them are not looked at: those whose words are all too common to reach the worst of the
-    /// best so far. Other parts of a score depend on the whole conversation, and all is ranked.
+    /// best so far. Other parts of a score depend on the whole conversation: then the words' documents are
+    /// counted, and of the rest only what can be among the first.
     pub fn top(&self, question: &str, count: usize) -> Vec<Ranked> {
         if !self.policy.is_sum_of_terms() {
-            let mut ranked = self.rank(question);
-            ranked.truncate(count);
-            return ranked;
+            return self.scored(question).first(count, &|_| true);
         }
         self.top_of_sums(question, count).0
     }
@@ -79,7 +54,7 @@ impl Corpus {
     /// The best documents, and how many were looked at.
     fn top_of_sums(&self, question: &str, count: usize) -> (Vec<Ranked>, usize) {
         let mut lists = self.lists(question);
-        let mut best = BinaryHeap::new();
+        let mut best = Best::new(count);
         let (mut seen, mut threshold) = (0, f64::NEG_INFINITY);
         if count == 0 {
             return (Vec::new(), seen);
@@ -95,17 +70,10 @@ impl Corpus {
             seen += 1;
             let score = self.sum_at(&mut lists, document, needed, sure, threshold);
             let Some(score) = score else { continue };
-            let document = document as usize;
-            best.push(Worst(Ranked { document, score }));
-            if best.len() > count {
-                best.pop();
-            }
-            if best.len() == count {
-                threshold = best.peek().map_or(threshold, |worst| worst.0.score);
-            }
+            best.offer(document as usize, score);
+            threshold = best.threshold();
         }
-        let ranked = best.into_sorted_vec().into_iter().map(|worst| worst.0);
-        (ranked.collect(), seen)
+        (best.finish(), seen)
     }
 
     /// The postings of the question's terms, those that add least first.

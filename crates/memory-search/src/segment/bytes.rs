@@ -63,6 +63,13 @@ impl<'b> Reader<'b> {
     /// A number that fits 32 bits.
     #[inline]
     pub(super) fn small(&mut self) -> Result<u32> {
+        // Most are less than 128.
+        if let Some((first, rest)) = self.rest.split_first()
+            && *first < 0x80
+        {
+            self.rest = rest;
+            return Ok(u32::from(*first));
+        }
         u32::try_from(self.number()?).map_err(|_| damaged())
     }
 

@@ -23,7 +23,7 @@ mod postings;
 mod record;
 
 pub use build::{SegmentBuilder, SegmentFormat};
-pub use dictionary::{find, with_prefix};
+pub use dictionary::{find, some_with_prefix, with_prefix};
 pub use grams::GROUP;
 pub use merge::merge;
 pub use need::{Need, TermKeys};

@@ -99,7 +99,17 @@ pub fn groups(entry: &Entry<'_>) -> Result<Vec<u32>> {
 /// As [`groups`].
 pub fn places(entry: &Entry<'_>) -> Result<Vec<u32>> {
     let mut places = Vec::with_capacity(entry.count as usize);
-    words(entry, &mut |posting, _| places.push(posting.place))?;
+    let mut reader = Reader::new(entry.bytes);
+    let mut place = 0_u32;
+    while !reader.is_empty() {
+        place = place.saturating_add(reader.small()?);
+        if reader.small()? & 1 == 1 {
+            for _ in 0..reader.small()? {
+                reader.small()?;
+            }
+        }
+        places.push(place);
+    }
     Ok(places)
 }
 

@@ -63,16 +63,72 @@ impl ChunkCache {
         is_prefix: bool,
     ) -> Result<Vec<Arc<[u8]>>> {
         let keys = self.keys(index, segment).await?;
-        let words = keys.partition_point(|key| memory_search::segment::is_records(key));
-        let first = keys
-            .partition_point(|other| other.as_slice() <= key)
-            .saturating_sub(1);
-        let end = match is_prefix {
-            true => keys.partition_point(|other| other.as_slice() <= key || other.starts_with(key)),
-            false => first + 1,
+        let first = chunk_of(&keys, key);
+        let numbers: Vec<usize> = match is_prefix {
+            true => {
+                let words = keys.partition_point(|key| memory_search::segment::is_records(key));
+                let end =
+                    keys.partition_point(|other| other.as_slice() <= key || other.starts_with(key));
+                (first.unwrap_or(words)..end).collect()
+            }
+            false => first.into_iter().collect(),
         };
-        let numbers = first.max(words)..end.min(keys.len());
-        self.numbered(index, segment, &keys, numbers).await
+        self.numbered(index, segment, &keys, &numbers, true).await
+    }
+
+    /// The chunks that may hold keys that begin with `prefix`, of which a filter takes only some: it is given what
+    /// all keys of a chunk begin with.
+    pub(super) async fn chunks_among(
+        &self,
+        index: &dyn IndexStore,
+        segment: u64,
+        prefix: &[u8],
+        may_hold: &(dyn Fn(&[u8]) -> bool + Sync),
+    ) -> Result<Vec<Arc<[u8]>>> {
+        let keys = self.keys(index, segment).await?;
+        let first = chunk_of(&keys, prefix);
+        let begin = keys.partition_point(|other| other.as_slice() <= prefix);
+        let end =
+            keys.partition_point(|other| other.as_slice() <= prefix || other.starts_with(prefix));
+        // Between two chunks that begin alike every key begins so.
+        let between = |number: &usize| {
+            let two = keys.get(*number).zip(keys.get(number + 1));
+            let Some((from, upto)) = two.filter(|_| number + 1 < end) else {
+                return true;
+            };
+            let alike = from.iter().zip(upto).take_while(|(a, b)| a == b).count();
+            may_hold(from.get(..alike).unwrap_or_default())
+        };
+        let numbers = first.into_iter().chain(begin..end);
+        let numbers: Vec<usize> = numbers.filter(between).collect();
+        self.numbered(index, segment, &keys, &numbers, true).await
+    }
+
+    /// For each of some keys the chunk that may hold it. What was read is kept where it is likely to be asked
+    /// for again.
+    pub(super) async fn chunks_of(
+        &self,
+        index: &dyn IndexStore,
+        segment: u64,
+        wanted: &[Vec<u8>],
+        is_kept: bool,
+    ) -> Result<Vec<Option<Arc<[u8]>>>> {
+        let keys = self.keys(index, segment).await?;
+        let places: Vec<Option<usize>> = wanted.iter().map(|key| chunk_of(&keys, key)).collect();
+        let mut numbers: Vec<usize> = places.iter().flatten().copied().collect();
+        numbers.sort_unstable();
+        numbers.dedup();
+        let chunks = self
+            .numbered(index, segment, &keys, &numbers, is_kept)
+            .await?;
+        let chunk = |number: usize| {
+            let at = numbers.binary_search(&number).ok()?;
+            chunks.get(at).cloned()
+        };
+        Ok(places
+            .into_iter()
+            .map(|place| place.and_then(chunk))
+            .collect())
     }
 
     /// The chunks with the segment's records.
@@ -83,27 +139,27 @@ impl ChunkCache {
     ) -> Result<Vec<Arc<[u8]>>> {
         let keys = self.keys(index, segment).await?;
         let end = keys.partition_point(|key| memory_search::segment::is_records(key));
-        self.numbered(index, segment, &keys, 0..end).await
+        let numbers: Vec<usize> = (0..end).collect();
+        self.numbered(index, segment, &keys, &numbers, true).await
     }
 
+    /// Chunks by their numbers, which rise.
     async fn numbered(
         &self,
         index: &dyn IndexStore,
         segment: u64,
         keys: &[Vec<u8>],
-        numbers: std::ops::Range<usize>,
+        numbers: &[usize],
+        is_kept: bool,
     ) -> Result<Vec<Arc<[u8]>>> {
         let mut found: Vec<Option<Arc<[u8]>>> = self.with(|inner| {
-            let chunk = |number| inner.chunks.get(&(segment, number)).cloned();
-            numbers.clone().map(chunk).collect()
+            let chunk = |number: &usize| inner.chunks.get(&(segment, *number)).cloned();
+            numbers.iter().map(chunk).collect()
         });
-        let missing: Vec<Vec<u8>> = keys
-            .get(numbers.clone())
-            .unwrap_or_default()
-            .iter()
-            .zip(&found)
-            .filter(|(_, found)| found.is_none())
-            .map(|(key, _)| key.clone())
+        let missing = numbers.iter().zip(&found);
+        let missing = missing.filter(|(_, found)| found.is_none());
+        let missing: Vec<Vec<u8>> = missing
+            .filter_map(|(number, _)| keys.get(*number).cloned())
             .collect();
         let mut read: Vec<Chunk> = Vec::new();
         for keys in missing.chunks(256) {
@@ -112,19 +168,34 @@ impl ChunkCache {
         if read.len() != missing.len() {
             return Err(replaced(segment));
         }
+        if read.is_empty() {
+            return Ok(found.into_iter().flatten().collect());
+        }
         let mut read = read.into_iter();
         self.with(|inner| {
-            for (number, slot) in numbers.zip(&mut found) {
+            for (number, slot) in numbers.iter().zip(&mut found) {
                 if slot.is_none() {
                     let Some(chunk) = read.next() else { break };
                     let data: Arc<[u8]> = chunk.data.into();
-                    inner.keep((segment, number), &data);
+                    if is_kept {
+                        inner.keep((segment, *number), &data);
+                    }
                     *slot = Some(data);
                 }
             }
         });
         Ok(found.into_iter().flatten().collect())
     }
+}
+
+/// The number of the chunk that may hold a key; `None` where none does.
+fn chunk_of(keys: &[Vec<u8>], key: &[u8]) -> Option<usize> {
+    let last = keys
+        .partition_point(|other| other.as_slice() <= key)
+        .checked_sub(1)?;
+    let chunk = keys.get(last)?;
+    // What is before all words and runs of characters is a record's.
+    (!memory_search::segment::is_records(chunk)).then_some(last)
 }
 
 /// The error for a segment that is there no more: others stand in its place.

@@ -162,6 +162,30 @@ impl Handle<'_> {
         Ok(chunks.await?)
     }
 
+    /// The chunks that may hold keys with a prefix, but for those where no key may be wanted.
+    pub(super) async fn chunks_among(
+        &self,
+        segment: u64,
+        prefix: &[u8],
+        may_hold: &(dyn Fn(&[u8]) -> bool + Sync),
+    ) -> Result<Vec<Arc<[u8]>>> {
+        let chunks = self
+            .cache
+            .chunks_among(self.index, segment, prefix, may_hold);
+        Ok(chunks.await?)
+    }
+
+    /// For each of some keys the chunk that may hold it; kept where they are likely to be asked for again.
+    pub(super) async fn chunks_of(
+        &self,
+        segment: u64,
+        keys: &[Vec<u8>],
+        is_kept: bool,
+    ) -> Result<Vec<Option<Arc<[u8]>>>> {
+        let chunks = self.cache.chunks_of(self.index, segment, keys, is_kept);
+        Ok(chunks.await?)
+    }
+
     /// The records of a segment.
     pub(super) async fn records(&self, segment: &IndexSegment) -> Result<Vec<Record>> {
         let mut all = Vec::with_capacity(segment.documents as usize);

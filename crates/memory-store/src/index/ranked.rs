@@ -1,22 +1,22 @@
 //! Ranked answers.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::fmt;
-use std::ops::Deref;
+use std::ops::{Deref, Range};
 use std::sync::{Arc, PoisonError};
 
 use memory_model::conventions::names_tool;
-use memory_model::{EntryKind, Seq, SeqRange};
+use memory_model::{EntryKind, Seq, SeqRange, SummaryId};
 use memory_search::implementors::{Matcher, RankedCursor, RankedOrder, RankedTarget, RankedUpTo};
-use memory_search::ranking::{Corpus, Document, FusionPolicy, Wanted};
+use memory_search::ranking::{Asked, Corpus, Document, FusionPolicy, Ranked, Scores, Wanted};
 use memory_search::segment::{
-    Need, SegmentFormat, find, with_prefix, word_key, word_of, word_prefix, words,
+    Need, SegmentFormat, find, some_with_prefix, word_key, word_of, word_prefix, words,
 };
-use memory_search::{Hit, Hits, Query, Result, SearchMode};
+use memory_search::{Hit, HitOrder, Hits, Query, Result, SearchMode};
 
-use super::base::{Base, Doc, Part};
+use super::base::{Base, Contents, Doc, Part};
 use super::candidates::Candidates;
-use super::search::SegmentSearch;
+use super::search::{SegmentSearch, runs};
 use super::visible::{Handle, Visible};
 use crate::calls::LogCalls;
 use crate::scan::with_vectors;
@@ -27,6 +27,15 @@ use crate::vectors::Nearness;
 
 /// Conversations whose records are kept in memory.
 const MOST_BASES: usize = 4;
+
+/// Candidates behind a page that are ranked with it: some do not match, and one tells whether more follow.
+const NEXT: usize = 16;
+
+/// Words whose numbers of documents are read at once.
+const COUNTED: usize = 256;
+
+/// Words whose numbers of documents are kept.
+const MOST_COUNTS: usize = 1 << 16;
 
 /// A ranking of messages or of summaries.
 struct Ranking {
@@ -99,61 +108,40 @@ where
             state.vectors = Some(near.last);
             name = with_vectors(&name);
         }
-        let mut found = [Vec::new(), Vec::new()];
-        for (ranking, found) in [&mut messages, &mut summaries].into_iter().zip(&mut found) {
-            if let Some(ranking) = ranking {
-                let near = near.as_ref();
-                *found = self.found(handle, ranking, query, matcher, near).await?;
+        let mut asked = Vec::new();
+        for ranking in [&mut messages, &mut summaries].into_iter() {
+            asked.push(match ranking {
+                Some(ranking) => Some(self.ask(handle, ranking, &query.pattern).await?),
+                None => None,
+            });
+        }
+        let mut found = Vec::new();
+        for (ranking, asked) in [&messages, &summaries].into_iter().zip(asked) {
+            if let Some((ranking, asked)) = ranking.as_ref().zip(asked) {
+                let scored = Scored::new(ranking, asked, near.as_ref());
+                found.push(Found::read(self, handle, ranking, scored, query, matcher).await?);
             }
         }
-        let [of_messages, of_summaries] = found;
-        let mut order = RankedOrder::new(query.order, of_messages, of_summaries);
         let end = begin.saturating_add(query.limit.max(1));
-        let target = |is_summary: bool, number: u32| {
-            let ranking = if is_summary { &summaries } else { &messages };
-            let doc = ranking.as_ref()?.base.docs.get(number as usize)?;
-            Some(match doc {
-                Doc::Message { seq, .. } => RankedTarget::Message(*seq),
-                Doc::Summary { id, .. } => RankedTarget::Summary(id.clone()),
-            })
-        };
         let (hits, more) = match query.mode {
             SearchMode::Prose => {
-                let shown = order.first(end).get(begin..).unwrap_or_default().iter();
-                let targets = shown
-                    .filter_map(|(score, is_summary, number)| {
-                        Some((target(*is_summary, *number)?, *score))
-                    })
-                    .collect();
-                let hits = self.scan.shown(info, matcher, targets).await?;
+                let order = FoundOrder::new(&found, query.order, end.saturating_add(1));
+                let shown = order.first(end).get(begin..).unwrap_or_default();
+                let mut read = self.read_targets(info, matcher, shown, true).await?;
+                let hits = shown.iter().filter_map(|(target, score)| {
+                    let mut hit = read.remove(&key_of(target))?;
+                    hit.score = *score;
+                    Some(hit)
+                });
+                let hits = hits.collect();
                 (hits, end < order.len())
             }
-            // The index says which messages may have all words; each is read, best first.
             _ => {
-                let (mut hits, mut at, mut seen) = (Vec::new(), 0, 0);
-                while seen <= end && at < order.len() {
-                    let upto = (at + 2 * (end + 1 - seen)).min(order.len());
-                    let next: Vec<_> = order.first(upto).get(at..).unwrap_or_default().to_vec();
-                    at = upto;
-                    for (score, is_summary, number) in next {
-                        let Some(target) = target(is_summary, number) else {
-                            continue;
-                        };
-                        if let Some(mut hit) = self.matching(info, matcher, target).await? {
-                            hit.score = score;
-                            if (begin..end).contains(&seen) {
-                                hits.push(hit);
-                            }
-                            seen += 1;
-                            if seen > end {
-                                break;
-                            }
-                        }
-                    }
-                }
-                (hits, seen > end)
+                self.matching(info, matcher, &found, query, begin..end)
+                    .await?
             }
         };
+        drop(found);
         for ranking in [messages, summaries].into_iter().flatten() {
             self.give_back(ranking);
         }
@@ -164,32 +152,95 @@ where
         })
     }
 
-    /// The hit, where a message or a summary matches by itself.
+    /// The hits of a page, where the index says which messages may have all words: each is read, best first.
+    /// Also whether more follow.
     async fn matching(
         &self,
         info: &Conversation,
         matcher: &Matcher,
-        target: RankedTarget,
-    ) -> Result<Option<Hit>> {
-        match target {
-            RankedTarget::Message(seq) => {
-                let Some(one) = SeqRange::new(seq, seq) else {
-                    return Ok(None);
-                };
-                let page = self.store.read(info.id, &LogRead::new(one)).await?;
-                let mut calls = LogCalls::new(&*self.store, info.id);
-                calls.add_page(&page.items);
-                match page.items.first() {
-                    Some(entry) => Ok(calls.hit(matcher, entry).await?),
-                    None => Ok(None),
-                }
+        found: &[Found<'_>],
+        query: &Query,
+        page: Range<usize>,
+    ) -> Result<(Vec<Hit>, bool)> {
+        let (mut hits, mut at, mut seen) = (Vec::new(), 0, 0);
+        let mut order = FoundOrder::new(found, query.order, page.end.saturating_add(NEXT));
+        while seen <= page.end {
+            let upto = at + page.end + 1 - seen;
+            if order.len() < upto && order.is_cut {
+                order = FoundOrder::new(found, query.order, upto.saturating_mul(4));
             }
-            RankedTarget::Summary(id) => {
-                let found = self.store.summaries(info.id, &[id]).await?;
-                let found = found.into_iter().next().flatten();
-                Ok(found.and_then(|summary| matcher.summary(&summary)))
+            let next = order.first(upto).get(at..).unwrap_or_default();
+            if next.is_empty() {
+                break;
+            }
+            at += next.len();
+            let mut read = self.read_targets(info, matcher, next, false).await?;
+            for (target, score) in next {
+                let Some(mut hit) = read.remove(&key_of(target)) else {
+                    continue;
+                };
+                hit.score = *score;
+                if page.contains(&seen) {
+                    hits.push(hit);
+                }
+                seen += 1;
             }
         }
+        Ok((hits, seen > page.end))
+    }
+
+    /// The hits among messages and summaries: all of them, or those that match by themselves. Messages that are
+    /// near each other are read together.
+    async fn read_targets(
+        &self,
+        info: &Conversation,
+        matcher: &Matcher,
+        targets: &[(RankedTarget, f64)],
+        all: bool,
+    ) -> Result<HashMap<TargetKey, Hit>> {
+        let mut hits = HashMap::new();
+        let (mut seqs, mut ids) = (Vec::new(), Vec::new());
+        for (target, _) in targets {
+            match target {
+                RankedTarget::Message(seq) => seqs.push(*seq),
+                RankedTarget::Summary(id) => ids.push(id.clone()),
+            }
+        }
+        seqs.sort_unstable();
+        for run in runs(&seqs) {
+            let ends = run.first().zip(run.last());
+            let mut rest = ends.and_then(|(first, last)| SeqRange::new(*first, *last));
+            let mut calls = LogCalls::new(&*self.store, info.id);
+            while let Some(range) = rest {
+                let page = self.store.read(info.id, &LogRead::new(range)).await?;
+                calls.add_page(&page.items);
+                for entry in &page.items {
+                    if run.binary_search(&entry.seq).is_err() {
+                        continue;
+                    }
+                    let hit = match all {
+                        true => {
+                            calls.resolve(entry).await?;
+                            Some(matcher.show_message(entry, calls.names()))
+                        }
+                        false => calls.hit(matcher, entry).await?,
+                    };
+                    hits.extend(hit.map(|hit| (TargetKey::Message(entry.seq), hit)));
+                }
+                rest = page.next;
+            }
+        }
+        if !ids.is_empty() {
+            let summaries = self.store.summaries(info.id, &ids).await?;
+            for summary in summaries.into_iter().flatten() {
+                let hit = match all {
+                    true => Some(matcher.show_summary(&summary)),
+                    false => matcher.summary(&summary),
+                };
+                hits.extend(hit.map(|hit| (TargetKey::Summary(summary.id.clone()), hit)));
+            }
+        }
+        Ok(hits)
     }
 
     async fn message_ranking(
@@ -307,6 +358,8 @@ where
             parts: Vec::new(),
             corpus: Corpus::new(self.ranking.clone()),
             docs: Vec::new(),
+            counts: HashMap::new(),
+            contents: Contents::default(),
         };
         for (segment, last) in parts {
             let begin = base.docs.len();
@@ -351,192 +404,451 @@ where
         bases.push(base);
     }
 
-    /// The documents that may be hits, rising, with their scores.
-    async fn found(
-        &self,
-        handle: &Handle<'_>,
-        ranking: &mut Ranking,
-        query: &Query,
-        matcher: &Matcher,
-        near: Option<&(Nearness, &FusionPolicy)>,
-    ) -> Result<Vec<(u32, f64)>> {
-        let mut scores = self.scores(handle, ranking, &query.pattern).await?;
-        let is_messages = ranking.base.kind == IndexedKind::Messages;
-        if let Some((near, policy)) = near.filter(|_| is_messages) {
-            let cosines = near.cosines(ranking.base.docs.iter().map(Doc::seq));
-            ranking.base.corpus.fuse(&mut scores, &cosines, policy);
-        }
-        let tools = matcher.tools();
-        let mut using: Vec<u32> = Vec::new();
-        if !tools.is_empty() {
-            let is_wanted = |name: &str| tools.iter().any(|tool| names_tool(name, tool));
-            for part in &ranking.base.parts {
-                let places = handle.using(&part.segment, &is_wanted).await?;
-                using.extend(places.into_iter().filter_map(|place| part.ranked(place)));
-            }
-        }
-        let admitted = |at: u32| match (at as usize).checked_sub(ranking.indexed) {
-            Some(behind) => ranking.tail.get(behind).is_some_and(|one| one.admitted),
-            None => {
-                let doc = ranking.base.docs.get(at as usize);
-                doc.is_some_and(|doc| doc.is_admitted(matcher))
-                    && (tools.is_empty() || using.binary_search(&at).is_ok())
-            }
-        };
-        if query.mode == SearchMode::Prose {
-            let all = scores.into_iter().enumerate();
-            return Ok(all
-                .filter_map(|(at, score)| Some((number(at), score?)))
-                .filter(|(at, _)| admitted(*at))
-                .collect());
-        }
-        let need = matcher.need(SegmentFormat::of(&self.ranking));
-        let mut matching: Vec<u32> = Vec::new();
-        for part in &ranking.base.parts {
-            matching.extend(self.matching_in(handle, part, &need).await?);
-        }
-        let tail = ranking.tail.iter().enumerate();
-        let tail = tail.filter(|(_, one)| one.matches);
-        matching.extend(tail.map(|(at, _)| number(ranking.indexed + at)));
-        let score = |at: &u32| {
-            scores
-                .get(*at as usize)
-                .copied()
-                .flatten()
-                .unwrap_or_default()
-        };
-        Ok(matching
-            .into_iter()
-            .filter(|at| admitted(*at))
-            .map(|at| (at, score(&at)))
-            .collect())
-    }
-
     async fn matching_in(&self, handle: &Handle<'_>, part: &Part, need: &Need) -> Result<Vec<u32>> {
         let candidates: Candidates = handle.candidates(&part.segment, need).await?;
         let numbers = candidates.numbers(part.segment.documents).into_iter();
         Ok(numbers.filter_map(|place| part.ranked(place)).collect())
     }
 
-    /// The score of each document; `None` for one that the question does not find.
-    async fn scores(
+    /// Asks a question: reads what of the index it counts.
+    async fn ask(
         &self,
         handle: &Handle<'_>,
         ranking: &mut Ranking,
         question: &str,
-    ) -> Result<Vec<Option<f64>>> {
+    ) -> Result<Asked> {
         let wanted = Wanted::new(&self.ranking, question);
         let mut terms: BTreeSet<String> = wanted.terms.clone();
+        let may_hold = |beginning: &[u8]| may_need(&wanted, beginning);
         for prefix in &wanted.prefixes {
             let key = word_prefix(prefix);
             for part in &ranking.base.parts {
-                for chunk in handle.chunks(part.segment.id, &key, true).await? {
-                    with_prefix(&chunk, &key, &mut |key, _| {
-                        let word = word_of(key).filter(|word| wanted.needs(word));
-                        terms.extend(word.map(str::to_owned));
+                let chunks = handle.chunks_among(part.segment.id, &key, &may_hold);
+                for chunk in chunks.await? {
+                    some_with_prefix(&chunk, &key, &mut |key, _| {
+                        if let Some(word) = word_of(key).filter(|word| wanted.needs(word)) {
+                            terms.insert(word.to_owned());
+                        }
+                        let may_follow = |end: &usize| {
+                            let beginning = key.get(..*end).unwrap_or_default();
+                            may_need(&wanted, beginning)
+                        };
+                        (1..=key.len()).take_while(may_follow).last().unwrap_or(0)
                     })?;
                 }
             }
         }
-        for term in &terms {
-            load(handle, &mut ranking.base, term).await?;
-        }
+        load(handle, &mut ranking.base, &terms).await?;
         let mut asked = ranking.base.corpus.ask(question);
         let sources = ranking.base.corpus.sources(&asked);
-        let mut counted: BTreeSet<String> = BTreeSet::new();
-        for at in sources {
-            if at < ranking.indexed {
-                self.tell_content(handle, &mut ranking.base, at).await?;
-            }
-            let words = ranking.base.corpus.words_of(at);
-            counted.extend(words.map(str::to_owned));
-        }
-        for term in counted.difference(&terms) {
-            let documents = count(handle, &ranking.base, term).await?;
-            ranking.base.corpus.set_unread(term, documents);
-        }
-        for term in ranking.base.corpus.expand(&mut asked) {
-            load(handle, &mut ranking.base, &term).await?;
-        }
-        Ok(ranking.base.corpus.finish(asked))
+        self.contents(handle, ranking, &sources).await?;
+        let Base { corpus, counts, .. } = &mut ranking.base;
+        let uncounted = corpus.set_unread_of(&sources, |word| counts.get(word).copied());
+        count(handle, &mut ranking.base, &uncounted).await?;
+        let added = ranking.base.corpus.expand(&mut asked);
+        load(handle, &mut ranking.base, &added).await?;
+        Ok(asked)
     }
 
-    /// Reads the words of a document that is indexed.
-    async fn tell_content(&self, handle: &Handle<'_>, base: &mut Base, at: usize) -> Result<()> {
-        match base.docs.get(at) {
-            Some(Doc::Message { seq, .. }) => {
-                if let Some(one) = SeqRange::new(*seq, *seq) {
-                    let page = self
-                        .store
-                        .read(handle.conversation, &LogRead::new(one))
-                        .await?;
-                    let mut calls = LogCalls::new(&*self.store, handle.conversation);
-                    calls.add_page(&page.items);
-                    if let Some(entry) = page.items.first() {
-                        calls.resolve(entry).await?;
-                        if let Some(said) = Document::without_echoes(entry, calls.names()) {
-                            base.corpus.set_content(at, &said);
-                        }
+    /// Tells the corpus the words of those of some documents that are indexed. Messages that are near each other
+    /// are read together.
+    async fn contents(
+        &self,
+        handle: &Handle<'_>,
+        ranking: &mut Ranking,
+        documents: &[usize],
+    ) -> Result<()> {
+        let Ranking { base, indexed, .. } = ranking;
+        let (mut messages, mut summaries) = (BTreeMap::new(), Vec::new());
+        let mut contents: Vec<(usize, Arc<[String]>)> = Vec::new();
+        for at in documents.iter().filter(|at| *at < indexed) {
+            match (base.contents.get(*at), base.docs.get(*at)) {
+                (Some(words), _) => contents.push((*at, words)),
+                (None, Some(Doc::Message { seq, .. })) => {
+                    messages.insert(*seq, *at);
+                }
+                (None, Some(Doc::Summary { id, .. })) => summaries.push((id.clone(), *at)),
+                (None, None) => {}
+            }
+        }
+        let seqs: Vec<Seq> = messages.keys().copied().collect();
+        for run in runs(&seqs) {
+            let ends = run.first().zip(run.last());
+            let mut rest = ends.and_then(|(first, last)| SeqRange::new(*first, *last));
+            let mut calls = LogCalls::new(&*self.store, handle.conversation);
+            while let Some(range) = rest {
+                let page = LogRead::new(range);
+                let page = self.store.read(handle.conversation, &page).await?;
+                calls.add_page(&page.items);
+                for entry in &page.items {
+                    let Some(at) = messages.get(&entry.seq) else {
+                        continue;
+                    };
+                    calls.resolve(entry).await?;
+                    if let Some(said) = Document::without_echoes(entry, calls.names()) {
+                        contents.push((*at, base.corpus.telling_words(&said).into()));
                     }
                 }
+                rest = page.next;
             }
-            Some(Doc::Summary { id, .. }) => {
-                let ids = [id.clone()];
-                let found = self.store.summaries(handle.conversation, &ids).await?;
-                if let Some(summary) = found.into_iter().next().flatten() {
-                    base.corpus.set_content(at, &Document::of_summary(&summary));
+        }
+        if !summaries.is_empty() {
+            let ids: Vec<SummaryId> = summaries.iter().map(|(id, _)| id.clone()).collect();
+            let found = self.store.summaries(handle.conversation, &ids).await?;
+            for ((_, at), summary) in summaries.iter().zip(found) {
+                if let Some(summary) = summary {
+                    let document = Document::of_summary(&summary);
+                    contents.push((*at, base.corpus.telling_words(&document).into()));
                 }
             }
-            None => {}
+        }
+        for (at, words) in &contents {
+            base.corpus.set_content(*at, words);
+            base.contents.keep(*at, words);
         }
         Ok(())
     }
 }
 
-/// Reads where a term stands in what is indexed.
-async fn load(handle: &Handle<'_>, base: &mut Base, term: &str) -> Result<()> {
-    let key = word_key(term);
-    let Base { parts, corpus, .. } = base;
-    let mut chunks: Vec<(&Part, Arc<[u8]>)> = Vec::new();
-    for part in parts.iter() {
-        for chunk in handle.chunks(part.segment.id, &key, false).await? {
-            chunks.push((part, chunk));
+/// Whether a word may be needed whose key begins so.
+fn may_need(wanted: &Wanted, beginning: &[u8]) -> bool {
+    let words = match std::str::from_utf8(beginning) {
+        Ok(_) => beginning,
+        // A character is cut off.
+        Err(error) => beginning.get(..error.valid_up_to()).unwrap_or_default(),
+    };
+    word_of(words).is_none_or(|beginning| wanted.may_need(beginning))
+}
+
+/// The documents that may match by themselves.
+enum Matching {
+    /// These few.
+    Few(Vec<usize>),
+    /// Whether each does.
+    Many(Vec<bool>),
+}
+
+impl Matching {
+    fn new(found: Vec<u32>, documents: usize) -> Self {
+        let found = found.into_iter().map(|at| at as usize);
+        if found.len() <= documents / 64 {
+            return Matching::Few(found.collect());
+        }
+        let mut all = vec![false; documents];
+        for at in found {
+            if let Some(slot) = all.get_mut(at) {
+                *slot = true;
+            }
+        }
+        Matching::Many(all)
+    }
+}
+
+/// The scores of a ranking.
+enum Scored<'r> {
+    /// By words: made as they are asked for.
+    ByWords(Box<Scores<'r>>),
+    /// With vectors, which may raise the score of any document.
+    WithVectors(Vec<Option<f64>>),
+}
+
+impl<'r> Scored<'r> {
+    fn new(ranking: &'r Ranking, asked: Asked, near: Option<&(Nearness, &FusionPolicy)>) -> Self {
+        let Base {
+            corpus, docs, kind, ..
+        } = &ranking.base;
+        let by_words = corpus.finish(asked);
+        let is_messages = *kind == IndexedKind::Messages;
+        let Some((near, policy)) = near.filter(|_| is_messages) else {
+            return Scored::ByWords(Box::new(by_words));
+        };
+        let mut scores = (0..docs.len())
+            .map(|at| by_words.get(at))
+            .collect::<Vec<_>>();
+        corpus.fuse(
+            &mut scores,
+            &near.cosines(docs.iter().map(Doc::seq)),
+            policy,
+        );
+        Scored::WithVectors(scores)
+    }
+
+    fn get(&self, at: usize) -> Option<f64> {
+        match self {
+            Scored::ByWords(scores) => scores.get(at),
+            Scored::WithVectors(scores) => scores.get(at).copied().flatten(),
         }
     }
-    corpus.load(term, |place| {
-        for (part, chunk) in &chunks {
-            if let Some(entry) = find(chunk, &key)? {
-                words(&entry, &mut |posting, positions| {
-                    let ranked = part.ranked(posting.place).filter(|_| posting.count > 0);
-                    if let Some(at) = ranked {
-                        place(at, posting.count, positions);
-                    }
+
+    /// The first `count` of those that have a score and are wanted, or more.
+    fn first(&self, count: usize, is_wanted: &dyn Fn(usize) -> bool) -> Vec<(u32, f64)> {
+        match self {
+            Scored::ByWords(scores) => pairs(scores.first(count, is_wanted)),
+            Scored::WithVectors(scores) => {
+                let wanted = (0..scores.len()).filter(|at| is_wanted(*at));
+                let scored = |at| Some((number(at), self.get(at)?));
+                wanted.filter_map(scored).collect()
+            }
+        }
+    }
+
+    /// The first `count` of those that are wanted, or more; without a score they have 0.
+    fn first_of(&self, count: usize, is_wanted: &dyn Fn(usize) -> bool) -> Vec<(u32, f64)> {
+        match self {
+            Scored::ByWords(scores) => pairs(scores.first_of(count, is_wanted)),
+            Scored::WithVectors(scores) => {
+                let wanted = (0..scores.len()).filter(|at| is_wanted(*at));
+                let scored = |at| (number(at), self.get(at).unwrap_or_default());
+                wanted.map(scored).collect()
+            }
+        }
+    }
+}
+
+fn pairs(ranked: Vec<Ranked>) -> Vec<(u32, f64)> {
+    let pair = |one: Ranked| (number(one.document), one.score);
+    ranked.into_iter().map(pair).collect()
+}
+
+/// The documents of a ranking that may be hits.
+struct Found<'r> {
+    ranking: &'r Ranking,
+    scores: Scored<'r>,
+    matcher: &'r Matcher,
+    /// The documents that use a tool that is asked for; `None` where none is.
+    using: Option<Vec<u32>>,
+    /// What may match by itself; `None` where the ranking decides.
+    matching: Option<Matching>,
+}
+
+impl<'r> Found<'r> {
+    async fn read<S>(
+        search: &SegmentSearch<S>,
+        handle: &Handle<'_>,
+        ranking: &'r Ranking,
+        scores: Scored<'r>,
+        query: &Query,
+        matcher: &'r Matcher,
+    ) -> Result<Self>
+    where
+        S: Deref + Clone + Send + Sync + fmt::Debug,
+        S::Target: Store,
+    {
+        let tools = matcher.tools();
+        let mut using = None;
+        if !tools.is_empty() {
+            let is_wanted = |name: &str| tools.iter().any(|tool| names_tool(name, tool));
+            let mut places: Vec<u32> = Vec::new();
+            for part in &ranking.base.parts {
+                let found = handle.using(&part.segment, &is_wanted).await?;
+                places.extend(found.into_iter().filter_map(|place| part.ranked(place)));
+            }
+            using = Some(places);
+        }
+        let mut matching = None;
+        if query.mode != SearchMode::Prose {
+            let need = matcher.need(SegmentFormat::of(&search.ranking));
+            let mut found = Vec::new();
+            for part in &ranking.base.parts {
+                found.extend(search.matching_in(handle, part, &need).await?);
+            }
+            let tail = ranking.tail.iter().enumerate();
+            let tail = tail.filter(|(_, one)| one.matches);
+            found.extend(tail.map(|(at, _)| number(ranking.indexed + at)));
+            matching = Some(Matching::new(found, ranking.base.docs.len()));
+        }
+        Ok(Self {
+            ranking,
+            scores,
+            matcher,
+            using,
+            matching,
+        })
+    }
+
+    /// Whether a document passes the filters.
+    fn admits(&self, at: usize) -> bool {
+        match at.checked_sub(self.ranking.indexed) {
+            Some(behind) => self
+                .ranking
+                .tail
+                .get(behind)
+                .is_some_and(|one| one.admitted),
+            None => {
+                let uses = self.using.as_ref();
+                let doc = self.ranking.base.docs.get(at);
+                doc.is_some_and(|doc| doc.is_admitted(self.matcher))
+                    && uses.is_none_or(|using| using.binary_search(&number(at)).is_ok())
+            }
+        }
+    }
+
+    /// The first `count` by score, or more where few match; in any order.
+    fn first(&self, count: usize) -> Vec<(u32, f64)> {
+        match &self.matching {
+            None => self.scores.first(count, &|at| self.admits(at)),
+            Some(Matching::Few(few)) => {
+                let few = few.iter().filter(|at| self.admits(**at));
+                let scored = few.map(|at| (number(*at), self.scores.get(*at).unwrap_or_default()));
+                scored.collect()
+            }
+            Some(Matching::Many(matching)) => {
+                let may_match = |at: usize| matching.get(at) == Some(&true) && self.admits(at);
+                self.scores.first_of(count, &may_match)
+            }
+        }
+    }
+
+    /// All that a ranking finds, rising.
+    fn all(&self) -> Vec<(u32, f64)> {
+        let all = (0..self.ranking.base.docs.len()).filter(|at| self.admits(*at));
+        all.filter_map(|at| Some((number(at), self.scores.get(at)?)))
+            .collect()
+    }
+
+    fn target(&self, at: u32) -> Option<RankedTarget> {
+        Some(match self.ranking.base.docs.get(at as usize)? {
+            Doc::Message { seq, .. } => RankedTarget::Message(*seq),
+            Doc::Summary { id, .. } => RankedTarget::Summary(id.clone()),
+        })
+    }
+}
+
+/// What is found, in the order of a query.
+struct FoundOrder {
+    targets: Vec<(RankedTarget, f64)>,
+    /// Whether more may follow.
+    is_cut: bool,
+}
+
+impl FoundOrder {
+    /// The first `count` of what rankings find, or more; of a ranking of messages and of one of summaries.
+    fn new(found: &[Found<'_>], order: HitOrder, count: usize) -> Self {
+        let mut lists = [Vec::new(), Vec::new()];
+        let mut is_cut = false;
+        for one in found {
+            let is_summaries = one.ranking.base.kind == IndexedKind::Summaries;
+            let list = match order {
+                HitOrder::Relevance => {
+                    let first = one.first(count);
+                    is_cut |= first.len() >= count;
+                    first
+                }
+                _ => one.all(),
+            };
+            if let Some(slot) = lists.get_mut(usize::from(is_summaries)) {
+                *slot = list;
+            }
+        }
+        let [messages, summaries] = lists;
+        let mut sorted = RankedOrder::new(order, messages, summaries);
+        let count = match is_cut {
+            true => count,
+            false => sorted.len(),
+        };
+        let target = |(score, is_summary, number): &(f64, bool, u32)| {
+            let kind = match is_summary {
+                true => IndexedKind::Summaries,
+                false => IndexedKind::Messages,
+            };
+            let one = found.iter().find(|one| one.ranking.base.kind == kind)?;
+            Some((one.target(*number)?, *score))
+        };
+        Self {
+            targets: sorted.first(count).iter().filter_map(target).collect(),
+            is_cut,
+        }
+    }
+
+    fn first(&self, count: usize) -> &[(RankedTarget, f64)] {
+        let count = count.min(self.targets.len());
+        self.targets.get(..count).unwrap_or_default()
+    }
+
+    fn len(&self) -> usize {
+        self.targets.len()
+    }
+}
+
+/// What a hit is of.
+#[derive(Debug, PartialEq, Eq, Hash)]
+enum TargetKey {
+    Message(Seq),
+    Summary(SummaryId),
+}
+
+fn key_of(target: &RankedTarget) -> TargetKey {
+    match target {
+        RankedTarget::Message(seq) => TargetKey::Message(*seq),
+        RankedTarget::Summary(id) => TargetKey::Summary(id.clone()),
+    }
+}
+
+/// Reads where some terms stand in what is indexed.
+async fn load<T: AsRef<str>>(
+    handle: &Handle<'_>,
+    base: &mut Base,
+    terms: impl IntoIterator<Item = T>,
+) -> Result<()> {
+    let terms: Vec<T> = terms.into_iter().collect();
+    let keys: Vec<Vec<u8>> = terms.iter().map(|term| word_key(term.as_ref())).collect();
+    let Base { parts, corpus, .. } = base;
+    let mut chunks = Vec::new();
+    for part in parts.iter() {
+        let found = handle.chunks_of(part.segment.id, &keys, true).await?;
+        chunks.push((part, found));
+    }
+    for (at, (term, key)) in terms.iter().zip(&keys).enumerate() {
+        corpus.load(term.as_ref(), |place| {
+            for (part, chunks) in &chunks {
+                let Some(Some(chunk)) = chunks.get(at) else {
+                    continue;
+                };
+                if let Some(entry) = find(chunk, key)? {
+                    words(&entry, &mut |posting, positions| {
+                        let ranked = part.ranked(posting.place).filter(|_| posting.count > 0);
+                        if let Some(at) = ranked {
+                            place(at, posting.count, positions);
+                        }
+                    })?;
+                }
+            }
+            Ok(())
+        })?;
+    }
+    Ok(())
+}
+
+/// Tells the corpus in how many of the indexed documents some terms stand, and keeps it.
+async fn count(handle: &Handle<'_>, base: &mut Base, terms: &[Arc<str>]) -> Result<()> {
+    for terms in terms.chunks(COUNTED) {
+        let keys: Vec<Vec<u8>> = terms.iter().map(|term| word_key(term)).collect();
+        let mut counts = vec![0; keys.len()];
+        for part in &base.parts {
+            let chunks = handle.chunks_of(part.segment.id, &keys, false).await?;
+            for ((key, chunk), documents) in keys.iter().zip(chunks).zip(&mut counts) {
+                let Some(chunk) = chunk else { continue };
+                let Some(entry) = find(&chunk, key)? else {
+                    continue;
+                };
+                if part.seen == part.segment.documents {
+                    *documents += entry.count as usize;
+                    continue;
+                }
+                words(&entry, &mut |posting, _| {
+                    *documents += usize::from(posting.count > 0 && posting.place < part.seen);
                 })?;
             }
         }
-        Ok(())
-    })
-}
-
-/// In how many of the indexed documents a term stands.
-async fn count(handle: &Handle<'_>, base: &Base, term: &str) -> Result<usize> {
-    let key = word_key(term);
-    let mut documents = 0;
-    for part in &base.parts {
-        for chunk in handle.chunks(part.segment.id, &key, false).await? {
-            let Some(entry) = find(&chunk, &key)? else {
-                continue;
-            };
-            if part.seen == part.segment.documents {
-                documents += entry.count as usize;
-                continue;
-            }
-            words(&entry, &mut |posting, _| {
-                documents += usize::from(posting.count > 0 && posting.place < part.seen);
-            })?;
+        if base.counts.len() > MOST_COUNTS {
+            base.counts.clear();
+        }
+        for (term, documents) in terms.iter().zip(counts) {
+            base.corpus.set_unread(term, documents);
+            base.counts.insert(Arc::clone(term), documents);
         }
     }
-    Ok(documents)
+    Ok(())
 }
 
 fn number(count: usize) -> u32 {

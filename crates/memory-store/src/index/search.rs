@@ -43,8 +43,8 @@ const BATCH: usize = 64;
 /// index holds, and it never writes. [`extend_index`](crate::extend_index) keeps what is scanned short. A
 /// store that keeps no index is scanned, and so is a ranking that counts echoes.
 ///
-/// Clones share what they read of the index: some 32 MB at most, and a record of each message of the
-/// conversations that were ranked last.
+/// Clones share what they read of the index: some 32 MB at most, and of the conversations that were ranked last
+/// a record of each message and the words that were counted, some MB each.
 #[derive(Debug, Clone)]
 pub struct SegmentSearch<S> {
     pub(super) store: S,
@@ -364,7 +364,7 @@ where
         Ok(ControlFlow::Continue(()))
     }
 
-    /// Reads a run of candidates, and what stands between them.
+    /// Reads a run of candidates. What stands between them is read too, and known not to match.
     async fn read(
         &self,
         run: &[Seq],
@@ -382,6 +382,13 @@ where
             let page = self.search.store.read(self.info.id, &read).await?;
             calls.add_page(&page.items);
             for entry in &page.items {
+                let at = match newest_first {
+                    true => run.binary_search_by(|seq| entry.seq.cmp(seq)),
+                    false => run.binary_search(&entry.seq),
+                };
+                if at.is_err() {
+                    continue;
+                }
                 if let Some(hit) = calls.hit(self.matcher, entry).await?
                     && hits.push(hit).is_break()
                 {
@@ -395,7 +402,7 @@ where
 }
 
 /// Positions in runs of such as are near each other.
-fn runs(seqs: &[Seq]) -> Vec<Vec<Seq>> {
+pub(super) fn runs(seqs: &[Seq]) -> Vec<Vec<Seq>> {
     let mut runs: Vec<Vec<Seq>> = Vec::new();
     for seq in seqs {
         match runs.last_mut() {

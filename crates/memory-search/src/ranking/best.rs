@@ -1,0 +1,397 @@
+//! The best documents of a ranking, without the scores of all.
+//!
+//! Documents stand in blocks. What a block's documents have at most of each part of a score gives a bound, and the
+//! blocks are looked at from the highest bound down, until the next one is below what is found already.
+
+use std::cmp::Ordering;
+use std::collections::BinaryHeap;
+use std::ops::Range;
+
+use super::corpus::{Corpus, Entry};
+use super::policy::RankingPolicy;
+use super::question::Question;
+use super::score::{Context, Ranked};
+
+/// Documents in a block.
+pub(super) const BLOCK: usize = 64;
+
+/// What is added to bounds, relative to them, so that rounding never hides a document.
+pub(super) const SLACK: f64 = 1e-9;
+
+/// What some neighbouring documents have in common: what bounds their scores.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Block {
+    /// The least number of terms of one.
+    least_length: u32,
+    /// A bit for each participant; several may share one.
+    participants: u64,
+    has_users: bool,
+    has_first_person: bool,
+    has_time: bool,
+    has_question: bool,
+}
+
+impl Block {
+    /// Adds a document to the block that it belongs to.
+    pub(super) fn add(blocks: &mut Vec<Block>, number: usize, entry: &Entry) {
+        if number / BLOCK == blocks.len() {
+            blocks.push(Block {
+                least_length: u32::MAX,
+                participants: 0,
+                has_users: false,
+                has_first_person: false,
+                has_time: false,
+                has_question: false,
+            });
+        }
+        if let Some(block) = blocks.last_mut() {
+            block.least_length = block.least_length.min(entry.length);
+            block.participants |= entry.participant.map_or(0, bit);
+            block.has_users |= entry.is_users;
+            block.has_first_person |= entry.first_person;
+            block.has_time |= entry.names_time;
+            block.has_question |= entry.asks;
+        }
+    }
+}
+
+fn bit(participant: u32) -> u64 {
+    1 << (participant % 64)
+}
+
+/// A ranked document in a heap, the worst on top.
+#[derive(Debug, PartialEq)]
+pub(super) struct Worst(pub(super) Ranked);
+
+impl Eq for Worst {}
+
+impl Ord for Worst {
+    fn cmp(&self, other: &Self) -> Ordering {
+        let by_score = other.0.score.total_cmp(&self.0.score);
+        by_score.then(self.0.document.cmp(&other.0.document))
+    }
+}
+
+impl PartialOrd for Worst {
+    fn partial_cmp(&self, other: &Self) -> Option<Ordering> {
+        Some(self.cmp(other))
+    }
+}
+
+/// The best of what is offered.
+#[derive(Debug)]
+pub(super) struct Best {
+    count: usize,
+    heap: BinaryHeap<Worst>,
+}
+
+impl Best {
+    pub(super) fn new(count: usize) -> Self {
+        Self {
+            count,
+            heap: BinaryHeap::new(),
+        }
+    }
+
+    pub(super) fn offer(&mut self, document: usize, score: f64) {
+        let offered = Worst(Ranked { document, score });
+        if self.heap.len() < self.count {
+            self.heap.push(offered);
+        } else if let Some(mut worst) = self.heap.peek_mut()
+            && offered < *worst
+        {
+            *worst = offered;
+        }
+    }
+
+    /// The worst score that is kept, where no more fit; what is worse is not kept.
+    pub(super) fn threshold(&self) -> f64 {
+        match self.heap.peek() {
+            Some(worst) if self.heap.len() == self.count => worst.0.score,
+            _ => f64::NEG_INFINITY,
+        }
+    }
+
+    /// What is kept, best first; of equal ones the earlier first.
+    pub(super) fn finish(self) -> Vec<Ranked> {
+        let sorted = self.heap.into_sorted_vec().into_iter();
+        sorted.map(|worst| worst.0).collect()
+    }
+}
+
+impl RankingPolicy {
+    /// Whether no part of a score is ever below zero, so that parts can be bounded one by one.
+    fn is_bounded(&self) -> bool {
+        let weights = [
+            self.k1,
+            self.asking_word_weight,
+            self.derived_word_weight,
+            self.phrase_share,
+            self.coverage_share,
+            self.previous_share,
+            self.answer_bonus,
+            self.second_previous_share,
+            self.next_share,
+            self.episode_share,
+            self.participant_factor,
+            self.first_participant_factor,
+            self.asker_factor,
+            self.first_person_share,
+            self.time_word_share,
+            self.day_share,
+            self.month_share,
+            self.recency_share,
+            self.expansion_weight,
+        ];
+        let shares = [self.b, self.question_discount];
+        weights.iter().all(|one| one.is_finite() && *one >= 0.0)
+            && shares.iter().all(|one| (0.0..=1.0).contains(one))
+            && self.rarity_power.is_finite()
+    }
+}
+
+impl Corpus {
+    /// The first `count` of the documents that `score` has a score for, best first. `score` is that of the
+    /// question in its context, or 0. Only some blocks are looked at where `blocks` says which. Also how many
+    /// documents were looked at.
+    pub(super) fn best(
+        &self,
+        question: &Question,
+        context: &Context,
+        count: usize,
+        blocks: Option<&[bool]>,
+        score: &dyn Fn(usize) -> Option<f64>,
+    ) -> (Vec<Ranked>, usize) {
+        let (mut best, mut seen) = (Best::new(count), 0);
+        if count == 0 {
+            return (Vec::new(), seen);
+        }
+        for (bound, block) in self.by_bound(question, context) {
+            if bound * (1.0 + SLACK) < best.threshold() {
+                break;
+            }
+            if blocks.is_some_and(|blocks| blocks.get(block) == Some(&false)) {
+                continue;
+            }
+            // Newer ones mostly score higher.
+            for at in documents(block, self.len()).rev() {
+                seen += 1;
+                if let Some(score) = score(at) {
+                    best.offer(at, score);
+                }
+            }
+        }
+        (best.finish(), seen)
+    }
+
+    /// The blocks with their bounds, the highest first.
+    fn by_bound(&self, question: &Question, context: &Context) -> Vec<(f64, usize)> {
+        let mut bounds: Vec<(f64, usize)> = match self.policy.is_bounded() {
+            true => self.bounds(question, context),
+            false => (0..self.blocks.len())
+                .map(|block| (f64::INFINITY, block))
+                .collect(),
+        };
+        bounds.sort_unstable_by(|a, b| b.0.total_cmp(&a.0).then(a.1.cmp(&b.1)));
+        bounds
+    }
+
+    fn bounds(&self, question: &Question, context: &Context) -> Vec<(f64, usize)> {
+        let policy = &self.policy;
+        let dates = question.dates.len() as f64 * policy.day_share.max(policy.month_share);
+        let highest = |range: Range<usize>| {
+            let scores = context.own.get(range).unwrap_or_default().iter();
+            scores.fold(0.0, |most, one| if *one > most { *one } else { most })
+        };
+        let own: Vec<f64> = (0..self.blocks.len())
+            .map(|block| match context.touched.get(block) {
+                Some(true) => highest(documents(block, self.len())),
+                _ => 0.0,
+            })
+            .collect();
+        let bound = |number: usize, block: &Block| {
+            let range = documents(number, self.len());
+            let most = own.get(number).copied().unwrap_or_default();
+            // Neighbours stand up to two before, and one behind.
+            let before = highest(range.start.saturating_sub(2)..range.start);
+            let behind = highest(range.end..self.len().min(range.end + 1));
+            let beside = most.max(before).max(behind);
+            let asks = block.has_question || {
+                let before = range
+                    .start
+                    .checked_sub(1)
+                    .and_then(|at| self.entries.get(at));
+                before.is_some_and(|entry| entry.asks)
+            };
+            let bonus = if asks { policy.answer_bonus } else { 0.0 };
+            let shares = policy.previous_share * (1.0 + bonus)
+                + policy.second_previous_share
+                + policy.next_share;
+            let half = f64::from(policy.self_contained_words.max(1));
+            let leaning = half / (half + f64::from(block.least_length));
+            let mut score = most
+                + leaning * shares * beside
+                + policy.episode_share * self.highest_episode(context, &range);
+            if question.asks_time && block.has_time {
+                score *= 1.0 + policy.time_word_share;
+            }
+            if block.has_first_person {
+                score *= 1.0 + policy.first_person_share;
+            }
+            score += context.best * dates;
+            let has = |participant: u32| block.participants & bit(participant) != 0;
+            score *= match question.participants.as_slice() {
+                [only] if has(*only) => policy.participant_factor.max(1.0),
+                [first, _, ..] if has(*first) => policy.first_participant_factor.max(1.0),
+                _ => 1.0,
+            };
+            if question.first_person && block.has_users {
+                score *= policy.asker_factor.max(1.0);
+            }
+            score * (1.0 + policy.recency_share * range.end as f64 / self.len() as f64)
+        };
+        let blocks = self.blocks.iter().enumerate();
+        blocks
+            .map(|(number, block)| (bound(number, block), number))
+            .collect()
+    }
+
+    /// The highest score of the episodes that some documents belong to.
+    fn highest_episode(&self, context: &Context, range: &Range<usize>) -> f64 {
+        let episode = |at: usize| {
+            self.entries
+                .get(at)
+                .map_or(0, |entry| entry.episode as usize)
+        };
+        let last = episode(range.end.saturating_sub(1));
+        let scores = context.episodes.get(episode(range.start)..=last);
+        scores
+            .unwrap_or_default()
+            .iter()
+            .copied()
+            .fold(0.0, f64::max)
+    }
+}
+
+/// The documents of a block, out of `all`.
+pub(super) fn documents(block: usize, all: usize) -> Range<usize> {
+    let start = block * BLOCK;
+    start.min(all)..(start + BLOCK).min(all)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::ranking::Document;
+    use fastrand::Rng;
+    use memory_model::{Role, Timestamp};
+
+    /// Texts of the words `w0` to `w39`, the first ones the most frequent, by three people in episodes.
+    fn corpus(rng: &mut Rng, policy: &RankingPolicy) -> Corpus {
+        let mut corpus = Corpus::new(policy.clone());
+        let mut time = 0;
+        for _ in 0..rng.usize(1..1_200) {
+            let words = (0..rng.usize(1..20)).map(|_| {
+                let rank = rng.f64() * rng.f64() * rng.f64() * 40.0;
+                format!("w{}{}", rank as usize, ["", "", "?", "."][rng.usize(..4)])
+            });
+            let mut text = words.collect::<Vec<_>>().join(" ");
+            text.push_str(["", " I", " yesterday", " in 2021", "?"][rng.usize(..5)]);
+            time += [1_000_000_i64, 60_000_000, 5_000_000_000][rng.usize(..3)] * rng.i64(0..30);
+            let document = Document::new(text, Timestamp(time))
+                .with_name(["Ann", "Ben", "Cid"][rng.usize(..3)])
+                .with_role([Role::User, Role::Assistant][rng.usize(..2)]);
+            corpus.add(&document);
+        }
+        corpus
+    }
+
+    /// The default policy, with some of its weights changed.
+    fn policy(rng: &mut Rng) -> RankingPolicy {
+        let mut policy = RankingPolicy::default();
+        let weights = [
+            &mut policy.previous_share,
+            &mut policy.next_share,
+            &mut policy.answer_bonus,
+            &mut policy.episode_share,
+            &mut policy.question_discount,
+            &mut policy.participant_factor,
+            &mut policy.asker_factor,
+            &mut policy.recency_share,
+            &mut policy.month_share,
+            &mut policy.first_person_share,
+            &mut policy.time_word_share,
+        ];
+        for weight in weights {
+            match rng.usize(..8) {
+                0 => *weight = 0.0,
+                1 => *weight *= 3.0,
+                2 if rng.usize(..8) == 0 => *weight = -*weight,
+                _ => {}
+            }
+        }
+        policy
+    }
+
+    const QUESTIONS: [&str; 10] = [
+        "w39",
+        "w0",
+        "w0 w39",
+        "w20 w30 w35",
+        "when did Ann w31",
+        "Ann Ben w12",
+        "did I w33 w5",
+        "w25 in 1970",
+        "w30 in january 1970",
+        "nothing",
+    ];
+
+    #[test]
+    fn the_best_are_those_of_the_whole_ranking() {
+        for seed in 0..150 {
+            let rng = &mut Rng::with_seed(seed);
+            let policy = policy(rng);
+            let corpus = corpus(rng, &policy);
+            for question in QUESTIONS {
+                let all = corpus.rank(question);
+                let scores = corpus.scored(question);
+                for count in [0, 1, 10, 50, 5_000] {
+                    let top = scores.first(count, &|_| true);
+                    assert_eq!(
+                        top,
+                        all[..count.min(all.len())],
+                        "{seed}, {question}, {count}"
+                    );
+                }
+                let third = |at: usize| at.is_multiple_of(3);
+                let some: Vec<Ranked> = all.into_iter().filter(|one| third(one.document)).collect();
+                let top = scores.first(7, &third);
+                assert_eq!(top, some[..7.min(some.len())], "{seed}, {question}");
+                let mut every: Vec<Ranked> = (0..corpus.len())
+                    .filter(|at| third(*at))
+                    .map(|document| {
+                        let score = scores.get(document).unwrap_or_default();
+                        Ranked { document, score }
+                    })
+                    .collect();
+                every.sort_by_key(|one| Worst(*one));
+                let top = scores.first_of(9, &third);
+                assert_eq!(top, every[..9.min(every.len())], "{seed}, {question}");
+            }
+        }
+    }
+
+    #[test]
+    fn blocks_that_cannot_be_among_the_best_are_not_looked_at() {
+        let rng = &mut Rng::with_seed(4);
+        let mut corpus = Corpus::new(RankingPolicy::default());
+        for n in 0..4_000 {
+            let text = format!("w{} and w{} of n{n}", rng.usize(..300), rng.usize(..300));
+            corpus.add(&Document::new(text, Timestamp(n * 600_000_000)));
+        }
+        let scores = corpus.scored("w7");
+        let (best, seen) = scores.look(3, None, &|at| scores.get(at));
+        assert_eq!(best, corpus.rank("w7")[..3]);
+        assert!(seen < corpus.len() / 2, "{seen}");
+    }
+}
