@@ -7,57 +7,14 @@ use std::cmp::Ordering;
 use std::collections::BinaryHeap;
 use std::ops::Range;
 
-use super::corpus::{Corpus, Entry};
+use super::block::{Block, documents};
+use super::corpus::Corpus;
 use super::policy::RankingPolicy;
 use super::question::Question;
 use super::score::{Context, Ranked};
 
-/// Documents in a block.
-pub(super) const BLOCK: usize = 64;
-
 /// What is added to bounds, relative to them, so that rounding never hides a document.
 pub(super) const SLACK: f64 = 1e-9;
-
-/// What some neighbouring documents have in common: what bounds their scores.
-#[derive(Debug, Clone, Copy)]
-pub(super) struct Block {
-    /// The least number of terms of one.
-    least_length: u32,
-    /// A bit for each participant; several may share one.
-    participants: u64,
-    has_users: bool,
-    has_first_person: bool,
-    has_time: bool,
-    has_question: bool,
-}
-
-impl Block {
-    /// Adds a document to the block that it belongs to.
-    pub(super) fn add(blocks: &mut Vec<Block>, number: usize, entry: &Entry) {
-        if number / BLOCK == blocks.len() {
-            blocks.push(Block {
-                least_length: u32::MAX,
-                participants: 0,
-                has_users: false,
-                has_first_person: false,
-                has_time: false,
-                has_question: false,
-            });
-        }
-        if let Some(block) = blocks.last_mut() {
-            block.least_length = block.least_length.min(entry.length);
-            block.participants |= entry.participant.map_or(0, bit);
-            block.has_users |= entry.is_users;
-            block.has_first_person |= entry.first_person;
-            block.has_time |= entry.names_time;
-            block.has_question |= entry.asks;
-        }
-    }
-}
-
-fn bit(participant: u32) -> u64 {
-    1 << (participant % 64)
-}
 
 /// A ranked document in a heap, the worst on top.
 #[derive(Debug, PartialEq)]
@@ -239,7 +196,7 @@ impl Corpus {
                 score *= 1.0 + policy.first_person_share;
             }
             score += context.best * dates;
-            let has = |participant: u32| block.participants & bit(participant) != 0;
+            let has = |participant: u32| block.may_be_by(participant);
             score *= match question.participants.as_slice() {
                 [only] if has(*only) => policy.participant_factor.max(1.0),
                 [first, _, ..] if has(*first) => policy.first_participant_factor.max(1.0),
@@ -271,12 +228,6 @@ impl Corpus {
             .copied()
             .fold(0.0, f64::max)
     }
-}
-
-/// The documents of a block, out of `all`.
-pub(super) fn documents(block: usize, all: usize) -> Range<usize> {
-    let start = block * BLOCK;
-    start.min(all)..(start + BLOCK).min(all)
 }
 
 #[cfg(test)]

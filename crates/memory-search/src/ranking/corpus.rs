@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use memory_model::{Role, Timestamp};
 
-use super::best::{BLOCK, Block};
+use super::block::{BLOCK, Block, Entry};
 use super::document::Document;
 use super::policy::RankingPolicy;
 use super::record::Record;
@@ -60,24 +60,6 @@ impl Postings {
         }
         raise(&mut self.episodes, episode);
     }
-}
-
-/// What is kept of a document.
-#[derive(Debug)]
-pub(super) struct Entry {
-    /// Number of terms.
-    pub(super) length: u32,
-    /// Number of the participant.
-    pub(super) participant: Option<u32>,
-    /// Whether a user wrote it.
-    pub(super) is_users: bool,
-    pub(super) created_at: Timestamp,
-    /// Number of the episode.
-    pub(super) episode: u32,
-    pub(super) question_share: f64,
-    pub(super) asks: bool,
-    pub(super) first_person: bool,
-    pub(super) names_time: bool,
 }
 
 /// The words of a conversation's messages, or of its summaries, in memory.

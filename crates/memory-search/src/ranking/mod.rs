@@ -21,6 +21,7 @@
 //! ```
 
 mod best;
+mod block;
 mod corpus;
 mod dates;
 mod document;

@@ -3,8 +3,8 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use super::best::{BLOCK, documents};
-use super::corpus::{Corpus, Entry, Posting, TermId};
+use super::block::{BLOCK, Entry, documents};
+use super::corpus::{Corpus, Posting, TermId};
 use super::dates::Nearness;
 use super::question::Question;
 
@@ -28,7 +28,7 @@ pub struct Asked {
     question: Question,
     /// Whether each document has a word of the question itself.
     has_word: Vec<bool>,
-    /// Whether a document of each [block](super::best::BLOCK) may be found.
+    /// Whether a document of each [block](super::block::BLOCK) may be found.
     findable: Vec<bool>,
     context: Context,
     /// The best documents by the question's own words, which words are taken from.
@@ -42,7 +42,7 @@ pub(super) struct Context {
     pub(super) own: Vec<f64>,
     /// The best of them.
     pub(super) best: f64,
-    /// Whether any document of each [block](super::best::BLOCK) has an own score.
+    /// Whether any document of each [block](super::block::BLOCK) has an own score.
     pub(super) touched: Vec<bool>,
     /// The episodes' scores; empty where they do not count.
     pub(super) episodes: Vec<f64>,
