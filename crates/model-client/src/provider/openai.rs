@@ -75,7 +75,7 @@ impl OpenAiCompatible {
     /// another.
     ///
     /// # Errors
-    /// [`FailureKind::InvalidClient`] when the base URL is not one of `http` or `https`, or the
+    /// [`FailureKind::InvalidClient`](crate::FailureKind::InvalidClient) when the base URL is not one of `http` or `https`, or the
     /// system cannot make connections.
     pub fn new(base_url: &str, model: impl Into<String>) -> Result<Self, Failure> {
         let endpoint = Endpoint::new(base_url, "chat/completions", MAX_ANSWER_BYTES)?;
