@@ -73,8 +73,6 @@ const ASKED: &str = "Questions asked:";
 /// Around a user's answers.
 const ANSWERED: &str = "User has answered your questions: ";
 const ANSWERED_END: &str = ". You can now continue with the user's answers in mind.";
-/// Between one answer and the next question.
-const NEXT: &str = ", \"";
 const NOTES: &str = "\" user notes: ";
 /// Before what a program adds to the report of an agent.
 const REPORT_ENDS: [&str; 2] = ["\n<usage>", "\nagentId: "];
@@ -296,24 +294,9 @@ fn patch(text: &str, out: &mut Vec<TextEdit>) {
     }
 }
 
-/// The user's answers, each on lines of its own, without what the program says around them, and without notes that say
-/// the answer again.
+/// The user's answers without what the program says around them, and without notes that say the
+/// answer again.
 fn answers(text: &str) -> String {
-    let text = without_frame(text);
-    let mut out = String::with_capacity(text.len());
-    let mut rest = text.as_str();
-    while let Some((before, after)) = rest.split_once(NEXT) {
-        let question = after.split_once('"');
-        let is_next = question.is_some_and(|(_, behind)| behind.starts_with("=\""));
-        out.push_str(before);
-        out.push_str(if is_next { "\n\"" } else { NEXT });
-        rest = after;
-    }
-    out.push_str(rest);
-    out
-}
-
-fn without_frame(text: &str) -> String {
     let text = text.trim();
     let text = text.strip_prefix(ANSWERED).unwrap_or(text);
     let mut rest = text.strip_suffix(ANSWERED_END).unwrap_or(text);
@@ -449,7 +432,7 @@ mod tests {
     fn notes_that_say_something_else_are_told() {
         assert_eq!(
             answers("\"A?\"=\"x\" user notes: y, \"B?\"=\"z\" user notes: z"),
-            "\"A?\"=\"x\" user notes: y\n\"B?\"=\"z\""
+            "\"A?\"=\"x\" user notes: y, \"B?\"=\"z\""
         );
     }
 
