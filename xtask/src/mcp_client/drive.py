@@ -191,7 +191,11 @@ async def two_sessions(client):
     _, page = await good(client, "memory_grep", {"session": "first", "pattern": "harbour", "limit": 1})
     foreign = {"session": "second", "pattern": "harbour", "limit": 1, "cursor": page["cursor"]}
     await bad(client, "memory_grep", foreign, "another call")
-    await bad(client, "memory_grep", {"pattern": "x"}, "session is required", '"first" or "second"')
+    both = {"pattern": "harbour|lighthouses", "mode": "regex", "scope": "messages"}
+    text, _ = await good(client, "memory_grep", both)
+    for name in ["first", "second"]:
+        check(f'session "{name}"' in text, f"a grep without a session reads both: {text}")
+    await bad(client, "memory_recall", {"query": "harbour"}, "session is required", '"first" or "second"')
     await bad(client, "memory_grep", {"session": "hidden", "pattern": "x"}, "there is no session")
 
 
