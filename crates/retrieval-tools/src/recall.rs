@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::text::{fenced, rfc3339, short};
 
-/// Maximum tokens of the passages of an answer when a call sets none.
+/// Maximum tokens of an answer, as a model reads it, when a call sets none.
 pub const DEFAULT_BUDGET: u64 = 2_000;
 
 /// Arguments of `recall`: a query or a turn.
@@ -18,7 +18,8 @@ pub struct RecallArgs {
     pub query: Option<String>,
     /// The position of one message to recall.
     pub turn: Option<Seq>,
-    /// Maximum tokens of all passages; 0 stands for [`DEFAULT_BUDGET`].
+    /// Maximum tokens of the answer as a model reads it, citations with it; 0 stands for [`DEFAULT_BUDGET`].
+    /// An answer has at least one passage: where a budget does not hold its citation, without its words.
     pub budget: u64,
     /// The cursor of an incomplete answer to the same query in the same session.
     pub cursor: Option<String>,
@@ -52,7 +53,7 @@ impl RecallArgs {
         }
     }
 
-    /// Sets the maximum tokens of all passages; 0 stands for [`DEFAULT_BUDGET`].
+    /// Sets the maximum tokens of the answer as a model reads it, citations with it; 0 stands for [`DEFAULT_BUDGET`].
     pub fn with_budget(mut self, tokens: u64) -> Self {
         self.budget = tokens;
         self
@@ -138,7 +139,7 @@ pub struct RecallAnswer {
     /// The turn that was asked for.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub turn: Option<Seq>,
-    /// Cost of the passages, in tokens; at most the budget.
+    /// Cost of the passages' words, in tokens; with their citations ([`Self::to_text`]) at most the budget.
     pub tokens: u64,
     /// Whether these are all passages among the messages that were ranked
     /// ([`RecallPolicy::candidates`]).
@@ -187,43 +188,47 @@ impl Passage {
             None => format!("message:{}", self.seq),
         }
     }
+
+    /// The citation, then the words between fence lines that they cannot contain.
+    pub(crate) fn to_text(&self) -> String {
+        let mut out = self.pointer();
+        if let Some(role) = self.role {
+            let _ = write!(out, " {role}");
+        }
+        let _ = write!(out, " {}", self.created_at);
+        if !self.path.is_empty() {
+            let path: Vec<&str> = self.path.iter().map(SummaryId::as_str).collect();
+            let _ = write!(out, ", in {}", path.join(" > "));
+        }
+        out.push('\n');
+        fenced(&mut out, &self.text);
+        out
+    }
+}
+
+/// What an answer with passages ends with.
+pub(crate) fn ending(cursor: Option<&str>) -> String {
+    let mut out = String::new();
+    match cursor {
+        None => out.push_str("This is all that was found.\n"),
+        Some(cursor) => {
+            let cursor = short(cursor);
+            let _ = writeln!(out, "There is more: repeat the call with cursor {cursor}.");
+        }
+    }
+    out.push_str("To read more around a passage, call memory_expand with message:SEQ.\n");
+    out
 }
 
 impl RecallAnswer {
-    /// The answer as a model reads it. All words are between fence lines that they cannot contain; the lines
-    /// around them are not part of `tokens`.
+    /// The answer as a model reads it. All words are between fence lines that they cannot contain. It costs at most
+    /// the budget, unless this does not hold the citation of one passage.
     pub fn to_text(&self) -> String {
-        let mut out = String::new();
         if self.passages.is_empty() {
-            out.push_str("Nothing was found.\n");
+            return "Nothing was found.\n".to_owned();
         }
-        for passage in &self.passages {
-            out.push_str(&passage.pointer());
-            if let Some(role) = passage.role {
-                let _ = write!(out, " {role}");
-            }
-            let _ = write!(out, " {}", passage.created_at);
-            if !passage.path.is_empty() {
-                let path: Vec<&str> = passage.path.iter().map(SummaryId::as_str).collect();
-                let _ = write!(out, ", in {}", path.join(" > "));
-            }
-            out.push('\n');
-            fenced(&mut out, &passage.text);
-        }
-        match &self.cursor {
-            None if self.passages.is_empty() => {}
-            None => out.push_str("This is all that was found.\n"),
-            Some(cursor) => {
-                let _ = writeln!(
-                    out,
-                    "There is more: repeat the call with cursor {}.",
-                    short(cursor)
-                );
-            }
-        }
-        if !self.passages.is_empty() {
-            out.push_str("To read more around a passage, call memory_expand with message:SEQ.\n");
-        }
+        let mut out: String = self.passages.iter().map(Passage::to_text).collect();
+        out.push_str(&ending(self.cursor.as_deref()));
         out
     }
 }

@@ -9,7 +9,7 @@ use memory_store::{LogRead, Order};
 use crate::cursor::foreign;
 use crate::error::{Error, ErrorKind, Result};
 use crate::piece::Payload;
-use crate::recall::{DEFAULT_BUDGET, Passage, RecallAnswer, RecallArgs};
+use crate::recall::{DEFAULT_BUDGET, Passage, RecallAnswer, RecallArgs, ending};
 use crate::retrieval::{BATCH, RECALL, Retrieval};
 
 /// Maximum number of messages with the exact words of a query that count as such.
@@ -97,28 +97,46 @@ impl Retrieval {
                 format!("there is no message at turn {turn}: give the position of a message");
             Error::new(ErrorKind::NotFound, message)
         })?;
-        let text = readable(&entry);
-        let text = self.cut(&text, self.recall_policy.turn_chars, most);
         let paths = self.paths(&BTreeSet::from([entry.seq])).await?;
-        let tokens = self.accounting.text(&text);
+        let mut passage = Passage {
+            seq: entry.seq,
+            path: paths.get(&entry.seq).cloned().unwrap_or_default(),
+            summary_id: None,
+            role: Some(entry.role),
+            text: readable(&entry),
+            external_id: entry.message.external_id,
+            created_at: entry.message.created_at,
+            tokens: 0,
+            score: 1.0,
+        };
+        let end = self.accounting.text(&ending(None));
+        self.shorten(&mut passage, self.recall_policy.turn_chars, most, end);
         Ok(RecallAnswer {
             query: None,
             turn: Some(turn),
-            tokens,
+            tokens: passage.tokens,
             complete: true,
             cursor: None,
-            passages: vec![Passage {
-                seq: entry.seq,
-                path: paths.get(&entry.seq).cloned().unwrap_or_default(),
-                summary_id: None,
-                role: Some(entry.role),
-                external_id: entry.message.external_id,
-                created_at: entry.message.created_at,
-                text,
-                tokens,
-                score: 1.0,
-            }],
+            passages: vec![passage],
         })
+    }
+
+    /// Cuts the words of a passage to `chars` characters, and so that an answer of it alone costs at most `most`
+    /// tokens with its citation and an end of `end` tokens.
+    fn shorten(&self, passage: &mut Passage, chars: usize, most: u64, end: u64) {
+        let words = std::mem::take(&mut passage.text);
+        let around = self.accounting.text(&passage.to_text()).saturating_add(end);
+        let mut room = most.saturating_sub(around);
+        loop {
+            passage.text = self.cut(&words, chars, room);
+            let cost = self.accounting.text(&passage.to_text()).saturating_add(end);
+            if cost <= most || room == 0 {
+                break;
+            }
+            // Longer fences, or control characters that are shown as pictures.
+            room = room.saturating_sub(cost - most);
+        }
+        passage.tokens = self.accounting.text(&passage.text);
     }
 
     /// The passages that answer a query, the best first.
@@ -149,27 +167,10 @@ impl Retrieval {
         let found = found
             .into_iter()
             .filter(|one| given.insert(one.hit.snippet.clone()));
-        let mut skipped = 0;
-        for candidate in found {
-            if skipped < position.skip {
-                skipped += 1;
-                continue;
-            }
-            let left = most.saturating_sub(answer.tokens);
-            let mut text = candidate.hit.snippet;
-            let mut tokens = self.accounting.text(&text);
-            if tokens > left && answer.passages.is_empty() {
-                text = self.cut(&text, usize::MAX, left);
-                tokens = self.accounting.text(&text);
-            }
-            let full = answer.passages.len() >= policy.passages.max(1);
-            if full || tokens > left && !answer.passages.is_empty() {
-                let next = position.skip + answer.passages.len();
-                let cursor = format!("r{next}/{}", position.head);
-                answer.cursor = Some(self.binding(&question).await?.cursor(&cursor));
-                answer.complete = false;
-                break;
-            }
+        let binding = self.binding(&question).await?;
+        let cursor_at = |next: usize| binding.cursor(&format!("r{next}/{}", position.head));
+        let mut spent = 0_u64;
+        for candidate in found.skip(position.skip) {
             let mut path = paths.get(&candidate.seq).cloned().unwrap_or_default();
             if let Some(id) = &candidate.summary
                 && let Some(end) = path.iter().position(|on| on == id)
@@ -182,19 +183,36 @@ impl Retrieval {
                 } => (Some(role), external_id),
                 HitTarget::Summary { .. } => (None, None),
             };
-            answer.tokens = answer.tokens.saturating_add(tokens);
-            answer.passages.push(Passage {
+            let mut passage = Passage {
                 seq: candidate.seq,
                 path,
                 summary_id: candidate.summary,
                 role,
                 external_id,
                 created_at: candidate.hit.created_at,
-                text,
-                tokens,
+                tokens: self.accounting.text(&candidate.hit.snippet),
+                text: candidate.hit.snippet,
                 // Six digits: the same on every machine.
                 score: (candidate.score * 1e6).round() / 1e6,
-            });
+            };
+            let next = position.skip + answer.passages.len();
+            // More may follow: then the answer ends with a cursor.
+            let end = self.accounting.text(&ending(Some(&cursor_at(next + 1))));
+            let mut cost = self.accounting.text(&passage.to_text());
+            let mut fits = spent.saturating_add(cost).saturating_add(end) <= most;
+            if !fits && answer.passages.is_empty() {
+                self.shorten(&mut passage, usize::MAX, most, end);
+                cost = self.accounting.text(&passage.to_text());
+                fits = true;
+            }
+            if !fits || answer.passages.len() >= policy.passages.max(1) {
+                answer.cursor = Some(cursor_at(next));
+                answer.complete = false;
+                break;
+            }
+            spent = spent.saturating_add(cost);
+            answer.tokens = answer.tokens.saturating_add(passage.tokens);
+            answer.passages.push(passage);
         }
         Ok(answer)
     }

@@ -30,10 +30,9 @@ pub(super) const CALLS: usize = 3;
 pub(super) const NEIGHBOURS: u32 = 2;
 
 /// What is read for a question, in the order of the rows.
-pub(super) const TEXTS: [&str; 6] = [
+pub(super) const TEXTS: [&str; 5] = [
     "grep, then two expands",
-    "one recall, its first 4,000 tokens",
-    "one recall, all of its answer",
+    "one recall",
     "context after compaction",
     "newest 4,000 tokens",
     "oldest 4,000 tokens",
@@ -151,7 +150,7 @@ impl Compacted {
             for question in &case.questions {
                 let called = called(&session, &question.text, snapshot.head).await?;
                 let recalled = recalled(&session, &question.text).await?;
-                let asked = [cut(&called), cut(&recalled), recalled].map(|text| Answer::of(&text));
+                let asked = [called, recalled].map(|text| Answer::of(&cut(&text)));
                 let gold: Vec<&Words> = question.gold.iter().map(|at| &turns[*at]).collect();
                 let sums = out.found.entry(question.category.clone()).or_default();
                 for (sum, answer) in sums.iter_mut().zip(asked.iter().chain(&fixed)) {

@@ -21,8 +21,7 @@ the tools too.
   and summaries; then `memory_expand` of the best message and of the best one that this does not
   show, {NEIGHBOURS} messages before and behind with it where the hit shows it whole, else by itself. {CALLS} calls; grep
   may take half of {READ} tokens, each expand a quarter. What is behind the {READ}th token does not count.
-- *one recall*: `memory_recall` with a budget of {READ} tokens. The budget is that of the passages, so the
-  whole answer is longer: one row counts its first {READ} tokens, the other all of it.
+- *one recall*: `memory_recall` with a budget of {READ} tokens.
 - *context after compaction*: `assemble` with a budget of {READ} tokens, without any call. It costs less where
   the whole view does.
 - *newest* and *oldest*: what a sliding window and a cut of {READ} tokens keep of the messages.

@@ -113,6 +113,9 @@ async fn a_budget_holds_and_the_cursor_goes_on() {
                 cost <= budget && cost == answer.tokens,
                 "{cost} of {budget}"
             );
+            // As it is read, with citations; a citation and the end cost less than 80.
+            let read = HeuristicEstimator::Bytes4.text(&answer.to_text());
+            assert!(read <= budget.max(80), "{read} of {budget}");
             assert_eq!(answer.complete, answer.cursor.is_none());
             all.extend(answer.passages.iter().map(|one| one.seq));
             match answer.cursor {
@@ -217,6 +220,22 @@ async fn a_turn_keeps_within_the_budget() {
             "{cost} of {budget}"
         );
         assert_eq!(answer.tokens, cost);
+        let read = HeuristicEstimator::Bytes4.text(&answer.to_text());
+        assert!(read <= budget.max(80), "{read} of {budget}");
+    }
+}
+
+#[tokio::test]
+async fn fences_and_control_characters_count_too() {
+    let world = World::new().await;
+    let text = "canal \u{1}\u{2}\u{3} ~~~~~~~~~~~~ ".repeat(200);
+    world.say(vec![Message::user(text)]).await;
+    for budget in [100, 150, 400] {
+        for args in [RecallArgs::turn(Seq(1)), RecallArgs::query("canal")] {
+            let answer = world.tools().recall(args.with_budget(budget)).await;
+            let read = HeuristicEstimator::Bytes4.text(&answer.unwrap().to_text());
+            assert!(read <= budget && read > budget / 2, "{read} of {budget}");
+        }
     }
 }
 
