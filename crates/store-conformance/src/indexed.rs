@@ -138,8 +138,13 @@ impl Words {
             SearchScope::Messages,
             SearchScope::Summaries,
         ];
+        let mode = one(rng, &modes);
+        let pattern = match mode {
+            SearchMode::Regex if rng.usize(..4) > 0 => expression(rng, &pattern),
+            _ => pattern,
+        };
         let mut query = Query::new(pattern)
-            .with_mode(one(rng, &modes))
+            .with_mode(mode)
             .with_order(one(rng, &orders))
             .with_scope(one(rng, &scopes))
             .with_limit(1 + rng.usize(..30));
@@ -162,6 +167,47 @@ impl Words {
         query.echoes = rng.usize(..6) == 0;
         query
     }
+}
+
+/// A regular expression that matches a text, and mostly others.
+fn expression(rng: &mut Rng, text: &str) -> String {
+    let mut out = String::new();
+    let mut open = false;
+    let escaped = |c: char| match c.is_alphanumeric() || !c.is_ascii() {
+        true => c.to_string(),
+        false => format!("\\x{{{:x}}}", u32::from(c)),
+    };
+    let mut chars = text.chars();
+    while let Some(c) = chars.next() {
+        let escaped_next = |chars: &mut std::str::Chars<'_>| chars.next().map(escaped);
+        let escaped = escaped(c);
+        match rng.usize(..12) {
+            0 => out.push_str(&format!("[{escaped}0-9]")),
+            1 => out.push_str(&format!("[a-d{escaped}я한]")),
+            2 => {
+                let next = escaped_next(&mut chars).unwrap_or_default();
+                out.push_str(&format!("[{escaped}{next}]{{1,3}}"));
+            }
+            3 => out.push_str(&format!("(?:zz{escaped}|{escaped}|[{escaped}x]q)")),
+            4 => out.push_str(&format!("x?{escaped}")),
+            5 => out.push('.'),
+            6 => out.push_str(&format!("\\b?{escaped}+")),
+            7 if !open => {
+                out.push_str(&format!("(?:нет|{escaped}"));
+                open = true;
+            }
+            8 if open => {
+                out.push_str(&format!("{escaped})"));
+                open = false;
+            }
+            9 => out.push_str(&format!("[{escaped}-{escaped}]{{1}}")),
+            _ => out.push_str(&escaped),
+        }
+    }
+    if open {
+        out.push(')');
+    }
+    out
 }
 
 /// A JSON object of texts.

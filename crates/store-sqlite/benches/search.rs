@@ -107,7 +107,9 @@ fn questions(count: usize) -> Vec<Asked> {
             regex(&format!("needle{}[xy]", count / 3)),
             None,
         ),
-        asked("regex without a literal", regex("[q-z]{9}"), None),
+        asked("regex of two words", regex("needle7[x]|harbours"), None),
+        asked("regex of classes", regex("[q-z]{9}"), None),
+        asked("regex of anything", regex(r"\S{40}"), None),
         asked("no such text", Query::new("zzzyx"), None),
     ]
 }

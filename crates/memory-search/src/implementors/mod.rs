@@ -12,6 +12,7 @@ mod pattern;
 mod position;
 mod ranked;
 mod regex;
+mod regex_need;
 mod snippet;
 
 pub use auto::search_auto;

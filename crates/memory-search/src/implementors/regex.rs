@@ -3,6 +3,9 @@
 use regex::{Regex, RegexBuilder};
 use regex_syntax::hir::{Hir, HirKind};
 
+use super::regex_need::need_of;
+use crate::segment::Need;
+
 /// A regular expression, ready to be held against texts. Matching takes time linear in the text.
 ///
 /// `^` and `$` match at line breaks. Case is ignored by Unicode's simple case folding, unless `exact`.
@@ -11,6 +14,7 @@ pub(super) struct RegexPattern {
     regex: Regex,
     /// What a text in ASCII contains when it matches, in lower case.
     literal: Option<String>,
+    need: Need,
 }
 
 impl RegexPattern {
@@ -27,12 +31,13 @@ impl RegexPattern {
         Ok(Self {
             regex,
             literal: required_literal(pattern),
+            need: need_of(pattern, exact),
         })
     }
 
-    /// What each match contains, whatever its case.
-    pub(super) fn literal(&self) -> Option<&str> {
-        self.literal.as_deref()
+    /// What a text has in which it matches, as far as an index knows it.
+    pub(super) fn need(&self) -> &Need {
+        &self.need
     }
 
     /// Returns where the pattern matches, in order and without overlaps, in bytes.

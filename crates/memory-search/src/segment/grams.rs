@@ -12,7 +12,7 @@ pub(super) type Gram = u64;
 const END: char = '\0';
 
 /// A character as runs have it. The long s is an s, since regular expressions say so.
-fn folded(c: char) -> impl Iterator<Item = char> {
+pub(super) fn folded(c: char) -> impl Iterator<Item = char> {
     fold_char(c).map(|c| if c == 'ſ' { 's' } else { c })
 }
 

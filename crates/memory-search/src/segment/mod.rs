@@ -26,7 +26,8 @@ pub use build::{SegmentBuilder, SegmentFormat};
 pub use dictionary::{find, some_with_prefix, with_prefix};
 pub use grams::GROUP;
 pub use merge::merge;
-pub use need::{Need, TermKeys};
+pub(crate) use need::char_set;
+pub use need::{CharSet, Need, TermKeys};
 pub use postings::{Entry, WordPosting, groups, places, words};
 pub use record::{last_summary, records};
 
@@ -94,6 +95,16 @@ pub fn gram_key(gram: &str) -> Vec<u8> {
     let mut key = vec![GRAMS];
     key.extend_from_slice(gram.as_bytes());
     key
+}
+
+/// The run of characters of an entry's key, or what is whole of the beginning of one; `None` for another entry's.
+pub fn gram_of(key: &[u8]) -> Option<&str> {
+    let gram = key.strip_prefix(&[GRAMS])?;
+    match std::str::from_utf8(gram) {
+        Ok(gram) => Some(gram),
+        // A character is cut off.
+        Err(error) => std::str::from_utf8(gram.get(..error.valid_up_to())?).ok(),
+    }
 }
 
 /// Whether a chunk of this key holds records.

@@ -1,10 +1,13 @@
 //! What a segment must have for a query.
 
-use super::grams::{folded_text, grams_of};
+use super::grams::{folded, folded_text, grams_of};
 use super::{gram_key, word_key};
 
 /// Keys of which one must be there.
 pub type TermKeys = Vec<Vec<u8>>;
+
+/// The characters of which one stands at a place, as runs of characters have them; rising.
+pub type CharSet = Vec<char>;
 
 /// What the messages that match a pattern have, as far as an index knows it.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -16,8 +19,14 @@ pub enum Need {
     Grams(Vec<Vec<u8>>),
     /// A run of characters that begins so.
     GramPrefix(Vec<u8>),
+    /// Characters side by side, three or more: of each of these sets one.
+    SideBySide(Vec<CharSet>),
     /// One word of each of these, by their keys.
     Words(Vec<TermKeys>),
+    /// All of these, two or more.
+    All(Vec<Need>),
+    /// One of these, two or more.
+    Any(Vec<Need>),
 }
 
 impl Need {
@@ -35,4 +44,37 @@ impl Need {
         let keys = |terms: Vec<String>| terms.iter().map(|term| word_key(term)).collect();
         Need::Words(terms.into_iter().map(keys).collect())
     }
+
+    /// What a text needs to have all of these.
+    pub(crate) fn all(mut needs: Vec<Need>) -> Self {
+        needs.retain(|need| *need != Need::Nothing);
+        match needs.len() {
+            0 | 1 => needs.pop().unwrap_or(Need::Nothing),
+            _ => Need::All(needs),
+        }
+    }
+
+    /// What a text needs to have one of these.
+    pub(crate) fn any(mut needs: Vec<Need>) -> Self {
+        match needs.len() {
+            _ if needs.contains(&Need::Nothing) => Need::Nothing,
+            0 | 1 => needs.pop().unwrap_or(Need::Nothing),
+            _ => Need::Any(needs),
+        }
+    }
+}
+
+/// A set of characters as runs have them; `None` where one of them stands for more than one.
+pub(crate) fn char_set(chars: impl IntoIterator<Item = char>) -> Option<CharSet> {
+    let mut set = CharSet::new();
+    for c in chars {
+        let mut alone = folded(c);
+        set.extend(alone.next());
+        if alone.next().is_some() {
+            return None;
+        }
+    }
+    set.sort_unstable();
+    set.dedup();
+    Some(set)
 }

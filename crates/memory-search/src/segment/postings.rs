@@ -14,6 +14,18 @@ pub struct Entry<'b> {
     pub(super) bytes: &'b [u8],
 }
 
+impl Entry<'_> {
+    /// Bytes of its places.
+    pub fn len(&self) -> usize {
+        self.bytes.len()
+    }
+
+    /// Whether it has no place.
+    pub fn is_empty(&self) -> bool {
+        self.bytes.is_empty()
+    }
+}
+
 /// A document that has a word.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct WordPosting {

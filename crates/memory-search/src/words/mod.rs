@@ -124,14 +124,24 @@ impl Tokenizer {
     pub(crate) fn visit_text(self, text: &str, f: &mut dyn FnMut(Range<usize>, String)) {
         visit_words(text, &mut |word| {
             if word.kind == WordKind::Unspaced {
-                let starts = starts(text, &word);
-                self.visit_runs(text, &starts, 1, f);
-                self.visit_runs(text, &starts, 2, f);
+                self.visit_characters(text, &word, f);
             } else {
                 let term = self.term(text, &word);
                 f(word.range, term);
             }
         });
+    }
+
+    /// Calls `f` with each term of a word in a script without spaces: its characters, then its pairs.
+    pub(crate) fn visit_characters(
+        self,
+        text: &str,
+        word: &Word,
+        f: &mut dyn FnMut(Range<usize>, String),
+    ) {
+        let starts = starts(text, word);
+        self.visit_runs(text, &starts, 1, f);
+        self.visit_runs(text, &starts, 2, f);
     }
 
     /// Calls `f` with each term of a query: where it stands, and the term. A text has all of a word's

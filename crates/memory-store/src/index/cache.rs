@@ -77,14 +77,15 @@ impl ChunkCache {
     }
 
     /// The chunks that may hold keys that begin with `prefix`, of which a filter takes only some: it is given what
-    /// all keys of a chunk begin with.
+    /// all keys of a chunk begin with. `None` where these are more than `most`.
     pub(super) async fn chunks_among(
         &self,
         index: &dyn IndexStore,
         segment: u64,
         prefix: &[u8],
         may_hold: &(dyn Fn(&[u8]) -> bool + Sync),
-    ) -> Result<Vec<Arc<[u8]>>> {
+        most: usize,
+    ) -> Result<Option<Vec<Arc<[u8]>>>> {
         let keys = self.keys(index, segment).await?;
         let first = chunk_of(&keys, prefix);
         let begin = keys.partition_point(|other| other.as_slice() <= prefix);
@@ -101,7 +102,11 @@ impl ChunkCache {
         };
         let numbers = first.into_iter().chain(begin..end);
         let numbers: Vec<usize> = numbers.filter(between).collect();
-        self.numbered(index, segment, &keys, &numbers, true).await
+        if numbers.len() > most {
+            return Ok(None);
+        }
+        let chunks = self.numbered(index, segment, &keys, &numbers, true);
+        Ok(Some(chunks.await?))
     }
 
     /// For each of some keys the chunk that may hold it. What was read is kept where it is likely to be asked

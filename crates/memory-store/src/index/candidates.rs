@@ -44,6 +44,10 @@ impl Candidates {
         }
     }
 
+    fn is_empty(&self) -> bool {
+        matches!(self, Candidates::Some(numbers) if numbers.is_empty())
+    }
+
     /// The numbers, out of `documents`.
     pub(super) fn numbers(self, documents: u32) -> Vec<u32> {
         match self {
@@ -97,6 +101,27 @@ impl Handle<'_> {
                     lists.push(list);
                 }
                 Candidates::Some(common(lists))
+            }
+            Need::SideBySide(sets) => self.side_by_side(segment, sets).await?,
+            Need::All(needs) => {
+                let mut all = Candidates::All;
+                for need in needs {
+                    all = all.and(Box::pin(self.candidates(segment, need)).await?);
+                    if all.is_empty() {
+                        break;
+                    }
+                }
+                all
+            }
+            Need::Any(needs) => {
+                let mut any = Candidates::Some(Vec::new());
+                for need in needs {
+                    match Box::pin(self.candidates(segment, need)).await? {
+                        Candidates::Some(numbers) => any = any.or(numbers),
+                        Candidates::All => return Ok(Candidates::All),
+                    }
+                }
+                any
             }
             _ => Candidates::All,
         })
@@ -162,16 +187,17 @@ impl Handle<'_> {
         Ok(chunks.await?)
     }
 
-    /// The chunks that may hold keys with a prefix, but for those where no key may be wanted.
+    /// The chunks that may hold keys with a prefix, but for those where no key may be wanted; `None` where these are
+    /// more than `most`.
     pub(super) async fn chunks_among(
         &self,
         segment: u64,
         prefix: &[u8],
         may_hold: &(dyn Fn(&[u8]) -> bool + Sync),
-    ) -> Result<Vec<Arc<[u8]>>> {
-        let chunks = self
-            .cache
-            .chunks_among(self.index, segment, prefix, may_hold);
+        most: usize,
+    ) -> Result<Option<Vec<Arc<[u8]>>>> {
+        let cache = self.cache;
+        let chunks = cache.chunks_among(self.index, segment, prefix, may_hold, most);
         Ok(chunks.await?)
     }
 
@@ -197,13 +223,13 @@ impl Handle<'_> {
 }
 
 /// The documents of some groups.
-fn of_groups(groups: &[u32], documents: u32) -> Vec<u32> {
+pub(super) fn of_groups(groups: &[u32], documents: u32) -> Vec<u32> {
     let of = |group: &u32| group * GROUP..(group.saturating_add(1) * GROUP).min(documents);
     groups.iter().flat_map(of).collect()
 }
 
 /// The numbers that all lists have; the lists rise.
-fn common(mut lists: Vec<Vec<u32>>) -> Vec<u32> {
+pub(super) fn common(mut lists: Vec<Vec<u32>>) -> Vec<u32> {
     lists.sort_by_key(Vec::len);
     let mut lists = lists.into_iter();
     let mut left = lists.next().unwrap_or_default();

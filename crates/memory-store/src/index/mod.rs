@@ -6,6 +6,7 @@ mod candidates;
 mod extend;
 mod ranked;
 mod search;
+mod side_by_side;
 mod visible;
 
 pub use extend::{IndexCheck, IndexProgress, check_index, extend_index, rebuild_index};

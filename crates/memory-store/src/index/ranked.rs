@@ -423,8 +423,8 @@ where
         for prefix in &wanted.prefixes {
             let key = word_prefix(prefix);
             for part in &ranking.base.parts {
-                let chunks = handle.chunks_among(part.segment.id, &key, &may_hold);
-                for chunk in chunks.await? {
+                let chunks = handle.chunks_among(part.segment.id, &key, &may_hold, usize::MAX);
+                for chunk in chunks.await?.unwrap_or_default() {
                     some_with_prefix(&chunk, &key, &mut |key, _| {
                         if let Some(word) = word_of(key).filter(|word| wanted.needs(word)) {
                             terms.insert(word.to_owned());

@@ -326,10 +326,10 @@ where
         hits: &mut HitCollector,
     ) -> Result<ControlFlow<()>> {
         let tools = self.matcher.tools();
-        if *self.need == Need::Nothing && tools.is_empty() {
+        let mut numbers = self.handle.candidates(segment, self.need).await?;
+        if numbers == Candidates::All && tools.is_empty() {
             return self.scan(Some(range), hits).await;
         }
-        let mut numbers = self.handle.candidates(segment, self.need).await?;
         if self.matcher.searches_echoes() {
             // Their words are not indexed.
             let echoes = self.handle.using(segment, &is_memory_tool).await?;

@@ -1,0 +1,192 @@
+//! What every match of a regular expression contains, as far as an index knows it.
+
+use regex_syntax::ParserBuilder;
+use regex_syntax::hir::{Class, ClassUnicode, Hir, HirKind};
+
+use crate::segment::{CharSet, Need, char_set};
+
+/// Largest set of characters that an index is asked for: all digits of all scripts fit.
+const MOST_CHARS: usize = 1_024;
+
+/// Characters side by side that an index is asked for; those that follow are left out.
+const LONGEST_RUN: usize = 24;
+
+/// Parts of an expression that are read; those that follow are left out. Repetitions count as often as they repeat.
+const MOST_PARTS: usize = 4_096;
+
+/// Returns what a text has in which an expression matches. Case is ignored unless `exact`.
+pub(super) fn need_of(pattern: &str, exact: bool) -> Need {
+    let mut parser = ParserBuilder::new()
+        .multi_line(true)
+        .case_insensitive(!exact)
+        .build();
+    let Ok(hir) = parser.parse(pattern) else {
+        return Need::Nothing;
+    };
+    let mut parts = MOST_PARTS;
+    need_of_hir(&hir, &mut parts)
+}
+
+fn need_of_hir(hir: &Hir, parts: &mut usize) -> Need {
+    let mut reader = Reader {
+        parts,
+        needs: Vec::new(),
+        run: Vec::new(),
+        prefix: String::new(),
+    };
+    reader.read(hir);
+    reader.cut();
+    let Reader { needs, prefix, .. } = reader;
+    match needs.is_empty() && !prefix.is_empty() {
+        true => Need::of_literal(&prefix),
+        false => Need::all(needs),
+    }
+}
+
+/// Reads the parts of an expression that follow each other.
+struct Reader<'p> {
+    /// Parts that may still be read.
+    parts: &'p mut usize,
+    needs: Vec<Need>,
+    /// The characters before, side by side.
+    run: Vec<CharSet>,
+    /// The longest run of one or two characters that is needed.
+    prefix: String,
+}
+
+impl Reader<'_> {
+    fn read(&mut self, hir: &Hir) {
+        let Some(left) = self.parts.checked_sub(1) else {
+            return self.cut();
+        };
+        *self.parts = left;
+        match hir.kind() {
+            HirKind::Empty | HirKind::Look(_) => {}
+            HirKind::Literal(literal) => match std::str::from_utf8(&literal.0) {
+                Ok(text) => text.chars().for_each(|c| self.push(char_set([c]))),
+                Err(_) => self.cut(),
+            },
+            HirKind::Class(Class::Unicode(class)) => self.push(chars_of(class)),
+            HirKind::Class(Class::Bytes(class)) => match class.is_ascii() {
+                true => {
+                    let ranges = class.iter();
+                    let bytes = ranges.flat_map(|range| range.start()..=range.end());
+                    self.push(char_set(bytes.map(char::from)));
+                }
+                false => self.cut(),
+            },
+            HirKind::Capture(capture) => self.read(&capture.sub),
+            HirKind::Concat(parts) => parts.iter().for_each(|part| self.read(part)),
+            HirKind::Alternation(parts) => {
+                self.cut();
+                let each = parts.iter().map(|part| need_of_hir(part, self.parts));
+                match Need::any(each.collect()) {
+                    Need::Nothing => {}
+                    any => self.needs.push(any),
+                }
+            }
+            HirKind::Repetition(repetition) => {
+                let times = repetition.min.min(LONGEST_RUN as u32);
+                (0..times).for_each(|_| self.read(&repetition.sub));
+                if repetition.max != Some(times) {
+                    self.cut();
+                }
+            }
+        }
+    }
+
+    /// Adds a character; `None` stands for any, or for more than one.
+    fn push(&mut self, set: Option<CharSet>) {
+        match set {
+            Some(set) => self.run.push(set),
+            None => self.cut(),
+        }
+        if self.run.len() == LONGEST_RUN {
+            self.cut();
+        }
+    }
+
+    /// Ends a run: anything may follow.
+    fn cut(&mut self) {
+        let run = std::mem::take(&mut self.run);
+        let one = |set: &CharSet| match set.as_slice() {
+            [c] => Some(*c),
+            _ => None,
+        };
+        let text: Option<String> = run.iter().map(one).collect();
+        match text {
+            Some(text) if run.len() >= 3 => self.needs.push(Need::of_literal(&text)),
+            None if run.len() >= 3 => self.needs.push(Need::SideBySide(run)),
+            Some(text) if text.chars().count() > self.prefix.chars().count() => self.prefix = text,
+            _ => {}
+        }
+    }
+}
+
+/// The characters of a class; `None` where they are many, or where one stands for more than one in lower case.
+fn chars_of(class: &ClassUnicode) -> Option<CharSet> {
+    let size: usize = class.iter().map(|range| range.len()).sum();
+    if size > MOST_CHARS {
+        return None;
+    }
+    char_set(class.iter().flat_map(|range| range.start()..=range.end()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::segment::gram_key;
+
+    fn grams(all: &[&str]) -> Need {
+        Need::Grams(all.iter().map(|gram| gram_key(gram)).collect())
+    }
+
+    #[test]
+    fn what_is_needed_is_read_off() {
+        let need = |pattern: &str| need_of(pattern, false);
+        assert_eq!(need(r"fn.+Main\("), grams(&["ain", "in(", "mai"]));
+        assert_eq!(
+            need("error|failed"),
+            Need::Any(vec![
+                grams(&["err", "ror", "rro"]),
+                grams(&["ail", "fai", "ile", "led"])
+            ])
+        );
+        assert_eq!(
+            need(r"(?-u:\d)x{2}[abC]"),
+            Need::SideBySide(vec![
+                ('0'..='9').collect(),
+                vec!['x'],
+                vec!['x'],
+                vec!['a', 'b', 'c']
+            ])
+        );
+        assert_eq!(need("abc.*x[yz]Z"), {
+            let sets = vec![vec!['x'], vec!['y', 'z'], vec!['z']];
+            Need::All(vec![grams(&["abc"]), Need::SideBySide(sets)])
+        });
+        // The Kelvin sign and the long s are letters where case is ignored.
+        assert_eq!(need("ſ\u{212a}y"), grams(&["sky"]));
+        assert_eq!(need("a{2,}b"), Need::GramPrefix(gram_key("aa")));
+        assert_eq!(need("(ab){2}c"), grams(&["aba", "abc", "bab"]));
+        for nothing in [
+            "",
+            "x*",
+            "abc|",
+            r"\w+\s",
+            ".",
+            "(?:abc)?",
+            r"[^a]\D\D",
+            "(",
+        ] {
+            assert_eq!(need(nothing), Need::Nothing, "{nothing}");
+        }
+    }
+
+    #[test]
+    fn large_expressions_are_read_in_part() {
+        for pattern in ["(?:(?:a|bc){20}){20}", "(?:x{20}[yz]{20}){20}"] {
+            assert_ne!(need_of(pattern, true), Need::Nothing);
+        }
+    }
+}
