@@ -14,6 +14,7 @@ mod ranked;
 mod regex;
 mod regex_need;
 mod snippet;
+mod terms;
 
 pub use auto::search_auto;
 pub use collector::HitCollector;

@@ -1,17 +1,17 @@
 //! A pattern, read by its mode, and the search for it in the texts of a message.
 
-use std::collections::{BTreeSet, HashMap};
+use std::collections::BTreeSet;
 use std::ops::Range;
-use std::sync::{Arc, Mutex, PoisonError};
 
 use super::regex::RegexPattern;
 use super::snippet::Snippet;
+use super::terms::Terms;
 use crate::fallback::Fallback;
 use crate::fold::fold_case;
 use crate::query::{Query, SearchMode};
 use crate::ranking::RankingPolicy;
 use crate::segment::{Need, SegmentFormat};
-use crate::words::{Language, Tokenizer, WordKind, WordLists, visit_words};
+use crate::words::{Language, Tokenizer, WordLists};
 
 /// A pattern, ready to be held against texts.
 #[derive(Debug, Clone)]
@@ -95,7 +95,7 @@ impl Pattern {
             Pattern::Folded(text) | Pattern::Exact(text) => Need::of_literal(text),
             Pattern::Regex(regex) => regex.need().clone(),
             Pattern::Terms { terms, all, .. } => {
-                let variants = terms.sorted.iter().map(|term| format.variants(term));
+                let variants = terms.iter().map(|term| format.variants(term));
                 match all {
                     true => Need::of_terms(variants),
                     false => Need::of_terms([variants.flatten().collect()]),
@@ -113,59 +113,6 @@ impl Pattern {
             snippet_terms: 0,
             seen: BTreeSet::new(),
         }
-    }
-}
-
-/// The distinct terms of a pattern, and which of them the words are that texts had so far: most words of a text
-/// occurred before, and finding a word's stem takes longer than looking the word up.
-#[derive(Debug, Clone)]
-pub(super) struct Terms {
-    sorted: Vec<String>,
-    /// By word, as it is written: the place of its term, if it is one.
-    seen: Arc<Mutex<HashMap<Box<str>, Option<usize>>>>,
-}
-
-impl Terms {
-    /// Words that are remembered.
-    const MOST_SEEN: usize = 1 << 14;
-
-    /// Longest word that is remembered, in bytes.
-    const LONGEST_SEEN: usize = 32;
-
-    /// `terms` are in order.
-    fn new(terms: Vec<String>) -> Self {
-        Self {
-            sorted: terms,
-            seen: Arc::default(),
-        }
-    }
-
-    /// Where terms stand in a text, with the place of each.
-    fn places(&self, text: &str, tokenizer: Tokenizer) -> Vec<(usize, Range<usize>)> {
-        let mut seen = self.seen.lock().unwrap_or_else(PoisonError::into_inner);
-        let mut found = Vec::new();
-        let place = |term: &String| self.sorted.binary_search(term).ok();
-        visit_words(text, &mut |word| {
-            if word.kind == WordKind::Unspaced {
-                tokenizer.visit_characters(text, &word, &mut |range, term| {
-                    found.extend(place(&term).map(|place| (place, range)));
-                });
-                return;
-            }
-            let body = text.get(word.range.clone()).unwrap_or_default();
-            let at = match seen.get(body) {
-                Some(at) => *at,
-                None => {
-                    let at = place(&tokenizer.term(text, &word));
-                    if body.len() <= Self::LONGEST_SEEN && seen.len() < Self::MOST_SEEN {
-                        seen.insert(body.into(), at);
-                    }
-                    at
-                }
-            };
-            found.extend(at.map(|place| (place, word.range)));
-        });
-        found
     }
 }
 
@@ -269,7 +216,7 @@ impl Finder<'_> {
         match self.pattern {
             Pattern::Terms {
                 terms, all: true, ..
-            } if self.seen.len() < terms.sorted.len() => None,
+            } if self.seen.len() < terms.len() => None,
             _ => self.snippet,
         }
     }
