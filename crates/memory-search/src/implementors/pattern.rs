@@ -82,7 +82,7 @@ impl Pattern {
             );
         }
         let pattern = Pattern::Terms {
-            terms: Terms::new(terms),
+            terms: Terms::new(terms, tokenizer),
             all,
             tokenizer,
         };

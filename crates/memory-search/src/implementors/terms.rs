@@ -13,6 +13,8 @@ pub(super) struct Terms {
     sorted: Vec<String>,
     /// By word, as it is written: the place of its term, if it is one.
     seen: Arc<Mutex<HashMap<Box<str>, Option<usize>>>>,
+    /// The ASCII characters, in lower case, that words of these terms may begin with; `None` where nothing is known.
+    first: Option<Vec<u8>>,
 }
 
 impl Terms {
@@ -23,10 +25,12 @@ impl Terms {
     const LONGEST_SEEN: usize = 32;
 
     /// `terms` are in order.
-    pub(super) fn new(terms: Vec<String>) -> Self {
+    pub(super) fn new(terms: Vec<String>, tokenizer: Tokenizer) -> Self {
+        let first = tokenizer.first_letters(&terms);
         Self {
             sorted: terms,
             seen: Arc::default(),
+            first,
         }
     }
 
@@ -51,6 +55,12 @@ impl Terms {
                 return;
             }
             let body = text.get(word.range.clone()).unwrap_or_default();
+            if let Some((known, first)) = self.first.as_ref().zip(body.bytes().next())
+                && first.is_ascii()
+                && !known.contains(&first.to_ascii_lowercase())
+            {
+                return;
+            }
             let at = match seen.get(body) {
                 Some(at) => *at,
                 None => {
@@ -64,5 +74,51 @@ impl Terms {
             found.extend(at.map(|place| (place, word.range)));
         });
         found
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::words::Language;
+
+    #[test]
+    fn each_word_of_a_term_is_found() {
+        let words = [
+            "went",
+            "Going",
+            "GO",
+            "gave",
+            "dying",
+            "skies",
+            "yelled",
+            "Yay",
+            "children",
+            "3rd",
+            "naïve",
+            "écoles",
+            "бегают",
+            "かな",
+            "🎉",
+            "generously",
+            "buys",
+            "bought",
+            "It",
+            "x86",
+        ];
+        let text = words.join(" ");
+        for latin in [None, Some(Language::English), Some(Language::French)] {
+            for usual_forms in [false, true] {
+                let tokenizer = Tokenizer { latin, usual_forms };
+                let mut all = Vec::new();
+                tokenizer.visit_text(&text, &mut |range, term| all.push((range, term)));
+                for (_, term) in &all {
+                    let terms = Terms::new(vec![term.clone()], tokenizer);
+                    let expected = all.iter().filter(|(_, other)| other == term);
+                    let expected: Vec<_> = expected.map(|(range, _)| (0, range.clone())).collect();
+                    assert_eq!(terms.places(&text, tokenizer), expected, "{term}");
+                }
+            }
+        }
     }
 }

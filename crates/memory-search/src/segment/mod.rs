@@ -28,7 +28,7 @@ pub use grams::GROUP;
 pub use merge::merge;
 pub(crate) use need::char_set;
 pub use need::{CharSet, Need, TermKeys};
-pub use postings::{Entry, WordPosting, groups, places, words};
+pub use postings::{Entry, WordPosting, groups, places, retain_groups, words};
 pub use record::{last_summary, records};
 
 /// Section of the records.

@@ -105,6 +105,32 @@ pub fn groups(entry: &Entry<'_>) -> Result<Vec<u32>> {
     Ok(groups)
 }
 
+/// Keeps of some groups, which rise, those that a run of characters has.
+///
+/// # Errors
+/// As [`groups`].
+pub fn retain_groups(entry: &Entry<'_>, kept: &mut Vec<u32>) -> Result<()> {
+    let mut reader = Reader::new(entry.bytes);
+    let (mut at, mut wrong, mut is_begun) = (0_u32, None, false);
+    kept.retain(|group| {
+        while wrong.is_none() && (!is_begun || at < *group) {
+            if reader.is_empty() {
+                return false;
+            }
+            match reader.small() {
+                Ok(gap) => at = at.saturating_add(gap),
+                Err(error) => wrong = Some(error),
+            }
+            is_begun = true;
+        }
+        at == *group
+    });
+    match wrong {
+        Some(error) => Err(error),
+        None => Ok(()),
+    }
+}
+
 /// The documents that a word occurs in, rising, also where it is not ranked.
 ///
 /// # Errors

@@ -47,6 +47,11 @@ impl WordLists {
         self.forms.get(word).copied().unwrap_or(word)
     }
 
+    /// The irregular and short forms with their usual forms.
+    pub(crate) fn forms(&self) -> impl Iterator<Item = (&'static str, &'static str)> {
+        self.forms.iter().map(|(form, usual)| (*form, *usual))
+    }
+
     /// The stems of the usual forms of all irregular and short forms with the stem `stem`, by the rules of
     /// `language`, to which the lists belong.
     pub(crate) fn usual_stems(&self, language: Language, stem: &str) -> Vec<String> {

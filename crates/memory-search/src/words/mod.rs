@@ -159,6 +159,28 @@ impl Tokenizer {
         });
     }
 
+    /// The ASCII characters, in lower case, that a word may begin with which begins with an ASCII character and has one of
+    /// these terms; `None` where rules of the language may change the beginning of a word.
+    pub(crate) fn first_letters(self, terms: &[String]) -> Option<Vec<u8>> {
+        // The rules for English change endings alone, and a word of a single letter not at all.
+        if !matches!(self.latin, None | Some(Language::English)) {
+            return None;
+        }
+        let of_terms = terms.iter().filter_map(|term| term.bytes().next());
+        let mut first: Vec<u8> = of_terms.collect();
+        if let Some(language) = self.latin.filter(|_| self.usual_forms) {
+            let forms = WordLists::of(language).forms();
+            let of_terms = first.clone();
+            first.extend(forms.filter_map(|(form, usual)| {
+                let usual = usual.bytes().next()?;
+                of_terms.contains(&usual).then(|| form.bytes().next())?
+            }));
+        }
+        first.sort_unstable();
+        first.dedup();
+        Some(first)
+    }
+
     /// Returns the term of a word in a script with spaces, or of a pictograph.
     pub(crate) fn term(self, text: &str, word: &Word) -> String {
         let folded = fold_case(text.get(word.range.clone()).unwrap_or_default());
@@ -257,6 +279,19 @@ mod tests {
             ["\u{1f469}", "\u{1f680}"]
         );
         assert!(in_query("?!… \u{200d}").is_empty());
+    }
+
+    #[test]
+    fn english_stems_begin_as_their_words() {
+        let mut rng = fastrand::Rng::with_seed(3);
+        let letters: Vec<char> = "abcdefghijklmnopqrstuvwxyzy".chars().collect();
+        for _ in 0..20_000 {
+            let length = 1 + rng.usize(..9);
+            let mut word: String = (0..length).map(|_| letters[rng.usize(..27)]).collect();
+            word += ["", "s", "ing", "ied", "ly", "ational"][rng.usize(..6)];
+            let stem = Language::English.stem(&word);
+            assert_eq!(stem.chars().next(), word.chars().next(), "{word}");
+        }
     }
 
     #[test]

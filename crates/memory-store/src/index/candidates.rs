@@ -4,7 +4,8 @@ use std::sync::Arc;
 
 use memory_search::ranking::Record;
 use memory_search::segment::{
-    GROUP, Need, find, groups, places, records, tool_of, tools_prefix, with_prefix,
+    Entry, GROUP, Need, find, groups, places, records, retain_groups, tool_of, tools_prefix,
+    with_prefix,
 };
 
 use super::visible::Handle;
@@ -66,18 +67,30 @@ impl Handle<'_> {
     ) -> Result<Candidates> {
         Ok(match need {
             Need::Grams(keys) => {
-                let mut lists = Vec::new();
-                for key in keys {
-                    let list = self.groups(segment, key, false).await?;
-                    if list.is_empty() {
+                let chunks = self.chunks_of(segment.id, keys, true).await?;
+                let mut entries = Vec::new();
+                for (key, chunk) in keys.iter().zip(&chunks) {
+                    let Some(chunk) = chunk else {
                         return Ok(Candidates::Some(Vec::new()));
+                    };
+                    match find(chunk, key)? {
+                        Some(entry) => entries.push(entry),
+                        None => return Ok(Candidates::Some(Vec::new())),
                     }
-                    lists.push(list);
                 }
-                Candidates::Some(of_groups(&common(lists), segment.documents))
+                entries.sort_by_key(Entry::len);
+                let mut entries = entries.iter();
+                let mut left = match entries.next() {
+                    Some(rarest) => groups(rarest)?,
+                    None => Vec::new(),
+                };
+                for entry in entries {
+                    retain_groups(entry, &mut left)?;
+                }
+                Candidates::Some(of_groups(&left, segment.documents))
             }
             Need::GramPrefix(key) => {
-                let list = self.groups(segment, key, true).await?;
+                let list = self.groups_of_prefix(segment, key).await?;
                 Candidates::Some(of_groups(&list, segment.documents))
             }
             Need::Words(all) => {
@@ -151,21 +164,10 @@ impl Handle<'_> {
         Ok(found)
     }
 
-    /// The groups of the runs of characters with this key, or that begin so; rising.
-    async fn groups(
-        &self,
-        segment: &IndexSegment,
-        key: &[u8],
-        is_prefix: bool,
-    ) -> Result<Vec<u32>> {
+    /// The groups of the runs of characters that begin so; rising.
+    async fn groups_of_prefix(&self, segment: &IndexSegment, key: &[u8]) -> Result<Vec<u32>> {
         let mut found = Vec::new();
-        for chunk in self.chunks(segment.id, key, is_prefix).await? {
-            if !is_prefix {
-                return Ok(match find(&chunk, key)? {
-                    Some(entry) => groups(&entry)?,
-                    None => Vec::new(),
-                });
-            }
+        for chunk in self.chunks(segment.id, key, true).await? {
             let mut entries = Vec::new();
             with_prefix(&chunk, key, &mut |_, entry| entries.push(entry))?;
             for entry in entries {
