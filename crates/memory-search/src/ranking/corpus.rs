@@ -309,7 +309,10 @@ impl Corpus {
         self.texts.clear();
         self.postings.clear();
         self.contents.clear();
-        for entry in self.entries.drain(length.min(self.entries.len())..) {
+        if self.entries.len() <= length {
+            return;
+        }
+        for entry in self.entries.drain(length..) {
             if let Some(sum) = self.episodes.get_mut(entry.episode as usize) {
                 *sum = sum.saturating_sub(u64::from(entry.length));
             }
