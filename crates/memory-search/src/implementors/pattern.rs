@@ -23,11 +23,7 @@ pub(super) enum Pattern {
     /// The expression matches.
     Regex(RegexPattern),
     /// All terms occur, or any of them.
-    Terms {
-        terms: Terms,
-        all: bool,
-        tokenizer: Tokenizer,
-    },
+    Terms { terms: Terms, all: bool },
 }
 
 impl Pattern {
@@ -84,7 +80,6 @@ impl Pattern {
         let pattern = Pattern::Terms {
             terms: Terms::new(terms, tokenizer),
             all,
-            tokenizer,
         };
         (pattern, None)
     }
@@ -175,9 +170,7 @@ impl Finder<'_> {
     /// Looks for the pattern in one text.
     pub(super) fn see(&mut self, text: &str) {
         match self.pattern {
-            Pattern::Terms {
-                terms, tokenizer, ..
-            } => self.see_terms(text, terms, *tokenizer),
+            Pattern::Terms { terms, .. } => self.see_terms(text, terms),
             _ if self.snippet.is_some() => {}
             Pattern::Folded(pattern) => self.snippet = Snippet::find(text, pattern, self.chars),
             Pattern::Exact(pattern) => {
@@ -198,8 +191,8 @@ impl Finder<'_> {
         }
     }
 
-    fn see_terms(&mut self, text: &str, terms: &Terms, tokenizer: Tokenizer) {
-        let mut found = terms.places(text, tokenizer);
+    fn see_terms(&mut self, text: &str, terms: &Terms) {
+        let mut found = terms.places(text);
         self.seen.extend(found.iter().map(|(place, _)| *place));
         // Single characters come before the pairs that begin with them.
         found.sort_by_key(|(_, range)| (range.start, range.end));

@@ -66,7 +66,7 @@ fn one_line(error: &regex::Error) -> String {
 /// Returns a text that every match of a regular expression contains, whatever its case: the longest
 /// that can be read off it, in lower case. `None` where there is none, or where it is not ASCII.
 ///
-/// An index selects the texts to match by it. A text that has the letter `ſ` (U+017F) may match without
+/// Texts in ASCII without it are not matched at all. An index is asked for more: for classes and alternatives too. A text that has the letter `ſ` (U+017F) may match without
 /// it: that letter is an `s` where case is ignored.
 pub fn required_literal(pattern: &str) -> Option<String> {
     let mut parser = regex_syntax::ParserBuilder::new().multi_line(true).build();

@@ -11,6 +11,7 @@ use crate::words::{Tokenizer, WordKind, visit_words};
 #[derive(Debug, Clone)]
 pub(super) struct Terms {
     sorted: Vec<String>,
+    tokenizer: Tokenizer,
     /// By word, as it is written: the place of its term, if it is one.
     seen: Arc<Mutex<HashMap<Box<str>, Option<usize>>>>,
     /// The ASCII characters, in lower case, that words of these terms may begin with; `None` where nothing is known.
@@ -29,6 +30,7 @@ impl Terms {
         let first = tokenizer.first_letters(&terms);
         Self {
             sorted: terms,
+            tokenizer,
             seen: Arc::default(),
             first,
         }
@@ -43,15 +45,16 @@ impl Terms {
     }
 
     /// Where terms stand in a text, with the place of each.
-    pub(super) fn places(&self, text: &str, tokenizer: Tokenizer) -> Vec<(usize, Range<usize>)> {
+    pub(super) fn places(&self, text: &str) -> Vec<(usize, Range<usize>)> {
         let mut seen = self.seen.lock().unwrap_or_else(PoisonError::into_inner);
         let mut found = Vec::new();
         let place = |term: &String| self.sorted.binary_search(term).ok();
         visit_words(text, &mut |word| {
             if word.kind == WordKind::Unspaced {
-                tokenizer.visit_characters(text, &word, &mut |range, term| {
-                    found.extend(place(&term).map(|place| (place, range)));
-                });
+                self.tokenizer
+                    .visit_characters(text, &word, &mut |range, term| {
+                        found.extend(place(&term).map(|place| (place, range)));
+                    });
                 return;
             }
             let body = text.get(word.range.clone()).unwrap_or_default();
@@ -64,7 +67,7 @@ impl Terms {
             let at = match seen.get(body) {
                 Some(at) => *at,
                 None => {
-                    let at = place(&tokenizer.term(text, &word));
+                    let at = place(&self.tokenizer.term(text, &word));
                     if body.len() <= Self::LONGEST_SEEN && seen.len() < Self::MOST_SEEN {
                         seen.insert(body.into(), at);
                     }
@@ -116,7 +119,7 @@ mod tests {
                     let terms = Terms::new(vec![term.clone()], tokenizer);
                     let expected = all.iter().filter(|(_, other)| other == term);
                     let expected: Vec<_> = expected.map(|(range, _)| (0, range.clone())).collect();
-                    assert_eq!(terms.places(&text, tokenizer), expected, "{term}");
+                    assert_eq!(terms.places(&text), expected, "{term}");
                 }
             }
         }

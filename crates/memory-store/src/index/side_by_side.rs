@@ -27,6 +27,7 @@ type Three<'n> = [&'n CharSet; 3];
 type Run = [char; 3];
 
 /// The runs of three that a segment has at one place of what is asked for, and the chunks that have them.
+#[derive(Clone, Default)]
 struct Place {
     runs: BTreeSet<Run>,
     chunks: Vec<Arc<[u8]>>,
@@ -54,10 +55,7 @@ impl Handle<'_> {
             let before = threes.iter().take(at).position(|other| other == three);
             let known = before.and_then(|before| places.get(before));
             let place = match known {
-                Some(place) => place.as_ref().map(|place| Place {
-                    runs: place.runs.clone(),
-                    chunks: place.chunks.clone(),
-                }),
+                Some(place) => place.clone(),
                 None => self.runs(segment, three).await?,
             };
             places.push(place);
@@ -101,10 +99,7 @@ impl Handle<'_> {
             }
             keys.sort_unstable();
             let found = self.chunks_of(segment.id, &keys, true).await?;
-            let mut place = Place {
-                runs: BTreeSet::new(),
-                chunks: Vec::new(),
-            };
+            let mut place = Place::default();
             for (key, chunk) in keys.iter().zip(found) {
                 let Some(chunk) = chunk else { continue };
                 if find(&chunk, key)?.is_some() {
@@ -121,10 +116,7 @@ impl Handle<'_> {
         let Some(chunks) = chunks.await? else {
             return Ok(None);
         };
-        let mut place = Place {
-            runs: BTreeSet::new(),
-            chunks: Vec::new(),
-        };
+        let mut place = Place::default();
         for chunk in chunks {
             let before = place.runs.len();
             visit(&chunk, three, &mut |run, _| {
