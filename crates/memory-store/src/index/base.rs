@@ -136,3 +136,20 @@ impl Contents {
         }
     }
 }
+
+/// A ranking of messages or of summaries.
+pub(super) struct Ranking {
+    pub(super) base: Base,
+    /// Number of documents that are indexed.
+    pub(super) indexed: usize,
+    /// What is not indexed.
+    pub(super) tail: Vec<Pending>,
+}
+
+/// A document that is not indexed.
+pub(super) struct Pending {
+    /// Whether it passes the filters.
+    pub(super) admitted: bool,
+    /// Whether it matches by itself.
+    pub(super) matches: bool,
+}

@@ -4,6 +4,7 @@ mod base;
 mod cache;
 mod candidates;
 mod extend;
+mod found;
 mod ranked;
 mod search;
 mod side_by_side;
