@@ -109,7 +109,7 @@ pub(crate) fn compose(
         true => 0,
         false => tokens,
     };
-    let names_share = last_lines(share(12).saturating_sub(core));
+    let names_share = last_lines(share(11).saturating_sub(core));
     let expand_share = last_lines(share(10).min(120));
     let mut left = room.saturating_sub(names_share + expand_share);
     if is_dense(source, target) {
@@ -277,7 +277,7 @@ impl Composer<'_> {
         self.fill(&first, 0, left, &|kind| match kind {
             Kind::Error => all / 3,
             Kind::Act => all * 2 / 5,
-            Kind::Reply => all / 2,
+            Kind::Reply => all * 3 / 5,
             _ => all,
         });
         for step in 1..4 {
@@ -293,7 +293,7 @@ impl Composer<'_> {
         self.fill(&first, 1, left, &|kind| match kind {
             Kind::Error => all * 2 / 5,
             Kind::Act => all * 2 / 5,
-            Kind::Reply => all / 2,
+            Kind::Reply => all * 3 / 5,
             _ => all,
         });
         self.fill(&telling, 1, left, &|_| all);

@@ -11,7 +11,7 @@ use crate::source::Source;
 use crate::{compose, gather};
 
 /// Name and version of the extracts.
-const ID: &str = "extractive@7";
+const ID: &str = "extractive@8";
 
 /// Makes extracts of conversations: deterministic, without a model.
 ///
@@ -54,7 +54,7 @@ impl ExtractiveSummarizer {
         self
     }
 
-    /// Returns the name and version, such as `extractive@7`. Summarizers that may write different texts
+    /// Returns the name and version, such as `extractive@8`. Summarizers that may write different texts
     /// have different ids.
     pub fn id(&self) -> &str {
         &self.id
