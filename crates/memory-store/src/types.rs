@@ -247,6 +247,8 @@ pub enum Order {
 pub struct LogRead {
     /// Positions to read; those beyond the head are ignored.
     pub range: SeqRange,
+    /// The positions of the range that are read, rising; `None` for all.
+    pub only: Option<Vec<Seq>>,
     /// Reading order.
     pub order: Order,
     /// Maximum number of entries in a page.
@@ -260,10 +262,23 @@ impl LogRead {
     pub fn new(range: SeqRange) -> Self {
         Self {
             range,
+            only: None,
             order: Order::OldestFirst,
             max_rows: 1024,
             max_bytes: 8 << 20,
         }
+    }
+
+    /// Reads the entries at these positions, in pages as [`new`](Self::new) does; `None` without any.
+    pub fn at(positions: impl IntoIterator<Item = Seq>) -> Option<Self> {
+        let mut only: Vec<Seq> = positions.into_iter().collect();
+        only.sort_unstable();
+        only.dedup();
+        let range = SeqRange::new(*only.first()?, *only.last()?)?;
+        Some(Self {
+            only: Some(only),
+            ..Self::new(range)
+        })
     }
 
     /// Reads newest first.
@@ -277,13 +292,22 @@ impl LogRead {
         self.max_rows = rows;
         self
     }
-}
 
-/// Returns the rest of `range` after a page that ended at `last` in `order`.
-pub fn rest_of(range: SeqRange, order: Order, last: Seq) -> Option<SeqRange> {
-    match order {
-        Order::OldestFirst => SeqRange::new(last.next(), range.last),
-        Order::NewestFirst => SeqRange::new(range.first, last.prev()),
+    /// The positions of `only` in a part of the range; `None` where all are read.
+    pub fn only_in(&self, part: SeqRange) -> Option<&[Seq]> {
+        let only = self.only.as_deref()?;
+        let begin = only.partition_point(|seq| *seq < part.first);
+        let end = only.partition_point(|seq| *seq <= part.last);
+        Some(only.get(begin..end).unwrap_or_default())
+    }
+
+    /// Returns what is left of a part of the range after a page that ended at `last`; `None` where nothing is.
+    pub fn rest_of(&self, part: SeqRange, last: Seq) -> Option<SeqRange> {
+        let rest = match self.order {
+            Order::OldestFirst => SeqRange::new(last.next(), part.last),
+            Order::NewestFirst => SeqRange::new(part.first, last.prev()),
+        };
+        rest.filter(|rest| self.only_in(*rest).is_none_or(|only| !only.is_empty()))
     }
 }
 

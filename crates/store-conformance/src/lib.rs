@@ -78,6 +78,7 @@ macro_rules! conformance_tests {
             large_bodies_come_back
             a_log_is_read_in_pages
             a_page_holds_at_least_one_entry
+            entries_are_read_by_their_positions
             reads_beyond_the_head_end_there
             running_sums_and_positions
             a_store_opens_again

@@ -23,6 +23,9 @@ use crate::tables::{Facts as F, Message as M, Payload as P};
 /// How many rows go into one insert: few sizes, so that the driver's cache holds every statement.
 pub const BATCHES: [usize; 3] = [64, 8, 1];
 
+/// How many positions [`positions`] looks up at most.
+pub const POSITIONS: usize = 64;
+
 /// How many values [`put_row`] puts.
 pub const COLUMNS: usize = STORED.len();
 
@@ -200,6 +203,37 @@ pub fn range(
     limit: u64,
     largest: i64,
 ) -> SelectStatement {
+    let mut statement = rows(order, limit, largest);
+    let (first, last) = (packed(source, range.first.0), packed(source, range.last.0));
+    statement.and_where(Expr::col((M::Table, M::Id)).between(first, last));
+    statement
+}
+
+/// As [`range`], of the positions given: at most [`POSITIONS`].
+pub fn positions(
+    source: u32,
+    positions: &[Seq],
+    order: Order,
+    limit: u64,
+    largest: i64,
+) -> SelectStatement {
+    let mut statement = rows(order, limit, largest);
+    // Few lengths, so that the driver's cache holds every statement: the last one is repeated.
+    let length = match positions.len() {
+        0..=8 => 8,
+        _ => POSITIONS,
+    };
+    let repeated = std::iter::repeat(positions.last()).flatten();
+    let wanted = positions
+        .iter()
+        .chain(repeated)
+        .take(length.max(positions.len()));
+    let ids = wanted.map(|seq| packed(source, seq.0));
+    statement.and_where(Expr::col((M::Table, M::Id)).is_in(ids));
+    statement
+}
+
+fn rows(order: Order, limit: u64, largest: i64) -> SelectStatement {
     let of_message = |column: M| (M::Table, column);
     let length = |of: Expr| {
         Expr::expr(Func::coalesce([
@@ -224,10 +258,6 @@ pub fn range(
         .left_join(
             P::Table,
             Expr::col((P::Table, P::Id)).equals((M::Table, M::Payload)),
-        )
-        .and_where(
-            Expr::col(of_message(M::Id))
-                .between(packed(source, range.first.0), packed(source, range.last.0)),
         )
         .order_by(of_message(M::Id), order)
         .limit(limit)

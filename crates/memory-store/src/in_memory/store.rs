@@ -21,7 +21,7 @@ use crate::store::Store;
 use crate::types::{
     Append, Appended, Claim, Conversation, ConversationFilter, ConversationPatch, ConversationRef,
     EntryOutcome, Fence, JobKey, LeaseUpdate, LogRead, NewConversation, Order, Origin, Owner, Page,
-    Publication, Publish, Published, Segment, Snapshot, State, ViewInfo, fork_segments, rest_of,
+    Publication, Publish, Published, Segment, Snapshot, State, ViewInfo, fork_segments,
 };
 use crate::vector_store::VectorStore;
 
@@ -217,9 +217,13 @@ impl Store for InMemoryStore {
         else {
             return Ok(Page::complete(Vec::new()));
         };
-        let seqs: Box<dyn Iterator<Item = u32> + Send> = match read.order {
-            Order::OldestFirst => Box::new(range.first.0..=range.last.0),
-            Order::NewestFirst => Box::new((range.first.0..=range.last.0).rev()),
+        let all = range.first.0..=range.last.0;
+        let only = read.only_in(range).map(|only| only.iter().map(|seq| seq.0));
+        let seqs: Box<dyn Iterator<Item = u32> + Send> = match (read.order, only) {
+            (Order::OldestFirst, None) => Box::new(all),
+            (Order::NewestFirst, None) => Box::new(all.rev()),
+            (Order::OldestFirst, Some(only)) => Box::new(only),
+            (Order::NewestFirst, Some(only)) => Box::new(only.rev()),
         };
         let mut items: Vec<LogEntry> = Vec::new();
         let mut bytes = 0u64;
@@ -234,9 +238,7 @@ impl Store for InMemoryStore {
             bytes += entry.message.body().map_or(0, |body| body.len() as u64);
             items.push(entry.clone());
         }
-        let next = items
-            .last()
-            .and_then(|last| rest_of(range, read.order, last.seq));
+        let next = items.last().and_then(|last| read.rest_of(range, last.seq));
         Ok(Page { items, next })
     }
 

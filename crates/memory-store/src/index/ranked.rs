@@ -13,7 +13,7 @@ use memory_search::{Hit, Hits, Query, Result, SearchMode};
 
 use super::base::{Base, Contents, Doc, Part, Pending, Ranking};
 use super::found::{Found, FoundOrder, Scored};
-use super::search::{SegmentSearch, runs};
+use super::search::{SegmentSearch, read_of, stretches};
 use super::visible::{Handle, Visible};
 use crate::calls::LogCalls;
 use crate::scan::with_vectors;
@@ -170,8 +170,7 @@ where
         Ok((hits, seen > page.end))
     }
 
-    /// The hits among messages and summaries: all of them, or those that match by themselves. Messages that are
-    /// near each other are read together.
+    /// The hits among messages and summaries: all of them, or those that match by themselves.
     async fn read_targets(
         &self,
         info: &Conversation,
@@ -188,15 +187,14 @@ where
             }
         }
         seqs.sort_unstable();
-        for run in runs(&seqs) {
-            let ends = run.first().zip(run.last());
-            let mut rest = ends.and_then(|(first, last)| SeqRange::new(*first, *last));
-            let mut calls = LogCalls::new(&*self.store, info.id);
-            while let Some(range) = rest {
-                let page = self.store.read(info.id, &LogRead::new(range)).await?;
-                calls.add_page(&page.items);
-                for entry in &page.items {
-                    if run.binary_search(&entry.seq).is_err() {
+        let mut rest = read_of(&seqs);
+        let mut calls = LogCalls::new(&*self.store, info.id);
+        while let Some(read) = rest {
+            let page = self.store.read(info.id, &read).await?;
+            for stretch in stretches(&page.items) {
+                calls.add_page(stretch);
+                for entry in stretch {
+                    if seqs.binary_search(&entry.seq).is_err() {
                         continue;
                     }
                     let hit = match all {
@@ -208,8 +206,8 @@ where
                     };
                     hits.extend(hit.map(|hit| (TargetKey::Message(entry.seq), hit)));
                 }
-                rest = page.next;
             }
+            rest = page.next.map(|range| LogRead { range, ..read });
         }
         if !ids.is_empty() {
             let summaries = self.store.summaries(info.id, &ids).await?;
@@ -425,8 +423,7 @@ where
         Ok(asked)
     }
 
-    /// Tells the corpus the words of those of some documents that are indexed. Messages that are near each other
-    /// are read together.
+    /// Tells the corpus the words of those of some documents that are indexed.
     async fn contents(
         &self,
         handle: &Handle<'_>,
@@ -447,15 +444,13 @@ where
             }
         }
         let seqs: Vec<Seq> = messages.keys().copied().collect();
-        for run in runs(&seqs) {
-            let ends = run.first().zip(run.last());
-            let mut rest = ends.and_then(|(first, last)| SeqRange::new(*first, *last));
-            let mut calls = LogCalls::new(&*self.store, handle.conversation);
-            while let Some(range) = rest {
-                let page = LogRead::new(range);
-                let page = self.store.read(handle.conversation, &page).await?;
-                calls.add_page(&page.items);
-                for entry in &page.items {
+        let mut rest = read_of(&seqs);
+        let mut calls = LogCalls::new(&*self.store, handle.conversation);
+        while let Some(read) = rest {
+            let page = self.store.read(handle.conversation, &read).await?;
+            for stretch in stretches(&page.items) {
+                calls.add_page(stretch);
+                for entry in stretch {
                     let Some(at) = messages.get(&entry.seq) else {
                         continue;
                     };
@@ -464,8 +459,8 @@ where
                         contents.push((*at, base.corpus.telling_words(&said).into()));
                     }
                 }
-                rest = page.next;
             }
+            rest = page.next.map(|range| LogRead { range, ..read });
         }
         if !summaries.is_empty() {
             let ids: Vec<SummaryId> = summaries.iter().map(|(id, _)| id.clone()).collect();

@@ -6,7 +6,7 @@ use std::sync::{Arc, Mutex};
 
 use async_trait::async_trait;
 use memory_model::conventions::{is_memory_tool, names_tool};
-use memory_model::{ConversationId, Seq, SeqRange, Summary, SummaryId};
+use memory_model::{ConversationId, LogEntry, Seq, SeqRange, Summary, SummaryId};
 use memory_search::embedding::Semantics;
 use memory_search::implementors::{HitCollector, Matcher, Position, RankedQuery, search_auto};
 use memory_search::ranking::RankingPolicy;
@@ -27,8 +27,7 @@ use crate::types::{Conversation, LogRead};
 /// as in `literal-index`.
 pub const INDEX: &str = "index";
 
-/// Candidates between two others that are read with them rather than left out: a read of its own costs
-/// more.
+/// How far two candidates are from each other, at most, where what stands between them is read too.
 const NEAR: u32 = 8;
 
 /// How often a search begins anew because segments were merged meanwhile. Then it scans.
@@ -354,69 +353,67 @@ where
             let (now, later) = rest.split_at(batch.min(rest.len()));
             rest = later;
             batch = BATCH;
-            for run in runs(now) {
-                let flow = self.read(&run, newest_first, hits).await?;
-                if flow.is_break() {
-                    return Ok(flow);
-                }
+            let flow = self.read(now, hits).await?;
+            if flow.is_break() {
+                return Ok(flow);
             }
         }
         Ok(ControlFlow::Continue(()))
     }
 
-    /// Reads a run of candidates. What stands between them is read too, and known not to match.
-    async fn read(
-        &self,
-        run: &[Seq],
-        newest_first: bool,
-        hits: &mut HitCollector,
-    ) -> Result<ControlFlow<()>> {
-        let ends = run.first().zip(run.last());
-        let mut rest = ends.and_then(|(a, b)| SeqRange::new(*a.min(b), *a.max(b)));
-        let mut calls = LogCalls::new(&*self.search.store, self.info.id);
-        while let Some(range) = rest {
-            let read = match newest_first {
-                true => LogRead::new(range).newest_first(),
-                false => LogRead::new(range),
-            };
-            let page = self.search.store.read(self.info.id, &read).await?;
-            calls.add_page(&page.items);
-            for entry in &page.items {
-                let at = match newest_first {
-                    true => run.binary_search_by(|seq| entry.seq.cmp(seq)),
-                    false => run.binary_search(&entry.seq),
-                };
-                if at.is_err() {
-                    continue;
-                }
-                if let Some(hit) = calls.hit(self.matcher, entry).await?
-                    && hits.push(hit).is_break()
-                {
-                    return Ok(ControlFlow::Break(()));
+    /// Reads candidates, which are in the query's order.
+    async fn read(&self, candidates: &[Seq], hits: &mut HitCollector) -> Result<ControlFlow<()>> {
+        let newest_first = self.query.order == HitOrder::Newest;
+        let mut rest = read_of(candidates).map(|read| match newest_first {
+            true => read.newest_first(),
+            false => read,
+        });
+        let store = &*self.search.store;
+        let mut calls = LogCalls::new(store, self.info.id);
+        while let Some(read) = rest {
+            let page = store.read(self.info.id, &read).await?;
+            for stretch in stretches(&page.items) {
+                calls.add_page(stretch);
+                for entry in stretch {
+                    let at = match newest_first {
+                        true => candidates.binary_search_by(|seq| entry.seq.cmp(seq)),
+                        false => candidates.binary_search(&entry.seq),
+                    };
+                    if at.is_err() {
+                        continue;
+                    }
+                    if let Some(hit) = calls.hit(self.matcher, entry).await?
+                        && hits.push(hit).is_break()
+                    {
+                        return Ok(ControlFlow::Break(()));
+                    }
                 }
             }
-            rest = page.next;
+            rest = page.next.map(|range| LogRead { range, ..read });
         }
         Ok(ControlFlow::Continue(()))
     }
 }
 
-/// Positions in runs of such as are near each other.
-pub(super) fn runs(seqs: &[Seq]) -> Vec<Vec<Seq>> {
-    let mut runs: Vec<Vec<Seq>> = Vec::new();
-    for seq in seqs {
-        match runs.last_mut() {
-            Some(run)
-                if run
-                    .last()
-                    .is_some_and(|last| last.0.abs_diff(seq.0) <= NEAR) =>
-            {
-                run.push(*seq);
-            }
-            _ => runs.push(vec![*seq]),
-        }
-    }
-    runs
+/// Reads messages, and what stands between two that are near each other: it may hold the calls of their results.
+/// `None` without any.
+pub(super) fn read_of(seqs: &[Seq]) -> Option<LogRead> {
+    let mut all = seqs.to_vec();
+    all.sort_unstable();
+    let between = all.windows(2).filter_map(|pair| match pair {
+        [one, next] if next.0 - one.0 <= NEAR => SeqRange::new(one.next(), next.prev()),
+        _ => None,
+    });
+    let between: Vec<Seq> = between
+        .flat_map(|range| (range.first.0..=range.last.0).map(Seq))
+        .collect();
+    all.extend(between);
+    LogRead::at(all)
+}
+
+/// The stretches of a page without a gap.
+pub(super) fn stretches(page: &[LogEntry]) -> impl Iterator<Item = &[LogEntry]> {
+    page.chunk_by(|one, next| one.seq.0.abs_diff(next.seq.0) == 1)
 }
 
 #[async_trait]

@@ -470,6 +470,53 @@ pub async fn a_page_holds_at_least_one_entry<F: Fixture>(fixture: &F) {
     sound(&store).await;
 }
 
+/// Of a range only some positions are read, in both orders, page by page, across segments and whatever their size.
+pub async fn entries_are_read_by_their_positions<F: Fixture>(fixture: &F) {
+    let store = fixture.fresh().await;
+    let parent = root(&store, "parent").await;
+    let mut messages: Vec<Message> = (1..=150)
+        .map(|n| Message::user(format!("text {n}")))
+        .collect();
+    messages[19] = Message::user("y".repeat(200_000));
+    append(&store, parent.id, messages).await;
+    let new = NewConversation {
+        origin: memory_store::Origin::Fork {
+            parent: parent.id,
+            at: Seq(120),
+        },
+        ..NewConversation::root("chat", PlainCounts.estimator_id(), Timestamp(1))
+    };
+    let chat = store.open(&new).await.unwrap();
+    fill(&store, chat.id, 60).await;
+    assert_eq!(LogRead::at([]), None);
+    let wanted: Vec<u32> = (1..=300)
+        .filter(|seq| seq % 3 != 0 || *seq == 120)
+        .collect();
+    let seen: Vec<u32> = wanted.iter().copied().filter(|seq| *seq <= 180).collect();
+    // The order in which they are named makes no difference.
+    let read = LogRead::at(wanted.iter().rev().map(|seq| Seq(*seq))).unwrap();
+    for rows in [1, 7, 64, 65, 1_000] {
+        let read = read.clone().with_max_rows(rows);
+        let oldest = pages(&store, chat.id, read.clone()).await;
+        let newest = pages(&store, chat.id, read.newest_first()).await;
+        assert_eq!(oldest.len(), seen.len().div_ceil(rows), "{rows} a page");
+        assert_eq!(oldest.concat(), seen, "{rows} a page");
+        assert_eq!(newest.len(), oldest.len(), "{rows} a page");
+        assert!(
+            newest.concat().iter().eq(seen.iter().rev()),
+            "{rows} a page"
+        );
+    }
+    let all = entries(&store, chat.id).await;
+    let page = store.read(chat.id, &read).await.unwrap();
+    for entry in &page.items {
+        assert_eq!(entry, &all[entry.seq.0 as usize - 1]);
+    }
+    let none = LogRead::at([Seq(500)]).unwrap();
+    assert_eq!(pages(&store, chat.id, none).await, [[0_u32; 0]]);
+    sound(&store).await;
+}
+
 /// Positions beyond the head are ignored.
 pub async fn reads_beyond_the_head_end_there<F: Fixture>(fixture: &F) {
     let store = fixture.fresh().await;

@@ -2,15 +2,14 @@
 
 use std::ops::ControlFlow;
 
-use memory_model::{ConversationId, LogEntry, SeqRange};
-use memory_store::implementors::rest_of;
+use memory_model::{ConversationId, LogEntry, Seq, SeqRange};
 use memory_store::{LogRead, Order, Page, Result};
 use sea_query::SelectStatement;
 
 use super::SqlStore;
 use super::log::Log;
 use crate::executor::{Database, Executor};
-use crate::message;
+use crate::message::{self, POSITIONS};
 use crate::pack::Facts;
 use crate::row::Columns;
 
@@ -41,18 +40,23 @@ impl<D: Database> SqlStore<D> {
             let Some(part) = own.and_then(|own| range.intersect(&own)) else {
                 continue;
             };
-            let part = Part {
-                source: segment.source,
-                range: part,
-                order: read.order,
-            };
-            self.read_part(on, &part, &mut rows).await?;
+            for places in places(read, part) {
+                let part = Part {
+                    source: segment.source,
+                    places,
+                    order: read.order,
+                };
+                self.read_part(on, &part, &mut rows).await?;
+                if rows.is_full() {
+                    break;
+                }
+            }
             if rows.is_full() {
                 break;
             }
         }
         let next = match rows.items.last() {
-            Some(last) if rows.is_full() => rest_of(range, read.order, last.seq),
+            Some(last) if rows.is_full() => read.rest_of(range, last.seq),
             _ => None,
         };
         Ok(Page {
@@ -62,8 +66,13 @@ impl<D: Database> SqlStore<D> {
     }
 
     /// Reads a part of an own log until the page is full.
-    async fn read_part(&self, on: &mut impl Executor, part: &Part, rows: &mut Rows) -> Result<()> {
-        let statement = part.statement(part.range, rows.free(), LARGEST);
+    async fn read_part(
+        &self,
+        on: &mut impl Executor,
+        part: &Part<'_>,
+        rows: &mut Rows,
+    ) -> Result<()> {
+        let statement = part.statement(rows.free(), LARGEST);
         let before = rows.items.len();
         let mut facts = self.remembered_facts(part.source);
         let mut looked = false;
@@ -96,7 +105,7 @@ impl<D: Database> SqlStore<D> {
 /// Reads the rows that came without their bytes one by one, from the index `from` on, until the page is full.
 async fn read_large(
     on: &mut impl Executor,
-    part: &Part,
+    part: &Part<'_>,
     rows: &mut Rows,
     from: usize,
     facts: Option<&Facts>,
@@ -111,7 +120,7 @@ async fn read_large(
         if large.binary_search(&index).is_ok()
             && let Some(item) = rows.items.get_mut(index)
         {
-            let whole = part.statement(SeqRange::single(item.seq), 1, i64::MAX);
+            let whole = part.entry(item.seq);
             if let Some(row) = on.first(&whole).await? {
                 (*item, size) = message::entry(&row, facts)?;
             }
@@ -126,20 +135,47 @@ async fn read_large(
     Ok(())
 }
 
+/// What is read of a part of an own log, in one statement.
+enum Places<'r> {
+    Range(SeqRange),
+    Only(&'r [Seq]),
+}
+
+/// What is read of a part of a log, statement by statement.
+fn places(read: &LogRead, part: SeqRange) -> Vec<Places<'_>> {
+    let Some(only) = read.only_in(part) else {
+        return vec![Places::Range(part)];
+    };
+    match read.order {
+        Order::OldestFirst => only.chunks(POSITIONS).map(Places::Only).collect(),
+        Order::NewestFirst => only.rchunks(POSITIONS).map(Places::Only).collect(),
+    }
+}
+
 /// A part of the own log of a conversation.
-struct Part {
+struct Part<'r> {
     source: ConversationId,
-    range: SeqRange,
+    places: Places<'r>,
     order: Order,
 }
 
-impl Part {
-    fn statement(&self, range: SeqRange, limit: u64, largest: i64) -> SelectStatement {
+impl Part<'_> {
+    fn statement(&self, limit: u64, largest: i64) -> SelectStatement {
         let order = match self.order {
             Order::OldestFirst => sea_query::Order::Asc,
             Order::NewestFirst => sea_query::Order::Desc,
         };
-        message::range(self.source.0, range, order, limit, largest)
+        let source = self.source.0;
+        match self.places {
+            Places::Range(range) => message::range(source, range, order, limit, largest),
+            Places::Only(only) => message::positions(source, only, order, limit, largest),
+        }
+    }
+
+    /// Reads one entry, however large it is.
+    fn entry(&self, seq: Seq) -> SelectStatement {
+        let order = sea_query::Order::Asc;
+        message::range(self.source.0, SeqRange::single(seq), order, 1, i64::MAX)
     }
 }
 

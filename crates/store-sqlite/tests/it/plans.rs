@@ -52,6 +52,11 @@ async fn every_statement_searches_and_none_scans() {
                 .to_string(SqliteQueryBuilder),
         ),
         (
+            "log at positions",
+            store_sql::message::positions(1, &[Seq(5), Seq(70)], Order::Asc, 10, 99)
+                .to_string(SqliteQueryBuilder),
+        ),
+        (
             "external",
             store_sql::message::by_external(2).to_string(SqliteQueryBuilder),
         ),
