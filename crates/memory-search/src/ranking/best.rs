@@ -1,7 +1,8 @@
 //! The best documents of a ranking, without the scores of all.
 //!
 //! Documents stand in blocks. What a block's documents have at most of each part of a score gives a bound, and the
-//! blocks are looked at from the highest bound down, until the next one is below what is found already.
+//! blocks are looked at from the highest bound down, until the next one is below what is found already. In a block, a
+//! document's own score gives a closer bound.
 
 use std::cmp::Ordering;
 use std::collections::BinaryHeap;
@@ -76,6 +77,37 @@ impl Best {
     }
 }
 
+/// What bounds the scores of a block's documents.
+#[derive(Debug, Clone, Copy)]
+struct Bound {
+    /// The highest own score of one.
+    most: f64,
+    /// Most that is added to an own score for what stands around it.
+    around: f64,
+    /// Most that the sum is multiplied by.
+    times: f64,
+    /// Most that is added to that for dates.
+    dated: f64,
+    /// Most that all is multiplied by.
+    factor: f64,
+}
+
+impl Bound {
+    /// For scores that have no bound.
+    const NONE: Self = Self {
+        most: 0.0,
+        around: f64::INFINITY,
+        times: 1.0,
+        dated: 0.0,
+        factor: 1.0,
+    };
+
+    /// The highest score of a document with this own score.
+    fn of(&self, own: f64) -> f64 {
+        ((own + self.around) * self.times + self.dated) * self.factor * (1.0 + SLACK)
+    }
+}
+
 impl RankingPolicy {
     /// Whether no part of a score is ever below zero, so that parts can be bounded one by one.
     fn is_bounded(&self) -> bool {
@@ -124,7 +156,7 @@ impl Corpus {
             return (Vec::new(), seen);
         }
         for (bound, block) in self.by_bound(question, context) {
-            if bound * (1.0 + SLACK) < best.threshold() {
+            if bound.of(bound.most) < best.threshold() {
                 break;
             }
             if blocks.is_some_and(|blocks| blocks.get(block) == Some(&false)) {
@@ -132,6 +164,10 @@ impl Corpus {
             }
             // Newer ones mostly score higher.
             for at in documents(block, self.len()).rev() {
+                let own = context.own.get(at).copied().unwrap_or_default();
+                if bound.of(own) < best.threshold() {
+                    continue;
+                }
                 seen += 1;
                 if let Some(score) = score(at) {
                     best.offer(at, score);
@@ -142,18 +178,22 @@ impl Corpus {
     }
 
     /// The blocks with their bounds, the highest first.
-    fn by_bound(&self, question: &Question, context: &Context) -> Vec<(f64, usize)> {
-        let mut bounds: Vec<(f64, usize)> = match self.policy.is_bounded() {
+    fn by_bound(&self, question: &Question, context: &Context) -> Vec<(Bound, usize)> {
+        let mut bounds: Vec<(Bound, usize)> = match self.policy.is_bounded() {
             true => self.bounds(question, context),
             false => (0..self.blocks.len())
-                .map(|block| (f64::INFINITY, block))
+                .map(|block| (Bound::NONE, block))
                 .collect(),
         };
-        bounds.sort_unstable_by(|a, b| b.0.total_cmp(&a.0).then(a.1.cmp(&b.1)));
+        let highest = |bound: &Bound| bound.of(bound.most);
+        bounds.sort_unstable_by(|(a, first), (b, other)| {
+            let by_bound = highest(b).total_cmp(&highest(a));
+            by_bound.then(first.cmp(other))
+        });
         bounds
     }
 
-    fn bounds(&self, question: &Question, context: &Context) -> Vec<(f64, usize)> {
+    fn bounds(&self, question: &Question, context: &Context) -> Vec<(Bound, usize)> {
         let policy = &self.policy;
         let dates = question.dates.len() as f64 * policy.day_share.max(policy.month_share);
         let highest = |range: Range<usize>| {
@@ -186,26 +226,32 @@ impl Corpus {
                 + policy.next_share;
             let half = f64::from(policy.self_contained_words.max(1));
             let leaning = half / (half + f64::from(block.least_length));
-            let mut score = most
-                + leaning * shares * beside
+            let around = leaning * shares * beside
                 + policy.episode_share * self.highest_episode(context, &range);
+            let mut times = 1.0;
             if question.asks_time && block.has_time {
-                score *= 1.0 + policy.time_word_share;
+                times *= 1.0 + policy.time_word_share;
             }
             if block.has_first_person {
-                score *= 1.0 + policy.first_person_share;
+                times *= 1.0 + policy.first_person_share;
             }
-            score += context.best * dates;
             let has = |participant: u32| block.may_be_by(participant);
-            score *= match question.participants.as_slice() {
+            let mut factor = match question.participants.as_slice() {
                 [only] if has(*only) => policy.participant_factor.max(1.0),
                 [first, _, ..] if has(*first) => policy.first_participant_factor.max(1.0),
                 _ => 1.0,
             };
             if question.first_person && block.has_users {
-                score *= policy.asker_factor.max(1.0);
+                factor *= policy.asker_factor.max(1.0);
             }
-            score * (1.0 + policy.recency_share * range.end as f64 / self.len() as f64)
+            factor *= 1.0 + policy.recency_share * range.end as f64 / self.len() as f64;
+            Bound {
+                most,
+                around,
+                times,
+                dated: context.best * dates,
+                factor,
+            }
         };
         let blocks = self.blocks.iter().enumerate();
         blocks
