@@ -303,11 +303,16 @@ impl LogRead {
 
     /// Returns what is left of a part of the range after a page that ended at `last`; `None` where nothing is.
     pub fn rest_of(&self, part: SeqRange, last: Seq) -> Option<SeqRange> {
-        let rest = match self.order {
-            Order::OldestFirst => SeqRange::new(last.next(), part.last),
-            Order::NewestFirst => SeqRange::new(part.first, last.prev()),
-        };
+        let rest = rest_of(part, self.order, last);
         rest.filter(|rest| self.only_in(*rest).is_none_or(|only| !only.is_empty()))
+    }
+}
+
+/// Returns the rest of `range` after a page that ended at `last` in `order`.
+pub fn rest_of(range: SeqRange, order: Order, last: Seq) -> Option<SeqRange> {
+    match order {
+        Order::OldestFirst => SeqRange::new(last.next(), range.last),
+        Order::NewestFirst => SeqRange::new(range.first, last.prev()),
     }
 }
 

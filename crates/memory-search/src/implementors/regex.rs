@@ -66,8 +66,9 @@ fn one_line(error: &regex::Error) -> String {
 /// Returns a text that every match of a regular expression contains, whatever its case: the longest
 /// that can be read off it, in lower case. `None` where there is none, or where it is not ASCII.
 ///
-/// Texts in ASCII without it are not matched at all. An index is asked for more: for classes and alternatives too. A text that has the letter `ſ` (U+017F) may match without
-/// it: that letter is an `s` where case is ignored.
+/// Texts in ASCII without it need not be matched. A text that has the letter `ſ` (U+017F) may match without it: that
+/// letter is an `s` where case is ignored. An index is asked for more, such as classes and alternatives:
+/// [`Need`](crate::segment::Need).
 pub fn required_literal(pattern: &str) -> Option<String> {
     let mut parser = regex_syntax::ParserBuilder::new().multi_line(true).build();
     let hir = parser.parse(pattern).ok()?;

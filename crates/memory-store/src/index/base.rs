@@ -153,3 +153,8 @@ pub(super) struct Pending {
     /// Whether it matches by itself.
     pub(super) matches: bool,
 }
+
+/// The number of a document, from how many are before it.
+pub(super) fn number(before: usize) -> u32 {
+    u32::try_from(before).unwrap_or(u32::MAX)
+}

@@ -6,7 +6,7 @@ use memory_search::ranking::{Asked, FusionPolicy, Ranked, RankingPolicy, Scores}
 use memory_search::segment::{Need, SegmentFormat};
 use memory_search::{HitOrder, Query, Result, SearchMode};
 
-use super::base::{Base, Doc, Part, Ranking};
+use super::base::{Base, Doc, Part, Ranking, number};
 use super::candidates::Candidates;
 use super::visible::Handle;
 use crate::segments::IndexedKind;
@@ -267,8 +267,4 @@ async fn matching_in(handle: &Handle<'_>, part: &Part, need: &Need) -> Result<Ve
     let candidates: Candidates = handle.candidates(&part.segment, need).await?;
     let numbers = candidates.numbers(part.segment.documents).into_iter();
     Ok(numbers.filter_map(|place| part.ranked(place)).collect())
-}
-
-fn number(count: usize) -> u32 {
-    u32::try_from(count).unwrap_or(u32::MAX)
 }

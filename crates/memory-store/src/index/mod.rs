@@ -6,6 +6,7 @@ mod candidates;
 mod extend;
 mod found;
 mod ranked;
+mod reading;
 mod search;
 mod side_by_side;
 mod visible;

@@ -11,9 +11,10 @@ use memory_search::ranking::{Asked, Corpus, Document, Wanted};
 use memory_search::segment::{find, some_with_prefix, word_key, word_of, word_prefix, words};
 use memory_search::{Hit, Hits, Query, Result, SearchMode};
 
-use super::base::{Base, Contents, Doc, Part, Pending, Ranking};
+use super::base::{Base, Contents, Doc, Part, Pending, Ranking, number};
 use super::found::{Found, FoundOrder, Scored};
-use super::search::{SegmentSearch, read_of, stretches};
+use super::reading::Reading;
+use super::search::SegmentSearch;
 use super::visible::{Handle, Visible};
 use crate::calls::LogCalls;
 use crate::scan::with_vectors;
@@ -186,28 +187,17 @@ where
                 RankedTarget::Summary(id) => ids.push(id.clone()),
             }
         }
-        seqs.sort_unstable();
-        let mut rest = read_of(&seqs);
-        let mut calls = LogCalls::new(&*self.store, info.id);
-        while let Some(read) = rest {
-            let page = self.store.read(info.id, &read).await?;
-            for stretch in stretches(&page.items) {
-                calls.add_page(stretch);
-                for entry in stretch {
-                    if seqs.binary_search(&entry.seq).is_err() {
-                        continue;
-                    }
-                    let hit = match all {
-                        true => {
-                            calls.resolve(entry).await?;
-                            Some(matcher.show_message(entry, calls.names()))
-                        }
-                        false => calls.hit(matcher, entry).await?,
-                    };
-                    hits.extend(hit.map(|hit| (TargetKey::Message(entry.seq), hit)));
+        let mut reading = Reading::new(&*self.store, info.id, seqs);
+        while let Some(entry) = reading.next().await? {
+            let calls = &mut reading.calls;
+            let hit = match all {
+                true => {
+                    calls.resolve(&entry).await?;
+                    Some(matcher.show_message(&entry, calls.names()))
                 }
-            }
-            rest = page.next.map(|range| LogRead { range, ..read });
+                false => calls.hit(matcher, &entry).await?,
+            };
+            hits.extend(hit.map(|hit| (TargetKey::Message(entry.seq), hit)));
         }
         if !ids.is_empty() {
             let summaries = self.store.summaries(info.id, &ids).await?;
@@ -443,24 +433,14 @@ where
                 (None, None) => {}
             }
         }
-        let seqs: Vec<Seq> = messages.keys().copied().collect();
-        let mut rest = read_of(&seqs);
-        let mut calls = LogCalls::new(&*self.store, handle.conversation);
-        while let Some(read) = rest {
-            let page = self.store.read(handle.conversation, &read).await?;
-            for stretch in stretches(&page.items) {
-                calls.add_page(stretch);
-                for entry in stretch {
-                    let Some(at) = messages.get(&entry.seq) else {
-                        continue;
-                    };
-                    calls.resolve(entry).await?;
-                    if let Some(said) = Document::without_echoes(entry, calls.names()) {
-                        contents.push((*at, base.corpus.telling_words(&said).into()));
-                    }
-                }
+        let seqs = messages.keys().copied();
+        let mut reading = Reading::new(&*self.store, handle.conversation, seqs);
+        while let Some(entry) = reading.next().await? {
+            reading.calls.resolve(&entry).await?;
+            let said = Document::without_echoes(&entry, reading.calls.names());
+            if let Some((said, at)) = said.zip(messages.get(&entry.seq)) {
+                contents.push((*at, base.corpus.telling_words(&said).into()));
             }
-            rest = page.next.map(|range| LogRead { range, ..read });
         }
         if !summaries.is_empty() {
             let ids: Vec<SummaryId> = summaries.iter().map(|(id, _)| id.clone()).collect();
@@ -569,8 +549,4 @@ async fn count(handle: &Handle<'_>, base: &mut Base, terms: &[Arc<str>]) -> Resu
         }
     }
     Ok(())
-}
-
-fn number(count: usize) -> u32 {
-    u32::try_from(count).unwrap_or(u32::MAX)
 }

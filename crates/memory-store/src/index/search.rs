@@ -6,7 +6,7 @@ use std::sync::{Arc, Mutex};
 
 use async_trait::async_trait;
 use memory_model::conventions::{is_memory_tool, names_tool};
-use memory_model::{ConversationId, LogEntry, Seq, SeqRange, Summary, SummaryId};
+use memory_model::{ConversationId, Seq, SeqRange, Summary, SummaryId};
 use memory_search::embedding::Semantics;
 use memory_search::implementors::{HitCollector, Matcher, Position, RankedQuery, search_auto};
 use memory_search::ranking::RankingPolicy;
@@ -16,19 +16,16 @@ use memory_search::{Error, HitOrder, Hits, Query, Result, Search, SearchMode};
 use super::base::Base;
 use super::cache::ChunkCache;
 use super::candidates::Candidates;
+use super::reading::Reading;
 use super::visible::{Handle, Stretch, Visible};
-use crate::calls::LogCalls;
 use crate::scan::{ScanSearch, no_such_cursor};
 use crate::segments::{IndexSegment, IndexStore};
 use crate::store::Store;
-use crate::types::{Conversation, LogRead};
+use crate::types::Conversation;
 
 /// Name of the strategy that reads an index and scans what it does not hold; the mode's name is before it,
 /// as in `literal-index`.
 pub const INDEX: &str = "index";
-
-/// How far two candidates are from each other, at most, where what stands between them is read too.
-const NEAR: u32 = 8;
 
 /// How often a search begins anew because segments were merged meanwhile. Then it scans.
 const ATTEMPTS: usize = 4;
@@ -364,56 +361,20 @@ where
     /// Reads candidates, which are in the query's order.
     async fn read(&self, candidates: &[Seq], hits: &mut HitCollector) -> Result<ControlFlow<()>> {
         let newest_first = self.query.order == HitOrder::Newest;
-        let mut rest = read_of(candidates).map(|read| match newest_first {
-            true => read.newest_first(),
-            false => read,
-        });
         let store = &*self.search.store;
-        let mut calls = LogCalls::new(store, self.info.id);
-        while let Some(read) = rest {
-            let page = store.read(self.info.id, &read).await?;
-            for stretch in stretches(&page.items) {
-                calls.add_page(stretch);
-                for entry in stretch {
-                    let at = match newest_first {
-                        true => candidates.binary_search_by(|seq| entry.seq.cmp(seq)),
-                        false => candidates.binary_search(&entry.seq),
-                    };
-                    if at.is_err() {
-                        continue;
-                    }
-                    if let Some(hit) = calls.hit(self.matcher, entry).await?
-                        && hits.push(hit).is_break()
-                    {
-                        return Ok(ControlFlow::Break(()));
-                    }
-                }
+        let mut reading = Reading::new(store, self.info.id, candidates.iter().copied());
+        if newest_first {
+            reading = reading.newest_first();
+        }
+        while let Some(entry) = reading.next().await? {
+            if let Some(hit) = reading.calls.hit(self.matcher, &entry).await?
+                && hits.push(hit).is_break()
+            {
+                return Ok(ControlFlow::Break(()));
             }
-            rest = page.next.map(|range| LogRead { range, ..read });
         }
         Ok(ControlFlow::Continue(()))
     }
-}
-
-/// Reads messages, and what stands between two that are near each other: it may hold the calls of their results.
-/// `None` without any.
-pub(super) fn read_of(seqs: &[Seq]) -> Option<LogRead> {
-    let mut all = seqs.to_vec();
-    all.sort_unstable();
-    let between = all.windows(2).filter_map(|pair| match pair {
-        [one, next] if next.0 - one.0 <= NEAR => SeqRange::new(one.next(), next.prev()),
-        _ => None,
-    });
-    let between: Vec<Seq> = between
-        .flat_map(|range| (range.first.0..=range.last.0).map(Seq))
-        .collect();
-    all.extend(between);
-    LogRead::at(all)
-}
-
-/// The stretches of a page without a gap.
-pub(super) fn stretches(page: &[LogEntry]) -> impl Iterator<Item = &[LogEntry]> {
-    page.chunk_by(|one, next| one.seq.0.abs_diff(next.seq.0) == 1)
 }
 
 #[async_trait]

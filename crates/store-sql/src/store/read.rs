@@ -35,22 +35,13 @@ impl<D: Database> SqlStore<D> {
             segments.reverse();
         }
         let mut rows = Rows::new(read);
-        for segment in segments {
-            let own = segment.up_to(head);
-            let Some(part) = own.and_then(|own| range.intersect(&own)) else {
-                continue;
-            };
-            for places in places(read, part) {
-                let part = Part {
-                    source: segment.source,
-                    places,
-                    order: read.order,
-                };
-                self.read_part(on, &part, &mut rows).await?;
-                if rows.is_full() {
-                    break;
-                }
-            }
+        let parts = segments.iter().filter_map(|segment| {
+            let own = segment.up_to(head)?;
+            Some((segment.source, range.intersect(&own)?))
+        });
+        let parts = parts.flat_map(|(source, part)| Part::of(source, read, part));
+        for part in parts {
+            self.read_part(on, &part, &mut rows).await?;
             if rows.is_full() {
                 break;
             }
@@ -141,17 +132,6 @@ enum Places<'r> {
     Only(&'r [Seq]),
 }
 
-/// What is read of a part of a log, statement by statement.
-fn places(read: &LogRead, part: SeqRange) -> Vec<Places<'_>> {
-    let Some(only) = read.only_in(part) else {
-        return vec![Places::Range(part)];
-    };
-    match read.order {
-        Order::OldestFirst => only.chunks(POSITIONS).map(Places::Only).collect(),
-        Order::NewestFirst => only.rchunks(POSITIONS).map(Places::Only).collect(),
-    }
-}
-
 /// A part of the own log of a conversation.
 struct Part<'r> {
     source: ConversationId,
@@ -159,7 +139,22 @@ struct Part<'r> {
     order: Order,
 }
 
-impl Part<'_> {
+impl<'r> Part<'r> {
+    /// What is read of a part of an own log, statement by statement.
+    fn of(source: ConversationId, read: &'r LogRead, part: SeqRange) -> Vec<Self> {
+        let places: Vec<Places<'_>> = match (read.only_in(part), read.order) {
+            (None, _) => vec![Places::Range(part)],
+            (Some(only), Order::OldestFirst) => only.chunks(POSITIONS).map(Places::Only).collect(),
+            (Some(only), Order::NewestFirst) => only.rchunks(POSITIONS).map(Places::Only).collect(),
+        };
+        let part = |places| Self {
+            source,
+            places,
+            order: read.order,
+        };
+        places.into_iter().map(part).collect()
+    }
+
     fn statement(&self, limit: u64, largest: i64) -> SelectStatement {
         let order = match self.order {
             Order::OldestFirst => sea_query::Order::Asc,
