@@ -33,7 +33,9 @@ pub use index::{
 pub use indexed::IndexedSearch;
 pub use read::{fill_raw_tokens, message_costs, read_conversations, read_entries, read_spans};
 pub use scan::{PROSE_SCAN, REGEX_SCAN, SCAN, ScanSearch, WORDS_SCAN};
-pub use segments::{IndexSegment, IndexState, IndexStore, IndexedKind, NewIndexSegment};
+pub use segments::{
+    IndexSegment, IndexSnapshot, IndexState, IndexStore, IndexedKind, NewIndexSegment,
+};
 pub use store::{FullStore, Maintain, Store};
 pub use types::{
     Append, AppendAt, Appended, Claim, Conversation, ConversationFilter, ConversationPatch,

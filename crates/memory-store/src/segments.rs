@@ -3,10 +3,11 @@
 use std::fmt;
 
 use async_trait::async_trait;
-use memory_model::ConversationId;
+use memory_model::{ConversationId, SummaryId};
 use memory_search::segment::Chunk;
 
 use crate::error::Result;
+use crate::types::Conversation;
 
 /// What a segment of a search index is made from.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -90,6 +91,17 @@ impl IndexState {
     }
 }
 
+/// What a search by an index begins with.
+#[derive(Debug, Clone, PartialEq)]
+pub struct IndexSnapshot {
+    /// The conversation, as it was before the rest was read.
+    pub conversation: Conversation,
+    /// For each of [`Conversation::segments`] the index segments of that source, as [`IndexState::segments`].
+    pub logs: Vec<Vec<IndexSegment>>,
+    /// The last summary that the conversation itself made; read last.
+    pub last_summary: Option<SummaryId>,
+}
+
 /// A segment to be kept.
 #[derive(Debug, Clone)]
 pub struct NewIndexSegment<'a> {
@@ -124,6 +136,16 @@ pub trait IndexStore: Send + Sync + fmt::Debug {
     /// # Errors
     /// `NotFound` when the conversation does not exist.
     async fn index_segments(&self, conversation: ConversationId) -> Result<Vec<IndexSegment>>;
+
+    /// What a search begins with, in one request; `None` where a store has none for it, and the search
+    /// makes several.
+    ///
+    /// # Errors
+    /// `NotFound` when the conversation does not exist.
+    async fn index_snapshot(&self, conversation: ConversationId) -> Result<Option<IndexSnapshot>> {
+        let _ = conversation;
+        Ok(None)
+    }
 
     /// The segments of a conversation's own log and summaries, and what a new one is held against.
     ///

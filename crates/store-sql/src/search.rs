@@ -14,35 +14,39 @@ use crate::tables::{
     ErasedSummary as G, Erasure as E, SearchChunk as K, SearchSegment as S, Summary as M,
 };
 
-/// The segments of a conversation by kind and position: rows for [`segment`].
-pub fn segments(conversation: ConversationId) -> SelectStatement {
+/// The segments of some conversations by kind and position: rows for [`segment`].
+pub fn segments(conversations: &[ConversationId]) -> SelectStatement {
+    let conversations = conversations.iter().map(|one| i64::from(one.0));
     Query::select()
         .columns([S::Id, S::Kind, S::First, S::Last, S::Documents, S::Format])
+        .column(S::Conversation)
         .from(S::Table)
-        .and_where(Expr::col(S::Conversation).eq(i64::from(conversation.0)))
+        .and_where(Expr::col(S::Conversation).is_in(conversations))
         .order_by(S::Kind, Order::Asc)
         .order_by(S::First, Order::Asc)
         .take()
 }
 
-/// A row of [`segments`].
+/// A row of [`segments`]: whose it is, and the segment.
 ///
 /// # Errors
 /// When the row does not mean a segment.
-pub fn segment(row: &impl Columns) -> Result<IndexSegment> {
+pub fn segment(row: &impl Columns) -> Result<(ConversationId, IndexSegment)> {
     let kind = match row.text(1)?.as_str() {
         "messages" => IndexedKind::Messages,
         "summaries" => IndexedKind::Summaries,
         other => return Err(corrupt("search segment", format!("unknown kind {other}"))),
     };
-    Ok(IndexSegment {
+    let conversation = ConversationId(to_u32("conversation", row.int(6)?)?);
+    let segment = IndexSegment {
         id: segment_id(row.int(0)?)?,
         kind,
         first: to_u32("first", row.int(2)?)?,
         last: to_u32("last", row.int(3)?)?,
         documents: to_u32("documents", row.int(4)?)?,
         format: row.text(5)?,
-    })
+    };
+    Ok((conversation, segment))
 }
 
 fn segment_id(id: i64) -> Result<u64> {

@@ -145,6 +145,18 @@ pub fn key(conversation: u32, id: &SummaryId) -> SelectStatement {
         .take()
 }
 
+/// The public id of the summary that a conversation made last: one column.
+pub fn last_id(conversation: u32) -> SelectStatement {
+    let (first, last) = (packed(conversation, 0), packed(conversation, u32::MAX));
+    Query::select()
+        .column(S::PublicId)
+        .from(S::Table)
+        .and_where(Expr::col(S::Id).between(first, last))
+        .order_by(S::Id, Order::Desc)
+        .limit(1)
+        .take()
+}
+
 /// Summaries of one conversation in the order of their making, after the key given, without those that the `nearer`
 /// conversations have too: rows for [`summary`].
 pub fn log(

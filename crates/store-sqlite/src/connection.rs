@@ -6,19 +6,19 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use futures::TryStreamExt as _;
 use memory_model::{Clock, Timestamp};
 use sea_query::QueryStatementWriter;
-use sqlx::pool::PoolConnection;
 use sqlx::sqlite::{SqliteArguments, SqliteConnection, SqliteRow};
-use sqlx::{Either, Executor as _, Sqlite};
+use sqlx::{Either, Executor as _};
 use store_sql::{Batch, Executor, Prepared};
 use tokio::sync::MappedMutexGuard;
 
 use crate::error::{Result, failed};
+use crate::readers::Reader;
 use crate::sql;
 
 /// A connection that is held to read with.
 #[derive(Debug)]
 pub(crate) enum Source<'a> {
-    Pool(Box<PoolConnection<Sqlite>>),
+    Reader(Reader<'a>),
     Writer(MappedMutexGuard<'a, SqliteConnection>),
 }
 
@@ -27,7 +27,7 @@ impl Deref for Source<'_> {
 
     fn deref(&self) -> &SqliteConnection {
         match self {
-            Source::Pool(connection) => connection,
+            Source::Reader(connection) => connection,
             Source::Writer(connection) => connection,
         }
     }
@@ -36,7 +36,7 @@ impl Deref for Source<'_> {
 impl DerefMut for Source<'_> {
     fn deref_mut(&mut self) -> &mut SqliteConnection {
         match self {
-            Source::Pool(connection) => connection,
+            Source::Reader(connection) => connection,
             Source::Writer(connection) => connection,
         }
     }

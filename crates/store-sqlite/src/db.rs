@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
 use memory_store::{ErrorKind, Violation};
-use sqlx::sqlite::{SqliteConnectOptions, SqliteConnection, SqlitePool, SqlitePoolOptions};
+use sqlx::sqlite::{SqliteConnectOptions, SqliteConnection};
 use sqlx::{ConnectOptions as _, Connection as _, Sqlite, Transaction};
 use store_sql::{Columns as _, Database};
 use tokio::sync::{MappedMutexGuard, Mutex, MutexGuard};
@@ -16,6 +16,7 @@ use crate::connection::{Connection, Source};
 use crate::error::{Result, closed, failed, is_busy, is_full, locked, not_gone, read_only};
 use crate::files::{Reading, Still, beside};
 use crate::options::SqliteOptions;
+use crate::readers::Readers;
 
 /// SQLite's own checkpoints leave the write-ahead log growing while readers follow each other without a gap. When it
 /// has this many bytes, the next write waits for them and cuts it to nothing.
@@ -29,8 +30,6 @@ const VACUUM: &str = "pragma incremental_vacuum(1024)";
 /// What undoes one statement of a transaction stays in memory: at most what a batch of rows touches. In files, each
 /// statement of many rows would make one and delete it. For the writer, and only once no migration may sort.
 pub(crate) const UNDO_IN_MEMORY: &str = "pragma temp_store = memory";
-/// Connections for reading.
-const READERS: u32 = 4;
 /// How long a read waits for another read of this process to give a connection back.
 const READER_PATIENCE: Duration = Duration::from_secs(30);
 
@@ -40,7 +39,7 @@ pub(crate) struct Db {
     /// `None` once closed, and where the database is only read.
     writer: Mutex<Option<SqliteConnection>>,
     /// `None` for a database in memory, where the writer reads too.
-    readers: Option<SqlitePool>,
+    readers: Option<Readers>,
     statements: Arc<AtomicU64>,
     /// What a connection that cuts the log is opened with, and the log's file.
     log: Option<(SqliteConnectOptions, PathBuf)>,
@@ -64,7 +63,7 @@ impl Db {
         });
         Self {
             writer: Mutex::new(Some(writer)),
-            readers: readers.map(|options| pool(options, &settings)),
+            readers: readers.map(|options| read_with(options, &settings)),
             statements: Arc::default(),
             log,
             writes: AtomicU64::new(0),
@@ -78,7 +77,7 @@ impl Db {
     pub(crate) fn reading(reading: Reading, place: &str, settings: SqliteOptions) -> Self {
         Self {
             writer: Mutex::new(None),
-            readers: Some(pool(reading.options, &settings)),
+            readers: Some(read_with(reading.options, &settings)),
             statements: Arc::default(),
             log: None,
             writes: AtomicU64::new(0),
@@ -146,12 +145,8 @@ async fn tidy(writer: &mut SqliteConnection) -> std::result::Result<(), sqlx::Er
     }
 }
 
-fn pool(options: SqliteConnectOptions, settings: &SqliteOptions) -> SqlitePool {
-    SqlitePoolOptions::new()
-        .max_connections(READERS)
-        .acquire_timeout(settings.lock_timeout + READER_PATIENCE)
-        .test_before_acquire(false)
-        .connect_lazy_with(options.pragma("query_only", "on"))
+fn read_with(options: SqliteConnectOptions, settings: &SqliteOptions) -> Readers {
+    Readers::new(options, settings.lock_timeout + READER_PATIENCE)
 }
 
 impl Database for Db {
@@ -161,7 +156,7 @@ impl Database for Db {
 
     async fn read(&self) -> Result<Self::Reader<'_>> {
         let connection = match &self.readers {
-            Some(pool) => Source::Pool(Box::new(pool.acquire().await.map_err(failed)?)),
+            Some(readers) => Source::Reader(readers.get().await?),
             None => Source::Writer(self.writer().await?),
         };
         Ok(self.on(connection))
@@ -227,8 +222,8 @@ impl Database for Db {
 
     /// Syncs what was written.
     async fn close(&self) -> Result<()> {
-        if let Some(pool) = &self.readers {
-            pool.close().await;
+        if let Some(readers) = &self.readers {
+            readers.close().await;
         }
         if let Some(mut writer) = self.writer.lock().await.take() {
             let tidied = tidy(&mut writer).await;

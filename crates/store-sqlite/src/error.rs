@@ -11,7 +11,6 @@ fn kind(error: &sqlx::Error) -> ErrorKind {
     let sqlx::Error::Database(database) = error else {
         return match error {
             sqlx::Error::ColumnDecode { .. } | sqlx::Error::Decode(_) => ErrorKind::Corrupt,
-            sqlx::Error::PoolTimedOut => ErrorKind::Busy,
             _ => ErrorKind::Io,
         };
     };
@@ -46,9 +45,6 @@ pub(crate) fn is_full(error: &sqlx::Error) -> bool {
 
 /// An error while a statement ran.
 pub(crate) fn failed(error: sqlx::Error) -> Error {
-    if matches!(error, sqlx::Error::PoolClosed) {
-        return closed();
-    }
     let kind = kind(&error);
     let text = match kind {
         ErrorKind::Busy => "the database stayed locked by another process: try again later",
@@ -103,6 +99,15 @@ pub(crate) fn locked(place: &str, timeout: Duration, error: Error) -> Error {
         ),
     )
     .with_source(error)
+}
+
+/// All connections are taken by reads that do not end.
+pub(crate) fn crowded(patience: Duration) -> Error {
+    let seconds = patience.as_secs_f64();
+    let text = format!(
+        "other reads of this process have held all connections for {seconds} s: try again when one has ended"
+    );
+    Error::new(ErrorKind::Busy, text)
 }
 
 /// The file or its folder refuses to be written.

@@ -12,6 +12,7 @@ mod open;
 mod options;
 mod plain;
 mod plain_import;
+mod readers;
 mod sql;
 mod store;
 

@@ -6,7 +6,9 @@ use memory_search::segment::Chunk;
 
 use super::{InMemoryStore, Inner, Record};
 use crate::error::Result;
-use crate::segments::{IndexSegment, IndexState, IndexStore, IndexedKind, NewIndexSegment};
+use crate::segments::{
+    IndexSegment, IndexSnapshot, IndexState, IndexStore, IndexedKind, NewIndexSegment,
+};
 
 impl Record {
     /// Removes the segments of a kind that reach `first` or come after it.
@@ -65,6 +67,20 @@ impl Inner {
 impl IndexStore for InMemoryStore {
     async fn index_segments(&self, conversation: ConversationId) -> Result<Vec<IndexSegment>> {
         Ok(self.lock().get(conversation)?.index_state().segments)
+    }
+
+    async fn index_snapshot(&self, conversation: ConversationId) -> Result<Option<IndexSnapshot>> {
+        let inner = self.lock();
+        let record = inner.get(conversation)?;
+        let mut logs = Vec::new();
+        for part in &record.info.segments {
+            logs.push(inner.get(part.source)?.index_state().segments);
+        }
+        Ok(Some(IndexSnapshot {
+            conversation: record.info.clone(),
+            logs,
+            last_summary: record.summaries.last().map(|last| last.id.clone()),
+        }))
     }
 
     async fn index_state(&self, conversation: ConversationId) -> Result<IndexState> {

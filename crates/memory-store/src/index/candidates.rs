@@ -21,6 +21,9 @@ pub(super) enum Candidates {
     Some(Vec<u32>),
 }
 
+/// Bytes of places that are read in the time of one message.
+const BYTES_A_MESSAGE: u64 = 8_192;
+
 impl Candidates {
     /// These and others; both rise.
     pub(super) fn or(self, others: Vec<u32>) -> Self {
@@ -85,7 +88,9 @@ impl Handle<'_> {
                     None => Vec::new(),
                 };
                 for entry in entries {
-                    retain_groups(entry, &mut left)?;
+                    if is_worth_reading(entry, left.len(), segment.documents) {
+                        retain_groups(entry, &mut left)?;
+                    }
                 }
                 Candidates::Some(of_groups(&left, segment.documents))
             }
@@ -222,6 +227,17 @@ impl Handle<'_> {
         }
         Ok(all)
     }
+}
+
+/// Whether reading where a run of characters stands is likely to take less time than reading the messages that this
+/// spares.
+fn is_worth_reading(entry: &Entry<'_>, groups: usize, documents: u32) -> bool {
+    let all = u64::from(documents.div_ceil(GROUP)).max(1);
+    let bytes = entry.len() as u64;
+    // A byte for each group, where most groups have it.
+    let without = all.saturating_sub(bytes);
+    let messages = groups as u64 * u64::from(GROUP);
+    messages * BYTES_A_MESSAGE * without > bytes * all
 }
 
 /// The documents of some groups.

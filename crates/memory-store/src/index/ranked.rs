@@ -278,7 +278,9 @@ where
             _ => None,
         };
         let mut tail = Vec::new();
-        while ranking.indexed + tail.len() < most as usize {
+        while ranking.indexed + tail.len() < most as usize
+            && visible.last_summary.may_follow(after.as_ref())
+        {
             let left = most as usize - ranking.indexed - tail.len();
             let page = self
                 .store

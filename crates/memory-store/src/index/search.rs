@@ -17,7 +17,7 @@ use super::base::Base;
 use super::cache::ChunkCache;
 use super::candidates::Candidates;
 use super::reading::Reading;
-use super::visible::{Handle, Stretch, Visible};
+use super::visible::{Begun, Handle, Stretch, Visible};
 use crate::scan::{ScanSearch, no_such_cursor};
 use crate::segments::{IndexSegment, IndexStore};
 use crate::store::Store;
@@ -168,7 +168,7 @@ where
             Some(last) => handle.last_summary(last).await?,
             None => None,
         };
-        loop {
+        while visible.last_summary.may_follow(after.as_ref()) {
             let page = self
                 .store
                 .summary_log(handle.conversation, after.as_ref(), 256)
@@ -177,9 +177,10 @@ where
             found.extend(summaries.map(|summary| (summary.id.clone(), Some(summary))));
             match page.next {
                 Some(next) => after = Some(next),
-                None => return Ok(found),
+                None => break,
             }
         }
+        Ok(found)
     }
 }
 
@@ -422,9 +423,9 @@ where
         query: &Query,
         matcher: &Matcher,
     ) -> Result<Hits> {
-        let info = self.scan.conversation(conversation).await?;
-        let format = SegmentFormat::of(&self.ranking).name();
-        let visible = Visible::read(index, &info, &format).await?;
+        let begun = Begun::read(&*self.store, index, conversation).await?;
+        let visible = Visible::new(&begun, &SegmentFormat::of(&self.ranking).name());
+        let info = begun.info;
         if visible.messages.is_empty() && visible.summaries.is_empty() {
             return self.scan.search(conversation, query).await;
         }

@@ -1,11 +1,13 @@
 //! What of an index a conversation sees.
 
-use memory_model::{ConversationId, Seq};
+use memory_model::{ConversationId, Seq, SummaryId};
 
 use super::cache::ChunkCache;
+use crate::checks::no_conversation;
 use crate::error::Result;
 use crate::segments::{IndexSegment, IndexStore, IndexedKind};
-use crate::types::{Conversation, Origin};
+use crate::store::Store;
+use crate::types::{Conversation, ConversationRef, Origin};
 
 /// A segment of the log that a conversation sees, and up to where it sees it.
 #[derive(Debug, Clone)]
@@ -24,23 +26,75 @@ pub(super) struct Visible {
     /// The segments of its summaries. A fork has none: its ancestors may still make summaries that come
     /// before its own.
     pub(super) summaries: Vec<IndexSegment>,
+    pub(super) last_summary: LastSummary,
+}
+
+/// The last of the summaries that a conversation sees.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub(super) enum LastSummary {
+    /// It has to be looked up.
+    #[default]
+    Unknown,
+    Known(Option<SummaryId>),
+}
+
+impl LastSummary {
+    /// Whether others may come after one of them, or there may be some.
+    pub(super) fn may_follow(&self, one: Option<&SummaryId>) -> bool {
+        match self {
+            LastSummary::Unknown => true,
+            LastSummary::Known(last) => last.as_ref() != one,
+        }
+    }
+}
+
+/// What a search begins with.
+pub(super) struct Begun {
+    pub(super) info: Conversation,
+    logs: Vec<Vec<IndexSegment>>,
+    last_summary: LastSummary,
+}
+
+impl Begun {
+    pub(super) async fn read<S: Store + ?Sized>(
+        store: &S,
+        index: &dyn IndexStore,
+        conversation: ConversationId,
+    ) -> Result<Self> {
+        if let Some(found) = index.index_snapshot(conversation).await? {
+            return Ok(Self {
+                info: found.conversation,
+                logs: found.logs,
+                last_summary: LastSummary::Known(found.last_summary),
+            });
+        }
+        let which = ConversationRef::Id(conversation);
+        let info = store.conversation(&which).await?;
+        let info = info.ok_or_else(|| no_conversation(conversation))?;
+        let mut logs = Vec::new();
+        for seen in &info.segments {
+            logs.push(index.index_segments(seen.source).await?);
+        }
+        Ok(Self {
+            info,
+            logs,
+            last_summary: LastSummary::Unknown,
+        })
+    }
 }
 
 impl Visible {
-    pub(super) async fn read(
-        index: &dyn IndexStore,
-        info: &Conversation,
-        format: &str,
-    ) -> Result<Self> {
+    /// What of it has a format.
+    pub(super) fn new(begun: &Begun, format: &str) -> Self {
         let mut visible = Self::default();
-        for seen in &info.segments {
+        let info = &begun.info;
+        for (seen, segments) in info.segments.iter().zip(&begun.logs) {
             let Some(range) = seen.up_to(info.head) else {
                 continue;
             };
             if visible.indexed.next() != range.first {
                 break;
             }
-            let segments = index.index_segments(seen.source).await?;
             let of = |kind| segments.iter().filter(move |one| one.kind == kind);
             for segment in of(IndexedKind::Messages) {
                 let begins = segment.first == visible.indexed.next().0 && segment.format == format;
@@ -60,9 +114,10 @@ impl Visible {
                     .take_while(|one| one.format == format)
                     .cloned()
                     .collect();
+                visible.last_summary = begun.last_summary.clone();
             }
         }
-        Ok(visible)
+        visible
     }
 
     /// Cuts off what comes after a position.

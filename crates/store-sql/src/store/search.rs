@@ -1,16 +1,23 @@
 //! The search index.
 
-use async_trait::async_trait;
-use memory_model::ConversationId;
-use memory_search::segment::Chunk;
-use memory_store::{IndexSegment, IndexState, IndexStore, NewIndexSegment, Result};
+use std::collections::BTreeMap;
 
+use async_trait::async_trait;
+use memory_model::{ConversationId, SummaryId};
+use memory_search::segment::Chunk;
+use memory_store::implementors::no_conversation;
+use memory_store::{
+    ConversationRef, IndexSegment, IndexSnapshot, IndexState, IndexStore, NewIndexSegment, Result,
+};
+
+use super::pages::batched;
 use super::{ROWS, SqlStore};
+use crate::batch::Batch;
 use crate::convert::{packed, to_count, to_u32};
 use crate::executor::{Database, Executor};
 use crate::row::Columns as _;
 use crate::search::{self as sql, Which};
-use crate::work;
+use crate::{conversation, summary, work};
 
 impl<D: Database> SqlStore<D> {
     async fn segments_of(
@@ -19,8 +26,41 @@ impl<D: Database> SqlStore<D> {
         conversation: ConversationId,
     ) -> Result<Vec<IndexSegment>> {
         self.lineage(on, conversation).await?;
-        let rows = on.all(&sql::segments(conversation)).await?;
-        rows.iter().map(sql::segment).collect()
+        let rows = on.all(&sql::segments(&[conversation])).await?;
+        let segment = |row| sql::segment(row).map(|(_, segment)| segment);
+        rows.iter().map(segment).collect()
+    }
+
+    async fn snapshot_of_index(
+        &self,
+        on: &mut impl Executor,
+        conversation: ConversationId,
+    ) -> Result<IndexSnapshot> {
+        let read = self.lineage(on, conversation).await?.segments();
+        let sources: Vec<ConversationId> = read.iter().map(|part| part.source).collect();
+        let mut batch = Batch::default();
+        batch.push(conversation::find(&ConversationRef::Id(conversation)));
+        for sources in batched(&sources) {
+            batch.push(sql::segments(&sources));
+        }
+        batch.push(summary::last_id(conversation.0));
+        let mut answers = on.all_of_batch(batch).await?;
+        let last_summary = answers.pop().and_then(|rows| rows.into_iter().next());
+        let last_summary = last_summary.map(|row| row.text(0).map(SummaryId::new));
+        let mut answers = answers.into_iter();
+        let found = answers.next().and_then(|rows| rows.into_iter().next());
+        let found = found.ok_or_else(|| no_conversation(conversation))?;
+        let mut logs = BTreeMap::<ConversationId, Vec<IndexSegment>>::new();
+        for row in answers.flatten() {
+            let (source, segment) = sql::segment(&row)?;
+            logs.entry(source).or_default().push(segment);
+        }
+        let logs = sources.iter().map(|source| logs.remove(source));
+        Ok(IndexSnapshot {
+            conversation: self.found(on, &found).await?,
+            logs: logs.map(Option::unwrap_or_default).collect(),
+            last_summary: last_summary.transpose()?,
+        })
     }
 
     async fn index_of(
@@ -53,6 +93,12 @@ impl<D: Database> IndexStore for SqlStore<D> {
     async fn index_segments(&self, conversation: ConversationId) -> Result<Vec<IndexSegment>> {
         let mut reader = self.database.read().await?;
         self.segments_of(&mut reader, conversation).await
+    }
+
+    async fn index_snapshot(&self, conversation: ConversationId) -> Result<Option<IndexSnapshot>> {
+        let mut reader = self.database.read().await?;
+        let found = self.snapshot_of_index(&mut reader, conversation).await?;
+        Ok(Some(found))
     }
 
     async fn index_state(&self, conversation: ConversationId) -> Result<IndexState> {
