@@ -30,14 +30,14 @@ impl SegmentFormat {
         }
     }
 
-    /// The format's name, such as `segments-2 english forms`.
+    /// The format's name, such as `segments-3 english forms`.
     pub fn name(&self) -> String {
         let language = self
             .language
             .map(|language| format!("{language:?}").to_lowercase());
         let language = language.as_deref().unwrap_or("none");
         let forms = if self.usual_forms { " forms" } else { "" };
-        format!("segments-2 {language}{forms}")
+        format!("segments-3 {language}{forms}")
     }
 
     /// The terms that a word may have in a segment when its stem is `term`: irregular forms are kept by

@@ -1,8 +1,8 @@
 //! Sorted entries in chunks.
 
-use super::Chunk;
 use super::bytes::{Reader, damaged, put, put_bytes};
 use super::postings::{Entry, PostingList};
+use super::{Chunk, word_of};
 use crate::error::Result;
 
 /// Bytes at which a chunk is closed.
@@ -31,7 +31,10 @@ impl DictionaryWriter {
         put_bytes(&mut chunk.data, key.get(shared..).unwrap_or_default());
         put(&mut chunk.data, u64::from(list.count));
         put(&mut chunk.data, u64::from(list.last));
-        put_bytes(&mut chunk.data, &list.bytes);
+        match word_of(key) {
+            Some(_) => put_bytes(&mut chunk.data, &list.bytes),
+            None => put_bytes(&mut chunk.data, &list.bare()),
+        }
         self.before.clear();
         self.before.extend_from_slice(key);
         if chunk.data.len() >= CHUNK_BYTES {

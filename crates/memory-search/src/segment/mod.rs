@@ -7,7 +7,7 @@
 //! - a [record](crate::ranking::Record) of each message: its position, role, time, and what a ranking reads off it;
 //! - each tool, with the messages that call it or have its result;
 //! - each word, with the messages that have it, how often, and where;
-//! - each run of three characters in lower case, with the groups of eight messages that have it.
+//! - each run of three characters in lower case, with the pairs of messages that have it.
 //!
 //! Echoes ([`CallNames`](crate::CallNames)) are known by their tools alone: their words and runs are left out.
 //! What a segment says about the last two is a superset for a [`Matcher`](crate::implementors::Matcher):

@@ -1,4 +1,6 @@
-//! Lists of places, as differences.
+//! Lists of places, as differences or, where that is shorter, as a bitmap.
+
+use std::borrow::Cow;
 
 use super::bytes::{Reader, put};
 use crate::error::Result;
@@ -6,7 +8,7 @@ use crate::error::Result;
 /// What a segment keeps under a key.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Entry<'b> {
-    /// Number of documents that have a word; 0 for a run of characters.
+    /// Number of documents that have a word and are ranked by it; number of places under another key.
     pub count: u32,
     /// The last place.
     pub(super) last: u32,
@@ -24,6 +26,11 @@ impl Entry<'_> {
     pub fn is_empty(&self) -> bool {
         self.bytes.is_empty()
     }
+
+    /// Whether a bit stands for each place up to the last. Differences take a byte or more for each.
+    fn is_bitmap(&self) -> bool {
+        self.bytes.len() < self.count as usize
+    }
 }
 
 /// A document that has a word.
@@ -38,7 +45,7 @@ pub struct WordPosting {
 /// A list of places that is written.
 #[derive(Debug, Default, Clone)]
 pub(super) struct PostingList {
-    /// Number of places that count.
+    /// As [`Entry::count`].
     pub(super) count: u32,
     pub(super) last: u32,
     pub(super) bytes: Vec<u8>,
@@ -48,6 +55,11 @@ pub(super) struct PostingList {
 impl PostingList {
     /// Adds a place behind all others.
     pub(super) fn push_place(&mut self, place: u32) {
+        self.push_gap(place);
+        self.count += 1;
+    }
+
+    fn push_gap(&mut self, place: u32) {
         let gap = match self.is_begun {
             true => place.saturating_sub(self.last),
             false => place,
@@ -59,7 +71,7 @@ impl PostingList {
 
     /// Adds a document with a word: how often it has it, and where among the document's telling words.
     pub(super) fn push_word(&mut self, place: u32, count: u32, positions: &[u32]) {
-        self.push_place(place);
+        self.push_gap(place);
         self.count += u32::from(count > 0);
         let has_positions = !positions.is_empty();
         put(
@@ -78,24 +90,57 @@ impl PostingList {
 
     /// Adds the places of another list, `offset` behind.
     pub(super) fn append(&mut self, other: &Entry<'_>, offset: u32) -> Result<()> {
+        if other.is_bitmap() {
+            let places = groups(other)?.into_iter();
+            places.for_each(|place| self.push_place(place.saturating_add(offset)));
+            return Ok(());
+        }
         let mut reader = Reader::new(other.bytes);
         if reader.is_empty() {
             return Ok(());
         }
         let first = reader.small()?.saturating_add(offset);
-        self.push_place(first);
+        self.push_gap(first);
         self.bytes.extend_from_slice(reader.rest());
         self.last = other.last.saturating_add(offset);
         self.count += other.count;
         Ok(())
     }
+
+    /// The bytes of bare places, such as those of a run of characters.
+    pub(super) fn bare(&self) -> Cow<'_, [u8]> {
+        let bytes = self.last as usize / 8 + 1;
+        if bytes >= self.count as usize {
+            return Cow::Borrowed(&self.bytes);
+        }
+        let mut bitmap = vec![0; bytes];
+        let (mut reader, mut at) = (Reader::new(&self.bytes), 0);
+        while let Ok(gap) = reader.small() {
+            at += gap;
+            if let Some(byte) = bitmap.get_mut(at as usize / 8) {
+                *byte |= 1 << (at % 8);
+            }
+        }
+        Cow::Owned(bitmap)
+    }
 }
 
-/// The groups of a run of characters, rising.
+/// The groups of a run of characters, or the documents that use a tool; rising.
 ///
 /// # Errors
 /// `Corrupt` for bytes that no segment has.
 pub fn groups(entry: &Entry<'_>) -> Result<Vec<u32>> {
+    if entry.is_bitmap() {
+        let mut places = Vec::with_capacity(entry.count as usize);
+        for (first, byte) in (0_u32..).step_by(8).zip(entry.bytes) {
+            let mut bits = *byte;
+            while bits != 0 {
+                places.push(first + bits.trailing_zeros());
+                bits &= bits - 1;
+            }
+        }
+        return Ok(places);
+    }
     let mut reader = Reader::new(entry.bytes);
     let (mut groups, mut at) = (Vec::new(), 0_u32);
     while !reader.is_empty() {
@@ -110,6 +155,13 @@ pub fn groups(entry: &Entry<'_>) -> Result<Vec<u32>> {
 /// # Errors
 /// As [`groups`].
 pub fn retain_groups(entry: &Entry<'_>, kept: &mut Vec<u32>) -> Result<()> {
+    if entry.is_bitmap() {
+        kept.retain(|group| {
+            let byte = entry.bytes.get(*group as usize / 8);
+            byte.is_some_and(|byte| byte >> (group % 8) & 1 == 1)
+        });
+        return Ok(());
+    }
     let mut reader = Reader::new(entry.bytes);
     let (mut at, mut wrong, mut is_begun) = (0_u32, None, false);
     kept.retain(|group| {

@@ -4,8 +4,7 @@ use std::sync::Arc;
 
 use memory_search::ranking::Record;
 use memory_search::segment::{
-    Entry, GROUP, Need, find, groups, places, records, retain_groups, tool_of, tools_prefix,
-    with_prefix,
+    GROUP, Need, find, groups, places, records, retain_groups, tool_of, tools_prefix, with_prefix,
 };
 
 use super::visible::Handle;
@@ -20,9 +19,6 @@ pub(super) enum Candidates {
     /// These.
     Some(Vec<u32>),
 }
-
-/// Bytes of places that are read in the time of one message.
-const BYTES_A_MESSAGE: u64 = 8_192;
 
 impl Candidates {
     /// These and others; both rise.
@@ -81,16 +77,14 @@ impl Handle<'_> {
                         None => return Ok(Candidates::Some(Vec::new())),
                     }
                 }
-                entries.sort_by_key(Entry::len);
+                entries.sort_by_key(|entry| entry.count);
                 let mut entries = entries.iter();
                 let mut left = match entries.next() {
                     Some(rarest) => groups(rarest)?,
                     None => Vec::new(),
                 };
                 for entry in entries {
-                    if is_worth_reading(entry, left.len(), segment.documents) {
-                        retain_groups(entry, &mut left)?;
-                    }
+                    retain_groups(entry, &mut left)?;
                 }
                 Candidates::Some(of_groups(&left, segment.documents))
             }
@@ -227,17 +221,6 @@ impl Handle<'_> {
         }
         Ok(all)
     }
-}
-
-/// Whether reading where a run of characters stands is likely to take less time than reading the messages that this
-/// spares.
-fn is_worth_reading(entry: &Entry<'_>, groups: usize, documents: u32) -> bool {
-    let all = u64::from(documents.div_ceil(GROUP)).max(1);
-    let bytes = entry.len() as u64;
-    // A byte for each group, where most groups have it.
-    let without = all.saturating_sub(bytes);
-    let messages = groups as u64 * u64::from(GROUP);
-    messages * BYTES_A_MESSAGE * without > bytes * all
 }
 
 /// The documents of some groups.

@@ -14,7 +14,7 @@ use crate::store::Store;
 use crate::types::{ConversationRef, LogRead};
 
 /// Documents of the smallest segment; all segments have a multiple of them.
-const LEAST: usize = 2 * GROUP as usize;
+const LEAST: usize = 8 * GROUP as usize;
 
 /// Segments of one size that are merged into one of the next.
 const MERGED: usize = 4;

@@ -4,7 +4,9 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use memory_search::Result;
-use memory_search::segment::{CharSet, GROUP, find, gram_key, gram_of, groups, some_with_prefix};
+use memory_search::segment::{
+    CharSet, Entry, GROUP, find, gram_key, gram_of, groups, retain_groups, some_with_prefix,
+};
 
 use super::candidates::{Candidates, common, of_groups};
 use super::visible::Handle;
@@ -16,6 +18,10 @@ const MOST_LOOKED_UP: usize = 64;
 /// Documents for each chunk that may be read to learn which runs a segment has: reading all messages costs as much as
 /// reading that many chunks.
 const DOCUMENTS_A_CHUNK: u32 = 8;
+
+/// How often a place's runs may stand in a segment, for each of its groups: of what stands more often, most groups have
+/// one.
+const MOST_TIMES: usize = 4;
 
 /// Chunks that may be read however few the documents are.
 const LEAST_CHUNKS: usize = 16;
@@ -62,23 +68,32 @@ impl Handle<'_> {
         }
         keep_paths(&mut places);
         let mut seen: Vec<&BTreeSet<Run>> = Vec::new();
-        let mut lists = Vec::new();
-        let known = places.iter().zip(&threes);
-        for (place, three) in known.filter_map(|(place, three)| Some((place.as_ref()?, three))) {
-            if seen.contains(&&place.runs) {
-                continue;
-            }
-            seen.push(&place.runs);
-            match groups_of(place, three, segment.documents)? {
-                Some(list) if list.is_empty() => return Ok(Candidates::Some(Vec::new())),
-                Some(list) => lists.push(list),
-                None => {}
+        let mut needed = Vec::new();
+        let most = MOST_TIMES * (segment.documents / GROUP + 1) as usize;
+        for (place, three) in places.iter().zip(&threes) {
+            if let Some(place) = place
+                && !seen.contains(&&place.runs)
+            {
+                seen.push(&place.runs);
+                let found = Found::read(place, three)?;
+                if found.groups <= most {
+                    needed.push(found);
+                }
             }
         }
-        Ok(match lists.is_empty() {
-            true => Candidates::All,
-            false => Candidates::Some(of_groups(&common(lists), segment.documents)),
-        })
+        needed.sort_by_key(|found| found.groups);
+        let mut needed = needed.iter();
+        let Some(rarest) = needed.next() else {
+            return Ok(Candidates::All);
+        };
+        let mut left = rarest.all()?;
+        for found in needed {
+            if left.is_empty() {
+                break;
+            }
+            left = found.among(left)?;
+        }
+        Ok(Candidates::Some(of_groups(&left, segment.documents)))
     }
 
     /// The runs that a segment has of three sets; `None` where too much had to be read.
@@ -121,7 +136,6 @@ impl Handle<'_> {
             let before = place.runs.len();
             visit(&chunk, three, &mut |run, _| {
                 place.runs.insert(run);
-                Ok(())
             })?;
             if place.runs.len() > before {
                 place.chunks.push(chunk);
@@ -158,27 +172,18 @@ fn run_of(key: &[u8]) -> Option<Run> {
 }
 
 /// Calls `f` with the runs of a chunk that are of three sets, and with their groups.
-fn visit<'b>(
-    chunk: &'b [u8],
-    three: &Three<'_>,
-    f: &mut dyn FnMut(Run, memory_search::segment::Entry<'b>) -> Result<()>,
-) -> Result<()> {
-    let mut result = Ok(());
+fn visit<'b>(chunk: &'b [u8], three: &Three<'_>, f: &mut dyn FnMut(Run, Entry<'b>)) -> Result<()> {
     some_with_prefix(chunk, &gram_key(""), &mut |key, entry| {
         if may_begin(three, key) {
             if let Some(run) = run_of(key) {
-                let done = f(run, entry);
-                if result.is_ok() {
-                    result = done;
-                }
+                f(run, entry);
             }
             return usize::MAX;
         }
         // What follows and begins as much alike is not of them either.
         let may_follow = |end: &usize| may_begin(three, key.get(..*end).unwrap_or_default());
         (1..=key.len()).take_while(may_follow).last().unwrap_or(0)
-    })?;
-    result
+    })
 }
 
 /// Leaves the runs that others go on from, at the next place and at the one before.
@@ -206,25 +211,52 @@ fn two(places: &mut [Option<Place>], one: usize, other: usize) -> Option<Pair<'_
     Some((left.get_mut(one)?, right.first_mut()?))
 }
 
-/// The groups of a place's runs, rising; `None` where these are likely to be most groups.
-fn groups_of(place: &Place, three: &Three<'_>, documents: u32) -> Result<Option<Vec<u32>>> {
-    let all = (documents / GROUP + 1) as usize;
-    let (mut found, mut bytes) = (Vec::new(), 0);
-    for chunk in &place.chunks {
-        visit(chunk, three, &mut |run, entry| {
-            if place.runs.contains(&run) {
-                bytes += entry.len();
-                if bytes <= 4 * all {
-                    found.extend(groups(&entry)?);
+/// What a segment keeps of the runs of a place.
+#[derive(Default)]
+struct Found<'p> {
+    entries: Vec<Entry<'p>>,
+    /// Number of their groups, those counted twice that two of them have.
+    groups: usize,
+}
+
+impl<'p> Found<'p> {
+    fn read(place: &'p Place, three: &Three<'_>) -> Result<Self> {
+        let mut found = Self::default();
+        for chunk in &place.chunks {
+            visit(chunk, three, &mut |run, entry| {
+                if place.runs.contains(&run) {
+                    found.groups += entry.count as usize;
+                    found.entries.push(entry);
                 }
-            }
-            Ok(())
-        })?;
-        if bytes > 4 * all {
-            return Ok(None);
+            })?;
         }
+        Ok(found)
     }
-    found.sort_unstable();
-    found.dedup();
-    Ok(Some(found))
+
+    /// The groups that have one of the runs; rising.
+    fn all(&self) -> Result<Vec<u32>> {
+        let mut all = Vec::with_capacity(self.groups);
+        for entry in &self.entries {
+            all.extend(groups(entry)?);
+        }
+        all.sort_unstable();
+        all.dedup();
+        Ok(all)
+    }
+
+    /// Those of some groups, which rise, that have one of the runs.
+    fn among(&self, groups: Vec<u32>) -> Result<Vec<u32>> {
+        if self.groups < groups.len() * self.entries.len() {
+            return Ok(common(vec![groups, self.all()?]));
+        }
+        let mut among = Vec::new();
+        for entry in &self.entries {
+            let mut having = groups.clone();
+            retain_groups(entry, &mut having)?;
+            among.extend(having);
+        }
+        among.sort_unstable();
+        among.dedup();
+        Ok(among)
+    }
 }
