@@ -12,6 +12,15 @@ use super::record::Record;
 use crate::fold::fold_case;
 use crate::words::{Language, Tokenizer, WordLists, visit_words};
 
+/// Bytes of loaded words that are kept from one question to the next.
+const MOST_LOADED_BYTES: usize = 32 << 20;
+
+/// Words of documents that are kept so, with their repetitions.
+const MOST_TOLD_WORDS: usize = 1 << 19;
+
+/// Terms that are kept so.
+const MOST_TERMS: usize = 1 << 17;
+
 /// Number of a term in a corpus.
 pub(super) type TermId = u32;
 
@@ -33,8 +42,8 @@ pub(super) struct Postings {
     positions: Vec<u32>,
     /// Where the positions of each document begin.
     starts: Vec<u32>,
-    /// Number of further documents that have it, which are not in `documents`.
-    unread: usize,
+    /// Number of further documents that have it, which are not in `documents`; `None` where nobody told.
+    unread: Option<usize>,
     /// Whether it was [loaded](Corpus::load).
     is_loaded: bool,
 }
@@ -42,7 +51,7 @@ pub(super) struct Postings {
 impl Postings {
     /// Number of documents that have the term.
     pub(super) fn count(&self) -> usize {
-        self.documents.len() + self.unread
+        self.documents.len() + self.unread.unwrap_or(0)
     }
 
     /// Where the term stands in the document that `documents` has at `at`.
@@ -51,6 +60,32 @@ impl Postings {
         let from = start(at).unwrap_or(self.positions.len());
         let to = start(at + 1).unwrap_or(self.positions.len());
         self.positions.get(from..to).unwrap_or_default()
+    }
+
+    /// Bytes in memory.
+    fn bytes(&self) -> usize {
+        let postings = self.documents.len() + self.episodes.len();
+        postings * size_of::<Posting>() + (self.positions.len() + self.starts.len()) * 4
+    }
+
+    /// Forgets the documents from `length` on.
+    fn truncate(&mut self, length: u32, entries: &[Entry]) {
+        let kept = self.documents.partition_point(|one| one.place < length);
+        for gone in self.documents.drain(kept..).rev() {
+            let episode = entries.get(gone.place as usize).map(|entry| entry.episode);
+            if let Some(last) = self.episodes.last_mut()
+                && episode == Some(last.place)
+            {
+                last.count = last.count.saturating_sub(gone.count);
+                if last.count == 0 {
+                    self.episodes.pop();
+                }
+            }
+        }
+        if let Some(start) = self.starts.get(kept) {
+            self.positions.truncate(*start as usize);
+        }
+        self.starts.truncate(kept);
     }
 
     /// Counts one more occurrence in a document; documents come in rising order.
@@ -82,6 +117,14 @@ pub struct Corpus {
     /// From each word of a name, folded, to the participant's number.
     pub(super) names: BTreeMap<String, u32>,
     participants: BTreeMap<String, u32>,
+    /// Number of documents that were [added without their words](Corpus::add_record).
+    records: usize,
+    /// The terms of documents that were added behind those.
+    behind: Vec<TermId>,
+    /// Bytes of what was loaded.
+    loaded_bytes: usize,
+    /// Words that [`set_content`](Corpus::set_content) told.
+    told_words: usize,
 }
 
 impl Corpus {
@@ -98,6 +141,10 @@ impl Corpus {
             episodes: Vec::new(),
             names: BTreeMap::new(),
             participants: BTreeMap::new(),
+            records: 0,
+            behind: Vec::new(),
+            loaded_bytes: 0,
+            told_words: 0,
         }
     }
 
@@ -126,6 +173,9 @@ impl Corpus {
                     return;
                 };
                 postings.raise(place, episode);
+                if self.records > 0 {
+                    self.behind.push(id);
+                }
                 if !is_stop_word(word, tokenizer) {
                     postings.positions.push(count(content.len()));
                     content.push(id);
@@ -175,6 +225,7 @@ impl Corpus {
         if let Some(sum) = self.episodes.get_mut(episode as usize) {
             *sum += u64::from(record.length);
         }
+        self.records += 1;
         let participant = record.name.as_deref().map(|name| self.participant(name));
         self.push(Entry {
             length: record.length,
@@ -191,17 +242,16 @@ impl Corpus {
 
     /// Adds where a term stands in documents before those that were [added](Self::add) with their words:
     /// number of the document, how often it has the term, and where among its telling terms. A term that
-    /// is loaded already stays as it is.
+    /// is loaded already stays as it is: see [`is_loaded`](Self::is_loaded).
     pub fn load(
         &mut self,
         term: &str,
         read: impl FnOnce(&mut dyn FnMut(u32, u32, &[u32])) -> crate::Result<()>,
     ) -> crate::Result<()> {
-        let id = self.term_id(term);
-        let is_loaded = |postings: &Postings| postings.is_loaded;
-        if self.postings.get(id as usize).is_some_and(is_loaded) {
+        if self.is_loaded(term) {
             return Ok(());
         }
+        let id = self.term_id(term);
         let mut loaded = Postings {
             is_loaded: true,
             ..Postings::default()
@@ -225,6 +275,7 @@ impl Corpus {
                 }),
             }
         })?;
+        self.loaded_bytes += loaded.bytes();
         if let Some(postings) = self.postings.get_mut(id as usize) {
             let behind = std::mem::replace(postings, loaded);
             let shift = count(postings.positions.len());
@@ -243,17 +294,24 @@ impl Corpus {
         Ok(())
     }
 
+    /// Whether a term was [loaded](Self::load).
+    pub fn is_loaded(&self, term: &str) -> bool {
+        let id = self.terms.get(term);
+        let postings = id.and_then(|id| self.postings.get(*id as usize));
+        postings.is_some_and(|postings| postings.is_loaded)
+    }
+
     /// Tells in how many documents that were not added with their words a term stands, until it is
     /// [loaded](Self::load).
     pub fn set_unread(&mut self, term: &str, documents: usize) {
         let id = self.term_id(term);
         if let Some(postings) = self.postings.get_mut(id as usize) {
-            postings.unread = documents;
+            postings.unread = Some(documents);
         }
     }
 
     /// [Tells](Self::set_unread) of each word of some documents, whose words are known, what `known` has for it,
-    /// and returns the words that it has nothing for. Words that are loaded are left out.
+    /// and returns the words that it has nothing for. Words that are loaded, or were told before, are left out.
     pub fn set_unread_of(
         &mut self,
         documents: &[usize],
@@ -272,9 +330,9 @@ impl Corpus {
             ) else {
                 continue;
             };
-            if !postings.is_loaded {
+            if !postings.is_loaded && postings.unread.is_none() {
                 match known(text) {
-                    Some(documents) => postings.unread = documents,
+                    Some(documents) => postings.unread = Some(documents),
                     None => unknown.push(Arc::clone(text)),
                 }
             }
@@ -301,14 +359,25 @@ impl Corpus {
     pub fn set_content(&mut self, place: usize, words: &[String]) {
         let content = words.iter().map(|word| self.term_id(word)).collect();
         self.contents.insert(count(place), content);
+        self.told_words += words.len();
     }
 
-    /// Forgets all words, and the documents from `length` on.
+    /// Whether the words of a document are known.
+    pub fn has_content(&self, place: usize) -> bool {
+        self.contents.contains_key(&count(place))
+    }
+
+    /// Forgets the documents from `length` on. What was loaded and told of those before it is kept for the next
+    /// question, or all of it forgotten where it has grown large: some 40 MB.
     pub fn reset(&mut self, length: usize) {
-        self.terms.clear();
-        self.texts.clear();
-        self.postings.clear();
-        self.contents.clear();
+        let is_large = self.loaded_bytes > MOST_LOADED_BYTES
+            || self.told_words > MOST_TOLD_WORDS
+            || self.texts.len() > MOST_TERMS;
+        if is_large || self.records == 0 || length < self.records {
+            self.forget_words();
+        } else {
+            self.forget_words_behind(length);
+        }
         if self.entries.len() <= length {
             return;
         }
@@ -335,6 +404,27 @@ impl Corpus {
         let known = known.map_or(0, |last| last + 1);
         self.participants.retain(|_, number| *number < known);
         self.names.retain(|_, number| *number < known);
+    }
+
+    fn forget_words(&mut self) {
+        self.terms.clear();
+        self.texts.clear();
+        self.postings.clear();
+        self.contents.clear();
+        self.behind.clear();
+        (self.loaded_bytes, self.told_words) = (0, 0);
+    }
+
+    /// Forgets the words of documents from `length` on, which were added behind those without their words.
+    fn forget_words_behind(&mut self, length: usize) {
+        self.behind.sort_unstable();
+        self.behind.dedup();
+        for id in std::mem::take(&mut self.behind) {
+            if let Some(postings) = self.postings.get_mut(id as usize) {
+                postings.truncate(count(length), &self.entries);
+            }
+        }
+        self.contents.split_off(&count(length));
     }
 
     /// Whether a document has both terms of a pair beside each other.

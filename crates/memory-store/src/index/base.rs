@@ -1,16 +1,10 @@
 //! The records of what is indexed, in memory.
 
-use std::collections::HashMap;
-use std::sync::Arc;
-
 use memory_model::{ConversationId, LogEntry, Role, Seq, SeqRange, Summary, SummaryId, Timestamp};
 use memory_search::implementors::Matcher;
 use memory_search::ranking::{Corpus, Record};
 
 use crate::segments::{IndexSegment, IndexedKind};
-
-/// Words of documents that are kept.
-const MOST_WORDS: usize = 1 << 17;
 
 /// A document of a ranking.
 #[derive(Debug, Clone)]
@@ -109,32 +103,6 @@ pub(super) struct Base {
     pub(super) parts: Vec<Part>,
     pub(super) corpus: Corpus,
     pub(super) docs: Vec<Doc>,
-    /// In how many of the documents a word stands, of words that were counted before.
-    pub(super) counts: HashMap<Arc<str>, usize>,
-    /// The telling words of documents that others were ranked by.
-    pub(super) contents: Contents,
-}
-
-/// Words of documents, by the documents' numbers.
-#[derive(Debug, Default)]
-pub(super) struct Contents {
-    words: HashMap<usize, Arc<[String]>>,
-    count: usize,
-}
-
-impl Contents {
-    pub(super) fn get(&self, at: usize) -> Option<Arc<[String]>> {
-        self.words.get(&at).cloned()
-    }
-
-    pub(super) fn keep(&mut self, at: usize, words: &Arc<[String]>) {
-        if self.count + words.len() > MOST_WORDS {
-            *self = Self::default();
-        }
-        if words.len() <= MOST_WORDS && self.words.insert(at, Arc::clone(words)).is_none() {
-            self.count += words.len();
-        }
-    }
 }
 
 /// A ranking of messages or of summaries.

@@ -11,7 +11,7 @@ use memory_search::ranking::{Asked, Corpus, Document, Wanted};
 use memory_search::segment::{find, some_with_prefix, word_key, word_of, word_prefix, words};
 use memory_search::{Hit, Hits, Query, Result, SearchMode};
 
-use super::base::{Base, Contents, Doc, Part, Pending, Ranking, number};
+use super::base::{Base, Doc, Part, Pending, Ranking, number};
 use super::found::{Found, FoundOrder, Scored};
 use super::reading::Reading;
 use super::search::SegmentSearch;
@@ -30,9 +30,6 @@ const NEXT: usize = 16;
 
 /// Words whose numbers of documents are read at once.
 const COUNTED: usize = 256;
-
-/// Words whose numbers of documents are kept.
-const MOST_COUNTS: usize = 1 << 16;
 
 impl<S> SegmentSearch<S>
 where
@@ -329,8 +326,6 @@ where
             parts: Vec::new(),
             corpus: Corpus::new(self.ranking.clone()),
             docs: Vec::new(),
-            counts: HashMap::new(),
-            contents: Contents::default(),
         };
         for (segment, last) in parts {
             let begin = base.docs.len();
@@ -407,8 +402,7 @@ where
         let mut asked = ranking.base.corpus.ask(question);
         let sources = ranking.base.corpus.sources(&asked);
         self.contents(handle, ranking, &sources).await?;
-        let Base { corpus, counts, .. } = &mut ranking.base;
-        let uncounted = corpus.set_unread_of(&sources, |word| counts.get(word).copied());
+        let uncounted = ranking.base.corpus.set_unread_of(&sources, |_| None);
         count(handle, &mut ranking.base, &uncounted).await?;
         let added = ranking.base.corpus.expand(&mut asked);
         load(handle, &mut ranking.base, &added).await?;
@@ -424,15 +418,14 @@ where
     ) -> Result<()> {
         let Ranking { base, indexed, .. } = ranking;
         let (mut messages, mut summaries) = (BTreeMap::new(), Vec::new());
-        let mut contents: Vec<(usize, Arc<[String]>)> = Vec::new();
-        for at in documents.iter().filter(|at| *at < indexed) {
-            match (base.contents.get(*at), base.docs.get(*at)) {
-                (Some(words), _) => contents.push((*at, words)),
-                (None, Some(Doc::Message { seq, .. })) => {
+        let unknown = |at: &&usize| *at < indexed && !base.corpus.has_content(**at);
+        for at in documents.iter().filter(unknown) {
+            match base.docs.get(*at) {
+                Some(Doc::Message { seq, .. }) => {
                     messages.insert(*seq, *at);
                 }
-                (None, Some(Doc::Summary { id, .. })) => summaries.push((id.clone(), *at)),
-                (None, None) => {}
+                Some(Doc::Summary { id, .. }) => summaries.push((id.clone(), *at)),
+                None => {}
             }
         }
         let seqs = messages.keys().copied();
@@ -441,7 +434,8 @@ where
             reading.calls.resolve(&entry).await?;
             let said = Document::without_echoes(&entry, reading.calls.names());
             if let Some((said, at)) = said.zip(messages.get(&entry.seq)) {
-                contents.push((*at, base.corpus.telling_words(&said).into()));
+                let words = base.corpus.telling_words(&said);
+                base.corpus.set_content(*at, &words);
             }
         }
         if !summaries.is_empty() {
@@ -449,14 +443,10 @@ where
             let found = self.store.summaries(handle.conversation, &ids).await?;
             for ((_, at), summary) in summaries.iter().zip(found) {
                 if let Some(summary) = summary {
-                    let document = Document::of_summary(&summary);
-                    contents.push((*at, base.corpus.telling_words(&document).into()));
+                    let words = base.corpus.telling_words(&Document::of_summary(&summary));
+                    base.corpus.set_content(*at, &words);
                 }
             }
-        }
-        for (at, words) in &contents {
-            base.corpus.set_content(*at, words);
-            base.contents.keep(*at, words);
         }
         Ok(())
     }
@@ -492,7 +482,11 @@ async fn load<T: AsRef<str>>(
     base: &mut Base,
     terms: impl IntoIterator<Item = T>,
 ) -> Result<()> {
-    let terms: Vec<T> = terms.into_iter().collect();
+    let unknown = |term: &T| !base.corpus.is_loaded(term.as_ref());
+    let terms: Vec<T> = terms.into_iter().filter(unknown).collect();
+    if terms.is_empty() {
+        return Ok(());
+    }
     let keys: Vec<Vec<u8>> = terms.iter().map(|term| word_key(term.as_ref())).collect();
     let Base { parts, corpus, .. } = base;
     let mut chunks = Vec::new();
@@ -521,7 +515,7 @@ async fn load<T: AsRef<str>>(
     Ok(())
 }
 
-/// Tells the corpus in how many of the indexed documents some terms stand, and keeps it.
+/// Tells the corpus in how many of the indexed documents some terms stand.
 async fn count(handle: &Handle<'_>, base: &mut Base, terms: &[Arc<str>]) -> Result<()> {
     for terms in terms.chunks(COUNTED) {
         let keys: Vec<Vec<u8>> = terms.iter().map(|term| word_key(term)).collect();
@@ -542,12 +536,8 @@ async fn count(handle: &Handle<'_>, base: &mut Base, terms: &[Arc<str>]) -> Resu
                 })?;
             }
         }
-        if base.counts.len() > MOST_COUNTS {
-            base.counts.clear();
-        }
         for (term, documents) in terms.iter().zip(counts) {
             base.corpus.set_unread(term, documents);
-            base.counts.insert(Arc::clone(term), documents);
         }
     }
     Ok(())
