@@ -110,6 +110,8 @@ pub struct Corpus {
     /// From a document's number to its terms in their order, without stop words; of those that are known.
     pub(super) contents: BTreeMap<u32, Vec<TermId>>,
     pub(super) entries: Vec<Entry>,
+    /// Number of terms of each document, side by side.
+    pub(super) lengths: Vec<u32>,
     /// What bounds the scores of the documents, in blocks.
     pub(super) blocks: Vec<Block>,
     /// Number of terms of each episode.
@@ -137,6 +139,7 @@ impl Corpus {
             postings: Vec::new(),
             contents: BTreeMap::new(),
             entries: Vec::new(),
+            lengths: Vec::new(),
             blocks: Vec::new(),
             episodes: Vec::new(),
             names: BTreeMap::new(),
@@ -203,6 +206,7 @@ impl Corpus {
 
     fn push(&mut self, entry: Entry) {
         Block::add(&mut self.blocks, self.entries.len(), &entry);
+        self.lengths.push(entry.length);
         self.entries.push(entry);
     }
 
@@ -386,6 +390,7 @@ impl Corpus {
                 *sum = sum.saturating_sub(u64::from(entry.length));
             }
         }
+        self.lengths.truncate(length);
         let whole = self.entries.len() / BLOCK;
         self.blocks.truncate(whole);
         for (at, entry) in self.entries.iter().enumerate().skip(whole * BLOCK) {

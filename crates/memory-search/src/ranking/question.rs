@@ -33,8 +33,8 @@ pub(super) struct Question {
     pub(super) asks_time: bool,
     /// Whether it is in the first person.
     pub(super) first_person: bool,
-    /// Whether words of the best documents were added.
-    pub(super) is_expanded: bool,
+    /// Terms that the best documents have in common, with their weights. They are none of `terms`.
+    pub(super) added: Vec<(TermId, f64)>,
 }
 
 /// A term of the question, before it is looked up.

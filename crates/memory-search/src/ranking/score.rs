@@ -38,14 +38,60 @@ pub struct Asked {
 /// What the score of each document is made of.
 #[derive(Debug)]
 pub(super) struct Context {
-    /// The documents' own scores.
+    /// The documents' own scores: BM25, phrases, coverage.
     pub(super) own: Vec<f64>,
+    /// How many telling words of the question each document has.
+    covered: Vec<u16>,
     /// The best of them.
     pub(super) best: f64,
     /// Whether any document of each [block](super::block::BLOCK) has an own score.
     pub(super) touched: Vec<bool>,
     /// The episodes' scores; empty where they do not count.
     pub(super) episodes: Vec<f64>,
+}
+
+impl Context {
+    fn set_best(&mut self) {
+        let blocks = self.touched.iter().enumerate();
+        let blocks = blocks.filter(|(_, touched)| **touched);
+        let scores = blocks.flat_map(|(block, _)| {
+            let range = documents(block, self.own.len());
+            self.own.get(range).unwrap_or_default()
+        });
+        self.best = scores.copied().fold(0.0, f64::max);
+    }
+}
+
+/// What a term does to the coverage of documents.
+#[derive(Debug, Clone, Copy)]
+enum Coverage {
+    /// It is one more telling word that they have.
+    Counted,
+    /// Nothing.
+    Kept,
+    /// Nothing, and scores have it already, this share for each word.
+    Applied(f64),
+}
+
+/// What an own score is multiplied by for the telling words that a document has.
+fn coverage_factor(share: f64, covered: Option<&u16>) -> f64 {
+    1.0 + share * covered.copied().map_or(0.0, f64::from)
+}
+
+/// BM25's saturation: what occurrences count, in a text of some length.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Saturation {
+    most: f64,
+    least: f64,
+    slope: f64,
+}
+
+impl Saturation {
+    /// For `count` occurrences in a text of `length` terms.
+    pub(super) fn of(self, count: u32, length: f64) -> f64 {
+        let count = f64::from(count);
+        count * self.most / (count + self.least + self.slope * length)
+    }
 }
 
 /// The scores of documents for a question. Each is made when it is asked for.
@@ -189,9 +235,7 @@ impl Corpus {
 
     /// The scores. All words of the question must be [loaded](Self::load).
     pub fn finish(&self, mut asked: Asked) -> Scores<'_> {
-        if asked.question.is_expanded {
-            asked.context = self.context(&asked.question);
-        }
+        self.add_expansion(&asked.question, &mut asked.context);
         Scores {
             corpus: self,
             asked,
@@ -262,49 +306,50 @@ impl Corpus {
         same.then_some(neighbour)
     }
 
-    /// BM25's saturation of `count` occurrences in a text of `length` terms, where `mean` is usual.
-    pub(super) fn saturation(&self, count: u32, length: f64, mean: f64) -> f64 {
-        let (k1, b, count) = (self.policy.k1, self.policy.b, f64::from(count));
-        count * (k1 + 1.0) / (count + k1 * (1.0 - b + b * length / mean))
+    /// BM25's saturation in texts where `mean` terms are usual.
+    pub(super) fn saturation(&self, mean: f64) -> Saturation {
+        let (k1, b) = (self.policy.k1, self.policy.b);
+        Saturation {
+            most: k1 + 1.0,
+            least: k1 * (1.0 - b),
+            slope: k1 * b / mean,
+        }
     }
 
-    /// The documents' own scores: BM25, phrases, coverage. Also whether any of each block has one.
-    fn own_scores(&self, question: &Question) -> (Vec<f64>, Vec<bool>) {
-        let (all, mean) = (self.entries.len(), self.mean_length());
-        let mut scores = vec![0.0; all];
-        let mut touched = vec![false; self.blocks.len()];
-        let mut covered = vec![0_u32; all];
-        for (id, weight) in question.terms.values() {
-            let postings = self.documents(*id);
-            let rarity = rarity(all, postings.len()).powf(self.policy.rarity_power) * weight;
-            let is_telling = question.telling.contains(id);
-            for posting in postings {
-                let at = posting.place as usize;
-                let length = self.entries.get(at).map_or(0, |entry| entry.length);
-                if let Some(score) = scores.get_mut(at) {
-                    *score += rarity * self.saturation(posting.count, f64::from(length), mean);
+    /// Adds what a term is worth to the own scores of the documents that have it.
+    fn add_term(&self, (id, weight): (TermId, f64), context: &mut Context, coverage: Coverage) {
+        let postings = self.documents(id);
+        let rarity = rarity(self.entries.len(), postings.len());
+        let weight = rarity.powf(self.policy.rarity_power) * weight;
+        let saturation = self.saturation(self.mean_length());
+        for posting in postings {
+            let at = posting.place as usize;
+            let length = self.lengths.get(at).copied().unwrap_or_default();
+            let (Some(score), Some(touched)) =
+                (context.own.get_mut(at), context.touched.get_mut(at / BLOCK))
+            else {
+                continue;
+            };
+            let mut added = weight * saturation.of(posting.count, f64::from(length));
+            match coverage {
+                Coverage::Counted => {
+                    if let Some(covered) = context.covered.get_mut(at) {
+                        *covered = covered.saturating_add(1);
+                    }
                 }
-                if let Some(covered) = covered.get_mut(at) {
-                    *covered += u32::from(is_telling);
-                }
-                if let Some(touched) = touched.get_mut(at / BLOCK) {
-                    *touched = true;
+                Coverage::Kept => {}
+                Coverage::Applied(share) => {
+                    added *= coverage_factor(share, context.covered.get(at));
                 }
             }
+            *score += added;
+            *touched = true;
         }
-        if self.policy.phrase_share > 0.0 {
-            self.add_phrases(question, &mut scores);
-        }
-        let words = question.telling_count.max(1) as f64;
-        for (block, _) in touched.iter().enumerate().filter(|(_, touched)| **touched) {
-            let range = documents(block, all);
-            let scores = scores.get_mut(range.clone()).unwrap_or_default();
-            let covered = covered.get(range).unwrap_or_default();
-            for (score, covered) in scores.iter_mut().zip(covered) {
-                *score *= 1.0 + self.policy.coverage_share * f64::from(*covered) / words;
-            }
-        }
-        (scores, touched)
+    }
+
+    /// The share of a document's own score that it gets for each telling word of the question.
+    fn coverage_share(&self, question: &Question) -> f64 {
+        self.policy.coverage_share / question.telling_count.max(1) as f64
     }
 
     fn add_phrases(&self, question: &Question, scores: &mut [f64]) {
@@ -319,45 +364,73 @@ impl Corpus {
         }
     }
 
-    /// The scores of episodes: BM25 over episodes.
-    fn episode_scores(&self, question: &Question) -> Vec<f64> {
+    /// Adds what a term is worth to the scores of the episodes that have it: BM25 over episodes.
+    fn add_to_episodes(&self, (id, weight): (TermId, f64), scores: &mut [f64]) {
         let all = self.episodes.len();
         let sum: u64 = self.episodes.iter().sum();
-        let mean = (sum as f64 / all.max(1) as f64).max(1.0);
-        let mut scores = vec![0.0; all];
-        for (id, weight) in question.terms.values() {
-            let postings = self.postings.get(*id as usize);
-            let postings = postings.map_or(&[][..], |postings| &postings.episodes);
-            let rarity = rarity(all, postings.len()) * weight;
-            for posting in postings {
-                let at = posting.place as usize;
-                let length = self.episodes.get(at).copied().unwrap_or_default();
-                if let Some(score) = scores.get_mut(at) {
-                    *score += rarity * self.saturation(posting.count, length as f64, mean);
-                }
+        let saturation = self.saturation((sum as f64 / all.max(1) as f64).max(1.0));
+        let postings = self.postings.get(id as usize);
+        let postings = postings.map_or(&[][..], |postings| &postings.episodes);
+        let weight = rarity(all, postings.len()) * weight;
+        for posting in postings {
+            let at = posting.place as usize;
+            let length = self.episodes.get(at).copied().unwrap_or_default();
+            if let Some(score) = scores.get_mut(at) {
+                *score += weight * saturation.of(posting.count, length as f64);
             }
         }
-        scores
     }
 
     fn context(&self, question: &Question) -> Context {
-        let (own, touched) = self.own_scores(question);
         let episodes = match self.policy.episode_share > 0.0 {
-            true => self.episode_scores(question),
-            false => Vec::new(),
+            true => self.episodes.len(),
+            false => 0,
         };
-        let blocks = touched.iter().enumerate().filter(|(_, touched)| **touched);
-        let scores = blocks.flat_map(|(block, _)| {
-            let range = documents(block, own.len());
-            own.get(range).unwrap_or_default()
-        });
-        let best = scores.copied().fold(0.0, f64::max);
-        Context {
-            own,
-            best,
-            touched,
-            episodes,
+        let mut context = Context {
+            own: vec![0.0; self.entries.len()],
+            covered: vec![0; self.entries.len()],
+            best: 0.0,
+            touched: vec![false; self.blocks.len()],
+            episodes: vec![0.0; episodes],
+        };
+        for term in question.terms.values() {
+            let coverage = match question.telling.contains(&term.0) {
+                true => Coverage::Counted,
+                false => Coverage::Kept,
+            };
+            self.add_term(*term, &mut context, coverage);
+            self.add_to_episodes(*term, &mut context.episodes);
         }
+        if self.policy.phrase_share > 0.0 {
+            self.add_phrases(question, &mut context.own);
+        }
+        let share = self.coverage_share(question);
+        let Context {
+            own,
+            covered,
+            touched,
+            ..
+        } = &mut context;
+        for (block, _) in touched.iter().enumerate().filter(|(_, touched)| **touched) {
+            let range = documents(block, self.len());
+            let own = own.get_mut(range.clone()).unwrap_or_default();
+            let covered = covered.get(range).unwrap_or_default();
+            for (score, covered) in own.iter_mut().zip(covered) {
+                *score *= coverage_factor(share, Some(covered));
+            }
+        }
+        context.set_best();
+        context
+    }
+
+    /// Adds the words that were added to a question.
+    fn add_expansion(&self, question: &Question, context: &mut Context) {
+        let coverage = Coverage::Applied(self.coverage_share(question));
+        for term in &question.added {
+            self.add_term(*term, context, coverage);
+            self.add_to_episodes(*term, &mut context.episodes);
+        }
+        context.set_best();
     }
 
     /// The score of a document in its context.
@@ -472,18 +545,17 @@ impl Corpus {
         });
         gains.truncate(self.policy.expansion_words);
         let most = gains.first().map_or(0.0, |gain| gain.1);
+        if most <= 0.0 {
+            return Vec::new();
+        }
         let mut added = Vec::new();
         for (id, gain) in &gains {
             let weight = self.policy.expansion_weight * gain / most;
             if let Some(text) = self.texts.get(*id as usize) {
-                question.terms.insert(Arc::clone(text), (*id, weight));
+                question.added.push((*id, weight));
                 added.push(Arc::clone(text));
             }
         }
-        question.is_expanded = most > 0.0;
-        match question.is_expanded {
-            true => added,
-            false => Vec::new(),
-        }
+        added
     }
 }

@@ -108,11 +108,11 @@ impl Corpus {
         threshold: f64,
     ) -> Option<f64> {
         let length = self.entries.get(document as usize)?.length;
-        let mean = self.mean_length();
+        let saturation = self.saturation(self.mean_length());
         let mut parts = Vec::with_capacity(lists.len());
         let added = |list: &List<'_>, posting: &Posting| {
-            let saturation = self.saturation(posting.count, f64::from(length), mean);
-            (list.place, list.weight * saturation)
+            let counted = saturation.of(posting.count, f64::from(length));
+            (list.place, list.weight * counted)
         };
         for list in lists.iter_mut().skip(needed) {
             if let Some((first, rest)) = list.rest.split_first()
