@@ -13,7 +13,8 @@ impl Session {
     /// # Errors
     /// When the store fails. A failing summarizer is a stop reason, not an error.
     pub async fn compact(&self, mode: Mode) -> Result<Outcome> {
-        Ok(self.command(CancellationToken::new()).run(mode).await?)
+        self.compact_with(mode, None, CancellationToken::new())
+            .await
     }
 
     /// Compacts until done or cancelled. `instructions` go to the summarizer and are part of the
@@ -31,7 +32,11 @@ impl Session {
         if let Some(instructions) = instructions {
             compaction = compaction.with_instructions(instructions);
         }
-        Ok(compaction.run(mode).await?)
+        let outcome = compaction.run(mode).await?;
+        if outcome.published.total() > 0 {
+            self.extend_index().await;
+        }
+        Ok(outcome)
     }
 
     /// Plans the next step of a compaction. Calls no model and writes nothing.

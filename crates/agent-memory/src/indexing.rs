@@ -62,11 +62,18 @@ impl Session {
         Ok(check_index(store, self.id(), &RankingPolicy::default()).await?)
     }
 
-    /// Extends the index where the log has grown past a step. A failure holds nothing up, because the search reads
-    /// what is not indexed: [`Memory::close`](crate::Memory::close) returns it.
+    /// Extends the index where the log has grown past a step.
     pub(crate) async fn index_after(&self, before: u32, head: u32) {
+        if before / STEP != head / STEP {
+            self.extend_index().await;
+        }
+    }
+
+    /// Extends the index. A failure holds nothing up, because the search reads what is not indexed:
+    /// [`Memory::close`](crate::Memory::close) returns it.
+    pub(crate) async fn extend_index(&self) {
         let inner = &self.memory().inner;
-        if !inner.keeps_index || before / STEP == head / STEP {
+        if !inner.keeps_index {
             return;
         }
         let policy = RankingPolicy::default();

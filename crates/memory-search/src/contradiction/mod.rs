@@ -2,7 +2,7 @@
 //!
 //! There is no model: two sentences must share most of their content words, and the later one must have
 //! another value in the same place, or a phrase by which people correct themselves, decide otherwise or drop
-//! a plan. The phrases are data (`cues.txt`), in English, German, French, Spanish, Russian and Chinese.
+//! a plan. Two later sentences are taken together where one has such a phrase. The phrases are data (`cues.txt`), in English, German, French, Spanish, Russian and Chinese.
 //! Precision counts more than recall: what is shown beside a hit and is no correction costs trust.
 
 mod statement;
@@ -11,6 +11,9 @@ use statement::{Statement, statements};
 
 /// Share of the content words of the shorter of two sentences that both must have, in percent.
 const SAME_SUBJECT: usize = 50;
+
+/// The same where the later one is two sentences.
+const SAME_SUBJECT_IN_TWO: usize = 40;
 
 /// The same where nothing but a negation or a value tells that one corrects the other.
 const SAME_STATEMENT: usize = 75;
@@ -43,8 +46,10 @@ impl Said {
     /// Whether a later text says otherwise about the same thing: see [`contradicts`].
     pub fn is_contradicted_by(&self, later: &Self) -> bool {
         let said = self.0.iter().filter(|one| !one.asks);
-        said.into_iter()
-            .any(|earlier| later.0.iter().any(|later| corrects(earlier, later)))
+        said.into_iter().any(|earlier| {
+            let alone = later.0.iter().any(|later| corrects(earlier, later));
+            alone || later.0.windows(2).any(|two| replaces(earlier, two))
+        })
     }
 }
 
@@ -52,6 +57,22 @@ impl Said {
 fn share(earlier: &Statement, later: &Statement) -> (usize, usize) {
     let shared = earlier.terms.intersection(&later.terms).count();
     (shared, earlier.terms.len().min(later.terms.len()).max(1))
+}
+
+/// Whether two sentences that follow each other replace what an earlier one says: one names the thing, the other says
+/// what became of it.
+fn replaces(earlier: &Statement, later: &[Statement]) -> bool {
+    if later.iter().any(|one| one.asks || one.same) || !later.iter().any(|one| one.strong) {
+        return false;
+    }
+    let later = Statement::joined(later);
+    let (shared, shorter) = share(earlier, &later);
+    let repeats_value = !earlier.values.is_empty() && earlier.values == later.values;
+    shared >= 2
+        && shared * 100 / shorter >= SAME_SUBJECT_IN_TWO
+        && !repeats_value
+        && !later.terms.is_subset(&earlier.terms)
+        && !earlier.terms.is_subset(&later.terms)
 }
 
 fn corrects(earlier: &Statement, later: &Statement) -> bool {
@@ -73,8 +94,10 @@ fn corrects(earlier: &Statement, later: &Statement) -> bool {
     if changed && (later.weak || later.strong || later.drop) {
         return true;
     }
+    // Without a word for it, the same must be said of the same thing: one more word may name another.
     if changed
         && same_statement
+        && later.terms.is_subset(&earlier.terms)
         && earlier.sets.iter().any(|(subject, value)| {
             let other = later.sets.iter().find(|(of, _)| of == subject);
             other.is_some_and(|(_, other)| other != value)

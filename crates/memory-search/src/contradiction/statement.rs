@@ -128,6 +128,19 @@ fn sentences(text: &str) -> Vec<&str> {
 }
 
 impl Statement {
+    /// The words and values of several sentences.
+    pub(super) fn joined(parts: &[Statement]) -> Self {
+        let mut all = Statement::default();
+        for part in parts {
+            all.terms.extend(part.terms.iter().cloned());
+            for (kind, values) in &part.values {
+                let known = all.values.entry(*kind).or_default();
+                known.extend(values.iter().cloned());
+            }
+        }
+        all
+    }
+
     fn read(sentence: &str) -> Self {
         let folded = fold_case(sentence).replace('’', "'");
         let cues = &*CUES;

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use std::time::Instant;
 
 use agent_memory::testing::{Generated, Scripted};
-use agent_memory::{Budget, GrepArgs, Ladder, Memory, Message, Mode};
+use agent_memory::{Budget, GrepArgs, HitOrder, Ladder, Memory, Message, Mode};
 use anyhow::{Context as _, bail};
 
 pub(crate) fn run(words: &[&str]) -> anyhow::Result<()> {
@@ -87,7 +87,8 @@ async fn measure(
     });
     for (name, word) in ["rare", "common"].into_iter().zip(words) {
         let retrieval = session.retrieval();
-        let args = || GrepArgs::new(word).with_limit(20);
+        let newest = HitOrder::Newest;
+        let args = || GrepArgs::new(word).with_limit(20).with_order(newest);
         let (took, page) = median!(11, retrieval.grep(args()));
         found[name] = took.into();
         found[format!("{name}_hits")] = page.hits.len().into();
