@@ -326,6 +326,7 @@ pub async fn index_answers_as_a_scan<S: FullStore>(store: Arc<S>, seed: u64) {
                     .await
                     .expect("it is indexed");
             }
+            same_snapshot(&*store, one(&mut rng, &chats)).await;
             for _ in 0..8 {
                 let chat = one(&mut rng, &chats);
                 let query = words.query(&mut rng, &texts);
@@ -344,6 +345,25 @@ pub async fn index_answers_as_a_scan<S: FullStore>(store: Arc<S>, seed: u64) {
         by_index * 9 > asked * 4,
         "{by_index} of {asked} by the index"
     );
+}
+
+/// What a store reads in one request is what it reads piece by piece.
+async fn same_snapshot<S: FullStore>(store: &S, chat: ConversationId) {
+    let index = store.index().expect("the store keeps an index");
+    let found = index.index_snapshot(chat).await.expect("it is read");
+    let Some(found) = found else { return };
+    let which = ConversationRef::Id(chat);
+    let info = store.conversation(&which).await.expect("it is read");
+    let info = info.expect("the conversation");
+    assert_eq!(found.logs.len(), info.segments.len());
+    for (log, part) in found.logs.iter().zip(&info.segments) {
+        let segments = index.index_segments(part.source).await;
+        assert_eq!(*log, segments.expect("they are read"));
+    }
+    assert_eq!(found.conversation, info);
+    let own = store.own_summaries(chat, None, usize::MAX).await;
+    let last = own.expect("they are read").items.pop();
+    assert_eq!(found.last_summary, last.map(|last| last.id));
 }
 
 /// Compares the answers to a query. Returns whether the index was used.
@@ -375,6 +395,10 @@ pub async fn index_segments_are_few<S: FullStore>(store: Arc<S>) {
     let policy = RankingPolicy::default();
     let chat = root(&*store, "few").await.id;
     let index = store.index().expect("the store keeps an index");
+    let none = ConversationId(chat.0 + 1);
+    let refused = index.index_snapshot(none).await;
+    let is_none = |error: memory_store::Error| error.kind() == ErrorKind::NotFound;
+    assert!(refused.is_err_and(is_none));
     for round in 0..300_u32 {
         crate::fill(&*store, chat, 16).await;
         let progress = extend_index(&*store, chat, &policy, u64::MAX)
