@@ -3,7 +3,8 @@
 use std::path::{Path, PathBuf};
 
 use memory_model::{Message, Seq, SeqRange};
-use memory_store::{LogRead, Maintain as _, Store as _, ViolationKind};
+use memory_search::ranking::RankingPolicy;
+use memory_store::{LogRead, Maintain as _, Store as _, ViolationKind, extend_index};
 use store_sqlite::SqliteStore;
 
 use crate::common::{append, range, root, store};
@@ -16,6 +17,8 @@ struct Weight {
     /// Sum of the facts beside them: ids, the rest of the meta.
     beside: u64,
     file: u64,
+    /// The file with the search index.
+    indexed: u64,
 }
 
 impl Weight {
@@ -23,14 +26,20 @@ impl Weight {
         self.file as f64 / self.raw as f64
     }
 
+    fn indexed_ratio(&self) -> f64 {
+        self.indexed as f64 / self.raw as f64
+    }
+
     fn print(&self, what: &str) {
         println!(
-            "| {what} | {} | {} | {} | {} | {:.3} |",
+            "| {what} | {} | {} | {} | {} | {:.3} | {} | {:.3} |",
             self.messages,
             self.raw,
             self.beside,
             self.file,
-            self.ratio()
+            self.ratio(),
+            self.indexed,
+            self.indexed_ratio()
         );
     }
 }
@@ -116,12 +125,21 @@ async fn weigh(conversations: Vec<Vec<Message>>, step: usize) -> Weight {
     assert_eq!(store.check().await.unwrap(), []);
     print_tables(&path).await;
     store.close().await.unwrap();
-    let file = std::fs::metadata(path).unwrap().len();
+    let file = std::fs::metadata(&path).unwrap().len();
+    let store = SqliteStore::open(&path).await.unwrap();
+    for number in 0..conversations.len() {
+        let id = root(&store, &format!("session-{number}")).await;
+        let policy = RankingPolicy::default();
+        extend_index(&store, id, &policy, u64::MAX).await.unwrap();
+    }
+    store.close().await.unwrap();
+    let indexed = std::fs::metadata(path).unwrap().len();
     Weight {
         messages,
         raw,
         beside,
         file,
+        indexed,
     }
 }
 
@@ -170,6 +188,7 @@ async fn real_transcripts_take_less_than_their_text() {
     live.print("transcripts, message by message");
     assert!(weight.ratio() <= 0.5, "{}", weight.ratio());
     assert!(live.ratio() <= 0.55, "{}", live.ratio());
+    assert!(weight.indexed_ratio() <= 0.9, "{}", weight.indexed_ratio());
 }
 
 /// Text that does not repeat: letters at random, in words.
