@@ -89,12 +89,9 @@ impl Readers {
         })
     }
 
-    /// Waits for reads to end and closes all connections.
+    /// Waits for reads to end and closes all connections. Closing again does the same.
     pub(crate) async fn close(&self) {
-        // Closed before when there is no permit.
-        let Ok(_all) = self.permits.acquire_many(CONNECTIONS as u32).await else {
-            return;
-        };
+        // Reads that wait for a permit end now; those that have one are waited for below.
         self.permits.close();
         for connection in &self.connections {
             if let Some(connection) = connection.lock().await.take() {
@@ -116,5 +113,40 @@ impl Deref for Reader<'_> {
 impl DerefMut for Reader<'_> {
     fn deref_mut(&mut self) -> &mut SqliteConnection {
         &mut self.connection
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use memory_store::ErrorKind;
+
+    use super::*;
+
+    #[tokio::test]
+    async fn reads_wait_for_each_other_and_end_with_the_store() {
+        let folder = tempfile::tempdir().unwrap();
+        let options = SqliteConnectOptions::new()
+            .filename(folder.path().join("memory.db"))
+            .create_if_missing(true);
+        let readers = Readers::new(options, Duration::from_millis(1));
+        for _ in 0..2 {
+            let mut held = Vec::new();
+            for _ in 0..CONNECTIONS {
+                held.push(readers.get().await.unwrap());
+            }
+            assert_eq!(readers.get().await.unwrap_err().kind(), ErrorKind::Busy);
+        }
+        // One that nobody waited for to the end is there again.
+        drop(readers.get());
+        let held = readers.get().await.unwrap();
+        tokio::join!(readers.close(), async {
+            assert_eq!(readers.get().await.unwrap_err().kind(), ErrorKind::Io);
+            drop(held);
+        });
+        for connection in &readers.connections {
+            assert!(connection.lock().await.is_none());
+        }
+        readers.close().await;
+        assert_eq!(readers.get().await.unwrap_err().kind(), ErrorKind::Io);
     }
 }

@@ -53,7 +53,7 @@ impl Said {
     }
 }
 
-/// Whether two sentences share at least `percent` of the content words of the shorter one.
+/// Number of content words that two sentences share, and of those of the shorter one.
 fn share(earlier: &Statement, later: &Statement) -> (usize, usize) {
     let shared = earlier.terms.intersection(&later.terms).count();
     (shared, earlier.terms.len().min(later.terms.len()).max(1))
@@ -62,7 +62,9 @@ fn share(earlier: &Statement, later: &Statement) -> (usize, usize) {
 /// Whether two sentences that follow each other replace what an earlier one says: one names the thing, the other says
 /// what became of it.
 fn replaces(earlier: &Statement, later: &[Statement]) -> bool {
-    if later.iter().any(|one| one.asks || one.same) || !later.iter().any(|one| one.strong) {
+    // The sentence with the phrase speaks of the thing too.
+    let speaks = |one: &Statement| one.strong && share(earlier, one).0 > 0;
+    if later.iter().any(|one| one.asks || one.same) || !later.iter().any(speaks) {
         return false;
     }
     let later = Statement::joined(later);

@@ -15,10 +15,10 @@ use crate::words::{Language, Tokenizer, WordLists, visit_words};
 /// Bytes of loaded words that are kept from one question to the next.
 const MOST_LOADED_BYTES: usize = 32 << 20;
 
-/// Words of documents that are kept so, with their repetitions.
+/// Words of documents, with their repetitions, that are kept from one question to the next.
 const MOST_TOLD_WORDS: usize = 1 << 19;
 
-/// Terms that are kept so.
+/// Terms that are kept from one question to the next.
 const MOST_TERMS: usize = 1 << 17;
 
 /// Number of a term in a corpus.

@@ -116,7 +116,7 @@ impl PostingList {
         let mut bitmap = vec![0; bytes];
         let (mut reader, mut at) = (Reader::new(&self.bytes), 0);
         while let Ok(gap) = reader.small() {
-            at += gap;
+            at = gap.saturating_add(at);
             if let Some(byte) = bitmap.get_mut(at as usize / 8) {
                 *byte |= 1 << (at % 8);
             }
@@ -131,7 +131,7 @@ impl PostingList {
 /// `Corrupt` for bytes that no segment has.
 pub fn groups(entry: &Entry<'_>) -> Result<Vec<u32>> {
     if entry.is_bitmap() {
-        let mut places = Vec::with_capacity(entry.count as usize);
+        let mut places = Vec::with_capacity(entry.bytes.len() * 8);
         for (first, byte) in (0_u32..).step_by(8).zip(entry.bytes) {
             let mut bits = *byte;
             while bits != 0 {
