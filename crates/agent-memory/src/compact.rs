@@ -32,10 +32,17 @@ impl Session {
         if let Some(instructions) = instructions {
             compaction = compaction.with_instructions(instructions);
         }
+        Ok(self.run(&compaction, mode).await?)
+    }
+
+    /// Runs a compaction that may publish many summaries, and indexes them.
+    pub(crate) async fn run(
+        &self,
+        compaction: &Compaction<'_>,
+        mode: Mode,
+    ) -> compaction_runner::Result<Outcome> {
         let outcome = compaction.run(mode).await?;
-        if outcome.published.total() > 0 {
-            self.extend_index().await;
-        }
+        self.index_summaries(outcome.published.total()).await;
         Ok(outcome)
     }
 

@@ -77,7 +77,7 @@ impl Session {
             .command(CancellationToken::new())
             .with_room(Some(self.room(room)))
             .with_reason(CompactionReason::Overflow);
-        let mut outcome = compaction.run(Mode::Full).await?;
+        let mut outcome = self.run(&compaction, Mode::Full).await?;
         if outcome.after.tokens > room {
             let more = compaction.extract_to_fit(self.room(room)).await?;
             outcome = match outcome.published.total() {

@@ -8,16 +8,17 @@ use memory_store::{IndexCheck, IndexProgress, check_index, extend_index, rebuild
 use crate::error::Result;
 use crate::session::Session;
 
-/// Messages after which the index is extended.
+/// Messages, or summaries of one compaction, after which the index is extended.
 const STEP: u32 = 16;
 
-/// Messages that are indexed at most while others are ingested. More are left for the next time.
+/// Messages, and summaries, that are indexed at most while others are ingested or published. More are left for the next
+/// time.
 const MOST_AT_ONCE: u64 = 1_024;
 
 impl Session {
     /// Indexes all that is not indexed yet, except for the last few messages and summaries (fewer than 16).
     ///
-    /// Ingesting does that as it goes along, some at a time; this finishes it, such as for a database that
+    /// Ingesting and compacting do that as they go along, some at a time; this finishes it, such as for a database that
     /// was written without an index. A search is complete without it: it reads what is not indexed.
     ///
     /// # Errors
@@ -69,9 +70,16 @@ impl Session {
         }
     }
 
+    /// Extends the index where a compaction published as many summaries as a step has. Fewer wait for messages.
+    pub(crate) async fn index_summaries(&self, published: u64) {
+        if published >= u64::from(STEP) {
+            self.extend_index().await;
+        }
+    }
+
     /// Extends the index. A failure holds nothing up, because the search reads what is not indexed:
     /// [`Memory::close`](crate::Memory::close) returns it.
-    pub(crate) async fn extend_index(&self) {
+    async fn extend_index(&self) {
         let inner = &self.memory().inner;
         if !inner.keeps_index {
             return;

@@ -230,7 +230,7 @@ impl Session {
         if let Some(instructions) = instructions {
             compaction = compaction.with_instructions(instructions);
         }
-        let result = compaction.run(Mode::Full).await;
+        let result = self.run(&compaction, Mode::Full).await;
         if let Some(outcome) = report.outcome_of(self, result) {
             report.failure = outcome.failure.clone();
             report.model.merge(&outcome.model);

@@ -295,11 +295,17 @@ pub async fn index_answers_as_a_scan<S: FullStore>(store: Arc<S>, seed: u64) {
                 publish_summary(&*store, chat, &format!("view {step}"), &summary).await;
             }
             if rng.usize(..9) == 0 {
-                let new = NewConversation {
-                    origin: Origin::Fork {
+                let at = Seq(1 + rng.usize(..info.head.0 as usize) as u32);
+                let origin = match rng.usize(..3) {
+                    0 => Origin::Spawn {
                         parent: chat,
-                        at: Seq(1 + rng.usize(..info.head.0 as usize) as u32),
+                        at,
+                        call: None,
                     },
+                    _ => Origin::Fork { parent: chat, at },
+                };
+                let new = NewConversation {
+                    origin,
                     ..NewConversation::root(
                         format!("{seed} {script} {step}"),
                         HeuristicEstimator::Bytes4.id(),

@@ -13,7 +13,7 @@ use crate::error::{Result, closed, crowded, failed};
 /// Number of connections, and so of reads at the same time.
 const CONNECTIONS: usize = 4;
 
-/// Connections that only read. They are opened when they are needed and stay open.
+/// Connections that only read. They are opened when they are needed, and stay open as long as the store.
 ///
 /// The driver's pool starts a task whenever a connection comes back, which takes longer than a short read.
 #[derive(Debug)]

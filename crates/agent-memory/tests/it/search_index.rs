@@ -1,8 +1,9 @@
-//! The retrieval tools search by an index that the application brings and fills.
+//! The index that the retrieval tools search by: the store's own, and one that the application brings and fills.
 
 use std::sync::Arc;
 
-use agent_memory::{GrepArgs, Memory, Message, Seq, SeqRange};
+use agent_memory::testing::Generated;
+use agent_memory::{GrepArgs, Memory, Message, Mode, Seq, SeqRange};
 use memory_store::LogRead;
 
 use crate::trigram_index::TrigramIndex;
@@ -40,4 +41,19 @@ async fn an_index_from_outside_may_lag_and_answers_are_complete() {
     other.ingest(Message::user("straw")).await.unwrap();
     let found = other.retrieval().grep("step").await.unwrap();
     assert!(found.complete && found.hits.is_empty());
+}
+
+#[tokio::test]
+async fn the_summaries_of_a_compaction_are_indexed_with_it() {
+    let memory = Memory::builder().open().await.unwrap();
+    let session = memory.session("chat").await.unwrap();
+    for message in Generated::new(1).take(3_200) {
+        session.ingest(message).await.unwrap();
+    }
+    let (_, messages) = session.index_size().await.unwrap();
+    let outcome = session.compact(Mode::Full).await.unwrap();
+    let published = outcome.published.total();
+    assert!(published >= 16, "{published}");
+    let (_, all) = session.index_size().await.unwrap();
+    assert_eq!(all - messages, published / 16 * 16);
 }

@@ -2,8 +2,9 @@
 //!
 //! There is no model: two sentences must share most of their content words, and the later one must have
 //! another value in the same place, or a phrase by which people correct themselves, decide otherwise or drop
-//! a plan. Two later sentences are taken together where one has such a phrase. The phrases are data (`cues.txt`), in English, German, French, Spanish, Russian and Chinese.
-//! Precision counts more than recall: what is shown beside a hit and is no correction costs trust.
+//! a plan. Two later sentences are taken together where one has such a phrase. The phrases are data
+//! (`cues.txt`), in English, German, French, Spanish, Russian and Chinese. Precision counts more than recall:
+//! what is shown beside a hit and is no correction costs trust.
 
 mod statement;
 
@@ -12,10 +13,10 @@ use statement::{Statement, statements};
 /// Share of the content words of the shorter of two sentences that both must have, in percent.
 const SAME_SUBJECT: usize = 50;
 
-/// The same where the later one is two sentences.
+/// The same share where the later one is two sentences.
 const SAME_SUBJECT_IN_TWO: usize = 40;
 
-/// The same where nothing but a negation or a value tells that one corrects the other.
+/// The same share where nothing but a negation or a value tells that one corrects the other.
 const SAME_STATEMENT: usize = 75;
 
 /// Returns whether `later` says otherwise than `earlier` about the same thing: a value changed, a decision
@@ -35,20 +36,57 @@ pub fn contradicts(earlier: &str, later: &str) -> bool {
 
 /// What a text says, read once to be held against many others.
 #[derive(Debug)]
-pub struct Said(Vec<Statement>);
+pub struct Said(Vec<Sentence>);
+
+#[derive(Debug)]
+struct Sentence {
+    alone: Statement,
+    /// This sentence and the next as one, where one of them has a phrase of replacing.
+    with_next: Option<Statement>,
+}
 
 impl Said {
     /// Reads a text.
     pub fn of(text: &str) -> Self {
-        Self(statements(text))
+        let statements = statements(text);
+        let with_next = |two: &[Statement]| {
+            let replaces = two.iter().any(|one| one.strong);
+            let says_nothing_new = two.iter().any(|one| one.asks || one.same);
+            (replaces && !says_nothing_new).then(|| Statement::joined(two))
+        };
+        let mut pairs: Vec<_> = statements.windows(2).map(with_next).collect();
+        pairs.push(None);
+        let sentences = statements.into_iter().zip(pairs);
+        let sentences = sentences.map(|(alone, with_next)| Sentence { alone, with_next });
+        Self(sentences.collect())
     }
 
     /// Whether a later text says otherwise about the same thing: see [`contradicts`].
     pub fn is_contradicted_by(&self, later: &Self) -> bool {
-        let said = self.0.iter().filter(|one| !one.asks);
-        said.into_iter().any(|earlier| {
-            let alone = later.0.iter().any(|later| corrects(earlier, later));
-            alone || later.0.windows(2).any(|two| replaces(earlier, two))
+        let said = self.0.iter().map(|sentence| &sentence.alone);
+        said.filter(|earlier| !earlier.asks).any(|earlier| {
+            let mut sentences = later.0.iter();
+            sentences.any(|sentence| corrects(earlier, &sentence.alone)) || later.replaces(earlier)
+        })
+    }
+
+    /// Whether two sentences that follow each other replace what an earlier one says: one names the thing, the
+    /// other says what became of it.
+    fn replaces(&self, earlier: &Statement) -> bool {
+        self.0.windows(2).any(|two| {
+            let Some(later) = two.first().and_then(|first| first.with_next.as_ref()) else {
+                return false;
+            };
+            let mut replacing = two.iter().map(|one| &one.alone).filter(|one| one.strong);
+            let (shared, shorter) = share(earlier, later);
+            let repeats_value = !earlier.values.is_empty() && earlier.values == later.values;
+            shared >= 2
+                && shared * 100 / shorter >= SAME_SUBJECT_IN_TWO
+                // The sentence with the phrase speaks of the thing too.
+                && replacing.any(|one| share(earlier, one).0 > 0)
+                && !repeats_value
+                && !later.terms.is_subset(&earlier.terms)
+                && !earlier.terms.is_subset(&later.terms)
         })
     }
 }
@@ -57,24 +95,6 @@ impl Said {
 fn share(earlier: &Statement, later: &Statement) -> (usize, usize) {
     let shared = earlier.terms.intersection(&later.terms).count();
     (shared, earlier.terms.len().min(later.terms.len()).max(1))
-}
-
-/// Whether two sentences that follow each other replace what an earlier one says: one names the thing, the other says
-/// what became of it.
-fn replaces(earlier: &Statement, later: &[Statement]) -> bool {
-    // The sentence with the phrase speaks of the thing too.
-    let speaks = |one: &Statement| one.strong && share(earlier, one).0 > 0;
-    if later.iter().any(|one| one.asks || one.same) || !later.iter().any(speaks) {
-        return false;
-    }
-    let later = Statement::joined(later);
-    let (shared, shorter) = share(earlier, &later);
-    let repeats_value = !earlier.values.is_empty() && earlier.values == later.values;
-    shared >= 2
-        && shared * 100 / shorter >= SAME_SUBJECT_IN_TWO
-        && !repeats_value
-        && !later.terms.is_subset(&earlier.terms)
-        && !earlier.terms.is_subset(&later.terms)
 }
 
 fn corrects(earlier: &Statement, later: &Statement) -> bool {

@@ -10,8 +10,6 @@ pub(super) const BLOCK: usize = 64;
 /// What is kept of a document.
 #[derive(Debug)]
 pub(super) struct Entry {
-    /// Number of terms.
-    pub(super) length: u32,
     /// Number of the participant.
     pub(super) participant: Option<u32>,
     /// Whether a user wrote it.
@@ -44,8 +42,8 @@ impl Block {
         self.participants & bit(participant) != 0
     }
 
-    /// Adds a document to the block that it belongs to.
-    pub(super) fn add(blocks: &mut Vec<Block>, number: usize, entry: &Entry) {
+    /// Adds a document of `length` terms to the block that it belongs to.
+    pub(super) fn add(blocks: &mut Vec<Block>, number: usize, entry: &Entry, length: u32) {
         if number / BLOCK == blocks.len() {
             blocks.push(Block {
                 least_length: u32::MAX,
@@ -57,7 +55,7 @@ impl Block {
             });
         }
         if let Some(block) = blocks.last_mut() {
-            block.least_length = block.least_length.min(entry.length);
+            block.least_length = block.least_length.min(length);
             block.participants |= entry.participant.map_or(0, bit);
             block.has_users |= entry.is_users;
             block.has_first_person |= entry.first_person;

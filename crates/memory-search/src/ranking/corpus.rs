@@ -62,8 +62,12 @@ impl Postings {
         self.positions.get(from..to).unwrap_or_default()
     }
 
-    /// Bytes in memory.
-    fn bytes(&self) -> usize {
+    /// Gives back room that is not used, and returns the bytes in memory.
+    fn shrink(&mut self) -> usize {
+        self.documents.shrink_to_fit();
+        self.episodes.shrink_to_fit();
+        self.positions.shrink_to_fit();
+        self.starts.shrink_to_fit();
         let postings = self.documents.len() + self.episodes.len();
         postings * size_of::<Posting>() + (self.positions.len() + self.starts.len()) * 4
     }
@@ -88,12 +92,14 @@ impl Postings {
         self.starts.truncate(kept);
     }
 
-    /// Counts one more occurrence in a document; documents come in rising order.
-    fn raise(&mut self, place: u32, episode: u32) {
-        if raise(&mut self.documents, place) {
+    /// Counts one more occurrence in a document; documents come in rising order. Whether the document is new.
+    fn raise(&mut self, place: u32, episode: u32) -> bool {
+        let is_new = raise(&mut self.documents, place);
+        if is_new {
             self.starts.push(count(self.positions.len()));
         }
         raise(&mut self.episodes, episode);
+        is_new
     }
 }
 
@@ -110,7 +116,7 @@ pub struct Corpus {
     /// From a document's number to its terms in their order, without stop words; of those that are known.
     pub(super) contents: BTreeMap<u32, Vec<TermId>>,
     pub(super) entries: Vec<Entry>,
-    /// Number of terms of each document, side by side.
+    /// Number of terms of each document. They stand by themselves: each place of a word asks for one.
     pub(super) lengths: Vec<u32>,
     /// What bounds the scores of the documents, in blocks.
     pub(super) blocks: Vec<Block>,
@@ -175,8 +181,7 @@ impl Corpus {
                 let Some(postings) = self.postings.get_mut(id as usize) else {
                     return;
                 };
-                postings.raise(place, episode);
-                if self.records > 0 {
+                if postings.raise(place, episode) && self.records > 0 {
                     self.behind.push(id);
                 }
                 if !is_stop_word(word, tokenizer) {
@@ -191,8 +196,7 @@ impl Corpus {
         }
         let participant = document.name.map(|name| self.participant(name));
         let (first_person, names_time) = document.traits(self.policy.language);
-        self.push(Entry {
-            length,
+        let entry = Entry {
             participant,
             is_users: document.role == Some(Role::User),
             created_at: document.created_at,
@@ -201,12 +205,13 @@ impl Corpus {
             asks: document.asks(),
             first_person,
             names_time,
-        });
+        };
+        self.push(entry, length);
     }
 
-    fn push(&mut self, entry: Entry) {
-        Block::add(&mut self.blocks, self.entries.len(), &entry);
-        self.lengths.push(entry.length);
+    fn push(&mut self, entry: Entry, length: u32) {
+        Block::add(&mut self.blocks, self.entries.len(), &entry, length);
+        self.lengths.push(length);
         self.entries.push(entry);
     }
 
@@ -231,8 +236,7 @@ impl Corpus {
         }
         self.records += 1;
         let participant = record.name.as_deref().map(|name| self.participant(name));
-        self.push(Entry {
-            length: record.length,
+        let entry = Entry {
             participant,
             is_users: record.role == Some(Role::User),
             created_at: record.created_at,
@@ -241,7 +245,8 @@ impl Corpus {
             asks: record.asks,
             first_person: record.first_person,
             names_time: record.names_time,
-        });
+        };
+        self.push(entry, record.length);
     }
 
     /// Adds where a term stands in documents before those that were [added](Self::add) with their words:
@@ -279,7 +284,7 @@ impl Corpus {
                 }),
             }
         })?;
-        self.loaded_bytes += loaded.bytes();
+        self.loaded_bytes += loaded.shrink();
         if let Some(postings) = self.postings.get_mut(id as usize) {
             let behind = std::mem::replace(postings, loaded);
             let shift = count(postings.positions.len());
@@ -309,40 +314,45 @@ impl Corpus {
     /// [loaded](Self::load).
     pub fn set_unread(&mut self, term: &str, documents: usize) {
         let id = self.term_id(term);
-        if let Some(postings) = self.postings.get_mut(id as usize) {
+        let postings = self.postings.get_mut(id as usize);
+        if let Some(postings) = postings.filter(|postings| !postings.is_loaded) {
             postings.unread = Some(documents);
         }
     }
 
     /// [Tells](Self::set_unread) of each word of some documents, whose words are known, what `known` has for it,
-    /// and returns the words that it has nothing for. Words that are loaded, or were told before, are left out.
+    /// and returns the words that it has nothing for. Words that [need no telling](Self::uncounted) are left out.
     pub fn set_unread_of(
         &mut self,
         documents: &[usize],
         known: impl Fn(&str) -> Option<usize>,
     ) -> Vec<Arc<str>> {
+        let mut unknown = self.uncounted(documents);
+        unknown.retain(|word| match known(word) {
+            Some(documents) => {
+                self.set_unread(word, documents);
+                false
+            }
+            None => true,
+        });
+        unknown
+    }
+
+    /// The words of some documents, whose words are known, that are neither loaded nor [told](Self::set_unread) of.
+    pub fn uncounted(&self, documents: &[usize]) -> Vec<Arc<str>> {
         let contents = documents.iter();
         let contents = contents.filter_map(|at| self.contents.get(&count(*at)));
         let mut ids: Vec<TermId> = contents.flatten().copied().collect();
         ids.sort_unstable();
         ids.dedup();
-        let mut unknown = Vec::new();
-        for id in ids {
-            let (Some(postings), Some(text)) = (
-                self.postings.get_mut(id as usize),
-                self.texts.get(id as usize),
-            ) else {
-                continue;
-            };
-            if !postings.is_loaded && postings.unread.is_none() {
-                match known(text) {
-                    Some(documents) => postings.unread = Some(documents),
-                    None => unknown.push(Arc::clone(text)),
-                }
-            }
-        }
-        unknown.sort_unstable();
-        unknown
+        let word = |id: TermId| {
+            let postings = self.postings.get(id as usize)?;
+            let is_counted = postings.is_loaded || postings.unread.is_some();
+            self.texts.get(id as usize).filter(|_| !is_counted).cloned()
+        };
+        let mut words: Vec<Arc<str>> = ids.into_iter().filter_map(word).collect();
+        words.sort_unstable();
+        words
     }
 
     /// The words of a document that say something about its subject, in their order.
@@ -371,13 +381,15 @@ impl Corpus {
         self.contents.contains_key(&count(place))
     }
 
-    /// Forgets the documents from `length` on. What was loaded and told of those before it is kept for the next
-    /// question, or all of it forgotten where it has grown large: some 40 MB.
+    /// Forgets the documents from `length` on. What was [loaded](Self::load) and told of documents without their words is
+    /// kept for the next question, unless it has grown large: 32 MB of places, or some hundred thousand words. All other
+    /// words are forgotten.
     pub fn reset(&mut self, length: usize) {
         let is_large = self.loaded_bytes > MOST_LOADED_BYTES
             || self.told_words > MOST_TOLD_WORDS
             || self.texts.len() > MOST_TERMS;
         if is_large || self.records == 0 || length < self.records {
+            self.records = self.records.min(length);
             self.forget_words();
         } else {
             self.forget_words_behind(length);
@@ -385,16 +397,17 @@ impl Corpus {
         if self.entries.len() <= length {
             return;
         }
-        for entry in self.entries.drain(length..) {
+        let gone = self.entries.drain(length..);
+        for (entry, terms) in gone.zip(self.lengths.drain(length..)) {
             if let Some(sum) = self.episodes.get_mut(entry.episode as usize) {
-                *sum = sum.saturating_sub(u64::from(entry.length));
+                *sum = sum.saturating_sub(u64::from(terms));
             }
         }
-        self.lengths.truncate(length);
         let whole = self.entries.len() / BLOCK;
         self.blocks.truncate(whole);
-        for (at, entry) in self.entries.iter().enumerate().skip(whole * BLOCK) {
-            Block::add(&mut self.blocks, at, entry);
+        let rest = self.entries.iter().zip(&self.lengths).enumerate();
+        for (at, (entry, length)) in rest.skip(whole * BLOCK) {
+            Block::add(&mut self.blocks, at, entry, *length);
         }
         let episodes = self
             .entries
@@ -427,6 +440,13 @@ impl Corpus {
         for id in std::mem::take(&mut self.behind) {
             if let Some(postings) = self.postings.get_mut(id as usize) {
                 postings.truncate(count(length), &self.entries);
+                if postings.documents.is_empty() && !postings.is_loaded {
+                    let unread = postings.unread;
+                    *postings = Postings {
+                        unread,
+                        ..Postings::default()
+                    };
+                }
             }
         }
         self.contents.split_off(&count(length));
@@ -489,6 +509,12 @@ impl Corpus {
         next
     }
 
+    /// Mean number of terms of an episode.
+    pub(super) fn mean_episode(&self) -> f64 {
+        let sum: u64 = self.episodes.iter().sum();
+        (sum as f64 / self.episodes.len().max(1) as f64).max(1.0)
+    }
+
     /// Mean number of terms of a document.
     pub(super) fn mean_length(&self) -> f64 {
         let sum: u64 = self.episodes.iter().sum();
@@ -520,4 +546,125 @@ pub(crate) fn is_stop_word(word: &str, tokenizer: Tokenizer) -> bool {
 /// A number of documents, terms or episodes; four thousand million are never reached in memory.
 fn count(number: usize) -> u32 {
     u32::try_from(number).unwrap_or(u32::MAX)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::question::Wanted;
+    use super::*;
+    use fastrand::Rng;
+
+    /// A document of few words, by one of three people, in episodes.
+    fn document(rng: &mut Rng, time: &mut i64) -> Document<'static> {
+        let words = (0..rng.usize(1..12)).map(|_| {
+            let rank = rng.f64() * rng.f64() * 60.0;
+            format!("worded{}", rank as usize)
+        });
+        let text = words.collect::<Vec<_>>().join(" ") + ["", " the", " I?"][rng.usize(..3)];
+        *time += [60_000_000, 5_000_000_000][usize::from(rng.u8(..5) == 0)];
+        Document::new(text, Timestamp(*time)).with_name(["Ann", "Ben", "Cid"][rng.usize(..3)])
+    }
+
+    fn record(document: &Document<'_>, corpus: &Corpus) -> Record {
+        let mut alone = Corpus::new(corpus.policy.clone());
+        alone.add(document);
+        let (first_person, names_time) = document.traits(corpus.policy.language);
+        Record {
+            seq: memory_model::Seq::NONE,
+            role: document.role,
+            name: document.name.map(str::to_owned),
+            created_at: document.created_at,
+            length: alone.lengths[0],
+            question_share: document.question_share(),
+            asks: document.asks(),
+            first_person,
+            names_time,
+            is_echo: false,
+            summary: None,
+        }
+    }
+
+    /// Loads a term's places from a corpus that has the words of all documents without theirs.
+    fn load(corpus: &mut Corpus, term: &str, words: &Corpus) {
+        let id = words.terms.get(term);
+        let postings = id.map(|id| &words.postings[*id as usize]);
+        let loaded = corpus.load(term, |place| {
+            let Some(postings) = postings else {
+                return Ok(());
+            };
+            for (at, posting) in postings.documents.iter().enumerate() {
+                place(posting.place, posting.count, postings.positions(at));
+            }
+            Ok(())
+        });
+        loaded.unwrap();
+    }
+
+    /// The scores of a question where words are loaded as they are needed.
+    fn scores(corpus: &mut Corpus, question: &str, words: &Corpus) -> Vec<Option<f64>> {
+        let wanted = Wanted::new(&corpus.policy, question);
+        let derived = words.terms.keys().filter(|term| wanted.needs(term));
+        for term in derived
+            .map(|term| &**term)
+            .chain(wanted.terms.iter().map(String::as_str))
+        {
+            load(corpus, term, words);
+        }
+        let mut asked = corpus.ask(question);
+        let sources = corpus.sources(&asked);
+        for at in sources.iter().filter(|at| **at < words.len()) {
+            if !corpus.has_content(*at) {
+                let content = words.contents[&count(*at)].iter();
+                let content: Vec<String> = content.map(|id| words.text(*id).to_owned()).collect();
+                corpus.set_content(*at, &content);
+            }
+        }
+        for term in corpus.uncounted(&sources) {
+            let having = words
+                .terms
+                .get(&term)
+                .map_or(0, |id| words.documents(*id).len());
+            corpus.set_unread(&term, having);
+        }
+        for term in corpus.expand(&mut asked) {
+            load(corpus, &term, words);
+        }
+        let scores = corpus.finish(asked);
+        (0..corpus.len()).map(|at| scores.get(at)).collect()
+    }
+
+    /// What is kept from one question to the next makes no difference: not to one with every word at hand.
+    #[test]
+    fn what_is_kept_answers_as_a_corpus_with_all_words() {
+        for seed in 0..40 {
+            let rng = &mut Rng::with_seed(seed);
+            let mut words = Corpus::new(RankingPolicy::default());
+            let mut kept = Corpus::new(RankingPolicy::default());
+            let (mut time, mut indexed) = (0, Vec::new());
+            for _ in 0..rng.usize(1..90) {
+                let document = document(rng, &mut time);
+                kept.add_record(&record(&document, &kept));
+                words.add(&document);
+                indexed.push(document);
+            }
+            for _ in 0..8 {
+                let mut all = Corpus::new(RankingPolicy::default());
+                indexed.iter().for_each(|document| all.add(document));
+                let mut later = time - 30_000_000;
+                for _ in 0..rng.usize(..20) {
+                    let document = document(rng, &mut later);
+                    kept.add(&document);
+                    all.add(&document);
+                }
+                let word = |rng: &mut Rng| format!("worded{}", rng.usize(..40));
+                let question = [word(rng), word(rng), "Ann".into()].join(" ");
+                let found = scores(&mut kept, &question, &words);
+                assert_eq!(found, all.scores(&question), "{seed}, {question}");
+                kept.reset(words.len());
+                let is_behind = |one: &Posting| one.place as usize >= words.len();
+                let mut postings = kept.postings.iter();
+                assert!(!postings.any(|one| one.documents.iter().any(is_behind)));
+            }
+        }
+    }
 }

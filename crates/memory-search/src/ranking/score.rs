@@ -42,6 +42,8 @@ pub(super) struct Context {
     pub(super) own: Vec<f64>,
     /// How many telling words of the question each document has.
     covered: Vec<u16>,
+    saturation: Saturation,
+    episode_saturation: Saturation,
     /// The best of them.
     pub(super) best: f64,
     /// Whether any document of each [block](super::block::BLOCK) has an own score.
@@ -306,6 +308,11 @@ impl Corpus {
         same.then_some(neighbour)
     }
 
+    /// Number of terms of a document.
+    fn length(&self, at: usize) -> u32 {
+        self.lengths.get(at).copied().unwrap_or_default()
+    }
+
     /// BM25's saturation in texts where `mean` terms are usual.
     pub(super) fn saturation(&self, mean: f64) -> Saturation {
         let (k1, b) = (self.policy.k1, self.policy.b);
@@ -316,15 +323,19 @@ impl Corpus {
         }
     }
 
+    /// What a term of a question is worth, by its rarity and its weight in the question.
+    pub(super) fn weight(&self, id: TermId, weight: f64) -> f64 {
+        let rarity = rarity(self.entries.len(), self.documents(id).len());
+        rarity.powf(self.policy.rarity_power) * weight
+    }
+
     /// Adds what a term is worth to the own scores of the documents that have it.
     fn add_term(&self, (id, weight): (TermId, f64), context: &mut Context, coverage: Coverage) {
-        let postings = self.documents(id);
-        let rarity = rarity(self.entries.len(), postings.len());
-        let weight = rarity.powf(self.policy.rarity_power) * weight;
-        let saturation = self.saturation(self.mean_length());
-        for posting in postings {
+        let weight = self.weight(id, weight);
+        let saturation = context.saturation;
+        for posting in self.documents(id) {
             let at = posting.place as usize;
-            let length = self.lengths.get(at).copied().unwrap_or_default();
+            let length = self.length(at);
             let (Some(score), Some(touched)) =
                 (context.own.get_mut(at), context.touched.get_mut(at / BLOCK))
             else {
@@ -365,17 +376,19 @@ impl Corpus {
     }
 
     /// Adds what a term is worth to the scores of the episodes that have it: BM25 over episodes.
-    fn add_to_episodes(&self, (id, weight): (TermId, f64), scores: &mut [f64]) {
+    fn add_to_episodes(&self, (id, weight): (TermId, f64), context: &mut Context) {
+        if context.episodes.is_empty() {
+            return;
+        }
         let all = self.episodes.len();
-        let sum: u64 = self.episodes.iter().sum();
-        let saturation = self.saturation((sum as f64 / all.max(1) as f64).max(1.0));
         let postings = self.postings.get(id as usize);
         let postings = postings.map_or(&[][..], |postings| &postings.episodes);
         let weight = rarity(all, postings.len()) * weight;
         for posting in postings {
             let at = posting.place as usize;
             let length = self.episodes.get(at).copied().unwrap_or_default();
-            if let Some(score) = scores.get_mut(at) {
+            if let Some(score) = context.episodes.get_mut(at) {
+                let saturation = context.episode_saturation;
                 *score += weight * saturation.of(posting.count, length as f64);
             }
         }
@@ -389,6 +402,8 @@ impl Corpus {
         let mut context = Context {
             own: vec![0.0; self.entries.len()],
             covered: vec![0; self.entries.len()],
+            saturation: self.saturation(self.mean_length()),
+            episode_saturation: self.saturation(self.mean_episode()),
             best: 0.0,
             touched: vec![false; self.blocks.len()],
             episodes: vec![0.0; episodes],
@@ -399,7 +414,7 @@ impl Corpus {
                 false => Coverage::Kept,
             };
             self.add_term(*term, &mut context, coverage);
-            self.add_to_episodes(*term, &mut context.episodes);
+            self.add_to_episodes(*term, &mut context);
         }
         if self.policy.phrase_share > 0.0 {
             self.add_phrases(question, &mut context.own);
@@ -425,10 +440,13 @@ impl Corpus {
 
     /// Adds the words that were added to a question.
     fn add_expansion(&self, question: &Question, context: &mut Context) {
+        if question.added.is_empty() {
+            return;
+        }
         let coverage = Coverage::Applied(self.coverage_share(question));
         for term in &question.added {
             self.add_term(*term, context, coverage);
-            self.add_to_episodes(*term, &mut context.episodes);
+            self.add_to_episodes(*term, context);
         }
         context.set_best();
     }
@@ -443,7 +461,7 @@ impl Corpus {
     ) -> f64 {
         let own_score = context.own.get(at).copied().unwrap_or_default();
         let episode = context.episodes.get(entry.episode as usize).copied();
-        let leaning = self.leaning(entry);
+        let leaning = self.leaning(at);
         let discount = self.policy.question_discount * entry.question_share;
         let mut score = own_score * (1.0 - leaning * discount)
             + leaning * self.neighbours_share(&context.own, at)
@@ -461,9 +479,9 @@ impl Corpus {
     }
 
     /// How much a document depends on what stands beside it, from 1 to 0.
-    fn leaning(&self, entry: &Entry) -> f64 {
+    fn leaning(&self, at: usize) -> f64 {
         let half = f64::from(self.policy.self_contained_words.max(1));
-        half / (half + f64::from(entry.length))
+        half / (half + f64::from(self.length(at)))
     }
 
     fn neighbours_share(&self, own: &[f64], at: usize) -> f64 {
@@ -517,10 +535,8 @@ impl Corpus {
         let top = best.first().map_or(0.0, |best| best.score);
         let mut gains: BTreeMap<TermId, f64> = BTreeMap::new();
         for one in best {
-            let Some(entry) = self.entries.get(one.document) else {
-                continue;
-            };
-            let share = one.score / top / (f64::from(entry.length) + EXPANSION_LENGTH);
+            let length = f64::from(self.length(one.document));
+            let share = one.score / top / (length + EXPANSION_LENGTH);
             let mut counts: BTreeMap<TermId, u32> = BTreeMap::new();
             let number = u32::try_from(one.document).unwrap_or(u32::MAX);
             for id in self.contents.get(&number).into_iter().flatten() {

@@ -4,7 +4,7 @@ use super::best::{Best, SLACK};
 use super::corpus::{Corpus, Posting};
 use super::policy::RankingPolicy;
 use super::question::Question;
-use super::score::{Ranked, rarity};
+use super::score::{Ranked, Saturation};
 
 /// One term's postings.
 struct List<'c> {
@@ -14,6 +14,7 @@ struct List<'c> {
     weight: f64,
     /// Most that the term adds to a score.
     bound: f64,
+    saturation: Saturation,
     /// Place among the question's terms, in which order scores are summed.
     place: usize,
 }
@@ -79,15 +80,15 @@ impl Corpus {
     /// The postings of the question's terms, those that add least first.
     fn lists(&self, question: &str) -> Vec<List<'_>> {
         let question = Question::read(self, question);
+        let saturation = self.saturation(self.mean_length());
         let terms = question.terms.values().enumerate();
         let mut lists: Vec<List<'_>> = terms
             .map(|(place, (id, weight))| {
-                let rest = self.documents(*id);
-                let rarity = rarity(self.entries.len(), rest.len());
-                let weight = rarity.powf(self.policy.rarity_power) * weight;
+                let weight = self.weight(*id, *weight);
                 List {
-                    rest,
+                    rest: self.documents(*id),
                     weight,
+                    saturation,
                     bound: weight * (self.policy.k1 + 1.0),
                     place,
                 }
@@ -107,11 +108,10 @@ impl Corpus {
         sure: f64,
         threshold: f64,
     ) -> Option<f64> {
-        let length = self.entries.get(document as usize)?.length;
-        let saturation = self.saturation(self.mean_length());
+        let length = *self.lengths.get(document as usize)?;
         let mut parts = Vec::with_capacity(lists.len());
         let added = |list: &List<'_>, posting: &Posting| {
-            let counted = saturation.of(posting.count, f64::from(length));
+            let counted = list.saturation.of(posting.count, f64::from(length));
             (list.place, list.weight * counted)
         };
         for list in lists.iter_mut().skip(needed) {

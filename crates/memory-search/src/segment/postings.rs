@@ -2,7 +2,7 @@
 
 use std::borrow::Cow;
 
-use super::bytes::{Reader, put};
+use super::bytes::{Reader, damaged, put};
 use crate::error::Result;
 
 /// What a segment keeps under a key.
@@ -27,9 +27,15 @@ impl Entry<'_> {
         self.bytes.is_empty()
     }
 
-    /// Whether a bit stands for each place up to the last. Differences take a byte or more for each.
-    fn is_bitmap(&self) -> bool {
-        self.bytes.len() < self.count as usize
+    /// The bytes, where a bit stands for each place up to the last; `None` for differences, which take a byte or more
+    /// for each place.
+    fn bitmap(&self) -> Result<Option<&[u8]>> {
+        let (bytes, count) = (self.bytes.len(), self.count as usize);
+        match bytes < count {
+            true if count > bytes * 8 => Err(damaged()),
+            true => Ok(Some(self.bytes)),
+            false => Ok(None),
+        }
     }
 }
 
@@ -90,7 +96,7 @@ impl PostingList {
 
     /// Adds the places of another list, `offset` behind.
     pub(super) fn append(&mut self, other: &Entry<'_>, offset: u32) -> Result<()> {
-        if other.is_bitmap() {
+        if other.bitmap()?.is_some() {
             let places = groups(other)?.into_iter();
             places.for_each(|place| self.push_place(place.saturating_add(offset)));
             return Ok(());
@@ -130,9 +136,9 @@ impl PostingList {
 /// # Errors
 /// `Corrupt` for bytes that no segment has.
 pub fn groups(entry: &Entry<'_>) -> Result<Vec<u32>> {
-    if entry.is_bitmap() {
-        let mut places = Vec::with_capacity(entry.bytes.len() * 8);
-        for (first, byte) in (0_u32..).step_by(8).zip(entry.bytes) {
+    if let Some(bitmap) = entry.bitmap()? {
+        let mut places = Vec::with_capacity(entry.count as usize);
+        for (first, byte) in (0_u32..).step_by(8).zip(bitmap) {
             let mut bits = *byte;
             while bits != 0 {
                 places.push(first + bits.trailing_zeros());
@@ -155,9 +161,9 @@ pub fn groups(entry: &Entry<'_>) -> Result<Vec<u32>> {
 /// # Errors
 /// As [`groups`].
 pub fn retain_groups(entry: &Entry<'_>, kept: &mut Vec<u32>) -> Result<()> {
-    if entry.is_bitmap() {
+    if let Some(bitmap) = entry.bitmap()? {
         kept.retain(|group| {
-            let byte = entry.bytes.get(*group as usize / 8);
+            let byte = bitmap.get(*group as usize / 8);
             byte.is_some_and(|byte| byte >> (group % 8) & 1 == 1)
         });
         return Ok(());

@@ -1,1 +1,71 @@
+//! Lists of bare places, in both forms.
 
+use super::postings::{Entry, PostingList, groups, retain_groups};
+
+/// Places below `all`, each with a chance of `share` in 256.
+fn places(rng: &mut fastrand::Rng, all: u32, share: u8) -> Vec<u32> {
+    (0..all).filter(|_| rng.u8(..) < share).collect()
+}
+
+fn list(places: &[u32]) -> PostingList {
+    let mut list = PostingList::default();
+    places.iter().for_each(|place| list.push_place(*place));
+    list
+}
+
+/// Looks at a list as it is stored.
+fn stored<T>(list: &PostingList, look: impl FnOnce(&Entry<'_>) -> T) -> T {
+    let bytes = list.bare();
+    look(&Entry {
+        count: list.count,
+        last: list.last,
+        bytes: &bytes,
+    })
+}
+
+#[test]
+fn places_come_back_from_both_forms_and_through_a_merge() {
+    let rng = &mut fastrand::Rng::with_seed(3);
+    let (mut bitmaps, mut gaps) = (0, 0);
+    for _ in 0..400 {
+        let all = [16, 64, 1_600][rng.usize(..3)];
+        let shares = [0, 1, 20, 40, 130, 255];
+        let parts: Vec<Vec<u32>> = (0..1 + rng.usize(..4))
+            .map(|_| {
+                let share = shares[rng.usize(..6)];
+                places(rng, all, share)
+            })
+            .collect();
+        let (mut merged, mut expected) = (PostingList::default(), Vec::new());
+        for (part, offset) in parts.iter().zip((0..).step_by(all as usize)) {
+            stored(&list(part), |entry| merged.append(entry, offset)).unwrap();
+            expected.extend(part.iter().map(|place| place + offset));
+        }
+        assert_eq!(merged.bare(), list(&expected).bare());
+        let asked = places(rng, 4 * all, 100);
+        stored(&merged, |entry| {
+            assert_eq!(groups(entry).unwrap(), expected);
+            let mut kept = asked.clone();
+            retain_groups(entry, &mut kept).unwrap();
+            let both = asked.iter().filter(|place| expected.contains(place));
+            assert_eq!(kept, both.copied().collect::<Vec<u32>>());
+            match entry.len() < expected.len() {
+                true => bitmaps += 1,
+                false => gaps += 1,
+            }
+        });
+    }
+    assert!(bitmaps > 50 && gaps > 50, "{bitmaps} {gaps}");
+}
+
+#[test]
+fn a_bitmap_with_more_places_than_bits_is_damaged() {
+    let entry = Entry {
+        count: u32::MAX,
+        last: 15,
+        bytes: &[255, 255],
+    };
+    assert!(groups(&entry).is_err());
+    assert!(retain_groups(&entry, &mut vec![1]).is_err());
+    assert!(PostingList::default().append(&entry, 0).is_err());
+}

@@ -311,12 +311,14 @@ where
         let mut before = None;
         {
             let mut bases = self.bases.lock().unwrap_or_else(PoisonError::into_inner);
-            let fits = |base: &Base| base.conversation == handle.conversation && base.kind == kind;
+            let fits = |base: &Base| {
+                base.conversation == handle.conversation && base.kind == kind && base.key == key
+            };
             if let Some(at) = bases.iter().position(fits) {
                 before = Some(bases.remove(at));
             }
         }
-        if let Some(base) = before.filter(|base| base.key == key) {
+        if let Some(base) = before {
             return Ok(base);
         }
         let mut base = Base {
@@ -364,6 +366,8 @@ where
         base.corpus.reset(indexed);
         base.docs.truncate(indexed);
         let mut bases = self.bases.lock().unwrap_or_else(PoisonError::into_inner);
+        // One that is older, or that another search gave back meanwhile.
+        bases.retain(|one| one.conversation != base.conversation || one.kind != base.kind);
         if bases.len() >= MOST_BASES {
             bases.remove(0);
         }
@@ -402,7 +406,7 @@ where
         let mut asked = ranking.base.corpus.ask(question);
         let sources = ranking.base.corpus.sources(&asked);
         self.contents(handle, ranking, &sources).await?;
-        let uncounted = ranking.base.corpus.set_unread_of(&sources, |_| None);
+        let uncounted = ranking.base.corpus.uncounted(&sources);
         count(handle, &mut ranking.base, &uncounted).await?;
         let added = ranking.base.corpus.expand(&mut asked);
         load(handle, &mut ranking.base, &added).await?;

@@ -17,7 +17,7 @@ use super::base::Base;
 use super::cache::ChunkCache;
 use super::candidates::Candidates;
 use super::reading::Reading;
-use super::visible::{Begun, Handle, Stretch, Visible};
+use super::visible::{Handle, Stretch, Visible};
 use crate::scan::{ScanSearch, no_such_cursor};
 use crate::segments::{IndexSegment, IndexStore};
 use crate::store::Store;
@@ -39,8 +39,10 @@ const BATCH: usize = 64;
 /// index holds, and it never writes. [`extend_index`](crate::extend_index) keeps what is scanned short. A
 /// store that keeps no index is scanned, and so is a ranking that counts echoes.
 ///
-/// Clones share what they read of the index: some 32 MB at most, and of the conversations that were ranked last
-/// a record of each message and the words that were counted, some MB each.
+/// Clones share what they read of the index: some 32 MB at most. Of the conversations that were ranked last, four at
+/// most where messages and summaries count apart, they keep a record of each document and where the words stand that
+/// were asked for: [up to some 32 MB each](memory_search::ranking::Corpus::reset), and more while a question is
+/// answered that has many common words.
 #[derive(Debug, Clone)]
 pub struct SegmentSearch<S> {
     pub(super) store: S,
@@ -423,9 +425,9 @@ where
         query: &Query,
         matcher: &Matcher,
     ) -> Result<Hits> {
-        let begun = Begun::read(&*self.store, index, conversation).await?;
-        let visible = Visible::new(&begun, &SegmentFormat::of(&self.ranking).name());
-        let info = begun.info;
+        let format = SegmentFormat::of(&self.ranking).name();
+        let read = Visible::read(&*self.store, index, conversation, &format);
+        let (info, visible) = read.await?;
         if visible.messages.is_empty() && visible.summaries.is_empty() {
             return self.scan.search(conversation, query).await;
         }

@@ -75,13 +75,13 @@ impl Handle<'_> {
                 && !seen.contains(&&place.runs)
             {
                 seen.push(&place.runs);
-                let found = Found::read(place, three)?;
-                if found.groups <= most {
+                let found = PlaceEntries::read(place, three)?;
+                if found.times <= most {
                     needed.push(found);
                 }
             }
         }
-        needed.sort_by_key(|found| found.groups);
+        needed.sort_by_key(|found| found.times);
         let mut needed = needed.iter();
         let Some(rarest) = needed.next() else {
             return Ok(Candidates::All);
@@ -213,19 +213,19 @@ fn two(places: &mut [Option<Place>], one: usize, other: usize) -> Option<Pair<'_
 
 /// What a segment keeps of the runs of a place.
 #[derive(Default)]
-struct Found<'p> {
+struct PlaceEntries<'p> {
     entries: Vec<Entry<'p>>,
-    /// Number of their groups, those counted twice that two of them have.
-    groups: usize,
+    /// How often the runs stand in the segment: a group that has two of them counts twice.
+    times: usize,
 }
 
-impl<'p> Found<'p> {
+impl<'p> PlaceEntries<'p> {
     fn read(place: &'p Place, three: &Three<'_>) -> Result<Self> {
         let mut found = Self::default();
         for chunk in &place.chunks {
             visit(chunk, three, &mut |run, entry| {
                 if place.runs.contains(&run) {
-                    found.groups += entry.count as usize;
+                    found.times += entry.count as usize;
                     found.entries.push(entry);
                 }
             })?;
@@ -235,7 +235,7 @@ impl<'p> Found<'p> {
 
     /// The groups that have one of the runs; rising.
     fn all(&self) -> Result<Vec<u32>> {
-        let mut all = Vec::with_capacity(self.groups);
+        let mut all = Vec::with_capacity(self.times);
         for entry in &self.entries {
             all.extend(groups(entry)?);
         }
@@ -245,13 +245,13 @@ impl<'p> Found<'p> {
     }
 
     /// Those of some groups, which rise, that have one of the runs.
-    fn among(&self, groups: Vec<u32>) -> Result<Vec<u32>> {
-        if self.groups < groups.len() * self.entries.len() {
-            return Ok(common(vec![groups, self.all()?]));
+    fn among(&self, left: Vec<u32>) -> Result<Vec<u32>> {
+        if self.times < left.len() * self.entries.len() {
+            return Ok(common(vec![left, self.all()?]));
         }
         let mut among = Vec::new();
         for entry in &self.entries {
-            let mut having = groups.clone();
+            let mut having = left.clone();
             retain_groups(entry, &mut having)?;
             among.extend(having);
         }

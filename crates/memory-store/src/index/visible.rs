@@ -48,25 +48,18 @@ impl LastSummary {
     }
 }
 
-/// What a search begins with.
-pub(super) struct Begun {
-    pub(super) info: Conversation,
-    logs: Vec<Vec<IndexSegment>>,
-    last_summary: LastSummary,
-}
-
-impl Begun {
+impl Visible {
+    /// A conversation and what an index of some format holds of it.
     pub(super) async fn read<S: Store + ?Sized>(
         store: &S,
         index: &dyn IndexStore,
         conversation: ConversationId,
-    ) -> Result<Self> {
+        format: &str,
+    ) -> Result<(Conversation, Self)> {
         if let Some(found) = index.index_snapshot(conversation).await? {
-            return Ok(Self {
-                info: found.conversation,
-                logs: found.logs,
-                last_summary: LastSummary::Known(found.last_summary),
-            });
+            let last_summary = LastSummary::Known(found.last_summary);
+            let visible = Self::new(&found.conversation, &found.logs, last_summary, format);
+            return Ok((found.conversation, visible));
         }
         let which = ConversationRef::Id(conversation);
         let info = store.conversation(&which).await?;
@@ -75,20 +68,18 @@ impl Begun {
         for seen in &info.segments {
             logs.push(index.index_segments(seen.source).await?);
         }
-        Ok(Self {
-            info,
-            logs,
-            last_summary: LastSummary::Unknown,
-        })
+        let visible = Self::new(&info, &logs, LastSummary::Unknown, format);
+        Ok((info, visible))
     }
-}
 
-impl Visible {
-    /// What of it has a format.
-    pub(super) fn new(begun: &Begun, format: &str) -> Self {
+    fn new(
+        info: &Conversation,
+        logs: &[Vec<IndexSegment>],
+        last_summary: LastSummary,
+        format: &str,
+    ) -> Self {
         let mut visible = Self::default();
-        let info = &begun.info;
-        for (seen, segments) in info.segments.iter().zip(&begun.logs) {
+        for (seen, segments) in info.segments.iter().zip(logs) {
             let Some(range) = seen.up_to(info.head) else {
                 continue;
             };
@@ -114,7 +105,7 @@ impl Visible {
                     .take_while(|one| one.format == format)
                     .cloned()
                     .collect();
-                visible.last_summary = begun.last_summary.clone();
+                visible.last_summary = last_summary.clone();
             }
         }
         visible
