@@ -5,7 +5,10 @@ use std::ops::Range;
 use crate::fold::{fold_case, fold_char};
 
 fn folded_len(c: char) -> usize {
-    fold_char(c).map(char::len_utf8).sum()
+    match c.is_ascii() {
+        true => 1,
+        false => fold_char(c).map(char::len_utf8).sum(),
+    }
 }
 
 /// The text around the first match, and where it matches.

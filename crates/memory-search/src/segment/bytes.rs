@@ -64,15 +64,22 @@ impl<'b> Reader<'b> {
     #[inline]
     pub(super) fn small(&mut self) -> Result<u32> {
         // Most are less than 128.
-        if let Some((first, rest)) = self.rest.split_first()
-            && *first < 0x80
-        {
-            self.rest = rest;
-            return Ok(u32::from(*first));
+        match self.rest.split_first() {
+            Some((first, rest)) if *first < 0x80 => {
+                self.rest = rest;
+                Ok(u32::from(*first))
+            }
+            _ => self.long(),
         }
+    }
+
+    /// A number of more than one byte.
+    #[cold]
+    fn long(&mut self) -> Result<u32> {
         u32::try_from(self.number()?).map_err(|_| damaged())
     }
 
+    #[inline]
     pub(super) fn take(&mut self, count: usize) -> Result<&'b [u8]> {
         let (taken, rest) = self.rest.split_at_checked(count).ok_or_else(damaged)?;
         self.rest = rest;
@@ -80,9 +87,10 @@ impl<'b> Reader<'b> {
     }
 
     /// Bytes with their length before them.
+    #[inline]
     pub(super) fn bytes(&mut self) -> Result<&'b [u8]> {
-        let count = self.number()?;
-        self.take(usize::try_from(count).map_err(|_| damaged())?)
+        let count = self.small()? as usize;
+        self.take(count)
     }
 
     pub(super) fn text(&mut self) -> Result<&'b str> {
@@ -96,6 +104,7 @@ impl<'b> Reader<'b> {
 }
 
 /// The error for bytes that no segment has.
+#[cold]
 pub(super) fn damaged() -> Error {
     Error::new(
         ErrorKind::Corrupt,

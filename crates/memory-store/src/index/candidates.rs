@@ -84,6 +84,9 @@ impl Handle<'_> {
                     None => Vec::new(),
                 };
                 for entry in entries {
+                    if left.is_empty() {
+                        break;
+                    }
                     retain_groups(entry, &mut left)?;
                 }
                 Candidates::Some(of_groups(&left, segment.documents))

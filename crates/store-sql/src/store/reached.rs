@@ -14,7 +14,7 @@ pub(super) struct Reached(BTreeMap<ConversationId, ReachedLog>);
 
 /// How far a conversation's log and views are known to reach.
 #[derive(Debug, Default)]
-struct ReachedLog {
+pub(super) struct ReachedLog {
     head: Seq,
     tokens: u64,
     views: BTreeMap<ViewName, ViewVersion>,
@@ -23,21 +23,32 @@ struct ReachedLog {
 impl Reached {
     /// Remembers how far a committed snapshot reaches.
     pub(super) fn remember(&mut self, snapshot: &Snapshot) {
-        let Self(all) = self;
-        if all.len() >= REMEMBERED && !all.contains_key(&snapshot.conversation) {
-            all.clear();
-        }
-        let reached = all.entry(snapshot.conversation).or_default();
-        if reached.head <= snapshot.head {
-            (reached.head, reached.tokens) = (snapshot.head, snapshot.log_tokens);
-        }
+        let Snapshot { head, version, .. } = *snapshot;
+        let reached = self.remember_log(snapshot.conversation, head, snapshot.log_tokens);
         match reached.views.get_mut(&snapshot.view) {
-            Some(version) => *version = snapshot.version.max(*version),
+            Some(known) => *known = version.max(*known),
             None => {
-                let view = snapshot.view.clone();
-                reached.views.insert(view, snapshot.version);
+                reached.views.insert(snapshot.view.clone(), version);
             }
         }
+    }
+
+    /// Remembers that a log has committed entries up to `head`, which cost `tokens`.
+    pub(super) fn remember_log(
+        &mut self,
+        id: ConversationId,
+        head: Seq,
+        tokens: u64,
+    ) -> &mut ReachedLog {
+        let Self(all) = self;
+        if all.len() >= REMEMBERED && !all.contains_key(&id) {
+            all.clear();
+        }
+        let reached = all.entry(id).or_default();
+        if reached.head <= head {
+            (reached.head, reached.tokens) = (head, tokens);
+        }
+        reached
     }
 
     /// A position up to which the log is known to have entries, and the cost of these in tokens.

@@ -31,6 +31,7 @@ impl<D: Database> SqlStore<D> {
         rows.iter().map(segment).collect()
     }
 
+    /// The executor must see only what is committed.
     async fn snapshot_of_index(
         &self,
         on: &mut impl Executor,
@@ -56,8 +57,12 @@ impl<D: Database> SqlStore<D> {
             logs.entry(source).or_default().push(segment);
         }
         let logs = sources.iter().map(|source| logs.remove(source));
+        let conversation = self.found(on, &found).await?;
+        // The search reads the log next.
+        self.reached()
+            .remember_log(conversation.id, conversation.head, conversation.tokens);
         Ok(IndexSnapshot {
-            conversation: self.found(on, &found).await?,
+            conversation,
             logs: logs.map(Option::unwrap_or_default).collect(),
             last_summary: last_summary.transpose()?,
         })
