@@ -108,6 +108,36 @@ impl Bound {
     }
 }
 
+/// A block that may be looked at; the one with the highest bound on top of a heap, of equal ones the earlier.
+#[derive(Debug)]
+struct Bounded {
+    /// The highest score that a document of the block may have.
+    highest: f64,
+    bound: Bound,
+    block: usize,
+}
+
+impl PartialEq for Bounded {
+    fn eq(&self, other: &Self) -> bool {
+        self.cmp(other).is_eq()
+    }
+}
+
+impl Eq for Bounded {}
+
+impl Ord for Bounded {
+    fn cmp(&self, other: &Self) -> Ordering {
+        let by_bound = self.highest.total_cmp(&other.highest);
+        by_bound.then(other.block.cmp(&self.block))
+    }
+}
+
+impl PartialOrd for Bounded {
+    fn partial_cmp(&self, other: &Self) -> Option<Ordering> {
+        Some(self.cmp(other))
+    }
+}
+
 impl RankingPolicy {
     /// Whether no part of a score is ever below zero, so that parts can be bounded one by one.
     fn is_bounded(&self) -> bool {
@@ -155,12 +185,15 @@ impl Corpus {
         if count == 0 {
             return (Vec::new(), seen);
         }
-        for (bound, block) in self.by_bound(question, context) {
-            if bound.of(bound.most) < best.threshold() {
+        let mut bounded = self.bounded(question, context, blocks);
+        while let Some(Bounded {
+            highest,
+            bound,
+            block,
+        }) = bounded.pop()
+        {
+            if highest < best.threshold() {
                 break;
-            }
-            if blocks.is_some_and(|blocks| blocks.get(block) == Some(&false)) {
-                continue;
             }
             // Newer ones mostly score higher.
             for at in documents(block, self.len()).rev() {
@@ -177,97 +210,97 @@ impl Corpus {
         (best.finish(), seen)
     }
 
-    /// The blocks with their bounds, the highest first.
-    fn by_bound(&self, question: &Question, context: &Context) -> Vec<(Bound, usize)> {
-        let mut bounds: Vec<(Bound, usize)> = match self.policy.is_bounded() {
-            true => self.bounds(question, context),
-            false => (0..self.blocks.len())
-                .map(|block| (Bound::NONE, block))
-                .collect(),
-        };
-        let highest = |bound: &Bound| bound.of(bound.most);
-        bounds.sort_unstable_by(|(a, first), (b, other)| {
-            let by_bound = highest(b).total_cmp(&highest(a));
-            by_bound.then(first.cmp(other))
+    /// Some of the blocks with their bounds.
+    fn bounded(
+        &self,
+        question: &Question,
+        context: &Context,
+        blocks: Option<&[bool]>,
+    ) -> BinaryHeap<Bounded> {
+        let is_bounded = self.policy.is_bounded();
+        let numbers = 0..self.blocks.len();
+        let wanted = numbers.filter(|block| {
+            let wanted = blocks.and_then(|blocks| blocks.get(*block));
+            wanted.copied().unwrap_or(true)
         });
-        bounds
+        let bounded = |block| {
+            let bound = match is_bounded {
+                true => self.bound(question, context, block),
+                false => Bound::NONE,
+            };
+            Bounded {
+                highest: bound.of(bound.most),
+                bound,
+                block,
+            }
+        };
+        wanted.map(bounded).collect()
     }
 
-    fn bounds(&self, question: &Question, context: &Context) -> Vec<(Bound, usize)> {
+    fn bound(&self, question: &Question, context: &Context, number: usize) -> Bound {
+        let Some(block) = self.blocks.get(number) else {
+            return Bound::NONE;
+        };
         let policy = &self.policy;
-        let dates = question.dates.len() as f64 * policy.day_share.max(policy.month_share);
         let highest = |range: Range<usize>| {
             let scores = context.own.get(range).unwrap_or_default().iter();
             scores.fold(0.0, |most, one| if *one > most { *one } else { most })
         };
-        let own: Vec<f64> = (0..self.blocks.len())
-            .map(|block| match context.touched.get(block) {
-                Some(true) => highest(documents(block, self.len())),
-                _ => 0.0,
-            })
-            .collect();
-        let bound = |number: usize, block: &Block| {
-            let range = documents(number, self.len());
-            let most = own.get(number).copied().unwrap_or_default();
-            // Neighbours stand up to two before, and one behind.
-            let before = highest(range.start.saturating_sub(2)..range.start);
-            let behind = highest(range.end..self.len().min(range.end + 1));
-            let beside = most.max(before).max(behind);
-            let asks = block.has_question || {
-                let before = range
-                    .start
-                    .checked_sub(1)
-                    .and_then(|at| self.entries.get(at));
-                before.is_some_and(|entry| entry.asks)
-            };
-            let bonus = if asks { policy.answer_bonus } else { 0.0 };
-            let shares = policy.previous_share * (1.0 + bonus)
-                + policy.second_previous_share
-                + policy.next_share;
-            let half = f64::from(policy.self_contained_words.max(1));
-            let leaning = half / (half + f64::from(block.least_length));
-            let around = leaning * shares * beside
-                + policy.episode_share * self.highest_episode(context, &range);
-            let mut times = 1.0;
-            if question.asks_time && block.has_time {
-                times *= 1.0 + policy.time_word_share;
-            }
-            if block.has_first_person {
-                times *= 1.0 + policy.first_person_share;
-            }
-            let has = |participant: u32| block.may_be_by(participant);
-            let mut factor = match question.participants.as_slice() {
-                [only] if has(*only) => policy.participant_factor.max(1.0),
-                [first, _, ..] if has(*first) => policy.first_participant_factor.max(1.0),
-                _ => 1.0,
-            };
-            if question.first_person && block.has_users {
-                factor *= policy.asker_factor.max(1.0);
-            }
-            factor *= 1.0 + policy.recency_share * range.end as f64 / self.len() as f64;
-            Bound {
-                most,
-                around,
-                times,
-                dated: context.best * dates,
-                factor,
-            }
+        let range = documents(number, self.len());
+        let most = match context.touched.get(number) {
+            Some(true) => highest(range.clone()),
+            _ => 0.0,
         };
-        let blocks = self.blocks.iter().enumerate();
-        blocks
-            .map(|(number, block)| (bound(number, block), number))
-            .collect()
+        // Neighbours stand up to two before, and one behind.
+        let before = highest(range.start.saturating_sub(2)..range.start);
+        let behind = highest(range.end..self.len().min(range.end + 1));
+        let beside = most.max(before).max(behind);
+        let asks = block.has_question || {
+            let before = range
+                .start
+                .checked_sub(1)
+                .and_then(|at| self.entries.get(at));
+            before.is_some_and(|entry| entry.asks)
+        };
+        let bonus = if asks { policy.answer_bonus } else { 0.0 };
+        let shares = policy.previous_share * (1.0 + bonus)
+            + policy.second_previous_share
+            + policy.next_share;
+        let half = f64::from(policy.self_contained_words.max(1));
+        let leaning = half / (half + f64::from(block.least_length));
+        let around =
+            leaning * shares * beside + policy.episode_share * self.highest_episode(context, block);
+        let mut times = 1.0;
+        if question.asks_time && block.has_time {
+            times *= 1.0 + policy.time_word_share;
+        }
+        if block.has_first_person {
+            times *= 1.0 + policy.first_person_share;
+        }
+        let has = |participant: u32| block.may_be_by(participant);
+        let mut factor = match question.participants.as_slice() {
+            [only] if has(*only) => policy.participant_factor.max(1.0),
+            [first, _, ..] if has(*first) => policy.first_participant_factor.max(1.0),
+            _ => 1.0,
+        };
+        if question.first_person && block.has_users {
+            factor *= policy.asker_factor.max(1.0);
+        }
+        factor *= 1.0 + policy.recency_share * range.end as f64 / self.len() as f64;
+        let dates = question.dates.len() as f64 * policy.day_share.max(policy.month_share);
+        Bound {
+            most,
+            around,
+            times,
+            dated: context.best * dates,
+            factor,
+        }
     }
 
-    /// The highest score of the episodes that some documents belong to.
-    fn highest_episode(&self, context: &Context, range: &Range<usize>) -> f64 {
-        let episode = |at: usize| {
-            self.entries
-                .get(at)
-                .map_or(0, |entry| entry.episode as usize)
-        };
-        let last = episode(range.end.saturating_sub(1));
-        let scores = context.episodes.get(episode(range.start)..=last);
+    /// The highest score of the episodes that a block's documents belong to.
+    fn highest_episode(&self, context: &Context, block: &Block) -> f64 {
+        let (first, last) = block.episodes;
+        let scores = context.episodes.get(first as usize..=last as usize);
         scores
             .unwrap_or_default()
             .iter()

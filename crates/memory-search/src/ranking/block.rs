@@ -28,6 +28,8 @@ pub(super) struct Entry {
 pub(super) struct Block {
     /// The least number of terms of one.
     pub(super) least_length: u32,
+    /// The first and the last of the episodes.
+    pub(super) episodes: (u32, u32),
     /// A bit for each participant; several may share one.
     participants: u64,
     pub(super) has_users: bool,
@@ -47,6 +49,7 @@ impl Block {
         if number / BLOCK == blocks.len() {
             blocks.push(Block {
                 least_length: u32::MAX,
+                episodes: (entry.episode, entry.episode),
                 participants: 0,
                 has_users: false,
                 has_first_person: false,
@@ -56,6 +59,7 @@ impl Block {
         }
         if let Some(block) = blocks.last_mut() {
             block.least_length = block.least_length.min(length);
+            block.episodes.1 = entry.episode;
             block.participants |= entry.participant.map_or(0, bit);
             block.has_users |= entry.is_users;
             block.has_first_person |= entry.first_person;

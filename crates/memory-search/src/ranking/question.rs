@@ -188,6 +188,11 @@ impl Wanted {
 
     /// Whether a word may be [needed](Self::needs) that begins so.
     pub fn may_need(&self, beginning: &str) -> bool {
+        self.needs(beginning) || self.may_need_longer(beginning)
+    }
+
+    /// Whether a word may be [needed](Self::needs) that begins so and goes on.
+    pub fn may_need_longer(&self, beginning: &str) -> bool {
         let chars = beginning.chars().count();
         self.terms.iter().any(|term| {
             let alike = term.chars().zip(beginning.chars());
@@ -195,7 +200,7 @@ impl Wanted {
             // Where it goes on as the term does, anything may follow. Otherwise it has this much in common, and
             // at least so many characters.
             common == chars
-                || (common >= DERIVED_CHARS && common + 1 >= chars.min(term.chars().count()))
+                || (common >= DERIVED_CHARS && common + 1 >= (chars + 1).min(term.chars().count()))
         })
     }
 }
@@ -233,6 +238,11 @@ mod tests {
             let beginning: String = other.chars().take(shared).collect();
             if derived || term == other {
                 assert!(wanted.may_need(&beginning), "{term} {other}");
+                let goes_on = beginning != other;
+                assert!(
+                    !goes_on || wanted.may_need_longer(&beginning),
+                    "{term} {other}"
+                );
             }
             seen[usize::from(wanted.may_need(&beginning))] += 1;
         }

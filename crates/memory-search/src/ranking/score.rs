@@ -44,7 +44,7 @@ pub(super) struct Context {
     covered: Vec<u16>,
     saturation: Saturation,
     episode_saturation: Saturation,
-    /// The best of them.
+    /// The best of them, where the question has dates.
     pub(super) best: f64,
     /// Whether any document of each [block](super::block::BLOCK) has an own score.
     pub(super) touched: Vec<bool>,
@@ -53,7 +53,10 @@ pub(super) struct Context {
 }
 
 impl Context {
-    fn set_best(&mut self) {
+    fn set_best(&mut self, question: &Question) {
+        if question.dates.is_empty() {
+            return;
+        }
         let blocks = self.touched.iter().enumerate();
         let blocks = blocks.filter(|(_, touched)| **touched);
         let scores = blocks.flat_map(|(block, _)| {
@@ -434,7 +437,7 @@ impl Corpus {
                 *score *= coverage_factor(share, Some(covered));
             }
         }
-        context.set_best();
+        context.set_best(question);
         context
     }
 
@@ -448,7 +451,7 @@ impl Corpus {
             self.add_term(*term, context, coverage);
             self.add_to_episodes(*term, context);
         }
-        context.set_best();
+        context.set_best(question);
     }
 
     /// The score of a document in its context.

@@ -76,14 +76,14 @@ impl ChunkCache {
         self.numbered(index, segment, &keys, &numbers, true).await
     }
 
-    /// The chunks that may hold keys that begin with `prefix`, of which a filter takes only some: it is given what
-    /// all keys of a chunk begin with. `None` where these are more than `most`.
+    /// The chunks that may hold keys that begin with `prefix`, of which a filter takes only some: it is given the first
+    /// key of a chunk, and what all of its keys begin with. `None` where these are more than `most`.
     pub(super) async fn chunks_among(
         &self,
         index: &dyn IndexStore,
         segment: u64,
         prefix: &[u8],
-        may_hold: &(dyn Fn(&[u8]) -> bool + Sync),
+        may_hold: &(dyn Fn(&[u8], &[u8]) -> bool + Sync),
         most: usize,
     ) -> Result<Option<Vec<Arc<[u8]>>>> {
         let keys = self.keys(index, segment).await?;
@@ -98,7 +98,7 @@ impl ChunkCache {
                 return true;
             };
             let alike = from.iter().zip(upto).take_while(|(a, b)| a == b).count();
-            may_hold(from.get(..alike).unwrap_or_default())
+            may_hold(from, from.get(..alike).unwrap_or_default())
         };
         let numbers = first.into_iter().chain(begin..end);
         let numbers: Vec<usize> = numbers.filter(between).collect();

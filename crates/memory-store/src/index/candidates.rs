@@ -197,7 +197,7 @@ impl Handle<'_> {
         &self,
         segment: u64,
         prefix: &[u8],
-        may_hold: &(dyn Fn(&[u8]) -> bool + Sync),
+        may_hold: &(dyn Fn(&[u8], &[u8]) -> bool + Sync),
         most: usize,
     ) -> Result<Option<Vec<Arc<[u8]>>>> {
         let cache = self.cache;

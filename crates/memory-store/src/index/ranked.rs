@@ -383,7 +383,11 @@ where
     ) -> Result<Asked> {
         let wanted = Wanted::new(&self.ranking, question);
         let mut terms: BTreeSet<String> = wanted.terms.clone();
-        let may_hold = |beginning: &[u8]| may_need(&wanted, beginning);
+        // The first key is the only one that may be no longer than what all of them begin with.
+        let may_hold = |first: &[u8], beginning: &[u8]| {
+            let is_needed = word_of(first).is_some_and(|word| wanted.needs(word));
+            is_needed || may_need_longer(&wanted, beginning)
+        };
         for prefix in &wanted.prefixes {
             let key = word_prefix(prefix);
             for part in &ranking.base.parts {
@@ -395,7 +399,7 @@ where
                         }
                         let may_follow = |end: &usize| {
                             let beginning = key.get(..*end).unwrap_or_default();
-                            may_need(&wanted, beginning)
+                            may_need_longer(&wanted, beginning)
                         };
                         (1..=key.len()).take_while(may_follow).last().unwrap_or(0)
                     })?;
@@ -456,14 +460,14 @@ where
     }
 }
 
-/// Whether a word may be needed whose key begins so.
-fn may_need(wanted: &Wanted, beginning: &[u8]) -> bool {
+/// Whether a word may be needed whose key begins so and goes on.
+fn may_need_longer(wanted: &Wanted, beginning: &[u8]) -> bool {
     let words = match std::str::from_utf8(beginning) {
         Ok(_) => beginning,
         // A character is cut off.
         Err(error) => beginning.get(..error.valid_up_to()).unwrap_or_default(),
     };
-    word_of(words).is_none_or(|beginning| wanted.may_need(beginning))
+    word_of(words).is_none_or(|beginning| wanted.may_need_longer(beginning))
 }
 
 /// What a hit is of.

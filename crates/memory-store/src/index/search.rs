@@ -286,13 +286,29 @@ where
         if newest_first {
             stretches.reverse();
         }
-        for stretch in stretches {
+        // As many as are likely to fill the answer, then more. Few of one stretch are read with those of the next.
+        let mut batch = hits.room().saturating_add(1).clamp(1, BATCH);
+        let mut candidates = Vec::new();
+        for (at, stretch) in stretches.iter().enumerate() {
             let (first, last) = (Seq(stretch.segment.first), stretch.last);
-            let Some(seen) = SeqRange::new(first, last).and_then(|seen| seen.intersect(&range))
-            else {
-                continue;
+            let seen = SeqRange::new(first, last).and_then(|seen| seen.intersect(&range));
+            let found = match seen {
+                Some(seen) => self.candidates(&stretch.segment, seen).await?,
+                None => Some(Vec::new()),
             };
-            if self.stretch(&stretch.segment, seen, hits).await?.is_break() {
+            let is_last = found.is_none() || at + 1 == stretches.len();
+            candidates.extend(found.iter().flatten());
+            let mut rest = candidates.as_slice();
+            while rest.len() >= batch || is_last && !rest.is_empty() {
+                let (now, later) = rest.split_at(batch.min(rest.len()));
+                rest = later;
+                batch = BATCH;
+                if self.read(now, hits).await?.is_break() {
+                    return Ok(ControlFlow::Break(()));
+                }
+            }
+            candidates = rest.to_vec();
+            if found.is_none() && self.scan(seen, hits).await?.is_break() {
                 return Ok(ControlFlow::Break(()));
             }
         }
@@ -317,17 +333,17 @@ where
             .await
     }
 
-    /// Searches the part of a segment that is in a range.
-    async fn stretch(
+    /// The messages that may match in the part of a segment that is in a range, in the query's order; `None` where each
+    /// may.
+    async fn candidates(
         &self,
         segment: &IndexSegment,
         range: SeqRange,
-        hits: &mut HitCollector,
-    ) -> Result<ControlFlow<()>> {
+    ) -> Result<Option<Vec<Seq>>> {
         let tools = self.matcher.tools();
         let mut numbers = self.handle.candidates(segment, self.need).await?;
         if numbers == Candidates::All && tools.is_empty() {
-            return self.scan(Some(range), hits).await;
+            return Ok(None);
         }
         if self.matcher.searches_echoes() {
             // Their words are not indexed.
@@ -342,23 +358,10 @@ where
         let numbers = numbers.numbers(segment.documents);
         let mut seqs = self.handle.positions(segment, &numbers).await?;
         seqs.retain(|seq| range.contains(*seq));
-        let newest_first = self.query.order == HitOrder::Newest;
-        if newest_first {
+        if self.query.order == HitOrder::Newest {
             seqs.reverse();
         }
-        // As many as are likely to fill the answer, then more.
-        let mut batch = hits.room().saturating_add(1).clamp(1, BATCH);
-        let mut rest = seqs.as_slice();
-        while !rest.is_empty() {
-            let (now, later) = rest.split_at(batch.min(rest.len()));
-            rest = later;
-            batch = BATCH;
-            let flow = self.read(now, hits).await?;
-            if flow.is_break() {
-                return Ok(flow);
-            }
-        }
-        Ok(ControlFlow::Continue(()))
+        Ok(Some(seqs))
     }
 
     /// Reads candidates, which are in the query's order.

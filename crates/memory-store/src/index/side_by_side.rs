@@ -124,7 +124,7 @@ impl Handle<'_> {
             }
             return Ok(Some(place));
         }
-        let may_hold = |beginning: &[u8]| may_begin(three, beginning);
+        let may_hold = |_: &[u8], beginning: &[u8]| may_begin(three, beginning);
         let most = LEAST_CHUNKS.max((segment.documents / DOCUMENTS_A_CHUNK) as usize);
         let all = gram_key("");
         let chunks = self.chunks_among(segment.id, &all, &may_hold, most);
