@@ -13,6 +13,7 @@ use tokio::sync::MappedMutexGuard;
 
 use crate::error::{Result, failed};
 use crate::readers::Reader;
+use crate::soon::soon;
 use crate::sql;
 
 /// A connection that is held to read with.
@@ -82,8 +83,8 @@ where
 
     /// Returns the rows of a statement that is fixed text: a pragma.
     pub(crate) async fn fixed(&mut self, sql: &'static str) -> Result<Vec<SqliteRow>> {
-        let rows = sqlx::query(sql).fetch_all(self.counted(1)).await;
-        rows.map_err(failed)
+        let rows = sqlx::query(sql).fetch_all(self.counted(1));
+        soon(rows).await.map_err(failed)
     }
 }
 
@@ -100,7 +101,7 @@ where
     ) -> Result<Vec<SqliteRow>> {
         let (sql, values) = sql::build(statement);
         let rows = sqlx::query_with(sql, values).fetch_all(self.counted(1));
-        rows.await.map_err(failed)
+        soon(rows).await.map_err(failed)
     }
 
     async fn first(
@@ -109,7 +110,7 @@ where
     ) -> Result<Option<SqliteRow>> {
         let (sql, values) = sql::build(statement);
         let row = sqlx::query_with(sql, values).fetch_optional(self.counted(1));
-        row.await.map_err(failed)
+        soon(row).await.map_err(failed)
     }
 
     async fn each(
@@ -119,7 +120,7 @@ where
     ) -> Result<()> {
         let (sql, values) = sql::build(statement);
         let mut rows = sqlx::query_with(sql, values).fetch(self.counted(1));
-        while let Some(found) = rows.try_next().await.map_err(failed)? {
+        while let Some(found) = soon(rows.try_next()).await.map_err(failed)? {
             if row(&found)?.is_break() {
                 break;
             }
@@ -129,14 +130,15 @@ where
 
     async fn run(&mut self, statement: &(impl QueryStatementWriter + Sync)) -> Result<u64> {
         let (sql, values) = sql::build(statement);
-        let done = sqlx::query_with(sql, values).execute(self.counted(1)).await;
+        let done = sqlx::query_with(sql, values).execute(self.counted(1));
+        let done = soon(done).await;
         done.map(|done| done.rows_affected()).map_err(failed)
     }
 
     async fn run_batch(&mut self, batch: Batch) -> Result<()> {
         let (sql, values) = sql::script(&batch);
         let connection = self.counted(batch.statements().len());
-        let done = sqlx::query_with(sql, values).execute(connection).await;
+        let done = soon(sqlx::query_with(sql, values).execute(connection)).await;
         done.map(|_| ()).map_err(failed)
     }
 
@@ -146,7 +148,7 @@ where
         let mut steps = connection.fetch_many(sqlx::query_with(sql, values));
         let mut all = Vec::with_capacity(batch.statements().len());
         let mut rows = Vec::new();
-        while let Some(step) = steps.try_next().await.map_err(failed)? {
+        while let Some(step) = soon(steps.try_next()).await.map_err(failed)? {
             match step {
                 // The end of a statement.
                 Either::Left(_) => all.push(std::mem::take(&mut rows)),
@@ -162,7 +164,8 @@ where
 
     async fn run_prepared(&mut self, statement: Prepared, values: SqliteArguments) -> Result<()> {
         let sql = sql::prepared(statement)?;
-        let done = sqlx::query_with(sql, values).execute(self.counted(1)).await;
+        let done = sqlx::query_with(sql, values).execute(self.counted(1));
+        let done = soon(done).await;
         done.map(|_| ()).map_err(failed)
     }
 
@@ -173,6 +176,6 @@ where
     ) -> Result<Vec<SqliteRow>> {
         let sql = sql::prepared(statement)?;
         let rows = sqlx::query_with(sql, values).fetch_all(self.counted(1));
-        rows.await.map_err(failed)
+        soon(rows).await.map_err(failed)
     }
 }

@@ -17,6 +17,7 @@ use crate::error::{Result, closed, failed, is_busy, is_full, locked, not_gone, r
 use crate::files::{Reading, Still, beside};
 use crate::options::SqliteOptions;
 use crate::readers::Readers;
+use crate::soon::soon;
 
 /// SQLite's own checkpoints leave the write-ahead log growing while readers follow each other without a gap. When it
 /// has this many bytes, the next write waits for them and cuts it to nothing.
@@ -174,7 +175,7 @@ impl Database for Db {
         writer: &'a mut Self::Writer<'_>,
     ) -> Result<Self::Transaction<'a>> {
         self.statements.fetch_add(1, Ordering::Relaxed);
-        let begun = writer.as_mut().begin_with("begin immediate");
+        let begun = soon(writer.as_mut().begin_with("begin immediate"));
         let begun = self.settings.observed(&self.place, begun).await;
         let transaction = begun.map_err(|error| {
             let error = failed(error);
@@ -188,7 +189,8 @@ impl Database for Db {
 
     async fn commit(&self, transaction: Self::Transaction<'_>) -> Result<()> {
         self.statements.fetch_add(1, Ordering::Relaxed);
-        transaction.into_inner().commit().await.map_err(failed)
+        let committed = soon(transaction.into_inner().commit());
+        committed.await.map_err(failed)
     }
 
     async fn check(&self) -> Result<Vec<Violation>> {

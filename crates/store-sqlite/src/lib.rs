@@ -13,6 +13,7 @@ mod options;
 mod plain;
 mod plain_import;
 mod readers;
+mod soon;
 mod sql;
 mod store;
 
