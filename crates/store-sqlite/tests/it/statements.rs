@@ -1,14 +1,18 @@
 //! No operation takes more statements because the history is longer.
 
+use std::sync::Arc;
 use std::time::Duration;
 
-use memory_model::{RawJson, Seq, Span, SpanBody, Summary, Timestamp};
+use memory_model::{Message, RawJson, Seq, Span, SpanBody, Summary, Timestamp};
+use memory_search::ranking::RankingPolicy;
+use memory_search::{Query, Search as _};
 use memory_store::{
-    Claim, Draft, JobKey, LeaseUpdate, LogRead, NewConversation, Order, Origin, Owner, Store as _,
+    Claim, Draft, JobKey, LeaseUpdate, LogRead, Maintain as _, NewConversation, Order, Origin,
+    Owner, SegmentSearch, Store as _, extend_index,
 };
 use store_sqlite::SqliteStore;
 
-use crate::common::{append, dag, leaf, range, replace, root, summary, texts};
+use crate::common::{append, dag, leaf, range, replace, root, store, summary, texts};
 
 /// Counts the statements of each operation at the end of a log of about `size` entries.
 async fn costs(size: u32) -> Vec<(&'static str, u64)> {
@@ -194,4 +198,32 @@ async fn a_fork_costs_the_depth_of_the_tree_and_not_the_history() {
     let small = fork_cost(5).await;
     assert_eq!(small, fork_cost(60).await);
     assert_eq!(small, 27);
+}
+
+/// Statements of a search for a text that one message of 320 has, in a store that was just opened: the first and a later
+/// one.
+#[tokio::test]
+async fn a_search_begins_with_a_snapshot_and_reads_its_candidates_at_once() {
+    let (folder, written) = store().await;
+    let id = root(&written, "a").await;
+    append(&written, id, texts(1, 100)).await;
+    let rare = vec![Message::user("an ocelot")];
+    append(&written, id, rare).await;
+    append(&written, id, texts(101, 219)).await;
+    let policy = RankingPolicy::default();
+    extend_index(&written, id, &policy, u64::MAX).await.unwrap();
+    written.close().await.unwrap();
+    let store = SqliteStore::open(folder.path().join("memory.db")).await;
+    let store = Arc::new(store.unwrap());
+    let search = SegmentSearch::new(Arc::clone(&store));
+    let mut costs = Vec::new();
+    for _ in 0..2 {
+        let before = store.statements();
+        let found = search.search(id, &Query::new("ocelot")).await.unwrap();
+        assert_eq!(found.hits.len(), 1);
+        costs.push(store.statements() - before);
+    }
+    // A snapshot is three statements in one request, a read is one. Then the index is in memory.
+    assert_eq!(costs[1], 4);
+    assert!(costs[0] > costs[1], "{costs:?}");
 }
