@@ -273,8 +273,9 @@ pub async fn an_erasure_leaves_no_vector<S: FullStore>(store: Arc<S>) {
 }
 
 /// A search that counts vectors: exact modes answer as without; what means nearly what is asked is found;
-/// the vectors that are kept, those that a cheap embedder makes, and an index make no difference;
-/// nothing of another conversation counts; and an embedder that is down leaves the ranking by words.
+/// the vectors that are kept, also where an ancestor's are gone, those that a cheap embedder makes, and an
+/// index make no difference; nothing of another conversation counts; and an embedder that is down leaves the
+/// ranking by words.
 ///
 /// # Panics
 /// When an answer differs.
@@ -299,13 +300,19 @@ pub async fn searches_count_vectors<S: FullStore>(store: Arc<S>, seed: u64) {
         is_cheap: true,
         ..Subjects::default()
     });
+    // No vector is kept under its id.
+    let unkept = semantics(Subjects {
+        id: "subjects/unkept",
+        is_cheap: true,
+        ..Subjects::default()
+    });
     let down = semantics(Subjects {
         is_down: true,
         ..Subjects::default()
     });
     let scan = || ScanSearch::new(Arc::clone(&store));
     let index = || SegmentSearch::new(Arc::clone(&store));
-    for step in 0..4 {
+    for step in 0..6 {
         if step == 1 {
             extend_index(&*store, child, &Default::default(), u64::MAX)
                 .await
@@ -323,6 +330,16 @@ pub async fn searches_count_vectors<S: FullStore>(store: Arc<S>, seed: u64) {
             extend_index(&*store, chat, &Default::default(), u64::MAX)
                 .await
                 .expect("it is indexed");
+        }
+        if step == 4 {
+            let vectors = store.vector_store().expect("the store keeps vectors");
+            let dropped = vectors.drop_vectors(chat, kept_only.embedder.id());
+            dropped.await.expect("they are dropped");
+        }
+        if step == 5 {
+            extend_vectors(&*store, child, &kept_only, u64::MAX)
+                .await
+                .expect("it is embedded");
         }
         for chat in [chat, child] {
             for mode in [
@@ -345,6 +362,9 @@ pub async fn searches_count_vectors<S: FullStore>(store: Arc<S>, seed: u64) {
                         pages.iter().flat_map(|page| page.hits.clone()).collect()
                     };
                     assert_eq!(hits(&by_index), hits(&by_cheap), "{query:?}");
+                    let by_unkept = scan().with_semantics(unkept.clone());
+                    let by_unkept = pages(&by_unkept, chat, &query).await;
+                    assert_eq!(hits(&by_unkept), hits(&by_cheap), "{query:?}");
                     let broken = scan().with_semantics(down.clone());
                     assert_eq!(pages(&broken, chat, &query).await, plain);
                     if mode != SearchMode::Prose {
@@ -359,8 +379,8 @@ pub async fn searches_count_vectors<S: FullStore>(store: Arc<S>, seed: u64) {
                     let stored = index().with_semantics(kept_only.clone());
                     let stored = pages(&stored, chat, &query).await;
                     match (step, chat == child) {
-                        (0 | 1, _) => assert_eq!(hits(&stored), hits(&plain), "{query:?}"),
-                        (3, true) => assert_eq!(hits(&stored), hits(&by_cheap), "{query:?}"),
+                        (0 | 1 | 4, _) => assert_eq!(hits(&stored), hits(&plain), "{query:?}"),
+                        (3 | 5, true) => assert_eq!(hits(&stored), hits(&by_cheap), "{query:?}"),
                         _ => {}
                     }
                 }
