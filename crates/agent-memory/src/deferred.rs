@@ -80,6 +80,7 @@ impl Session {
         let mut outcome = self.run(&compaction, Mode::Full).await?;
         if outcome.after.tokens > room {
             let more = compaction.extract_to_fit(self.room(room)).await?;
+            self.index_summaries(more.published.total()).await;
             outcome = match outcome.published.total() {
                 0 => more,
                 _ => outcome.followed_by(more),

@@ -8,7 +8,7 @@ use memory_store::{IndexCheck, IndexProgress, check_index, extend_index, rebuild
 use crate::error::Result;
 use crate::session::Session;
 
-/// Messages, or summaries of one compaction, after which the index is extended.
+/// Messages after which the index is extended.
 const STEP: u32 = 16;
 
 /// Messages, and summaries, that are indexed at most while others are ingested or published. More are left for the next
@@ -70,9 +70,9 @@ impl Session {
         }
     }
 
-    /// Extends the index where a compaction published as many summaries as a step has. Fewer wait for messages.
+    /// Extends the index where a compaction published summaries.
     pub(crate) async fn index_summaries(&self, published: u64) {
-        if published >= u64::from(STEP) {
+        if published > 0 {
             self.extend_index().await;
         }
     }

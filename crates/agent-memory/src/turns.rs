@@ -395,6 +395,7 @@ impl Session {
         let published = outcome.published.total();
         if published > 0 {
             tracing::info!(session = %self.key(), published, "extracts stand in for summaries");
+            self.index_summaries(published).await;
             *load = self.load_after(window, load, &outcome);
             report.extracted += published;
             report.compactions.push(outcome);

@@ -3,25 +3,40 @@
 use std::future::{Future, poll_fn};
 use std::pin::pin;
 use std::task::Poll;
+use std::time::Duration;
 
-/// How often a future is asked before its task sleeps: some tens of microseconds.
+use tokio::time::Instant;
+
+/// How often a future is polled at most before its task sleeps.
 const TRIES: u32 = 100;
+
+/// How long it is polled at most before its task sleeps.
+const PATIENCE: Duration = Duration::from_micros(100);
 
 /// Waits for a future that is likely to be ready before a sleeping thread is awake again.
 ///
-/// The driver runs statements on a thread of its own. A short one takes some ten microseconds there, and the thread that
-/// waits for it as many as that to fall asleep and several times as many to be woken: so it looks a few times before.
-/// Between two looks it lets other threads run.
+/// The driver runs statements on a thread of its own. A short one takes some ten microseconds there. Falling asleep costs
+/// the thread that waits as long again, and waking it several times that. So the future is polled for a while first;
+/// between two polls other threads may run. A statement that takes longer is then waited for as usual.
+///
+/// Where many short statements follow each other, other tasks get their turn as they do between messages of a channel.
 pub(crate) async fn soon<T>(future: impl Future<Output = T>) -> T {
+    tokio::task::coop::consume_budget().await;
     let mut future = pin!(future);
+    let (mut begun, mut left) = (None, TRIES);
     poll_fn(|context| {
-        for _ in 0..TRIES {
+        loop {
             if let Poll::Ready(done) = future.as_mut().poll(context) {
                 return Poll::Ready(done);
             }
+            let begun = begun.get_or_insert_with(Instant::now);
+            if left == 0 || begun.elapsed() > PATIENCE {
+                left = 0;
+                return Poll::Pending;
+            }
+            left -= 1;
             std::thread::yield_now();
         }
-        Poll::Pending
     })
     .await
 }
@@ -47,11 +62,23 @@ mod tests {
 
     #[tokio::test]
     async fn what_is_there_soon_needs_no_waking() {
-        assert_eq!(soon(ready_after(TRIES - 1, false)).await, TRIES);
+        assert_eq!(soon(ready_after(1, false)).await, 2);
     }
 
     #[tokio::test]
     async fn what_comes_later_wakes() {
         assert_eq!(soon(ready_after(TRIES * 3, true)).await, TRIES * 3 + 1);
+    }
+
+    /// A task that only waits for what is there at once would keep all others from running.
+    #[tokio::test]
+    async fn others_run_between_many_short_waits() {
+        let other = tokio::spawn(async {});
+        let mut waits = 0;
+        while !other.is_finished() && waits < 10_000 {
+            soon(std::future::ready(())).await;
+            waits += 1;
+        }
+        assert!(other.is_finished());
     }
 }

@@ -284,7 +284,6 @@ impl Corpus {
                 }),
             }
         })?;
-        self.loaded_bytes += loaded.shrink();
         if let Some(postings) = self.postings.get_mut(id as usize) {
             let behind = std::mem::replace(postings, loaded);
             let shift = count(postings.positions.len());
@@ -299,6 +298,7 @@ impl Corpus {
                     _ => postings.episodes.push(posting),
                 }
             }
+            self.loaded_bytes += postings.shrink();
         }
         Ok(())
     }
@@ -382,8 +382,8 @@ impl Corpus {
     }
 
     /// Forgets the documents from `length` on. What was [loaded](Self::load) and told of documents without their words is
-    /// kept for the next question, unless it has grown large: 32 MB of places, or some hundred thousand words. All other
-    /// words are forgotten.
+    /// kept for the next question, unless it has grown large: 32 MB of places, 131,072 different words, or 524,288 words of
+    /// documents. Then it is forgotten too.
     pub fn reset(&mut self, length: usize) {
         let is_large = self.loaded_bytes > MOST_LOADED_BYTES
             || self.told_words > MOST_TOLD_WORDS

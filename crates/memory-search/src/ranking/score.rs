@@ -44,7 +44,7 @@ pub(super) struct Context {
     covered: Vec<u16>,
     saturation: Saturation,
     episode_saturation: Saturation,
-    /// The best of them, where the question has dates.
+    /// The highest own score; 0 where the question has no dates.
     pub(super) best: f64,
     /// Whether any document of each [block](super::block::BLOCK) has an own score.
     pub(super) touched: Vec<bool>,

@@ -39,10 +39,10 @@ const BATCH: usize = 64;
 /// index holds, and it never writes. [`extend_index`](crate::extend_index) keeps what is scanned short. A
 /// store that keeps no index is scanned, and so is a ranking that counts echoes.
 ///
-/// Clones share what they read of the index: some 32 MB at most. Of the conversations that were ranked last, four at
-/// most where messages and summaries count apart, they keep a record of each document and where the words stand that
-/// were asked for: [up to some 32 MB each](memory_search::ranking::Corpus::reset), and more while a question is
-/// answered that has many common words.
+/// Clones share what they read of the index: some 32 MB at most. They also keep the records and the words of the four
+/// rankings that were asked last; a conversation's messages are one ranking, its summaries another. Each takes up to
+/// [some 60 MB](memory_search::ranking::Corpus::reset) besides its records, and more while a question is answered that
+/// has many common words.
 #[derive(Debug, Clone)]
 pub struct SegmentSearch<S> {
     pub(super) store: S,

@@ -215,7 +215,7 @@ fn two(places: &mut [Option<Place>], one: usize, other: usize) -> Option<Pair<'_
 #[derive(Default)]
 struct PlaceEntries<'p> {
     entries: Vec<Entry<'p>>,
-    /// How often the runs stand in the segment: a group that has two of them counts twice.
+    /// Sum of the runs' numbers of groups: a group that has two runs counts twice.
     times: usize,
 }
 

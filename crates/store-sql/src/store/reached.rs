@@ -33,7 +33,8 @@ impl Reached {
         }
     }
 
-    /// Remembers that a log has committed entries up to `head`, which cost `tokens`.
+    /// Remembers that a log has committed entries up to `head`, which cost `tokens`. Returns what is known of the
+    /// conversation.
     pub(super) fn remember_log(
         &mut self,
         id: ConversationId,
