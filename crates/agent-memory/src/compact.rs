@@ -35,7 +35,7 @@ impl Session {
         Ok(self.run(&compaction, mode).await?)
     }
 
-    /// Runs a compaction that may publish many summaries, and indexes them.
+    /// Runs a compaction, and indexes the summaries that it published.
     pub(crate) async fn run(
         &self,
         compaction: &Compaction<'_>,

@@ -45,13 +45,13 @@ pub(crate) async fn soon<T>(future: impl Future<Output = T>) -> T {
 mod tests {
     use super::*;
 
-    /// Pending so many times, and then ready with the number of times that it was asked.
+    /// A future that is pending for `pending` polls. It returns its number of polls.
     fn ready_after(pending: u32, wakes: bool) -> impl Future<Output = u32> {
-        let mut asked = 0;
+        let mut polls = 0;
         poll_fn(move |context| {
-            asked += 1;
-            if asked > pending {
-                return Poll::Ready(asked);
+            polls += 1;
+            if polls > pending {
+                return Poll::Ready(polls);
             }
             if wakes {
                 context.waker().wake_by_ref();
