@@ -568,19 +568,9 @@ mod tests {
     fn record(document: &Document<'_>, corpus: &Corpus) -> Record {
         let mut alone = Corpus::new(corpus.policy.clone());
         alone.add(document);
-        let (first_person, names_time) = document.traits(corpus.policy.language);
         Record {
-            seq: memory_model::Seq::NONE,
-            role: document.role,
-            name: document.name.map(str::to_owned),
-            created_at: document.created_at,
             length: alone.lengths[0],
-            question_share: document.question_share(),
-            asks: document.asks(),
-            first_person,
-            names_time,
-            is_echo: false,
-            summary: None,
+            ..Record::of(document, corpus.policy.language)
         }
     }
 

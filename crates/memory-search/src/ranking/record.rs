@@ -2,6 +2,9 @@
 
 use memory_model::{Role, Seq, SeqRange, SummaryId, Timestamp};
 
+use super::document::Document;
+use crate::words::Language;
+
 /// What an index keeps of a message or of a summary, beside its words.
 #[derive(Debug, Clone, PartialEq)]
 #[non_exhaustive]
@@ -28,6 +31,26 @@ pub struct Record {
     pub is_echo: bool,
     /// What a summary has more.
     pub summary: Option<SummaryRecord>,
+}
+
+impl Record {
+    /// What a document tells by itself: not its position and its number of words.
+    pub(crate) fn of(document: &Document<'_>, language: Option<Language>) -> Self {
+        let (first_person, names_time) = document.traits(language);
+        Self {
+            seq: Seq::NONE,
+            role: document.role,
+            name: document.name.map(str::to_owned),
+            created_at: document.created_at,
+            length: 0,
+            question_share: document.question_share(),
+            asks: document.asks(),
+            first_person,
+            names_time,
+            is_echo: false,
+            summary: None,
+        }
+    }
 }
 
 /// What an index keeps of a summary alone.

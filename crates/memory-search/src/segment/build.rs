@@ -129,7 +129,7 @@ impl SegmentBuilder {
                 part.visit_texts(&mut |text| texts.push(text));
             }
         }
-        let record = self.record(&document);
+        let record = Record::of(&document, self.format.language);
         self.add(&document, &texts, |length| Record {
             seq: entry.seq,
             length,
@@ -142,7 +142,7 @@ impl SegmentBuilder {
     pub fn add_summary(&mut self, summary: &Summary) {
         let document = Document::of_summary(summary);
         let texts = document.texts.clone();
-        let record = self.record(&document);
+        let record = Record::of(&document, self.format.language);
         self.add(&document, &texts, |length| Record {
             seq: summary.range.last,
             length,
@@ -153,23 +153,6 @@ impl SegmentBuilder {
             }),
             ..record
         });
-    }
-
-    fn record(&self, document: &Document<'_>) -> Record {
-        let (first_person, names_time) = document.traits(self.format.language);
-        Record {
-            seq: memory_model::Seq::NONE,
-            role: document.role,
-            name: document.name.map(str::to_owned),
-            created_at: document.created_at,
-            length: 0,
-            question_share: document.question_share(),
-            asks: document.asks(),
-            first_person,
-            names_time,
-            is_echo: false,
-            summary: None,
-        }
     }
 
     fn add(
