@@ -157,19 +157,36 @@ pub fn last_id(conversation: u32) -> SelectStatement {
         .take()
 }
 
-/// Summaries of one conversation in the order of their making, after the key given, without those that the `nearer`
+/// Where a page of summaries begins.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum After<'a> {
+    /// With the first.
+    Nothing,
+    /// Behind the summary with this key.
+    Key(i64),
+    /// Behind the conversation's own summary with this public id; with nothing where there is none.
+    Summary(&'a SummaryId),
+}
+
+/// Summaries of one conversation in the order of their making, from a place on, without those that the `nearer`
 /// conversations have too: rows for [`summary`].
 pub fn log(
     scope: SummaryScope,
     nearer: &[SummaryScope],
-    after: Option<i64>,
+    after: After<'_>,
     limit: u64,
 ) -> SelectStatement {
     let conversation = scope.conversation.0;
-    let first = after.unwrap_or(packed(conversation, 0)).saturating_add(1);
+    let before: Expr = match after {
+        After::Nothing => packed(conversation, 0).into(),
+        After::Key(key) => key.into(),
+        After::Summary(id) => Expr::from(key(conversation, id)),
+    };
+    let id = || Expr::col((S::Table, S::Id));
     let mut statement = rows();
     statement
-        .and_where(Expr::col((S::Table, S::Id)).between(first, packed(conversation, u32::MAX)))
+        .and_where(id().gt(before))
+        .and_where(id().lte(packed(conversation, u32::MAX)))
         .order_by(S::Id, Order::Asc)
         .limit(limit);
     if scope.last.is_some() {
@@ -395,6 +412,16 @@ pub fn insert_links(links: &[LinkRow]) -> Result<InsertStatement> {
 
 /// The children and sources of summaries by key, each in order: rows for [`link`].
 pub fn links(parents: &[i64]) -> SelectStatement {
+    links_of(|parent| parent.is_in(parents.iter().copied()))
+}
+
+/// The children and sources of the summaries that a [`log`] lists, likewise.
+pub fn links_of_log(log: &SelectStatement) -> SelectStatement {
+    let keys = log.clone().clear_selects().column((S::Table, S::Id)).take();
+    links_of(|parent| parent.in_subquery(keys))
+}
+
+fn links_of(is_wanted: impl FnOnce(Expr) -> Expr) -> SelectStatement {
     Query::select()
         .column((K::Table, K::Parent))
         .column((K::Table, K::Role))
@@ -407,7 +434,7 @@ pub fn links(parents: &[i64]) -> SelectStatement {
             S::Table,
             Expr::col((S::Table, S::Id)).equals((K::Table, K::Child)),
         )
-        .and_where(Expr::col((K::Table, K::Parent)).is_in(parents.iter().copied()))
+        .and_where(is_wanted(Expr::col((K::Table, K::Parent))))
         .order_by((K::Table, K::Parent), Order::Asc)
         .order_by((K::Table, K::Role), Order::Asc)
         .order_by((K::Table, K::Ordinal), Order::Asc)

@@ -243,6 +243,25 @@ fn show_summaries(
     Ok(ControlFlow::Continue(()))
 }
 
+/// A part of the log, as a search of messages sees it.
+enum LogPart<'v> {
+    /// What an index knows.
+    Indexed(&'v Stretch),
+    /// What comes behind all of that, from this position on.
+    Behind(Seq),
+}
+
+impl LogPart<'_> {
+    /// What of a range is in it.
+    fn range(&self, range: &SeqRange) -> Option<SeqRange> {
+        let part = match self {
+            LogPart::Indexed(stretch) => SeqRange::new(Seq(stretch.segment.first), stretch.last),
+            LogPart::Behind(first) => SeqRange::new(*first, range.last),
+        };
+        part.and_then(|part| part.intersect(range))
+    }
+}
+
 /// The search of messages, in the order of the log.
 struct Messages<'m, S> {
     search: &'m SegmentSearch<S>,
@@ -278,25 +297,24 @@ where
         let Some(range) = range else {
             return Ok(ControlFlow::Continue(()));
         };
-        let rest = SeqRange::new(range.first.max(visible.indexed.next()), range.last);
-        if newest_first && self.scan(rest, hits).await?.is_break() {
-            return Ok(ControlFlow::Break(()));
-        }
-        let mut stretches: Vec<&Stretch> = visible.messages.iter().collect();
+        let mut parts: Vec<LogPart<'_>> = visible.messages.iter().map(LogPart::Indexed).collect();
+        parts.push(LogPart::Behind(visible.indexed.next()));
         if newest_first {
-            stretches.reverse();
+            parts.reverse();
         }
-        // As many as are likely to fill the answer, then more. Few of one stretch are read with those of the next.
+        // As many as are likely to fill the answer, then more. Few of one part are read with those of the next.
         let mut batch = hits.room().saturating_add(1).clamp(1, BATCH);
         let mut candidates = Vec::new();
-        for (at, stretch) in stretches.iter().enumerate() {
-            let (first, last) = (Seq(stretch.segment.first), stretch.last);
-            let seen = SeqRange::new(first, last).and_then(|seen| seen.intersect(&range));
-            let found = match seen {
-                Some(seen) => self.candidates(&stretch.segment, seen).await?,
-                None => Some(Vec::new()),
+        for (at, part) in parts.iter().enumerate() {
+            let seen = part.range(&range);
+            let found = match (part, seen) {
+                (_, None) => Some(Vec::new()),
+                (LogPart::Indexed(stretch), Some(seen)) => {
+                    self.candidates(&stretch.segment, seen).await?
+                }
+                (LogPart::Behind(_), Some(seen)) => self.each_of_few(seen),
             };
-            let is_last = found.is_none() || at + 1 == stretches.len();
+            let is_last = found.is_none() || at + 1 == parts.len();
             candidates.extend(found.iter().flatten());
             let mut rest = candidates.as_slice();
             while rest.len() >= batch || is_last && !rest.is_empty() {
@@ -312,10 +330,7 @@ where
                 return Ok(ControlFlow::Break(()));
             }
         }
-        match newest_first {
-            true => Ok(ControlFlow::Continue(())),
-            false => self.scan(rest, hits).await,
-        }
+        Ok(ControlFlow::Continue(()))
     }
 
     /// Scans a range.
@@ -331,6 +346,18 @@ where
         let scan = &self.search.scan;
         scan.messages(self.info, &query, None, self.matcher, hits)
             .await
+    }
+
+    /// The messages of a range that no index knows, in the query's order; `None` where they are many.
+    fn each_of_few(&self, range: SeqRange) -> Option<Vec<Seq>> {
+        let mut seqs: Vec<Seq> = match range.len() <= BATCH as u64 {
+            true => (range.first.0..=range.last.0).map(Seq).collect(),
+            false => return None,
+        };
+        if self.query.order == HitOrder::Newest {
+            seqs.reverse();
+        }
+        Some(seqs)
     }
 
     /// The messages that may match in the part of a segment that is in a range, in the query's order; `None` where each

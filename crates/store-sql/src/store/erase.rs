@@ -159,13 +159,13 @@ impl<D: Database> SqlStore<D> {
         for seen in seen_by {
             let own = made.entry(seen.conversation).or_default();
             let scope = SummaryScope::own(seen.conversation);
-            let mut after = None;
+            let mut after = summary::After::Nothing;
             loop {
                 let rows = on.all(&summary::log(scope, &[], after, PAGE)).await?;
                 let Some(last) = rows.last() else {
                     break;
                 };
-                after = Some(last.int(0)?);
+                after = summary::After::Key(last.int(0)?);
                 own.extend(self.with_links(on, &rows).await?);
             }
         }

@@ -2,16 +2,79 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use memory_model::{ConversationId, Hash, Recipe, Summary, SummaryId};
+use memory_model::{Child, ConversationId, Hash, Recipe, Summary, SummaryId};
 use memory_store::implementors::SummaryScope;
 use memory_store::{ERASED, Error, ErrorKind, Page, Result};
 
 use super::SqlStore;
 use super::known_summaries::known_summaries;
 use super::pages::{batched, one_more, page};
+use crate::batch::Batch;
 use crate::executor::{Database, Executor};
 use crate::row::Columns;
-use crate::summary::{self as sql, LinkRole, SummaryRow};
+use crate::summary::{self as sql, After, LinkRole, SummaryRow};
+
+/// The children and sources of summaries, by the summaries' keys.
+#[derive(Debug, Default)]
+struct Links {
+    children: BTreeMap<i64, Vec<Child>>,
+    sources: BTreeMap<i64, Vec<Child>>,
+}
+
+impl Links {
+    fn add(&mut self, rows: &[impl Columns]) -> Result<()> {
+        for row in rows {
+            let (parent, role, child) = sql::link(row)?;
+            let links = match role {
+                LinkRole::Child => &mut self.children,
+                LinkRole::Source => &mut self.sources,
+            };
+            links.entry(parent).or_default().push(child);
+        }
+        Ok(())
+    }
+
+    /// Gives summaries what they are made of.
+    fn give(mut self, to: Vec<SummaryRow>) -> Vec<Summary> {
+        let whole = |SummaryRow { id, mut summary }| {
+            summary.children = self.children.remove(&id).unwrap_or_default();
+            let sources = self.sources.remove(&id);
+            summary.sources = sources.unwrap_or_else(|| summary.children.clone());
+            summary
+        };
+        to.into_iter().map(whole).collect()
+    }
+}
+
+/// At most `limit` of a conversation's summaries in the order of their making, in one request. `None` where they are to
+/// begin behind a summary that the conversation does not have.
+async fn page_of(
+    on: &mut impl Executor,
+    scope: SummaryScope,
+    nearer: &[SummaryScope],
+    after: After<'_>,
+    limit: u64,
+) -> Result<Option<Vec<Summary>>> {
+    let log = sql::log(scope, nearer, after, limit);
+    let links = sql::links_of_log(&log);
+    let mut batch = Batch::default();
+    batch.push(log);
+    // Behind the summaries: one that comes between the two statements has its links.
+    batch.push(links);
+    if let After::Summary(id) = after {
+        batch.push(sql::key(scope.conversation.0, id));
+    }
+    let mut answers = on.all_of_batch(batch).await?.into_iter();
+    let mut answer = || answers.next().unwrap_or_default();
+    let (summaries, rows, place) = (answer(), answer(), answer());
+    if matches!(after, After::Summary(_)) && place.is_empty() {
+        return Ok(None);
+    }
+    let mut links = Links::default();
+    links.add(&rows)?;
+    let summaries = summaries.iter().map(sql::summary).collect::<Result<_>>()?;
+    Ok(Some(links.give(summaries)))
+}
 
 impl<D: Database> SqlStore<D> {
     /// Summaries from their rows, with their children and sources.
@@ -20,26 +83,13 @@ impl<D: Database> SqlStore<D> {
         on: &mut impl Executor,
         rows: &[impl Columns],
     ) -> Result<Vec<Summary>> {
-        let mut found: Vec<SummaryRow> = rows.iter().map(sql::summary).collect::<Result<_>>()?;
+        let found: Vec<SummaryRow> = rows.iter().map(sql::summary).collect::<Result<_>>()?;
         let keys: Vec<i64> = found.iter().map(|row| row.id).collect();
-        let mut children = BTreeMap::<i64, Vec<_>>::new();
-        let mut sources = BTreeMap::<i64, Vec<_>>::new();
+        let mut links = Links::default();
         for batch in batched(&keys) {
-            for row in on.all(&sql::links(&batch)).await? {
-                let (parent, role, child) = sql::link(&row)?;
-                let links = match role {
-                    LinkRole::Child => &mut children,
-                    LinkRole::Source => &mut sources,
-                };
-                links.entry(parent).or_default().push(child);
-            }
+            links.add(&on.all(&sql::links(&batch)).await?)?;
         }
-        for SummaryRow { id, summary } in &mut found {
-            summary.children = children.remove(id).unwrap_or_default();
-            let sources = sources.remove(id);
-            summary.sources = sources.unwrap_or_else(|| summary.children.clone());
-        }
-        Ok(found.into_iter().map(|row| row.summary).collect())
+        Ok(links.give(found))
     }
 
     pub(super) async fn summaries_by_id(
@@ -81,27 +131,15 @@ impl<D: Database> SqlStore<D> {
         let mut reader = self.database.read().await?;
         let on = &mut reader;
         self.lineage(on, id).await?;
-        let after = match after {
-            None => None,
-            Some(after) => match on.first(&sql::key(id.0, after)).await? {
-                Some(row) => Some(row.int(0)?),
-                None => {
-                    return Err(Error::new(
-                        ErrorKind::NotFound,
-                        format!("conversation {id} has no summary {after} of its own"),
-                    ));
-                }
-            },
+        let place = after.map_or(After::Nothing, After::Summary);
+        let found = page_of(on, SummaryScope::own(id), &[], place, one_more(limit)).await?;
+        let Some(found) = found else {
+            let after = after.map_or("", SummaryId::as_str);
+            return Err(Error::new(
+                ErrorKind::NotFound,
+                format!("conversation {id} has no summary {after} of its own"),
+            ));
         };
-        let rows = on
-            .all(&sql::log(
-                SummaryScope::own(id),
-                &[],
-                after,
-                one_more(limit),
-            ))
-            .await?;
-        let found = self.with_links(on, &rows).await?;
         Ok(page(found, limit, |summary: &Summary| summary.id.clone()))
     }
 
@@ -114,20 +152,22 @@ impl<D: Database> SqlStore<D> {
         let mut reader = self.database.read().await?;
         let on = &mut reader;
         let lineage = self.lineage(on, id).await?.scope();
-        // Where in the lineage the last page ended, and the key of the summary there.
-        let (mut index, mut after) = match after {
-            None => (lineage.len(), None),
+        let missing = || {
+            let after = after.map_or("", SummaryId::as_str);
+            Error::new(
+                ErrorKind::NotFound,
+                format!("conversation {id} has no summary {after}"),
+            )
+        };
+        // Where in the lineage the last page ended, and the summary there.
+        let (mut index, mut place) = match after {
+            None => (lineage.len(), After::Nothing),
+            Some(after) if lineage.len() == 1 => (1, After::Summary(after)),
             Some(after) => {
                 let known = known_summaries(on, id, &[after.as_str()]).await?;
-                match known.into_values().next() {
-                    Some(known) => (known.level + 1, Some(known.id)),
-                    None => {
-                        return Err(Error::new(
-                            ErrorKind::NotFound,
-                            format!("conversation {id} has no summary {after}"),
-                        ));
-                    }
-                }
+                let known = known.into_values().next();
+                let known = known.ok_or_else(missing)?;
+                (known.level + 1, After::Key(known.id))
             }
         };
         let wanted = one_more(limit);
@@ -136,13 +176,13 @@ impl<D: Database> SqlStore<D> {
         while let Some((scope, nearer)) =
             lineage.get(..index).and_then(<[SummaryScope]>::split_last)
         {
-            let missing = wanted.saturating_sub(found.len() as u64);
-            if missing == 0 {
+            let free = wanted.saturating_sub(found.len() as u64);
+            if free == 0 {
                 break;
             }
-            let rows = on.all(&sql::log(*scope, nearer, after, missing)).await?;
-            found.extend(self.with_links(on, &rows).await?);
-            (index, after) = (nearer.len(), None);
+            let page = page_of(on, *scope, nearer, place, free).await?;
+            found.extend(page.ok_or_else(missing)?);
+            (index, place) = (nearer.len(), After::Nothing);
         }
         Ok(page(found, limit, |summary: &Summary| summary.id.clone()))
     }

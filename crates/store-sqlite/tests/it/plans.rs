@@ -6,6 +6,7 @@ use memory_store::{ConversationFilter, ConversationRef};
 use sea_query::{Order, SqliteQueryBuilder};
 use sqlx::sqlite::SqliteConnectOptions;
 use sqlx::{AssertSqlSafe, ConnectOptions as _, Row as _};
+use store_sql::summary::After;
 use store_sql::view::Where;
 
 use crate::common::{append, dag, leaf, range, root, store, texts};
@@ -118,11 +119,21 @@ async fn every_statement_searches_and_none_scans() {
         ),
         (
             "summary log",
-            store_sql::summary::log(own, &[], Some(9), 9).to_string(SqliteQueryBuilder),
+            store_sql::summary::log(own, &[], After::Key(9), 9).to_string(SqliteQueryBuilder),
+        ),
+        (
+            "summary log behind a summary",
+            store_sql::summary::log(own, &[], After::Summary(&sum), 9)
+                .to_string(SqliteQueryBuilder),
+        ),
+        (
+            "links of a summary log",
+            store_sql::summary::links_of_log(&store_sql::summary::log(own, &[], After::Nothing, 9))
+                .to_string(SqliteQueryBuilder),
         ),
         (
             "summary log of an ancestor",
-            store_sql::summary::log(scope, &[own], None, 9).to_string(SqliteQueryBuilder),
+            store_sql::summary::log(scope, &[own], After::Nothing, 9).to_string(SqliteQueryBuilder),
         ),
         (
             "known summaries",
