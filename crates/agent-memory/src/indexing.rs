@@ -16,7 +16,7 @@ const STEP: u32 = 16;
 const MOST_AT_ONCE: u64 = 1_024;
 
 impl Session {
-    /// Indexes all that is not indexed yet, except for the last few messages and summaries (fewer than 16).
+    /// Indexes all that is not indexed yet, except for the last few: fewer than 16 messages, and one summary at most.
     ///
     /// Ingesting and compacting do that as they go along, some at a time; this finishes it, such as for a database that
     /// was written without an index. A search is complete without it: it reads what is not indexed.

@@ -13,8 +13,11 @@ use crate::segments::{IndexSegment, IndexState, IndexStore, IndexedKind, NewInde
 use crate::store::Store;
 use crate::types::{ConversationRef, LogRead};
 
-/// Documents of the smallest segment; all segments have a multiple of them.
-const LEAST: usize = 8 * GROUP as usize;
+/// Messages of the smallest segment; all segments of messages have a multiple of them.
+const LEAST_MESSAGES: usize = 8 * GROUP as usize;
+
+/// Summaries of the smallest segment, likewise. There are fewer of them, and each takes longer to read.
+const LEAST_SUMMARIES: usize = GROUP as usize;
 
 /// Segments of one size that are merged into one of the next.
 const MERGED: usize = 4;
@@ -47,8 +50,8 @@ pub struct IndexCheck {
     pub damage: Vec<String>,
 }
 
-/// Indexes what a conversation's own log and summaries have more than its index, except for the last few
-/// (fewer than 16), which a search reads as they are. A store without an index is left as it is.
+/// Indexes what a conversation's own log and summaries have more than its index, except for the last few (fewer than 16
+/// messages, and one summary at most), which a search reads as they are. A store without an index is left as it is.
 ///
 /// At most about `most` messages are indexed, and as many summaries; the rest is left for the next call.
 /// The words of a segment are read as `policy` says. Two that extend one index at the same time do no
@@ -222,9 +225,9 @@ impl<'s, S: Store + ?Sized> Extension<'s, S> {
             .unwrap_or(MOST_BUILT)
             .min(MOST_BUILT);
         let mut entries = self
-            .entries(first, info.head, wanted / LEAST * LEAST)
+            .entries(first, info.head, wanted / LEAST_MESSAGES * LEAST_MESSAGES)
             .await?;
-        entries.truncate(entries.len() / LEAST * LEAST);
+        entries.truncate(entries.len() / LEAST_MESSAGES * LEAST_MESSAGES);
         let Some(last) = entries.last() else {
             return Ok(None);
         };
@@ -280,7 +283,7 @@ impl<'s, S: Store + ?Sized> Extension<'s, S> {
             .store
             .own_summaries(self.conversation, after.as_ref(), MOST_BUILT)
             .await?;
-        let count = page.items.len() / LEAST * LEAST;
+        let count = page.items.len() / LEAST_SUMMARIES * LEAST_SUMMARIES;
         if count == 0 {
             return Ok(None);
         }
@@ -404,7 +407,11 @@ fn damaged(error: memory_search::Error) -> Error {
 
 /// The size of a segment in powers of [`MERGED`].
 fn size(segment: &IndexSegment) -> u32 {
-    (segment.documents / LEAST as u32)
+    let least = match segment.kind {
+        IndexedKind::Messages => LEAST_MESSAGES,
+        IndexedKind::Summaries => LEAST_SUMMARIES,
+    };
+    (segment.documents / least as u32)
         .max(1)
         .ilog(MERGED as u32)
 }
